@@ -1,0 +1,69 @@
+"""What all tests share: Hypothesis profiles, the seed of random data, one test body for both processors."""
+
+import os
+import secrets
+import zlib
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+# Examples stay random in continuous integration too; a failure prints the blob that repeats it.
+settings.register_profile("rnsdask", deadline=None, print_blob=True, derandomize=False)
+settings.register_profile("thorough", parent=settings.get_profile("rnsdask"), max_examples=2000)
+settings.load_profile(os.environ.get("RNSDASK_HYPOTHESIS_PROFILE", "rnsdask"))
+
+SESSION_SEED = int(os.environ.get("RNSDASK_TEST_SEED") or secrets.randbits(32))
+
+
+def cuda_is_usable() -> bool:
+    """Whether CuPy is installed and sees a device."""
+    try:
+        import cupy
+
+        return bool(cupy.cuda.runtime.getDeviceCount() > 0)
+    except Exception:  # a broken driver raises errors of CuPy's own
+        return False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    marked = [item for item in items if item.get_closest_marker("gpu")]
+    if marked and not cuda_is_usable():
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason="no CUDA device, or no CuPy"))
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """A random generator of the test's own; a failure shows the seed that repeats it."""
+    request.node.add_report_section("setup", "random seed", f"repeat with RNSDASK_TEST_SEED={SESSION_SEED}")
+    return np.random.default_rng([SESSION_SEED, zlib.crc32(request.node.nodeid.encode())])
+
+
+class Processor(NamedTuple):
+    """A processor and the array module whose arrays live on it."""
+
+    name: str
+    xp: ModuleType
+
+    def to_numpy(self, array: Any) -> np.ndarray:
+        """Bring an array of this processor to the host."""
+        return array.get() if self.name == "cuda" else np.asarray(array)
+
+
+@pytest.fixture(scope="session", params=[pytest.param("cpu"), pytest.param("cuda", marks=pytest.mark.gpu)])
+def on_each_processor(request: pytest.FixtureRequest) -> Processor:
+    """Run the test with NumPy on the CPU and, marked ``gpu``, with CuPy on a GPU."""
+    if request.param == "cpu":
+        return Processor("cpu", np)
+    import cupy
+
+    return Processor("cuda", cupy)
+
+
+@pytest.fixture(scope="session")
+def xp(on_each_processor: Processor) -> ModuleType:
+    """The array module of each processor: NumPy, and CuPy where there is a GPU."""
+    return on_each_processor.xp
