@@ -1,0 +1,15 @@
+// One function for each subject; module.cpp calls them all.
+#pragma once
+
+#include "residues.hpp"
+
+namespace rns {
+
+void bind_check(nb::module_& module);
+void bind_convert(nb::module_& module);
+void bind_evaluate(nb::module_& module);
+void bind_interval(nb::module_& module);
+void bind_mixed_radix(nb::module_& module);
+void bind_reduce(nb::module_& module);
+
+}  // namespace rns

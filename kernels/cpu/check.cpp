@@ -1,0 +1,44 @@
+// Is every residue below its modulus?
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "bindings.hpp"
+
+namespace rns {
+
+namespace {
+
+RNS_VECTORISED u32 greatest(const u32* x, i64 width) {
+  u32 result = 0;
+  for (i64 j = 0; j < width; ++j) result = x[j] > result ? x[j] : result;
+  return result;
+}
+
+// The first (row, index) whose residue exceeds last[row], by row then index; (-1, -1) if none does.
+std::tuple<i64, i64> first_invalid(const Residues& residues, const u32* last) {
+  for (i64 i = 0; i < residues.moduli; ++i) {
+    const u32* row = residues.row(i);
+    for (i64 first = 0; first < residues.count; first += kTile) {
+      const i64 end = std::min(first + kTile, residues.count);
+      if (greatest(row + first, end - first) <= last[i]) continue;
+      const u32* found = std::find_if(row + first, row + end, [&](u32 x) { return x > last[i]; });
+      return {i, found - row};
+    }
+  }
+  return {-1, -1};
+}
+
+}  // namespace
+
+void bind_check(nb::module_& module) {
+  module.def("first_invalid", [](const Matrix32& array, const Vector32& last) {
+    const Residues residues(array);
+    require(static_cast<i64>(last.shape(0)) == residues.moduli, "one modulus for each row is needed");
+    nb::gil_scoped_release release;
+    return first_invalid(residues, last.data());
+  });
+}
+
+}  // namespace rns

@@ -1,0 +1,11 @@
+// The extension module rnsdask._cpu: the kernels for NumPy arrays. Every kernel releases the GIL.
+#include "bindings.hpp"
+
+NB_MODULE(_cpu, module) {
+  rns::bind_check(module);
+  rns::bind_convert(module);
+  rns::bind_evaluate(module);
+  rns::bind_interval(module);
+  rns::bind_mixed_radix(module);
+  rns::bind_reduce(module);
+}

@@ -1,0 +1,148 @@
+// MAX / MIN / SUM of an array of numbers, in one pass over its residues.
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "bindings.hpp"
+#include "keys.hpp"
+
+namespace rns {
+
+namespace {
+
+struct Extremum {
+  u64 best = 0;
+  u64 runner_up = 0;
+  i64 index = 0;
+  u64 ambiguous = 0;
+};
+
+struct TileSummary {
+  u64 greatest;
+  u64 ambiguous;
+};
+
+// Turns keys into what is compared: complemented for MIN, zero where ambiguous (those are counted).
+RNS_VECTORISED TileSummary prepare_comparison(u64* keys, i64 width, u64 ambiguous_below, u64 flip) {
+  u64 greatest = 0;
+  u64 ambiguous = 0;
+  for (i64 j = 0; j < width; ++j) {
+    const u64 one = keys[j] < ambiguous_below ? 1 : 0;
+    keys[j] = (keys[j] ^ flip) & (one - 1);
+    ambiguous += one;
+  }
+  for (i64 j = 0; j < width; ++j) greatest = std::max(greatest, keys[j]);
+  return {greatest, ambiguous};
+}
+
+void scan_tile(const u64* keys, i64 width, i64 first, Extremum& result) {
+  for (i64 j = 0; j < width; ++j) {
+    if (keys[j] > result.best) {
+      result.runner_up = result.best;
+      result.best = keys[j];
+      result.index = first + j;
+    } else if (keys[j] > result.runner_up) {
+      result.runner_up = keys[j];
+    }
+  }
+}
+
+Extremum extremum(const Residues& residues, const u64* c, u64 start, u64 ambiguous_below, u64 flip) {
+  Extremum result;
+  alignas(64) u64 keys[kTile];
+  for (i64 first = 0; first < residues.count; first += kTile) {
+    const i64 width = std::min(kTile, residues.count - first);
+    evaluate_keys(residues, c, start, first, width, keys);
+    const TileSummary tile = prepare_comparison(keys, width, ambiguous_below, flip);
+    result.ambiguous += tile.ambiguous;
+    // Most tiles of a long array hold nothing greater than the runner-up: they need no scan.
+    if (tile.greatest > result.runner_up) scan_tile(keys, width, first, result);
+  }
+  return result;
+}
+
+struct KeySum {
+  u64 low = 0;   // sum of the keys' lower halves
+  u64 high = 0;  // sum of the keys' upper halves
+  u64 ambiguous = 0;
+};
+
+RNS_VECTORISED void sum_keys(const u64* keys, i64 width, u64 ambiguous_below, KeySum& sum) {
+  u64 low = 0;
+  u64 high = 0;
+  u64 ambiguous = 0;
+  for (i64 j = 0; j < width; ++j) {
+    low += static_cast<u32>(keys[j]);
+    high += keys[j] >> 32;
+    ambiguous += keys[j] < ambiguous_below;
+  }
+  sum.low += low;
+  sum.high += high;
+  sum.ambiguous += ambiguous;
+}
+
+KeySum row_sums(const Residues& residues, const u64* c, u64 start, u64 ambiguous_below, u64* rows) {
+  KeySum result;
+  alignas(64) u64 keys[kTile];
+  for (i64 first = 0; first < residues.count; first += kTile) {
+    const i64 width = std::min(kTile, residues.count - first);
+    evaluate_keys(residues, c, start, first, width, keys, rows);
+    sum_keys(keys, width, ambiguous_below, result);
+  }
+  return result;
+}
+
+RNS_VECTORISED void mark_candidates(const u64* keys, i64 width, u64 ambiguous_below, u64 flip, u64 threshold, u8* flags) {
+  for (i64 j = 0; j < width; ++j) flags[j] = keys[j] < ambiguous_below || (keys[j] ^ flip) >= threshold;
+}
+
+u64 read_all(const Residues& residues) {
+  u64 total = 0;
+  for (i64 i = 0; i < residues.moduli; ++i) total += sum_row(residues.row(i), residues.count);
+  return total;
+}
+
+void check_factors(const Residues& residues, const Vector64& c) {
+  require(static_cast<i64>(c.shape(0)) == residues.moduli, "one coefficient for each modulus is needed");
+}
+
+}  // namespace
+
+void bind_reduce(nb::module_& module) {
+  module.def("extremum", [](const Matrix32& array, const Vector64& c, u64 start, u64 ambiguous_below, bool minimum) {
+    const Residues residues(array);
+    check_factors(residues, c);
+    nb::gil_scoped_release release;
+    const Extremum e = extremum(residues, c.data(), start, ambiguous_below, minimum ? ~0ull : 0ull);
+    return std::make_tuple(e.best, e.index, e.runner_up, e.ambiguous);
+  });
+  module.def("row_sums", [](const Matrix32& array, const Vector64& c, u64 start, u64 ambiguous_below, MutableVector64 rows) {
+    const Residues residues(array);
+    check_factors(residues, c);
+    require(static_cast<i64>(rows.shape(0)) == residues.moduli, "one sum for each modulus is needed");
+    nb::gil_scoped_release release;
+    const KeySum s = row_sums(residues, c.data(), start, ambiguous_below, rows.data());
+    return std::make_tuple(s.low, s.high, s.ambiguous);
+  });
+  module.def("candidates", [](const Matrix32& array, const Vector64& c, u64 start, u64 ambiguous_below, bool minimum,
+                              u64 threshold, Vector8 flags) {
+    const Residues residues(array);
+    check_factors(residues, c);
+    require(static_cast<i64>(flags.shape(0)) == residues.count, "one flag for each number is needed");
+    nb::gil_scoped_release release;
+    alignas(64) u64 keys[kTile];
+    for (i64 first = 0; first < residues.count; first += kTile) {
+      const i64 width = std::min(kTile, residues.count - first);
+      evaluate_keys(residues, c.data(), start, first, width, keys);
+      mark_candidates(keys, width, ambiguous_below, minimum ? ~0ull : 0ull, threshold, flags.data() + first);
+    }
+  });
+  module.def("read_all", [](const Matrix32& array) {
+    const Residues residues(array);
+    nb::gil_scoped_release release;
+    return read_all(residues);
+  });
+}
+
+}  // namespace rns

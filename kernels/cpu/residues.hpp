@@ -1,0 +1,54 @@
+// What the CPU kernels share: views of NumPy arrays, tiles, and dispatch to the processor's vectors.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include "rns/base.cuh"
+
+// One binary serves every x86-64 machine: the loops are compiled for three levels of vector
+// instructions and the loader picks one (GNU ifunc). Elsewhere the compiler's default target is used.
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+#define RNS_VECTORISED __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#else
+#define RNS_VECTORISED
+#endif
+
+namespace rns {
+
+namespace nb = nanobind;
+
+// Columns handled at a time: the tile's running sums stay in the first-level cache while the rows
+// of residues stream through.
+constexpr i64 kTile = 1024;
+
+using Matrix32 = nb::ndarray<const u32, nb::ndim<2>, nb::device::cpu>;
+using MutableMatrix32 = nb::ndarray<u32, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Vector8 = nb::ndarray<u8, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Vector32 = nb::ndarray<const u32, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Vector64 = nb::ndarray<const u64, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using MutableVector64 = nb::ndarray<u64, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Residues of `count` numbers: row i holds the residues modulo m_i, `stride` apart from the next row.
+struct Residues {
+  const u32* data;
+  i64 moduli;
+  i64 count;
+  i64 stride;
+
+  explicit Residues(const Matrix32& array)
+      : data(array.data()),
+        moduli(static_cast<i64>(array.shape(0))),
+        count(static_cast<i64>(array.shape(1))),
+        stride(array.stride(0)) {
+    if (count > 1 && array.stride(1) != 1) throw nb::value_error("residues: the numbers' axis must be contiguous");
+  }
+
+  const u32* row(i64 i) const { return data + i * stride; }
+};
+
+inline void require(bool condition, const char* message) {
+  if (!condition) throw nb::value_error(message);
+}
+
+}  // namespace rns

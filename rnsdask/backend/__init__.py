@@ -1,0 +1,86 @@
+"""The kernels for an array's processor: NumPy arrays on the CPU, CuPy arrays on their GPU.
+
+Every kernel exists once for each processor under the same name, with the same arguments and bit for bit
+the same results; :class:`Kernels` lists them.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from rnsdask.backend.protocol import Array, Extremum, Kernels, KeySums
+
+__all__ = ["Array", "Extremum", "Kernels", "KeySums", "backend_name", "has_gpu", "kernels_of", "to_backend"]
+
+BACKENDS = ("auto", "cpu", "cuda")
+
+
+def kernels_of(array: Any) -> Kernels:
+    """The kernels for `array`'s type.
+
+    Raises
+    ------
+    TypeError
+        If `array` is neither a NumPy nor a CuPy array.
+    """
+    if isinstance(array, np.ndarray):
+        from rnsdask.backend import cpu
+
+        return cpu
+    if _is_cupy(array):
+        from rnsdask.backend import cuda
+
+        return cuda
+    raise TypeError(f"residues must be a NumPy or CuPy array, got {type(array).__name__}")
+
+
+def backend_name(array: Any) -> str:
+    """``"cuda"`` for a CuPy array, else ``"cpu"``."""
+    return "cuda" if _is_cupy(array) else "cpu"
+
+
+def _is_cupy(array: Any) -> bool:
+    # By name, so that CuPy is imported only where such an array exists.
+    return type(array).__module__.partition(".")[0] == "cupy"
+
+
+def has_gpu() -> bool:
+    """Whether CuPy is installed and sees a GPU in this process."""
+    try:
+        import cupy
+
+        return bool(cupy.cuda.runtime.getDeviceCount())
+    except ImportError:
+        return False
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return False
+
+
+def check_backend(backend: str) -> None:
+    """Raise ``ValueError`` unless `backend` is one of ``"auto"``, ``"cpu"``, ``"cuda"``."""
+    if backend not in BACKENDS:
+        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
+
+
+def to_backend(array: Any, backend: str) -> Any:
+    """Move a chunk to the processor that `backend` names; ``"auto"`` prefers this process's GPU.
+
+    Raises
+    ------
+    ValueError
+        If `backend` is not a known name.
+    RuntimeError
+        If it is ``"cuda"`` and there is no CuPy or no GPU.
+    """
+    check_backend(backend)
+    if backend == "cpu":
+        return array.get() if _is_cupy(array) else array
+    if _is_cupy(array):
+        return array
+    if has_gpu():
+        import cupy
+
+        return cupy.asarray(array)
+    if backend == "cuda":
+        raise RuntimeError("backend 'cuda' needs CuPy and a GPU, and this process has none")
+    return array

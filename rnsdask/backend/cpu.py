@@ -1,0 +1,55 @@
+"""The kernels for NumPy arrays: calls into the compiled extension (see :class:`.protocol.Kernels`)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask import _cpu
+from rnsdask.backend.protocol import Array, Extremum, KeySums
+from rnsdask.constants import FixedPointConstants, KeyConstants, MixedRadixConstants, last_residues
+from rnsdask.moduli import ModuliSet
+
+
+def extremum(residues: Array, constants: KeyConstants, minimum: bool) -> Extremum:
+    key = (constants.coefficients, constants.start, constants.ambiguous_below)
+    return Extremum(*_cpu.extremum(residues, *key, minimum))
+
+
+def row_sums(residues: Array, constants: KeyConstants) -> KeySums:
+    rows = np.zeros(residues.shape[0], dtype=np.uint64)
+    key = (constants.coefficients, constants.start, constants.ambiguous_below)
+    low, high, ambiguous = _cpu.row_sums(residues, *key, rows)
+    return KeySums(rows.tolist(), low + (high << 32), ambiguous)
+
+
+def candidates(residues: Array, constants: KeyConstants, minimum: bool, threshold: int) -> NDArray[np.bool_]:
+    flags = np.empty(residues.shape[1], dtype=np.uint8)
+    key = (constants.coefficients, constants.start, constants.ambiguous_below)
+    _cpu.candidates(residues, *key, minimum, threshold, flags)
+    return flags.view(np.bool_)
+
+
+def gather(residues: Array, indices: Array) -> NDArray[np.uint32]:
+    return np.ascontiguousarray(residues[:, indices])
+
+
+def mixed_radix_digits(residues: Array, constants: MixedRadixConstants) -> NDArray[np.uint32]:
+    digits = np.empty(residues.shape, dtype=np.uint32)
+    _cpu.mixed_radix_digits(residues, constants.last, constants.ones, constants.inverses, digits)
+    return digits
+
+
+def fixed_point(residues: Array, constants: FixedPointConstants) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+    words = np.empty((constants.bits // 32, residues.shape[1]), dtype=np.uint32)
+    zero = np.empty(residues.shape[1], dtype=np.uint8)
+    _cpu.fixed_point(residues, constants.coefficients, words, zero)
+    return words, zero.view(np.bool_)
+
+
+def first_invalid(residues: Array, moduli: ModuliSet) -> tuple[int, int] | None:
+    row, index = _cpu.first_invalid(residues, last_residues(moduli))
+    return None if row < 0 else (row, index)
+
+
+def read_all(residues: Array) -> int:
+    total: int = _cpu.read_all(residues)
+    return total

@@ -1,0 +1,216 @@
+"""The kernels for CuPy arrays, compiled at first use and cached on disk (see :class:`.protocol.Kernels`).
+
+All work goes to the current device and stream, which must be the ones of the arrays.
+"""
+
+import functools
+from typing import Any
+
+import cupy
+import numpy as np
+
+from rnsdask.backend import cuda_sources
+from rnsdask.backend.protocol import Array, Extremum, KeySums
+from rnsdask.constants import FixedPointConstants, KeyConstants, MixedRadixConstants, last_residues
+from rnsdask.moduli import ModuliSet
+
+_BLOCK = 256
+_BLOCKS_PER_PROCESSOR = 8
+_WARP = 32
+_FLIP = {False: np.uint64(0), True: np.uint64(2**64 - 1)}
+
+# As in kernels/cuda/reduce.cu: the table of coefficients as a kernel parameter, the description of an
+# array of numbers, and a block's result.
+_PARAMETER_TABLE_SIZE = 256
+_KEY_TABLE = np.dtype([("c", np.uint64, (_PARAMETER_TABLE_SIZE,))])
+_NUMBERS = np.dtype(
+    [
+        ("residues", np.uint64),
+        ("stride", np.int64),
+        ("count", np.int64),
+        ("vectors", np.int64),
+        ("start", np.uint64),
+        ("ambiguous_below", np.uint64),
+        ("moduli", np.int32),
+    ],
+    align=True,
+)
+_EXTREMUM = np.dtype(
+    [("best", np.uint64), ("runner_up", np.uint64), ("index", np.int64), ("ambiguous", np.uint64)]
+)
+_KEY_VECTORS = 2  # that a thread takes at once
+_SUM_VECTORS = 4
+_SHARED_BYTES = 48 * 1024
+
+
+@functools.cache
+def _module(name: str) -> Any:
+    options = (
+        *cuda_sources.NVRTC_OPTIONS,
+        f"-I{cuda_sources.include_directory()}",
+        f"-DRNS_SOURCES={cuda_sources.sources_digest()}",
+    )
+    return cupy.RawModule(code=cuda_sources.source(name), options=options, backend="nvrtc")
+
+
+@functools.cache
+def _kernel(module: str, name: str, device: int) -> Any:
+    # A function belongs to one device, hence `device` in the key of the cache.
+    return _module(module).get_function(name)
+
+
+def launch(module: str, name: str, threads: int, arguments: tuple[Any, ...], *, block: int = _BLOCK, shared: int = 0) -> int:
+    """Run a kernel whose threads stride over their work; returns the number of blocks."""
+    device = cupy.cuda.Device()
+    most = device.attributes["MultiProcessorCount"] * _BLOCKS_PER_PROCESSOR * _BLOCK // block
+    blocks = max(1, min(most, -(-threads // block)))
+    _kernel(module, name, device.id)((blocks,), (block,), arguments, shared_mem=shared)
+    return blocks
+
+
+@functools.lru_cache(256)
+def _constant_on(constants: Any, field: str, device: int) -> Any:
+    return cupy.asarray(getattr(constants, field))
+
+
+def on_device(constants: Any, field: str) -> Any:
+    """The array `field` of `constants` on the current device, copied once."""
+    return _constant_on(constants, field, cupy.cuda.runtime.getDevice())
+
+
+@functools.lru_cache(256)
+def _last_residues_on(moduli: ModuliSet, device: int) -> Any:
+    return cupy.asarray(last_residues(moduli))
+
+
+def row_stride(residues: Array) -> np.int64:
+    """Distance in elements from a residue to the next residue of the same number."""
+    return np.int64(residues.strides[0] // residues.itemsize)
+
+
+def array_arguments(residues: Array) -> tuple[Any, ...]:
+    """Residues, stride, number of numbers, number of moduli: how every kernel but the reductions starts."""
+    return residues, row_stride(residues), np.int64(residues.shape[1]), np.int32(residues.shape[0])
+
+
+def _numbers(residues: Array, constants: KeyConstants) -> Any:
+    stride, count = int(row_stride(residues)), residues.shape[1]
+    aligned = residues.data.ptr % 16 == 0 and stride % 4 == 0
+    fields = (
+        residues.data.ptr,
+        stride,
+        count,
+        count // 4 if aligned else 0,
+        constants.start,
+        constants.ambiguous_below,
+        residues.shape[0],
+    )
+    return np.array(fields, dtype=_NUMBERS)[()]
+
+
+def _threads(numbers: Any, vectors_each: int) -> int:
+    """Threads that keep a kernel busy: one for so many vectors, or one for each number outside of vectors."""
+    vectors, count = int(numbers["vectors"]), int(numbers["count"])
+    return max(-(-vectors // vectors_each), count - 4 * vectors)
+
+
+def _coefficients(constants: KeyConstants) -> tuple[str, Any, int]:
+    """Suffix of the entry point, argument, and bytes of shared memory for the table of coefficients."""
+    count = len(constants.coefficients)
+    if count > _PARAMETER_TABLE_SIZE:
+        return "shared", on_device(constants, "coefficients"), 8 * count
+    table = np.zeros((), dtype=_KEY_TABLE)
+    table["c"][:count] = constants.coefficients
+    return "parameter", table[()], 0
+
+
+def extremum(residues: Array, constants: KeyConstants, minimum: bool) -> Extremum:
+    numbers = _numbers(residues, constants)
+    suffix, table, shared = _coefficients(constants)
+    processors = cupy.cuda.Device().attributes["MultiProcessorCount"]
+    partials = cupy.empty(processors * _BLOCKS_PER_PROCESSOR * _EXTREMUM.itemsize, dtype=cupy.uint8)
+    threads = _threads(numbers, _KEY_VECTORS)
+    arguments = (numbers, table, _FLIP[minimum], partials)
+    blocks = launch("reduce", f"extremum_{suffix}", threads, arguments, shared=shared)
+    return _merge(partials.get().view(_EXTREMUM)[:blocks])
+
+
+def _merge(partials: Any) -> Extremum:
+    """The blocks' results as one; a few thousand at most, so the host does it."""
+    best = partials["best"].max()
+    holders = np.flatnonzero(partials["best"] == best)
+    winner = holders[partials["index"][holders].argmin()]
+    others = np.delete(partials["best"], winner)
+    runner_up = max(int(partials["runner_up"][winner]), int(others.max(initial=0)))
+    return Extremum(int(best), int(partials["index"][winner]), runner_up, int(partials["ambiguous"].sum()))
+
+
+def row_sums(residues: Array, constants: KeyConstants) -> KeySums:
+    n = residues.shape[0]
+    numbers = _numbers(residues, constants)
+    suffix, table, shared = _coefficients(constants)
+    # Each warp keeps n sums of 64 bits in shared memory: many moduli leave room for fewer warps.
+    warps = min(_BLOCK // _WARP, (_SHARED_BYTES - shared) // (8 * n))
+    if warps < 1:
+        raise ValueError(f"sums on a GPU are limited to {_SHARED_BYTES // 16} moduli, got {n}")
+    sums = cupy.zeros(n + 3, dtype=cupy.uint64)
+    threads = _threads(numbers, _SUM_VECTORS)
+    arguments = (numbers, table, sums[:n], sums[n:])
+    shared += 8 * n * warps
+    launch("reduce", f"sum_{suffix}", threads, arguments, block=warps * _WARP, shared=shared)
+    *rows, low, high, ambiguous = sums.get().tolist()
+    return KeySums(rows, low + (high << 32), ambiguous)
+
+
+def candidates(residues: Array, constants: KeyConstants, minimum: bool, threshold: int) -> Array:
+    flags = cupy.empty(residues.shape[1], dtype=cupy.bool_)
+    arguments = (
+        _numbers(residues, constants),
+        on_device(constants, "coefficients"),
+        _FLIP[minimum],
+        np.uint64(threshold),
+        flags,
+    )
+    shared = 8 * len(constants.coefficients)
+    launch("reduce", "candidates_shared", _threads(arguments[0], _KEY_VECTORS), arguments, shared=shared)
+    return flags
+
+
+def gather(residues: Array, indices: Array) -> Array:
+    n, chosen = residues.shape[0], indices.size
+    out = cupy.empty((n, chosen), dtype=cupy.uint32)
+    arguments = (residues, row_stride(residues), np.int32(n), indices, np.int64(chosen), out)
+    launch("reduce", "gather", chosen, arguments)
+    return out
+
+
+def mixed_radix_digits(residues: Array, constants: MixedRadixConstants) -> Array:
+    digits = cupy.empty(residues.shape, dtype=cupy.uint32)
+    tables = tuple(on_device(constants, field) for field in ("last", "ones", "inverses"))
+    launch("mixed_radix", "mixed_radix_digits", residues.shape[1], (*array_arguments(residues), *tables, digits))
+    return digits
+
+
+def fixed_point(residues: Array, constants: FixedPointConstants) -> tuple[Array, Array]:
+    count = residues.shape[1]
+    words = cupy.empty((constants.bits // 32, count), dtype=cupy.uint32)
+    zero = cupy.empty(count, dtype=cupy.bool_)
+    arguments = (*array_arguments(residues), on_device(constants, "coefficients"), words, zero)
+    launch("evaluate", f"fixed_point_{constants.bits}", count, arguments)
+    return words, zero
+
+
+def first_invalid(residues: Array, moduli: ModuliSet) -> tuple[int, int] | None:
+    position = cupy.full(1, 2**64 - 1, dtype=cupy.uint64)
+    last = _last_residues_on(moduli, cupy.cuda.runtime.getDevice())
+    launch("check", "first_invalid", residues.shape[1], (*array_arguments(residues), last, position))
+    found = int(position[0])
+    return None if found == 2**64 - 1 else divmod(found, residues.shape[1])
+
+
+def read_all(residues: Array) -> int:
+    residues = cupy.ascontiguousarray(residues)
+    total = cupy.zeros(1, dtype=cupy.uint64)
+    vectors, tail = divmod(residues.size, 4)
+    launch("check", "read_all", vectors, (residues, np.int64(vectors), np.int32(tail), total))
+    return int(total[0])

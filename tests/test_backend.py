@@ -1,0 +1,77 @@
+"""Choosing a processor, and the two kernels that no other module's tests reach."""
+
+import numpy as np
+import pytest
+from conftest import Processor, cuda_is_usable
+from strategies import MODULI_SETS
+
+from rnsdask.backend import backend_name, has_gpu, kernels_of, to_backend
+from rnsdask.moduli import ModuliSet
+
+
+def test_has_gpu() -> None:
+    assert has_gpu() == cuda_is_usable()
+
+
+def test_unknown_arrays_are_refused() -> None:
+    with pytest.raises(TypeError, match="NumPy or CuPy array, got list"):
+        kernels_of([[1]])
+
+
+def test_unknown_backend() -> None:
+    with pytest.raises(ValueError, match="auto, cpu, cuda, got 'gpu'"):
+        to_backend(np.zeros((2, 2), np.uint32), "gpu")
+
+
+def test_cpu_stays() -> None:
+    array = np.zeros((2, 2), np.uint32)
+    assert to_backend(array, "cpu") is array
+
+
+@pytest.mark.skipif(cuda_is_usable(), reason="there is a GPU")
+def test_without_gpu() -> None:
+    array = np.zeros((2, 2), np.uint32)
+    assert to_backend(array, "auto") is array
+    with pytest.raises(RuntimeError, match="needs CuPy and a GPU"):
+        to_backend(array, "cuda")
+
+
+@pytest.mark.gpu
+def test_moves_to_and_fro() -> None:
+    array = np.arange(6, dtype=np.uint32).reshape(2, 3)
+    for backend in ("auto", "cuda"):
+        moved = to_backend(array, backend)
+        assert backend_name(moved) == "cuda"
+        assert to_backend(moved, "cuda") is moved
+        assert to_backend(moved, "auto") is moved
+        assert (to_backend(moved, "cpu") == array).all()
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 1000, 1024, 3001])
+def test_first_invalid(on_each_processor: Processor, count: int, rng: np.random.Generator) -> None:
+    moduli = MODULI_SETS["unsorted"]
+    sizes = np.array(list(moduli), dtype=np.uint64)[:, None]
+    residues = (rng.integers(0, 2**63, size=(len(moduli), count), dtype=np.uint64) % sizes).astype(np.uint32)
+
+    def found() -> tuple[int, int] | None:
+        array = on_each_processor.xp.asarray(residues)
+        return kernels_of(array).first_invalid(array, moduli)
+
+    assert found() is None
+    residues[:, count // 2] = [m - 1 for m in moduli]
+    assert found() is None
+    for i, j in ((5, count - 1), (3, count - 1), (3, count // 2), (1, 0), (0, count - 1)):
+        residues[i, j] = moduli[i]
+        assert found() == (i, j)
+
+
+def test_every_residue_is_valid_for_the_greatest_modulus(on_each_processor: Processor) -> None:
+    array = on_each_processor.xp.asarray(np.full((1, 9), 2**32 - 1, dtype=np.uint32))
+    assert kernels_of(array).first_invalid(array, ModuliSet([2**32])) is None
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (8, 4096), (7, 10001)])
+def test_read_all(on_each_processor: Processor, shape: tuple[int, int], rng: np.random.Generator) -> None:
+    residues = rng.integers(0, 2**32, size=shape, dtype=np.uint32)
+    array = on_each_processor.xp.asarray(residues)
+    assert kernels_of(array).read_all(array) == int(residues.sum(dtype=np.uint64))
