@@ -1,0 +1,170 @@
+"""Chunk files of the default codecs: all residues of a chunk, little-endian, then their CRC-32C.
+
+What this module reads and writes is what the ``bytes`` and ``crc32c`` codecs of Zarr make of a chunk; only
+the route is shorter. Zarr copies a chunk several times, all chunks in one thread, and takes twice as long.
+"""
+
+import math
+import os
+import uuid
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from io import BufferedReader, BufferedWriter
+from pathlib import Path
+
+import google_crc32c
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.errors import CorruptChunkError, StoreError
+from rnsdask.layout import RESIDUE_DTYPE
+
+CHECKSUM_BYTES = 4
+
+PARTIAL_SUFFIX = ".partial"
+"""End of the name of a file that is still being written; Zarr's local store uses the same."""
+
+_PIECE_BYTES = 256 * 2**10
+"""Read, or written, and checksummed at a time: what stays in a core's cache between the two."""
+
+_IDLE_BUFFERS = 4
+
+
+class _BufferPool:
+    """Memory of arrays that are gone, lent again to the next array of the same size.
+
+    New memory comes from the operating system page by page and zeroed, which takes as long as reading a chunk
+    from the page cache. A job reads one chunk after another, so a few idle buffers are enough for any number
+    of threads, and there are never more buffers than there were chunks in use at one time.
+    """
+
+    def __init__(self, idle_buffers: int) -> None:
+        # A deque, because buffers come back in finalizers, which may interrupt anything: a lock could hang.
+        self._idle: deque[NDArray[np.uint32]] = deque(maxlen=idle_buffers)
+
+    def take(self, count: int) -> NDArray[np.uint32]:
+        """Return an array of `count` residues with any content."""
+        owner = self._take_idle(count)
+        if owner is None:
+            owner = np.empty(count, RESIDUE_DTYPE)
+        # Every view of `lent` keeps it alive: behind a memoryview NumPy does not see `owner`.
+        lent = np.frombuffer(owner.data, RESIDUE_DTYPE)
+        weakref.finalize(lent, self._idle.append, owner).atexit = False
+        return lent
+
+    def _take_idle(self, count: int) -> NDArray[np.uint32] | None:
+        while self._idle:
+            try:
+                owner = self._idle.pop()
+            except IndexError:  # another thread has taken it
+                return None
+            if owner.size == count:
+                return owner
+            # A buffer of another size is left over from another store: let it go.
+        return None
+
+
+_buffers = _BufferPool(_IDLE_BUFFERS)
+
+
+def chunk_file_size(shape: Sequence[int]) -> int:
+    """Return the size in bytes of the file of a chunk of residues of this shape."""
+    return math.prod(shape) * RESIDUE_DTYPE.itemsize + CHECKSUM_BYTES
+
+
+def read_chunk_file(file: Path, shape: Sequence[int], name: str) -> NDArray[np.uint32]:
+    """Read a whole chunk and check it.
+
+    Parameters
+    ----------
+    file
+        The chunk's file.
+    shape
+        Shape of a whole chunk of residues: n, then the chunk's length along each axis.
+    name
+        What error messages call the chunk.
+
+    Raises
+    ------
+    CorruptChunkError
+        If the file is missing, has a wrong size, or does not match its checksum.
+    StoreError
+        If it cannot be read.
+    """
+    try:
+        with file.open("rb") as stream:
+            size, expected = os.fstat(stream.fileno()).st_size, chunk_file_size(shape)
+            if size != expected:
+                raise CorruptChunkError(
+                    f"{name} has {size} bytes; its residues and checksum take {expected} bytes"
+                )
+            residues = _buffers.take(math.prod(shape))
+            computed = _read_checksummed(stream, residues.view(np.uint8))
+            stored = int.from_bytes(stream.read(CHECKSUM_BYTES), "little")
+    except FileNotFoundError:
+        raise CorruptChunkError(f"{name} is missing") from None
+    except OSError as error:
+        raise StoreError(f"{name} cannot be read: {error.strerror or error}") from error
+    if computed != stored:
+        raise CorruptChunkError(f"{name} is corrupt: its CRC-32C is {computed:#010x}, stored {stored:#010x}")
+    return residues.reshape(shape)
+
+
+def _read_checksummed(stream: BufferedReader, content: NDArray[np.uint8]) -> int:
+    """Fill `content` and return its CRC-32C."""
+    checksum = 0
+    for start in range(0, content.size, _PIECE_BYTES):
+        piece = content[start : start + _PIECE_BYTES]
+        # A file that shrinks meanwhile leaves the rest as it was, and then the checksum does not match.
+        stream.readinto(piece.data)
+        checksum = google_crc32c.extend(checksum, piece)
+    return checksum
+
+
+def write_chunk_file(file: Path, residues: NDArray[np.uint32], shape: Sequence[int], name: str) -> None:
+    """Write a whole chunk, padded with zeros up to `shape`, so that it appears at once or not at all.
+
+    Parameters
+    ----------
+    file
+        The chunk's file; its folder is made if need be.
+    residues
+        Residues of shape `shape`, or less at the edge of the array.
+    shape
+        Shape of a whole chunk of residues.
+    name
+        What error messages call the chunk.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be written.
+    """
+    if residues.shape != tuple(shape):
+        padded = np.zeros(shape, RESIDUE_DTYPE)
+        padded[tuple(slice(length) for length in residues.shape)] = residues
+        residues = padded
+    content = np.ascontiguousarray(residues).reshape(-1).view(np.uint8)
+    partial = file.with_name(f"{file.name}.{uuid.uuid4().hex}{PARTIAL_SUFFIX}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with partial.open("xb") as stream:
+                _write_checksummed(stream, content)
+            partial.replace(file)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise StoreError(f"{name} cannot be written: {error.strerror or error}") from error
+
+
+def _write_checksummed(stream: BufferedWriter, content: NDArray[np.uint8]) -> None:
+    """Write `content`, then its CRC-32C."""
+    checksum = 0
+    for start in range(0, content.size, _PIECE_BYTES):
+        piece = content[start : start + _PIECE_BYTES]
+        stream.write(piece.data)
+        checksum = google_crc32c.extend(checksum, piece)
+    stream.write(checksum.to_bytes(CHECKSUM_BYTES, "little"))

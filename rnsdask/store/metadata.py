@@ -1,0 +1,295 @@
+"""What a store says about itself, read and checked."""
+
+import hashlib
+import math
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import product
+from pathlib import Path
+from typing import Any, SupportsIndex
+
+import fsspec  # type: ignore[import-untyped]
+import zarr
+from zarr.buffer.cpu import Buffer
+from zarr.storage import MemoryStore
+
+from rnsdask.errors import IncompleteStoreError, StoreError, abbreviate
+from rnsdask.layout import RESIDUE_DTYPE, chunk_grid
+from rnsdask.moduli import ModuliSet, as_integer
+from rnsdask.store.location import (
+    CHUNK_FOLDER,
+    METADATA_KEY,
+    StorePath,
+    file_system_of,
+    is_local,
+    normalize_path,
+)
+
+FORMAT = 1
+"""Number of the store format that this version writes, and the only one that it reads."""
+
+ATTRIBUTE = "rnsdask"
+"""Key of the Zarr attribute that makes an array a store."""
+
+DEFAULT_CODECS = ("bytes(endian=little)", "crc32c")
+
+_ATTRIBUTE_FIELDS = ("moduli", "signed", "bound", "complete")
+_BOUND = re.compile("0[xX][0-9a-fA-F]+")
+
+
+@dataclass(frozen=True)
+class StoreInfo:
+    """What there is to know about a store before its chunks are read.
+
+    Attributes
+    ----------
+    path : str
+        Absolute path, or URL.
+    moduli : ModuliSet
+        The moduli set.
+    shape : tuple of int
+        Shape of the array of numbers, without the residue axis.
+    chunks : tuple of int
+        A chunk's length along each axis of `shape`.
+    signed : bool
+        Whether the numbers are of the symmetric range.
+    bound : int or None
+        Upper bound of the absolute value of every number, where one is known.
+    codecs : tuple of str
+        The codecs that make bytes of a chunk, in the order of encoding.
+    identity : str
+        Hash of the metadata and of when they were written: a store that was overwritten has another.
+    metadata : bytes
+        Zarr's metadata document, where Zarr decodes the chunks; empty where chunks are read as files.
+    """
+
+    path: str
+    moduli: ModuliSet
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...]
+    signed: bool
+    bound: int | None
+    codecs: tuple[str, ...]
+    identity: str = field(repr=False)
+    metadata: bytes = field(repr=False)
+
+    @property
+    def count(self) -> int:
+        """Number of numbers."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all residues, as an array in memory."""
+        return self.count * len(self.moduli) * RESIDUE_DTYPE.itemsize
+
+    @property
+    def chunk_bytes(self) -> int:
+        """Bytes of the residues of a whole chunk, as an array in memory."""
+        return math.prod(self.chunk_shape) * RESIDUE_DTYPE.itemsize
+
+    @property
+    def chunk_shape(self) -> tuple[int, ...]:
+        """Shape of a whole chunk of residues: the number of moduli, then `chunks`."""
+        return len(self.moduli), *self.chunks
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """Number of chunks along each axis."""
+        return chunk_grid(self.shape, self.chunks)
+
+    @property
+    def n_chunks(self) -> int:
+        """Number of chunks."""
+        return math.prod(self.grid)
+
+    @property
+    def has_chunk_files(self) -> bool:
+        """Whether chunks are read and written as files, without Zarr's codecs."""
+        return not self.metadata
+
+    def indices(self) -> Iterator[tuple[int, ...]]:
+        """Iterate over the indices of all chunks in the grid, in C order."""
+        return product(*map(range, self.grid))
+
+    def chunk_key(self, index: Sequence[int]) -> str:
+        """Return the name of a chunk within the store, such as ``c/0/17``."""
+        return "/".join((CHUNK_FOLDER, "0", *map(str, index)))
+
+    def chunk_name(self, index: Sequence[int]) -> str:
+        """Return what error messages call a chunk."""
+        return f"{self.path}: chunk {self.chunk_key(index)}"
+
+    def chunk_file(self, index: Sequence[int]) -> Path:
+        """Return the file of a chunk of a local store."""
+        return Path(self.path, self.chunk_key(index))
+
+    def __dask_tokenize__(self) -> tuple[object, ...]:
+        values = (getattr(self, f.name) for f in fields(self) if f.name != "moduli")
+        return "rnsdask.StoreInfo", self.moduli.moduli, *values
+
+
+def open_info(path: StorePath) -> StoreInfo:
+    """Read and check what a complete store says about itself.
+
+    Parameters
+    ----------
+    path
+        A local path, or any URL of fsspec.
+
+    Raises
+    ------
+    IncompleteStoreError
+        If the store is still being written, or its writing was interrupted.
+    StoreError
+        If there is no store, or it breaks a rule of the format; the message names the rule and the value.
+    """
+    info, complete = load(normalize_path(path))
+    if not complete:
+        raise IncompleteStoreError(
+            f"{info.path}: the store is incomplete, because its writing did not finish; write the rest with "
+            "--resume"
+        )
+    return info
+
+
+def load(path: str) -> tuple[StoreInfo, bool]:
+    """Read and check the metadata of the store at a normalized path, and tell whether it is complete."""
+    metadata, identity = _read_metadata(path)
+    try:
+        node = zarr.open(store=files_in_memory({METADATA_KEY: metadata}), mode="r")
+    except Exception as error:  # of any type, for anything may stand in the file
+        raise StoreError(f"{path}: Zarr cannot read its {METADATA_KEY}: {error!r}") from error
+    if not isinstance(node, zarr.Array):
+        raise StoreError(f"{path}: it is a Zarr group, not an array")
+    document: dict[str, Any] = dict(node.metadata.to_dict())
+    try:
+        attribute = _check_attribute(node.attrs.get(ATTRIBUTE))
+        moduli = ModuliSet(attribute["moduli"])
+        codecs = _check_document(document, len(moduli))
+        bound = _parse_bound(attribute["bound"], moduli, attribute["signed"])
+    except (TypeError, ValueError) as error:
+        raise StoreError(f"{path}: {error}") from error
+    has_chunk_files = is_local(path) and codecs == DEFAULT_CODECS and sys.byteorder == "little"
+    info = StoreInfo(
+        path=path,
+        moduli=moduli,
+        shape=tuple(document["shape"])[1:],
+        chunks=tuple(document["chunk_grid"]["configuration"]["chunk_shape"])[1:],
+        signed=attribute["signed"],
+        bound=bound,
+        codecs=codecs,
+        identity=identity,
+        metadata=b"" if has_chunk_files else metadata,
+    )
+    return info, attribute["complete"]
+
+
+def make_attribute(moduli: ModuliSet, signed: bool, bound: int | None, complete: bool) -> dict[str, Any]:
+    """Make the value of the attribute of a store."""
+    return {
+        "format": FORMAT,
+        "moduli": list(moduli),
+        "signed": bool(signed),
+        "bound": None if bound is None else hex(bound),
+        "complete": complete,
+    }
+
+
+def check_bound(bound: SupportsIndex | None, moduli: ModuliSet, signed: bool) -> int | None:
+    """Check that a bound of absolute values lies within the range of the moduli set."""
+    if bound is None:
+        return None
+    value = as_integer(bound, "bound")
+    lowest, highest = moduli.value_range(signed)
+    largest = max(-lowest, highest)
+    if not 0 <= value <= largest:
+        raise ValueError(f"bound must be from 0 to {abbreviate(largest)}, got {abbreviate(value)}")
+    return value
+
+
+def files_in_memory(content: dict[str, bytes]) -> MemoryStore:
+    """Put files at hand where Zarr can read them."""
+    return MemoryStore({key: Buffer.from_bytes(value) for key, value in content.items()}, read_only=True)
+
+
+def _read_metadata(path: str) -> tuple[bytes, str]:
+    """Read the metadata document, and make a hash of its content and of when it was written."""
+    file_system, root = file_system_of(path)
+    file_system.invalidate_cache(root)
+    try:
+        metadata: bytes = file_system.cat_file(f"{root}/{METADATA_KEY}")
+        written: str = file_system.ukey(f"{root}/{METADATA_KEY}")
+    except (FileNotFoundError, NotADirectoryError):
+        raise StoreError(f"{path}: {_why_no_metadata(file_system, root)}") from None
+    except OSError as error:
+        raise StoreError(f"{path}: it cannot be read: {error}") from error
+    return metadata, hashlib.sha256(metadata + written.encode()).hexdigest()
+
+
+def _why_no_metadata(file_system: fsspec.AbstractFileSystem, root: str) -> str:
+    if not file_system.exists(root):
+        return "there is no such store"
+    if file_system.isfile(root):
+        return "it is a file, not a Zarr store"
+    if any(file_system.exists(f"{root}/{name}") for name in (".zarray", ".zgroup")):
+        return "it is of Zarr format 2; a store of rnsdask is of Zarr format 3"
+    return f"it is not a Zarr store: it has no {METADATA_KEY}"
+
+
+def _check_attribute(attribute: Any) -> dict[str, Any]:
+    """Check that the attribute has the fields of the format, each of its type."""
+    if attribute is None:
+        raise ValueError(f"it is a Zarr array, but not a store of rnsdask: it has no attribute {ATTRIBUTE!r}")
+    if not isinstance(attribute, dict):
+        raise ValueError(f"attribute {ATTRIBUTE!r} must be an object, got {attribute!r:.40}")
+    number = attribute.get("format")
+    if type(number) is not int or number != FORMAT:
+        raise ValueError(f"it is of format {number!r:.40}; this version of rnsdask reads format {FORMAT}")
+    absent = [name for name in _ATTRIBUTE_FIELDS if name not in attribute]
+    if absent:
+        raise ValueError(f"attribute {ATTRIBUTE!r} has no {', '.join(absent)}")
+    if not isinstance(attribute["moduli"], list):
+        raise ValueError(f"moduli must be a list, got {attribute['moduli']!r:.40}")
+    for name in ("signed", "complete"):
+        if not isinstance(attribute[name], bool):
+            raise ValueError(f"{name} must be true or false, got {attribute[name]!r:.40}")
+    return attribute
+
+
+def _check_document(document: dict[str, Any], n_moduli: int) -> tuple[str, ...]:
+    """Check Zarr's own metadata against the format, and return the codecs."""
+    if document["data_type"] != RESIDUE_DTYPE.name:
+        raise ValueError(f"its dtype must be uint32, got {document['data_type']}")
+    shape = tuple(document["shape"])
+    if len(shape) < 2:
+        raise ValueError(f"it must have a residue axis and at least one axis of numbers, got shape {shape}")
+    if shape[0] != n_moduli:
+        raise ValueError(f"its residue axis (axis 0) has {shape[0]} rows for {n_moduli} moduli")
+    grid, keys = document["chunk_grid"], document["chunk_key_encoding"]
+    if grid["name"] != "regular":
+        raise ValueError(f"its chunk grid must be regular, got {grid['name']}")
+    if (rows := grid["configuration"]["chunk_shape"][0]) != n_moduli:
+        raise ValueError(f"its residue axis (axis 0) of {n_moduli} rows is cut into chunks of {rows}")
+    if keys["name"] != "default" or keys["configuration"]["separator"] != "/":
+        raise ValueError(f"its chunks must have keys like c/0/1, got the key encoding {keys}")
+    codecs = tuple(_describe_codec(codec) for codec in document["codecs"])
+    if "crc32c" not in codecs:
+        raise ValueError(f"its codecs must include crc32c, which shows damage; got {', '.join(codecs)}")
+    return codecs
+
+
+def _describe_codec(codec: dict[str, Any]) -> str:
+    """Write a codec as its name and parameters, such as ``zstd(level=3, checksum=False)``."""
+    parameters = ", ".join(f"{name}={value}" for name, value in codec.get("configuration", {}).items())
+    return f"{codec['name']}({parameters})" if parameters else str(codec["name"])
+
+
+def _parse_bound(text: Any, moduli: ModuliSet, signed: bool) -> int | None:
+    if text is None:
+        return None
+    if not isinstance(text, str) or not _BOUND.fullmatch(text):
+        raise ValueError(f"bound must be null or a hexadecimal string like 0x1f, got {text!r:.40}")
+    return check_bound(int(text, 16), moduli, signed)

@@ -1,0 +1,128 @@
+"""Reading chunks, and verifying a store: what is read is whole and matches its checksum, or an error."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from rnsdask.errors import CorruptChunkError, StoreError
+from rnsdask.layout import RESIDUE_DTYPE, chunk_slices
+from rnsdask.store.chunk_files import read_chunk_file
+from rnsdask.store.location import METADATA_KEY, file_sizes, file_system_of
+from rnsdask.store.metadata import StoreInfo, files_in_memory
+
+
+def read_chunk(info: StoreInfo, index: Sequence[int]) -> NDArray[np.uint32]:
+    """Read a chunk and check it.
+
+    Parameters
+    ----------
+    info
+        The store.
+    index
+        Index of the chunk in ``info.grid``.
+
+    Returns
+    -------
+    residues : ndarray
+        ``uint32``, shape ``(n, ...)``: the chunk, cut at the array's edge; C-contiguous and writable.
+
+    Raises
+    ------
+    IndexError
+        If the grid has no such chunk.
+    CorruptChunkError
+        If the chunk is missing, truncated, or does not match its checksum.
+    StoreError
+        If it cannot be read.
+    """
+    slices = chunk_slices(index, info.shape, info.chunks)
+    if not info.has_chunk_files:
+        return _decode_chunk(info, index, slices)
+    residues = read_chunk_file(info.chunk_file(index), info.chunk_shape, info.chunk_name(index))
+    within = (slice(None), *(slice(s.stop - s.start) for s in slices))
+    return np.ascontiguousarray(residues[within])
+
+
+def _decode_chunk(info: StoreInfo, index: Sequence[int], slices: tuple[slice, ...]) -> NDArray[np.uint32]:
+    """Fetch the bytes of a chunk, and have Zarr decode them.
+
+    Zarr itself would take a missing chunk for one of zeros, so it is given a chunk that is there.
+    """
+    file_system, root = file_system_of(info.path)
+    name, key = info.chunk_name(index), info.chunk_key(index)
+    try:
+        encoded: bytes = file_system.cat_file(f"{root}/{key}")
+    except FileNotFoundError:
+        raise CorruptChunkError(f"{name} is missing") from None
+    except OSError as error:
+        raise StoreError(f"{name} cannot be read: {error}") from error
+    try:
+        array = zarr.open_array(files_in_memory({METADATA_KEY: info.metadata, key: encoded}), mode="r")
+        residues = array[(slice(None), *slices)]
+    except MemoryError:
+        raise
+    except Exception as error:  # each codec has errors of its own
+        raise CorruptChunkError(f"{name} is corrupt: {error}") from error
+    return np.ascontiguousarray(residues, RESIDUE_DTYPE)
+
+
+def verify(
+    info: StoreInfo,
+    *,
+    on_chunk: Callable[[tuple[int, ...]], object] | None = None,
+    map_chunks: Callable[..., Iterable[list[str]]] = map,
+) -> Iterator[str]:
+    """Read every chunk of a store, and describe whatever is wrong with it.
+
+    Parameters
+    ----------
+    info
+        The store.
+    on_chunk
+        Called with the index of each chunk, in C order, once its problems have been given.
+    map_chunks
+        What applies a function to all chunks. The ``map`` of an executor does so in parallel, each worker
+        with one chunk in memory.
+
+    Yields
+    ------
+    problem : str
+        One line that names the store, the file or chunk, and what is wrong: a file that does not belong to
+        the store; a chunk that is missing, has a wrong size, or does not match its checksum; the first
+        residue of each row that is not below its modulus, with its position in the array.
+    """
+    expected = {METADATA_KEY, *map(info.chunk_key, info.indices())}
+    for key in sorted(file_sizes(info.path).keys() - expected):
+        yield f"{info.path}: file {key} does not belong to the store"
+    problems_of_chunks = map_chunks(partial(_chunk_problems, info), info.indices())
+    for index, problems in zip(info.indices(), problems_of_chunks, strict=True):
+        yield from problems
+        if on_chunk is not None:
+            on_chunk(index)
+
+
+def _chunk_problems(info: StoreInfo, index: tuple[int, ...]) -> list[str]:
+    try:
+        residues = read_chunk(info, index)
+    except StoreError as error:
+        return [str(error)]
+    return list(residue_problems(info, index, residues))
+
+
+def residue_problems(info: StoreInfo, index: Sequence[int], residues: NDArray[np.uint32]) -> Iterator[str]:
+    """Describe, for each row of a chunk, the first residue that is not below its modulus."""
+    largest = residues.max(axis=tuple(range(1, residues.ndim)))
+    for row in np.flatnonzero(largest >= np.array(info.moduli.moduli, np.uint64)):
+        modulus = info.moduli[row]
+        wrong = np.flatnonzero(residues[row] >= modulus)
+        first = np.unravel_index(wrong[0], residues.shape[1:])
+        position = [int(p + i * c) for p, i, c in zip(first, index, info.chunks, strict=True)]
+        shown = position[0] if len(position) == 1 else tuple(position)
+        more = f" (and {wrong.size - 1} more in the row)" if wrong.size > 1 else ""
+        yield (
+            f"{info.chunk_name(index)}: residue {residues[row][first]} of number {shown} is not below its "
+            f"modulus {modulus} (row {row}){more}"
+        )

@@ -1,0 +1,303 @@
+"""Creating stores and writing their chunks."""
+
+import json
+from collections.abc import Iterable, Sequence
+from functools import cached_property, partial
+from types import TracebackType
+from typing import Any, Self, SupportsIndex
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+from zarr.codecs import BytesCodec, Crc32cCodec
+from zarr.storage import MemoryStore
+
+from rnsdask.errors import StoreError
+from rnsdask.layout import RESIDUE_DTYPE, Chunks, check_residue_array, chunk_slices, normalize_chunks
+from rnsdask.moduli import ModuliSet, as_integer
+from rnsdask.store.chunk_files import PARTIAL_SUFFIX, chunk_file_size, write_chunk_file
+from rnsdask.store.location import (
+    CHUNK_FOLDER,
+    METADATA_KEY,
+    StorePath,
+    file_sizes,
+    file_system_of,
+    normalize_path,
+)
+from rnsdask.store.metadata import ATTRIBUTE, StoreInfo, check_bound, load, make_attribute
+from rnsdask.store.reading import residue_problems
+
+
+def create(
+    path: StorePath,
+    moduli: ModuliSet,
+    shape: Sequence[SupportsIndex],
+    *,
+    chunks: Chunks = "auto",
+    signed: bool = False,
+    bound: SupportsIndex | None = None,
+    overwrite: bool = False,
+    codecs: Iterable[Any] | None = None,
+) -> "StoreWriter":
+    """Create a store without chunks; it is incomplete until its writer has finished.
+
+    Parameters
+    ----------
+    path
+        A local path, or any URL of fsspec.
+    moduli
+        The moduli set.
+    shape
+        Shape of the array of numbers. A one-dimensional array may grow, from length 0 on.
+    chunks
+        A chunk's length along each axis of `shape`; see `rnsdask.layout.normalize_chunks`.
+    signed
+        Whether the numbers are of the symmetric range.
+    bound
+        Upper bound of the absolute value of every number, where one is known.
+    overwrite
+        Whether to replace a Zarr array that `path` holds already. Nothing else is ever replaced.
+    codecs
+        Zarr's codecs from bytes to bytes that compress the chunks, such as ``[ZstdCodec(level=3)]``; a
+        checksum follows them. None for no compression, which is the fastest.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is wrong.
+    StoreError
+        If `path` is taken, or cannot be written.
+    """
+    path = normalize_path(path)
+    lengths = tuple(as_integer(length, f"length of axis {axis}") for axis, length in enumerate(shape))
+    chunk_lengths = normalize_chunks(chunks, lengths, len(moduli))
+    attribute = make_attribute(moduli, signed, check_bound(bound, moduli, signed), complete=False)
+    create_array = partial(
+        zarr.create_array,
+        shape=(len(moduli), *lengths),
+        chunks=(len(moduli), *chunk_lengths),
+        dtype=RESIDUE_DTYPE,
+        filters=None,
+        serializer=BytesCodec(endian="little"),
+        compressors=[*(codecs or ()), Crc32cCodec()],
+        fill_value=0,
+        chunk_key_encoding={"name": "default", "separator": "/"},
+        dimension_names=_dimension_names(len(lengths)),
+        attributes={ATTRIBUTE: attribute},
+    )
+    create_array(store=MemoryStore())  # a wrong codec shows before anything is replaced
+    try:
+        _make_room(path, overwrite)
+        create_array(store=path)
+    except OSError as error:
+        raise StoreError(f"{path}: it cannot be written: {error}") from error
+    return StoreWriter(load(path)[0])
+
+
+def resume(path: StorePath) -> "StoreWriter":
+    """Open an incomplete store, to write the chunks that it still lacks.
+
+    Raises
+    ------
+    StoreError
+        If there is no valid store, or it is complete.
+    """
+    info, complete = load(normalize_path(path))
+    if complete:
+        raise StoreError(f"{info.path}: the store is complete: there is nothing to resume")
+    return StoreWriter(info)
+
+
+class StoreWriter:
+    """Writes the chunks of a store, in any order, from any thread.
+
+    A copy, a pickled one too, writes to the same store, so tasks in other processes can each write chunks.
+    When all are done, `finish` is called once. Until then, and if that never happens, the store is incomplete
+    and cannot be opened for reading.
+
+    Attributes
+    ----------
+    info : StoreInfo
+        The store as it is now.
+    """
+
+    def __init__(self, info: StoreInfo) -> None:
+        self.info = info
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Leave the store as it is: incomplete, unless `finish` was called."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"info": self.info}
+
+    def __dask_tokenize__(self) -> tuple[object, ...]:
+        return "rnsdask.StoreWriter", *self.info.__dask_tokenize__()
+
+    @cached_property
+    def _array(self) -> zarr.Array[Any]:
+        # Left to itself, Zarr would not write a chunk of zeros, and it would look like one that is lost.
+        return zarr.open_array(self.info.path, mode="r+").with_config({"write_empty_chunks": True})
+
+    def write_chunk(self, index: Sequence[int], residues: NDArray[np.uint32]) -> None:
+        """Write a whole chunk, so that it appears at once or not at all.
+
+        Parameters
+        ----------
+        index
+            Index of the chunk in ``info.grid``.
+        residues
+            NumPy array, ``uint32``, of the shape that `rnsdask.store.read_chunk` returns.
+
+        Raises
+        ------
+        IndexError
+            If the grid has no such chunk.
+        TypeError, ValueError
+            If `residues` has another type or shape, or a residue is not below its modulus.
+        StoreError
+            If the chunk cannot be written.
+        """
+        info, name = self.info, self.info.chunk_name(index)
+        slices = chunk_slices(index, info.shape, info.chunks)
+        if not isinstance(residues, np.ndarray):
+            raise TypeError(f"{name} must be given as a NumPy array, got {type(residues).__name__}")
+        check_residue_array(residues, info.moduli)
+        expected = (len(info.moduli), *(s.stop - s.start for s in slices))
+        if residues.shape != expected:
+            raise ValueError(f"{name} has shape {expected}, got residues of shape {residues.shape}")
+        for problem in residue_problems(info, index, residues):
+            raise ValueError(problem)
+        if info.has_chunk_files:
+            write_chunk_file(info.chunk_file(index), residues, info.chunk_shape, name)
+            return
+        try:
+            self._array[(slice(None), *slices)] = residues
+        except OSError as error:
+            raise StoreError(f"{name} cannot be written: {error}") from error
+
+    def resize(self, shape: Sequence[SupportsIndex]) -> None:
+        """Make a one-dimensional array longer, for numbers whose count is not known beforehand.
+
+        Raises
+        ------
+        ValueError
+            If the array has more axes, would become shorter, or its last chunk is written and partly filled.
+        """
+        info = self.info
+        if len(info.shape) != 1 or len(shape) != 1:
+            raise ValueError(f"only a one-dimensional array can grow, not {info.shape} to {tuple(shape)}")
+        old, new = info.shape[0], as_integer(shape[0], "length")
+        if new < old:
+            raise ValueError(f"an array can only grow, not from length {old} to {new}")
+        last, filled = divmod(old, info.chunks[0])
+        if new > old and filled and info.chunk_key((last,)) in file_sizes(info.path):
+            raise ValueError(
+                f"{info.chunk_name((last,))} is written and has {filled} numbers of {info.chunks[0]}, so the "
+                "array can no longer grow"
+            )
+        self._array.resize((len(info.moduli), new))
+        self._reload()
+
+    def missing_chunks(self) -> list[tuple[int, ...]]:
+        """List the indices of the chunks that are not written yet, in C order."""
+        info, sizes = self.info, file_sizes(self.info.path)
+        if not info.has_chunk_files:
+            return [index for index in info.indices() if info.chunk_key(index) not in sizes]
+        expected = chunk_file_size(info.chunk_shape)
+        return [index for index in info.indices() if sizes.get(info.chunk_key(index)) != expected]
+
+    def finish(self, bound: SupportsIndex | None = None) -> StoreInfo:
+        """Declare the store complete.
+
+        Parameters
+        ----------
+        bound
+            Upper bound of the absolute value of every number, where it became known in writing; None keeps
+            the one that the store was created with.
+
+        Returns
+        -------
+        info : StoreInfo
+            The complete store.
+
+        Raises
+        ------
+        ValueError
+            If `bound` is not within the range of the moduli set.
+        StoreError
+            If a chunk is not written.
+        """
+        info = self.info
+        final_bound = info.bound if bound is None else check_bound(bound, info.moduli, info.signed)
+        missing = self.missing_chunks()
+        if missing:
+            raise StoreError(
+                f"{info.path}: it cannot be completed: {len(missing)} of {info.n_chunks} chunks are not "
+                f"written, the first of them {info.chunk_key(missing[0])}"
+            )
+        self._remove_partial_files()
+        attribute = make_attribute(info.moduli, info.signed, final_bound, complete=True)
+        self._array.update_attributes({ATTRIBUTE: attribute})
+        self._reload()
+        return self.info
+
+    def _remove_partial_files(self) -> None:
+        """Remove what interrupted writes have left behind."""
+        file_system, root = file_system_of(self.info.path)
+        for key in file_sizes(self.info.path):
+            if key.endswith(PARTIAL_SUFFIX):
+                file_system.rm_file(f"{root}/{key}")
+
+    def _reload(self) -> None:
+        self.__dict__.pop("_array", None)
+        self.info = load(self.info.path)[0]
+
+
+def _dimension_names(ndim: int) -> tuple[str, ...]:
+    return ("residue", "x") if ndim == 1 else ("residue", *(f"x{axis}" for axis in range(ndim)))
+
+
+def _make_room(path: str, overwrite: bool) -> None:
+    """Make sure that nothing is at `path`: remove a Zarr array if asked to, and refuse anything else."""
+    file_system, root = file_system_of(path)
+    file_system.invalidate_cache(root)
+    if not file_system.exists(root):
+        return
+    if not file_system.isdir(root):
+        raise StoreError(f"{path}: it exists and is not a Zarr array")
+    names = {entry.rstrip("/").rpartition("/")[2] for entry in file_system.ls(root, detail=False)}
+    if not names:
+        return
+    if METADATA_KEY not in names or not _is_array(file_system.cat_file(f"{root}/{METADATA_KEY}")):
+        raise StoreError(f"{path}: it exists and is not a Zarr array, but a folder with {_enumerate(names)}")
+    if not overwrite:
+        raise StoreError(f"{path}: it exists; replace it with --overwrite (overwrite=True)")
+    own = {name for name in names if name in (METADATA_KEY, CHUNK_FOLDER) or name.endswith(PARTIAL_SUFFIX)}
+    if own != names:
+        raise StoreError(f"{path}: it is not replaced, because it also holds {_enumerate(names - own)}")
+    # The metadata go last: what an interruption leaves behind can still be told for an array, and replaced.
+    for name in (*sorted(own - {METADATA_KEY}), METADATA_KEY):
+        file_system.rm(f"{root}/{name}", recursive=True)
+
+
+def _is_array(metadata: bytes) -> bool:
+    try:
+        document = json.loads(metadata)
+    except ValueError:
+        return False
+    return isinstance(document, dict) and document.get("node_type") == "array"
+
+
+def _enumerate(names: Iterable[str], shown: int = 3) -> str:
+    """List the first few of some names."""
+    ordered = sorted(names)
+    more = f" and {len(ordered) - shown} more" if len(ordered) > shown else ""
+    return ", ".join(ordered[:shown]) + more
