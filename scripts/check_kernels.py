@@ -1,0 +1,156 @@
+"""Compile every CUDA entry point, on a machine with or without a GPU.
+
+Each ``kernels/cuda/*.cu`` is compiled to machine code for sm_75, sm_80 and sm_90: by nvcc, where there is
+one, and by NVRTC, which compiles the kernels on a user's machine, where its wheel is installed
+(``nvidia-cuda-nvrtc-cu12`` or ``nvidia-cuda-nvrtc``). To have neither is a failure, and so is a kernel of the
+source that the machine code lacks.
+"""
+
+import ctypes
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from rnsdask.backend.cuda_sources import (
+    COMPILE_OPTIONS,
+    NVRTC_OPTIONS,
+    entry_points,
+    include_directory,
+    kernels_directory,
+    source_names,
+)
+
+ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
+NVRTC_WHEELS = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
+
+# Takes a source file and an architecture, returns the cubin.
+Compiler = Callable[[Path, str], bytes]
+
+
+class CompilationError(Exception):
+    """The compiler's own messages."""
+
+
+def find_nvcc() -> Compiler | None:
+    """Return a compiler that runs nvcc, or None where there is none."""
+    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH") or "/usr/local/cuda"
+    nvcc = shutil.which("nvcc") or shutil.which("nvcc", path=f"{home}/bin")
+    if nvcc is None:
+        return None
+
+    def compile_source(path: Path, architecture: str) -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            cubin = Path(folder) / "kernel.cubin"
+            options = (*COMPILE_OPTIONS, f"-I{include_directory()}", f"-arch={architecture}")
+            command = [nvcc, "-cubin", "-o", str(cubin), *options, str(path)]
+            run = subprocess.run(command, capture_output=True, text=True, check=False)
+            if run.returncode != 0:
+                raise CompilationError(run.stdout + run.stderr)
+            return cubin.read_bytes()
+
+    return compile_source
+
+
+def nvrtc_libraries() -> list[Path]:
+    """Return the NVRTC libraries of the installed wheels."""
+    libraries = []
+    for wheel in NVRTC_WHEELS:
+        try:
+            files = importlib.metadata.files(wheel) or []
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        found = (file for file in files if re.fullmatch(r"libnvrtc\.so\.\d+", file.name))
+        libraries += [Path(str(file.locate())) for file in found]
+    return libraries
+
+
+def nvrtc_compiler(library: Path) -> Compiler:
+    """Return a compiler that calls NVRTC."""
+    nvrtc = ctypes.CDLL(str(library))
+    nvrtc.nvrtcGetErrorString.restype = ctypes.c_char_p
+
+    def check(status: int) -> None:
+        if status != 0:
+            raise CompilationError(nvrtc.nvrtcGetErrorString(status).decode())
+
+    def text(program: ctypes.c_void_p, what: str) -> bytes:
+        size = ctypes.c_size_t()
+        check(getattr(nvrtc, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
+        buffer = ctypes.create_string_buffer(size.value)
+        check(getattr(nvrtc, f"nvrtcGet{what}")(program, buffer))
+        return buffer.raw
+
+    def compile_source(path: Path, architecture: str) -> bytes:
+        program = ctypes.c_void_p()
+        source = path.read_bytes()
+        check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, path.name.encode(), 0, None, None))
+        try:
+            options = (*NVRTC_OPTIONS, f"-I{include_directory()}", f"-arch={architecture}")
+            array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+            if nvrtc.nvrtcCompileProgram(program, len(options), array) != 0:
+                raise CompilationError(text(program, "ProgramLog").rstrip(b"\0").decode())
+            return text(program, "CUBIN")
+        finally:
+            nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+
+    return compile_source
+
+
+def compiled_entry_points(cubin: bytes) -> set[str]:
+    """Return the names of the kernels in machine code: each has a section for its parameters."""
+    return {name.decode() for name in re.findall(rb"\.nv\.constant0\.(\w+)\0", cubin)}
+
+
+def check_source(name: str, compilers: dict[str, Compiler]) -> list[str]:
+    """Compile one file in every way and return what is wrong with it."""
+    path = kernels_directory() / "cuda" / f"{name}.cu"
+    declared = entry_points(name)
+    if not declared:
+        return [f"{path.name}: no __global__ function in it"]
+    problems = []
+    for compiler_name, compiler in compilers.items():
+        for architecture in ARCHITECTURES:
+            where = f"{path.name}, {architecture}, {compiler_name}"
+            try:
+                compiled = compiled_entry_points(compiler(path, architecture))
+            except CompilationError as error:
+                problems.append(f"{where}: does not compile\n{error}")
+                continue
+            # A kernel that is not extern "C" is missing here too, for its name is mangled.
+            if missing := declared - compiled:
+                problems.append(f"{where}: missing in the machine code: {', '.join(sorted(missing))}")
+    print(f"{path.name}: {', '.join(sorted(declared))}")
+    return problems
+
+
+def fail(message: str) -> int:
+    """Print an error and return the exit status."""
+    print(f"error: {message}", file=sys.stderr)
+    return 1
+
+
+def main() -> int:
+    """Check every source; return the exit status."""
+    compilers = {f"NVRTC ({library.name})": nvrtc_compiler(library) for library in nvrtc_libraries()}
+    if (nvcc := find_nvcc()) is not None:
+        compilers["nvcc"] = nvcc
+    if not compilers:
+        return fail(f"no CUDA compiler: neither nvcc nor a wheel of NVRTC ({' or '.join(NVRTC_WHEELS)})")
+    names = source_names()
+    if not names:
+        return fail(f"no CUDA source in {kernels_directory() / 'cuda'}")
+    print(f"compiling for {', '.join(ARCHITECTURES)} with {' and '.join(compilers)}", flush=True)
+    problems = [problem for name in names for problem in check_source(name, compilers)]
+    for problem in problems:
+        fail(problem)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

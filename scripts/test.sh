@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Install rnsdask with what its tests need into .venv, and run the whole test suite; arguments go to pytest.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/venv.sh"
+
+install_rnsdask test
+# The tests and the programs that they start import the installed package, not the checkout's folder.
+export PYTHONSAFEPATH=1
+exec "$venv/bin/pytest" --numprocesses auto --maxprocesses 4 --dist worksteal "$@"

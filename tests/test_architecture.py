@@ -1,0 +1,185 @@
+"""The architecture, as the sources show it: who may import whom, and nothing without a user."""
+
+import ast
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rnsdask.backend import cuda_sources
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "rnsdask"
+KERNELS = ROOT / "kernels"
+
+# From the bottom up. A module imports from the layers before its own only.
+LAYERS = (
+    ("_cpu", "_version", "errors", "backend.cuda_sources"),
+    ("moduli", "integer_io"),
+    ("layout",),
+    ("reference", "constants"),
+    ("backend.protocol",),
+    ("backend.cpu", "backend.cuda"),
+    ("backend",),
+    ("mixed_radix",),
+    ("evaluate",),
+    ("convert", "interval"),
+    ("reductions",),
+    ("store.location", "store.chunk_files"),
+    ("store.metadata",),
+    ("store.reading",),
+    ("store.writing",),
+    ("store",),
+    ("tree",),
+    ("array",),
+    ("creation",),
+    ("cluster", "job"),
+    ("cli.errors", "cli.streams"),
+    ("cli.options",),
+    ("cli.moduli", "cli.reductions", "cli.stores", "cli.transfer"),
+    ("cli",),
+)
+LEVEL = {module: level for level, layer in enumerate(LAYERS) for module in layer}
+
+# The only users of a library, subpackages included: others reach it through them.
+USERS = {
+    "click": ("cli",),
+    "cupy": ("backend",),
+    "dask": ("tree", "array", "creation", "job"),
+    "dask_cuda": ("cluster",),
+    "distributed": ("cluster", "job"),
+    "zarr": ("store",),
+}
+
+TOP_LEVEL_FOLDERS = {".ci", "docs", "kernels", "pipelines", "rnsdask", "scripts", "tests"}
+
+
+def module_name(path: Path) -> str:
+    """``backend.cpu`` for ``rnsdask/backend/cpu.py``; empty for the package itself."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def walk_executed(node: ast.AST) -> Iterator[ast.AST]:
+    """Every node below, function bodies included, except what only type checkers see."""
+    yield node
+    for_checkers = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+    for child in node.orelse if for_checkers else ast.iter_child_nodes(node):
+        yield from walk_executed(child)
+
+
+def imported_names(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and dotted name of all that a file imports, names taken from a module included."""
+    for node in walk_executed(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: a relative import"
+            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def own_module(name: str) -> str | None:
+    """The module of rnsdask that a dotted name belongs to, or None for another library's."""
+    package, _, rest = name.partition(".")
+    if package != "rnsdask":
+        return None
+    while rest and rest not in LEVEL:
+        rest = rest.rpartition(".")[0]
+    return rest
+
+
+def python_files() -> list[Path]:
+    folders = ("rnsdask", "tests", "scripts", "pipelines")
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+def test_every_module_has_a_layer() -> None:
+    assert set(MODULES) - {""} == set(LEVEL) - {"_cpu"}  # the extension is no Python file
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name])
+def test_imports_point_downwards(module: str) -> None:
+    for line, name in imported_names(MODULES[module]):
+        imported = own_module(name)
+        if imported is None:
+            continue
+        assert imported, f"rnsdask/{module}:{line} imports from the package itself: {name}"
+        assert LEVEL[imported] < LEVEL[module], (
+            f"rnsdask/{module}:{line} imports {imported}, which is not below it"
+        )
+
+
+@pytest.mark.parametrize("library", USERS)
+def test_libraries_have_one_way_in(library: str) -> None:
+    allowed = tuple(f"{user}." for user in USERS[library])
+    for module, path in MODULES.items():
+        for line, name in imported_names(path):
+            if f"{name}.".startswith(f"{library}."):
+                assert f"{module}.".startswith(allowed), f"rnsdask/{module}:{line} imports {name}"
+
+
+def test_only_the_backend_imports_the_extension() -> None:
+    for path in python_files():
+        for line, name in imported_names(path):
+            if f"{name}.".startswith("rnsdask._cpu."):
+                assert path == MODULES["backend.cpu"], f"{path}:{line} imports {name}"
+
+
+def test_top_level_folders() -> None:
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    listing = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listing.returncode != 0:
+        pytest.skip(f"git cannot list the checkout: {listing.stderr.strip()}")
+    folders = {line.partition("/")[0] for line in listing.stdout.splitlines() if "/" in line}
+    assert folders <= TOP_LEVEL_FOLDERS
+
+
+def string_pattern(node: ast.Constant | ast.JoinedStr) -> str:
+    """What a string literal can be, as a regular expression: ``sum_\\w+`` for ``f"sum_{bits}"``."""
+    if isinstance(node, ast.Constant):
+        return re.escape(str(node.value))
+    parts = (string_pattern(part) if isinstance(part, ast.Constant) else r"\w+" for part in node.values)
+    return "".join(parts)
+
+
+def test_every_cuda_kernel_has_a_caller() -> None:
+    tree = ast.parse(MODULES["backend.cuda"].read_text(encoding="utf-8"))
+    literals = [node for node in ast.walk(tree) if isinstance(node, ast.Constant | ast.JoinedStr)]
+    patterns = {string_pattern(node) for node in literals} - {r"\w+"}
+    names = cuda_sources.source_names()
+    assert names
+    for name in names:
+        kernels = cuda_sources.entry_points(name)
+        assert kernels, f"{name}.cu defines no kernel"
+        unused = {kernel for kernel in kernels if not any(re.fullmatch(p, kernel) for p in patterns)}
+        assert not unused, f"no call of {unused}, of {name}.cu"
+
+
+def test_every_cpu_kernel_has_a_caller() -> None:
+    caller = MODULES["backend.cpu"].read_text(encoding="utf-8")
+    called = set(re.findall(r"\b_cpu\.(\w+)", caller))
+    bound = {
+        name
+        for path in KERNELS.glob("cpu/*.cpp")
+        for name in re.findall(r"module\.def\(\s*\"(\w+)\"", path.read_text(encoding="utf-8"))
+    }
+    assert bound == called
+
+
+def test_every_header_is_included() -> None:
+    sources = [path for pattern in ("*.cu*", "*.?pp") for path in KERNELS.rglob(pattern)]
+    included = {
+        Path(name).name
+        for path in sources
+        for name in re.findall(r"#include\s+[<\"]([^>\"]+)", path.read_text(encoding="utf-8"))
+    }
+    headers = {path.name for path in sources if path.suffix in {".cuh", ".hpp"}}
+    assert headers
+    assert headers <= included
