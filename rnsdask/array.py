@@ -1,0 +1,407 @@
+"""RNSArray: an array of integers held as residues, on NumPy, CuPy or Dask."""
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from dask.base import DaskMethodsMixin, normalize_token, tokenize
+from numpy.typing import DTypeLike, NDArray
+
+from rnsdask import convert, layout, store, tree
+from rnsdask.errors import StoreError
+from rnsdask.interval import IntervalEvaluation, interval_evaluation
+from rnsdask.moduli import ModuliSet, as_integer
+from rnsdask.reductions import REDUCTIONS, ReductionResult, reduce_chunk
+
+
+class RNSArray(DaskMethodsMixin):
+    """An array of exact integers in a residue number system.
+
+    It composes an array of residues with the moduli set that they belong to. If the residues are a Dask
+    array, it is a Dask collection and everything is lazy; if they are a NumPy or CuPy array, results come
+    at once, computed on that array's processor.
+
+    Make one with :func:`.from_ints`, :func:`.from_residues`, :func:`.random` or :func:`.open_zarr`.
+
+    Parameters
+    ----------
+    residues : array of uint32, shape (n, *shape)
+        Residue i of every number is below ``moduli[i]``, which this class does not check
+        (:func:`.from_residues` does). A Dask array is rechunked so that the residue axis has one chunk.
+    moduli : ModuliSet
+        The set of n moduli.
+    signed : bool
+        Whether the numbers are in the symmetric range ``-(M//2) .. (M-1)//2`` instead of ``0 .. M-1``.
+    bound : int, optional
+        Every number is at most this in magnitude. Reductions then look at fewer moduli.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If residues and moduli do not fit, or the bound is negative.
+    """
+
+    __slots__ = ("_bound", "_moduli", "_residues", "_signed")
+
+    def __init__(self, residues: Any, moduli: ModuliSet, signed: bool = False, bound: int | None = None) -> None:
+        layout.check_residue_array(residues, moduli)
+        if bound is not None:
+            bound = as_integer(bound, "bound")
+            if bound < 0:
+                raise ValueError(f"bound must not be negative, got {bound}")
+        if isinstance(residues, da.Array) and residues.numblocks[0] > 1:
+            residues = residues.rechunk({0: -1})
+        self._residues = residues
+        self._moduli = moduli
+        self._signed = bool(signed)
+        self._bound = bound
+
+    # ---- what it is ---------------------------------------------------------------------------------------
+
+    @property
+    def residues(self) -> Any:
+        """The residues: NumPy, CuPy or Dask array of uint32, shape (n, *shape)."""
+        return self._residues
+
+    @property
+    def moduli(self) -> ModuliSet:
+        """The moduli set."""
+        return self._moduli
+
+    @property
+    def signed(self) -> bool:
+        """Whether the range is symmetric around 0."""
+        return self._signed
+
+    @property
+    def bound(self) -> int | None:
+        """An upper bound of every magnitude, or None if none is known."""
+        return self._bound
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array of numbers."""
+        return tuple(self._residues.shape[1:])
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of numbers."""
+        return int(np.prod(self.shape, dtype=object))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all residues."""
+        return int(self._residues.nbytes)
+
+    @property
+    def chunks(self) -> tuple[tuple[int, ...], ...] | None:
+        """Lengths of the chunks along each axis, as Dask gives them; None if the array is not chunked."""
+        return self._residues.chunks[1:] if self._is_lazy else None
+
+    @property
+    def _is_lazy(self) -> bool:
+        return isinstance(self._residues, da.Array)
+
+    def __len__(self) -> int:
+        return int(self._residues.shape[1])
+
+    def __repr__(self) -> str:
+        kind = "dask" if self._is_lazy else type(self._residues).__module__.partition(".")[0]
+        parts = [f"shape={self.shape}", repr(self._moduli), "signed" if self._signed else "unsigned"]
+        if self._bound is not None:
+            parts.append(f"bound of {self._bound.bit_length()} bits")
+        if self._is_lazy:
+            parts.append(f"chunksize={self._residues.chunksize[1:]}")
+        return f"RNSArray<{kind}: {', '.join(parts)}>"
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "Shape": self.shape,
+            "Moduli": repr(self._moduli),
+            "Range": "signed" if self._signed else "unsigned",
+            "Bound": "unknown" if self._bound is None else f"{self._bound.bit_length()} bits",
+            "Bytes": dask.utils.format_bytes(self.nbytes),
+        }
+        cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows.items())
+        table = f"<table><caption>RNSArray</caption><tbody>{cells}</tbody></table>"
+        detail = self._residues._repr_html_() if self._is_lazy else ""
+        return table + detail
+
+    # ---- Dask collection ----------------------------------------------------------------------------------
+
+    def __dask_graph__(self) -> Any:
+        return self._residues.__dask_graph__() if self._is_lazy else None
+
+    def __dask_keys__(self) -> Any:
+        return self._residues.__dask_keys__()
+
+    def __dask_layers__(self) -> Any:
+        return self._residues.__dask_layers__()
+
+    def __dask_tokenize__(self) -> Any:
+        return (
+            "RNSArray",
+            *map(normalize_token, (self._residues, self._moduli, self._signed, self._bound)),
+        )
+
+    __dask_optimize__ = staticmethod(da.Array.__dask_optimize__)
+    __dask_scheduler__ = staticmethod(da.Array.__dask_scheduler__)
+
+    def __dask_postcompute__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return self._rebuilder(self._residues.__dask_postcompute__())
+
+    def __dask_postpersist__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return self._rebuilder(self._residues.__dask_postpersist__())
+
+    def _rebuilder(self, rebuild_residues: tuple[Callable[..., Any], tuple[Any, ...]]) -> Any:
+        return _rebuild, (rebuild_residues, self._moduli, self._signed, self._bound)
+
+    # ---- parts and numbers --------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        """Select numbers as NumPy does; one number alone comes as a Python int (lazily, on Dask)."""
+        key = key if isinstance(key, tuple) else (key,)
+        if any(k is None for k in key):
+            raise IndexError("new axes are not supported in an index of an RNSArray")
+        part = self._residues[(slice(None), *key)]
+        if part.ndim > 1:
+            return RNSArray(part, self._moduli, self._signed, self._bound)
+        ints = RNSArray(part.reshape(-1, 1), self._moduli, self._signed, self._bound)._as_ints()
+        if not self._is_lazy:
+            return ints[0]
+        return ints.map_blocks(_only_item, drop_axis=0, dtype=object, meta=np.empty((), dtype=object))
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._is_lazy and self.ndim == 1:
+            return iter(self.to_ints())
+        return (self[i] for i in range(len(self)))
+
+    def to_ints(self) -> NDArray[np.object_]:
+        """All numbers as a NumPy object array of Python ints, of this array's shape. Computes a lazy array."""
+        ints = self._as_ints()
+        return ints.compute() if self._is_lazy else ints
+
+    def _as_ints(self) -> Any:
+        if not self._is_lazy:
+            return convert.residues_to_ints(self._residues, self._moduli, self._signed)
+        return self._residues.map_blocks(
+            convert.residues_to_ints,
+            self._moduli,
+            self._signed,
+            drop_axis=0,
+            dtype=object,
+            meta=np.empty((0,) * self.ndim, dtype=object),
+        )
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """NumPy's conversion: the numbers as Python ints, never as anything that could lose a bit."""
+        if dtype is not None and np.dtype(dtype) != object:
+            raise TypeError(f"an RNSArray converts to dtype object only, got {np.dtype(dtype)}")
+        if copy is False:
+            raise ValueError("an RNSArray cannot be converted to an array of numbers without a copy")
+        return self.to_ints()
+
+    def rechunk(self, chunks: layout.Chunks = "auto") -> "RNSArray":
+        """Give the array other chunks, along the axes of the numbers; makes it a Dask array if it is not.
+
+        Parameters
+        ----------
+        chunks
+            ``"auto"`` (64 to 128 MiB), or the length along each axis; along the last one a multiple of 128 or
+            the whole axis.
+        """
+        lengths = (len(self._moduli), *layout.normalize_chunks(chunks, self.shape, len(self._moduli)))
+        lazy = self._residues.rechunk(lengths) if self._is_lazy else da.from_array(self._residues, lengths)
+        return RNSArray(lazy, self._moduli, self._signed, self._bound)
+
+    # ---- reductions ---------------------------------------------------------------------------------------
+
+    def reduce(self, operation: str, *, split_every: int | None = None, backend: str = "auto") -> Any:
+        """Reduce all numbers, and report how.
+
+        Parameters
+        ----------
+        operation : {"max", "min", "sum"}
+            What to compute.
+        split_every : int, optional
+            How many partial results a task of the tree combines. The result does not depend on it.
+        backend : {"auto", "cpu", "cuda"}
+            For a Dask array: where its chunks are reduced; "auto" takes the GPU of the process that runs
+            the task if there is one. A NumPy or CuPy array is reduced where it is.
+
+        Returns
+        -------
+        ReductionResult
+            On Dask a lazy 0-d array of dtype object that computes to one.
+
+        Raises
+        ------
+        ValueError
+            If the array is empty, or an argument is not one of those above.
+        """
+        if not self._is_lazy:
+            if operation not in REDUCTIONS:
+                raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, got {operation!r}")
+            return reduce_chunk(REDUCTIONS[operation], self._residues, self._moduli, self._signed, self._bound)
+        return tree.tree_reduce(
+            self._residues,
+            self._moduli,
+            operation,
+            signed=self._signed,
+            bound=self._bound,
+            split_every=split_every,
+            backend=backend,
+        )
+
+    def max(self, *, split_every: int | None = None) -> Any:
+        """Maximum of all numbers, exact: a Python int; on Dask a lazy 0-d array that computes to one."""
+        return self._field("value", "max", split_every)
+
+    def min(self, *, split_every: int | None = None) -> Any:
+        """Minimum of all numbers, as :meth:`max`."""
+        return self._field("value", "min", split_every)
+
+    def sum(self, *, split_every: int | None = None) -> Any:
+        """Sum of all numbers, exact also beyond the dynamic range, as :meth:`max`."""
+        return self._field("value", "sum", split_every)
+
+    def argmax(self, *, split_every: int | None = None) -> Any:
+        """Smallest flat (C order) index of the maximum: a Python int; on Dask lazy, as :meth:`max`."""
+        return self._field("index", "max", split_every)
+
+    def argmin(self, *, split_every: int | None = None) -> Any:
+        """Smallest flat (C order) index of the minimum, as :meth:`argmax`."""
+        return self._field("index", "min", split_every)
+
+    def _field(self, field: str, operation: str, split_every: int | None) -> Any:
+        result = self.reduce(operation, split_every=split_every)
+        if not self._is_lazy:
+            return getattr(result, field)
+        return result.map_blocks(_get_field, field, dtype=object, meta=np.empty((), dtype=object))
+
+    def interval(self, accuracy: float = 1e-7) -> IntervalEvaluation:
+        """Interval of X/M for each number: ``low * 2**exponent <= X/M <= upp * 2**exponent``.
+
+        Parameters
+        ----------
+        accuracy : float
+            Upper bound of the relative width of an interval.
+
+        Returns
+        -------
+        IntervalEvaluation
+            Of arrays with this array's shape; lazy on Dask.
+
+        Raises
+        ------
+        ValueError
+            If no evaluation in double precision is that accurate for this moduli set.
+        """
+        arguments = (self._moduli, self._signed, self._bound, accuracy)
+        if not self._is_lazy:
+            return interval_evaluation(self._residues, *arguments)
+        interval_evaluation(np.zeros((len(self._moduli), 1), np.uint32), *arguments)  # refuse a bad accuracy now
+        packed = self._residues.map_blocks(
+            _packed_interval, *arguments, drop_axis=0, dtype=_PACKED, meta=np.empty((0,) * self.ndim, _PACKED)
+        )
+        return IntervalEvaluation(packed["low"], packed["upp"], packed["exponent"])
+
+    # ---- storage ------------------------------------------------------------------------------------------
+
+    def to_zarr(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the array to a new Zarr store, chunk by chunk (docs/store-format.md).
+
+        A Dask array keeps its chunks where the format allows them, else it gets those of 64 to 128 MiB.
+
+        Raises
+        ------
+        StoreError
+            If there is something at `path` and `overwrite` is false, or it is not a store, or this very
+            array is read from it.
+        """
+        source = self.rechunk(self._storable_chunks())
+        residues = source.residues
+        if overwrite and any(name.endswith(path_token(path)) for name in residues.dask.layers):
+            raise StoreError(f"{os.fspath(path)}: an array cannot overwrite the store that it is read from")
+        chunks = residues.chunksize[1:]
+        options: dict[str, Any] = {"chunks": chunks, "signed": self._signed, "bound": self._bound}
+        with store.create(path, self._moduli, self.shape, overwrite=overwrite, **options) as writer:
+            written = residues.map_blocks(
+                _write_block,
+                writer,
+                drop_axis=0,
+                chunks=tuple((1,) * len(axis) for axis in residues.chunks[1:]),
+                dtype=bool,
+                meta=np.empty((0,) * self.ndim, dtype=bool),
+            )
+            written.compute()
+            writer.finish()
+
+    def _storable_chunks(self) -> layout.Chunks:
+        """The array's own chunks if they are even and obey the format's rule, else ``"auto"``."""
+        if not self._is_lazy:
+            return "auto"
+        lengths = tuple(axis[0] for axis in self._residues.chunks[1:])
+        even = all(
+            all(c == length for c in axis[:-1]) and axis[-1] <= length
+            for axis, length in zip(self._residues.chunks[1:], lengths, strict=True)
+        )
+        try:
+            return layout.normalize_chunks(lengths, self.shape, len(self._moduli)) if even else "auto"
+        except ValueError:
+            return "auto"
+
+
+def path_token(path: str | os.PathLike[str]) -> str:
+    """Name of a store's place, whatever way leads there, in the names of the graph layers that read it."""
+    normalized = store.normalize_path(path)
+    return tokenize(normalized if "://" in normalized else os.path.realpath(normalized))
+
+
+_PACKED = np.dtype([("low", np.float64), ("upp", np.float64), ("exponent", np.int32)])
+
+
+def _packed_interval(block: Any, *arguments: Any) -> NDArray[np.void]:
+    """Interval evaluation of a chunk as one structured array, so that one task makes all three fields."""
+    interval = interval_evaluation(block, *arguments)
+    packed = np.empty(block.shape[1:], dtype=_PACKED)
+    for name in ("low", "upp", "exponent"):
+        field = getattr(interval, name)
+        packed[name] = field.get() if hasattr(field, "get") else field
+    return packed
+
+
+def _write_block(block: Any, writer: store.StoreWriter, block_id: tuple[int, ...]) -> NDArray[np.bool_]:
+    writer.write_chunk(block_id, block.get() if hasattr(block, "get") else block)
+    return np.ones((1,) * len(block_id), dtype=bool)
+
+
+class ScalarInt(int):
+    """A Python int as the block of a 0-d Dask array: ``int(array)`` asks the block for NumPy's ``item``."""
+
+    __slots__ = ()
+
+    def item(self) -> int:
+        """Return the plain Python int."""
+        return int(self)
+
+
+def _get_field(result: ReductionResult, field: str) -> ScalarInt:
+    return ScalarInt(getattr(result, field))
+
+
+def _only_item(ints: NDArray[np.object_]) -> ScalarInt:
+    return ScalarInt(ints[0])
+
+
+def _rebuild(results: Any, rebuild_residues: Any, *attributes: Any, **options: Any) -> RNSArray:
+    rebuild, arguments = rebuild_residues
+    return RNSArray(rebuild(results, *arguments, **options), *attributes)

@@ -1,0 +1,176 @@
+"""Ways to make an RNSArray: from integers, from residues, at random, from a store."""
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, SupportsIndex
+
+import dask.array as da
+import numpy as np
+from dask.base import tokenize
+from numpy.typing import NDArray
+
+from rnsdask import convert, layout, store
+from rnsdask.array import RNSArray, path_token
+from rnsdask.backend import kernels_of
+from rnsdask.moduli import ModuliSet, as_integer
+
+Chunks = layout.Chunks
+
+
+def from_ints(
+    ints: Iterable[Any], moduli: ModuliSet, signed: bool = False, chunks: Chunks | None = "auto"
+) -> RNSArray:
+    """Make an array of exact integers.
+
+    Parameters
+    ----------
+    ints : iterable of int or gmpy2.mpz, or NumPy array
+        The numbers. A NumPy array of an integer type or of objects keeps its shape.
+    moduli : ModuliSet
+        The moduli set, large enough for every number.
+    signed : bool
+        Symmetric range instead of ``0 .. M-1``.
+    chunks : "auto", int, tuple of int, or None
+        Chunks of a Dask array, along the axes of the numbers; None for a NumPy array.
+
+    Raises
+    ------
+    TypeError
+        If a value is not an integer; a float is refused for it may have lost bits already.
+    ValueError
+        If a value is out of range. Both errors name the position.
+    """
+    values = ints if isinstance(ints, np.ndarray) else list(ints)
+    shape = np.shape(values) if isinstance(values, np.ndarray) else (len(values),)
+    flat = values.reshape(-1) if isinstance(values, np.ndarray) else values
+    residues = convert.ints_to_residues(flat, moduli, signed).reshape(len(moduli), *shape)
+    bound = max((abs(int(v)) for v in flat), default=0)
+    eager = RNSArray(residues, moduli, signed, bound)
+    return eager if chunks is None else eager.rechunk(chunks)
+
+
+def from_residues(
+    residues: Any, moduli: ModuliSet, signed: bool = False, bound: int | None = None
+) -> RNSArray:
+    """Make an array of integers from their residues, which are checked.
+
+    Parameters
+    ----------
+    residues : NumPy, CuPy or Dask array of uint32, shape (n, *shape)
+        Residue i of every number must be below ``moduli[i]``.
+    bound : int, optional
+        A promise that every number is at most this in magnitude; results are wrong if it is not.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If dtype, shape or a residue is wrong; for a Dask array a residue is checked when it is computed.
+    """
+    layout.check_residue_array(residues, moduli)
+    if isinstance(residues, da.Array):
+        residues = residues.rechunk({0: -1}).map_blocks(
+            _checked_residues, moduli, dtype=np.uint32, meta=residues._meta
+        )
+    else:
+        residues = _checked_residues(residues, moduli)
+    return RNSArray(residues, moduli, signed, bound)
+
+
+def _checked_residues(residues: Any, moduli: ModuliSet) -> Any:
+    matrix = layout.as_matrix(residues)
+    found = kernels_of(matrix).first_invalid(matrix, moduli)
+    if found is not None:
+        i, j = found
+        raise ValueError(
+            f"residue {int(matrix[i, j])} of the number at flat position {j} is not below "
+            f"its modulus {moduli[i]} (row {i})"
+        )
+    return residues
+
+
+def random(
+    moduli: ModuliSet,
+    shape: SupportsIndex | Sequence[SupportsIndex],
+    *,
+    seed: int = 0,
+    chunks: Chunks = "auto",
+    signed: bool = False,
+) -> RNSArray:
+    """Make a lazy array of numbers uniform in the whole range, the same for the same seed and chunks.
+
+    Each chunk has a stream of its own (NumPy's Philox, seeded with `seed` and the chunk's number), so the
+    numbers do not depend on workers or processors.
+
+    Raises
+    ------
+    ValueError
+        If `shape` or `seed` is negative, or `chunks` do not suit.
+    """
+    lengths = tuple(shape) if isinstance(shape, Sequence) else (shape,)
+    sizes = tuple(as_integer(s, "shape") for s in lengths)
+    seed = as_integer(seed, "seed")
+    if seed < 0:
+        raise ValueError(f"seed must not be negative, got {seed}")
+    chunk_shape = layout.normalize_chunks(chunks, sizes, len(moduli))
+    grid = layout.chunk_grid(sizes, chunk_shape)
+    residues = da.map_blocks(
+        _random_block,
+        moduli=moduli,
+        seed=seed,
+        grid=grid,
+        shape=sizes,
+        chunk_shape=chunk_shape,
+        chunks=((len(moduli),), *_dask_chunks(sizes, chunk_shape)),
+        dtype=np.uint32,
+        meta=np.empty((0,) * (len(sizes) + 1), dtype=np.uint32),
+    )
+    return RNSArray(residues, moduli, signed)
+
+
+def _dask_chunks(shape: tuple[int, ...], chunks: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    return da.core.normalize_chunks(chunks, shape, dtype=np.uint32)  # type: ignore[no-any-return]
+
+
+def _random_block(
+    *,
+    moduli: ModuliSet,
+    seed: int,
+    grid: tuple[int, ...],
+    shape: tuple[int, ...],
+    chunk_shape: tuple[int, ...],
+    block_id: tuple[int, ...],
+) -> NDArray[np.uint32]:
+    index = block_id[1:]
+    part = tuple(s.stop - s.start for s in layout.chunk_slices(index, shape, chunk_shape))
+    generator = np.random.Generator(np.random.Philox([seed, int(np.ravel_multi_index(index, grid))]))
+    residues = np.empty((len(moduli), *part), dtype=np.uint32)
+    for row, m in zip(residues, moduli, strict=True):
+        row[...] = generator.integers(0, m, size=part, dtype=np.uint32)
+    return residues
+
+
+def open_zarr(path: str | os.PathLike[str]) -> RNSArray:
+    """Open a complete store as a lazy array, a Dask chunk for each stored one.
+
+    Every chunk's checksum is verified when it is read.
+
+    Raises
+    ------
+    StoreError
+        If there is no rnsdask store at `path`, or its metadata are wrong; :class:`.IncompleteStoreError` if
+        it was not written to its end. Reading a broken chunk raises :class:`.CorruptChunkError`.
+    """
+    info = store.open_info(path)
+    residues = da.map_blocks(
+        _read_block,
+        info=info,
+        chunks=((len(info.moduli),), *_dask_chunks(info.shape, info.chunks)),
+        dtype=np.uint32,
+        meta=np.empty((0,) * (len(info.shape) + 1), dtype=np.uint32),
+        name=f"open-zarr-{tokenize(info)}-{path_token(path)}",
+    )
+    return RNSArray(residues, info.moduli, info.signed, info.bound)
+
+
+def _read_block(*, info: store.StoreInfo, block_id: tuple[int, ...]) -> NDArray[np.uint32]:
+    return store.read_chunk(info, block_id[1:])
