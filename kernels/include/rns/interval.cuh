@@ -3,8 +3,9 @@
 // numbers too. docs/mathematics.md derives why the bounds hold and the refinement ends.
 //
 // Unlike the paper, the terms u_i/m_i are added modulo 1 one after the other, not pairwise: no partial sum
-// grows, so the error is that of n roundings at 1 instead of log2(n) levels of larger ones, and no stack of
-// partial sums is needed. And a sum around an integer (X near 0 or near M?) is decided by refining, too.
+// grows, so the error is that of n roundings of numbers near 1 instead of log2(n) levels of larger ones, no
+// stack of partial sums is needed, and a term costs one fused multiply-add for each bound. And refining also
+// decides whether a sum around an integer belongs to an X near 0 or near M.
 #pragma once
 
 #include "modular.cuh"
@@ -17,18 +18,55 @@ struct Bounds {
   double upp;
 };
 
-// Adds u/m to bounds of a sum modulo 1, both in [0, 1), for u < m and bounds of 1/m.
-RNS_INLINE void interval_accumulate(Bounds& sum, u32 u, Bounds reciprocal) {
-  const double low = add_down(sum.low, mul_down(u, reciprocal.low));
-  const double upp = add_up(sum.upp, mul_up(u, reciprocal.upp));
-  sum.low = low >= 1.0 ? low - 1.0 : low;
-  sum.upp = upp >= 1.0 ? upp - 1.0 : upp;
+// Bounds of a sum modulo 1 are kept 1 too high, in [1, 2), where doubles are 2^-52 apart.
+RNS_INLINE Bounds empty_sum() { return {1.0, 1.0}; }
+
+// Takes a number in [1, 3) to [1, 2), exactly. The exponent's highest bit is set from 2 on; a comparison
+// would keep compilers from vectorising.
+RNS_INLINE double wrapped(double x) {
+  constexpr i64 kOne = 0x3ff0000000000000;
+  return x - double_of_bits(-(double_bits(x) >> 62) & kOne);
 }
 
-// |x w_i 2^shift| mod m_i from two tables: w_i 2^(64 k) and 2^k, for k < 64, modulo m_i.
+// Adds u/m to bounds of a sum, for u < m and bounds of 1/m.
+RNS_INLINE void add_fraction(Bounds& sum, u32 u, Bounds reciprocal) {
+  const double term = exact_double(u);
+  sum.low = wrapped(fma_down(term, reciprocal.low, sum.low));
+  sum.upp = wrapped(fma_up(term, reciprocal.upp, sum.upp));
+}
+
 constexpr i32 kPowers = 64;
-RNS_INLINE u32 shifted_term(u32 x, const Factor* inverses, const Factor* powers, i32 shift, u32 last) {
-  return mod_mul(mod_mul(x, inverses[shift / kPowers], last), powers[shift % kPowers], last);
+
+// What the moduli determine: m - 1; w 2^(64 k) for `blocks` values of k and 2^k for k < kPowers, modulo m;
+// and bounds of 1/m.
+struct IntervalTables {
+  const u32* last;
+  const Factor* inverses;
+  i64 blocks;
+  const Factor* powers;
+  const Bounds* reciprocals;
+};
+
+// One modulus of the tables.
+struct IntervalModulus {
+  const Factor* inverses;
+  const Factor* powers;
+  u32 last;
+  Bounds reciprocal;
+};
+
+RNS_INLINE IntervalModulus modulus_of(const IntervalTables& tables, i64 i) {
+  return {tables.inverses + i * tables.blocks, tables.powers + i * kPowers, tables.last[i],
+          tables.reciprocals[i]};
+}
+
+// Adds the term of the residue x of X, or of 2^shift X.
+RNS_INLINE void interval_accumulate(Bounds& sum, u32 x, const IntervalModulus& m) {
+  add_fraction(sum, mod_mul(x, m.inverses[0], m.last), m.reciprocal);
+}
+RNS_INLINE void interval_accumulate(Bounds& sum, u32 x, const IntervalModulus& m, i32 shift) {
+  const u32 term = mod_mul(x, m.inverses[shift / kPowers], m.last);
+  add_fraction(sum, mod_mul(term, m.powers[shift % kPowers], m.last), m.reciprocal);
 }
 
 // What to compute: the wanted relative width, the range, and the factor that the bounds get at the end,
@@ -41,7 +79,7 @@ struct IntervalGoal {
   i32 is_signed;
 };
 
-// A number's evaluation on its way: advance() takes the sums of 2^shift X and asks for another shift, or
+// A number's evaluation on its way: advance() takes the sum for 2^shift X and asks for another shift, or
 // leaves the result in bounds and exponent.
 struct IntervalSearch {
   Bounds bounds = {0.0, 0.0};
@@ -66,8 +104,10 @@ RNS_INLINE i32 safe_shift(Bounds value) {
   return 1020 - static_cast<i32>((double_bits(magnitude) - 1) >> 52);
 }
 
-// The sums' bounds may be a whole turn apart: low > upp says that the value is around an integer.
+// Takes the bounds of the sum, as kept by interval_accumulate. They may have wrapped apart: low > upp says
+// that the sum is around an integer.
 RNS_INLINE bool advance(IntervalSearch& search, Bounds sum, const IntervalGoal& goal) {
+  sum = {sum.low - 1.0, sum.upp - 1.0};
   if (search.shift == 0) {
     search.bounds = sum;
     if (!goal.is_signed && sum.low <= sum.upp && is_accurate(sum, goal.accuracy)) return true;

@@ -1,7 +1,6 @@
-// Double-precision sums and products rounded down or up, of operands that give no negative result and no
-// subnormal one. The GPU has instructions for them. The host rounds to nearest, takes the exact error of that
-// (TwoSum; a fused multiply-add) and, where it rounded the wrong way, the neighbour: the same bits.
-// Needs a compiler that fuses and reorders nothing (-ffp-contract=off, no -ffast-math).
+// Double-precision operations rounded down or up. The GPU has instructions for them. The host rounds to
+// nearest, finds the sign of the exact error and, where it rounded the wrong way, takes the neighbour: the
+// same bits. Needs a compiler that fuses and reorders nothing (-ffp-contract=off, no -ffast-math).
 #pragma once
 
 #include "base.cuh"
@@ -11,11 +10,13 @@ namespace rns {
 #if defined(__CUDA_ARCH__)
 
 RNS_INLINE i64 double_bits(double x) { return __double_as_longlong(x); }
+RNS_INLINE double double_of_bits(i64 bits) { return __longlong_as_double(bits); }
 
-RNS_INLINE double add_down(double a, double b) { return __dadd_rd(a, b); }
 RNS_INLINE double add_up(double a, double b) { return __dadd_ru(a, b); }
 RNS_INLINE double mul_down(double a, double b) { return __dmul_rd(a, b); }
 RNS_INLINE double mul_up(double a, double b) { return __dmul_ru(a, b); }
+RNS_INLINE double fma_down(double a, double b, double c) { return __fma_rd(a, b, c); }
+RNS_INLINE double fma_up(double a, double b, double c) { return __fma_ru(a, b, c); }
 
 #else
 
@@ -25,37 +26,56 @@ RNS_INLINE i64 double_bits(double x) {
   return bits;
 }
 
-// The neighbours of a positive double are those of its bits, read as an integer.
-RNS_INLINE double step(double x, i64 ulps) {
-  const i64 bits = double_bits(x) + ulps;
+RNS_INLINE double double_of_bits(i64 bits) {
+  double x;
   __builtin_memcpy(&x, &bits, sizeof x);
   return x;
 }
 
-// a + b - sum, exactly, for sum = a + b rounded to nearest (Knuth's TwoSum).
-RNS_INLINE double sum_error(double a, double b, double sum) {
-  const double of_b = sum - a;
-  const double of_a = sum - of_b;
-  return (a - of_a) + (b - of_b);
+// The neighbours of a positive double are those of its bits, read as an integer.
+RNS_INLINE double step_down_if(bool wanted, double x) {
+  return double_of_bits(double_bits(x) - (wanted ? 1 : 0));
+}
+RNS_INLINE double step_up_if(bool wanted, double x) {
+  return double_of_bits(double_bits(x) + (wanted ? 1 : 0));
 }
 
-RNS_INLINE double add_down(double a, double b) {
-  const double sum = a + b;
-  return step(sum, -static_cast<i64>(sum_error(a, b, sum) < 0.0));
-}
+// a + b for a + b >= 0.
 RNS_INLINE double add_up(double a, double b) {
   const double sum = a + b;
-  return step(sum, static_cast<i64>(sum_error(a, b, sum) > 0.0));
+  // Knuth's TwoSum gives the error exactly.
+  const double of_b = sum - a;
+  const double error = (a - (sum - of_b)) + (b - of_b);
+  return step_up_if(error > 0.0, sum);
 }
+
+// a b for a, b >= 0, neither overflowing nor underflowing: then the fused operation gives the error exactly.
 RNS_INLINE double mul_down(double a, double b) {
   const double product = a * b;
-  return step(product, -static_cast<i64>(__builtin_fma(a, b, -product) < 0.0));
+  return step_down_if(__builtin_fma(a, b, -product) < 0.0, product);
 }
 RNS_INLINE double mul_up(double a, double b) {
   const double product = a * b;
-  return step(product, static_cast<i64>(__builtin_fma(a, b, -product) > 0.0));
+  return step_up_if(__builtin_fma(a, b, -product) > 0.0, product);
+}
+
+// a b + c for 0 <= a b < 1 <= c < 2. Then result - c is exact: a multiple of 2^-52 not above 1 + 2^-51. So
+// a b - (result - c) is the error, and one more fused operation gives its sign.
+RNS_INLINE double fma_down(double a, double b, double c) {
+  const double sum = __builtin_fma(a, b, c);
+  return step_down_if(__builtin_fma(a, b, c - sum) < 0.0, sum);
+}
+RNS_INLINE double fma_up(double a, double b, double c) {
+  const double sum = __builtin_fma(a, b, c);
+  return step_up_if(__builtin_fma(a, b, c - sum) > 0.0, sum);
 }
 
 #endif
+
+// Exactly u: the significand of a double that starts at 2^52 counts units. Vector units have no conversion of
+// unsigned integers before AVX-512, and the GPU's is slower than this.
+RNS_INLINE double exact_double(u32 u) {
+  return double_of_bits(0x4330000000000000 | static_cast<i64>(u)) - 0x1p52;
+}
 
 }  // namespace rns
