@@ -1,0 +1,25 @@
+"""The command line: ``rnsdask``, also reachable as ``dask rns``.
+
+Its modules import nothing but click at the top; each command imports what it needs when it runs.
+"""
+
+import click
+
+from rnsdask.cli.errors import Group
+from rnsdask.cli.moduli import moduli
+from rnsdask.cli.reductions import REDUCTIONS
+from rnsdask.cli.stores import info, random, verify
+from rnsdask.cli.transfer import export, import_
+
+
+@click.group(name="rns", cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="rnsdask", prog_name="rnsdask")
+def main() -> None:
+    """Exact reductions over huge arrays of huge integers, held in residue number systems.
+
+    Exit status: 0 done, 1 the job failed, 2 wrong usage. An error is one line on standard error.
+    """
+
+
+for command in (moduli, import_, random, info, verify, export, *REDUCTIONS):
+    main.add_command(command)

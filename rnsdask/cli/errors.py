@@ -1,0 +1,105 @@
+"""How commands fail: one line on standard error, and an exit status."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import click
+
+
+class CommandError(click.ClickException):
+    """A failed job."""
+
+    exit_code = 1
+
+    def show(self, file: Any = None) -> None:
+        """Print the message as one line."""
+        message = " ".join(self.format_message().split())
+        click.echo(f"rnsdask: error: {message}", file=file, err=True)
+
+
+class WrongUsageError(CommandError):
+    """A command line that makes no sense."""
+
+    exit_code = 2
+
+
+class InterruptionError(CommandError):
+    """Ctrl-C, with the exit status that shells give it."""
+
+    exit_code = 130
+
+
+def refuse(message: str) -> NoReturn:
+    """Refuse the options of the command that is running."""
+    raise click.UsageError(message, click.get_current_context()) from None
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Take a ValueError for wrong usage, where only what the user gave can cause one."""
+    try:
+        yield
+    except ValueError as error:
+        refuse(str(error))
+
+
+class Command(click.Command):
+    """A command that has ``--debug`` and turns every error of its job into one line."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.append(click.Option(["--debug"], is_flag=True, help="Show the traceback of an error."))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        debug = ctx.params.pop("debug")
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
+            raise
+        except KeyboardInterrupt:
+            raise InterruptionError("interrupted") from None
+        except Exception as error:
+            if debug:
+                import traceback
+
+                traceback.print_exc()
+            raise CommandError(_describe(error)) from None
+
+
+class Group(click.Group):
+    """The group of commands; wrong usage of any of them is one line too."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options before the command."""
+        with _usage_errors_in_one_line():
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Read the command and its options, and run it."""
+        with _usage_errors_in_one_line():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _usage_errors_in_one_line() -> Iterator[None]:
+    try:
+        yield
+    except click.UsageError as error:
+        # No arguments at all: click shows the help, as an error of this type since 8.2.
+        if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+            raise
+        hint = f" (see {error.ctx.command_path} --help)" if error.ctx else ""
+        raise WrongUsageError(error.format_message() + hint) from None
+
+
+def _describe(error: Exception) -> str:
+    """Describe an exception, with the type of those whose message alone is not meant for users."""
+    from rnsdask.errors import RNSError
+
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, RNSError | OSError | ValueError):
+        return str(error)
+    return f"{type(error).__name__}: {error} (--debug shows where)"

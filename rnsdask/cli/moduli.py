@@ -1,0 +1,34 @@
+"""The command that makes a moduli set."""
+
+from typing import Any
+
+import click
+
+from rnsdask.cli.errors import Command, refuse, refusing
+from rnsdask.cli.options import json_option, moduli_options, moduli_set
+from rnsdask.cli.streams import print_json
+
+
+@click.command(cls=Command)
+@moduli_options
+@click.option("--start", type=int, metavar="M", help="Consecutive odd integers from M on, pairwise coprime.")
+@click.option("--count", type=int, metavar="N", help="With --start: how many.")
+@json_option
+def moduli(start: int | None, count: int | None, as_json: bool, **others: Any) -> None:
+    """Make a moduli set and print it, one modulus a line, as --moduli reads it."""
+    if (start is None) != (count is None):
+        refuse("--start and --count go together")
+    if start is None or count is None:
+        chosen = moduli_set(**others)
+    else:
+        if any(value is not None for value in others.values()):
+            refuse("--start excludes --bits and --moduli")
+        from rnsdask.moduli import ModuliSet
+
+        with refusing():
+            chosen = ModuliSet.consecutive_odd(start, count)
+    if as_json:
+        size = {"count": len(chosen), "bits": chosen.bits, "product": hex(chosen.product)}
+        print_json({"op": "moduli", **size, "moduli": list(chosen)})
+    else:
+        click.echo("\n".join([f"# {chosen!r}", *map(str, chosen)]))

@@ -1,0 +1,158 @@
+"""Options that several commands share, and what is made of them."""
+
+import sys
+from collections.abc import Callable
+from functools import reduce, wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rnsdask.cli.errors import CommandError, refuse, refusing
+from rnsdask.cli.streams import open_input
+
+if TYPE_CHECKING:
+    from rnsdask.moduli import ModuliSet
+
+_Function = Callable[..., Any]
+_Decorator = Callable[[_Function], _Function]
+
+
+def _options(*options: _Decorator) -> _Decorator:
+    return lambda command: reduce(lambda decorated, option: option(decorated), reversed(options), command)
+
+
+def _read_gpus(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Any:
+    if value is None or value == "all":
+        return value
+    if not value.isdecimal() or int(value) < 1:
+        raise click.BadParameter(f"{value!r} is neither a positive integer nor 'all'")
+    return int(value)
+
+
+def _read_progress(_ctx: click.Context, _param: click.Parameter, value: bool | None) -> bool:
+    return sys.stderr.isatty() if value is None else value
+
+
+POSITIVE = click.IntRange(min=1)
+
+store_argument = click.argument("path", metavar="STORE")
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object on standard output."
+)
+
+binary_option = click.option(
+    "--binary", "width", type=POSITIVE, metavar="BYTES", help="Little-endian integers of this width."
+)
+
+progress_option = click.option(
+    "--progress/--no-progress",
+    default=None,
+    callback=_read_progress,
+    help="Show progress on standard error; by default if that is a terminal.",
+)
+
+moduli_options = _options(
+    click.option("--bits", type=int, metavar="B", help="Fewest moduli whose product is at least 2**B."),
+    click.option(
+        "--modulus-bits", type=int, metavar="W", help="With --bits: moduli up to 2**W.  [default: 32]"
+    ),
+    click.option("--moduli", "moduli_file", metavar="FILE", help="File of moduli, one a line; - for stdin."),
+)
+
+_creation_options = _options(
+    click.option("--signed", is_flag=True, help="Symmetric range around 0 instead of 0 to M-1."),
+    click.option(
+        "--chunk", "chunks", type=POSITIVE, metavar="N", help="Integers in a chunk, a multiple of 128."
+    ),
+    click.option("--overwrite", is_flag=True, help="Replace the store if there is one."),
+    click.option("--resume", is_flag=True, help="Write what an incomplete store still lacks."),
+)
+
+_scheduler_options = _options(
+    click.option("--scheduler", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler."),
+    click.option("--scheduler-file", metavar="FILE", help="The same; the scheduler wrote its address there."),
+)
+
+processor_options = _options(
+    click.option(
+        "--gpus", metavar="N|all", callback=_read_gpus, help="Start a worker on each of N GPUs, or all."
+    ),
+    click.option(
+        "--backend",
+        type=click.Choice(["auto", "cpu", "cuda"]),
+        default="auto",
+        show_default=True,
+        help="The processor; auto: a GPU where there is one.",
+    ),
+)
+
+
+def with_moduli(command: _Function) -> _Function:
+    """Give a command the moduli set that its options ask for, as `moduli`."""
+
+    @moduli_options
+    @wraps(command)
+    def wrapped(bits: int | None, modulus_bits: int | None, moduli_file: str | None, **rest: Any) -> Any:
+        if moduli_file == rest.get("source") == "-":
+            refuse("INPUT and --moduli cannot both be standard input")
+        return command(moduli=moduli_set(bits, modulus_bits, moduli_file), **rest)
+
+    return wrapped
+
+
+def with_creation(command: _Function) -> _Function:
+    """Give a command the options of a new store: `signed`, `chunks`, and `mode` (what of an old one)."""
+
+    @_creation_options
+    @wraps(command)
+    def wrapped(chunks: int | None, overwrite: bool, resume: bool, **rest: Any) -> Any:
+        if overwrite and resume:
+            refuse("give --overwrite or --resume, not both")
+        mode = {"overwrite": overwrite, "resume": resume}
+        return command(chunks="auto" if chunks is None else chunks, mode=mode, **rest)
+
+    return wrapped
+
+
+def with_cluster(command: _Function) -> _Function:
+    """Give a command the `connection` to where it shall run, a context manager."""
+
+    @_scheduler_options
+    @wraps(command)
+    def wrapped(scheduler: str | None, scheduler_file: str | None, **rest: Any) -> Any:
+        from rnsdask.cluster import connect
+
+        gpus = rest.pop("gpus", None)
+        if sum(given is not None for given in (scheduler, scheduler_file, gpus)) > 1:
+            refuse("give one of --scheduler, --scheduler-file and --gpus, not several")
+        return command(connection=connect(scheduler, scheduler_file, gpus), **rest)
+
+    return wrapped
+
+
+def moduli_set(bits: int | None, modulus_bits: int | None, moduli_file: str | None) -> "ModuliSet":
+    """Make the moduli set that the options ask for."""
+    if (bits is None) == (moduli_file is None):
+        refuse("give either --bits or --moduli")
+    if modulus_bits is not None and bits is None:
+        refuse("--modulus-bits needs --bits")
+    if moduli_file is not None:
+        return _moduli_in_file(moduli_file)
+    from rnsdask.moduli import ModuliSet
+
+    assert bits is not None
+    with refusing():
+        return ModuliSet.for_bits(bits, 32 if modulus_bits is None else modulus_bits)
+
+
+def _moduli_in_file(path: str) -> "ModuliSet":
+    from rnsdask.integer_io import read_moduli
+    from rnsdask.moduli import ModuliSet
+
+    with open_input(path) as (stream, name):
+        moduli = read_moduli(stream, name)
+    try:
+        return ModuliSet(moduli)
+    except ValueError as error:
+        raise CommandError(f"{name}: {error}") from None

@@ -1,0 +1,69 @@
+"""The commands ``max``, ``min`` and ``sum``."""
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rnsdask.cli.errors import Command
+from rnsdask.cli.options import (
+    json_option,
+    processor_options,
+    progress_option,
+    store_argument,
+    with_cluster,
+)
+from rnsdask.cli.streams import print_json, size_text, time_text
+
+if TYPE_CHECKING:
+    from rnsdask.reductions import ReductionResult
+
+
+def _reduction(name: str, description: str) -> click.Command:
+    """Make the command of a reduction."""
+
+    @click.command(name, cls=Command, help=description)
+    @store_argument
+    @with_cluster
+    @processor_options
+    @progress_option
+    @json_option
+    def command(
+        path: str, connection: AbstractContextManager[Any], backend: str, progress: bool, as_json: bool
+    ) -> None:
+        from rnsdask import creation, job
+
+        array = creation.open_zarr(path)
+        with connection as client:
+            result, seconds = job.reduce(array, name, client, backend=backend, progress=progress)
+        if as_json:
+            fields = _fields(result)
+            cost = {"seconds": seconds, "bytes_read": array.nbytes}
+            print_json({"op": name, "store": path, **fields, **cost})
+            return
+        where = "" if result.index is None else f" at index {result.index}"
+        work = f"{size_text(array.nbytes)} in {time_text(array.nbytes, seconds)}, {result.backend}"
+        click.echo(f"{name} of {result.count} integers{where}:\n{_decimal(result.value)}")
+        click.echo(f"({work}, {result.exact_fallbacks} exact fallbacks)")
+
+    return command
+
+
+def _fields(result: "ReductionResult") -> dict[str, Any]:
+    """Write a result as JSON fields: an index only where it has one."""
+    index = {} if result.index is None else {"index": result.index}
+    how = {"backend": result.backend, "exact_fallbacks": result.exact_fallbacks}
+    return {"value": _decimal(result.value), **index, "count": result.count, **how}
+
+
+def _decimal(value: int) -> str:
+    import gmpy2  # its conversion has no limit on the number of digits, as Python's has
+
+    return str(gmpy2.mpz(value).digits(10))
+
+
+REDUCTIONS = (
+    _reduction("max", "Exact maximum of STORE, and the smallest index that holds it."),
+    _reduction("min", "Exact minimum of STORE, and the smallest index that holds it."),
+    _reduction("sum", "Exact sum of STORE, also beyond the range of its moduli set."),
+)

@@ -1,0 +1,126 @@
+"""Commands that make a store of random integers, describe a store, and verify one."""
+
+import time
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rnsdask.cli.errors import Command, CommandError, refusing
+from rnsdask.cli.options import (
+    POSITIVE,
+    json_option,
+    progress_option,
+    store_argument,
+    with_cluster,
+    with_creation,
+    with_moduli,
+)
+from rnsdask.cli.streams import print_json, progress_bar, size_text, time_text
+
+if TYPE_CHECKING:
+    from rnsdask.moduli import ModuliSet
+    from rnsdask.store import StoreInfo
+
+
+@click.command(cls=Command)
+@store_argument
+@click.option("--count", type=POSITIVE, required=True, metavar="N", help="How many integers.")
+@with_moduli
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the generator.")
+@with_creation
+@with_cluster
+@progress_option
+@json_option
+def random(
+    path: str,
+    count: int,
+    moduli: "ModuliSet",
+    seed: int,
+    signed: bool,
+    chunks: Any,
+    mode: dict[str, bool],
+    connection: AbstractContextManager[Any],
+    progress: bool,
+    as_json: bool,
+) -> None:
+    """Write uniform random integers to a new STORE; the same seed and chunk give the same bytes."""
+    from rnsdask import creation, job
+
+    with refusing():
+        array = creation.random(moduli, count, seed=seed, chunks=chunks, signed=signed)
+    with connection as client:
+        transfer = job.write_array(array, path, client, progress=progress, **mode)
+    if as_json:
+        print_json({"op": "random", "store": path, **transfer.as_dict()})
+    else:
+        size, time_taken = size_text(array.nbytes), time_text(array.nbytes, transfer.seconds)
+        click.echo(f"{path}: {count} random integers, {size} of residues ({time_taken})")
+
+
+@click.command(cls=Command)
+@store_argument
+@json_option
+def info(path: str, as_json: bool) -> None:
+    """Describe STORE, without reading its chunks."""
+    from rnsdask.store.location import normalize_path
+    from rnsdask.store.metadata import load
+
+    found, complete = load(normalize_path(path))
+    if as_json:
+        print_json({"op": "info", **_info_fields(found), "complete": complete})
+        return
+    chunk = " x ".join(map(str, found.chunks))
+    rows = {
+        "store": found.path,
+        "integers": " x ".join(map(str, found.shape)),
+        "moduli": repr(found.moduli),
+        "range": "signed, -(M//2) to (M-1)//2" if found.signed else "unsigned, 0 to M-1",
+        "magnitude": "unknown" if found.bound is None else f"at most {found.bound.bit_length()} bits",
+        "chunks": f"{found.n_chunks} of {chunk} integers, {size_text(found.chunk_bytes)} each",
+        "residues": size_text(found.nbytes),
+        "codecs": ", ".join(found.codecs),
+        "complete": "yes" if complete else "no",
+    }
+    click.echo("\n".join(f"{name:<11}{value}" for name, value in rows.items()))
+
+
+def _info_fields(found: "StoreInfo") -> dict[str, Any]:
+    return {
+        "store": found.path,
+        "count": found.count,
+        "shape": found.shape,
+        "chunks": found.chunks,
+        "n_chunks": found.n_chunks,
+        "bytes": found.nbytes,
+        "signed": found.signed,
+        "bound": None if found.bound is None else hex(found.bound),
+        "bits": found.moduli.bits,
+        "moduli": list(found.moduli),
+        "codecs": found.codecs,
+    }
+
+
+@click.command(cls=Command)
+@store_argument
+@with_cluster
+@progress_option
+@json_option
+def verify(path: str, connection: AbstractContextManager[Any], progress: bool, as_json: bool) -> None:
+    """Read all of STORE, and print what is wrong with it, one problem a line."""
+    from rnsdask import job, store
+
+    found = store.open_info(path)
+    started = time.perf_counter()
+    with connection as client, progress_bar(progress, "verify", found.n_chunks) as advance:
+        problems = job.verify(found, client, advance=advance)
+    seconds = time.perf_counter() - started
+    if as_json:
+        fields = {"count": found.count, "seconds": seconds, "bytes_read": found.nbytes, "problems": problems}
+        print_json({"op": "verify", "store": path, **fields})
+    elif problems:
+        click.echo("\n".join(problems))
+    else:
+        click.echo(f"{path}: {found.count} integers, whole and valid ({time_text(found.nbytes, seconds)})")
+    if problems:
+        raise CommandError(f"{path}: {len(problems)} problem{'s' if len(problems) > 1 else ''} found")

@@ -1,0 +1,51 @@
+"""What commands read and print."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+
+
+@contextmanager
+def open_input(path: str) -> Iterator[tuple[BinaryIO, str]]:
+    """Open a file, or standard input for ``-``; give the stream and its name in messages."""
+    if path == "-":
+        yield sys.stdin.buffer, "<stdin>"
+    else:
+        with Path(path).open("rb") as stream:
+            yield stream, path
+
+
+@contextmanager
+def progress_bar(shown: bool, label: str, length: int | None) -> Iterator[Callable[[int], object]]:
+    """Show a bar for what is not computed by Dask; give the function that advances it."""
+    if not shown:
+        yield lambda _: None
+        return
+    endless: Iterator[None] = iter(lambda: None, 0)  # without a length, click wants something to count
+    position = length is None
+    with click.progressbar(endless, length=length, label=label, file=sys.stderr, show_pos=position) as bar:
+        yield bar.update
+
+
+def size_text(count: float) -> str:
+    """Write a number of bytes for people."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.4g} {unit}"
+        count /= 1000
+    return f"{count:.4g} TB"
+
+
+def time_text(count: int, seconds: float) -> str:
+    """Write a time, and the rate at which it went through so many bytes."""
+    return f"{seconds:.3f} s, {size_text(count / max(seconds, 1e-9))}/s"
+
+
+def print_json(fields: dict[str, Any]) -> None:
+    """Print one JSON object on a line."""
+    click.echo(json.dumps(fields))

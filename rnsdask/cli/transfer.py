@@ -1,0 +1,114 @@
+"""Commands that bring integers into a store and out of it."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import click
+
+from rnsdask.cli.errors import Command, refuse, refusing
+from rnsdask.cli.options import (
+    binary_option,
+    json_option,
+    progress_option,
+    store_argument,
+    with_creation,
+    with_moduli,
+)
+from rnsdask.cli.streams import open_input, print_json, progress_bar, size_text, time_text
+
+if TYPE_CHECKING:
+    from rnsdask.moduli import ModuliSet
+
+
+@click.command("import", cls=Command)
+@click.argument("source", metavar="INPUT")
+@store_argument
+@with_moduli
+@with_creation
+@binary_option
+@progress_option
+@json_option
+def import_(
+    source: str,
+    path: str,
+    moduli: "ModuliSet",
+    signed: bool,
+    chunks: Any,
+    mode: dict[str, bool],
+    width: int | None,
+    progress: bool,
+    as_json: bool,
+) -> None:
+    """Write the integers of INPUT (- for standard input) to a new STORE.
+
+    INPUT is text, with one decimal or 0x hexadecimal integer on every line and nothing else; or, with
+    --binary, integers of a fixed width, in two's complement with --signed. It is read piece by piece, so it
+    may have any size.
+    """
+    from rnsdask import layout, transfer
+    from rnsdask.integer_io import BinaryReader, TextReader, remaining_bytes
+
+    with refusing():
+        layout.normalize_chunks(chunks, (0,), len(moduli))
+    lowest, highest = moduli.value_range(signed)
+    with open_input(source) as (stream, name):
+        integers = (
+            TextReader(stream, name, lowest, highest)
+            if width is None
+            else BinaryReader(stream, name, width, lowest, highest, signed=signed)
+        )
+        with progress_bar(progress, "import", remaining_bytes(stream)) as advance:
+            options: dict[str, Any] = {"signed": signed, "chunks": chunks, "advance": advance, **mode}
+            done = transfer.import_integers(integers, name, path, moduli, **options)
+    if as_json:
+        print_json({"op": "import", "store": path, "input": name, **done.as_dict()})
+    else:
+        time_taken = time_text(done.bytes_read, done.seconds)
+        click.echo(f"{path}: {done.count} integers, {size_text(done.bytes_written)} of residues;")
+        click.echo(f"  {size_text(done.bytes_read)} of {name} read ({time_taken})")
+
+
+class _Form(TypedDict):
+    hexadecimal: bool
+    width: int | None
+
+
+@click.command(cls=Command)
+@store_argument
+@click.argument("output", metavar="OUTPUT")
+@click.option("--hex", "hexadecimal", is_flag=True, help="Write 0x hexadecimal instead of decimal.")
+@binary_option
+@click.option("--overwrite", is_flag=True, help="Replace OUTPUT if there is such a file.")
+@progress_option
+@json_option
+def export(
+    path: str,
+    output: str,
+    hexadecimal: bool,
+    width: int | None,
+    overwrite: bool,
+    progress: bool,
+    as_json: bool,
+) -> None:
+    """Write the integers of STORE to OUTPUT (- for standard output), as import reads them."""
+    if hexadecimal and width is not None:
+        refuse("give --hex or --binary, not both")
+    if as_json and output == "-":
+        refuse("--json needs an OUTPUT other than -")
+    from rnsdask import store, transfer
+
+    found = store.open_info(path)
+    form: _Form = {"hexadecimal": hexadecimal, "width": width}
+    with progress_bar(progress, "export", found.count) as advance:
+        if output == "-":
+            transfer.export_integers(found, sys.stdout.buffer, advance=advance, **form)
+            return
+        with transfer.new_file(Path(output), overwrite=overwrite) as stream:
+            done = transfer.export_integers(found, stream, advance=advance, **form)
+    if as_json:
+        print_json({"op": "export", "store": path, "output": output, **done.as_dict()})
+    else:
+        written = done.bytes_written
+        time_taken = time_text(written, done.seconds)
+        click.echo(f"{output}: {done.count} integers, {size_text(written)} ({time_taken})")

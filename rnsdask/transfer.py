@@ -1,0 +1,269 @@
+"""Integers into a store and out of it, in bounded memory. No Dask in here."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask import convert, layout, store
+from rnsdask.errors import InputError, JobError
+from rnsdask.integer_io import BinaryReader, TextReader, binary_records, text_lines
+from rnsdask.moduli import ModuliSet
+
+Advance = Callable[[int], object]
+"""Told how much more has been done, in bytes or in numbers."""
+
+# Residues converted at a time. A batch of integers costs several times the memory of its residues.
+_BATCH_RESIDUES = 2**20
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """What an import, a generation or an export has done.
+
+    Attributes
+    ----------
+    count : int
+        Integers.
+    bytes_read, bytes_written : int
+        Bytes of the input, and bytes of what was made of it. Of a store: its residues.
+    seconds : float
+        Wall time.
+    """
+
+    count: int
+    bytes_read: int
+    bytes_written: int
+    seconds: float
+
+    def as_dict(self) -> dict[str, int | float]:
+        """Return the attributes by their names."""
+        return asdict(self)
+
+
+# ---- Into a store -----------------------------------------------------------------------------------------
+
+
+def import_integers(
+    source: TextReader | BinaryReader,
+    name: str,
+    path: str,
+    moduli: ModuliSet,
+    *,
+    signed: bool = False,
+    chunks: layout.Chunks = "auto",
+    overwrite: bool = False,
+    resume: bool = False,
+    advance: Advance = lambda _: None,
+) -> Transfer:
+    """Write all integers of a stream to a store, chunk by chunk.
+
+    Parameters
+    ----------
+    source : TextReader or BinaryReader
+        The integers; their range must be that of the moduli set.
+    name : str
+        The stream's name in error messages.
+    resume : bool
+        Continue an incomplete store that was begun from the same integers: they are read again, but chunks
+        that are written stay.
+    advance : callable
+        Told how many more bytes of the stream are done.
+
+    Raises
+    ------
+    ValueError
+        If `chunks` does not suit.
+    InputError
+        If the stream holds no integer, or something else. The store, if created yet, stays incomplete.
+    """
+    started = time.perf_counter()
+    (length,) = layout.normalize_chunks(chunks, (0,), len(moduli))
+    writer: store.StoreWriter | None = None
+    written: set[tuple[int, ...]] = set()
+    if resume:
+        writer = resume_store(path, moduli, signed, None, None if chunks == "auto" else (length,))
+        (length,) = writer.info.chunks
+        written = set(writer.info.indices()).difference(writer.missing_chunks())
+    for i in count():
+        if writer is not None and (i,) in written:
+            _pass_over(source, writer.info, i, advance)
+        elif (residues := _next_chunk(source, moduli, signed, length, advance)).shape[1]:
+            if writer is None:
+                options: dict[str, Any] = {"chunks": length, "signed": signed, "overwrite": overwrite}
+                writer = store.create(path, moduli, residues.shape[1:], **options)
+            elif source.count > writer.info.count:
+                writer.resize((source.count,))
+            writer.write_chunk((i,), residues)
+        if source.count < (i + 1) * length:
+            break
+    if writer is None:
+        raise InputError(f"{name}: it is empty; at least one integer was expected")
+    info = _finish(writer, source, name)
+    return Transfer(info.count, source.bytes_read, info.nbytes, time.perf_counter() - started)
+
+
+def _pass_over(source: TextReader | BinaryReader, info: store.StoreInfo, i: int, advance: Advance) -> None:
+    """Read the integers of a chunk that is written already; the first shows whether they are its own."""
+    check_same(info, (i,), _next_chunk(source, info.moduli, info.signed, 1, advance))
+    for _ in _batches(source, info.chunks[0] - 1, _batch_size(info.moduli), advance):
+        pass
+
+
+def _finish(writer: store.StoreWriter, source: TextReader | BinaryReader, name: str) -> store.StoreInfo:
+    if source.count != writer.info.count:
+        begun = f"{writer.info.path}: it was begun with {writer.info.count} integers or more"
+        raise JobError(f"{begun}, and {name} holds {source.count}; it cannot be resumed")
+    return writer.finish(bound=source.bound)
+
+
+def _batch_size(moduli: ModuliSet) -> int:
+    return max(layout.CHUNK_MULTIPLE, _BATCH_RESIDUES // len(moduli))
+
+
+def _next_chunk(
+    source: TextReader | BinaryReader, moduli: ModuliSet, signed: bool, length: int, advance: Advance
+) -> NDArray[np.uint32]:
+    """Read up to `length` integers, as residues."""
+    residues = np.empty((len(moduli), length), dtype=np.uint32)
+    filled = 0
+    for batch in _batches(source, length, _batch_size(moduli), advance):
+        if isinstance(batch, list):
+            part = convert.ints_to_residues(batch, moduli, signed)
+        else:
+            part = convert.to_residues(batch, moduli, signed)
+        residues[:, filled : filled + len(batch)] = part
+        filled += len(batch)
+    return residues[:, :filled]
+
+
+def _batches(
+    source: TextReader | BinaryReader, total: int, size: int, advance: Advance
+) -> Iterator[list[Any] | NDArray[np.uint32]]:
+    """Read `total` integers, or what is left of them, in batches of at most `size`."""
+    while total:
+        before = source.bytes_read
+        batch = source.read(min(size, total))
+        if not len(batch):
+            return
+        total -= len(batch)
+        yield batch
+        advance(source.bytes_read - before)
+
+
+def resume_store(
+    path: str,
+    moduli: ModuliSet,
+    signed: bool,
+    shape: tuple[int, ...] | None,
+    chunks: tuple[int, ...] | None,
+) -> store.StoreWriter:
+    """Open an incomplete store to write the rest, and check that it is what the job would create."""
+    writer = store.resume(path)
+    info = writer.info
+    wanted = {"moduli": moduli, "signed": signed, "shape": shape, "chunks": chunks}
+    for name, value in wanted.items():
+        if value is not None and getattr(info, name) != value:
+            found = getattr(info, name)
+            raise JobError(f"{info.path}: it cannot be resumed: its {name}: {found}; of the job: {value}")
+    return writer
+
+
+def check_same(info: store.StoreInfo, index: tuple[int, ...], residues: NDArray[np.uint32]) -> None:
+    """Check that a chunk written earlier begins with the given residues."""
+    length = residues.shape[-1]
+    if not np.array_equal(store.read_chunk(info, index)[..., :length], residues):
+        raise JobError(f"{info.chunk_name(index)} holds other numbers than this job's; it cannot be resumed")
+
+
+# ---- Out of a store ---------------------------------------------------------------------------------------
+
+
+def export_integers(
+    info: store.StoreInfo,
+    stream: BinaryIO,
+    *,
+    hexadecimal: bool = False,
+    width: int | None = None,
+    advance: Advance = lambda _: None,
+) -> Transfer:
+    """Write all integers of a store to a stream, in C order.
+
+    Parameters
+    ----------
+    hexadecimal : bool
+        Text in hexadecimal instead of decimal.
+    width : int, optional
+        Binary records of so many bytes instead of text.
+    advance : callable
+        Told how many more integers are written.
+
+    Raises
+    ------
+    JobError
+        If an integer does not fit into a record, or the chunks are not consecutive parts of the array.
+    """
+    started = time.perf_counter()
+    _check_consecutive(info)
+    done = written = 0
+    for index in info.indices():
+        residues = layout.as_matrix(store.read_chunk(info, index))
+        size = _batch_size(info.moduli)
+        for start in range(0, residues.shape[1], size):
+            part = residues[:, start : start + size]
+            if width is None:
+                data = text_lines(
+                    convert.residues_to_ints(part, info.moduli, info.signed), hexadecimal=hexadecimal
+                )
+            else:
+                limbs = convert.to_limbs(part, info.moduli, info.signed)
+                data = binary_records(limbs, width, signed=info.signed, first_index=done)
+            stream.write(data)
+            done += part.shape[1]
+            written += len(data)
+            advance(part.shape[1])
+    stream.flush()
+    return Transfer(done, info.nbytes, written, time.perf_counter() - started)
+
+
+def _check_consecutive(info: store.StoreInfo) -> None:
+    """Check that the chunks, one after the other, are the array in C order."""
+    divided = [axis for axis, chunks in enumerate(info.grid) if chunks > 1]
+    if divided and any(chunk > 1 for chunk in info.chunks[: divided[-1]]):
+        raise JobError(
+            f"{info.path}: its chunks of shape {info.chunks} are not consecutive parts of the array of shape "
+            f"{info.shape}; only such an array can be exported"
+        )
+
+
+@contextmanager
+def new_file(path: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
+    """Open a file for writing that gets its name only when it is whole.
+
+    A device or a named pipe is written directly.
+
+    Raises
+    ------
+    JobError
+        If there is a file at `path` and `overwrite` is false.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("wb") as stream:
+            yield stream
+        return
+    if path.exists() and not overwrite:
+        raise JobError(f"{path}: it exists; replace it with --overwrite")
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with part.open("wb") as stream:
+            yield stream
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
