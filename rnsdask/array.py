@@ -11,9 +11,9 @@ from dask.base import DaskMethodsMixin, normalize_token, tokenize
 from numpy.typing import DTypeLike, NDArray
 
 from rnsdask import convert, layout, store, tree
-from rnsdask.errors import StoreError
+from rnsdask.errors import StoreError, abbreviate
 from rnsdask.interval import IntervalEvaluation, interval_evaluation
-from rnsdask.moduli import ModuliSet, as_integer
+from rnsdask.moduli import ModuliSet, as_integer, from_text, to_text
 from rnsdask.reductions import REDUCTIONS, ReductionResult, reduce_chunk
 
 
@@ -46,12 +46,14 @@ class RNSArray(DaskMethodsMixin):
 
     __slots__ = ("_bound", "_moduli", "_residues", "_signed")
 
-    def __init__(self, residues: Any, moduli: ModuliSet, signed: bool = False, bound: int | None = None) -> None:
+    def __init__(
+        self, residues: Any, moduli: ModuliSet, signed: bool = False, bound: int | None = None
+    ) -> None:
         layout.check_residue_array(residues, moduli)
         if bound is not None:
             bound = as_integer(bound, "bound")
             if bound < 0:
-                raise ValueError(f"bound must not be negative, got {bound}")
+                raise ValueError(f"bound must not be negative, got {abbreviate(bound)}")
         if isinstance(residues, da.Array) and residues.numblocks[0] > 1:
             residues = residues.rechunk({0: -1})
         self._residues = residues
@@ -147,10 +149,8 @@ class RNSArray(DaskMethodsMixin):
         return self._residues.__dask_layers__()
 
     def __dask_tokenize__(self) -> Any:
-        return (
-            "RNSArray",
-            *map(normalize_token, (self._residues, self._moduli, self._signed, self._bound)),
-        )
+        parts = (self._residues, self._moduli, self._signed, to_text(self._bound))
+        return "RNSArray", *map(normalize_token, parts)
 
     __dask_optimize__ = staticmethod(da.Array.__dask_optimize__)
     __dask_scheduler__ = staticmethod(da.Array.__dask_scheduler__)
@@ -161,7 +161,7 @@ class RNSArray(DaskMethodsMixin):
     def __dask_postpersist__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return self._rebuilder(self._residues.__dask_postpersist__())
 
-    def _rebuilder(self, rebuild_residues: tuple[Callable[..., Any], tuple[Any, ...]]) -> Any:
+    def _rebuilder(self, rebuild_residues: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return _rebuild, (rebuild_residues, self._moduli, self._signed, self._bound)
 
     # ---- parts and numbers --------------------------------------------------------------------------------
@@ -185,9 +185,9 @@ class RNSArray(DaskMethodsMixin):
         return (self[i] for i in range(len(self)))
 
     def to_ints(self) -> NDArray[np.object_]:
-        """All numbers as a NumPy object array of Python ints, of this array's shape. Computes a lazy array."""
+        """All numbers as a NumPy object array of Python ints, of the same shape. Computes a lazy array."""
         ints = self._as_ints()
-        return ints.compute() if self._is_lazy else ints
+        return np.asarray(ints.compute() if self._is_lazy else ints)
 
     def _as_ints(self) -> Any:
         if not self._is_lazy:
@@ -250,7 +250,9 @@ class RNSArray(DaskMethodsMixin):
         if not self._is_lazy:
             if operation not in REDUCTIONS:
                 raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, got {operation!r}")
-            return reduce_chunk(REDUCTIONS[operation], self._residues, self._moduli, self._signed, self._bound)
+            return reduce_chunk(
+                REDUCTIONS[operation], self._residues, self._moduli, self._signed, self._bound
+            )
         return tree.tree_reduce(
             self._residues,
             self._moduli,
@@ -305,12 +307,20 @@ class RNSArray(DaskMethodsMixin):
         ValueError
             If no evaluation in double precision is that accurate for this moduli set.
         """
-        arguments = (self._moduli, self._signed, self._bound, accuracy)
+        # On Dask one number is evaluated at once, to refuse an accuracy that cannot be.
+        residues = np.zeros((len(self._moduli), 1), np.uint32) if self._is_lazy else self._residues
+        evaluation = interval_evaluation(residues, self._moduli, self._signed, self._bound, accuracy)
         if not self._is_lazy:
-            return interval_evaluation(self._residues, *arguments)
-        interval_evaluation(np.zeros((len(self._moduli), 1), np.uint32), *arguments)  # refuse a bad accuracy now
+            return evaluation
         packed = self._residues.map_blocks(
-            _packed_interval, *arguments, drop_axis=0, dtype=_PACKED, meta=np.empty((0,) * self.ndim, _PACKED)
+            _packed_interval,
+            self._moduli,
+            self._signed,
+            to_text(self._bound),
+            accuracy,
+            drop_axis=0,
+            dtype=_PACKED,
+            meta=np.empty((0,) * self.ndim, _PACKED),
         )
         return IntervalEvaluation(packed["low"], packed["upp"], packed["exponent"])
 
@@ -369,9 +379,11 @@ def path_token(path: str | os.PathLike[str]) -> str:
 _PACKED = np.dtype([("low", np.float64), ("upp", np.float64), ("exponent", np.int32)])
 
 
-def _packed_interval(block: Any, *arguments: Any) -> NDArray[np.void]:
+def _packed_interval(
+    block: Any, moduli: ModuliSet, signed: bool, bound: str | None, accuracy: float
+) -> NDArray[np.void]:
     """Interval evaluation of a chunk as one structured array, so that one task makes all three fields."""
-    interval = interval_evaluation(block, *arguments)
+    interval = interval_evaluation(block, moduli, signed, from_text(bound), accuracy)
     packed = np.empty(block.shape[1:], dtype=_PACKED)
     for name in ("low", "upp", "exponent"):
         field = getattr(interval, name)

@@ -1,4 +1,4 @@
-"""Fixed-point interval evaluation of X/M: integer bounds by integer arithmetic, one multiply-add a residue."""
+"""Fixed-point interval evaluation of X/M: integer bounds, one integer multiply-add a residue."""
 
 from dataclasses import dataclass
 
@@ -55,9 +55,7 @@ def fixed_point_interval(
     return FixedPointInterval(low.reshape(shape), upp.reshape(shape), constants.bits, scale)
 
 
-def _bounds(
-    sums: Array, zero: Array, residues: Array, constants: FixedPointConstants
-) -> tuple[Array, Array]:
+def _bounds(sums: Array, zero: Array, residues: Array, constants: FixedPointConstants) -> tuple[Array, Array]:
     """Turn the sums T of x_i c_i into bounds: floor(t) lies in [T, T + width] modulo 2**bits."""
     low, upp, wraps = sums, *_add(sums, constants.width)
     (unclear,) = (wraps & ~zero).nonzero()

@@ -34,6 +34,19 @@ def as_integer(value: object, name: str) -> int:
     raise TypeError(f"{name} must be an integer, got {value!r:.40} of type {type(value).__name__}")
 
 
+def to_text(value: int | None) -> str | None:
+    """Write an integer in hexadecimal, for what Dask names tasks by; None stays None.
+
+    Dask turns integers into decimal digits, which Python does to 4300 of them only.
+    """
+    return None if value is None else hex(value)
+
+
+def from_text(text: str | None) -> int | None:
+    """Read what :func:`to_text` wrote."""
+    return None if text is None else int(text, 16)
+
+
 @dataclass(frozen=True, init=False, repr=False)
 class ModuliSet:
     """A set of pairwise coprime moduli m_0, ..., m_{n-1}, in the order given.

@@ -122,7 +122,7 @@ def _number_at(residues: Array, index: int, moduli: ModuliSet, signed: bool) -> 
 def _decide_exactly(
     residues: Array, constants: KeyConstants, minimum: bool, found: Extremum
 ) -> tuple[int, int]:
-    """Index of the extremum among the numbers within the error bound of the best key, and how many they are."""
+    """Index of the extremum among the numbers that the keys cannot tell apart, and how many they are."""
     threshold = max(found.best - constants.slack, 0)
     best_index, best_value, best_residues, candidates = -1, 0, None, 0
     for indices in _candidates(residues, constants, minimum, threshold):
@@ -142,9 +142,7 @@ def _decide_exactly(
     return best_index, candidates
 
 
-def _candidates(
-    residues: Array, constants: KeyConstants, minimum: bool, threshold: int
-) -> Iterator[Array]:
+def _candidates(residues: Array, constants: KeyConstants, minimum: bool, threshold: int) -> Iterator[Array]:
     """Ascending indices of the numbers to decide exactly, in batches; the first batch is a single one."""
     kernels = kernels_of(residues)
     batch = max(1, _EXACT_RESIDUES // residues.shape[0])
@@ -218,7 +216,7 @@ def _exact_sum(residues: Array, sums: KeySums, constants: KeyConstants) -> int:
     R follows from the row sums. The sum K of the keys is 2**64 S/M and at most count * slack more, less than
     2**64, so q = floor((K M - R 2**64) / (2**64 M)).
     """
-    moduli, count = constants.moduli, residues.shape[1]
+    moduli, count = constants.moduli, int(residues.shape[1])
     product = moduli.product
     rows = [(a + count * constants.offset) % m for a, m in zip(sums.rows, moduli, strict=True)]
     remainder = reference.value_of(rows, moduli)

@@ -10,7 +10,7 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.backend import check_backend, to_backend
-from rnsdask.moduli import ModuliSet
+from rnsdask.moduli import ModuliSet, from_text, to_text
 from rnsdask.reductions import REDUCTIONS, ReductionResult, reduce_chunk
 
 
@@ -46,13 +46,16 @@ def tree_reduce(
     if any(np.isnan(c) for axis in chunks for c in axis):
         raise ValueError("chunk sizes are unknown; call compute_chunk_sizes() on the residues first")
     if residues.shape[1:] and 0 in residues.shape[1:]:
-        raise ValueError(f"{operation} of an empty array: it needs at least one number, got shape {residues.shape[1:]}")
-    partials = residues.map_blocks(
+        raise ValueError(
+            f"{operation} of an empty array: it needs at least one number, got shape {residues.shape[1:]}"
+        )
+    partials = da.map_blocks(
         _reduce_block,
+        residues,
         operation=operation,
         moduli=moduli,
         signed=signed,
-        bound=bound,
+        bound=to_text(bound),
         backend=backend,
         shape=residues.shape[1:],
         starts=tuple(_starts(axis) for axis in chunks),
@@ -61,7 +64,7 @@ def tree_reduce(
         dtype=object,
         meta=np.empty((0,) * len(chunks), dtype=object),
     )
-    return da.reduction(
+    result: da.Array = da.reduction(
         partials,
         chunk=_unchanged,
         combine=partial(_combine_blocks, operation=operation),
@@ -72,6 +75,7 @@ def tree_reduce(
         meta=np.empty((), dtype=object),
         name=f"rns-{operation}",
     )
+    return result
 
 
 def _starts(chunks: Sequence[int]) -> int | tuple[int, ...]:
@@ -90,7 +94,7 @@ def _reduce_block(
     operation: str,
     moduli: ModuliSet,
     signed: bool,
-    bound: int | None,
+    bound: str | None,
     backend: str,
     shape: tuple[int, ...],
     starts: tuple[int | tuple[int, ...], ...],
@@ -98,7 +102,8 @@ def _reduce_block(
 ) -> np.ndarray[Any, Any]:
     """Reduce one chunk; its index becomes that of the whole array."""
     chunk_shape = block.shape[1:]
-    result = reduce_chunk(REDUCTIONS[operation], to_backend(block, backend), moduli, signed, bound)
+    block = to_backend(block, backend)
+    result = reduce_chunk(REDUCTIONS[operation], block, moduli, signed, from_text(bound))
     if result.index is not None:
         corner = [i * s if isinstance(s, int) else s[i] for i, s in zip(block_id, starts, strict=True)]
         place = [c + int(k) for c, k in zip(corner, np.unravel_index(result.index, chunk_shape), strict=True)]
@@ -121,7 +126,7 @@ def _unchanged(block: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (
     return block
 
 
-def _combine_blocks(blocks: Any, axis: Any, keepdims: bool, operation: str) -> Any:  # noqa: ARG001
+def _combine_blocks(blocks: Any, axis: Any, keepdims: bool, operation: str) -> Any:
     if blocks.size == 0:  # Dask tries functions on an empty array to learn what they return
         return blocks
     return _boxed(_aggregate_blocks(blocks, axis, keepdims, operation), blocks.ndim)

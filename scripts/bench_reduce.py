@@ -1,11 +1,12 @@
-"""Times MAX, MIN and SUM beside the limit of the same run: reading the same bytes and doing nothing with them.
+"""Times MAX, MIN and SUM beside the limit of the same run: reading the same bytes and nothing else.
 
     python scripts/bench_reduce.py gpu --gib 16            arrays resident in GPU memory
     python scripts/bench_reduce.py cpu --gib 1             arrays resident in host memory
     python scripts/bench_reduce.py zarr --gib 4            a store in the page cache, with peak memory
 
-Prints a table, and with --json FILE the same figures as JSON. A ratio is limit time / product time, so 1 is the
-speed of a plain read. On a GPU there are two: of the kernels alone, and of the whole call with its synchronisation.
+Prints a table, and with --json FILE the same figures as JSON. A ratio is limit time / product time, so 1 is
+the speed of a plain read. On a GPU there are two: of the kernels alone, and of the whole call with its
+synchronisation.
 """
 
 import argparse
@@ -13,7 +14,6 @@ import contextlib
 import json
 import os
 import platform
-import resource
 import shutil
 import statistics
 import subprocess
@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 import dask
-import dask.array as da
 import numpy as np
 
 import rnsdask as rd
@@ -56,13 +55,14 @@ def timed(function: Callable[[], Any], repeat: int) -> list[float]:
     return times
 
 
-# ---- GPU ----------------------------------------------------------------------------------------------------
+# ---- GPU ---------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
 def kernel_times() -> Iterator[list[float]]:
     """Collect the seconds between CUDA events around every kernel launch."""
     import cupy
+
     from rnsdask.backend import cuda
 
     launch, events, seconds = cuda.launch, [], []
@@ -123,7 +123,7 @@ def bench_gpu(moduli: rd.ModuliSet, gib: float, repeat: int) -> list[dict[str, A
     return rows
 
 
-# ---- CPU ----------------------------------------------------------------------------------------------------
+# ---- CPU ---------------------------------------------------------------------------------------------------
 
 
 def bench_cpu(moduli: rd.ModuliSet, gib: float, repeat: int, threads: int) -> list[dict[str, Any]]:
@@ -154,7 +154,7 @@ def bench_cpu(moduli: rd.ModuliSet, gib: float, repeat: int, threads: int) -> li
     ]
 
 
-# ---- Zarr ---------------------------------------------------------------------------------------------------
+# ---- Zarr --------------------------------------------------------------------------------------------------
 
 
 def read_files(files: list[Path], threads: int) -> float:
@@ -188,7 +188,9 @@ def run_job(path: Path, operation: str, threads: int) -> dict[str, Any]:
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def bench_zarr(moduli: rd.ModuliSet, gib: float, repeat: int, threads: int, folder: Path) -> list[dict[str, Any]]:
+def bench_zarr(
+    moduli: rd.ModuliSet, gib: float, repeat: int, threads: int, folder: Path
+) -> list[dict[str, Any]]:
     path = folder / f"n{len(moduli)}.zarr"
     x = rd.random(moduli, int(gib * GIB) // (4 * len(moduli)), seed=1)
     with dask.config.set(scheduler="threads", num_workers=threads):
@@ -220,12 +222,16 @@ def bench_zarr(moduli: rd.ModuliSet, gib: float, repeat: int, threads: int, fold
     return rows
 
 
-# ---- output -------------------------------------------------------------------------------------------------
+# ---- output ------------------------------------------------------------------------------------------------
 
 
 def machine(kind: str) -> dict[str, Any]:
     """What the figures were measured on."""
-    facts: dict[str, Any] = {"python": platform.python_version(), "cores": os.cpu_count(), "rnsdask": rd.__version__}
+    facts: dict[str, Any] = {
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "rnsdask": rd.__version__,
+    }
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         facts["cpu"] = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
@@ -248,7 +254,9 @@ def print_table(rows: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("kind", choices=("gpu", "cpu", "zarr"))
     parser.add_argument("--sets", default="8,32,64,128,256", help="sizes of Table 2's sets, or e.g. 2048b")
     parser.add_argument("--gib", type=float, default=1.0, help="size of each array")

@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,13 @@ def no_compute() -> Any:
 
 
 def test_from_ints_keeps_every_bit(values: list[int]) -> None:
-    for given_values in (values, tuple(values), iter(values), np.array(values, dtype=object), map(gmpy2.mpz, values)):
+    for given_values in (
+        values,
+        tuple(values),
+        iter(values),
+        np.array(values, dtype=object),
+        map(gmpy2.mpz, values),
+    ):
         x = rd.from_ints(given_values, MODULI)
         assert x.to_ints().tolist() == values
         assert x.bound == max(values)
@@ -115,7 +122,8 @@ def test_from_residues_checks(values: list[int]) -> None:
     with pytest.raises(ValueError, match="8 moduli"):
         rd.from_residues(residues[:7], MODULI)
     residues[3, 700] = MODULI[3]
-    message = rf"residue {MODULI[3]} of the number at flat position 700 is not below its modulus {MODULI[3]} \(row 3\)"
+    m = MODULI[3]
+    message = rf"residue {m} of the number at flat position 700 is not below its modulus {m} \(row 3\)"
     with pytest.raises(ValueError, match=message):
         rd.from_residues(residues, MODULI)
     lazy = rd.from_residues(da.from_array(residues, chunks=(2, 500)), MODULI)
@@ -151,7 +159,9 @@ def test_random_covers_the_greatest_modulus() -> None:
     assert set(residues[1].tolist()) == {0, 1, 2}
 
 
-@pytest.mark.parametrize(("options", "message"), [({"seed": -1}, "seed"), ({"chunks": 100}, "multiple of 128")])
+@pytest.mark.parametrize(
+    ("options", "message"), [({"seed": -1}, "seed"), ({"chunks": 100}, "multiple of 128")]
+)
 def test_random_refuses(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         rd.random(MODULI, 1000, **options)
@@ -163,7 +173,17 @@ def test_random_refuses(options: dict[str, Any], message: str) -> None:
 @pytest.mark.usefixtures("no_compute")
 def test_everything_is_lazy(values: list[int]) -> None:
     x = rd.from_ints(values, MODULI, chunks=128)
-    for lazy in (x, x[3:], x[5], x.max(), x.argmin(), x.sum(), x.reduce("min"), x.rechunk(256), x.interval().low):
+    for lazy in (
+        x,
+        x[3:],
+        x[5],
+        x.max(),
+        x.argmin(),
+        x.sum(),
+        x.reduce("min"),
+        x.rechunk(256),
+        x.interval().low,
+    ):
         assert is_dask_collection(lazy)
     assert isinstance(x.max(), da.Array)
     assert x.max().shape == ()
@@ -276,6 +296,19 @@ def test_tokens_follow_content(values: list[int]) -> None:
     assert rd.RNSArray(x.residues, MODULI).max().name != x.max().name
 
 
+def test_numbers_longer_than_python_prints(tmp_path: Path) -> None:
+    moduli = MODULI_SETS["moduli512"]
+    values = [moduli.product - 1, moduli.product - 2]
+    x = rd.from_ints(values, moduli, chunks=128)
+    assert dask.compute(x.max(), x.sum(), x.argmin()) == (values[0], sum(values), 1)
+    assert tokenize(x) == tokenize(rd.from_ints(values, moduli, chunks=128))
+    assert "512 moduli" in repr(x)
+    assert "512 moduli" in x._repr_html_()
+    x.to_zarr(tmp_path / "x.zarr")
+    assert rd.open_zarr(tmp_path / "x.zarr").min().compute() == values[1]
+    assert x.interval().low.compute() is not None
+
+
 @given(st.data())
 def test_any_set_values_and_chunks(data: st.DataObject) -> None:
     moduli = data.draw(moduli_sets(max_size=5))
@@ -283,7 +316,7 @@ def test_any_set_values_and_chunks(data: st.DataObject) -> None:
     values = data.draw(arrays_of_values(moduli, signed, min_size=1, max_size=30))
     cuts = data.draw(st.sets(st.integers(1, len(values)), max_size=4)) - {len(values)}
     edges = [0, *sorted(cuts), len(values)]
-    lengths = tuple(b - a for a, b in zip(edges, edges[1:], strict=False))
+    lengths = tuple(b - a for a, b in pairwise(edges))
     residues = da.from_array(reference.encode(values, moduli, signed), chunks=(len(moduli), lengths))
     x = rd.from_residues(residues, moduli, signed)
     with dask.config.set(scheduler="synchronous"):
@@ -292,7 +325,7 @@ def test_any_set_values_and_chunks(data: st.DataObject) -> None:
     assert results == (top, bottom, sum(values), values.index(top), values.index(bottom))
 
 
-# ---- conversion and representation --------------------------------------------------------------------------
+# ---- conversion and representation -------------------------------------------------------------------------
 
 
 def test_numpy_conversion_never_loses_a_bit(values: list[int]) -> None:
@@ -334,7 +367,7 @@ def test_interval(values: list[int]) -> None:
 
 
 def test_names_are_imported_lazily() -> None:
-    code = "import sys, rnsdask; assert not {'dask', 'zarr', 'numpy'} & set(sys.modules); rnsdask.ModuliSet([2, 3])"
+    code = "import sys, rnsdask; assert not {'dask', 'zarr', 'numpy'} & set(sys.modules); rnsdask.from_ints"
     subprocess.run([sys.executable, "-c", code], check=True)
     assert set(dir(rd)) >= {"ModuliSet", "RNSArray", "from_ints", "open_zarr", "random", "StoreError"}
     for name in rd.__all__:
@@ -446,7 +479,9 @@ def test_dask_arrays_of_cupy_chunks(values: list[int]) -> None:
     import cupy
 
     x = rd.from_ints(values, MODULI, chunks=128)
-    on_gpu = rd.RNSArray(x.residues.map_blocks(cupy.asarray, meta=cupy.empty((0, 0), dtype=np.uint32)), MODULI)
+    on_gpu = rd.RNSArray(
+        x.residues.map_blocks(cupy.asarray, meta=cupy.empty((0, 0), dtype=np.uint32)), MODULI
+    )
     assert on_gpu.sum().compute() == sum(values)
     assert on_gpu.reduce("max").compute().backend == "cuda"
     assert on_gpu.reduce("max", backend="cpu").compute().backend == "cpu"

@@ -20,7 +20,9 @@ def integers(words: np.ndarray) -> list[int]:
     return [sum(w << 32 * k for k, w in enumerate(column)) for column in words.T.tolist()]
 
 
-def check(processor: Processor, values: list[int], moduli: ModuliSet, bits: int | None, scale: int = 0) -> None:
+def check(
+    processor: Processor, values: list[int], moduli: ModuliSet, bits: int | None, scale: int = 0
+) -> None:
     residues = processor.xp.asarray(reference.encode(values, moduli))
     interval = fixed_point_interval(residues, moduli, bits, scale)
     lows = integers(processor.to_numpy(interval.low))
@@ -60,7 +62,13 @@ def test_every_value_of_small_sets(on_each_processor: Processor, moduli: ModuliS
 def test_any_set_and_values(on_each_processor: Processor, data: st.DataObject) -> None:
     moduli = data.draw(moduli_sets())
     values = data.draw(arrays_of_values(moduli, min_size=1, max_size=20))
-    check(on_each_processor, values, moduli, data.draw(st.sampled_from([None, 64, 96, 128])), data.draw(st.integers(0, 99)))
+    check(
+        on_each_processor,
+        values,
+        moduli,
+        data.draw(st.sampled_from([None, 64, 96, 128])),
+        data.draw(st.integers(0, 99)),
+    )
 
 
 def test_bits_chosen_by_the_set() -> None:

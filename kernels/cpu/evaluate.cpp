@@ -45,7 +45,8 @@ void fixed_point(const Residues& residues, const u32* c, u32* words, u8* zero) {
   for (i64 first = 0; first < residues.count; first += kSumTile) {
     const i64 width = std::min(kSumTile, residues.count - first);
     SumTile<kWords> tile = {};
-    for (i64 i = 0; i < residues.moduli; ++i) accumulate_row(residues.row(i) + first, c + i * kWords, width, tile);
+    for (i64 i = 0; i < residues.moduli; ++i)
+      accumulate_row(residues.row(i) + first, c + i * kWords, width, tile);
     for (i64 j = 0; j < width; ++j) {
       FixedPointSum<kWords> sum;
       for (int k = 0; k < kWords; ++k) sum.lane[k] = tile.lanes[k][j];
@@ -60,11 +61,14 @@ void fixed_point(const Residues& residues, const u32* c, u32* words, u8* zero) {
 }  // namespace
 
 void bind_evaluate(nb::module_& module) {
-  module.def("fixed_point", [](const Matrix32& array, const Matrix32& c, MutableMatrix32 words, Vector8 zero) {
+  module.def("fixed_point", [](const Matrix32& array, const Matrix32& c, MutableMatrix32 words,
+                               Vector8 zero) {
     const Residues residues(array);
     require(static_cast<i64>(c.shape(0)) == residues.moduli, "one coefficient for each modulus is needed");
-    require(c.shape(1) == words.shape(0) && words.shape(0) >= 2 && words.shape(0) <= 4, "words must be 2, 3 or 4");
-    require(static_cast<i64>(words.shape(1)) == residues.count && static_cast<i64>(zero.shape(0)) == residues.count,
+    require(c.shape(1) == words.shape(0) && words.shape(0) >= 2 && words.shape(0) <= 4,
+            "words must be 2, 3 or 4");
+    require(static_cast<i64>(words.shape(1)) == residues.count &&
+                static_cast<i64>(zero.shape(0)) == residues.count,
             "words and zero must have one column for each number");
     nb::gil_scoped_release release;
     switch (words.shape(0)) {

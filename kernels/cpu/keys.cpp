@@ -9,8 +9,8 @@ namespace rns {
 namespace {
 
 // Rows are taken by four so that the running sums are loaded and stored once for four residues.
-RNS_VECTORISED void accumulate_four_rows(const u32* x0, i64 stride, const u64* c, i64 width, u64* __restrict__ low,
-                                         u32* __restrict__ high) {
+RNS_VECTORISED void accumulate_four_rows(const u32* x0, i64 stride, const u64* c, i64 width,
+                                         u64* __restrict__ low, u32* __restrict__ high) {
   const u32* x1 = x0 + stride;
   const u32* x2 = x1 + stride;
   const u32* x3 = x2 + stride;
@@ -27,7 +27,8 @@ RNS_VECTORISED void accumulate_four_rows(const u32* x0, i64 stride, const u64* c
   }
 }
 
-RNS_VECTORISED void accumulate_row(const u32* x, u64 c, i64 width, u64* __restrict__ low, u32* __restrict__ high) {
+RNS_VECTORISED void accumulate_row(const u32* x, u64 c, i64 width, u64* __restrict__ low,
+                                   u32* __restrict__ high) {
   for (i64 j = 0; j < width; ++j) key_accumulate(low[j], high[j], x[j], c);
 }
 
@@ -43,7 +44,8 @@ RNS_VECTORISED u64 sum_row(const u32* x, i64 width) {
   return total;
 }
 
-void evaluate_keys(const Residues& residues, const u64* c, u64 start, i64 first, i64 width, u64* keys, u64* row_sums) {
+void evaluate_keys(const Residues& residues, const u64* c, u64 start, i64 first, i64 width, u64* keys,
+                   u64* row_sums) {
   alignas(64) u32 high[kTile] = {};
   std::fill_n(keys, width, start);
   i64 i = 0;

@@ -17,8 +17,8 @@ RNS_VECTORISED void remove_digit(u32* x, const u32* digit, i64 width, Factor one
   for (i64 j = 0; j < width; ++j) x[j] = mixed_radix_step(x[j], digit[j], one, inverse, last);
 }
 
-void convert_tile(const Residues& residues, const u32* last, const Factor* ones, const Factor* inverses, i64 first,
-                  i64 width, u32* digits) {
+void convert_tile(const Residues& residues, const u32* last, const Factor* ones, const Factor* inverses,
+                  i64 first, i64 width, u32* digits) {
   for (i64 i = 0; i < residues.moduli; ++i) {
     u32* digit = digits + i * residues.count + first;
     std::memcpy(digit, residues.row(i) + first, static_cast<size_t>(width) * sizeof(u32));

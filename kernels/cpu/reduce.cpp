@@ -93,7 +93,8 @@ KeySum row_sums(const Residues& residues, const u64* c, u64 start, u64 ambiguous
   return result;
 }
 
-RNS_VECTORISED void mark_candidates(const u64* keys, i64 width, u64 ambiguous_below, u64 flip, u64 threshold, u8* flags) {
+RNS_VECTORISED void mark_candidates(const u64* keys, i64 width, u64 ambiguous_below, u64 flip, u64 threshold,
+                                    u8* flags) {
   for (i64 j = 0; j < width; ++j) flags[j] = keys[j] < ambiguous_below || (keys[j] ^ flip) >= threshold;
 }
 
@@ -110,14 +111,16 @@ void check_factors(const Residues& residues, const Vector64& c) {
 }  // namespace
 
 void bind_reduce(nb::module_& module) {
-  module.def("extremum", [](const Matrix32& array, const Vector64& c, u64 start, u64 ambiguous_below, bool minimum) {
-    const Residues residues(array);
-    check_factors(residues, c);
-    nb::gil_scoped_release release;
-    const Extremum e = extremum(residues, c.data(), start, ambiguous_below, minimum ? ~0ull : 0ull);
-    return std::make_tuple(e.best, e.index, e.runner_up, e.ambiguous);
-  });
-  module.def("row_sums", [](const Matrix32& array, const Vector64& c, u64 start, u64 ambiguous_below, MutableVector64 rows) {
+  module.def(
+      "extremum", [](const Matrix32& array, const Vector64& c, u64 start, u64 ambiguous_below, bool minimum) {
+        const Residues residues(array);
+        check_factors(residues, c);
+        nb::gil_scoped_release release;
+        const Extremum e = extremum(residues, c.data(), start, ambiguous_below, minimum ? ~0ull : 0ull);
+        return std::make_tuple(e.best, e.index, e.runner_up, e.ambiguous);
+      });
+  module.def("row_sums", [](const Matrix32& array, const Vector64& c, u64 start, u64 ambiguous_below,
+                            MutableVector64 rows) {
     const Residues residues(array);
     check_factors(residues, c);
     require(static_cast<i64>(rows.shape(0)) == residues.moduli, "one sum for each modulus is needed");
@@ -125,8 +128,8 @@ void bind_reduce(nb::module_& module) {
     const KeySum s = row_sums(residues, c.data(), start, ambiguous_below, rows.data());
     return std::make_tuple(s.low, s.high, s.ambiguous);
   });
-  module.def("candidates", [](const Matrix32& array, const Vector64& c, u64 start, u64 ambiguous_below, bool minimum,
-                              u64 threshold, Vector8 flags) {
+  module.def("candidates", [](const Matrix32& array, const Vector64& c, u64 start, u64 ambiguous_below,
+                              bool minimum, u64 threshold, Vector8 flags) {
     const Residues residues(array);
     check_factors(residues, c);
     require(static_cast<i64>(flags.shape(0)) == residues.count, "one flag for each number is needed");

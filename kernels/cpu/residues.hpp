@@ -8,7 +8,8 @@
 
 // One binary serves every x86-64 machine: the loops are compiled for three levels of vector
 // instructions and the loader picks one (GNU ifunc). Elsewhere the compiler's default target is used.
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && \
+    __GNUC__ >= 12
 #define RNS_VECTORISED __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
 #define RNS_VECTORISED
@@ -41,7 +42,8 @@ struct Residues {
         moduli(static_cast<i64>(array.shape(0))),
         count(static_cast<i64>(array.shape(1))),
         stride(array.stride(0)) {
-    if (count > 1 && array.stride(1) != 1) throw nb::value_error("residues: the numbers' axis must be contiguous");
+    if (count > 1 && array.stride(1) != 1)
+      throw nb::value_error("residues: the numbers' axis must be contiguous");
   }
 
   const u32* row(i64 i) const { return data + i * stride; }

@@ -6,7 +6,8 @@ using namespace rns;
 extern "C" {
 
 // position = min(position, i * count + j) over the residues that exceed last[i]
-__global__ void first_invalid(const u32* residues, i64 stride, i64 count, i32 moduli, const u32* last, u64* position) {
+__global__ void first_invalid(const u32* residues, i64 stride, i64 count, i32 moduli, const u32* last,
+                              u64* position) {
   u64 mine = ~0ull;
   for (i32 i = 0; i < moduli && mine == ~0ull; ++i) {
     for (i64 j = thread_index(); j < count; j += thread_count()) {
@@ -25,7 +26,8 @@ __global__ void read_all(const u32* words, i64 vectors, i32 tail, u64* total) {
   const uint4* x = reinterpret_cast<const uint4*>(words);
   const i64 step = thread_count() * kVectors;
   u64 mine = 0;
-  for (i64 first = static_cast<i64>(blockIdx.x) * blockDim.x * kVectors + threadIdx.x; first < vectors; first += step) {
+  for (i64 first = static_cast<i64>(blockIdx.x) * blockDim.x * kVectors + threadIdx.x; first < vectors;
+       first += step) {
     uint4 part[kVectors];
 #pragma unroll
     for (i32 k = 0; k < kVectors; ++k) {

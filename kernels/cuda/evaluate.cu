@@ -7,7 +7,8 @@ using namespace rns;
 namespace {
 
 template <int kWords>
-__device__ void fixed_point(const u32* residues, i64 stride, i64 count, i32 moduli, const u32* c, u32* words, u8* zero) {
+__device__ void fixed_point(const u32* residues, i64 stride, i64 count, i32 moduli, const u32* c, u32* words,
+                            u8* zero) {
   for (i64 j = thread_index(); j < count; j += thread_count()) {
     FixedPointSum<kWords> sum = {};
     u32 any = 0;
@@ -27,18 +28,18 @@ __device__ void fixed_point(const u32* residues, i64 stride, i64 count, i32 modu
 
 extern "C" {
 
-__global__ void fixed_point_64(const u32* residues, i64 stride, i64 count, i32 moduli, const u32* c, u32* words,
-                               u8* zero) {
+__global__ void fixed_point_64(const u32* residues, i64 stride, i64 count, i32 moduli, const u32* c,
+                               u32* words, u8* zero) {
   fixed_point<2>(residues, stride, count, moduli, c, words, zero);
 }
 
-__global__ void fixed_point_96(const u32* residues, i64 stride, i64 count, i32 moduli, const u32* c, u32* words,
-                               u8* zero) {
+__global__ void fixed_point_96(const u32* residues, i64 stride, i64 count, i32 moduli, const u32* c,
+                               u32* words, u8* zero) {
   fixed_point<3>(residues, stride, count, moduli, c, words, zero);
 }
 
-__global__ void fixed_point_128(const u32* residues, i64 stride, i64 count, i32 moduli, const u32* c, u32* words,
-                                u8* zero) {
+__global__ void fixed_point_128(const u32* residues, i64 stride, i64 count, i32 moduli, const u32* c,
+                                u32* words, u8* zero) {
   fixed_point<4>(residues, stride, count, moduli, c, words, zero);
 }
 

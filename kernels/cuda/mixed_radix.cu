@@ -4,8 +4,9 @@
 
 using namespace rns;
 
-extern "C" __global__ void mixed_radix_digits(const u32* residues, i64 stride, i64 count, i32 moduli, const u32* last,
-                                              const Factor* ones, const Factor* inverses, u32* digits) {
+extern "C" __global__ void mixed_radix_digits(const u32* residues, i64 stride, i64 count, i32 moduli,
+                                              const u32* last, const Factor* ones, const Factor* inverses,
+                                              u32* digits) {
   for (i64 j = thread_index(); j < count; j += thread_count()) {
     for (i32 i = 0; i < moduli; ++i) {
       const Factor* row = inverses + inverse_row(i);

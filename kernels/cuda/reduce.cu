@@ -75,7 +75,8 @@ struct VectorGroup {
   const uint4* x;
   bool inside[kVectors];
 
-  __device__ VectorGroup(const Numbers& a, i64 first) : x(reinterpret_cast<const uint4*>(a.residues) + first) {
+  __device__ VectorGroup(const Numbers& a, i64 first)
+      : x(reinterpret_cast<const uint4*>(a.residues) + first) {
 #pragma unroll
     for (i32 k = 0; k < kVectors; ++k) inside[k] = first + k * blockDim.x < a.vectors;
   }
@@ -116,7 +117,8 @@ __device__ __forceinline__ void for_each_key(const Numbers& a, const Coefficient
       for (i32 m = 0; m < 4; ++m) visit(4 * (first + k * blockDim.x) + m, keys(k, m));
     }
   }
-  for (i64 j = 4 * a.vectors + thread_index(); j < a.count; j += thread_count()) visit(j, single_key(a, c, j));
+  for (i64 j = 4 * a.vectors + thread_index(); j < a.count; j += thread_count())
+    visit(j, single_key(a, c, j));
 }
 
 __device__ const u64* load_shared_table(const u64* table, i32 moduli, u64* shared) {
@@ -165,7 +167,8 @@ __device__ void store_block_extremum(Extremum mine, Extremum* partials) {
 
 // `flip` complements the keys for MIN. Ambiguous keys are counted, not compared.
 template <class Coefficients>
-__device__ __forceinline__ void extremum(const Numbers& a, const Coefficients& c, u64 flip, Extremum* partials) {
+__device__ __forceinline__ void extremum(const Numbers& a, const Coefficients& c, u64 flip,
+                                         Extremum* partials) {
   Extremum mine = {0, 0, kNone, 0};
   for_each_key(a, c, [&](i64 j, u64 key) {
     if (key < a.ambiguous_below) {
@@ -225,8 +228,8 @@ __device__ __forceinline__ u64 sum_of(uint4 x) {
 // The rows' sums of the residues that the warp's 32 * kSumVectors vectors hold, added to warp_rows, and
 // their keys. Vectors from a.vectors on read as zeros.
 template <class Coefficients>
-__device__ __forceinline__ void sum_vectors(const Numbers& a, const Coefficients& c, i64 first, u64* warp_rows,
-                                            KeySum& sum) {
+__device__ __forceinline__ void sum_vectors(const Numbers& a, const Coefficients& c, i64 first,
+                                            u64* warp_rows, KeySum& sum) {
   VectorGroup<kSumVectors> group(a, first);
   Keys<kSumVectors> keys(a.start);
 #pragma unroll kSumRows
@@ -270,7 +273,8 @@ __device__ void sum_singles(const Numbers& a, const Coefficients& c, u64* warp_r
 // Adds the sums to rows[moduli] and sums = {keys' low halves, keys' high halves, ambiguous}; integer
 // additions, so the order in which blocks arrive does not matter. `shared` holds moduli sums for each warp.
 template <class Coefficients>
-__device__ __forceinline__ void sum(const Numbers& a, const Coefficients& c, u64* shared, u64* rows, u64* sums) {
+__device__ __forceinline__ void sum(const Numbers& a, const Coefficients& c, u64* shared, u64* rows,
+                                    u64* sums) {
   const i32 warps = blockDim.x / kWarp;
   for (i32 i = threadIdx.x; i < warps * a.moduli; i += blockDim.x) shared[i] = 0;
   __syncthreads();
@@ -299,26 +303,27 @@ __device__ __forceinline__ void sum(const Numbers& a, const Coefficients& c, u64
 template <class Coefficients>
 __device__ __forceinline__ void candidates(const Numbers& a, const Coefficients& c, u64 flip, u64 threshold,
                                            u8* flags) {
-  for_each_key(a, c, [&](i64 j, u64 key) { flags[j] = key < a.ambiguous_below || (key ^ flip) >= threshold; });
+  for_each_key(a, c,
+               [&](i64 j, u64 key) { flags[j] = key < a.ambiguous_below || (key ^ flip) >= threshold; });
 }
 
 }  // namespace
 
 extern "C" {
 
-__global__ void __launch_bounds__(kBlock) extremum_parameter(Numbers a, const __grid_constant__ KeyTable table,
-                                                             u64 flip, Extremum* partials) {
+__global__ void __launch_bounds__(kBlock)
+    extremum_parameter(Numbers a, const __grid_constant__ KeyTable table, u64 flip, Extremum* partials) {
   extremum(a, table.c, flip, partials);
 }
 
-__global__ void __launch_bounds__(kBlock) extremum_shared(Numbers a, const u64* table, u64 flip,
-                                                          Extremum* partials) {
+__global__ void __launch_bounds__(kBlock)
+    extremum_shared(Numbers a, const u64* table, u64 flip, Extremum* partials) {
   extern __shared__ u64 shared[];
   extremum(a, load_shared_table(table, a.moduli, shared), flip, partials);
 }
 
-__global__ void __launch_bounds__(kBlock) sum_parameter(Numbers a, const __grid_constant__ KeyTable table, u64* rows,
-                                                        u64* sums) {
+__global__ void __launch_bounds__(kBlock)
+    sum_parameter(Numbers a, const __grid_constant__ KeyTable table, u64* rows, u64* sums) {
   extern __shared__ u64 shared[];
   sum(a, table.c, shared, rows, sums);
 }
@@ -329,14 +334,15 @@ __global__ void __launch_bounds__(kBlock) sum_shared(Numbers a, const u64* table
   sum(a, c, shared + a.moduli, rows, sums);
 }
 
-__global__ void __launch_bounds__(kBlock) candidates_shared(Numbers a, const u64* table, u64 flip, u64 threshold,
-                                                            u8* flags) {
+__global__ void __launch_bounds__(kBlock)
+    candidates_shared(Numbers a, const u64* table, u64 flip, u64 threshold, u8* flags) {
   extern __shared__ u64 shared[];
   candidates(a, load_shared_table(table, a.moduli, shared), flip, threshold, flags);
 }
 
 // out[i * chosen + k] = residue i of number indices[k]
-__global__ void gather(const u32* residues, i64 stride, i32 moduli, const i64* indices, i64 chosen, u32* out) {
+__global__ void gather(const u32* residues, i64 stride, i32 moduli, const i64* indices, i64 chosen,
+                       u32* out) {
   for (i64 k = thread_index(); k < chosen; k += thread_count()) {
     for (i32 i = 0; i < moduli; ++i) out[i * chosen + k] = residues[i * stride + indices[k]];
   }

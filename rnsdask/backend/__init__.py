@@ -8,9 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.backend.protocol import Array, Extremum, Kernels, KeySums
+from rnsdask.backend.protocol import Array, Extremum, IntervalGoal, Kernels, KeySums
 
-__all__ = ["Array", "Extremum", "Kernels", "KeySums", "backend_name", "has_gpu", "kernels_of", "to_backend"]
+__all__ = [
+    "Array",
+    "Extremum",
+    "IntervalGoal",
+    "Kernels",
+    "KeySums",
+    "backend_name",
+    "has_gpu",
+    "kernels_of",
+    "to_backend",
+]
 
 BACKENDS = ("auto", "cpu", "cuda")
 

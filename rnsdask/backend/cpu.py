@@ -4,8 +4,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask import _cpu
-from rnsdask.backend.protocol import Array, Extremum, KeySums
-from rnsdask.constants import FixedPointConstants, KeyConstants, MixedRadixConstants, last_residues
+from rnsdask.backend.protocol import Array, Extremum, IntervalGoal, KeySums
+from rnsdask.constants import (
+    FixedPointConstants,
+    ForwardConstants,
+    IntervalConstants,
+    KeyConstants,
+    MixedRadixConstants,
+    ReverseConstants,
+    last_residues,
+)
 from rnsdask.moduli import ModuliSet
 
 
@@ -38,11 +46,43 @@ def mixed_radix_digits(residues: Array, constants: MixedRadixConstants) -> NDArr
     return digits
 
 
-def fixed_point(residues: Array, constants: FixedPointConstants) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+def fixed_point(
+    residues: Array, constants: FixedPointConstants
+) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
     words = np.empty((constants.bits // 32, residues.shape[1]), dtype=np.uint32)
     zero = np.empty(residues.shape[1], dtype=np.uint8)
     _cpu.fixed_point(residues, constants.coefficients, words, zero)
     return words, zero.view(np.bool_)
+
+
+def interval(
+    residues: Array, constants: IntervalConstants, goal: IntervalGoal
+) -> tuple[Array, Array, Array, Array]:
+    count = residues.shape[1]
+    low, upp = np.empty(count, dtype=np.float64), np.empty(count, dtype=np.float64)
+    exponent, steps = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.uint32)
+    tables = (constants.last, constants.inverses, constants.powers, constants.reciprocals)
+    scale = (goal.scale_low, goal.scale_upp, goal.scale_exponent)
+    _cpu.interval(residues, *tables, goal.accuracy, *scale, goal.signed, low, upp, exponent, steps)
+    return low, upp, exponent, steps
+
+
+def first_outside(limbs: Array, constants: ForwardConstants) -> int | None:
+    if constants.bounds is None:
+        return None
+    index: int = _cpu.first_outside(limbs, constants.bounds, constants.flip)
+    return None if index < 0 else index
+
+
+def limbs_to_residues(limbs: Array, constants: ForwardConstants, residues: Array) -> None:
+    _cpu.limbs_to_residues(limbs, constants.table, constants.last, constants.factors, residues)
+
+
+def residues_to_limbs(residues: Array, constants: ReverseConstants) -> NDArray[np.uint32]:
+    limbs = np.empty((residues.shape[1], constants.limb_count), dtype=np.uint32)
+    tables = (constants.table, constants.last, constants.inverses, constants.product, constants.highest)
+    _cpu.residues_to_limbs(residues, *tables, limbs)
+    return limbs
 
 
 def first_invalid(residues: Array, moduli: ModuliSet) -> tuple[int, int] | None:

@@ -10,13 +10,22 @@ import cupy
 import numpy as np
 
 from rnsdask.backend import cuda_sources
-from rnsdask.backend.protocol import Array, Extremum, KeySums
-from rnsdask.constants import FixedPointConstants, KeyConstants, MixedRadixConstants, last_residues
+from rnsdask.backend.protocol import Array, Extremum, IntervalGoal, KeySums
+from rnsdask.constants import (
+    FixedPointConstants,
+    ForwardConstants,
+    IntervalConstants,
+    KeyConstants,
+    MixedRadixConstants,
+    ReverseConstants,
+    last_residues,
+)
 from rnsdask.moduli import ModuliSet
 
 _BLOCK = 256
 _BLOCKS_PER_PROCESSOR = 8
 _WARP = 32
+_PROCESSOR_COUNT = 16  # cudaDevAttrMultiProcessorCount
 _FLIP = {False: np.uint64(0), True: np.uint64(2**64 - 1)}
 
 # As in kernels/cuda/reduce.cu: the table of coefficients as a kernel parameter, the description of an
@@ -39,8 +48,19 @@ _EXTREMUM = np.dtype(
     [("best", np.uint64), ("runner_up", np.uint64), ("index", np.int64), ("ambiguous", np.uint64)]
 )
 _KEY_VECTORS = 2  # that a thread takes at once
+# As IntervalGoal in kernels/include/rns/interval.cuh.
+_INTERVAL_GOAL = np.dtype(
+    [
+        ("accuracy", np.float64),
+        ("scale_low", np.float64),
+        ("scale_upp", np.float64),
+        ("scale_exponent", np.int32),
+        ("is_signed", np.int32),
+    ]
+)
 _SUM_VECTORS = 4
 _SHARED_BYTES = 48 * 1024
+_TILE_LIMBS = 32  # kTileLimbs in kernels/cuda/convert.cu
 
 
 @functools.cache
@@ -59,12 +79,25 @@ def _kernel(module: str, name: str, device: int) -> Any:
     return _module(module).get_function(name)
 
 
-def launch(module: str, name: str, threads: int, arguments: tuple[Any, ...], *, block: int = _BLOCK, shared: int = 0) -> int:
+@functools.cache
+def _processors(device: int) -> int:
+    return int(cupy.cuda.runtime.deviceGetAttribute(_PROCESSOR_COUNT, device))
+
+
+def launch(
+    module: str,
+    name: str,
+    threads: int,
+    arguments: tuple[Any, ...],
+    *,
+    block: int = _BLOCK,
+    shared: int = 0,
+) -> int:
     """Run a kernel whose threads stride over their work; returns the number of blocks."""
-    device = cupy.cuda.Device()
-    most = device.attributes["MultiProcessorCount"] * _BLOCKS_PER_PROCESSOR * _BLOCK // block
+    device = cupy.cuda.runtime.getDevice()
+    most = _processors(device) * _BLOCKS_PER_PROCESSOR * _BLOCK // block
     blocks = max(1, min(most, -(-threads // block)))
-    _kernel(module, name, device.id)((blocks,), (block,), arguments, shared_mem=shared)
+    _kernel(module, name, device)((blocks,), (block,), arguments, shared_mem=shared)
     return blocks
 
 
@@ -127,8 +160,8 @@ def _coefficients(constants: KeyConstants) -> tuple[str, Any, int]:
 def extremum(residues: Array, constants: KeyConstants, minimum: bool) -> Extremum:
     numbers = _numbers(residues, constants)
     suffix, table, shared = _coefficients(constants)
-    processors = cupy.cuda.Device().attributes["MultiProcessorCount"]
-    partials = cupy.empty(processors * _BLOCKS_PER_PROCESSOR * _EXTREMUM.itemsize, dtype=cupy.uint8)
+    most_blocks = _processors(cupy.cuda.runtime.getDevice()) * _BLOCKS_PER_PROCESSOR
+    partials = cupy.empty(most_blocks * _EXTREMUM.itemsize, dtype=cupy.uint8)
     threads = _threads(numbers, _KEY_VECTORS)
     arguments = (numbers, table, _FLIP[minimum], partials)
     blocks = launch("reduce", f"extremum_{suffix}", threads, arguments, shared=shared)
@@ -187,7 +220,9 @@ def gather(residues: Array, indices: Array) -> Array:
 def mixed_radix_digits(residues: Array, constants: MixedRadixConstants) -> Array:
     digits = cupy.empty(residues.shape, dtype=cupy.uint32)
     tables = tuple(on_device(constants, field) for field in ("last", "ones", "inverses"))
-    launch("mixed_radix", "mixed_radix_digits", residues.shape[1], (*array_arguments(residues), *tables, digits))
+    launch(
+        "mixed_radix", "mixed_radix_digits", residues.shape[1], (*array_arguments(residues), *tables, digits)
+    )
     return digits
 
 
@@ -198,6 +233,59 @@ def fixed_point(residues: Array, constants: FixedPointConstants) -> tuple[Array,
     arguments = (*array_arguments(residues), on_device(constants, "coefficients"), words, zero)
     launch("evaluate", f"fixed_point_{constants.bits}", count, arguments)
     return words, zero
+
+
+def interval(
+    residues: Array, constants: IntervalConstants, goal: IntervalGoal
+) -> tuple[Array, Array, Array, Array]:
+    count = residues.shape[1]
+    low, upp = cupy.empty(count, dtype=cupy.float64), cupy.empty(count, dtype=cupy.float64)
+    exponent, steps = cupy.empty(count, dtype=cupy.int32), cupy.empty(count, dtype=cupy.uint32)
+    scale = (goal.scale_low, goal.scale_upp, goal.scale_exponent)
+    last, inverses, powers, reciprocals = (
+        on_device(constants, field) for field in ("last", "inverses", "powers", "reciprocals")
+    )
+    tables = (last, inverses, np.int64(inverses.shape[1] // 2), powers, reciprocals)
+    fields = np.array((goal.accuracy, *scale, goal.signed), dtype=_INTERVAL_GOAL)[()]
+    results = (low, upp, exponent, steps)
+    launch("interval", "interval", count, (*array_arguments(residues), *tables, fields, *results))
+    return results
+
+
+def first_outside(limbs: Array, constants: ForwardConstants) -> int | None:
+    if constants.bounds is None:
+        return None
+    position = cupy.full(1, 2**64 - 1, dtype=cupy.uint64)
+    bounds = on_device(constants, "bounds")
+    arguments = (*_limb_arguments(limbs), bounds, np.uint32(constants.flip), position)
+    launch("convert", "first_outside", limbs.shape[0], arguments)
+    found = int(position[0])
+    return None if found == 2**64 - 1 else found
+
+
+def _limb_arguments(limbs: Array) -> tuple[Any, ...]:
+    return limbs, row_stride(limbs), np.int64(limbs.shape[0]), np.int32(limbs.shape[1])
+
+
+def limbs_to_residues(limbs: Array, constants: ForwardConstants, residues: Array) -> None:
+    table, last, factors = (on_device(constants, field) for field in ("table", "last", "factors"))
+    terms, padded = (np.int32(length) for length in table.shape)
+    moduli = np.int32(residues.shape[0])
+    results = (last, factors, moduli, residues, row_stride(residues))
+    arguments = (*_limb_arguments(limbs), terms, table, padded, *results)
+    shared = 4 * _TILE_LIMBS * (_BLOCK + 1)
+    launch("convert", "limbs_to_residues", limbs.shape[0], arguments, shared=shared)
+
+
+def residues_to_limbs(residues: Array, constants: ReverseConstants) -> Array:
+    limbs = cupy.empty((residues.shape[1], constants.limb_count), dtype=cupy.uint32)
+    table, *others = (
+        on_device(constants, field) for field in ("table", "last", "inverses", "product", "highest")
+    )
+    results = (*others, np.int32(constants.limb_count), limbs)
+    arguments = (*array_arguments(residues), table, np.int32(table.shape[1]), *results)
+    launch("convert", "residues_to_limbs", residues.shape[1], arguments)
+    return limbs
 
 
 def first_invalid(residues: Array, moduli: ModuliSet) -> tuple[int, int] | None:

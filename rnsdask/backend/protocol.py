@@ -3,7 +3,14 @@
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from rnsdask.constants import FixedPointConstants, KeyConstants, MixedRadixConstants
+from rnsdask.constants import (
+    FixedPointConstants,
+    ForwardConstants,
+    IntervalConstants,
+    KeyConstants,
+    MixedRadixConstants,
+    ReverseConstants,
+)
 from rnsdask.moduli import ModuliSet
 
 # A NumPy or a CuPy array. CuPy's types are unknown to type checkers, and it may not be installed.
@@ -33,6 +40,21 @@ class KeySums:
     ambiguous: int
 
 
+@dataclass(frozen=True)
+class IntervalGoal:
+    """What a floating-point evaluation is to give: relative width, range, and a last factor.
+
+    ``accuracy`` must be one that the moduli allow, for nothing else ends the refinement. The bounds are
+    multiplied by ``[scale_low, scale_upp] * 2**scale_exponent``.
+    """
+
+    accuracy: float
+    signed: bool
+    scale_low: float
+    scale_upp: float
+    scale_exponent: int
+
+
 class Kernels(Protocol):
     """The kernels of one processor. Residues are (n, N) uint32, contiguous along N."""
 
@@ -53,6 +75,20 @@ class Kernels(Protocol):
 
     def fixed_point(self, residues: Array, constants: FixedPointConstants) -> tuple[Array, Array]:
         """Sums of x_i c_i as (words, N) uint32, least significant first, and Boolean (N,): X is 0."""
+
+    def interval(
+        self, residues: Array, constants: IntervalConstants, goal: IntervalGoal
+    ) -> tuple[Array, Array, Array, Array]:
+        """Lower and upper bounds (float64), exponents (int32) and refinement steps (uint32), each (N,)."""
+
+    def first_outside(self, limbs: Array, constants: ForwardConstants) -> int | None:
+        """Index of the first number out of range, of (N, L) limbs contiguous along L; None if none is."""
+
+    def limbs_to_residues(self, limbs: Array, constants: ForwardConstants, residues: Array) -> None:
+        """Convert (N, L) limbs, contiguous along L; `residues` is written."""
+
+    def residues_to_limbs(self, residues: Array, constants: ReverseConstants) -> Array:
+        """The numbers as (N, L) uint32 limbs, least significant first."""
 
     def first_invalid(self, residues: Array, moduli: ModuliSet) -> tuple[int, int] | None:
         """(i, j) of the first residue not below its modulus, by i then j; None if all are."""

@@ -17,7 +17,7 @@ from zarr.storage import MemoryStore
 
 from rnsdask.errors import IncompleteStoreError, StoreError, abbreviate
 from rnsdask.layout import RESIDUE_DTYPE, chunk_grid
-from rnsdask.moduli import ModuliSet, as_integer
+from rnsdask.moduli import ModuliSet, as_integer, to_text
 from rnsdask.store.location import (
     CHUNK_FOLDER,
     METADATA_KEY,
@@ -127,8 +127,8 @@ class StoreInfo:
         return Path(self.path, self.chunk_key(index))
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
-        values = (getattr(self, f.name) for f in fields(self) if f.name != "moduli")
-        return "rnsdask.StoreInfo", self.moduli.moduli, *values
+        values = (getattr(self, f.name) for f in fields(self) if f.name not in ("moduli", "bound"))
+        return "rnsdask.StoreInfo", self.moduli.moduli, to_text(self.bound), *values
 
 
 def open_info(path: StorePath) -> StoreInfo:

@@ -22,37 +22,42 @@ RNS_INLINE void product_accumulate(ProductSum& sum, u32 x, u32 c) {
 // The sum of the products' lower halves, below 2^63: it follows from the two lanes modulo 2^64.
 RNS_INLINE u64 lower_half(ProductSum sum) { return sum.low - (sum.high << 32); }
 
-// How a sum of products is reduced modulo m: the factors 1, 2^32 and 2^64, one for each word.
+// The factors 1, 2^32 and 2^64 modulo m: those of the three words of a sum of products.
 struct WordFactors {
   Factor word[3];
 };
 
+// The sum modulo m. As in mod_mul, each word times its factor leaves less than 2 m, so all three less
+// than 6 m; their multiples of m are subtracted together.
 RNS_INLINE u32 mod_reduce(ProductSum sum, const WordFactors& factors, u32 last) {
   const u64 lower = lower_half(sum);
   const u64 upper = sum.high + (lower >> 32);
-  const u32 r0 = mod_mul(static_cast<u32>(lower), factors.word[0], last);
-  const u32 r1 = mod_mul(static_cast<u32>(upper), factors.word[1], last);
-  const u32 r2 = mod_mul(static_cast<u32>(upper >> 32), factors.word[2], last);
-  return mod_add(mod_add(r0, r1, last), r2, last);
+  const u64 word0 = static_cast<u32>(lower);
+  const u64 word1 = static_cast<u32>(upper);
+  const u64 word2 = upper >> 32;
+  const u64 q = (word0 * factors.word[0].quotient >> 32) + (word1 * factors.word[1].quotient >> 32) +
+                (word2 * factors.word[2].quotient >> 32);
+  const u64 m = static_cast<u64>(last) + 1;
+  u64 r = word0 + word1 * factors.word[1].value + word2 * factors.word[2].value - q * m;
+  r -= r >= 4 * m ? 4 * m : 0;
+  r -= r >= 2 * m ? 2 * m : 0;
+  r -= r >= m ? m : 0;
+  return static_cast<u32>(r);
 }
 
 // Reverse conversion. With s = sum of u_i / m_i, the sum of u_i M_i is s M, and X = s M - floor(s) M.
-// The table gives each u_i, besides the limbs of M_i, the fraction floor(2^64 / m_i) in two words; the
-// two sums of those give s' with s - n 2^-32 < s' <= s, for each term loses less than u_i / 2^64 < 2^-32.
+// The table gives each u_i, besides the limbs of M_i, the fraction floor(2^64 / m_i) in two words. The
+// sums of those give s' with s - n 2^-32 < s' <= s, for each term loses less than u_i / 2^64 < 2^-32. So
+// q = floor(s') is floor(s) or one less, and X' = s M - q M is X, or it is X + M and X < n M 2^-32 < M/2.
 //
-// Unsigned, q = floor(s') is floor(s) or one less, so X' = s M - q M is X or X + M: it lies from 0 to
-// M - 1, or it is above M - 1, and then one subtraction of M gives X.
-//
-// Signed, q = floor(s' + 1/2), so s - q >= -1/2 and s - q < 1/2 + n 2^-32, and X' lies from -(M//2) to
-// less than M/2 + n M 2^-32. If it is not above the highest value (M-1)//2, it is the number. Otherwise
-// X' - M is: it is at least (M-1)//2 + 1 - M = -(M//2), and negative. In both cases the rule is to
-// subtract M once if X' is above the highest value.
+// Unsigned, the number is X: X' - M if X' is above M - 1, else X'.
+// Signed, it is X - M if X is above the highest value (M-1)//2, else X. That is again X' - M if X' is
+// above the highest value, else X': in the case of X + M, X is not above it, but X' is.
 
-// q, from the sums of the two words of the fractions. `half` is 0, or 2^31 to round to nearest.
-RNS_INLINE u32 crt_quotient(ProductSum fraction0, ProductSum fraction1, u32 half) {
-  const u64 upper = fraction0.high + (lower_half(fraction0) >> 32);
-  const u64 lower1 = lower_half(fraction1) + upper + half;
-  return static_cast<u32>(fraction1.high + (lower1 >> 32));
+// q, from the sums of the two words of the fractions.
+RNS_INLINE u32 crt_quotient(ProductSum fraction0, ProductSum fraction1) {
+  const u64 lower = lower_half(fraction1) + fraction0.high + (lower_half(fraction0) >> 32);
+  return static_cast<u32>(fraction1.high + (lower >> 32));
 }
 
 // What one limb of s M - q M hands to the next: the carry of the sum, the borrow of the subtraction
@@ -76,11 +81,10 @@ RNS_INLINE u32 crt_limb(LimbChain& chain, ProductSum sum, u32 q, u32 product, u3
   return limb;
 }
 
-// Whether X' is above the highest value, after the last limb. X' needs one more word, for its sign
-// or for X + M; product_top is that word of M, 1 when M is 2^(32 L).
-RNS_INLINE bool crt_above(const LimbChain& chain, u32 q, u32 product_top) {
-  const u32 top = static_cast<u32>(chain.carry - chain.borrow) - q * product_top;
-  return (0u - top - chain.above) >> 31 != 0;
+// Whether X' is above the highest value, after the last limb; X' may have one more bit than the limbs hold.
+// (If M is 2^(32 L), its limbs are 0, and subtracting it or not is the same.)
+RNS_INLINE bool crt_above(const LimbChain& chain) {
+  return chain.carry - chain.borrow > 0 || chain.above != 0;
 }
 
 // X' - M, limb by limb, in place.
@@ -93,14 +97,22 @@ RNS_INLINE void subtract_limbs(u32* limbs, const u32* product, i64 count) {
   }
 }
 
-// Orders two numbers of `count` limbs by their first different limb from the top: -1, 0 or 1. The top
-// limb of `a` is taken with the bits of `flip` inverted: 2^31 orders two's complement numbers.
-RNS_INLINE i32 compare_limbs(const u32* a, const u32* b, i64 count, u32 flip) {
-  for (i64 l = count - 1; l >= 0; --l) {
-    const u32 limb = l == count - 1 ? a[l] ^ flip : a[l];
-    if (limb != b[l]) return limb < b[l] ? -1 : 1;
+// Whether a number is outside `bounds`, the lowest and then the highest value allowed. For two's
+// complement numbers, `flip` is 2^31: it is added to the number's top limb here, and has been to those
+// of the bounds, so that unsigned comparisons order them.
+RNS_INLINE bool is_outside(const u32* number, const u32* bounds, i64 count, u32 flip) {
+  const u32* lowest = bounds;
+  const u32* highest = bounds + count;
+  bool may_be_lowest = true;  // equal so far
+  bool may_be_highest = true;
+  for (i64 l = count - 1; l >= 0 && (may_be_lowest || may_be_highest); --l, flip = 0) {
+    const u32 limb = number[l] ^ flip;
+    if (may_be_lowest && limb < lowest[l]) return true;
+    if (may_be_highest && limb > highest[l]) return true;
+    may_be_lowest = may_be_lowest && limb == lowest[l];
+    may_be_highest = may_be_highest && limb == highest[l];
   }
-  return 0;
+  return false;
 }
 
 }  // namespace rns
