@@ -1,0 +1,242 @@
+// Conversion between residues and limbs, a tile of numbers at a time with the numbers side by side.
+#include "rns/convert.cuh"
+
+#include <algorithm>
+#include <vector>
+
+#include "bindings.hpp"
+
+namespace rns {
+
+namespace {
+
+// Numbers in a tile. Its terms, limbs or residues, are read once for each result, so they should stay
+// in the first-level cache: 64 numbers of 64 terms are 16 KiB.
+constexpr i64 kNumbers = 64;
+
+using Constants = nb::ndarray<const u32, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Limbs = nb::ndarray<const u32, nb::ndim<2>, nb::device::cpu>;
+using MutableResidues = nb::ndarray<u32, nb::ndim<2>, nb::device::cpu>;
+
+struct alignas(64) Row {
+  u32 x[kNumbers];
+};
+
+struct alignas(64) SumRow {
+  u64 low[kNumbers];
+  u64 high[kNumbers];
+
+  RNS_INLINE ProductSum at(i64 j) const { return {low[j], high[j]}; }
+};
+
+struct alignas(64) ChainRow {
+  u64 carry[kNumbers];
+  u64 borrow[kNumbers];
+  u32 above[kNumbers];
+
+  RNS_INLINE LimbChain at(i64 j) const { return {carry[j], borrow[j], above[j]}; }
+};
+
+template <int kRows>
+RNS_INLINE void accumulate_rows(const Row* rows, const u32* column, i64 stride, i64 width, SumRow& sums) {
+  u32 c[kRows];
+  for (int k = 0; k < kRows; ++k) c[k] = column[k * stride];
+  for (i64 j = 0; j < width; ++j) {
+    ProductSum sum = sums.at(j);
+    for (int k = 0; k < kRows; ++k) product_accumulate(sum, rows[k].x[j], c[k]);
+    sums.low[j] = sum.low;
+    sums.high[j] = sum.high;
+  }
+}
+
+// One column of a table, times the rows. Rows are taken by four so that the running sums are loaded
+// and stored once for four terms.
+RNS_VECTORISED void sum_products(const Row* rows, i64 count, const u32* column, i64 stride, i64 width,
+                                 SumRow& sums) {
+  std::fill_n(sums.low, width, 0);
+  std::fill_n(sums.high, width, 0);
+  i64 r = 0;
+  for (; r + 4 <= count; r += 4) accumulate_rows<4>(rows + r, column + r * stride, stride, width, sums);
+  for (; r < count; ++r) accumulate_rows<1>(rows + r, column + r * stride, stride, width, sums);
+}
+
+RNS_VECTORISED void reduce_sums(const SumRow& sums, const WordFactors& factors, u32 last, i64 width,
+                                u32* residues) {
+  for (i64 j = 0; j < width; ++j) residues[j] = mod_reduce(sums.at(j), factors, last);
+}
+
+RNS_VECTORISED void multiply_row(const u32* x, i64 width, Factor w, u32 last, Row& u) {
+  for (i64 j = 0; j < width; ++j) u.x[j] = mod_mul(x[j], w, last);
+}
+
+RNS_VECTORISED void find_quotients(const SumRow& fraction0, const SumRow& fraction1, i64 width, Row& q) {
+  for (i64 j = 0; j < width; ++j) q.x[j] = crt_quotient(fraction0.at(j), fraction1.at(j));
+}
+
+RNS_VECTORISED void next_limbs(ChainRow& chains, const SumRow& sums, const Row& q, u32 product, u32 highest,
+                               i64 width, Row& limbs) {
+  for (i64 j = 0; j < width; ++j) {
+    LimbChain chain = chains.at(j);
+    limbs.x[j] = crt_limb(chain, sums.at(j), q.x[j], product, highest);
+    chains.carry[j] = chain.carry;
+    chains.borrow[j] = chain.borrow;
+    chains.above[j] = chain.above;
+  }
+}
+
+// A table of constants: row r holds what term r contributes to each result.
+struct Table {
+  const u32* data;
+  i64 rows;
+  i64 stride;
+
+  explicit Table(const Constants& array)
+      : data(array.data()), rows(static_cast<i64>(array.shape(0))), stride(array.stride(0)) {}
+
+  void sum(const std::vector<Row>& terms, i64 result, i64 width, SumRow& sums) const {
+    sum_products(terms.data(), rows, data + result, stride, width, sums);
+  }
+};
+
+struct Forward {
+  const u32* limbs;
+  i64 stride;
+  i64 limb_count;
+  Table table;
+  const u32* last;
+  const WordFactors* factors;
+  i64 moduli;
+
+  // A number's limbs become a column of the tile. Two's complement has one term more, the sign bit.
+  void load_tile(i64 first, i64 width, std::vector<Row>& terms) const {
+    for (i64 j = 0; j < width; ++j) {
+      const u32* number = limbs + (first + j) * stride;
+      for (i64 l = 0; l < limb_count; ++l) terms[l].x[j] = number[l];
+      if (table.rows > limb_count) terms[limb_count].x[j] = number[limb_count - 1] >> 31;
+    }
+  }
+
+  void convert(i64 count, u32* residues, i64 residue_stride) const {
+    std::vector<Row> terms(table.rows);
+    SumRow sums;
+    for (i64 first = 0; first < count; first += kNumbers) {
+      const i64 width = std::min(kNumbers, count - first);
+      load_tile(first, width, terms);
+      for (i64 i = 0; i < moduli; ++i) {
+        table.sum(terms, i, width, sums);
+        reduce_sums(sums, factors[i], last[i], width, residues + i * residue_stride + first);
+      }
+    }
+  }
+};
+
+struct Reverse {
+  Residues residues;
+  Table table;
+  const u32* last;
+  const Factor* inverses;
+  const u32* product;
+  const u32* highest;
+  i64 limb_count;
+
+  void load_tile(i64 first, i64 width, std::vector<Row>& terms) const {
+    for (i64 i = 0; i < residues.moduli; ++i) {
+      multiply_row(residues.row(i) + first, width, inverses[i], last[i], terms[i]);
+    }
+  }
+
+  // Results 0 and 1 of the table are the fraction's words, the others the limbs.
+  void convert_tile(const std::vector<Row>& terms, i64 width, std::vector<Row>& limbs, Row& q,
+                    ChainRow& chains) const {
+    SumRow fraction0, sums;
+    table.sum(terms, 0, width, fraction0);
+    table.sum(terms, 1, width, sums);
+    find_quotients(fraction0, sums, width, q);
+    chains = {};
+    for (i64 l = 0; l < limb_count; ++l) {
+      table.sum(terms, l + 2, width, sums);
+      next_limbs(chains, sums, q, product[l], highest[l], width, limbs[l]);
+    }
+  }
+
+  void convert(u32* result) const {
+    std::vector<Row> terms(residues.moduli), limbs(limb_count);
+    Row q;
+    ChainRow chains;
+    for (i64 first = 0; first < residues.count; first += kNumbers) {
+      const i64 width = std::min(kNumbers, residues.count - first);
+      load_tile(first, width, terms);
+      convert_tile(terms, width, limbs, q, chains);
+      for (i64 j = 0; j < width; ++j) {
+        u32* number = result + (first + j) * limb_count;
+        for (i64 l = 0; l < limb_count; ++l) number[l] = limbs[l].x[j];
+        if (crt_above(chains.at(j))) subtract_limbs(number, product, limb_count);
+      }
+    }
+  }
+};
+
+// The first number outside the bounds; -1 if there is none.
+i64 first_outside(const Limbs& limbs, const u32* bounds, u32 flip) {
+  const i64 limb_count = static_cast<i64>(limbs.shape(1));
+  for (i64 j = 0; j < static_cast<i64>(limbs.shape(0)); ++j) {
+    if (is_outside(limbs.data() + j * limbs.stride(0), bounds, limb_count, flip)) return j;
+  }
+  return -1;
+}
+
+void check_limbs(const Limbs& limbs) {
+  require(limbs.shape(1) == 1 || limbs.stride(1) == 1, "limbs: the limbs' axis must be contiguous");
+}
+
+}  // namespace
+
+void bind_convert(nb::module_& module) {
+  module.def("first_outside", [](const Limbs& limbs, const Constants& bounds, u32 flip) {
+    check_limbs(limbs);
+    require(bounds.shape(0) == 2 && bounds.shape(1) == limbs.shape(1),
+            "bounds must have as many limbs as a number");
+    nb::gil_scoped_release release;
+    return first_outside(limbs, bounds.data(), flip);
+  });
+  module.def("limbs_to_residues", [](const Limbs& limbs, const Constants& table, const Vector32& last,
+                                     const Constants& factors, MutableResidues residues) {
+    check_limbs(limbs);
+    const size_t n = last.shape(0), limb_count = limbs.shape(1);
+    require(factors.shape(0) == n && factors.shape(1) == 6 && residues.shape(0) == n && table.shape(1) >= n,
+            "one row of constants and of residues for each modulus is needed");
+    require(table.shape(0) == limb_count || table.shape(0) == limb_count + 1,
+            "the table must have a row a limb");
+    require(residues.shape(1) == limbs.shape(0) && (residues.shape(1) <= 1 || residues.stride(1) == 1),
+            "residues must have one column for each number, and contiguous rows");
+    nb::gil_scoped_release release;
+    const Forward forward = {
+        limbs.data(),       limbs.stride(0), static_cast<i64>(limb_count),
+        Table(table),       last.data(),     reinterpret_cast<const WordFactors*>(factors.data()),
+        static_cast<i64>(n)};
+    forward.convert(static_cast<i64>(limbs.shape(0)), residues.data(), residues.stride(0));
+  });
+  module.def("residues_to_limbs", [](const Matrix32& array, const Constants& table, const Vector32& last,
+                                     const Constants& inverses, const Vector32& product,
+                                     const Vector32& highest, MutableMatrix32 limbs) {
+    const Residues residues(array);
+    const size_t n = array.shape(0), limb_count = limbs.shape(1);
+    require(table.shape(0) == n && last.shape(0) == n && inverses.shape(0) == n && inverses.shape(1) == 2,
+            "one row of constants for each modulus is needed");
+    require(
+        table.shape(1) >= limb_count + 2 && product.shape(0) == limb_count && highest.shape(0) == limb_count,
+        "the constants must have as many limbs as a number");
+    require(limbs.shape(0) == array.shape(1), "limbs must have one row for each number");
+    nb::gil_scoped_release release;
+    const Reverse reverse = {residues,
+                             Table(table),
+                             last.data(),
+                             reinterpret_cast<const Factor*>(inverses.data()),
+                             product.data(),
+                             highest.data(),
+                             static_cast<i64>(limb_count)};
+    reverse.convert(limbs.data());
+  });
+}
+
+}  // namespace rns

@@ -1,0 +1,119 @@
+// Conversion between residues and limbs, one number a thread.
+#include <rns/convert.cuh>
+#include <rns/grid.cuh>
+
+using namespace rns;
+
+namespace {
+
+// Results of a table that a thread accumulates at a time; a table's rows are padded to a multiple of it.
+constexpr i32 kResults = 8;
+
+// Limbs of a block's numbers that lie in shared memory at a time.
+constexpr i32 kTileLimbs = 32;
+
+struct Sums {
+  ProductSum of[kResults];
+};
+
+// Adds the products of a term with its contribution to the next results.
+__device__ void accumulate(Sums& sums, u32 x, const u32* row) {
+  const uint4 a = __ldg(reinterpret_cast<const uint4*>(row));
+  const uint4 b = __ldg(reinterpret_cast<const uint4*>(row) + 1);
+  product_accumulate(sums.of[0], x, a.x);
+  product_accumulate(sums.of[1], x, a.y);
+  product_accumulate(sums.of[2], x, a.z);
+  product_accumulate(sums.of[3], x, a.w);
+  product_accumulate(sums.of[4], x, b.x);
+  product_accumulate(sums.of[5], x, b.y);
+  product_accumulate(sums.of[6], x, b.z);
+  product_accumulate(sums.of[7], x, b.w);
+}
+
+// Rows of limbs as read from memory become columns of the tile, so that both sides are contiguous for a
+// warp. The tile's rows are one element longer than the block, to spread a column over the banks.
+__device__ void load_tile(u32* tile, const u32* limbs, i64 stride, i64 numbers, i32 limb_count) {
+  __syncthreads();
+  const i32 warps = blockDim.x / kTileLimbs;
+  const i32 l = threadIdx.x % kTileLimbs;
+  for (i32 j = threadIdx.x / kTileLimbs; j < numbers && l < limb_count; j += warps) {
+    tile[l * (blockDim.x + 1) + j] = limbs[j * stride + l];
+  }
+  __syncthreads();
+}
+
+}  // namespace
+
+extern "C" {
+
+// position = min(position, index of a number outside the bounds)
+__global__ void first_outside(const u32* limbs, i64 stride, i64 count, i32 limb_count, const u32* bounds,
+                              u32 flip, u64* position) {
+  for (i64 j = thread_index(); j < count; j += thread_count()) {
+    if (is_outside(limbs + j * stride, bounds, limb_count, flip)) {
+      atomicMin(position, static_cast<u64>(j));
+      return;
+    }
+  }
+}
+
+// Needs (blockDim.x + 1) * kTileLimbs words of shared memory, blockDim.x a multiple of kTileLimbs. The
+// table has a row of `padded` results for each term: the limbs and, of two's complement numbers, the sign
+// bit.
+__global__ void limbs_to_residues(const u32* limbs, i64 stride, i64 count, i32 limb_count, i32 terms,
+                                  const u32* table, i32 padded, const u32* last, const WordFactors* factors,
+                                  i32 moduli, u32* residues, i64 residue_stride) {
+  extern __shared__ u32 tile[];
+  const bool has_sign = terms > limb_count;
+  for (i64 first = thread_index() - threadIdx.x; first < count; first += thread_count()) {
+    const i64 numbers = min(static_cast<i64>(blockDim.x), count - first);
+    const bool active = threadIdx.x < numbers;
+    const u32* number = limbs + (first + threadIdx.x) * stride;
+    const u32 sign = active && has_sign ? number[limb_count - 1] >> 31 : 0;
+    for (i32 i = 0; i < moduli; i += kResults) {
+      Sums sums = {};
+      for (i32 l0 = 0; l0 < limb_count; l0 += kTileLimbs) {
+        const i32 limbs_here = min(kTileLimbs, limb_count - l0);
+        load_tile(tile, limbs + first * stride + l0, stride, numbers, limbs_here);
+        const u32* rows = table + static_cast<i64>(l0) * padded + i;
+        for (i32 l = 0; l < limbs_here; ++l) {
+          accumulate(sums, tile[l * (blockDim.x + 1) + threadIdx.x], rows + static_cast<i64>(l) * padded);
+        }
+      }
+      if (has_sign) accumulate(sums, sign, table + static_cast<i64>(limb_count) * padded + i);
+      u32* result = residues + i * residue_stride + first + threadIdx.x;
+#pragma unroll
+      for (i32 k = 0; k < kResults; ++k) {
+        if (active && i + k < moduli)
+          result[k * residue_stride] = mod_reduce(sums.of[k], factors[i + k], last[i + k]);
+      }
+    }
+  }
+}
+
+// The table has `padded` results a row: the two words of the fraction, then the limbs.
+__global__ void residues_to_limbs(const u32* residues, i64 stride, i64 count, i32 moduli, const u32* table,
+                                  i32 padded, const u32* last, const Factor* inverses, const u32* product,
+                                  const u32* highest, i32 limb_count, u32* limbs) {
+  for (i64 j = thread_index(); j < count; j += thread_count()) {
+    u32* number = limbs + j * limb_count;
+    u32 q = 0;
+    LimbChain chain = {};
+    for (i32 first = -2; first < limb_count; first += kResults) {
+      Sums sums = {};
+      for (i32 i = 0; i < moduli; ++i) {
+        const u32 u = mod_mul(residues[i * stride + j], inverses[i], last[i]);
+        accumulate(sums, u, table + static_cast<i64>(i) * padded + first + 2);
+      }
+      if (first < 0) q = crt_quotient(sums.of[0], sums.of[1]);
+#pragma unroll
+      for (i32 k = 0; k < kResults; ++k) {
+        const i32 l = first + k;
+        if (l >= 0 && l < limb_count) number[l] = crt_limb(chain, sums.of[k], q, product[l], highest[l]);
+      }
+    }
+    if (crt_above(chain)) subtract_limbs(number, product, limb_count);
+  }
+}
+
+}  // extern "C"
