@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from conftest import Processor, cuda_is_usable
-from strategies import MODULI_SETS
+from strategies import MODULI_SETS, edge_values
 
+from rnsdask import reference
 from rnsdask.backend import backend_name, has_gpu, kernels_of, to_backend
+from rnsdask.constants import fixed_point_constants, key_constants, mixed_radix_constants
 from rnsdask.moduli import ModuliSet
 
 
@@ -45,6 +47,31 @@ def test_moves_to_and_fro() -> None:
         assert to_backend(moved, "cuda") is moved
         assert to_backend(moved, "auto") is moved
         assert (to_backend(moved, "cpu") == array).all()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
+@pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
+def test_both_processors_agree_bit_for_bit(moduli: ModuliSet, signed: bool, rng: np.random.Generator) -> None:
+    import cupy
+
+    sizes = np.array(list(moduli), dtype=np.uint64)[:, None]
+    residues = (rng.integers(0, 2**63, size=(len(moduli), 2051), dtype=np.uint64) % sizes).astype(np.uint32)
+    residues[:, 100:200] = reference.encode(edge_values(moduli)[:1], moduli)
+    residues[:, 300:400] = residues[:, 700:701]
+    keys = key_constants(moduli, signed)
+    for columns in (slice(None), slice(1, 2000), slice(100, 200), slice(300, 400)):
+        results = []
+        for xp in (np, cupy):
+            array = xp.asarray(residues)[:, columns]
+            kernels = kernels_of(array)
+            best = [kernels.extremum(array, keys, minimum) for minimum in (False, True)]
+            flags = kernels.candidates(array, keys, True, max(best[1].best - keys.slack, 0))
+            digits = kernels.mixed_radix_digits(array, mixed_radix_constants(moduli))
+            words, zero = kernels.fixed_point(array, fixed_point_constants(moduli))
+            arrays = [cupy.asnumpy(a).tolist() for a in (flags, digits, words, zero)]
+            results.append((best, kernels.row_sums(array, keys), arrays))
+        assert results[0] == results[1]
 
 
 @pytest.mark.parametrize("count", [1, 3, 4, 1000, 1024, 3001])

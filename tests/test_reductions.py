@@ -128,6 +128,15 @@ def test_sums_far_beyond_the_range(on_each_processor: Processor, moduli: ModuliS
         check(on_each_processor, moduli, [lowest] * 30 + [highest] * 29, signed)
 
 
+@pytest.mark.parametrize("moduli", [ModuliSet([7, 9, 11, 13]), MODULI_SETS["table2_32"]], ids=["four", "32"])
+@pytest.mark.parametrize("values", [[-1], [-1] * 5, [-2], [-2, 1]], ids=str)
+def test_sums_that_a_start_rounded_down_gets_wrong(
+    on_each_processor: Processor, moduli: ModuliSet, values: list[int]
+) -> None:
+    """The key of the offset M//2 must be rounded up, or these sums come out M too small."""
+    check(on_each_processor, moduli, values, signed=True)
+
+
 @pytest.mark.parametrize("shape", [(6, 1), (1, 6), (2, 3)])
 def test_any_shape_has_flat_indices(on_each_processor: Processor, shape: tuple[int, ...]) -> None:
     moduli = MODULI_SETS["top"]

@@ -14,7 +14,6 @@ namespace {
 // in the first-level cache: 64 numbers of 64 terms are 16 KiB.
 constexpr i64 kNumbers = 64;
 
-using Constants = nb::ndarray<const u32, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Limbs = nb::ndarray<const u32, nb::ndim<2>, nb::device::cpu>;
 using MutableResidues = nb::ndarray<u32, nb::ndim<2>, nb::device::cpu>;
 
@@ -90,7 +89,7 @@ struct Table {
   i64 rows;
   i64 stride;
 
-  explicit Table(const Constants& array)
+  explicit Table(const Table32& array)
       : data(array.data()), rows(static_cast<i64>(array.shape(0))), stride(array.stride(0)) {}
 
   void sum(const std::vector<Row>& terms, i64 result, i64 width, SumRow& sums) const {
@@ -192,15 +191,15 @@ void check_limbs(const Limbs& limbs) {
 }  // namespace
 
 void bind_convert(nb::module_& module) {
-  module.def("first_outside", [](const Limbs& limbs, const Constants& bounds, u32 flip) {
+  module.def("first_outside", [](const Limbs& limbs, const Table32& bounds, u32 flip) {
     check_limbs(limbs);
     require(bounds.shape(0) == 2 && bounds.shape(1) == limbs.shape(1),
             "bounds must have as many limbs as a number");
     nb::gil_scoped_release release;
     return first_outside(limbs, bounds.data(), flip);
   });
-  module.def("limbs_to_residues", [](const Limbs& limbs, const Constants& table, const Vector32& last,
-                                     const Constants& factors, MutableResidues residues) {
+  module.def("limbs_to_residues", [](const Limbs& limbs, const Table32& table, const Vector32& last,
+                                     const Table32& factors, MutableResidues residues) {
     check_limbs(limbs);
     const size_t n = last.shape(0), limb_count = limbs.shape(1);
     require(factors.shape(0) == n && factors.shape(1) == 6 && residues.shape(0) == n && table.shape(1) >= n,
@@ -216,8 +215,8 @@ void bind_convert(nb::module_& module) {
         static_cast<i64>(n)};
     forward.convert(static_cast<i64>(limbs.shape(0)), residues.data(), residues.stride(0));
   });
-  module.def("residues_to_limbs", [](const Matrix32& array, const Constants& table, const Vector32& last,
-                                     const Constants& inverses, const Vector32& product,
+  module.def("residues_to_limbs", [](const Matrix32& array, const Table32& table, const Vector32& last,
+                                     const Table32& inverses, const Vector32& product,
                                      const Vector32& highest, MutableMatrix32 limbs) {
     const Residues residues(array);
     const size_t n = array.shape(0), limb_count = limbs.shape(1);

@@ -61,8 +61,7 @@ void fixed_point(const Residues& residues, const u32* c, u32* words, u8* zero) {
 }  // namespace
 
 void bind_evaluate(nb::module_& module) {
-  module.def("fixed_point", [](const Matrix32& array, const Matrix32& c, MutableMatrix32 words,
-                               Vector8 zero) {
+  module.def("fixed_point", [](const Matrix32& array, const Table32& c, MutableMatrix32 words, Vector8 zero) {
     const Residues residues(array);
     require(static_cast<i64>(c.shape(0)) == residues.moduli, "one coefficient for each modulus is needed");
     require(c.shape(1) == words.shape(0) && words.shape(0) >= 2 && words.shape(0) <= 4,

@@ -122,7 +122,7 @@ using MutableVectorI32 = nb::ndarray<i32, nb::ndim<1>, nb::c_contig, nb::device:
 using MutableVector32 = nb::ndarray<u32, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // Each factor takes two columns of its table.
-IntervalTables tables_of(i64 moduli, const Vector32& last, const Matrix32& inverses, const Matrix32& powers,
+IntervalTables tables_of(i64 moduli, const Vector32& last, const Table32& inverses, const Table32& powers,
                          const MatrixDouble& reciprocals) {
   const auto rows = static_cast<size_t>(moduli);
   require(last.shape(0) == rows && inverses.shape(0) == rows && powers.shape(0) == rows &&
@@ -139,7 +139,7 @@ IntervalTables tables_of(i64 moduli, const Vector32& last, const Matrix32& inver
 
 void bind_interval(nb::module_& module) {
   module.def("interval",
-             [](const Matrix32& array, const Vector32& last, const Matrix32& inverses, const Matrix32& powers,
+             [](const Matrix32& array, const Vector32& last, const Table32& inverses, const Table32& powers,
                 const MatrixDouble& reciprocals, double accuracy, double scale_low, double scale_upp,
                 i32 scale_exponent, bool is_signed, MutableVectorDouble low, MutableVectorDouble upp,
                 MutableVectorI32 exponent, MutableVector32 steps) {

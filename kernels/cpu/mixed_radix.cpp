@@ -32,8 +32,8 @@ void convert_tile(const Residues& residues, const u32* last, const Factor* ones,
 }  // namespace
 
 void bind_mixed_radix(nb::module_& module) {
-  module.def("mixed_radix_digits", [](const Matrix32& array, const Vector32& last, const Matrix32& ones,
-                                      const Matrix32& inverses, MutableMatrix32 digits) {
+  module.def("mixed_radix_digits", [](const Matrix32& array, const Vector32& last, const Table32& ones,
+                                      const Table32& inverses, MutableMatrix32 digits) {
     const Residues residues(array);
     const i64 n = residues.moduli;
     require(static_cast<i64>(last.shape(0)) == n && static_cast<i64>(ones.shape(0)) == n &&

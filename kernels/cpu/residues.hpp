@@ -24,6 +24,7 @@ namespace nb = nanobind;
 constexpr i64 kTile = 1024;
 
 using Matrix32 = nb::ndarray<const u32, nb::ndim<2>, nb::device::cpu>;
+using Table32 = nb::ndarray<const u32, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using MutableMatrix32 = nb::ndarray<u32, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Vector8 = nb::ndarray<u8, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Vector32 = nb::ndarray<const u32, nb::ndim<1>, nb::c_contig, nb::device::cpu>;

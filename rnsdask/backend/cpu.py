@@ -19,7 +19,8 @@ from rnsdask.moduli import ModuliSet
 
 def extremum(residues: Array, constants: KeyConstants, minimum: bool) -> Extremum:
     key = (constants.coefficients, constants.start, constants.ambiguous_below)
-    return Extremum(*_cpu.extremum(residues, *key, minimum))
+    best, index, runner_up, ambiguous = _cpu.extremum(residues, *key, minimum)
+    return Extremum(best, index if best else -1, runner_up, ambiguous)
 
 
 def row_sums(residues: Array, constants: KeyConstants) -> KeySums:

@@ -175,7 +175,8 @@ def _merge(partials: Any) -> Extremum:
     winner = holders[partials["index"][holders].argmin()]
     others = np.delete(partials["best"], winner)
     runner_up = max(int(partials["runner_up"][winner]), int(others.max(initial=0)))
-    return Extremum(int(best), int(partials["index"][winner]), runner_up, int(partials["ambiguous"].sum()))
+    index = int(partials["index"][winner]) if best else -1
+    return Extremum(int(best), index, runner_up, int(partials["ambiguous"].sum()))
 
 
 def row_sums(residues: Array, constants: KeyConstants) -> KeySums:

@@ -22,7 +22,8 @@ class Extremum:
     """Greatest key of an array (least, for a minimum), as compared: complemented for a minimum.
 
     ``best`` and ``runner_up`` are over the numbers whose key is not ambiguous (0 where there are none or
-    no second one), ``index`` is the first one with the best key, and ``ambiguous`` counts the others.
+    no second one), ``index`` is the first one with the best key (-1 if that is 0, where nothing is known),
+    and ``ambiguous`` counts the others.
     """
 
     best: int

@@ -1,0 +1,40 @@
+"""Constants that the kernels read, computed once for a moduli set and kept for the process.
+
+Each class holds NumPy arrays in the layout its kernels expect. Instances compare by identity, and the
+functions that build them are cached, so the copies on a GPU can be cached by instance too
+(:mod:`rnsdask.backend.cuda`).
+"""
+
+from rnsdask.constants.conversion import (
+    ForwardConstants,
+    ReverseConstants,
+    forward_constants,
+    limbs_of,
+    reverse_constants,
+)
+from rnsdask.constants.factors import last_residues
+from rnsdask.constants.fixed_point import FIXED_POINT_BITS, FixedPointConstants, fixed_point_constants
+from rnsdask.constants.interval import IntervalConstants, directed, interval_constants
+from rnsdask.constants.keys import KEY_BITS, KeyConstants, key_constants, sufficient_prefix
+from rnsdask.constants.mixed_radix import MixedRadixConstants, mixed_radix_constants
+
+__all__ = [
+    "FIXED_POINT_BITS",
+    "KEY_BITS",
+    "FixedPointConstants",
+    "ForwardConstants",
+    "IntervalConstants",
+    "KeyConstants",
+    "MixedRadixConstants",
+    "ReverseConstants",
+    "directed",
+    "fixed_point_constants",
+    "forward_constants",
+    "interval_constants",
+    "key_constants",
+    "last_residues",
+    "limbs_of",
+    "mixed_radix_constants",
+    "reverse_constants",
+    "sufficient_prefix",
+]

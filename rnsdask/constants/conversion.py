@@ -1,0 +1,108 @@
+"""Constants of the conversion between limbs and residues."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.constants.factors import CACHED_SETS, factors_of_powers, last_residues, shoup_factors
+from rnsdask.moduli import LIMB_BITS, ModuliSet
+
+TABLE_MULTIPLE = 8
+"""The tables of conversion have rows of a multiple of this many results (kResults in the kernels)."""
+
+
+@dataclass(frozen=True, eq=False)
+class ForwardConstants:
+    """Constants of the conversion of `limb_count` limbs to residues.
+
+    ``table[l, i]`` is ``|2**(32 l)|`` modulo m_i; of two's complement numbers, one row more belongs to the
+    sign bit. ``factors[i]`` are those of 1, 2**32 and 2**64; ``last[i]`` is m_i - 1. ``bounds`` are the
+    lowest and the highest value of the range as limbs, to be compared with numbers whose top limb has the
+    bits of ``flip`` inverted; None if no number of so many limbs is out of range.
+    """
+
+    moduli: ModuliSet
+    limb_count: int
+    table: NDArray[np.uint32]
+    last: NDArray[np.uint32]
+    factors: NDArray[np.uint32]
+    bounds: NDArray[np.uint32] | None
+    flip: int
+
+
+@lru_cache(CACHED_SETS)
+def forward_constants(moduli: ModuliSet, limb_count: int, signed: bool = False) -> ForwardConstants:
+    """Constants of the conversion to residues from `limb_count` limbs, two's complement when `signed`."""
+    sizes = np.array(list(moduli), dtype=np.uint64)
+    powers = factors_of_powers(np.ones_like(sizes), 2**LIMB_BITS, max(limb_count + 1, 3), sizes)
+    table = powers[:, 0 : 2 * (limb_count + signed) : 2].T.copy()
+    if signed:
+        # A two's complement number is its limbs' number, minus 2**(32 limb_count) if the sign bit is set.
+        table[-1] = (sizes - table[-1]) % sizes
+    return ForwardConstants(
+        moduli,
+        limb_count,
+        _padded(table),
+        last_residues(moduli),
+        np.ascontiguousarray(powers[:, :6]),
+        _range_bounds(moduli, limb_count, signed),
+        2**31 if signed else 0,
+    )
+
+
+def _padded(table: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Append zeros to each row, up to a multiple of TABLE_MULTIPLE."""
+    return np.ascontiguousarray(np.pad(table, ((0, 0), (0, -table.shape[1] % TABLE_MULTIPLE))))
+
+
+def _range_bounds(moduli: ModuliSet, limb_count: int, signed: bool) -> NDArray[np.uint32] | None:
+    representable = 1 << LIMB_BITS * limb_count
+    offset = representable >> 1 if signed else 0
+    lowest, highest = (end + offset for end in moduli.value_range(signed))
+    if lowest <= 0 and highest >= representable - 1:
+        return None
+    return limbs_of([max(lowest, 0), min(highest, representable - 1)], limb_count)
+
+
+def limbs_of(values: Iterable[int], limb_count: int) -> NDArray[np.uint32]:
+    """Little-endian 32-bit limbs of integers that are not negative and fit, one row for each."""
+    data = b"".join([value.to_bytes(LIMB_BITS // 8 * limb_count, "little") for value in values])
+    return np.frombuffer(data, dtype="<u4").reshape(-1, limb_count).astype(np.uint32, copy=False)
+
+
+@dataclass(frozen=True, eq=False)
+class ReverseConstants:
+    """Constants of the conversion of residues to `limb_count` limbs.
+
+    ``table[i]`` holds the two words of ``floor(2**64 / m_i)`` and the limbs of M_i, ``inverses[i]`` the
+    factor w_i; ``last[i]`` is m_i - 1. ``product`` are the limbs of M (0 if it is ``2**(32 limb_count)``),
+    ``highest`` those of the range's highest value.
+    """
+
+    moduli: ModuliSet
+    limb_count: int
+    table: NDArray[np.uint32]
+    last: NDArray[np.uint32]
+    inverses: NDArray[np.uint32]
+    product: NDArray[np.uint32]
+    highest: NDArray[np.uint32]
+
+
+@lru_cache(CACHED_SETS)
+def reverse_constants(moduli: ModuliSet, signed: bool = False) -> ReverseConstants:
+    """Constants of the conversion from residues to limbs, two's complement when `signed`."""
+    limb_count = moduli.limb_count(signed)
+    fractions = limbs_of([2**64 // m for m in moduli], 2)
+    _, highest = moduli.value_range(signed)
+    return ReverseConstants(
+        moduli,
+        limb_count,
+        _padded(np.hstack([fractions, limbs_of(moduli.partial_products, limb_count)])),
+        last_residues(moduli),
+        shoup_factors(list(moduli.partial_inverses), list(moduli)),
+        limbs_of([moduli.product % 2 ** (LIMB_BITS * limb_count)], limb_count)[0],
+        limbs_of([highest], limb_count)[0],
+    )

@@ -1,0 +1,110 @@
+"""Coefficients of the fixed-point evaluation, and the 64-bit keys that reductions compare and add."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.constants.factors import CACHED_SETS
+from rnsdask.moduli import ModuliSet
+
+KEY_BITS = 64
+"""Fraction bits of the evaluations that reductions compare and add (their keys)."""
+
+
+@dataclass(frozen=True, eq=False)
+class KeyConstants:
+    """What a reduction needs to evaluate ``2**64 * Y/M`` from above, for ``Y = X + offset``.
+
+    For every Y the evaluated key U satisfies ``U - slack <= 2**64 * Y/M <= U``, modulo 2**64. Without
+    a wrap-around this orders numbers; a key below ``ambiguous_below`` may have wrapped.
+    """
+
+    moduli: ModuliSet
+    offset: int
+    coefficients: NDArray[np.uint64]
+    start: int
+    slack: int
+    ambiguous_below: int
+
+
+def coefficient_slack(moduli: ModuliSet, bits: int, scale: int = 0) -> int:
+    """Upper bound of what rounding the coefficients down takes from the sum of x_i c_i.
+
+    Each coefficient loses ``frac(2**bits * v_i / m_i)`` with ``v_i = |w_i 2**scale|``, at most m_i - 1 times.
+    The sum is rounded up, term by term at 64 bits behind the point and then to an integer.
+    """
+    error = 0
+    for m, w in zip(moduli, moduli.partial_inverses, strict=True):
+        remainder = (w * pow(2, scale + bits, m)) % m
+        error += -(-((m - 1) * remainder << 64) // m)
+    return -(-error >> 64)
+
+
+def key_coefficients(moduli: ModuliSet, bits: int, scale: int = 0) -> list[int]:
+    """``c_i = floor(2**bits * |w_i 2**scale|_{m_i} / m_i)`` for each modulus."""
+    pairs = zip(moduli, moduli.partial_inverses, strict=True)
+    return [((w * pow(2, scale, m) % m) << bits) // m for m, w in pairs]
+
+
+@lru_cache(CACHED_SETS)
+def key_constants(moduli: ModuliSet, signed: bool = False, bound: int | None = None) -> KeyConstants:
+    """Constants for the keys of numbers in `moduli`'s range, with as few moduli as `bound` allows.
+
+    Parameters
+    ----------
+    moduli : ModuliSet
+        The set the residues are in; the result is about its first ``len(result.moduli)`` moduli.
+    signed : bool
+        Symmetric range; keys are of ``X + M//2``, which is never negative.
+    bound : int, optional
+        Every ``|X| <= bound``. Then a prefix of the set is enough, and no key is ambiguous if
+        it leaves room above the bound.
+    """
+    for count in _sufficient_prefixes(moduli, signed, bound):
+        constants = _key_constants_of(moduli.prefix(count), signed, bound)
+        if not constants.ambiguous_below:
+            return constants
+    return constants
+
+
+def _sufficient_prefixes(moduli: ModuliSet, signed: bool, bound: int | None) -> range:
+    """Lengths of the prefixes that can hold every value, shortest first."""
+    if bound is None:
+        return range(len(moduli), len(moduli) + 1)
+    needed = 2 * bound + 1 if signed else bound + 1
+    product, count = 1, 0
+    while product < needed and count < len(moduli):
+        product *= moduli[count]
+        count += 1
+    count = max(count, 1)
+    # One modulus more always gives the room above the bound that avoids ambiguity.
+    return range(count, len(moduli) + 1)
+
+
+def sufficient_prefix(moduli: ModuliSet, signed: bool, bound: int | None) -> ModuliSet:
+    """The fewest first moduli whose residues determine every X with ``|X| <= bound``; all without a bound."""
+    return moduli.prefix(_sufficient_prefixes(moduli, signed, bound)[0])
+
+
+def _key_constants_of(moduli: ModuliSet, signed: bool, bound: int | None) -> KeyConstants:
+    coefficients = key_coefficients(moduli, KEY_BITS)
+    slack = coefficient_slack(moduli, KEY_BITS)
+    product, start, offset = moduli.product, slack, 0
+    if signed:
+        offset = product // 2
+        # The key of the offset itself, rounded up, is one more source of error.
+        start += -(-(offset << KEY_BITS) // product)
+        slack += 1
+    # With |X| <= bound, 2**64 Y/M + slack stays below 2**64, so nothing wraps.
+    highest = product - 1 if bound is None else min(bound + offset, product - 1)
+    wraps = (highest << KEY_BITS) + slack * product >= product << KEY_BITS
+    return KeyConstants(
+        moduli,
+        offset,
+        np.array(coefficients, dtype=np.uint64),
+        start % 2**KEY_BITS,
+        slack,
+        slack if wraps else 0,
+    )
