@@ -192,14 +192,22 @@ class RNSArray(DaskMethodsMixin):
     def _as_ints(self) -> Any:
         if not self._is_lazy:
             return convert.residues_to_ints(self._residues, self._moduli, self._signed)
-        return self._residues.map_blocks(
-            convert.residues_to_ints,
-            self._moduli,
-            self._signed,
-            drop_axis=0,
-            dtype=object,
-            meta=np.empty((0,) * self.ndim, dtype=object),
+        return self._map_numbers(_ints_of_block, self._moduli, self._signed, dtype=np.dtype(object))
+
+    def _map_numbers(self, function: Callable[..., Any], *arguments: Any, dtype: np.dtype[Any]) -> da.Array:
+        """Map chunks of residues (n, ...) to chunks (1, ...), and leave out the axis of length 1.
+
+        Dask's own way to drop an axis, ``drop_axis``, copies every chunk first.
+        """
+        mapped: da.Array = self._residues.map_blocks(
+            function,
+            *arguments,
+            chunks=((1,), *self._residues.chunks[1:]),
+            dtype=dtype,
+            meta=np.empty((0,) * self._residues.ndim, dtype=dtype),
         )
+        numbers: da.Array = mapped[0]
+        return numbers
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """NumPy's conversion: the numbers as Python ints, never as anything that could lose a bit."""
@@ -312,16 +320,8 @@ class RNSArray(DaskMethodsMixin):
         evaluation = interval_evaluation(residues, self._moduli, self._signed, self._bound, accuracy)
         if not self._is_lazy:
             return evaluation
-        packed = self._residues.map_blocks(
-            _packed_interval,
-            self._moduli,
-            self._signed,
-            to_text(self._bound),
-            accuracy,
-            drop_axis=0,
-            dtype=_PACKED,
-            meta=np.empty((0,) * self.ndim, _PACKED),
-        )
+        arguments = (self._moduli, self._signed, to_text(self._bound), accuracy)
+        packed = self._map_numbers(_packed_interval, *arguments, dtype=_PACKED)
         return IntervalEvaluation(packed["low"], packed["upp"], packed["exponent"])
 
     # ---- storage ------------------------------------------------------------------------------------------
@@ -347,10 +347,9 @@ class RNSArray(DaskMethodsMixin):
             written = residues.map_blocks(
                 _write_block,
                 writer,
-                drop_axis=0,
-                chunks=tuple((1,) * len(axis) for axis in residues.chunks[1:]),
+                chunks=((1,), *((1,) * len(axis) for axis in residues.chunks[1:])),
                 dtype=bool,
-                meta=np.empty((0,) * self.ndim, dtype=bool),
+                meta=np.empty((0,) * residues.ndim, dtype=bool),
             )
             written.compute()
             writer.finish()
@@ -379,20 +378,24 @@ def path_token(path: str | os.PathLike[str]) -> str:
 _PACKED = np.dtype([("low", np.float64), ("upp", np.float64), ("exponent", np.int32)])
 
 
+def _ints_of_block(block: Any, moduli: ModuliSet, signed: bool) -> NDArray[np.object_]:
+    return convert.residues_to_ints(block, moduli, signed)[None]
+
+
 def _packed_interval(
     block: Any, moduli: ModuliSet, signed: bool, bound: str | None, accuracy: float
 ) -> NDArray[np.void]:
     """Interval evaluation of a chunk as one structured array, so that one task makes all three fields."""
     interval = interval_evaluation(block, moduli, signed, from_text(bound), accuracy)
-    packed = np.empty(block.shape[1:], dtype=_PACKED)
+    packed = np.empty((1, *block.shape[1:]), dtype=_PACKED)
     for name in ("low", "upp", "exponent"):
         field = getattr(interval, name)
-        packed[name] = field.get() if hasattr(field, "get") else field
+        packed[name][0] = field.get() if hasattr(field, "get") else field
     return packed
 
 
 def _write_block(block: Any, writer: store.StoreWriter, block_id: tuple[int, ...]) -> NDArray[np.bool_]:
-    writer.write_chunk(block_id, block.get() if hasattr(block, "get") else block)
+    writer.write_chunk(block_id[1:], block.get() if hasattr(block, "get") else block)
     return np.ones((1,) * len(block_id), dtype=bool)
 
 

@@ -6,12 +6,16 @@ from functools import partial, reduce
 from itertools import accumulate
 from typing import Any
 
+import dask
 import dask.array as da
 import numpy as np
 
 from rnsdask.backend import check_backend, to_backend
 from rnsdask.moduli import ModuliSet, from_text, to_text
 from rnsdask.reductions import REDUCTIONS, ReductionResult, reduce_chunk
+
+# Partial results are a number each, so a wide tree costs no memory and saves tasks.
+_SPLIT_EVERY = 16
 
 
 def tree_reduce(
@@ -59,10 +63,10 @@ def tree_reduce(
         backend=backend,
         shape=residues.shape[1:],
         starts=tuple(_starts(axis) for axis in chunks),
-        drop_axis=0,
-        chunks=tuple((1,) * len(axis) for axis in chunks),
+        # The residue axis stays, with length 1: to drop it, Dask would copy every chunk first.
+        chunks=((1,), *((1,) * len(axis) for axis in chunks)),
         dtype=object,
-        meta=np.empty((0,) * len(chunks), dtype=object),
+        meta=np.empty((0,) * residues.ndim, dtype=object),
     )
     result: da.Array = da.reduction(
         partials,
@@ -70,12 +74,18 @@ def tree_reduce(
         combine=partial(_combine_blocks, operation=operation),
         aggregate=partial(_aggregate_blocks, operation=operation),
         concatenate=True,
-        split_every=split_every,
+        split_every=_fan_in(split_every, len(chunks)),
         dtype=object,
         meta=np.empty((), dtype=object),
         name=f"rns-{operation}",
     )
     return result
+
+
+def _fan_in(split_every: int | None, ndim: int) -> dict[int, int]:
+    """Results combined along each axis, `split_every` together; the residue axis has one chunk."""
+    total = split_every or dask.config.get("split_every", _SPLIT_EVERY)
+    return {0: 2} | dict.fromkeys(range(1, ndim + 1), max(2, int(total ** (1 / ndim))))
 
 
 def _starts(chunks: Sequence[int]) -> int | tuple[int, ...]:
@@ -105,10 +115,10 @@ def _reduce_block(
     block = to_backend(block, backend)
     result = reduce_chunk(REDUCTIONS[operation], block, moduli, signed, from_text(bound))
     if result.index is not None:
-        corner = [i * s if isinstance(s, int) else s[i] for i, s in zip(block_id, starts, strict=True)]
+        corner = [i * s if isinstance(s, int) else s[i] for i, s in zip(block_id[1:], starts, strict=True)]
         place = [c + int(k) for c, k in zip(corner, np.unravel_index(result.index, chunk_shape), strict=True)]
         result = replace(result, index=_flat_index(place, shape))
-    return _boxed(result, len(shape))
+    return _boxed(result, len(block_id))
 
 
 def _flat_index(place: Sequence[int], shape: Sequence[int]) -> int:

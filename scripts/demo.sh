@@ -19,12 +19,13 @@ say() {
     printf '\n# %s\n' "$*"
 }
 
-# Show a command, run it, and tell its peak memory.
+# Show a command, run it with too little memory to hold the generated numbers twice, and tell its peak.
 show() {
     printf '+ %s\n' "$*"
-    python -c '
-import resource, subprocess, sys
-status = subprocess.call(sys.argv[1:])
+    memory_limit=$((gigabytes * 1500000000)) python -c '
+import os, resource, subprocess, sys
+limit = int(os.environ["memory_limit"])
+status = subprocess.call(sys.argv[1:], preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (limit, limit)))
 unit = 1 if sys.platform == "darwin" else 1024
 peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit / 1e6
 print(f"  (peak memory {peak:.0f} MB)", flush=True)
@@ -36,7 +37,7 @@ say "$gigabytes GB of random integers, each held as its residues modulo 65 modul
 show rnsdask random random.zarr --bits 2048 --count $((gigabytes * 1000000000 / 260)) --seed 1
 show rnsdask info random.zarr
 
-say "Their exact maximum, and where it is. The array does not fit in the memory used, which stays the same for any size:"
+say "Their exact maximum, and where it is. No command here may use memory for two copies of the numbers; see the peak:"
 show rnsdask max random.zarr
 
 say "Their exact sum: every digit is right, although it is beyond what the moduli can hold:"

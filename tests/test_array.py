@@ -421,9 +421,7 @@ def test_each_chunk_is_read_once(tmp_path: Path, values: list[int], monkeypatch:
 def test_reading_and_reducing_are_one_task(tmp_path: Path, values: list[int]) -> None:
     rd.from_ints(values, MODULI, chunks=128).to_zarr(tmp_path / "x.zarr")
     (optimized,) = dask.optimize(rd.open_zarr(tmp_path / "x.zarr").reduce("max"))
-    reading = [key for key in optimized.__dask_graph__() if "open-zarr" in str(key)]
-    assert len(reading) == 8
-    assert all("reduce_block" in str(key) for key in reading)
+    assert len(optimized.__dask_graph__()) == 8 + 1  # and one that combines their results
 
 
 def test_a_flipped_byte_never_gives_an_answer(tmp_path: Path, values: list[int]) -> None:

@@ -4,6 +4,7 @@ Every kernel exists once for each processor under the same name, with the same a
 the same results; :class:`Kernels` lists them.
 """
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,9 @@ def _is_cupy(array: Any) -> bool:
     return type(array).__module__.partition(".")[0] == "cupy"
 
 
+@functools.cache
 def has_gpu() -> bool:
-    """Whether CuPy is installed and sees a GPU in this process."""
+    """Whether CuPy is installed and sees a GPU in this process; found out once."""
     try:
         import cupy
 
