@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -58,14 +58,13 @@ def timed(function: Callable[[], Any], repeat: int) -> list[float]:
 # ---- GPU ---------------------------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def kernel_times() -> Iterator[list[float]]:
-    """Collect the seconds between CUDA events around every kernel launch."""
+def kernel_seconds(function: Callable[[], Any]) -> float:
+    """Seconds of the kernels that a call launches, between CUDA events around each of them."""
     import cupy
 
     from rnsdask.backend import cuda
 
-    launch, events, seconds = cuda.launch, [], []
+    launch, events = cuda.launch, []
 
     def recorded(*arguments: Any, **options: Any) -> Any:
         pair = cupy.cuda.Event(), cupy.cuda.Event()
@@ -77,11 +76,11 @@ def kernel_times() -> Iterator[list[float]]:
 
     cuda.launch = recorded
     try:
-        yield seconds
+        function()
     finally:
         cuda.launch = launch
-        cupy.cuda.Device().synchronize()
-        seconds.extend(cupy.cuda.get_elapsed_time(*pair) / 1e3 for pair in events)
+    cupy.cuda.Device().synchronize()
+    return sum(cupy.cuda.get_elapsed_time(*pair) for pair in events) / 1e3
 
 
 def random_on_gpu(moduli: rd.ModuliSet, count: int) -> Any:
@@ -104,10 +103,7 @@ def bench_gpu(moduli: rd.ModuliSet, gib: float, repeat: int) -> list[dict[str, A
     rows, limit = [], {}
     for name, call in calls.items():
         wall = statistics.median(timed(call, repeat))
-        with kernel_times() as seconds:
-            for _ in range(repeat):
-                call()
-        kernel = statistics.median(seconds)
+        kernel = statistics.median(kernel_seconds(call) for _ in range(repeat))
         limit = limit or {"wall": wall, "kernel": kernel}
         rows.append(
             {
