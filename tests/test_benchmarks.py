@@ -1,0 +1,23 @@
+"""A tiny run of each benchmark, so that none rots."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
+
+
+@pytest.mark.parametrize("kind", ["cpu", "zarr", pytest.param("gpu", marks=pytest.mark.gpu)])
+def test_bench_reduce(kind: str, tmp_path: Path) -> None:
+    result = tmp_path / "result.json"
+    command = [sys.executable, str(SCRIPTS / "bench_reduce.py"), kind, "--gib", "0.002", "--sets", "8,64b"]
+    command += ["--repeat", "1", "--threads", "2", "--folder", str(tmp_path), "--json", str(result)]
+    table = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    rows = json.loads(result.read_text())["rows"]
+    assert len(table.splitlines()) == 1 + len(rows)
+    assert {row["n"] for row in rows} == {8, 3}
+    assert {"max", "min", "sum"} <= {row["what"] for row in rows}
+    assert json.loads(result.read_text())["machine"]["rnsdask"]
