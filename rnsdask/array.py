@@ -2,19 +2,38 @@
 
 import os
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, SupportsIndex, TypeAlias
 
 import dask
 import dask.array as da
 import numpy as np
 from dask.base import DaskMethodsMixin, normalize_token, tokenize
+from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import DTypeLike, NDArray
 
-from rnsdask import convert, layout, store, tree
+from rnsdask import axis as axis_reductions
+from rnsdask import (
+    chunk_graphs,
+    compare,
+    convert,
+    divide,
+    division,
+    elementwise,
+    layout,
+    scan,
+    store,
+    topk,
+    tree,
+)
 from rnsdask.errors import StoreError, abbreviate
+from rnsdask.extend import change_moduli
 from rnsdask.interval import IntervalEvaluation, interval_evaluation
 from rnsdask.moduli import ModuliSet, as_integer, from_text, to_text
+from rnsdask.operands import Operand
+from rnsdask.position import locate_in
 from rnsdask.reductions import REDUCTIONS, ReductionResult, reduce_chunk
+
+Axis: TypeAlias = int | tuple[int, ...]
 
 
 class RNSArray(DaskMethodsMixin):
@@ -45,6 +64,9 @@ class RNSArray(DaskMethodsMixin):
     """
 
     __slots__ = ("_bound", "_moduli", "_residues", "_signed")
+
+    # NumPy's integers leave an operation to this class, as Python's do.
+    __array_ufunc__ = None
 
     def __init__(
         self, residues: Any, moduli: ModuliSet, signed: bool = False, bound: int | None = None
@@ -230,6 +252,58 @@ class RNSArray(DaskMethodsMixin):
         lazy = self._residues.rechunk(lengths) if self._is_lazy else da.from_array(self._residues, lengths)
         return RNSArray(lazy, self._moduli, self._signed, self._bound)
 
+    # ---- arithmetic ---------------------------------------------------------------------------------------
+
+    # With arrays of the same moduli set and range, or integers of that range. Overflow raises, unless
+    # errstate was told otherwise; with "flag" each returns a pair (docs/operations.md).
+
+    def __add__(self, other: Operand) -> Any:
+        return elementwise.add(self, other)
+
+    def __radd__(self, other: Operand) -> Any:
+        return elementwise.add(other, self)
+
+    def __sub__(self, other: Operand) -> Any:
+        return elementwise.subtract(self, other)
+
+    def __rsub__(self, other: Operand) -> Any:
+        return elementwise.subtract(other, self)
+
+    def __mul__(self, other: Operand) -> Any:
+        return elementwise.multiply(self, other)
+
+    def __rmul__(self, other: Operand) -> Any:
+        return elementwise.multiply(other, self)
+
+    def __neg__(self) -> Any:
+        return elementwise.negative(self)
+
+    # ---- comparison ---------------------------------------------------------------------------------------
+
+    # Each compares with an array of the same moduli set and range, or with any integer, exactly. The result
+    # is a Boolean array, as NumPy's. Another type is an error for == too: False would be no answer.
+
+    def __lt__(self, other: Operand) -> Any:
+        return compare.relate(self, "<", other)
+
+    def __le__(self, other: Operand) -> Any:
+        return compare.relate(self, "<=", other)
+
+    def __gt__(self, other: Operand) -> Any:
+        return compare.relate(self, ">", other)
+
+    def __ge__(self, other: Operand) -> Any:
+        return compare.relate(self, ">=", other)
+
+    def __eq__(self, other: Operand) -> Any:
+        return compare.relate(self, "==", other)
+
+    def __ne__(self, other: Operand) -> Any:
+        return compare.relate(self, "!=", other)
+
+    # As NumPy's and Dask's arrays: == does not return one bool, so there can be no hash.
+    __hash__ = None  # type: ignore[assignment]
+
     # ---- reductions ---------------------------------------------------------------------------------------
 
     def reduce(self, operation: str, *, split_every: int | None = None, backend: str = "auto") -> Any:
@@ -271,31 +345,189 @@ class RNSArray(DaskMethodsMixin):
             backend=backend,
         )
 
-    def max(self, *, split_every: int | None = None) -> Any:
-        """Maximum of all numbers, exact: a Python int; on Dask a lazy 0-d array that computes to one."""
-        return self._field("value", "max", split_every)
+    def max(self, axis: Axis | None = None, *, keepdims: bool = False, split_every: int | None = None) -> Any:
+        """Maximum of all numbers or along axes, exact.
 
-    def min(self, *, split_every: int | None = None) -> Any:
-        """Minimum of all numbers, as :meth:`max`."""
-        return self._field("value", "min", split_every)
+        Parameters
+        ----------
+        axis : int or tuple of int, optional
+            The axes to reduce; all without it.
+        keepdims : bool
+            Keep the axes reduced, with length 1.
 
-    def sum(self, *, split_every: int | None = None) -> Any:
-        """Sum of all numbers, exact also beyond the dynamic range, as :meth:`max`."""
-        return self._field("value", "sum", split_every)
+        Returns
+        -------
+        int or RNSArray
+            Of all numbers a Python int; on Dask a lazy 0-d array that computes to one. Along some axes, or
+            with `keepdims`, an RNSArray like this one.
 
-    def argmax(self, *, split_every: int | None = None) -> Any:
-        """Smallest flat (C order) index of the maximum: a Python int; on Dask lazy, as :meth:`max`."""
-        return self._field("index", "max", split_every)
+        Raises
+        ------
+        ValueError
+            If an axis is wrong, or there are no numbers to choose from.
+        """
+        axes = self._axes(axis)
+        if len(axes) == self.ndim and not keepdims:
+            return self._field("value", "max", split_every)
+        return self._extrema_along(axes, keepdims, False, split_every)
 
-    def argmin(self, *, split_every: int | None = None) -> Any:
-        """Smallest flat (C order) index of the minimum, as :meth:`argmax`."""
-        return self._field("index", "min", split_every)
+    def min(self, axis: Axis | None = None, *, keepdims: bool = False, split_every: int | None = None) -> Any:
+        """Minimum of all numbers or along axes, as :meth:`max`."""
+        axes = self._axes(axis)
+        if len(axes) == self.ndim and not keepdims:
+            return self._field("value", "min", split_every)
+        return self._extrema_along(axes, keepdims, True, split_every)
+
+    def sum(self, axis: Axis | None = None, *, keepdims: bool = False, split_every: int | None = None) -> Any:
+        """Sum of all numbers or along axes, exact also beyond the dynamic range.
+
+        Parameters are those of :meth:`max`. Sums along axes come as an object array of Python ints: in the
+        moduli set they might not fit, and the fewest moduli that hold them are known only in the end.
+        """
+        axes = self._axes(axis)
+        if len(axes) == self.ndim and not keepdims:
+            return self._field("value", "sum", split_every)
+        arguments = (self._residues, self._moduli, axes, self._signed, self._bound)
+        sums: Any
+        if self._is_lazy:
+            sums = chunk_graphs.sums_lazily(*arguments, split_every)
+        else:
+            sums = axis_reductions.sums(*arguments)
+        return sums if keepdims else _without_axes(sums, axes)
+
+    def argmax(
+        self, axis: int | None = None, *, keepdims: bool = False, split_every: int | None = None
+    ) -> Any:
+        """Smallest flat (C order) index of the maximum, or along one axis its smallest index.
+
+        Of all numbers a Python int; on Dask lazy, as :meth:`max`. Along an axis, or with `keepdims`, an
+        int64 array.
+        """
+        return self._place(axis, keepdims, False, split_every)
+
+    def argmin(
+        self, axis: int | None = None, *, keepdims: bool = False, split_every: int | None = None
+    ) -> Any:
+        """Smallest index of the minimum, as :meth:`argmax`."""
+        return self._place(axis, keepdims, True, split_every)
+
+    def _axes(self, axis: Axis | None) -> tuple[int, ...]:
+        """Check the axes to reduce; ascending."""
+        axes = tuple(range(self.ndim)) if axis is None else normalize_axis_tuple(axis, self.ndim, "axis")
+        if not axes:
+            raise ValueError("axis must name at least one axis, got ()")
+        return tuple(sorted(axes))
+
+    def _extrema(self, axes: tuple[int, ...], minimum: bool, split_every: int | None) -> tuple[Any, Any]:
+        """Residues and places of the extrema along axes, which keep length 1."""
+        if any(self.shape[axis] == 0 for axis in axes):
+            name = "min" if minimum else "max"
+            raise ValueError(f"{name} along an axis of length 0: it needs at least one number, got {self!r}")
+        arguments = (self._residues, self._moduli, axes, minimum, self._signed, self._bound)
+        if not self._is_lazy:
+            return axis_reductions.extrema(*arguments)
+        packed = chunk_graphs.extrema_lazily(*arguments, split_every)
+        return packed[: len(self._moduli)], chunk_graphs.places_of(packed, len(self._moduli))
+
+    def _extrema_along(
+        self, axes: tuple[int, ...], keepdims: bool, minimum: bool, split_every: int | None
+    ) -> "RNSArray":
+        residues, _ = self._extrema(axes, minimum, split_every)
+        residues = residues if keepdims else _without_axes(residues, tuple(axis + 1 for axis in axes))
+        return RNSArray(residues, self._moduli, self._signed, self._bound)
+
+    def _place(self, axis: int | None, keepdims: bool, minimum: bool, split_every: int | None) -> Any:
+        if axis is not None:
+            axis = self._axes(as_integer(axis, "axis"))[0]
+        if axis is None or (self.ndim == 1 and not keepdims):
+            index = self._field("index", "min" if minimum else "max", split_every)
+            return _as_array(index, self.ndim) if keepdims else index
+        _, places = self._extrema((axis,), minimum, split_every)
+        return places if keepdims else _without_axes(places, (axis,))
 
     def _field(self, field: str, operation: str, split_every: int | None) -> Any:
         result = self.reduce(operation, split_every=split_every)
         if not self._is_lazy:
             return getattr(result, field)
         return result.map_blocks(_get_field, field, dtype=object, meta=np.empty((), dtype=object))
+
+    def topk(self, k: int) -> Any:
+        """The k greatest numbers of a 1-D array in descending order, as Dask defines it.
+
+        Parameters
+        ----------
+        k : int
+            For k < 0, the -k least numbers in ascending order. An array of fewer numbers gives them all.
+
+        Returns
+        -------
+        object array of Python ints, shape (min(abs(k), len(self)),)
+            In NumPy; for a Dask array lazy.
+
+        Raises
+        ------
+        ValueError
+            If the array has more than one axis.
+        """
+        return self._selection("values", k, np.dtype(object))
+
+    def argtopk(self, k: int) -> Any:
+        """Indices (int64) of the numbers that :meth:`topk` gives; of equal ones, the lowest first."""
+        return self._selection("indices", k, np.dtype(np.int64))
+
+    def _selection(self, field: str, k: int, dtype: np.dtype[Any]) -> Any:
+        if self.ndim != 1:
+            raise ValueError(f"topk and argtopk take an array of one axis, got shape {self.shape}")
+        k = as_integer(k, "k")
+        if not self._is_lazy:
+            found = topk.select(self._residues, self._moduli, k, self._signed, self._bound)
+            return found.values_array() if field == "values" else found.indices_array()
+        selection = chunk_graphs.select_lazily(self._residues, self._moduli, k, self._signed, self._bound)
+        return chunk_graphs.selected(selection, field, min(abs(k), len(self)), dtype)
+
+    # ---- scan ---------------------------------------------------------------------------------------------
+
+    def cumsum(self) -> "RNSArray":
+        """Sums of all numbers up to each one of a 1-D array, exactly.
+
+        On Dask, one pass over the chunks gives their sums and a second one writes, with the same chunks. An
+        array made chunk by chunk (from a store, by element-wise operations) is made in each of them, so that
+        it need not fit in memory; a sliced or rechunked one stays there in between.
+
+        Raises
+        ------
+        ValueError
+            If the array has more than one axis.
+        RNSOverflowError
+            If a sum is out of range, naming the first one; for a Dask array when it is computed, naming
+            the first one of a chunk or the last one before it.
+        """
+        bound = self._bound
+        if bound is not None:
+            bound = min(bound * len(self), max(map(abs, self._moduli.value_range(self._signed))))
+        return self._scan("cumsum", bound)
+
+    def cummax(self) -> "RNSArray":
+        """Maxima of all numbers up to each one of a 1-D array, in two passes as :meth:`cumsum`."""
+        return self._scan("cummax", self._bound)
+
+    def cummin(self) -> "RNSArray":
+        """Minima of all numbers up to each one of a 1-D array, in two passes as :meth:`cumsum`."""
+        return self._scan("cummin", self._bound)
+
+    def _scan(self, operation: str, bound: int | None) -> "RNSArray":
+        if self.ndim != 1:
+            raise ValueError(f"{operation} takes an array of one axis, got shape {self.shape}")
+        described = (self._signed, self._bound)
+        residues: Any
+        if self._is_lazy:
+            residues = chunk_graphs.scan_lazily(self._residues, self._moduli, operation, *described)
+        elif operation == "cumsum":
+            residues = scan.running_sums(self._residues, self._moduli, *described)
+        else:
+            minimum = operation == "cummin"
+            residues = scan.running_extrema(self._residues, self._moduli, minimum, *described)
+        return RNSArray(residues, self._moduli, self._signed, bound)
 
     def interval(self, accuracy: float = 1e-7) -> IntervalEvaluation:
         """Interval of X/M for each number: ``low * 2**exponent <= X/M <= upp * 2**exponent``.
@@ -323,6 +555,107 @@ class RNSArray(DaskMethodsMixin):
         arguments = (self._moduli, self._signed, to_text(self._bound), accuracy)
         packed = self._map_numbers(_packed_interval, *arguments, dtype=_PACKED)
         return IntervalEvaluation(packed["low"], packed["upp"], packed["exponent"])
+
+    # ---- division -----------------------------------------------------------------------------------------
+
+    def __floordiv__(self, divisor: Any) -> "RNSArray":
+        """Quotients, rounded towards minus infinity, by an integer of any size or by another array."""
+        return self._divide(self, divisor, ("quotient",))[0]
+
+    def __mod__(self, divisor: Any) -> "RNSArray":
+        """Remainders, 0 or of the divisor's sign, by an integer of any size or by another array."""
+        return self._divide(self, divisor, ("remainder",))[0]
+
+    def __divmod__(self, divisor: Any) -> "tuple[RNSArray, RNSArray]":
+        """Quotients and remainders from one division."""
+        quotient, remainder = self._divide(self, divisor, ("quotient", "remainder"))
+        return quotient, remainder
+
+    def __rfloordiv__(self, dividend: int) -> "RNSArray":
+        return self._divide(dividend, self, ("quotient",))[0]
+
+    def __rmod__(self, dividend: int) -> "RNSArray":
+        return self._divide(dividend, self, ("remainder",))[0]
+
+    def __rdivmod__(self, dividend: int) -> "tuple[RNSArray, RNSArray]":
+        quotient, remainder = self._divide(dividend, self, ("quotient", "remainder"))
+        return quotient, remainder
+
+    def _divide(self, dividend: Any, divisor: Any, parts: tuple[divide.Part, ...]) -> "list[RNSArray]":
+        divided = division.divided(dividend, divisor, parts)
+        return [RNSArray(residues, self._moduli, self._signed, bound) for residues, bound in divided]
+
+    def __rshift__(self, bits: SupportsIndex) -> "RNSArray":
+        """Floor division by ``2**bits``, for any number of bits that is not negative."""
+        # No number is longer than M, so that all further shifts give the same.
+        return self // (1 << self._shift(bits))
+
+    def __lshift__(self, bits: SupportsIndex) -> Any:
+        """Product with ``2**bits``, which must be in the range itself; overflow as in a product."""
+        return elementwise.multiply(self, 1 << self._shift(bits))
+
+    def _shift(self, bits: SupportsIndex) -> int:
+        count = as_integer(bits, "shift")
+        if count < 0:
+            raise ValueError(f"shift must not be negative, got {count}")
+        return min(count, self._moduli.bits)
+
+    def is_even(self) -> Any:
+        """Whether each number is even: a Boolean array of the same shape, lazy on Dask."""
+        if not self._is_lazy:
+            return divide.is_even(self._residues, self._moduli, self._signed, self._bound)
+        arguments = (self._moduli, self._signed, to_text(self._bound))
+        return self._map_numbers(division.is_even_block, *arguments, dtype=np.dtype(bool))
+
+    # ---- other moduli sets --------------------------------------------------------------------------------
+
+    def extend(self, moduli: ModuliSet) -> "RNSArray":
+        """The same numbers under another moduli set (base extension), exactly.
+
+        Parameters
+        ----------
+        moduli : ModuliSet
+            Usually a larger set. Its range must hold every number: if neither the ranges nor the array's
+            bound prove that, each number is checked, at twice the cost.
+
+        Returns
+        -------
+        RNSArray
+            Signed as this array is, with the same chunks.
+
+        Raises
+        ------
+        ValueError
+            If a number does not fit, naming its flat index, the first in its chunk; for a Dask array when it
+            is computed.
+        """
+        if not isinstance(moduli, ModuliSet):
+            raise TypeError(f"moduli must be a ModuliSet, got {type(moduli).__name__}")
+        residues = self._map_residues(
+            _change_moduli, len(moduli), self._moduli, moduli, self._signed, to_text(self._bound)
+        )
+        bound = self._bound
+        if bound is None and moduli.product > self._moduli.product:
+            bound = max(map(abs, self._moduli.value_range(self._signed)))
+        return RNSArray(residues, moduli, self._signed, bound)
+
+    def shrink(self, moduli: ModuliSet) -> "RNSArray":
+        """The same numbers under a set of at most as many moduli; otherwise as :meth:`extend`."""
+        if len(moduli) > len(self._moduli):
+            raise ValueError(f"an array of {len(self._moduli)} moduli cannot shrink to {len(moduli)} moduli")
+        return self.extend(moduli)
+
+    def _map_residues(self, function: Callable[..., Any], rows: int, *arguments: Any) -> Any:
+        """Map residues (n, ...) to residues (rows, ...) of the same shape otherwise."""
+        if not self._is_lazy:
+            return function(self._residues, *arguments)
+        return self._residues.map_blocks(
+            function,
+            *arguments,
+            chunks=((rows,), *self._residues.chunks[1:]),
+            dtype=np.uint32,
+            meta=self._residues._meta,
+        )
 
     # ---- storage ------------------------------------------------------------------------------------------
 
@@ -394,6 +727,12 @@ def _packed_interval(
     return packed
 
 
+def _change_moduli(
+    block: Any, moduli: ModuliSet, targets: ModuliSet, signed: bool, bound: str | None, block_info: Any = None
+) -> Any:
+    return change_moduli(block, moduli, targets, signed, from_text(bound), locate_in(block_info))
+
+
 def _write_block(block: Any, writer: store.StoreWriter, block_id: tuple[int, ...]) -> NDArray[np.bool_]:
     writer.write_chunk(block_id[1:], block.get() if hasattr(block, "get") else block)
     return np.ones((1,) * len(block_id), dtype=bool)
@@ -407,6 +746,20 @@ class ScalarInt(int):
     def item(self) -> int:
         """Return the plain Python int."""
         return int(self)
+
+
+def _without_axes(array: Any, axes: tuple[int, ...]) -> Any:
+    """Leave out axes of length 1."""
+    return array[tuple(0 if axis in axes else slice(None) for axis in range(array.ndim))]
+
+
+def _as_array(index: Any, ndim: int) -> Any:
+    """One index, lazy or not, as an int64 array of `ndim` axes."""
+    if isinstance(index, da.Array):
+        options: dict[str, Any] = {"new_axis": list(range(ndim)), "chunks": ((1,),) * ndim}
+        meta = np.empty((0,) * ndim, dtype=np.int64)
+        return da.map_blocks(_as_array, index, ndim, dtype=np.int64, meta=meta, **options)
+    return np.full((1,) * ndim, int(index), dtype=np.int64)
 
 
 def _get_field(result: ReductionResult, field: str) -> ScalarInt:

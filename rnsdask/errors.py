@@ -30,6 +30,42 @@ class JobError(RNSError, RuntimeError):
     """A batch job could not be run to its end."""
 
 
+class RNSOverflowError(RNSError, OverflowError):
+    """An exact result is outside the range of its moduli set.
+
+    Attributes
+    ----------
+    index : int
+        Flat (C order) index of the number; where an array is in chunks, the first one of its chunk.
+    bits_needed : int
+        Bits of the exact result; with a sign bit if it is negative or the range is signed.
+    bits_available : int
+        Bits of which every number is in range, likewise; the range may hold some longer ones.
+    signed : bool
+        Whether the range is symmetric around 0.
+    negative : bool
+        Whether the exact result is below 0.
+    """
+
+    def __init__(
+        self, index: int, bits_needed: int, bits_available: int, signed: bool, negative: bool
+    ) -> None:
+        super().__init__(index, bits_needed, bits_available, signed, negative)
+        self.index = index
+        self.bits_needed = bits_needed
+        self.bits_available = bits_available
+        self.signed = signed
+        self.negative = negative
+
+    def __str__(self) -> str:
+        what = "negative and " if self.negative and not self.signed else ""
+        kind = "signed" if self.signed else "unsigned"
+        return (
+            f"overflow at flat index {self.index}: the exact result is {what}{self.bits_needed} bits long, "
+            f"the moduli set holds {kind} numbers of {self.bits_available} bits"
+        )
+
+
 def abbreviate(value: int) -> str:
     """Write an integer of any length short enough for one line of an error message.
 

@@ -127,7 +127,7 @@ def _decide_exactly(
     best_index, best_value, best_residues, candidates = -1, 0, None, 0
     for indices in _candidates(residues, constants, minimum, threshold):
         candidates += indices.size
-        chosen = _shifted(residues, indices, constants)
+        chosen = shifted_residues(residues, indices, constants)
         if best_residues is not None:
             # Equal numbers come later and lose: an array of equal numbers needs no conversion.
             (different,) = (chosen != best_residues).any(axis=0).nonzero()
@@ -158,7 +158,7 @@ def _candidates(residues: Array, constants: KeyConstants, minimum: bool, thresho
             yield indices[i : i + batch]
 
 
-def _shifted(residues: Array, indices: Array, constants: KeyConstants) -> Array:
+def shifted_residues(residues: Array, indices: Array, constants: KeyConstants) -> Array:
     """Residues of Y = X + offset, which is not negative, for the numbers at `indices`."""
     chosen = kernels_of(residues).gather(residues, indices)
     if not constants.offset:
@@ -233,7 +233,7 @@ def _wrapped(residues: Array, sums: KeySums, constants: KeyConstants) -> int:
     threshold = 2**KEY_BITS - 1
     wrapped = 0
     for indices in _candidates(residues, constants, True, threshold):
-        digits = mixed_radix_digits(_shifted(residues, indices, constants), constants.moduli)
+        digits = mixed_radix_digits(shifted_residues(residues, indices, constants), constants.moduli)
         wrapped += int(near_top(digits, constants.moduli).sum())
     return wrapped
 

@@ -5,8 +5,11 @@
 
 namespace rns {
 
+void bind_arith(nb::module_& module);
 void bind_check(nb::module_& module);
+void bind_compare(nb::module_& module);
 void bind_convert(nb::module_& module);
+void bind_divide(nb::module_& module);
 void bind_evaluate(nb::module_& module);
 void bind_interval(nb::module_& module);
 void bind_mixed_radix(nb::module_& module);

@@ -1,4 +1,5 @@
-// Conversion between residues and limbs, a tile of numbers at a time with the numbers side by side.
+// Conversion between residues and limbs and base extension, a tile of numbers at a time with the numbers
+// side by side.
 #include "rns/convert.cuh"
 
 #include <algorithm>
@@ -69,7 +70,16 @@ RNS_VECTORISED void multiply_row(const u32* x, i64 width, Factor w, u32 last, Ro
 }
 
 RNS_VECTORISED void find_quotients(const SumRow& fraction0, const SumRow& fraction1, i64 width, Row& q) {
-  for (i64 j = 0; j < width; ++j) q.x[j] = crt_quotient(fraction0.at(j), fraction1.at(j));
+  for (i64 j = 0; j < width; ++j) q.x[j] = crt_quotient(fraction0.at(j), fraction1.at(j), 0).q;
+}
+
+RNS_VECTORISED void find_certain_quotients(const SumRow& fraction0, const SumRow& fraction1, u32 start,
+                                           u32 ambiguous_below, i64 width, Row& q, u8* ambiguous) {
+  for (i64 j = 0; j < width; ++j) {
+    const CrtQuotient quotient = crt_quotient(fraction0.at(j), fraction1.at(j), start);
+    q.x[j] = quotient.q;
+    ambiguous[j] = quotient.fraction < ambiguous_below ? 1 : 0;
+  }
 }
 
 RNS_VECTORISED void next_limbs(ChainRow& chains, const SumRow& sums, const Row& q, u32 product, u32 highest,
@@ -175,6 +185,43 @@ struct Reverse {
   }
 };
 
+struct Extension {
+  Residues residues;
+  Table table;  // one row more than moduli: -M, for the term q
+  const u32* last;
+  const Factor* inverses;
+  u32 start;
+  u32 ambiguous_below;
+  const u32* target_last;
+  const WordFactors* factors;
+  i64 targets;
+
+  void load_tile(i64 first, i64 width, std::vector<Row>& terms, u8* ambiguous) const {
+    for (i64 i = 0; i < residues.moduli; ++i) {
+      multiply_row(residues.row(i) + first, width, inverses[i], last[i], terms[i]);
+    }
+    Row& q = terms[residues.moduli];
+    std::fill_n(q.x, width, 0);
+    SumRow fraction0, fraction1;
+    table.sum(terms, 0, width, fraction0);
+    table.sum(terms, 1, width, fraction1);
+    find_certain_quotients(fraction0, fraction1, start, ambiguous_below, width, q, ambiguous);
+  }
+
+  void extend(u32* result, i64 result_stride, u8* ambiguous) const {
+    std::vector<Row> terms(table.rows);
+    SumRow sums;
+    for (i64 first = 0; first < residues.count; first += kNumbers) {
+      const i64 width = std::min(kNumbers, residues.count - first);
+      load_tile(first, width, terms, ambiguous + first);
+      for (i64 k = 0; k < targets; ++k) {
+        table.sum(terms, k + 2, width, sums);
+        reduce_sums(sums, factors[k], target_last[k], width, result + k * result_stride + first);
+      }
+    }
+  }
+};
+
 // The first number outside the bounds; -1 if there is none.
 i64 first_outside(const Limbs& limbs, const u32* bounds, u32 flip) {
   const i64 limb_count = static_cast<i64>(limbs.shape(1));
@@ -235,6 +282,31 @@ void bind_convert(nb::module_& module) {
                              highest.data(),
                              static_cast<i64>(limb_count)};
     reverse.convert(limbs.data());
+  });
+  module.def("base_extend", [](const Matrix32& array, const Table32& table, const Vector32& last,
+                               const Table32& inverses, u32 start, u32 ambiguous_below,
+                               const Vector32& target_last, const Table32& factors, MutableResidues result,
+                               Vector8 ambiguous) {
+    const Residues residues(array);
+    const size_t n = array.shape(0), targets = target_last.shape(0);
+    require(table.shape(0) == n + 1 && last.shape(0) == n && inverses.shape(0) == n && inverses.shape(1) == 2,
+            "one row of constants for each modulus is needed");
+    require(table.shape(1) >= targets + 2 && factors.shape(0) == targets && factors.shape(1) == 6,
+            "one column of constants for each new modulus is needed");
+    require(result.shape(0) == targets && result.shape(1) == array.shape(1) &&
+                ambiguous.shape(0) == array.shape(1) && (result.shape(1) <= 1 || result.stride(1) == 1),
+            "the result must have one column for each number, and contiguous rows");
+    nb::gil_scoped_release release;
+    const Extension extension = {residues,
+                                 Table(table),
+                                 last.data(),
+                                 reinterpret_cast<const Factor*>(inverses.data()),
+                                 start,
+                                 ambiguous_below,
+                                 target_last.data(),
+                                 reinterpret_cast<const WordFactors*>(factors.data()),
+                                 static_cast<i64>(targets)};
+    extension.extend(result.data(), result.stride(0), ambiguous.data());
   });
 }
 

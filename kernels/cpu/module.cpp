@@ -2,8 +2,11 @@
 #include "bindings.hpp"
 
 NB_MODULE(_cpu, module) {
+  rns::bind_arith(module);
   rns::bind_check(module);
+  rns::bind_compare(module);
   rns::bind_convert(module);
+  rns::bind_divide(module);
   rns::bind_evaluate(module);
   rns::bind_interval(module);
   rns::bind_mixed_radix(module);

@@ -1,4 +1,4 @@
-// Conversion between residues and limbs, one number a thread.
+// Conversion between residues and limbs and base extension, one number a thread.
 #include <rns/convert.cuh>
 #include <rns/grid.cuh>
 
@@ -105,7 +105,7 @@ __global__ void residues_to_limbs(const u32* residues, i64 stride, i64 count, i3
         const u32 u = mod_mul(residues[i * stride + j], inverses[i], last[i]);
         accumulate(sums, u, table + static_cast<i64>(i) * padded + first + 2);
       }
-      if (first < 0) q = crt_quotient(sums.of[0], sums.of[1]);
+      if (first < 0) q = crt_quotient(sums.of[0], sums.of[1], 0).q;
 #pragma unroll
       for (i32 k = 0; k < kResults; ++k) {
         const i32 l = first + k;
@@ -113,6 +113,38 @@ __global__ void residues_to_limbs(const u32* residues, i64 stride, i64 count, i3
       }
     }
     if (crt_above(chain)) subtract_limbs(number, product, limb_count);
+  }
+}
+
+// The table has `padded` results a row: the two words of the fraction, then the new moduli. Its last row
+// is -M, for the term q.
+__global__ void base_extend(const u32* residues, i64 stride, i64 count, i32 moduli, const u32* table,
+                            i32 padded, const u32* last, const Factor* inverses, u32 start,
+                            u32 ambiguous_below, const u32* target_last, const WordFactors* factors,
+                            i32 targets, u32* result, i64 result_stride, u8* ambiguous) {
+  for (i64 j = thread_index(); j < count; j += thread_count()) {
+    u32 q = 0;
+    for (i32 first = -2; first < targets; first += kResults) {
+      const u32* rows = table + first + 2;
+      Sums sums = {};
+      for (i32 i = 0; i < moduli; ++i) {
+        const u32 u = mod_mul(residues[i * stride + j], inverses[i], last[i]);
+        accumulate(sums, u, rows + static_cast<i64>(i) * padded);
+      }
+      if (first < 0) {
+        const CrtQuotient quotient = crt_quotient(sums.of[0], sums.of[1], start);
+        q = quotient.q;
+        ambiguous[j] = quotient.fraction < ambiguous_below;
+      }
+      accumulate(sums, q, rows + static_cast<i64>(moduli) * padded);
+#pragma unroll
+      for (i32 r = 0; r < kResults; ++r) {
+        const i32 k = first + r;
+        if (k >= 0 && k < targets) {
+          result[k * result_stride + j] = mod_reduce(sums.of[r], factors[k], target_last[k]);
+        }
+      }
+    }
   }
 }
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.backend.protocol import Array, Extremum, IntervalGoal, Kernels, KeySums
+from rnsdask.backend.protocol import UNDECIDED, Array, Extremum, IntervalGoal, Kernels, KeySums
 
 __all__ = [
+    "UNDECIDED",
     "Array",
     "Extremum",
     "IntervalGoal",

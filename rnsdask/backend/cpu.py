@@ -6,13 +6,16 @@ from numpy.typing import NDArray
 from rnsdask import _cpu
 from rnsdask.backend.protocol import Array, Extremum, IntervalGoal, KeySums
 from rnsdask.constants import (
+    ExtensionConstants,
     FixedPointConstants,
     ForwardConstants,
     IntervalConstants,
     KeyConstants,
     MixedRadixConstants,
     ReverseConstants,
+    SumCheck,
     last_residues,
+    modulus_table,
 )
 from rnsdask.moduli import ModuliSet
 
@@ -35,6 +38,13 @@ def candidates(residues: Array, constants: KeyConstants, minimum: bool, threshol
     key = (constants.coefficients, constants.start, constants.ambiguous_below)
     _cpu.candidates(residues, *key, minimum, threshold, flags)
     return flags.view(np.bool_)
+
+
+def compare(a: Array, b: Array, constants: KeyConstants) -> tuple[NDArray[np.int8], int]:
+    order = np.empty(a.shape[1], dtype=np.int8)
+    key = (constants.coefficients, constants.start, constants.ambiguous_below)
+    undecided: int = _cpu.compare(a, b, *key, constants.slack, order)
+    return order, undecided
 
 
 def gather(residues: Array, indices: Array) -> NDArray[np.uint32]:
@@ -86,6 +96,24 @@ def residues_to_limbs(residues: Array, constants: ReverseConstants) -> NDArray[n
     return limbs
 
 
+def base_extend(residues: Array, constants: ExtensionConstants, result: Array) -> NDArray[np.bool_]:
+    source = residues[: len(constants.moduli)]
+    ambiguous = np.empty(residues.shape[1], dtype=np.uint8)
+    decision = (constants.start, constants.ambiguous_below)
+    targets = (constants.target_last, constants.factors)
+    tables = (constants.table, constants.last, constants.inverses)
+    _cpu.base_extend(source, *tables, *decision, *targets, result, ambiguous)
+    return ambiguous.view(np.bool_)
+
+
+def floor_divide_limbs(
+    limbs: Array, divisors: Array, width: int, signed: bool
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    quotients, remainders = (np.empty((len(limbs), width), dtype=np.uint32) for _ in range(2))
+    _cpu.floor_divide_limbs(limbs, divisors, signed, quotients, remainders)
+    return quotients, remainders
+
+
 def first_invalid(residues: Array, moduli: ModuliSet) -> tuple[int, int] | None:
     row, index = _cpu.first_invalid(residues, last_residues(moduli))
     return None if row < 0 else (row, index)
@@ -94,3 +122,44 @@ def first_invalid(residues: Array, moduli: ModuliSet) -> tuple[int, int] | None:
 def read_all(residues: Array) -> int:
     total: int = _cpu.read_all(residues)
     return total
+
+
+def add(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
+    _cpu.add(a, b, modulus_table(moduli), out)
+
+
+def subtract(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
+    _cpu.subtract(a, b, modulus_table(moduli), out)
+
+
+def multiply(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
+    _cpu.multiply(a, b, modulus_table(moduli), out)
+
+
+def fma(a: Array, b: Array, c: Array, moduli: ModuliSet, out: Array) -> None:
+    _cpu.fma(a, b, c, modulus_table(moduli), out)
+
+
+def mulsub(a: Array, b: Array, c: Array, d: Array, moduli: ModuliSet, out: Array) -> None:
+    _cpu.mulsub(a, b, c, d, modulus_table(moduli), out)
+
+
+def power(a: Array, exponent: int, moduli: ModuliSet, out: Array) -> None:
+    _cpu.power(a, exponent, modulus_table(moduli), out)
+
+
+def add_checked(a: Array, b: Array, moduli: ModuliSet, check: SumCheck, out: Array) -> NDArray[np.bool_]:
+    flags = np.empty(out.shape[1], dtype=np.uint8)
+    _cpu.add_checked(a, b, modulus_table(moduli), *_sum_test(check), out, flags)
+    return flags.view(np.bool_)
+
+
+def subtract_checked(a: Array, b: Array, moduli: ModuliSet, check: SumCheck, out: Array) -> NDArray[np.bool_]:
+    flags = np.empty(out.shape[1], dtype=np.uint8)
+    _cpu.subtract_checked(a, b, modulus_table(moduli), *_sum_test(check), out, flags)
+    return flags.view(np.bool_)
+
+
+def _sum_test(check: SumCheck) -> tuple[NDArray[np.uint64], int, int, int, int]:
+    keys = check.keys
+    return keys.coefficients, keys.start, keys.ambiguous_below, check.lowest % 2**64, check.width

@@ -12,13 +12,16 @@ import numpy as np
 from rnsdask.backend import cuda_sources
 from rnsdask.backend.protocol import Array, Extremum, IntervalGoal, KeySums
 from rnsdask.constants import (
+    ExtensionConstants,
     FixedPointConstants,
     ForwardConstants,
     IntervalConstants,
     KeyConstants,
     MixedRadixConstants,
     ReverseConstants,
+    SumCheck,
     last_residues,
+    modulus_table,
 )
 from rnsdask.moduli import ModuliSet
 
@@ -28,10 +31,11 @@ _WARP = 32
 _PROCESSOR_COUNT = 16  # cudaDevAttrMultiProcessorCount
 _FLIP = {False: np.uint64(0), True: np.uint64(2**64 - 1)}
 
-# As in kernels/cuda/reduce.cu: the table of coefficients as a kernel parameter, the description of an
-# array of numbers, and a block's result.
+# As in kernels/include/rns/numbers.cuh, cuda/compare.cu and cuda/reduce.cu: the tables of coefficients and of
+# one number's residues as kernel parameters, the description of an array of numbers, a block's result.
 _PARAMETER_TABLE_SIZE = 256
 _KEY_TABLE = np.dtype([("c", np.uint64, (_PARAMETER_TABLE_SIZE,))])
+_SCALAR_TABLE = np.dtype([("x", np.uint32, (_PARAMETER_TABLE_SIZE,))])
 _NUMBERS = np.dtype(
     [
         ("residues", np.uint64),
@@ -59,7 +63,23 @@ _INTERVAL_GOAL = np.dtype(
     ]
 )
 _SUM_VECTORS = 4
+_PAIR_VECTORS = 1
 _SHARED_BYTES = 48 * 1024
+# As in kernels/cuda/arith.cu and kernels/include/rns/arith.cuh.
+_MAX_OPERANDS = 4
+_OPERAND = np.dtype([("data", np.uint64), ("stride", np.int64), ("step", np.int64)])
+_TASK = np.dtype(
+    [
+        ("operands", _OPERAND, (_MAX_OPERANDS,)),
+        ("out", np.uint64),
+        ("out_stride", np.int64),
+        ("count", np.int64),
+        ("vectors", np.int64),
+        ("moduli", np.uint64),
+        ("rows", np.int64),
+    ]
+)
+_SUM_TEST = np.dtype([("ambiguous_below", np.uint64), ("lowest", np.uint64), ("width", np.uint64)])
 _TILE_LIMBS = 32  # kTileLimbs in kernels/cuda/convert.cu
 
 
@@ -210,6 +230,35 @@ def candidates(residues: Array, constants: KeyConstants, minimum: bool, threshol
     return flags
 
 
+def compare(a: Array, b: Array, constants: KeyConstants) -> tuple[Array, int]:
+    order = cupy.empty(a.shape[1], dtype=cupy.int8)
+    undecided = cupy.zeros(1, dtype=cupy.uint64)
+    numbers = _numbers(a, constants)
+    suffix, table, shared = _coefficients(constants)
+    second: tuple[Any, ...]
+    if isinstance(b, np.ndarray):
+        kind, second = "scalar", _scalar(b[:, 0], constants)
+    else:
+        other = _numbers(b, constants)
+        numbers["vectors"] = other["vectors"] = min(numbers["vectors"], other["vectors"])
+        kind, second = "arrays", (other,)
+    arguments = (numbers, *second, table, np.uint64(constants.slack), order, undecided)
+    threads = _threads(numbers, _PAIR_VECTORS)
+    launch("compare", f"compare_{kind}_{suffix}", threads, arguments, shared=shared)
+    return order, int(undecided[0])
+
+
+def _scalar(residues: Any, constants: KeyConstants) -> tuple[Any, np.uint64]:
+    """The arguments for one number: its residues, where the coefficients are too, and its key."""
+    terms = zip(residues.tolist(), constants.coefficients.tolist(), strict=True)
+    key = np.uint64((constants.start + sum(x * c for x, c in terms)) % 2**64)
+    if len(residues) > _PARAMETER_TABLE_SIZE:
+        return cupy.asarray(residues), key
+    table = np.zeros((), dtype=_SCALAR_TABLE)
+    table["x"][: len(residues)] = residues
+    return table[()], key
+
+
 def gather(residues: Array, indices: Array) -> Array:
     n, chosen = residues.shape[0], indices.size
     out = cupy.empty((n, chosen), dtype=cupy.uint32)
@@ -289,6 +338,30 @@ def residues_to_limbs(residues: Array, constants: ReverseConstants) -> Array:
     return limbs
 
 
+def base_extend(residues: Array, constants: ExtensionConstants, result: Array) -> Array:
+    source = residues[: len(constants.moduli)]
+    ambiguous = cupy.empty(residues.shape[1], dtype=cupy.bool_)
+    table, *tables, target_last, factors = (
+        on_device(constants, field) for field in ("table", "last", "inverses", "target_last", "factors")
+    )
+    decision = (np.uint32(constants.start), np.uint32(constants.ambiguous_below))
+    targets = (target_last, factors, np.int32(len(constants.targets)))
+    results = (result, row_stride(result), ambiguous)
+    arguments = (table, np.int32(table.shape[1]), *tables, *decision, *targets, *results)
+    launch("convert", "base_extend", residues.shape[1], (*array_arguments(source), *arguments))
+    return ambiguous
+
+
+def floor_divide_limbs(limbs: Array, divisors: Array, width: int, signed: bool) -> tuple[Array, Array]:
+    quotients, remainders = (cupy.empty((len(limbs), width), dtype=cupy.uint32) for _ in range(2))
+    stride = np.int64(divisors.shape[1] if len(divisors) > 1 else 0)
+    numbers = (limbs, np.int64(len(limbs)), np.int32(limbs.shape[1]))
+    others = (divisors, stride, np.int32(divisors.shape[1]))
+    results = (np.int32(signed), np.int32(width), quotients, remainders)
+    launch("divide", "floor_divide_limbs", len(limbs), (*numbers, *others, *results))
+    return quotients, remainders
+
+
 def first_invalid(residues: Array, moduli: ModuliSet) -> tuple[int, int] | None:
     position = cupy.full(1, 2**64 - 1, dtype=cupy.uint64)
     last = _last_residues_on(moduli, cupy.cuda.runtime.getDevice())
@@ -303,3 +376,81 @@ def read_all(residues: Array) -> int:
     vectors, tail = divmod(residues.size, 4)
     launch("check", "read_all", vectors, (residues, np.int64(vectors), np.int32(tail), total))
     return int(total[0])
+
+
+@functools.lru_cache(256)
+def _modulus_table_on(moduli: ModuliSet, device: int) -> Any:
+    return cupy.asarray(modulus_table(moduli))
+
+
+def _task(operands: tuple[Array, ...], moduli: ModuliSet, out: Array) -> Any:
+    """Description of operands that are on the device, and of the result."""
+    task = np.zeros((), dtype=_TASK)
+    rows, count = out.shape
+    aligned = True
+    for k, x in enumerate((*operands, out)):
+        stride, is_single = int(row_stride(x)), x.shape[1] == 1
+        aligned &= is_single or (x.data.ptr % 16 == 0 and stride % 4 == 0)
+        if k < len(operands):
+            task["operands"][k] = (x.data.ptr, stride, not is_single)
+    table = _modulus_table_on(moduli, cupy.cuda.runtime.getDevice())
+    task["out"], task["out_stride"], task["count"] = out.data.ptr, row_stride(out), count
+    task["vectors"], task["moduli"], task["rows"] = count // 4 if aligned else 0, table.data.ptr, rows
+    return task[()]
+
+
+def _apply(name: str, operands: tuple[Array, ...], moduli: ModuliSet, out: Array) -> None:
+    operands = tuple(map(cupy.asarray, operands))
+    task = _task(operands, moduli, out)
+    launch("arith", name, -(-out.size // 16), (task,))
+
+
+def add(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
+    _apply("add", (a, b), moduli, out)
+
+
+def subtract(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
+    _apply("subtract", (a, b), moduli, out)
+
+
+def multiply(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
+    _apply("multiply", (a, b), moduli, out)
+
+
+def fma(a: Array, b: Array, c: Array, moduli: ModuliSet, out: Array) -> None:
+    _apply("fma_residues", (a, b, c), moduli, out)
+
+
+def mulsub(a: Array, b: Array, c: Array, d: Array, moduli: ModuliSet, out: Array) -> None:
+    _apply("mulsub", (a, b, c, d), moduli, out)
+
+
+def power(a: Array, exponent: int, moduli: ModuliSet, out: Array) -> None:
+    launch("arith", "power", out.size, (_task((a,), moduli, out), np.uint64(exponent)))
+
+
+def add_checked(a: Array, b: Array, moduli: ModuliSet, check: SumCheck, out: Array) -> Array:
+    return _apply_checked("add_checked", (a, b), moduli, check, out)
+
+
+def subtract_checked(a: Array, b: Array, moduli: ModuliSet, check: SumCheck, out: Array) -> Array:
+    return _apply_checked("subtract_checked", (a, b), moduli, check, out)
+
+
+def _apply_checked(
+    name: str, operands: tuple[Array, ...], moduli: ModuliSet, check: SumCheck, out: Array
+) -> Array:
+    keys = check.keys
+    operands = tuple(map(cupy.asarray, operands))
+    flags = cupy.empty(out.shape[1], dtype=cupy.bool_)
+    fields = (keys.ambiguous_below, check.lowest % 2**64, check.width)
+    test = np.array(fields, dtype=_SUM_TEST)[()]
+    arguments = (
+        _task(operands, moduli, out),
+        on_device(keys, "coefficients"),
+        np.uint64(keys.start),
+        test,
+        flags,
+    )
+    launch("arith", name, -(-out.shape[1] // 4), arguments, shared=8 * len(moduli))
+    return flags

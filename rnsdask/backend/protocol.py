@@ -4,12 +4,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from rnsdask.constants import (
+    ExtensionConstants,
     FixedPointConstants,
     ForwardConstants,
     IntervalConstants,
     KeyConstants,
     MixedRadixConstants,
     ReverseConstants,
+    SumCheck,
 )
 from rnsdask.moduli import ModuliSet
 
@@ -56,6 +58,10 @@ class IntervalGoal:
     scale_exponent: int
 
 
+UNDECIDED = 2
+"""What ``Kernels.compare`` says of numbers whose keys are too near each other, or ambiguous."""
+
+
 class Kernels(Protocol):
     """The kernels of one processor. Residues are (n, N) uint32, contiguous along N."""
 
@@ -67,6 +73,13 @@ class Kernels(Protocol):
 
     def candidates(self, residues: Array, constants: KeyConstants, minimum: bool, threshold: int) -> Array:
         """Boolean (N,): the key, as compared, reaches `threshold` or is ambiguous."""
+
+    def compare(self, a: Array, b: Array, constants: KeyConstants) -> tuple[Array, int]:
+        """Order of the numbers of a and b: int8 (N,) of -1, 0, +1 or `UNDECIDED`, and how many are undecided.
+
+        Equality is never undecided: equal numbers, and only they, get 0. `b` may be a NumPy array (n, 1), one
+        number for all, on every processor.
+        """
 
     def gather(self, residues: Array, indices: Array) -> Array:
         """The (n, k) residues of the numbers at `indices` (int64)."""
@@ -91,8 +104,46 @@ class Kernels(Protocol):
     def residues_to_limbs(self, residues: Array, constants: ReverseConstants) -> Array:
         """The numbers as (N, L) uint32 limbs, least significant first."""
 
+    def base_extend(self, residues: Array, constants: ExtensionConstants, result: Array) -> Array:
+        """Write the residues modulo the targets to `result`; Boolean (N,): they may be wrong by M."""
+
+    def floor_divide_limbs(
+        self, limbs: Array, divisors: Array, width: int, signed: bool
+    ) -> tuple[Array, Array]:
+        """Quotients and remainders, (N, width), of (N, L) limbs by (N, K) or (1, K) others, none of them 0.
+
+        In two's complement when `signed`; `width` is at least L, signed L + 1, and at least K.
+        """
+
     def first_invalid(self, residues: Array, moduli: ModuliSet) -> tuple[int, int] | None:
         """(i, j) of the first residue not below its modulus, by i then j; None if all are."""
 
     def read_all(self, residues: Array) -> int:
         """Sum of all residues modulo 2**64: a plain read, the limit that benchmarks compare with."""
+
+    # Element-wise arithmetic. An operand is residues (n, N), or (n, 1) for one number, which may be a NumPy
+    # array on every processor; `out` (n, N), contiguous, is written.
+
+    def add(self, a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
+        """``|a + b|`` modulo each m_i."""
+
+    def subtract(self, a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
+        """``|a - b|``."""
+
+    def multiply(self, a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
+        """``|a b|``."""
+
+    def fma(self, a: Array, b: Array, c: Array, moduli: ModuliSet, out: Array) -> None:
+        """``|a b + c|``."""
+
+    def mulsub(self, a: Array, b: Array, c: Array, d: Array, moduli: ModuliSet, out: Array) -> None:
+        """``|a b - c d|``."""
+
+    def power(self, a: Array, exponent: int, moduli: ModuliSet, out: Array) -> None:
+        """``|a**exponent|``, for an exponent from 0 to 2**64 - 1."""
+
+    def add_checked(self, a: Array, b: Array, moduli: ModuliSet, check: SumCheck, out: Array) -> Array:
+        """As `add`; Boolean (N,): the keys of a and b do not prove that the sum is in range."""
+
+    def subtract_checked(self, a: Array, b: Array, moduli: ModuliSet, check: SumCheck, out: Array) -> Array:
+        """As `subtract`, with the same flags."""

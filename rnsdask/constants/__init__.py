@@ -5,9 +5,12 @@ functions that build them are cached, so the copies on a GPU can be cached by in
 (:mod:`rnsdask.backend.cuda`).
 """
 
+from rnsdask.constants.arith import SumCheck, modulus_table, sum_check
 from rnsdask.constants.conversion import (
+    ExtensionConstants,
     ForwardConstants,
     ReverseConstants,
+    extension_constants,
     forward_constants,
     limbs_of,
     reverse_constants,
@@ -21,13 +24,16 @@ from rnsdask.constants.mixed_radix import MixedRadixConstants, mixed_radix_const
 __all__ = [
     "FIXED_POINT_BITS",
     "KEY_BITS",
+    "ExtensionConstants",
     "FixedPointConstants",
     "ForwardConstants",
     "IntervalConstants",
     "KeyConstants",
     "MixedRadixConstants",
     "ReverseConstants",
+    "SumCheck",
     "directed",
+    "extension_constants",
     "fixed_point_constants",
     "forward_constants",
     "interval_constants",
@@ -35,6 +41,8 @@ __all__ = [
     "last_residues",
     "limbs_of",
     "mixed_radix_constants",
+    "modulus_table",
     "reverse_constants",
     "sufficient_prefix",
+    "sum_check",
 ]

@@ -1,13 +1,21 @@
-"""Constants of the conversion between limbs and residues."""
+"""Constants of the conversion between limbs and residues, and of base extension."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
+import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.constants.factors import CACHED_SETS, factors_of_powers, last_residues, shoup_factors
+from rnsdask.constants.factors import (
+    CACHED_SETS,
+    factors_of_powers,
+    last_residues,
+    shoup_factors,
+    word_factors,
+)
+from rnsdask.constants.keys import sufficient_prefixes
 from rnsdask.moduli import LIMB_BITS, ModuliSet
 
 TABLE_MULTIPLE = 8
@@ -37,7 +45,7 @@ class ForwardConstants:
 def forward_constants(moduli: ModuliSet, limb_count: int, signed: bool = False) -> ForwardConstants:
     """Constants of the conversion to residues from `limb_count` limbs, two's complement when `signed`."""
     sizes = np.array(list(moduli), dtype=np.uint64)
-    powers = factors_of_powers(np.ones_like(sizes), 2**LIMB_BITS, max(limb_count + 1, 3), sizes)
+    powers = factors_of_powers(np.ones_like(sizes), 2**LIMB_BITS, limb_count + 1, sizes)
     table = powers[:, 0 : 2 * (limb_count + signed) : 2].T.copy()
     if signed:
         # A two's complement number is its limbs' number, minus 2**(32 limb_count) if the sign bit is set.
@@ -47,7 +55,7 @@ def forward_constants(moduli: ModuliSet, limb_count: int, signed: bool = False) 
         limb_count,
         _padded(table),
         last_residues(moduli),
-        np.ascontiguousarray(powers[:, :6]),
+        word_factors(moduli),
         _range_bounds(moduli, limb_count, signed),
         2**31 if signed else 0,
     )
@@ -106,3 +114,60 @@ def reverse_constants(moduli: ModuliSet, signed: bool = False) -> ReverseConstan
         limbs_of([moduli.product % 2 ** (LIMB_BITS * limb_count)], limb_count)[0],
         limbs_of([highest], limb_count)[0],
     )
+
+
+@dataclass(frozen=True, eq=False)
+class ExtensionConstants:
+    """Constants of the base extension from the residues of `moduli` to those of `targets`.
+
+    ``table[i]`` holds the two words of ``floor(2**64 / m_i)`` and M_i modulo each target, its last row two
+    zeros and -M modulo each target. ``inverses[i]`` is the factor w_i, ``last[i]`` is m_i - 1;
+    ``target_last[k]`` and ``factors[k]`` are the last residue of a target and its factors of 1, 2**32
+    and 2**64. ``start`` and ``ambiguous_below`` are in units of 2**-32 (kernels/include/rns/convert.cuh);
+    the latter is 0 if no number is ambiguous.
+    """
+
+    moduli: ModuliSet
+    targets: ModuliSet
+    table: NDArray[np.uint32]
+    last: NDArray[np.uint32]
+    inverses: NDArray[np.uint32]
+    start: int
+    ambiguous_below: int
+    target_last: NDArray[np.uint32]
+    factors: NDArray[np.uint32]
+
+
+@lru_cache(CACHED_SETS)
+def extension_constants(
+    moduli: ModuliSet, targets: ModuliSet, signed: bool = False, bound: int | None = None
+) -> ExtensionConstants:
+    """Constants of the base extension from `moduli`, or from as few of them as `bound` allows."""
+    for count in sufficient_prefixes(moduli, signed, bound):
+        source = moduli.prefix(count)
+        if not _may_be_ambiguous(source, signed, bound):
+            break
+    products = [gmpy2.mpz(p) for p in source.partial_products]
+    rows = [[int(p % target) for target in targets] for p in products]
+    rows.append([-source.product % target for target in targets])
+    fractions = limbs_of([*(2**64 // m for m in source), 0], 2)
+    n = len(source)
+    return ExtensionConstants(
+        source,
+        targets,
+        _padded(np.hstack([fractions, np.array(rows, dtype=np.uint32)])),
+        last_residues(source),
+        shoup_factors(list(source.partial_inverses), list(source)),
+        n + (2**31 if signed else 0),
+        n if _may_be_ambiguous(source, signed, bound) else 0,
+        last_residues(targets),
+        word_factors(targets),
+    )
+
+
+def _may_be_ambiguous(moduli: ModuliSet, signed: bool, bound: int | None) -> bool:
+    """Whether the fraction of a number, plus n 2**-32, can pass 1: X/M, or signed X/M + 1/2."""
+    _, highest = moduli.value_range(signed)
+    highest = highest if bound is None else min(bound, highest)
+    room = (moduli.product - 2 * highest) // 2 if signed else moduli.product - highest
+    return room << LIMB_BITS <= len(moduli) * moduli.product

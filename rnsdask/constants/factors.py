@@ -32,3 +32,9 @@ def factors_of_powers(
         factors[:, k, 1] = (values << np.uint64(32)) // sizes
         values = values * ratio % sizes
     return factors.reshape(len(sizes), 2 * count)
+
+
+def word_factors(moduli: ModuliSet) -> NDArray[np.uint32]:
+    """Factors of 1, 2**32 and 2**64 modulo each: those of the words of a sum of products; shape (n, 6)."""
+    sizes = np.array(list(moduli), dtype=np.uint64)
+    return factors_of_powers(np.ones_like(sizes), 2**32, 3, sizes)

@@ -62,14 +62,14 @@ def key_constants(moduli: ModuliSet, signed: bool = False, bound: int | None = N
         Every ``|X| <= bound``. Then a prefix of the set is enough, and no key is ambiguous if
         it leaves room above the bound.
     """
-    for count in _sufficient_prefixes(moduli, signed, bound):
+    for count in sufficient_prefixes(moduli, signed, bound):
         constants = _key_constants_of(moduli.prefix(count), signed, bound)
         if not constants.ambiguous_below:
             return constants
     return constants
 
 
-def _sufficient_prefixes(moduli: ModuliSet, signed: bool, bound: int | None) -> range:
+def sufficient_prefixes(moduli: ModuliSet, signed: bool, bound: int | None) -> range:
     """Lengths of the prefixes that can hold every value, shortest first."""
     if bound is None:
         return range(len(moduli), len(moduli) + 1)
@@ -85,7 +85,7 @@ def _sufficient_prefixes(moduli: ModuliSet, signed: bool, bound: int | None) -> 
 
 def sufficient_prefix(moduli: ModuliSet, signed: bool, bound: int | None) -> ModuliSet:
     """The fewest first moduli whose residues determine every X with ``|X| <= bound``; all without a bound."""
-    return moduli.prefix(_sufficient_prefixes(moduli, signed, bound)[0])
+    return moduli.prefix(sufficient_prefixes(moduli, signed, bound)[0])
 
 
 def _key_constants_of(moduli: ModuliSet, signed: bool, bound: int | None) -> KeyConstants:

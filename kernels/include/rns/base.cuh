@@ -10,6 +10,7 @@
 
 namespace rns {
 
+typedef signed char i8;
 typedef int i32;
 typedef long long i64;
 typedef unsigned char u8;

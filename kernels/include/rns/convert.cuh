@@ -1,6 +1,7 @@
-// Conversion between residues and positional numbers of 32-bit limbs. Both directions are the
-// product of a table of constants with a column of 32-bit terms, accumulated without reduction:
-// forward, the limbs times 2^(32 l) modulo m_i; reverse, the u_i = |x_i w_i| times the limbs of M_i.
+// Conversion between residues and positional numbers of 32-bit limbs, and from residues to others. All
+// are the product of a table of constants with a column of 32-bit terms, accumulated without reduction:
+// forward, the limbs times 2^(32 l) modulo m_i; reverse, the u_i = |x_i w_i| times the limbs of M_i; base
+// extension, the u_i times M_i modulo the other moduli.
 #pragma once
 
 #include "modular.cuh"
@@ -54,11 +55,22 @@ RNS_INLINE u32 mod_reduce(ProductSum sum, const WordFactors& factors, u32 last) 
 // Signed, it is X - M if X is above the highest value (M-1)//2, else X. That is again X' - M if X' is
 // above the highest value, else X': in the case of X + M, X is not above it, but X' is.
 
-// q, from the sums of the two words of the fractions.
-RNS_INLINE u32 crt_quotient(ProductSum fraction0, ProductSum fraction1) {
-  const u64 lower = lower_half(fraction1) + fraction0.high + (lower_half(fraction0) >> 32);
-  return static_cast<u32>(fraction1.high + (lower >> 32));
+// The integer part of s' plus a start, and the first 32 bits of its fraction.
+struct CrtQuotient {
+  u32 q;
+  u32 fraction;
+};
+
+// From the sums of the two words of the fractions; `start` is in units of 2^-32.
+RNS_INLINE CrtQuotient crt_quotient(ProductSum fraction0, ProductSum fraction1, u32 start) {
+  const u64 lower = lower_half(fraction1) + fraction0.high + (lower_half(fraction0) >> 32) + start;
+  return {static_cast<u32>(fraction1.high + (lower >> 32)), static_cast<u32>(lower)};
 }
+
+// Base extension needs q itself, for the term -q M. Unsigned, the start is e = n 2^-32, so
+// s < s' + e <= s + e, and the integer part is floor(s) or one more. Signed, the start is e + 1/2, and q is
+// floor(s + 1/2), which takes M from the values above the highest. In both cases q is wrong only if the
+// fraction is below e, for it has then passed an integer; such a number is ambiguous.
 
 // What one limb of s M - q M hands to the next: the carry of the sum, the borrow of the subtraction
 // of q M, and the borrow of the comparison of the highest value with the result.

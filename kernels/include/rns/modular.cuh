@@ -31,4 +31,51 @@ RNS_INLINE u32 mod_mul(u32 x, Factor w, u32 last) {
   return static_cast<u32>(r > last ? r - last - 1u : r);
 }
 
+// A modulus for products of two residues, scaled so that its highest bit is bit 31: divisor = m 2^shift,
+// and reciprocal = floor((2^64 - 1) / divisor) - 2^32. For m = 2^32 all of them are 0 but `last`.
+struct Modulus {
+  u32 last;
+  u32 divisor;
+  u32 reciprocal;
+  u32 shift;
+};
+
+// x mod m for x < 2^32 m: Algorithm 4 of N. Moller and T. Granlund, "Improved division by invariant
+// integers", IEEE Trans. Computers 60(2), 2011. Only the remainder is wanted, so the quotient is kept modulo
+// 2^32. Where the divisor 2^32 is stored as 0, every step leaves the lower half of x: that is the remainder
+// too.
+RNS_INLINE u32 mod_reduce(u64 x, Modulus m) {
+  x <<= m.shift;
+  const u64 q = (x >> 32) * m.reciprocal + x;
+  u32 r = static_cast<u32>(x) - (static_cast<u32>(q >> 32) + 1u) * m.divisor;
+  r += r > static_cast<u32>(q) ? m.divisor : 0u;
+  r -= r >= m.divisor ? m.divisor : 0u;
+  return r >> m.shift;
+}
+
+// |a b| mod m, for a, b < m.
+RNS_INLINE u32 mod_mul(u32 a, u32 b, Modulus m) { return mod_reduce(static_cast<u64>(a) * b, m); }
+
+// |a b + c| mod m, for a, b, c < m: the sum is at most m (m - 1).
+RNS_INLINE u32 mod_fma(u32 a, u32 b, u32 c, Modulus m) { return mod_reduce(static_cast<u64>(a) * b + c, m); }
+
+// |a b - c d| mod m, for a, b, c, d < m. A negative difference is at least -(m - 1)^2, so with m (m - 1)
+// added it is from m - 1 to m (m - 1): one reduction for both products.
+RNS_INLINE u32 mod_mulsub(u32 a, u32 b, u32 c, u32 d, Modulus m) {
+  const u64 ab = static_cast<u64>(a) * b;
+  const u64 cd = static_cast<u64>(c) * d;
+  const u64 last = m.last;
+  return mod_reduce(ab - cd + (ab < cd ? last * last + last : 0), m);
+}
+
+// |a^k| mod m, for a < m; 1 modulo m for k = 0.
+RNS_INLINE u32 mod_pow(u32 a, u64 k, Modulus m) {
+  u32 result = 1;
+  for (; k != 0; k >>= 1) {
+    if (k & 1) result = mod_mul(result, a, m);
+    a = mod_mul(a, a, m);
+  }
+  return result;
+}
+
 }  // namespace rns

@@ -1,0 +1,205 @@
+// Element-wise arithmetic modulo m_i. An operand is an array of numbers, or one number for all.
+//
+// A thread takes vectors of four consecutive numbers, 16 bytes a load and past the caches, for nothing is
+// read twice.
+#include <rns/arith.cuh>
+#include <rns/evaluate.cuh>
+#include <rns/grid.cuh>
+
+using namespace rns;
+
+namespace {
+
+constexpr i32 kMaxOperands = 4;
+
+// Residue i of number j is data[i * stride + j * step]; step is 0 for one number, else 1.
+struct Operand {
+  const u32* data;
+  i64 stride;
+  i64 step;
+
+  __device__ u32 at(i64 i, i64 j) const { return data[i * stride + j * step]; }
+  __device__ uint4 vector(i64 i, i64 v) const {
+    const u32* row = data + i * stride;
+    if (step != 0) return __ldcs(reinterpret_cast<const uint4*>(row) + v);
+    const u32 x = __ldg(row);
+    return {x, x, x, x};
+  }
+};
+
+// Operands and result. The first 4 * vectors of `count` numbers can be read and written by 16 bytes.
+struct Task {
+  Operand x[kMaxOperands];
+  u32* out;
+  i64 out_stride;
+  i64 count;
+  i64 vectors;
+  const Modulus* moduli;
+  i64 rows;
+
+  __device__ uint4* out_vectors(i64 i) const { return reinterpret_cast<uint4*>(out + i * out_stride); }
+};
+
+struct Add {
+  static constexpr i32 kOperands = 2;
+  static __device__ u32 of(const u32* x, Modulus m) { return mod_add(x[0], x[1], m.last); }
+};
+
+struct Subtract {
+  static constexpr i32 kOperands = 2;
+  static __device__ u32 of(const u32* x, Modulus m) { return mod_sub(x[0], x[1], m.last); }
+};
+
+struct Multiply {
+  static constexpr i32 kOperands = 2;
+  static __device__ u32 of(const u32* x, Modulus m) { return mod_mul(x[0], x[1], m); }
+};
+
+struct Fma {
+  static constexpr i32 kOperands = 3;
+  static __device__ u32 of(const u32* x, Modulus m) { return mod_fma(x[0], x[1], x[2], m); }
+};
+
+struct Mulsub {
+  static constexpr i32 kOperands = 4;
+  static __device__ u32 of(const u32* x, Modulus m) { return mod_mulsub(x[0], x[1], x[2], x[3], m); }
+};
+
+template <class Operation>
+__device__ uint4 of_vectors(const uint4 (&x)[Operation::kOperands], Modulus m) {
+  u32 part[4][Operation::kOperands];
+#pragma unroll
+  for (i32 k = 0; k < Operation::kOperands; ++k) {
+    part[0][k] = x[k].x;
+    part[1][k] = x[k].y;
+    part[2][k] = x[k].z;
+    part[3][k] = x[k].w;
+  }
+  return {Operation::of(part[0], m), Operation::of(part[1], m), Operation::of(part[2], m),
+          Operation::of(part[3], m)};
+}
+
+// The numbers that vectors leave out: at most three a row, unless a row is not aligned.
+template <class Operation>
+__device__ void apply_to_rest(const Task& task) {
+  const i64 rest = task.count - 4 * task.vectors;
+  for (i64 k = thread_index(); k < rest * task.rows; k += thread_count()) {
+    const i64 i = k / rest;
+    const i64 j = 4 * task.vectors + k % rest;
+    u32 x[Operation::kOperands];
+#pragma unroll
+    for (i32 o = 0; o < Operation::kOperands; ++o) x[o] = task.x[o].at(i, j);
+    task.out[i * task.out_stride + j] = Operation::of(x, task.moduli[i]);
+  }
+}
+
+// A block takes one stretch of one row at a time.
+template <class Operation>
+__device__ void apply(const Task& task) {
+  constexpr i32 kVectors = 8 / Operation::kOperands;
+  const i64 stretch = static_cast<i64>(blockDim.x) * kVectors;
+  const i64 stretches = (task.vectors + stretch - 1) / stretch;
+  for (i64 b = blockIdx.x; b < stretches * task.rows; b += gridDim.x) {
+    const i64 i = b / stretches;
+    const i64 first = (b - i * stretches) * stretch + threadIdx.x;
+    uint4 x[kVectors][Operation::kOperands];
+#pragma unroll
+    for (i32 k = 0; k < kVectors; ++k) {
+#pragma unroll
+      for (i32 o = 0; o < Operation::kOperands; ++o) {
+        if (first + k * blockDim.x < task.vectors) x[k][o] = task.x[o].vector(i, first + k * blockDim.x);
+      }
+    }
+    const Modulus m = task.moduli[i];
+    uint4* out = task.out_vectors(i);
+#pragma unroll
+    for (i32 k = 0; k < kVectors; ++k) {
+      if (first + k * blockDim.x < task.vectors) {
+        __stcs(out + first + k * blockDim.x, of_vectors<Operation>(x[k], m));
+      }
+    }
+  }
+  apply_to_rest<Operation>(task);
+}
+
+struct Key {
+  u64 low;
+  u32 high;
+
+  __device__ void accumulate(u32 x, u64 c) { key_accumulate(low, high, x, c); }
+  __device__ u64 value() const { return key_of(low, high); }
+};
+
+__device__ void accumulate(Key (&keys)[4], uint4 x, u64 c) {
+  keys[0].accumulate(x.x, c);
+  keys[1].accumulate(x.y, c);
+  keys[2].accumulate(x.z, c);
+  keys[3].accumulate(x.w, c);
+}
+
+// Sums or differences, and flags of the numbers whose result the keys do not prove to be in range. Needs
+// rows * 8 bytes of shared memory for the coefficients.
+template <class Operation, bool kSubtract>
+__device__ void apply_checked(const Task& task, const u64* coefficients, u64 start, const SumTest& test,
+                              u8* flags) {
+  extern __shared__ u64 c[];
+  for (i64 i = threadIdx.x; i < task.rows; i += blockDim.x) c[i] = coefficients[i];
+  __syncthreads();
+  for (i64 v = thread_index(); v < task.vectors; v += thread_count()) {
+    Key a[4] = {{start, 0}, {start, 0}, {start, 0}, {start, 0}};
+    Key b[4] = {{start, 0}, {start, 0}, {start, 0}, {start, 0}};
+#pragma unroll 4
+    for (i64 i = 0; i < task.rows; ++i) {
+      const uint4 x[2] = {task.x[0].vector(i, v), task.x[1].vector(i, v)};
+      accumulate(a, x[0], c[i]);
+      accumulate(b, x[1], c[i]);
+      __stcs(task.out_vectors(i) + v, of_vectors<Operation>(x, task.moduli[i]));
+    }
+    u8 open[4];
+#pragma unroll
+    for (i32 k = 0; k < 4; ++k) open[k] = !sum_fits(a[k].value(), b[k].value(), kSubtract, test);
+    reinterpret_cast<uchar4*>(flags)[v] = {open[0], open[1], open[2], open[3]};
+  }
+  for (i64 j = 4 * task.vectors + thread_index(); j < task.count; j += thread_count()) {
+    Key a = {start, 0}, b = {start, 0};
+    for (i64 i = 0; i < task.rows; ++i) {
+      const u32 x[2] = {task.x[0].at(i, j), task.x[1].at(i, j)};
+      a.accumulate(x[0], c[i]);
+      b.accumulate(x[1], c[i]);
+      task.out[i * task.out_stride + j] = Operation::of(x, task.moduli[i]);
+    }
+    flags[j] = !sum_fits(a.value(), b.value(), kSubtract, test);
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+__global__ void add(Task task) { apply<Add>(task); }
+
+__global__ void subtract(Task task) { apply<Subtract>(task); }
+
+__global__ void multiply(Task task) { apply<Multiply>(task); }
+
+__global__ void fma_residues(Task task) { apply<Fma>(task); }
+
+__global__ void mulsub(Task task) { apply<Mulsub>(task); }
+
+__global__ void add_checked(Task task, const u64* coefficients, u64 start, SumTest test, u8* flags) {
+  apply_checked<Add, false>(task, coefficients, start, test, flags);
+}
+
+__global__ void subtract_checked(Task task, const u64* coefficients, u64 start, SumTest test, u8* flags) {
+  apply_checked<Subtract, true>(task, coefficients, start, test, flags);
+}
+
+__global__ void power(Task task, u64 exponent) {
+  for (i64 k = thread_index(); k < task.rows * task.count; k += thread_count()) {
+    const i64 i = k / task.count;
+    const i64 j = k - i * task.count;
+    task.out[i * task.out_stride + j] = mod_pow(task.x[0].at(i, j), exponent, task.moduli[i]);
+  }
+}
+
+}  // extern "C"

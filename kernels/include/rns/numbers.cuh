@@ -1,0 +1,106 @@
+// The keys of an array of numbers on a GPU. Residue i of number j is residues[i * stride + j].
+//
+// A thread owns vectors of four consecutive numbers and reads 16 bytes a load, past the caches, for nothing
+// is read twice. The coefficients come as a kernel parameter, which lies in constant memory: every
+// thread reads the same one at the same time. Sets of more moduli than fit there use shared memory.
+#pragma once
+
+#include <rns/evaluate.cuh>
+#include <rns/grid.cuh>
+
+namespace rns {
+
+constexpr i32 kTableSize = 256;
+constexpr i32 kBlock = 256;
+constexpr i32 kWarp = 32;
+
+// How many vectors a thread takes at once and how many rows it reads ahead: the fastest of those tried on an
+// H200.
+constexpr i32 kKeyVectors = 2;
+constexpr i32 kKeyRows = 4;
+
+struct KeyTable {
+  u64 c[kTableSize];
+};
+
+// An array of numbers and how to evaluate them. The first 4 * vectors of `count` numbers can be read by
+// 16-byte loads.
+struct Numbers {
+  const u32* residues;
+  i64 stride;
+  i64 count;
+  i64 vectors;
+  u64 start;
+  u64 ambiguous_below;
+  i32 moduli;
+};
+
+// The keys of kVectors vectors of four numbers, while rows of residues are added.
+template <i32 kVectors>
+struct Keys {
+  u64 low[kVectors][4];
+  u32 high[kVectors][4];
+
+  __device__ explicit Keys(u64 start) {
+#pragma unroll
+    for (i32 k = 0; k < kVectors; ++k) {
+#pragma unroll
+      for (i32 m = 0; m < 4; ++m) {
+        low[k][m] = start;
+        high[k][m] = 0;
+      }
+    }
+  }
+  __device__ void accumulate(const uint4 (&row)[kVectors], u64 c) {
+#pragma unroll
+    for (i32 k = 0; k < kVectors; ++k) {
+      key_accumulate(low[k][0], high[k][0], row[k].x, c);
+      key_accumulate(low[k][1], high[k][1], row[k].y, c);
+      key_accumulate(low[k][2], high[k][2], row[k].z, c);
+      key_accumulate(low[k][3], high[k][3], row[k].w, c);
+    }
+  }
+  __device__ u64 operator()(i32 k, i32 m) const { return key_of(low[k][m], high[k][m]); }
+};
+
+// kVectors vectors of four numbers, one block of threads apart from each other. Those that lie beyond the
+// array's last vector read as zeros.
+template <i32 kVectors>
+struct VectorGroup {
+  const uint4* x;
+  bool inside[kVectors];
+
+  __device__ VectorGroup(const Numbers& a, i64 first)
+      : x(reinterpret_cast<const uint4*>(a.residues) + first) {
+#pragma unroll
+    for (i32 k = 0; k < kVectors; ++k) inside[k] = first + k * blockDim.x < a.vectors;
+  }
+  // Reads one row of residues and moves on to the next.
+  __device__ void read(uint4 (&row)[kVectors], i64 stride) {
+#pragma unroll
+    for (i32 k = 0; k < kVectors; ++k) row[k] = inside[k] ? __ldcs(x + k * blockDim.x) : uint4{0, 0, 0, 0};
+    x += stride / 4;
+  }
+};
+
+template <class Coefficients>
+__device__ u64 single_key(const Numbers& a, const Coefficients& c, i64 j) {
+  u64 low = a.start;
+  u32 high = 0;
+  for (i32 i = 0; i < a.moduli; ++i) key_accumulate(low, high, __ldcs(a.residues + i * a.stride + j), c[i]);
+  return key_of(low, high);
+}
+
+__device__ inline const u64* load_shared_table(const u64* table, i32 moduli, u64* shared) {
+  for (i32 i = threadIdx.x; i < moduli; i += blockDim.x) shared[i] = table[i];
+  __syncthreads();
+  return shared;
+}
+
+// Sum over the warp; every lane has it.
+__device__ inline u64 warp_sum(u64 x) {
+  for (i32 offset = kWarp / 2; offset > 0; offset /= 2) x += __shfl_xor_sync(~0u, x, offset);
+  return x;
+}
+
+}  // namespace rns

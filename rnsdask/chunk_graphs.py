@@ -1,0 +1,308 @@
+"""Dask graphs of the operations whose chunks need one another: the k greatest, reduction of an axis, scan."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import add
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from dask.base import tokenize
+from dask.blockwise import Blockwise
+from dask.graph_manipulation import clone
+
+from rnsdask import axis as axis_reductions
+from rnsdask import scan, topk
+from rnsdask.backend import to_backend
+from rnsdask.moduli import ModuliSet, from_text, to_text
+from rnsdask.reductions import REDUCTIONS, reduce_chunk
+
+# Partial results combined by one task.
+_SPLIT_EVERY = 16
+
+
+def check_sizes(residues: da.Array) -> None:
+    """Raise ValueError if the size of a chunk is unknown."""
+    if any(np.isnan(c) for axis in residues.chunks for c in axis):
+        raise ValueError("chunk sizes are unknown; call compute_chunk_sizes() on the residues first")
+
+
+def _map_blocks(function: Any, residues: da.Array, chunks: Any, dtype: Any, **options: Any) -> da.Array:
+    """Map chunks of residues to chunks of the given lengths along all axes."""
+    # Objects live on the host; other chunks stay where those of the residues are.
+    like = np.empty(0) if dtype is object else residues._meta
+    meta = np.empty_like(like, shape=(0,) * residues.ndim, dtype=dtype)
+    mapped: da.Array = da.map_blocks(function, residues, chunks=chunks, dtype=dtype, meta=meta, **options)
+    return mapped
+
+
+def _tree(
+    partials: da.Array, combine: Any, axes: tuple[int, ...], name: str, split_every: int | None = None
+) -> da.Array:
+    """Combine partial results along axes, which keep length 1, with one associative function."""
+    total = split_every or dask.config.get("split_every", _SPLIT_EVERY)
+    fan_in = max(2, int(total ** (1 / len(axes))))
+    result: da.Array = da.reduction(
+        partials,
+        chunk=_unchanged,
+        aggregate=combine,
+        combine=combine,
+        axis=axes,
+        keepdims=True,
+        concatenate=True,
+        split_every=dict.fromkeys(axes, fan_in),
+        dtype=partials.dtype,
+        meta=partials._meta,
+        name=name,
+    )
+    return result
+
+
+def _unchanged(block: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (Dask passes both)
+    return block
+
+
+def _start(block_info: Any, axis: int) -> int:
+    """Where a chunk starts along an axis of its array, as Dask's ``map_blocks`` tells."""
+    return int(block_info[0]["array-location"][axis][0])
+
+
+def _boxed(item: Any, ndim: int) -> np.ndarray[Any, Any]:
+    box = np.empty((1,) * ndim, dtype=object)
+    box[...] = item
+    return box
+
+
+# ---- the k greatest ---------------------------------------------------------------------------------------
+
+
+def select_lazily(residues: da.Array, moduli: ModuliSet, k: int, signed: bool, bound: int | None) -> da.Array:
+    """The selections of all chunks of a 1-D array combined: a lazy (1, 1) array of a `topk.Selection`."""
+    check_sizes(residues)
+    options = {"moduli": moduli, "k": k, "signed": signed, "bound": to_text(bound)}
+    partials = _map_blocks(_select_block, residues, ((1,), (1,) * residues.numblocks[1]), object, **options)
+    return _tree(partials, partial(_combine_selections, k=k), (1,), "rns-topk")
+
+
+def _select_block(
+    block: Any, *, moduli: ModuliSet, k: int, signed: bool, bound: str | None, block_info: Any
+) -> np.ndarray[Any, Any]:
+    start = _start(block_info, 1)
+    return _boxed(topk.select(to_backend(block, "auto"), moduli, k, signed, from_text(bound), start), 2)
+
+
+def _combine_selections(blocks: Any, axis: Any, keepdims: bool, k: int) -> Any:  # noqa: ARG001
+    return _boxed(topk.combine(blocks.flat, k), 2)
+
+
+def selected(selection: da.Array, field: str, count: int, dtype: Any) -> da.Array:
+    """One field of a lazy selection of `count` numbers, as a 1-D array."""
+    options: dict[str, Any] = {"chunks": ((count,),), "dtype": dtype, "meta": np.empty(0, dtype=dtype)}
+    array: da.Array = da.map_blocks(_selected, selection, field, drop_axis=0, **options)
+    return array
+
+
+def _selected(box: np.ndarray[Any, Any], field: str) -> Any:
+    selection = box.item()
+    return selection.values_array() if field == "values" else selection.indices_array()
+
+
+# ---- reduction of axes ------------------------------------------------------------------------------------
+
+
+def extrema_lazily(
+    residues: da.Array,
+    moduli: ModuliSet,
+    axes: tuple[int, ...],
+    minimum: bool,
+    signed: bool,
+    bound: int | None,
+    split_every: int | None,
+) -> da.Array:
+    """Maximum or minimum along axes of the numbers, which keep length 1, packed in one lazy array.
+
+    Returns
+    -------
+    uint32 array (n + 2, *reduced)
+        The residues, and two words of the place along the axis, the lower one first. If several axes are
+        reduced, the place is 0.
+    """
+    check_sizes(residues)
+    options: dict[str, Any] = {
+        "moduli": moduli,
+        "axes": axes,
+        "minimum": minimum,
+        "signed": signed,
+        "bound": to_text(bound),
+    }
+    chunks = ((len(moduli) + 2,), *_reduced_chunks(residues.chunks[1:], axes))
+    partials = _map_blocks(_extrema_block, residues, chunks, np.uint32, **options)
+    combine = partial(_combine_extrema, **options)
+    return _tree(partials, combine, tuple(a + 1 for a in axes), "rns-extrema", split_every)
+
+
+def _reduced_chunks(chunks: Sequence[Any], axes: tuple[int, ...]) -> tuple[Any, ...]:
+    return tuple((1,) * len(c) if axis in axes else c for axis, c in enumerate(chunks))
+
+
+def _extrema_block(
+    block: Any,
+    *,
+    moduli: ModuliSet,
+    axes: tuple[int, ...],
+    minimum: bool,
+    signed: bool,
+    bound: str | None,
+    block_info: Any,
+) -> Any:
+    found, places = axis_reductions.extrema(
+        to_backend(block, "auto"), moduli, axes, minimum, signed, from_text(bound)
+    )
+    start = _start(block_info, 1 + axes[0])
+    places = places + start if len(axes) == 1 else np.zeros_like(places)
+    words = np.stack([places & 0xFFFFFFFF, places >> 32]).astype(np.uint32)
+    return _like(np.concatenate([found, words]), block)
+
+
+def _like(array: Any, block: Any) -> Any:
+    """The array on the host if the block is there."""
+    return array.get() if hasattr(array, "get") and isinstance(block, np.ndarray) else array
+
+
+def _combine_extrema(
+    blocks: Any,
+    axis: Any,  # noqa: ARG001  (Dask passes both)
+    keepdims: bool,  # noqa: ARG001
+    moduli: ModuliSet,
+    axes: tuple[int, ...],
+    minimum: bool,
+    signed: bool,
+    bound: str | None,
+) -> Any:
+    if len(blocks) == 0:  # Dask tries functions on an empty array to learn what they return
+        return blocks
+    n = len(moduli)
+    found, places = axis_reductions.extrema(blocks[:n], moduli, axes, minimum, signed, from_text(bound))
+    if len(axes) == 1:
+        words = np.take_along_axis(blocks[n:], places[None], axis=1 + axes[0])
+    else:
+        words = np.zeros_like(blocks, shape=(2, *places.shape))
+    return np.concatenate([found, words])
+
+
+def places_of(packed: da.Array, n: int) -> da.Array:
+    """The places (int64, *reduced) that :func:`extrema_lazily` packed beside n rows of residues."""
+    chunks = ((1,), *packed.chunks[1:])
+    places: da.Array = _map_blocks(_unpack_places, packed[n:], chunks, np.int64)[0]
+    return places
+
+
+def _unpack_places(words: Any) -> Any:
+    return words[:1].astype(np.int64) + (words[1:].astype(np.int64) << 32)
+
+
+def sums_lazily(
+    residues: da.Array,
+    moduli: ModuliSet,
+    axes: tuple[int, ...],
+    signed: bool,
+    bound: int | None,
+    split_every: int | None,
+) -> da.Array:
+    """Exact sums along axes of the numbers, which keep length 1: a lazy object array (*reduced)."""
+    check_sizes(residues)
+    options = {"moduli": moduli, "axes": axes, "signed": signed, "bound": to_text(bound)}
+    chunks = ((1,), *_reduced_chunks(residues.chunks[1:], axes))
+    partials = _map_blocks(_sums_block, residues, chunks, object, **options)
+    numbers: da.Array = _tree(partials, np.sum, tuple(a + 1 for a in axes), "rns-sums", split_every)[0]
+    return numbers
+
+
+def _sums_block(
+    block: Any, *, moduli: ModuliSet, axes: tuple[int, ...], signed: bool, bound: str | None
+) -> Any:
+    return axis_reductions.sums(to_backend(block, "auto"), moduli, axes, signed, from_text(bound))[None]
+
+
+# ---- scan -------------------------------------------------------------------------------------------------
+
+_REDUCTION_OF = {"cumsum": "sum", "cummax": "max", "cummin": "min"}
+
+
+def scan_lazily(
+    residues: da.Array, moduli: ModuliSet, operation: str, signed: bool, bound: int | None
+) -> da.Array:
+    """Running sums, maxima or minima of a 1-D array, with its chunks: a lazy array of residues.
+
+    A pass reduces every chunk, and one writes.
+    """
+    check_sizes(residues)
+    options = {"moduli": moduli, "operation": operation, "signed": signed, "bound": to_text(bound)}
+    first_pass = _made_again(residues)
+    ones = ((1,), (1,) * residues.numblocks[1])
+    totals = _map_blocks(_total_block, first_pass, ones, object, **options)
+    prefixes = _map_blocks(_prefixes, totals.rechunk(-1), None, object, operation=operation)
+    scanned: da.Array = da.map_blocks(
+        _scan_block,
+        residues,
+        prefixes.rechunk((1, 1)),
+        chunks=residues.chunks,
+        dtype=np.uint32,
+        meta=residues._meta,
+        **options,
+    )
+    return scanned
+
+
+def _made_again(residues: da.Array) -> da.Array:
+    """The same array under other keys, so that a chunk is made twice and not kept from first use to last.
+
+    Only where it is made chunk by chunk, from a store for instance: Dask's ``clone`` (2026.8) leaves tasks of
+    other layers, such as slices, with their old keys, on which its own optimization fails.
+    """
+    if not all(isinstance(layer, Blockwise) for layer in residues.dask.layers.values()):
+        return residues
+    copy: da.Array = clone(residues, seed=tokenize(residues.name))
+    return copy
+
+
+def _total_block(
+    block: Any, *, moduli: ModuliSet, operation: str, signed: bool, bound: str | None
+) -> np.ndarray[Any, Any]:
+    """Box of a chunk's exact result, None if it is empty."""
+    if block.shape[1] == 0:
+        return _boxed(None, 2)
+    reduction = REDUCTIONS[_REDUCTION_OF[operation]]
+    found = reduce_chunk(reduction, to_backend(block, "auto"), moduli, signed, from_text(bound))
+    return _boxed(found.value, 2)
+
+
+def _prefixes(totals: np.ndarray[Any, Any], operation: str) -> np.ndarray[Any, Any]:
+    """Result of all chunks before each one; None for the first."""
+    joins: dict[str, Callable[[int, int], int]] = {"cumsum": add, "cummax": max, "cummin": min}
+    join = joins[operation]
+    before = np.empty_like(totals)
+    result = None
+    for i, total in enumerate(totals[0]):
+        before[0, i] = result
+        if total is not None:
+            result = total if result is None else join(result, total)
+    return before
+
+
+def _scan_block(
+    block: Any,
+    before: np.ndarray[Any, Any],
+    *,
+    moduli: ModuliSet,
+    operation: str,
+    signed: bool,
+    bound: str | None,
+    block_info: Any,
+) -> Any:
+    prefix, known = before.item(), from_text(bound)
+    if operation == "cumsum":
+        start = _start(block_info, 1)
+        return scan.running_sums(block, moduli, signed, known, prefix or 0, start)
+    return scan.running_extrema(block, moduli, operation == "cummin", signed, known, prefix)

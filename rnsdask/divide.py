@@ -1,0 +1,214 @@
+"""Division with Python's floor semantics: ``x = q d + r``, and r is 0 or has the sign of d.
+
+A quotient depends on the size of a number, which residues hide. So numbers pass through limbs, in blocks:
+table products there and back and a long division in between, O(n**2) operations a number. Only a remainder
+modulo a small integer comes from the residues directly, in O(n), by base extension.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from rnsdask.backend import Array, kernels_of
+from rnsdask.constants import forward_constants, reverse_constants
+from rnsdask.convert import ints_to_limbs, limbs_to_ints
+from rnsdask.errors import RNSOverflowError, abbreviate
+from rnsdask.extend import base_extend
+from rnsdask.layout import as_matrix, check_residue_array
+from rnsdask.moduli import LIMB_BITS, MODULUS_MAX, ModuliSet
+from rnsdask.position import Locate
+
+Part: TypeAlias = Literal["quotient", "remainder"]
+
+_BLOCK_BYTES = 32 * 2**20  # of limbs that are divided at a time
+_LIMB_BYTES = LIMB_BITS // 8
+
+
+def floor_divide(
+    residues: Array,
+    divisor: int | Array,
+    moduli: ModuliSet,
+    signed: bool = False,
+    parts: Sequence[Part] = ("quotient", "remainder"),
+    locate: Locate = int,
+) -> Array:
+    """Divide each number by an integer, or by the number at the same place of another array.
+
+    Parameters
+    ----------
+    residues : array of uint32, shape (n, *shape)
+        NumPy or CuPy.
+    divisor : int, or array of uint32, shape (n, *shape)
+        A Python int of any size, negative only for signed numbers; or residues on the same processor.
+    moduli : ModuliSet
+        The set of n moduli.
+    signed : bool
+        Whether the numbers are in the symmetric range.
+    parts : sequence of {"quotient", "remainder"}
+        What to return.
+    locate : callable
+        Turns the flat index of a number into the one to report.
+
+    Returns
+    -------
+    array of uint32, shape (len(parts) n, *shape)
+        The residues of all parts, one after the other along the first axis.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If residues do not fit the moduli set.
+    ZeroDivisionError
+        If a divisor is 0, naming the first one's index.
+    RNSOverflowError
+        If a result is out of range, naming the first one's index: the quotient of the lowest signed value
+        by -1, or the remainder of a number by a greater divisor of the other sign.
+    """
+    check_residue_array(residues, moduli)
+    if isinstance(divisor, int):
+        check_divisor(divisor, signed)
+    matrix = as_matrix(residues)
+    divisors = _divisor_rows(matrix, divisor, locate)
+    result = np.empty_like(matrix, shape=(len(parts), *matrix.shape), order="C")
+    fixed = _fixed_divisor(divisor, matrix, signed) if isinstance(divisor, int) else None
+    for block in _blocks(matrix.shape[1], moduli.limb_count(signed)):
+        other = fixed if fixed is not None else _limbs(divisors[:, block], moduli, signed)
+        limbs = _limbs(matrix[:, block], moduli, signed)
+        _divide_block(limbs, other, moduli, signed, parts, result[:, :, block], locate, block.start)
+    return result.reshape(len(parts) * len(moduli), *residues.shape[1:])
+
+
+def remainder(
+    residues: Array,
+    divisor: int,
+    moduli: ModuliSet,
+    signed: bool = False,
+    bound: int | None = None,
+    locate: Locate = int,
+) -> Array:
+    """Residues of the remainders by an integer, as :func:`floor_divide` gives them, in O(n) by a small one.
+
+    `bound`, if given, is an upper bound of each magnitude: fewer moduli then take part.
+    """
+    _, highest = moduli.value_range(signed)
+    if not 2 <= divisor <= min(MODULUS_MAX, highest + 1):
+        return floor_divide(residues, divisor, moduli, signed, ("remainder",), locate)
+    small = small_remainder(residues, moduli, divisor, signed, bound).reshape(-1, 1)
+    result = np.empty_like(small, shape=(len(moduli), small.size), order="C")
+    kernels_of(small).limbs_to_residues(small, forward_constants(moduli, 1), result)
+    return result.reshape(len(moduli), *residues.shape[1:])
+
+
+def small_remainder(
+    residues: Array, moduli: ModuliSet, divisor: int, signed: bool = False, bound: int | None = None
+) -> Array:
+    """Each number modulo a divisor from 2 to 2**32, as an array of uint32 of shape (*shape).
+
+    If the divisor divides a modulus, that residue alone decides; else it is a base extension to one modulus.
+    """
+    check_residue_array(residues, moduli)
+    for row, m in zip(residues, moduli, strict=True):
+        if m % divisor == 0:
+            return row.copy() if m == divisor else row % np.uint32(divisor)
+    return base_extend(residues, moduli, ModuliSet([divisor]), signed, bound)[0]
+
+
+def is_even(residues: Array, moduli: ModuliSet, signed: bool = False, bound: int | None = None) -> Array:
+    """Whether each number is even: Boolean array of shape (*shape)."""
+    return small_remainder(residues, moduli, 2, signed, bound) == 0
+
+
+def check_divisor(divisor: int, signed: bool) -> None:
+    """Refuse a divisor that no number can be divided by.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If it is 0.
+    ValueError
+        If it is negative and the numbers are unsigned, where no quotient but 0 is in range.
+    """
+    if divisor == 0:
+        raise ZeroDivisionError("division of an array by the integer 0")
+    if divisor < 0 and not signed:
+        raise ValueError(f"unsigned numbers need a positive divisor, got {abbreviate(divisor)}")
+
+
+def bounds_by_integer(
+    divisor: int, moduli: ModuliSet, signed: bool, bound: int | None
+) -> dict[Part, int | None]:
+    """Bounds of the magnitudes of quotients and remainders by an integer, from those of the numbers."""
+    greatest = max(map(abs, moduli.value_range(signed)))
+    greatest = greatest if bound is None else min(bound, greatest)
+    size = abs(divisor)
+    if signed:
+        return {"quotient": -(-greatest // size), "remainder": size - 1}
+    return {"quotient": greatest // size, "remainder": min(size - 1, greatest)}
+
+
+def bounds_by_array(bound: int | None, divisor_bound: int | None, signed: bool) -> dict[Part, int | None]:
+    """Bounds of the magnitudes of quotients and remainders by an array, from those of both arrays."""
+    below = None if divisor_bound is None else max(divisor_bound - 1, 0)
+    known = [b for b in (below, None if signed else bound) if b is not None]
+    return {"quotient": bound, "remainder": min(known, default=None)}
+
+
+def _divisor_rows(matrix: Array, divisor: int | Array, locate: Locate) -> Array:
+    """The divisors' residues as a matrix; an error if one is 0."""
+    if isinstance(divisor, int):
+        return None
+    rows = as_matrix(divisor)
+    if rows.shape != matrix.shape:
+        raise ValueError(
+            f"divisors must have the shape of the dividends, got {rows.shape} and {matrix.shape}"
+        )
+    (zeros,) = (rows == 0).all(axis=0).nonzero()
+    if zeros.size:
+        raise ZeroDivisionError(f"division by zero at flat index {locate(int(zeros[0]))}")
+    return rows
+
+
+def _fixed_divisor(divisor: int, like: Array, signed: bool) -> Array:
+    """The limbs (1, K) of an integer, in two's complement when `signed`."""
+    count = -(-(divisor.bit_length() + signed) // LIMB_BITS)
+    return np.asarray(ints_to_limbs([divisor], count, signed), like=like)
+
+
+def _blocks(count: int, limb_count: int) -> Iterator[slice]:
+    length = max(1, _BLOCK_BYTES // (_LIMB_BYTES * limb_count))
+    return (slice(first, min(first + length, count)) for first in range(0, count, length))
+
+
+def _limbs(matrix: Array, moduli: ModuliSet, signed: bool) -> Array:
+    return kernels_of(matrix).residues_to_limbs(matrix, reverse_constants(moduli, signed))
+
+
+def _divide_block(
+    limbs: Array,
+    divisors: Array,
+    moduli: ModuliSet,
+    signed: bool,
+    parts: Sequence[Part],
+    result: Array,
+    locate: Locate,
+    first: int,
+) -> None:
+    """Divide limbs by limbs, and write the residues of each part, (parts, n, N), to `result`."""
+    kernels = kernels_of(limbs)
+    # A limb more for the quotient of the lowest signed value by -1, which must not pass for the value itself.
+    width = max(limbs.shape[1] + signed, divisors.shape[1])
+    quotients, remainders = kernels.floor_divide_limbs(limbs, divisors, width, signed)
+    constants = forward_constants(moduli, width, signed)
+    for residues, part in zip(result, parts, strict=True):
+        values = quotients if part == "quotient" else remainders
+        outside = kernels.first_outside(values, constants)
+        if outside is not None:
+            value = limbs_to_ints(values[outside : outside + 1], signed)[0]
+            raise _overflow(value, moduli, signed, locate(first + outside))
+        kernels.limbs_to_residues(values, constants, residues)
+
+
+def _overflow(value: int, moduli: ModuliSet, signed: bool, index: int) -> RNSOverflowError:
+    needed = (value if value >= 0 else -value - 1).bit_length() + signed
+    return RNSOverflowError(index, needed, moduli.bits - 1, signed, value < 0)

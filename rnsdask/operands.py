@@ -1,0 +1,273 @@
+"""Operands of element-wise operations: checked, broadcast as NumPy does, and mapped chunk by chunk.
+
+An operation is a function of blocks: residues (n, *shape) of each operand, all with the same number of
+axes, each axis of the common length or of length 1. It runs at once on NumPy and CuPy arrays; one Dask
+operand makes the result lazy.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, TypeGuard
+
+import dask.array as da
+import numpy as np
+from numpy.typing import DTypeLike
+
+from rnsdask.backend import Array, backend_name
+from rnsdask.errors import abbreviate
+from rnsdask.layout import RESIDUE_DTYPE, as_matrix
+from rnsdask.moduli import ModuliSet, as_integer
+from rnsdask.reference import residues_of
+
+
+class ResidueArray(Protocol):
+    """What an operand that is an array of numbers offers; :class:`.RNSArray` does."""
+
+    @property
+    def residues(self) -> Any:
+        """NumPy, CuPy or Dask array of uint32, shape (n, *shape)."""
+
+    @property
+    def moduli(self) -> ModuliSet:
+        """The moduli set."""
+
+    @property
+    def signed(self) -> bool:
+        """Whether the range is symmetric around 0."""
+
+    @property
+    def bound(self) -> int | None:
+        """An upper bound of every magnitude, or None."""
+
+
+# Also gmpy2's and NumPy's integers: whatever has __index__ and is no bool.
+Operand: TypeAlias = Any
+
+
+@dataclass(frozen=True)
+class Operands:
+    """Operands that fit one another.
+
+    Attributes
+    ----------
+    blocks : tuple of arrays
+        First the masks, (1, *shape) Boolean, then the operands' residues, (n, *shape), with as many axes as
+        the result; each axis of ``shape`` may have length 1 instead. A Python int is a NumPy array
+        (n, 1, ..., 1) on every processor.
+    moduli, signed
+        What all operands have in common.
+    bounds : tuple of int or None
+        An upper bound of each operand's magnitude; of a Python int the magnitude itself.
+    shape : tuple of int
+        Shape of the result.
+    """
+
+    blocks: tuple[Any, ...]
+    moduli: ModuliSet
+    signed: bool
+    bounds: tuple[int | None, ...]
+    shape: tuple[int, ...]
+
+    @property
+    def bound(self) -> int | None:
+        """An upper bound of the magnitude of all operands, or None if one of them has none."""
+        known = [bound for bound in self.bounds if bound is not None]
+        return max(known) if len(known) == len(self.bounds) else None
+
+
+def is_residue_array(operand: Operand) -> TypeGuard[ResidueArray]:
+    """Whether an operand is an array of numbers, not a single one."""
+    return hasattr(operand, "residues") and hasattr(operand, "moduli")
+
+
+def scalar(operand: Operand) -> int:
+    """Return an operand that is a single integer as a Python int.
+
+    Raises
+    ------
+    TypeError
+        If it is anything else.
+    """
+    # A 0-d Dask array would compute here, unasked.
+    if isinstance(operand, da.Array):
+        raise TypeError(
+            "an operand must be an RNSArray or an integer, got a Dask array (int(...) of a 0-d one is)"
+        )
+    return as_integer(operand, "an operand beside an RNSArray")
+
+
+def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
+    """Check operands against one another and broadcast their shapes.
+
+    Parameters
+    ----------
+    *operands
+        Arrays of numbers, or integers of the common range; at least one array.
+    masks : sequence of Boolean arrays
+        Further inputs without residues, broadcast with the operands.
+
+    Raises
+    ------
+    TypeError
+        If an operand is neither, no operand is an array, a mask is not Boolean, or arrays are on different
+        processors.
+    ValueError
+        If moduli sets, ranges or shapes disagree, an integer is out of range, or the shape of one of several
+        arrays is unknown.
+    """
+    arrays = [operand for operand in operands if is_residue_array(operand)]
+    if not arrays:
+        raise TypeError("at least one operand must be an RNSArray, got integers only")
+    moduli, signed = arrays[0].moduli, arrays[0].signed
+    for other in arrays[1:]:
+        _check_same_range(arrays[0], other)
+    inputs = [*map(_mask, masks), *(array.residues for array in arrays)]
+    _check_same_processor(inputs)
+    shape = _broadcast_shape([tuple(array.shape[1:]) for array in inputs])
+    blocks, bounds = [_with_axes(_mask(mask), len(shape)) for mask in masks], []
+    for operand in operands:
+        if is_residue_array(operand):
+            blocks.append(_with_axes(operand.residues, len(shape)))
+            bounds.append(operand.bound)
+        else:
+            value = scalar(operand)
+            check_in_range(value, moduli, signed)
+            residues = np.array(residues_of(value, moduli), dtype=RESIDUE_DTYPE)
+            blocks.append(residues.reshape(-1, *(1,) * len(shape)))
+            bounds.append(abs(value))
+    return Operands(tuple(blocks), moduli, signed, tuple(bounds), shape)
+
+
+def check_in_range(value: int, moduli: ModuliSet, signed: bool) -> None:
+    """Raise ValueError if an integer lies outside the range of a moduli set."""
+    lowest, highest = moduli.value_range(signed)
+    if not lowest <= value <= highest:
+        kind = "signed" if signed else "unsigned"
+        raise ValueError(
+            f"operand {abbreviate(value)} is outside the {kind} range "
+            f"from {abbreviate(lowest)} to {abbreviate(highest)} of the moduli set"
+        )
+
+
+def _check_same_range(a: ResidueArray, b: ResidueArray) -> None:
+    if a.moduli != b.moduli:
+        raise ValueError(f"operands have different moduli sets: {a.moduli!r} and {b.moduli!r}")
+    if a.signed != b.signed:
+        first, second = ("signed" if x.signed else "unsigned" for x in (a, b))
+        raise ValueError(f"operands have different ranges: one is {first}, another {second}")
+
+
+def _mask(mask: Any) -> Any:
+    """Check a Boolean array, and give it a residue axis of length 1."""
+    if getattr(mask, "dtype", None) != np.bool_:
+        kind = getattr(mask, "dtype", type(mask).__name__)
+        raise TypeError(f"a condition must be a Boolean NumPy, CuPy or Dask array, got {kind}")
+    return mask[None]
+
+
+def _check_same_processor(arrays: Sequence[Any]) -> None:
+    names = {backend_name(array._meta if isinstance(array, da.Array) else array) for array in arrays}
+    if len(names) > 1:
+        raise TypeError("operands are on different processors: one is NumPy's, another CuPy's")
+
+
+def _broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    if len(shapes) == 1:
+        return shapes[0]
+    if any(np.isnan(length) for shape in shapes for length in shape):
+        raise ValueError("chunk sizes are unknown; call compute_chunk_sizes() on the residues first")
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError(f"shapes do not broadcast together: {' and '.join(map(str, shapes))}") from None
+
+
+def _with_axes(array: Any, ndim: int) -> Any:
+    """Put axes of length 1 between the residue axis and the numbers' axes, until these are `ndim`."""
+    missing = ndim - (array.ndim - 1)
+    return array[(slice(None), *(None,) * missing)] if missing else array
+
+
+def elementwise(
+    function: Callable[..., Any],
+    operands: Operands,
+    *arguments: Any,
+    dtype: DTypeLike = RESIDUE_DTYPE,
+    drop_residues: bool = False,
+) -> Any:
+    """Apply a function to the blocks of operands.
+
+    Parameters
+    ----------
+    function
+        Called with one block for each of ``operands.blocks`` and `arguments`; a function of a module, for
+        Dask sends it to workers. It returns residues (n, *shape) or, with `drop_residues`, an array
+        (1, *shape).
+    *arguments
+        Passed on; they take part in Dask's tokens, so integers of any size go as text
+        (:func:`.moduli.to_text`).
+    dtype
+        Type of what it returns.
+    drop_residues
+        Whether it returns one value for each number; the result then has no residue axis.
+
+    Returns
+    -------
+    NumPy or CuPy array, or a lazy Dask array if an operand is one
+        Shape (n, *shape), or `shape` with `drop_residues`.
+    """
+    if not any(isinstance(block, da.Array) for block in operands.blocks):
+        result = function(*operands.blocks, *arguments)
+    else:
+        result = _map_lazily(function, operands, arguments, np.dtype(dtype), drop_residues)
+    return result[0] if drop_residues else result
+
+
+def _map_lazily(
+    function: Callable[..., Any],
+    operands: Operands,
+    arguments: tuple[Any, ...],
+    dtype: np.dtype[Any],
+    drop_residues: bool,
+) -> da.Array:
+    axes = tuple(range(len(operands.shape) + 1))
+    pairs: list[Any] = []
+    for block in operands.blocks:
+        if isinstance(block, da.Array):
+            pairs += [block, axes]
+        elif block.size == block.shape[0]:  # one number: it goes to the tasks as it is
+            pairs += [block, None]
+        else:
+            pairs += [da.from_array(block, chunks=-1, asarray=False), axes]
+    for argument in arguments:
+        pairs += [argument, None]
+    metas = (block._meta for block in operands.blocks if isinstance(block, da.Array))
+    result: da.Array = da.blockwise(
+        function,
+        axes,
+        *pairs,
+        dtype=dtype,
+        meta=np.empty_like(next(metas), shape=(0,) * len(axes), dtype=dtype),
+        # Dask's own way to drop an axis copies every chunk; an axis of length 1 costs nothing.
+        adjust_chunks={0: 1 if drop_residues else len(operands.moduli)},
+        token=f"rns-{function.__name__.strip('_')}",
+    )
+    return result
+
+
+def matrices(*blocks: Array) -> tuple[list[Array], tuple[int, ...]]:
+    """Return blocks of residues as matrices that kernels take, and the shape of their numbers together.
+
+    A matrix is (n, N), contiguous along N. A NumPy block of one number among longer ones stays (n, 1), which
+    kernels take as a scalar, on every processor; any other block that is broadcast is copied in full.
+    """
+    shape = np.broadcast_shapes(*(block.shape[1:] for block in blocks))
+    count = int(np.prod(shape))
+    result = []
+    for block in blocks:
+        is_scalar = block.size == block.shape[0] and isinstance(block, np.ndarray)
+        if block.shape[1:] != shape and not is_scalar:
+            block = np.broadcast_to(block, (block.shape[0], *shape)).copy()
+        result.append(as_matrix(block))
+    assert all(matrix.shape[1] in (1, count) for matrix in result)
+    return result, shape
