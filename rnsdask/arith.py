@@ -146,10 +146,7 @@ def _error(
 ) -> RNSOverflowError:
     columns = [x[:, index if x.shape[1] > 1 else 0].tolist() for x in operands]
     value = operation.evaluate(*(reference.value_of(column, moduli, signed) for column in columns))
-    # Two's complement: of -2**k needs k bits and the sign's.
-    sign_bit = int(signed or value < 0)
-    needed = (value if value >= 0 else -value - 1).bit_length() + sign_bit
-    return RNSOverflowError(locate(index), needed, moduli.bits - 1, signed, value < 0)
+    return RNSOverflowError.of_value(value, locate(index), moduli.bits, signed)
 
 
 def _apply_checked(

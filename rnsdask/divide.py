@@ -205,10 +205,5 @@ def _divide_block(
         outside = kernels.first_outside(values, constants)
         if outside is not None:
             value = limbs_to_ints(values[outside : outside + 1], signed)[0]
-            raise _overflow(value, moduli, signed, locate(first + outside))
+            raise RNSOverflowError.of_value(value, locate(first + outside), moduli.bits, signed)
         kernels.limbs_to_residues(values, constants, residues)
-
-
-def _overflow(value: int, moduli: ModuliSet, signed: bool, index: int) -> RNSOverflowError:
-    needed = (value if value >= 0 else -value - 1).bit_length() + signed
-    return RNSOverflowError(index, needed, moduli.bits - 1, signed, value < 0)

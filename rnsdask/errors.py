@@ -57,6 +57,13 @@ class RNSOverflowError(RNSError, OverflowError):
         self.signed = signed
         self.negative = negative
 
+    @classmethod
+    def of_value(cls, value: int, index: int, range_bits: int, signed: bool) -> "RNSOverflowError":
+        """Make the error of an exact result, for a dynamic range M of `range_bits` bits."""
+        # Two's complement: of -2**k needs k bits and the sign's.
+        needed = (value if value >= 0 else -value - 1).bit_length() + int(signed or value < 0)
+        return cls(index, needed, range_bits - 1, signed, value < 0)
+
     def __str__(self) -> str:
         what = "negative and " if self.negative and not self.signed else ""
         kind = "signed" if self.signed else "unsigned"
