@@ -13,6 +13,7 @@ from rnsdask.constants import KeyConstants, key_constants
 from rnsdask.convert import residues_to_ints
 from rnsdask.errors import RNSOverflowError
 from rnsdask.keys import batches, certain_below, complemented, number_keys
+from rnsdask.layout import as_matrix
 from rnsdask.moduli import ModuliSet
 from rnsdask.reductions import REDUCTIONS, reduce_chunk
 from rnsdask.reference import residues_of
@@ -70,13 +71,15 @@ def running_sums(
     RNSOverflowError
         If a running sum is out of range, `before` included; it names the first one of these.
     """
+    residues = as_matrix(residues)
     lowest, highest = moduli.value_range(signed)
     if not lowest <= before <= highest:
-        raise _overflow(start - 1, before, moduli, signed)
+        raise RNSOverflowError.of_value(before, start - 1, moduli.bits, signed)
     if not _sums_fit(residues, moduli, signed, bound, before):
         overflow = _first_overflow(residues, moduli, signed, before)
         if overflow is not None:
-            raise _overflow(start + overflow[0], overflow[1], moduli, signed)
+            index, value = overflow
+            raise RNSOverflowError.of_value(value, start + index, moduli.bits, signed)
     block = _CPU_BLOCK if isinstance(residues, np.ndarray) else _GPU_BLOCK
     result = np.empty_like(residues, order="C")
     for row, sums, m in zip(residues, result, moduli, strict=True):
@@ -88,11 +91,6 @@ def running_sums(
             sums[first : first + block] = totals
             carry = totals[-1]
     return result
-
-
-def _overflow(index: int, value: int, moduli: ModuliSet, signed: bool) -> RNSOverflowError:
-    needed = (value if value >= 0 else -value - 1).bit_length() + signed
-    return RNSOverflowError(index, needed, moduli.bits - 1, signed, value < 0)
 
 
 def _sums_fit(residues: Array, moduli: ModuliSet, signed: bool, bound: int | None, before: int) -> bool:
@@ -180,6 +178,7 @@ def running_extrema(
     A number is a record if it is greater than `before` and all numbers ahead of it. Keys decide nearly
     always whether it is; if not, Python ints do.
     """
+    residues = as_matrix(residues)
     if residues.shape[1] == 0:
         return residues
     head = residues[:, :1].copy()

@@ -10,6 +10,7 @@ from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import key_constants
 from rnsdask.convert import residues_to_ints
 from rnsdask.keys import batches, certain_below, complemented, number_keys
+from rnsdask.layout import as_matrix
 from rnsdask.moduli import ModuliSet
 
 
@@ -60,7 +61,7 @@ def select(
     if count == 0:
         return Selection((), ())
     constants = key_constants(moduli, signed, bound)
-    residues = residues[: len(constants.moduli)]
+    residues = as_matrix(residues)[: len(constants.moduli)]
     keys = complemented(number_keys(residues, constants), minimum)
     threshold = np.partition(keys, len(keys) - count)[len(keys) - count]
     (candidates,) = (keys >= certain_below(threshold, constants)).nonzero()

@@ -137,7 +137,15 @@ def _last_residues_on(moduli: ModuliSet, device: int) -> Any:
 
 
 def row_stride(residues: Array) -> np.int64:
-    """Distance in elements from a residue to the next residue of the same number."""
+    """Distance in elements from a residue to the next residue of the same number.
+
+    Raises
+    ------
+    ValueError
+        If the numbers of a row are not next to one another, for the kernels would read others.
+    """
+    if residues.size and residues.shape[1] > 1 and residues.strides[1] != residues.itemsize:
+        raise ValueError("residues: the numbers' axis must be contiguous")
     return np.int64(residues.strides[0] // residues.itemsize)
 
 
