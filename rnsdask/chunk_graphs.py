@@ -5,7 +5,6 @@ from functools import partial
 from operator import add
 from typing import Any
 
-import dask
 import dask.array as da
 import numpy as np
 from dask.base import tokenize
@@ -17,15 +16,7 @@ from rnsdask import scan, topk
 from rnsdask.backend import to_backend
 from rnsdask.moduli import ModuliSet, from_text, to_text
 from rnsdask.reductions import REDUCTIONS, reduce_chunk
-
-# Partial results combined by one task.
-_SPLIT_EVERY = 16
-
-
-def check_sizes(residues: da.Array) -> None:
-    """Raise ValueError if the size of a chunk is unknown."""
-    if any(np.isnan(c) for axis in residues.chunks for c in axis):
-        raise ValueError("chunk sizes are unknown; call compute_chunk_sizes() on the residues first")
+from rnsdask.tree import boxed, check_sizes, combine_tree
 
 
 def _map_blocks(function: Any, residues: da.Array, chunks: Any, dtype: Any, **options: Any) -> da.Array:
@@ -37,41 +28,9 @@ def _map_blocks(function: Any, residues: da.Array, chunks: Any, dtype: Any, **op
     return mapped
 
 
-def _tree(
-    partials: da.Array, combine: Any, axes: tuple[int, ...], name: str, split_every: int | None = None
-) -> da.Array:
-    """Combine partial results along axes, which keep length 1, with one associative function."""
-    total = split_every or dask.config.get("split_every", _SPLIT_EVERY)
-    fan_in = max(2, int(total ** (1 / len(axes))))
-    result: da.Array = da.reduction(
-        partials,
-        chunk=_unchanged,
-        aggregate=combine,
-        combine=combine,
-        axis=axes,
-        keepdims=True,
-        concatenate=True,
-        split_every=dict.fromkeys(axes, fan_in),
-        dtype=partials.dtype,
-        meta=partials._meta,
-        name=name,
-    )
-    return result
-
-
-def _unchanged(block: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (Dask passes both)
-    return block
-
-
 def _start(block_info: Any, axis: int) -> int:
     """Where a chunk starts along an axis of its array, as Dask's ``map_blocks`` tells."""
     return int(block_info[0]["array-location"][axis][0])
-
-
-def _boxed(item: Any, ndim: int) -> np.ndarray[Any, Any]:
-    box = np.empty((1,) * ndim, dtype=object)
-    box[...] = item
-    return box
 
 
 # ---- the k greatest ---------------------------------------------------------------------------------------
@@ -82,18 +41,18 @@ def select_lazily(residues: da.Array, moduli: ModuliSet, k: int, signed: bool, b
     check_sizes(residues)
     options = {"moduli": moduli, "k": k, "signed": signed, "bound": to_text(bound)}
     partials = _map_blocks(_select_block, residues, ((1,), (1,) * residues.numblocks[1]), object, **options)
-    return _tree(partials, partial(_combine_selections, k=k), (1,), "rns-topk")
+    return combine_tree(partials, partial(_combine_selections, k=k), (1,), "rns-topk")
 
 
 def _select_block(
     block: Any, *, moduli: ModuliSet, k: int, signed: bool, bound: str | None, block_info: Any
 ) -> np.ndarray[Any, Any]:
     start = _start(block_info, 1)
-    return _boxed(topk.select(to_backend(block, "auto"), moduli, k, signed, from_text(bound), start), 2)
+    return boxed(topk.select(to_backend(block, "auto"), moduli, k, signed, from_text(bound), start), 2)
 
 
 def _combine_selections(blocks: Any, axis: Any, keepdims: bool, k: int) -> Any:  # noqa: ARG001
-    return _boxed(topk.combine(blocks.flat, k), 2)
+    return boxed(topk.combine(blocks.flat, k), 2)
 
 
 def selected(selection: da.Array, field: str, count: int, dtype: Any) -> da.Array:
@@ -139,7 +98,7 @@ def extrema_lazily(
     chunks = ((len(moduli) + 2,), *_reduced_chunks(residues.chunks[1:], axes))
     partials = _map_blocks(_extrema_block, residues, chunks, np.uint32, **options)
     combine = partial(_combine_extrema, **options)
-    return _tree(partials, combine, tuple(a + 1 for a in axes), "rns-extrema", split_every)
+    return combine_tree(partials, combine, tuple(a + 1 for a in axes), "rns-extrema", split_every)
 
 
 def _reduced_chunks(chunks: Sequence[Any], axes: tuple[int, ...]) -> tuple[Any, ...]:
@@ -215,7 +174,7 @@ def sums_lazily(
     options = {"moduli": moduli, "axes": axes, "signed": signed, "bound": to_text(bound)}
     chunks = ((1,), *_reduced_chunks(residues.chunks[1:], axes))
     partials = _map_blocks(_sums_block, residues, chunks, object, **options)
-    numbers: da.Array = _tree(partials, np.sum, tuple(a + 1 for a in axes), "rns-sums", split_every)[0]
+    numbers: da.Array = combine_tree(partials, np.sum, tuple(a + 1 for a in axes), "rns-sums", split_every)[0]
     return numbers
 
 
@@ -272,10 +231,10 @@ def _total_block(
 ) -> np.ndarray[Any, Any]:
     """Box of a chunk's exact result, None if it is empty."""
     if block.shape[1] == 0:
-        return _boxed(None, 2)
+        return boxed(None, 2)
     reduction = REDUCTIONS[_REDUCTION_OF[operation]]
     found = reduce_chunk(reduction, to_backend(block, "auto"), moduli, signed, from_text(bound))
-    return _boxed(found.value, 2)
+    return boxed(found.value, 2)
 
 
 def _prefixes(totals: np.ndarray[Any, Any], operation: str) -> np.ndarray[Any, Any]:

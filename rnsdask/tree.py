@@ -12,7 +12,8 @@ import numpy as np
 
 from rnsdask.backend import check_backend, to_backend
 from rnsdask.moduli import ModuliSet, from_text, to_text
-from rnsdask.reductions import REDUCTIONS, ReductionResult, reduce_chunk
+from rnsdask.position import flat_index
+from rnsdask.reductions import REDUCTIONS, reduce_chunk
 
 # Partial results are a number each, so a wide tree costs no memory and saves tasks.
 _SPLIT_EVERY = 16
@@ -46,13 +47,10 @@ def tree_reduce(
     if operation not in REDUCTIONS:
         raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, got {operation!r}")
     check_backend(backend)
-    chunks = residues.chunks[1:]
-    if any(np.isnan(c) for axis in chunks for c in axis):
-        raise ValueError("chunk sizes are unknown; call compute_chunk_sizes() on the residues first")
-    if residues.shape[1:] and 0 in residues.shape[1:]:
-        raise ValueError(
-            f"{operation} of an empty array: it needs at least one number, got shape {residues.shape[1:]}"
-        )
+    check_sizes(residues)
+    shape, chunks = residues.shape[1:], residues.chunks[1:]
+    if 0 in shape:
+        raise ValueError(f"{operation} of an empty array: it needs at least one number, got shape {shape}")
     partials = da.map_blocks(
         _reduce_block,
         residues,
@@ -61,31 +59,69 @@ def tree_reduce(
         signed=signed,
         bound=to_text(bound),
         backend=backend,
-        shape=residues.shape[1:],
+        shape=shape,
         starts=tuple(_starts(axis) for axis in chunks),
         # The residue axis stays, with length 1: to drop it, Dask would copy every chunk first.
         chunks=((1,), *((1,) * len(axis) for axis in chunks)),
         dtype=object,
         meta=np.empty((0,) * residues.ndim, dtype=object),
     )
+    combine = partial(_combine_blocks, operation=operation)
+    axes = tuple(range(residues.ndim))
+    return combine_tree(partials, combine, axes, f"rns-{operation}", split_every, keepdims=False)
+
+
+def combine_tree(
+    partials: da.Array,
+    combine: Any,
+    axes: tuple[int, ...],
+    name: str,
+    split_every: int | None = None,
+    *,
+    keepdims: bool = True,
+) -> da.Array:
+    """Combine the partial results of chunks along axes with one associative function.
+
+    Parameters
+    ----------
+    combine : callable
+        ``combine(blocks, axis, keepdims)`` of neighbouring blocks, concatenated. The axes keep length 1 if
+        `keepdims` says so, as it always does but for the last call.
+    split_every : int, optional
+        How many results one task combines; without it Dask's setting, or 16: they are small.
+    """
+    # Only axes of more than one chunk take part in the fan-in.
+    split = [axis for axis in axes if partials.numblocks[axis] > 1]
+    total = split_every or dask.config.get("split_every", _SPLIT_EVERY)
+    fan_in = max(2, int(total ** (1 / max(len(split), 1))))
+    meta = partials._meta if keepdims else np.empty((), dtype=partials.dtype)
     result: da.Array = da.reduction(
         partials,
         chunk=_unchanged,
-        combine=partial(_combine_blocks, operation=operation),
-        aggregate=partial(_aggregate_blocks, operation=operation),
+        aggregate=combine,
+        combine=combine,
+        axis=axes,
+        keepdims=keepdims,
         concatenate=True,
-        split_every=_fan_in(split_every, len(chunks)),
-        dtype=object,
-        meta=np.empty((), dtype=object),
-        name=f"rns-{operation}",
+        split_every=dict.fromkeys(axes, fan_in),
+        dtype=partials.dtype,
+        meta=meta,
+        name=name,
     )
     return result
 
 
-def _fan_in(split_every: int | None, ndim: int) -> dict[int, int]:
-    """Results combined along each axis, `split_every` together; the residue axis has one chunk."""
-    total = split_every or dask.config.get("split_every", _SPLIT_EVERY)
-    return {0: 2} | dict.fromkeys(range(1, ndim + 1), max(2, int(total ** (1 / ndim))))
+def check_sizes(residues: da.Array) -> None:
+    """Raise ValueError if the size of a chunk is unknown."""
+    if any(np.isnan(c) for axis in residues.chunks for c in axis):
+        raise ValueError("chunk sizes are unknown; call compute_chunk_sizes() first")
+
+
+def boxed(item: Any, ndim: int) -> np.ndarray[Any, Any]:
+    """An object array of one item, as the block of a Dask array."""
+    box = np.empty((1,) * ndim, dtype=object)
+    box[...] = item
+    return box
 
 
 def _starts(chunks: Sequence[int]) -> int | tuple[int, ...]:
@@ -111,38 +147,21 @@ def _reduce_block(
     block_id: tuple[int, ...],
 ) -> np.ndarray[Any, Any]:
     """Reduce one chunk; its index becomes that of the whole array."""
-    chunk_shape = block.shape[1:]
     block = to_backend(block, backend)
     result = reduce_chunk(REDUCTIONS[operation], block, moduli, signed, from_text(bound))
     if result.index is not None:
         corner = [i * s if isinstance(s, int) else s[i] for i, s in zip(block_id[1:], starts, strict=True)]
-        place = [c + int(k) for c, k in zip(corner, np.unravel_index(result.index, chunk_shape), strict=True)]
-        result = replace(result, index=_flat_index(place, shape))
-    return _boxed(result, len(block_id))
-
-
-def _flat_index(place: Sequence[int], shape: Sequence[int]) -> int:
-    """C-order index, in Python integers of any size."""
-    return reduce(lambda flat, axis: flat * axis[1] + axis[0], zip(place, shape, strict=True), 0)
-
-
-def _boxed(result: ReductionResult, ndim: int) -> np.ndarray[Any, Any]:
-    box = np.empty((1,) * ndim, dtype=object)
-    box[...] = result
-    return box
+        location = [(c, c + length) for c, length in zip(corner, block.shape[1:], strict=True)]
+        result = replace(result, index=flat_index(result.index, location, shape))
+    return boxed(result, len(block_id))
 
 
 def _unchanged(block: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (Dask passes both)
     return block
 
 
-def _combine_blocks(blocks: Any, axis: Any, keepdims: bool, operation: str) -> Any:
+def _combine_blocks(blocks: Any, axis: Any, keepdims: bool, operation: str) -> Any:  # noqa: ARG001
     if blocks.size == 0:  # Dask tries functions on an empty array to learn what they return
         return blocks
-    return _boxed(_aggregate_blocks(blocks, axis, keepdims, operation), blocks.ndim)
-
-
-def _aggregate_blocks(blocks: Any, axis: Any, keepdims: bool, operation: str) -> Any:  # noqa: ARG001
-    if blocks.size == 0:
-        return blocks
-    return reduce(REDUCTIONS[operation].combine, blocks.flat)
+    result = reduce(REDUCTIONS[operation].combine, blocks.flat)
+    return boxed(result, blocks.ndim) if keepdims else result
