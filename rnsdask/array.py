@@ -78,7 +78,7 @@ class RNSArray(DaskMethodsMixin):
                 raise ValueError(f"bound must not be negative, got {abbreviate(bound)}")
         if isinstance(residues, da.Array) and residues.numblocks[0] > 1:
             residues = residues.rechunk({0: -1})
-        self._residues = residues
+        self._residues = _without_empty_chunks(residues) if isinstance(residues, da.Array) else residues
         self._moduli = moduli
         self._signed = bool(signed)
         self._bound = bound
@@ -221,8 +221,9 @@ class RNSArray(DaskMethodsMixin):
 
         Dask's own way to drop an axis, ``drop_axis``, copies every chunk first.
         """
-        mapped: da.Array = self._residues.map_blocks(
+        mapped: da.Array = da.map_blocks(
             function,
+            self._residues,
             *arguments,
             chunks=((1,), *self._residues.chunks[1:]),
             dtype=dtype,
@@ -251,6 +252,15 @@ class RNSArray(DaskMethodsMixin):
         lengths = (len(self._moduli), *layout.normalize_chunks(chunks, self.shape, len(self._moduli)))
         lazy = self._residues.rechunk(lengths) if self._is_lazy else da.from_array(self._residues, lengths)
         return RNSArray(lazy, self._moduli, self._signed, self._bound)
+
+    def compute_chunk_sizes(self) -> "RNSArray":
+        """Find out unknown chunk sizes, as after selecting by a Boolean array, in place; as Dask's own.
+
+        Reductions of all numbers need the sizes, to say where a number is.
+        """
+        if self._is_lazy:
+            self._residues = _without_empty_chunks(self._residues.compute_chunk_sizes())
+        return self
 
     # ---- arithmetic ---------------------------------------------------------------------------------------
 
@@ -649,8 +659,9 @@ class RNSArray(DaskMethodsMixin):
         """Map residues (n, ...) to residues (rows, ...) of the same shape otherwise."""
         if not self._is_lazy:
             return function(self._residues, *arguments)
-        return self._residues.map_blocks(
+        return da.map_blocks(
             function,
+            self._residues,
             *arguments,
             chunks=((rows,), *self._residues.chunks[1:]),
             dtype=np.uint32,
@@ -706,6 +717,14 @@ def path_token(path: str | os.PathLike[str]) -> str:
     """Name of a store's place, whatever way leads there, in the names of the graph layers that read it."""
     normalized = store.normalize_path(path)
     return tokenize(normalized if "://" in normalized else os.path.realpath(normalized))
+
+
+def _without_empty_chunks(residues: da.Array) -> da.Array:
+    """Leave out chunks of no numbers, which have no extremum; unknown sizes stay."""
+    if any(np.isnan(c) for axis in residues.chunks for c in axis):
+        return residues
+    chunks = tuple(tuple(c for c in axis if c) or (0,) for axis in residues.chunks)
+    return residues if chunks == residues.chunks else residues.rechunk(chunks)
 
 
 _PACKED = np.dtype([("low", np.float64), ("upp", np.float64), ("exponent", np.int32)])

@@ -3,7 +3,7 @@
 import pickle
 import subprocess
 import sys
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -266,6 +266,43 @@ def test_unknown_chunk_sizes_are_refused(values: list[int]) -> None:
     part = rd.RNSArray(x.residues[:, mask], MODULI)
     with pytest.raises(ValueError, match="compute_chunk_sizes"):
         part.max()
+
+
+@pytest.mark.parametrize("unknown", [True, False])
+def test_selected_numbers_with_empty_chunks(unknown: bool) -> None:
+    values = [0] * 200 + [5, 9, 1] + [0] * 300 + [9, 4]
+    x = rd.from_ints(values, MODULI, chunks=128)
+    part = x[x > 0].compute_chunk_sizes()
+    if not unknown:
+        part = rd.RNSArray(da.from_array(part.residues.compute(), chunks=(8, (0, 3, 0, 2, 0))), MODULI)
+    assert part.chunks == ((3, 2),)
+    assert dask.compute(part.max(), part.argmax(), part.min(), part.sum()) == (9, 1, 1, 28)
+    assert part.topk(2).compute().tolist() == [9, 9]
+    assert part.max(axis=0, keepdims=True).to_ints().tolist() == [9]
+    assert part.cumsum().to_ints().tolist() == [5, 14, 15, 24, 28]
+    assert part.cummax().to_ints().tolist() == [5, 9, 9, 9, 9]
+
+
+@pytest.mark.parametrize("key", [np.arange(1000) % 3 != 1, slice(None, None, 2), slice(None, None, -1)])
+def test_numbers_that_are_not_next_to_one_another(
+    on_each_processor: Processor, values: list[int], key: Any
+) -> None:
+    residues = on_each_processor.xp.asarray(reference.encode(values, MODULI))
+    key = on_each_processor.xp.asarray(key) if isinstance(key, np.ndarray) else key
+    x = rd.from_residues(residues, MODULI)[key]
+    part = x.to_ints().tolist()
+    assert (x.max(), x.sum()) == (max(part), sum(part))
+    assert x.topk(3).tolist() == sorted(part)[:-4:-1]
+    assert x.argtopk(-2).tolist() == sorted(range(len(part)), key=part.__getitem__)[:2]
+    assert x.cummax().to_ints().tolist() == list(accumulate(part, max))
+    assert x.cummin().to_ints().tolist() == list(accumulate(part, min))
+    assert x.max(axis=0, keepdims=True).to_ints().tolist() == [max(part)]
+    assert rd.add(x, x, overflow="wrap").to_ints().tolist() == [2 * v % MODULI.product for v in part]
+    assert rd.subtract(x, x).sum() == 0
+    assert (x // 3).to_ints().tolist() == [v // 3 for v in part]
+    assert not (x < x).any()
+    with pytest.raises(rd.RNSOverflowError):
+        x.cumsum()
 
 
 def test_wrong_operation_and_backend(values: list[int]) -> None:
