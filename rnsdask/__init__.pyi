@@ -25,7 +25,11 @@ from .errstate import errstate as errstate
 from .evaluate import FixedPointInterval as FixedPointInterval
 from .evaluate import fixed_point_interval as fixed_point_interval
 from .interval import IntervalEvaluation as IntervalEvaluation
+from .matrix import dot as dot
+from .matrix import matmul as matmul
 from .mixed_radix import mixed_radix_digits as mixed_radix_digits
 from .moduli import ModuliSet as ModuliSet
+from .powers import inverse as inverse
+from .powers import power as power
 from .reductions import ReductionResult as ReductionResult
 from .required_bits import required_bits as required_bits

@@ -20,6 +20,9 @@ from rnsdask import (
     division,
     elementwise,
     layout,
+    matrix,
+    powers,
+    products,
     scan,
     store,
     topk,
@@ -32,6 +35,7 @@ from rnsdask.moduli import ModuliSet, as_integer, from_text, to_text
 from rnsdask.operands import Operand
 from rnsdask.position import locate_in
 from rnsdask.reductions import REDUCTIONS, ReductionResult, reduce_chunk
+from rnsdask.tree import ScalarInt
 
 Axis: TypeAlias = int | tuple[int, ...]
 
@@ -288,6 +292,15 @@ class RNSArray(DaskMethodsMixin):
     def __neg__(self) -> Any:
         return elementwise.negative(self)
 
+    def __matmul__(self, other: Any) -> Any:
+        return matrix.matmul(self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return matrix.matmul(other, self)
+
+    def __pow__(self, exponent: SupportsIndex) -> Any:
+        return powers.power(self, exponent)
+
     # ---- comparison ---------------------------------------------------------------------------------------
 
     # Each compares with an array of the same moduli set and range, or with any integer, exactly. The result
@@ -460,6 +473,29 @@ class RNSArray(DaskMethodsMixin):
         if not self._is_lazy:
             return getattr(result, field)
         return result.map_blocks(_get_field, field, dtype=object, meta=np.empty((), dtype=object))
+
+    def prod(self, *, overflow: str | None = None, split_every: int | None = None) -> Any:
+        """Product of all numbers, exact; 1 of no numbers.
+
+        Parameters
+        ----------
+        overflow : {"raise", "wrap", "flag"}, optional
+            What happens if it is out of range; without it, what :func:`.errstate` set, else ``"raise"``.
+        split_every : int, optional
+            How many partial results a task of the tree combines.
+
+        Returns
+        -------
+        int
+            With ``"wrap"`` modulo M, as a number of the range; with ``"flag"`` a pair, this number and a bool
+            that is true if the exact product is out of range. On Dask lazy 0-d arrays that compute to these.
+
+        Raises
+        ------
+        RNSOverflowError
+            With ``"raise"``, if the product is out of range; its index is 0, for the result is one number.
+        """
+        return products.prod(self, overflow, split_every)
 
     def topk(self, k: int) -> Any:
         """The k greatest numbers of a 1-D array in descending order, as Dask defines it.
@@ -755,16 +791,6 @@ def _change_moduli(
 def _write_block(block: Any, writer: store.StoreWriter, block_id: tuple[int, ...]) -> NDArray[np.bool_]:
     writer.write_chunk(block_id[1:], block.get() if hasattr(block, "get") else block)
     return np.ones((1,) * len(block_id), dtype=bool)
-
-
-class ScalarInt(int):
-    """A Python int as the block of a 0-d Dask array: ``int(array)`` asks the block for NumPy's ``item``."""
-
-    __slots__ = ()
-
-    def item(self) -> int:
-        """Return the plain Python int."""
-        return int(self)
 
 
 def _without_axes(array: Any, axes: tuple[int, ...]) -> Any:

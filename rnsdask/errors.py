@@ -45,17 +45,26 @@ class RNSOverflowError(RNSError, OverflowError):
         Whether the range is symmetric around 0.
     negative : bool
         Whether the exact result is below 0.
+    at_least : bool
+        Whether ``bits_needed`` is only a lower bound: products of many numbers are not computed for it.
     """
 
     def __init__(
-        self, index: int, bits_needed: int, bits_available: int, signed: bool, negative: bool
+        self,
+        index: int,
+        bits_needed: int,
+        bits_available: int,
+        signed: bool,
+        negative: bool,
+        at_least: bool = False,
     ) -> None:
-        super().__init__(index, bits_needed, bits_available, signed, negative)
+        super().__init__(index, bits_needed, bits_available, signed, negative, at_least)
         self.index = index
         self.bits_needed = bits_needed
         self.bits_available = bits_available
         self.signed = signed
         self.negative = negative
+        self.at_least = at_least
 
     @classmethod
     def of_value(cls, value: int, index: int, range_bits: int, signed: bool) -> "RNSOverflowError":
@@ -66,6 +75,7 @@ class RNSOverflowError(RNSError, OverflowError):
 
     def __str__(self) -> str:
         what = "negative and " if self.negative and not self.signed else ""
+        what += "at least " if self.at_least else ""
         kind = "signed" if self.signed else "unsigned"
         return (
             f"overflow at flat index {self.index}: the exact result is {what}{self.bits_needed} bits long, "

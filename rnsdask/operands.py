@@ -119,9 +119,8 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
     if not arrays:
         raise TypeError("at least one operand must be an RNSArray, got integers only")
     moduli, signed = arrays[0].moduli, arrays[0].signed
-    for other in arrays[1:]:
-        _check_same_range(arrays[0], other)
     inputs = [*map(_mask, masks), *(array.residues for array in arrays)]
+    check_alike(*arrays)
     _check_same_processor(inputs)
     shape = _broadcast_shape([tuple(array.shape[1:]) for array in inputs])
     blocks, bounds = [_with_axes(_mask(mask), len(shape)) for mask in masks], []
@@ -147,6 +146,13 @@ def check_in_range(value: int, moduli: ModuliSet, signed: bool) -> None:
             f"operand {abbreviate(value)} is outside the {kind} range "
             f"from {abbreviate(lowest)} to {abbreviate(highest)} of the moduli set"
         )
+
+
+def check_alike(*arrays: ResidueArray) -> None:
+    """Raise ValueError if arrays differ in moduli or range, TypeError if they are on different processors."""
+    for other in arrays[1:]:
+        _check_same_range(arrays[0], other)
+    _check_same_processor([array.residues for array in arrays])
 
 
 def _check_same_range(a: ResidueArray, b: ResidueArray) -> None:

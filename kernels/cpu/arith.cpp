@@ -163,6 +163,14 @@ void power(const Residues& a, u64 exponent, const Modulus* moduli, u32* out) {
   }
 }
 
+// Inverses; 0 where there is none.
+void inverse(const Residues& a, const Modulus* moduli, u32* out) {
+  for (i64 i = 0; i < a.moduli; ++i) {
+    const u32* row = a.row(i);
+    for (i64 j = 0; j < a.count; ++j) out[i * a.count + j] = mod_inverse(row[j], moduli[i].last);
+  }
+}
+
 }  // namespace
 
 void bind_arith(nb::module_& module) {
@@ -192,6 +200,12 @@ void bind_arith(nb::module_& module) {
     check_operands<1>({a}, moduli, out);
     nb::gil_scoped_release release;
     power(a, exponent, reinterpret_cast<const Modulus*>(moduli.data()), out.data());
+  });
+  module.def("inverse", [](const Matrix32& array, const Table32& moduli, MutableMatrix32 out) {
+    const Residues a(array);
+    check_operands<1>({a}, moduli, out);
+    nb::gil_scoped_release release;
+    inverse(a, reinterpret_cast<const Modulus*>(moduli.data()), out.data());
   });
 }
 

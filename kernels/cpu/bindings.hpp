@@ -12,6 +12,7 @@ void bind_convert(nb::module_& module);
 void bind_divide(nb::module_& module);
 void bind_evaluate(nb::module_& module);
 void bind_interval(nb::module_& module);
+void bind_matmul(nb::module_& module);
 void bind_mixed_radix(nb::module_& module);
 void bind_reduce(nb::module_& module);
 

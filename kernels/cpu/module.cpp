@@ -9,6 +9,7 @@ NB_MODULE(_cpu, module) {
   rns::bind_divide(module);
   rns::bind_evaluate(module);
   rns::bind_interval(module);
+  rns::bind_matmul(module);
   rns::bind_mixed_radix(module);
   rns::bind_reduce(module);
 }

@@ -202,4 +202,13 @@ __global__ void power(Task task, u64 exponent) {
   }
 }
 
+// 0 where there is no inverse.
+__global__ void inverse(Task task) {
+  for (i64 k = thread_index(); k < task.rows * task.count; k += thread_count()) {
+    const i64 i = k / task.count;
+    const i64 j = k - i * task.count;
+    task.out[i * task.out_stride + j] = mod_inverse(task.x[0].at(i, j), task.moduli[i].last);
+  }
+}
+
 }  // extern "C"

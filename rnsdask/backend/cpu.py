@@ -148,6 +148,14 @@ def power(a: Array, exponent: int, moduli: ModuliSet, out: Array) -> None:
     _cpu.power(a, exponent, modulus_table(moduli), out)
 
 
+def inverse(a: Array, moduli: ModuliSet, out: Array) -> None:
+    _cpu.inverse(a, modulus_table(moduli), out)
+
+
+def matmul(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
+    _cpu.matmul(a, b, modulus_table(moduli), out)
+
+
 def add_checked(a: Array, b: Array, moduli: ModuliSet, check: SumCheck, out: Array) -> NDArray[np.bool_]:
     flags = np.empty(out.shape[1], dtype=np.uint8)
     _cpu.add_checked(a, b, modulus_table(moduli), *_sum_test(check), out, flags)

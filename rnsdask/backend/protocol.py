@@ -142,6 +142,12 @@ class Kernels(Protocol):
     def power(self, a: Array, exponent: int, moduli: ModuliSet, out: Array) -> None:
         """``|a**exponent|``, for an exponent from 0 to 2**64 - 1."""
 
+    def inverse(self, a: Array, moduli: ModuliSet, out: Array) -> None:
+        """The inverse of each residue; 0 where it and its modulus have a common factor."""
+
+    def matmul(self, a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
+        """Matrix products: a (n, I, K) and b (n, K, J), in any layout; `out` (n, I, J), contiguous."""
+
     def add_checked(self, a: Array, b: Array, moduli: ModuliSet, check: SumCheck, out: Array) -> Array:
         """As `add`; Boolean (N,): the keys of a and b do not prove that the sum is in range."""
 

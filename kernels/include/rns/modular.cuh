@@ -78,4 +78,23 @@ RNS_INLINE u32 mod_pow(u32 a, u64 k, Modulus m) {
   return result;
 }
 
+// The inverse of a modulo m = last + 1, for a < m; 0 where a and m have a common factor. Euclid's algorithm,
+// extended: remainder = a factor (mod m) at each step, where the factors, of alternating signs, are at most m
+// in magnitude.
+RNS_INLINE u32 mod_inverse(u32 a, u32 last) {
+  u64 previous = static_cast<u64>(last) + 1, remainder = a;
+  i64 previous_factor = 0, factor = 1;
+  while (remainder != 0) {
+    const u64 quotient = previous / remainder;
+    const u64 next = previous - quotient * remainder;
+    const i64 next_factor = previous_factor - static_cast<i64>(quotient) * factor;
+    previous = remainder;
+    remainder = next;
+    previous_factor = factor;
+    factor = next_factor;
+  }
+  if (previous != 1) return 0;
+  return static_cast<u32>(previous_factor < 0 ? previous_factor + last + 1 : previous_factor);
+}
+
 }  // namespace rns

@@ -1,0 +1,211 @@
+// Matrix products modulo m_i. Tiles of both matrices are packed, whatever their layout, so that the inner
+// loops run over consecutive words and never meet an edge: what a tile lacks is zeros.
+#include <algorithm>
+#include <vector>
+
+#include "bindings.hpp"
+#include "rns/product_sum.cuh"
+
+namespace rns {
+
+namespace {
+
+using Cube32 = nb::ndarray<const u32, nb::ndim<3>, nb::device::cpu>;
+using MutableCube32 = nb::ndarray<u32, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+// Columns, rows and terms of a tile: the tile of the second matrix stays in the second-level cache, the sums
+// in the first. Two rows and four terms at a time are the fastest of those tried.
+constexpr i64 kWidth = 128;
+constexpr i64 kRows = 2;
+constexpr i64 kUnrolled = 4;
+constexpr i64 kDepth = kProductTerms;
+
+// With fewer columns than this, each number is a sum along a row and a column.
+constexpr i64 kFewColumns = 8;
+
+// A matrix of residues modulo one m_i.
+struct View {
+  const u32* data;
+  i64 row_step;
+  i64 column_step;
+
+  const u32* at(i64 row, i64 column) const { return data + row * row_step + column * column_step; }
+};
+
+View slice(const Cube32& array, i64 i) {
+  return {array.data() + i * array.stride(0), array.stride(1), array.stride(2)};
+}
+
+struct Shape {
+  i64 rows;
+  i64 terms;
+  i64 columns;
+};
+
+// a: kRows rows of kDepth words, b: `depth` rows of kWidth words. Adds the products to the sums, kRows rows
+// of kWidth. `depth` is a multiple of kUnrolled.
+RNS_VECTORISED void add_narrow(const u32* a, const u32* b, i64 depth, u64* __restrict__ sum) {
+  u64 *sum0 = sum, *sum1 = sum + kWidth;
+  for (i64 k = 0; k < depth; k += kUnrolled) {
+    const u32 *x = a + k, *y = x + kDepth;
+    const u32 x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
+    const u32 y0 = y[0], y1 = y[1], y2 = y[2], y3 = y[3];
+    const u32* row = b + k * kWidth;
+    for (i64 j = 0; j < kWidth; ++j) {
+      const u64 b0 = row[j], b1 = row[kWidth + j], b2 = row[2 * kWidth + j], b3 = row[3 * kWidth + j];
+      sum0[j] += x0 * b0 + x1 * b1 + x2 * b2 + x3 * b3;
+      sum1[j] += y0 * b0 + y1 * b1 + y2 * b2 + y3 * b3;
+    }
+  }
+}
+
+// The same with the sums of the products' upper halves besides.
+RNS_VECTORISED void add_wide(const u32* a, const u32* b, i64 depth, u64* __restrict__ sum,
+                             u64* __restrict__ upper) {
+  u64 *sum0 = sum, *sum1 = sum + kWidth, *upper0 = upper, *upper1 = upper + kWidth;
+  for (i64 k = 0; k < depth; k += kUnrolled) {
+    const u32 *x = a + k, *y = x + kDepth;
+    const u32 x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
+    const u32 y0 = y[0], y1 = y[1], y2 = y[2], y3 = y[3];
+    const u32* row = b + k * kWidth;
+    for (i64 j = 0; j < kWidth; ++j) {
+      const u64 b0 = row[j], b1 = row[kWidth + j], b2 = row[2 * kWidth + j], b3 = row[3 * kWidth + j];
+      const u64 p0 = x0 * b0, p1 = x1 * b1, p2 = x2 * b2, p3 = x3 * b3;
+      const u64 q0 = y0 * b0, q1 = y1 * b1, q2 = y2 * b2, q3 = y3 * b3;
+      sum0[j] += p0 + p1 + p2 + p3;
+      sum1[j] += q0 + q1 + q2 + q3;
+      upper0[j] += (p0 >> 32) + (p1 >> 32) + (p2 >> 32) + (p3 >> 32);
+      upper1[j] += (q0 >> 32) + (q1 >> 32) + (q2 >> 32) + (q3 >> 32);
+    }
+  }
+}
+
+// Adds the sums, reduced, to `width` numbers of the result's row.
+RNS_VECTORISED void reduce_row(const u64* sum, const u64* upper, bool narrow, Modulus m, i64 width,
+                               u32* __restrict__ out) {
+  for (i64 j = 0; j < width; ++j) {
+    const u32 x = narrow ? mod_reduce_word(sum[j], m) : mod_reduce_products(sum[j], upper[j], m);
+    out[j] = mod_add(out[j], x, m.last);
+  }
+}
+
+// Sum of the products of two vectors of at most kDepth words.
+RNS_VECTORISED void dot_narrow(const u32* a, const u32* b, i64 depth, NarrowSum& result) {
+  NarrowSum s;
+  for (i64 k = 0; k < depth; ++k) s.add(a[k], b[k]);
+  result = s;
+}
+
+RNS_VECTORISED void dot_wide(const u32* a, const u32* b, i64 depth, WideSum& result) {
+  WideSum s;
+  for (i64 k = 0; k < depth; ++k) s.add(a[k], b[k]);
+  result = s;
+}
+
+u32 dot(const u32* a, const u32* b, i64 depth, Modulus m, bool narrow) {
+  if (narrow) {
+    NarrowSum s;
+    dot_narrow(a, b, depth, s);
+    return s.reduce(m);
+  }
+  WideSum s;
+  dot_wide(a, b, depth, s);
+  return s.reduce(m);
+}
+
+// Copies `count` words that lie `step` apart, and adds zeros up to `length`.
+void pack(const u32* from, i64 step, i64 count, i64 length, u32* to) {
+  if (step == 1) {
+    std::copy_n(from, count, to);
+  } else {
+    for (i64 k = 0; k < count; ++k) to[k] = from[k * step];
+  }
+  std::fill_n(to + count, length - count, 0u);
+}
+
+// Many columns. `panel` holds a tile of b, kDepth rows of kWidth words.
+void multiply_tiles(View a, View b, Shape shape, Modulus m, u32* panel, u32* out) {
+  alignas(64) u32 rows[kRows * kDepth];
+  alignas(64) u64 sum[kRows * kWidth], upper[kRows * kWidth];
+  const bool narrow = products_fit_word(m.last);
+  for (i64 j = 0; j < shape.columns; j += kWidth) {
+    const i64 width = std::min(kWidth, shape.columns - j);
+    for (i64 k = 0; k < shape.terms; k += kDepth) {
+      const i64 terms = std::min(kDepth, shape.terms - k);
+      const i64 depth = (terms + kUnrolled - 1) / kUnrolled * kUnrolled;
+      for (i64 t = 0; t < depth; ++t) {
+        pack(t < terms ? b.at(k + t, j) : nullptr, b.column_step, t < terms ? width : 0, kWidth,
+             panel + t * kWidth);
+      }
+      for (i64 i = 0; i < shape.rows; i += kRows) {
+        for (i64 r = 0; r < kRows; ++r) {
+          const bool inside = i + r < shape.rows;
+          pack(inside ? a.at(i + r, k) : nullptr, a.column_step, inside ? terms : 0, depth,
+               rows + r * kDepth);
+        }
+        std::fill_n(sum, kRows * kWidth, 0);
+        if (narrow) {
+          add_narrow(rows, panel, depth, sum);
+        } else {
+          std::fill_n(upper, kRows * kWidth, 0);
+          add_wide(rows, panel, depth, sum, upper);
+        }
+        for (i64 r = 0; r < std::min(kRows, shape.rows - i); ++r) {
+          reduce_row(sum + r * kWidth, upper + r * kWidth, narrow, m, width,
+                     out + (i + r) * shape.columns + j);
+        }
+      }
+    }
+  }
+}
+
+// Few columns. `panel` holds a part of each, kDepth words long.
+void multiply_dots(View a, View b, Shape shape, Modulus m, u32* panel, u32* out) {
+  alignas(64) u32 row[kDepth];
+  const bool narrow = products_fit_word(m.last);
+  for (i64 k = 0; k < shape.terms; k += kDepth) {
+    const i64 terms = std::min(kDepth, shape.terms - k);
+    for (i64 j = 0; j < shape.columns; ++j) pack(b.at(k, j), b.row_step, terms, terms, panel + j * kDepth);
+    for (i64 i = 0; i < shape.rows; ++i) {
+      const u32* x = a.at(i, k);
+      if (a.column_step != 1) {
+        pack(x, a.column_step, terms, terms, row);
+        x = row;
+      }
+      u32* result = out + i * shape.columns;
+      for (i64 j = 0; j < shape.columns; ++j) {
+        result[j] = mod_add(result[j], dot(x, panel + j * kDepth, terms, m, narrow), m.last);
+      }
+    }
+  }
+}
+
+void matmul(const Cube32& a, const Cube32& b, const Modulus* moduli, const MutableCube32& out) {
+  const Shape shape{static_cast<i64>(out.shape(1)), static_cast<i64>(a.shape(2)),
+                    static_cast<i64>(out.shape(2))};
+  const i64 n = static_cast<i64>(out.shape(0));
+  std::fill_n(out.data(), n * shape.rows * shape.columns, 0u);
+  if (shape.rows == 0 || shape.columns == 0) return;
+  std::vector<u32> panel(kDepth * kWidth);
+  const auto multiply = shape.columns < kFewColumns ? multiply_dots : multiply_tiles;
+  for (i64 i = 0; i < n; ++i) {
+    u32* result = out.data() + i * shape.rows * shape.columns;
+    multiply(slice(a, i), slice(b, i), shape, moduli[i], panel.data(), result);
+  }
+}
+
+}  // namespace
+
+void bind_matmul(nb::module_& module) {
+  module.def("matmul", [](const Cube32& a, const Cube32& b, const Table32& moduli, MutableCube32 out) {
+    require(moduli.shape(0) == out.shape(0) && moduli.shape(1) == 4, "one modulus for each row is needed");
+    require(a.shape(0) == out.shape(0) && b.shape(0) == out.shape(0),
+            "operands and result must have the same number of rows");
+    require(a.shape(1) == out.shape(1) && b.shape(2) == out.shape(2) && a.shape(2) == b.shape(1),
+            "shapes of a matrix product do not match");
+    nb::gil_scoped_release release;
+    matmul(a, b, reinterpret_cast<const Modulus*>(moduli.data()), out);
+  });
+}
+
+}  // namespace rns
