@@ -230,7 +230,8 @@ def _overflow(base: int, exponent: int, index: int, moduli: ModuliSet, signed: b
     if base.bit_length() * exponent <= _EXACT_BITS:
         return RNSOverflowError.of_value(base**exponent, index, moduli.bits, signed)
     negative = base < 0 and exponent % 2 == 1
-    least = (abs(base).bit_length() - 1) * exponent + 1
+    # In two's complement -2**k is one bit shorter than 2**k.
+    least = (abs(base).bit_length() - 1) * exponent + int(not negative)
     return RNSOverflowError(index, least + signed, moduli.bits - 1, signed, negative, at_least=True)
 
 

@@ -184,7 +184,8 @@ def _result(factors: Factors, moduli: ModuliSet, signed: bool, mode: str) -> Any
     if mode == "flag":
         return wrapped, is_outside
     if value is None:
-        needed = factors.bits + int(signed)
+        # In two's complement -2**k is one bit shorter than 2**k.
+        needed = factors.bits - int(factors.negative) + int(signed)
         raise RNSOverflowError(0, needed, moduli.bits - 1, signed, factors.negative, at_least=True)
     if is_outside:
         raise RNSOverflowError.of_value(value, 0, moduli.bits, signed)

@@ -129,7 +129,7 @@ def test_results_that_fit_after_partial_sums_do_not(
 
 
 @given(st.data())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_any_set_and_values(on_each_processor: Processor, data: st.DataObject) -> None:
     moduli = data.draw(moduli_sets(max_size=6))
     signed = data.draw(st.booleans())
