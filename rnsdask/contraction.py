@@ -23,7 +23,8 @@ from rnsdask.position import Locate
 
 # Relative width of the intervals that bound the magnitudes in a chunk. It adds less than 1/1000 of a bit.
 _ACCURACY = 2.0**-13
-_MANTISSA_BITS = 53
+_LEAST_EXPONENT = -(2**30)
+_LEAST_SHIFT = -500
 
 _CACHED_SETS = 256
 
@@ -124,15 +125,15 @@ def _greatest_magnitude(residues: Array, moduli: ModuliSet, signed: bool) -> int
     if residues[0].size == 0:
         return 0
     interval = interval_evaluation(residues, moduli, signed, accuracy=_ACCURACY)
-    mantissas, exponents = np.frexp(np.maximum(abs(interval.low), abs(interval.upp)))
-    exponents = np.where(mantissas == 0, np.iinfo(np.int32).min, exponents + interval.exponent)
-    exponent = int(exponents.max())
-    mantissa = float(np.where(exponents == exponent, mantissas, 0.0).max())
-    # |X| <= mantissa * 2**exponent * M, where mantissa * 2**53 is an integer.
-    product, shift = int(mantissa * 2**_MANTISSA_BITS) * moduli.product, exponent - _MANTISSA_BITS
-    if product == 0:
-        return 0
-    return product << shift if shift >= 0 else product >> -shift
+    magnitudes = np.maximum(abs(interval.low), abs(interval.upp))
+    # The exponent of 0 says nothing.
+    exponents = np.where(magnitudes == 0, _LEAST_EXPONENT, interval.exponent)
+    top = int(exponents.max())
+    # With the same exponent they can be compared; one cut off is far below the greatest, and only grows.
+    shifts = np.maximum(exponents - top, _LEAST_SHIFT).astype(np.int32)
+    numerator, denominator = float(np.ldexp(magnitudes, shifts).max()).as_integer_ratio()
+    product = numerator * moduli.product
+    return (product << top if top >= 0 else product >> -top) // denominator
 
 
 def add(parts: Sequence[Product], moduli: ModuliSet, signed: bool) -> Product:

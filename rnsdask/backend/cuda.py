@@ -501,7 +501,7 @@ def _multiply(
     launch("matmul", name, tasks * segments * threads_each, (product[()],))
     if segments > 1:
         sizes = cupy.asarray(list(moduli), dtype=cupy.uint64)[:, None, None]
-        out[...] = parts.sum(axis=1, dtype=cupy.uint64) % sizes
+        out[...] = (parts.sum(axis=1, dtype=cupy.uint64) % sizes).astype(cupy.uint32)
 
 
 def _with_contiguous_rows(x: Array) -> Array:
