@@ -11,6 +11,7 @@
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && \
     __GNUC__ >= 12
 #define RNS_VECTORISED __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#define RNS_X86_LEVELS  // what target_clones picks from
 #else
 #define RNS_VECTORISED
 #endif
