@@ -1,17 +1,23 @@
 """Division with Python's floor semantics: ``x = q d + r``, and r is 0 or has the sign of d.
 
 A quotient depends on the size of a number, which residues hide. So numbers pass through limbs, in blocks:
-table products there and back and a long division in between, O(n**2) operations a number. Only a remainder
-modulo a small integer comes from the residues directly, in O(n), by base extension.
+table products there and back and a long division in between, O(n**2) operations a number. By an integer of at
+most 32 bits both results come from the residues in O(n): the remainder r by base extension to the modulus d,
+and the quotient as (x - r) / d, an exact division.
 """
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import forward_constants, reverse_constants
+from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.convert import ints_to_limbs, limbs_to_ints
 from rnsdask.errors import RNSOverflowError, abbreviate
 from rnsdask.extend import base_extend
@@ -91,13 +97,94 @@ def remainder(
 
     `bound`, if given, is an upper bound of each magnitude: fewer moduli then take part.
     """
+    return divide_by_integer(residues, divisor, moduli, signed, ("remainder",), bound, locate)
+
+
+def divide_by_integer(
+    residues: Array,
+    divisor: int,
+    moduli: ModuliSet,
+    signed: bool = False,
+    parts: Sequence[Part] = ("quotient", "remainder"),
+    bound: int | None = None,
+    locate: Locate = int,
+) -> Array:
+    """As :func:`floor_divide` by an integer, in O(n) by one of 2 to 2**32 that is in the range."""
     _, highest = moduli.value_range(signed)
     if not 2 <= divisor <= min(MODULUS_MAX, highest + 1):
-        return floor_divide(residues, divisor, moduli, signed, ("remainder",), locate)
-    small = small_remainder(residues, moduli, divisor, signed, bound).reshape(-1, 1)
-    result = np.empty_like(small, shape=(len(moduli), small.size), order="C")
-    kernels_of(small).limbs_to_residues(small, forward_constants(moduli, 1), result)
-    return result.reshape(len(moduli), *residues.shape[1:])
+        return floor_divide(residues, divisor, moduli, signed, parts, locate)
+    division = _exact_division(divisor, moduli, signed) if "quotient" in parts else None
+    if "quotient" in parts and division is None:
+        return floor_divide(residues, divisor, moduli, signed, parts, locate)
+    n, matrix = len(moduli), as_matrix(residues)
+    small = small_remainder(matrix, moduli, divisor, signed, bound).reshape(-1, 1)
+    remainders = np.empty_like(small, shape=matrix.shape, order="C")
+    kernels_of(small).limbs_to_residues(small, forward_constants(moduli, 1), remainders)
+    results = {"remainder": remainders}
+    if division is not None:
+        results["quotient"] = division.quotients(matrix, remainders, moduli, signed)
+    stacked = np.concatenate([results[part] for part in parts]) if len(parts) > 1 else results[parts[0]]
+    return stacked.reshape(len(parts) * n, *residues.shape[1:])
+
+
+@dataclass(frozen=True, eq=False)
+class _ExactDivision:
+    """Division of multiples of d by d, modulo each m_i.
+
+    With g = gcd(d, m), the residue of a multiple of d is a multiple of g, and divided by d it is known
+    modulo m/g. All the m/g together hold every quotient, so where g is not 1 a base extension completes it.
+
+    Attributes
+    ----------
+    inverses : array of uint32, shape (n, 1)
+        The inverse of d modulo m_i, or 1 where there is none.
+    shared : tuple of (i, g, inverse of d/g modulo m_i/g)
+        For each i where g is not 1.
+    known : ModuliSet
+        The m_i/g that are not 1.
+    """
+
+    inverses: NDArray[np.uint32]
+    shared: tuple[tuple[int, int, int], ...]
+    known: ModuliSet
+
+    def quotients(self, residues: Array, remainders: Array, moduli: ModuliSet, signed: bool) -> Array:
+        """(X - r) / d for matrices (n, N) of the residues of X and r."""
+        result, inverses = np.empty_like(remainders), self.inverses
+        kernels_of(result).mulsub(residues, inverses, remainders, inverses, moduli, result)
+        if not self.shared:
+            return result
+        incomplete = [i for i, _, _ in self.shared]
+        for i, g, inverse in self.shared:
+            if g == moduli[i]:
+                continue
+            quotient = (result[i] // np.uint32(g)).astype(np.uint64) * np.uint64(inverse)
+            result[i] = (quotient % np.uint64(moduli[i] // g)).astype(np.uint32)
+        gone = {i for i, g, _ in self.shared if g == moduli[i]}
+        kept = [i for i in range(len(moduli)) if i not in gone]
+        targets = ModuliSet(moduli[i] for i in incomplete)
+        result[incomplete] = base_extend(result[kept], self.known, targets, signed)
+        return result
+
+
+@lru_cache(CACHED_SETS)
+def _exact_division(divisor: int, moduli: ModuliSet, signed: bool) -> _ExactDivision | None:
+    """How to divide by an integer of at least 2, or None if what is left of the moduli cannot hold it."""
+    factors = [math.gcd(divisor, m) for m in moduli]
+    known = [m // g for m, g in zip(moduli, factors, strict=True) if m != g]
+    if not known:
+        return None
+    kept, (lowest, highest) = ModuliSet(known), moduli.value_range(signed)
+    least, greatest = kept.value_range(signed)
+    if lowest // divisor < least or highest // divisor > greatest:
+        return None  # signed, an odd product: one quotient more than it has values
+    inverses = [pow(divisor, -1, m) if g == 1 else 1 for m, g in zip(moduli, factors, strict=True)]
+    shared = tuple(
+        (i, g, pow(divisor // g, -1, moduli[i] // g) if moduli[i] != g else 0)
+        for i, g in enumerate(factors)
+        if g > 1
+    )
+    return _ExactDivision(np.array(inverses, dtype=np.uint32).reshape(-1, 1), shared, kept)
 
 
 def small_remainder(

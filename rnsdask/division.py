@@ -91,9 +91,7 @@ def _block_by_integer(
     block_info: Any = None,
 ) -> Array:
     locate, integer = locate_in(block_info), int(divisor, 16)
-    if parts == ("remainder",):
-        return divide.remainder(block, integer, moduli, signed, from_text(bound), locate)
-    return divide.floor_divide(block, integer, moduli, signed, parts, locate)
+    return divide.divide_by_integer(block, integer, moduli, signed, parts, from_text(bound), locate)
 
 
 def _block_by_block(

@@ -70,7 +70,8 @@ def _apply(name: str, values: tuple[Operand, ...], overflow: str | None) -> Any:
     operands = prepare(*values)
     moduli, signed = operands.moduli, operands.signed
     lowest, highest = moduli.value_range(signed)
-    low, high = arith.result_range(name, *(_range_of(value, moduli, signed) for value in values))
+    ranges = tuple(_range_of(value, moduli, signed) for value in values)
+    low, high = arith.result_range(name, *ranges)
     is_safe = lowest <= low and high <= highest
     if mode == "raise" or is_safe:
         # What is out of range raises, so a bound of what is left holds for every result.
@@ -78,7 +79,7 @@ def _apply(name: str, values: tuple[Operand, ...], overflow: str | None) -> Any:
         known = bound if bound < max(-lowest, highest) else None
     else:
         known = None
-    residues, mask = _residues(name, operands, "wrap" if is_safe and mode == "raise" else mode)
+    residues, mask = _residues(name, operands, "wrap" if is_safe and mode == "raise" else mode, ranges)
     array_type: Any = type(next(value for value in values if is_residue_array(value)))
     result = array_type(residues, moduli, signed, known)
     return (result, mask) if mode == "flag" else result
@@ -90,15 +91,15 @@ def _range_of(value: Operand, moduli: ModuliSet, signed: bool) -> arith.Range:
     return scalar(value), scalar(value)
 
 
-def _residues(name: str, operands: Operands, mode: str) -> tuple[Any, Any]:
+def _residues(name: str, operands: Operands, mode: str, ranges: tuple[arith.Range, ...]) -> tuple[Any, Any]:
     """Residues of the result and, with ``"flag"``, the mask; NumPy, CuPy or Dask arrays."""
     moduli, signed = operands.moduli, operands.signed
     if mode == "wrap":
         return elementwise(_wrapped_block, operands, name, moduli, signed), None
     if any(isinstance(block, da.Array) for block in operands.blocks):
-        packed = _map_checked(name, operands, mode)
+        packed = _map_checked(name, operands, mode, ranges)
     else:
-        packed = arith.apply(name, operands.blocks, moduli, signed, mode)
+        packed = arith.apply(name, operands.blocks, moduli, signed, mode, ranges=ranges)
     return (packed[:-1], packed[-1] != 0) if mode == "flag" else (packed, None)
 
 
@@ -107,7 +108,7 @@ def _wrapped_block(*arguments: Any) -> Any:
     return arith.apply(name, blocks, moduli, signed, "wrap")
 
 
-def _map_checked(name: str, operands: Operands, mode: str) -> da.Array:
+def _map_checked(name: str, operands: Operands, mode: str, ranges: tuple[arith.Range, ...]) -> da.Array:
     """Apply an operation to each chunk, which learns where it lies so that an error can name the index.
 
     With ``"flag"``, the mask is one more row of the residues, so that one task computes both and parting them
@@ -133,6 +134,7 @@ def _map_checked(name: str, operands: Operands, mode: str) -> da.Array:
         moduli=operands.moduli,
         signed=operands.signed,
         mode=mode,
+        ranges=tuple((hex(low), hex(high)) for low, high in ranges),
         chunks=((rows,), *(chunks[axis] for axis in axes[1:])),
         dtype=RESIDUE_DTYPE,
         meta=np.empty_like(meta, shape=(0,) * len(axes), dtype=RESIDUE_DTYPE),
@@ -141,9 +143,21 @@ def _map_checked(name: str, operands: Operands, mode: str) -> da.Array:
 
 
 def _checked_block(
-    *blocks: Any, operation: str, moduli: ModuliSet, signed: bool, mode: str, block_info: Any = None
+    *blocks: Any,
+    operation: str,
+    moduli: ModuliSet,
+    signed: bool,
+    mode: str,
+    ranges: tuple[tuple[str, str], ...],
+    block_info: Any = None,
 ) -> Any:
     (_, *location), (_, *shape) = block_info[None]["array-location"], block_info[None]["shape"]
     return arith.apply(
-        operation, blocks, moduli, signed, mode, lambda index: flat_index(index, location, shape)
+        operation,
+        blocks,
+        moduli,
+        signed,
+        mode,
+        lambda index: flat_index(index, location, shape),
+        tuple((int(low, 16), int(high, 16)) for low, high in ranges),
     )

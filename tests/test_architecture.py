@@ -29,7 +29,7 @@ LAYERS = (
     ("backend",),
     ("mixed_radix",),
     ("evaluate",),
-    ("convert", "interval", "operands"),
+    ("convert", "interval", "magnitude", "operands"),
     (
         "arith",
         "extend",

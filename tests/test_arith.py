@@ -16,7 +16,7 @@ from strategies import EXHAUSTIVE_SETS, MODULI_SETS, arrays_of_values, edge_valu
 
 import rnsdask as rd
 from rnsdask import reference
-from rnsdask.arith import OPERATIONS, operand_range, result_range
+from rnsdask.arith import OPERATIONS, deciding_window, operand_range, result_range
 from rnsdask.constants import sum_check
 from rnsdask.errstate import overflow_mode
 
@@ -154,6 +154,98 @@ def test_cancellation_far_beyond_the_range(
     if signed:
         rows3 = [(2, h, -h), (2, h, lowest), (3, h, lowest), (-2, h, h), (-2, lowest, h), (2, lowest, h)]
         check(on_each_processor, "fma", list(zip(*rows3, strict=True)), moduli, signed)
+
+
+def check_ranged(
+    processor: Processor, name: str, operands: Sequence[Any], moduli: rd.ModuliSet, signed: bool
+) -> None:
+    """Compare an operation of lists, lists with bounds, and integers with that of Python integers."""
+    lists = [x[0] if isinstance(x, tuple) else x for x in operands]
+    length = max(len(x) for x in lists if not isinstance(x, int))
+    columns = [[x] * length if isinstance(x, int) else x for x in lists]
+    exact = [EVALUATE[name](*values) for values in zip(*columns, strict=True)]
+    arguments = [
+        x
+        if isinstance(x, int)
+        else array(
+            processor,
+            *((x[0],) if isinstance(x, tuple) else (x,)),
+            moduli,
+            signed,
+            x[1] if isinstance(x, tuple) else None,
+        )
+        for x in operands
+    ]
+    result, mask = getattr(rd, name)(*arguments, overflow="flag")
+    assert processor.to_numpy(mask).tolist() == [is_outside(value, moduli, signed) for value in exact]
+    assert result.to_ints().tolist() == [wrapped(value, moduli, signed) for value in exact]
+
+
+@ALL_SETS
+@BOTH
+def test_thresholds_of_integers_and_bounds(
+    on_each_processor: Processor, moduli: rd.ModuliSet, signed: bool
+) -> None:
+    lowest, highest = moduli.value_range(signed)
+    factors = {2, 3, 10, 255, 2**31, 2**40, highest // 3, highest - 1} | (
+        {-1, -2, -7, -(2**33)} if signed else set()
+    )
+    if len(moduli) > 64:  # each bound has tables of its own to compute
+        factors = {3, highest // 3} | ({-7} if signed else set())
+    edges = edge_values(moduli, signed)
+    edges = edges[:: max(1, len(edges) * len(moduli) // 2000)]
+    for k in sorted(k for k in factors if lowest <= k <= highest and k):
+        ends = {highest // k, lowest // k, (highest - 5) // k, highest - k, lowest - k, highest, lowest, 0}
+        near = {end + d for end in ends for d in (-2, -1, 0, 1, 2)} | set(edges)
+        xs = sorted(v for v in near if lowest <= v <= highest)
+        for name, operands in (
+            ("multiply", (xs, k)),
+            ("multiply", (k, xs)),
+            ("add", (xs, k)),
+            ("subtract", (xs, k)),
+            ("subtract", (k, xs)),
+            ("fma", (xs, k, 5 if highest >= 5 else 0)),
+            ("fma", (k, 1, xs)),
+            ("mulsub", (xs, k, k, 1)),
+            ("mulsub", (k, 1, xs, k)),
+            ("fma", (xs, k, (xs, max(abs(lowest), highest)))),
+        ):
+            check_ranged(on_each_processor, name, operands, moduli, signed)
+        bound = abs(k)
+        ys = [
+            v
+            for v in (bound, bound - 1, 0, 1, *((-bound, 1 - bound, -1) if signed else ()))
+            if abs(v) <= bound
+        ]
+        ys = [ys[i % len(ys)] for i in range(len(xs))]
+        ys = [min(max(y, lowest), highest) for y in ys]
+        for name, operands in (
+            ("multiply", (xs, (ys, bound))),
+            ("multiply", ((ys, bound), xs)),
+            ("add", (xs, (ys, bound))),
+            ("subtract", ((ys, bound), xs)),
+            ("fma", (xs, (ys, bound), (ys, bound))),
+            ("fma", ((ys, bound), (ys, bound), xs)),
+            ("mulsub", ((ys, bound), (ys, bound), xs, (ys, bound))),
+        ):
+            check_ranged(on_each_processor, name, operands, moduli, signed)
+
+
+@pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
+def test_keys_of_one_operand_decide(signed: bool) -> None:
+    moduli = MODULI_SETS["bits2048"]
+    full = moduli.value_range(signed)
+    window = deciding_window("multiply", moduli, signed, (full, (3, 3)))
+    assert window is not None
+    assert window.deciding == 0
+    # Hardly any key is neither proved to fit nor proved to overflow.
+    proved, left_open = (last - first for first, last in (window.fits, window.open))
+    assert 0 <= left_open - proved < 2**48
+    assert deciding_window("multiply", moduli, signed, (full, full)) is None
+    assert deciding_window("add", moduli, signed, (full, full)) is None
+    window = deciding_window("fma", moduli, signed, ((0, 9), full, (0, 2**100)))
+    assert window is not None
+    assert window.deciding == 1
 
 
 @given(st.data())
@@ -369,12 +461,13 @@ def test_operand_range() -> None:
 @pytest.mark.parametrize("subtract", [False, True])
 def test_sum_check_leaves_one_comparison(moduli: rd.ModuliSet, signed: bool, subtract: bool) -> None:
     check = sum_check(moduli, signed, subtract)
-    # Halved sums of keys are from 0 to 2**64, differences from -2**63 to 2**63: none outside the window may
-    # look as if it were inside, modulo 2**64.
-    lowest, highest = (-(2**63), 2**63) if subtract else (0, 2**64 - 1)
-    assert 0 <= check.width <= 2**63
-    assert highest - check.lowest < 2**64
-    assert lowest - check.lowest >= check.width - 2**64
+    # Halved sums of keys are from 0 to 2**64 - 2, differences from -2**63 to 2**63 - 1: a window within that
+    # is one comparison modulo 2**64.
+    least, greatest = (-(2**63), 2**63 - 1) if subtract else (0, 2**64 - 2)
+    assert len(check.limits) == 5
+    assert all(0 <= limit < 2**64 for limit in check.limits)
+    for first, last in (check.fits, check.open):
+        assert first > last or least <= first <= last <= greatest
 
 
 def test_operations_are_those_tested() -> None:

@@ -21,3 +21,16 @@ def test_bench_reduce(kind: str, tmp_path: Path) -> None:
     assert {row["n"] for row in rows} == {8, 3}
     assert {"max", "min", "sum"} <= {row["what"] for row in rows}
     assert json.loads(result.read_text())["machine"]["rnsdask"]
+
+
+@pytest.mark.parametrize("kind", ["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
+def test_bench_arith(kind: str, tmp_path: Path) -> None:
+    result = tmp_path / "result.json"
+    command = [sys.executable, str(SCRIPTS / "bench_arith.py"), kind, "--gib", "0.0002", "--sets", "8,320b"]
+    command += ["--division-gib", "0.0002", "--repeat", "1", "--json", str(result)]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    groups = json.loads(result.read_text())["groups"]
+    assert set(groups) == {"elementwise", "checked", "comparison", "division", "scan"}
+    for rows in groups.values():
+        assert {row["n"] for row in rows} == {8, 11}
+        assert all(value > 0 for row in rows for value in row.values() if isinstance(value, float))

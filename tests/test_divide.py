@@ -1,5 +1,6 @@
 """Division, remainders and shifts, against Python integers."""
 
+import itertools
 import operator
 from typing import Any
 
@@ -311,3 +312,34 @@ def test_division_is_lazy() -> None:
         x = rd.random(TOP, 1000, chunks=128, signed=True)
         y = divmod(x // 3 % 10**40 >> 5, x)[0]
         y.is_even()
+
+
+def small_divisors(moduli: rd.ModuliSet, signed: bool) -> list[int]:
+    """Divisors of at most 32 bits: prime to all moduli, dividing some, and sharing factors with several."""
+    _, highest = moduli.value_range(signed)
+    some = [2, 3, 4, 6, 10, 30, 2**16, 2**31, 2**32 - 1, 2**32, 65537 * 3, 2**31 - 1]
+    some += [m // k for m in moduli.moduli[:3] for k in (1, 2, 3)] + [2 * m for m in moduli.moduli[:3]]
+    some += [m * n for m, n in itertools.pairwise(moduli.moduli[:4])]
+    return sorted({d for d in some if 2 <= d <= min(2**32, highest + 1)})
+
+
+@pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
+@pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
+def test_small_divisors(on_each_processor: Processor, moduli: rd.ModuliSet, signed: bool) -> None:
+    edges = edge_values(moduli, signed)
+    values = edges[:: max(1, len(edges) * len(moduli) // 20000)] + edges[:3] + edges[-3:]
+    residues = on_each_processor.xp.asarray(reference.encode(values, moduli, signed))
+    for d in small_divisors(moduli, signed):
+        both = on_each_processor.to_numpy(divide.divide_by_integer(residues, d, moduli, signed))
+        quotients, remainders = (rd.RNSArray(part, moduli, signed) for part in np.split(both, 2))
+        assert quotients.to_ints().tolist() == [v // d for v in values], d
+        assert remainders.to_ints().tolist() == [v % d for v in values], d
+
+
+def test_small_divisors_need_no_limbs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rnsdask.divide.floor_divide", None)
+    moduli = MODULI_SETS["top"]  # one of them is 2**32
+    x = rd.from_ints([0, 1, 2**100 + 7, moduli.product // 2 - 1], moduli, signed=True)
+    for d in (2, 10, 2**31, 2**32 - 1):
+        assert (x // d).to_ints().tolist() == [v // d for v in x.to_ints().tolist()]
+    assert (x >> 5).to_ints().tolist() == [v >> 5 for v in x.to_ints().tolist()]

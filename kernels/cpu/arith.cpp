@@ -1,8 +1,11 @@
 // Element-wise arithmetic modulo m_i, row by row. An operand is an array of numbers, or one number for all.
 #include "rns/arith.cuh"
 
+#include <nanobind/stl/array.h>
+
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "bindings.hpp"
 #include "keys.hpp"
@@ -39,9 +42,20 @@ RNS_VECTORISED void mulsub_row(const u32* const* x, Modulus m, i64 width, u32* _
   for (i64 j = 0; j < width; ++j) out[j] = mod_mulsub(a[j], b[j], c[j], d[j], m);
 }
 
-RNS_VECTORISED void unproven(const u64* x, const u64* y, bool subtract, SumTest test, i64 width, u8* flags) {
-  for (i64 j = 0; j < width; ++j) flags[j] = !sum_fits(x[j], y[j], subtract, test);
+RNS_VECTORISED void sum_states(const u64* x, const u64* y, bool subtract, SumTest test, i64 width,
+                               u8* states) {
+  for (i64 j = 0; j < width; ++j) states[j] = sum_state(x[j], y[j], subtract, test);
 }
+
+RNS_VECTORISED void window_states(const u64* keys, WindowTest test, i64 width, u8* states) {
+  for (i64 j = 0; j < width; ++j) states[j] = window_state(keys[j], test);
+}
+
+// With keys, two rows are taken at a time, in strips that stay in the first-level cache between the passes
+// over them. Tiles are longer: a row of a tile lies in pages of its own, which cost time to enter.
+constexpr i64 kKeyedTile = 4096;
+constexpr i64 kStrip = 512;
+constexpr i64 kStripRows = 2;
 
 // A single number is spread over a tile, so that one loop serves both kinds of operand.
 template <size_t kOperands>
@@ -49,9 +63,9 @@ class Operands {
  public:
   explicit Operands(const std::array<Residues, kOperands>& x) : x_(x) {}
 
-  void start_row(i64 i) {
+  void start_row(i64 i, i64 width) {
     for (size_t k = 0; k < kOperands; ++k) {
-      if (is_single(k)) std::fill_n(spread_[k], kTile, *x_[k].row(i));
+      if (is_single(k)) std::fill_n(spread_[k], width, *x_[k].row(i));
     }
   }
   void part(i64 i, i64 first, const u32** pointers) const {
@@ -89,7 +103,7 @@ void apply(RowOperation operation, const std::array<Residues, kOperands>& x, con
   Operands<kOperands> operands(x);
   const u32* part[kOperands];
   for (i64 i = 0; i < n; ++i) {
-    operands.start_row(i);
+    operands.start_row(i, std::min(kTile, count));
     for (i64 first = 0; first < count; first += kTile) {
       operands.part(i, first, part);
       operation(part, modulus[i], std::min(kTile, count - first), out.data() + i * count + first);
@@ -97,47 +111,106 @@ void apply(RowOperation operation, const std::array<Residues, kOperands>& x, con
   }
 }
 
-// The keys of a tile; of a single number, spread over the tile.
-void tile_keys(const Residues& x, const u64* c, u64 start, i64 first, i64 width, u64* keys) {
-  if (x.count != 1) return evaluate_keys(x, c, start, first, width, keys);
-  evaluate_keys(x, c, start, 0, 1, keys);
-  std::fill_n(keys + 1, width - 1, keys[0]);
-}
+// The keys of an operand, a tile at a time.
+class TileKeys {
+ public:
+  TileKeys(const Residues& x, const u64* coefficients, u64 start) : x_(x), c_(coefficients), start_(start) {
+    if (x.count != 1) return;
+    evaluate_keys(x, c_, start, 0, 1, keys_);
+    std::fill_n(keys_ + 1, kKeyedTile - 1, keys_[0]);
+  }
+  void start_tile(i64 width) {
+    std::fill_n(sums_.low, width, u64{0});
+    std::fill_n(sums_.high, width, 0u);
+  }
+  void add_rows(i64 i, i64 rows, i64 first, i64 offset, i64 width) {
+    if (x_.count == 1) return;
+    add_to_keys(x_.row(i) + first + offset, x_.stride, rows, c_ + i, width, sums_.low + offset,
+                sums_.high + offset);
+  }
+  const u64* finish_tile(i64 width) {
+    if (x_.count != 1) finish_keys(sums_.low, sums_.high, start_, width, keys_);
+    return keys_;
+  }
 
-// Sums or differences, and for each whether the keys leave open that it is out of range. A tile of all rows
-// is still in cache when its residues are read again.
-void apply_checked(bool subtract, const std::array<Residues, 2>& x, const Table32& moduli,
-                   const Vector64& coefficients, u64 start, SumTest test, const MutableMatrix32& out,
-                   u8* flags) {
-  check_operands(x, moduli, out);
-  nb::gil_scoped_release release;
+ private:
+  const Residues& x_;
+  const u64* c_;
+  u64 start_;
+  KeyLanes<kKeyedTile> sums_;
+  alignas(64) u64 keys_[kKeyedTile];
+};
+
+// The operation, and the keys of some operands in the same pass: decide(first, width) is called when
+// those of a tile are complete.
+template <size_t kOperands, size_t kKeys, class Decide>
+void apply_keyed(RowOperation operation, const std::array<Residues, kOperands>& x, const Table32& moduli,
+                 const std::array<TileKeys*, kKeys>& keys, const MutableMatrix32& out, Decide decide) {
   const i64 n = static_cast<i64>(out.shape(0)), count = static_cast<i64>(out.shape(1));
   const Modulus* modulus = reinterpret_cast<const Modulus*>(moduli.data());
-  const RowOperation operation = subtract ? subtract_row : add_row;
-  alignas(64) u64 keys[2][kTile];
-  Operands<2> operands(x);
-  const u32* part[2];
-  for (i64 first = 0; first < count; first += kTile) {
-    const i64 width = std::min(kTile, count - first);
-    for (int k = 0; k < 2; ++k) tile_keys(x[k], coefficients.data(), start, first, width, keys[k]);
-    unproven(keys[0], keys[1], subtract, test, width, flags + first);
-    for (i64 i = 0; i < n; ++i) {
-      operands.start_row(i);
-      operands.part(i, first, part);
-      operation(part, modulus[i], width, out.data() + i * count + first);
+  Operands<kOperands> operands(x);
+  const u32* part[kOperands];
+  for (i64 first = 0; first < count; first += kKeyedTile) {
+    const i64 width = std::min(kKeyedTile, count - first);
+    for (TileKeys* k : keys) k->start_tile(width);
+    for (i64 i = 0; i < n; i += kStripRows) {
+      const i64 rows = std::min(kStripRows, n - i);
+      for (i64 offset = 0; offset < width; offset += kStrip) {
+        const i64 strip = std::min(kStrip, width - offset);
+        for (TileKeys* k : keys) k->add_rows(i, rows, first, offset, strip);
+        for (i64 r = i; r < i + rows; ++r) {
+          operands.start_row(r, strip);
+          operands.part(r, first + offset, part);
+          operation(part, modulus[r], strip, out.data() + r * count + first + offset);
+        }
+      }
     }
+    decide(first, width);
   }
 }
 
-auto checked(bool subtract) {
-  return
-      [subtract](const Matrix32& a, const Matrix32& b, const Table32& moduli, const Vector64& coefficients,
-                 u64 start, u64 ambiguous_below, u64 lowest, u64 width, MutableMatrix32 out, Vector8 flags) {
-        require(coefficients.shape(0) == out.shape(0), "one coefficient for each modulus is needed");
-        require(flags.shape(0) == out.shape(1), "one flag for each number is needed");
-        apply_checked(subtract, {Residues(a), Residues(b)}, moduli, coefficients, start,
-                      {ambiguous_below, lowest, width}, out, flags.data());
-      };
+auto checked_sum(bool subtract) {
+  return [subtract](const Matrix32& a, const Matrix32& b, const Table32& moduli, const Vector64& coefficients,
+                    u64 start, const std::array<u64, 5>& limits, MutableMatrix32 out, Vector8 states) {
+    const std::array<Residues, 2> x = {Residues(a), Residues(b)};
+    check_operands(x, moduli, out);
+    require(coefficients.shape(0) == out.shape(0), "one coefficient for each modulus is needed");
+    require(states.shape(0) == out.shape(1), "one state for each number is needed");
+    nb::gil_scoped_release release;
+    const SumTest test = {limits[0], limits[1], limits[2], limits[3], limits[4]};
+    TileKeys a_keys(x[0], coefficients.data(), start), b_keys(x[1], coefficients.data(), start);
+    apply_keyed<2, 2>(subtract ? subtract_row : add_row, x, moduli, {&a_keys, &b_keys}, out,
+                      [&](i64 first, i64 count) {
+                        sum_states(a_keys.finish_tile(count), b_keys.finish_tile(count), subtract, test,
+                                   count, states.data() + first);
+                      });
+  };
+}
+
+template <size_t kOperands, size_t... k>
+std::array<Residues, kOperands> residues_of(const std::array<Matrix32, kOperands>& arrays,
+                                            std::index_sequence<k...>) {
+  return {Residues(arrays[k])...};
+}
+
+// The operand at the index `deciding` decides by its keys alone.
+template <size_t kOperands>
+auto windowed(RowOperation operation) {
+  return [operation](const std::array<Matrix32, kOperands>& arrays, size_t deciding, const Table32& moduli,
+                     const Vector64& coefficients, u64 start, const std::array<u64, 5>& window,
+                     MutableMatrix32 out, Vector8 states) {
+    const auto x = residues_of<kOperands>(arrays, std::make_index_sequence<kOperands>());
+    check_operands(x, moduli, out);
+    require(deciding < kOperands, "the deciding operand must be one of the operands");
+    require(coefficients.shape(0) == out.shape(0), "one coefficient for each modulus is needed");
+    require(states.shape(0) == out.shape(1), "one state for each number is needed");
+    nb::gil_scoped_release release;
+    const WindowTest test = {window[0], window[1], window[2], window[3], window[4]};
+    TileKeys keys(x[deciding], coefficients.data(), start);
+    apply_keyed<kOperands, 1>(operation, x, moduli, {&keys}, out, [&](i64 first, i64 count) {
+      window_states(keys.finish_tile(count), test, count, states.data() + first);
+    });
+  };
 }
 
 // a^k by squaring, a tile at a time.
@@ -193,8 +266,13 @@ void bind_arith(nb::module_& module) {
                           const Table32& moduli, MutableMatrix32 out) {
     apply<4>(mulsub_row, {Residues(a), Residues(b), Residues(c), Residues(d)}, moduli, out);
   });
-  module.def("add_checked", checked(false));
-  module.def("subtract_checked", checked(true));
+  module.def("add_checked", checked_sum(false));
+  module.def("subtract_checked", checked_sum(true));
+  module.def("add_windowed", windowed<2>(add_row));
+  module.def("subtract_windowed", windowed<2>(subtract_row));
+  module.def("multiply_windowed", windowed<2>(multiply_row));
+  module.def("fma_windowed", windowed<3>(fma_row));
+  module.def("mulsub_windowed", windowed<4>(mulsub_row));
   module.def("power", [](const Matrix32& array, u64 exponent, const Table32& moduli, MutableMatrix32 out) {
     const Residues a(array);
     check_operands<1>({a}, moduli, out);

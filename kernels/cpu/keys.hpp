@@ -14,8 +14,8 @@ struct KeyLanes {
   alignas(64) u32 high[kWidth];
 };
 
-// Adds residue(i, j) c[i] to the sum of each number j < width, for `rows` rows that are `stride` apart. A part
-// of a longer strip must start at a multiple of 16.
+// Adds residue(i, j) c[i] to the sum of each number j < width, for `rows` rows that are `stride` apart. A
+// part of a longer strip must start at a multiple of 16.
 void add_to_keys(const u32* x, i64 stride, i64 rows, const u64* c, i64 width, u64* low, u32* high);
 
 // The keys, start included, in the numbers' own order.

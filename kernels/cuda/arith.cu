@@ -137,14 +137,19 @@ __device__ void accumulate(Key (&keys)[4], uint4 x, u64 c) {
   keys[3].accumulate(x.w, c);
 }
 
-// Sums or differences, and flags of the numbers whose result the keys do not prove to be in range. Needs
-// rows * 8 bytes of shared memory for the coefficients.
+// Copies the coefficients to shared memory, of which rows * 8 bytes are needed.
+__device__ const u64* shared_coefficients(const u64* coefficients, i64 rows) {
+  extern __shared__ u64 c[];
+  for (i64 i = threadIdx.x; i < rows; i += blockDim.x) c[i] = coefficients[i];
+  __syncthreads();
+  return c;
+}
+
+// Sums or differences, and what the keys of both operands say of each.
 template <class Operation, bool kSubtract>
 __device__ void apply_checked(const Task& task, const u64* coefficients, u64 start, const SumTest& test,
-                              u8* flags) {
-  extern __shared__ u64 c[];
-  for (i64 i = threadIdx.x; i < task.rows; i += blockDim.x) c[i] = coefficients[i];
-  __syncthreads();
+                              u8* states) {
+  const u64* c = shared_coefficients(coefficients, task.rows);
   for (i64 v = thread_index(); v < task.vectors; v += thread_count()) {
     Key a[4] = {{start, 0}, {start, 0}, {start, 0}, {start, 0}};
     Key b[4] = {{start, 0}, {start, 0}, {start, 0}, {start, 0}};
@@ -155,10 +160,10 @@ __device__ void apply_checked(const Task& task, const u64* coefficients, u64 sta
       accumulate(b, x[1], c[i]);
       __stcs(task.out_vectors(i) + v, of_vectors<Operation>(x, task.moduli[i]));
     }
-    u8 open[4];
+    u8 four[4];
 #pragma unroll
-    for (i32 k = 0; k < 4; ++k) open[k] = !sum_fits(a[k].value(), b[k].value(), kSubtract, test);
-    reinterpret_cast<uchar4*>(flags)[v] = {open[0], open[1], open[2], open[3]};
+    for (i32 k = 0; k < 4; ++k) four[k] = sum_state(a[k].value(), b[k].value(), kSubtract, test);
+    reinterpret_cast<uchar4*>(states)[v] = {four[0], four[1], four[2], four[3]};
   }
   for (i64 j = 4 * task.vectors + thread_index(); j < task.count; j += thread_count()) {
     Key a = {start, 0}, b = {start, 0};
@@ -168,7 +173,44 @@ __device__ void apply_checked(const Task& task, const u64* coefficients, u64 sta
       b.accumulate(x[1], c[i]);
       task.out[i * task.out_stride + j] = Operation::of(x, task.moduli[i]);
     }
-    flags[j] = !sum_fits(a.value(), b.value(), kSubtract, test);
+    states[j] = sum_state(a.value(), b.value(), kSubtract, test);
+  }
+}
+
+// Results, and what the keys of the operand at the index `deciding` say of each.
+template <class Operation>
+__device__ void apply_windowed(const Task& task, i32 deciding, const u64* coefficients, u64 start,
+                               const WindowTest& test, u8* states) {
+  const u64* c = shared_coefficients(coefficients, task.rows);
+  for (i64 v = thread_index(); v < task.vectors; v += thread_count()) {
+    Key keys[4] = {{start, 0}, {start, 0}, {start, 0}, {start, 0}};
+#pragma unroll 4
+    for (i64 i = 0; i < task.rows; ++i) {
+      uint4 x[Operation::kOperands];
+#pragma unroll
+      for (i32 o = 0; o < Operation::kOperands; ++o) {
+        x[o] = task.x[o].vector(i, v);
+        if (o == deciding) accumulate(keys, x[o], c[i]);
+      }
+      __stcs(task.out_vectors(i) + v, of_vectors<Operation>(x, task.moduli[i]));
+    }
+    u8 four[4];
+#pragma unroll
+    for (i32 k = 0; k < 4; ++k) four[k] = window_state(keys[k].value(), test);
+    reinterpret_cast<uchar4*>(states)[v] = {four[0], four[1], four[2], four[3]};
+  }
+  for (i64 j = 4 * task.vectors + thread_index(); j < task.count; j += thread_count()) {
+    Key key = {start, 0};
+    for (i64 i = 0; i < task.rows; ++i) {
+      u32 x[Operation::kOperands];
+#pragma unroll
+      for (i32 o = 0; o < Operation::kOperands; ++o) {
+        x[o] = task.x[o].at(i, j);
+        if (o == deciding) key.accumulate(x[o], c[i]);
+      }
+      task.out[i * task.out_stride + j] = Operation::of(x, task.moduli[i]);
+    }
+    states[j] = window_state(key.value(), test);
   }
 }
 
@@ -186,12 +228,37 @@ __global__ void fma_residues(Task task) { apply<Fma>(task); }
 
 __global__ void mulsub(Task task) { apply<Mulsub>(task); }
 
-__global__ void add_checked(Task task, const u64* coefficients, u64 start, SumTest test, u8* flags) {
-  apply_checked<Add, false>(task, coefficients, start, test, flags);
+__global__ void add_checked(Task task, const u64* coefficients, u64 start, SumTest test, u8* states) {
+  apply_checked<Add, false>(task, coefficients, start, test, states);
 }
 
-__global__ void subtract_checked(Task task, const u64* coefficients, u64 start, SumTest test, u8* flags) {
-  apply_checked<Subtract, true>(task, coefficients, start, test, flags);
+__global__ void subtract_checked(Task task, const u64* coefficients, u64 start, SumTest test, u8* states) {
+  apply_checked<Subtract, true>(task, coefficients, start, test, states);
+}
+
+__global__ void add_windowed(Task task, i32 deciding, const u64* coefficients, u64 start, WindowTest test,
+                             u8* states) {
+  apply_windowed<Add>(task, deciding, coefficients, start, test, states);
+}
+
+__global__ void subtract_windowed(Task task, i32 deciding, const u64* coefficients, u64 start,
+                                  WindowTest test, u8* states) {
+  apply_windowed<Subtract>(task, deciding, coefficients, start, test, states);
+}
+
+__global__ void multiply_windowed(Task task, i32 deciding, const u64* coefficients, u64 start,
+                                  WindowTest test, u8* states) {
+  apply_windowed<Multiply>(task, deciding, coefficients, start, test, states);
+}
+
+__global__ void fma_windowed(Task task, i32 deciding, const u64* coefficients, u64 start, WindowTest test,
+                             u8* states) {
+  apply_windowed<Fma>(task, deciding, coefficients, start, test, states);
+}
+
+__global__ void mulsub_windowed(Task task, i32 deciding, const u64* coefficients, u64 start, WindowTest test,
+                                u8* states) {
+  apply_windowed<Mulsub>(task, deciding, coefficients, start, test, states);
 }
 
 __global__ void power(Task task, u64 exponent) {

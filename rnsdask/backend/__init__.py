@@ -9,9 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.backend.protocol import UNDECIDED, Array, Extremum, IntervalGoal, Kernels, KeySums
+from rnsdask.backend.protocol import (
+    OPEN,
+    OVERFLOWS,
+    UNDECIDED,
+    Array,
+    Extremum,
+    IntervalGoal,
+    Kernels,
+    KeySums,
+)
 
 __all__ = [
+    "OPEN",
+    "OVERFLOWS",
     "UNDECIDED",
     "Array",
     "Extremum",

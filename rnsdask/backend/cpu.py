@@ -1,5 +1,7 @@
 """The kernels for NumPy arrays: calls into the compiled extension (see :class:`.protocol.Kernels`)."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +16,7 @@ from rnsdask.constants import (
     MixedRadixConstants,
     ReverseConstants,
     SumCheck,
+    WindowCheck,
     last_residues,
     modulus_table,
 )
@@ -156,18 +159,36 @@ def matmul(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
     _cpu.matmul(a, b, modulus_table(moduli), out)
 
 
-def add_checked(a: Array, b: Array, moduli: ModuliSet, check: SumCheck, out: Array) -> NDArray[np.bool_]:
-    flags = np.empty(out.shape[1], dtype=np.uint8)
-    _cpu.add_checked(a, b, modulus_table(moduli), *_sum_test(check), out, flags)
-    return flags.view(np.bool_)
+def add_checked(a: Array, b: Array, moduli: ModuliSet, check: SumCheck, out: Array) -> NDArray[np.uint8]:
+    states = np.empty(out.shape[1], dtype=np.uint8)
+    _cpu.add_checked(a, b, modulus_table(moduli), *_sum_test(check), out, states)
+    return states
 
 
-def subtract_checked(a: Array, b: Array, moduli: ModuliSet, check: SumCheck, out: Array) -> NDArray[np.bool_]:
-    flags = np.empty(out.shape[1], dtype=np.uint8)
-    _cpu.subtract_checked(a, b, modulus_table(moduli), *_sum_test(check), out, flags)
-    return flags.view(np.bool_)
+def subtract_checked(a: Array, b: Array, moduli: ModuliSet, check: SumCheck, out: Array) -> NDArray[np.uint8]:
+    states = np.empty(out.shape[1], dtype=np.uint8)
+    _cpu.subtract_checked(a, b, modulus_table(moduli), *_sum_test(check), out, states)
+    return states
 
 
-def _sum_test(check: SumCheck) -> tuple[NDArray[np.uint64], int, int, int, int]:
+def _sum_test(check: SumCheck) -> tuple[NDArray[np.uint64], int, tuple[int, ...]]:
+    return check.keys.coefficients, check.keys.start, check.limits
+
+
+_WINDOWED = {
+    "add": _cpu.add_windowed,
+    "subtract": _cpu.subtract_windowed,
+    "multiply": _cpu.multiply_windowed,
+    "fma": _cpu.fma_windowed,
+    "mulsub": _cpu.mulsub_windowed,
+}
+
+
+def windowed(
+    operation: str, operands: Sequence[Array], moduli: ModuliSet, check: WindowCheck, out: Array
+) -> NDArray[np.uint8]:
+    states = np.empty(out.shape[1], dtype=np.uint8)
     keys = check.keys
-    return keys.coefficients, keys.start, keys.ambiguous_below, check.lowest % 2**64, check.width
+    constants = (modulus_table(moduli), keys.coefficients, keys.start, check.limits)
+    _WINDOWED[operation](list(operands), check.deciding, *constants, out, states)
+    return states

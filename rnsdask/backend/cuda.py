@@ -4,6 +4,7 @@ All work goes to the current device and stream, which must be the ones of the ar
 """
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import cupy
@@ -20,6 +21,7 @@ from rnsdask.constants import (
     MixedRadixConstants,
     ReverseConstants,
     SumCheck,
+    WindowCheck,
     last_residues,
     modulus_table,
 )
@@ -79,7 +81,8 @@ _TASK = np.dtype(
         ("rows", np.int64),
     ]
 )
-_SUM_TEST = np.dtype([("ambiguous_below", np.uint64), ("lowest", np.uint64), ("width", np.uint64)])
+# SumTest and WindowTest are five integers each.
+_KEY_TEST = np.dtype([("limits", np.uint64, (5,))])
 # As in kernels/cuda/matmul.cu; with fewer rows or columns than that, tiles would be mostly empty.
 _MATRIX = np.dtype([("data", np.uint64), ("plane", np.int64), ("stride", np.int64)])
 _PRODUCT = np.dtype(
@@ -519,17 +522,28 @@ def subtract_checked(a: Array, b: Array, moduli: ModuliSet, check: SumCheck, out
 def _apply_checked(
     name: str, operands: tuple[Array, ...], moduli: ModuliSet, check: SumCheck, out: Array
 ) -> Array:
-    keys = check.keys
+    return _launch_keyed(name, operands, moduli, (), check, out)
+
+
+def windowed(
+    operation: str, operands: Sequence[Array], moduli: ModuliSet, check: WindowCheck, out: Array
+) -> Array:
+    deciding = (np.int32(check.deciding),)
+    return _launch_keyed(f"{operation}_windowed", operands, moduli, deciding, check, out)
+
+
+def _launch_keyed(
+    name: str,
+    operands: Sequence[Array],
+    moduli: ModuliSet,
+    selection: tuple[Any, ...],
+    check: SumCheck | WindowCheck,
+    out: Array,
+) -> Array:
+    test = np.array((check.limits,), dtype=_KEY_TEST)[()]
     operands = tuple(map(cupy.asarray, operands))
-    flags = cupy.empty(out.shape[1], dtype=cupy.bool_)
-    fields = (keys.ambiguous_below, check.lowest % 2**64, check.width)
-    test = np.array(fields, dtype=_SUM_TEST)[()]
-    arguments = (
-        _task(operands, moduli, out),
-        on_device(keys, "coefficients"),
-        np.uint64(keys.start),
-        test,
-        flags,
-    )
+    states = cupy.empty(out.shape[1], dtype=cupy.uint8)
+    coefficients = (on_device(check.keys, "coefficients"), np.uint64(check.keys.start))
+    arguments = (_task(operands, moduli, out), *selection, *coefficients, test, states)
     launch("arith", name, -(-out.shape[1] // 4), arguments, shared=8 * len(moduli))
-    return flags
+    return states

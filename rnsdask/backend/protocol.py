@@ -1,5 +1,6 @@
 """What a processor's kernels are: names, arguments and results."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -12,6 +13,7 @@ from rnsdask.constants import (
     MixedRadixConstants,
     ReverseConstants,
     SumCheck,
+    WindowCheck,
 )
 from rnsdask.moduli import ModuliSet
 
@@ -60,6 +62,10 @@ class IntervalGoal:
 
 UNDECIDED = 2
 """What ``Kernels.compare`` says of numbers whose keys are too near each other, or ambiguous."""
+
+
+FITS, OVERFLOWS, OPEN = 0, 1, 2
+"""What the keys say of a result: it is in range, it is not, or they do not tell."""
 
 
 class Kernels(Protocol):
@@ -148,8 +154,15 @@ class Kernels(Protocol):
     def matmul(self, a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
         """Matrix products: a (n, I, K) and b (n, K, J), in any layout; `out` (n, I, J), contiguous."""
 
+    # Results with what keys of the operands say of each: uint8 (N,) of `FITS`, `OVERFLOWS` or `OPEN`.
+
     def add_checked(self, a: Array, b: Array, moduli: ModuliSet, check: SumCheck, out: Array) -> Array:
-        """As `add`; Boolean (N,): the keys of a and b do not prove that the sum is in range."""
+        """As `add`; the keys of a and b decide whether the sum is in range."""
 
     def subtract_checked(self, a: Array, b: Array, moduli: ModuliSet, check: SumCheck, out: Array) -> Array:
-        """As `subtract`, with the same flags."""
+        """As `subtract`, with the same states."""
+
+    def windowed(
+        self, operation: str, operands: Sequence[Array], moduli: ModuliSet, check: WindowCheck, out: Array
+    ) -> Array:
+        """As the kernel named `operation`; the keys of one operand decide whether the result is in range."""

@@ -5,7 +5,7 @@ functions that build them are cached, so the copies on a GPU can be cached by in
 (:mod:`rnsdask.backend.cuda`).
 """
 
-from rnsdask.constants.arith import SumCheck, modulus_table, sum_check
+from rnsdask.constants.arith import SumCheck, WindowCheck, modulus_table, sum_check, window_check
 from rnsdask.constants.conversion import (
     ExtensionConstants,
     ForwardConstants,
@@ -32,6 +32,7 @@ __all__ = [
     "MixedRadixConstants",
     "ReverseConstants",
     "SumCheck",
+    "WindowCheck",
     "directed",
     "extension_constants",
     "fixed_point_constants",
@@ -45,4 +46,5 @@ __all__ = [
     "reverse_constants",
     "sufficient_prefix",
     "sum_check",
+    "window_check",
 ]

@@ -1,4 +1,4 @@
-"""Constants of element-wise arithmetic: moduli for products of residues, and the test whether sums fit."""
+"""Constants of element-wise arithmetic: moduli for products of residues, and tests whether results fit."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -30,16 +30,22 @@ def modulus_table(moduli: ModuliSet) -> NDArray[np.uint32]:
 
 @dataclass(frozen=True, eq=False)
 class SumCheck:
-    """When the keys of two numbers prove that their sum (difference) is in the moduli set's range.
+    """What the keys of two numbers prove of their sum (difference).
 
-    With the operands' keys U, ``h = (U_x >> 1) + (U_y >> 1)`` (minus, for a difference), the result fits if
-    ``lowest <= h < lowest + width`` and neither key is below ``keys.ambiguous_below``. A number that fits
-    may fail this where it is within 2**-63 or so of an end of the range, in units of M.
+    With the operands' keys U, ``h = (U_x >> 1) + (U_y >> 1)`` (minus, for a difference), and neither key
+    below ``keys.ambiguous_below``: the result fits if h is in `fits`, and overflows if h is not in `open`.
+    Both are (first, last) within the values that h can have; no h is in one whose first is above its last.
     """
 
     keys: KeyConstants
-    lowest: int
-    width: int
+    fits: tuple[int, int]
+    open: tuple[int, int]
+
+    @property
+    def limits(self) -> tuple[int, ...]:
+        """The kernels' ``SumTest``; h has fewer than 2**64 values, so distances modulo 2**64 serve."""
+        windows = ((first % 2**KEY_BITS, max(last + 1 - first, 0)) for first, last in (self.fits, self.open))
+        return (self.keys.ambiguous_below, *(limit for window in windows for limit in window))
 
 
 @lru_cache(CACHED_SETS)
@@ -56,11 +62,63 @@ def sum_check(moduli: ModuliSet, signed: bool, subtract: bool) -> SumCheck:
     offset_low = (keys.offset << KEY_BITS) // moduli.product
     offset_upp = -((-keys.offset << KEY_BITS) // moduli.product)
     if subtract:
-        lowest = -((offset_low - 1 - keys.slack) // 2)
-        highest = (top - 2 - keys.slack - offset_upp) // 2
+        least, greatest = -top // 2, top // 2 - 1
+        below, above = offset_low - 1 - keys.slack, offset_upp + 1 + keys.slack
     else:
-        lowest = -(-(offset_upp + 2 * keys.slack) // 2) if signed else 0
-        highest = (top + offset_low - 3) // 2
-    # An h is from -2**63 to 2**64, so a width of at most 2**63 makes one comparison modulo 2**64 enough.
-    width = min(max(highest + 1 - lowest, 0), 1 << (KEY_BITS - 1))
-    return SumCheck(keys, lowest, width)
+        least, greatest = 0, top - 2
+        below, above = -offset_upp - 2 * keys.slack, 2 - offset_low
+    # 2 h + below <= 2**64 (R + o) / M <= 2 h + above, where the lower end is rounded down, the upper one up.
+    fits = -(below // 2), (top - 1 - above) // 2
+    may_fit = -(above // 2), (top - 1 - below) // 2
+    if not signed and not subtract:
+        fits = least, fits[1]  # a sum of numbers that are not negative is not negative
+    return SumCheck(keys, *((max(first, least), min(last, greatest)) for first, last in (fits, may_fit)))
+
+
+@dataclass(frozen=True, eq=False)
+class WindowCheck:
+    """What the key of one operand proves, as first and last keys of two windows.
+
+    A result fits if the key of the operand at the index `deciding` is in the window `fits`, and overflows if
+    it is not in the window `open`, nor below ``keys.ambiguous_below``. A window whose first key is beyond
+    its last one is empty.
+    """
+
+    keys: KeyConstants
+    deciding: int
+    fits: tuple[int, int]
+    open: tuple[int, int]
+
+    @property
+    def limits(self) -> tuple[int, ...]:
+        """The kernels' ``WindowTest``."""
+        return (self.keys.ambiguous_below, *self.fits, *self.open)
+
+
+@lru_cache(CACHED_SETS)
+def window_check(
+    moduli: ModuliSet, signed: bool, deciding: int, certain: tuple[int, int], possible: tuple[int, int]
+) -> WindowCheck:
+    """Windows of keys for an operand X whose result fits if X is in `certain`, and only in `possible`.
+
+    Both are (lowest, highest); a lowest value above the highest one means that there is none. With o the
+    offset of the keys, ``U - slack <= 2**64 (X + o) / M <= U`` for a key U that is not ambiguous.
+    """
+    keys = key_constants(moduli, signed)
+    lowest, highest = moduli.value_range(signed)
+    last_key = (1 << KEY_BITS) - 1
+
+    def key_floor(value: int) -> int:
+        return (value + keys.offset << KEY_BITS) // moduli.product
+
+    def key_ceiling(value: int) -> int:
+        return -((-(value + keys.offset) << KEY_BITS) // moduli.product)
+
+    low, high = certain
+    first = keys.ambiguous_below if low <= lowest else key_ceiling(low) + keys.slack
+    last = last_key if high >= highest else key_floor(high)
+    fits = (first, last) if low <= high and first <= last <= last_key else (1, 0)
+    low, high = possible
+    first = 0 if low <= lowest else key_ceiling(low)
+    last = last_key if high >= highest else min(key_floor(high) + keys.slack, last_key)
+    return WindowCheck(keys, deciding, fits, (first, last) if low <= high and first <= last else (1, 0))
