@@ -115,8 +115,7 @@ def _goal(prefix: ModuliSet, moduli: ModuliSet, signed: bool, accuracy: float) -
     accuracy = float(accuracy)
     if not (accuracy > 0 and math.isfinite(accuracy)):
         raise ValueError(f"accuracy must be a positive finite number, got {accuracy}")
-    width = (_UNITS_PER_MODULUS * len(prefix) + 1) * _UNIT
-    least = width / (_ACCURATE_FROM - width)
+    least = least_accuracy(len(prefix))
     scale_low, scale_upp, exponent, wanted = 1.0, 1.0, 0, Fraction(accuracy)
     if len(prefix) < len(moduli):
         exponent = prefix.bits - moduli.bits
@@ -129,3 +128,9 @@ def _goal(prefix: ModuliSet, moduli: ModuliSet, signed: bool, accuracy: float) -
             f"it must be at least {1.01 * float(least):.3g}"
         )
     return IntervalGoal(directed(wanted)[0], bool(signed), scale_low, scale_upp, exponent)
+
+
+def least_accuracy(count: int) -> Fraction:
+    """Relative width that an evaluation with all of `count` moduli can always reach; a greater one, too."""
+    width = (_UNITS_PER_MODULUS * count + 1) * _UNIT
+    return width / (_ACCURATE_FROM - width)

@@ -14,6 +14,7 @@ void bind_evaluate(nb::module_& module);
 void bind_interval(nb::module_& module);
 void bind_matmul(nb::module_& module);
 void bind_mixed_radix(nb::module_& module);
+void bind_mpint(nb::module_& module);
 void bind_reduce(nb::module_& module);
 
 }  // namespace rns

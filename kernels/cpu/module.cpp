@@ -11,5 +11,6 @@ NB_MODULE(_cpu, module) {
   rns::bind_interval(module);
   rns::bind_matmul(module);
   rns::bind_mixed_radix(module);
+  rns::bind_mpint(module);
   rns::bind_reduce(module);
 }

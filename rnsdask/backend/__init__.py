@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 
 from rnsdask.backend.protocol import (
+    INTERVAL_OPERATIONS,
+    MPINT_ALGORITHMS,
     OPEN,
     OVERFLOWS,
     UNDECIDED,
     Array,
+    Bounds,
     Extremum,
     IntervalGoal,
     Kernels,
@@ -21,10 +24,13 @@ from rnsdask.backend.protocol import (
 )
 
 __all__ = [
+    "INTERVAL_OPERATIONS",
+    "MPINT_ALGORITHMS",
     "OPEN",
     "OVERFLOWS",
     "UNDECIDED",
     "Array",
+    "Bounds",
     "Extremum",
     "IntervalGoal",
     "Kernels",

@@ -6,7 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask import _cpu
-from rnsdask.backend.protocol import Array, Extremum, IntervalGoal, KeySums
+from rnsdask.backend.protocol import (
+    INTERVAL_OPERATIONS,
+    MPINT_ALGORITHMS,
+    Array,
+    Bounds,
+    Extremum,
+    IntervalGoal,
+    KeySums,
+)
 from rnsdask.constants import (
     ExtensionConstants,
     FixedPointConstants,
@@ -14,6 +22,7 @@ from rnsdask.constants import (
     IntervalConstants,
     KeyConstants,
     MixedRadixConstants,
+    ProductBounds,
     ReverseConstants,
     SumCheck,
     WindowCheck,
@@ -192,3 +201,37 @@ def windowed(
     constants = (modulus_table(moduli), keys.coefficients, keys.start, check.limits)
     _WINDOWED[operation](list(operands), check.deciding, *constants, out, states)
     return states
+
+
+def mpint_add(
+    x: Array, y: Array, moduli: ModuliSet, subtract: bool, algorithm: int | str, accuracy: float, out: Array
+) -> NDArray[np.uint8]:
+    flags = np.empty(out.shape[1], dtype=np.uint8)
+    selectors = np.empty(out.shape[1] if algorithm == "digits" else 0, dtype=np.uint32)
+    how = (subtract, MPINT_ALGORITHMS[algorithm], accuracy)
+    _cpu.mpint_add(x, y, modulus_table(moduli), *how, out, selectors, flags)
+    return flags
+
+
+def mpint_multiply(
+    x: Array, y: Array, product: ProductBounds, accuracy: float, out: Array
+) -> NDArray[np.uint8]:
+    flags = np.empty(out.shape[1], dtype=np.uint8)
+    n = len(product.moduli)
+    multiply(x[:n], y[:n], product.moduli, out[:n])
+    bounds = (product.low, product.upp, product.exponent)
+    _cpu.mpint_multiply_headers(x, y, *bounds, accuracy, out, flags)
+    return flags
+
+
+def mpint_compare(x: Array, y: Array, moduli: ModuliSet) -> NDArray[np.int8]:
+    order = np.empty(max(x.shape[1], y.shape[1]), dtype=np.int8)
+    _cpu.mpint_compare(x, y, len(moduli), order)
+    return order
+
+
+def interval_arithmetic(operation: str, x: Bounds, y: Bounds, product: ProductBounds) -> Bounds:
+    z = tuple(np.empty_like(array) for array in x)
+    bounds = (product.low, product.upp, product.exponent)
+    _cpu.interval_arithmetic(INTERVAL_OPERATIONS.index(operation), *x, *y, *bounds, *z)
+    return z

@@ -11,7 +11,14 @@ import cupy
 import numpy as np
 
 from rnsdask.backend import cuda_sources
-from rnsdask.backend.protocol import Array, Extremum, IntervalGoal, KeySums
+from rnsdask.backend.protocol import (
+    INTERVAL_OPERATIONS,
+    Array,
+    Bounds,
+    Extremum,
+    IntervalGoal,
+    KeySums,
+)
 from rnsdask.constants import (
     ExtensionConstants,
     FixedPointConstants,
@@ -19,6 +26,7 @@ from rnsdask.constants import (
     IntervalConstants,
     KeyConstants,
     MixedRadixConstants,
+    ProductBounds,
     ReverseConstants,
     SumCheck,
     WindowCheck,
@@ -102,6 +110,9 @@ _PRODUCT = np.dtype(
 _MATMUL_TILE = 64  # kTile
 _FEW_COLUMNS = 8
 _LEAST_SEGMENT = 1024  # terms
+# As ExtendedInterval in kernels/include/rns/extended_interval.cuh.
+_EXTENDED_INTERVAL = np.dtype([("low", np.float64), ("upp", np.float64), ("exponent", np.int32)], align=True)
+_DIGIT_VECTORS = 4
 _TILE_LIMBS = 32  # kTileLimbs in kernels/cuda/convert.cu
 
 
@@ -547,3 +558,69 @@ def _launch_keyed(
     arguments = (_task(operands, moduli, out), *selection, *coefficients, test, states)
     launch("arith", name, -(-out.shape[1] // 4), arguments, shared=8 * len(moduli))
     return states
+
+
+def _mpint_task(x: Array, y: Array, moduli: ModuliSet, out: Array) -> Any:
+    """Description of columns of n residues and a header; the header's rows follow those of the residues."""
+    operands = tuple(map(cupy.asarray, (x, y)))
+    task = _task(operands, moduli, out)
+    task["rows"] = len(moduli)
+    # The operands, for a copy made above must live until the kernel has been launched.
+    return task, operands
+
+
+def _column_threads(task: Any) -> int:
+    """Threads of a kernel that takes a vector of numbers each, or a number outside of vectors."""
+    return max(int(task["vectors"]), int(task["count"]) - 4 * int(task["vectors"]))
+
+
+def mpint_add(
+    x: Array, y: Array, moduli: ModuliSet, subtract: bool, algorithm: int | str, accuracy: float, out: Array
+) -> Array:
+    n, count = len(moduli), out.shape[1]
+    flags = cupy.empty(count, dtype=cupy.uint8)
+    task, _operands = _mpint_task(x, y, moduli, out)
+    how = (task, np.uint32(subtract), np.float64(accuracy))
+    if algorithm == 1:
+        launch("mpint", "mpint_add_signs", count, (*how, flags))
+    elif algorithm == 2:
+        if 4 * n > _SHARED_BYTES:
+            most = _SHARED_BYTES // 4
+            raise ValueError(f"algorithm 2 on a GPU is limited to {most} moduli, got {n}; use 'digits'")
+        launch("mpint", "mpint_add_complement", _column_threads(task), (*how, flags), shared=4 * n)
+    else:
+        selectors = cupy.empty(count, dtype=cupy.uint8)
+        launch("mpint", "mpint_plan", count, (*how, selectors, flags))
+        launch("mpint", "mpint_add_digits", -(-n * count // (4 * _DIGIT_VECTORS)), (task, selectors))
+    return flags
+
+
+def mpint_multiply(x: Array, y: Array, product: ProductBounds, accuracy: float, out: Array) -> Array:
+    n, moduli = len(product.moduli), product.moduli
+    flags = cupy.empty(out.shape[1], dtype=cupy.uint8)
+    multiply(x[:n], y[:n], moduli, out[:n])
+    task, _operands = _mpint_task(x, y, moduli, out)
+    arguments = (task, _extended(product), np.float64(accuracy), flags)
+    launch("mpint", "mpint_multiply_headers", out.shape[1], arguments)
+    return flags
+
+
+def _extended(product: ProductBounds) -> Any:
+    return np.array((product.low, product.upp, product.exponent), dtype=_EXTENDED_INTERVAL)[()]
+
+
+def mpint_compare(x: Array, y: Array, moduli: ModuliSet) -> Array:
+    longer = x if x.shape[1] >= y.shape[1] else y
+    order = cupy.empty(longer.shape[1], dtype=cupy.int8)
+    numbers = cupy.asarray(longer)
+    task, _operands = _mpint_task(x, y, moduli, numbers)
+    launch("mpint", "mpint_compare", longer.shape[1], (task, order))
+    return order
+
+
+def interval_arithmetic(operation: str, x: Bounds, y: Bounds, product: ProductBounds) -> Bounds:
+    z = tuple(cupy.empty_like(array) for array in x)
+    number = np.int32(INTERVAL_OPERATIONS.index(operation))
+    arguments = (number, np.int64(x[0].size), *x, *y, _extended(product), *z)
+    launch("mpint", "interval_arithmetic", x[0].size, arguments)
+    return z

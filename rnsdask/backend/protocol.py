@@ -11,6 +11,7 @@ from rnsdask.constants import (
     IntervalConstants,
     KeyConstants,
     MixedRadixConstants,
+    ProductBounds,
     ReverseConstants,
     SumCheck,
     WindowCheck,
@@ -59,6 +60,15 @@ class IntervalGoal:
     scale_upp: float
     scale_exponent: int
 
+
+Bounds: TypeAlias = tuple[Array, Array, Array]
+"""Lower and upper bounds (float64) and their common exponents (int32) of intervals, each (N,)."""
+
+INTERVAL_OPERATIONS = ("add", "subtract", "multiply", "divide")
+"""What ``Kernels.interval_arithmetic`` does, in the order of the kernels' numbers."""
+
+MPINT_ALGORITHMS = {1: 1, 2: 2, "digits": 3}
+"""The algorithms of ``Kernels.mpint_add`` and their numbers in the kernels."""
 
 UNDECIDED = 2
 """What ``Kernels.compare`` says of numbers whose keys are too near each other, or ambiguous."""
@@ -166,3 +176,30 @@ class Kernels(Protocol):
         self, operation: str, operands: Sequence[Array], moduli: ModuliSet, check: WindowCheck, out: Array
     ) -> Array:
         """As the kernel named `operation`; the keys of one operand decide whether the result is in range."""
+
+    # Signed integers with stored intervals: columns of n residues and a header, (n + 6, N), as
+    # rnsdask/mpint/layout.py says; an operand may be one column, a NumPy array on every processor. `out` is
+    # written. Flags, uint8 (N,), say what the intervals leave open (mpint.cuh).
+
+    def mpint_add(
+        self,
+        x: Array,
+        y: Array,
+        moduli: ModuliSet,
+        subtract: bool,
+        algorithm: int | str,
+        accuracy: float,
+        out: Array,
+    ) -> Array:
+        """Sum, or difference, by one of `MPINT_ALGORITHMS`; flags."""
+
+    def mpint_multiply(
+        self, x: Array, y: Array, product: ProductBounds, accuracy: float, out: Array
+    ) -> Array:
+        """Product; flags."""
+
+    def mpint_compare(self, x: Array, y: Array, moduli: ModuliSet) -> Array:
+        """Order of the numbers by their headers: int8 (N,) of -1, 0, +1 or `UNDECIDED`."""
+
+    def interval_arithmetic(self, operation: str, x: Bounds, y: Bounds, product: ProductBounds) -> Bounds:
+        """One of `INTERVAL_OPERATIONS` of intervals of fractions X/M and Y/M."""

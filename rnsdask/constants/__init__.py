@@ -20,16 +20,19 @@ from rnsdask.constants.fixed_point import FIXED_POINT_BITS, FixedPointConstants,
 from rnsdask.constants.interval import IntervalConstants, directed, interval_constants
 from rnsdask.constants.keys import KEY_BITS, KeyConstants, key_constants, sufficient_prefix
 from rnsdask.constants.mixed_radix import MixedRadixConstants, mixed_radix_constants
+from rnsdask.constants.mpint import MAX_EXPONENT, ProductBounds, product_bounds
 
 __all__ = [
     "FIXED_POINT_BITS",
     "KEY_BITS",
+    "MAX_EXPONENT",
     "ExtensionConstants",
     "FixedPointConstants",
     "ForwardConstants",
     "IntervalConstants",
     "KeyConstants",
     "MixedRadixConstants",
+    "ProductBounds",
     "ReverseConstants",
     "SumCheck",
     "WindowCheck",
@@ -43,6 +46,7 @@ __all__ = [
     "limbs_of",
     "mixed_radix_constants",
     "modulus_table",
+    "product_bounds",
     "reverse_constants",
     "sufficient_prefix",
     "sum_check",

@@ -12,7 +12,10 @@ namespace rns {
 RNS_INLINE i64 double_bits(double x) { return __double_as_longlong(x); }
 RNS_INLINE double double_of_bits(i64 bits) { return __longlong_as_double(bits); }
 
+RNS_INLINE double add_down(double a, double b) { return __dadd_rd(a, b); }
 RNS_INLINE double add_up(double a, double b) { return __dadd_ru(a, b); }
+RNS_INLINE double div_down(double a, double b) { return __ddiv_rd(a, b); }
+RNS_INLINE double div_up(double a, double b) { return __ddiv_ru(a, b); }
 RNS_INLINE double mul_down(double a, double b) { return __dmul_rd(a, b); }
 RNS_INLINE double mul_up(double a, double b) { return __dmul_ru(a, b); }
 RNS_INLINE double fma_down(double a, double b, double c) { return __fma_rd(a, b, c); }
@@ -40,14 +43,16 @@ RNS_INLINE double step_up_if(bool wanted, double x) {
   return double_of_bits(double_bits(x) + (wanted ? 1 : 0));
 }
 
-// a + b for a + b >= 0.
+// a + b. A sum of 0 is exact, so that the one rounded is a positive or a negative double.
 RNS_INLINE double add_up(double a, double b) {
   const double sum = a + b;
   // Knuth's TwoSum gives the error exactly.
   const double of_b = sum - a;
   const double error = (a - (sum - of_b)) + (b - of_b);
-  return step_up_if(error > 0.0, sum);
+  const i64 bits = double_bits(sum), up = bits < 0 ? -1 : 1;
+  return double_of_bits(bits + (error > 0.0 ? up : 0));
 }
+RNS_INLINE double add_down(double a, double b) { return -add_up(-a, -b); }
 
 // a b for a, b >= 0, neither overflowing nor underflowing: then the fused operation gives the error exactly.
 RNS_INLINE double mul_down(double a, double b) {
@@ -57,6 +62,16 @@ RNS_INLINE double mul_down(double a, double b) {
 RNS_INLINE double mul_up(double a, double b) {
   const double product = a * b;
   return step_up_if(__builtin_fma(a, b, -product) > 0.0, product);
+}
+
+// a / b for a >= 0 and b > 0, far from the ends of the range: the remainder a - quotient b is exact.
+RNS_INLINE double div_down(double a, double b) {
+  const double quotient = a / b;
+  return step_down_if(__builtin_fma(-quotient, b, a) < 0.0, quotient);
+}
+RNS_INLINE double div_up(double a, double b) {
+  const double quotient = a / b;
+  return step_up_if(__builtin_fma(-quotient, b, a) > 0.0, quotient);
 }
 
 // a b + c for 0 <= a b < 1 <= c < 2. Then result - c is exact: a multiple of 2^-52 not above 1 + 2^-51. So

@@ -1,0 +1,1 @@
+"""Signed multiple-precision integers with stored interval evaluations."""
