@@ -1,3 +1,4 @@
+from . import mpint as mpint
 from ._version import __version__ as __version__
 from .array import RNSArray as RNSArray
 from .comparison import maximum as maximum
@@ -29,6 +30,7 @@ from .matrix import dot as dot
 from .matrix import matmul as matmul
 from .mixed_radix import mixed_radix_digits as mixed_radix_digits
 from .moduli import ModuliSet as ModuliSet
+from .mpint import MPIntArray as MPIntArray
 from .powers import inverse as inverse
 from .powers import power as power
 from .reductions import ReductionResult as ReductionResult

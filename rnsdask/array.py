@@ -82,7 +82,7 @@ class RNSArray(DaskMethodsMixin):
                 raise ValueError(f"bound must not be negative, got {abbreviate(bound)}")
         if isinstance(residues, da.Array) and residues.numblocks[0] > 1:
             residues = residues.rechunk({0: -1})
-        self._residues = _without_empty_chunks(residues) if isinstance(residues, da.Array) else residues
+        self._residues = without_empty_chunks(residues) if isinstance(residues, da.Array) else residues
         self._moduli = moduli
         self._signed = bool(signed)
         self._bound = bound
@@ -263,7 +263,7 @@ class RNSArray(DaskMethodsMixin):
         Reductions of all numbers need the sizes, to say where a number is.
         """
         if self._is_lazy:
-            self._residues = _without_empty_chunks(self._residues.compute_chunk_sizes())
+            self._residues = without_empty_chunks(self._residues.compute_chunk_sizes())
         return self
 
     # ---- arithmetic ---------------------------------------------------------------------------------------
@@ -755,7 +755,7 @@ def path_token(path: str | os.PathLike[str]) -> str:
     return tokenize(normalized if "://" in normalized else os.path.realpath(normalized))
 
 
-def _without_empty_chunks(residues: da.Array) -> da.Array:
+def without_empty_chunks(residues: da.Array) -> da.Array:
     """Leave out chunks of no numbers, which have no extremum; unknown sizes stay."""
     if any(np.isnan(c) for axis in residues.chunks for c in axis):
         return residues

@@ -69,14 +69,15 @@ def from_residues(
     layout.check_residue_array(residues, moduli)
     if isinstance(residues, da.Array):
         residues = residues.rechunk({0: -1}).map_blocks(
-            _checked_residues, moduli, dtype=np.uint32, meta=residues._meta
+            checked_residues, moduli, dtype=np.uint32, meta=residues._meta
         )
     else:
-        residues = _checked_residues(residues, moduli)
+        residues = checked_residues(residues, moduli)
     return RNSArray(residues, moduli, signed, bound)
 
 
-def _checked_residues(residues: Any, moduli: ModuliSet) -> Any:
+def checked_residues(residues: Any, moduli: ModuliSet) -> Any:
+    """Return a NumPy or CuPy array of residues, or raise ValueError if one is not below its modulus."""
     matrix = layout.as_matrix(residues)
     found = kernels_of(matrix).first_invalid(matrix, moduli)
     if found is not None:

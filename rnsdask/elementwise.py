@@ -3,13 +3,19 @@
 from typing import Any
 
 import dask.array as da
-import numpy as np
 
 from rnsdask import arith
 from rnsdask.errstate import overflow_mode
-from rnsdask.layout import RESIDUE_DTYPE
 from rnsdask.moduli import ModuliSet
-from rnsdask.operands import Operand, Operands, elementwise, is_residue_array, prepare, scalar
+from rnsdask.operands import (
+    Operand,
+    Operands,
+    elementwise,
+    is_residue_array,
+    map_located,
+    prepare,
+    scalar,
+)
 from rnsdask.position import flat_index
 
 
@@ -114,32 +120,17 @@ def _map_checked(name: str, operands: Operands, mode: str, ranges: tuple[arith.R
     With ``"flag"``, the mask is one more row of the residues, so that one task computes both and parting them
     copies nothing.
     """
-    axes = tuple(range(len(operands.shape) + 1))
-    blocks = [
-        da.from_array(block, chunks=-1, asarray=False)
-        if not isinstance(block, da.Array) and block.size > block.shape[0]
-        else block
-        for block in operands.blocks
-    ]
-    pairs = [part for block in blocks if isinstance(block, da.Array) for part in (block, axes)]
-    chunks, arrays = da.core.unify_chunks(*pairs)
-    unified = iter(arrays)
-    meta = next(block._meta for block in blocks if isinstance(block, da.Array))
-    rows = len(operands.moduli) + (mode == "flag")
-    mapped: da.Array = da.map_blocks(
+    return map_located(
         _checked_block,
-        *(next(unified) if isinstance(block, da.Array) else block for block in blocks),
+        operands.blocks,
+        len(operands.moduli) + (mode == "flag"),
         token=f"rns-{name}",
         operation=name,
         moduli=operands.moduli,
         signed=operands.signed,
         mode=mode,
         ranges=tuple((hex(low), hex(high)) for low, high in ranges),
-        chunks=((rows,), *(chunks[axis] for axis in axes[1:])),
-        dtype=RESIDUE_DTYPE,
-        meta=np.empty_like(meta, shape=(0,) * len(axes), dtype=RESIDUE_DTYPE),
     )
-    return mapped
 
 
 def _checked_block(

@@ -77,7 +77,7 @@ class Operands:
 
 def is_residue_array(operand: Operand) -> TypeGuard[ResidueArray]:
     """Whether an operand is an array of numbers, not a single one."""
-    return hasattr(operand, "residues") and hasattr(operand, "moduli")
+    return all(hasattr(operand, name) for name in ("residues", "moduli", "signed"))
 
 
 def scalar(operand: Operand) -> int:
@@ -121,12 +121,12 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
     moduli, signed = arrays[0].moduli, arrays[0].signed
     inputs = [*map(_mask, masks), *(array.residues for array in arrays)]
     check_alike(*arrays)
-    _check_same_processor(inputs)
-    shape = _broadcast_shape([tuple(array.shape[1:]) for array in inputs])
-    blocks, bounds = [_with_axes(_mask(mask), len(shape)) for mask in masks], []
+    check_same_processor(inputs)
+    shape = broadcast_shape([tuple(array.shape[1:]) for array in inputs])
+    blocks, bounds = [with_axes(_mask(mask), len(shape)) for mask in masks], []
     for operand in operands:
         if is_residue_array(operand):
-            blocks.append(_with_axes(operand.residues, len(shape)))
+            blocks.append(with_axes(operand.residues, len(shape)))
             bounds.append(operand.bound)
         else:
             value = scalar(operand)
@@ -152,7 +152,7 @@ def check_alike(*arrays: ResidueArray) -> None:
     """Raise ValueError if arrays differ in moduli or range, TypeError if they are on different processors."""
     for other in arrays[1:]:
         _check_same_range(arrays[0], other)
-    _check_same_processor([array.residues for array in arrays])
+    check_same_processor([array.residues for array in arrays])
 
 
 def _check_same_range(a: ResidueArray, b: ResidueArray) -> None:
@@ -171,13 +171,15 @@ def _mask(mask: Any) -> Any:
     return mask[None]
 
 
-def _check_same_processor(arrays: Sequence[Any]) -> None:
+def check_same_processor(arrays: Sequence[Any]) -> None:
+    """Raise TypeError if arrays are on different processors."""
     names = {backend_name(array._meta if isinstance(array, da.Array) else array) for array in arrays}
     if len(names) > 1:
         raise TypeError("operands are on different processors: one is NumPy's, another CuPy's")
 
 
-def _broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """Common shape of arrays, or ValueError."""
     if len(shapes) == 1:
         return shapes[0]
     if any(np.isnan(length) for shape in shapes for length in shape):
@@ -188,7 +190,7 @@ def _broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
         raise ValueError(f"shapes do not broadcast together: {' and '.join(map(str, shapes))}") from None
 
 
-def _with_axes(array: Any, ndim: int) -> Any:
+def with_axes(array: Any, ndim: int) -> Any:
     """Put axes of length 1 between the residue axis and the numbers' axes, until these are `ndim`."""
     missing = ndim - (array.ndim - 1)
     return array[(slice(None), *(None,) * missing)] if missing else array
@@ -259,6 +261,50 @@ def _map_lazily(
         token=f"rns-{function.__name__.strip('_')}",
     )
     return result
+
+
+def map_located(
+    function: Callable[..., Any],
+    blocks: Sequence[Any],
+    rows: int,
+    *,
+    token: str,
+    dtype: DTypeLike = RESIDUE_DTYPE,
+    **options: Any,
+) -> da.Array:
+    """Apply a function to the chunks of blocks, each of which learns where it lies.
+
+    Parameters
+    ----------
+    function
+        Called with one block for each of `blocks`, `options` and Dask's ``block_info``; it returns an array
+        (rows, *shape).
+    blocks : sequence of arrays (n, *shape)
+        At least one a Dask array; broadcast as those of :class:`Operands`.
+    """
+    axes = tuple(range(max(block.ndim for block in blocks)))
+    arrays = [
+        da.from_array(block, chunks=-1, asarray=False)
+        if not isinstance(block, da.Array) and block.size > block.shape[0]
+        else block
+        for block in blocks
+    ]
+    pairs = [part for block in arrays if isinstance(block, da.Array) for part in (block, axes)]
+    chunks, aligned = da.core.unify_chunks(*pairs)
+    unified = iter(aligned)
+    # Python ints are in NumPy always.
+    like = next(block._meta for block in arrays if isinstance(block, da.Array))
+    like = np.empty(()) if np.dtype(dtype) == object else like
+    mapped: da.Array = da.map_blocks(
+        function,
+        *(next(unified) if isinstance(block, da.Array) else block for block in arrays),
+        token=token,
+        chunks=((rows,), *(chunks[axis] for axis in axes[1:])),
+        dtype=dtype,
+        meta=np.empty_like(like, shape=(0,) * len(axes), dtype=dtype),
+        **options,
+    )
+    return mapped
 
 
 def matrices(*blocks: Array) -> tuple[list[Array], tuple[int, ...]]:

@@ -66,7 +66,7 @@ def tree_reduce(
         dtype=object,
         meta=np.empty((0,) * residues.ndim, dtype=object),
     )
-    combine = partial(_combine_blocks, operation=operation)
+    combine = partial(combine_blocks, operation=operation)
     axes = tuple(range(residues.ndim))
     return combine_tree(partials, combine, axes, f"rns-{operation}", split_every, keepdims=False)
 
@@ -170,7 +170,8 @@ def _unchanged(block: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (
     return block
 
 
-def _combine_blocks(blocks: Any, axis: Any, keepdims: bool, operation: str) -> Any:  # noqa: ARG001
+def combine_blocks(blocks: Any, axis: Any, keepdims: bool, operation: str) -> Any:  # noqa: ARG001
+    """Combine :class:`.ReductionResult` of neighbouring blocks, as :func:`combine_tree` asks for it."""
     if blocks.size == 0:  # Dask tries functions on an empty array to learn what they return
         return blocks
     result = reduce(REDUCTIONS[operation].combine, blocks.flat)

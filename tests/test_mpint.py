@@ -193,7 +193,7 @@ def test_interval_arithmetic_refuses_other_shapes() -> None:
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_tables_1_and_2_of_the_paper(algorithm: int | str, on_each_processor: Processor) -> None:
-    """x = <0, (5, 7, 5, 8), [0.416, 0.420]> plus y = <1, (3, 7, 6, 4), [0.444, 0.448]>, in both algorithms."""
+    """x = <0, (5, 7, 5, 8), [0.416, 0.420]> plus y = <1, (3, 7, 6, 4), [0.444, 0.448]>."""
     xp, n = on_each_processor.xp, len(PAPER_SET)
     x, y = (
         layout.pack(
@@ -275,7 +275,7 @@ def test_cancellation(algorithm: int | str, on_each_processor: Processor) -> Non
 
 
 def test_algorithms_agree_bit_for_bit_on_many_numbers(on_each_processor: Processor) -> None:
-    """Rows that are read by vectors, and a rest of up to three numbers; unaligned rows; one number for all."""
+    """Rows read by vectors, and a rest of up to three numbers; unaligned rows; one number for all."""
     generator, moduli = random.Random(4), SETS["tiny_beside_huge"]
     half = moduli.product // 2
     for count in (1, 2, 3, 4, 5, 1023, 1024, 1027, 2500):

@@ -30,7 +30,7 @@ _NEW_ACCURACY = 2.0**-36
 HEADER_ROWS = 6
 _SIGN, _EXPONENT, _LOW, _UPP = 0, 1, 2, 4
 
-PART_DTYPES = {
+PART_DTYPES: dict[str, np.dtype[Any]] = {
     "sign": np.dtype(np.uint8),
     "low": np.dtype(np.float64),
     "upp": np.dtype(np.float64),
@@ -127,3 +127,24 @@ def complement(residues: Array, moduli: ModuliSet) -> Array:
     sizes = np.array(list(moduli), dtype=np.uint64).astype(RESIDUE_DTYPE)
     sizes = np.asarray(sizes.reshape(-1, *(1,) * (residues.ndim - 1)), like=residues)
     return np.where(residues == 0, residues, sizes - residues)
+
+
+def check_columns(columns: Any, moduli: ModuliSet) -> None:
+    """Check that an array can hold columns under a moduli set, by its type and shape alone.
+
+    Raises
+    ------
+    TypeError
+        If it is no array or has another dtype than uint32.
+    ValueError
+        If its shape is not (n + 6, *shape) with at least one axis in `shape`.
+    """
+    if not all(hasattr(columns, name) for name in ("dtype", "shape", "ndim")):
+        raise TypeError(f"columns must be a NumPy, CuPy or Dask array, got {type(columns).__name__}")
+    if columns.dtype != RESIDUE_DTYPE:
+        raise TypeError(f"columns must have dtype uint32, got {columns.dtype}")
+    if columns.ndim < 2 or columns.shape[0] != rows_of(moduli):
+        raise ValueError(
+            f"columns must have {rows_of(moduli)} rows, for {len(moduli)} moduli and a header, and at least "
+            f"one axis of numbers; got shape {columns.shape}"
+        )

@@ -4,18 +4,24 @@ The format is described in ``docs/store-format.md``. Zarr reads and writes all m
 codecs on a local disk are read and written as files; all others go through Zarr's codecs.
 """
 
+from rnsdask.store.group import GroupInfo, GroupWriter, create_group, open_group, read_group_chunk
 from rnsdask.store.location import normalize_path
 from rnsdask.store.metadata import StoreInfo, open_info
 from rnsdask.store.reading import read_chunk, verify
 from rnsdask.store.writing import StoreWriter, create, resume
 
 __all__ = [
+    "GroupInfo",
+    "GroupWriter",
     "StoreInfo",
     "StoreWriter",
     "create",
+    "create_group",
     "normalize_path",
+    "open_group",
     "open_info",
     "read_chunk",
+    "read_group_chunk",
     "resume",
     "verify",
 ]

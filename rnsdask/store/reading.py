@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import zarr
@@ -47,12 +48,35 @@ def read_chunk(info: StoreInfo, index: Sequence[int]) -> NDArray[np.uint32]:
 
 
 def _decode_chunk(info: StoreInfo, index: Sequence[int], slices: tuple[slice, ...]) -> NDArray[np.uint32]:
+    key, name = info.chunk_key(index), info.chunk_name(index)
+    residues = decode_chunk(info.path, info.metadata, key, name, (slice(None), *slices))
+    return np.ascontiguousarray(residues, RESIDUE_DTYPE)
+
+
+def decode_chunk(
+    path: str, metadata: bytes, key: str, name: str, selection: tuple[slice, ...]
+) -> NDArray[Any]:
     """Fetch the bytes of a chunk, and have Zarr decode them.
 
     Zarr itself would take a missing chunk for one of zeros, so it is given a chunk that is there.
+
+    Parameters
+    ----------
+    path, metadata
+        A Zarr array and its metadata document.
+    key, name
+        The chunk's file within the array, and what error messages call it.
+    selection
+        The part of the array that the chunk covers.
+
+    Raises
+    ------
+    CorruptChunkError
+        If the chunk is missing or cannot be decoded.
+    StoreError
+        If it cannot be read.
     """
-    file_system, root = file_system_of(info.path)
-    name, key = info.chunk_name(index), info.chunk_key(index)
+    file_system, root = file_system_of(path)
     try:
         encoded: bytes = file_system.cat_file(f"{root}/{key}")
     except FileNotFoundError:
@@ -60,13 +84,12 @@ def _decode_chunk(info: StoreInfo, index: Sequence[int], slices: tuple[slice, ..
     except OSError as error:
         raise StoreError(f"{name} cannot be read: {error}") from error
     try:
-        array = zarr.open_array(files_in_memory({METADATA_KEY: info.metadata, key: encoded}), mode="r")
-        residues = array[(slice(None), *slices)]
+        array = zarr.open_array(files_in_memory({METADATA_KEY: metadata, key: encoded}), mode="r")
+        return np.asarray(array[selection])
     except MemoryError:
         raise
     except Exception as error:  # each codec has errors of its own
         raise CorruptChunkError(f"{name} is corrupt: {error}") from error
-    return np.ascontiguousarray(residues, RESIDUE_DTYPE)
 
 
 def verify(

@@ -1,0 +1,511 @@
+"""MPIntArray: an array of signed integers with stored intervals, on NumPy, CuPy or Dask."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.base import DaskMethodsMixin, normalize_token
+from numpy.typing import DTypeLike, NDArray
+
+from rnsdask import layout as array_layout
+from rnsdask import tree
+from rnsdask.array import RNSArray, ScalarInt, without_empty_chunks
+from rnsdask.creation import checked_residues
+from rnsdask.interval import IntervalEvaluation
+from rnsdask.moduli import ModuliSet
+from rnsdask.mpint import arith, convert, layout
+from rnsdask.mpint.operations import Operand, add, divided, mapped, multiply, related, subtract
+from rnsdask.mpint.reduce import reduce_columns
+from rnsdask.mpint.storage import read_array, write_array
+from rnsdask.position import locate_in
+from rnsdask.reductions import REDUCTIONS, ReductionResult
+
+
+class MPIntArray(DaskMethodsMixin):
+    """An array of exact signed integers: sign, residues of the magnitude, and an interval of X/M.
+
+    The range is from ``-(M-1)`` to ``M-1``. Sign and comparison come from the stored intervals; residues
+    are looked at only where intervals touch. If the columns are a Dask array, it is a Dask collection and
+    everything is lazy.
+
+    Make one with :meth:`from_ints`, :meth:`from_rns`, :meth:`from_residues` or :func:`.mpint.open_zarr`.
+
+    Parameters
+    ----------
+    columns : array of uint32, shape (n + 6, *shape)
+        Residues and headers as :mod:`rnsdask.mpint.layout` defines them, which this class does not check.
+    moduli : ModuliSet
+        The set of n moduli.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If columns and moduli do not fit.
+    """
+
+    __slots__ = ("_columns", "_moduli")
+
+    # NumPy's integers leave an operation to this class, as Python's do.
+    __array_ufunc__ = None
+
+    def __init__(self, columns: Any, moduli: ModuliSet) -> None:
+        layout.check_columns(columns, moduli)
+        if isinstance(columns, da.Array):
+            columns = columns.rechunk({0: -1}) if columns.numblocks[0] > 1 else columns
+            columns = without_empty_chunks(columns)
+        self._columns = columns
+        self._moduli = moduli
+
+    # ---- ways to make one ---------------------------------------------------------------------------------
+
+    @classmethod
+    def from_ints(
+        cls, ints: Iterable[Any], moduli: ModuliSet, chunks: array_layout.Chunks | None = None
+    ) -> "MPIntArray":
+        """Make an array of exact integers.
+
+        Parameters
+        ----------
+        ints : iterable of integers, or NumPy array
+            The numbers. A NumPy array of an integer type or of objects keeps its shape.
+        moduli : ModuliSet
+            The moduli set; every magnitude is below M.
+        chunks : "auto", int, tuple of int, or None
+            Chunks of a Dask array, along the axes of the numbers; None for a NumPy array.
+
+        Raises
+        ------
+        TypeError
+            If a value is not an integer.
+        ValueError
+            If a value is out of range. Both errors name the position.
+        """
+        values = ints if isinstance(ints, np.ndarray) else list(ints)
+        shape = values.shape if isinstance(values, np.ndarray) else (len(values),)
+        flat = values.reshape(-1).tolist() if isinstance(values, np.ndarray) else values
+        columns = convert.columns_of_ints(flat, moduli)
+        array = cls(columns.reshape(len(columns), *shape), moduli)
+        return array if chunks is None else array.rechunk(chunks)
+
+    @classmethod
+    def from_residues(cls, residues: Any, sign: Any, moduli: ModuliSet) -> "MPIntArray":
+        """Make an array from residues of magnitudes (n, *shape), uint32, and signs (*shape), 0 or 1.
+
+        NumPy or CuPy, both on one processor. Intervals are evaluated.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If dtype, shape, a residue or a sign is wrong.
+        """
+        array_layout.check_residue_array(residues, moduli)
+        checked_residues(residues, moduli)
+        if sign.shape != residues.shape[1:] or not bool(((sign == 0) | (sign == 1)).all()):
+            raise ValueError(f"signs must be 0 or 1 and of shape {residues.shape[1:]}, got {sign!r:.40}")
+        return cls(layout.evaluated(residues, moduli, sign != 0), moduli)
+
+    @classmethod
+    def from_rns(cls, x: RNSArray) -> "MPIntArray":
+        """Make an array of the numbers of an RNSArray, signed or not; lazy if that is."""
+        if not isinstance(x, RNSArray):
+            raise TypeError(f"from_rns takes an RNSArray, got {type(x).__name__}")
+        arguments = {"moduli": x.moduli, "signed": x.signed}
+        return cls(mapped(_columns_block, [x.residues], layout.rows_of(x.moduli), **arguments), x.moduli)
+
+    def to_rns(self, signed: bool = True) -> RNSArray:
+        """The numbers as an RNSArray of the same moduli set; lazy if this array is.
+
+        Raises
+        ------
+        ValueError
+            If a number is outside of its range, naming the first one's flat index, the first in its chunk;
+            for a Dask array when it is computed.
+        """
+        residues = self._map(_residues_block, len(self._moduli), signed=bool(signed))
+        return RNSArray(residues, self._moduli, bool(signed))
+
+    # ---- what it is ---------------------------------------------------------------------------------------
+
+    @property
+    def columns(self) -> Any:
+        """Residues and headers, uint32 (n + 6, *shape), as :mod:`rnsdask.mpint.layout` defines them."""
+        return self._columns
+
+    @property
+    def moduli(self) -> ModuliSet:
+        """The moduli set."""
+        return self._moduli
+
+    @property
+    def residues(self) -> Any:
+        """Residues of the magnitudes, uint32 (n, *shape)."""
+        return layout.residues_of(self._columns, self._moduli)
+
+    @property
+    def sign(self) -> Any:
+        """Signs, uint8: 1 for numbers below 0, else 0."""
+        return self._part("sign")
+
+    @property
+    def low(self) -> Any:
+        """Lower bounds of the intervals of X/M, float64, before the factor ``2**exponent``."""
+        return self._part("low")
+
+    @property
+    def upp(self) -> Any:
+        """Upper bounds, float64, from 1/2 to less than 1; 0 for 0."""
+        return self._part("upp")
+
+    @property
+    def exponent(self) -> Any:
+        """Exponents of both bounds, int32."""
+        return self._part("exponent")
+
+    def interval(self) -> IntervalEvaluation:
+        """The stored intervals of X/M, of the magnitudes."""
+        return IntervalEvaluation(self.low, self.upp, self.exponent)
+
+    def _part(self, name: str) -> Any:
+        return self._map(_part_block, 1, dtype=layout.PART_DTYPES[name], part=name)[0]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array of numbers."""
+        return tuple(self._columns.shape[1:])
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of numbers."""
+        return int(np.prod(self.shape, dtype=object))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of residues and headers."""
+        return int(self._columns.nbytes)
+
+    @property
+    def chunks(self) -> tuple[tuple[int, ...], ...] | None:
+        """Lengths of the chunks along each axis, as Dask gives them; None if the array is not chunked."""
+        return self._columns.chunks[1:] if self._is_lazy else None
+
+    @property
+    def _is_lazy(self) -> bool:
+        return isinstance(self._columns, da.Array)
+
+    def __len__(self) -> int:
+        return int(self._columns.shape[1])
+
+    def __repr__(self) -> str:
+        kind = "dask" if self._is_lazy else type(self._columns).__module__.partition(".")[0]
+        chunks = f", chunksize={self._columns.chunksize[1:]}" if self._is_lazy else ""
+        return f"MPIntArray<{kind}: shape={self.shape}, {self._moduli!r}{chunks}>"
+
+    # ---- Dask collection ----------------------------------------------------------------------------------
+
+    def __dask_graph__(self) -> Any:
+        return self._columns.__dask_graph__() if self._is_lazy else None
+
+    def __dask_keys__(self) -> Any:
+        return self._columns.__dask_keys__()
+
+    def __dask_layers__(self) -> Any:
+        return self._columns.__dask_layers__()
+
+    def __dask_tokenize__(self) -> Any:
+        return "MPIntArray", normalize_token(self._columns), normalize_token(self._moduli)
+
+    __dask_optimize__ = staticmethod(da.Array.__dask_optimize__)
+    __dask_scheduler__ = staticmethod(da.Array.__dask_scheduler__)
+
+    def __dask_postcompute__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _rebuild, (self._columns.__dask_postcompute__(), self._moduli)
+
+    def __dask_postpersist__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _rebuild, (self._columns.__dask_postpersist__(), self._moduli)
+
+    # ---- parts and numbers --------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        """Select numbers as NumPy does; one number alone comes as a Python int (lazily, on Dask)."""
+        key = key if isinstance(key, tuple) else (key,)
+        if any(k is None for k in key):
+            raise IndexError("new axes are not supported in an index of an MPIntArray")
+        part = self._columns[(slice(None), *key)]
+        if part.ndim > 1:
+            return MPIntArray(part, self._moduli)
+        ints = MPIntArray(part.reshape(-1, 1), self._moduli)._as_ints()
+        if not self._is_lazy:
+            return ints[0]
+        return ints.map_blocks(_only_item, drop_axis=0, dtype=object, meta=np.empty((), dtype=object))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def to_ints(self) -> NDArray[np.object_]:
+        """All numbers as a NumPy object array of Python ints, of the same shape. Computes a lazy array."""
+        ints = self._as_ints()
+        return np.asarray(ints.compute() if self._is_lazy else ints)
+
+    def _as_ints(self) -> Any:
+        if not self._is_lazy:
+            return arith.to_ints(self._columns, self._moduli)
+        return self._map(_ints_block, 1, dtype=np.dtype(object))[0]
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """NumPy's conversion: the numbers as Python ints, never as anything that could lose a bit."""
+        if dtype is not None and np.dtype(dtype) != object:
+            raise TypeError(f"an MPIntArray converts to dtype object only, got {np.dtype(dtype)}")
+        if copy is False:
+            raise ValueError("an MPIntArray cannot be converted to an array of numbers without a copy")
+        return self.to_ints()
+
+    def rechunk(self, chunks: array_layout.Chunks = "auto") -> "MPIntArray":
+        """Give the array other chunks, as :meth:`.RNSArray.rechunk`; makes it a Dask array if it is not."""
+        rows = layout.rows_of(self._moduli)
+        lengths = (rows, *array_layout.normalize_chunks(chunks, self.shape, rows))
+        lazy = self._columns.rechunk(lengths) if self._is_lazy else da.from_array(self._columns, lengths)
+        return MPIntArray(lazy, self._moduli)
+
+    def _map(self, function: Callable[..., Any], rows: int, **options: Any) -> Any:
+        return mapped(function, [self._columns], rows, moduli=self._moduli, **options)
+
+    # ---- arithmetic ---------------------------------------------------------------------------------------
+
+    # With arrays of the same moduli set, or integers of the range. Overflow raises, unless errstate was told
+    # otherwise; with "flag" each returns a pair (docs/mpint.md).
+
+    def __add__(self, other: Operand) -> Any:
+        return add(self, other)
+
+    def __radd__(self, other: Operand) -> Any:
+        return add(other, self)
+
+    def __sub__(self, other: Operand) -> Any:
+        return subtract(self, other)
+
+    def __rsub__(self, other: Operand) -> Any:
+        return subtract(other, self)
+
+    def __mul__(self, other: Operand) -> Any:
+        return multiply(self, other)
+
+    def __rmul__(self, other: Operand) -> Any:
+        return multiply(other, self)
+
+    def __neg__(self) -> "MPIntArray":
+        return MPIntArray(self._map(_negative_block, layout.rows_of(self._moduli)), self._moduli)
+
+    def __abs__(self) -> "MPIntArray":
+        return MPIntArray(self._map(_absolute_block, layout.rows_of(self._moduli)), self._moduli)
+
+    def __floordiv__(self, divisor: Operand) -> "MPIntArray":
+        """Quotients, rounded towards minus infinity."""
+        return self._divided(self, divisor)[0]
+
+    def __mod__(self, divisor: Operand) -> "MPIntArray":
+        """Remainders, 0 or of the divisor's sign."""
+        return self._divided(self, divisor)[1]
+
+    def __divmod__(self, divisor: Operand) -> "tuple[MPIntArray, MPIntArray]":
+        """Quotients and remainders from one division."""
+        return self._divided(self, divisor)
+
+    def __rfloordiv__(self, dividend: int) -> "MPIntArray":
+        return self._divided(dividend, self)[0]
+
+    def __rmod__(self, dividend: int) -> "MPIntArray":
+        return self._divided(dividend, self)[1]
+
+    def __rdivmod__(self, dividend: int) -> "tuple[MPIntArray, MPIntArray]":
+        return self._divided(dividend, self)
+
+    def _divided(self, dividend: Operand, divisor: Operand) -> "tuple[MPIntArray, MPIntArray]":
+        quotients, remainders = divided(dividend, divisor)
+        return quotients, remainders
+
+    # ---- comparison ---------------------------------------------------------------------------------------
+
+    def __lt__(self, other: Operand) -> Any:
+        return related(self, "<", other)
+
+    def __le__(self, other: Operand) -> Any:
+        return related(self, "<=", other)
+
+    def __gt__(self, other: Operand) -> Any:
+        return related(self, ">", other)
+
+    def __ge__(self, other: Operand) -> Any:
+        return related(self, ">=", other)
+
+    def __eq__(self, other: Operand) -> Any:
+        return related(self, "==", other)
+
+    def __ne__(self, other: Operand) -> Any:
+        return related(self, "!=", other)
+
+    # As NumPy's and Dask's arrays: == does not return one bool, so there can be no hash.
+    __hash__ = None  # type: ignore[assignment]
+
+    # ---- reductions ---------------------------------------------------------------------------------------
+
+    def reduce(self, operation: str, *, split_every: int | None = None) -> Any:
+        """Reduce all numbers, and report how.
+
+        Parameters
+        ----------
+        operation : {"max", "min", "sum"}
+            What to compute.
+        split_every : int, optional
+            How many partial results a task of the tree combines. The result does not depend on it.
+
+        Returns
+        -------
+        ReductionResult
+            On Dask a lazy 0-d array of dtype object that computes to one.
+
+        Raises
+        ------
+        ValueError
+            If the array is empty, or the operation is another one.
+        """
+        if not self._is_lazy:
+            return reduce_columns(operation, self._columns, self._moduli)
+        if operation not in REDUCTIONS:
+            raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, got {operation!r}")
+        tree.check_sizes(self._columns)
+        if 0 in self.shape:
+            raise ValueError(f"{operation} of an empty array: it needs at least one number")
+        partials = da.map_blocks(
+            _reduce_block,
+            self._columns,
+            operation=operation,
+            moduli=self._moduli,
+            chunks=((1,), *((1,) * len(axis) for axis in self._columns.chunks[1:])),
+            dtype=object,
+            meta=np.empty((0,) * self._columns.ndim, dtype=object),
+        )
+        combine = partial(tree.combine_blocks, operation=operation)
+        axes = tuple(range(self._columns.ndim))
+        name = f"rns-mpint-{operation}"
+        return tree.combine_tree(partials, combine, axes, name, split_every, keepdims=False)
+
+    def max(self) -> Any:
+        """Maximum of all numbers, exact: a Python int; on Dask a lazy 0-d array that computes to one."""
+        return self._field("value", "max")
+
+    def min(self) -> Any:
+        """Minimum of all numbers, as :meth:`max`."""
+        return self._field("value", "min")
+
+    def sum(self) -> Any:
+        """Sum of all numbers, exact also beyond the range, as :meth:`max`."""
+        return self._field("value", "sum")
+
+    def argmax(self) -> Any:
+        """Smallest flat (C order) index of the maximum, as :meth:`max`."""
+        return self._field("index", "max")
+
+    def argmin(self) -> Any:
+        """Smallest flat (C order) index of the minimum, as :meth:`max`."""
+        return self._field("index", "min")
+
+    def _field(self, field: str, operation: str) -> Any:
+        result = self.reduce(operation)
+        if not self._is_lazy:
+            return getattr(result, field)
+        return result.map_blocks(_get_field, field, dtype=object, meta=np.empty((), dtype=object))
+
+    # ---- storage ------------------------------------------------------------------------------------------
+
+    def to_zarr(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        chunks: array_layout.Chunks = "auto",
+        overwrite: bool = False,
+    ) -> None:
+        """Write the array to a new Zarr group, chunk by chunk (docs/store-format.md).
+
+        Parameters
+        ----------
+        path
+            A local path, or any URL of fsspec.
+        chunks
+            The stored chunks along each axis, as :meth:`rechunk` takes them.
+        overwrite
+            Whether to replace such a group that `path` holds already.
+
+        Raises
+        ------
+        StoreError
+            If there is something else at `path`, or it cannot be written.
+        """
+        write_array(self.rechunk(chunks).columns, self._moduli, path, overwrite)
+
+
+def open_zarr(path: str | os.PathLike[str]) -> MPIntArray:
+    """Open a complete group as a lazy array, a Dask chunk for each stored one.
+
+    Raises
+    ------
+    StoreError
+        If there is no such group at `path`, or it is incomplete or wrong. Reading a broken chunk raises
+        :class:`.CorruptChunkError`.
+    """
+    return MPIntArray(*read_array(path))
+
+
+# ---- chunks -----------------------------------------------------------------------------------------------
+
+
+def _columns_block(block: Any, *, moduli: ModuliSet, signed: bool, block_info: Any = None) -> Any:  # noqa: ARG001
+    return convert.columns_of_residues(block, moduli, signed)
+
+
+def _residues_block(block: Any, *, moduli: ModuliSet, signed: bool, block_info: Any = None) -> Any:
+    return convert.residues_of_columns(block, moduli, signed, locate_in(block_info))
+
+
+def _part_block(block: Any, *, moduli: ModuliSet, part: str, block_info: Any = None) -> Any:  # noqa: ARG001
+    return layout.part_of(block, moduli, part)[None]
+
+
+def _ints_block(block: Any, *, moduli: ModuliSet, block_info: Any = None) -> Any:  # noqa: ARG001
+    return arith.to_ints(block, moduli)[None]
+
+
+def _negative_block(block: Any, *, moduli: ModuliSet, block_info: Any = None) -> Any:  # noqa: ARG001
+    return arith.negative(block, moduli)
+
+
+def _absolute_block(block: Any, *, moduli: ModuliSet, block_info: Any = None) -> Any:  # noqa: ARG001
+    return arith.absolute(block, moduli)
+
+
+def _reduce_block(block: Any, *, operation: str, moduli: ModuliSet, block_info: Any = None) -> Any:
+    result = reduce_columns(operation, block, moduli)
+    if result.index is not None:
+        place = locate_in(block_info)(result.index)
+        result = ReductionResult(result.value, place, result.count, result.exact_fallbacks, result.backend)
+    return tree.boxed(result, block.ndim)
+
+
+def _get_field(result: ReductionResult, field: str) -> ScalarInt:
+    return ScalarInt(getattr(result, field))
+
+
+def _only_item(ints: NDArray[np.object_]) -> ScalarInt:
+    return ScalarInt(ints[0])
+
+
+def _rebuild(results: Any, rebuild_columns: Any, moduli: ModuliSet, **options: Any) -> MPIntArray:
+    rebuild, arguments = rebuild_columns
+    return MPIntArray(rebuild(results, *arguments, **options), moduli)

@@ -1,0 +1,169 @@
+"""Operations of arrays of signed integers with stored intervals, and of integers: lazy on Dask."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import dask.array as da
+import numpy as np
+
+from rnsdask.compare import RELATIONS
+from rnsdask.errstate import overflow_mode
+from rnsdask.moduli import ModuliSet
+from rnsdask.mpint import arith, compare, convert, divide, layout
+from rnsdask.operands import (
+    broadcast_shape,
+    check_same_processor,
+    map_located,
+    scalar,
+    with_axes,
+)
+from rnsdask.position import flat_index
+
+# An MPIntArray, or whatever has __index__ and is no bool.
+Operand: TypeAlias = Any
+
+
+def add(x: Operand, y: Operand, *, algorithm: int | str | None = None, overflow: str | None = None) -> Any:
+    """Sum ``x + y``, element by element.
+
+    Parameters
+    ----------
+    x, y : MPIntArray or int
+        At least one array; arrays of the same moduli set, on the same processor. Shapes broadcast as NumPy's
+        do. An integer must be in the range too.
+    algorithm : {1, 2, "digits"}, optional
+        Algorithm 1 of the paper, which branches on signs; Algorithm 2, by radix complement; or the residues
+        of a number spread over threads. Without it, the fastest. The result is the same bit for bit.
+    overflow : {"raise", "wrap", "flag"}, optional
+        What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``.
+
+    Returns
+    -------
+    MPIntArray
+        Lazy if an operand is. Where the exact result is out of range, with ``"wrap"`` its sign and its
+        magnitude modulo M. With ``"flag"`` a pair: the same, and a Boolean array that is true there.
+
+    Raises
+    ------
+    RNSOverflowError
+        With ``"raise"``, if the magnitude of an exact result is M or more; on Dask when it is computed.
+    TypeError, ValueError
+        If operands do not fit one another, or an option is unknown.
+    """
+    return _apply("add", x, y, algorithm, overflow)
+
+
+def subtract(
+    x: Operand, y: Operand, *, algorithm: int | str | None = None, overflow: str | None = None
+) -> Any:
+    """Difference ``x - y``, as :func:`add`."""
+    return _apply("subtract", x, y, algorithm, overflow)
+
+
+def multiply(x: Operand, y: Operand, *, overflow: str | None = None) -> Any:
+    """Product ``x * y``, as :func:`add`."""
+    return _apply("multiply", x, y, None, overflow)
+
+
+def _apply(name: str, x: Operand, y: Operand, algorithm: int | str | None, overflow: str | None) -> Any:
+    mode = overflow_mode(overflow)
+    arith.check_algorithm(algorithm)
+    blocks, moduli, array_type = _prepare(x, y)
+    rows = layout.rows_of(moduli)
+    options = {"operation": name, "moduli": moduli, "mode": mode, "algorithm": algorithm}
+    result = mapped(_apply_block, blocks, rows + (mode == "flag"), **options)
+    array = array_type(result[:rows], moduli)
+    return (array, result[rows] != 0) if mode == "flag" else array
+
+
+def related(x: Operand, relation: str, y: Operand) -> Any:
+    """Where ``x relation y`` holds, for an array and an array or any integer: a Boolean array."""
+    if not _is_array(y):
+        value = scalar(y)
+        if abs(value) >= x.moduli.product:
+            return np.full_like(x.residues[0], RELATIONS[relation](0, value), dtype=np.bool_)
+    blocks, moduli, _ = _prepare(x, y)
+    return mapped(_relate_block, blocks, 1, dtype=np.bool_, relation=relation, moduli=moduli)[0]
+
+
+def divided(x: Operand, y: Operand) -> tuple[Any, Any]:
+    """Quotients and remainders of floor division, of an array by an integer or an array, or of an integer.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If a divisor is 0; on Dask when the result is computed.
+    """
+    if not _is_array(y) and scalar(y) == 0:
+        raise ZeroDivisionError("division of an array by the integer 0")
+    blocks, moduli, array_type = _prepare(x, y)
+    rows = layout.rows_of(moduli)
+    both = mapped(_divide_block, blocks, 2 * rows, moduli=moduli)
+    return array_type(both[:rows], moduli), array_type(both[rows:], moduli)
+
+
+def mapped(function: Callable[..., Any], blocks: Sequence[Any], rows: int, **options: Any) -> Any:
+    """Apply a function of chunks at once, or lazily if a block is a Dask array."""
+    if any(isinstance(block, da.Array) for block in blocks):
+        return map_located(
+            function, blocks, rows, token=f"rns-mpint-{function.__name__.strip('_')}", **options
+        )
+    options.pop("dtype", None)
+    return function(*blocks, **options)
+
+
+def _is_array(operand: Operand) -> bool:
+    return hasattr(operand, "columns") and hasattr(operand, "moduli")
+
+
+def _prepare(*operands: Operand) -> tuple[list[Any], ModuliSet, Any]:
+    """Columns of operands with as many axes as their result, the moduli set, and the arrays' type."""
+    arrays = [operand for operand in operands if _is_array(operand)]
+    moduli = arrays[0].moduli
+    for other in arrays[1:]:
+        if other.moduli != moduli:
+            raise ValueError(f"operands have different moduli sets: {moduli!r} and {other.moduli!r}")
+    columns = [array.columns for array in arrays]
+    check_same_processor(columns)
+    shape = broadcast_shape([tuple(array.shape) for array in arrays])
+    blocks = []
+    for operand in operands:
+        if _is_array(operand):
+            blocks.append(with_axes(operand.columns, len(shape)))
+        else:
+            value = scalar(operand)
+            convert.check_in_range(value, moduli, "operand")
+            single = convert.columns_of_ints([value], moduli)
+            blocks.append(single.reshape(-1, *(1,) * len(shape)))
+    return blocks, moduli, type(arrays[0])
+
+
+# ---- chunks -----------------------------------------------------------------------------------------------
+
+
+def _locate(block_info: Any) -> Callable[[int], int]:
+    if not block_info:
+        return int
+    (_, *location), (_, *shape) = block_info[None]["array-location"], block_info[None]["shape"]
+    return lambda index: flat_index(index, location, shape)
+
+
+def _apply_block(
+    x: Any,
+    y: Any,
+    *,
+    operation: str,
+    moduli: ModuliSet,
+    mode: str,
+    algorithm: int | str | None,
+    block_info: Any = None,
+) -> Any:
+    return arith.apply(operation, x, y, moduli, mode, algorithm, _locate(block_info))
+
+
+def _relate_block(x: Any, y: Any, *, relation: str, moduli: ModuliSet, block_info: Any = None) -> Any:  # noqa: ARG001
+    return RELATIONS[relation](compare.compare(x, y, moduli), 0)[None]
+
+
+def _divide_block(x: Any, y: Any, *, moduli: ModuliSet, block_info: Any = None) -> Any:
+    return divide.floor_divide(x, y, moduli, _locate(block_info))

@@ -1,0 +1,76 @@
+"""Arrays of signed integers with stored intervals on disk: a Zarr group (docs/store-format.md)."""
+
+import os
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.base import tokenize
+from numpy.typing import NDArray
+
+from rnsdask import layout as array_layout
+from rnsdask import store
+from rnsdask.array import path_token
+from rnsdask.backend import to_backend
+from rnsdask.errors import StoreError
+from rnsdask.moduli import ModuliSet
+from rnsdask.mpint import layout
+
+KIND = "mpint"
+"""What the attribute of a group says that it holds."""
+
+
+def write_array(columns: da.Array, moduli: ModuliSet, path: str | os.PathLike[str], overwrite: bool) -> None:
+    """Write lazy columns to a new group, chunk by chunk."""
+    if overwrite and any(name.endswith(path_token(path)) for name in columns.dask.layers):
+        raise StoreError(f"{os.fspath(path)}: an array cannot overwrite the group that it is read from")
+    shape: tuple[int, ...] = columns.shape[1:]
+    chunks: tuple[Any, ...] = columns.chunksize[1:]
+    writer = store.create_group(
+        path, KIND, moduli, shape, layout.PART_DTYPES, chunks=chunks, overwrite=overwrite
+    )
+    written = da.map_blocks(
+        _write_block,
+        columns,
+        writer,
+        moduli,
+        chunks=((1,), *((1,) * len(axis) for axis in columns.chunks[1:])),
+        dtype=bool,
+        meta=np.empty((0,) * columns.ndim, dtype=bool),
+    )
+    written.compute()
+    writer.finish()
+
+
+def _write_block(
+    block: Any, writer: store.GroupWriter, moduli: ModuliSet, block_id: tuple[int, ...]
+) -> NDArray[np.bool_]:
+    block = to_backend(block, "cpu")
+    if block[0].size:
+        parts = {name: layout.part_of(block, moduli, name) for name in layout.PART_DTYPES}
+        residues = np.ascontiguousarray(layout.residues_of(block, moduli))
+        writer.write_chunk(block_id[1:], residues, parts)
+    return np.ones((1,) * len(block_id), dtype=bool)
+
+
+def read_array(path: str | os.PathLike[str]) -> tuple[da.Array, ModuliSet]:
+    """Open a complete group: lazy columns, and the moduli set."""
+    info = store.open_group(path, KIND, layout.PART_DTYPES)
+    residues = info.residues
+    rows = layout.rows_of(residues.moduli)
+    grid = da.core.normalize_chunks(residues.chunks, residues.shape, dtype=array_layout.RESIDUE_DTYPE)
+    columns = da.map_blocks(
+        _read_block,
+        info=info,
+        chunks=((rows,), *grid),
+        dtype=array_layout.RESIDUE_DTYPE,
+        meta=np.empty((0,) * (len(residues.shape) + 1), dtype=array_layout.RESIDUE_DTYPE),
+        name=f"open-mpint-{tokenize(info)}-{path_token(path)}",
+    )
+    return columns, residues.moduli
+
+
+def _read_block(*, info: store.GroupInfo, block_id: tuple[int, ...]) -> NDArray[np.uint32]:
+    residues, parts = store.read_group_chunk(info, block_id[1:])
+    moduli = info.residues.moduli
+    return layout.pack(residues, moduli, **parts)  # type: ignore[no-any-return]
