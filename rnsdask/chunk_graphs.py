@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 from operator import add
 from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask._task_spec import DataNode, convert_legacy_graph
 from dask.base import tokenize
 from dask.blockwise import Blockwise
 from dask.graph_manipulation import clone
+from dask.highlevelgraph import HighLevelGraph
 
 from rnsdask import axis as axis_reductions
 from rnsdask import scan, topk
@@ -198,13 +201,15 @@ def scan_lazily(
     """
     check_sizes(residues)
     options = {"moduli": moduli, "operation": operation, "signed": signed, "bound": to_text(bound)}
-    first_pass = _made_again(residues)
     ones = ((1,), (1,) * residues.numblocks[1])
-    totals = _map_blocks(_total_block, first_pass, ones, object, **options)
-    prefixes = _map_blocks(_prefixes, totals.rechunk(-1), None, object, operation=operation)
+    totals = _map_blocks(_total_block, residues, ones, object, **options)
+    # In a tree: with one task of all totals, Dask would run reads of overlapping chunks in a poor order.
+    joined = combine_tree(totals, _join_totals, (1,), f"rns-{operation}-totals")
+    chunks = ((1,), (residues.numblocks[1],))
+    prefixes = _map_blocks(_prefixes, joined, chunks, object, operation=operation)
     scanned: da.Array = da.map_blocks(
         _scan_block,
-        residues,
+        _made_again(residues),
         prefixes.rechunk((1, 1)),
         chunks=residues.chunks,
         dtype=np.uint32,
@@ -217,33 +222,59 @@ def scan_lazily(
 def _made_again(residues: da.Array) -> da.Array:
     """The same array under other keys, so that a chunk is made twice and not kept from first use to last.
 
-    Only where it is made chunk by chunk, from a store for instance: Dask's ``clone`` (2026.8) leaves tasks of
-    other layers, such as slices, with their old keys, on which its own optimization fails.
+    Dask's ``clone`` (2026.8) does so where every layer is blockwise; tasks of other layers, such as slices,
+    it leaves with their old keys. Then all tasks are listed here, and each gets a new key; what is in memory
+    already, also on a cluster, keeps its own.
     """
-    if not all(isinstance(layer, Blockwise) for layer in residues.dask.layers.values()):
+    seed = tokenize(residues.name)
+    if all(isinstance(layer, Blockwise) for layer in residues.dask.layers.values()):
+        copy: da.Array = clone(residues, seed=seed)
+        return copy
+    graph = dict(residues.dask)
+    nodes = convert_legacy_graph(graph)  # without futures, which are results
+    tasks = {key: node for key, node in nodes.items() if not isinstance(node, DataNode)}
+    kept = graph.keys() - tasks.keys()
+    if any(key[0] == residues.name for key in kept):
         return residues
-    copy: da.Array = clone(residues, seed=tokenize(residues.name))
-    return copy
+    keys = {key: _key_again(key, seed) for key in tasks}
+    again = {keys[key]: task.substitute(keys, key=keys[key]) for key, task in tasks.items()}
+    name = _key_again(residues.name, seed)
+    layers, dependencies = residues.dask.layers, residues.dask.dependencies
+    holders = {layer for layer in layers if not kept.isdisjoint(layers[layer].get_output_keys())}
+    whole = HighLevelGraph({**layers, name: again}, {**dependencies, name: holders})
+    return da.Array(whole, name, residues.chunks, meta=residues._meta)
+
+
+def _key_again(key: Any, seed: str) -> Any:
+    """Another key for a task or an array, the same for the same seed."""
+    if isinstance(key, tuple):
+        return (_key_again(key[0], seed), *key[1:])
+    return f"{key}-again-{seed}"
 
 
 def _total_block(
     block: Any, *, moduli: ModuliSet, operation: str, signed: bool, bound: str | None
 ) -> np.ndarray[Any, Any]:
-    """Box of a chunk's exact result, None if it is empty."""
+    """Box of a tuple of a chunk's exact result, None if it is empty."""
     if block.shape[1] == 0:
-        return boxed(None, 2)
+        return boxed((None,), 2)
     reduction = REDUCTIONS[_REDUCTION_OF[operation]]
     found = reduce_chunk(reduction, to_backend(block, "auto"), moduli, signed, from_text(bound))
-    return boxed(found.value, 2)
+    return boxed((found.value,), 2)
+
+
+def _join_totals(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (Dask passes both)
+    return boxed(tuple(chain.from_iterable(blocks.flat)), 2)
 
 
 def _prefixes(totals: np.ndarray[Any, Any], operation: str) -> np.ndarray[Any, Any]:
     """Result of all chunks before each one; None for the first."""
     joins: dict[str, Callable[[int, int], int]] = {"cumsum": add, "cummax": max, "cummin": min}
     join = joins[operation]
-    before = np.empty_like(totals)
+    results = totals.item()
+    before = np.empty((1, len(results)), dtype=object)
     result = None
-    for i, total in enumerate(totals[0]):
+    for i, total in enumerate(results):
         before[0, i] = result
         if total is not None:
             result = total if result is None else join(result, total)

@@ -120,7 +120,7 @@ def check_sizes(residues: da.Array) -> None:
 def boxed(item: Any, ndim: int) -> np.ndarray[Any, Any]:
     """An object array of one item, as the block of a Dask array."""
     box = np.empty((1,) * ndim, dtype=object)
-    box[...] = item
+    box.fill(item)  # not assigned, for a tuple would be taken apart
     return box
 
 

@@ -1,10 +1,15 @@
 """Running sums, maxima and minima against itertools.accumulate."""
 
 import operator
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Callable
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -14,7 +19,7 @@ from hypothesis import strategies as st
 from strategies import MODULI_SETS, arrays_of_values, edge_values, moduli_sets
 
 import rnsdask as rd
-from rnsdask import keys, reference, scan
+from rnsdask import keys, reference, scan, store
 from rnsdask.errors import RNSOverflowError
 from rnsdask.moduli import ModuliSet
 
@@ -193,8 +198,6 @@ def test_chunks_are_not_kept_between_the_passes(tmp_path: Path) -> None:
     most = [0]
 
     def tracked(block: np.ndarray) -> np.ndarray:
-        import weakref
-
         block = block.copy()
         alive.add(id(block))
         weakref.finalize(block, alive.discard, id(block))
@@ -202,10 +205,59 @@ def test_chunks_are_not_kept_between_the_passes(tmp_path: Path) -> None:
         return block
 
     y = rd.RNSArray(x.residues.map_blocks(tracked, dtype=np.uint32, meta=x.residues._meta), moduli)
-    import dask
-
     with dask.config.set(scheduler="sync"):
         y.cummax().to_zarr(tmp_path / "y.zarr")
     assert most[0] <= 4
     assert rd.open_zarr(tmp_path / "y.zarr").to_ints().tolist() == list(accumulate(x.to_ints(), max))
     assert y.cummax().residues.name == y.cummax().residues.name
+
+
+# Divisions of chunks that Dask makes by tasks which are no blockwise layer.
+DIVISIONS: dict[str, Callable[[rd.RNSArray], rd.RNSArray]] = {
+    "slice": lambda x: x[100:-50],
+    "step": lambda x: x[::3],
+    "picked": lambda x: x[np.arange(3, 7000, 2)],
+    "rechunked": lambda x: x.rechunk(384),
+    "overlapping": lambda x: x[5:].rechunk(256),
+    "stepwise": lambda x: (x[7:] // 2)[::2].rechunk(128),
+}
+
+
+@pytest.mark.parametrize("division", DIVISIONS.values(), ids=DIVISIONS)
+@pytest.mark.parametrize("scheduler", ["sync", "threads"])
+def test_chunks_divided_otherwise_are_read_again(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    division: Callable[[rd.RNSArray], rd.RNSArray],
+    scheduler: str,
+) -> None:
+    moduli = MODULI_SETS["top"]
+    rd.random(moduli, 128 * 100, chunks=128, seed=3).to_zarr(tmp_path / "x.zarr")
+    alive, most, reads, read_chunk, lock = set(), [0], Counter(), store.read_chunk, threading.Lock()
+
+    def tracked(info: store.StoreInfo, index: tuple[int, ...]) -> np.ndarray:
+        block = read_chunk(info, index).copy()
+        with lock:
+            reads[index] += 1
+            alive.add(id(block))
+            most[0] = max(most[0], len(alive))
+        weakref.finalize(block, alive.discard, id(block))
+        return block
+
+    x = division(rd.open_zarr(tmp_path / "x.zarr"))
+    expected = list(accumulate(x.to_ints(), max))
+    monkeypatch.setattr(store, "read_chunk", tracked)
+    with dask.config.set(scheduler=scheduler, num_workers=2):
+        x.cummax().to_zarr(tmp_path / "y.zarr")
+    assert set(reads.values()) == {2}
+    assert most[0] <= 20  # of a hundred
+    assert rd.open_zarr(tmp_path / "y.zarr").to_ints().tolist() == expected
+    assert x.cummax().residues.name == x.cummax().residues.name
+
+
+def test_numbers_in_memory_are_not_copied_for_the_second_pass() -> None:
+    moduli = MODULI_SETS["top"]
+    x = rd.from_ints(range(1000), moduli, chunks=128)[100:]
+    assert x.cumsum().to_ints().tolist() == list(accumulate(range(100, 1000)))
+    held = [x.persist(), x.rechunk(256).persist()[3:]]
+    assert all(y.cummin().to_ints().tolist() == [int(y[0].compute())] * len(y) for y in held)
