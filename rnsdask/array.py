@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from rnsdask import axis as axis_reductions
 from rnsdask import (
     chunk_graphs,
+    chunk_writing,
     compare,
     convert,
     divide,
@@ -536,9 +537,8 @@ class RNSArray(DaskMethodsMixin):
     def cumsum(self) -> "RNSArray":
         """Sums of all numbers up to each one of a 1-D array, exactly.
 
-        On Dask, one pass over the chunks gives their sums and a second one writes, with the same chunks. An
-        array made chunk by chunk (from a store, by element-wise operations) is made in each of them, so that
-        it need not fit in memory; a sliced or rechunked one stays there in between.
+        On Dask, one pass over the chunks gives their sums and a second one writes, with the same chunks. The
+        array is made, or read, in each of them, so that it need not fit in memory.
 
         Raises
         ------
@@ -717,36 +717,24 @@ class RNSArray(DaskMethodsMixin):
             If there is something at `path` and `overwrite` is false, or it is not a store, or this very
             array is read from it.
         """
-        source = self.rechunk(self._storable_chunks())
-        residues = source.residues
-        if overwrite and any(name.endswith(path_token(path)) for name in residues.dask.layers):
-            raise StoreError(f"{os.fspath(path)}: an array cannot overwrite the store that it is read from")
-        chunks = residues.chunksize[1:]
-        options: dict[str, Any] = {"chunks": chunks, "signed": self._signed, "bound": self._bound}
-        with store.create(path, self._moduli, self.shape, overwrite=overwrite, **options) as writer:
-            written = residues.map_blocks(
-                _write_block,
-                writer,
-                chunks=((1,), *((1,) * len(axis) for axis in residues.chunks[1:])),
-                dtype=bool,
-                meta=np.empty((0,) * residues.ndim, dtype=bool),
-            )
-            written.compute()
+        source = self.with_storable_chunks()
+        with source.create_store(path, overwrite=overwrite) as writer:
+            chunk_writing.write_chunks(source.residues, writer).compute()
             writer.finish()
 
-    def _storable_chunks(self) -> layout.Chunks:
-        """The array's own chunks if they are even and obey the format's rule, else ``"auto"``."""
-        if not self._is_lazy:
-            return "auto"
-        lengths = tuple(axis[0] for axis in self._residues.chunks[1:])
-        even = all(
-            all(c == length for c in axis[:-1]) and axis[-1] <= length
-            for axis, length in zip(self._residues.chunks[1:], lengths, strict=True)
-        )
-        try:
-            return layout.normalize_chunks(lengths, self.shape, len(self._moduli)) if even else "auto"
-        except ValueError:
-            return "auto"
+    def create_store(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> store.StoreWriter:
+        """Create a store for this array, a Dask array with storable chunks, and write none of them yet."""
+        if overwrite and any(name.endswith(path_token(path)) for name in self._residues.dask.layers):
+            raise StoreError(f"{os.fspath(path)}: an array cannot overwrite the store that it is read from")
+        chunks = "auto" if self.size == 0 else self._residues.chunksize[1:]
+        options: dict[str, Any] = {"chunks": chunks, "signed": self._signed, "bound": self._bound}
+        return store.create(path, self._moduli, self.shape, overwrite=overwrite, **options)
+
+    def with_storable_chunks(self) -> "RNSArray":
+        """A Dask array with the same chunks where a store can have them, else with those of 64 to 128 MiB."""
+        if self.chunks is None:
+            return self.rechunk("auto")
+        return self.rechunk(layout.storable_chunks(self.chunks, self.shape, len(self._moduli)))
 
 
 def path_token(path: str | os.PathLike[str]) -> str:
@@ -786,11 +774,6 @@ def _change_moduli(
     block: Any, moduli: ModuliSet, targets: ModuliSet, signed: bool, bound: str | None, block_info: Any = None
 ) -> Any:
     return change_moduli(block, moduli, targets, signed, from_text(bound), locate_in(block_info))
-
-
-def _write_block(block: Any, writer: store.StoreWriter, block_id: tuple[int, ...]) -> NDArray[np.bool_]:
-    writer.write_chunk(block_id[1:], block.get() if hasattr(block, "get") else block)
-    return np.ones((1,) * len(block_id), dtype=bool)
 
 
 def _without_axes(array: Any, axes: tuple[int, ...]) -> Any:

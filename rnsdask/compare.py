@@ -87,8 +87,9 @@ def sign(a: Array, moduli: ModuliSet, signed: bool = False, bound: int | None = 
 
 def choose(mask: Array, a: Array, b: Array) -> Array:
     """Residues of a where the mask (1, *shape) holds, else those of b."""
-    # One number for all is a NumPy block on every processor.
-    return np.where(mask, np.asarray(a, like=mask), np.asarray(b, like=mask))
+    # One number for all is a NumPy block on every processor; so is a mask that needed no residues.
+    like = next((block for block in (mask, a, b) if not isinstance(block, np.ndarray)), mask)
+    return np.where(*(np.asarray(block, like=like) for block in (mask, a, b)))
 
 
 def _pair(a: Array, b: Array, rows: int) -> tuple[Array, Array, tuple[int, ...], bool]:
@@ -151,6 +152,24 @@ def relate(a: ResidueArray, relation: str, b: Operand) -> Any:
     operands = prepare(a, b)
     arguments = (relation, operands.moduli, operands.signed, to_text(operands.bound))
     return elementwise(_relate_blocks, operands, *arguments, dtype=np.bool_, drop_residues=True)
+
+
+def order(a: ResidueArray, b: Operand) -> Any:
+    """Order of the numbers of an array and of an array or any integer: -1, 0 or +1 as a < b, a == b or a > b.
+
+    Returns
+    -------
+    int8 NumPy or CuPy array, or a lazy Dask array if an operand is one
+    """
+    if not is_residue_array(b) and (side := _side(a, scalar(b))):
+        return np.full_like(a.residues[0], -side, dtype=np.int8)
+    operands = prepare(a, b)
+    arguments = (operands.moduli, operands.signed, to_text(operands.bound))
+    return elementwise(_order_blocks, operands, *arguments, dtype=np.int8, drop_residues=True)
+
+
+def _order_blocks(a: Array, b: Array, moduli: ModuliSet, signed: bool, bound: str | None) -> Array:
+    return compare(a, b, moduli, signed, from_text(bound))[None]
 
 
 def _side(a: ResidueArray, value: int) -> int:

@@ -26,6 +26,10 @@ class InputError(RNSError, ValueError):
     """A line or record of imported data is not a number that the moduli set can represent."""
 
 
+class ExpressionError(RNSError, ValueError):
+    """An expression that means nothing, or whose operands do not fit one another."""
+
+
 class JobError(RNSError, RuntimeError):
     """A batch job could not be run to its end."""
 

@@ -4,19 +4,24 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import dask
+import numpy as np
 from dask.delayed import delayed
 from dask.diagnostics.progress import ProgressBar
 from dask.system import CPU_COUNT
 
 from rnsdask import store
+from rnsdask.backend import to_backend
+from rnsdask.chunk_writing import ChunkWriter, write_chunks
+from rnsdask.errors import JobError, RNSOverflowError
 from rnsdask.transfer import Advance, Transfer, check_same, resume_store
 
 if TYPE_CHECKING:
+    import dask.array as da
     from distributed import Client
 
     from rnsdask.array import RNSArray
@@ -24,20 +29,45 @@ if TYPE_CHECKING:
 
 
 def compute(collection: Any, client: "Client | None" = None, *, progress: bool = False) -> Any:
-    """Compute a Dask collection, on a cluster if there is a client; optionally with a bar on stderr."""
+    """Compute a Dask collection, or a list of them together, so that what they share is computed once.
+
+    On a cluster if there is a client; optionally with a bar on stderr.
+    """
     if client is None:
         with ProgressBar(out=sys.stderr) if progress else nullcontext():
-            return collection.compute()
-    future = client.compute(collection)
+            return dask.base.compute(collection)[0]
+    futures = client.compute(collection)
     try:
         if progress:
             from distributed import progress as show_progress
 
             with redirect_stdout(sys.stderr):  # where distributed would write its bar
-                show_progress(future, notebook=False, scheduler=client.scheduler_info()["address"])
-        return future.result()
+                show_progress(futures, notebook=False, scheduler=client.scheduler_info()["address"])
+        return client.gather(futures)
     finally:
-        future.cancel()  # what is left to do after an interruption
+        client.cancel(futures)  # what is left to do after an interruption
+
+
+@contextmanager
+def naming(what: str) -> Iterator[None]:
+    """Say in the error of a number, which itself tells only its index, what was computed.
+
+    Raises
+    ------
+    JobError
+        For a result out of range, or a divisor of 0.
+    """
+    try:
+        yield
+    except (RNSOverflowError, ZeroDivisionError) as error:
+        raise JobError(f"{what}: {error}") from error
+
+
+def on_backend(array: "RNSArray", backend: str) -> "RNSArray":
+    """The same lazy array, with each chunk on the processor that `to_backend` chooses where it is made."""
+    # Dask knows such chunks as NumPy's, for where they will be made is not known here.
+    residues = array.residues.map_blocks(to_backend, backend, dtype=np.uint32, meta=array.residues._meta)
+    return type(array)(residues, array.moduli, array.signed, array.bound)
 
 
 def reduce(
@@ -86,7 +116,7 @@ def write_array(
     resume: bool = False,
     progress: bool = False,
 ) -> Transfer:
-    """Compute a lazy array into a store with the same chunks.
+    """Compute a lazy array into a store with the same chunks where the format allows them.
 
     Parameters
     ----------
@@ -99,19 +129,50 @@ def write_array(
         If the store to resume is not one of this array.
     """
     started = time.perf_counter()
-    chunks = tuple(axis[0] for axis in array.residues.chunks[1:])
+    source = array.with_storable_chunks()
     if resume:
-        writer = resume_store(path, array.moduli, array.signed, array.shape, chunks)
+        writer = resume_store(path, array.moduli, array.signed, array.shape, source.residues.chunksize[1:])
+        check_written(source.residues, writer)
     else:
-        options: dict[str, Any] = {"chunks": chunks, "signed": array.signed, "bound": array.bound}
-        writer = store.create(path, array.moduli, array.shape, overwrite=overwrite, **options)
-    blocks = array.residues.to_delayed()
-    missing = writer.missing_chunks()
-    written = sorted(set(writer.info.indices()).difference(missing))
-    if written:
-        check_same(writer.info, written[0], blocks[(0, *written[0])].compute())
-    write = delayed(writer.write_chunk, pure=False)
-    tasks = [write(index, blocks[(0, *index)]) for index in missing]
-    compute(delayed(len)(tasks), client, progress=progress)
-    writer.finish()
+        writer = source.create_store(path, overwrite=overwrite)
+    write_missing(source.residues, writer, client, progress=progress)
     return Transfer(array.size, 0, array.nbytes, time.perf_counter() - started)
+
+
+def check_written(residues: "da.Array", writer: store.StoreWriter) -> None:
+    """Check that the first chunk that a store holds already is that of an array."""
+    written = sorted(set(writer.info.indices()).difference(writer.missing_chunks()))
+    if written:
+        check_same(writer.info, written[0], residues.blocks[(0, *written[0])].compute())
+
+
+def write_missing(
+    blocks: "da.Array",
+    writer: ChunkWriter,
+    client: "Client | None" = None,
+    *,
+    mask: "da.Array | None" = None,
+    mask_writer: ChunkWriter | None = None,
+    progress: bool = False,
+) -> int:
+    """Compute the chunks that a writer lacks, have them written, and finish.
+
+    Parameters are those of :func:`.chunk_writing.write_chunks`. A chunk is missing if either writer lacks it.
+
+    Returns
+    -------
+    int
+        How many values of the mask hold in the chunks that were computed.
+    """
+    writers = [writer] if mask_writer is None else [writer, mask_writer]
+    missing = sorted({index for w in writers for index in w.missing_chunks()})
+    counts = write_chunks(blocks, writer, mask, mask_writer).to_delayed()
+    tasks = [counts[(0, *index)] for index in missing]
+    total = compute(delayed(_total)(tasks), client, progress=progress)
+    for w in writers:
+        w.finish()
+    return int(total)
+
+
+def _total(counts: list[Any]) -> int:
+    return sum(int(count.item()) for count in counts)

@@ -87,6 +87,25 @@ def normalize_chunks(chunks: Chunks, shape: Sequence[int], n_moduli: int) -> tup
     return (*outer, _last_chunk(lengths[-1], shape[-1]))
 
 
+def storable_chunks(chunks: Sequence[Sequence[int]], shape: Sequence[int], n_moduli: int) -> Chunks:
+    """Chunks of a store for an array in chunks: the same ones if the format allows them, else ``"auto"``.
+
+    Parameters
+    ----------
+    chunks
+        The lengths of all chunks along each axis of `shape`.
+    """
+    lengths = tuple(axis[0] for axis in chunks)
+    even = all(
+        all(c == length for c in axis[:-1]) and axis[-1] <= length
+        for axis, length in zip(chunks, lengths, strict=True)
+    )
+    try:
+        return normalize_chunks(lengths, shape, n_moduli) if even else "auto"
+    except ValueError:
+        return "auto"
+
+
 def _last_chunk(chunk: int, length: int) -> int:
     """Apply the rule of the last axis to a chunk's length along it."""
     if chunk % CHUNK_MULTIPLE == 0:

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from rnsdask import layout as array_layout
 from rnsdask import tree
-from rnsdask.array import RNSArray, ScalarInt, without_empty_chunks
+from rnsdask.array import RNSArray, without_empty_chunks
 from rnsdask.creation import checked_residues
 from rnsdask.interval import IntervalEvaluation
 from rnsdask.moduli import ModuliSet

@@ -7,16 +7,19 @@ codecs on a local disk are read and written as files; all others go through Zarr
 from rnsdask.store.group import GroupInfo, GroupWriter, create_group, open_group, read_group_chunk
 from rnsdask.store.location import normalize_path
 from rnsdask.store.metadata import StoreInfo, open_info
+from rnsdask.store.plain import PlainWriter, create_plain
 from rnsdask.store.reading import read_chunk, verify
 from rnsdask.store.writing import StoreWriter, create, resume
 
 __all__ = [
     "GroupInfo",
     "GroupWriter",
+    "PlainWriter",
     "StoreInfo",
     "StoreWriter",
     "create",
     "create_group",
+    "create_plain",
     "normalize_path",
     "open_group",
     "open_info",

@@ -87,7 +87,7 @@ def create(
     )
     create_array(store=MemoryStore())  # a wrong codec shows before anything is replaced
     try:
-        _make_room(path, overwrite)
+        make_room(path, overwrite)
         create_array(store=path)
     except OSError as error:
         raise StoreError(f"{path}: it cannot be written: {error}") from error
@@ -265,7 +265,7 @@ def _dimension_names(ndim: int) -> tuple[str, ...]:
     return ("residue", "x") if ndim == 1 else ("residue", *(f"x{axis}" for axis in range(ndim)))
 
 
-def _make_room(path: str, overwrite: bool) -> None:
+def make_room(path: str, overwrite: bool) -> None:
     """Make sure that nothing is at `path`: remove a Zarr array if asked to, and refuse anything else."""
     file_system, root = file_system_of(path)
     file_system.invalidate_cache(root)

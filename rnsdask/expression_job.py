@@ -1,0 +1,253 @@
+"""The job of an expression over stores: reductions of it in one pass, or its values in a store."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import dask.array as da
+import numpy as np
+
+from rnsdask import creation, job, layout, store
+from rnsdask.array import RNSArray, path_token
+from rnsdask.errors import ExpressionError, StoreError
+from rnsdask.expression import Evaluation, check_names, evaluate
+from rnsdask.syntax import parse
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+REDUCTION_OF = {"max": "max", "argmax": "max", "min": "min", "argmin": "min", "sum": "sum"}
+"""What can be asked of numbers, and the reduction that tells it."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An expression over stores, checked; nothing has been read but what the stores say about themselves.
+
+    Attributes
+    ----------
+    text : str
+        The expression.
+    evaluation : Evaluation
+        Its lazy value.
+    arrays : tuple of RNSArray
+        The stores, each once.
+    """
+
+    text: str
+    evaluation: Evaluation
+    arrays: tuple[RNSArray, ...]
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of residues that evaluating it reads."""
+        value = self.evaluation.value
+        layers = (value.residues if isinstance(value, RNSArray) else value).dask.layers.keys()
+        return sum(a.nbytes for a in self.arrays if not layers.isdisjoint(a.residues.dask.layers))
+
+    @property
+    def count(self) -> int:
+        """Number of values."""
+        return int(self.evaluation.value.size)
+
+    def mask(self) -> da.Array:
+        """Where an operation was out of range, with shape and chunks of the value."""
+        value, mask = self.evaluation.value, self.evaluation.mask
+        if mask is None:
+            mask = da.zeros(value.shape, dtype=bool, chunks=value.chunks)
+        whole: da.Array = da.broadcast_to(mask, value.shape).rechunk(value.chunks)
+        return whole
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a job found or did.
+
+    Attributes
+    ----------
+    results : dict
+        Of reductions: the result of each that was asked for; ``"count"`` is an int.
+    flagged : int or None
+        How many values are flagged, where that was asked for.
+    seconds : float
+        Wall time.
+    bytes_written : int or None
+        Bytes of what was written, without the mask.
+    """
+
+    results: dict[str, Any]
+    flagged: int | None
+    seconds: float
+    bytes_written: int | None = None
+
+
+def plan(text: str, paths: Mapping[str, str], *, overflow: str = "raise", backend: str = "auto") -> Plan:
+    """Check an expression and the stores that its names stand for.
+
+    Stores with different chunks are brought to common ones, so that each chunk is read once.
+
+    Raises
+    ------
+    ExpressionError
+        If the expression is wrong, or its operands do not fit one another.
+    StoreError
+        If a store cannot be opened, or is incomplete.
+    """
+    expression = parse(text)
+    check_names(expression, paths)
+    by_path = {path: creation.open_zarr(path) for path in dict.fromkeys(paths.values())}
+    on_processor = {path: job.on_backend(array, backend) for path, array in by_path.items()}
+    aligned = align({name: on_processor[path] for name, path in paths.items()})
+    return Plan(text, evaluate(expression, aligned, overflow), tuple(by_path.values()))
+
+
+def align(arrays: Mapping[str, RNSArray]) -> dict[str, RNSArray]:
+    """Give arrays whose shapes broadcast the same chunks along each axis: the shortest ones there are."""
+    try:
+        shape = np.broadcast_shapes(*(array.shape for array in arrays.values()))
+    except ValueError:  # the expression may be a product of matrices; if not, it tells what is wrong
+        return dict(arrays)
+    lengths: dict[int, int] = {}
+    for array in arrays.values():
+        for axis, (length, chunk) in enumerate(zip(array.shape, array.residues.chunksize[1:], strict=True)):
+            place = axis - array.ndim
+            if length == shape[place] and length:
+                lengths[place] = min(chunk, lengths.get(place, chunk))
+    return {name: _rechunked(array, lengths) for name, array in arrays.items()}
+
+
+def _rechunked(array: RNSArray, lengths: Mapping[int, int]) -> RNSArray:
+    own = zip(array.shape, range(-array.ndim, 0), strict=True)
+    chunks = tuple(min(length, lengths[place]) if length else 0 for length, place in own)
+    if 0 in chunks or chunks == array.residues.chunksize[1:]:
+        return array
+    residues = array.residues.rechunk((len(array.moduli), *chunks))
+    return RNSArray(residues, array.moduli, array.signed, array.bound)
+
+
+# ---- reductions -------------------------------------------------------------------------------------------
+
+
+def reduce(
+    planned: Plan,
+    wanted: Sequence[str],
+    client: "Client | None" = None,
+    *,
+    count_flagged: bool = False,
+    backend: str = "auto",
+    progress: bool = False,
+) -> Outcome:
+    """Reduce the values of an expression in one pass that reads each chunk once and writes nothing.
+
+    Parameters
+    ----------
+    wanted
+        Of ``"max"``, ``"min"``, ``"sum"``, ``"argmax"``, ``"argmin"`` for numbers; ``"count"`` for a
+        comparison: of how many it holds.
+
+    Raises
+    ------
+    ExpressionError
+        If the expression's values are not of that kind.
+    JobError
+        If a result is out of range, or a divisor is 0.
+    """
+    started = time.perf_counter()
+    value = planned.evaluation.value
+    check_reductions(planned, wanted)
+    tasks: dict[str, Any] = {
+        name: value.sum() if name == "count" else value.reduce(name, backend=backend)
+        for name in dict.fromkeys("count" if w == "count" else REDUCTION_OF[w] for w in wanted)
+    }
+    if count_flagged:
+        tasks["flagged"] = planned.mask().sum()
+    with job.naming(f"expression {planned.text!r}"):
+        found = dict(zip(tasks, job.compute(list(tasks.values()), client, progress=progress), strict=True))
+    flagged = int(found["flagged"]) if count_flagged else None
+    results = {w: int(found[w]) if w == "count" else found[REDUCTION_OF[w]] for w in wanted}
+    return Outcome(results, flagged, time.perf_counter() - started)
+
+
+def check_reductions(planned: Plan, wanted: Sequence[str]) -> None:
+    """Raise ExpressionError if the values of an expression cannot be reduced so."""
+    value, name = planned.evaluation.value, f"expression {planned.text!r}"
+    for option in wanted:
+        if option == "count" and (isinstance(value, RNSArray) or value.dtype != np.bool_):
+            raise ExpressionError(f"{name}: --count counts where a comparison holds, and this is none")
+        if option != "count" and not isinstance(value, RNSArray):
+            raise ExpressionError(f"{name}: --{option} is of numbers, and this is of dtype {value.dtype}")
+
+
+# ---- writing ----------------------------------------------------------------------------------------------
+
+
+def write(
+    planned: Plan,
+    path: str,
+    client: "Client | None" = None,
+    *,
+    mask_path: str | None = None,
+    count_flagged: bool = False,
+    overwrite: bool = False,
+    progress: bool = False,
+) -> Outcome:
+    """Write the values of an expression, chunk by chunk.
+
+    Numbers go to a store; what a comparison or ``sign`` gives, to a plain Zarr array of its dtype.
+
+    Parameters
+    ----------
+    mask_path
+        Where the mask of overflows goes, a plain Boolean Zarr array, in the same pass.
+
+    Raises
+    ------
+    StoreError
+        If a path is taken, or is one of the stores that are read, or cannot be written.
+    JobError
+        If a result is out of range, or a divisor is 0. What is written stays, incomplete.
+    """
+    started = time.perf_counter()
+    paths = [path] if mask_path is None else [path, mask_path]
+    _check_paths(planned, paths)
+    value = planned.evaluation.value
+    source = value.with_storable_chunks() if isinstance(value, RNSArray) else _storable(value)
+    planned = Plan(planned.text, Evaluation(source, planned.evaluation.mask), planned.arrays)
+    writer: Any
+    if isinstance(source, RNSArray):
+        writer, blocks = source.create_store(path, overwrite=overwrite), source.residues
+    else:
+        writer, blocks = _create_plain(path, source, overwrite), source[None]
+    mask, mask_writer = planned.mask() if count_flagged else None, None
+    if mask_path is not None:
+        mask = planned.mask()
+        mask_writer = _create_plain(mask_path, mask, overwrite)
+    options: dict[str, Any] = {"mask": None if mask is None else mask[None], "mask_writer": mask_writer}
+    with job.naming(f"expression {planned.text!r}"):
+        flagged = job.write_missing(blocks, writer, client, progress=progress, **options)
+    seconds = time.perf_counter() - started
+    return Outcome({}, None if mask is None else flagged, seconds, blocks.nbytes)
+
+
+def _check_paths(planned: Plan, paths: Sequence[str]) -> None:
+    taken = {path_token(path): path for path in paths}
+    if len(taken) < len(paths):
+        raise StoreError(f"{paths[0]}: the values and the mask cannot both be written there")
+    for array in planned.arrays:
+        for token, path in taken.items():
+            if any(name.endswith(token) for name in array.residues.dask.layers):
+                raise StoreError(
+                    f"{path}: an operand is read from there, so the result cannot be written there"
+                )
+
+
+def _storable(values: da.Array) -> da.Array:
+    chunks = layout.storable_chunks(values.chunks, values.shape, 1)
+    storable: da.Array = values.rechunk(layout.normalize_chunks(chunks, values.shape, 1))
+    return storable
+
+
+def _create_plain(path: str, values: da.Array, overwrite: bool) -> store.PlainWriter:
+    chunks = tuple(max(1, int(length)) for length in values.chunksize)
+    return store.create_plain(path, values.shape, chunks, values.dtype, overwrite=overwrite)
