@@ -6,8 +6,11 @@ Its modules import nothing but click at the top; each command imports what it ne
 import click
 
 from rnsdask.cli.errors import Group
+from rnsdask.cli.evaluation import eval_
 from rnsdask.cli.moduli import moduli
 from rnsdask.cli.reductions import REDUCTIONS
+from rnsdask.cli.scans import SCANS
+from rnsdask.cli.selections import compare, topk
 from rnsdask.cli.stores import info, random, verify
 from rnsdask.cli.transfer import export, import_
 
@@ -15,11 +18,11 @@ from rnsdask.cli.transfer import export, import_
 @click.group(name="rns", cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="rnsdask", prog_name="rnsdask")
 def main() -> None:
-    """Exact reductions over huge arrays of huge integers, held in residue number systems.
+    """Exact operations on huge arrays of huge integers, held in residue number systems.
 
     Exit status: 0 done, 1 the job failed, 2 wrong usage. An error is one line on standard error.
     """
 
 
-for command in (moduli, import_, random, info, verify, export, *REDUCTIONS):
+for command in (moduli, import_, random, info, verify, export, *REDUCTIONS, eval_, *SCANS, topk, compare):
     main.add_command(command)

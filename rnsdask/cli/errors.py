@@ -68,6 +68,19 @@ class Command(click.Command):
             raise CommandError(_describe(error)) from None
 
 
+class ComparingCommand(Command):
+    """A command whose status 1 is an answer, as that of ``cmp``, so that each failure is 2."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except CommandError as error:
+            if isinstance(error, InterruptionError):
+                raise
+            raise WrongUsageError(error.message) from None
+
+
 class Group(click.Group):
     """The group of commands; wrong usage of any of them is one line too."""
 

@@ -41,6 +41,10 @@ json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object on standard output."
 )
 
+overwrite_option = click.option(
+    "--overwrite", is_flag=True, help="Replace what is written to if there is such an array."
+)
+
 binary_option = click.option(
     "--binary", "width", type=POSITIVE, metavar="BYTES", help="Little-endian integers of this width."
 )

@@ -13,7 +13,7 @@ from rnsdask.cli.options import (
     store_argument,
     with_cluster,
 )
-from rnsdask.cli.streams import print_json, size_text, time_text
+from rnsdask.cli.streams import decimal_text, print_json, size_text, time_text
 
 if TYPE_CHECKING:
     from rnsdask.reductions import ReductionResult
@@ -37,29 +37,23 @@ def _reduction(name: str, description: str) -> click.Command:
         with connection as client:
             result, seconds = job.reduce(array, name, client, backend=backend, progress=progress)
         if as_json:
-            fields = _fields(result)
+            fields = result_fields(result)
             cost = {"seconds": seconds, "bytes_read": array.nbytes}
             print_json({"op": name, "store": path, **fields, **cost})
             return
         where = "" if result.index is None else f" at index {result.index}"
         work = f"{size_text(array.nbytes)} in {time_text(array.nbytes, seconds)}, {result.backend}"
-        click.echo(f"{name} of {result.count} integers{where}:\n{_decimal(result.value)}")
+        click.echo(f"{name} of {result.count} integers{where}:\n{decimal_text(result.value)}")
         click.echo(f"({work}, {result.exact_fallbacks} exact fallbacks)")
 
     return command
 
 
-def _fields(result: "ReductionResult") -> dict[str, Any]:
+def result_fields(result: "ReductionResult") -> dict[str, Any]:
     """Write a result as JSON fields: an index only where it has one."""
     index = {} if result.index is None else {"index": result.index}
     how = {"backend": result.backend, "exact_fallbacks": result.exact_fallbacks}
-    return {"value": _decimal(result.value), **index, "count": result.count, **how}
-
-
-def _decimal(value: int) -> str:
-    import gmpy2  # its conversion has no limit on the number of digits, as Python's has
-
-    return str(gmpy2.mpz(value).digits(10))
+    return {"value": decimal_text(result.value), **index, "count": result.count, **how}
 
 
 REDUCTIONS = (

@@ -46,6 +46,13 @@ def time_text(count: int, seconds: float) -> str:
     return f"{seconds:.3f} s, {size_text(count / max(seconds, 1e-9))}/s"
 
 
+def decimal_text(value: int) -> str:
+    """Write an integer in decimal."""
+    import gmpy2  # its conversion has no limit on the number of digits, as Python's has
+
+    return str(gmpy2.mpz(value).digits(10))
+
+
 def print_json(fields: dict[str, Any]) -> None:
     """Print one JSON object on a line."""
     click.echo(json.dumps(fields))

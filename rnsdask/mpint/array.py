@@ -498,12 +498,12 @@ def _reduce_block(block: Any, *, operation: str, moduli: ModuliSet, block_info: 
     return tree.boxed(result, block.ndim)
 
 
-def _get_field(result: ReductionResult, field: str) -> ScalarInt:
-    return ScalarInt(getattr(result, field))
+def _get_field(result: ReductionResult, field: str) -> tree.ScalarInt:
+    return tree.ScalarInt(getattr(result, field))
 
 
-def _only_item(ints: NDArray[np.object_]) -> ScalarInt:
-    return ScalarInt(ints[0])
+def _only_item(ints: NDArray[np.object_]) -> tree.ScalarInt:
+    return tree.ScalarInt(ints[0])
 
 
 def _rebuild(results: Any, rebuild_columns: Any, moduli: ModuliSet, **options: Any) -> MPIntArray:

@@ -1,0 +1,176 @@
+"""The command ``eval``."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rnsdask.cli.errors import Command, refuse
+from rnsdask.cli.options import (
+    json_option,
+    overwrite_option,
+    processor_options,
+    progress_option,
+    with_cluster,
+)
+from rnsdask.cli.reductions import result_fields
+from rnsdask.cli.streams import decimal_text, print_json, size_text, time_text
+
+if TYPE_CHECKING:
+    from rnsdask.expression_job import Outcome, Plan
+
+_REDUCTIONS = {
+    "max": "Greatest value, with the smallest index that holds it.",
+    "min": "Least value, likewise.",
+    "sum": "Sum, also beyond the range.",
+    "argmax": "Smallest index of the greatest value.",
+    "argmin": "Smallest index of the least value.",
+    "count": "Of how many a comparison holds.",
+}
+
+
+def _read_bindings(_ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
+    bindings: dict[str, str] = {}
+    for text in texts:
+        name, equals, path = text.partition("=")
+        if not (equals and path and name.isidentifier() and name.isascii()):
+            raise click.BadParameter(f"{text!r} is not NAME=STORE with a name like a or x1")
+        if name in bindings:
+            raise click.BadParameter(f"the name {name!r} is given twice")
+        bindings[name] = path
+    return bindings
+
+
+def _reduction_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add an option for each reduction; the command gets those that are given as `wanted`, in their order."""
+
+    def remember(ctx: click.Context, param: click.Parameter, given: bool) -> None:
+        if given:
+            ctx.meta.setdefault("wanted", []).append(param.name)
+
+    for name, description in reversed(_REDUCTIONS.items()):
+        option = click.option(
+            f"--{name}", is_flag=True, expose_value=False, callback=remember, help=description
+        )
+        command = option(command)
+    return command
+
+
+@click.command("eval", cls=Command)
+@click.argument("expression")
+@click.argument("paths", metavar="NAME=STORE...", nargs=-1, required=True, callback=_read_bindings)
+@click.option("-o", "--output", metavar="STORE", help="Write the values to a new store.")
+@_reduction_options
+@click.option(
+    "--overflow",
+    type=click.Choice(["raise", "wrap", "flag"]),
+    default="raise",
+    show_default=True,
+    help="An error; results modulo M; or these with a count of those that were out of range.",
+)
+@click.option("--mask", "mask_path", metavar="PATH", help="With -o and --overflow flag: write where.")
+@overwrite_option
+@with_cluster
+@processor_options
+@progress_option
+@json_option
+def eval_(
+    expression: str,
+    paths: dict[str, str],
+    output: str | None,
+    overflow: str,
+    mask_path: str | None,
+    overwrite: bool,
+    connection: AbstractContextManager[Any],
+    backend: str,
+    progress: bool,
+    as_json: bool,
+) -> None:
+    """Evaluate EXPRESSION over stores, and write its values or reduce them in one pass.
+
+    The expression has + - * // % ** << >> @, comparisons, & | ^ ~ between them, integers of any size, the
+    names, and functions: fma(a, b, c), mulsub(a, b, c, d), maximum, minimum, where(condition, a, b), sign,
+    is_even, add, subtract, multiply, negative. It is parsed, never run as Python. If it starts with -, put
+    it in parentheses.
+
+    \b
+    rnsdask eval "a*b + c" a=A.zarr b=B.zarr c=C.zarr -o OUT.zarr
+    rnsdask eval "a*b + c" a=A.zarr b=B.zarr c=C.zarr --max --sum --argmax
+    """  # noqa: D301  (click's own sign, for lines that stay as they are)
+    wanted: list[str] = click.get_current_context().meta.get("wanted", [])
+    _check_options(output, wanted, overflow, mask_path, overwrite)
+    from rnsdask import expression_job
+    from rnsdask.errors import ExpressionError
+
+    count_flagged = overflow == "flag"
+    try:
+        plan = expression_job.plan(expression, paths, overflow=overflow, backend=backend)
+        if output is None:
+            expression_job.check_reductions(plan, wanted)
+    except ExpressionError as error:
+        refuse(str(error))
+    options: dict[str, Any] = {"count_flagged": count_flagged, "progress": progress}
+    with connection as client:
+        if output is None:
+            done = expression_job.reduce(plan, wanted, client, backend=backend, **options)
+        else:
+            places: dict[str, Any] = {"mask_path": mask_path, "overwrite": overwrite}
+            done = expression_job.write(plan, output, client, **places, **options)
+    if as_json:
+        places = {} if output is None else {"output": output, "mask": mask_path}
+        print_json(_fields(plan, done, places))
+    elif output is None:
+        _print_results(plan, done)
+    else:
+        _print_written(plan, done, output, mask_path)
+
+
+def _check_options(
+    output: str | None, wanted: list[str], overflow: str, mask_path: str | None, overwrite: bool
+) -> None:
+    if (output is None) == (not wanted):
+        refuse("give either -o STORE or reductions, such as --max --sum")
+    if mask_path is not None and (output is None or overflow != "flag"):
+        refuse("--mask needs -o and --overflow flag")
+    if overwrite and output is None:
+        refuse("--overwrite needs -o")
+
+
+def _fields(plan: "Plan", done: "Outcome", places: dict[str, Any]) -> dict[str, Any]:
+    fields: dict[str, Any] = {"op": "eval", "expression": plan.text, **places}
+    if not places:
+        fields["results"] = {name: _value_fields(name, result) for name, result in done.results.items()}
+    if done.flagged is not None:
+        fields["flagged"] = done.flagged
+    written = {} if done.bytes_written is None else {"bytes_written": done.bytes_written}
+    cost = {"seconds": done.seconds, "bytes_read": plan.bytes_read}
+    return {**fields, "count": plan.count, **cost, **written}
+
+
+def _value_fields(name: str, result: Any) -> dict[str, Any]:
+    if name == "count":
+        return {"value": str(result)}
+    if name.startswith("arg"):
+        return {"value": str(result.index)}
+    return result_fields(result)
+
+
+def _print_results(plan: "Plan", done: "Outcome") -> None:
+    for name, result in done.results.items():
+        where = f" at index {result.index}" if name in ("max", "min") else ""
+        value = _value_fields(name, result)["value"]
+        click.echo(f"{name} of {plan.count} values{where}:\n{value}")
+    work = f"{size_text(plan.bytes_read)} in {time_text(plan.bytes_read, done.seconds)}"
+    click.echo(f"({work}{_flagged_text(done)})")
+
+
+def _print_written(plan: "Plan", done: "Outcome", output: str, mask_path: str | None) -> None:
+    mask = "" if mask_path is None else f", their mask in {mask_path}"
+    work = f"{size_text(plan.bytes_read)} read ({time_text(plan.bytes_read, done.seconds)})"
+    size = size_text(done.bytes_written or 0)
+    click.echo(f"{output}: {plan.count} values, {size}; {work}{_flagged_text(done)}{mask}")
+
+
+def _flagged_text(done: "Outcome") -> str:
+    return "" if done.flagged is None else f"; {decimal_text(done.flagged)} out of range, modulo M"

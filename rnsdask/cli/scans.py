@@ -1,0 +1,60 @@
+"""The commands ``cumsum``, ``cummax`` and ``cummin``."""
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+import click
+
+from rnsdask.cli.errors import Command
+from rnsdask.cli.options import (
+    json_option,
+    overwrite_option,
+    processor_options,
+    progress_option,
+    with_cluster,
+)
+from rnsdask.cli.streams import print_json, size_text, time_text
+
+
+def _scan(name: str, description: str) -> click.Command:
+    """Make the command of a scan."""
+
+    @click.command(name, cls=Command, help=description)
+    @click.argument("source", metavar="SRC")
+    @click.argument("path", metavar="DST")
+    @overwrite_option
+    @with_cluster
+    @processor_options
+    @progress_option
+    @json_option
+    def command(
+        source: str,
+        path: str,
+        overwrite: bool,
+        connection: AbstractContextManager[Any],
+        backend: str,
+        progress: bool,
+        as_json: bool,
+    ) -> None:
+        from rnsdask import creation, job
+
+        array = creation.open_zarr(source)
+        scanned = getattr(job.on_backend(array, backend), name)()
+        with connection as client, job.naming(f"{name} of {source}"):
+            done = job.write_array(scanned, path, client, overwrite=overwrite, progress=progress)
+        bytes_read = 2 * array.nbytes
+        if as_json:
+            fields = {**done.as_dict(), "bytes_read": bytes_read}
+            print_json({"op": name, "store": source, "output": path, **fields})
+            return
+        work = f"{size_text(bytes_read)} read in two passes ({time_text(bytes_read, done.seconds)})"
+        click.echo(f"{path}: {done.count} integers, {size_text(done.bytes_written)} of residues; {work}")
+
+    return command
+
+
+SCANS = (
+    _scan("cumsum", "Write the sum of all integers of SRC up to each one to a new store DST."),
+    _scan("cummax", "Write the maximum of all integers of SRC up to each one to a new store DST."),
+    _scan("cummin", "Write the minimum of all integers of SRC up to each one to a new store DST."),
+)

@@ -1,0 +1,127 @@
+"""The commands ``topk`` and ``compare``, which read stores once and print little."""
+
+import re
+import time
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rnsdask.cli.errors import Command, CommandError, ComparingCommand
+from rnsdask.cli.options import (
+    json_option,
+    processor_options,
+    progress_option,
+    store_argument,
+    with_cluster,
+)
+from rnsdask.cli.streams import decimal_text, print_json, size_text, time_text
+
+if TYPE_CHECKING:
+    from rnsdask.array import RNSArray
+
+_INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
+
+# So that -3 is an argument, not an option.
+_NEGATIVE_NUMBERS = {"ignore_unknown_options": True}
+
+
+@click.command(cls=Command, context_settings=_NEGATIVE_NUMBERS)
+@click.argument("k", metavar="K", type=int)
+@store_argument
+@with_cluster
+@processor_options
+@progress_option
+@json_option
+def topk(
+    k: int, path: str, connection: AbstractContextManager[Any], backend: str, progress: bool, as_json: bool
+) -> None:
+    """Print the K greatest integers of STORE with their indices, the greatest first.
+
+    A negative K gives the -K least, the least first. Equal integers come by index, the lowest first.
+    """
+    from rnsdask import creation, job
+
+    array = creation.open_zarr(path)
+    placed = job.on_backend(array, backend)
+    started = time.perf_counter()
+    with connection as client:
+        found = [placed.topk(k), placed.argtopk(k)]
+        values, indices = job.compute(found, client, progress=progress)
+    seconds = time.perf_counter() - started
+    texts = [decimal_text(value) for value in values]
+    if as_json:
+        fields = {"k": k, "values": texts, "indices": indices.tolist(), "count": array.size}
+        print_json({"op": "topk", "store": path, **fields, "seconds": seconds, "bytes_read": array.nbytes})
+        return
+    for index, text in zip(indices, texts, strict=True):
+        click.echo(f"{index}\t{text}")
+
+
+@click.command(cls=ComparingCommand, context_settings=_NEGATIVE_NUMBERS)
+@click.argument("path", metavar="A")
+@click.argument("other", metavar="B")
+@with_cluster
+@processor_options
+@progress_option
+@json_option
+def compare(
+    path: str,
+    other: str,
+    connection: AbstractContextManager[Any],
+    backend: str,
+    progress: bool,
+    as_json: bool,
+) -> None:
+    """Compare the integers of store A with those of store B, or with the integer B.
+
+    Prints how many are less, equal and greater, and the first index where they differ. Exit status 0: all
+    are equal; 1: some differ; 2: trouble. A store whose name is an integer is written ./NAME.
+    """
+    from rnsdask import creation, job
+    from rnsdask.tally import tally
+
+    first = creation.open_zarr(path)
+    second = _integer(other) if _INTEGER.fullmatch(other) else _store(first, path, other)
+    arrays = [first] if isinstance(second, int) else [first, second]
+    placed = [job.on_backend(array, backend) for array in arrays]
+    started = time.perf_counter()
+    with connection as client:
+        lazy = tally(placed[0], second if isinstance(second, int) else placed[1])
+        found = job.compute(lazy, client, progress=progress).item()
+    seconds = time.perf_counter() - started
+    # An integer that no number of the store can be is compared without reading it.
+    layers = lazy.dask.layers.keys()
+    bytes_read = sum(array.nbytes for array in arrays if not layers.isdisjoint(array.residues.dask.layers))
+    if as_json:
+        fields = {**asdict(found), "count": first.size, "seconds": seconds, "bytes_read": bytes_read}
+        print_json({"op": "compare", "stores": [path, other], **fields})
+    else:
+        click.echo(f"{path} against {other}: {first.size} integers")
+        click.echo(f"{found.less} less, {found.equal} equal, {found.greater} greater")
+        if found.first_difference is not None:
+            click.echo(f"first difference at index {found.first_difference}")
+        click.echo(f"({size_text(bytes_read)} in {time_text(bytes_read, seconds)})")
+    if found.first_difference is not None:
+        click.get_current_context().exit(1)
+
+
+def _integer(text: str) -> int:
+    import gmpy2  # no limit on the number of digits, as Python's conversion has
+
+    sign = -1 if text.startswith("-") else 1
+    digits = text.lstrip("+-").lower()
+    return sign * int(gmpy2.mpz(digits.removeprefix("0x"), 16 if digits.startswith("0x") else 10))
+
+
+def _store(first: "RNSArray", path: str, other: str) -> "RNSArray":
+    """Open the second store, which must be of the first one's shape."""
+    from rnsdask import creation
+
+    second = creation.open_zarr(other)
+    if first.shape != second.shape:
+        raise CommandError(
+            f"{path} has shape {first.shape} and {other} {second.shape}; they must be the same"
+        )
+    return second
