@@ -8,9 +8,10 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NoReturn
 
+import dask.array as da
 import numpy as np
 
 from rnsdask import comparison, elementwise
@@ -34,10 +35,24 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.MatMult: operator.matmul,
 }
 
+
+def _logic(operation: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    """Combine two Boolean arrays, whose chunks may be on different processors."""
+    if isinstance(x, da.Array) or isinstance(y, da.Array):
+        return da.core.elemwise(partial(_logic_block, operation), x, y, dtype=np.bool_)
+    return operation(x, y)
+
+
+def _logic_block(operation: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    # A comparison that needs no residues gives NumPy's chunks on every processor.
+    like = y if isinstance(x, np.ndarray) else x
+    return operation(np.asarray(x, like=like), np.asarray(y, like=like))
+
+
 _LOGIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
+    ast.BitAnd: partial(_logic, operator.and_),
+    ast.BitOr: partial(_logic, operator.or_),
+    ast.BitXor: partial(_logic, operator.xor),
 }
 
 _RELATIONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {

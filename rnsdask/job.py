@@ -143,7 +143,8 @@ def check_written(residues: "da.Array", writer: store.StoreWriter) -> None:
     """Check that the first chunk that a store holds already is that of an array."""
     written = sorted(set(writer.info.indices()).difference(writer.missing_chunks()))
     if written:
-        check_same(writer.info, written[0], residues.blocks[(0, *written[0])].compute())
+        first = residues.blocks[(0, *written[0])].compute()
+        check_same(writer.info, written[0], to_backend(first, "cpu"))
 
 
 def write_missing(

@@ -76,7 +76,7 @@ USERS = {
     "dask": (
         *("operands", "elementwise", "division", "chunk_graphs", "chunk_writing", "matrix", "powers"),
         *("products", "tally", "tree", "array", "creation", "mpint.operations", "mpint.storage"),
-        *("mpint.array", "job", "expression_job"),
+        *("mpint.array", "expression", "job", "expression_job"),
     ),
     "dask_cuda": ("cluster",),
     "distributed": ("cluster", "job"),
