@@ -1,50 +1,51 @@
 """Times the ways to multiply residues: each alone in a bare loop, and over arrays that do not fit a cache.
 
     python scripts/bench_modular.py            the CPU, one thread; needs a C++ compiler (CXX, else c++)
-    python scripts/bench_modular.py --gpu      the GPU too
+    python scripts/bench_modular.py --gpu      the GPU instead
 
-Prints giga-products per second for a modulus of 17, of 31 and of 32 bits. The candidates are in
-kernels/bench; the product uses the normalised reciprocal, and its whole-array kernel is timed beside them.
+Prints giga-products per second for a modulus of 17, of 31 and of 32 bits, and with --json FILE writes them.
+The candidates are in kernels/bench; the product uses the normalised reciprocal, and its whole-array kernel is
+timed beside them. The limit of whole arrays is 12 bytes a product at the speed of a plain read.
 """
 
 import argparse
 import ctypes
-import os
-import subprocess
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarking import ROOT, Timing, compile_for_cpu, compile_for_gpu, print_rows, time_calls, write_results
 
 from rnsdask.backend import kernels_of
-from rnsdask.backend.cuda_sources import NVRTC_OPTIONS, include_directory
 from rnsdask.moduli import ModuliSet
+
+RUNS = {
+    "cpu": ("",),
+    "gpu": ("--gpu",),
+    "tiny": ("--tiny",),
+    "tiny-gpu": ("--gpu --tiny",),
+}
 
 CANDIDATES = ("division", "barrett64", "montgomery", "floating_point", "normalised_reciprocal")
 PRODUCT = "the product's kernel"
 MODULI = {"17 bits": 65725, "31 bits": 2**31 - 1, "32 bits": 2**32 - 5}
-BENCH = Path(__file__).resolve().parents[1] / "kernels" / "bench"
+BENCH = ROOT / "kernels" / "bench"
+REPEAT = 5
 
-# Numbers in a bare loop, which stay in the first-level cache or in registers, and products of each of them.
-CPU_LOOP, CPU_REPEAT = 2048, 2000
-GPU_LOOP, GPU_REPEAT = 2**22, 256
-CPU_ARRAY, GPU_ARRAY = 2**24, 2**30
+# Numbers in a bare loop, which stay in the first-level cache or in registers, products of each of them, and
+# numbers in the arrays.
+CPU_SIZES = (2048, 2000, 2**24)
+GPU_SIZES = (2**22, 256, 2**30)
+TINY_SIZES = (2048, 2, 4096)
 
 Run = Callable[[str, int, Any, Any, int], None]
 
 
-def cpu_runner(folder: str) -> Run:
+def cpu_runner(folder: Path) -> Run:
     """Compile the candidates for this machine's processor."""
-    library = Path(folder) / "modular_candidates.so"
-    flags = ["-std=c++17", "-O3", "-march=native", "-fno-math-errno", "-shared", "-fPIC"]
-    source = BENCH / "modular_candidates.cpp"
-    compiler = os.environ.get("CXX", "c++")
-    command = [compiler, *flags, f"-I{include_directory()}", str(source), "-o", str(library)]
-    subprocess.run(command, check=True)
-    functions = ctypes.CDLL(str(library))
+    functions = compile_for_cpu(BENCH / "modular_candidates.cpp", folder)
 
     def run(name: str, m: int, x: Any, y: Any, repeat: int) -> None:
         pointers = (ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data))
@@ -59,9 +60,7 @@ def gpu_runner() -> Run:
     """Compile the candidates for the current GPU."""
     import cupy
 
-    options = (*NVRTC_OPTIONS, f"-I{include_directory()}", f"-I{BENCH}")
-    source = (BENCH / "modular_candidates.cu").read_text(encoding="utf-8")
-    module = cupy.RawModule(code=source, options=options, backend="nvrtc")
+    module = compile_for_gpu(BENCH / "modular_candidates.cu")
     blocks = 8 * cupy.cuda.Device().attributes["MultiProcessorCount"]
 
     def run(name: str, m: int, x: Any, y: Any, repeat: int) -> None:
@@ -70,17 +69,6 @@ def gpu_runner() -> Run:
         cupy.cuda.Device().synchronize()
 
     return run
-
-
-def rate(function: Callable[[], None], products: int, times: int = 5) -> float:
-    """Giga-products a second, of the quickest call after one that warms up."""
-    function()
-    seconds = []
-    for _ in range(times):
-        start = time.perf_counter()
-        function()
-        seconds.append(time.perf_counter() - start)
-    return products / min(seconds) / 1e9
 
 
 def operands(xp: Any, m: int, count: int) -> tuple[Any, Any]:
@@ -111,35 +99,55 @@ def product_kernel(x: Any, y: Any, m: int) -> Callable[[], None]:
     return run
 
 
-def table(title: str, run: Run, xp: Any, loop: int, repeat: int, array: int) -> None:
-    """Print one row for each candidate: the bare loop and the pass over arrays, for each modulus."""
-    rows: dict[str, list[str]] = {name: [] for name in (*CANDIDATES, PRODUCT)}
-    for m in MODULI.values():
+def row(
+    what: str, modulus: str, bare: tuple[Timing, int] | None, whole: tuple[Timing, int]
+) -> dict[str, Any]:
+    """Rates of the bare loop and of the whole array, each a timing and its number of products."""
+
+    def rate(timed: tuple[Timing, int] | None, name: str) -> dict[str, Any]:
+        if timed is None:
+            return {name: None, f"{name}_spread": None}
+        timing, products = timed
+        return {name: products / timing.median / 1e9, f"{name}_spread": timing.spread}
+
+    return {"reduction": what, "modulus": modulus, **rate(bare, "bare_loop"), **rate(whole, "whole_array")}
+
+
+def bench(run: Run, xp: Any, sizes: tuple[int, int, int]) -> list[dict[str, Any]]:
+    """Giga-products a second of each candidate for each modulus."""
+    loop, repeat, array = sizes
+    rows = []
+    for name, m in MODULI.items():
         check(run, xp, m)
         x, y = operands(xp, m, loop)
         long_x, long_y = operands(xp, m, array)
-        for name in CANDIDATES:
-            bare = rate(lambda name=name, m=m, x=x, y=y: run(name, m, x, y, repeat), loop * repeat)
-            whole = rate(lambda name=name, m=m, x=long_x, y=long_y: run(name, m, x, y, 1), array)
-            rows[name].append(f"{bare:.2f} / {whole:.2f}")
-        rows[PRODUCT].append(f"- / {rate(product_kernel(long_x, long_y, m), array):.2f}")
-    print(f"\n{title}: giga-products per second, bare loop / whole array")
-    print("| reduction | " + " | ".join(MODULI) + " |")
-    print("| --- |" + " --- |" * len(MODULI))
-    for name, cells in rows.items():
-        print(f"| {name} | " + " | ".join(cells) + " |")
+        for candidate in CANDIDATES:
+            bare = time_calls(lambda c=candidate, m=m, x=x, y=y: run(c, m, x, y, repeat), REPEAT)
+            whole = time_calls(lambda c=candidate, m=m, x=long_x, y=long_y: run(c, m, x, y, 1), REPEAT)
+            rows.append(row(candidate, name, (bare, loop * repeat), (whole, array)))
+        rows.append(row(PRODUCT, name, None, (time_calls(product_kernel(long_x, long_y, m), REPEAT), array)))
+        read = time_calls(lambda x=long_x[None]: kernels_of(x).read_all(x), REPEAT)
+        # A product reads two residues and writes one.
+        rows.append(row("limit", name, None, (read, array // 3)))
+    return rows
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--gpu", action="store_true", help="time the GPU too")
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        table("CPU, one thread", cpu_runner(folder), np, CPU_LOOP, CPU_REPEAT, CPU_ARRAY)
-    if arguments.gpu:
+    parser.add_argument("--gpu", action="store_true", help="time the GPU instead of the CPU")
+    parser.add_argument("--tiny", action="store_true", help="only see that it works")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    if options.gpu:
         import cupy
 
-        table("GPU", gpu_runner(), cupy, GPU_LOOP, GPU_REPEAT, GPU_ARRAY)
+        rows = bench(gpu_runner(), cupy, TINY_SIZES if options.tiny else GPU_SIZES)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            rows = bench(cpu_runner(Path(folder)), np, TINY_SIZES if options.tiny else CPU_SIZES)
+    print_rows(rows)
+    if options.json:
+        write_results(options.json, options.gpu, rows)
 
 
 if __name__ == "__main__":

@@ -10,10 +10,8 @@ synchronisation.
 """
 
 import argparse
-import contextlib
 import json
 import os
-import platform
 import shutil
 import statistics
 import subprocess
@@ -27,72 +25,35 @@ from typing import Any
 
 import dask
 import numpy as np
+from benchmarking import (
+    GIB,
+    Timing,
+    kernel_seconds,
+    moduli_set,
+    print_rows,
+    random_on_gpu,
+    time_calls,
+    write_results,
+)
 
 import rnsdask as rd
 from rnsdask.backend import kernels_of
 
-# First moduli of the sets of Table 2 in K. Isupov, Computation 9 (2021).
-TABLE2_STARTS = {4: 65947, 8: 65725, 16: 65599, 32: 65533, 64: 65379, 128: 65139, 256: 64491}
 OPERATIONS = ("max", "min", "sum")
-GIB = 2**30
 
-
-def moduli_set(name: str) -> rd.ModuliSet:
-    """``"64"``: the set of 64 moduli of Table 2; ``"2048b"``: the fewest moduli of 32 bits for 2048 bits."""
-    if name.endswith("b"):
-        return rd.ModuliSet.for_bits(int(name[:-1]))
-    return rd.ModuliSet.consecutive_odd(TABLE2_STARTS[int(name)], int(name))
-
-
-def timed(function: Callable[[], Any], repeat: int) -> list[float]:
-    """Seconds of each call, after one that warms up."""
-    function()
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return times
+RUNS = {
+    "cpu": (
+        "cpu --gib 0.5 --sets 8,64,256 --threads 1",
+        "cpu --gib 0.5 --sets 8,64,256",
+        "zarr --gib 1 --sets 64 --repeat 5",
+    ),
+    "gpu": ("gpu --gib 8",),
+    "tiny": tuple(f"{kind} --gib 0.002 --sets 8,64b --repeat 1 --threads 2" for kind in ("cpu", "zarr")),
+    "tiny-gpu": ("gpu --gib 0.002 --sets 8,64b --repeat 1",),
+}
 
 
 # ---- GPU ---------------------------------------------------------------------------------------------------
-
-
-def kernel_seconds(function: Callable[[], Any]) -> float:
-    """Seconds of the kernels that a call launches, between CUDA events around each of them."""
-    import cupy
-
-    from rnsdask.backend import cuda
-
-    launch, events = cuda.launch, []
-
-    def recorded(*arguments: Any, **options: Any) -> Any:
-        pair = cupy.cuda.Event(), cupy.cuda.Event()
-        pair[0].record()
-        result = launch(*arguments, **options)
-        pair[1].record()
-        events.append(pair)
-        return result
-
-    cuda.launch = recorded
-    try:
-        function()
-    finally:
-        cuda.launch = launch
-    cupy.cuda.Device().synchronize()
-    return sum(cupy.cuda.get_elapsed_time(*pair) for pair in events) / 1e3
-
-
-def random_on_gpu(moduli: rd.ModuliSet, count: int) -> Any:
-    import cupy
-
-    residues = cupy.empty((len(moduli), count), dtype=cupy.uint32)
-    generator = cupy.random.default_rng(1)
-    for row, m in zip(residues, moduli, strict=True):
-        for start in range(0, count, 2**26):
-            part = row[start : start + 2**26]
-            part[...] = generator.random(part.size) * m  # below m, for a double has more bits than m
-    return residues
 
 
 def bench_gpu(moduli: rd.ModuliSet, gib: float, repeat: int) -> list[dict[str, Any]]:
@@ -102,19 +63,21 @@ def bench_gpu(moduli: rd.ModuliSet, gib: float, repeat: int) -> list[dict[str, A
     calls |= {op: lambda op=op: x.reduce(op) for op in OPERATIONS}
     rows, limit = [], {}
     for name, call in calls.items():
-        wall = statistics.median(timed(call, repeat))
-        kernel = statistics.median(kernel_seconds(call) for _ in range(repeat))
-        limit = limit or {"wall": wall, "kernel": kernel}
+        wall, kernel = time_calls(call, repeat), time_calls(call, repeat, clock=kernel_seconds)
+        limit = limit or {"wall": wall.median, "kernel": kernel.median}
         rows.append(
             {
                 "what": name,
                 "n": len(moduli),
                 "bytes": residues.nbytes,
-                "kernel_ms": 1e3 * kernel,
-                "call_ms": 1e3 * wall,
-                "gb_per_s": residues.nbytes / kernel / 1e9,
-                "kernel_ratio": limit["kernel"] / kernel,
-                "call_ratio": limit["wall"] / wall,
+                "kernel_ms": 1e3 * kernel.median,
+                "kernel_spread": kernel.spread,
+                "call_ms": 1e3 * wall.median,
+                "call_spread": wall.spread,
+                "calls": repeat,
+                "gb_per_s": residues.nbytes / kernel.median / 1e9,
+                "kernel_ratio": limit["kernel"] / kernel.median,
+                "call_ratio": limit["wall"] / wall.median,
             }
         )
     return rows
@@ -135,19 +98,18 @@ def bench_cpu(moduli: rd.ModuliSet, gib: float, repeat: int, threads: int) -> li
                 "numpy.sum": lambda: list(pool.map(lambda b: b.sum(dtype=np.uint64), blocks)),
             }
             jobs = {op: lambda op=op: x.reduce(op).compute() for op in OPERATIONS}
-            times = {name: timed(call, repeat) for name, call in (reads | jobs).items()}
-    limit = statistics.median(times["read"])
+            times = {name: time_calls(call, repeat) for name, call in (reads | jobs).items()}
     return [
         {
             "what": name,
             "n": len(moduli),
             "threads": threads,
             "bytes": x.nbytes,
-            "ms": 1e3 * statistics.median(seconds),
-            "gb_per_s": x.nbytes / statistics.median(seconds) / 1e9,
-            "ratio": limit / statistics.median(seconds),
+            **timing.row(),
+            "gb_per_s": x.nbytes / timing.median / 1e9,
+            "ratio": times["read"].median / timing.median,
         }
-        for name, seconds in times.items()
+        for name, timing in times.items()
     ]
 
 
@@ -181,7 +143,7 @@ print(json.dumps({"seconds": seconds, "peak": resource.getrusage(resource.RUSAGE
 
 
 def run_job(path: Path, operation: str, threads: int) -> dict[str, Any]:
-    command = [sys.executable, "-c", JOB, str(path), operation, str(threads)]
+    command = [sys.executable, "-P", "-c", JOB, str(path), operation, str(threads)]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
@@ -201,7 +163,7 @@ def bench_zarr(
         # Taken in turn, so that the machine's other load meets both alike.
         pairs = [(read_files(files, threads), run_job(path, operation, threads)) for _ in range(repeat)]
         limit = statistics.median(read for read, _ in pairs)
-        seconds = statistics.median(job["seconds"] for _, job in pairs)
+        job_times = Timing(tuple(job["seconds"] for _, job in pairs))
         rows.append(
             {
                 "what": operation,
@@ -209,45 +171,16 @@ def bench_zarr(
                 "threads": threads,
                 "bytes": x.nbytes,
                 "files_s": limit,
-                "job_s": seconds,
-                "job/files": seconds / limit,
+                "job_s": job_times.median,
+                "spread": job_times.spread,
+                "calls": repeat,
+                "job/files": job_times.median / limit,
                 "peak_MB": max(job["peak"] for _, job in pairs) / 1e6,
                 "allowed_MB": allowed / 1e6,
             }
         )
     shutil.rmtree(path)
     return rows
-
-
-# ---- output ------------------------------------------------------------------------------------------------
-
-
-def machine(kind: str) -> dict[str, Any]:
-    """What the figures were measured on."""
-    facts: dict[str, Any] = {
-        "python": platform.python_version(),
-        "cores": os.cpu_count(),
-        "rnsdask": rd.__version__,
-    }
-    with contextlib.suppress(OSError):
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        facts["cpu"] = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    if kind == "gpu":
-        import cupy
-
-        facts["gpu"] = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
-        facts["cuda_driver"] = cupy.cuda.runtime.driverGetVersion()
-    return facts
-
-
-def print_table(rows: list[dict[str, Any]]) -> None:
-    def text(value: Any) -> str:
-        return f"{value:.3f}" if isinstance(value, float) else str(value)
-
-    names = list(rows[0])
-    widths = [max(len(name), *(len(text(row[name])) for row in rows)) for name in names]
-    for cells in (names, *([text(row[name]) for name in names] for row in rows)):
-        print("  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)), flush=True)
 
 
 def main() -> None:
@@ -272,9 +205,9 @@ def main() -> None:
         else:
             with tempfile.TemporaryDirectory(dir=options.folder) as folder:
                 rows += bench_zarr(moduli, options.gib, options.repeat, options.threads, Path(folder))
-    print_table(rows)
+    print_rows(rows)
     if options.json:
-        options.json.write_text(json.dumps({"machine": machine(options.kind), "rows": rows}, indent=1) + "\n")
+        write_results(options.json, options.kind == "gpu", rows)
 
 
 if __name__ == "__main__":
