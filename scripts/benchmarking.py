@@ -1,9 +1,9 @@
 """What the benchmarks share: timing, the record of the machine, tables and files of results.
 
 A benchmark is a script ``bench_NAME.py``. With ``--json FILE`` it writes what `write_results` writes. Its
-constant ``RUNS`` says how bench_all.py runs it: for "cpu", "gpu", "tiny" and "tiny-gpu" the command lines; the
-tiny ones are tests. A row of a result is a flat dictionary; where the rows are of several tables, the key
-"table" tells which. ``spread`` is (greatest - least) / median of the timed calls.
+constant ``RUNS`` says how bench_all.py runs it: for "cpu", "gpu", "tiny" and "tiny-gpu" the command lines,
+of which the tiny ones are tests. A row of a result is a flat dictionary; where the rows are of several
+tables, the key "table" tells which. ``spread`` is (greatest - least) / median of the timed calls.
 """
 
 import contextlib
@@ -17,6 +17,7 @@ import platform
 import statistics
 import subprocess
 import time
+import tracemalloc
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,13 +105,17 @@ def wall_seconds(function: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def kernel_seconds(function: Callable[[], Any]) -> float:
-    """Seconds of the package's kernels that a call launches, between CUDA events around each of them."""
+def kernel_seconds(function: Callable[[], Any], owner: Any = None) -> float:
+    """Seconds of the kernels that a call launches, between CUDA events around each of them.
+
+    They are launched by `launch` of `owner`, by default the package's.
+    """
     import cupy
 
     from rnsdask.backend import cuda
 
-    launch, events = cuda.launch, []
+    owner = owner or cuda
+    launch, events = owner.launch, []
 
     def recorded(*arguments: Any, **options: Any) -> Any:
         pair = cupy.cuda.Event(), cupy.cuda.Event()
@@ -120,13 +125,44 @@ def kernel_seconds(function: Callable[[], Any]) -> float:
         events.append(pair)
         return result
 
-    cuda.launch = recorded
+    owner.launch = recorded
     try:
         function()
     finally:
-        cuda.launch = launch
+        owner.launch = launch
     cupy.cuda.Device().synchronize()
     return sum(cupy.cuda.get_elapsed_time(*pair) for pair in events) / 1e3
+
+
+def auxiliary_bytes(function: Callable[[], Any], gpu: bool) -> int:
+    """Most bytes that a call holds beside its arguments, measured on a second call.
+
+    On a GPU what CuPy allocates, on the CPU what Python and NumPy do: the kernels themselves allocate nothing.
+    """
+    function()
+    if gpu:
+        import cupy
+
+        class Peak(cupy.cuda.MemoryHook):
+            name = "peak"
+            live = most = 0
+
+            def malloc_postprocess(self, **allocation: Any) -> None:
+                self.live += allocation["mem_size"]
+                self.most = max(self.most, self.live)
+
+            def free_postprocess(self, **allocation: Any) -> None:
+                self.live -= allocation["mem_size"]
+
+        with Peak() as peak:
+            function()
+        return peak.most
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def random_on_gpu(moduli: rd.ModuliSet, count: int) -> Any:

@@ -1,6 +1,6 @@
 """Compile every CUDA entry point, on a machine with or without a GPU.
 
-Each ``kernels/cuda/*.cu`` is compiled to machine code for sm_75, sm_80 and sm_90: by nvcc, where there is
+Each ``kernels/*/*.cu``, the benchmarks' own included, is compiled to machine code for sm_75, sm_80 and sm_90: by nvcc, where there is
 one, and by NVRTC, which compiles the kernels on a user's machine, where its wheel is installed
 (``nvidia-cuda-nvrtc-cu12`` or ``nvidia-cuda-nvrtc``). To have neither is a failure, and so is a kernel of the
 source that the machine code lacks.
@@ -20,14 +20,17 @@ from pathlib import Path
 from rnsdask.backend.cuda_sources import (
     COMPILE_OPTIONS,
     NVRTC_OPTIONS,
-    entry_points,
     include_directory,
     kernels_directory,
+    kernels_in,
     source_names,
 )
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
 NVRTC_WHEELS = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
+
+# Kernels that only benchmarks use; they are not installed.
+BENCHMARKS = [Path(__file__).resolve().parents[1] / "kernels" / name for name in ("baselines", "bench")]
 
 # Takes a source file and an architecture, returns the cubin.
 Compiler = Callable[[Path, str], bytes]
@@ -35,6 +38,11 @@ Compiler = Callable[[Path, str], bytes]
 
 class CompilationError(Exception):
     """The compiler's own messages."""
+
+
+def include_options(path: Path) -> tuple[str, str]:
+    """Return the folders of headers: the kernels' and the source's own, which NVRTC does not know."""
+    return f"-I{include_directory()}", f"-I{path.parent}"
 
 
 def find_nvcc() -> Compiler | None:
@@ -47,7 +55,7 @@ def find_nvcc() -> Compiler | None:
     def compile_source(path: Path, architecture: str) -> bytes:
         with tempfile.TemporaryDirectory() as folder:
             cubin = Path(folder) / "kernel.cubin"
-            options = (*COMPILE_OPTIONS, f"-I{include_directory()}", f"-arch={architecture}")
+            options = (*COMPILE_OPTIONS, *include_options(path), f"-arch={architecture}")
             command = [nvcc, "-cubin", "-o", str(cubin), *options, str(path)]
             run = subprocess.run(command, capture_output=True, text=True, check=False)
             if run.returncode != 0:
@@ -91,7 +99,7 @@ def nvrtc_compiler(library: Path) -> Compiler:
         source = path.read_bytes()
         check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, path.name.encode(), 0, None, None))
         try:
-            options = (*NVRTC_OPTIONS, f"-I{include_directory()}", f"-arch={architecture}")
+            options = (*NVRTC_OPTIONS, *include_options(path), f"-arch={architecture}")
             array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
             if nvrtc.nvrtcCompileProgram(program, len(options), array) != 0:
                 raise CompilationError(text(program, "ProgramLog").rstrip(b"\0").decode())
@@ -107,10 +115,9 @@ def compiled_entry_points(cubin: bytes) -> set[str]:
     return {name.decode() for name in re.findall(rb"\.nv\.constant0\.(\w+)\0", cubin)}
 
 
-def check_source(name: str, compilers: dict[str, Compiler]) -> list[str]:
+def check_source(path: Path, compilers: dict[str, Compiler]) -> list[str]:
     """Compile one file in every way and return what is wrong with it."""
-    path = kernels_directory() / "cuda" / f"{name}.cu"
-    declared = entry_points(name)
+    declared = kernels_in(path.read_text(encoding="utf-8"))
     if not declared:
         return [f"{path.name}: no __global__ function in it"]
     problems = []
@@ -146,7 +153,9 @@ def main() -> int:
     if not names:
         return fail(f"no CUDA source in {kernels_directory() / 'cuda'}")
     print(f"compiling for {', '.join(ARCHITECTURES)} with {' and '.join(compilers)}", flush=True)
-    problems = [problem for name in names for problem in check_source(name, compilers)]
+    sources = [kernels_directory() / "cuda" / f"{name}.cu" for name in names]
+    sources += [path for folder in BENCHMARKS for path in sorted(folder.glob("*.cu"))]
+    problems = [problem for path in sources for problem in check_source(path, compilers)]
     for problem in problems:
         fail(problem)
     return 1 if problems else 0

@@ -62,7 +62,12 @@ def source_names() -> list[str]:
 
 def entry_points(name: str) -> frozenset[str]:
     """Return the names of the kernels that ``cuda/<name>.cu`` defines."""
-    code = re.sub(r"//[^\n]*|/\*.*?\*/", " ", source(name), flags=re.DOTALL)
+    return kernels_in(source(name))
+
+
+def kernels_in(text: str) -> frozenset[str]:
+    """Return the names of the kernels that a CUDA source defines."""
+    code = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
     code = re.sub(r"__launch_bounds__\s*\([^)]*\)", " ", code)
     return frozenset(re.findall(r"__global__\s+void\s+(\w+)\s*\(", code))
 
