@@ -137,7 +137,7 @@ def kernel_seconds(function: Callable[[], Any], owner: Any = None) -> float:
 def auxiliary_bytes(function: Callable[[], Any], gpu: bool) -> int:
     """Most bytes that a call holds beside its arguments, measured on a second call.
 
-    On a GPU what CuPy allocates, on the CPU what Python and NumPy do: the kernels themselves allocate nothing.
+    On a GPU what CuPy allocates, on the CPU what Python and NumPy do; the kernels themselves allocate none.
     """
     function()
     if gpu:

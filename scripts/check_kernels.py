@@ -1,9 +1,9 @@
 """Compile every CUDA entry point, on a machine with or without a GPU.
 
-Each ``kernels/*/*.cu``, the benchmarks' own included, is compiled to machine code for sm_75, sm_80 and sm_90: by nvcc, where there is
-one, and by NVRTC, which compiles the kernels on a user's machine, where its wheel is installed
-(``nvidia-cuda-nvrtc-cu12`` or ``nvidia-cuda-nvrtc``). To have neither is a failure, and so is a kernel of the
-source that the machine code lacks.
+Each source in ``kernels/cuda``, and each that only benchmarks use, is compiled to machine code for sm_75,
+sm_80 and sm_90: by nvcc, where there is one, and by NVRTC, which compiles the kernels on a user's machine,
+where its wheel is installed (``nvidia-cuda-nvrtc-cu12`` or ``nvidia-cuda-nvrtc``). To have neither is a
+failure, and so is a kernel of the source that the machine code lacks.
 """
 
 import ctypes

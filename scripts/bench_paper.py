@@ -1,0 +1,194 @@
+"""Repeats the experiments of K. Isupov, Computation 9(2):9, 2021, with this package beside its methods.
+
+    python scripts/bench_paper.py            the CPU, one thread, 100,000 numbers; needs a C++ compiler
+    python scripts/bench_paper.py --gpu      the GPU, 5,000,000 numbers as in the paper
+
+Prints Table 3 (time of MAX), Table 4 (auxiliary memory), Figure 5 (gains) and Figures 2 and 3 (refinement
+steps) beside the paper's own figures; --json FILE writes them, --plots FOLDER draws them. Every baseline's
+answer is compared with the package's before it is timed. On a GPU "ms" is the time of the kernels, "call_ms"
+of the whole call.
+"""
+
+import argparse
+import functools
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from benchmarking import (
+    auxiliary_bytes,
+    kernel_seconds,
+    moduli_set,
+    print_rows,
+    random_on_cpu,
+    random_on_gpu,
+    time_calls,
+    write_results,
+)
+from paper_baselines import ACCURACY, CpuBaselines, GpuBaselines, most_refinement_steps
+from paper_report import DETAILS, REFINEMENT, draw_paper, paper_tables
+
+import rnsdask as rd
+from rnsdask import evaluate, interval, reference
+from rnsdask.backend import kernels_of
+
+RUNS = {
+    "cpu": ("",),
+    "gpu": ("--gpu",),
+    "tiny": ("--count 500 --sets 4,8 --refinement-sets 8 --points 3 --repeat 1",),
+    "tiny-gpu": ("--gpu --count 500 --sets 4,8 --refinement-sets 8 --points 3 --repeat 1",),
+}
+
+CPU_COUNT, GPU_COUNT = 100_000, 5_000_000
+
+
+@contextmanager
+def baselines_for(moduli: rd.ModuliSet, gpu: bool) -> Iterator[Any]:
+    if gpu:
+        yield GpuBaselines(moduli)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield CpuBaselines(moduli, Path(folder))
+
+
+# ---- MAX ---------------------------------------------------------------------------------------------------
+
+
+def bench_max(moduli: rd.ModuliSet, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Time and auxiliary memory of each way to find the greatest of random numbers."""
+    make = random_on_gpu if options.gpu else random_on_cpu
+    residues = make(moduli, options.count)
+    numbers = number_after_number(residues)
+    x = rd.RNSArray(residues, moduli)
+    expected = x.reduce("max").value
+
+    def value(index: int) -> int:
+        return reference.value_of(residues[:, index].tolist(), moduli)
+
+    with baselines_for(moduli, options.gpu) as paper:
+        ways: dict[str, tuple[Callable[[], Any], Any]] = {
+            "read": (lambda: kernels_of(residues).read_all(residues), None),
+            "rnsdask": (lambda: x.reduce("max").value, None),
+            "proposed": (lambda: value(paper.proposed(numbers)), paper),
+            "proposed, interleaved": (lambda: value(paper.proposed(residues, interleaved=True)), paper),
+            "naive": (lambda: value(paper.naive(numbers)), paper),
+            "mixed-radix": (lambda: value(paper.mixed_radix(numbers)), paper),
+        }
+        rows = []
+        for name, (call, owner) in ways.items():
+            try:
+                if owner is not None and call() != expected:
+                    raise AssertionError(f"{name}: not the maximum, for {len(moduli)} moduli")
+                rows.append(measured(name, call, owner, residues, options))
+            except MemoryError:
+                print(f"{name}, {len(moduli)} moduli: does not fit this machine's memory", flush=True)
+    return rows
+
+
+def number_after_number(residues: Any) -> Any:
+    """The same numbers one after the other."""
+    return residues.T.copy(order="C")
+
+
+def measured(
+    name: str, call: Callable[[], Any], owner: Any, residues: Any, options: argparse.Namespace
+) -> dict[str, Any]:
+    row = {"table": DETAILS, "n": len(residues), "numbers": residues.shape[1], "what": name}
+    timed = functools.partial(time_calls, call, options.repeat, options.budget)
+    if options.gpu:
+        kernels = timed(clock=functools.partial(kernel_seconds, owner=owner))
+        row |= kernels.row() | {"call_ms": 1e3 * timed().median}
+    else:
+        row |= timed().row()
+    memory = None if name == "read" else auxiliary_bytes(call, options.gpu) / 2**20
+    return row | {"auxiliary_MiB": memory}
+
+
+def with_ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each way's time by the package's, and the plain read's time by it."""
+    times = {row["what"]: row["ms"] for row in rows}
+    return [
+        row | {"by_rnsdask": row["ms"] / times["rnsdask"], "of_read": times["read"] / row["ms"]}
+        for row in rows
+    ]
+
+
+# ---- refinement steps --------------------------------------------------------------------------------------
+
+
+def bench_refinement(moduli: rd.ModuliSet, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Steps for powers of two, from 1 on, so that the interval's relative width is at most 1e-7."""
+    exponents = list(range(0, moduli.bits - 1, -(-(moduli.bits - 1) // options.points)))
+    residues = np.array([[pow(2, e, m) for e in exponents] for m in moduli], dtype=np.uint32)
+    counts: dict[str, list[int]] = {}
+    with baselines_for(moduli, options.gpu) as paper:
+        own = residues
+        if options.gpu:
+            import cupy
+
+            own = cupy.asarray(residues)
+        counts["original"] = paper.refinement_steps(own, improved=False).tolist()
+        counts["improved"] = paper.refinement_steps(own, improved=True).tolist()
+    counts["floating-point"] = interval.refinement_steps(own, moduli, accuracy=ACCURACY).tolist()
+    for bits in (96, 128):
+        counts[f"fixed-point, F={bits}"] = [
+            fixed_point_steps(residues[:, k : k + 1], moduli, bits) for k in range(len(exponents))
+        ]
+    columns = zip(exponents, *counts.values(), strict=True)
+    most = most_refinement_steps(moduli)
+    return [
+        {"table": REFINEMENT, "n": len(moduli), "log2_X": e, **dict(zip(counts, steps, strict=True))}
+        | {"theorem_1": most if e == 0 else None}
+        for e, *steps in columns
+    ]
+
+
+def fixed_point_steps(residues: np.ndarray, moduli: rd.ModuliSet, bits: int) -> int:
+    """Steps of the fixed-point evaluation of one number; each shifts by as much as the upper bound allows."""
+    steps = scale = 0
+    while True:
+        bounds = evaluate.fixed_point_interval(residues, moduli, bits, scale)
+        low, upp = (sum(int(w) << 32 * k for k, w in enumerate(b[:, 0])) for b in (bounds.low, bounds.upp))
+        if upp - low <= ACCURACY * low:
+            return steps
+        scale += bits - 1 - upp.bit_length()
+        steps += 1
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--gpu", action="store_true", help="the GPU instead of the CPU")
+    parser.add_argument("--count", type=int, help="how many numbers")
+    parser.add_argument("--sets", default="4,8,16,32,64,128,256", help="sizes of Table 2's sets")
+    parser.add_argument("--refinement-sets", default="8,32,64,256", help="the same for Figures 2 and 3")
+    parser.add_argument("--points", type=int, default=128, help="powers of two of each of these")
+    parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--budget", type=float, default=2.0, help="seconds for the calls of one timing")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--plots", type=Path, help="folder for the plots; needs matplotlib")
+    options = parser.parse_args()
+    options.count = options.count or (GPU_COUNT if options.gpu else CPU_COUNT)
+    rows: list[dict[str, Any]] = []
+    for n in options.sets.split(","):
+        rows += with_ratios(bench_max(moduli_set(n), options))
+        if options.gpu:
+            import cupy
+
+            cupy.get_default_memory_pool().free_all_blocks()
+    for n in options.refinement_sets.split(","):
+        rows += bench_refinement(moduli_set(n), options)
+    print_rows([row for row in rows if row["table"] == DETAILS])
+    print_rows(paper_tables(rows))
+    if options.json:
+        write_results(options.json, options.gpu, rows)
+    if options.plots:
+        draw_paper(rows, options.plots, "paper")
+
+
+if __name__ == "__main__":
+    main()
