@@ -106,11 +106,16 @@ def row(
 
     def rate(timed: tuple[Timing, int] | None, name: str) -> dict[str, Any]:
         if timed is None:
-            return {name: None, f"{name}_spread": None}
+            return {name: None, f"{name.partition(',')[0]}, spread": None}
         timing, products = timed
-        return {name: products / timing.median / 1e9, f"{name}_spread": timing.spread}
+        return {name: products / timing.median / 1e9, f"{name.partition(',')[0]}, spread": timing.spread}
 
-    return {"reduction": what, "modulus": modulus, **rate(bare, "bare_loop"), **rate(whole, "whole_array")}
+    return {
+        "reduction": what,
+        "modulus": modulus,
+        **rate(bare, "bare loop, G/s"),
+        **rate(whole, "whole array, G/s"),
+    }
 
 
 def bench(run: Run, xp: Any, sizes: tuple[int, int, int]) -> list[dict[str, Any]]:

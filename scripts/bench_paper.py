@@ -12,12 +12,12 @@ of the whole call.
 import argparse
 import functools
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmark_pages import save_plot
 from benchmarking import (
     auxiliary_bytes,
     kernel_seconds,
@@ -29,7 +29,7 @@ from benchmarking import (
     write_results,
 )
 from paper_baselines import ACCURACY, CpuBaselines, GpuBaselines, most_refinement_steps
-from paper_report import DETAILS, REFINEMENT, draw_paper, paper_tables
+from paper_report import DETAILS, REFINEMENT, paper_tables, plots
 
 import rnsdask as rd
 from rnsdask import evaluate, interval, reference
@@ -38,26 +38,27 @@ from rnsdask.backend import kernels_of
 RUNS = {
     "cpu": ("",),
     "gpu": ("--gpu",),
-    "tiny": ("--count 500 --sets 4,8 --refinement-sets 8 --points 3 --repeat 1",),
-    "tiny-gpu": ("--gpu --count 500 --sets 4,8 --refinement-sets 8 --points 3 --repeat 1",),
+    "tiny": ("--count 500 --sets 4 --refinement-sets 4 --points 3 --repeat 1",),
+    "tiny-gpu": ("--gpu --count 500 --sets 4 --refinement-sets 4 --points 3 --repeat 1",),
 }
 
 CPU_COUNT, GPU_COUNT = 100_000, 5_000_000
 
 
-@contextmanager
-def baselines_for(moduli: rd.ModuliSet, gpu: bool) -> Iterator[Any]:
-    if gpu:
-        yield GpuBaselines(moduli)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        yield CpuBaselines(moduli, Path(folder))
+Baselines = Callable[[rd.ModuliSet], Any]
+
+
+def compiler(gpu: bool, folder: Path) -> Baselines:
+    """The baselines for a set, compiled once; libraries for the CPU go to `folder`."""
+    return functools.cache(lambda moduli: GpuBaselines(moduli) if gpu else CpuBaselines(moduli, folder))
 
 
 # ---- MAX ---------------------------------------------------------------------------------------------------
 
 
-def bench_max(moduli: rd.ModuliSet, options: argparse.Namespace) -> list[dict[str, Any]]:
+def bench_max(
+    moduli: rd.ModuliSet, baselines: Baselines, options: argparse.Namespace
+) -> list[dict[str, Any]]:
     """Time and auxiliary memory of each way to find the greatest of random numbers."""
     make = random_on_gpu if options.gpu else random_on_cpu
     residues = make(moduli, options.count)
@@ -68,23 +69,23 @@ def bench_max(moduli: rd.ModuliSet, options: argparse.Namespace) -> list[dict[st
     def value(index: int) -> int:
         return reference.value_of(residues[:, index].tolist(), moduli)
 
-    with baselines_for(moduli, options.gpu) as paper:
-        ways: dict[str, tuple[Callable[[], Any], Any]] = {
-            "read": (lambda: kernels_of(residues).read_all(residues), None),
-            "rnsdask": (lambda: x.reduce("max").value, None),
-            "proposed": (lambda: value(paper.proposed(numbers)), paper),
-            "proposed, interleaved": (lambda: value(paper.proposed(residues, interleaved=True)), paper),
-            "naive": (lambda: value(paper.naive(numbers)), paper),
-            "mixed-radix": (lambda: value(paper.mixed_radix(numbers)), paper),
-        }
-        rows = []
-        for name, (call, owner) in ways.items():
-            try:
-                if owner is not None and call() != expected:
-                    raise AssertionError(f"{name}: not the maximum, for {len(moduli)} moduli")
-                rows.append(measured(name, call, owner, residues, options))
-            except MemoryError:
-                print(f"{name}, {len(moduli)} moduli: does not fit this machine's memory", flush=True)
+    paper = baselines(moduli)
+    ways: dict[str, tuple[Callable[[], Any], Any]] = {
+        "read": (lambda: kernels_of(residues).read_all(residues), None),
+        "rnsdask": (lambda: x.reduce("max").value, None),
+        "proposed": (lambda: value(paper.proposed(numbers)), paper),
+        "proposed, interleaved": (lambda: value(paper.proposed(residues, interleaved=True)), paper),
+        "naive": (lambda: value(paper.naive(numbers)), paper),
+        "mixed-radix": (lambda: value(paper.mixed_radix(numbers)), paper),
+    }
+    rows = []
+    for name, (call, owner) in ways.items():
+        try:
+            if owner is not None and call() != expected:
+                raise AssertionError(f"{name}: not the maximum, for {len(moduli)} moduli")
+            rows.append(measured(name, call, owner, residues, options))
+        except MemoryError:
+            print(f"{name}, {len(moduli)} moduli: does not fit this machine's memory", flush=True)
     return rows
 
 
@@ -119,19 +120,20 @@ def with_ratios(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 # ---- refinement steps --------------------------------------------------------------------------------------
 
 
-def bench_refinement(moduli: rd.ModuliSet, options: argparse.Namespace) -> list[dict[str, Any]]:
+def bench_refinement(
+    moduli: rd.ModuliSet, baselines: Baselines, options: argparse.Namespace
+) -> list[dict[str, Any]]:
     """Steps for powers of two, from 1 on, so that the interval's relative width is at most 1e-7."""
     exponents = list(range(0, moduli.bits - 1, -(-(moduli.bits - 1) // options.points)))
     residues = np.array([[pow(2, e, m) for e in exponents] for m in moduli], dtype=np.uint32)
     counts: dict[str, list[int]] = {}
-    with baselines_for(moduli, options.gpu) as paper:
-        own = residues
-        if options.gpu:
-            import cupy
+    paper, own = baselines(moduli), residues
+    if options.gpu:
+        import cupy
 
-            own = cupy.asarray(residues)
-        counts["original"] = paper.refinement_steps(own, improved=False).tolist()
-        counts["improved"] = paper.refinement_steps(own, improved=True).tolist()
+        own = cupy.asarray(residues)
+    counts["original"] = paper.refinement_steps(own, improved=False).tolist()
+    counts["improved"] = paper.refinement_steps(own, improved=True).tolist()
     counts["floating-point"] = interval.refinement_steps(own, moduli, accuracy=ACCURACY).tolist()
     for bits in (96, 128):
         counts[f"fixed-point, F={bits}"] = [
@@ -158,6 +160,19 @@ def fixed_point_steps(residues: np.ndarray, moduli: rd.ModuliSet, bits: int) -> 
         steps += 1
 
 
+def bench(baselines: Baselines, options: argparse.Namespace) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for n in options.sets.split(","):
+        rows += with_ratios(bench_max(moduli_set(n), baselines, options))
+        if options.gpu:
+            import cupy
+
+            cupy.get_default_memory_pool().free_all_blocks()
+    for n in options.refinement_sets.split(","):
+        rows += bench_refinement(moduli_set(n), baselines, options)
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -173,21 +188,15 @@ def main() -> None:
     parser.add_argument("--plots", type=Path, help="folder for the plots; needs matplotlib")
     options = parser.parse_args()
     options.count = options.count or (GPU_COUNT if options.gpu else CPU_COUNT)
-    rows: list[dict[str, Any]] = []
-    for n in options.sets.split(","):
-        rows += with_ratios(bench_max(moduli_set(n), options))
-        if options.gpu:
-            import cupy
-
-            cupy.get_default_memory_pool().free_all_blocks()
-    for n in options.refinement_sets.split(","):
-        rows += bench_refinement(moduli_set(n), options)
-    print_rows([row for row in rows if row["table"] == DETAILS])
+    with tempfile.TemporaryDirectory() as folder:
+        rows = bench(compiler(options.gpu, Path(folder)), options)
     print_rows(paper_tables(rows))
     if options.json:
         write_results(options.json, options.gpu, rows)
     if options.plots:
-        draw_paper(rows, options.plots, "paper")
+        options.plots.mkdir(parents=True, exist_ok=True)
+        for name, draw in plots(rows).items():
+            save_plot(draw, options.plots, name)
 
 
 if __name__ == "__main__":

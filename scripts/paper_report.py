@@ -1,12 +1,14 @@
 """The paper's tables and figures from the rows of bench_paper.py, beside the paper's own."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 DETAILS = "MAX, each way"
 REFINEMENT = "Refinement steps for powers of two"
 BASELINES = ("proposed", "naive", "mixed-radix")
+WAYS = ("read", "rnsdask", "proposed", "proposed, interleaved", "naive", "mixed-radix")
 
 PAPER = json.loads((Path(__file__).parent / "paper_figures.json").read_text(encoding="utf-8"))
 COUNTERS = ("original", "improved", "floating-point", "fixed-point, F=96", "fixed-point, F=128")
@@ -44,7 +46,7 @@ def paper_tables(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         for row in rows
         if row.get("table") == REFINEMENT and row["log2_X"] == 0
     ]
-    return tables
+    return tables + [row for row in rows if row.get("table") == DETAILS]
 
 
 def gains(n: int, times: dict[str, float]) -> dict[str, Any]:
@@ -66,27 +68,14 @@ def gains(n: int, times: dict[str, float]) -> dict[str, Any]:
 # ---- plots -------------------------------------------------------------------------------------------------
 
 
-def draw_paper(rows: list[dict[str, Any]], folder: Path, prefix: str) -> list[str]:
-    """Draw the plots as SVG and PNG, and return their names without a suffix."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    mpl.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": prefix, "font.size": 9, "axes.grid": True}
-    mpl.rcParams |= {"grid.alpha": 0.3, "axes.spines.top": False, "axes.spines.right": False}
-    drawn = []
-    for name, draw in (("times", draw_times), ("gains", draw_gains), ("refinement", draw_refinement)):
-        figure = draw(rows)
-        if figure is not None:
-            save(figure, folder, f"{prefix}-{name}")
-            drawn.append(f"{prefix}-{name}")
-    return drawn
-
-
-def save(figure: Any, folder: Path, name: str) -> None:
-    """Write a figure in both formats, the same bytes for the same figures."""
-    folder.mkdir(parents=True, exist_ok=True)
-    figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-    figure.savefig(folder / f"{name}.png", dpi=110, metadata={"Software": None})
+def plots(rows: list[dict[str, Any]]) -> dict[str, Callable[[], Any]]:
+    """The plots for which there are rows: functions that draw them, by name."""
+    found: dict[str, Callable[[], Any]] = {}
+    if by_set(rows, "ms"):
+        found |= {"times": lambda: draw_times(rows), "gains": lambda: draw_gains(rows)}
+    if any(row.get("table") == REFINEMENT for row in rows):
+        found["refinement"] = lambda: draw_refinement(rows)
+    return found
 
 
 STYLES = {
@@ -103,8 +92,6 @@ def draw_times(rows: list[dict[str, Any]]) -> Any:
     from matplotlib.figure import Figure
 
     times = by_set(rows, "ms")
-    if not times:
-        return None
     figure = Figure(figsize=(6.4, 4.0), layout="constrained")
     axes = figure.subplots()
     for name, (colour, style, label) in STYLES.items():
@@ -126,8 +113,6 @@ def draw_gains(rows: list[dict[str, Any]]) -> Any:
     from matplotlib.figure import Figure
 
     tables = [gains(n, ways) for n, ways in by_set(rows, "ms").items()]
-    if not tables:
-        return None
     figure = Figure(figsize=(6.4, 4.0), layout="constrained")
     axes = figure.subplots()
     columns = [name for name in tables[0] if " over " in name or name.startswith("paper: over")]
@@ -151,8 +136,6 @@ def draw_refinement(rows: list[dict[str, Any]]) -> Any:
     for row in rows:
         if row.get("table") == REFINEMENT:
             sets.setdefault(row["n"], []).append(row)
-    if not sets:
-        return None
     height = 2.7 * -(-len(sets) // 2)
     figure = Figure(figsize=(7.2, height), layout="constrained")
     panels = figure.subplots(-(-len(sets) // 2), 2, squeeze=False).ravel()

@@ -1,0 +1,152 @@
+"""Runs every benchmark, and writes the results, pages and plots in docs/benchmarks.
+
+    python scripts/bench_all.py              the CPU
+    python scripts/bench_all.py --gpu        the GPU
+    python scripts/bench_all.py --render     only pages and plots, from the results that are there
+
+The results are docs/benchmarks/MACHINE.json. Pages and plots come from these files alone; they need
+matplotlib, and without it they are left for --render on another machine. A benchmark that fails or runs out
+of its time is listed as such, and the exit status is 1.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import benchmark_pages
+from benchmarking import ROOT, environment
+
+SCRIPTS = Path(__file__).resolve().parent
+RESULTS = ROOT / "docs" / "benchmarks"
+
+
+def benchmarks(only: str | None) -> list[Path]:
+    """The scripts, or those whose names are listed in `only`."""
+    found = {
+        path.stem: path for path in sorted(SCRIPTS.glob("bench_*.py")) if path != Path(__file__).resolve()
+    }
+    if only is None:
+        return list(found.values())
+    names = [name if name.startswith("bench_") else f"bench_{name}" for name in only.split(",")]
+    if unknown := set(names) - set(found):
+        raise SystemExit(f"error: no benchmark {', '.join(sorted(unknown))}; there are {', '.join(found)}")
+    return [found[name] for name in names]
+
+
+def run(script: Path, arguments: str, limit: float) -> dict[str, Any]:
+    """Run a benchmark once; its result, with what was run and how it went."""
+    print(f"== {script.name} {arguments}", flush=True)
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "result.json"
+        command = [sys.executable, str(script), *arguments.split(), "--json", str(path)]
+        outcome = finish(command, limit)
+        result = json.loads(path.read_text(encoding="utf-8")) if path.exists() and outcome == "done" else {}
+    seconds = time.perf_counter() - start
+    print(f"   {outcome} in {seconds:.0f} s", flush=True)
+    return {"script": script.name, "arguments": arguments, "outcome": outcome, "seconds": seconds, **result}
+
+
+def finish(command: list[str], limit: float) -> str:
+    """Run a command for so many seconds at most: "done", or what went wrong."""
+    # Set where Python does not add a script's folder by itself (PYTHONSAFEPATH).
+    variables = os.environ | {
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(SCRIPTS), os.environ.get("PYTHONPATH"))))
+    }
+    if limit <= 0:
+        return "not run: no time left"
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=limit, env=variables, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"stopped after {limit:.0f} s"
+    print(done.stdout, end="", flush=True)
+    if done.returncode == 0:
+        return "done"
+    print(done.stderr, file=sys.stderr, flush=True)
+    return f"failed: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else done.returncode}"
+
+
+def run_all(options: argparse.Namespace) -> bool:
+    """Run the benchmarks and write their results; whether all went well."""
+    kind = "gpu" if options.gpu else "cpu"
+    if options.tiny:
+        kind = {"cpu": "tiny", "gpu": "tiny-gpu"}[kind]
+    end = time.monotonic() + (options.total or (360 if options.gpu else 1800))
+    scripts = benchmarks(options.only)
+    runs = [
+        run(script, arguments, min(options.limit, end - time.monotonic()))
+        for script in scripts
+        for arguments in importlib.import_module(script.stem).RUNS.get(kind, ())
+    ]
+    for result in runs:
+        if options.commit and "machine" in result:
+            result["machine"]["commit"] = options.commit
+    machine = environment(options.gpu)
+    path = options.folder / f"{benchmark_pages.machine_slug(machine)}.json"
+    options.folder.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        # Of other benchmarks, which were not to be run now, the earlier results stay.
+        earlier = json.loads(path.read_text(encoding="utf-8"))["runs"]
+        names = {script.name for script in scripts}
+        runs = sorted([*(r for r in earlier if r["script"] not in names), *runs], key=lambda r: r["script"])
+    path.write_text(as_text(machine, runs), encoding="utf-8")
+    print(f"wrote {path}")
+    return all(result["outcome"] == "done" for result in runs)
+
+
+def as_text(machine: dict[str, Any], runs: list[dict[str, Any]]) -> str:
+    """JSON with a line for each row, and figures of six digits."""
+
+    def line(value: Any) -> str:
+        return json.dumps(rounded(value))
+
+    def block(result: dict[str, Any]) -> str:
+        fields = [f"{line(k)}: {line(v)}" for k, v in result.items() if k != "rows"]
+        rows = ",\n".join(f"  {line(row)}" for row in result.get("rows", []))
+        return " {" + ",\n  ".join([*fields, f'"rows": [\n{rows}\n  ]']) + "}"
+
+    what = {k: v for k, v in machine.items() if k not in ("date", "commit")}
+    return f'{{"machine": {line(what)},\n"runs": [\n' + ",\n".join(map(block, runs)) + "\n]}\n"
+
+
+def rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: rounded(v) for k, v in value.items()}
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--gpu", action="store_true", help="the benchmarks of the GPU instead of the CPU's")
+    parser.add_argument("--render", action="store_true", help="run nothing")
+    parser.add_argument("--only", help="some benchmarks only, e.g. reduce,paper; of others results stay")
+    parser.add_argument("--tiny", action="store_true", help="only see that they work")
+    parser.add_argument("--limit", type=float, default=240, help="seconds for each run")
+    parser.add_argument("--total", type=float, help="seconds for all; default 360 on a GPU, 1800 on a CPU")
+    parser.add_argument("--commit", help="the commit, where the sources are no git checkout")
+    parser.add_argument("--folder", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    good = options.render or run_all(options)
+    if benchmark_pages.can_draw():
+        for path in benchmark_pages.render(options.folder):
+            print(f"wrote {path}")
+    else:
+        print(
+            "no pages and plots: matplotlib is not installed (the extra 'bench'); --render makes them later"
+        )
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,168 @@
+"""Pages and plots of docs/benchmarks, from the results of bench_all.py and nothing else."""
+
+import ast
+import importlib.util
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import paper_report
+import peers_report
+from benchmarking import cell, columns_of, tables_of
+
+Row = dict[str, Any]
+
+SCRIPTS = Path(__file__).resolve().parent
+FACTS = ("date", "commit")  # of a run, not of the machine
+
+INDEX = """# Benchmarks
+
+Written by `scripts/bench_all.py` from the `.json` files of this folder; do not edit. To measure a machine:
+
+    pip install -e ".[bench]"            # in a checkout
+    python scripts/bench_all.py          # the CPU
+    python scripts/bench_all.py --gpu    # the GPU
+
+Every time is the median of calls after a warm-up; *spread* is (greatest - least) / median of these calls,
+*calls* is how many they were. The limit is measured in the same run: *read* and *plain read* go over the same
+residues and do nothing with them. What a column means is said by the script that is named above the table.
+
+MAX of random numbers, in milliseconds ([scripts/bench_paper.py](../../scripts/bench_paper.py)):
+
+| machine | n | numbers | plain read | rnsdask | proposed | proposed, interleaved | naive | mixed-radix |
+|---|---|---|---|---|---|---|---|---|
+"""
+
+
+@dataclass(frozen=True)
+class View:
+    """How the rows of a benchmark are shown: the tables made of them, and plots by name."""
+
+    tables: Callable[[list[Row]], list[Row]] = lambda rows: rows
+    plots: Callable[[list[Row]], dict[str, Callable[[], Any]]] = lambda _: {}
+
+
+VIEWS = {
+    "bench_paper.py": View(paper_report.paper_tables, paper_report.plots),
+    "bench_peers.py": View(peers_report.peer_tables, peers_report.plots),
+}
+
+
+def view_of(run: dict[str, Any]) -> View:
+    return VIEWS.get(run["script"], View())
+
+
+def machine_name(machine: dict[str, Any]) -> str:
+    """The GPU's name, or the CPU's with its threads; no host's."""
+    if "gpu" in machine:
+        return str(machine["gpu"])
+    name = re.sub(r"\(.*?\)|\bCPU\b|\bProcessor\b|@.*", " ", machine["cpu"])
+    return f"{' '.join(name.split())}, {machine['threads']} threads"
+
+
+def machine_slug(machine: dict[str, Any]) -> str:
+    """The same for names of files."""
+    return re.sub(r"[^a-z0-9]+", "-", machine_name(machine).lower()).strip("-")
+
+
+def can_draw() -> bool:
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def render(folder: Path) -> list[Path]:
+    """Write the pages and plots of all results in a folder; needs matplotlib. Returns the pages."""
+    for path in results_in(folder):
+        for run in json.loads(path.read_text(encoding="utf-8"))["runs"]:
+            for name, draw in view_of(run).plots(run.get("rows", [])).items():
+                save_plot(draw, folder, f"{path.stem}-{name}")
+    pages = pages_of(folder)
+    for path, text in pages.items():
+        path.write_text(text, encoding="utf-8")
+    return list(pages)
+
+
+def results_in(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.json"))
+
+
+def save_plot(draw: Callable[[], Any], folder: Path, name: str) -> None:
+    """Write a figure as SVG and PNG, the same bytes for the same figures."""
+    import matplotlib as mpl
+
+    style = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": name,
+        "font.size": 9,
+        "axes.grid": True,
+        "grid.alpha": 0.3,
+    }
+    with mpl.rc_context({**style, "axes.spines.top": False, "axes.spines.right": False}):
+        figure = draw()
+        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+        figure.savefig(folder / f"{name}.png", dpi=110, metadata={"Software": None})
+
+
+def pages_of(folder: Path) -> dict[Path, str]:
+    """The text of each page: one for each machine, and the index."""
+    results = {path: json.loads(path.read_text(encoding="utf-8")) for path in results_in(folder)}
+    pages = {path.with_suffix(".md"): page(result, path.stem) for path, result in results.items()}
+    lines = [line for path, result in results.items() for line in index_lines(result, path.stem)]
+    pages[folder / "README.md"] = INDEX + "\n".join(lines) + "\n"
+    return pages
+
+
+def index_lines(result: dict[str, Any], stem: str) -> list[str]:
+    lines = []
+    for run in result["runs"]:
+        if run["script"] != "bench_paper.py":
+            continue
+        rows = run.get("rows", [])
+        numbers = {row["n"]: row["numbers"] for row in rows if "numbers" in row}
+        for n, times in paper_report.by_set(rows, "ms").items():
+            cells = [f"[{machine_name(result['machine'])}]({stem}.md)", str(n), f"{numbers[n]:,}"]
+            cells += [cell(times.get(name)) for name in paper_report.WAYS]
+            lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def page(result: dict[str, Any], stem: str) -> str:
+    """The page of one machine."""
+    lines = [
+        f"# {machine_name(result['machine'])}",
+        "",
+        "[All machines, and what is measured how](README.md)",
+        "",
+    ]
+    lines += ["| | |", "|---|---|", *(f"| {k} | {v} |" for k, v in result["machine"].items()), ""]
+    for run in result["runs"]:
+        lines += section(run, stem)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def section(run: dict[str, Any], stem: str) -> list[str]:
+    """The heading, plots and tables of one run."""
+    lines = [f"## {run['script']} {run['arguments']}".rstrip(), "", purpose(SCRIPTS / run["script"]), ""]
+    rows, view = run.get("rows", []), view_of(run)
+    if run["outcome"] != "done":
+        return [*lines, f"**{run['outcome']}**", ""]
+    facts = ", ".join(f"{name} {run['machine'][name]}" for name in FACTS)
+    lines += [f"{facts}, {run['seconds']:.0f} s in all, {run['warm_ups']} warm-up.", ""]
+    lines += [f"![{name}]({stem}-{name}.svg)\n" for name in view.plots(rows)]
+    for name, table in tables_of(view.tables(rows)).items():
+        lines += [*([f"**{name}**", ""] if name else []), *markdown(table), ""]
+    return lines
+
+
+def purpose(script: Path) -> str:
+    """The first sentence of a script's description."""
+    text = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) if script.exists() else ""
+    return (text or "").partition("\n\n")[0].replace("\n", " ")
+
+
+def markdown(rows: list[Row]) -> list[str]:
+    columns = columns_of(rows)
+    lines = [columns, ["---:"] * len(columns), *([cell(row.get(c)) for c in columns] for row in rows)]
+    return [f"| {' | '.join(cells)} |" for cells in lines]
