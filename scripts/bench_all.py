@@ -114,7 +114,7 @@ def as_text(machine: dict[str, Any], runs: list[dict[str, Any]]) -> str:
         rows = ",\n".join(f"  {line(row)}" for row in result.get("rows", []))
         return " {" + ",\n  ".join([*fields, f'"rows": [\n{rows}\n  ]']) + "}"
 
-    what = {k: v for k, v in machine.items() if k not in ("date", "commit")}
+    what = {k: v for k, v in machine.items() if k not in benchmark_pages.OF_A_RUN}
     return f'{{"machine": {line(what)},\n"runs": [\n' + ",\n".join(map(block, runs)) + "\n]}\n"
 
 

@@ -16,7 +16,7 @@ from benchmarking import cell, columns_of, tables_of
 Row = dict[str, Any]
 
 SCRIPTS = Path(__file__).resolve().parent
-FACTS = ("date", "commit")  # of a run, not of the machine
+OF_A_RUN = ("date", "commit", "load")  # in the record of the machine
 
 INDEX = """# Benchmarks
 
@@ -27,8 +27,9 @@ Written by `scripts/bench_all.py` from the `.json` files of this folder; do not 
     python scripts/bench_all.py --gpu    # the GPU
 
 Every time is the median of calls after a warm-up; *spread* is (greatest - least) / median of these calls,
-*calls* is how many they were. The limit is measured in the same run: *read* and *plain read* go over the same
-residues and do nothing with them. What a column means is said by the script that is named above the table.
+*calls* is how many they were, *load* how many programs wanted to run when the script ended. The limit is
+measured in the same run: *read* and *plain read* go over the same residues and do nothing with them. What a
+column means is said by the script that is named above the table.
 
 MAX of random numbers, in milliseconds ([scripts/bench_paper.py](../../scripts/bench_paper.py)):
 
@@ -148,7 +149,7 @@ def section(run: dict[str, Any], stem: str) -> list[str]:
     rows, view = run.get("rows", []), view_of(run)
     if run["outcome"] != "done":
         return [*lines, f"**{run['outcome']}**", ""]
-    facts = ", ".join(f"{name} {run['machine'][name]}" for name in FACTS)
+    facts = ", ".join(f"{name} {run['machine'][name]}" for name in OF_A_RUN if name in run["machine"])
     lines += [f"{facts}, {run['seconds']:.0f} s in all, {run['warm_ups']} warm-up.", ""]
     lines += [f"![{name}]({stem}-{name}.svg)\n" for name in view.plots(rows)]
     for name, table in tables_of(view.tables(rows)).items():

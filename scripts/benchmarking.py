@@ -76,7 +76,12 @@ class Timing:
 
     def row(self) -> dict[str, Any]:
         """The columns of a result that say how long it took."""
-        return {"ms": 1e3 * self.median, "spread": self.spread, "calls": len(self.seconds)}
+        return {
+            "ms": 1e3 * self.median,
+            "least_ms": 1e3 * min(self.seconds),
+            "spread": self.spread,
+            "calls": len(self.seconds),
+        }
 
 
 def time_calls(
@@ -134,12 +139,11 @@ def kernel_seconds(function: Callable[[], Any], owner: Any = None) -> float:
     return sum(cupy.cuda.get_elapsed_time(*pair) for pair in events) / 1e3
 
 
-def auxiliary_bytes(function: Callable[[], Any], gpu: bool) -> int:
-    """Most bytes that a call holds beside its arguments, measured on a second call.
+def auxiliary_bytes(function: Callable[[], Any], gpu: bool) -> tuple[Any, int]:
+    """A call's result, and the most bytes that it holds beside its arguments.
 
     On a GPU what CuPy allocates, on the CPU what Python and NumPy do; the kernels themselves allocate none.
     """
-    function()
     if gpu:
         import cupy
 
@@ -155,12 +159,12 @@ def auxiliary_bytes(function: Callable[[], Any], gpu: bool) -> int:
                 self.live -= allocation["mem_size"]
 
         with Peak() as peak:
-            function()
-        return peak.most
+            result = function()
+        return result, peak.most
     tracemalloc.start()
     try:
-        function()
-        return tracemalloc.get_traced_memory()[1]
+        result = function()
+        return result, tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
 
@@ -216,7 +220,10 @@ def compile_for_gpu(source: Path, *options: str) -> Any:
 
 
 def environment(gpu: bool) -> dict[str, Any]:
-    """What figures were measured on and with: processors, driver, versions, date and commit; no host name."""
+    """What figures were measured on and with: processors, driver, versions, date and commit; no host name.
+
+    "load" is how many programs wanted to run, on average over the last minute, this one included.
+    """
     facts: dict[str, Any] = {
         "cpu": cpu_name(),
         "threads": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
@@ -230,6 +237,8 @@ def environment(gpu: bool) -> dict[str, Any]:
         facts |= gpu_facts()
     facts["date"] = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
     facts["commit"] = commit()
+    with contextlib.suppress(OSError):
+        facts["load"] = round(os.getloadavg()[0], 1)
     return facts
 
 

@@ -20,7 +20,6 @@ def peer_tables(rows: list[Row]) -> list[Row]:
         key = (row["table"], row["operation"], row["threads"])
         table = tables.setdefault(key, dict(zip(("table", "operation", "threads"), key, strict=True)))
         table[f"{row['library']}, ms"] = row["ms"]
-        table[f"{row['library']}, spread"] = row["spread"]
     return [with_quickest(table) for table in tables.values()] + others
 
 
