@@ -6,7 +6,10 @@
 Prints Table 3 (time of MAX), Table 4 (auxiliary memory), Figure 5 (gains) and Figures 2 and 3 (refinement
 steps) beside the paper's own figures; --json FILE writes them, --plots FOLDER draws them. Every baseline's
 answer is compared with the package's before it is timed. On a GPU "ms" is the time of the kernels, "call_ms"
-of the whole call.
+of the whole call. On the CPU the paper's methods, which are for GPUs, are their scalar code in a plain loop,
+with directed rounding done in software, while this package's loops are vectorised: their times there show
+that they work, not what the methods could do. "by_rnsdask" is a time by this package's, "of_read" that of the
+plain read by it.
 """
 
 import argparse

@@ -32,7 +32,7 @@ from rnsdask.backend import kernels_of
 
 RUNS = {
     "cpu": ("",),
-    "gpu": ("--gpu --threads 1",),
+    "gpu": ("--gpu --threads 1 --bits 1024",),
     "tiny": ("--bits 128 --count 50 --matrix 3 --repeat 1",),
     "tiny-gpu": ("--gpu --bits 128 --count 50 --matrix 3 --repeat 1",),
 }

@@ -29,7 +29,8 @@ Written by `scripts/bench_all.py` from the `.json` files of this folder; do not 
 Every time is the median of calls after a warm-up; *spread* is (greatest - least) / median of these calls,
 *calls* is how many they were, *load* how many programs wanted to run when the script ended. The limit is
 measured in the same run: *read* and *plain read* go over the same residues and do nothing with them. What a
-column means is said by the script that is named above the table.
+column means is said by the script that is named above the table. The paper's methods are for GPUs: on a CPU
+they are scalar code in a plain loop, with directed rounding done in software, beside vectorised loops.
 
 MAX of random numbers, in milliseconds ([scripts/bench_paper.py](../../scripts/bench_paper.py)):
 

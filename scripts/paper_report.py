@@ -113,7 +113,7 @@ def draw_gains(rows: list[dict[str, Any]]) -> Any:
     from matplotlib.figure import Figure
 
     tables = [gains(n, ways) for n, ways in by_set(rows, "ms").items()]
-    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+    figure = Figure(figsize=(7.2, 4.2), layout="constrained")
     axes = figure.subplots()
     columns = [name for name in tables[0] if " over " in name or name.startswith("paper: over")]
     columns.remove("rnsdask over read")
@@ -125,7 +125,7 @@ def draw_gains(rows: list[dict[str, Any]]) -> Any:
     axes.axhline(1, color="0.4", linewidth=0.8)
     axes.set(yscale="log", xlabel="number of moduli n", ylabel="times as fast")
     axes.set_title('Gains in time; "paper" are those of Figure 5, of an RTX 2080')
-    axes.legend(fontsize=7)
+    figure.legend(loc="outside lower center", ncols=3, fontsize=7)
     return figure
 
 

@@ -62,5 +62,6 @@ def draw_peers(rows: list[Row]) -> Any:
         axes.title.set_fontsize(8)
     for axes in panels[len(tables) :]:
         axes.remove()
-    panels[0].legend(fontsize=7)
+    handles, names = panels[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=len(libraries), fontsize=7)
     return figure
