@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import benchmark_pages
-from benchmarking import ROOT, environment
+from benchmarking import ROOT, WARM_UPS, environment
 
 SCRIPTS = Path(__file__).resolve().parent
 RESULTS = ROOT / "docs" / "benchmarks"
@@ -40,8 +40,8 @@ def benchmarks(only: str | None) -> list[Path]:
     return [found[name] for name in names]
 
 
-def run(script: Path, arguments: str, limit: float) -> dict[str, Any]:
-    """Run a benchmark once; its result, with what was run and how it went."""
+def run(script: Path, arguments: str, limit: float, gpu: bool) -> dict[str, Any]:
+    """Run a benchmark once; its rows, with what was run, where and how it went."""
     print(f"== {script.name} {arguments}", flush=True)
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
@@ -51,7 +51,15 @@ def run(script: Path, arguments: str, limit: float) -> dict[str, Any]:
         result = json.loads(path.read_text(encoding="utf-8")) if path.exists() and outcome == "done" else {}
     seconds = time.perf_counter() - start
     print(f"   {outcome} in {seconds:.0f} s", flush=True)
-    return {"script": script.name, "arguments": arguments, "outcome": outcome, "seconds": seconds, **result}
+    facts = {"outcome": outcome, "seconds": seconds, "warm_ups": WARM_UPS, "machine": environment(gpu)}
+    return {"script": script.name, "arguments": arguments, **facts, "rows": rows_of(result)}
+
+
+def rows_of(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a benchmark's JSON: those under "rows", and those of each table under "groups"."""
+    groups = result.get("groups", {})
+    rows = [{"table": name, **row} for name, table in groups.items() for row in table]
+    return [*result.get("rows", []), *rows]
 
 
 def finish(command: list[str], limit: float) -> str:
@@ -75,6 +83,15 @@ def finish(command: list[str], limit: float) -> str:
     return f"failed: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else done.returncode}"
 
 
+def runs_of(script: Path, kind: str) -> tuple[str, ...]:
+    """The command lines of a benchmark for "cpu", "gpu", "tiny" or "tiny-gpu", as its RUNS says.
+
+    Without RUNS it is run with the kind as its only argument, and has no tiny runs.
+    """
+    runs = getattr(importlib.import_module(script.stem), "RUNS", {"cpu": ("cpu",), "gpu": ("gpu",)})
+    return tuple(runs.get(kind, ()))
+
+
 def run_all(options: argparse.Namespace) -> bool:
     """Run the benchmarks and write their results; whether all went well."""
     kind = "gpu" if options.gpu else "cpu"
@@ -83,12 +100,12 @@ def run_all(options: argparse.Namespace) -> bool:
     end = time.monotonic() + (options.total or (360 if options.gpu else 1800))
     scripts = benchmarks(options.only)
     runs = [
-        run(script, arguments, min(options.limit, end - time.monotonic()))
+        run(script, arguments, min(options.limit, end - time.monotonic()), options.gpu)
         for script in scripts
-        for arguments in importlib.import_module(script.stem).RUNS.get(kind, ())
+        for arguments in runs_of(script, kind)
     ]
     for result in runs:
-        if options.commit and "machine" in result:
+        if options.commit:
             result["machine"]["commit"] = options.commit
     machine = environment(options.gpu)
     path = options.folder / f"{benchmark_pages.machine_slug(machine)}.json"

@@ -30,7 +30,8 @@ def test_bench_all(name: str, kind: str, tmp_path: Path) -> None:
     result = json.loads(path.read_text())
     assert result["machine"]["rnsdask"]
     assert ("gpu" in result["machine"]) == (kind == "gpu")
-    assert result["runs"]
+    size = "tiny-gpu" if kind == "gpu" else "tiny"
+    assert len(result["runs"]) == len(bench_all.runs_of(bench_all.SCRIPTS / f"{name}.py", size))
     for run in result["runs"]:
         assert run["outcome"] == "done"
         assert run["rows"]
@@ -38,7 +39,7 @@ def test_bench_all(name: str, kind: str, tmp_path: Path) -> None:
         assert run["machine"]["commit"]
         assert run["machine"]["date"]
     page = benchmark_pages.page(result, path.stem)
-    assert f"## {name}.py" in page
+    assert page.count(f"## {name}.py") == len(result["runs"])
     if benchmark_pages.can_draw():
         assert path.with_suffix(".md").read_text() == page
         plots = {p.name for p in tmp_path.glob("*.svg")}
@@ -98,6 +99,13 @@ def test_a_failure_is_listed() -> None:
     failed = {"script": "bench_x.py", "arguments": "--gpu", "outcome": "stopped after 9 s", "seconds": 9.0}
     page = benchmark_pages.page(json.loads(bench_all.as_text(machine, [failed])), "a")
     assert "**stopped after 9 s**" in page
+
+
+def test_rows_of_either_shape() -> None:
+    assert bench_all.rows_of({"rows": [{"x": 1}], "groups": {"a": [{"x": 2}]}}) == [
+        {"x": 1},
+        {"table": "a", "x": 2},
+    ]
 
 
 @pytest.mark.parametrize(
