@@ -128,6 +128,8 @@ class TileKeys {
     add_to_keys(x_.row(i) + first + offset, x_.stride, rows, c_ + i, width, sums_.low + offset,
                 sums_.high + offset);
   }
+  u64* low() { return sums_.low; }
+  u32* high() { return sums_.high; }
   const u64* finish_tile(i64 width) {
     if (x_.count != 1) finish_keys(sums_.low, sums_.high, start_, width, keys_);
     return keys_;
@@ -169,6 +171,33 @@ void apply_keyed(RowOperation operation, const std::array<Residues, kOperands>& 
   }
 }
 
+// The same for a sum or a difference of two arrays with the keys of both.
+template <class Decide>
+void apply_keyed_sum(bool subtract, const std::array<Residues, 2>& x, const Table32& moduli,
+                     const u64* coefficients, const std::array<TileKeys*, 2>& keys,
+                     const MutableMatrix32& out, Decide decide) {
+  const i64 n = static_cast<i64>(out.shape(0)), count = static_cast<i64>(out.shape(1));
+  for (i64 first = 0; first < count; first += kKeyedTile) {
+    const i64 width = std::min(kKeyedTile, count - first);
+    for (TileKeys* k : keys) k->start_tile(width);
+    const KeyedSum sum = {subtract,
+                          x[0].data + first,
+                          x[1].data + first,
+                          x[0].stride,
+                          x[1].stride,
+                          coefficients,
+                          reinterpret_cast<const Modulus*>(moduli.data()),
+                          out.data() + first,
+                          count,
+                          keys[0]->low(),
+                          keys[1]->low(),
+                          keys[0]->high(),
+                          keys[1]->high()};
+    add_keyed(sum, n, width);
+    decide(first, width);
+  }
+}
+
 auto checked_sum(bool subtract) {
   return [subtract](const Matrix32& a, const Matrix32& b, const Table32& moduli, const Vector64& coefficients,
                     u64 start, const std::array<u64, 5>& limits, MutableMatrix32 out, Vector8 states) {
@@ -179,11 +208,15 @@ auto checked_sum(bool subtract) {
     nb::gil_scoped_release release;
     const SumTest test = {limits[0], limits[1], limits[2], limits[3], limits[4]};
     TileKeys a_keys(x[0], coefficients.data(), start), b_keys(x[1], coefficients.data(), start);
-    apply_keyed<2, 2>(subtract ? subtract_row : add_row, x, moduli, {&a_keys, &b_keys}, out,
-                      [&](i64 first, i64 count) {
-                        sum_states(a_keys.finish_tile(count), b_keys.finish_tile(count), subtract, test,
-                                   count, states.data() + first);
-                      });
+    const auto decide = [&](i64 first, i64 width) {
+      sum_states(a_keys.finish_tile(width), b_keys.finish_tile(width), subtract, test, width,
+                 states.data() + first);
+    };
+    if (x[0].count == x[1].count) {
+      apply_keyed_sum(subtract, x, moduli, coefficients.data(), {&a_keys, &b_keys}, out, decide);
+    } else {
+      apply_keyed<2, 2>(subtract ? subtract_row : add_row, x, moduli, {&a_keys, &b_keys}, out, decide);
+    }
   };
 }
 

@@ -17,6 +17,7 @@ constexpr i64 kBlock = 16;
 // Adds kRows rows to the sums of full blocks. Rows are taken together so that the sums are loaded and stored
 // once for all of them.
 using AddBlocks = void (*)(const u32* x, i64 stride, const u64* c, i64 width, u64* low, u32* high);
+using AddKeyed = void (*)(const KeyedSum& sum, i64 width);
 
 template <int kRows>
 void add_blocks(const u32* x, i64 stride, const u64* c, i64 width, u64* __restrict__ low,
@@ -32,58 +33,158 @@ void add_blocks(const u32* x, i64 stride, const u64* c, i64 width, u64* __restri
   }
 }
 
+template <int kRows, bool kSubtract>
+void add_keyed_blocks(const KeyedSum& s, i64 width) {
+  add_blocks<kRows>(s.x, s.x_stride, s.c, width, s.x_low, s.x_high);
+  add_blocks<kRows>(s.y, s.y_stride, s.c, width, s.y_low, s.y_high);
+  for (int r = 0; r < kRows; ++r) {
+    const u32 *x = s.x + r * s.x_stride, *y = s.y + r * s.y_stride, last = s.moduli[r].last;
+    u32* out = s.out + r * s.out_stride;
+    for (i64 j = 0; j < width; ++j)
+      out[j] = kSubtract ? mod_sub(x[j], y[j], last) : mod_add(x[j], y[j], last);
+  }
+}
+
 // The compilers' own vectors widen residues by shuffles before they multiply, at more than twice the cost.
 // The multiplication takes the lower half of each 64-bit lane: the even numbers, and after a shift the odd
 // ones.
 #ifdef RNS_X86_LEVELS
 
+#define RNS_LEVEL256 __attribute__((target("arch=x86-64-v3"), always_inline)) inline
+#define RNS_LEVEL512 __attribute__((target("arch=x86-64-v4"), always_inline)) inline
+
+// One operand's lanes of 8 numbers.
+struct Lanes256 {
+  __m256i even, odd, upper;
+};
+
+RNS_LEVEL256 void load(Lanes256& lanes, const u64* low, const u32* high, i64 j) {
+  const i64 block = j / kBlock * kBlock + j % kBlock / 2;
+  lanes.even = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(low + block));
+  lanes.odd = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(low + block + kBlock / 2));
+  lanes.upper = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(high + j));
+}
+
+RNS_LEVEL256 void store(const Lanes256& lanes, u64* low, u32* high, i64 j) {
+  const i64 block = j / kBlock * kBlock + j % kBlock / 2;
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(low + block), lanes.even);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(low + block + kBlock / 2), lanes.odd);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(high + j), lanes.upper);
+}
+
+RNS_LEVEL256 void accumulate(Lanes256& lanes, __m256i v, u64 c) {
+  const __m256i c_low = _mm256_set1_epi64x(static_cast<i64>(c & 0xFFFFFFFF));
+  lanes.even = _mm256_add_epi64(lanes.even, _mm256_mul_epu32(v, c_low));
+  lanes.odd = _mm256_add_epi64(lanes.odd, _mm256_mul_epu32(_mm256_srli_epi64(v, 32), c_low));
+  lanes.upper =
+      _mm256_add_epi32(lanes.upper, _mm256_mullo_epi32(v, _mm256_set1_epi32(static_cast<i32>(c >> 32))));
+}
+
 template <int kRows>
 __attribute__((target("arch=x86-64-v3"))) void add_blocks_256(const u32* x, i64 stride, const u64* c,
                                                               i64 width, u64* low, u32* high) {
-  __m256i c_low[kRows], c_high[kRows];
-  for (int r = 0; r < kRows; ++r) {
-    c_low[r] = _mm256_set1_epi64x(static_cast<i64>(c[r] & 0xFFFFFFFF));
-    c_high[r] = _mm256_set1_epi32(static_cast<i32>(c[r] >> 32));
-  }
-  for (i64 j = 0; j < width; j += kBlock / 2) {
-    const i64 block = j / kBlock * kBlock + j % kBlock / 2;
-    auto* even = reinterpret_cast<__m256i*>(low + block);
-    auto* odd = reinterpret_cast<__m256i*>(low + block + kBlock / 2);
-    auto* upper = reinterpret_cast<__m256i*>(high + j);
-    __m256i sum0 = _mm256_loadu_si256(even), sum1 = _mm256_loadu_si256(odd), sum2 = _mm256_loadu_si256(upper);
+  for (i64 j = 0; j < width; j += 8) {
+    Lanes256 lanes;
+    load(lanes, low, high, j);
     for (int r = 0; r < kRows; ++r) {
-      const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + r * stride + j));
-      sum0 = _mm256_add_epi64(sum0, _mm256_mul_epu32(v, c_low[r]));
-      sum1 = _mm256_add_epi64(sum1, _mm256_mul_epu32(_mm256_srli_epi64(v, 32), c_low[r]));
-      sum2 = _mm256_add_epi32(sum2, _mm256_mullo_epi32(v, c_high[r]));
+      accumulate(lanes, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + r * stride + j)), c[r]);
     }
-    _mm256_storeu_si256(even, sum0);
-    _mm256_storeu_si256(odd, sum1);
-    _mm256_storeu_si256(upper, sum2);
+    store(lanes, low, high, j);
   }
+}
+
+template <int kRows, bool kSubtract>
+__attribute__((target("arch=x86-64-v3"))) void add_keyed_256(const KeyedSum& s, i64 width) {
+  using Vector = u32 __attribute__((vector_size(32)));
+  u64 c[kRows];
+  Vector last[kRows];
+  for (int r = 0; r < kRows; ++r) {
+    c[r] = s.c[r];
+    last[r] = Vector{} + s.moduli[r].last;
+  }
+  for (i64 j = 0; j < width; j += 8) {
+    Lanes256 x_lanes, y_lanes;
+    load(x_lanes, s.x_low, s.x_high, j);
+    load(y_lanes, s.y_low, s.y_high, j);
+    for (int r = 0; r < kRows; ++r) {
+      const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(s.x + r * s.x_stride + j));
+      const __m256i y = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(s.y + r * s.y_stride + j));
+      accumulate(x_lanes, x, c[r]);
+      accumulate(y_lanes, y, c[r]);
+      const Vector a = reinterpret_cast<Vector>(x), b = reinterpret_cast<Vector>(y);
+      const Vector t = kSubtract ? mod_sub(a, b, last[r]) : mod_add(a, b, last[r]);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(s.out + r * s.out_stride + j),
+                          reinterpret_cast<__m256i>(t));
+    }
+    store(x_lanes, s.x_low, s.x_high, j);
+    store(y_lanes, s.y_low, s.y_high, j);
+  }
+}
+
+// One operand's lanes of 16 numbers.
+struct Lanes512 {
+  __m512i even, odd, upper;
+};
+
+RNS_LEVEL512 void load(Lanes512& lanes, const u64* low, const u32* high, i64 j) {
+  const i64 block = j;
+  lanes.even = _mm512_loadu_si512(low + block);
+  lanes.odd = _mm512_loadu_si512(low + block + kBlock / 2);
+  lanes.upper = _mm512_loadu_si512(high + j);
+}
+
+RNS_LEVEL512 void store(const Lanes512& lanes, u64* low, u32* high, i64 j) {
+  const i64 block = j;
+  _mm512_storeu_si512(low + block, lanes.even);
+  _mm512_storeu_si512(low + block + kBlock / 2, lanes.odd);
+  _mm512_storeu_si512(high + j, lanes.upper);
+}
+
+RNS_LEVEL512 void accumulate(Lanes512& lanes, __m512i v, u64 c) {
+  const __m512i c_low = _mm512_set1_epi64(static_cast<i64>(c & 0xFFFFFFFF));
+  lanes.even = _mm512_add_epi64(lanes.even, _mm512_mul_epu32(v, c_low));
+  lanes.odd = _mm512_add_epi64(lanes.odd, _mm512_mul_epu32(_mm512_srli_epi64(v, 32), c_low));
+  lanes.upper =
+      _mm512_add_epi32(lanes.upper, _mm512_mullo_epi32(v, _mm512_set1_epi32(static_cast<i32>(c >> 32))));
 }
 
 template <int kRows>
 __attribute__((target("arch=x86-64-v4"))) void add_blocks_512(const u32* x, i64 stride, const u64* c,
                                                               i64 width, u64* low, u32* high) {
-  __m512i c_low[kRows], c_high[kRows];
-  for (int r = 0; r < kRows; ++r) {
-    c_low[r] = _mm512_set1_epi64(static_cast<i64>(c[r] & 0xFFFFFFFF));
-    c_high[r] = _mm512_set1_epi32(static_cast<i32>(c[r] >> 32));
-  }
-  for (i64 j = 0; j < width; j += kBlock) {
-    u64 *even = low + j, *odd = low + j + kBlock / 2;
-    __m512i sum0 = _mm512_loadu_si512(even), sum1 = _mm512_loadu_si512(odd),
-            sum2 = _mm512_loadu_si512(high + j);
+  for (i64 j = 0; j < width; j += 16) {
+    Lanes512 lanes;
+    load(lanes, low, high, j);
     for (int r = 0; r < kRows; ++r) {
-      const __m512i v = _mm512_loadu_si512(x + r * stride + j);
-      sum0 = _mm512_add_epi64(sum0, _mm512_mul_epu32(v, c_low[r]));
-      sum1 = _mm512_add_epi64(sum1, _mm512_mul_epu32(_mm512_srli_epi64(v, 32), c_low[r]));
-      sum2 = _mm512_add_epi32(sum2, _mm512_mullo_epi32(v, c_high[r]));
+      accumulate(lanes, _mm512_loadu_si512(x + r * stride + j), c[r]);
     }
-    _mm512_storeu_si512(even, sum0);
-    _mm512_storeu_si512(odd, sum1);
-    _mm512_storeu_si512(high + j, sum2);
+    store(lanes, low, high, j);
+  }
+}
+
+template <int kRows, bool kSubtract>
+__attribute__((target("arch=x86-64-v4"))) void add_keyed_512(const KeyedSum& s, i64 width) {
+  using Vector = u32 __attribute__((vector_size(64)));
+  u64 c[kRows];
+  Vector last[kRows];
+  for (int r = 0; r < kRows; ++r) {
+    c[r] = s.c[r];
+    last[r] = Vector{} + s.moduli[r].last;
+  }
+  for (i64 j = 0; j < width; j += 16) {
+    Lanes512 x_lanes, y_lanes;
+    load(x_lanes, s.x_low, s.x_high, j);
+    load(y_lanes, s.y_low, s.y_high, j);
+    for (int r = 0; r < kRows; ++r) {
+      const __m512i x = _mm512_loadu_si512(s.x + r * s.x_stride + j);
+      const __m512i y = _mm512_loadu_si512(s.y + r * s.y_stride + j);
+      accumulate(x_lanes, x, c[r]);
+      accumulate(y_lanes, y, c[r]);
+      const Vector a = reinterpret_cast<Vector>(x), b = reinterpret_cast<Vector>(y);
+      const Vector t = kSubtract ? mod_sub(a, b, last[r]) : mod_add(a, b, last[r]);
+      _mm512_storeu_si512(s.out + r * s.out_stride + j, reinterpret_cast<__m512i>(t));
+    }
+    store(x_lanes, s.x_low, s.x_high, j);
+    store(y_lanes, s.y_low, s.y_high, j);
   }
 }
 
@@ -94,11 +195,23 @@ AddBlocks best_add_blocks() {
   return add_blocks<kRows>;
 }
 
+template <int kRows, bool kSubtract>
+AddKeyed best_add_keyed() {
+  if (__builtin_cpu_supports("x86-64-v4")) return add_keyed_512<kRows, kSubtract>;
+  if (__builtin_cpu_supports("x86-64-v3")) return add_keyed_256<kRows, kSubtract>;
+  return add_keyed_blocks<kRows, kSubtract>;
+}
+
 #else
 
 template <int kRows>
 AddBlocks best_add_blocks() {
   return add_blocks<kRows>;
+}
+
+template <int kRows, bool kSubtract>
+AddKeyed best_add_keyed() {
+  return add_keyed_blocks<kRows, kSubtract>;
 }
 
 #endif
@@ -110,6 +223,21 @@ void add_rows(const u32* x, i64 stride, const u64* c, i64 width, u64* low, u32* 
   add_blocks_here(x, stride, c, full, low, high);
   for (int r = 0; r < kRows; ++r) {
     for (i64 j = full; j < width; ++j) key_accumulate(low[j], high[j], x[r * stride + j], c[r]);
+  }
+}
+
+template <int kRows, bool kSubtract>
+void add_keyed_rows(const KeyedSum& s, i64 width) {
+  static const AddKeyed add_keyed_here = best_add_keyed<kRows, kSubtract>();
+  const i64 full = width / kBlock * kBlock;
+  add_keyed_here(s, full);
+  for (int r = 0; r < kRows; ++r) {
+    for (i64 j = full; j < width; ++j) {
+      const u32 x = s.x[r * s.x_stride + j], y = s.y[r * s.y_stride + j], last = s.moduli[r].last;
+      key_accumulate(s.x_low[j], s.x_high[j], x, s.c[r]);
+      key_accumulate(s.y_low[j], s.y_high[j], y, s.c[r]);
+      s.out[r * s.out_stride + j] = kSubtract ? mod_sub(x, y, last) : mod_add(x, y, last);
+    }
   }
 }
 
@@ -126,6 +254,24 @@ void add_to_keys(const u32* x, i64 stride, i64 rows, const u64* c, i64 width, u6
   for (; i + 4 <= rows; i += 4) add_rows<4>(x + i * stride, stride, c + i, width, low, high);
   for (; i + 2 <= rows; i += 2) add_rows<2>(x + i * stride, stride, c + i, width, low, high);
   for (; i < rows; ++i) add_rows<1>(x + i * stride, stride, c + i, width, low, high);
+}
+
+void add_keyed(const KeyedSum& sum, i64 rows, i64 width) {
+  KeyedSum s = sum;
+  for (i64 i = 0; i < rows;) {
+    const i64 taken = std::min<i64>(2, rows - i);
+    if (taken == 2) {
+      s.subtract ? add_keyed_rows<2, true>(s, width) : add_keyed_rows<2, false>(s, width);
+    } else {
+      s.subtract ? add_keyed_rows<1, true>(s, width) : add_keyed_rows<1, false>(s, width);
+    }
+    i += taken;
+    s.x += taken * s.x_stride;
+    s.y += taken * s.y_stride;
+    s.out += taken * s.out_stride;
+    s.c += taken;
+    s.moduli += taken;
+  }
 }
 
 RNS_VECTORISED void finish_keys(const u64* low, const u32* high, u64 start, i64 width,

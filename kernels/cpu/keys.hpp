@@ -2,6 +2,7 @@
 #pragma once
 
 #include "residues.hpp"
+#include "rns/modular.cuh"
 
 namespace rns {
 
@@ -17,6 +18,21 @@ struct KeyLanes {
 // Adds residue(i, j) c[i] to the sum of each number j < width, for `rows` rows that are `stride` apart. A
 // part of a longer strip must start at a multiple of 16.
 void add_to_keys(const u32* x, i64 stride, i64 rows, const u64* c, i64 width, u64* low, u32* high);
+
+// What add_to_keys does for two arrays, together with the sums (differences) of their residues modulo each
+// m_i, so that each residue is loaded once.
+struct KeyedSum {
+  bool subtract;
+  const u32 *x, *y;
+  i64 x_stride, y_stride;
+  const u64* c;
+  const Modulus* moduli;
+  u32* out;
+  i64 out_stride;
+  u64 *x_low, *y_low;
+  u32 *x_high, *y_high;
+};
+void add_keyed(const KeyedSum& sum, i64 rows, i64 width);
 
 // The keys, start included, in the numbers' own order.
 void finish_keys(const u64* low, const u32* high, u64 start, i64 width, u64* keys);

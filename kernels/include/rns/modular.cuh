@@ -7,14 +7,18 @@
 
 namespace rns {
 
-// |a + b| mod m, for a, b < m.
-RNS_INLINE u32 mod_add(u32 a, u32 b, u32 last) {
+// |a + b| mod m, for a, b < m. U is u32, or on the host a vector of them.
+template <class U>
+RNS_INLINE U mod_add(const U& a, const U& b, const U& last) {
   // b <= last - a means no reduction is needed; otherwise a + b - m, where the two wraps cancel.
   return b <= last - a ? a + b : a + b - last - 1u;
 }
 
-// |a - b| mod m, for a, b < m.
-RNS_INLINE u32 mod_sub(u32 a, u32 b, u32 last) { return a >= b ? a - b : a - b + last + 1u; }
+// |a - b| mod m, for a, b < m, likewise.
+template <class U>
+RNS_INLINE U mod_sub(const U& a, const U& b, const U& last) {
+  return a >= b ? a - b : a - b + last + 1u;
+}
 
 // A constant factor w < m with its quotient floor(w 2^32 / m), as V. Shoup uses it (NTL): the
 // quotient estimate floor(x quotient / 2^32) is exact or one too small, for every 32-bit x.
