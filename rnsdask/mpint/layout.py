@@ -21,8 +21,11 @@ from rnsdask.interval import interval_evaluation, least_accuracy
 from rnsdask.layout import RESIDUE_DTYPE
 from rnsdask.moduli import ModuliSet
 
-ACCURACY = 2.0**-30
-"""Greatest relative width of a stored interval; one that would be wider is evaluated anew."""
+ACCURACY = 2.0**-20
+"""Greatest relative width of a stored interval; one that would be wider is evaluated anew.
+
+Sixteen bits of cancellation come before that, so few results of random numbers need it.
+"""
 
 # What a new evaluation is asked for: a chain of operations then has room before the next one.
 _NEW_ACCURACY = 2.0**-36
