@@ -1,12 +1,16 @@
 """Where a job runs: on the threads of this process, on the GPUs of this host, or on a Dask cluster."""
 
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import dask
+
 from rnsdask.errors import JobError
+from rnsdask.workers import check_workers
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -24,7 +28,11 @@ def connect(
     scheduler_file: str | None = None,
     gpus: int | Literal["all"] | None = None,
 ) -> Iterator["Client | None"]:
-    """Connect to where a job shall run.
+    """Connect to where a job shall run, and check its workers.
+
+    Without parameters that is the client that is active in this process, as in a notebook; else the scheduler
+    of Dask's setting ``scheduler-address`` (``DASK_SCHEDULER_ADDRESS`` in the environment); else the threads
+    of this process.
 
     Parameters
     ----------
@@ -38,33 +46,96 @@ def connect(
     Yields
     ------
     client : distributed.Client or None
-        It does not become Dask's default client. None where no parameter is given: then a job runs on the
-        threads of this process.
+        One made here does not become Dask's default client, and is closed in the end. None: the job runs on
+        the threads of this process.
 
     Raises
     ------
     ValueError
         If more than one parameter is given, or `gpus` is less than 1.
     JobError
-        If a package is missing, the scheduler cannot be reached or has no workers, or there are not so many
-        GPUs.
+        If a package is missing, the scheduler cannot be reached or has no workers, there are not so many
+        GPUs, or a worker has not the same version of rnsdask (also one that joins
+        later and fails the job).
     """
     if sum(given is not None for given in (scheduler, scheduler_file, gpus)) > 1:
         raise ValueError("give one of scheduler, scheduler_file and gpus, not several")
-    if scheduler is None and scheduler_file is None and gpus is None:
-        yield None
-        return
     with ExitStack() as stack:
+        address: Any
         if gpus is not None:
-            address: Any = stack.enter_context(_gpu_cluster(gpus))
+            address = stack.enter_context(_gpu_cluster(gpus))
             name = "the cluster of this host's GPUs"
         elif scheduler_file is not None:
             name = address = _address_in_file(Path(scheduler_file))
+        elif scheduler is not None:
+            name = address = scheduler
+        elif (active := _active_client()) is not None:
+            name, address = "the active client's address", None
         else:
-            name = address = str(scheduler)
-        client = stack.enter_context(_client(address, name))
+            address = dask.config.get("scheduler-address", None)
+            name = f"{address} (DASK_SCHEDULER_ADDRESS)"
+            if address is None:
+                yield None
+                return
+        client = active if address is None else stack.enter_context(_client(address, name))
         _wait_for_workers(client, name)
-        yield client
+        check_workers(client)
+        with _explained_by_workers(client):
+            yield client
+
+
+def dashboard_of(client: "Client") -> str | None:
+    """Address of the dashboard of a client's cluster, if it has one."""
+    if "dashboard" not in client.scheduler_info(n_workers=0)["services"]:
+        return None
+    return str(client.dashboard_link)
+
+
+@contextmanager
+def reporting(client: "Client | None", path: str | None) -> Iterator[None]:
+    """Write Dask's performance report of what a client's cluster does meanwhile, as HTML, if there is a path.
+
+    Raises
+    ------
+    JobError
+        If the scheduler cannot make one.
+    OSError
+        If the file cannot be written.
+    """
+    if client is None or path is None:
+        yield
+        return
+    from distributed import performance_report
+
+    Path(path).touch()  # better now than after hours of work
+    try:
+        with client.as_current(), performance_report(filename=path):
+            yield
+    except ImportError as error:
+        raise JobError(f"--report needs the package bokeh, here and at the scheduler: {error}") from error
+
+
+def _active_client() -> "Client | None":
+    """The client that is Dask's default in this process."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import default_client
+
+    try:
+        return default_client()
+    except ValueError:
+        return None
+
+
+@contextmanager
+def _explained_by_workers(client: "Client") -> Iterator[None]:
+    """Name the worker if a job fails because one that joined later does not run the same rnsdask."""
+    try:
+        yield
+    except (ImportError, AttributeError, TypeError, JobError):
+        if client.status == "running":
+            check_workers(client)
+        raise
 
 
 def _client(address: Any, name: str) -> "Client":

@@ -1,23 +1,23 @@
 """What a batch job computes with Dask, with progress on stderr: reductions, stores, verification."""
 
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import dask
 import numpy as np
-from dask.delayed import delayed
-from dask.diagnostics.progress import ProgressBar
 from dask.system import CPU_COUNT
 
 from rnsdask import store
 from rnsdask.backend import to_backend
+from rnsdask.chunk_sums import sum_chunks
 from rnsdask.chunk_writing import ChunkWriter, write_chunks
 from rnsdask.errors import JobError, RNSOverflowError
+from rnsdask.joblog import record
+from rnsdask.progress import TaskCounter, following, metered
 from rnsdask.transfer import Advance, Transfer, check_same, resume_store
 
 if TYPE_CHECKING:
@@ -28,24 +28,30 @@ if TYPE_CHECKING:
     from rnsdask.reductions import ReductionResult
 
 
-def compute(collection: Any, client: "Client | None" = None, *, progress: bool = False) -> Any:
+def compute(
+    collection: Any,
+    client: "Client | None" = None,
+    *,
+    progress: bool = False,
+    label: str = "compute",
+    numbers: int = 0,
+    nbytes: int = 0,
+) -> Any:
     """Compute a Dask collection, or a list of them together, so that what they share is computed once.
 
-    On a cluster if there is a client; optionally with a bar on stderr.
+    On a cluster if there is a client; optionally with progress on stderr, where `label`, `numbers` and
+    `nbytes` are what the job is called, and how much it goes through.
     """
-    if client is None:
-        with ProgressBar(out=sys.stderr) if progress else nullcontext():
-            return dask.base.compute(collection)[0]
-    futures = client.compute(collection)
-    try:
-        if progress:
-            from distributed import progress as show_progress
-
-            with redirect_stdout(sys.stderr):  # where distributed would write its bar
-                show_progress(futures, notebook=False, scheduler=client.scheduler_info()["address"])
-        return client.gather(futures)
-    finally:
-        client.cancel(futures)  # what is left to do after an interruption
+    with metered(label, numbers=numbers, nbytes=nbytes, shown=progress) as meter:
+        if client is None:
+            with TaskCounter(meter):
+                return dask.base.compute(collection)[0]
+        futures = client.compute(collection)
+        try:
+            with following(futures, client, meter):
+                return client.gather(futures)
+        finally:
+            client.cancel(futures)  # what is left to do after an interruption
 
 
 @contextmanager
@@ -80,15 +86,33 @@ def reduce(
 ) -> tuple["ReductionResult", float]:
     """Reduce a lazy array, and tell how many seconds it took."""
     started = time.perf_counter()
-    result = compute(array.reduce(operation, backend=backend), client, progress=progress)
-    return result, time.perf_counter() - started
+    lazy = array.reduce(operation, backend=backend)
+    amount = {"numbers": array.size, "nbytes": array.nbytes}
+    result = compute(lazy, client, progress=progress, label=operation, **amount)
+    seconds = time.perf_counter() - started
+    summary = {"exact_fallbacks": result.exact_fallbacks, "backend": result.backend}
+    record_summary(operation, array.size, array.nbytes, seconds, **summary)
+    return result, seconds
+
+
+def record_summary(op: str, count: int, nbytes: int, seconds: float, **fields: Any) -> None:
+    """Record what a job did, and how fast."""
+    rate = {"seconds": seconds, "bytes_per_second": nbytes / max(seconds, 1e-9)}
+    record("summary", op=op, count=count, bytes=nbytes, **rate, **fields)
 
 
 def verify(
     info: store.StoreInfo, client: "Client | None" = None, *, advance: Advance = lambda _: None
 ) -> list[str]:
     """Verify a store in parallel, and list its problems; `advance` is told of each chunk."""
+    started = time.perf_counter()
+    problems = _problems(info, client, advance)
+    seconds = time.perf_counter() - started
+    record_summary("verify", info.count, info.nbytes, seconds, problems=len(problems))
+    return problems
 
+
+def _problems(info: store.StoreInfo, client: "Client | None", advance: Advance) -> list[str]:
     def on_chunk(_index: tuple[int, ...]) -> None:
         advance(1)
 
@@ -135,8 +159,11 @@ def write_array(
         check_written(source.residues, writer)
     else:
         writer = source.create_store(path, overwrite=overwrite)
-    write_missing(source.residues, writer, client, progress=progress)
-    return Transfer(array.size, 0, array.nbytes, time.perf_counter() - started)
+    amount = {"numbers": array.size, "nbytes": array.nbytes}
+    write_missing(source.residues, writer, client, progress=progress, label="write", **amount)
+    seconds = time.perf_counter() - started
+    record_summary("write", array.size, array.nbytes, seconds)
+    return Transfer(array.size, 0, array.nbytes, seconds)
 
 
 def check_written(residues: "da.Array", writer: store.StoreWriter) -> None:
@@ -154,11 +181,12 @@ def write_missing(
     *,
     mask: "da.Array | None" = None,
     mask_writer: ChunkWriter | None = None,
-    progress: bool = False,
+    **how: Any,
 ) -> int:
     """Compute the chunks that a writer lacks, have them written, and finish.
 
-    Parameters are those of :func:`.chunk_writing.write_chunks`. A chunk is missing if either writer lacks it.
+    Parameters are those of :func:`.chunk_writing.write_chunks`, and those of `compute`. A chunk is missing
+    if either writer lacks it.
 
     Returns
     -------
@@ -167,13 +195,8 @@ def write_missing(
     """
     writers = [writer] if mask_writer is None else [writer, mask_writer]
     missing = sorted({index for w in writers for index in w.missing_chunks()})
-    counts = write_chunks(blocks, writer, mask, mask_writer).to_delayed()
-    tasks = [counts[(0, *index)] for index in missing]
-    total = compute(delayed(_total)(tasks), client, progress=progress)
+    counts = write_chunks(blocks, writer, mask, mask_writer)
+    total = compute(sum_chunks(counts, [(0, *index) for index in missing]), client, **how)
     for w in writers:
         w.finish()
     return int(total)
-
-
-def _total(counts: list[Any]) -> int:
-    return sum(int(count.item()) for count in counts)

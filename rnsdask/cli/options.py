@@ -1,7 +1,8 @@
 """Options that several commands share, and what is made of them."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import reduce, wraps
 from typing import TYPE_CHECKING, Any
 
@@ -74,8 +75,17 @@ _creation_options = _options(
 )
 
 _scheduler_options = _options(
-    click.option("--scheduler", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler."),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Run on the Dask cluster of this scheduler.  [default: DASK_SCHEDULER_ADDRESS]",
+    ),
     click.option("--scheduler-file", metavar="FILE", help="The same; the scheduler wrote its address there."),
+    click.option("--report", metavar="FILE", help="Write Dask's performance report of the cluster, as HTML."),
+)
+
+_log_option = click.option(
+    "--log-json", "log", metavar="FILE", help="Write what happens, one JSON object on a line."
 )
 
 processor_options = _options(
@@ -119,20 +129,53 @@ def with_creation(command: _Function) -> _Function:
     return wrapped
 
 
+def with_log(command: _Function) -> _Function:
+    """Have what a command does written to the file of ``--log-json``."""
+
+    @_log_option
+    @wraps(command)
+    def wrapped(log: str | None, **rest: Any) -> Any:
+        if log is None:
+            return command(**rest)
+        from rnsdask.joblog import json_log
+
+        context = click.get_current_context()
+        with json_log(log, command=context.info_name, options=context.params):
+            return command(**rest)
+
+    return wrapped
+
+
 def with_cluster(command: _Function) -> _Function:
-    """Give a command the `connection` to where it shall run, a context manager."""
+    """Give a command the `connection` to where it shall run, a context manager, and what shows the job."""
 
     @_scheduler_options
+    @with_log
     @wraps(command)
-    def wrapped(scheduler: str | None, scheduler_file: str | None, **rest: Any) -> Any:
-        from rnsdask.cluster import connect
-
+    def wrapped(scheduler: str | None, scheduler_file: str | None, report: str | None, **rest: Any) -> Any:
         gpus = rest.pop("gpus", None)
         if sum(given is not None for given in (scheduler, scheduler_file, gpus)) > 1:
             refuse("give one of --scheduler, --scheduler-file and --gpus, not several")
-        return command(connection=connect(scheduler, scheduler_file, gpus), **rest)
+        if gpus is not None and rest.get("backend") == "cpu":
+            refuse("--gpus and --backend cpu contradict each other")
+        return command(connection=_connection(scheduler, scheduler_file, gpus, report), **rest)
 
     return wrapped
+
+
+@contextmanager
+def _connection(
+    scheduler: str | None, scheduler_file: str | None, gpus: Any, report: str | None
+) -> Iterator[Any]:
+    from rnsdask.cluster import connect, dashboard_of, reporting
+
+    with connect(scheduler, scheduler_file, gpus) as client:
+        if client is None and report is not None:
+            refuse("--report is about the tasks of a cluster: give --scheduler, --scheduler-file or --gpus")
+        if client is not None and (address := dashboard_of(client)):
+            click.echo(f"dashboard: {address}", err=True)
+        with reporting(client, report):
+            yield client
 
 
 def moduli_set(bits: int | None, modulus_bits: int | None, moduli_file: str | None) -> "ModuliSet":

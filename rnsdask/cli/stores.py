@@ -112,7 +112,8 @@ def verify(path: str, connection: AbstractContextManager[Any], progress: bool, a
 
     found = store.open_info(path)
     started = time.perf_counter()
-    with connection as client, progress_bar(progress, "verify", found.n_chunks) as advance:
+    amount = {"numbers": found.count, "nbytes": found.nbytes}
+    with connection as client, progress_bar(progress, "verify", found.n_chunks, **amount) as advance:
         problems = job.verify(found, client, advance=advance)
     seconds = time.perf_counter() - started
     if as_json:

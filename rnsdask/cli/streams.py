@@ -21,15 +21,14 @@ def open_input(path: str) -> Iterator[tuple[BinaryIO, str]]:
 
 
 @contextmanager
-def progress_bar(shown: bool, label: str, length: int | None) -> Iterator[Callable[[int], object]]:
-    """Show a bar for what is not computed by Dask; give the function that advances it."""
-    if not shown:
-        yield lambda _: None
-        return
-    endless: Iterator[None] = iter(lambda: None, 0)  # without a length, click wants something to count
-    position = length is None
-    with click.progressbar(endless, length=length, label=label, file=sys.stderr, show_pos=position) as bar:
-        yield bar.update
+def progress_bar(
+    shown: bool, label: str, length: int | None, *, numbers: int = 0, nbytes: int = 0
+) -> Iterator[Callable[[int], object]]:
+    """Measure the progress of what is not computed by Dask; give the function that advances it."""
+    from rnsdask.progress import metered
+
+    with metered(label, length, numbers=numbers, nbytes=nbytes, shown=shown) as meter:
+        yield meter.advance
 
 
 def size_text(count: float) -> str:

@@ -13,6 +13,7 @@ from rnsdask.cli.options import (
     progress_option,
     store_argument,
     with_creation,
+    with_log,
     with_moduli,
 )
 from rnsdask.cli.streams import open_input, print_json, progress_bar, size_text, time_text
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 @with_moduli
 @with_creation
 @binary_option
+@with_log
 @progress_option
 @json_option
 def import_(
@@ -58,7 +60,8 @@ def import_(
             if width is None
             else BinaryReader(stream, name, width, lowest, highest, signed=signed)
         )
-        with progress_bar(progress, "import", remaining_bytes(stream)) as advance:
+        length = remaining_bytes(stream)
+        with progress_bar(progress, "import", length, nbytes=length or 0) as advance:
             options: dict[str, Any] = {"signed": signed, "chunks": chunks, "advance": advance, **mode}
             done = transfer.import_integers(integers, name, path, moduli, **options)
     if as_json:
@@ -80,6 +83,7 @@ class _Form(TypedDict):
 @click.option("--hex", "hexadecimal", is_flag=True, help="Write 0x hexadecimal instead of decimal.")
 @binary_option
 @click.option("--overwrite", is_flag=True, help="Replace OUTPUT if there is such a file.")
+@with_log
 @progress_option
 @json_option
 def export(
@@ -100,7 +104,8 @@ def export(
 
     found = store.open_info(path)
     form: _Form = {"hexadecimal": hexadecimal, "width": width}
-    with progress_bar(progress, "export", found.count) as advance:
+    amount = {"numbers": found.count, "nbytes": found.nbytes}
+    with progress_bar(progress, "export", found.count, **amount) as advance:
         if output == "-":
             transfer.export_integers(found, sys.stdout.buffer, advance=advance, **form)
             return

@@ -15,7 +15,8 @@ import zarr
 from zarr.buffer.cpu import Buffer
 from zarr.storage import MemoryStore
 
-from rnsdask.errors import IncompleteStoreError, StoreError, abbreviate
+from rnsdask._version import __version__
+from rnsdask.errors import IncompleteStoreError, JobError, StoreError, abbreviate
 from rnsdask.layout import RESIDUE_DTYPE, chunk_grid
 from rnsdask.moduli import ModuliSet, as_integer, to_text
 from rnsdask.store.location import (
@@ -126,9 +127,23 @@ class StoreInfo:
         """Return the file of a chunk of a local store."""
         return Path(self.path, self.chunk_key(index))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Tasks carry this to workers, of which some may have joined since the versions were checked.
+        return _received, (__version__, FORMAT, *(getattr(self, f.name) for f in fields(self)))
+
     def __dask_tokenize__(self) -> tuple[object, ...]:
         values = (getattr(self, f.name) for f in fields(self) if f.name not in ("moduli", "bound"))
         return "rnsdask.StoreInfo", self.moduli.moduli, to_text(self.bound), *values
+
+
+def _received(version: str, number: int, *values: Any) -> StoreInfo:
+    """Make what another process sent, which must be of this version and this format of stores."""
+    if (version, number) != (__version__, FORMAT):
+        raise JobError(
+            f"a task of rnsdask {version} (store format {number}) came to a process that has rnsdask "
+            f"{__version__} (store format {FORMAT})"
+        )
+    return StoreInfo(*values)
 
 
 def open_info(path: StorePath) -> StoreInfo:

@@ -1,0 +1,98 @@
+"""What the workers of a cluster run: it must be what this process runs, or their answers cannot be trusted."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from rnsdask._version import __version__
+from rnsdask.errors import JobError
+from rnsdask.store.metadata import FORMAT
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+CHECK_SECONDS = 60.0
+"""How long a worker may take to say what it runs: it may have to import everything first."""
+
+_SCHEDULER = "the scheduler"
+_SHOWN = 3  # addresses that one line names for each problem
+
+
+def check_workers(client: "Client") -> None:
+    """Check that the scheduler and every worker have this version of the package and of the store format.
+
+    They are asked on their event loops, so those that are busy computing answer too. A worker that is gone
+    by then is not missed.
+
+    Raises
+    ------
+    JobError
+        If one of them does not have the package, has another version of it or of the store format, or does
+        not answer. The message names the addresses and the versions.
+    """
+    addresses = [_SCHEDULER, *sorted(_addresses(client))]
+    answers = client.sync(_ask_each, client, addresses)
+    problems: dict[str, Iterable[str]] = {}
+    for address in addresses:
+        if problem := _problem_of(answers.get(address)):
+            problems[problem] = [*problems.get(problem, ()), address]
+    if problems:
+        present = {_SCHEDULER} | _addresses(client)
+        problems = {
+            problem: here for problem, where in problems.items() if (here := present.intersection(where))
+        }
+    if problems:
+        listed = "; ".join(f"{_enumerate(where)}: {problem}" for problem, where in sorted(problems.items()))
+        raise JobError(f"the job runs rnsdask {__version__} (store format {FORMAT}), but {listed}")
+
+
+def _addresses(client: "Client") -> set[str]:
+    return set(client.scheduler_info(n_workers=-1)["workers"])
+
+
+def _versions() -> Callable[[], tuple[str, int]]:
+    """The question, as a function that pickle sends whole: a worker may lack this module."""
+
+    def versions() -> tuple[str, int]:
+        from importlib import import_module
+
+        version = import_module("rnsdask._version").__version__
+        return version, import_module("rnsdask.store.metadata").FORMAT
+
+    return versions
+
+
+async def _ask_each(client: "Client", addresses: list[str]) -> dict[str, Any]:
+    """The answers of workers and scheduler, errors among them; none of those who do not answer in time."""
+    asked = {address: asyncio.ensure_future(_ask(client, address)) for address in addresses}
+    _, late = await asyncio.wait(asked.values(), timeout=CHECK_SECONDS)
+    for task in late:
+        task.cancel()
+    return {a: task.exception() or task.result() for a, task in asked.items() if task not in late}
+
+
+async def _ask(client: "Client", address: str) -> Any:
+    if address == _SCHEDULER:
+        return await client.run_on_scheduler(_versions(), asynchronous=True)
+    options: dict[str, Any] = {"workers": [address], "on_error": "return", "asynchronous": True}
+    return (await client.run(_versions(), **options)).get(address)
+
+
+def _problem_of(answer: Any) -> str | None:
+    """What is wrong with a worker by its answer; None if nothing is."""
+    if answer is None:
+        return f"no answer for {CHECK_SECONDS:g} s"
+    if isinstance(answer, ModuleNotFoundError) and answer.name == "rnsdask":
+        return "the package rnsdask is not installed"
+    if isinstance(answer, BaseException):
+        return f"rnsdask cannot be imported: {type(answer).__name__}: {answer}"
+    version, number = answer
+    if (version, number) == (__version__, FORMAT):
+        return None
+    return f"rnsdask {version} (store format {number})"
+
+
+def _enumerate(addresses: Iterable[str]) -> str:
+    ordered = sorted(addresses)
+    more = f" and {len(ordered) - _SHOWN} more" if len(ordered) > _SHOWN else ""
+    return f"{', '.join(ordered[:_SHOWN])}{more}"
