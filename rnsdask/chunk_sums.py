@@ -25,14 +25,16 @@ def sum_chunks(counts: da.Array, indices: Iterable[tuple[int, ...]]) -> da.Array
     """
     level: list[Any] = [(counts.name, *index) for index in indices]
     name = f"rns-sum-chunks-{tokenize(counts.name, level)}"
-    layer, depth = {}, 0
+    layer: dict[Any, Task] = {}
+    depth = 0
     while depth == 0 or len(level) > 1:
         groups = [level[i : i + _FAN_IN] for i in range(0, len(level), _FAN_IN)] or [[]]
         keys = [(name,)] if len(groups) == 1 else [(f"{name}-{depth}", i) for i in range(len(groups))]
         for key, group in zip(keys, groups, strict=True):
             layer[key] = Task(key, _sum, List(*map(TaskRef, group)))
         level, depth = keys, depth + 1
-    graph = HighLevelGraph.from_collections(name, layer, dependencies=[counts])
+    dependencies: Any = [counts]
+    graph = HighLevelGraph.from_collections(name, layer, dependencies=dependencies)
     return da.Array(graph, name, chunks=(), meta=np.empty((), dtype=object))
 
 

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -62,6 +62,7 @@ def connect(
         raise ValueError("give one of scheduler, scheduler_file and gpus, not several")
     with ExitStack() as stack:
         address: Any
+        active: Client | None = None
         if gpus is not None:
             address = stack.enter_context(_gpu_cluster(gpus))
             name = "the cluster of this host's GPUs"
@@ -70,14 +71,14 @@ def connect(
         elif scheduler is not None:
             name = address = scheduler
         elif (active := _active_client()) is not None:
-            name, address = "the active client's address", None
+            name = address = str(active.scheduler_info(n_workers=0)["address"])
         else:
             address = dask.config.get("scheduler-address", None)
             name = f"{address} (DASK_SCHEDULER_ADDRESS)"
             if address is None:
                 yield None
                 return
-        client = active if address is None else stack.enter_context(_client(address, name))
+        client = stack.enter_context(nullcontext(active) if active else _client(address, name))
         _wait_for_workers(client, name)
         check_workers(client)
         with _explained_by_workers(client):
@@ -122,7 +123,8 @@ def _active_client() -> "Client | None":
     from distributed import default_client
 
     try:
-        return default_client()
+        client: Client = default_client()
+        return client
     except ValueError:
         return None
 

@@ -150,30 +150,61 @@ def _random_block(
     return residues
 
 
-def open_zarr(path: str | os.PathLike[str]) -> RNSArray:
+def open_zarr(path: str | os.PathLike[str], *, part: int | None = None) -> RNSArray:
     """Open a complete store as a lazy array, a Dask chunk for each stored one.
 
     Every chunk's checksum is verified when it is read.
 
+    Parameters
+    ----------
+    part : int, optional
+        For chunks too large for memory: a Dask chunk for each part of so many numbers along the chunk's
+        first axis longer than 1. Each part reads the whole chunk for its checksum, and so takes as long.
+
     Raises
     ------
+    ValueError
+        If `part` is less than 1, or given for a store whose chunks are not files: remote or compressed ones.
     StoreError
         If there is no rnsdask store at `path`, or its metadata are wrong; :class:`.IncompleteStoreError` if
         it was not written to its end. Reading a broken chunk raises :class:`.CorruptChunkError`.
     """
     info = store.open_info(path)
+    chunks = _dask_chunks(info.shape, info.chunks)
+    if part is not None and (part := _check_part(info, as_integer(part, "part"))) is not None:
+        axis = store.split_axis(info.chunks)
+        divided = tuple(min(part, c - i) for c in chunks[axis] for i in range(0, c, part))
+        chunks = (*chunks[:axis], divided, *chunks[axis + 1 :])
     residues = da.map_blocks(
         _read_block,
         info=info,
-        chunks=((len(info.moduli),), *_dask_chunks(info.shape, info.chunks)),
+        part=part,
+        chunks=((len(info.moduli),), *chunks),
         dtype=np.uint32,
         meta=np.empty((0,) * (len(info.shape) + 1), dtype=np.uint32),
-        name=f"open-zarr-{tokenize(info)}-{path_token(path)}",
+        name=f"open-zarr-{tokenize(info, part)}-{path_token(path)}",
     )
     return RNSArray(residues, info.moduli, info.signed, info.bound)
 
 
-def _read_block(*, info: store.StoreInfo, block_id: tuple[int, ...]) -> NDArray[np.uint32]:
+def _check_part(info: store.StoreInfo, part: int) -> int | None:
+    """Check the length of parts; None if they are whole chunks."""
+    if part < 1:
+        raise ValueError(f"part must be at least 1, got {part}")
+    if part >= info.chunks[store.split_axis(info.chunks)]:
+        return None
+    if not info.has_chunk_files:
+        raise ValueError(f"{info.path}: only local chunks without compression can be read in parts")
+    return part
+
+
+def _read_block(*, info: store.StoreInfo, part: int | None, block_id: tuple[int, ...]) -> NDArray[np.uint32]:
     if 0 in info.shape:  # Dask has a chunk of no numbers where a store has none
         return np.empty((len(info.moduli), *info.shape), dtype=np.uint32)
-    return store.read_chunk(info, block_id[1:])
+    index = block_id[1:]
+    if part is None:
+        return store.read_chunk(info, index)
+    axis = store.split_axis(info.chunks)
+    chunk, within = divmod(index[axis], -(-info.chunks[axis] // part))
+    index = (*index[:axis], chunk, *index[axis + 1 :])
+    return store.read_part(info, index, within * part, (within + 1) * part)

@@ -90,15 +90,15 @@ def reduce(
     amount = {"numbers": array.size, "nbytes": array.nbytes}
     result = compute(lazy, client, progress=progress, label=operation, **amount)
     seconds = time.perf_counter() - started
-    summary = {"exact_fallbacks": result.exact_fallbacks, "backend": result.backend}
+    summary: dict[str, Any] = {"exact_fallbacks": result.exact_fallbacks, "backend": result.backend}
     record_summary(operation, array.size, array.nbytes, seconds, **summary)
     return result, seconds
 
 
 def record_summary(op: str, count: int, nbytes: int, seconds: float, **fields: Any) -> None:
     """Record what a job did, and how fast."""
-    rate = {"seconds": seconds, "bytes_per_second": nbytes / max(seconds, 1e-9)}
-    record("summary", op=op, count=count, bytes=nbytes, **rate, **fields)
+    rate = nbytes / max(seconds, 1e-9)
+    record("summary", op=op, count=count, bytes=nbytes, seconds=seconds, bytes_per_second=rate, **fields)
 
 
 def verify(

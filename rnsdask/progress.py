@@ -6,14 +6,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dask.callbacks import Callback
 
 from rnsdask.joblog import record
-
-if TYPE_CHECKING:
-    from distributed import Future
 
 LINE_SECONDS = 10.0
 """Time between two plain lines, and between two events in the log."""
@@ -158,11 +155,11 @@ def _bar(meter: Meter) -> Iterator[bool]:
         yield True
 
 
-class TaskCounter(Callback):  # type: ignore[misc]  # Dask's class is not typed
+class TaskCounter(Callback):
     """Tells a meter of the tasks that Dask runs on the threads of this process."""
 
     def __init__(self, meter: Meter) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._meter = meter
 
     def _start_state(self, _graph: Any, state: Any) -> None:
@@ -174,20 +171,20 @@ class TaskCounter(Callback):  # type: ignore[misc]  # Dask's class is not typed
 
 
 @contextmanager
-def following(future: "Future", meter: Meter) -> Iterator[None]:
-    """Tell a meter of the tasks that a cluster runs for a future.
+def following(futures: Any, client: Any, meter: Meter) -> Iterator[None]:
+    """Tell a meter of the tasks that a cluster runs for a future, or a list of them.
 
     The scheduler sends their number a few times a second. A feed that breaks off leaves the meter where it
     is; whether the job goes on is not for it to say.
     """
     from distributed.diagnostics.progressbar import ProgressBar
 
-    class Feed(ProgressBar):  # type: ignore[misc]  # not typed either
+    class Feed(ProgressBar):
         def _draw_bar(self, remaining: int, all: int, **_: Any) -> None:  # noqa: A002  (the names are Dask's)
             meter.update(all - remaining, all)
 
-    client = future.client
-    feed = Feed([future], client.scheduler.address, interval=_FEED_INTERVAL)
+    followed = futures if isinstance(futures, list) else [futures]
+    feed: Any = Feed(followed, client.scheduler.address, _FEED_INTERVAL)  # type: ignore[no-untyped-call]
     listening = asyncio.run_coroutine_threadsafe(feed.listen(), client.loop.asyncio_loop)
     try:
         yield

@@ -1,4 +1,4 @@
-"""What the workers of a cluster run: it must be what this process runs, or their answers cannot be trusted."""
+"""What the workers of a cluster run: it must be what this process runs, or no answer can be trusted."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -31,7 +31,7 @@ def check_workers(client: "Client") -> None:
         not answer. The message names the addresses and the versions.
     """
     addresses = [_SCHEDULER, *sorted(_addresses(client))]
-    answers = client.sync(_ask_each, client, addresses)
+    answers = ask_workers(client, _versions(), addresses)
     problems: dict[str, Iterable[str]] = {}
     for address in addresses:
         if problem := _problem_of(answers.get(address)):
@@ -62,20 +62,31 @@ def _versions() -> Callable[[], tuple[str, int]]:
     return versions
 
 
-async def _ask_each(client: "Client", addresses: list[str]) -> dict[str, Any]:
-    """The answers of workers and scheduler, errors among them; none of those who do not answer in time."""
-    asked = {address: asyncio.ensure_future(_ask(client, address)) for address in addresses}
+def ask_workers(client: "Client", function: Callable[[], Any], addresses: Iterable[str]) -> dict[str, Any]:
+    """Call a function on the event loops of workers, and of the scheduler if that is among the addresses.
+
+    Returns
+    -------
+    dict
+        What it returned or raised, by the address; nothing of those that took more than `CHECK_SECONDS`.
+    """
+    answers: dict[str, Any] = client.sync(_ask_each, client, function, list(addresses))
+    return answers
+
+
+async def _ask_each(client: "Client", function: Callable[[], Any], addresses: list[str]) -> dict[str, Any]:
+    asked = {address: asyncio.ensure_future(_ask(client, function, address)) for address in addresses}
     _, late = await asyncio.wait(asked.values(), timeout=CHECK_SECONDS)
     for task in late:
         task.cancel()
     return {a: task.exception() or task.result() for a, task in asked.items() if task not in late}
 
 
-async def _ask(client: "Client", address: str) -> Any:
+async def _ask(client: "Client", function: Callable[[], Any], address: str) -> Any:
     if address == _SCHEDULER:
-        return await client.run_on_scheduler(_versions(), asynchronous=True)
+        return await client.run_on_scheduler(function, asynchronous=True)
     options: dict[str, Any] = {"workers": [address], "on_error": "return", "asynchronous": True}
-    return (await client.run(_versions(), **options)).get(address)
+    return (await client.run(function, **options)).get(address)
 
 
 def _problem_of(answer: Any) -> str | None:

@@ -18,6 +18,7 @@ KERNELS = ROOT / "kernels"
 # From the bottom up. A module imports from the layers before its own only.
 LAYERS = (
     ("_cpu", "_version", "errors", "errstate", "backend.cuda_sources"),
+    ("joblog",),
     ("moduli", "integer_io", "syntax"),
     ("layout", "position"),
     ("reference", "constants.factors"),
@@ -39,7 +40,7 @@ LAYERS = (
     ("reductions",),
     ("compare",),
     ("keys",),
-    ("axis", "scan", "topk"),
+    ("axis", "memory", "scan", "topk"),
     ("mpint.layout", "mpint.intervals"),
     ("mpint.arith",),
     ("mpint.compare", "mpint.divide", "mpint.reduce"),
@@ -50,14 +51,15 @@ LAYERS = (
     ("store.writing",),
     ("store.group", "store.plain"),
     ("store",),
-    ("tree", "elementwise", "division", "chunk_writing"),
+    ("tree", "elementwise", "division", "chunk_sums", "chunk_writing"),
     ("chunk_graphs", "matrix", "powers", "products", "tally"),
     ("array",),
     ("comparison", "creation", "required_bits"),
     ("mpint.operations", "mpint.storage"),
     ("mpint.array",),
     ("mpint",),
-    ("cluster", "transfer"),
+    ("progress", "workers"),
+    ("cluster", "plan", "transfer"),
     ("expression",),
     ("job",),
     ("expression_job",),
@@ -76,10 +78,11 @@ USERS = {
     "dask": (
         *("operands", "elementwise", "division", "chunk_graphs", "chunk_writing", "matrix", "powers"),
         *("products", "tally", "tree", "array", "creation", "mpint.operations", "mpint.storage"),
-        *("mpint.array", "expression", "job", "expression_job"),
+        *("mpint.array", "expression", "job", "expression_job", "chunk_sums", "cluster", "plan", "progress"),
     ),
     "dask_cuda": ("cluster",),
-    "distributed": ("cluster", "job"),
+    "distributed": ("cluster", "plan", "progress"),
+    "rich": ("progress",),
     "zarr": ("store",),
 }
 

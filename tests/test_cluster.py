@@ -1,18 +1,22 @@
 """Connecting to where a job runs, and running the commands there."""
 
 import json
+import os
+import signal
 import sys
 import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
+import dask
 import pytest
 from click.testing import CliRunner
-from distributed import LocalCluster
+from distributed import Client, LocalCluster
 
 import rnsdask as rd
-from rnsdask import cluster
+from rnsdask import cluster, job, workers
 from rnsdask.cli import main
 from rnsdask.cluster import connect
 from rnsdask.errors import JobError
@@ -154,7 +158,7 @@ def test_commands_on_a_cluster(local_cluster: LocalCluster, tmp_path: Path, by_f
     for op, expected in (("max", max(values)), ("min", min(values)), ("sum", sum(values))):
         result = run(op, path, *place, "--json", "--progress")
         assert json.loads(result.stdout)["value"] == str(expected)
-        assert "Completed" in result.stderr
+        assert "100.0 % done, " in result.stderr
     assert "1000 integers, whole and valid" in run("verify", path, *place).stdout
 
 
@@ -175,3 +179,139 @@ def test_unreachable_scheduler_is_one_line(tmp_path: Path) -> None:
     stderr = run("max", path, "--scheduler", "tcp://127.0.0.1:1", status=1).stderr
     assert stderr.startswith("rnsdask: error: no Dask scheduler answers at tcp://127.0.0.1:1: ")
     assert stderr.count("\n") == 1
+
+
+# ---- what workers run -------------------------------------------------------------------------------------
+
+
+def pretend_version() -> None:
+    """Make this process one of another version, of which no import tells."""
+    import rnsdask._version
+    import rnsdask.store.metadata
+
+    rnsdask._version.__version__ = "9.9"
+    rnsdask.store.metadata.__version__ = "9.9"
+
+
+def lose_package() -> None:
+    """Make this process one without the package."""
+
+    class NoPackage:
+        @staticmethod
+        def find_spec(name: str, *_: Any) -> None:
+            if name.partition(".")[0] == "rnsdask":
+                raise ModuleNotFoundError(f"No module named {name!r}", name="rnsdask")
+
+    for name in [name for name in sys.modules if name.partition(".")[0] == "rnsdask"]:
+        del sys.modules[name]
+    sys.meta_path.insert(0, NoPackage())  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def processes() -> Iterator[Client]:
+    """A cluster of two processes, and a client that is not Dask's default."""
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as running,
+        Client(running, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def spoil(client: Client, worker: int, function: Any) -> str:
+    """Run a function in one worker alone, and return its address; cloudpickle sends this file's by value."""
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    try:
+        address = sorted(client.scheduler_info(n_workers=-1)["workers"])[worker]
+        client.run(function, workers=[address])
+    finally:
+        cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+    return str(address)
+
+
+def test_workers_of_other_versions(processes: Client) -> None:
+    scheduler = processes.scheduler.address
+    with connect(scheduler) as client:
+        assert client is not None
+    other = spoil(processes, 0, pretend_version)
+    with pytest.raises(JobError, match=r"the job runs rnsdask .* \(store format 1\), but ") as caught:
+        connect(scheduler).__enter__()
+    assert f"{other}: rnsdask 9.9 (store format 1)" in str(caught.value)
+    without = spoil(processes, 1, lose_package)
+    with pytest.raises(JobError) as caught:
+        connect(scheduler).__enter__()
+    assert f"{other}: rnsdask 9.9 (store format 1)" in str(caught.value)
+    assert f"{without}: the package rnsdask is not installed" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_worker_that_joins_later_with_another_version(processes: Client, tmp_path: Path) -> None:
+    path = str(tmp_path / "x.zarr")
+    run("random", path, "--count", 1000, "--bits", 64, "--chunk", 128)
+    others = []
+
+    def reduce_on_spoiled_workers() -> None:
+        with connect(processes.scheduler.address) as client:
+            others.extend(spoil(processes, worker, pretend_version) for worker in (0, 1))
+            job.reduce(rd.open_zarr(path), "max", client)
+
+    with pytest.raises(JobError) as caught:
+        reduce_on_spoiled_workers()
+    assert others
+    assert all(other in str(caught.value) for other in others)
+    assert "rnsdask 9.9 (store format 1)" in str(caught.value)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs SIGSTOP")
+def test_worker_that_does_not_answer(processes: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    pids = processes.run(os.getpid)
+    monkeypatch.setattr(workers, "CHECK_SECONDS", 2.0)
+    address, pid = min(pids.items())
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(JobError, match=f"{address}: no answer for 2 s"):
+            connect(processes.scheduler.address).__enter__()
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_active_client_and_environment(local_cluster: LocalCluster, tmp_path: Path) -> None:
+    address = local_cluster.scheduler_address
+    with dask.config.set(scheduler_address=address):  # as DASK_SCHEDULER_ADDRESS sets it
+        with connect() as client:
+            assert client is not None
+            assert client.scheduler.address == address
+        with pytest.raises(JobError, match="the scheduler file cannot be read"):  # an option goes first
+            connect(scheduler_file=str(tmp_path / "none.json")).__enter__()
+    with Client(address) as active:
+        with connect() as client:
+            assert client is active
+        assert active.status == "running"
+        x = rd.from_ints(range(1000), rd.ModuliSet([2**32]), chunks=128)
+        x.to_zarr(tmp_path / "x.zarr")
+        assert list(rd.open_zarr(tmp_path / "x.zarr").to_ints()) == list(range(1000))
+    with connect() as client:
+        assert client is None
+
+
+def test_report_and_dashboard(local_cluster: LocalCluster, tmp_path: Path) -> None:
+    path, report = str(tmp_path / "x.zarr"), tmp_path / "report.html"
+    place = ["--scheduler", local_cluster.scheduler_address]
+    result = run("random", path, "--count", 1000, "--bits", 64, "--chunk", 128, *place, "--report", report)
+    assert "dashboard: http://" in result.stderr
+    assert "<html" in report.read_text()[:1000].lower()
+    assert "No such file" in run("max", path, *place, "--report", tmp_path / "a/b", status=1).stderr
+
+
+def test_memory_of_workers(local_cluster: LocalCluster, tmp_path: Path) -> None:
+    path = str(tmp_path / "x.zarr")
+    run("random", path, "--count", 1000, "--bits", 64, "--chunk", 128)
+    options: dict[str, Any] = {"processes": False, "protocol": "tcp", "dashboard_address": ":0"}
+    with LocalCluster(n_workers=1, threads_per_worker=2, memory_limit="100 MB", **options) as small:
+        error = run("max", path, "--scheduler", small.scheduler_address, status=1).stderr
+    assert "does not fit into the memory of worker tcp://" in error
+    assert "2 threads may need" in error
+    assert "of 0.08 GB; no chunk size would fit" in error
+
+
+def test_gpus_contradict_cpu() -> None:
+    assert "contradict each other" in run("max", "x", "--gpus", 1, "--backend", "cpu", status=2).stderr

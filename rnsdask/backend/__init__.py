@@ -36,6 +36,7 @@ __all__ = [
     "Kernels",
     "KeySums",
     "backend_name",
+    "free_device_bytes",
     "has_gpu",
     "kernels_of",
     "to_backend",
@@ -84,6 +85,16 @@ def has_gpu() -> bool:
         return False
     except cupy.cuda.runtime.CUDARuntimeError:
         return False
+
+
+def free_device_bytes() -> int | None:
+    """Memory that this process could still take of its GPU; None if it has no GPU."""
+    if not has_gpu():
+        return None
+    import cupy
+
+    free, _ = cupy.cuda.runtime.memGetInfo()
+    return int(free) + int(cupy.get_default_memory_pool().free_bytes())
 
 
 def check_backend(backend: str) -> None:

@@ -31,10 +31,12 @@ def _reduction(name: str, description: str) -> click.Command:
     def command(
         path: str, connection: AbstractContextManager[Any], backend: str, progress: bool, as_json: bool
     ) -> None:
-        from rnsdask import creation, job
+        from rnsdask import creation, job, plan, store
 
-        array = creation.open_zarr(path)
-        with connection as client:
+        found = store.open_info(path)
+        options: dict[str, Any] = {"backend": backend, "info": found}
+        with connection as client, plan.fitting(plan.work_on(found, name), client, **options) as part:
+            array = creation.open_zarr(path, part=part)
             result, seconds = job.reduce(array, name, client, backend=backend, progress=progress)
         if as_json:
             fields = result_fields(result)

@@ -45,11 +45,12 @@ def random(
     as_json: bool,
 ) -> None:
     """Write uniform random integers to a new STORE; the same seed and chunk give the same bytes."""
-    from rnsdask import creation, job
+    from rnsdask import creation, job, plan
 
     with refusing():
         array = creation.random(moduli, count, seed=seed, chunks=chunks, signed=signed)
-    with connection as client:
+    work = plan.describe("random", len(moduli), array.shape, array.residues.chunksize[1:])
+    with connection as client, plan.fitting(work, client):
         transfer = job.write_array(array, path, client, progress=progress, **mode)
     if as_json:
         print_json({"op": "random", "store": path, **transfer.as_dict()})
@@ -108,12 +109,16 @@ def _info_fields(found: "StoreInfo") -> dict[str, Any]:
 @json_option
 def verify(path: str, connection: AbstractContextManager[Any], progress: bool, as_json: bool) -> None:
     """Read all of STORE, and print what is wrong with it, one problem a line."""
-    from rnsdask import job, store
+    from rnsdask import job, plan, store
 
     found = store.open_info(path)
     started = time.perf_counter()
     amount = {"numbers": found.count, "nbytes": found.nbytes}
-    with connection as client, progress_bar(progress, "verify", found.n_chunks, **amount) as advance:
+    with (
+        connection as client,
+        plan.fitting(plan.work_on(found, "verify"), client),
+        progress_bar(progress, "verify", found.n_chunks, **amount) as advance,
+    ):
         problems = job.verify(found, client, advance=advance)
     seconds = time.perf_counter() - started
     if as_json:

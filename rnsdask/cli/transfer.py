@@ -48,20 +48,21 @@ def import_(
     --binary, integers of a fixed width, in two's complement with --signed. It is read piece by piece, so it
     may have any size.
     """
-    from rnsdask import layout, transfer
+    from rnsdask import layout, plan, transfer
     from rnsdask.integer_io import BinaryReader, TextReader, remaining_bytes
 
     with refusing():
-        layout.normalize_chunks(chunks, (0,), len(moduli))
+        length = layout.normalize_chunks(chunks, (0,), len(moduli))
     lowest, highest = moduli.value_range(signed)
-    with open_input(source) as (stream, name):
+    work = plan.describe("import", len(moduli), length, length, cut=1)
+    with plan.fitting(work), open_input(source) as (stream, name):
         integers = (
             TextReader(stream, name, lowest, highest)
             if width is None
             else BinaryReader(stream, name, width, lowest, highest, signed=signed)
         )
-        length = remaining_bytes(stream)
-        with progress_bar(progress, "import", length, nbytes=length or 0) as advance:
+        size = remaining_bytes(stream)
+        with progress_bar(progress, "import", size, nbytes=size or 0) as advance:
             options: dict[str, Any] = {"signed": signed, "chunks": chunks, "advance": advance, **mode}
             done = transfer.import_integers(integers, name, path, moduli, **options)
     if as_json:
@@ -100,12 +101,15 @@ def export(
         refuse("give --hex or --binary, not both")
     if as_json and output == "-":
         refuse("--json needs an OUTPUT other than -")
-    from rnsdask import store, transfer
+    from rnsdask import plan, store, transfer
 
     found = store.open_info(path)
     form: _Form = {"hexadecimal": hexadecimal, "width": width}
     amount = {"numbers": found.count, "nbytes": found.nbytes}
-    with progress_bar(progress, "export", found.count, **amount) as advance:
+    with (
+        plan.fitting(plan.work_on(found, "export")),
+        progress_bar(progress, "export", found.count, **amount) as advance,
+    ):
         if output == "-":
             transfer.export_integers(found, sys.stdout.buffer, advance=advance, **form)
             return

@@ -8,7 +8,7 @@ from rnsdask.store.group import GroupInfo, GroupWriter, create_group, open_group
 from rnsdask.store.location import normalize_path
 from rnsdask.store.metadata import StoreInfo, open_info
 from rnsdask.store.plain import PlainWriter, create_plain
-from rnsdask.store.reading import read_chunk, verify
+from rnsdask.store.reading import read_chunk, read_part, split_axis, verify
 from rnsdask.store.writing import StoreWriter, create, resume
 
 __all__ = [
@@ -25,6 +25,8 @@ __all__ = [
     "open_info",
     "read_chunk",
     "read_group_chunk",
+    "read_part",
     "resume",
+    "split_axis",
     "verify",
 ]

@@ -73,8 +73,10 @@ def chunk_file_size(shape: Sequence[int]) -> int:
     return math.prod(shape) * RESIDUE_DTYPE.itemsize + CHECKSUM_BYTES
 
 
-def read_chunk_file(file: Path, shape: Sequence[int], name: str) -> NDArray[np.uint32]:
-    """Read a whole chunk and check it.
+def read_chunk_file(
+    file: Path, shape: Sequence[int], name: str, columns: slice | None = None
+) -> NDArray[np.uint32]:
+    """Read a chunk, or part of all its rows, and check the whole of it.
 
     Parameters
     ----------
@@ -84,6 +86,9 @@ def read_chunk_file(file: Path, shape: Sequence[int], name: str) -> NDArray[np.u
         Shape of a whole chunk of residues: n, then the chunk's length along each axis.
     name
         What error messages call the chunk.
+    columns
+        Return only these numbers of the chunk, in C order, as an array (n, their number). All of the file is
+        read for its checksum, but only they are held in memory.
 
     Raises
     ------
@@ -99,8 +104,13 @@ def read_chunk_file(file: Path, shape: Sequence[int], name: str) -> NDArray[np.u
                 raise CorruptChunkError(
                     f"{name} has {size} bytes; its residues and checksum take {expected} bytes"
                 )
-            residues = _buffers.take(math.prod(shape))
-            computed = _read_checksummed(stream, residues.view(np.uint8))
+            if columns is not None:
+                shape = (shape[0], columns.stop - columns.start)
+            residues = _buffers.take(math.prod(shape)).reshape(shape)
+            if columns is None:
+                computed = _read_checksummed(stream, residues.reshape(-1).view(np.uint8))
+            else:
+                computed = _read_columns(stream, residues, columns.start, expected)
             stored = int.from_bytes(stream.read(CHECKSUM_BYTES), "little")
     except FileNotFoundError:
         raise CorruptChunkError(f"{name} is missing") from None
@@ -108,7 +118,7 @@ def read_chunk_file(file: Path, shape: Sequence[int], name: str) -> NDArray[np.u
         raise StoreError(f"{name} cannot be read: {error.strerror or error}") from error
     if computed != stored:
         raise CorruptChunkError(f"{name} is corrupt: its CRC-32C is {computed:#010x}, stored {stored:#010x}")
-    return residues.reshape(shape)
+    return residues
 
 
 def _read_checksummed(stream: BufferedReader, content: NDArray[np.uint8]) -> int:
@@ -119,6 +129,23 @@ def _read_checksummed(stream: BufferedReader, content: NDArray[np.uint8]) -> int
         # A file that shrinks meanwhile leaves the rest as it was, and then the checksum does not match.
         stream.readinto(piece.data)
         checksum = google_crc32c.extend(checksum, piece)
+    return checksum
+
+
+def _read_columns(stream: BufferedReader, part: NDArray[np.uint32], first: int, file_size: int) -> int:
+    """Fill `part` with the numbers of the file from `first` on, and return the file's CRC-32C."""
+    rows = part.view(np.uint8)
+    scratch = np.empty(_PIECE_BYTES, np.uint8)
+    row_bytes = (file_size - CHECKSUM_BYTES) // len(rows)
+    ahead = first * RESIDUE_DTYPE.itemsize
+    checksum = 0
+    for row in rows:
+        for length, wanted in ((ahead, None), (row.size, row), (row_bytes - ahead - row.size, None)):
+            for start in range(0, length, _PIECE_BYTES):
+                stop = min(start + _PIECE_BYTES, length)
+                piece = scratch[: stop - start] if wanted is None else wanted[start:stop]
+                stream.readinto(piece.data)
+                checksum = google_crc32c.extend(checksum, piece)
     return checksum
 
 

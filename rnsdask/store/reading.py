@@ -1,5 +1,6 @@
 """Reading chunks, and verifying a store: what is read is whole and matches its checksum, or an error."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -43,6 +44,38 @@ def read_chunk(info: StoreInfo, index: Sequence[int]) -> NDArray[np.uint32]:
     if not info.has_chunk_files:
         return _decode_chunk(info, index, slices)
     residues = read_chunk_file(info.chunk_file(index), info.chunk_shape, info.chunk_name(index))
+    within = (slice(None), *(slice(s.stop - s.start) for s in slices))
+    return np.ascontiguousarray(residues[within])
+
+
+def split_axis(chunks: Sequence[int]) -> int:
+    """The axis along which :func:`read_part` divides a chunk: the first that is longer than 1."""
+    return next((axis for axis, length in enumerate(chunks) if length > 1), len(chunks) - 1)
+
+
+def read_part(info: StoreInfo, index: Sequence[int], start: int, stop: int) -> NDArray[np.uint32]:
+    """Read part of a chunk in the memory of that part alone, and check the whole chunk.
+
+    Parameters
+    ----------
+    info
+        A store whose chunks are files (``info.has_chunk_files``).
+    index
+        Index of the chunk in ``info.grid``.
+    start, stop
+        The part of the chunk along :func:`split_axis`; cut at the array's edge.
+
+    Returns, Raises
+        As :func:`read_chunk`.
+    """
+    slices = chunk_slices(index, info.shape, info.chunks)
+    axis = split_axis(info.chunks)
+    inner = math.prod(info.chunks[axis + 1 :])
+    stop = min(stop, slices[axis].stop - slices[axis].start)
+    columns = slice(start * inner, stop * inner)
+    name = info.chunk_name(index)
+    residues = read_chunk_file(info.chunk_file(index), info.chunk_shape, name, columns)
+    residues = residues.reshape(len(info.moduli), *info.chunks[:axis], stop - start, *info.chunks[axis + 1 :])
     within = (slice(None), *(slice(s.stop - s.start) for s in slices))
     return np.ascontiguousarray(residues[within])
 

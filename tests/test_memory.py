@@ -1,0 +1,227 @@
+"""Projected memory against what jobs take, jobs that do not fit, and chunks that are read in parts."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from zarr.codecs import ZstdCodec
+
+import rnsdask as rd
+from rnsdask import memory, plan, store
+from rnsdask.cli import main
+from rnsdask.errors import CorruptChunkError, JobError
+from rnsdask.memory import Work, project
+
+MEASURED = """
+import sys
+import dask
+import rnsdask as rd
+from rnsdask import job, store, transfer
+from rnsdask.integer_io import BinaryReader
+operation, path, out, threads = *sys.argv[1:4], int(sys.argv[4])
+info = store.open_info(path)
+with dask.config.set(num_workers=threads):
+    if operation in ("max", "min", "sum"):
+        job.reduce(rd.open_zarr(path), operation)
+    elif operation == "topk":
+        job.compute(rd.open_zarr(path).topk(100))
+    elif operation == "verify":
+        job.verify(info)
+    elif operation == "random":
+        job.write_array(rd.random(info.moduli, info.shape, chunks=info.chunks), out)
+    elif operation == "export":
+        with open(out, "wb") as stream:
+            transfer.export_integers(info, stream)
+    elif operation == "import":
+        with open("/dev/zero", "rb") as zeros:
+            import io
+            stream = io.BytesIO(zeros.read(2**19))
+            reader = BinaryReader(stream, "zeros", 4, *info.moduli.value_range(False), signed=False)
+            transfer.import_integers(reader, "zeros", out, info.moduli, chunks=info.chunks)
+    else:
+        job.write_array(getattr(rd.open_zarr(path), operation)(), out)
+# The peak of this process alone: getrusage would tell that of its parent, if greater.
+with open("/proc/self/status") as status:
+    print(next(line.split()[1] for line in status if line.startswith("VmHWM")))
+"""
+
+
+def make_store(path: Path, n: int, numbers: int, data: str, compressed: bool) -> store.StoreInfo:
+    """Four chunks, the last one cut; `data` is "random", or "falling": numbers that no key tells apart."""
+    moduli = rd.ModuliSet.for_bits(31 * n) if n > 1 else rd.ModuliSet([2**32 - 5])
+    codecs = [ZstdCodec(level=1)] if compressed else None
+    count = 4 * numbers - 1000
+    rng = np.random.default_rng(n)
+    with store.create(path, moduli, (count,), chunks=numbers, codecs=codecs) as writer:
+        for (i,) in writer.info.indices():
+            part = min(numbers, count - i * numbers)
+            values = np.arange(count - i * numbers, count - i * numbers - part, -1, dtype=np.uint64)
+            rows = [rng.integers(0, m, part) if data == "random" else values % m for m in moduli]
+            writer.write_chunk((i,), np.stack(rows).astype(np.uint32))
+        return writer.finish()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+@pytest.mark.parametrize(
+    ("operation", "n", "numbers", "data", "compressed", "threads"),
+    [
+        ("max", 2, 2**21, "random", False, 4),
+        ("max", 1, 2**20, "falling", False, 2),
+        ("min", 2, 2**20, "falling", True, 2),
+        ("max", 64, 2**16, "random", True, 4),
+        ("sum", 2, 2**20, "falling", False, 2),
+        ("topk", 3, 2**18, "falling", False, 2),
+        ("verify", 64, 2**16, "random", True, 3),
+        ("random", 2, 2**20, "random", False, 3),
+        ("cumsum", 64, 2**13, "falling", False, 2),
+        ("cummax", 64, 2**14, "random", False, 2),
+        ("cummin", 2, 2**17, "falling", True, 2),
+        ("export", 8, 2**15, "random", True, 1),
+        ("import", 64, 2**15, "random", False, 1),
+    ],
+)
+def test_peak_is_not_above_projection(
+    tmp_path: Path, operation: str, n: int, numbers: int, data: str, compressed: bool, threads: int
+) -> None:
+    info = make_store(tmp_path / "x.zarr", n, numbers, data, compressed)
+    arguments = [operation, info.path, str(tmp_path / "out"), str(threads)]
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, *arguments], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    peak = 1024 * int(done.stdout)
+    assert peak <= project(plan.work_on(info, operation), threads).host
+
+
+def test_projection_grows() -> None:
+    for operation in memory.OPERATIONS:
+        for direct in (True, False):
+            small = Work(operation, 8, 2**16, 100, direct=direct)
+            for gpu in (True, False):
+                one, two = (project(small, threads, gpu=gpu) for threads in (1, 2))
+                assert one.host < two.host
+                assert (one.device < two.device) == gpu
+                large = project(Work(operation, 8, 2**22, 100, direct=direct), 1, gpu=gpu)
+                reads = operation != "random" or not gpu
+                assert large.host >= one.host + reads * 8 * 4 * (2**22 - 2**16)
+    assert project(Work("max", 8, 128, 3), 16) == project(Work("max", 8, 128, 3), 3)
+    with pytest.raises(ValueError, match=r"operation must be one of max, .*, got 'mean'"):
+        project(Work("mean", 1, 1, 1), 1)
+
+
+def test_threads_and_chunks_that_fit() -> None:
+    work = Work("max", 64, 2**20, 100)
+    for threads in (1, 3, 8):
+        limit = project(work, threads).host
+        assert memory.most_threads(work, 8, limit) == threads
+        assert memory.most_threads(work, 8, limit - 1) == threads - 1
+    lengths = memory.chunk_lengths(2**20)
+    assert lengths[:2] == [2**20, 2**19]
+    assert lengths[-1] == 128
+    limit = project(Work("max", 64, 2**16, 1600), 4).host
+    assert memory.largest_fitting(work, lengths, 4, limit) == 2**16
+    assert memory.largest_fitting(work, lengths, 4, 2**20) is None
+
+
+def run(*args: str | int, status: int = 0) -> Any:
+    result = CliRunner().invoke(main, [str(arg) for arg in args], prog_name="rnsdask")
+    assert result.exit_code == status, result.output
+    return result
+
+
+def limited(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    monkeypatch.setattr(plan, "process_limit", lambda: limit)
+
+
+def test_job_with_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = make_store(tmp_path / "x.zarr", 8, 2**18, "random", False)
+    expected = json.loads(run("max", info.path, "--json").stdout)
+    monkeypatch.setattr(plan, "CPU_COUNT", 4)
+    work = plan.work_on(info, "max")
+    limited(monkeypatch, project(work, 2).host)
+    log = tmp_path / "log"
+    result = run("max", info.path, "--json", "--log-json", log)
+    assert "rnsdask: 2 of 4 threads run at a time, to fit into memory" in result.stderr
+    assert json.loads(result.stdout)["value"] == expected["value"]
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    (planned,) = (event for event in events if event["event"] == "plan")
+    assert (planned["threads"], planned["part"]) == (2, None)
+    assert planned["host"] == planned["host_limit"] == project(work, 2).host
+
+    limited(monkeypatch, project(work, 1).host - 1)
+    result = run("max", info.path, "--json")
+    assert "rnsdask: chunks are read in parts of " in result.stderr
+    found = json.loads(result.stdout)
+    assert [found[key] for key in ("value", "index", "count")] == [
+        expected[key] for key in ("value", "index", "count")
+    ]
+
+    limited(monkeypatch, 2**20)
+    error = run("max", info.path, status=1).stderr
+    assert error.startswith("rnsdask: error: max with chunks of 262144 numbers (0.00839 GB) does not fit")
+    assert "no chunk size would fit" in error
+    assert error.count("\n") == 1
+
+
+def test_refusal_names_a_chunk_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = make_store(tmp_path / "x.zarr", 8, 2**18, "random", True)  # compressed: not in parts
+    work = plan.work_on(info, "sum")
+    limited(monkeypatch, project(work, 1).host - 1)
+    with pytest.raises(JobError, match=r"1 thread may need .* GB of .* GB; chunks of 131072 numbers would"):
+        plan.fitting(work, info=info).__enter__()
+    bits = ["--bits", 256, "--count", 2**22, "--chunk", 2**22]
+    assert " would fit" in run("random", tmp_path / "y.zarr", *bits, status=1).stderr
+    assert not (tmp_path / "y.zarr").exists()
+
+
+@pytest.mark.parametrize(
+    ("shape", "chunks", "part"),
+    [
+        ((1000,), (384,), 128),
+        ((1000,), (384,), 1),
+        ((1000,), (1000,), 300),
+        ((1000,), (384,), 384),
+        ((10, 300), (4, 128), 1),
+        ((10, 300), (4, 128), 3),
+        ((3, 300), (1, 256), 128),
+        ((2, 5, 130), (1, 4, 130), 3),
+    ],
+)
+def test_reading_in_parts(
+    tmp_path: Path, rng: np.random.Generator, shape: tuple[int, ...], chunks: tuple[int, ...], part: int
+) -> None:
+    moduli = rd.ModuliSet([7, 2**32, 11])
+    residues = np.stack([rng.integers(0, m, shape).astype(np.uint32) for m in moduli])
+    path = str(tmp_path / "x.zarr")
+    with store.create(path, moduli, shape, chunks=chunks) as writer:
+        for index in writer.info.indices():
+            slices = [slice(i * c, (i + 1) * c) for i, c in zip(index, chunks, strict=True)]
+            writer.write_chunk(index, residues[(slice(None), *slices)])
+        info = writer.finish()
+    x = rd.open_zarr(path, part=part)
+    assert max(x.residues.chunks[1 + store.split_axis(chunks)]) <= part
+    np.testing.assert_array_equal(x.residues.compute(), residues)
+    assert int(x.argmax()) == int(rd.open_zarr(path).argmax())
+    # Whatever byte is damaged, no part of the chunk is read.
+    file = info.chunk_file((0,) * len(shape))
+    content = bytearray(file.read_bytes())
+    for byte in (0, len(content) // 2, len(content) - 1):
+        damaged = bytearray(content)
+        damaged[byte] ^= 1
+        file.write_bytes(damaged)
+        for start in range(0, chunks[store.split_axis(chunks)], part):
+            with pytest.raises(CorruptChunkError, match="is corrupt: its CRC-32C is"):
+                store.read_part(info, (0,) * len(shape), start, start + part)
+
+
+def test_wrong_parts(tmp_path: Path) -> None:
+    info = make_store(tmp_path / "x.zarr", 2, 2**10, "random", True)
+    with pytest.raises(ValueError, match="part must be at least 1, got 0"):
+        rd.open_zarr(info.path, part=0)
+    with pytest.raises(ValueError, match="only local chunks without compression can be read in parts"):
+        rd.open_zarr(info.path, part=128)

@@ -1,0 +1,190 @@
+"""What a job shows of itself: progress, a log, and jobs of very many chunks."""
+
+import io
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import rnsdask as rd
+from rnsdask import creation, joblog, progress, store
+from rnsdask.array import write_block
+from rnsdask.chunk_sums import sum_chunks
+from rnsdask.cli import main
+from rnsdask.progress import Meter, metered
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def run(*args: str | int | Path, status: int = 0) -> Any:
+    result = CliRunner().invoke(main, [str(arg) for arg in args], prog_name="rnsdask")
+    assert result.exit_code == status, result.output
+    return result
+
+
+def test_meter() -> None:
+    meter = Meter("max", 4, numbers=8000, nbytes=4 * 10**9)
+    meter.started = time.perf_counter() - 2
+    assert "seconds_left" not in meter.state()
+    meter.advance()
+    state = meter.state()
+    assert state["fraction"] == 0.25
+    assert state["numbers_per_second"] == pytest.approx(1000, rel=0.1)
+    assert state["bytes_per_second"] == pytest.approx(5e8, rel=0.1)
+    assert state["seconds_left"] == pytest.approx(6, rel=0.1)
+    assert meter.line().endswith("0.5 GB/s, 2.0 s, 6 s left")
+    meter.update(5, 5)
+    assert meter.fraction == 1
+    assert meter.line().endswith(" s")
+    assert Meter("empty", 0, 0, 0).fraction == 1
+    unknown = Meter("import", None, 0, 0)
+    unknown.advance(10)
+    assert unknown.fraction is None
+    assert unknown.line().startswith("import: 10 done, ")
+
+
+def test_plain_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.05)
+    with metered("job", 2, numbers=10, shown=True) as meter:
+        meter.advance()
+        time.sleep(0.2)
+        meter.advance()
+    lines = capsys.readouterr().err.splitlines()
+    assert any(line.startswith("job: 50.0 % done, ") and line.endswith(" s left") for line in lines[:-1])
+    assert lines[-1].startswith("job: 100.0 % done, ")
+    assert not any("\r" in line for line in lines)
+
+
+def test_no_last_line_after_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(OSError, match="gone"), metered("job", 2, shown=True):
+        raise OSError("gone")
+    assert capsys.readouterr().err == ""
+
+
+def test_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    with metered("job", None, numbers=1000, shown=True) as meter:
+        meter.update(1, 2)
+        time.sleep(0.4)
+    shown = terminal.getvalue()
+    assert "job" in shown
+    assert "50%" in shown
+    assert "numbers/s" in shown
+
+
+def test_threads_are_counted() -> None:
+    x = da.ones(20, chunks=1).sum(split_every=2)
+    with metered("sum") as meter, progress.TaskCounter(meter):
+        x.compute(scheduler="threads")
+    assert meter.total == meter.done > 20
+
+
+def test_log(tmp_path: Path) -> None:
+    path, log = tmp_path / "x.zarr", tmp_path / "log"
+    run("random", path, "--count", 1000, "--bits", 256, "--chunk", 128, "--log-json", log)
+    run("max", path, "--log-json", log, "--no-progress")
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [event["event"] for event in events] == ["start", "plan", "progress", "summary", "end"]
+    assert events[0]["command"] == "max"
+    assert events[0]["options"]["path"] == str(path)
+    assert events[2]["fraction"] == 1
+    summary = events[3]
+    assert (summary["op"], summary["count"], summary["exact_fallbacks"]) == ("max", 1000, 0)
+    assert summary["bytes"] == rd.open_zarr(path).nbytes
+    assert events[-1]["status"] == "done"
+
+    (path / "c/0/3").unlink()
+    run("max", path, "--log-json", log, status=1)
+    end = json.loads(log.read_text().splitlines()[-1])
+    assert end["status"] == "failed"
+    assert "chunk c/0/3 is missing" in end["error"]
+    assert "No such file or directory" in run("max", path, "--log-json", tmp_path / "a/b", status=1).stderr
+
+
+def test_log_of_other_commands(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("1\n2\n3\n")
+    path, log = tmp_path / "x.zarr", tmp_path / "log"
+    run("import", tmp_path / "in", path, "--bits", 64, "--log-json", log)
+    assert json.loads(log.read_text().splitlines()[-1])["status"] == "done"
+    for command in (["export", path, tmp_path / "out"], ["verify", path]):
+        run(*command, "--log-json", log)
+        assert json.loads(log.read_text().splitlines()[-1])["status"] == "done"
+
+
+def test_warnings_of_dask_are_in_the_log(tmp_path: Path) -> None:
+    import logging
+
+    with joblog.json_log(str(tmp_path / "log")):
+        logging.getLogger("distributed.scheduler").warning("a worker is %s", "lost")
+        joblog.record("retry", level=logging.WARNING, what=Path("x"))
+    events = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert events[1]["message"] == "a worker is lost"
+    assert (events[2]["event"], events[2]["what"]) == ("retry", "x")
+    assert not logging.getLogger("rnsdask.job").handlers
+
+
+def test_report_needs_a_cluster(tmp_path: Path) -> None:
+    path = tmp_path / "x.zarr"
+    run("random", path, "--count", 10, "--bits", 64)
+    assert "--report is about the tasks of a cluster" in run("max", path, "--report", "r", status=2).stderr
+
+
+# ---- jobs of very many chunks -----------------------------------------------------------------------------
+
+
+def test_sum_chunks() -> None:
+    counts = da.arange(200, chunks=1)
+    computed: list[int] = []
+
+    def noted(block: Any) -> Any:
+        computed.extend(block)
+        return block
+
+    noting = counts.map_blocks(noted, dtype=counts.dtype, meta=np.empty(0, dtype=counts.dtype))
+    assert sum_chunks(noting, [(3,), (7,)]).compute(scheduler="sync") == 10
+    assert sorted(computed) == [3, 7]
+    assert sum_chunks(counts, [(i,) for i in range(200)]).compute() == 199 * 100
+    assert sum_chunks(counts, []).compute() == 0
+
+
+@pytest.mark.parametrize(
+    ("operation", "chunks"), [("max", 20_000), ("write", 20_000), ("topk", 4_000), ("cumsum", 4_000)]
+)
+def test_client_time_and_graph_of_many_chunks(
+    operation: str, chunks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At most 1 ms a chunk to build, optimize and pickle; 1 GB for 100,000 chunks is 10 kB a chunk."""
+    moduli = rd.ModuliSet.for_bits(4096)
+    writer = store.create(tmp_path / "x.zarr", moduli, (128 * chunks,), chunks=128)
+    monkeypatch.setattr(creation.store, "open_info", lambda _path: writer.info)
+    started = time.process_time()
+    x = rd.open_zarr(writer.info.path)
+    lazy: Any
+    if operation == "max":
+        lazy = x.reduce(operation)
+    elif operation == "write":
+        ones = ((1,), (1,) * chunks)
+        written = x.residues.map_blocks(write_block, writer, chunks=ones, dtype=bool, meta=x.residues._meta)
+        lazy = sum_chunks(written, [(0, *index) for index in writer.missing_chunks()])
+    else:
+        lazy = x.topk(10) if operation == "topk" else x.cumsum()
+    (optimized,) = dask.optimize(lazy)
+    graph = dict(optimized.__dask_graph__())
+    size = len(cloudpickle.dumps(graph))
+    seconds = time.process_time() - started
+    assert len(graph) >= chunks
+    assert seconds < 1e-3 * chunks
+    assert size < 10_000 * chunks
