@@ -134,8 +134,9 @@ def _explained_by_workers(client: "Client") -> Iterator[None]:
     """Name the worker if a job fails because one that joined later does not run the same rnsdask."""
     try:
         yield
-    except (ImportError, AttributeError, TypeError, JobError):
-        if client.status == "running":
+    except Exception as error:
+        # These name what is wrong with what the user gave, or with files.
+        if not isinstance(error, ValueError | OSError) and client.status == "running":
             check_workers(client)
         raise
 

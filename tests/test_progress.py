@@ -161,7 +161,7 @@ def test_sum_chunks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("operation", "chunks"), [("max", 20_000), ("write", 20_000), ("topk", 4_000), ("cumsum", 4_000)]
+    ("operation", "chunks"), [("max", 20_000), ("write", 20_000), ("topk", 2_000), ("cumsum", 2_000)]
 )
 def test_client_time_and_graph_of_many_chunks(
     operation: str, chunks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -64,6 +64,8 @@ class StoreInfo:
         Hash of the metadata and of when they were written: a store that was overwritten has another.
     metadata : bytes
         Zarr's metadata document, where Zarr decodes the chunks; empty where chunks are read as files.
+    release : tuple of str and int
+        Versions of the package and of the format in the process that read the metadata.
     """
 
     path: str
@@ -75,6 +77,7 @@ class StoreInfo:
     codecs: tuple[str, ...]
     identity: str = field(repr=False)
     metadata: bytes = field(repr=False)
+    release: tuple[str, int] = field(default=(__version__, FORMAT), repr=False)
 
     @property
     def count(self) -> int:
@@ -127,23 +130,20 @@ class StoreInfo:
         """Return the file of a chunk of a local store."""
         return Path(self.path, self.chunk_key(index))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Tasks carry this to workers, of which some may have joined since the versions were checked.
-        return _received, (__version__, FORMAT, *(getattr(self, f.name) for f in fields(self)))
+    def check_release(self) -> None:
+        """Raise JobError unless this process has the same version of the package as the one that sent this.
+
+        Tasks carry a store's description to workers, of which some may have joined since all were checked.
+        An error in unpickling would be too early: it breaks a worker's connection, not the task.
+        """
+        if self.release != (__version__, FORMAT):
+            sent = "rnsdask {} (store format {})".format(*self.release)
+            own = f"rnsdask {__version__} (store format {FORMAT})"
+            raise JobError(f"a task of {sent} came to a process that has {own}")
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
         values = (getattr(self, f.name) for f in fields(self) if f.name not in ("moduli", "bound"))
         return "rnsdask.StoreInfo", self.moduli.moduli, to_text(self.bound), *values
-
-
-def _received(version: str, number: int, *values: Any) -> StoreInfo:
-    """Make what another process sent, which must be of this version and this format of stores."""
-    if (version, number) != (__version__, FORMAT):
-        raise JobError(
-            f"a task of rnsdask {version} (store format {number}) came to a process that has rnsdask "
-            f"{__version__} (store format {FORMAT})"
-        )
-    return StoreInfo(*values)
 
 
 def open_info(path: StorePath) -> StoreInfo:

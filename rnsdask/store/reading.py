@@ -40,6 +40,7 @@ def read_chunk(info: StoreInfo, index: Sequence[int]) -> NDArray[np.uint32]:
     StoreError
         If it cannot be read.
     """
+    info.check_release()
     slices = chunk_slices(index, info.shape, info.chunks)
     if not info.has_chunk_files:
         return _decode_chunk(info, index, slices)
@@ -68,6 +69,7 @@ def read_part(info: StoreInfo, index: Sequence[int], start: int, stop: int) -> N
     Returns, Raises
         As :func:`read_chunk`.
     """
+    info.check_release()
     slices = chunk_slices(index, info.shape, info.chunks)
     axis = split_axis(info.chunks)
     inner = math.prod(info.chunks[axis + 1 :])

@@ -166,6 +166,7 @@ class StoreWriter:
             If the chunk cannot be written.
         """
         info, name = self.info, self.info.chunk_name(index)
+        info.check_release()
         slices = chunk_slices(index, info.shape, info.chunks)
         if not isinstance(residues, np.ndarray):
             raise TypeError(f"{name} must be given as a NumPy array, got {type(residues).__name__}")
