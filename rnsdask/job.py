@@ -159,7 +159,7 @@ def write_array(
         check_written(source.residues, writer)
     else:
         writer = source.create_store(path, overwrite=overwrite)
-    amount = {"numbers": array.size, "nbytes": array.nbytes}
+    amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
     write_missing(source.residues, writer, client, progress=progress, label="write", **amount)
     seconds = time.perf_counter() - started
     record_summary("write", array.size, array.nbytes, seconds)
