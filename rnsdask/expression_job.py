@@ -2,16 +2,18 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import dask.array as da
 import numpy as np
 
 from rnsdask import creation, job, layout, store
+from rnsdask import plan as memory_plan
 from rnsdask.array import RNSArray, path_token
 from rnsdask.errors import ExpressionError, StoreError
 from rnsdask.expression import Evaluation, check_names, evaluate
+from rnsdask.memory import Work
 from rnsdask.syntax import parse
 
 if TYPE_CHECKING:
@@ -33,11 +35,14 @@ class Plan:
         Its lazy value.
     arrays : tuple of RNSArray
         The stores, each once.
+    work : Work
+        What is known of the memory that it takes.
     """
 
     text: str
     evaluation: Evaluation
     arrays: tuple[RNSArray, ...]
+    work: Work
 
     @property
     def bytes_read(self) -> int:
@@ -99,7 +104,23 @@ def plan(text: str, paths: Mapping[str, str], *, overflow: str = "raise", backen
     by_path = {path: creation.open_zarr(path) for path in dict.fromkeys(paths.values())}
     on_processor = {path: job.on_backend(array, backend) for path, array in by_path.items()}
     aligned = align({name: on_processor[path] for name, path in paths.items()})
-    return Plan(text, evaluate(expression, aligned, overflow), tuple(by_path.values()))
+    arrays = tuple(by_path.values())
+    work = memory_plan.describe(
+        "eval",
+        max(len(array.moduli) for array in arrays),
+        *_largest_chunks(aligned),
+        stores=len(arrays),
+        direct=all(store.open_info(path).has_chunk_files for path in by_path),
+        # Each operation's result may be alive until the last one is made.
+        arrays=expression.operations,
+    )
+    return Plan(text, evaluate(expression, aligned, overflow), arrays, work)
+
+
+def _largest_chunks(arrays: Mapping[str, RNSArray]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shape and chunk lengths of the array with the most numbers."""
+    largest = max(arrays.values(), key=lambda array: array.size)
+    return largest.shape, tuple(max(1, int(length)) for length in largest.residues.chunksize[1:])
 
 
 def align(arrays: Mapping[str, RNSArray]) -> dict[str, RNSArray]:
@@ -163,7 +184,8 @@ def reduce(
     if count_flagged:
         tasks["flagged"] = planned.mask().sum()
     with job.naming(f"expression {planned.text!r}"):
-        found = dict(zip(tasks, job.compute(list(tasks.values()), client, progress=progress), strict=True))
+        values = job.compute(list(tasks.values()), client, progress=progress, **_amount(planned))
+        found = dict(zip(tasks, values, strict=True))
     flagged = int(found["flagged"]) if count_flagged else None
     results = {w: int(found[w]) if w == "count" else found[REDUCTION_OF[w]] for w in wanted}
     return Outcome(results, flagged, time.perf_counter() - started)
@@ -213,7 +235,7 @@ def write(
     _check_paths(planned, paths)
     value = planned.evaluation.value
     source = value.with_storable_chunks() if isinstance(value, RNSArray) else _storable(value)
-    planned = Plan(planned.text, Evaluation(source, planned.evaluation.mask), planned.arrays)
+    planned = replace(planned, evaluation=Evaluation(source, planned.evaluation.mask))
     writer: Any
     if isinstance(source, RNSArray):
         writer, blocks = source.create_store(path, overwrite=overwrite), source.residues
@@ -224,10 +246,16 @@ def write(
         mask = planned.mask()
         mask_writer = _create_plain(mask_path, mask, overwrite)
     options: dict[str, Any] = {"mask": None if mask is None else mask[None], "mask_writer": mask_writer}
+    options.update(progress=progress, **_amount(planned))
     with job.naming(f"expression {planned.text!r}"):
-        flagged = job.write_missing(blocks, writer, client, progress=progress, **options)
+        flagged = job.write_missing(blocks, writer, client, **options)
     seconds = time.perf_counter() - started
     return Outcome({}, None if mask is None else flagged, seconds, blocks.nbytes)
+
+
+def _amount(planned: Plan) -> dict[str, Any]:
+    """What progress says of a job."""
+    return {"label": "eval", "numbers": planned.count, "nbytes": planned.bytes_read}
 
 
 def _check_paths(planned: Plan, paths: Sequence[str]) -> None:

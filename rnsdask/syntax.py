@@ -44,6 +44,12 @@ class Expression:
             first.setdefault(name.id, name)
         return first
 
+    @property
+    def operations(self) -> int:
+        """How many operations and functions it applies."""
+        kinds = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Call)
+        return sum(isinstance(node, kinds) for node in ast.walk(self.body))
+
     def error(self, node: ast.expr, rule: str) -> ExpressionError:
         """Make the error of a part of the expression."""
         return _error(self.text, self.indent + node.col_offset + 1, rule)

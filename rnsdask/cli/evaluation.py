@@ -102,6 +102,7 @@ def eval_(
     _check_options(output, wanted, overflow, mask_path, overwrite)
     from rnsdask import expression_job
     from rnsdask.errors import ExpressionError
+    from rnsdask.plan import fitting
 
     count_flagged = overflow == "flag"
     try:
@@ -111,7 +112,7 @@ def eval_(
     except ExpressionError as error:
         refuse(str(error))
     options: dict[str, Any] = {"count_flagged": count_flagged, "progress": progress}
-    with connection as client:
+    with connection as client, fitting(plan.work, client, backend=backend):
         if output is None:
             done = expression_job.reduce(plan, wanted, client, backend=backend, **options)
         else:

@@ -36,11 +36,17 @@ def _scan(name: str, description: str) -> click.Command:
         progress: bool,
         as_json: bool,
     ) -> None:
-        from rnsdask import creation, job
+        from rnsdask import creation, job, store
+        from rnsdask.plan import fitting, work_on
 
         array = creation.open_zarr(source)
+        needs = work_on(store.open_info(source), name)
         scanned = getattr(job.on_backend(array, backend), name)()
-        with connection as client, job.naming(f"{name} of {source}"):
+        with (
+            connection as client,
+            fitting(needs, client, backend=backend),
+            job.naming(f"{name} of {source}"),
+        ):
             done = job.write_array(scanned, path, client, overwrite=overwrite, progress=progress)
         bytes_read = 2 * array.nbytes
         if as_json:

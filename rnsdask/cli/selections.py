@@ -41,14 +41,17 @@ def topk(
 
     A negative K gives the -K least, the least first. Equal integers come by index, the lowest first.
     """
-    from rnsdask import creation, job
+    from rnsdask import creation, job, store
+    from rnsdask.plan import fitting, work_on
 
-    array = creation.open_zarr(path)
-    placed = job.on_backend(array, backend)
+    info = store.open_info(path)
     started = time.perf_counter()
-    with connection as client:
+    with connection as client, fitting(work_on(info, "topk"), client, backend=backend, info=info) as part:
+        array = creation.open_zarr(path, part=part)
+        placed = job.on_backend(array, backend)
         found = [placed.topk(k), placed.argtopk(k)]
-        values, indices = job.compute(found, client, progress=progress)
+        amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
+        values, indices = job.compute(found, client, progress=progress, label="topk", **amount)
     seconds = time.perf_counter() - started
     texts = [decimal_text(value) for value in values]
     if as_json:
@@ -79,17 +82,20 @@ def compare(
     Prints how many are less, equal and greater, and the first index where they differ. Exit status 0: all
     are equal; 1: some differ; 2: trouble. A store whose name is an integer is written ./NAME.
     """
-    from rnsdask import creation, job
+    from rnsdask import creation, job, store
+    from rnsdask.plan import fitting, work_on
     from rnsdask.tally import tally
 
     first = creation.open_zarr(path)
     second = _integer(other) if _INTEGER.fullmatch(other) else _store(first, path, other)
     arrays = [first] if isinstance(second, int) else [first, second]
     placed = [job.on_backend(array, backend) for array in arrays]
+    work = work_on(store.open_info(path), "compare", stores=len(arrays))
     started = time.perf_counter()
-    with connection as client:
+    with connection as client, fitting(work, client, backend=backend):
         lazy = tally(placed[0], second if isinstance(second, int) else placed[1])
-        found = job.compute(lazy, client, progress=progress).item()
+        amount: dict[str, Any] = {"numbers": first.size, "nbytes": sum(array.nbytes for array in arrays)}
+        found = job.compute(lazy, client, progress=progress, label="compare", **amount).item()
     seconds = time.perf_counter() - started
     # An integer that no number of the store can be is compared without reading it.
     layers = lazy.dask.layers.keys()
