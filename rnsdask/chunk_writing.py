@@ -57,6 +57,11 @@ def write_chunks(
     return written
 
 
+def total_count(counts: list[NDArray[np.int64]]) -> int:
+    """Add up what :func:`write_chunks` gives for some chunks."""
+    return sum(int(count.item()) for count in counts)
+
+
 def _write_block(
     block: Any,
     mask: Any = None,

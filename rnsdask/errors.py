@@ -18,6 +18,28 @@ class IncompleteStoreError(StoreError):
     """A store whose writing has not been finished."""
 
 
+class StoreAccessError(StoreError):
+    """A file of a store could not be read or written: a full disk, no permission, a network that failed.
+
+    Attributes
+    ----------
+    errno : int or None
+        Number of the operating system's error, where there is one.
+    """
+
+    def __init__(self, message: str, errno: int | None = None) -> None:
+        super().__init__(message, errno)
+        self.errno = errno
+
+    @classmethod
+    def of(cls, what: str, error: OSError) -> "StoreAccessError":
+        """Make the error of what could not be done, such as ``x.zarr: it cannot be read``."""
+        return cls(f"{what}: {error.strerror or error}", error.errno)
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class CorruptChunkError(StoreError):
     """A chunk of a store is missing, truncated, or does not match its checksum."""
 
@@ -32,6 +54,10 @@ class ExpressionError(RNSError, ValueError):
 
 class JobError(RNSError, RuntimeError):
     """A batch job could not be run to its end."""
+
+
+class GPUMemoryError(RNSError, MemoryError):
+    """A GPU has no memory left for a chunk."""
 
 
 class RNSOverflowError(RNSError, OverflowError):

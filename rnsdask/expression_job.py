@@ -248,7 +248,7 @@ def write(
     options: dict[str, Any] = {"mask": None if mask is None else mask[None], "mask_writer": mask_writer}
     options.update(progress=progress, **_amount(planned))
     with job.naming(f"expression {planned.text!r}"):
-        flagged = job.write_missing(blocks, writer, client, **options)
+        flagged = job.write(blocks, writer, list(np.ndindex(blocks.numblocks[1:])), client, **options)
     seconds = time.perf_counter() - started
     return Outcome({}, None if mask is None else flagged, seconds, blocks.nbytes)
 

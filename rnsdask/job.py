@@ -1,24 +1,27 @@
 """What a batch job computes with Dask, with progress on stderr: reductions, stores, verification."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dask
 import numpy as np
+from dask.delayed import delayed
 from dask.system import CPU_COUNT
 
 from rnsdask import store
 from rnsdask.backend import to_backend
-from rnsdask.chunk_sums import sum_chunks
-from rnsdask.chunk_writing import ChunkWriter, write_chunks
+from rnsdask.checkpoint import Checkpoint
+from rnsdask.chunk_writing import ChunkWriter, total_count, write_chunks
 from rnsdask.errors import JobError, RNSOverflowError
 from rnsdask.joblog import record
-from rnsdask.progress import TaskCounter, following, metered
-from rnsdask.transfer import Advance, Transfer, check_same, resume_store
+from rnsdask.progress import metered
+from rnsdask.run import Done, groups_of, run
+from rnsdask.transfer import Advance, Transfer, check_same, mapping_on_threads, resume_store, written_chunks
+from rnsdask.tree import combine_groups, combine_results, reduce_groups
 
 if TYPE_CHECKING:
     import dask.array as da
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 
     from rnsdask.array import RNSArray
     from rnsdask.reductions import ReductionResult
+
+Index = tuple[int, ...]
 
 
 def compute(
@@ -36,22 +41,26 @@ def compute(
     label: str = "compute",
     numbers: int = 0,
     nbytes: int = 0,
+    done: Done = lambda _i, _result: None,
 ) -> Any:
     """Compute a Dask collection, or a list of them together, so that what they share is computed once.
 
     On a cluster if there is a client; optionally with progress on stderr, where `label`, `numbers` and
-    `nbytes` are what the job is called, and how much it goes through.
+    `nbytes` are what the job is called, and how much it goes through. Each collection of a list is a piece of
+    the job (:func:`.run.run`); `done` is told of each that is finished.
     """
+    pieces = collection if isinstance(collection, list) else [collection]
+    results: dict[int, Any] = {}
+
+    def finish(i: int, result: Any) -> None:
+        results[i] = result
+        done(i, result)
+
     with metered(label, numbers=numbers, nbytes=nbytes, shown=progress) as meter:
-        if client is None:
-            with TaskCounter(meter):
-                return dask.base.compute(collection)[0]
-        futures = client.compute(collection)
-        try:
-            with following(futures, client, meter):
-                return client.gather(futures)
-        finally:
-            client.cancel(futures)  # what is left to do after an interruption
+        retried = run(pieces, client, finish, meter)
+    if retried:
+        record("retries", job=label, pieces=retried)
+    return [results[i] for i in range(len(pieces))] if isinstance(collection, list) else results[0]
 
 
 @contextmanager
@@ -76,6 +85,9 @@ def on_backend(array: "RNSArray", backend: str) -> "RNSArray":
     return type(array)(residues, array.moduli, array.signed, array.bound)
 
 
+# ---- reductions -------------------------------------------------------------------------------------------
+
+
 def reduce(
     array: "RNSArray",
     operation: str,
@@ -83,16 +95,44 @@ def reduce(
     *,
     backend: str = "auto",
     progress: bool = False,
+    checkpoint: Path | None = None,
+    info: store.StoreInfo | None = None,
 ) -> tuple["ReductionResult", float]:
-    """Reduce a lazy array, and tell how many seconds it took."""
+    """Reduce a lazy array, and tell how many seconds it took.
+
+    Parameters
+    ----------
+    checkpoint : Path, optional
+        A folder that keeps finished partial results; those that it holds already are not computed again.
+    info : StoreInfo, optional
+        With `checkpoint`: the store that the array is read from.
+
+    Raises
+    ------
+    JobError
+        If the checkpoint is of another job, or the input has changed; or the cluster has gone.
+    """
     started = time.perf_counter()
-    lazy = array.reduce(operation, backend=backend)
-    amount = {"numbers": array.size, "nbytes": array.nbytes}
-    result = compute(lazy, client, progress=progress, label=operation, **amount)
+    groups = groups_of(array.residues.npartitions)
+    kept = None if checkpoint is None or info is None else Checkpoint(checkpoint, info, operation, groups)
+    results = {} if kept is None else kept.load()
+    missing = [i for i in range(len(groups)) if i not in results]
+    options: dict[str, Any] = {"signed": array.signed, "bound": array.bound, "backend": backend}
+    left = [groups[i] for i in missing]
+    pieces = reduce_groups(array.residues, array.moduli, operation, left, **options) if left else []
+
+    def keep(i: int, result: "ReductionResult") -> None:
+        if kept is not None:
+            kept.save(missing[i], result)
+
+    amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
+    found = compute(pieces, client, progress=progress, label=operation, done=keep, **amount)
+    results.update(zip(missing, found, strict=True))
+    total = combine_results([results[i] for i in range(len(groups))], operation)
     seconds = time.perf_counter() - started
-    summary: dict[str, Any] = {"exact_fallbacks": result.exact_fallbacks, "backend": result.backend}
+    summary: dict[str, Any] = {"exact_fallbacks": total.exact_fallbacks, "backend": total.backend}
     record_summary(operation, array.size, array.nbytes, seconds, **summary)
-    return result, seconds
+    return total, seconds
 
 
 def record_summary(op: str, count: int, nbytes: int, seconds: float, **fields: Any) -> None:
@@ -101,34 +141,48 @@ def record_summary(op: str, count: int, nbytes: int, seconds: float, **fields: A
     record("summary", op=op, count=count, bytes=nbytes, seconds=seconds, bytes_per_second=rate, **fields)
 
 
+# ---- verification -----------------------------------------------------------------------------------------
+
+
 def verify(
     info: store.StoreInfo, client: "Client | None" = None, *, advance: Advance = lambda _: None
 ) -> list[str]:
     """Verify a store in parallel, and list its problems; `advance` is told of each chunk."""
+
+    def on_chunk(_index: Index) -> None:
+        advance(1)
+
     started = time.perf_counter()
-    problems = _problems(info, client, advance)
+    with _mapping(client) as map_chunks:
+        problems = list(store.verify(info, on_chunk=on_chunk, map_chunks=map_chunks))
     seconds = time.perf_counter() - started
     record_summary("verify", info.count, info.nbytes, seconds, problems=len(problems))
     return problems
 
 
-def _problems(info: store.StoreInfo, client: "Client | None", advance: Advance) -> list[str]:
-    def on_chunk(_index: tuple[int, ...]) -> None:
-        advance(1)
-
+@contextmanager
+def _mapping(client: "Client | None") -> Iterator[Callable[..., Iterable[Any]]]:
+    """What applies a function to many items, in parallel, in their order."""
     if client is not None:
-        return list(store.verify(info, on_chunk=on_chunk, map_chunks=partial(_map_on_cluster, client)))
-    with ThreadPoolExecutor(dask.config.get("num_workers", None) or CPU_COUNT) as pool:
-        try:
-            return list(store.verify(info, on_chunk=on_chunk, map_chunks=pool.map))
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+        yield partial(_map_on_cluster, client)
+        return
+    with mapping_on_threads(dask.config.get("num_workers", None) or CPU_COUNT) as map_chunks:
+        yield map_chunks
 
 
 def _map_on_cluster(client: "Client", function: Callable[..., Any], items: Iterable[Any]) -> Iterator[Any]:
-    for future in client.map(function, list(items), pure=False):
-        yield future.result()
+    listed = list(items)
+    call = delayed(_map_list, pure=False, traverse=False)
+    pieces = [call(function, listed[group.start : group.stop]) for group in groups_of(len(listed))]
+    for results in compute(pieces, client):
+        yield from results
+
+
+def _map_list(function: Callable[[Any], Any], items: list[Any]) -> list[Any]:
+    return [function(item) for item in items]
+
+
+# ---- stores -----------------------------------------------------------------------------------------------
 
 
 def write_array(
@@ -140,12 +194,12 @@ def write_array(
     resume: bool = False,
     progress: bool = False,
 ) -> Transfer:
-    """Compute a lazy array into a store with the same chunks where the format allows them.
+    """Compute a lazy array into a store with the same chunks.
 
     Parameters
     ----------
     resume : bool
-        Write only the chunks that an incomplete store at `path` still lacks.
+        Write only the chunks that an incomplete store at `path` still lacks, or holds damaged.
 
     Raises
     ------
@@ -154,49 +208,57 @@ def write_array(
     """
     started = time.perf_counter()
     source = array.with_storable_chunks()
+    kept: set[Index] = set()
+    rewritten = 0
     if resume:
         writer = resume_store(path, array.moduli, array.signed, array.shape, source.residues.chunksize[1:])
-        check_written(source.residues, writer)
+        kept, rewritten = _check_written(writer, source.residues, client)
     else:
         writer = source.create_store(path, overwrite=overwrite)
+    missing = [index for index in writer.info.indices() if index not in kept]
     amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
-    write_missing(source.residues, writer, client, progress=progress, label="write", **amount)
+    write(source.residues, writer, missing, client, progress=progress, label="write", **amount)
     seconds = time.perf_counter() - started
     record_summary("write", array.size, array.nbytes, seconds)
-    return Transfer(array.size, 0, array.nbytes, seconds)
+    return Transfer(array.size, 0, array.nbytes, seconds, len(kept), rewritten)
 
 
-def check_written(residues: "da.Array", writer: store.StoreWriter) -> None:
-    """Check that the first chunk that a store holds already is that of an array."""
-    written = sorted(set(writer.info.indices()).difference(writer.missing_chunks()))
-    if written:
-        first = residues.blocks[(0, *written[0])].compute()
-        check_same(writer.info, written[0], to_backend(first, "cpu"))
+def _check_written(
+    writer: store.StoreWriter, residues: "da.Array", client: "Client | None"
+) -> tuple[set[Index], int]:
+    """Indices of the chunks that are written and whole, and how many are damaged; the first is compared."""
+    with _mapping(client) as map_chunks:
+        kept, damaged = written_chunks(writer, map_chunks)
+    if kept:
+        first = min(kept)
+        check_same(writer.info, first, to_backend(compute(residues.blocks[(0, *first)], client), "cpu"))
+    return kept, damaged
 
 
-def write_missing(
+def write(
     blocks: "da.Array",
     writer: ChunkWriter,
+    indices: Sequence[Index],
     client: "Client | None" = None,
     *,
     mask: "da.Array | None" = None,
     mask_writer: ChunkWriter | None = None,
     **how: Any,
 ) -> int:
-    """Compute the chunks that a writer lacks, have them written, and finish.
+    """Compute the chunks at some indices, have them written, and finish.
 
-    Parameters are those of :func:`.chunk_writing.write_chunks`, and those of `compute`. A chunk is missing
-    if either writer lacks it.
+    Parameters are those of :func:`.chunk_writing.write_chunks`, and those of `compute`.
 
     Returns
     -------
     int
-        How many values of the mask hold in the chunks that were computed.
+        How many values of the mask hold in these chunks.
     """
-    writers = [writer] if mask_writer is None else [writer, mask_writer]
-    missing = sorted({index for w in writers for index in w.missing_chunks()})
     counts = write_chunks(blocks, writer, mask, mask_writer)
-    total = compute(sum_chunks(counts, [(0, *index) for index in missing]), client, **how)
-    for w in writers:
-        w.finish()
-    return int(total)
+    numbers = [int(np.ravel_multi_index(index, blocks.numblocks[1:])) for index in indices]
+    groups = [numbers[group.start : group.stop] for group in groups_of(len(numbers))]
+    totals = compute(combine_groups(counts, groups, total_count) if groups else [], client, **how)
+    for one in (writer, mask_writer):
+        if one is not None:
+            one.finish()
+    return sum(totals)

@@ -1,7 +1,8 @@
 """Integers into a store and out of it, in bounded memory. No Dask in here."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import count
@@ -35,12 +36,24 @@ class Transfer:
         Bytes of the input, and bytes of what was made of it. Of a store: its residues.
     seconds : float
         Wall time.
+    chunks_kept, chunks_rewritten : int
+        Of a store that was resumed: how many of the chunks that it held already were whole, and how many were
+        damaged and so written again.
     """
 
     count: int
     bytes_read: int
     bytes_written: int
     seconds: float
+    chunks_kept: int = 0
+    chunks_rewritten: int = 0
+
+    @property
+    def resumed_text(self) -> str:
+        """What was found of an interrupted job, in words; empty if there was none."""
+        if not self.chunks_kept + self.chunks_rewritten:
+            return ""
+        return f"; {self.chunks_kept} chunks kept, {self.chunks_rewritten} damaged ones written again"
 
     def as_dict(self) -> dict[str, int | float]:
         """Return the attributes by their names."""
@@ -87,10 +100,12 @@ def import_integers(
     (length,) = layout.normalize_chunks(chunks, (0,), len(moduli))
     writer: store.StoreWriter | None = None
     written: set[tuple[int, ...]] = set()
+    rewritten = 0
     if resume:
         writer = resume_store(path, moduli, signed, None, None if chunks == "auto" else (length,))
         (length,) = writer.info.chunks
-        written = set(writer.info.indices()).difference(writer.missing_chunks())
+        with mapping_on_threads() as map_chunks:
+            written, rewritten = written_chunks(writer, map_chunks)
     for i in count():
         if writer is not None and (i,) in written:
             _pass_over(source, writer.info, i, advance)
@@ -106,7 +121,8 @@ def import_integers(
     if writer is None:
         raise InputError(f"{name}: it is empty; at least one integer was expected")
     info = _finish(writer, source, name)
-    return Transfer(info.count, source.bytes_read, info.nbytes, time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    return Transfer(info.count, source.bytes_read, info.nbytes, seconds, len(written), rewritten)
 
 
 def _pass_over(source: TextReader | BinaryReader, info: store.StoreInfo, i: int, advance: Advance) -> None:
@@ -165,14 +181,38 @@ def resume_store(
     chunks: tuple[int, ...] | None,
 ) -> store.StoreWriter:
     """Open an incomplete store to write the rest, and check that it is what the job would create."""
-    writer = store.resume(path)
-    info = writer.info
     wanted = {"moduli": moduli, "signed": signed, "shape": shape, "chunks": chunks}
-    for name, value in wanted.items():
-        if value is not None and getattr(info, name) != value:
-            found = getattr(info, name)
-            raise JobError(f"{info.path}: it cannot be resumed: its {name}: {found}; of the job: {value}")
-    return writer
+
+    def check(info: store.StoreInfo) -> None:
+        for name, value in wanted.items():
+            if value is not None and getattr(info, name) != value:
+                found = getattr(info, name)
+                raise JobError(f"{info.path}: it cannot be resumed: its {name}: {found}; of the job: {value}")
+
+    return store.resume(path, check)
+
+
+@contextmanager
+def mapping_on_threads(threads: int | None = None) -> Iterator[Callable[..., Iterator[Any]]]:
+    """What applies a function to many items on threads, in their order; an error ends it without the rest."""
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            yield pool.map
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def written_chunks(
+    writer: store.StoreWriter, map_chunks: Callable[..., Iterable[list[str]]]
+) -> tuple[set[tuple[int, ...]], int]:
+    """Indices of the chunks that a store holds and that are whole, and how many others it holds.
+
+    All are read. `map_chunks` is as in `rnsdask.store.verify`.
+    """
+    damaged = writer.damaged_chunks(map_chunks)
+    whole = set(writer.info.indices()).difference(writer.missing_chunks(), damaged)
+    return whole, len(damaged)
 
 
 def check_same(info: store.StoreInfo, index: tuple[int, ...], residues: NDArray[np.uint32]) -> None:

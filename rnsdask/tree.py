@@ -1,6 +1,6 @@
 """A reduction over the chunks of a Dask array: one task a chunk, and a tree that combines their results."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import accumulate
@@ -9,11 +9,14 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
+from dask.base import tokenize
+from dask.delayed import Delayed
+from dask.highlevelgraph import HighLevelGraph
 
-from rnsdask.backend import check_backend, to_backend
+from rnsdask.backend import check_backend, naming_gpu_memory, to_backend
 from rnsdask.moduli import ModuliSet, from_text, to_text
 from rnsdask.position import flat_index
-from rnsdask.reductions import REDUCTIONS, reduce_chunk
+from rnsdask.reductions import REDUCTIONS, ReductionResult, reduce_chunk
 
 # Partial results are a number each, so a wide tree costs no memory and saves tasks.
 _SPLIT_EVERY = 16
@@ -44,6 +47,62 @@ def tree_reduce(
     ValueError
         If there are no numbers, a chunk's size is unknown, or `operation` or `backend` is.
     """
+    partials = _partial_results(residues, moduli, operation, signed, bound, backend)
+    combine = partial(combine_blocks, operation=operation)
+    axes = tuple(range(residues.ndim))
+    return combine_tree(partials, combine, axes, f"rns-{operation}", split_every, keepdims=False)
+
+
+def reduce_groups(
+    residues: da.Array,
+    moduli: ModuliSet,
+    operation: str,
+    groups: Sequence[Sequence[int]],
+    *,
+    signed: bool,
+    bound: int | None,
+    backend: str = "auto",
+) -> list[Delayed]:
+    """Reduce groups of chunks, each to one :class:`.ReductionResult`; :func:`combine_results` joins them.
+
+    Parameters are those of :func:`tree_reduce`, and `groups` of chunks, which are numbered in C order.
+    """
+    partials = _partial_results(residues, moduli, operation, signed, bound, backend)
+    return combine_groups(partials, groups, partial(_combine_boxes, operation=operation))
+
+
+def combine_groups(
+    blocks: da.Array, groups: Sequence[Sequence[int]], combine: Callable[[list[Any]], Any]
+) -> list[Delayed]:
+    """Apply a function to each group of blocks of an array, which are numbered in C order.
+
+    One graph is shared by all: a call of ``delayed`` for each group would take milliseconds for each block.
+    """
+    name = f"rns-groups-{tokenize(blocks, groups, combine)}"
+    grid = blocks.numblocks
+
+    def key(number: int) -> tuple[Any, ...]:
+        return (blocks.name, *map(int, np.unravel_index(number, grid)))
+
+    layer: dict[Any, Any] = {
+        (name, i): (combine, [key(number) for number in group]) for i, group in enumerate(groups)
+    }
+    sources: list[Any] = [blocks]
+    graph = HighLevelGraph.from_collections(name, layer, dependencies=sources)
+    combined: Any = da.Array(graph, name, chunks=((1,) * len(groups),), dtype=object)
+    pieces: list[Delayed] = combined.to_delayed().tolist()
+    return pieces
+
+
+def combine_results(results: Sequence[ReductionResult], operation: str) -> ReductionResult:
+    """Combine the results of all groups of chunks to that of the array."""
+    return reduce(REDUCTIONS[operation].combine, results)
+
+
+def _partial_results(
+    residues: da.Array, moduli: ModuliSet, operation: str, signed: bool, bound: int | None, backend: str
+) -> da.Array:
+    """The result of each chunk, as an array of boxes."""
     if operation not in REDUCTIONS:
         raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, got {operation!r}")
     check_backend(backend)
@@ -51,7 +110,7 @@ def tree_reduce(
     shape, chunks = residues.shape[1:], residues.chunks[1:]
     if 0 in shape:
         raise ValueError(f"{operation} of an empty array: it needs at least one number, got shape {shape}")
-    partials = da.map_blocks(
+    partials: da.Array = da.map_blocks(
         _reduce_block,
         residues,
         operation=operation,
@@ -66,9 +125,7 @@ def tree_reduce(
         dtype=object,
         meta=np.empty((0,) * residues.ndim, dtype=object),
     )
-    combine = partial(combine_blocks, operation=operation)
-    axes = tuple(range(residues.ndim))
-    return combine_tree(partials, combine, axes, f"rns-{operation}", split_every, keepdims=False)
+    return partials
 
 
 def combine_tree(
@@ -158,7 +215,8 @@ def _reduce_block(
 ) -> np.ndarray[Any, Any]:
     """Reduce one chunk; its index becomes that of the whole array."""
     block = to_backend(block, backend)
-    result = reduce_chunk(REDUCTIONS[operation], block, moduli, signed, from_text(bound))
+    with naming_gpu_memory():
+        result = reduce_chunk(REDUCTIONS[operation], block, moduli, signed, from_text(bound))
     if result.index is not None:
         corner = [i * s if isinstance(s, int) else s[i] for i, s in zip(block_id[1:], starts, strict=True)]
         location = [(c, c + length) for c, length in zip(corner, block.shape[1:], strict=True)]
@@ -168,6 +226,10 @@ def _reduce_block(
 
 def _unchanged(block: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (Dask passes both)
     return block
+
+
+def _combine_boxes(boxes: list[Any], operation: str) -> ReductionResult:
+    return combine_results([box.item() for box in boxes], operation)
 
 
 def combine_blocks(blocks: Any, axis: Any, keepdims: bool, operation: str) -> Any:  # noqa: ARG001

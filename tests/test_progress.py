@@ -12,13 +12,15 @@ import dask.array as da
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from dask.base import collections_to_expr
 
 import rnsdask as rd
 from rnsdask import creation, joblog, progress, store
-from rnsdask.chunk_sums import sum_chunks
-from rnsdask.chunk_writing import write_chunks
+from rnsdask.chunk_writing import total_count, write_chunks
 from rnsdask.cli import main
 from rnsdask.progress import Meter, metered
+from rnsdask.run import groups_of
+from rnsdask.tree import combine_groups, reduce_groups
 
 
 class Terminal(io.StringIO):
@@ -147,7 +149,7 @@ def test_report_needs_a_cluster(tmp_path: Path) -> None:
 # ---- jobs of very many chunks -----------------------------------------------------------------------------
 
 
-def test_sum_chunks() -> None:
+def test_groups_of_chunks() -> None:
     counts = da.arange(200, chunks=1)
     computed: list[int] = []
 
@@ -156,10 +158,9 @@ def test_sum_chunks() -> None:
         return block
 
     noting = counts.map_blocks(noted, dtype=counts.dtype, meta=np.empty(0, dtype=counts.dtype))
-    assert sum_chunks(noting, [(3,), (7,)]).compute(scheduler="sync") == 10
-    assert sorted(computed) == [3, 7]
-    assert sum_chunks(counts, [(i,) for i in range(200)]).compute() == 199 * 100
-    assert sum_chunks(counts, []).compute() == 0
+    pieces = combine_groups(noting, [[3, 7], [11]], total_count)
+    assert dask.compute(*pieces, scheduler="sync") == (10, 11)
+    assert sorted(computed) == [3, 7, 11]
 
 
 @pytest.mark.parametrize(
@@ -174,16 +175,14 @@ def test_client_time_and_graph_of_many_chunks(
     monkeypatch.setattr(creation.store, "open_info", lambda _path: writer.info)
     started = time.process_time()
     x = rd.open_zarr(writer.info.path)
-    lazy: Any
+    lazy: list[Any]
     if operation == "max":
-        lazy = x.reduce(operation)
+        lazy = reduce_groups(x.residues, moduli, operation, groups_of(chunks), signed=False, bound=None)
     elif operation == "write":
-        written = write_chunks(x.residues, writer)
-        lazy = sum_chunks(written, [(0, *index) for index in writer.missing_chunks()])
+        lazy = combine_groups(write_chunks(x.residues, writer), groups_of(chunks), total_count)
     else:
-        lazy = x.topk(10) if operation == "topk" else x.cumsum()
-    (optimized,) = dask.optimize(lazy)
-    graph = dict(optimized.__dask_graph__())
+        lazy = [x.topk(10) if operation == "topk" else x.cumsum()]
+    graph = collections_to_expr(lazy).optimize().__dask_graph__()
     size = len(cloudpickle.dumps(graph))
     seconds = time.process_time() - started
     assert len(graph) >= chunks

@@ -5,6 +5,8 @@ the same results; :class:`Kernels` lists them.
 """
 
 import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from rnsdask.backend.protocol import (
     Kernels,
     KeySums,
 )
+from rnsdask.errors import GPUMemoryError
 
 __all__ = [
     "INTERVAL_OPERATIONS",
@@ -39,6 +42,7 @@ __all__ = [
     "free_device_bytes",
     "has_gpu",
     "kernels_of",
+    "naming_gpu_memory",
     "to_backend",
 ]
 
@@ -97,6 +101,26 @@ def free_device_bytes() -> int | None:
     return int(free) + int(cupy.get_default_memory_pool().free_bytes())
 
 
+@contextmanager
+def naming_gpu_memory() -> Iterator[None]:
+    """Turn CuPy's error of a full memory into one with figures, which processes without CuPy can read too.
+
+    CuPy has given back its idle memory by then, and tried again.
+    """
+    try:
+        yield
+    except MemoryError as error:
+        if not _is_cupy(error):
+            raise
+        import cupy
+
+        free, total = cupy.cuda.runtime.memGetInfo()
+        raise GPUMemoryError(
+            f"GPU {cupy.cuda.runtime.getDevice()} has no memory left, {free} of its {total} bytes are free: "
+            f"{error}; smaller chunks or fewer threads need less"
+        ) from error
+
+
 def check_backend(backend: str) -> None:
     """Raise ``ValueError`` unless `backend` is one of ``"auto"``, ``"cpu"``, ``"cuda"``."""
     if backend not in BACKENDS:
@@ -121,7 +145,8 @@ def to_backend(array: Any, backend: str) -> Any:
     if has_gpu():
         import cupy
 
-        return cupy.asarray(array)
+        with naming_gpu_memory():
+            return cupy.asarray(array)
     if backend == "cuda":
         raise RuntimeError("backend 'cuda' needs CuPy and a GPU, and this process has none")
     return array

@@ -1,5 +1,6 @@
 """How commands fail: one line on standard error, and an exit status."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -54,6 +55,8 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         debug = ctx.params.pop("debug")
+        if not debug:
+            logging.disable(logging.CRITICAL)  # distributed logs tracebacks of what becomes one line here
         try:
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
@@ -65,7 +68,11 @@ class Command(click.Command):
                 import traceback
 
                 traceback.print_exc()
-            raise CommandError(_describe(error)) from None
+            from rnsdask.faults import describe
+
+            raise CommandError(describe(error)) from None
+        finally:
+            logging.disable(logging.NOTSET)
 
 
 class ComparingCommand(Command):
@@ -105,14 +112,3 @@ def _usage_errors_in_one_line() -> Iterator[None]:
             raise
         hint = f" (see {error.ctx.command_path} --help)" if error.ctx else ""
         raise WrongUsageError(error.format_message() + hint) from None
-
-
-def _describe(error: Exception) -> str:
-    """Describe an exception, with the type of those whose message alone is not meant for users."""
-    from rnsdask.errors import RNSError
-
-    if isinstance(error, OSError) and error.filename and error.strerror:
-        return f"{error.filename}: {error.strerror}"
-    if isinstance(error, RNSError | OSError | ValueError):
-        return str(error)
-    return f"{type(error).__name__}: {error} (--debug shows where)"

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import reduce, wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -57,6 +58,13 @@ progress_option = click.option(
     help="Show progress on standard error; by default if that is a terminal.",
 )
 
+checkpoint_option = click.option(
+    "--checkpoint",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Keep finished partial results there, and continue from them.",
+)
+
 moduli_options = _options(
     click.option("--bits", type=int, metavar="B", help="Fewest moduli whose product is at least 2**B."),
     click.option(
@@ -75,6 +83,12 @@ _creation_options = _options(
 )
 
 _scheduler_options = _options(
+    click.option(
+        "--retries",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="How often to try again what an error that may pass has ended.  [default: 3]",
+    ),
     click.option(
         "--scheduler",
         metavar="ADDRESS",
@@ -152,13 +166,22 @@ def with_cluster(command: _Function) -> _Function:
     @_scheduler_options
     @with_log
     @wraps(command)
-    def wrapped(scheduler: str | None, scheduler_file: str | None, report: str | None, **rest: Any) -> Any:
+    def wrapped(
+        scheduler: str | None,
+        scheduler_file: str | None,
+        report: str | None,
+        retries: int | None,
+        **rest: Any,
+    ) -> Any:
+        from rnsdask.run import with_retries
+
         gpus = rest.pop("gpus", None)
         if sum(given is not None for given in (scheduler, scheduler_file, gpus)) > 1:
             refuse("give one of --scheduler, --scheduler-file and --gpus, not several")
         if gpus is not None and rest.get("backend") == "cpu":
             refuse("--gpus and --backend cpu contradict each other")
-        return command(connection=_connection(scheduler, scheduler_file, gpus, report), **rest)
+        with with_retries(retries):
+            return command(connection=_connection(scheduler, scheduler_file, gpus, report), **rest)
 
     return wrapped
 

@@ -1,12 +1,14 @@
 """The commands ``max``, ``min`` and ``sum``."""
 
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rnsdask.cli.errors import Command
 from rnsdask.cli.options import (
+    checkpoint_option,
     json_option,
     processor_options,
     progress_option,
@@ -27,9 +29,15 @@ def _reduction(name: str, description: str) -> click.Command:
     @with_cluster
     @processor_options
     @progress_option
+    @checkpoint_option
     @json_option
     def command(
-        path: str, connection: AbstractContextManager[Any], backend: str, progress: bool, as_json: bool
+        path: str,
+        connection: AbstractContextManager[Any],
+        backend: str,
+        progress: bool,
+        checkpoint: Path | None,
+        as_json: bool,
     ) -> None:
         from rnsdask import creation, job, plan, store
 
@@ -37,7 +45,8 @@ def _reduction(name: str, description: str) -> click.Command:
         options: dict[str, Any] = {"backend": backend, "info": found}
         with connection as client, plan.fitting(plan.work_on(found, name), client, **options) as part:
             array = creation.open_zarr(path, part=part)
-            result, seconds = job.reduce(array, name, client, backend=backend, progress=progress)
+            how: dict[str, Any] = {"progress": progress, "checkpoint": checkpoint}
+            result, seconds = job.reduce(array, name, client, **how, **options)
         if as_json:
             fields = result_fields(result)
             cost = {"seconds": seconds, "bytes_read": array.nbytes}

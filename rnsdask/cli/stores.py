@@ -56,7 +56,9 @@ def random(
         print_json({"op": "random", "store": path, **transfer.as_dict()})
     else:
         size, time_taken = size_text(array.nbytes), time_text(array.nbytes, transfer.seconds)
-        click.echo(f"{path}: {count} random integers, {size} of residues ({time_taken})")
+        click.echo(
+            f"{path}: {count} random integers, {size} of residues ({time_taken}){transfer.resumed_text}"
+        )
 
 
 @click.command(cls=Command)

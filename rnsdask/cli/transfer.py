@@ -70,7 +70,7 @@ def import_(
     else:
         time_taken = time_text(done.bytes_read, done.seconds)
         click.echo(f"{path}: {done.count} integers, {size_text(done.bytes_written)} of residues;")
-        click.echo(f"  {size_text(done.bytes_read)} of {name} read ({time_taken})")
+        click.echo(f"  {size_text(done.bytes_read)} of {name} read ({time_taken}){done.resumed_text}")
 
 
 class _Form(TypedDict):

@@ -8,7 +8,7 @@ from rnsdask.store.group import GroupInfo, GroupWriter, create_group, open_group
 from rnsdask.store.location import normalize_path
 from rnsdask.store.metadata import StoreInfo, open_info
 from rnsdask.store.plain import PlainWriter, create_plain
-from rnsdask.store.reading import read_chunk, read_part, split_axis, verify
+from rnsdask.store.reading import fingerprint, read_chunk, read_part, split_axis, verify
 from rnsdask.store.writing import StoreWriter, create, resume
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "create",
     "create_group",
     "create_plain",
+    "fingerprint",
     "normalize_path",
     "open_group",
     "open_info",

@@ -9,7 +9,7 @@ import os
 import uuid
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import BufferedReader, BufferedWriter
 from pathlib import Path
 
@@ -17,7 +17,7 @@ import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.errors import CorruptChunkError, StoreError
+from rnsdask.errors import CorruptChunkError, StoreAccessError
 from rnsdask.layout import RESIDUE_DTYPE
 
 CHECKSUM_BYTES = 4
@@ -94,7 +94,7 @@ def read_chunk_file(
     ------
     CorruptChunkError
         If the file is missing, has a wrong size, or does not match its checksum.
-    StoreError
+    StoreAccessError
         If it cannot be read.
     """
     try:
@@ -115,7 +115,7 @@ def read_chunk_file(
     except FileNotFoundError:
         raise CorruptChunkError(f"{name} is missing") from None
     except OSError as error:
-        raise StoreError(f"{name} cannot be read: {error.strerror or error}") from error
+        raise StoreAccessError.of(f"{name} cannot be read", error) from error
     if computed != stored:
         raise CorruptChunkError(f"{name} is corrupt: its CRC-32C is {computed:#010x}, stored {stored:#010x}")
     return residues
@@ -149,7 +149,13 @@ def _read_columns(stream: BufferedReader, part: NDArray[np.uint32], first: int, 
     return checksum
 
 
-def write_chunk_file(file: Path, residues: NDArray[np.uint32], shape: Sequence[int], name: str) -> None:
+def write_chunk_file(
+    file: Path,
+    residues: NDArray[np.uint32],
+    shape: Sequence[int],
+    name: str,
+    before_rename: Callable[[], object] = lambda: None,
+) -> None:
     """Write a whole chunk, padded with zeros up to `shape`, so that it appears at once or not at all.
 
     Parameters
@@ -162,10 +168,12 @@ def write_chunk_file(file: Path, residues: NDArray[np.uint32], shape: Sequence[i
         Shape of a whole chunk of residues.
     name
         What error messages call the chunk.
+    before_rename
+        Called when the file is written under another name; it may raise, and then nothing has changed.
 
     Raises
     ------
-    StoreError
+    StoreAccessError
         If it cannot be written.
     """
     if residues.shape != tuple(shape):
@@ -179,12 +187,13 @@ def write_chunk_file(file: Path, residues: NDArray[np.uint32], shape: Sequence[i
         try:
             with partial.open("xb") as stream:
                 _write_checksummed(stream, content)
+            before_rename()
             partial.replace(file)
         except BaseException:
             partial.unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise StoreError(f"{name} cannot be written: {error.strerror or error}") from error
+        raise StoreAccessError.of(f"{name} cannot be written", error) from error
 
 
 def _write_checksummed(stream: BufferedWriter, content: NDArray[np.uint8]) -> None:

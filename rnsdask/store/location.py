@@ -1,8 +1,9 @@
 """Where a store is: an absolute local path, or a URL of any file system that fsspec knows."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import fsspec  # type: ignore[import-untyped]
 
@@ -12,6 +13,19 @@ StorePath: TypeAlias = str | os.PathLike[str]
 
 METADATA_KEY = "zarr.json"
 CHUNK_FOLDER = "c"
+
+# What file systems of fsspec tell of a file's version: the local one, s3, gs, and others.
+_VERSION_KEYS = (
+    "size",
+    "mtime",
+    "ino",
+    "ETag",
+    "etag",
+    "LastModified",
+    "last_modified",
+    "updated",
+    "created_at",
+)
 
 
 def normalize_path(path: StorePath) -> str:
@@ -52,7 +66,16 @@ def file_system_of(path: str) -> tuple[fsspec.AbstractFileSystem, str]:
 
 def file_sizes(path: str) -> dict[str, int]:
     """List all files of a store: their sizes in bytes by their names within the store."""
+    return {name: entry["size"] for name, entry in _files(path)}
+
+
+def file_versions(path: str) -> dict[str, tuple[Any, ...]]:
+    """List all files of a store: what tells whether they were changed, by their names within the store."""
+    return {name: tuple(str(entry.get(key)) for key in _VERSION_KEYS) for name, entry in _files(path)}
+
+
+def _files(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
     file_system, root = file_system_of(path)
     file_system.invalidate_cache(root)
-    found = file_system.find(root, detail=True)
-    return {name.removeprefix(root).lstrip("/"): entry["size"] for name, entry in found.items()}
+    for name, entry in file_system.find(root, detail=True).items():
+        yield name.removeprefix(root).lstrip("/"), entry

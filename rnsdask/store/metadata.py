@@ -1,6 +1,7 @@
 """What a store says about itself, read and checked."""
 
 import hashlib
+import json
 import math
 import re
 import sys
@@ -11,12 +12,13 @@ from pathlib import Path
 from typing import Any, SupportsIndex
 
 import fsspec  # type: ignore[import-untyped]
+import google_crc32c
 import zarr
 from zarr.buffer.cpu import Buffer
 from zarr.storage import MemoryStore
 
 from rnsdask._version import __version__
-from rnsdask.errors import IncompleteStoreError, JobError, StoreError, abbreviate
+from rnsdask.errors import IncompleteStoreError, JobError, StoreAccessError, StoreError, abbreviate
 from rnsdask.layout import RESIDUE_DTYPE, chunk_grid
 from rnsdask.moduli import ModuliSet, as_integer, to_text
 from rnsdask.store.location import (
@@ -187,6 +189,7 @@ def load(path: str) -> tuple[StoreInfo, bool]:
         bound = _parse_bound(attribute["bound"], moduli, attribute["signed"])
     except (TypeError, ValueError) as error:
         raise StoreError(f"{path}: {error}") from error
+    _check_checksum(path, attribute, document)
     has_chunk_files = is_local(path) and codecs == DEFAULT_CODECS and sys.byteorder == "little"
     info = StoreInfo(
         path=path,
@@ -202,15 +205,52 @@ def load(path: str) -> tuple[StoreInfo, bool]:
     return info, attribute["complete"]
 
 
-def make_attribute(moduli: ModuliSet, signed: bool, bound: int | None, complete: bool) -> dict[str, Any]:
-    """Make the value of the attribute of a store."""
+def make_attribute(moduli: ModuliSet, signed: bool, bound: int | None, writer: str) -> dict[str, Any]:
+    """Make the value of the attribute of a store that a writer is about to write."""
+    return {**_contents(moduli, signed, bound), "complete": False, "writer": writer}
+
+
+def complete_attribute(info: StoreInfo, bound: int | None) -> dict[str, Any]:
+    """Make the value of the attribute of a store that is complete, with a checksum."""
+    attribute = {**_contents(info.moduli, info.signed, bound), "complete": True}
+    return {**attribute, "checksum": _checksum(attribute, info.shape, info.chunks)}
+
+
+def _contents(moduli: ModuliSet, signed: bool, bound: int | None) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "moduli": list(moduli),
         "signed": bool(signed),
         "bound": None if bound is None else hex(bound),
-        "complete": complete,
     }
+
+
+def _checksum(attribute: dict[str, Any], shape: Sequence[int], chunks: Sequence[int]) -> str:
+    """CRC-32C of all that makes numbers of the chunks' bytes: with a wrong digit they would be others."""
+    values = [*(attribute[name] for name in _ATTRIBUTE_FIELDS), list(shape), list(chunks)]
+    return f"{google_crc32c.value(json.dumps([FORMAT, *values]).encode()):#010x}"
+
+
+def _check_checksum(path: str, attribute: dict[str, Any], document: dict[str, Any]) -> None:
+    if not attribute["complete"] or "checksum" not in attribute:
+        return
+    chunks = document["chunk_grid"]["configuration"]["chunk_shape"]
+    computed = _checksum(attribute, document["shape"][1:], chunks[1:])
+    if computed != attribute["checksum"]:
+        found = f"{attribute['checksum']!r:.40}"
+        raise StoreError(f"{path}: its {METADATA_KEY} is damaged: its checksum is {computed}, stored {found}")
+
+
+def read_writer(path: str) -> str | None:
+    """Read which writer an incomplete store belongs to; None if it has none or is not there."""
+    try:
+        metadata, _ = _read_metadata(path)
+        writer = json.loads(metadata)["attributes"][ATTRIBUTE]["writer"]
+    except (StoreError, ValueError, TypeError, KeyError) as error:
+        if isinstance(error, StoreAccessError):
+            raise
+        return None
+    return str(writer)
 
 
 def check_bound(bound: SupportsIndex | None, moduli: ModuliSet, signed: bool) -> int | None:
@@ -240,7 +280,7 @@ def _read_metadata(path: str) -> tuple[bytes, str]:
     except (FileNotFoundError, NotADirectoryError):
         raise StoreError(f"{path}: {_why_no_metadata(file_system, root)}") from None
     except OSError as error:
-        raise StoreError(f"{path}: it cannot be read: {error}") from error
+        raise StoreAccessError.of(f"{path}: it cannot be read", error) from error
     return metadata, hashlib.sha256(metadata + written.encode()).hexdigest()
 
 

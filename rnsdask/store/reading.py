@@ -1,5 +1,6 @@
 """Reading chunks, and verifying a store: what is read is whole and matches its checksum, or an error."""
 
+import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -9,10 +10,10 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from rnsdask.errors import CorruptChunkError, StoreError
+from rnsdask.errors import CorruptChunkError, StoreAccessError, StoreError
 from rnsdask.layout import RESIDUE_DTYPE, chunk_slices
 from rnsdask.store.chunk_files import read_chunk_file
-from rnsdask.store.location import METADATA_KEY, file_sizes, file_system_of
+from rnsdask.store.location import METADATA_KEY, file_sizes, file_system_of, file_versions
 from rnsdask.store.metadata import StoreInfo, files_in_memory
 
 
@@ -37,7 +38,7 @@ def read_chunk(info: StoreInfo, index: Sequence[int]) -> NDArray[np.uint32]:
         If the grid has no such chunk.
     CorruptChunkError
         If the chunk is missing, truncated, or does not match its checksum.
-    StoreError
+    StoreAccessError
         If it cannot be read.
     """
     info.check_release()
@@ -117,7 +118,7 @@ def decode_chunk(
     except FileNotFoundError:
         raise CorruptChunkError(f"{name} is missing") from None
     except OSError as error:
-        raise StoreError(f"{name} cannot be read: {error}") from error
+        raise StoreAccessError.of(f"{name} cannot be read", error) from error
     try:
         array = zarr.open_array(files_in_memory({METADATA_KEY: metadata, key: encoded}), mode="r")
         return np.asarray(array[selection])
@@ -155,14 +156,27 @@ def verify(
     expected = {METADATA_KEY, *map(info.chunk_key, info.indices())}
     for key in sorted(file_sizes(info.path).keys() - expected):
         yield f"{info.path}: file {key} does not belong to the store"
-    problems_of_chunks = map_chunks(partial(_chunk_problems, info), info.indices())
+    problems_of_chunks = map_chunks(partial(chunk_problems, info), info.indices())
     for index, problems in zip(info.indices(), problems_of_chunks, strict=True):
         yield from problems
         if on_chunk is not None:
             on_chunk(index)
 
 
-def _chunk_problems(info: StoreInfo, index: tuple[int, ...]) -> list[str]:
+def fingerprint(info: StoreInfo) -> str:
+    """Hash of a store's metadata, and of the size, inode and time of modification (or version) of each chunk.
+
+    Content that was changed without a change of these is not noticed.
+    """
+    digest = hashlib.sha256(info.identity.encode())
+    versions = file_versions(info.path)
+    for index in info.indices():
+        digest.update(repr(versions.get(info.chunk_key(index))).encode())
+    return digest.hexdigest()
+
+
+def chunk_problems(info: StoreInfo, index: tuple[int, ...]) -> list[str]:
+    """Read a chunk, and describe what is wrong with it."""
     try:
         residues = read_chunk(info, index)
     except StoreError as error:

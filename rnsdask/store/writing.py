@@ -1,7 +1,9 @@
 """Creating stores and writing their chunks."""
 
 import json
-from collections.abc import Iterable, Sequence
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from types import TracebackType
 from typing import Any, Self, SupportsIndex
@@ -12,7 +14,7 @@ from numpy.typing import NDArray
 from zarr.codecs import BytesCodec, Crc32cCodec
 from zarr.storage import MemoryStore
 
-from rnsdask.errors import StoreError
+from rnsdask.errors import StoreAccessError, StoreError
 from rnsdask.layout import RESIDUE_DTYPE, Chunks, check_residue_array, chunk_slices, normalize_chunks
 from rnsdask.moduli import ModuliSet, as_integer
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX, chunk_file_size, write_chunk_file
@@ -24,8 +26,16 @@ from rnsdask.store.location import (
     file_system_of,
     normalize_path,
 )
-from rnsdask.store.metadata import ATTRIBUTE, StoreInfo, check_bound, load, make_attribute
-from rnsdask.store.reading import residue_problems
+from rnsdask.store.metadata import (
+    ATTRIBUTE,
+    StoreInfo,
+    check_bound,
+    complete_attribute,
+    load,
+    make_attribute,
+    read_writer,
+)
+from rnsdask.store.reading import chunk_problems, residue_problems
 
 
 def create(
@@ -71,7 +81,8 @@ def create(
     path = normalize_path(path)
     lengths = tuple(as_integer(length, f"length of axis {axis}") for axis, length in enumerate(shape))
     chunk_lengths = normalize_chunks(chunks, lengths, len(moduli))
-    attribute = make_attribute(moduli, signed, check_bound(bound, moduli, signed), complete=False)
+    token = uuid.uuid4().hex
+    attribute = make_attribute(moduli, signed, check_bound(bound, moduli, signed), token)
     create_array = partial(
         zarr.create_array,
         shape=(len(moduli), *lengths),
@@ -90,22 +101,40 @@ def create(
         make_room(path, overwrite)
         create_array(store=path)
     except OSError as error:
-        raise StoreError(f"{path}: it cannot be written: {error}") from error
-    return StoreWriter(load(path)[0])
+        raise StoreAccessError.of(f"{path}: it cannot be written", error) from error
+    return StoreWriter(load(path)[0], token)
 
 
-def resume(path: StorePath) -> "StoreWriter":
+def resume(path: StorePath, check: Callable[[StoreInfo], object] = lambda _: None) -> "StoreWriter":
     """Open an incomplete store, to write the chunks that it still lacks.
+
+    The store is this writer's from now on: another one, of a job that is still running, can write no more.
+    What interrupted writes have left behind is removed.
+
+    Parameters
+    ----------
+    path
+        A local path, or any URL of fsspec.
+    check
+        Called before anything changes; it may raise if the store is not what its caller wants.
 
     Raises
     ------
     StoreError
         If there is no valid store, or it is complete.
+    StoreAccessError
+        If it cannot be written.
     """
     info, complete = load(normalize_path(path))
     if complete:
         raise StoreError(f"{info.path}: the store is complete: there is nothing to resume")
-    return StoreWriter(info)
+    check(info)
+    writer = StoreWriter(info, uuid.uuid4().hex)
+    try:
+        writer.take_over()
+    except OSError as error:
+        raise StoreAccessError.of(f"{info.path}: it cannot be written", error) from error
+    return writer
 
 
 class StoreWriter:
@@ -115,14 +144,18 @@ class StoreWriter:
     When all are done, `finish` is called once. Until then, and if that never happens, the store is incomplete
     and cannot be opened for reading.
 
+    The store names the writer that it belongs to. A writer that finds another's name there stops with an
+    error, so that two jobs never mix their chunks, nor a task that outlived its job comes in between.
+
     Attributes
     ----------
     info : StoreInfo
         The store as it is now.
     """
 
-    def __init__(self, info: StoreInfo) -> None:
+    def __init__(self, info: StoreInfo, token: str) -> None:
         self.info = info
+        self._token = token
 
     def __enter__(self) -> Self:
         return self
@@ -136,10 +169,22 @@ class StoreWriter:
         """Leave the store as it is: incomplete, unless `finish` was called."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"info": self.info}
+        return {"info": self.info, "_token": self._token}
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
-        return "rnsdask.StoreWriter", *self.info.__dask_tokenize__()
+        return "rnsdask.StoreWriter", self._token, *self.info.__dask_tokenize__()
+
+    def take_over(self) -> None:
+        """Make the store this writer's, and remove what interrupted writes have left behind."""
+        info = self.info
+        attribute = make_attribute(info.moduli, info.signed, info.bound, self._token)
+        self._array.update_attributes({ATTRIBUTE: attribute})
+        self._reload()
+        self._remove_partial_files()
+
+    def _check_owner(self) -> None:
+        if read_writer(self.info.path) != self._token:
+            raise StoreError(f"{self.info.path}: another job has begun to write it, or it was removed")
 
     @cached_property
     def _array(self) -> zarr.Array[Any]:
@@ -163,6 +208,8 @@ class StoreWriter:
         TypeError, ValueError
             If `residues` has another type or shape, or a residue is not below its modulus.
         StoreError
+            If another writer has begun to write the store.
+        StoreAccessError
             If the chunk cannot be written.
         """
         info, name = self.info, self.info.chunk_name(index)
@@ -177,12 +224,15 @@ class StoreWriter:
         for problem in residue_problems(info, index, residues):
             raise ValueError(problem)
         if info.has_chunk_files:
-            write_chunk_file(info.chunk_file(index), residues, info.chunk_shape, name)
+            # Checked last: a job that takes the store over while this chunk is written must win.
+            file = info.chunk_file(index)
+            write_chunk_file(file, residues, info.chunk_shape, name, before_rename=self._check_owner)
             return
+        self._check_owner()
         try:
             self._array[(slice(None), *slices)] = residues
         except OSError as error:
-            raise StoreError(f"{name} cannot be written: {error}") from error
+            raise StoreAccessError.of(f"{name} cannot be written", error) from error
 
     def resize(self, shape: Sequence[SupportsIndex]) -> None:
         """Make a one-dimensional array longer, for numbers whose count is not known beforehand.
@@ -204,7 +254,11 @@ class StoreWriter:
                 f"{info.chunk_name((last,))} is written and has {filled} numbers of {info.chunks[0]}, so the "
                 "array can no longer grow"
             )
-        self._array.resize((len(info.moduli), new))
+        self._check_owner()
+        try:
+            self._array.resize((len(info.moduli), new))
+        except OSError as error:
+            raise StoreAccessError.of(f"{info.path}: it cannot be written", error) from error
         self._reload()
 
     def missing_chunks(self) -> list[tuple[int, ...]]:
@@ -214,6 +268,18 @@ class StoreWriter:
             return [index for index in info.indices() if info.chunk_key(index) not in sizes]
         expected = chunk_file_size(info.chunk_shape)
         return [index for index in info.indices() if sizes.get(info.chunk_key(index)) != expected]
+
+    def damaged_chunks(self, map_chunks: Callable[..., Iterable[list[str]]] = map) -> list[tuple[int, ...]]:
+        """Read all chunks that are written, and list the indices of those that are not whole and valid.
+
+        Parameters
+        ----------
+        map_chunks
+            What applies a function to all chunks, as in `rnsdask.store.verify`.
+        """
+        written = sorted(set(self.info.indices()).difference(self.missing_chunks()))
+        problems = map_chunks(partial(chunk_problems, self.info), written)
+        return [index for index, found in zip(written, problems, strict=True) if found]
 
     def finish(self, bound: SupportsIndex | None = None) -> StoreInfo:
         """Declare the store complete.
@@ -234,7 +300,7 @@ class StoreWriter:
         ValueError
             If `bound` is not within the range of the moduli set.
         StoreError
-            If a chunk is not written.
+            If a chunk is not written, or another writer has begun to write the store.
         """
         info = self.info
         final_bound = info.bound if bound is None else check_bound(bound, info.moduli, info.signed)
@@ -245,8 +311,11 @@ class StoreWriter:
                 f"written, the first of them {info.chunk_key(missing[0])}"
             )
         self._remove_partial_files()
-        attribute = make_attribute(info.moduli, info.signed, final_bound, complete=True)
-        self._array.update_attributes({ATTRIBUTE: attribute})
+        self._check_owner()
+        try:
+            self._array.update_attributes({ATTRIBUTE: complete_attribute(info, final_bound)})
+        except OSError as error:
+            raise StoreAccessError.of(f"{info.path}: it cannot be written", error) from error
         self._reload()
         return self.info
 
@@ -255,7 +324,8 @@ class StoreWriter:
         file_system, root = file_system_of(self.info.path)
         for key in file_sizes(self.info.path):
             if key.endswith(PARTIAL_SUFFIX):
-                file_system.rm_file(f"{root}/{key}")
+                with suppress(FileNotFoundError):  # its own writer was quicker
+                    file_system.rm_file(f"{root}/{key}")
 
     def _reload(self) -> None:
         self.__dict__.pop("_array", None)
@@ -275,7 +345,9 @@ def make_room(path: str, overwrite: bool) -> None:
     if not file_system.isdir(root):
         raise StoreError(f"{path}: it exists and is not a Zarr array")
     names = {entry.rstrip("/").rpartition("/")[2] for entry in file_system.ls(root, detail=False)}
-    if not names:
+    if all(
+        name.endswith(PARTIAL_SUFFIX) for name in names
+    ):  # metadata whose writing was interrupted, or nothing
         return
     if METADATA_KEY not in names or not _is_array(file_system.cat_file(f"{root}/{METADATA_KEY}")):
         raise StoreError(f"{path}: it exists and is not a Zarr array, but a folder with {_enumerate(names)}")

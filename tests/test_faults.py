@@ -1,0 +1,642 @@
+"""What becomes of a job when workers, schedulers, disks and files fail: its exact answer, or one line.
+
+RNSDASK_FAULT_RUNS sets how often each kind of job is run with workers that are killed (1 without it).
+"""
+
+import errno
+import json
+import os
+import pickle
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import types
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import dask
+import pytest
+from click.testing import CliRunner
+from distributed import LocalCluster
+
+import rnsdask as rd
+from rnsdask import cluster, faults, job, run, store
+from rnsdask.backend import naming_gpu_memory
+from rnsdask.cli import main
+from rnsdask.errors import (
+    CorruptChunkError,
+    GPUMemoryError,
+    JobError,
+    RNSOverflowError,
+    StoreAccessError,
+    StoreError,
+)
+
+RUNS = int(os.environ.get("RNSDASK_FAULT_RUNS", "1"))
+COMMAND = [sys.executable, "-c", "from rnsdask.cli import main; main(prog_name='rnsdask')"]
+RANDOM = ["--count", "12800", "--bits", "100", "--chunk", "128", "--seed", "3"]  # 100 chunks
+SLOW = """
+import time
+import rnsdask.store as store
+
+def slow(function):
+    def slowed(*args):
+        time.sleep(0.05)
+        return function(*args)
+    slowed.is_slow = True
+    return slowed
+
+if not hasattr(store.read_chunk, "is_slow"):  # Dask loads this more than once
+    store.read_chunk = slow(store.read_chunk)
+    store.StoreWriter.write_chunk = slow(store.StoreWriter.write_chunk)
+"""
+
+
+@pytest.fixture(scope="module")
+def slow_module(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A file that makes reading and writing a chunk take long enough to be interrupted."""
+    file = tmp_path_factory.mktemp("preload") / "slow.py"
+    file.write_text(SLOW)
+    return str(file)
+
+
+class Workers:
+    """Three worker processes that are started again when they die; and all anew, where Dask gave some up."""
+
+    def __init__(self, preload: str) -> None:
+        self._preload = preload
+        self._cluster: LocalCluster | None = None
+
+    def ready(self) -> LocalCluster:
+        if self._cluster is not None:
+            with suppress(AssertionError):
+                wait_until(lambda: len(alive_workers(self._cluster)) == 3, seconds=20)
+                return self._cluster
+            self.close()
+        options: dict[str, Any] = {"processes": True, "dashboard_address": ":0", "preload": [self._preload]}
+        with dask.config.set({"distributed.scheduler.allowed-failures": 20}):
+            self._cluster = LocalCluster(n_workers=3, threads_per_worker=1, **options)
+        return self._cluster
+
+    def close(self) -> None:
+        if self._cluster is not None:
+            self._cluster.close()
+
+
+@pytest.fixture(scope="module")
+def all_workers(slow_module: str) -> Iterator[Workers]:
+    running = Workers(slow_module)
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def workers(all_workers: Workers) -> LocalCluster:
+    return all_workers.ready()
+
+
+@pytest.fixture(autouse=True)
+def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run, "PAUSE_SECONDS", 0.01)
+
+
+def call(*args: object) -> Any:
+    return CliRunner().invoke(main, [str(arg) for arg in args], prog_name="rnsdask")
+
+
+def succeed(*args: object) -> str:
+    result = call(*args)
+    assert (result.exit_code, result.stderr) == (0, ""), result.output
+    return str(result.stdout)
+
+
+def fail(*args: object) -> str:
+    result = call(*args)
+    assert result.exit_code == 1, result.output
+    match = re.fullmatch(r"rnsdask: error: (.*)\n", result.stderr)
+    assert match, result.output
+    return match[1]
+
+
+def answer(operation: str, path: str, *options: object) -> dict[str, Any]:
+    found = json.loads(succeed(operation, path, "--json", *options))
+    return {name: found.get(name) for name in ("value", "index", "count", "exact_fallbacks", "backend")}
+
+
+def contents(path: str) -> dict[str, bytes]:
+    return {str(f.relative_to(path)): f.read_bytes() for f in Path(path).rglob("*") if f.is_file()}
+
+
+def wait_until(condition: Callable[[], Any], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"waited for {seconds} s"
+        time.sleep(0.02)
+
+
+# ---- Workers that die -------------------------------------------------------------------------------------
+
+
+def alive_workers(workers: LocalCluster) -> list[int]:
+    """Process ids of the workers that work: one that dies while it starts is not started again by Dask."""
+    known = set(workers.scheduler.workers)
+    nannies = [n for n in workers.workers.values() if n.worker_address in known and n.process is not None]
+    return [n.process.pid for n in nannies if n.status.name == n.process.status.name == "running"]
+
+
+class Killer(threading.Thread):
+    """Kills workers at random moments, up to all but one at once, until it is stopped."""
+
+    def __init__(self, workers: LocalCluster, seed: int) -> None:
+        super().__init__(daemon=True)
+        self._workers, self._random, self._stopped = workers, random.Random(seed), threading.Event()
+        self.killed = 0
+
+    def run(self) -> None:
+        for _ in range(self._random.randint(1, 3)):
+            if self._stopped.wait(self._random.uniform(0.0, 1.5)):
+                return
+            alive = alive_workers(self._workers)
+            most = len(alive) - 1
+            for pid in self._random.sample(alive, self._random.randint(1, most)) if most > 0 else ():
+                os.kill(pid, signal.SIGKILL)
+                self.killed += 1
+
+    def __enter__(self) -> "Killer":
+        self.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._stopped.set()
+        self.join()
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("operation", ["max", "min", "sum", "checkpoint", "random", "verify"])
+@pytest.mark.parametrize("seed", range(RUNS))
+def test_killed_workers_change_nothing(workers: LocalCluster, operation: str, seed: int) -> None:
+    place = ["--scheduler", workers.scheduler_address]
+    succeed("random", "x.zarr", *RANDOM)
+    with Killer(workers, seed) as killer:
+        if operation == "random":
+            succeed("random", "y.zarr", *RANDOM, *place)
+            found: Any = contents("y.zarr")
+        elif operation == "verify":
+            found = json.loads(succeed("verify", "x.zarr", "--json", *place))["problems"]
+        elif operation == "checkpoint":
+            found = answer("sum", "x.zarr", *place, "--checkpoint", "kept")
+        else:
+            found = answer(operation, "x.zarr", *place)
+    print(f"{killer.killed} workers killed")  # shown with -s, and when this fails
+    if operation == "random":
+        assert found == contents("x.zarr")
+    elif operation == "verify":
+        assert found == []
+    else:
+        assert found == answer("sum" if operation == "checkpoint" else operation, "x.zarr")
+
+
+class Place:
+    """A scheduler and workers, each a process that can be killed, and none started again."""
+
+    def __init__(self, slow_module: str) -> None:
+        self._options = ["--no-dashboard", "--no-nanny", "--nthreads", "1", "--preload", slow_module]
+        self.file = Path("scheduler.json").absolute()
+        host = ["--host", "127.0.0.1", "--port", "0", "--dashboard-address", ":0"]
+        self.scheduler = self._start("scheduler", "--scheduler-file", str(self.file), *host)
+        wait_until(lambda: self.file.exists() and self.file.read_text().rstrip().endswith("}"))
+        self.worker = self._start("worker", "--scheduler-file", str(self.file), *self._options)
+
+    def _start(self, *args: str) -> subprocess.Popen[bytes]:
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        return subprocess.Popen([sys.executable, "-m", "dask", *args], **quiet)  # type: ignore[call-overload,no-any-return]
+
+    def start_job(self, *args: str) -> subprocess.Popen[bytes]:
+        place = ["--scheduler-file", str(self.file)]
+        return subprocess.Popen([*COMMAND, *args, *place], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def __enter__(self) -> "Place":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        for process in (self.worker, self.scheduler):
+            process.kill()
+            process.wait()
+
+
+def kept_pieces() -> int:
+    return len(list(Path("kept").glob("piece-*.json")))
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("what", ["scheduler", "interruption"])
+def test_end_of_a_job_on_a_cluster(slow_module: str, what: str) -> None:
+    succeed("random", "x.zarr", *RANDOM)
+    with Place(slow_module) as place:
+        process = place.start_job("sum", "x.zarr", "--checkpoint", "kept")
+        wait_until(lambda: kept_pieces() > 3 or process.poll() is not None)
+        if what == "scheduler":
+            place.scheduler.kill()
+        else:
+            process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate()
+    assert stdout == b""
+    if what == "scheduler":
+        assert process.returncode == 1
+        assert re.fullmatch(rb"rnsdask: error: the Dask scheduler .* has gone, or does not .*\n", stderr), (
+            stderr
+        )
+    else:
+        assert (process.returncode, stderr) == (130, b"rnsdask: error: interrupted\n")
+    assert 3 < kept_pieces() < 100
+    assert answer("sum", "x.zarr", "--checkpoint", "kept") == answer("sum", "x.zarr")
+
+
+@pytest.mark.timeout(180)
+def test_no_worker_left(slow_module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    succeed("random", "x.zarr", *RANDOM)
+    with Place(slow_module) as place:
+
+        def kill() -> None:
+            wait_until(lambda: kept_pieces() > 3)
+            monkeypatch.setattr(cluster, "WORKERS_SECONDS", 1)
+            place.worker.kill()
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        message = fail("sum", "x.zarr", "--scheduler-file", place.file, "--checkpoint", "kept")
+        killer.join()
+    assert message == "the Dask cluster has lost all its workers, and had none for 1 s"
+
+
+# ---- What is tried again ----------------------------------------------------------------------------------
+
+
+def flaky(monkeypatch: pytest.MonkeyPatch, errors: list[Exception]) -> None:
+    """Let the reading of a chunk fail with each of the errors."""
+    read = store.read_chunk
+
+    def read_chunk(info: store.StoreInfo, index: tuple[int, ...]) -> Any:
+        if index == (5,) and errors:
+            raise errors.pop()
+        return read(info, index)
+
+    monkeypatch.setattr(store, "read_chunk", read_chunk)
+
+
+@pytest.mark.parametrize("retries", [0, 1, 3])
+def test_errors_that_pass(monkeypatch: pytest.MonkeyPatch, retries: int) -> None:
+    succeed("random", "x.zarr", *RANDOM)
+    expected = answer("sum", "x.zarr")
+    transient = [StoreAccessError("x: I/O", errno.EIO), MemoryError(), ConnectionError("gone")]
+    flaky(monkeypatch, transient[:retries])
+    assert answer("sum", "x.zarr", "--retries", retries) == expected
+    flaky(monkeypatch, [StoreAccessError("x.zarr: I/O error", errno.EIO)] * (retries + 1))
+    assert fail("sum", "x.zarr", "--retries", retries) == "x.zarr: I/O error"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        CorruptChunkError("corrupt"),
+        RNSOverflowError(0, 9, 8, False, False),
+        StoreError("wrong"),
+        StoreAccessError("full", errno.ENOSPC),
+        PermissionError(errno.EACCES, "Permission denied", "x"),
+        ValueError("v"),
+        KeyError("k"),
+    ],
+)
+def test_errors_that_stay_are_not_tried_again(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    succeed("random", "x.zarr", *RANDOM)
+    left = [error] * 5
+    flaky(monkeypatch, left)
+    fail("sum", "x.zarr")
+    assert len(left) == 4
+
+
+def test_errors_survive_the_way_from_a_worker() -> None:
+    error = pickle.loads(pickle.dumps(StoreAccessError.of("x: y", OSError(errno.ENOSPC, "No space left"))))
+    assert (str(error), error.errno) == ("x: y: No space left", errno.ENOSPC)
+    assert not faults.can_pass(error)
+
+
+def test_finished_pieces_are_not_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+
+    def piece(i: int) -> int:
+        calls.append(i)
+        if i == 3 and calls.count(3) < 3:
+            raise OSError("once more")
+        return i
+
+    done: list[tuple[int, int]] = []
+    tasks = [dask.delayed(piece, pure=False)(i) for i in range(10)]
+    with dask.config.set(num_workers=1):
+        assert run.run(tasks, None, lambda i, result: done.append((i, result))) == 2
+    assert sorted(done) == [(i, i) for i in range(10)]
+    assert calls.count(3) == 3
+    assert all(calls.count(i) == 1 for i in range(10) if i != 3)
+
+
+def test_bad_setting_of_retries() -> None:
+    with dask.config.set({"rnsdask.retries": -1}), pytest.raises(ValueError, match="non-negative"):
+        run.run([dask.delayed(1)])
+
+
+# ---- Checkpoints ------------------------------------------------------------------------------------------
+
+
+def make_checkpoint(operation: str = "max") -> dict[str, Any]:
+    succeed("random", "x.zarr", *RANDOM)
+    return answer(operation, "x.zarr", "--checkpoint", "kept")
+
+
+@pytest.mark.parametrize("operation", ["max", "min", "sum"])
+def test_a_checkpoint_is_continued(monkeypatch: pytest.MonkeyPatch, operation: str) -> None:
+    expected = make_checkpoint(operation)
+    assert kept_pieces() == 100
+    for i in range(0, 100, 7):
+        Path(f"kept/piece-{i:05}.json").unlink()
+    read: list[tuple[int, ...]] = []
+    original = store.read_chunk
+    monkeypatch.setattr(
+        store, "read_chunk", lambda info, index: (read.append(index), original(info, index))[1]
+    )
+    assert answer(operation, "x.zarr", "--checkpoint", "kept") == expected == answer(operation, "x.zarr")
+    assert sorted(read[: len(range(0, 100, 7))]) == [(i,) for i in range(0, 100, 7)]
+
+
+def test_a_checkpoint_of_something_else_is_refused() -> None:
+    make_checkpoint()
+    assert "its operation is 'max', this job's 'sum'" in fail("sum", "x.zarr", "--checkpoint", "kept")
+    succeed("random", "y.zarr", *RANDOM)
+    assert "its store is " in fail("max", "y.zarr", "--checkpoint", "kept")
+    chunk = Path("x.zarr/c/0/17")
+    os.utime(chunk, (1, 1))
+    assert "the store has changed since" in fail("max", "x.zarr", "--checkpoint", "kept")
+    succeed("random", "x.zarr", *RANDOM, "--signed", "--overwrite")
+    assert "its signed is False" in fail("max", "x.zarr", "--checkpoint", "kept")
+    Path("folder").mkdir()
+    Path("folder/file").write_text("mine")
+    assert "it is not a checkpoint" in fail("max", "x.zarr", "--checkpoint", "folder")
+    assert "Not a directory" in fail("max", "x.zarr", "--checkpoint", "folder/file/x")
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"\xff\x00", b'{"value": "0x1"}'])
+def test_a_damaged_checkpoint_is_not_trusted(content: bytes) -> None:
+    expected = make_checkpoint()
+    file = Path("kept/piece-00003.json")
+    whole = file.read_bytes()
+    file.write_bytes(content)
+    assert answer("max", "x.zarr", "--checkpoint", "kept") == expected
+    assert file.read_bytes() == whole
+    shutil.copy("kept/piece-00004.json", file)  # whole, and of another piece
+    assert answer("max", "x.zarr", "--checkpoint", "kept") == expected
+    Path("kept/job.json").write_bytes(content)
+    assert "damaged" in fail("max", "x.zarr", "--checkpoint", "kept")
+
+
+def test_every_byte_of_a_checkpoint_counts() -> None:
+    expected = make_checkpoint()
+    file = Path("kept/piece-00003.json")
+    whole = file.read_bytes()
+    info, groups = store.open_info("x.zarr"), run.groups_of(100)
+    right = job.Checkpoint(Path("kept"), info, "max", groups).load()
+    for position in range(len(whole)):
+        file.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
+        found = job.Checkpoint(Path("kept"), info, "max", groups).load()
+        assert found.get(3, right[3]) == right[3], position
+    assert answer("max", "x.zarr", "--checkpoint", "kept") == expected
+
+
+# ---- Jobs that are killed ---------------------------------------------------------------------------------
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("seed", range(max(RUNS, 3)))
+@pytest.mark.parametrize("command", ["import", "random", "sum"])
+def test_a_killed_job_continues(command: str, seed: int, slow_module: str) -> None:
+    rnd = random.Random(seed)
+    Path("numbers").write_text("".join(f"{rnd.getrandbits(90)}\n" for _ in range(2000)))
+    options = ["--bits", "100", "--chunk", "128"]
+    args = {
+        "import": ["import", "numbers", "x.zarr", *options],
+        "random": ["random", "x.zarr", "--count", "2000", *options],
+        "sum": ["sum", "s.zarr", "--checkpoint", "kept"],
+    }[command]
+    succeed("random", "s.zarr", "--count", "2000", *options)
+    script = f"exec(open({slow_module!r}).read()); {COMMAND[2]}"
+    process = subprocess.Popen([sys.executable, "-c", script, *args], stdout=subprocess.DEVNULL)
+    some = rnd.randint(0, 10)
+    wait_until(lambda: len(list(Path("x.zarr/c/0").glob("*"))) + kept_pieces() >= some or process.poll() == 0)
+    time.sleep(rnd.uniform(0.0, 0.1))
+    process.kill()
+    process.wait()
+    if command == "sum":
+        assert answer("sum", "s.zarr", "--checkpoint", "kept") == answer("sum", "s.zarr")
+        return
+    if not Path("x.zarr/zarr.json").exists():
+        succeed(*args)
+    elif not json.loads(succeed("info", "x.zarr", "--json"))["complete"]:
+        succeed(*args, "--resume")
+    killed = contents("x.zarr")
+    succeed(*args, "--overwrite")
+    assert killed == contents("x.zarr")
+
+
+def test_a_resumed_job_reads_what_is_there() -> None:
+    succeed("random", "x.zarr", *RANDOM)
+    expected = contents("x.zarr")
+    document = json.loads(Path("x.zarr/zarr.json").read_text())
+    document["attributes"]["rnsdask"]["complete"] = False
+    Path("x.zarr/zarr.json").write_text(json.dumps(document))
+    chunk = Path("x.zarr/c/0/7")
+    damaged = bytearray(chunk.read_bytes())
+    damaged[100] ^= 4
+    chunk.write_bytes(damaged)
+    Path("x.zarr/c/0/8").unlink()
+    Path("x.zarr/c/0/9").write_bytes(b"short")
+    Path("x.zarr/c/0/9.0abc.partial").write_bytes(b"left behind")
+    done = json.loads(succeed("random", "x.zarr", *RANDOM, "--resume", "--json"))
+    assert (done["chunks_kept"], done["chunks_rewritten"]) == (97, 1)
+    assert contents("x.zarr") == expected
+
+
+def test_two_writers_do_not_mix() -> None:
+    ms = rd.ModuliSet.for_bits(64)
+    residues = rd.random(ms, 256, chunks=128).residues.compute()
+    first = store.create("x.zarr", ms, (256,), chunks=128)
+    first.write_chunk((0,), residues[:, :128])
+    second = store.resume("x.zarr")
+    for refused in (
+        lambda: first.write_chunk((1,), residues[:, 128:]),
+        lambda: first.resize((300,)),
+    ):
+        with pytest.raises(StoreError, match="another job has begun to write it"):
+            refused()
+    assert second.missing_chunks() == [(1,)]
+    second.write_chunk((1,), residues[:, 128:])
+    with pytest.raises(StoreError, match="another job"):
+        first.finish()
+    second.finish()
+    with pytest.raises(StoreError, match="another job"):
+        second.write_chunk((1,), residues[:, 128:])
+    third = store.create("x.zarr", ms, (256,), chunks=128, overwrite=True)
+    with pytest.raises(StoreError, match="another job"):
+        second.write_chunk((0,), residues[:, :128])
+    assert len(third.missing_chunks()) == 2
+    assert not list(Path("x.zarr").rglob("*.partial"))
+
+
+# ---- Disks ------------------------------------------------------------------------------------------------
+
+
+def test_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    replace, left = Path.replace, [4]
+
+    def full(self: Path, target: Any) -> Any:
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self))
+        return replace(self, target)
+
+    with monkeypatch.context() as patched, dask.config.set(num_workers=1):
+        patched.setattr(Path, "replace", full)
+        message = fail("random", "x.zarr", *RANDOM)
+        assert re.search(r"x\.zarr.*: No space left on device", message)
+    assert not list(Path("x.zarr").rglob("*.partial"))
+    assert "incomplete" in fail("max", "x.zarr")
+    succeed("random", "x.zarr", *RANDOM, "--resume")
+    succeed("random", "y.zarr", *RANDOM)
+    assert contents("x.zarr") == contents("y.zarr")
+
+
+@pytest.mark.parametrize("limit", [100, 1000, 1500])
+def test_files_that_may_not_grow(limit: int) -> None:
+    def in_child() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    command = [*COMMAND, "random", "x.zarr", *RANDOM]
+    done = subprocess.run(command, capture_output=True, check=False, preexec_fn=in_child)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert re.fullmatch(rb"rnsdask: error: .*x\.zarr.*: File too large\n", done.stderr), done.stderr
+    if Path("x.zarr/zarr.json").exists():
+        succeed("random", "x.zarr", *RANDOM, "--resume")
+    else:
+        succeed("random", "x.zarr", *RANDOM)
+    assert json.loads(succeed("verify", "x.zarr", "--json"))["problems"] == []
+
+
+def test_a_full_disk_under_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_args: object, **_options: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "kept/piece")
+
+    succeed("random", "x.zarr", *RANDOM)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", full)
+        assert "the checkpoint cannot be used: No space left" in fail("max", "x.zarr", "--checkpoint", "kept")
+
+
+def test_a_store_that_turns_unreadable(workers: LocalCluster) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    succeed("random", "x.zarr", *RANDOM)
+    Path("x.zarr/c/0/50").chmod(0)
+    for place in ([], ["--scheduler", workers.scheduler_address]):
+        assert re.search(r"c/0/50 cannot be read: Permission denied$", fail("max", "x.zarr", *place))
+
+
+@pytest.mark.timeout(180)
+def test_a_chunk_that_is_removed_meanwhile(workers: LocalCluster) -> None:
+    succeed("random", "x.zarr", *RANDOM)
+
+    def remove() -> None:
+        wait_until(lambda: kept_pieces() > 3)
+        Path("x.zarr/c/0/99").unlink(missing_ok=True)
+
+    thread = threading.Thread(target=remove)
+    thread.start()
+    result = call("max", "x.zarr", "--scheduler", workers.scheduler_address, "--checkpoint", "kept")
+    thread.join()
+    assert result.exit_code == 0 or result.stderr.endswith("chunk c/0/99 is missing\n")
+    assert "chunk c/0/99 is missing" in fail("max", "x.zarr", "--scheduler", workers.scheduler_address)
+
+
+# ---- Damage -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("change", ["flip", "digit", "remove", "cut"])
+def test_metadata_damaged_byte_by_byte(change: str) -> None:
+    ms = rd.ModuliSet([97, 101, 4294967291])
+    rd.random(ms, 300, chunks=128).to_zarr("x.zarr")
+    expected = rd.open_zarr("x.zarr").max().compute()
+    file = Path("x.zarr/zarr.json")
+    whole = file.read_bytes()
+    answers = 0
+    for i in range(len(whole)):
+        new = {"flip": bytes([whole[i] ^ 1 << i % 8]), "digit": b"7", "remove": b"", "cut": b""}[change]
+        file.write_bytes(whole[:i] + new + (b"" if change == "cut" else whole[i + 1 :]))
+        with suppress(StoreError):
+            found = rd.open_zarr("x.zarr").max().compute()
+            answers += 1
+            assert found == expected, i
+    assert 0 <= answers < len(whole)
+
+
+def test_foreign_files_change_no_answer() -> None:
+    succeed("random", "x.zarr", *RANDOM)
+    succeed("random", "other.zarr", "--count", 512, "--bits", 200, "--chunk", 256)
+    expected = answer("sum", "x.zarr")
+    shutil.copy("other.zarr/c/0/1", "x.zarr/c/0/100")
+    shutil.copy("other.zarr/c/0/1", "x.zarr/c/0/7.partial")
+    Path("x.zarr/c/1").mkdir()
+    Path("x.zarr/notes.txt").write_text("mine")
+    assert answer("sum", "x.zarr") == expected
+    assert len(json.loads(call("verify", "x.zarr", "--json").stdout)["problems"]) == 3
+    shutil.copy("other.zarr/c/0/1", "x.zarr/c/0/7")
+    assert re.search(r"chunk c/0/7 has \d+ bytes", fail("sum", "x.zarr"))
+
+
+def test_a_full_gpu_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    class OutOfMemoryError(MemoryError):
+        pass
+
+    OutOfMemoryError.__module__ = "cupy.cuda.memory"
+    runtime = types.SimpleNamespace(memGetInfo=lambda: (5, 80), getDevice=lambda: 3)
+    fake = types.SimpleNamespace(cuda=types.SimpleNamespace(runtime=runtime))
+    monkeypatch.setitem(sys.modules, "cupy", fake)
+    with pytest.raises(GPUMemoryError) as caught, naming_gpu_memory():
+        raise OutOfMemoryError("Out of memory allocating 9 bytes")
+    message = faults.describe(pickle.loads(pickle.dumps(caught.value)))
+    assert message.startswith(
+        "GPU 3 has no memory left, 5 of its 80 bytes are free: Out of memory allocating 9"
+    )
+    assert faults.can_pass(caught.value)
+    with pytest.raises(MemoryError, match="plain"), naming_gpu_memory():
+        raise MemoryError("plain")
+
+
+def test_cancelled_and_killed_are_one_line() -> None:
+    from concurrent.futures import CancelledError
+
+    from distributed.comm import CommClosedError
+
+    assert faults.describe(CancelledError()) == "the job was cancelled on the Dask cluster"
+    assert "connection to the Dask cluster was lost" in faults.describe(CommClosedError("x"))
+    assert (
+        faults.describe(OSError(errno.ENOSPC, "No space left on device", "f")) == "f: No space left on device"
+    )
+    assert "smaller chunks" in faults.describe(MemoryError("Out of memory allocating 5 bytes"))
+    assert not faults.can_pass(JobError("gone"))
