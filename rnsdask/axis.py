@@ -128,8 +128,8 @@ def sums(
 ) -> NDArray[np.object_]:
     """Exact sums along axes, which may be empty, as :func:`extrema` takes them.
 
-    With Y = X + offset, the sum S of R numbers Y of a row is q M + Z. The residues' sums give Z. The keys'
-    errors are in (-1, slack], so the sum of the keys, each raised by 1, is 2**64 S/M and at most
+    With Y = 2**scale X + offset, the sum S of R numbers Y of a row is q M + Z. The residues' sums give Z.
+    The keys' errors are in (-1, slack], so the sum of the keys, each raised by 1, is 2**64 S/M and at most
     R (slack + 1) more; while this is below 2**64, q follows as in docs/mathematics.md, section 8.
 
     Returns
@@ -159,6 +159,7 @@ def sums(
     rest = residues_to_ints(remainders, constants.moduli)
     wraps = (key_sums * product - rest * 2**KEY_BITS) // (product << KEY_BITS)
     result: NDArray[np.object_] = wraps * product + rest - count * constants.offset
+    result >>= constants.scale  # exact: that many lowest bits are 0
     return result.reshape(reduced)
 
 
@@ -172,5 +173,7 @@ def _remainders(residues: Array, axes: tuple[int, ...], constants: KeyConstants,
     totals = [_rows(row, axes).sum(axis=1, dtype=np.uint64) for row in residues]
     result = np.empty_like(residues, shape=(len(residues), len(totals[0])), order="C")
     for row, total, m in zip(result, totals, constants.moduli, strict=True):
+        if constants.scale:
+            total = total % np.uint64(m) * np.uint64((1 << constants.scale) % m)  # at most (m - 1)**2
         row[...] = (total + np.uint64(count * constants.offset % m)) % np.uint64(m)
     return result

@@ -34,7 +34,8 @@ def number_keys(residues: Array, constants: KeyConstants) -> Array:
     -------
     array of uint64, shape (N,)
     """
-    words, _ = kernels_of(residues).fixed_point(residues, fixed_point_constants(constants.moduli, KEY_BITS))
+    evaluation = fixed_point_constants(constants.moduli, KEY_BITS, constants.scale)
+    words, _ = kernels_of(residues).fixed_point(residues, evaluation)
     keys = words[1].astype(np.uint64)
     keys <<= np.uint64(32)
     keys |= words[0]

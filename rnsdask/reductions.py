@@ -1,8 +1,8 @@
 """MAX, MIN and SUM of a chunk of numbers, and how the results of chunks combine. No Dask in here.
 
 A chunk takes one pass over its residues, which evaluates every number's key (a 64-bit upper bound of
-2**64 X/M) and keeps no array of them. Numbers that the keys cannot tell apart are decided by mixed-radix
-conversion. The bounds are derived in docs/mathematics.md.
+2**64 X/M, or of a multiple where numbers are known to be small) and keeps no array of them. Numbers that the
+keys cannot tell apart are decided by mixed-radix conversion. The bounds are derived in docs/mathematics.md.
 """
 
 from collections.abc import Callable, Iterator
@@ -159,7 +159,10 @@ def _candidates(residues: Array, constants: KeyConstants, minimum: bool, thresho
 
 
 def shifted_residues(residues: Array, indices: Array, constants: KeyConstants) -> Array:
-    """Residues of Y = X + offset, which is not negative, for the numbers at `indices`."""
+    """Residues of X + offset for the numbers at `indices`: not negative, below M, and in the order of X.
+
+    Without the scale of the keys: whether 2**scale X is taken changes no order.
+    """
     chosen = kernels_of(residues).gather(residues, indices)
     if not constants.offset:
         return chosen
@@ -211,22 +214,23 @@ def _sum(residues: Array, moduli: ModuliSet, signed: bool, bound: int | None) ->
 
 
 def _exact_sum(residues: Array, sums: KeySums, constants: KeyConstants) -> int:
-    """Sum of X from the sums of residues and keys: S = sum of Y = q M + R, where Y = X + offset.
+    """Sum of X from the sums of residues and keys: S = sum of Y = q M + R, where Y = 2**scale X + offset.
 
     R follows from the row sums. The sum K of the keys is 2**64 S/M and at most count * slack more, less than
     2**64, so q = floor((K M - R 2**64) / (2**64 M)).
     """
     moduli, count = constants.moduli, int(residues.shape[1])
     product = moduli.product
-    rows = [(a + count * constants.offset) % m for a, m in zip(sums.rows, moduli, strict=True)]
+    shift, scale = count * constants.offset, constants.scale
+    rows = [((a << scale) + shift) % m for a, m in zip(sums.rows, moduli, strict=True)]
     remainder = reference.value_of(rows, moduli)
     keys = sums.keys + (_wrapped(residues, sums, constants) << KEY_BITS)
     wraps = (keys * product - (remainder << KEY_BITS)) // (product << KEY_BITS)
-    return wraps * product + remainder - count * constants.offset
+    return (wraps * product + remainder - shift) >> scale  # exact: that many lowest bits are 0
 
 
 def _wrapped(residues: Array, sums: KeySums, constants: KeyConstants) -> int:
-    """How many numbers lie so near M that their key, an upper bound, passed 2**64."""
+    """How many numbers lie so near M that their key, an upper bound, passed 2**64; none of a scaled key."""
     if not sums.ambiguous:
         return 0
     # As complemented keys, none but 0 reaches the greatest threshold, and a key of 0 is ambiguous.

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import gmpy2
+import numpy as np
 from hypothesis import strategies as st
 
 from rnsdask.moduli import ModuliSet
@@ -86,6 +87,32 @@ def edge_values(moduli: ModuliSet, signed: bool = False) -> list[int]:
     if signed:
         near |= {-v for v in near} | {v + d for v in (lowest, highest) for d in (-2, -1, 0, 1, 2)}
     return sorted(v for v in near if lowest <= v <= highest)
+
+
+def bounds_around_prefixes(moduli: ModuliSet, signed: bool = False, prefixes: int = 4) -> list[int]:
+    """Bounds of magnitudes that need one modulus more or less, or leave most of a modulus unused.
+
+    Around products of the first moduli, from those of one modulus to those of all: the products and powers of
+    two (for signed numbers, their halves) with their neighbours, and far less than that.
+    """
+    _, highest = moduli.value_range(signed)
+    bounds = {1, 2, 3}
+    for count in _spread(list(range(1, len(moduli) + 1)), prefixes):
+        product = math.prod(moduli.moduli[:count])
+        power = 1 << product.bit_length() - 1
+        middle = {product, product // 2} if signed else {product}
+        bounds |= {m + d for m in middle for d in (-2, -1, 0)}
+        bounds |= {power, power - 1, power // 2, product * 3 // 4, product * 5}
+    return sorted(b for b in bounds if 0 < b <= highest)
+
+
+def values_within(bound: int, signed: bool, rng: np.random.Generator, count: int = 24) -> list[int]:
+    """Random numbers and numbers at the edges of what a bound allows, in random order."""
+    values = [int(f) * (bound + 1) >> 62 for f in rng.integers(0, 2**62, size=count)]
+    values += [v for v in (0, 1, 2, bound // 2, bound // 2 + 1, bound - 1, bound, bound) if 0 <= v <= bound]
+    if signed:
+        values = [v for pair in values for v in (pair, -pair)]
+    return [values[i] for i in rng.permutation(len(values))[: 2 * count]]
 
 
 @st.composite

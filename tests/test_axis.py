@@ -9,13 +9,23 @@ import pytest
 from conftest import Processor
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import MODULI_SETS, arrays_of_values, edge_values, moduli_sets, values_in
+from strategies import (
+    MODULI_SETS,
+    SMALL_SETS,
+    arrays_of_values,
+    bounds_around_prefixes,
+    edge_values,
+    moduli_sets,
+    values_in,
+    values_within,
+)
 
 import rnsdask as rd
 from rnsdask import axis, keys, reference
 from rnsdask.moduli import ModuliSet
 
 ALL_SETS = pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
+SHORT_SETS = pytest.mark.parametrize("moduli", SMALL_SETS.values(), ids=SMALL_SETS)
 BOTH_RANGES = pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
 
 
@@ -115,6 +125,39 @@ def test_a_bound_takes_fewer_moduli(on_each_processor: Processor, rng: np.random
     residues = on_each_processor.xp.asarray(encoded(numbers, moduli, True))
     for axes in ((0,), (1,)):
         check(rd.from_residues(residues, moduli, True, bound=1000), numbers, axes)
+
+
+@SHORT_SETS
+@BOTH_RANGES
+def test_bounds_around_the_products_of_prefixes(
+    on_each_processor: Processor, moduli: ModuliSet, signed: bool, rng: np.random.Generator
+) -> None:
+    for bound in bounds_around_prefixes(moduli, signed, prefixes=3):
+        numbers = objects(values_within(bound, signed, rng, count=10)[:15], (3, 5))
+        residues = on_each_processor.xp.asarray(encoded(numbers, moduli, signed))
+        check(rd.from_residues(residues, moduli, signed, bound=bound), numbers, (1,))
+
+
+@BOTH_RANGES
+def test_bounds_on_dask_arrays(signed: bool, rng: np.random.Generator) -> None:
+    moduli = MODULI_SETS["unsorted"]
+    for bound in bounds_around_prefixes(moduli, signed, prefixes=3)[3::5]:
+        numbers = objects(values_within(bound, signed, rng, count=10)[:15], (3, 5))
+        residues = da.from_array(encoded(numbers, moduli, signed), chunks=(len(moduli), 2, 3))
+        for axes in ((0,), (0, 1)):
+            check(rd.from_residues(residues, moduli, signed, bound=bound), numbers, axes)
+
+
+def test_long_sums_of_scaled_keys(on_each_processor: Processor, rng: np.random.Generator) -> None:
+    """Sums of residues beyond 2**32, and results beyond the range, with a modulus of 2**32 among others."""
+    moduli = MODULI_SETS["top"]
+    bound = moduli.prefix(3).product * 5 // 4
+    for signed in (False, True):
+        values = [bound - int(v) for v in rng.integers(0, 2**40, size=3000)]
+        numbers = objects(values, (2, 1500))
+        residues = on_each_processor.xp.asarray(encoded(numbers, moduli, signed))
+        for axes in ((0,), (1,), (0, 1)):
+            check(rd.from_residues(residues, moduli, signed, bound=bound), numbers, axes)
 
 
 def test_undecided_rows_in_several_batches(

@@ -13,13 +13,23 @@ import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import EXHAUSTIVE_SETS, MODULI_SETS, arrays_of_values, edge_values, moduli_sets
+from strategies import (
+    EXHAUSTIVE_SETS,
+    MODULI_SETS,
+    SMALL_SETS,
+    arrays_of_values,
+    bounds_around_prefixes,
+    edge_values,
+    moduli_sets,
+    values_within,
+)
 
 import rnsdask as rd
 from rnsdask import compare, reference
 from rnsdask.moduli import ModuliSet
 
 ALL_SETS = pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
+SHORT_SETS = pytest.mark.parametrize("moduli", SMALL_SETS.values(), ids=SMALL_SETS)
 BOTH_RANGES = pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
 RELATIONS = {
     "<": operator.lt,
@@ -132,6 +142,55 @@ def test_a_bound(
         values = [v for v in near if 0 <= v <= bound]
         values += [-v for v in values] if signed else []
         a, b = ([values[i] for i in rng.integers(0, len(values), 70)] for _ in "ab")
+        check_pairs(on_each_processor, moduli, a, b, signed, bound)
+
+
+@SHORT_SETS
+@BOTH_RANGES
+def test_bounds_around_the_products_of_prefixes(
+    on_each_processor: Processor, moduli: ModuliSet, signed: bool, rng: np.random.Generator
+) -> None:
+    for bound in bounds_around_prefixes(moduli, signed):
+        values = values_within(bound, signed, rng, count=12)
+        b = [values[i] for i in rng.integers(0, len(values), len(values))]
+        check_pairs(on_each_processor, moduli, values, b, signed, bound)
+        lowest, steps = -bound if signed else 0, rng.integers(-1, 2, len(b)).tolist()
+        near = [min(max(v + d, lowest), bound) for v, d in zip(b, steps, strict=True)]
+        check_pairs(on_each_processor, moduli, b, near, signed, bound)
+
+
+@BOTH_RANGES
+def test_integers_beside_numbers_far_below_the_prefix(
+    on_each_processor: Processor, signed: bool, rng: np.random.Generator
+) -> None:
+    moduli = MODULI_SETS["top"]
+    for bound in bounds_around_prefixes(moduli, signed):
+        values = values_within(bound, signed, rng, count=6)
+        residues = encode(on_each_processor, values, moduli, signed)
+        x = rd.RNSArray(residues, moduli, signed, bound)
+        unknown = rd.RNSArray(residues, moduli, signed)
+        for value in (0, 1, bound - 1, bound, -bound, bound + 1, -bound - 1, 3 * bound, 2**200, -(2**200)):
+            for relation, function in RELATIONS.items():
+                found = on_each_processor.to_numpy(function(x, value)).tolist()
+                assert found == [function(v, value) for v in values], (relation, bound, value)
+            in_range = moduli.value_range(signed)[0] <= value <= moduli.value_range(signed)[1]
+            if in_range:
+                assert rd.maximum(x, value).to_ints().tolist() == [max(v, value) for v in values]
+                assert rd.minimum(value, x).to_ints().tolist() == [min(v, value) for v in values]
+        assert on_each_processor.to_numpy(rd.sign(x)).tolist() == [order(v, 0) for v in values]
+        # Without a bound on one of two operands, their keys are not scaled.
+        assert not on_each_processor.to_numpy(x < unknown).any()
+
+
+@BOTH_RANGES
+def test_random_numbers_far_below_the_prefix_need_no_exact_decision(
+    on_each_processor: Processor, signed: bool, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(compare, "mixed_radix_digits")
+    moduli = MODULI_SETS["bits2048"]
+    for bound in (2**64, 2**1024, moduli.prefix(31).product):
+        a, b = ([int(v) * bound >> 61 for v in rng.integers(0, 2**61, 500)] for _ in "ab")
+        check_pairs(on_each_processor, moduli, a, [-v for v in b] if signed else b, signed, bound)
         check_pairs(on_each_processor, moduli, a, b, signed, bound)
 
 

@@ -8,7 +8,15 @@ import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import MODULI_SETS, arrays_of_values, edge_values, moduli_sets
+from strategies import (
+    MODULI_SETS,
+    SMALL_SETS,
+    arrays_of_values,
+    bounds_around_prefixes,
+    edge_values,
+    moduli_sets,
+    values_within,
+)
 
 from rnsdask import reductions, reference
 from rnsdask.constants import key_constants
@@ -16,6 +24,7 @@ from rnsdask.moduli import ModuliSet
 from rnsdask.reductions import REDUCTIONS, ReductionResult, reduce_chunk
 
 ALL_SETS = pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
+SHORT_SETS = pytest.mark.parametrize("moduli", SMALL_SETS.values(), ids=SMALL_SETS)
 BOTH_RANGES = pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
 
 
@@ -103,6 +112,52 @@ def test_a_bound_shortens_the_set() -> None:
     assert len(key_constants(short, bound=2**32 - 1).moduli) == 1
     assert len(key_constants(short, signed=True, bound=2**31 - 1).moduli) == 1
     assert len(key_constants(short, signed=True, bound=2**31).moduli) == 2
+
+
+@SHORT_SETS
+@BOTH_RANGES
+def test_bounds_around_the_products_of_prefixes(
+    on_each_processor: Processor, moduli: ModuliSet, signed: bool, rng: np.random.Generator
+) -> None:
+    for bound in bounds_around_prefixes(moduli, signed):
+        results = check(on_each_processor, moduli, values_within(bound, signed, rng), signed, bound)
+        if not key_constants(moduli, signed, bound).ambiguous_below:
+            assert results["sum"].exact_fallbacks == 0
+        check(on_each_processor, moduli, [-bound if signed else bound] * 9 + [bound - 1], signed, bound)
+
+
+@SHORT_SETS
+@BOTH_RANGES
+def test_the_scale_of_keys_is_the_greatest_or_next_to_it(moduli: ModuliSet, signed: bool) -> None:
+    assert key_constants(moduli, signed).scale == 0
+    for bound in bounds_around_prefixes(moduli, signed):
+        constants = key_constants(moduli, signed, bound)
+        product, offset = constants.moduli.product, constants.offset
+        lowest, highest = (offset + sign * (bound << constants.scale) for sign in (-1, 1))
+        if constants.scale:
+            assert constants.ambiguous_below == 0
+            assert (highest << 64) + constants.slack * product < product << 64
+            assert lowest >= 0 or not signed
+        if constants.ambiguous_below == 0:  # two steps more would not fit
+            assert offset + (bound << constants.scale + 2) >= product
+
+
+@pytest.mark.parametrize("operation", ["max", "min"])
+@BOTH_RANGES
+def test_random_numbers_far_below_the_prefix_need_no_exact_decision(
+    on_each_processor: Processor, signed: bool, operation: str, rng: np.random.Generator
+) -> None:
+    """A bound may leave nearly all of a modulus of 32 bits unused, and keys still tell numbers apart."""
+    moduli = MODULI_SETS["bits2048"]
+    for count in (2, 31, len(moduli) - 1):
+        product = moduli.prefix(count).product
+        for bound in (product // 2 + 1, product, product * 4 // 3, product * 2 - 1, product * 2**16):
+            random = rng.integers(-(2**62) if signed else 0, 2**62, size=1000)
+            values = [int(v) * bound >> 62 for v in random]
+            residues = on_each_processor.xp.asarray(reference.encode(values, moduli, signed))
+            found = reduce_chunk(REDUCTIONS[operation], residues, moduli, signed, bound)
+            assert found.value == {"max": max, "min": min}[operation](values)
+            assert found.exact_fallbacks == 0
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 127, 1023, 1024, 1025, 2049, 5000])

@@ -16,7 +16,15 @@ import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import MODULI_SETS, arrays_of_values, edge_values, moduli_sets
+from strategies import (
+    MODULI_SETS,
+    SMALL_SETS,
+    arrays_of_values,
+    bounds_around_prefixes,
+    edge_values,
+    moduli_sets,
+    values_within,
+)
 
 import rnsdask as rd
 from rnsdask import keys, reference, scan, store
@@ -24,6 +32,7 @@ from rnsdask.errors import RNSOverflowError
 from rnsdask.moduli import ModuliSet
 
 ALL_SETS = pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
+SHORT_SETS = pytest.mark.parametrize("moduli", SMALL_SETS.values(), ids=SMALL_SETS)
 BOTH_RANGES = pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
 FUNCTIONS = {"cumsum": operator.add, "cummax": max, "cummin": min}
 
@@ -162,6 +171,23 @@ def test_the_error_names_the_index_in_the_whole_array() -> None:
     with pytest.raises(RNSOverflowError, match="flat index 19: the exact result is 7 bits long"):
         x.cumsum()[20:24].to_ints()
     assert x[:15].cumsum().to_ints().tolist() == list(range(5, 80, 5))
+
+
+@SHORT_SETS
+@BOTH_RANGES
+def test_bounds_around_the_products_of_prefixes(
+    on_each_processor: Processor, moduli: ModuliSet, signed: bool, rng: np.random.Generator
+) -> None:
+    for bound in bounds_around_prefixes(moduli, signed, prefixes=3):
+        values = values_within(bound, signed, rng, count=10)
+        check(array_of(values, moduli, signed, xp=on_each_processor.xp, bound=bound), values)
+
+
+def test_chunks_of_numbers_far_below_the_prefix(rng: np.random.Generator) -> None:
+    moduli = MODULI_SETS["unsorted"]
+    for bound in bounds_around_prefixes(moduli, True, prefixes=3):
+        values = values_within(bound, True, rng, count=10)
+        check(array_of(values, moduli, True, chunks=7, bound=bound), values)
 
 
 def test_a_bound_proves_that_nothing_overflows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """The k greatest and least numbers against Python's sort."""
 
 from itertools import pairwise
+from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -8,15 +9,25 @@ import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import MODULI_SETS, arrays_of_values, edge_values, moduli_sets
+from strategies import (
+    MODULI_SETS,
+    SMALL_SETS,
+    arrays_of_values,
+    bounds_around_prefixes,
+    edge_values,
+    moduli_sets,
+    values_within,
+)
 
 import rnsdask as rd
-from rnsdask import keys, reference
+from rnsdask import keys, reference, topk
 from rnsdask.constants import key_constants
+from rnsdask.convert import residues_to_ints
 from rnsdask.moduli import ModuliSet
 from rnsdask.topk import select
 
 ALL_SETS = pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
+SHORT_SETS = pytest.mark.parametrize("moduli", SMALL_SETS.values(), ids=SMALL_SETS)
 BOTH_RANGES = pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
 
 
@@ -71,6 +82,43 @@ def test_values_close_together_and_equal(
         near = [min(max(middle + int(d), lowest), highest) for d in rng.integers(-3, 4, size=30)]
         check(on_each_processor, moduli, near, signed)
     check(on_each_processor, moduli, [highest] * 9, signed)
+
+
+@SHORT_SETS
+@BOTH_RANGES
+def test_bounds_around_the_products_of_prefixes(
+    on_each_processor: Processor, moduli: ModuliSet, signed: bool, rng: np.random.Generator
+) -> None:
+    for bound in bounds_around_prefixes(moduli, signed, prefixes=3):
+        values = values_within(bound, signed, rng, count=10)
+        check(on_each_processor, moduli, values, signed, bound)
+        constants = key_constants(moduli, signed, bound)
+        residues = on_each_processor.xp.asarray(reference.encode(values, moduli, signed))
+        used = residues[: len(constants.moduli)]
+        found = on_each_processor.to_numpy(keys.number_keys(used, constants)).tolist()
+        product = constants.moduli.product
+        for value, key in zip(values, found, strict=True):
+            scaled = (value << constants.scale) + constants.offset << 64
+            assert (key - constants.slack) * product <= scaled < (key + 1) * product
+
+
+def test_few_candidates_where_a_bound_leaves_most_of_a_modulus_unused(
+    on_each_processor: Processor, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    converted: list[int] = []
+
+    def counted(residues: Any, moduli: ModuliSet, signed: bool) -> list[int]:
+        converted.append(residues.shape[1])
+        return residues_to_ints(residues, moduli, signed)
+
+    monkeypatch.setattr(topk, "residues_to_ints", counted)
+    moduli = MODULI_SETS["bits2048"]
+    for signed in (False, True):
+        values = [int(v) << 964 for v in rng.integers(-(2**60) if signed else 0, 2**60, size=500)]
+        residues = on_each_processor.xp.asarray(reference.encode(values, moduli, signed))
+        converted.clear()
+        assert list(select(residues, moduli, 5, signed, 2**1024).indices) == expected(values, 5)
+        assert sum(converted) <= 6
 
 
 def test_a_bound_takes_fewer_moduli(on_each_processor: Processor, rng: np.random.Generator) -> None:

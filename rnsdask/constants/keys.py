@@ -15,13 +15,15 @@ KEY_BITS = 64
 
 @dataclass(frozen=True, eq=False)
 class KeyConstants:
-    """What a reduction needs to evaluate ``2**64 * Y/M`` from above, for ``Y = X + offset``.
+    """What a reduction needs to evaluate ``2**64 * Y/M`` from above, for ``Y = 2**scale * X + offset``.
 
-    For every Y the evaluated key U satisfies ``U - slack <= 2**64 * Y/M <= U``, modulo 2**64. Without
-    a wrap-around this orders numbers; a key below ``ambiguous_below`` may have wrapped.
+    For every Y, ``0 <= Y < M``, the evaluated key U satisfies ``U - slack <= 2**64 * Y/M <= U``, modulo
+    2**64. Without a wrap-around this orders numbers; a key below ``ambiguous_below`` may have wrapped. The
+    scale is 0 without a bound, and wherever a key may be ambiguous.
     """
 
     moduli: ModuliSet
+    scale: int
     offset: int
     coefficients: NDArray[np.uint64]
     start: int
@@ -57,10 +59,11 @@ def key_constants(moduli: ModuliSet, signed: bool = False, bound: int | None = N
     moduli : ModuliSet
         The set the residues are in; the result is about its first ``len(result.moduli)`` moduli.
     signed : bool
-        Symmetric range; keys are of ``X + M//2``, which is never negative.
+        Symmetric range; keys are of ``2**scale * X + M//2``, which is never negative.
     bound : int, optional
         Every ``|X| <= bound``. Then a prefix of the set is enough, and no key is ambiguous if
-        it leaves room above the bound.
+        it leaves room above the bound. The greatest scale by which no key wraps spreads the keys over
+        that room.
     """
     for count in sufficient_prefixes(moduli, signed, bound):
         constants = _key_constants_of(moduli.prefix(count), signed, bound)
@@ -89,21 +92,36 @@ def sufficient_prefix(moduli: ModuliSet, signed: bool, bound: int | None) -> Mod
 
 
 def _key_constants_of(moduli: ModuliSet, signed: bool, bound: int | None) -> KeyConstants:
-    coefficients = key_coefficients(moduli, KEY_BITS)
-    slack = coefficient_slack(moduli, KEY_BITS)
-    product, start, offset = moduli.product, slack, 0
-    if signed:
-        offset = product // 2
+    product = moduli.product
+    offset = product // 2 if signed else 0
+    room = product - 1 - offset
+    highest = room if bound is None else min(bound, room)
+    # With 2**scale * highest <= room no Y reaches M, nor is one negative: room <= offset if signed.
+    scale = (room // highest).bit_length() - 1 if highest else 0
+    constants = _scaled_key_constants(moduli, scale, offset, highest)
+    if scale and constants.ambiguous_below:
+        # Y/M is now at most 3/4, and slack/2**64 below 1/16: nothing wraps.
+        constants = _scaled_key_constants(moduli, scale - 1, offset, highest)
+    return constants
+
+
+def _scaled_key_constants(moduli: ModuliSet, scale: int, offset: int, highest: int) -> KeyConstants:
+    """Constants for keys of ``2**scale * X + offset`` with X at most `highest`."""
+    product = moduli.product
+    slack = coefficient_slack(moduli, KEY_BITS, scale)
+    start = slack
+    if offset:
         # The key of the offset itself, rounded up, is one more source of error.
         start += -(-(offset << KEY_BITS) // product)
         slack += 1
-    # With |X| <= bound, 2**64 Y/M + slack stays below 2**64, so nothing wraps.
-    highest = product - 1 if bound is None else min(bound + offset, product - 1)
-    wraps = (highest << KEY_BITS) + slack * product >= product << KEY_BITS
+    # While 2**64 Y/M + slack stays below 2**64, nothing wraps.
+    reached = (highest << scale) + offset
+    wraps = (reached << KEY_BITS) + slack * product >= product << KEY_BITS
     return KeyConstants(
         moduli,
+        scale,
         offset,
-        np.array(coefficients, dtype=np.uint64),
+        np.array(key_coefficients(moduli, KEY_BITS, scale), dtype=np.uint64),
         start % 2**KEY_BITS,
         slack,
         slack if wraps else 0,
