@@ -5,19 +5,22 @@
     python scripts/bench_all.py --render     only pages and plots, from the results that are there
 
 The results are docs/benchmarks/MACHINE.json. Pages and plots come from these files alone; they need
-matplotlib, and without it they are left for --render on another machine. A benchmark that fails or runs out
-of its time is listed as such, and the exit status is 1.
+matplotlib, and without it they are left for --render on another machine. The results are written after each
+run, the most important first. A benchmark that fails or runs out of its time is listed as such, and the exit
+status is 1.
 """
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
 
 import argparse
 import importlib
 import json
-import os
 import subprocess
-import sys
 import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
 import benchmark_pages
@@ -26,12 +29,24 @@ from benchmarking import ROOT, WARM_UPS, environment
 SCRIPTS = Path(__file__).resolve().parent
 RESULTS = ROOT / "docs" / "benchmarks"
 
+# Run first, so that a limit does not leave them out; then the others by name.
+ORDER = ("reduce", "arith", "mpint", "paper", "peers", "modular")
+
+# Seconds for all runs, and the part of them that one may take.
+LIMITS = {"cpu": 1800.0, "gpu": 360.0}
+RUN_PART = 1 / 3
+
+
+def place(script: str) -> tuple[int, str]:
+    """Where a script comes in the order of runs, by its file's name."""
+    name = script.removeprefix("bench_").removesuffix(".py")
+    return (ORDER.index(name) if name in ORDER else len(ORDER), name)
+
 
 def benchmarks(only: str | None) -> list[Path]:
-    """The scripts, or those whose names are listed in `only`."""
-    found = {
-        path.stem: path for path in sorted(SCRIPTS.glob("bench_*.py")) if path != Path(__file__).resolve()
-    }
+    """The scripts in order, or those whose names are listed in `only`."""
+    paths = set(SCRIPTS.glob("bench_*.py")) - {Path(__file__).resolve()}
+    found = {path.stem: path for path in sorted(paths, key=lambda path: place(path.name))}
     if only is None:
         return list(found.values())
     names = [name if name.startswith("bench_") else f"bench_{name}" for name in only.split(",")]
@@ -52,28 +67,15 @@ def run(script: Path, arguments: str, limit: float, gpu: bool) -> dict[str, Any]
     seconds = time.perf_counter() - start
     print(f"   {outcome} in {seconds:.0f} s", flush=True)
     facts = {"outcome": outcome, "seconds": seconds, "warm_ups": WARM_UPS, "machine": environment(gpu)}
-    return {"script": script.name, "arguments": arguments, **facts, "rows": rows_of(result)}
-
-
-def rows_of(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows of a benchmark's JSON: those under "rows", and those of each table under "groups"."""
-    groups = result.get("groups", {})
-    rows = [{"table": name, **row} for name, table in groups.items() for row in table]
-    return [*result.get("rows", []), *rows]
+    return {"script": script.name, "arguments": arguments, **facts, "rows": result.get("rows", [])}
 
 
 def finish(command: list[str], limit: float) -> str:
     """Run a command for so many seconds at most: "done", or what went wrong."""
-    # Set where Python does not add a script's folder by itself (PYTHONSAFEPATH).
-    variables = os.environ | {
-        "PYTHONPATH": os.pathsep.join(filter(None, (str(SCRIPTS), os.environ.get("PYTHONPATH"))))
-    }
     if limit <= 0:
         return "not run: no time left"
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=limit, env=variables, check=False
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
     except subprocess.TimeoutExpired:
         return f"stopped after {limit:.0f} s"
     print(done.stdout, end="", flush=True)
@@ -84,38 +86,32 @@ def finish(command: list[str], limit: float) -> str:
 
 
 def runs_of(script: Path, kind: str) -> tuple[str, ...]:
-    """The command lines of a benchmark for "cpu", "gpu", "tiny" or "tiny-gpu", as its RUNS says.
-
-    Without RUNS it is run with the kind as its only argument, and has no tiny runs.
-    """
-    runs = getattr(importlib.import_module(script.stem), "RUNS", {"cpu": ("cpu",), "gpu": ("gpu",)})
-    return tuple(runs.get(kind, ()))
+    """The command lines of a benchmark for "cpu", "gpu", "tiny" or "tiny-gpu", as its RUNS says."""
+    return tuple(importlib.import_module(script.stem).RUNS[kind])
 
 
 def run_all(options: argparse.Namespace) -> bool:
     """Run the benchmarks and write their results; whether all went well."""
-    kind = "gpu" if options.gpu else "cpu"
-    if options.tiny:
-        kind = {"cpu": "tiny", "gpu": "tiny-gpu"}[kind]
-    end = time.monotonic() + (options.total or (360 if options.gpu else 1800))
+    processor = "gpu" if options.gpu else "cpu"
+    kind = {"cpu": "tiny", "gpu": "tiny-gpu"}[processor] if options.tiny else processor
+    total = options.limit or LIMITS[processor]
+    each, end = options.run_limit or RUN_PART * total, time.monotonic() + total
     scripts = benchmarks(options.only)
-    runs = [
-        run(script, arguments, min(options.limit, end - time.monotonic()), options.gpu)
-        for script in scripts
-        for arguments in runs_of(script, kind)
-    ]
-    for result in runs:
-        if options.commit:
-            result["machine"]["commit"] = options.commit
     machine = environment(options.gpu)
     path = options.folder / f"{benchmark_pages.machine_slug(machine)}.json"
     options.folder.mkdir(parents=True, exist_ok=True)
-    if path.exists():
-        # Of other benchmarks, which were not to be run now, the earlier results stay.
-        earlier = json.loads(path.read_text(encoding="utf-8"))["runs"]
-        names = {script.name for script in scripts}
-        runs = sorted([*(r for r in earlier if r["script"] not in names), *runs], key=lambda r: r["script"])
-    path.write_text(as_text(machine, runs), encoding="utf-8")
+    # Of other benchmarks, which are not to be run now, the earlier results stay.
+    earlier = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else []
+    names = {script.name for script in scripts}
+    kept = [result for result in earlier if result["script"] not in names]
+    runs: list[dict[str, Any]] = []
+    for script in scripts:
+        for arguments in runs_of(script, kind):
+            runs.append(run(script, arguments, min(each, end - time.monotonic()), options.gpu))
+            if options.commit:
+                runs[-1]["machine"]["commit"] = options.commit
+            ordered = sorted([*kept, *runs], key=lambda result: place(result["script"]))
+            path.write_text(as_text(machine, ordered), encoding="utf-8")
     print(f"wrote {path}")
     return all(result["outcome"] == "done" for result in runs)
 
@@ -149,8 +145,8 @@ def main() -> int:
     parser.add_argument("--render", action="store_true", help="run nothing")
     parser.add_argument("--only", help="some benchmarks only, e.g. reduce,paper; of others results stay")
     parser.add_argument("--tiny", action="store_true", help="only see that they work")
-    parser.add_argument("--limit", type=float, default=240, help="seconds for each run")
-    parser.add_argument("--total", type=float, help="seconds for all; default 360 on a GPU, 1800 on a CPU")
+    parser.add_argument("--limit", type=float, help="seconds for all; default 360 on a GPU, 1800 on a CPU")
+    parser.add_argument("--run-limit", type=float, help="seconds for each run; default a third of --limit")
     parser.add_argument("--commit", help="the commit, where the sources are no git checkout")
     parser.add_argument("--folder", type=Path, default=RESULTS)
     options = parser.parse_args()

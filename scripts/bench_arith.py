@@ -4,38 +4,69 @@
     python scripts/bench_arith.py gpu --gib 2              arrays in GPU memory
     python scripts/bench_arith.py cpu --only division      one group
 
-Prints a table for each group, and with --json FILE the same figures as JSON:
+Prints a table for each group, and with --json FILE writes them:
 
-- elementwise: bytes read and written a second, and their ratio to those of a plain copy;
+- elementwise: bytes read and written a second, and their ratio to those of a plain copy. The kernels write to
+  an array that exists already, as the copy does; the whole call allocates its result;
 - checked: the time with the check for overflow over the time without it, with results that fit: factors
   with bounds, an integer, an unbounded factor by a bounded one, unbounded ones; and random ones that mostly
   overflow (`flag`);
 - comparison: bytes read a second, and their ratio to those of a plain read;
 - division, scan: numbers a second, beside gmpy2 doing the same with a list of numbers on one core.
 
-Every operation is compared with Python integers on a sample before it is timed.
+A kernel's time on a GPU is that between CUDA events around its launch, of the copy as of the operation.
+CuPy's own kernels, which look for what the check left open, are in the whole call's time only. "asked" is the
+ratio that is asked for. Every operation is compared with Python integers on a sample before it is timed.
 """
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
 
 import argparse
 import heapq
 import itertools
-import json
 import random
-import statistics
-import time
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import gmpy2
 import numpy as np
-from bench_reduce import GIB, machine, moduli_set, print_table, random_on_gpu
+from benchmarking import (
+    GIB,
+    Copy,
+    Timing,
+    kernel_and_call,
+    kernel_seconds,
+    moduli_set,
+    print_rows,
+    random_on_cpu,
+    random_on_gpu,
+    time_calls,
+    time_in_turn,
+    waited_seconds,
+    wall_seconds,
+    write_results,
+)
 
 import rnsdask as rd
 from rnsdask.backend import kernels_of
 
 SAMPLE = 16
 GMPY2_NUMBERS = 2000
+SLOW_GROUPS = ("division", "scan")
+
+# GiB of each operand, and of those of SLOW_GROUPS. On a GPU an addition reads and writes 3 GiB.
+SIZES = {"cpu": (0.015625, 0.002), "gpu": (1.0, 0.0625)}
+
+RUNS = {
+    "cpu": ("cpu --sets 8,64,256",),
+    "gpu": ("gpu --sets 8,64,256",),
+    "tiny": ("cpu --sets 8 --gib 1e-6 --slow-gib 1e-6 --repeat 1 --budget 0",),
+    "tiny-gpu": ("gpu --sets 8,64b --gib 0.001 --slow-gib 1e-5 --repeat 1",),
+}
 
 Call = Callable[[], Any]
 Row = dict[str, Any]
@@ -44,49 +75,44 @@ Row = dict[str, Any]
 class Bench:
     """Arrays of one moduli set on one processor, and how to time calls there."""
 
-    def __init__(self, kind: str, moduli: rd.ModuliSet, gib: float, repeat: int) -> None:
-        self.kind, self.moduli, self.repeat = kind, moduli, repeat
+    def __init__(self, moduli: rd.ModuliSet, gib: float, options: argparse.Namespace) -> None:
+        self.moduli, self.is_gpu = moduli, options.kind == "gpu"
+        self.repeat, self.budget = options.repeat, options.budget
         self.count = max(128, int(gib * GIB) // (4 * len(moduli)) // 128 * 128)
         self.bytes = 4 * len(moduli) * self.count
         self._generator = random.Random(1)
 
     def random(self, seed: int) -> rd.RNSArray:
         """Uniform numbers without a bound."""
-        if self.kind == "gpu":
-            return rd.RNSArray(random_on_gpu(self.moduli, self.count), self.moduli)
-        x = rd.random(self.moduli, self.count, seed=seed, chunks=self.count)
-        return rd.RNSArray(x.residues.compute(), self.moduli)
+        make = random_on_gpu if self.is_gpu else random_on_cpu
+        return rd.RNSArray(make(self.moduli, self.count, seed), self.moduli)
 
     def numbers(self, bits: int, bound: bool = False, least: int = 0) -> rd.RNSArray:
         """Numbers of so many bits, some thousand of them in turn; with a bound or without."""
         some = [max(least, self._generator.getrandbits(bits)) for _ in range(min(self.count, 4096))]
-        part = rd.from_ints(some, self.moduli, chunks=len(some)).residues.compute()
-        whole = np.tile(part, (1, -(-self.count // len(some))))[:, : self.count]
-        if self.kind == "gpu":
+        part = rd.from_ints(some, self.moduli, chunks=None).residues
+        if self.is_gpu:
             import cupy
 
-            whole = cupy.asarray(whole)
-        return rd.RNSArray(np.ascontiguousarray(whole), self.moduli, bound=2**bits if bound else None)
+            part = cupy.asarray(part)
+        whole = np.empty_like(part, shape=(len(part), self.count))
+        for start in range(0, self.count, len(some)):
+            whole[:, start : start + len(some)] = part[:, : self.count - start]
+        return rd.RNSArray(whole, self.moduli, bound=2**bits if bound else None)
 
-    def seconds(self, calls: dict[str, Call]) -> dict[str, float]:
-        """Median seconds of each call, taken in turn so that other load meets all alike."""
-        for call in calls.values():
-            call()
-        times: dict[str, list[float]] = {name: [] for name in calls}
-        for _ in range(self.repeat):
-            for name, call in calls.items():
-                self._wait()
-                start = time.perf_counter()
-                call()
-                self._wait()
-                times[name].append(time.perf_counter() - start)
-        return {name: statistics.median(values) for name, values in times.items()}
+    def kernels(self, call: Call, owner: Any = None) -> Callable[[], float]:
+        """What measures the kernels of a call, on a CPU all of it."""
+        return partial(kernel_seconds, call, owner) if self.is_gpu else partial(wall_seconds, call)
 
-    def _wait(self) -> None:
-        if self.kind == "gpu":
-            import cupy
+    def whole(self, call: Call) -> Callable[[], float]:
+        """What measures the whole call."""
+        return partial(waited_seconds if self.is_gpu else wall_seconds, call)
 
-            cupy.cuda.Device().synchronize()
+    def times(self, measures: dict[Any, Callable[[], float]]) -> dict[Any, Timing]:
+        return time_in_turn(measures, self.repeat, self.budget)
+
+    def row(self, what: str, **figures: Any) -> Row:
+        return {"what": what, "n": len(self.moduli), "numbers": self.count, **figures}
 
 
 def sample(x: Any) -> Any:
@@ -117,26 +143,34 @@ def bench_elementwise(bench: Bench) -> list[Row]:
         "fma": ((a, b, c), lambda x, y, z: (x * y + z) % product),
         "mulsub": ((a, b, c, d), lambda x, y, z, w: (x * y - z * w) % product),
     }
-    target = np.empty_like(a.residues)
-
-    def copy() -> None:
-        target[...] = a.residues
-
-    calls: dict[str, Call] = {"copy": copy}
+    copy, out = Copy(a.residues), np.empty_like(a.residues)
+    measures = {("kernel", "copy"): bench.kernels(copy, copy), ("call", "copy"): bench.whole(copy)}
     for name, (operands, expected) in operations.items():
-        function = getattr(rd, name)
-        calls[name] = lambda f=function, o=operands: f(*o, overflow="wrap")
-        check(name, calls[name](), expected, *operands)
-    # Results go to an array that exists already, as the copy's do: allocation is not what is timed.
-    out = np.empty_like(a.residues)
-    for name, (operands, _) in operations.items():
-        kernel, blocks = getattr(kernels_of(out), name), [x.residues for x in operands]
-        calls[name] = lambda k=kernel, r=blocks: k(*r, bench.moduli, out)
+        call = partial(getattr(rd, name), *operands, overflow="wrap")
+        check(name, call(), expected, *operands)
+        kernel = partial(getattr(kernels_of(out), name), *(x.residues for x in operands), bench.moduli, out)
+        measures["kernel", name], measures["call", name] = bench.kernels(kernel), bench.whole(call)
     moved = {"copy": 2} | {name: len(operands) + 1 for name, (operands, _) in operations.items()}
-    rates = {name: moved[name] * bench.bytes / s for name, s in bench.seconds(calls).items()}
+    return rates(bench, bench.times(measures), moved, {"add": ">= 0.85", "multiply": ">= 0.85"})
+
+
+def rates(bench: Bench, times: dict[Any, Timing], moved: dict[str, int], asked: dict[str, str]) -> list[Row]:
+    """Rows of operations that move so many operands each, with ratios to the first one, the limit."""
+    limit = next(iter(moved))
+
+    def ratio(part: str, name: str) -> float:
+        return times[part, limit].median / times[part, name].median * moved[name] / moved[limit]
+
     return [
-        {"what": name, "n": len(bench.moduli), "gb_per_s": rate / 1e9, "copy_ratio": rate / rates["copy"]}
-        for name, rate in rates.items()
+        bench.row(
+            name,
+            **kernel_and_call(times["kernel", name], times["call", name]),
+            gb_per_s=operands * bench.bytes / times["kernel", name].median / 1e9,
+            kernel_ratio=ratio("kernel", name),
+            call_ratio=ratio("call", name),
+            asked=asked.get(name),
+        )
+        for name, operands in moved.items()
     ]
 
 
@@ -172,18 +206,27 @@ def bench_checked(bench: Bench) -> list[Row]:
         result = function(*operands, overflow="flag")
         check(what, result[0], lambda *x, f=exact: f(*x) % bench.moduli.product, *operands)
         check(what, result[1], lambda *x, f=exact: not 0 <= f(*x) < bench.moduli.product, *operands)
-        modes = {m: lambda m=m, f=function, o=operands: f(*o, overflow=m) for m in ("wrap", mode)}
-        seconds = bench.seconds(modes)
-        rows.append(
-            {
-                "what": what,
-                "n": len(bench.moduli),
-                "unchecked_ms": 1e3 * seconds["wrap"],
-                "checked_ms": 1e3 * seconds[mode],
-                "time_ratio": seconds[mode] / seconds["wrap"],
-            }
-        )
+        calls = {m: partial(function, *operands, overflow=m) for m in ("wrap", mode)}
+        measures = {("call", m): bench.whole(call) for m, call in calls.items()}
+        if bench.is_gpu:
+            measures |= {("kernel", m): bench.kernels(call) for m, call in calls.items()}
+        rows.append(bench.row(what, **overhead(bench.times(measures), mode), asked="<= 1.3"))
     return rows
+
+
+def overhead(times: dict[Any, Timing], mode: str) -> Row:
+    """The time with the check by the time without it, of kernels if they were timed and of the whole call."""
+    figures: Row = {}
+    for part in dict.fromkeys(part for part, _ in times):
+        unchecked, checked = times[part, "wrap"], times[part, mode]
+        figures |= {
+            f"unchecked_{part}_ms": 1e3 * unchecked.median,
+            f"checked_{part}_ms": 1e3 * checked.median,
+            f"{part}_spread": max(unchecked.spread, checked.spread),
+            f"{part}_ratio": checked.median / unchecked.median,
+            "calls": len(checked.seconds),
+        }
+    return figures
 
 
 def bench_comparison(bench: Bench) -> list[Row]:
@@ -196,12 +239,11 @@ def bench_comparison(bench: Bench) -> list[Row]:
     }
     check("two arrays", calls["two arrays"](), lambda x, y: x < y, a, b)
     check("array and int", calls["array and int"](), lambda x: x < middle, a)
+    measures = {("kernel", name): bench.kernels(call) for name, call in calls.items()}
+    measures |= {("call", name): bench.whole(call) for name, call in calls.items()}
     moved = {"read": 1, "two arrays": 2, "array and int": 1}
-    rates = {name: moved[name] * bench.bytes / s for name, s in bench.seconds(calls).items()}
-    return [
-        {"what": name, "n": len(bench.moduli), "gb_per_s": rate / 1e9, "read_ratio": rate / rates["read"]}
-        for name, rate in rates.items()
-    ]
+    asked = dict.fromkeys(("two arrays", "array and int"), ">= 0.8")
+    return rates(bench, bench.times(measures), moved, asked)
 
 
 def bench_division(bench: Bench) -> list[Row]:
@@ -220,10 +262,8 @@ def bench_division(bench: Bench) -> list[Row]:
     rows = []
     for name, (call, same, operands) in cases.items():
         check(name, call(), lambda *v, f=same: int(f(*map(gmpy2.mpz, v))), *operands)
-        rate = bench.count / bench.seconds({name: call})[name]
         columns = [list(map(gmpy2.mpz, x[:GMPY2_NUMBERS].to_ints())) for x in operands]
-        alone = gmpy2_rate(lambda f=same, c=columns: list(map(f, *c)), columns[0], bench.repeat)
-        rows.append(rates_row(name, bench, rate, alone))
+        rows.append(beside_gmpy2(bench, name, call, partial(of_lists, same, columns), len(columns[0])))
     return rows
 
 
@@ -238,35 +278,23 @@ def bench_scan(bench: Bench) -> list[Row]:
         "cumsum": (lambda: x.cumsum(), lambda: list(itertools.accumulate(numbers))),
         "topk(10)": (lambda: x.topk(10), lambda: heapq.nlargest(10, numbers)),
     }
-    rows = []
-    for name, (call, same) in calls.items():
-        rate = bench.count / bench.seconds({name: call})[name]
-        rows.append(rates_row(name, bench, rate, gmpy2_rate(same, numbers, bench.repeat)))
-    return rows
+    return [beside_gmpy2(bench, name, call, same, len(numbers)) for name, (call, same) in calls.items()]
 
 
-def gmpy2_rate(call: Call, numbers: list[Any], repeat: int) -> float:
-    """Numbers a second of a call with gmpy2's integers."""
-    call()
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return len(numbers) / statistics.median(times)
+def of_lists(function: Callable[..., Any], columns: list[list[Any]]) -> list[Any]:
+    return list(map(function, *columns))
 
 
-def rates_row(name: str, bench: Bench, rate: float, alone: float) -> Row:
-    return {
-        "what": name,
-        "n": len(bench.moduli),
-        "million_per_s": rate / 1e6,
-        "gmpy2_million_per_s": alone / 1e6,
-        "ratio": rate / alone,
-    }
+def beside_gmpy2(bench: Bench, name: str, call: Call, same: Call, count: int) -> Row:
+    """Numbers a second of a call, and of gmpy2 for a list of `count` of them."""
+    own = bench.times({name: bench.whole(call)})[name]
+    alone = time_calls(same, bench.repeat, bench.budget)
+    rate, gmpy2_rate = bench.count / own.median, count / alone.median
+    figures = {"million_per_s": rate / 1e6, "gmpy2_million_per_s": gmpy2_rate / 1e6}
+    return bench.row(name, **own.row(), **figures, ratio=rate / gmpy2_rate)
 
 
-RUN = {
+GROUPS = {
     "elementwise": bench_elementwise,
     "checked": bench_checked,
     "comparison": bench_comparison,
@@ -280,26 +308,30 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("kind", choices=("gpu", "cpu"))
-    parser.add_argument("--only", default=",".join(RUN), help=f"groups, of {', '.join(RUN)}")
+    parser.add_argument("--only", default=",".join(GROUPS), help=f"groups, of {', '.join(GROUPS)}")
     parser.add_argument("--sets", default="8,16,32,64,128,256", help="sizes of Table 2's sets, or e.g. 2048b")
-    parser.add_argument("--gib", type=float, default=0.015625, help="size of each operand")
-    parser.add_argument("--division-gib", type=float, default=0.002, help="the same for division and scans")
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--gib", type=float, help="size of each operand; default 1 on a GPU, 1/64 on a CPU")
+    parser.add_argument("--slow-gib", type=float, help="the same for division and scans; 1/16 and 0.002")
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--budget", type=float, default=2.0, help="seconds for the calls of one timing")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     groups = options.only.split(",")
-    if unknown := set(groups) - set(RUN):
-        parser.error(f"--only: no group {', '.join(sorted(unknown))}; the groups are {', '.join(RUN)}")
-    results: dict[str, list[Row]] = {}
+    if unknown := set(groups) - set(GROUPS):
+        parser.error(f"--only: no group {', '.join(sorted(unknown))}; the groups are {', '.join(GROUPS)}")
+    rows: list[Row] = []
     for group in groups:
-        gib = options.division_gib if group in ("division", "scan") else options.gib
-        benches = (Bench(options.kind, moduli_set(s), gib, options.repeat) for s in options.sets.split(","))
-        results[group] = [row for bench in benches for row in RUN[group](bench)]
-        print(f"\n{group}")
-        print_table(results[group])
+        chosen = options.slow_gib if group in SLOW_GROUPS else options.gib
+        gib = chosen or SIZES[options.kind][group in SLOW_GROUPS]
+        for name in options.sets.split(","):
+            rows += [{"table": group, **row} for row in GROUPS[group](Bench(moduli_set(name), gib, options))]
+            if options.kind == "gpu":
+                import cupy
+
+                cupy.get_default_memory_pool().free_all_blocks()
+    print_rows(rows)
     if options.json:
-        text = json.dumps({"machine": machine(options.kind), "groups": results}, indent=1)
-        options.json.write_text(f"{text}\n")
+        write_results(options.json, options.kind == "gpu", rows)
 
 
 if __name__ == "__main__":

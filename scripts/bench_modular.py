@@ -8,11 +8,15 @@ The candidates are in kernels/bench; the product uses the normalised reciprocal,
 timed beside them. The limit of whole arrays is 12 bytes a product at the speed of a plain read.
 """
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
+
 import argparse
 import ctypes
 import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np

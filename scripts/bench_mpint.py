@@ -10,33 +10,60 @@ to (M-1)/2, with the moduli sets of its Table IV, for 128 to 4096 bits. Algorith
 digit-parallel one are rnsdask's, "automatic" is its own choice; "GNU MP" adds lists of gmpy2.mpz, in one
 process and in one for each core.
 
-Prints a table, with --json FILE the same figures as JSON, with --plot FOLDER plots like the paper's Figures 4
-to 6 (they need matplotlib). A ratio is limit time / time, where the limit is to copy as many bytes as an
-addition reads and writes, in the same run. On a GPU there are two: of the kernels alone, and of the whole
-call with its synchronisation.
+Prints the additions a second of each dataset as in the paper's Figures 4 to 6, and the times of each way;
+--json FILE writes them, --plots FOLDER draws them. A ratio is limit time / time, where the limit "copy" is to
+copy as many bytes as an addition reads and writes, in the same run. On a GPU there are two: of the kernels
+alone, between CUDA events, and of the whole call with its synchronisation. "reference_ms" is the time that
+the paper authors' own library took on an H200 for 1,000,000 numbers by their Algorithm 2, "reference_factor"
+that time by the kernels'.
 """
 
-import argparse
-import json
-import os
-import statistics
-import subprocess
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
+
+import argparse
+import os
+import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_reduce import kernel_seconds, machine, moduli_set, print_table, random_on_gpu, timed
+from benchmark_pages import save_plot
+from benchmarking import (
+    Copy,
+    Timing,
+    kernel_and_call,
+    kernel_seconds,
+    moduli_set,
+    print_rows,
+    random_on_cpu,
+    random_on_gpu,
+    time_in_turn,
+    waited_seconds,
+    wall_seconds,
+    write_results,
+)
+from mpint_report import BITS_PER_MODULUS, DATASETS, DETAILS, mpint_tables, plots
 
 import rnsdask as rd
 from rnsdask.mpint import arith, convert, layout
 
-DATASETS = ("non-negative", "non-positive", "mixed")
+RUNS = {
+    "cpu": ("cpu --count 100000 --gmp-count 50000 --repeat 5",),
+    "gpu": ("gpu --gmp-count 100000 --repeat 5",),
+    "tiny": ("cpu --count 100 --sets 8 --datasets mixed --repeat 1 --threads 2",),
+    "tiny-gpu": ("gpu --count 100 --sets 8,32 --repeat 1 --threads 2",),
+}
+
 ALGORITHMS = {"algorithm 1": 1, "algorithm 2": 2, "digits": "digits", "automatic": None}
-BITS_PER_MODULUS = 16
+
+# Milliseconds of 1,000,000 additions of mixed signs, by number of moduli.
+REFERENCE_MS = {8: 0.272, 32: 0.752, 64: 1.380, 128: 3.664, 256: 7.360}
+REFERENCE_OF = ("algorithm 2", "mixed", 1_000_000)
 
 
 def columns_of_dataset(dataset: str, residues: Any, moduli: rd.ModuliSet) -> Any:
@@ -55,7 +82,8 @@ def moved_bytes(moduli: rd.ModuliSet, count: int) -> int:
 
 
 def row_of(what: str, dataset: str, n: int, count: int, **figures: Any) -> dict[str, Any]:
-    return {"dataset": dataset, "n": n, "bits": BITS_PER_MODULUS * n, "what": what, "count": count, **figures}
+    facts = {"table": DETAILS, "dataset": dataset, "n": n, "bits": BITS_PER_MODULUS * n, "what": what}
+    return {**facts, "count": count, **figures}
 
 
 def check_agreement(x: Any, y: Any, moduli: rd.ModuliSet) -> None:
@@ -68,58 +96,38 @@ def check_agreement(x: Any, y: Any, moduli: rd.ModuliSet) -> None:
 # ---- GPU ---------------------------------------------------------------------------------------------------
 
 
-def event_seconds(function: Callable[[], Any], repeat: int) -> float:
-    """Median of the seconds that a call takes on the GPU, between CUDA events."""
-    import cupy
-
-    times = []
-    for _ in range(repeat + 1):
-        start, stop = cupy.cuda.Event(), cupy.cuda.Event()
-        start.record()
-        function()
-        stop.record()
-        stop.synchronize()
-        times.append(cupy.cuda.get_elapsed_time(start, stop) / 1e3)
-    return statistics.median(times[1:])
-
-
 def bench_gpu(dataset: str, moduli: rd.ModuliSet, count: int, repeat: int) -> list[dict[str, Any]]:
     import cupy
 
-    def numbers(shift: int) -> Any:
-        # random_on_gpu gives the same numbers each time, so that the second operand is another part of them.
-        residues = random_on_gpu(moduli, 2 * count)[:, shift : shift + count]
-        return columns_of_dataset(dataset, cupy.ascontiguousarray(residues), moduli)
-
-    x, y = numbers(0), numbers(count)
+    x, y = (columns_of_dataset(dataset, random_on_gpu(moduli, count, seed), moduli) for seed in (1, 2))
     check_agreement(x, y, moduli)
-    source = cupy.zeros(moved_bytes(moduli, count) // 8, dtype=cupy.uint32)
-    target = cupy.empty_like(source)
-    limit = event_seconds(lambda: cupy.copyto(target, source), repeat)
-    rows = []
+    copy = Copy(cupy.zeros(moved_bytes(moduli, count) // 8, dtype=cupy.uint32))
+    measures: dict[Any, Callable[[], float]] = {
+        ("kernel", "copy"): partial(kernel_seconds, copy, copy),
+        ("call", "copy"): partial(waited_seconds, copy),
+    }
     for what, algorithm in ALGORITHMS.items():
-
-        def call(algorithm: Any = algorithm) -> Any:
-            result = arith.apply("add", x, y, moduli, "raise", algorithm)
-            cupy.cuda.Device().synchronize()
-            return result
-
-        wall = statistics.median(timed(call, repeat))
-        kernel = statistics.median(kernel_seconds(call) for _ in range(repeat))
-        rows.append(
-            row_of(
-                what,
-                dataset,
-                len(moduli),
-                count,
-                ms=1e3 * wall,
-                kernel_ms=1e3 * kernel,
-                additions_per_s=count / kernel,
-                ratio=limit / kernel,
-                call_ratio=limit / wall,
-            )
-        )
+        call = partial(arith.apply, "add", x, y, moduli, "raise", algorithm)
+        measures["kernel", what] = partial(kernel_seconds, call)
+        measures["call", what] = partial(waited_seconds, call)
+    times = time_in_turn(measures, repeat)
+    rows = []
+    for what in ("copy", *ALGORITHMS):
+        kernel, call = times["kernel", what], times["call", what]
+        figures = kernel_and_call(kernel, call) | reference(what, dataset, len(moduli), count, kernel)
+        figures["additions_per_s"] = count / kernel.median
+        figures["kernel_ratio"] = times["kernel", "copy"].median / kernel.median
+        figures["call_ratio"] = times["call", "copy"].median / call.median
+        rows.append(row_of(what, dataset, len(moduli), count, **figures))
+    cupy.get_default_memory_pool().free_all_blocks()
     return rows
+
+
+def reference(what: str, dataset: str, n: int, count: int, kernel: Timing) -> dict[str, Any]:
+    """The columns that compare with the authors' library, where its time is known."""
+    if (what, dataset, count) != REFERENCE_OF or n not in REFERENCE_MS:
+        return {}
+    return {"reference_ms": REFERENCE_MS[n], "reference_factor": REFERENCE_MS[n] / (1e3 * kernel.median)}
 
 
 # ---- CPU ---------------------------------------------------------------------------------------------------
@@ -128,9 +136,7 @@ def bench_gpu(dataset: str, moduli: rd.ModuliSet, count: int, repeat: int) -> li
 def bench_cpu(
     dataset: str, moduli: rd.ModuliSet, count: int, repeat: int, threads: int
 ) -> list[dict[str, Any]]:
-    residues = [rd.random(moduli, count, seed=seed).residues.compute() for seed in (1, 2)]
-    x, y = (columns_of_dataset(dataset, r, moduli) for r in residues)
-    del residues
+    x, y = (columns_of_dataset(dataset, random_on_cpu(moduli, count, seed), moduli) for seed in (1, 2))
     check_agreement(x, y, moduli)
     rows: list[dict[str, Any]] = []
     for workers in sorted({1, threads}):
@@ -146,20 +152,31 @@ def bench_threads(
     columns = zip(np.array_split(x, workers, 1), np.array_split(y, workers, 1), strict=True)
     pairs = [(np.ascontiguousarray(a), np.ascontiguousarray(b)) for a, b in columns]
     words = moved_bytes(moduli, count) // 8 // workers
-    targets = [np.empty(words, dtype=np.uint32) for _ in pairs]
-    sources = [np.zeros(words, dtype=np.uint32) for _ in pairs]
-    rows = []
+    copies = [Copy(np.zeros(words, dtype=np.uint32)) for _ in pairs]
     with ThreadPoolExecutor(workers) as pool:
+
+        def copy() -> None:
+            list(pool.map(Copy.launch, copies))
 
         def add(algorithm: Any) -> None:
             list(pool.map(lambda pair: arith.apply("add", *pair, moduli, "raise", algorithm), pairs))
 
-        limit = statistics.median(timed(lambda: list(pool.map(np.copyto, targets, sources)), repeat))
-        for what, algorithm in ALGORITHMS.items():
-            seconds = statistics.median(timed(partial(add, algorithm), repeat))
-            figures = {"threads": workers, "ms": 1e3 * seconds, "additions_per_s": count / seconds}
-            rows.append(row_of(what, dataset, len(moduli), count, **figures, ratio=limit / seconds))
-    return rows
+        calls = {"copy": copy} | {what: partial(add, algorithm) for what, algorithm in ALGORITHMS.items()}
+        measures = {what: partial(wall_seconds, call) for what, call in calls.items()}
+        times = time_in_turn(measures, repeat)
+    return [
+        row_of(
+            what,
+            dataset,
+            len(moduli),
+            count,
+            threads=workers,
+            **timing.row(),
+            additions_per_s=count / timing.median,
+            ratio=times["copy"].median / timing.median,
+        )
+        for what, timing in times.items()
+    ]
 
 
 # ---- GNU MP ------------------------------------------------------------------------------------------------
@@ -185,12 +202,12 @@ for _ in sys.stdin:
 """
 
 
-def gmp_seconds(dataset: str, product: int, count: int, repeat: int, workers: int) -> float:
-    """Median of the seconds from the first worker's start to the last one's end."""
+def time_gmp(dataset: str, product: int, count: int, repeat: int, workers: int) -> Timing:
+    """Seconds from the first worker's start to the last one's end."""
     commands = ([dataset, hex(product), str(count), str(seed)] for seed in range(workers))
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", WORKER, *command],
+            [sys.executable, "-P", "-c", WORKER, *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -209,7 +226,7 @@ def gmp_seconds(dataset: str, product: int, count: int, repeat: int, workers: in
         seconds.append(max(end for _, end in spans) - min(start for start, _ in spans))
     for process in processes:
         process.communicate()
-    return statistics.median(seconds[1:])
+    return Timing(tuple(seconds[1:]))
 
 
 def bench_gmp(
@@ -218,43 +235,10 @@ def bench_gmp(
     rows = []
     for workers in sorted({1, threads}):
         part = -(-count // workers)
-        seconds = gmp_seconds(dataset, moduli.product, part, repeat, workers)
-        total = part * workers
-        figures = {"threads": workers, "ms": 1e3 * seconds, "additions_per_s": total / seconds}
+        timing, total = time_gmp(dataset, moduli.product, part, repeat, workers), part * workers
+        figures = {"threads": workers, **timing.row(), "additions_per_s": total / timing.median}
         rows.append(row_of("GNU MP", dataset, len(moduli), total, **figures))
     return rows
-
-
-# ---- output ------------------------------------------------------------------------------------------------
-
-
-def plot(rows: list[dict[str, Any]], folder: Path) -> None:
-    """Additions a second over the precision, a figure for each dataset."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, dataset in enumerate(DATASETS, 1):
-        chosen = [row for row in rows if row["dataset"] == dataset]
-        if not chosen:
-            continue
-        figure, axes = pyplot.subplots()
-        for what, threads in dict.fromkeys((row["what"], row.get("threads")) for row in chosen):
-            line = [row for row in chosen if (row["what"], row.get("threads")) == (what, threads)]
-            label = what if threads is None else f"{what}, {threads} core{'s' * (threads > 1)}"
-            points = [(row["bits"], row["additions_per_s"]) for row in line]
-            axes.plot(*zip(*points, strict=True), marker="o", label=label)
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
-        axes.set_xlabel("Precision in bits")
-        axes.set_ylabel("Additions a second")
-        axes.set_title(f"Dataset-{number}: {dataset} inputs")
-        axes.legend()
-        axes.grid(visible=True)
-        figure.savefig(folder / f"dataset_{number}.png", dpi=150)
-        pyplot.close(figure)
 
 
 def main() -> None:
@@ -269,7 +253,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="besides one")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--plot", type=Path, help="folder for the plots")
+    parser.add_argument("--plots", type=Path, help="folder for the plots; needs matplotlib")
     options = parser.parse_args()
     gmp_count = options.count if options.gmp_count is None else options.gmp_count
     rows: list[dict[str, Any]] = []
@@ -284,12 +268,13 @@ def main() -> None:
                 rows += bench_cpu(dataset, moduli, options.count, options.repeat, options.threads)
             if gmp_count:
                 rows += bench_gmp(dataset, moduli, gmp_count, options.repeat, options.threads)
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    print_table([{name: row.get(name, "") for name in names} for row in rows])
+    print_rows(mpint_tables(rows))
     if options.json:
-        options.json.write_text(json.dumps({"machine": machine(options.kind), "rows": rows}, indent=1) + "\n")
-    if options.plot:
-        plot(rows, options.plot)
+        write_results(options.json, options.kind == "gpu", rows)
+    if options.plots:
+        options.plots.mkdir(parents=True, exist_ok=True)
+        for name, draw in plots(rows).items():
+            save_plot(draw, options.plots, name)
 
 
 if __name__ == "__main__":

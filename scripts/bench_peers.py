@@ -11,15 +11,18 @@ library is quicker. A library that is not installed is listed as missing. Prints
 writes them.
 """
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
+
 import argparse
 import importlib.util
 import operator
 import random
 import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import dask
@@ -32,9 +35,9 @@ from rnsdask.backend import kernels_of
 
 RUNS = {
     "cpu": ("",),
-    "gpu": ("--gpu --threads 1 --bits 1024",),
-    "tiny": ("--bits 128 --count 50 --matrix 3 --repeat 1",),
-    "tiny-gpu": ("--gpu --bits 128 --count 50 --matrix 3 --repeat 1",),
+    "gpu": ("--gpu --threads 1 --bits 1024 --matrix 48,192",),
+    "tiny": ("--bits 128 --count 50 --matrix 3 --repeat 1 --imports 1",),
+    "tiny-gpu": ("--gpu --bits 128 --count 50 --matrix 3 --repeat 1 --imports 1",),
 }
 
 MODULES = {"gmpy2": "gmpy2", "python-flint": "flint", "NumPy objects": "numpy", "rnsdask": "rnsdask"}
@@ -203,26 +206,51 @@ def check(calls: dict[str, dict[str, Call]], x: list[int], y: list[int], eager: 
     assert (a * b)[:50].to_ints().tolist() == [i * j for i, j in zip(x[:50], y[:50], strict=True)]
 
 
-def bench_matrices(bits: int, threads: int, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Product of two square matrices."""
-    size = options.matrix
+def bench_matrices(bits: int, size: int, threads: int, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Product of two square matrices; NumPy's takes one thread only."""
     x, y = random_ints(bits, size * size, 3), random_ints(bits, size * size, 4)
     a, b = (np.array(values, dtype=object).reshape(size, size) for values in (x, y))
-    calls: dict[str, dict[str, Call]] = {}
+    moduli = rd.ModuliSet.for_bits(2 * bits + size.bit_length())
+    own = [rd.from_ints(values, moduli, chunks=None) for values in (a, b)]
+    products: dict[str, Call] = {}
     if "python-flint" not in MISSING:
         import flint
 
         flint.ctx.threads = threads
         left, right = flint.fmpz_mat(size, size, x), flint.fmpz_mat(size, size, y)
-        calls["python-flint"] = {"matrix product": lambda: left * right}
+        products["python-flint"] = lambda: left * right
     if threads == 1:
-        calls["NumPy objects"] = {"matrix product": lambda: a @ b}
-        if hasattr(rd.RNSArray, "__matmul__"):
-            moduli = rd.ModuliSet.for_bits(2 * bits + size.bit_length())
-            own = [rd.from_ints(values, moduli, chunks=None) for values in (a, b)]
-            calls["rnsdask"] = {"matrix product": lambda: own[0] @ own[1]}
-            assert (own[0] @ own[1]).to_ints().tolist() == (a @ b).tolist()
-    return rows_of(f"{size} x {size} matrices of {bits:,} bits", threads, calls, options)
+        products["NumPy objects"] = lambda: a @ b
+        products["rnsdask"] = lambda: own[0] @ own[1]
+    else:
+        # A band of rows for each thread.
+        band = own[0].rechunk((-(-size // threads), size)).persist()
+        other = own[1].rechunk((size, size)).persist()
+        products["rnsdask"] = lambda: compute(band @ other)
+    if options.gpu and threads == 1:
+        import cupy
+
+        p, q = (rd.RNSArray(cupy.asarray(z.residues), moduli, z.signed, z.bound) for z in own)
+        products["rnsdask, GPU"] = lambda: synchronise(p @ q)
+    check_products(products, a, b)
+    calls = {library: {"matrix product": product} for library, product in products.items()}
+    with dask.config.set(scheduler="threads", num_workers=threads):
+        return rows_of(f"{size} x {size} matrices of {bits:,} bits", threads, calls, options)
+
+
+def check_products(products: dict[str, Call], a: np.ndarray, b: np.ndarray) -> None:
+    """The first row and column of each library's product are those of Python's integers."""
+    row, column = (a[:1] @ b)[0].tolist(), (a @ b[:, :1])[:, 0].tolist()
+    for library, product in products.items():
+        result = product()
+        if isinstance(result, rd.RNSArray):
+            entries = result[0].to_ints(), result[:, 0].to_ints()
+        elif isinstance(result, np.ndarray):
+            entries = result[0], result[:, 0]
+        else:
+            size = len(b)
+            entries = result.entries()[:size], result.entries()[::size]
+        assert [list(map(int, part)) for part in entries] == [row, column], f"{library}: matrix product"
 
 
 def bench_conversion(bits: int, options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -261,8 +289,11 @@ def bench_conversion(bits: int, options: argparse.Namespace) -> list[dict[str, A
     return rows_of(f"Conversion of {options.count:,} numbers of {bits:,} bits", 1, calls, options)
 
 
-def bench_imports(repeat: int) -> list[dict[str, Any]]:
-    """Time to import each library in a process of its own; this package's arrays bring Dask with them."""
+def bench_imports(processes: int) -> list[dict[str, Any]]:
+    """Time to import each library in so many processes, of which the first is to warm up unless it is alone.
+
+    This package's arrays bring Dask with them.
+    """
     statements = {name: f"import {module}" for name, module in MODULES.items() if name not in MISSING}
     statements["rnsdask"] = "import rnsdask; rnsdask.RNSArray"
     program = "import time; start = time.perf_counter(); {}; print(time.perf_counter() - start)"
@@ -273,7 +304,7 @@ def bench_imports(repeat: int) -> list[dict[str, Any]]:
 
     return [
         {"table": "Imports", "library": name}
-        | Timing(tuple(seconds(statement) for _ in range(repeat + 1))[1:]).row()
+        | Timing(tuple(seconds(statement) for _ in range(processes))[processes > 1 :]).row()
         for name, statement in statements.items()
     ]
 
@@ -290,9 +321,10 @@ def main() -> None:
     parser.add_argument("--gpu", action="store_true", help="time this package on the GPU too")
     parser.add_argument("--bits", default="256,1024,4096", help="sizes of the numbers")
     parser.add_argument("--count", type=int, default=50_000, help="how many numbers")
-    parser.add_argument("--matrix", type=int, default=48, help="size of the matrices")
+    parser.add_argument("--matrix", default="48", help="sizes of the matrices")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--imports", type=int, default=6, help="processes that import each library")
     parser.add_argument("--budget", type=float, default=2.0, help="seconds for the calls of one timing")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -300,9 +332,10 @@ def main() -> None:
     for bits in map(int, options.bits.split(",")):
         for threads in map(int, options.threads.split(",")):
             rows += bench_arrays(bits, threads, options)
-            rows += bench_matrices(bits, threads, options)
+            for size in map(int, options.matrix.split(",")):
+                rows += bench_matrices(bits, size, threads, options)
         rows += bench_conversion(bits, options)
-    rows += bench_imports(options.repeat)
+    rows += bench_imports(options.imports)
     print_rows(rows)
     if options.json:
         write_results(options.json, options.gpu, rows)

@@ -9,18 +9,21 @@ the speed of a plain read. On a GPU there are two: of the kernels alone, and of 
 synchronisation.
 """
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
+
 import argparse
 import json
 import os
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import dask
@@ -28,6 +31,7 @@ import numpy as np
 from benchmarking import (
     GIB,
     Timing,
+    kernel_and_call,
     kernel_seconds,
     moduli_set,
     print_rows,
@@ -49,8 +53,8 @@ RUNS = {
     ),
     "gpu": ("gpu --gib 8",),
     "tiny": (
-        "cpu --gib 0.002 --sets 8,64b --repeat 1 --threads 2",
-        "zarr --gib 0.002 --sets 64b --repeat 1 --threads 2",
+        "cpu --gib 0.0001 --sets 8,64b --repeat 1 --threads 2",
+        "zarr --gib 0.0001 --sets 64b --repeat 1 --threads 2 --operations max",
     ),
     "tiny-gpu": ("gpu --gib 0.002 --sets 8,64b --repeat 1",),
 }
@@ -59,11 +63,11 @@ RUNS = {
 # ---- GPU ---------------------------------------------------------------------------------------------------
 
 
-def bench_gpu(moduli: rd.ModuliSet, gib: float, repeat: int) -> list[dict[str, Any]]:
+def bench_gpu(moduli: rd.ModuliSet, gib: float, operations: list[str], repeat: int) -> list[dict[str, Any]]:
     residues = random_on_gpu(moduli, int(gib * GIB) // (4 * len(moduli)) // 128 * 128)
     x = rd.RNSArray(residues, moduli)
     calls = {"read": lambda: kernels_of(residues).read_all(residues)}
-    calls |= {op: lambda op=op: x.reduce(op) for op in OPERATIONS}
+    calls |= {op: lambda op=op: x.reduce(op) for op in operations}
     rows, limit = [], {}
     for name, call in calls.items():
         wall, kernel = time_calls(call, repeat), time_calls(call, repeat, clock=kernel_seconds)
@@ -73,11 +77,7 @@ def bench_gpu(moduli: rd.ModuliSet, gib: float, repeat: int) -> list[dict[str, A
                 "what": name,
                 "n": len(moduli),
                 "bytes": residues.nbytes,
-                "kernel_ms": 1e3 * kernel.median,
-                "kernel_spread": kernel.spread,
-                "call_ms": 1e3 * wall.median,
-                "call_spread": wall.spread,
-                "calls": repeat,
+                **kernel_and_call(kernel, wall),
                 "gb_per_s": residues.nbytes / kernel.median / 1e9,
                 "kernel_ratio": limit["kernel"] / kernel.median,
                 "call_ratio": limit["wall"] / wall.median,
@@ -89,7 +89,9 @@ def bench_gpu(moduli: rd.ModuliSet, gib: float, repeat: int) -> list[dict[str, A
 # ---- CPU ---------------------------------------------------------------------------------------------------
 
 
-def bench_cpu(moduli: rd.ModuliSet, gib: float, repeat: int, threads: int) -> list[dict[str, Any]]:
+def bench_cpu(
+    moduli: rd.ModuliSet, gib: float, operations: list[str], repeat: int, threads: int
+) -> list[dict[str, Any]]:
     count = int(gib * GIB) // (4 * len(moduli))
     with dask.config.set(scheduler="threads", num_workers=threads):
         chunk = max(128, count // (8 * threads) // 128 * 128)
@@ -100,7 +102,7 @@ def bench_cpu(moduli: rd.ModuliSet, gib: float, repeat: int, threads: int) -> li
                 "read": lambda: list(pool.map(lambda b: kernels_of(b).read_all(b), blocks)),
                 "numpy.sum": lambda: list(pool.map(lambda b: b.sum(dtype=np.uint64), blocks)),
             }
-            jobs = {op: lambda op=op: x.reduce(op).compute() for op in OPERATIONS}
+            jobs = {op: lambda op=op: x.reduce(op).compute() for op in operations}
             times = {name: time_calls(call, repeat) for name, call in (reads | jobs).items()}
     return [
         {
@@ -151,7 +153,7 @@ def run_job(path: Path, operation: str, threads: int) -> dict[str, Any]:
 
 
 def bench_zarr(
-    moduli: rd.ModuliSet, gib: float, repeat: int, threads: int, folder: Path
+    moduli: rd.ModuliSet, gib: float, operations: list[str], repeat: int, threads: int, folder: Path
 ) -> list[dict[str, Any]]:
     path = folder / f"n{len(moduli)}.zarr"
     x = rd.random(moduli, int(gib * GIB) // (4 * len(moduli)), seed=1)
@@ -162,7 +164,7 @@ def bench_zarr(
     allowed = (threads + 1) * 2.5 * chunk_bytes + 400e6
     read_files(files, threads)
     rows = []
-    for operation in OPERATIONS:
+    for operation in operations:
         # Taken in turn, so that the machine's other load meets both alike.
         pairs = [(read_files(files, threads), run_job(path, operation, threads)) for _ in range(repeat)]
         limit = statistics.median(read for read, _ in pairs)
@@ -192,22 +194,27 @@ def main() -> None:
     )
     parser.add_argument("kind", choices=("gpu", "cpu", "zarr"))
     parser.add_argument("--sets", default="8,32,64,128,256", help="sizes of Table 2's sets, or e.g. 2048b")
+    parser.add_argument("--operations", default=",".join(OPERATIONS))
     parser.add_argument("--gib", type=float, default=1.0, help="size of each array")
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--folder", type=Path, help="where the store goes; default a temporary folder")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    operations = options.operations.split(",")
+    if unknown := set(operations) - set(OPERATIONS):
+        parser.error(f"--operations must be of {', '.join(OPERATIONS)}, got {', '.join(sorted(unknown))}")
     rows: list[dict[str, Any]] = []
     for name in options.sets.split(","):
         moduli = moduli_set(name)
+        what = (moduli, options.gib, operations, options.repeat)
         if options.kind == "gpu":
-            rows += bench_gpu(moduli, options.gib, options.repeat)
+            rows += bench_gpu(*what)
         elif options.kind == "cpu":
-            rows += bench_cpu(moduli, options.gib, options.repeat, options.threads)
+            rows += bench_cpu(*what, options.threads)
         else:
             with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-                rows += bench_zarr(moduli, options.gib, options.repeat, options.threads, Path(folder))
+                rows += bench_zarr(*what, options.threads, Path(folder))
     print_rows(rows)
     if options.json:
         write_results(options.json, options.kind == "gpu", rows)

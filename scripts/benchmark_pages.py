@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import mpint_report
 import paper_report
 import peers_report
 from benchmarking import cell, columns_of, tables_of
@@ -48,6 +49,7 @@ class View:
 
 
 VIEWS = {
+    "bench_mpint.py": View(mpint_report.mpint_tables, mpint_report.plots),
     "bench_paper.py": View(paper_report.paper_tables, paper_report.plots),
     "bench_peers.py": View(peers_report.peer_tables, peers_report.plots),
 }

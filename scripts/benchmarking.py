@@ -90,18 +90,28 @@ def time_calls(
     budget: float = float("inf"),
     clock: Callable[..., float] | None = None,
 ) -> Timing:
-    """Time calls after one that warms up.
-
-    Once `budget` seconds are spent no further call is made; a warm-up that spends them all counts as the one
-    timed call. `clock` measures one call, by default on the wall clock.
-    """
+    """Time calls after one that warms up; `clock` measures one call, by default on the wall clock."""
     clock = clock or wall_seconds
+    return time_in_turn({"": lambda: clock(function)}, repeat, budget)[""]
+
+
+def time_in_turn(
+    measures: dict[str, Callable[[], float]], repeat: int, budget: float = float("inf")
+) -> dict[str, Timing]:
+    """Time several calls in turn, so that other load meets all alike; each measures itself, in seconds.
+
+    All are called once to warm up. Once `budget` seconds are spent no further call is made; warm-ups that
+    spend them all count as the timed calls.
+    """
     start = time.perf_counter()
-    warm_up = clock(function)
-    seconds: list[float] = []
-    while len(seconds) < repeat and time.perf_counter() - start < budget:
-        seconds.append(clock(function))
-    return Timing(tuple(seconds or [warm_up]))
+    warm_ups = {name: measure() for name, measure in measures.items()}
+    seconds: dict[str, list[float]] = {name: [] for name in measures}
+    for _ in range(repeat):
+        if time.perf_counter() - start >= budget:
+            break
+        for name, measure in measures.items():
+            seconds[name].append(measure())
+    return {name: Timing(tuple(times or [warm_ups[name]])) for name, times in seconds.items()}
 
 
 def wall_seconds(function: Callable[[], Any]) -> float:
@@ -110,10 +120,20 @@ def wall_seconds(function: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
+def waited_seconds(function: Callable[[], Any]) -> float:
+    """Wall-clock seconds of a call until the GPU has done all that it asked for."""
+    import cupy
+
+    start = time.perf_counter()
+    function()
+    cupy.cuda.Device().synchronize()
+    return time.perf_counter() - start
+
+
 def kernel_seconds(function: Callable[[], Any], owner: Any = None) -> float:
     """Seconds of the kernels that a call launches, between CUDA events around each of them.
 
-    They are launched by `launch` of `owner`, by default the package's.
+    They are launched by `launch` of `owner`, by default the package's. What CuPy itself launches is left out.
     """
     import cupy
 
@@ -137,6 +157,30 @@ def kernel_seconds(function: Callable[[], Any], owner: Any = None) -> float:
         owner.launch = launch
     cupy.cuda.Device().synchronize()
     return sum(cupy.cuda.get_elapsed_time(*pair) for pair in events) / 1e3
+
+
+class Copy:
+    """The limit of what reads and writes: `launch` copies an array to one of its size that exists already."""
+
+    def __init__(self, source: Any) -> None:
+        self._source, self._target = source, np.empty_like(source)
+
+    def launch(self) -> None:
+        self._target[...] = self._source
+
+    def __call__(self) -> None:
+        self.launch()  # as kernel_seconds has replaced it
+
+
+def kernel_and_call(kernel: Timing, call: Timing) -> dict[str, Any]:
+    """The columns of a result that say how long kernels took, and the whole call with its synchronisation."""
+    return {
+        "kernel_ms": 1e3 * kernel.median,
+        "kernel_spread": kernel.spread,
+        "call_ms": 1e3 * call.median,
+        "call_spread": call.spread,
+        "calls": len(call.seconds),
+    }
 
 
 def auxiliary_bytes(function: Callable[[], Any], gpu: bool) -> tuple[Any, int]:
@@ -169,12 +213,12 @@ def auxiliary_bytes(function: Callable[[], Any], gpu: bool) -> tuple[Any, int]:
         tracemalloc.stop()
 
 
-def random_on_gpu(moduli: rd.ModuliSet, count: int) -> Any:
+def random_on_gpu(moduli: rd.ModuliSet, count: int, seed: int = 1) -> Any:
     """Random residues of `count` numbers, a CuPy array of shape (n, count); the same in every run."""
     import cupy
 
     residues = cupy.empty((len(moduli), count), dtype=cupy.uint32)
-    generator = cupy.random.default_rng(1)
+    generator = cupy.random.default_rng(seed)
     for row, m in zip(residues, moduli, strict=True):
         for start in range(0, count, 2**26):
             part = row[start : start + 2**26]
@@ -182,9 +226,9 @@ def random_on_gpu(moduli: rd.ModuliSet, count: int) -> Any:
     return residues
 
 
-def random_on_cpu(moduli: rd.ModuliSet, count: int) -> np.ndarray:
+def random_on_cpu(moduli: rd.ModuliSet, count: int, seed: int = 1) -> np.ndarray:
     """The same as a NumPy array, of other numbers."""
-    generator = np.random.default_rng(1)
+    generator = np.random.default_rng(seed)
     residues = np.empty((len(moduli), count), dtype=np.uint32)
     for row, m in zip(residues, moduli, strict=True):
         row[...] = generator.integers(0, m, count, dtype=np.uint64)

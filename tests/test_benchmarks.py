@@ -20,12 +20,12 @@ NAMES = [path.stem for path in bench_all.benchmarks(None)]
 
 @pytest.mark.parametrize("kind", ["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("name", NAMES)
-def test_bench_all(name: str, kind: str, tmp_path: Path) -> None:
-    command = [sys.executable, str(bench_all.SCRIPTS / "bench_all.py"), "--tiny", "--only", name]
-    command += ["--folder", str(tmp_path), *(["--gpu"] if kind == "gpu" else [])]
-    variables = os.environ | {"PYTHONPATH": str(bench_all.SCRIPTS)}
-    done = subprocess.run(command, capture_output=True, text=True, env=variables, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_bench_all(name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONSAFEPATH", "1")
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    command = ["bench_all.py", "--tiny", "--only", name, "--folder", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", [*command, *(["--gpu"] if kind == "gpu" else [])])
+    assert bench_all.main() == 0
     (path,) = tmp_path.glob("*.json")
     result = json.loads(path.read_text())
     assert result["machine"]["rnsdask"]
@@ -44,6 +44,13 @@ def test_bench_all(name: str, kind: str, tmp_path: Path) -> None:
         assert path.with_suffix(".md").read_text() == page
         plots = {p.name for p in tmp_path.glob("*.svg")}
         assert all(f"({plot})" in page for plot in plots)
+
+
+def test_bench_all_starts_by_its_path() -> None:
+    variables = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"PYTHONSAFEPATH": "1"}
+    command = [sys.executable, str(bench_all.SCRIPTS / "bench_all.py"), "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, env=variables, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_committed_pages_are_those_of_the_results() -> None:
@@ -101,11 +108,36 @@ def test_a_failure_is_listed() -> None:
     assert "**stopped after 9 s**" in page
 
 
-def test_rows_of_either_shape() -> None:
-    assert bench_all.rows_of({"rows": [{"x": 1}], "groups": {"a": [{"x": 2}]}}) == [
-        {"x": 1},
-        {"table": "a", "x": 2},
+def test_the_important_run_first() -> None:
+    names = [path.stem.removeprefix("bench_") for path in bench_all.benchmarks(None)]
+    assert names[: len(bench_all.ORDER)] == list(bench_all.ORDER)
+    for path in bench_all.benchmarks(None):
+        assert all(bench_all.runs_of(path, kind) for kind in ("cpu", "gpu", "tiny", "tiny-gpu"))
+
+
+def test_limits_of_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+    monkeypatch.setattr(bench_all, "finish", lambda _, limit: given.append(limit) or "stopped")
+    arguments = [
+        "bench_all.py",
+        "--only",
+        "reduce,mpint",
+        "--tiny",
+        "--limit",
+        "90",
+        "--folder",
+        str(tmp_path),
     ]
+    monkeypatch.setattr(sys, "argv", arguments)
+    monkeypatch.setattr(benchmark_pages, "can_draw", lambda: False)
+    assert bench_all.main() == 1
+    assert given == [30, 30, 30]
+    monkeypatch.setattr(sys, "argv", [*arguments, "--run-limit", "200"])
+    assert bench_all.main() == 1
+    assert all(80 < limit <= 90 for limit in given[3:])
+    (path,) = tmp_path.glob("*.json")
+    scripts = [run["script"] for run in json.loads(path.read_text())["runs"]]
+    assert scripts == ["bench_reduce.py", "bench_reduce.py", "bench_mpint.py"]
 
 
 @pytest.mark.parametrize(

@@ -154,18 +154,6 @@ RNS_FUNCTION u32 most_significant_digit(const Number& x, const PaperTables& t) {
 // ---- interval evaluation: Algorithm 1
 // ----------------------------------------------------------------------
 
-// a + b for a, b >= 0, rounded down; rounding.cuh has the rest.
-RNS_INLINE double add_down(double a, double b) {
-#if defined(__CUDA_ARCH__)
-  return __dadd_rd(a, b);
-#else
-  const double sum = a + b;
-  const double of_b = sum - a;
-  const double error = (a - (sum - of_b)) + (b - of_b);
-  return step_down_if(error < 0.0, sum);
-#endif
-}
-
 // One term u_i/m_i of a sum and the sum of two partial sums, all rounded down or all rounded up. The quotient
 // is a product with the reciprocal, rounded the same way: one multiplication and one addition for each
 // modulus and bound, the 4 n operations that the paper counts.
