@@ -35,7 +35,7 @@ from rnsdask.backend import kernels_of
 
 RUNS = {
     "cpu": ("",),
-    "gpu": ("--gpu --threads 1 --bits 1024 --matrix 48,192",),
+    "gpu": ("--gpu --threads 1 --bits 1024 --matrix 48,192 --budget 1 --imports 3",),
     "tiny": ("--bits 128 --count 50 --matrix 3 --repeat 1 --imports 1",),
     "tiny-gpu": ("--gpu --bits 128 --count 50 --matrix 3 --repeat 1 --imports 1",),
 }
@@ -324,7 +324,7 @@ def main() -> None:
     parser.add_argument("--matrix", default="48", help="sizes of the matrices")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--imports", type=int, default=6, help="processes that import each library")
+    parser.add_argument("--imports", type=int, default=6, help="processes that import each library, or 0")
     parser.add_argument("--budget", type=float, default=2.0, help="seconds for the calls of one timing")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -335,7 +335,8 @@ def main() -> None:
             for size in map(int, options.matrix.split(",")):
                 rows += bench_matrices(bits, size, threads, options)
         rows += bench_conversion(bits, options)
-    rows += bench_imports(options.imports)
+    if options.imports:
+        rows += bench_imports(options.imports)
     print_rows(rows)
     if options.json:
         write_results(options.json, options.gpu, rows)

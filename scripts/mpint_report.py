@@ -63,5 +63,5 @@ def draw_additions(rows: list[Row]) -> Any:
         axes.title.set_fontsize(8)
     panels[0].set_ylabel("additions a second")
     handles, names = panels[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=5, fontsize=7)
+    figure.legend(handles, names, loc="outside lower center", ncols=2 * len(datasets), fontsize=7)
     return figure

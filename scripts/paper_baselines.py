@@ -6,6 +6,7 @@ interleaved one; they must be contiguous.
 """
 
 import ctypes
+import functools
 import math
 from fractions import Fraction
 from pathlib import Path
@@ -138,12 +139,18 @@ class GpuBaselines:
         self.moduli = moduli
         self._cupy = cupy
         self._tables = _Tables(moduli, cupy)
-        self._module = compile_for_gpu(SOURCES / "paper.cu", f"-DRNS_MODULI={len(moduli)}")
+        module = compile_for_gpu(SOURCES / "paper.cu", f"-DRNS_MODULI={len(moduli)}")
+        # Looked up once, so that no launch that is timed does.
+        self._function = functools.cache(module.get_function)
         processors = cupy.cuda.Device().attributes["MultiProcessorCount"]
         self._most_blocks = self._BLOCKS_PER_PROCESSOR * processors
 
+    def compile(self) -> None:
+        """Compile now and not at the first launch."""
+        self._function("reduce_numbers")
+
     def launch(self, name: str, blocks: int, arguments: tuple[Any, ...]) -> None:
-        self._module.get_function(name)((blocks,), (self._BLOCK,), arguments)
+        self._function(name)((blocks,), (self._BLOCK,), arguments)
 
     def _blocks(self, count: int) -> int:
         return max(1, min(self._most_blocks, -(-count // self._BLOCK)))
