@@ -24,7 +24,13 @@ def record(event: str, *, level: int = logging.INFO, **fields: Any) -> None:
     fields
         What JSON can hold; of anything else, its text is written.
     """
-    _logger.log(level, "%s %s", event, fields, extra={"event": event, "fields": fields})
+    extra = {"event": event, "fields": fields}
+    if _logger.handlers:
+        # To the file of this job in any case: commands turn logging off, for libraries log tracebacks.
+        message, name = "%s %s", _logger.name
+        _logger.handle(_logger.makeRecord(name, level, "", 0, message, (event, fields), None, extra=extra))
+    else:
+        _logger.log(level, "%s %s", event, fields, extra=extra)
 
 
 @contextmanager
