@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rnsdask import reference
-from rnsdask.backend import OPEN, OVERFLOWS, Array, backend_name, kernels_of
+from rnsdask.backend import FITS, OPEN, OVERFLOWS, Array, backend_name, kernels_of
 from rnsdask.constants import WindowCheck, sum_check, window_check
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.convert import residues_to_ints
@@ -144,8 +144,8 @@ def apply(
         known = ranges or (moduli.value_range(signed),) * len(operands)
         mask = _apply_checked(operation, operands, moduli, signed, known, out[:n])
         if mode == "flag":
-            out[n] = mask
-        elif mask.any():
+            out[n] = 0 if mask is None else mask
+        elif mask is not None and mask.any():
             raise _error(operation, operands, moduli, signed, int(mask.argmax()), locate)
     return out.reshape(rows, *shape)
 
@@ -170,8 +170,8 @@ def _apply_checked(
     signed: bool,
     ranges: tuple[Range, ...],
     out: Array,
-) -> Array:
-    """Write the result modulo M; Boolean (N,): the exact result is out of range."""
+) -> Array | None:
+    """Write the result modulo M; Boolean (N,): the exact result is out of range. None: none is."""
     kernels, count = kernels_of(out), out.shape[1]
     step = max(1, _RESIDUES_AT_A_TIME // len(moduli))
     window = deciding_window(operation.name, moduli, signed, ranges)
@@ -186,6 +186,9 @@ def _apply_checked(
             states = getattr(kernels, f"{operation.name}_checked")(*operands, moduli, check, out)
         else:
             states = kernels.windowed(operation.name, operands, moduli, window, out)
+        # Nearly always all fit, and one look at the states says so; searching them would take longer.
+        if states.size == 0 or int(states.max()) == FITS:
+            return None
         mask = states == OVERFLOWS
         (indices,) = (states == OPEN).nonzero()
         parts = (indices[k : k + step] for k in range(0, indices.size, step))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from rnsdask.backend.protocol import (
+    FITS,
     INTERVAL_OPERATIONS,
     MPINT_ALGORITHMS,
     OPEN,
@@ -27,6 +28,7 @@ from rnsdask.backend.protocol import (
 from rnsdask.errors import GPUMemoryError
 
 __all__ = [
+    "FITS",
     "INTERVAL_OPERATIONS",
     "MPINT_ALGORITHMS",
     "OPEN",
