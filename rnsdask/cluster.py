@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 5
 """How long a scheduler may take to answer."""
 
+THREADS_PER_GPU = 4
+"""Threads of a GPU's worker: while one computes, others read. More of them read no faster."""
+
 WORKERS_SECONDS = 30
 """How long a scheduler may take to have its first worker."""
 
@@ -190,4 +193,4 @@ def _gpu_cluster(gpus: int | Literal["all"]) -> Any:
         raise ValueError(f"the number of GPUs must be at least 1, got {gpus}")
     if not 1 <= count <= available:
         raise JobError(f"{count or 'all'} GPUs were asked for, and this host has {available}")
-    return LocalCUDACluster(n_workers=count)
+    return LocalCUDACluster(n_workers=count, threads_per_worker=THREADS_PER_GPU)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rnsdask.backend.protocol import (
     FITS,
@@ -43,6 +44,7 @@ __all__ = [
     "backend_name",
     "free_device_bytes",
     "has_gpu",
+    "host_memory",
     "kernels_of",
     "naming_gpu_memory",
     "to_backend",
@@ -123,6 +125,32 @@ def naming_gpu_memory() -> Iterator[None]:
         ) from error
 
 
+def host_memory(count: int) -> NDArray[np.uint32]:
+    """Memory for so many residues, with any content: pinned, for quick copies, if the process uses a GPU."""
+    if has_gpu.cache_info().currsize and has_gpu():
+        import cupyx
+
+        pinned: NDArray[np.uint32] = cupyx.empty_pinned(count, dtype=np.uint32)
+        return pinned
+    return np.empty(count, dtype=np.uint32)
+
+
+def _is_pinned(array: NDArray[np.uint32]) -> bool:
+    import cupy
+
+    attributes = cupy.cuda.runtime.pointerGetAttributes(array.ctypes.data)
+    return bool(attributes.type == cupy.cuda.runtime.memoryTypeHost and array.flags.c_contiguous)
+
+
+def _from_pinned(array: NDArray[np.uint32]) -> Any:
+    """Copy to the GPU without the copy in pinned memory that CuPy makes first; done when it returns."""
+    import cupy
+
+    moved = cupy.empty(array.shape, array.dtype)
+    moved.set(array)
+    return moved
+
+
 def check_backend(backend: str) -> None:
     """Raise ``ValueError`` unless `backend` is one of ``"auto"``, ``"cpu"``, ``"cuda"``."""
     if backend not in BACKENDS:
@@ -148,7 +176,7 @@ def to_backend(array: Any, backend: str) -> Any:
         import cupy
 
         with naming_gpu_memory():
-            return cupy.asarray(array)
+            return _from_pinned(array) if _is_pinned(array) else cupy.asarray(array)
     if backend == "cuda":
         raise RuntimeError("backend 'cuda' needs CuPy and a GPU, and this process has none")
     return array

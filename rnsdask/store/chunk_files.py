@@ -17,6 +17,7 @@ import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
+from rnsdask.backend import host_memory
 from rnsdask.errors import CorruptChunkError, StoreAccessError
 from rnsdask.layout import RESIDUE_DTYPE
 
@@ -47,7 +48,7 @@ class _BufferPool:
         """Return an array of `count` residues with any content."""
         owner = self._take_idle(count)
         if owner is None:
-            owner = np.empty(count, RESIDUE_DTYPE)
+            owner = host_memory(count)
         # Every view of `lent` keeps it alive: behind a memoryview NumPy does not see `owner`.
         lent = np.frombuffer(owner.data, RESIDUE_DTYPE)
         weakref.finalize(lent, self._idle.append, owner).atexit = False
