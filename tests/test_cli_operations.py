@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import zarr
 from click.testing import CliRunner
+from commands import without_dashboard
 from distributed import LocalCluster
 
 import rnsdask as rd
@@ -64,14 +65,9 @@ def run(*args: str | int) -> Any:
     return CliRunner().invoke(main, [str(arg) for arg in args], prog_name="rnsdask")
 
 
-def errors_in(result: Any) -> str:
-    """Standard error, without the line that a job on a cluster begins with."""
-    return re.sub(r"\Adashboard: http://.*\n", "", result.stderr)
-
-
 def succeed(*args: str | int, status: int = 0) -> str:
     result = run(*args)
-    assert (result.exit_code, errors_in(result)) == (status, ""), result.output
+    assert (result.exit_code, without_dashboard(result.stderr)) == (status, ""), result.output
     return str(result.stdout)
 
 
@@ -82,7 +78,7 @@ def as_json(*args: str | int, status: int = 0) -> dict[str, Any]:
 def fail(*args: str | int, status: int = 1) -> str:
     result = run(*args)
     assert result.exit_code == status, result.output
-    match = re.fullmatch(r"rnsdask: error: (.*)\n", errors_in(result))
+    match = re.fullmatch(r"rnsdask: error: (.*)\n", without_dashboard(result.stderr))
     assert match, result.output
     return match[1]
 

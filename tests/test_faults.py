@@ -25,6 +25,7 @@ from typing import Any
 import dask
 import pytest
 from click.testing import CliRunner
+from commands import without_dashboard
 from distributed import LocalCluster
 
 import rnsdask as rd
@@ -115,14 +116,14 @@ def call(*args: object) -> Any:
 
 def succeed(*args: object) -> str:
     result = call(*args)
-    assert (result.exit_code, result.stderr) == (0, ""), result.output
+    assert (result.exit_code, without_dashboard(result.stderr)) == (0, ""), result.output
     return str(result.stdout)
 
 
 def fail(*args: object) -> str:
     result = call(*args)
     assert result.exit_code == 1, result.output
-    match = re.fullmatch(r"rnsdask: error: (.*)\n", result.stderr)
+    match = re.fullmatch(r"rnsdask: error: (.*)\n", without_dashboard(result.stderr))
     assert match, result.output
     return match[1]
 
@@ -248,15 +249,16 @@ def test_end_of_a_job_on_a_cluster(slow_module: str, what: str) -> None:
             place.scheduler.kill()
         else:
             process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate()
+        stdout, errors = process.communicate()
+        stderr = without_dashboard(errors.decode())
     assert stdout == b""
     if what == "scheduler":
         assert process.returncode == 1
-        assert re.fullmatch(rb"rnsdask: error: the Dask scheduler .* has gone, or does not .*\n", stderr), (
+        assert re.fullmatch(r"rnsdask: error: the Dask scheduler .* has gone, or does not .*\n", stderr), (
             stderr
         )
     else:
-        assert (process.returncode, stderr) == (130, b"rnsdask: error: interrupted\n")
+        assert (process.returncode, stderr) == (130, "rnsdask: error: interrupted\n")
     assert 3 < kept_pieces() < 100
     assert answer("sum", "x.zarr", "--checkpoint", "kept") == answer("sum", "x.zarr")
 

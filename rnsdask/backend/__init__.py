@@ -119,10 +119,14 @@ def naming_gpu_memory() -> Iterator[None]:
         import cupy
 
         free, total = cupy.cuda.runtime.memGetInfo()
-        raise GPUMemoryError(
+        message = (
             f"GPU {cupy.cuda.runtime.getDevice()} has no memory left, {free} of its {total} bytes are free: "
             f"{error}; smaller chunks or fewer threads need less"
-        ) from error
+        )
+    else:
+        return
+    # Out here the error has neither cause nor context, which a worker would send along.
+    raise GPUMemoryError(message)
 
 
 def host_memory(count: int) -> NDArray[np.uint32]:
