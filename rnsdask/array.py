@@ -726,9 +726,13 @@ class RNSArray(DaskMethodsMixin):
         """Create a store for this array, a Dask array with storable chunks, and write none of them yet."""
         if overwrite and any(name.endswith(path_token(path)) for name in self._residues.dask.layers):
             raise StoreError(f"{os.fspath(path)}: an array cannot overwrite the store that it is read from")
-        chunks = "auto" if self.size == 0 else self._residues.chunksize[1:]
-        options: dict[str, Any] = {"chunks": chunks, "signed": self._signed, "bound": self._bound}
-        return store.create(path, self._moduli, self.shape, overwrite=overwrite, **options)
+        return store.create(path, self._moduli, self.shape, overwrite=overwrite, **self.store_options())
+
+    def store_options(self) -> dict[str, Any]:
+        """Chunks, range and bound of the store that `create_store` makes."""
+        chunks: Any = "auto" if self.size == 0 else self._residues.chunksize[1:]
+        lengths = layout.normalize_chunks(chunks, self.shape, len(self._moduli))
+        return {"chunks": lengths, "signed": self._signed, "bound": self._bound}
 
     def with_storable_chunks(self) -> "RNSArray":
         """A Dask array with the same chunks where a store can have them, else with those of 64 to 128 MiB."""

@@ -57,6 +57,18 @@ def write_chunks(
     return written
 
 
+def count_chunks(mask: da.Array) -> da.Array:
+    """A lazy array of how often a mask as :func:`write_chunks` takes it holds in each chunk."""
+    counted: da.Array = da.map_blocks(
+        _count_block,
+        mask,
+        chunks=tuple((1,) * len(axis) for axis in mask.chunks),
+        dtype=np.int64,
+        meta=np.empty((0,) * mask.ndim, dtype=np.int64),
+    )
+    return counted
+
+
 def total_count(counts: list[NDArray[np.int64]]) -> int:
     """Add up what :func:`write_chunks` gives for some chunks."""
     return sum(int(count.item()) for count in counts)
@@ -75,5 +87,8 @@ def _write_block(
     writer.write_chunk(block_id[1:], to_backend(block, "cpu"))
     if mask_writer is not None:
         mask_writer.write_chunk(block_id[1:], to_backend(mask, "cpu"))
-    count = 0 if mask is None else int(mask.sum())
-    return np.full((1,) * len(block_id), count, dtype=np.int64)
+    return np.zeros((1,) * len(block_id), dtype=np.int64) if mask is None else _count_block(mask)
+
+
+def _count_block(mask: Any) -> NDArray[np.int64]:
+    return np.full((1,) * mask.ndim, int(mask.sum()), dtype=np.int64)

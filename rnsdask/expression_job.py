@@ -79,12 +79,16 @@ class Outcome:
         Wall time.
     bytes_written : int or None
         Bytes of what was written, without the mask.
+    chunks_kept, chunks_rewritten : int
+        As those of `transfer.Transfer`.
     """
 
     results: dict[str, Any]
     flagged: int | None
     seconds: float
     bytes_written: int | None = None
+    chunks_kept: int = 0
+    chunks_rewritten: int = 0
 
 
 def plan(text: str, paths: Mapping[str, str], *, overflow: str = "raise", backend: str = "auto") -> Plan:
@@ -212,6 +216,7 @@ def write(
     mask_path: str | None = None,
     count_flagged: bool = False,
     overwrite: bool = False,
+    resume: bool = False,
     progress: bool = False,
 ) -> Outcome:
     """Write the values of an expression, chunk by chunk.
@@ -222,13 +227,17 @@ def write(
     ----------
     mask_path
         Where the mask of overflows goes, a plain Boolean Zarr array, in the same pass.
+    resume
+        Write only the chunks that an incomplete array at `path` still lacks, or holds damaged, or whose mask
+        is not whole at `mask_path`.
 
     Raises
     ------
     StoreError
-        If a path is taken, or is one of the stores that are read, or cannot be written.
+        If a path is taken, or is one of the stores that are read, or cannot be written, or resumed.
     JobError
-        If a result is out of range, or a divisor is 0. What is written stays, incomplete.
+        If a result is out of range, or a divisor is 0. What is written stays, incomplete. If what is to be
+        resumed is not of this job.
     """
     started = time.perf_counter()
     paths = [path] if mask_path is None else [path, mask_path]
@@ -236,21 +245,26 @@ def write(
     value = planned.evaluation.value
     source = value.with_storable_chunks() if isinstance(value, RNSArray) else _storable(value)
     planned = replace(planned, evaluation=Evaluation(source, planned.evaluation.mask))
-    writer: Any
+    mode = {"overwrite": overwrite, "resume": resume}
+    writer: store.StoreWriter | store.PlainWriter
     if isinstance(source, RNSArray):
-        writer, blocks = source.create_store(path, overwrite=overwrite), source.residues
+        writer, blocks = job.open_store(source, path, **mode), source.residues
     else:
-        writer, blocks = _create_plain(path, source, overwrite), source[None]
-    mask, mask_writer = planned.mask() if count_flagged else None, None
-    if mask_path is not None:
-        mask = planned.mask()
-        mask_writer = _create_plain(mask_path, mask, overwrite)
-    options: dict[str, Any] = {"mask": None if mask is None else mask[None], "mask_writer": mask_writer}
-    options.update(progress=progress, **_amount(planned))
+        writer, blocks = _open_plain(path, source, **mode), source[None]
+    writers = [(writer, blocks)]
+    mask = planned.mask()[None] if count_flagged or mask_path is not None else None
+    mask_writer = None
+    if mask_path is not None and mask is not None:
+        mask_writer = _open_mask(mask_path, mask[0], **mode)
+        writers.append((mask_writer, mask))
     with job.naming(f"expression {planned.text!r}"):
-        flagged = job.write(blocks, writer, list(np.ndindex(blocks.numblocks[1:])), client, **options)
+        kept, damaged = job.check_written(writers, client) if resume else (set(), set())
+        missing = [index for index in np.ndindex(blocks.numblocks[1:]) if index not in kept]
+        options: dict[str, Any] = {"mask": mask, "mask_writer": mask_writer, "counted": sorted(kept)}
+        options.update(progress=progress, **_amount(planned))
+        flagged = job.write(blocks, writer, missing, client, **options)
     seconds = time.perf_counter() - started
-    return Outcome({}, None if mask is None else flagged, seconds, blocks.nbytes)
+    return Outcome({}, None if mask is None else flagged, seconds, blocks.nbytes, len(kept), len(damaged))
 
 
 def _amount(planned: Plan) -> dict[str, Any]:
@@ -276,6 +290,16 @@ def _storable(values: da.Array) -> da.Array:
     return storable
 
 
-def _create_plain(path: str, values: da.Array, overwrite: bool) -> store.PlainWriter:
+def _open_plain(
+    path: str, values: da.Array, *, overwrite: bool, resume: bool, complete_too: bool = False
+) -> store.PlainWriter:
     chunks = tuple(max(1, int(length)) for length in values.chunksize)
+    if resume:
+        return store.resume_plain(path, values.shape, chunks, values.dtype, complete_too=complete_too)
     return store.create_plain(path, values.shape, chunks, values.dtype, overwrite=overwrite)
+
+
+def _open_mask(path: str, mask: da.Array, *, overwrite: bool, resume: bool) -> store.PlainWriter:
+    """Create a mask, or continue one: a job may have ended before it made its mask, or just after that."""
+    resume = resume and store.exists(path)
+    return _open_plain(path, mask, overwrite=overwrite, resume=resume, complete_too=True)

@@ -15,7 +15,7 @@ from dask.system import CPU_COUNT
 from rnsdask import store
 from rnsdask.backend import to_backend
 from rnsdask.checkpoint import Checkpoint
-from rnsdask.chunk_writing import ChunkWriter, total_count, write_chunks
+from rnsdask.chunk_writing import ChunkWriter, count_chunks, total_count, write_chunks
 from rnsdask.errors import JobError, RNSOverflowError
 from rnsdask.joblog import record
 from rnsdask.progress import metered
@@ -209,30 +209,43 @@ def write_array(
     started = time.perf_counter()
     source = array.with_storable_chunks()
     kept: set[Index] = set()
-    rewritten = 0
+    damaged: set[Index] = set()
+    writer = open_store(source, path, overwrite=overwrite, resume=resume)
     if resume:
-        writer = resume_store(path, array.moduli, array.signed, array.shape, source.residues.chunksize[1:])
-        kept, rewritten = _check_written(writer, source.residues, client)
-    else:
-        writer = source.create_store(path, overwrite=overwrite)
-    missing = [index for index in writer.info.indices() if index not in kept]
+        kept, damaged = check_written([(writer, source.residues)], client)
+    missing = [index for index in writer.indices() if index not in kept]
     amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
     write(source.residues, writer, missing, client, progress=progress, label="write", **amount)
     seconds = time.perf_counter() - started
     record_summary("write", array.size, array.nbytes, seconds)
-    return Transfer(array.size, 0, array.nbytes, seconds, len(kept), rewritten)
+    return Transfer(array.size, 0, array.nbytes, seconds, len(kept), len(damaged))
 
 
-def _check_written(
-    writer: store.StoreWriter, residues: "da.Array", client: "Client | None"
-) -> tuple[set[Index], int]:
-    """Indices of the chunks that are written and whole, and how many are damaged; the first is compared."""
+def open_store(
+    source: "RNSArray", path: str, *, overwrite: bool = False, resume: bool = False
+) -> store.StoreWriter:
+    """Create the store of an array with storable chunks, or open an incomplete one that is like it."""
+    if not resume:
+        return source.create_store(path, overwrite=overwrite)
+    return resume_store(path, moduli=source.moduli, shape=source.shape, **source.store_options())
+
+
+def check_written(
+    writers: "Sequence[tuple[store.StoreWriter | store.PlainWriter, da.Array]]", client: "Client | None"
+) -> tuple[set[Index], set[Index]]:
+    """Indices of the chunks that all writers hold whole, and of those that are damaged in one of them.
+
+    The first chunk that is whole is compared with what the job computes, the array beside each writer.
+    """
     with _mapping(client) as map_chunks:
-        kept, damaged = written_chunks(writer, map_chunks)
+        found = [written_chunks(writer, map_chunks) for writer, _ in writers]
+    kept = set.intersection(*(whole for whole, _ in found))
     if kept:
         first = min(kept)
-        check_same(writer.info, first, to_backend(compute(residues.blocks[(0, *first)], client), "cpu"))
-    return kept, damaged
+        blocks = compute([array.blocks[(0, *first)] for _, array in writers], client)
+        for (writer, _), block in zip(writers, blocks, strict=True):
+            check_same(writer, first, to_backend(block, "cpu"))
+    return kept, set.union(*(damaged for _, damaged in found))
 
 
 def write(
@@ -243,22 +256,33 @@ def write(
     *,
     mask: "da.Array | None" = None,
     mask_writer: ChunkWriter | None = None,
+    counted: Sequence[Index] = (),
     **how: Any,
 ) -> int:
     """Compute the chunks at some indices, have them written, and finish.
 
-    Parameters are those of :func:`.chunk_writing.write_chunks`, and those of `compute`.
+    Parameters are those of :func:`.chunk_writing.write_chunks`, those of `compute`, and
+
+    counted
+        Indices of chunks that are written already, but of which the mask is to be counted.
 
     Returns
     -------
     int
-        How many values of the mask hold in these chunks.
+        How many values of the mask hold in all these chunks.
     """
-    counts = write_chunks(blocks, writer, mask, mask_writer)
-    numbers = [int(np.ravel_multi_index(index, blocks.numblocks[1:])) for index in indices]
-    groups = [numbers[group.start : group.stop] for group in groups_of(len(numbers))]
-    totals = compute(combine_groups(counts, groups, total_count) if groups else [], client, **how)
-    for one in (writer, mask_writer):
+    pieces = _counting_pieces(write_chunks(blocks, writer, mask, mask_writer), indices)
+    if mask is not None:
+        pieces += _counting_pieces(count_chunks(mask), counted)
+    totals = compute(pieces, client, **how)
+    for one in (mask_writer, writer):  # the values last: as long as they are incomplete, both can be resumed
         if one is not None:
             one.finish()
     return sum(totals)
+
+
+def _counting_pieces(counts: "da.Array", indices: Sequence[Index]) -> list[Any]:
+    """Pieces of a job that each add up the counts of a group of chunks."""
+    numbers = [int(np.ravel_multi_index(index, counts.numblocks[1:])) for index in indices]
+    groups = [numbers[group.start : group.stop] for group in groups_of(len(numbers))]
+    return [*combine_groups(counts, groups, total_count)] if groups else []

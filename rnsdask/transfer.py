@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask import convert, layout, store
-from rnsdask.errors import InputError, JobError
+from rnsdask.errors import InputError, JobError, abbreviate
 from rnsdask.integer_io import BinaryReader, TextReader, binary_records, text_lines
 from rnsdask.moduli import ModuliSet
 
@@ -51,13 +51,16 @@ class Transfer:
     @property
     def resumed_text(self) -> str:
         """What was found of an interrupted job, in words; empty if there was none."""
-        if not self.chunks_kept + self.chunks_rewritten:
-            return ""
-        return f"; {self.chunks_kept} chunks kept, {self.chunks_rewritten} damaged ones written again"
+        return resumed_text(self.chunks_kept, self.chunks_rewritten)
 
     def as_dict(self) -> dict[str, int | float]:
         """Return the attributes by their names."""
         return asdict(self)
+
+
+def resumed_text(kept: int, rewritten: int) -> str:
+    """Say how many chunks of an interrupted job were kept and written again; nothing if there were none."""
+    return f"; {kept} chunks kept, {rewritten} damaged ones written again" if kept + rewritten else ""
 
 
 # ---- Into a store -----------------------------------------------------------------------------------------
@@ -100,15 +103,16 @@ def import_integers(
     (length,) = layout.normalize_chunks(chunks, (0,), len(moduli))
     writer: store.StoreWriter | None = None
     written: set[tuple[int, ...]] = set()
-    rewritten = 0
+    damaged: set[tuple[int, ...]] = set()
     if resume:
-        writer = resume_store(path, moduli, signed, None, None if chunks == "auto" else (length,))
+        wanted = {} if chunks == "auto" else {"chunks": (length,)}
+        writer = resume_store(path, moduli=moduli, signed=signed, **wanted)
         (length,) = writer.info.chunks
         with mapping_on_threads() as map_chunks:
-            written, rewritten = written_chunks(writer, map_chunks)
+            written, damaged = written_chunks(writer, map_chunks)
     for i in count():
         if writer is not None and (i,) in written:
-            _pass_over(source, writer.info, i, advance)
+            _pass_over(source, writer, i, advance)
         elif (residues := _next_chunk(source, moduli, signed, length, advance)).shape[1]:
             if writer is None:
                 options: dict[str, Any] = {"chunks": length, "signed": signed, "overwrite": overwrite}
@@ -122,12 +126,15 @@ def import_integers(
         raise InputError(f"{name}: it is empty; at least one integer was expected")
     info = _finish(writer, source, name)
     seconds = time.perf_counter() - started
-    return Transfer(info.count, source.bytes_read, info.nbytes, seconds, len(written), rewritten)
+    return Transfer(info.count, source.bytes_read, info.nbytes, seconds, len(written), len(damaged))
 
 
-def _pass_over(source: TextReader | BinaryReader, info: store.StoreInfo, i: int, advance: Advance) -> None:
+def _pass_over(
+    source: TextReader | BinaryReader, writer: store.StoreWriter, i: int, advance: Advance
+) -> None:
     """Read the integers of a chunk that is written already; the first shows whether they are its own."""
-    check_same(info, (i,), _next_chunk(source, info.moduli, info.signed, 1, advance))
+    info = writer.info
+    check_same(writer, (i,), _next_chunk(source, info.moduli, info.signed, 1, advance))
     for _ in _batches(source, info.chunks[0] - 1, _batch_size(info.moduli), advance):
         pass
 
@@ -173,20 +180,17 @@ def _batches(
         advance(source.bytes_read - before)
 
 
-def resume_store(
-    path: str,
-    moduli: ModuliSet,
-    signed: bool,
-    shape: tuple[int, ...] | None,
-    chunks: tuple[int, ...] | None,
-) -> store.StoreWriter:
-    """Open an incomplete store to write the rest, and check that it is what the job would create."""
-    wanted = {"moduli": moduli, "signed": signed, "shape": shape, "chunks": chunks}
+def resume_store(path: str, **wanted: Any) -> store.StoreWriter:
+    """Open an incomplete store to write the rest, and check that it is what the job would create.
+
+    `wanted` are attributes of `store.StoreInfo`, with the values that the job gives them.
+    """
 
     def check(info: store.StoreInfo) -> None:
         for name, value in wanted.items():
-            if value is not None and getattr(info, name) != value:
-                found = getattr(info, name)
+            if (found := getattr(info, name)) != value:
+                if name == "bound":
+                    found, value = (None if bound is None else abbreviate(bound) for bound in (found, value))
                 raise JobError(f"{info.path}: it cannot be resumed: its {name}: {found}; of the job: {value}")
 
     return store.resume(path, check)
@@ -204,22 +208,26 @@ def mapping_on_threads(threads: int | None = None) -> Iterator[Callable[..., Ite
 
 
 def written_chunks(
-    writer: store.StoreWriter, map_chunks: Callable[..., Iterable[list[str]]]
-) -> tuple[set[tuple[int, ...]], int]:
-    """Indices of the chunks that a store holds and that are whole, and how many others it holds.
+    writer: store.StoreWriter | store.PlainWriter, map_chunks: Callable[..., Iterable[list[str]]]
+) -> tuple[set[tuple[int, ...]], set[tuple[int, ...]]]:
+    """Indices of the chunks that an array holds and that are whole, and of those that are damaged.
 
     All are read. `map_chunks` is as in `rnsdask.store.verify`.
     """
-    damaged = writer.damaged_chunks(map_chunks)
-    whole = set(writer.info.indices()).difference(writer.missing_chunks(), damaged)
-    return whole, len(damaged)
+    damaged = set(writer.damaged_chunks(map_chunks))
+    whole = set(writer.indices()).difference(writer.missing_chunks(), damaged)
+    return whole, damaged
 
 
-def check_same(info: store.StoreInfo, index: tuple[int, ...], residues: NDArray[np.uint32]) -> None:
-    """Check that a chunk written earlier begins with the given residues."""
-    length = residues.shape[-1]
-    if not np.array_equal(store.read_chunk(info, index)[..., :length], residues):
-        raise JobError(f"{info.chunk_name(index)} holds other numbers than this job's; it cannot be resumed")
+def check_same(
+    writer: store.StoreWriter | store.PlainWriter, index: tuple[int, ...], block: NDArray[Any]
+) -> None:
+    """Check that a chunk written earlier begins with the given residues, or other values."""
+    length = block.shape[-1]
+    if not np.array_equal(writer.read_chunk(index)[..., :length], block):
+        raise JobError(
+            f"{writer.chunk_name(index)} holds other numbers than this job's; it cannot be resumed"
+        )
 
 
 # ---- Out of a store ---------------------------------------------------------------------------------------

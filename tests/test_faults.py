@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import dask
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from commands import without_dashboard
@@ -426,7 +427,7 @@ def test_every_byte_of_a_checkpoint_counts() -> None:
 
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("seed", range(max(RUNS, 3)))
-@pytest.mark.parametrize("command", ["import", "random", "sum"])
+@pytest.mark.parametrize("command", ["import", "random", "sum", "eval", "cumsum"])
 def test_a_killed_job_continues(command: str, seed: int, slow_module: str) -> None:
     rnd = random.Random(seed)
     Path("numbers").write_text("".join(f"{rnd.getrandbits(90)}\n" for _ in range(2000)))
@@ -435,8 +436,11 @@ def test_a_killed_job_continues(command: str, seed: int, slow_module: str) -> No
         "import": ["import", "numbers", "x.zarr", *options],
         "random": ["random", "x.zarr", "--count", "2000", *options],
         "sum": ["sum", "s.zarr", "--checkpoint", "kept"],
+        "eval": ["eval", "3*s", "s=s.zarr", "-o", "x.zarr", "--overflow", "flag", "--mask", "mask.zarr"],
+        "cumsum": ["cumsum", "small.zarr", "x.zarr"],
     }[command]
     succeed("random", "s.zarr", "--count", "2000", *options)
+    succeed("eval", "s >> 20", "s=s.zarr", "-o", "small.zarr")
     script = f"exec(open({slow_module!r}).read()); {COMMAND[2]}"
     process = subprocess.Popen([sys.executable, "-c", script, *args], stdout=subprocess.DEVNULL)
     some = rnd.randint(0, 10)
@@ -451,9 +455,9 @@ def test_a_killed_job_continues(command: str, seed: int, slow_module: str) -> No
         succeed(*args)
     elif not json.loads(succeed("info", "x.zarr", "--json"))["complete"]:
         succeed(*args, "--resume")
-    killed = contents("x.zarr")
+    killed = contents("x.zarr"), contents("mask.zarr")
     succeed(*args, "--overwrite")
-    assert killed == contents("x.zarr")
+    assert killed == (contents("x.zarr"), contents("mask.zarr"))
 
 
 def test_a_resumed_job_reads_what_is_there() -> None:
@@ -472,6 +476,146 @@ def test_a_resumed_job_reads_what_is_there() -> None:
     done = json.loads(succeed("random", "x.zarr", *RANDOM, "--resume", "--json"))
     assert (done["chunks_kept"], done["chunks_rewritten"]) == (97, 1)
     assert contents("x.zarr") == expected
+
+
+INTERRUPTED = {
+    "values": ["eval", "3*x - y", "x=x.zarr", "y=y.zarr", "-o", "out.zarr", "--overflow", "wrap"],
+    "flag": ["eval", "3*x", "x=x.zarr", "-o", "out.zarr", "--overflow", "flag"],
+    "mask": ["eval", "3*x", "x=x.zarr", "-o", "out.zarr", "--overflow", "flag", "--mask", "mask.zarr"],
+    "bool": ["eval", "x < y", "x=x.zarr", "y=y.zarr", "-o", "out.zarr"],
+    "int8": ["eval", "sign(x - 2**99)", "x=x.zarr", "-o", "out.zarr", "--overflow", "wrap"],
+    "cumsum": ["cumsum", "small.zarr", "out.zarr"],
+    "cummax": ["cummax", "x.zarr", "out.zarr"],
+}
+
+
+def uninterrupted(kind: str) -> tuple[dict[str, Any], Any]:
+    """What a job prints, and all that it writes."""
+    succeed("random", "x.zarr", *RANDOM)
+    succeed("random", "y.zarr", *RANDOM[:-1], 4)
+    if kind == "cumsum":
+        succeed("eval", "x >> 20", "x=x.zarr", "-o", "small.zarr")
+    printed = json.loads(succeed(*INTERRUPTED[kind], "--json"))
+    assert (printed["chunks_kept"], printed["chunks_rewritten"]) == (0, 0)
+    return printed, outputs()
+
+
+def outputs() -> Any:
+    return contents("out.zarr"), contents("mask.zarr")
+
+
+def set_incomplete(path: str) -> None:
+    file = Path(path, "zarr.json")
+    document = json.loads(file.read_text())
+    for attribute in document["attributes"].values():
+        attribute["complete"] = False
+    file.write_text(json.dumps(document))
+
+
+def chunk_files(path: str) -> dict[int, Path]:
+    return {int(file.name): file for file in Path(path, "c").rglob("*") if file.is_file()}
+
+
+def flip(file: Path) -> None:
+    damaged = bytearray(file.read_bytes())
+    damaged[100] ^= 1
+    file.write_bytes(damaged)
+
+
+@pytest.mark.parametrize("kind", INTERRUPTED)
+def test_an_interrupted_job_continues(kind: str) -> None:
+    printed, expected = uninterrupted(kind)
+    set_incomplete("out.zarr")
+    chunks = chunk_files("out.zarr")
+    flip(chunks[7])
+    chunks[8].unlink()
+    chunks[9].with_name("9.0abc.partial").write_bytes(b"left behind")
+    kept, rewritten = 98, 1
+    if kind == "mask":
+        set_incomplete("mask.zarr")
+        masks = chunk_files("mask.zarr")
+        flip(masks[0])
+        masks[1].unlink()
+        masks[2].write_bytes(b"")
+        masks[7].unlink()
+        masks[9].with_name("9.0abc.partial").write_bytes(b"left behind")
+        kept, rewritten = 95, 3
+    untouched = {i: file.stat().st_mtime_ns for i, file in chunks.items() if i not in (0, 1, 2, 7, 8)}
+    found = json.loads(succeed(*INTERRUPTED[kind], "--resume", "--json"))
+    assert (found["chunks_kept"], found["chunks_rewritten"]) == (kept, rewritten)
+    assert found.get("flagged") == printed.get("flagged")
+    assert outputs() == expected
+    assert all(chunks[i].stat().st_mtime_ns == written for i, written in untouched.items())
+    assert "is complete: there is nothing to resume" in fail(*INTERRUPTED[kind], "--resume")
+    assert outputs() == expected
+    set_incomplete("out.zarr")
+    flip(chunks[0])
+    assert "99 chunks kept, 1 damaged ones written again" in succeed(*INTERRUPTED[kind], "--resume")
+    assert outputs() == expected
+
+
+@pytest.mark.parametrize("state", ["no mask", "no mask's chunks", "complete mask", "nothing"])
+def test_states_of_an_interrupted_mask(state: str) -> None:
+    printed, expected = uninterrupted("mask")
+    set_incomplete("out.zarr")
+    if state == "no mask":
+        shutil.rmtree("mask.zarr")
+    elif state == "no mask's chunks":
+        set_incomplete("mask.zarr")
+        shutil.rmtree("mask.zarr/c")
+    elif state == "nothing":
+        shutil.rmtree("out.zarr/c")
+    found = json.loads(succeed(*INTERRUPTED["mask"], "--resume", "--json"))
+    assert found["chunks_kept"] == (100 if state == "complete mask" else 0)
+    assert found["flagged"] == printed["flagged"] > 0
+    assert outputs() == expected
+
+
+def test_what_cannot_be_resumed() -> None:
+    other = ["--bits", "100", "--chunk", "128", "--count", "500"]
+    uninterrupted("mask")
+    succeed("random", "few.zarr", *other)
+    succeed("random", "signed.zarr", *RANDOM, "--signed")
+    succeed("random", "wide.zarr", *RANDOM[:2], "--bits", "200", *RANDOM[4:])
+    succeed("random", "long.zarr", *RANDOM[:4], "--chunk", "256")
+    succeed("eval", "x < y", "x=x.zarr", "y=y.zarr", "-o", "bool.zarr")
+    set_incomplete("out.zarr")
+    set_incomplete("bool.zarr")
+    place = ["-o", "out.zarr", "--resume"]
+    before = outputs()
+    for name, text in {"few": "shape", "signed": "signed", "wide": "moduli", "long": "chunks"}.items():
+        for job_of in (["eval", "x", f"x={name}.zarr", *place], ["cummax", f"{name}.zarr", *place[1:]]):
+            message = fail(*job_of)
+            assert f"out.zarr: it cannot be resumed: its {text}: " in message, job_of
+    assert "it cannot be resumed: its bound: None; of the job: 9" in fail(
+        "eval", "x % 10", "x=x.zarr", *place
+    )
+    assert outputs() == before
+    plain = ["-o", "bool.zarr", "--resume"]
+    for text, name in {"x < 9": "few", "x < 10": "long", "sign(x)": "x"}.items():
+        wrong = {"few": "shape", "long": "chunks", "x": "dtype"}[name]
+        assert f"it cannot be resumed: its {wrong}: " in fail("eval", text, f"x={name}.zarr", *plain)
+    assert "holds other numbers" in fail("eval", "x > y", "x=x.zarr", "y=y.zarr", *plain)
+    assert "holds other numbers" in fail("eval", "x + 1", "x=x.zarr", "--overflow", "wrap", *place)
+    assert "there is no such array" in fail("eval", "x < 9", "x=x.zarr", "-o", "none.zarr", "--resume")
+    assert "there is no such store" in fail("cummax", "x.zarr", "none.zarr", "--resume")
+    assert "no array that rnsdask has begun" in fail("eval", "x < 9", "x=x.zarr", "-o", "y.zarr", "--resume")
+    mask = ["--overflow", "flag", "--mask", "y.zarr"]
+    assert "no array that rnsdask has begun" in fail("eval", "3*x", "x=x.zarr", *place, *mask)
+    assert "is read from" in fail("eval", "x < 9", "x=x.zarr", "-o", "x.zarr", "--resume")
+
+
+def test_two_writers_of_a_plain_array_do_not_mix() -> None:
+    first = store.create_plain("x.zarr", (3,), (2,), bool)
+    values = np.array([[True, False]])
+    first.write_chunk((0,), values)
+    second = store.resume_plain("x.zarr", (3,), (2,), bool)
+    with pytest.raises(StoreError, match="another job has begun to write it"):
+        first.write_chunk((1,), values[:, :1])
+    second.write_chunk((1,), values[:, :1])
+    with pytest.raises(StoreError, match="another job has begun to write it"):
+        first.finish()
+    second.finish()
 
 
 def test_two_writers_do_not_mix() -> None:

@@ -9,10 +9,10 @@ import click
 from rnsdask.cli.errors import Command, refuse
 from rnsdask.cli.options import (
     json_option,
-    overwrite_option,
     processor_options,
     progress_option,
     with_cluster,
+    with_mode,
 )
 from rnsdask.cli.reductions import result_fields
 from rnsdask.cli.streams import decimal_text, print_json, size_text, time_text
@@ -70,7 +70,7 @@ def _reduction_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="An error; results modulo M; or these with a count of those that were out of range.",
 )
 @click.option("--mask", "mask_path", metavar="PATH", help="With -o and --overflow flag: write where.")
-@overwrite_option
+@with_mode
 @with_cluster
 @processor_options
 @progress_option
@@ -81,7 +81,7 @@ def eval_(
     output: str | None,
     overflow: str,
     mask_path: str | None,
-    overwrite: bool,
+    mode: dict[str, bool],
     connection: AbstractContextManager[Any],
     backend: str,
     progress: bool,
@@ -99,7 +99,7 @@ def eval_(
     rnsdask eval "a*b + c" a=A.zarr b=B.zarr c=C.zarr --max --sum --argmax
     """  # noqa: D301  (click's own sign, for lines that stay as they are)
     wanted: list[str] = click.get_current_context().meta.get("wanted", [])
-    _check_options(output, wanted, overflow, mask_path, overwrite)
+    _check_options(output, wanted, overflow, mask_path, mode)
     from rnsdask import expression_job
     from rnsdask.errors import ExpressionError
     from rnsdask.plan import fitting
@@ -116,10 +116,9 @@ def eval_(
         if output is None:
             done = expression_job.reduce(plan, wanted, client, backend=backend, **options)
         else:
-            places: dict[str, Any] = {"mask_path": mask_path, "overwrite": overwrite}
-            done = expression_job.write(plan, output, client, **places, **options)
+            done = expression_job.write(plan, output, client, mask_path=mask_path, **mode, **options)
     if as_json:
-        places = {} if output is None else {"output": output, "mask": mask_path}
+        places: dict[str, Any] = {} if output is None else {"output": output, "mask": mask_path}
         print_json(_fields(plan, done, places))
     elif output is None:
         _print_results(plan, done)
@@ -128,14 +127,15 @@ def eval_(
 
 
 def _check_options(
-    output: str | None, wanted: list[str], overflow: str, mask_path: str | None, overwrite: bool
+    output: str | None, wanted: list[str], overflow: str, mask_path: str | None, mode: dict[str, bool]
 ) -> None:
     if (output is None) == (not wanted):
         refuse("give either -o STORE or reductions, such as --max --sum")
     if mask_path is not None and (output is None or overflow != "flag"):
         refuse("--mask needs -o and --overflow flag")
-    if overwrite and output is None:
-        refuse("--overwrite needs -o")
+    for name, given in mode.items():
+        if given and output is None:
+            refuse(f"--{name} needs -o")
 
 
 def _fields(plan: "Plan", done: "Outcome", places: dict[str, Any]) -> dict[str, Any]:
@@ -144,7 +144,10 @@ def _fields(plan: "Plan", done: "Outcome", places: dict[str, Any]) -> dict[str, 
         fields["results"] = {name: _value_fields(name, result) for name, result in done.results.items()}
     if done.flagged is not None:
         fields["flagged"] = done.flagged
-    written = {} if done.bytes_written is None else {"bytes_written": done.bytes_written}
+    written: dict[str, int] = {}
+    if done.bytes_written is not None:
+        chunks = {"chunks_kept": done.chunks_kept, "chunks_rewritten": done.chunks_rewritten}
+        written = {"bytes_written": done.bytes_written, **chunks}
     cost = {"seconds": done.seconds, "bytes_read": plan.bytes_read}
     return {**fields, "count": plan.count, **cost, **written}
 
@@ -167,10 +170,13 @@ def _print_results(plan: "Plan", done: "Outcome") -> None:
 
 
 def _print_written(plan: "Plan", done: "Outcome", output: str, mask_path: str | None) -> None:
+    from rnsdask.transfer import resumed_text
+
     mask = "" if mask_path is None else f", their mask in {mask_path}"
     work = f"{size_text(plan.bytes_read)} read ({time_text(plan.bytes_read, done.seconds)})"
     size = size_text(done.bytes_written or 0)
-    click.echo(f"{output}: {plan.count} values, {size}; {work}{_flagged_text(done)}{mask}")
+    resumed = resumed_text(done.chunks_kept, done.chunks_rewritten)
+    click.echo(f"{output}: {plan.count} values, {size}; {work}{_flagged_text(done)}{mask}{resumed}")
 
 
 def _flagged_text(done: "Outcome") -> str:

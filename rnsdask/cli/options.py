@@ -43,10 +43,6 @@ json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object on standard output."
 )
 
-overwrite_option = click.option(
-    "--overwrite", is_flag=True, help="Replace what is written to if there is such an array."
-)
-
 binary_option = click.option(
     "--binary", "width", type=POSITIVE, metavar="BYTES", help="Little-endian integers of this width."
 )
@@ -78,8 +74,13 @@ _creation_options = _options(
     click.option(
         "--chunk", "chunks", type=POSITIVE, metavar="N", help="Integers in a chunk, a multiple of 128."
     ),
-    click.option("--overwrite", is_flag=True, help="Replace the store if there is one."),
-    click.option("--resume", is_flag=True, help="Write what an incomplete store still lacks."),
+)
+
+_mode_options = _options(
+    click.option("--overwrite", is_flag=True, help="Replace what is written to if there is such an array."),
+    click.option(
+        "--resume", is_flag=True, help="Keep the whole chunks of an incomplete one, and write the others."
+    ),
 )
 
 _scheduler_options = _options(
@@ -129,16 +130,27 @@ def with_moduli(command: _Function) -> _Function:
     return wrapped
 
 
+def with_mode(command: _Function) -> _Function:
+    """Give a command the `mode`: what becomes of an array that is there where the command writes."""
+
+    @_mode_options
+    @wraps(command)
+    def wrapped(overwrite: bool, resume: bool, **rest: Any) -> Any:
+        if overwrite and resume:
+            refuse("give --overwrite or --resume, not both")
+        return command(mode={"overwrite": overwrite, "resume": resume}, **rest)
+
+    return wrapped
+
+
 def with_creation(command: _Function) -> _Function:
     """Give a command the options of a new store: `signed`, `chunks`, and `mode` (what of an old one)."""
 
     @_creation_options
+    @with_mode
     @wraps(command)
-    def wrapped(chunks: int | None, overwrite: bool, resume: bool, **rest: Any) -> Any:
-        if overwrite and resume:
-            refuse("give --overwrite or --resume, not both")
-        mode = {"overwrite": overwrite, "resume": resume}
-        return command(chunks="auto" if chunks is None else chunks, mode=mode, **rest)
+    def wrapped(chunks: int | None, **rest: Any) -> Any:
+        return command(chunks="auto" if chunks is None else chunks, **rest)
 
     return wrapped
 

@@ -8,10 +8,10 @@ import click
 from rnsdask.cli.errors import Command
 from rnsdask.cli.options import (
     json_option,
-    overwrite_option,
     processor_options,
     progress_option,
     with_cluster,
+    with_mode,
 )
 from rnsdask.cli.streams import print_json, size_text, time_text
 
@@ -22,7 +22,7 @@ def _scan(name: str, description: str) -> click.Command:
     @click.command(name, cls=Command, help=description)
     @click.argument("source", metavar="SRC")
     @click.argument("path", metavar="DST")
-    @overwrite_option
+    @with_mode
     @with_cluster
     @processor_options
     @progress_option
@@ -30,7 +30,7 @@ def _scan(name: str, description: str) -> click.Command:
     def command(
         source: str,
         path: str,
-        overwrite: bool,
+        mode: dict[str, bool],
         connection: AbstractContextManager[Any],
         backend: str,
         progress: bool,
@@ -47,14 +47,15 @@ def _scan(name: str, description: str) -> click.Command:
             fitting(needs, client, backend=backend),
             job.naming(f"{name} of {source}"),
         ):
-            done = job.write_array(scanned, path, client, overwrite=overwrite, progress=progress)
+            done = job.write_array(scanned, path, client, progress=progress, **mode)
         bytes_read = 2 * array.nbytes
         if as_json:
             fields = {**done.as_dict(), "bytes_read": bytes_read}
             print_json({"op": name, "store": source, "output": path, **fields})
             return
         work = f"{size_text(bytes_read)} read in two passes ({time_text(bytes_read, done.seconds)})"
-        click.echo(f"{path}: {done.count} integers, {size_text(done.bytes_written)} of residues; {work}")
+        size = size_text(done.bytes_written)
+        click.echo(f"{path}: {done.count} integers, {size} of residues; {work}{done.resumed_text}")
 
     return command
 

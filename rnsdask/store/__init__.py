@@ -7,7 +7,7 @@ codecs on a local disk are read and written as files; all others go through Zarr
 from rnsdask.store.group import GroupInfo, GroupWriter, create_group, open_group, read_group_chunk
 from rnsdask.store.location import normalize_path
 from rnsdask.store.metadata import StoreInfo, open_info
-from rnsdask.store.plain import PlainWriter, create_plain
+from rnsdask.store.plain import PlainWriter, create_plain, exists, resume_plain
 from rnsdask.store.reading import fingerprint, read_chunk, read_part, split_axis, verify
 from rnsdask.store.writing import StoreWriter, create, resume
 
@@ -20,6 +20,7 @@ __all__ = [
     "create",
     "create_group",
     "create_plain",
+    "exists",
     "fingerprint",
     "normalize_path",
     "open_group",
@@ -28,6 +29,7 @@ __all__ = [
     "read_group_chunk",
     "read_part",
     "resume",
+    "resume_plain",
     "split_axis",
     "verify",
 ]

@@ -241,11 +241,11 @@ def _check_checksum(path: str, attribute: dict[str, Any], document: dict[str, An
         raise StoreError(f"{path}: its {METADATA_KEY} is damaged: its checksum is {computed}, stored {found}")
 
 
-def read_writer(path: str) -> str | None:
-    """Read which writer an incomplete store belongs to; None if it has none or is not there."""
+def read_writer(path: str, attribute: str = ATTRIBUTE) -> str | None:
+    """Read which writer an incomplete array belongs to; None if it has none or is not there."""
     try:
         metadata, _ = _read_metadata(path)
-        writer = json.loads(metadata)["attributes"][ATTRIBUTE]["writer"]
+        writer = json.loads(metadata)["attributes"][attribute]["writer"]
     except (StoreError, ValueError, TypeError, KeyError) as error:
         if isinstance(error, StoreAccessError):
             raise

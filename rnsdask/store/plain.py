@@ -1,6 +1,7 @@
 """Plain Zarr arrays of one value for each number, such as masks of overflows; no stores of numbers."""
 
-from collections.abc import Sequence
+import uuid
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -8,11 +9,21 @@ import numpy as np
 import zarr
 from numpy.typing import DTypeLike, NDArray
 from zarr.codecs import Crc32cCodec
+from zarr.storage import MemoryStore
 
-from rnsdask.errors import StoreError
+from rnsdask.errors import StoreAccessError, StoreError
 from rnsdask.layout import chunk_grid, chunk_slices
-from rnsdask.store.location import CHUNK_FOLDER, StorePath, file_sizes, normalize_path
-from rnsdask.store.writing import make_room
+from rnsdask.store.location import (
+    CHUNK_FOLDER,
+    METADATA_KEY,
+    StorePath,
+    file_sizes,
+    file_system_of,
+    normalize_path,
+)
+from rnsdask.store.metadata import read_writer
+from rnsdask.store.reading import decode_chunk
+from rnsdask.store.writing import make_room, remove_partial_files
 
 PLAIN_ATTRIBUTE = "rnsdask_values"
 """Key of the Zarr attribute that says whether such an array is complete."""
@@ -36,38 +47,131 @@ def create_plain(
         If `path` is taken, or cannot be written.
     """
     path = normalize_path(path)
+    token = uuid.uuid4().hex
     try:
         make_room(path, overwrite)
-        zarr.create_array(
-            store=path,
-            shape=tuple(shape),
-            chunks=tuple(chunks),
-            dtype=np.dtype(dtype),
-            compressors=[Crc32cCodec()],
-            attributes={PLAIN_ATTRIBUTE: {"complete": False}},
-        )
+        _create_array(path, shape, chunks, dtype, {"complete": False, "writer": token})
     except OSError as error:
         raise StoreError(f"{path}: it cannot be written: {error}") from error
-    return PlainWriter(path, tuple(shape), tuple(chunks))
+    return PlainWriter(path, tuple(shape), tuple(chunks), token)
+
+
+def resume_plain(
+    path: StorePath,
+    shape: Sequence[int],
+    chunks: Sequence[int],
+    dtype: DTypeLike,
+    *,
+    complete_too: bool = False,
+) -> "PlainWriter":
+    """Open an incomplete array, to write the chunks that it still lacks, as `rnsdask.store.resume` does.
+
+    Parameters
+    ----------
+    path, shape, chunks, dtype
+        As `create_plain` takes them; the array must be what it would create.
+    complete_too
+        Whether it may be complete; it is incomplete again then.
+
+    Raises
+    ------
+    StoreError
+        If there is no such array, or it is complete, or cannot be written.
+    """
+    path = normalize_path(path)
+    if not exists(path):
+        raise StoreError(f"{path}: there is no such array")
+    try:
+        array = zarr.open_array(path, mode="r+")
+        attribute = array.attrs.get(PLAIN_ATTRIBUTE)
+    except Exception as error:  # of any type, for anything may stand in the file
+        raise StoreError(f"{path}: Zarr cannot read its {METADATA_KEY}: {error!r}") from error
+    if not isinstance(attribute, dict) or not isinstance(attribute.get("complete"), bool):
+        raise StoreError(f"{path}: it cannot be resumed: it is no array that rnsdask has begun")
+    if attribute["complete"] and not complete_too:
+        raise StoreError(f"{path}: the array is complete: there is nothing to resume")
+    found = _description(array)
+    for name, wanted in _description(_create_array(MemoryStore(), shape, chunks, dtype, {})).items():
+        if found[name] != wanted:
+            raise StoreError(f"{path}: it cannot be resumed: its {name}: {found[name]}; of the job: {wanted}")
+    token = uuid.uuid4().hex
+    try:
+        array.update_attributes({PLAIN_ATTRIBUTE: {"complete": False, "writer": token}})
+        remove_partial_files(path)
+    except OSError as error:
+        raise StoreError(f"{path}: it cannot be written: {error}") from error
+    return PlainWriter(path, tuple(shape), tuple(chunks), token)
+
+
+def exists(path: StorePath) -> bool:
+    """Whether there is metadata of a Zarr array or group at a path."""
+    file_system, root = file_system_of(normalize_path(path))
+    file_system.invalidate_cache(root)
+    return bool(file_system.exists(f"{root}/{METADATA_KEY}"))
+
+
+def _create_array(
+    place: Any, shape: Sequence[int], chunks: Sequence[int], dtype: DTypeLike, attribute: dict[str, Any]
+) -> zarr.Array[Any]:
+    return zarr.create_array(
+        store=place,
+        shape=tuple(shape),
+        chunks=tuple(chunks),
+        dtype=np.dtype(dtype),
+        compressors=[Crc32cCodec()],
+        attributes={PLAIN_ATTRIBUTE: attribute},
+    )
+
+
+def _description(array: zarr.Array[Any]) -> dict[str, Any]:
+    """All that the chunks' files and bytes depend on."""
+    document = dict(array.metadata.to_dict())
+    document.pop("attributes")
+    return {"shape": array.shape, "chunks": array.chunks, "dtype": str(array.dtype), "metadata": document}
 
 
 class PlainWriter:
     """Writes the chunks of a plain array, as `StoreWriter` those of a store."""
 
-    def __init__(self, path: str, shape: tuple[int, ...], chunks: tuple[int, ...]) -> None:
+    def __init__(self, path: str, shape: tuple[int, ...], chunks: tuple[int, ...], token: str) -> None:
         self.path = path
         self.shape = shape
         self.chunks = chunks
+        self._token = token
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in ("path", "shape", "chunks")}
+        return {name: self.__dict__[name] for name in ("path", "shape", "chunks", "_token")}
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
-        return "rnsdask.PlainWriter", self.path, self.shape, self.chunks
+        return "rnsdask.PlainWriter", self.path, self.shape, self.chunks, self._token
 
     @cached_property
     def _array(self) -> zarr.Array[Any]:
         return zarr.open_array(self.path, mode="r+").with_config({"write_empty_chunks": True})
+
+    @cached_property
+    def _metadata(self) -> bytes:
+        file_system, root = file_system_of(self.path)
+        try:
+            metadata: bytes = file_system.cat_file(f"{root}/{METADATA_KEY}")
+        except OSError as error:
+            raise StoreAccessError.of(f"{self.path}: it cannot be read", error) from error
+        return metadata
+
+    def _check_owner(self) -> None:
+        if read_writer(self.path, PLAIN_ATTRIBUTE) != self._token:
+            raise StoreError(f"{self.path}: another job has begun to write it, or it was removed")
+
+    def _key(self, index: Sequence[int]) -> str:
+        return "/".join((CHUNK_FOLDER, *map(str, index)))
+
+    def chunk_name(self, index: Sequence[int]) -> str:
+        """Return what messages call a chunk."""
+        return f"{self.path}: chunk {self._key(index)}"
+
+    def indices(self) -> Iterable[tuple[int, ...]]:
+        """Return the indices of all chunks, in C order."""
+        return np.ndindex(*chunk_grid(self.shape, self.chunks))
 
     def write_chunk(self, index: Sequence[int], values: NDArray[Any]) -> None:
         """Write a whole chunk, given with an axis of length 1 in front.
@@ -77,20 +181,51 @@ class PlainWriter:
         IndexError
             If the grid has no such chunk.
         StoreError
-            If the chunk cannot be written.
+            If the chunk cannot be written, or another writer has begun to write the array.
         """
         slices = chunk_slices(index, self.shape, self.chunks)
+        self._check_owner()
         try:
             self._array[slices] = values[0]
         except OSError as error:
-            key = "/".join((CHUNK_FOLDER, *map(str, index)))
-            raise StoreError(f"{self.path}: chunk {key} cannot be written: {error}") from error
+            raise StoreError(f"{self.chunk_name(index)} cannot be written: {error}") from error
+
+    def read_chunk(self, index: Sequence[int]) -> NDArray[Any]:
+        """Read a chunk that is written, with an axis of length 1 in front, and check it.
+
+        Raises
+        ------
+        CorruptChunkError
+            If the chunk is missing, truncated, or does not match its checksum.
+        StoreAccessError
+            If it cannot be read.
+        """
+        slices = chunk_slices(index, self.shape, self.chunks)
+        return decode_chunk(self.path, self._metadata, self._key(index), self.chunk_name(index), slices)[None]
 
     def missing_chunks(self) -> list[tuple[int, ...]]:
         """List the indices of the chunks that are not written yet, in C order."""
         sizes = file_sizes(self.path)
-        grid = chunk_grid(self.shape, self.chunks)
-        return [i for i in np.ndindex(*grid) if "/".join((CHUNK_FOLDER, *map(str, i))) not in sizes]
+        return [index for index in self.indices() if self._key(index) not in sizes]
+
+    def damaged_chunks(self, map_chunks: Callable[..., Iterable[list[str]]] = map) -> list[tuple[int, ...]]:
+        """Read all chunks that are written, and list the indices of those that are not whole.
+
+        Parameters
+        ----------
+        map_chunks
+            What applies a function to all chunks, as in `rnsdask.store.verify`.
+        """
+        written = sorted(set(self.indices()).difference(self.missing_chunks()))
+        problems = map_chunks(self._problems, written)
+        return [index for index, found in zip(written, problems, strict=True) if found]
+
+    def _problems(self, index: tuple[int, ...]) -> list[str]:
+        try:
+            self.read_chunk(index)
+        except StoreError as error:
+            return [str(error)]
+        return []
 
     def finish(self) -> None:
         """Declare the array complete.
@@ -98,8 +233,9 @@ class PlainWriter:
         Raises
         ------
         StoreError
-            If a chunk is not written.
+            If a chunk is not written, or another writer has begun to write the array.
         """
         if missing := self.missing_chunks():
             raise StoreError(f"{self.path}: it cannot be completed: {len(missing)} chunks are not written")
+        self._check_owner()
         self._array.update_attributes({PLAIN_ATTRIBUTE: {"complete": True}})

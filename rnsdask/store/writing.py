@@ -35,7 +35,7 @@ from rnsdask.store.metadata import (
     make_attribute,
     read_writer,
 )
-from rnsdask.store.reading import chunk_problems, residue_problems
+from rnsdask.store.reading import chunk_problems, read_chunk, residue_problems
 
 
 def create(
@@ -180,7 +180,7 @@ class StoreWriter:
         attribute = make_attribute(info.moduli, info.signed, info.bound, self._token)
         self._array.update_attributes({ATTRIBUTE: attribute})
         self._reload()
-        self._remove_partial_files()
+        remove_partial_files(info.path)
 
     def _check_owner(self) -> None:
         if read_writer(self.info.path) != self._token:
@@ -234,6 +234,10 @@ class StoreWriter:
         except OSError as error:
             raise StoreAccessError.of(f"{name} cannot be written", error) from error
 
+    def read_chunk(self, index: Sequence[int]) -> NDArray[np.uint32]:
+        """Read a chunk that is written, as `rnsdask.store.read_chunk` does."""
+        return read_chunk(self.info, index)
+
     def resize(self, shape: Sequence[SupportsIndex]) -> None:
         """Make a one-dimensional array longer, for numbers whose count is not known beforehand.
 
@@ -260,6 +264,14 @@ class StoreWriter:
         except OSError as error:
             raise StoreAccessError.of(f"{info.path}: it cannot be written", error) from error
         self._reload()
+
+    def chunk_name(self, index: Sequence[int]) -> str:
+        """Return what messages call a chunk."""
+        return self.info.chunk_name(index)
+
+    def indices(self) -> Iterable[tuple[int, ...]]:
+        """Return the indices of all chunks, in C order."""
+        return self.info.indices()
 
     def missing_chunks(self) -> list[tuple[int, ...]]:
         """List the indices of the chunks that are not written yet, in C order."""
@@ -310,7 +322,7 @@ class StoreWriter:
                 f"{info.path}: it cannot be completed: {len(missing)} of {info.n_chunks} chunks are not "
                 f"written, the first of them {info.chunk_key(missing[0])}"
             )
-        self._remove_partial_files()
+        remove_partial_files(info.path)
         self._check_owner()
         try:
             self._array.update_attributes({ATTRIBUTE: complete_attribute(info, final_bound)})
@@ -319,14 +331,6 @@ class StoreWriter:
         self._reload()
         return self.info
 
-    def _remove_partial_files(self) -> None:
-        """Remove what interrupted writes have left behind."""
-        file_system, root = file_system_of(self.info.path)
-        for key in file_sizes(self.info.path):
-            if key.endswith(PARTIAL_SUFFIX):
-                with suppress(FileNotFoundError):  # its own writer was quicker
-                    file_system.rm_file(f"{root}/{key}")
-
     def _reload(self) -> None:
         self.__dict__.pop("_array", None)
         self.info = load(self.info.path)[0]
@@ -334,6 +338,15 @@ class StoreWriter:
 
 def _dimension_names(ndim: int) -> tuple[str, ...]:
     return ("residue", "x") if ndim == 1 else ("residue", *(f"x{axis}" for axis in range(ndim)))
+
+
+def remove_partial_files(path: str) -> None:
+    """Remove what interrupted writes have left behind."""
+    file_system, root = file_system_of(path)
+    for key in file_sizes(path):
+        if key.endswith(PARTIAL_SUFFIX):
+            with suppress(FileNotFoundError):  # its own writer was quicker
+                file_system.rm_file(f"{root}/{key}")
 
 
 def make_room(path: str, overwrite: bool) -> None:
