@@ -38,8 +38,9 @@ from rnsdask.layout import CHUNK_MULTIPLE, default_chunk
 OPERATIONS = ("max", "sum")
 BACKENDS = {"gpu": "cuda", "cpu": "cpu"}
 WORKERS = {"gpu": (1, 2, 4, 8), "cpu": (1, 2)}
-DEFAULT_GIB = {"gpu": (96.0, 12.0, 4.0), "cpu": (1.0, 0.125, 0.5)}  # resident, a chunk of it, in the store
+DEFAULT_GIB = {"gpu": (96.0, 12.0, 2.0), "cpu": (1.0, 0.125, 0.5)}  # resident, a chunk of it, in the store
 RELEASE_SECONDS = 30.0
+BUDGET_SECONDS = 8.0  # for the calls of one array; fewer than --repeat are made if they take longer
 
 RUNS = {
     "cpu": ("cpu",),
@@ -182,7 +183,7 @@ def time_reductions(client: Client, x: rd.RNSArray, backend: str, repeat: int) -
         operation: partial(call_seconds, client, x, operation, backend, known[operation])
         for operation in OPERATIONS
     }
-    return time_in_turn(calls, repeat)
+    return time_in_turn(calls, repeat, BUDGET_SECONDS)
 
 
 def rows_of(table: str, workers: int, x: rd.RNSArray, timings: dict[str, Timing]) -> list[dict[str, Any]]:
@@ -259,7 +260,7 @@ def main() -> None:
     parser.add_argument("--workers", help="e.g. 1,2,4; default as many GPUs as there are, or 1,2 processes")
     parser.add_argument("--gib", type=float, help="resident data of a worker; default 96 a GPU, 1 a process")
     parser.add_argument("--chunk-gib", type=float, help="a chunk of them; default 12 on GPUs, else 0.125")
-    parser.add_argument("--store-gib", type=float, help="stored data of a worker; default 4, or 0.5 on a CPU")
+    parser.add_argument("--store-gib", type=float, help="stored data of a worker; default 2, or 0.5 on a CPU")
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--folder", type=Path, help="where the store goes; default a temporary folder")
     parser.add_argument("--json", type=Path)
@@ -270,7 +271,7 @@ def main() -> None:
     if options.workers:
         counts = tuple(sorted({int(count) for count in options.workers.split(",")}))
     else:
-        most = gpus_here() if options.kind == "gpu" else max(WORKERS["cpu"])
+        most = max(1, gpus_here()) if options.kind == "gpu" else max(WORKERS["cpu"])
         counts = tuple(count for count in WORKERS[options.kind] if count <= most)
     moduli = moduli_set(options.set)
     lengths = equal_chunks(moduli, gib, chunk_gib)
