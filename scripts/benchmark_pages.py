@@ -12,6 +12,7 @@ from typing import Any
 import mpint_report
 import paper_report
 import peers_report
+import scaling_report
 from benchmarking import cell, columns_of, tables_of
 
 Row = dict[str, Any]
@@ -52,6 +53,7 @@ VIEWS = {
     "bench_mpint.py": View(mpint_report.mpint_tables, mpint_report.plots),
     "bench_paper.py": View(paper_report.paper_tables, paper_report.plots),
     "bench_peers.py": View(peers_report.peer_tables, peers_report.plots),
+    "bench_scaling.py": View(plots=scaling_report.plots),
 }
 
 
