@@ -417,6 +417,12 @@ def test_on_a_cluster(address: str, reads: Counter[Any]) -> None:
     assert found["results"]["sum"]["value"] == str(sum(FMA))
     assert reads == all_chunks("a.zarr", "b.zarr", "c.zarr")
     succeed("eval", "a*b + c", *STORES, "-o", "o.zarr", "--overflow", "flag", "--mask", "m.zarr", *place)
+    for path in ("o.zarr", "m.zarr"):
+        file = Path(path, "zarr.json")
+        file.write_text(re.sub('"complete": true', '"complete": false', file.read_text()))
+    Path("m.zarr/c/1").unlink()
+    resumed = ["-o", "o.zarr", "--overflow", "flag", "--mask", "m.zarr", "--resume"]
+    assert as_json("eval", "a*b + c", *STORES, *resumed, *place)["chunks_kept"] == 5
     assert values_in("o.zarr") == FMA
     assert not zarr.open_array("m.zarr")[:].any()
     succeed("eval", "a < b", "a=a.zarr", "b=b.zarr", "-o", "l.zarr", *place)
