@@ -126,8 +126,10 @@ def overflow_error(value: int, index: int, moduli: ModuliSet) -> RNSOverflowErro
 
 def _settle(columns: Array, flags: Array, moduli: ModuliSet) -> Array:
     """Decide in place what the flags leave open; ascending indices of the numbers that overflowed."""
+    overflowed = [np.empty_like(flags, shape=(0,), dtype=np.int64)]
+    if not flags.any():  # as nearly always; searching the flags would take longer
+        return overflowed[0]
     (indices,) = flags.nonzero()
-    overflowed = [indices[:0]]
     for part in batches(indices, len(columns)):
         outside = _settle_part(columns, part, flags[part], moduli)
         overflowed.append(part[outside])
