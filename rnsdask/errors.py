@@ -5,6 +5,8 @@ are for what a caller may want to tell apart: a store that cannot be trusted, ba
 job that failed.
 """
 
+from typing import Any
+
 
 class RNSError(Exception):
     """Base class of every exception defined by rnsdask."""
@@ -58,6 +60,13 @@ class JobError(RNSError, RuntimeError):
 
 class GPUMemoryError(RNSError, MemoryError):
     """A GPU has no memory left for a chunk."""
+
+    # Not sent along by a worker: the error of CuPy, which processes without CuPy cannot read.
+    __context__ = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the message alone, in a way that tblib understands too."""
+        return type(self), self.args
 
 
 class RNSOverflowError(RNSError, OverflowError):
