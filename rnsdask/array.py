@@ -1,15 +1,15 @@
 """RNSArray: an array of integers held as residues, on NumPy, CuPy or Dask."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, SupportsIndex, TypeAlias
 
 import dask
 import dask.array as da
 import numpy as np
-from dask.base import DaskMethodsMixin, normalize_token, tokenize
+from dask.base import normalize_token, tokenize
 from numpy.lib.array_utils import normalize_axis_tuple
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from rnsdask import axis as axis_reductions
 from rnsdask import (
@@ -33,6 +33,7 @@ from rnsdask.errors import StoreError, abbreviate
 from rnsdask.extend import change_moduli
 from rnsdask.interval import IntervalEvaluation, interval_evaluation
 from rnsdask.moduli import ModuliSet, as_integer, from_text, to_text
+from rnsdask.number_array import NumberArray, without_empty_chunks
 from rnsdask.operands import Operand
 from rnsdask.position import locate_in
 from rnsdask.reductions import REDUCTIONS, ReductionResult, reduce_chunk
@@ -41,7 +42,7 @@ from rnsdask.tree import ScalarInt
 Axis: TypeAlias = int | tuple[int, ...]
 
 
-class RNSArray(DaskMethodsMixin):
+class RNSArray(NumberArray):
     """An array of exact integers in a residue number system.
 
     It composes an array of residues with the moduli set that they belong to. If the residues are a Dask
@@ -68,10 +69,7 @@ class RNSArray(DaskMethodsMixin):
         If residues and moduli do not fit, or the bound is negative.
     """
 
-    __slots__ = ("_bound", "_moduli", "_residues", "_signed")
-
-    # NumPy's integers leave an operation to this class, as Python's do.
-    __array_ufunc__ = None
+    __slots__ = ("_bound", "_signed")
 
     def __init__(
         self, residues: Any, moduli: ModuliSet, signed: bool = False, bound: int | None = None
@@ -81,10 +79,7 @@ class RNSArray(DaskMethodsMixin):
             bound = as_integer(bound, "bound")
             if bound < 0:
                 raise ValueError(f"bound must not be negative, got {abbreviate(bound)}")
-        if isinstance(residues, da.Array) and residues.numblocks[0] > 1:
-            residues = residues.rechunk({0: -1})
-        self._residues = without_empty_chunks(residues) if isinstance(residues, da.Array) else residues
-        self._moduli = moduli
+        super().__init__(residues, moduli)
         self._signed = bool(signed)
         self._bound = bound
 
@@ -93,12 +88,7 @@ class RNSArray(DaskMethodsMixin):
     @property
     def residues(self) -> Any:
         """The residues: NumPy, CuPy or Dask array of uint32, shape (n, *shape)."""
-        return self._residues
-
-    @property
-    def moduli(self) -> ModuliSet:
-        """The moduli set."""
-        return self._moduli
+        return self._words
 
     @property
     def signed(self) -> bool:
@@ -110,46 +100,13 @@ class RNSArray(DaskMethodsMixin):
         """An upper bound of every magnitude, or None if none is known."""
         return self._bound
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the array of numbers."""
-        return tuple(self._residues.shape[1:])
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Number of numbers."""
-        return int(np.prod(self.shape, dtype=object))
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all residues."""
-        return int(self._residues.nbytes)
-
-    @property
-    def chunks(self) -> tuple[tuple[int, ...], ...] | None:
-        """Lengths of the chunks along each axis, as Dask gives them; None if the array is not chunked."""
-        return self._residues.chunks[1:] if self._is_lazy else None
-
-    @property
-    def _is_lazy(self) -> bool:
-        return isinstance(self._residues, da.Array)
-
-    def __len__(self) -> int:
-        return int(self._residues.shape[1])
-
     def __repr__(self) -> str:
-        kind = "dask" if self._is_lazy else type(self._residues).__module__.partition(".")[0]
         parts = [f"shape={self.shape}", repr(self._moduli), "signed" if self._signed else "unsigned"]
         if self._bound is not None:
             parts.append(f"bound of {self._bound.bit_length()} bits")
         if self._is_lazy:
-            parts.append(f"chunksize={self._residues.chunksize[1:]}")
-        return f"RNSArray<{kind}: {', '.join(parts)}>"
+            parts.append(f"chunksize={self._words.chunksize[1:]}")
+        return f"RNSArray<{self._kind}: {', '.join(parts)}>"
 
     def _repr_html_(self) -> str:
         rows = {
@@ -161,64 +118,24 @@ class RNSArray(DaskMethodsMixin):
         }
         cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows.items())
         table = f"<table><caption>RNSArray</caption><tbody>{cells}</tbody></table>"
-        detail = self._residues._repr_html_() if self._is_lazy else ""
+        detail = self._words._repr_html_() if self._is_lazy else ""
         return table + detail
 
     # ---- Dask collection ----------------------------------------------------------------------------------
 
-    def __dask_graph__(self) -> Any:
-        return self._residues.__dask_graph__() if self._is_lazy else None
-
-    def __dask_keys__(self) -> Any:
-        return self._residues.__dask_keys__()
-
-    def __dask_layers__(self) -> Any:
-        return self._residues.__dask_layers__()
-
     def __dask_tokenize__(self) -> Any:
-        parts = (self._residues, self._moduli, self._signed, to_text(self._bound))
+        parts = (self._words, self._moduli, self._signed, to_text(self._bound))
         return "RNSArray", *map(normalize_token, parts)
 
-    __dask_optimize__ = staticmethod(da.Array.__dask_optimize__)
-    __dask_scheduler__ = staticmethod(da.Array.__dask_scheduler__)
-
-    def __dask_postcompute__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return self._rebuilder(self._residues.__dask_postcompute__())
-
-    def __dask_postpersist__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return self._rebuilder(self._residues.__dask_postpersist__())
-
-    def _rebuilder(self, rebuild_residues: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _rebuild, (rebuild_residues, self._moduli, self._signed, self._bound)
+    @property
+    def _parameters(self) -> tuple[Any, ...]:
+        return self._moduli, self._signed, self._bound
 
     # ---- parts and numbers --------------------------------------------------------------------------------
 
-    def __getitem__(self, key: Any) -> Any:
-        """Select numbers as NumPy does; one number alone comes as a Python int (lazily, on Dask)."""
-        key = key if isinstance(key, tuple) else (key,)
-        if any(k is None for k in key):
-            raise IndexError("new axes are not supported in an index of an RNSArray")
-        part = self._residues[(slice(None), *key)]
-        if part.ndim > 1:
-            return RNSArray(part, self._moduli, self._signed, self._bound)
-        ints = RNSArray(part.reshape(-1, 1), self._moduli, self._signed, self._bound)._as_ints()
-        if not self._is_lazy:
-            return ints[0]
-        return ints.map_blocks(_only_item, drop_axis=0, dtype=object, meta=np.empty((), dtype=object))
-
-    def __iter__(self) -> Iterator[Any]:
-        if not self._is_lazy and self.ndim == 1:
-            return iter(self.to_ints())
-        return (self[i] for i in range(len(self)))
-
-    def to_ints(self) -> NDArray[np.object_]:
-        """All numbers as a NumPy object array of Python ints, of the same shape. Computes a lazy array."""
-        ints = self._as_ints()
-        return np.asarray(ints.compute() if self._is_lazy else ints)
-
     def _as_ints(self) -> Any:
         if not self._is_lazy:
-            return convert.residues_to_ints(self._residues, self._moduli, self._signed)
+            return convert.residues_to_ints(self._words, self._moduli, self._signed)
         return self._map_numbers(_ints_of_block, self._moduli, self._signed, dtype=np.dtype(object))
 
     def _map_numbers(self, function: Callable[..., Any], *arguments: Any, dtype: np.dtype[Any]) -> da.Array:
@@ -228,22 +145,14 @@ class RNSArray(DaskMethodsMixin):
         """
         mapped: da.Array = da.map_blocks(
             function,
-            self._residues,
+            self._words,
             *arguments,
-            chunks=((1,), *self._residues.chunks[1:]),
+            chunks=((1,), *self._words.chunks[1:]),
             dtype=dtype,
-            meta=np.empty((0,) * self._residues.ndim, dtype=dtype),
+            meta=np.empty((0,) * self._words.ndim, dtype=dtype),
         )
         numbers: da.Array = mapped[0]
         return numbers
-
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        """NumPy's conversion: the numbers as Python ints, never as anything that could lose a bit."""
-        if dtype is not None and np.dtype(dtype) != object:
-            raise TypeError(f"an RNSArray converts to dtype object only, got {np.dtype(dtype)}")
-        if copy is False:
-            raise ValueError("an RNSArray cannot be converted to an array of numbers without a copy")
-        return self.to_ints()
 
     def rechunk(self, chunks: layout.Chunks = "auto") -> "RNSArray":
         """Give the array other chunks, along the axes of the numbers; makes it a Dask array if it is not.
@@ -255,8 +164,8 @@ class RNSArray(DaskMethodsMixin):
             the whole axis.
         """
         lengths = (len(self._moduli), *layout.normalize_chunks(chunks, self.shape, len(self._moduli)))
-        lazy = self._residues.rechunk(lengths) if self._is_lazy else da.from_array(self._residues, lengths)
-        return RNSArray(lazy, self._moduli, self._signed, self._bound)
+        lazy = self._words.rechunk(lengths) if self._is_lazy else da.from_array(self._words, lengths)
+        return self._with_words(lazy)
 
     def compute_chunk_sizes(self) -> "RNSArray":
         """Find out unknown chunk sizes, as after selecting by a Boolean array, in place; as Dask's own.
@@ -264,7 +173,7 @@ class RNSArray(DaskMethodsMixin):
         Reductions of all numbers need the sizes, to say where a number is.
         """
         if self._is_lazy:
-            self._residues = without_empty_chunks(self._residues.compute_chunk_sizes())
+            self._words = without_empty_chunks(self._words.compute_chunk_sizes())
         return self
 
     # ---- arithmetic ---------------------------------------------------------------------------------------
@@ -356,11 +265,9 @@ class RNSArray(DaskMethodsMixin):
         if not self._is_lazy:
             if operation not in REDUCTIONS:
                 raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, got {operation!r}")
-            return reduce_chunk(
-                REDUCTIONS[operation], self._residues, self._moduli, self._signed, self._bound
-            )
+            return reduce_chunk(REDUCTIONS[operation], self._words, self._moduli, self._signed, self._bound)
         return tree.tree_reduce(
-            self._residues,
+            self._words,
             self._moduli,
             operation,
             signed=self._signed,
@@ -411,7 +318,7 @@ class RNSArray(DaskMethodsMixin):
         axes = self._axes(axis)
         if len(axes) == self.ndim and not keepdims:
             return self._field("value", "sum", split_every)
-        arguments = (self._residues, self._moduli, axes, self._signed, self._bound)
+        arguments = (self._words, self._moduli, axes, self._signed, self._bound)
         sums: Any
         if self._is_lazy:
             sums = chunk_graphs.sums_lazily(*arguments, split_every)
@@ -447,7 +354,7 @@ class RNSArray(DaskMethodsMixin):
         if any(self.shape[axis] == 0 for axis in axes):
             name = "min" if minimum else "max"
             raise ValueError(f"{name} along an axis of length 0: it needs at least one number, got {self!r}")
-        arguments = (self._residues, self._moduli, axes, minimum, self._signed, self._bound)
+        arguments = (self._words, self._moduli, axes, minimum, self._signed, self._bound)
         if not self._is_lazy:
             return axis_reductions.extrema(*arguments)
         packed = chunk_graphs.extrema_lazily(*arguments, split_every)
@@ -527,9 +434,9 @@ class RNSArray(DaskMethodsMixin):
             raise ValueError(f"topk and argtopk take an array of one axis, got shape {self.shape}")
         k = as_integer(k, "k")
         if not self._is_lazy:
-            found = topk.select(self._residues, self._moduli, k, self._signed, self._bound)
+            found = topk.select(self._words, self._moduli, k, self._signed, self._bound)
             return found.values_array() if field == "values" else found.indices_array()
-        selection = chunk_graphs.select_lazily(self._residues, self._moduli, k, self._signed, self._bound)
+        selection = chunk_graphs.select_lazily(self._words, self._moduli, k, self._signed, self._bound)
         return chunk_graphs.selected(selection, field, min(abs(k), len(self)), dtype)
 
     # ---- scan ---------------------------------------------------------------------------------------------
@@ -567,12 +474,12 @@ class RNSArray(DaskMethodsMixin):
         described = (self._signed, self._bound)
         residues: Any
         if self._is_lazy:
-            residues = chunk_graphs.scan_lazily(self._residues, self._moduli, operation, *described)
+            residues = chunk_graphs.scan_lazily(self._words, self._moduli, operation, *described)
         elif operation == "cumsum":
-            residues = scan.running_sums(self._residues, self._moduli, *described)
+            residues = scan.running_sums(self._words, self._moduli, *described)
         else:
             minimum = operation == "cummin"
-            residues = scan.running_extrema(self._residues, self._moduli, minimum, *described)
+            residues = scan.running_extrema(self._words, self._moduli, minimum, *described)
         return RNSArray(residues, self._moduli, self._signed, bound)
 
     def interval(self, accuracy: float = 1e-7) -> IntervalEvaluation:
@@ -594,7 +501,7 @@ class RNSArray(DaskMethodsMixin):
             If no evaluation in double precision is that accurate for this moduli set.
         """
         # On Dask one number is evaluated at once, to refuse an accuracy that cannot be.
-        residues = np.zeros((len(self._moduli), 1), np.uint32) if self._is_lazy else self._residues
+        residues = np.zeros((len(self._moduli), 1), np.uint32) if self._is_lazy else self._words
         evaluation = interval_evaluation(residues, self._moduli, self._signed, self._bound, accuracy)
         if not self._is_lazy:
             return evaluation
@@ -649,7 +556,7 @@ class RNSArray(DaskMethodsMixin):
     def is_even(self) -> Any:
         """Whether each number is even: a Boolean array of the same shape, lazy on Dask."""
         if not self._is_lazy:
-            return divide.is_even(self._residues, self._moduli, self._signed, self._bound)
+            return divide.is_even(self._words, self._moduli, self._signed, self._bound)
         arguments = (self._moduli, self._signed, to_text(self._bound))
         return self._map_numbers(division.is_even_block, *arguments, dtype=np.dtype(bool))
 
@@ -694,14 +601,14 @@ class RNSArray(DaskMethodsMixin):
     def _map_residues(self, function: Callable[..., Any], rows: int, *arguments: Any) -> Any:
         """Map residues (n, ...) to residues (rows, ...) of the same shape otherwise."""
         if not self._is_lazy:
-            return function(self._residues, *arguments)
+            return function(self._words, *arguments)
         return da.map_blocks(
             function,
-            self._residues,
+            self._words,
             *arguments,
-            chunks=((rows,), *self._residues.chunks[1:]),
+            chunks=((rows,), *self._words.chunks[1:]),
             dtype=np.uint32,
-            meta=self._residues._meta,
+            meta=self._words._meta,
         )
 
     # ---- storage ------------------------------------------------------------------------------------------
@@ -724,13 +631,13 @@ class RNSArray(DaskMethodsMixin):
 
     def create_store(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> store.StoreWriter:
         """Create a store for this array, a Dask array with storable chunks, and write none of them yet."""
-        if overwrite and any(name.endswith(path_token(path)) for name in self._residues.dask.layers):
+        if overwrite and any(name.endswith(path_token(path)) for name in self._words.dask.layers):
             raise StoreError(f"{os.fspath(path)}: an array cannot overwrite the store that it is read from")
         return store.create(path, self._moduli, self.shape, overwrite=overwrite, **self.store_options())
 
     def store_options(self) -> dict[str, Any]:
         """Chunks, range and bound of the store that `create_store` makes."""
-        chunks: Any = "auto" if self.size == 0 else self._residues.chunksize[1:]
+        chunks: Any = "auto" if self.size == 0 else self._words.chunksize[1:]
         lengths = layout.normalize_chunks(chunks, self.shape, len(self._moduli))
         return {"chunks": lengths, "signed": self._signed, "bound": self._bound}
 
@@ -745,14 +652,6 @@ def path_token(path: str | os.PathLike[str]) -> str:
     """Name of a store's place, whatever way leads there, in the names of the graph layers that read it."""
     normalized = store.normalize_path(path)
     return tokenize(normalized if "://" in normalized else os.path.realpath(normalized))
-
-
-def without_empty_chunks(residues: da.Array) -> da.Array:
-    """Leave out chunks of no numbers, which have no extremum; unknown sizes stay."""
-    if any(np.isnan(c) for axis in residues.chunks for c in axis):
-        return residues
-    chunks = tuple(tuple(c for c in axis if c) or (0,) for axis in residues.chunks)
-    return residues if chunks == residues.chunks else residues.rechunk(chunks)
 
 
 _PACKED = np.dtype([("low", np.float64), ("upp", np.float64), ("exponent", np.int32)])
@@ -796,12 +695,3 @@ def _as_array(index: Any, ndim: int) -> Any:
 
 def _get_field(result: ReductionResult, field: str) -> ScalarInt:
     return ScalarInt(getattr(result, field))
-
-
-def _only_item(ints: NDArray[np.object_]) -> ScalarInt:
-    return ScalarInt(ints[0])
-
-
-def _rebuild(results: Any, rebuild_residues: Any, *attributes: Any, **options: Any) -> RNSArray:
-    rebuild, arguments = rebuild_residues
-    return RNSArray(rebuild(results, *arguments, **options), *attributes)

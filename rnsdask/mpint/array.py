@@ -1,18 +1,17 @@
 """MPIntArray: an array of signed integers with stored intervals, on NumPy, CuPy or Dask."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
 import dask.array as da
 import numpy as np
-from dask.base import DaskMethodsMixin, normalize_token
-from numpy.typing import DTypeLike, NDArray
+from dask.base import normalize_token
 
 from rnsdask import layout as array_layout
 from rnsdask import tree
-from rnsdask.array import RNSArray, without_empty_chunks
+from rnsdask.array import RNSArray
 from rnsdask.creation import checked_residues
 from rnsdask.interval import IntervalEvaluation
 from rnsdask.moduli import ModuliSet
@@ -20,11 +19,12 @@ from rnsdask.mpint import arith, convert, layout
 from rnsdask.mpint.operations import Operand, add, divided, mapped, multiply, related, subtract
 from rnsdask.mpint.reduce import reduce_columns
 from rnsdask.mpint.storage import read_array, write_array
+from rnsdask.number_array import NumberArray
 from rnsdask.position import locate_in
 from rnsdask.reductions import REDUCTIONS, ReductionResult
 
 
-class MPIntArray(DaskMethodsMixin):
+class MPIntArray(NumberArray):
     """An array of exact signed integers: sign, residues of the magnitude, and an interval of X/M.
 
     The range is from ``-(M-1)`` to ``M-1``. Sign and comparison come from the stored intervals; residues
@@ -46,18 +46,11 @@ class MPIntArray(DaskMethodsMixin):
         If columns and moduli do not fit.
     """
 
-    __slots__ = ("_columns", "_moduli")
-
-    # NumPy's integers leave an operation to this class, as Python's do.
-    __array_ufunc__ = None
+    __slots__ = ()
 
     def __init__(self, columns: Any, moduli: ModuliSet) -> None:
         layout.check_columns(columns, moduli)
-        if isinstance(columns, da.Array):
-            columns = columns.rechunk({0: -1}) if columns.numblocks[0] > 1 else columns
-            columns = without_empty_chunks(columns)
-        self._columns = columns
-        self._moduli = moduli
+        super().__init__(columns, moduli)
 
     # ---- ways to make one ---------------------------------------------------------------------------------
 
@@ -132,17 +125,12 @@ class MPIntArray(DaskMethodsMixin):
     @property
     def columns(self) -> Any:
         """Residues and headers, uint32 (n + 6, *shape), as :mod:`rnsdask.mpint.layout` defines them."""
-        return self._columns
-
-    @property
-    def moduli(self) -> ModuliSet:
-        """The moduli set."""
-        return self._moduli
+        return self._words
 
     @property
     def residues(self) -> Any:
         """Residues of the magnitudes, uint32 (n, *shape)."""
-        return layout.residues_of(self._columns, self._moduli)
+        return layout.residues_of(self._words, self._moduli)
 
     @property
     def sign(self) -> Any:
@@ -171,111 +159,35 @@ class MPIntArray(DaskMethodsMixin):
     def _part(self, name: str) -> Any:
         return self._map(_part_block, 1, dtype=layout.PART_DTYPES[name], part=name)[0]
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the array of numbers."""
-        return tuple(self._columns.shape[1:])
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Number of numbers."""
-        return int(np.prod(self.shape, dtype=object))
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of residues and headers."""
-        return int(self._columns.nbytes)
-
-    @property
-    def chunks(self) -> tuple[tuple[int, ...], ...] | None:
-        """Lengths of the chunks along each axis, as Dask gives them; None if the array is not chunked."""
-        return self._columns.chunks[1:] if self._is_lazy else None
-
-    @property
-    def _is_lazy(self) -> bool:
-        return isinstance(self._columns, da.Array)
-
-    def __len__(self) -> int:
-        return int(self._columns.shape[1])
-
     def __repr__(self) -> str:
-        kind = "dask" if self._is_lazy else type(self._columns).__module__.partition(".")[0]
-        chunks = f", chunksize={self._columns.chunksize[1:]}" if self._is_lazy else ""
-        return f"MPIntArray<{kind}: shape={self.shape}, {self._moduli!r}{chunks}>"
+        chunks = f", chunksize={self._words.chunksize[1:]}" if self._is_lazy else ""
+        return f"MPIntArray<{self._kind}: shape={self.shape}, {self._moduli!r}{chunks}>"
 
     # ---- Dask collection ----------------------------------------------------------------------------------
 
-    def __dask_graph__(self) -> Any:
-        return self._columns.__dask_graph__() if self._is_lazy else None
-
-    def __dask_keys__(self) -> Any:
-        return self._columns.__dask_keys__()
-
-    def __dask_layers__(self) -> Any:
-        return self._columns.__dask_layers__()
-
     def __dask_tokenize__(self) -> Any:
-        return "MPIntArray", normalize_token(self._columns), normalize_token(self._moduli)
+        return "MPIntArray", normalize_token(self._words), normalize_token(self._moduli)
 
-    __dask_optimize__ = staticmethod(da.Array.__dask_optimize__)
-    __dask_scheduler__ = staticmethod(da.Array.__dask_scheduler__)
-
-    def __dask_postcompute__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _rebuild, (self._columns.__dask_postcompute__(), self._moduli)
-
-    def __dask_postpersist__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _rebuild, (self._columns.__dask_postpersist__(), self._moduli)
+    @property
+    def _parameters(self) -> tuple[Any, ...]:
+        return (self._moduli,)
 
     # ---- parts and numbers --------------------------------------------------------------------------------
 
-    def __getitem__(self, key: Any) -> Any:
-        """Select numbers as NumPy does; one number alone comes as a Python int (lazily, on Dask)."""
-        key = key if isinstance(key, tuple) else (key,)
-        if any(k is None for k in key):
-            raise IndexError("new axes are not supported in an index of an MPIntArray")
-        part = self._columns[(slice(None), *key)]
-        if part.ndim > 1:
-            return MPIntArray(part, self._moduli)
-        ints = MPIntArray(part.reshape(-1, 1), self._moduli)._as_ints()
-        if not self._is_lazy:
-            return ints[0]
-        return ints.map_blocks(_only_item, drop_axis=0, dtype=object, meta=np.empty((), dtype=object))
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self[i] for i in range(len(self)))
-
-    def to_ints(self) -> NDArray[np.object_]:
-        """All numbers as a NumPy object array of Python ints, of the same shape. Computes a lazy array."""
-        ints = self._as_ints()
-        return np.asarray(ints.compute() if self._is_lazy else ints)
-
     def _as_ints(self) -> Any:
         if not self._is_lazy:
-            return arith.to_ints(self._columns, self._moduli)
+            return arith.to_ints(self._words, self._moduli)
         return self._map(_ints_block, 1, dtype=np.dtype(object))[0]
-
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        """NumPy's conversion: the numbers as Python ints, never as anything that could lose a bit."""
-        if dtype is not None and np.dtype(dtype) != object:
-            raise TypeError(f"an MPIntArray converts to dtype object only, got {np.dtype(dtype)}")
-        if copy is False:
-            raise ValueError("an MPIntArray cannot be converted to an array of numbers without a copy")
-        return self.to_ints()
 
     def rechunk(self, chunks: array_layout.Chunks = "auto") -> "MPIntArray":
         """Give the array other chunks, as :meth:`.RNSArray.rechunk`; makes it a Dask array if it is not."""
         rows = layout.rows_of(self._moduli)
         lengths = (rows, *array_layout.normalize_chunks(chunks, self.shape, rows))
-        lazy = self._columns.rechunk(lengths) if self._is_lazy else da.from_array(self._columns, lengths)
+        lazy = self._words.rechunk(lengths) if self._is_lazy else da.from_array(self._words, lengths)
         return MPIntArray(lazy, self._moduli)
 
     def _map(self, function: Callable[..., Any], rows: int, **options: Any) -> Any:
-        return mapped(function, [self._columns], rows, moduli=self._moduli, **options)
+        return mapped(function, [self._words], rows, moduli=self._moduli, **options)
 
     # ---- arithmetic ---------------------------------------------------------------------------------------
 
@@ -377,23 +289,23 @@ class MPIntArray(DaskMethodsMixin):
             If the array is empty, or the operation is another one.
         """
         if not self._is_lazy:
-            return reduce_columns(operation, self._columns, self._moduli)
+            return reduce_columns(operation, self._words, self._moduli)
         if operation not in REDUCTIONS:
             raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, got {operation!r}")
-        tree.check_sizes(self._columns)
+        tree.check_sizes(self._words)
         if 0 in self.shape:
             raise ValueError(f"{operation} of an empty array: it needs at least one number")
         partials = da.map_blocks(
             _reduce_block,
-            self._columns,
+            self._words,
             operation=operation,
             moduli=self._moduli,
-            chunks=((1,), *((1,) * len(axis) for axis in self._columns.chunks[1:])),
+            chunks=((1,), *((1,) * len(axis) for axis in self._words.chunks[1:])),
             dtype=object,
-            meta=np.empty((0,) * self._columns.ndim, dtype=object),
+            meta=np.empty((0,) * self._words.ndim, dtype=object),
         )
         combine = partial(tree.combine_blocks, operation=operation)
-        axes = tuple(range(self._columns.ndim))
+        axes = tuple(range(self._words.ndim))
         name = f"rns-mpint-{operation}"
         return tree.combine_tree(partials, combine, axes, name, split_every, keepdims=False)
 
@@ -500,12 +412,3 @@ def _reduce_block(block: Any, *, operation: str, moduli: ModuliSet, block_info: 
 
 def _get_field(result: ReductionResult, field: str) -> tree.ScalarInt:
     return tree.ScalarInt(getattr(result, field))
-
-
-def _only_item(ints: NDArray[np.object_]) -> tree.ScalarInt:
-    return tree.ScalarInt(ints[0])
-
-
-def _rebuild(results: Any, rebuild_columns: Any, moduli: ModuliSet, **options: Any) -> MPIntArray:
-    rebuild, arguments = rebuild_columns
-    return MPIntArray(rebuild(results, *arguments, **options), moduli)

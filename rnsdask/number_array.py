@@ -1,0 +1,169 @@
+"""What arrays of numbers have in common, whatever words hold a number: shape, Dask collection, items."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, Self
+
+import dask.array as da
+import numpy as np
+from dask.base import DaskMethodsMixin
+from numpy.typing import DTypeLike, NDArray
+
+from rnsdask.moduli import ModuliSet
+from rnsdask.tree import ScalarInt
+
+
+class NumberArray(DaskMethodsMixin, ABC):
+    """An array of numbers, each a column of 32-bit words, in one NumPy, CuPy or Dask array (rows, *shape).
+
+    If the words are a Dask array, it is a Dask collection and everything is lazy. A subclass takes the words
+    and `_parameters` to be made.
+    """
+
+    __slots__ = ("_moduli", "_words")
+
+    # NumPy's integers leave an operation to this class, as Python's do.
+    __array_ufunc__ = None
+
+    def __init__(self, words: Any, moduli: ModuliSet) -> None:
+        if isinstance(words, da.Array):
+            words = words.rechunk({0: -1}) if words.numblocks[0] > 1 else words
+            words = without_empty_chunks(words)
+        self._words = words
+        self._moduli = moduli
+
+    @property
+    @abstractmethod
+    def _parameters(self) -> tuple[Any, ...]:
+        """What another array of this kind is made with, beside its words."""
+
+    @abstractmethod
+    def _as_ints(self) -> Any:
+        """The numbers as an object array of Python ints; lazy if this array is."""
+
+    def _with_words(self, words: Any) -> Self:
+        return type(self)(words, *self._parameters)
+
+    # ---- what it is ---------------------------------------------------------------------------------------
+
+    @property
+    def moduli(self) -> ModuliSet:
+        """The moduli set."""
+        return self._moduli
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array of numbers."""
+        return tuple(self._words.shape[1:])
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of numbers."""
+        return int(np.prod(self.shape, dtype=object))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all words."""
+        return int(self._words.nbytes)
+
+    @property
+    def chunks(self) -> tuple[tuple[int, ...], ...] | None:
+        """Lengths of the chunks along each axis, as Dask gives them; None if the array is not chunked."""
+        return self._words.chunks[1:] if self._is_lazy else None
+
+    @property
+    def _is_lazy(self) -> bool:
+        return isinstance(self._words, da.Array)
+
+    @property
+    def _kind(self) -> str:
+        """The library of the words, for people."""
+        return "dask" if self._is_lazy else type(self._words).__module__.partition(".")[0]
+
+    def __len__(self) -> int:
+        return int(self._words.shape[1])
+
+    # ---- Dask collection ----------------------------------------------------------------------------------
+
+    def __dask_graph__(self) -> Any:
+        return self._words.__dask_graph__() if self._is_lazy else None
+
+    def __dask_keys__(self) -> Any:
+        return self._words.__dask_keys__()
+
+    def __dask_layers__(self) -> Any:
+        return self._words.__dask_layers__()
+
+    __dask_optimize__ = staticmethod(da.Array.__dask_optimize__)
+    __dask_scheduler__ = staticmethod(da.Array.__dask_scheduler__)
+
+    def __dask_postcompute__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _rebuild, (self._words.__dask_postcompute__(), type(self), self._parameters)
+
+    def __dask_postpersist__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _rebuild, (self._words.__dask_postpersist__(), type(self), self._parameters)
+
+    # ---- parts and numbers --------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        """Select numbers as NumPy does; one number alone comes as a Python int (lazily, on Dask)."""
+        key = key if isinstance(key, tuple) else (key,)
+        if any(k is None for k in key):
+            raise IndexError(f"new axes are not supported in an index of an {type(self).__name__}")
+        part = self._words[(slice(None), *key)]
+        if part.ndim > 1:
+            return self._with_words(part)
+        ints = self._with_words(part.reshape(-1, 1))._as_ints()
+        if not self._is_lazy:
+            return ints[0]
+        return ints.map_blocks(_only_item, drop_axis=0, dtype=object, meta=np.empty((), dtype=object))
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._is_lazy and self.ndim == 1:
+            return iter(self.to_ints())
+        return (self[i] for i in range(len(self)))
+
+    def to_ints(self) -> NDArray[np.object_]:
+        """All numbers as a NumPy object array of Python ints, of the same shape. Computes a lazy array."""
+        ints = self._as_ints()
+        return np.asarray(ints.compute() if self._is_lazy else ints)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """NumPy's conversion: the numbers as Python ints, never as anything that could lose a bit."""
+        name = f"an {type(self).__name__}"
+        if dtype is not None and np.dtype(dtype) != object:
+            raise TypeError(f"{name} converts to dtype object only, got {np.dtype(dtype)}")
+        if copy is False:
+            raise ValueError(f"{name} cannot be converted to an array of numbers without a copy")
+        return self.to_ints()
+
+
+def without_empty_chunks(words: da.Array) -> da.Array:
+    """Leave out chunks of no numbers, which have no extremum; unknown sizes stay."""
+    if any(np.isnan(c) for axis in words.chunks for c in axis):
+        return words
+    chunks = tuple(tuple(c for c in axis if c) or (0,) for axis in words.chunks)
+    return words if chunks == words.chunks else words.rechunk(chunks)
+
+
+def _only_item(ints: NDArray[np.object_]) -> ScalarInt:
+    return ScalarInt(ints[0])
+
+
+def _rebuild(
+    results: Any,
+    rebuild_words: Any,
+    array_type: type[NumberArray],
+    parameters: tuple[Any, ...],
+    **options: Any,
+) -> NumberArray:
+    rebuild, arguments = rebuild_words
+    words: Any = rebuild(results, *arguments, **options)
+    array: Any = array_type
+    made: NumberArray = array(words, *parameters)
+    return made
