@@ -21,6 +21,7 @@ import importlib.util
 import operator
 import random
 import subprocess
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -49,7 +50,7 @@ Call = Callable[[], Any]
 # ---- each library's data and operations --------------------------------------------------------------------
 
 
-class Peer:
+class Peer(ABC):
     """Numbers as a library holds them, in a part for each thread, and its operations on them."""
 
     name: str
@@ -60,9 +61,9 @@ class Peer:
         self.parts = [(self.load(x[i : i + length]), self.load(y[i : i + length])) for i in starts]
         self.pool = pool
 
+    @abstractmethod
     def load(self, ints: list[int]) -> Any:
         """Convert Python integers."""
-        raise NotImplementedError
 
     def each(self, function: Callable[..., Any]) -> list[Any]:
         """What the threads make of their parts."""
