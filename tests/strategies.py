@@ -6,6 +6,7 @@ from typing import Any
 
 import gmpy2
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 from rnsdask.moduli import ModuliSet
@@ -45,6 +46,10 @@ EXHAUSTIVE_SETS = {name: ms for name, ms in MODULI_SETS.items() if ms.product <=
 
 SMALL_SETS = {name: ms for name, ms in MODULI_SETS.items() if len(ms) <= 64}
 """Those for tests whose cost grows with the square of the number of moduli."""
+
+ALL_SETS = pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
+SHORT_SETS = pytest.mark.parametrize("moduli", SMALL_SETS.values(), ids=SMALL_SETS)
+BOTH_RANGES = pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
 
 
 def _spread(items: list[int], limit: int) -> list[int]:

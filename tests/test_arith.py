@@ -12,7 +12,15 @@ import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import EXHAUSTIVE_SETS, MODULI_SETS, arrays_of_values, edge_values, moduli_sets, values_in
+from strategies import (
+    ALL_SETS,
+    EXHAUSTIVE_SETS,
+    MODULI_SETS,
+    arrays_of_values,
+    edge_values,
+    moduli_sets,
+    values_in,
+)
 
 import rnsdask as rd
 from rnsdask import reference
@@ -29,7 +37,6 @@ EVALUATE = {
     "mulsub": lambda a, b, c, d: a * b - c * d,
 }
 BOTH = pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
-ALL_SETS = pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
 EACH = pytest.mark.parametrize("name", ARITY)
 
 

@@ -10,8 +10,10 @@ from conftest import Processor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import (
+    ALL_SETS,
+    BOTH_RANGES,
     MODULI_SETS,
-    SMALL_SETS,
+    SHORT_SETS,
     arrays_of_values,
     bounds_around_prefixes,
     edge_values,
@@ -23,10 +25,6 @@ from strategies import (
 import rnsdask as rd
 from rnsdask import axis, keys, reference
 from rnsdask.moduli import ModuliSet
-
-ALL_SETS = pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
-SHORT_SETS = pytest.mark.parametrize("moduli", SMALL_SETS.values(), ids=SMALL_SETS)
-BOTH_RANGES = pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
 
 
 def objects(values: list[int], shape: tuple[int, ...]) -> np.ndarray:

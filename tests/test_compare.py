@@ -14,9 +14,11 @@ from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import (
+    ALL_SETS,
+    BOTH_RANGES,
     EXHAUSTIVE_SETS,
     MODULI_SETS,
-    SMALL_SETS,
+    SHORT_SETS,
     arrays_of_values,
     bounds_around_prefixes,
     edge_values,
@@ -28,9 +30,6 @@ import rnsdask as rd
 from rnsdask import compare, reference
 from rnsdask.moduli import ModuliSet
 
-ALL_SETS = pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
-SHORT_SETS = pytest.mark.parametrize("moduli", SMALL_SETS.values(), ids=SMALL_SETS)
-BOTH_RANGES = pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
 RELATIONS = {
     "<": operator.lt,
     "<=": operator.le,

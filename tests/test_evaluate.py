@@ -5,14 +5,12 @@ import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import EXHAUSTIVE_SETS, MODULI_SETS, arrays_of_values, edge_values, moduli_sets
+from strategies import ALL_SETS, EXHAUSTIVE_SETS, MODULI_SETS, arrays_of_values, edge_values, moduli_sets
 
 from rnsdask import reference
 from rnsdask.constants import fixed_point_constants
 from rnsdask.evaluate import fixed_point_interval
 from rnsdask.moduli import ModuliSet
-
-ALL_SETS = pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
 
 
 def integers(words: np.ndarray) -> list[int]:

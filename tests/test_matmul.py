@@ -10,7 +10,7 @@ import pytest
 from conftest import Processor
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import MODULI_SETS, SMALL_SETS, edge_values, moduli_sets, values_in
+from strategies import ALL_SETS, MODULI_SETS, SMALL_SETS, edge_values, moduli_sets, values_in
 
 import rnsdask as rd
 from rnsdask import contraction, reference
@@ -18,7 +18,6 @@ from rnsdask.backend import kernels_of
 from rnsdask.moduli import ModuliSet
 
 BOTH = pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
-ALL_SETS = pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
 TOP = MODULI_SETS["top"]
 
 

@@ -5,13 +5,11 @@ import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import EXHAUSTIVE_SETS, MODULI_SETS, arrays_of_values, edge_values, moduli_sets
+from strategies import ALL_SETS, EXHAUSTIVE_SETS, MODULI_SETS, arrays_of_values, edge_values, moduli_sets
 
 from rnsdask import reference
 from rnsdask.mixed_radix import greatest, mixed_radix_digits, near_top
 from rnsdask.moduli import ModuliSet
-
-ALL_SETS = pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
 
 
 def digits_of(processor: Processor, values: list[int], moduli: ModuliSet) -> np.ndarray:

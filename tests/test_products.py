@@ -12,7 +12,7 @@ import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import EXHAUSTIVE_SETS, MODULI_SETS, edge_values, moduli_sets, values_in
+from strategies import ALL_SETS, EXHAUSTIVE_SETS, MODULI_SETS, edge_values, moduli_sets, values_in
 
 import rnsdask as rd
 from rnsdask import reference
@@ -20,7 +20,6 @@ from rnsdask.moduli import ModuliSet
 from rnsdask.powers import bases_that_fit
 
 BOTH = pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
-ALL_SETS = pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
 TOP = MODULI_SETS["top"]
 CPU = Processor("cpu", np)
 

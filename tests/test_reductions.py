@@ -9,8 +9,10 @@ from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import (
+    ALL_SETS,
+    BOTH_RANGES,
     MODULI_SETS,
-    SMALL_SETS,
+    SHORT_SETS,
     arrays_of_values,
     bounds_around_prefixes,
     edge_values,
@@ -22,10 +24,6 @@ from rnsdask import reductions, reference
 from rnsdask.constants import key_constants
 from rnsdask.moduli import ModuliSet
 from rnsdask.reductions import REDUCTIONS, ReductionResult, reduce_chunk
-
-ALL_SETS = pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
-SHORT_SETS = pytest.mark.parametrize("moduli", SMALL_SETS.values(), ids=SMALL_SETS)
-BOTH_RANGES = pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
 
 
 def check(

@@ -17,8 +17,10 @@ from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import (
+    ALL_SETS,
+    BOTH_RANGES,
     MODULI_SETS,
-    SMALL_SETS,
+    SHORT_SETS,
     arrays_of_values,
     bounds_around_prefixes,
     edge_values,
@@ -31,9 +33,6 @@ from rnsdask import keys, reference, scan, store
 from rnsdask.errors import RNSOverflowError
 from rnsdask.moduli import ModuliSet
 
-ALL_SETS = pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
-SHORT_SETS = pytest.mark.parametrize("moduli", SMALL_SETS.values(), ids=SMALL_SETS)
-BOTH_RANGES = pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
 FUNCTIONS = {"cumsum": operator.add, "cummax": max, "cummin": min}
 
 

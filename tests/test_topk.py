@@ -10,8 +10,10 @@ from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import (
+    ALL_SETS,
+    BOTH_RANGES,
     MODULI_SETS,
-    SMALL_SETS,
+    SHORT_SETS,
     arrays_of_values,
     bounds_around_prefixes,
     edge_values,
@@ -25,10 +27,6 @@ from rnsdask.constants import key_constants
 from rnsdask.convert import residues_to_ints
 from rnsdask.moduli import ModuliSet
 from rnsdask.topk import select
-
-ALL_SETS = pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
-SHORT_SETS = pytest.mark.parametrize("moduli", SMALL_SETS.values(), ids=SMALL_SETS)
-BOTH_RANGES = pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
 
 
 def expected(values: list[int], k: int) -> list[int]:
