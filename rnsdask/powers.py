@@ -190,6 +190,8 @@ def _outside(
     residues: Array, fitting: tuple[int, int], moduli: ModuliSet, signed: bool, bound: int | None
 ) -> Array:
     """Boolean (*shape): numbers below the first or above the second of two values."""
+    if fitting[0] > fitting[1]:
+        return np.ones_like(residues[0], dtype=np.bool_)
     low, high = operand_range(moduli, signed, bound)
     mask = np.zeros_like(residues[0], dtype=np.bool_)
     for value, sign, is_possible in zip(fitting, (-1, 1), (low < fitting[0], high > fitting[1]), strict=True):

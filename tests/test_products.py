@@ -215,6 +215,15 @@ def test_any_power(data: st.DataObject) -> None:
     check_power(array(CPU, values, moduli, signed, bound), values, k)
 
 
+@pytest.mark.parametrize("values", [[0], [-1], [0, -1]])
+def test_not_even_one_fits_the_smallest_signed_range(on_each_processor: Processor, values: list[int]) -> None:
+    moduli = ModuliSet([2])
+    for k in (0, 1, 2, 3):
+        check_power(array(on_each_processor, values, moduli, True), values, k)
+        check_power(array(on_each_processor, values, moduli, True, 1), values, k)
+    check_power(chunked(array(CPU, values, moduli, True), 1), values, 0)
+
+
 def test_bounds_of_powers() -> None:
     x = array(CPU, [3, -4], TOP, True, 10)
     assert (x**3).bound == 1000
