@@ -18,7 +18,9 @@ from rnsdask.moduli import ModuliSet, from_text, to_text
 from rnsdask.position import flat_index
 from rnsdask.reductions import REDUCTIONS, ReductionResult, reduce_chunk
 
-# Partial results are a number each, so a wide tree costs no memory and saves tasks.
+# How many partial results one task combines. Where they are a number each, a wide tree costs no memory, and
+# each level that it saves is a way to the scheduler and back for every reduction.
+_SPLIT_NUMBERS = 64
 _SPLIT_EVERY = 16
 
 
@@ -50,6 +52,7 @@ def tree_reduce(
     partials = _partial_results(residues, moduli, operation, signed, bound, backend)
     combine = partial(combine_blocks, operation=operation)
     axes = tuple(range(residues.ndim))
+    split_every = split_every or dask.config.get("split_every", _SPLIT_NUMBERS)
     return combine_tree(partials, combine, axes, f"rns-{operation}", split_every, keepdims=False)
 
 
@@ -145,7 +148,7 @@ def combine_tree(
         ``combine(blocks, axis, keepdims)`` of neighbouring blocks, concatenated. The axes keep length 1 if
         `keepdims` says so, as it always does but for the last call.
     split_every : int, optional
-        How many results one task combines; without it Dask's setting, or 16: they are small.
+        How many results one task combines; without it Dask's setting, or 16.
     """
     # Only axes of more than one chunk take part in the fan-in.
     split = [axis for axis in axes if partials.numblocks[axis] > 1]
