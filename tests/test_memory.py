@@ -1,6 +1,7 @@
 """Projected memory against what jobs take, jobs that do not fit, and chunks that are read in parts."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from conftest import Processor
 from zarr.codecs import ZstdCodec
 
 import rnsdask as rd
@@ -19,40 +21,25 @@ from rnsdask.memory import Work, project
 
 MEASURED = """
 import sys
-import dask
-import rnsdask as rd
-from rnsdask import job, store, transfer
-from rnsdask.integer_io import BinaryReader
-operation, path, out, threads = *sys.argv[1:4], int(sys.argv[4])
-info = store.open_info(path)
-with dask.config.set(num_workers=threads):
-    if operation in ("max", "min", "sum"):
-        job.reduce(rd.open_zarr(path), operation)
-    elif operation == "topk":
-        job.compute(rd.open_zarr(path).topk(100))
-    elif operation == "verify":
-        job.verify(info)
-    elif operation == "random":
-        job.write_array(rd.random(info.moduli, info.shape, chunks=info.chunks), out)
-    elif operation == "export":
-        with open(out, "wb") as stream:
-            transfer.export_integers(info, stream)
-    elif operation == "import":
-        with open("/dev/zero", "rb") as zeros:
-            import io
-            stream = io.BytesIO(zeros.read(2**19))
-            reader = BinaryReader(stream, "zeros", 4, *info.moduli.value_range(False), signed=False)
-            transfer.import_integers(reader, "zeros", out, info.moduli, chunks=info.chunks)
-    else:
-        job.write_array(getattr(rd.open_zarr(path), operation)(), out)
-# The peak of this process alone: getrusage would tell that of its parent, if greater.
-with open("/proc/self/status") as status:
-    print(next(line.split()[1] for line in status if line.startswith("VmHWM")))
+from rnsdask.cli import main
+try:
+    main(sys.argv[1:], prog_name="rnsdask")
+except SystemExit as end:
+    if end.code not in (0, None):
+        raise
+finally:
+    # The peak of this process alone: getrusage would tell that of its parent, if greater.
+    with open("/proc/self/status") as status:
+        print("peak", 1024 * int(next(line.split()[1] for line in status if line.startswith("VmHWM"))))
+    if "cupy" in sys.modules:
+        print("pool", sys.modules["cupy"].get_default_memory_pool().total_bytes())
 """
+
+FALLING = "falling"  # numbers that no key tells apart
 
 
 def make_store(path: Path, n: int, numbers: int, data: str, compressed: bool) -> store.StoreInfo:
-    """Four chunks, the last one cut; `data` is "random", or "falling": numbers that no key tells apart."""
+    """Four chunks, the last one cut; `data` is "random" or FALLING."""
     moduli = rd.ModuliSet.for_bits(31 * n) if n > 1 else rd.ModuliSet([2**32 - 5])
     codecs = [ZstdCodec(level=1)] if compressed else None
     count = 4 * numbers - 1000
@@ -66,36 +53,111 @@ def make_store(path: Path, n: int, numbers: int, data: str, compressed: bool) ->
         return writer.finish()
 
 
+def peaks(tmp_path: Path, command: list[str], threads: int) -> tuple[dict[str, Any], dict[str, int]]:
+    """Run a command in a process of its own: its plan, and the most bytes that it took."""
+    log = tmp_path / "log"
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, *command, "--log-json", str(log)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+        env={**os.environ, "DASK_NUM_WORKERS": str(threads)},
+    )
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    (planned,) = (event for event in events if event["event"] == "plan")
+    found = [line.split() for line in done.stdout.splitlines() if line.startswith(("peak ", "pool "))]
+    print(command, found, "projected:", planned["host"], planned["device"])  # shown with -s, and on failure
+    return planned, {name: int(size) for name, size in found}
+
+
+OUT = ["-o", "out.zarr"]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 @pytest.mark.parametrize(
-    ("operation", "n", "numbers", "data", "compressed", "threads"),
+    ("command", "n", "numbers", "data", "compressed", "threads"),
     [
-        ("max", 2, 2**21, "random", False, 4),
-        ("max", 1, 2**20, "falling", False, 2),
-        ("min", 2, 2**20, "falling", True, 2),
-        ("max", 64, 2**16, "random", True, 4),
-        ("sum", 2, 2**20, "falling", False, 2),
-        ("topk", 3, 2**18, "falling", False, 2),
-        ("verify", 64, 2**16, "random", True, 3),
-        ("random", 2, 2**20, "random", False, 3),
-        ("cumsum", 64, 2**13, "falling", False, 2),
-        ("cummax", 64, 2**14, "random", False, 2),
-        ("cummin", 2, 2**17, "falling", True, 2),
-        ("export", 8, 2**15, "random", True, 1),
-        ("import", 64, 2**15, "random", False, 1),
+        (["max", "x.zarr"], 2, 2**21, "random", False, 4),
+        (["max", "x.zarr"], 3, 2**20, FALLING, False, 2),
+        (["min", "x.zarr"], 4, 2**19, FALLING, True, 2),
+        (["max", "x.zarr"], 64, 2**16, "random", True, 4),
+        (["sum", "x.zarr"], 3, 2**20, FALLING, False, 2),
+        (["topk", "100", "x.zarr"], 3, 2**18, FALLING, False, 2),
+        (["cumsum", "x.zarr", "out.zarr"], 64, 2**13, FALLING, False, 2),
+        (["cummax", "x.zarr", "out.zarr"], 64, 2**14, "random", False, 2),
+        (["cummin", "x.zarr", "out.zarr"], 3, 2**17, FALLING, True, 2),
+        (["compare", "x.zarr", "y.zarr"], 3, 2**18, FALLING, False, 2),
+        (["eval", "a*b + 7*a", "--overflow", "wrap", *OUT], 2, 2**20, "random", False, 2),
+        (["eval", "a*b - b", "--overflow", "flag", "--sum", "--max"], 4, 2**16, FALLING, False, 2),
+        (["eval", "where(a < b, a + b, a // 3)", "--overflow", "flag", *OUT], 8, 2**15, FALLING, False, 2),
+        (["eval", "a // b", *OUT], 3, 2**15, FALLING, True, 2),
     ],
 )
 def test_peak_is_not_above_projection(
-    tmp_path: Path, operation: str, n: int, numbers: int, data: str, compressed: bool, threads: int
+    on_each_processor: Processor,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: list[str],
+    n: int,
+    numbers: int,
+    data: str,
+    compressed: bool,
+    threads: int,
 ) -> None:
-    info = make_store(tmp_path / "x.zarr", n, numbers, data, compressed)
-    arguments = [operation, info.path, str(tmp_path / "out"), str(threads)]
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURED, *arguments], capture_output=True, text=True, timeout=100, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    peak = 1024 * int(done.stdout)
-    assert peak <= project(plan.work_on(info, operation), threads).host
+    monkeypatch.chdir(tmp_path)
+    if on_each_processor.name == "cuda":  # enough to see beside what the projection grants any GPU
+        numbers *= 8
+    make_store(tmp_path / "x.zarr", n, numbers, data, compressed)
+    if command[0] in ("compare", "eval"):
+        make_store(tmp_path / "y.zarr", n, numbers, data, compressed)
+    if command[0] == "eval":
+        command = [*command[:2], "a=x.zarr", "b=y.zarr", *command[2:]]
+    planned, taken = peaks(tmp_path, [*command, "--backend", on_each_processor.name], threads)
+    assert planned["threads"] == threads
+    assert taken["peak"] <= planned["host"]
+    if on_each_processor.name == "cuda":
+        assert 0 < taken["pool"] <= planned["device"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+@pytest.mark.parametrize(
+    ("command", "n", "numbers", "compressed", "threads"),
+    [
+        (["verify", "x.zarr"], 64, 2**16, True, 3),
+        (
+            ["random", "out.zarr", "--bits", "62", "--count", str(2**22), "--chunk", str(2**20)],
+            2,
+            1024,
+            False,
+            3,
+        ),
+        (["export", "x.zarr", "out", "--binary", "32"], 8, 2**15, True, 1),
+        (
+            ["import", "zeros", "out.zarr", "--binary", "4", "--bits", "1984", "--chunk", "32768"],
+            2,
+            1024,
+            False,
+            1,
+        ),
+    ],
+)
+def test_peak_on_the_host(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: list[str],
+    n: int,
+    numbers: int,
+    compressed: bool,
+    threads: int,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_store(tmp_path / "x.zarr", n, numbers, "random", compressed)
+    Path("zeros").write_bytes(bytes(2**19))
+    planned, taken = peaks(tmp_path, command, threads)
+    assert planned["threads"] == threads
+    assert taken["peak"] <= planned["host"]
 
 
 def test_projection_grows() -> None:
