@@ -38,7 +38,7 @@ from rnsdask.layout import CHUNK_MULTIPLE, default_chunk
 OPERATIONS = ("max", "sum")
 BACKENDS = {"gpu": "cuda", "cpu": "cpu"}
 WORKERS = {"gpu": (1, 2, 4, 8), "cpu": (1, 2)}
-DEFAULT_GIB = {"gpu": (96.0, 12.0, 2.0), "cpu": (1.0, 0.125, 0.5)}  # resident, a chunk of it, in the store
+DEFAULT_GIB = {"gpu": (96.0, 24.0, 2.0), "cpu": (1.0, 0.125, 0.5)}  # resident, a chunk of it, in the store
 RELEASE_SECONDS = 30.0
 BUDGET_SECONDS = 8.0  # for the calls of one array; fewer than --repeat are made if they take longer
 
@@ -259,7 +259,7 @@ def main() -> None:
     parser.add_argument("--set", default="64", help="size of one of Table 2's sets, or e.g. 2048b")
     parser.add_argument("--workers", help="e.g. 1,2,4; default as many GPUs as there are, or 1,2 processes")
     parser.add_argument("--gib", type=float, help="resident data of a worker; default 96 a GPU, 1 a process")
-    parser.add_argument("--chunk-gib", type=float, help="a chunk of them; default 12 on GPUs, else 0.125")
+    parser.add_argument("--chunk-gib", type=float, help="a chunk of them; default 24 on GPUs, else 0.125")
     parser.add_argument("--store-gib", type=float, help="stored data of a worker; default 2, or 0.5 on a CPU")
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--folder", type=Path, help="where the store goes; default a temporary folder")
