@@ -629,11 +629,14 @@ class RNSArray(NumberArray):
             chunk_writing.write_chunks(source.residues, writer).compute()
             writer.finish()
 
-    def create_store(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> store.StoreWriter:
+    def create_store(
+        self, path: str | os.PathLike[str], *, overwrite: bool = False, recipe: str | None = None
+    ) -> store.StoreWriter:
         """Create a store for this array, a Dask array with storable chunks, and write none of them yet."""
         if overwrite and any(name.endswith(path_token(path)) for name in self._words.dask.layers):
             raise StoreError(f"{os.fspath(path)}: an array cannot overwrite the store that it is read from")
-        return store.create(path, self._moduli, self.shape, overwrite=overwrite, **self.store_options())
+        options = {"overwrite": overwrite, "recipe": recipe, **self.store_options()}
+        return store.create(path, self._moduli, self.shape, **options)
 
     def store_options(self) -> dict[str, Any]:
         """Chunks, range and bound of the store that `create_store` makes."""

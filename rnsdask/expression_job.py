@@ -14,6 +14,7 @@ from rnsdask.array import RNSArray, path_token
 from rnsdask.errors import ExpressionError, StoreError
 from rnsdask.expression import Evaluation, check_names, evaluate
 from rnsdask.memory import Work
+from rnsdask.recipe import recipe
 from rnsdask.syntax import parse
 
 if TYPE_CHECKING:
@@ -37,12 +38,18 @@ class Plan:
         The stores, each once.
     work : Work
         What is known of the memory that it takes.
+    stores : dict of StoreInfo
+        What each name stands for.
+    overflow : str
+        What happens to results out of range.
     """
 
     text: str
     evaluation: Evaluation
     arrays: tuple[RNSArray, ...]
     work: Work
+    stores: dict[str, store.StoreInfo]
+    overflow: str
 
     @property
     def bytes_read(self) -> int:
@@ -109,16 +116,17 @@ def plan(text: str, paths: Mapping[str, str], *, overflow: str = "raise", backen
     on_processor = {path: job.on_backend(array, backend) for path, array in by_path.items()}
     aligned = align({name: on_processor[path] for name, path in paths.items()})
     arrays = tuple(by_path.values())
+    stores = {name: store.open_info(path) for name, path in paths.items()}
     work = memory_plan.describe(
         "eval",
         max(len(array.moduli) for array in arrays),
         *_largest_chunks(aligned),
         stores=len(arrays),
-        direct=all(store.open_info(path).has_chunk_files for path in by_path),
+        direct=all(info.has_chunk_files for info in stores.values()),
         # Each operation's result may be alive until the last one is made.
         arrays=expression.operations,
     )
-    return Plan(text, evaluate(expression, aligned, overflow), arrays, work)
+    return Plan(text, evaluate(expression, aligned, overflow), arrays, work, stores, overflow)
 
 
 def _largest_chunks(arrays: Mapping[str, RNSArray]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -245,7 +253,8 @@ def write(
     value = planned.evaluation.value
     source = value.with_storable_chunks() if isinstance(value, RNSArray) else _storable(value)
     planned = replace(planned, evaluation=Evaluation(source, planned.evaluation.mask))
-    mode = {"overwrite": overwrite, "resume": resume}
+    made_of = recipe("eval", planned.stores, expression=planned.text, overflow=planned.overflow)
+    mode: dict[str, Any] = {"overwrite": overwrite, "resume": resume, "recipe": made_of}
     writer: store.StoreWriter | store.PlainWriter
     if isinstance(source, RNSArray):
         writer, blocks = job.open_store(source, path, **mode), source.residues
@@ -291,15 +300,16 @@ def _storable(values: da.Array) -> da.Array:
 
 
 def _open_plain(
-    path: str, values: da.Array, *, overwrite: bool, resume: bool, complete_too: bool = False
+    path: str, values: da.Array, *, overwrite: bool, resume: bool, recipe: str, complete_too: bool = False
 ) -> store.PlainWriter:
     chunks = tuple(max(1, int(length)) for length in values.chunksize)
+    array = (path, values.shape, chunks, values.dtype)
     if resume:
-        return store.resume_plain(path, values.shape, chunks, values.dtype, complete_too=complete_too)
-    return store.create_plain(path, values.shape, chunks, values.dtype, overwrite=overwrite)
+        return store.resume_plain(*array, complete_too=complete_too, recipe=recipe)
+    return store.create_plain(*array, overwrite=overwrite, recipe=recipe)
 
 
-def _open_mask(path: str, mask: da.Array, *, overwrite: bool, resume: bool) -> store.PlainWriter:
+def _open_mask(path: str, mask: da.Array, *, overwrite: bool, resume: bool, recipe: str) -> store.PlainWriter:
     """Create a mask, or continue one: a job may have ended before it made its mask, or just after that."""
-    resume = resume and store.exists(path)
-    return _open_plain(path, mask, overwrite=overwrite, resume=resume, complete_too=True)
+    mode: dict[str, Any] = {"overwrite": overwrite, "resume": resume and store.exists(path)}
+    return _open_plain(path, mask, **mode, recipe=recipe, complete_too=True)

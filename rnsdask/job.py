@@ -193,6 +193,7 @@ def write_array(
     overwrite: bool = False,
     resume: bool = False,
     progress: bool = False,
+    recipe: str | None = None,
 ) -> Transfer:
     """Compute a lazy array into a store with the same chunks.
 
@@ -200,17 +201,19 @@ def write_array(
     ----------
     resume : bool
         Write only the chunks that an incomplete store at `path` still lacks, or holds damaged.
+    recipe : str, optional
+        What makes the array, as :func:`.recipe.recipe` tells.
 
     Raises
     ------
-    JobError
-        If the store to resume is not one of this array.
+    JobError, StoreError
+        If the store to resume is not one of this array, or of another recipe.
     """
     started = time.perf_counter()
     source = array.with_storable_chunks()
     kept: set[Index] = set()
     damaged: set[Index] = set()
-    writer = open_store(source, path, overwrite=overwrite, resume=resume)
+    writer = open_store(source, path, overwrite=overwrite, resume=resume, recipe=recipe)
     if resume:
         kept, damaged = check_written([(writer, source.residues)], client)
     missing = [index for index in writer.indices() if index not in kept]
@@ -222,12 +225,17 @@ def write_array(
 
 
 def open_store(
-    source: "RNSArray", path: str, *, overwrite: bool = False, resume: bool = False
+    source: "RNSArray",
+    path: str,
+    *,
+    overwrite: bool = False,
+    resume: bool = False,
+    recipe: str | None = None,
 ) -> store.StoreWriter:
     """Create the store of an array with storable chunks, or open an incomplete one that is like it."""
     if not resume:
-        return source.create_store(path, overwrite=overwrite)
-    return resume_store(path, moduli=source.moduli, shape=source.shape, **source.store_options())
+        return source.create_store(path, overwrite=overwrite, recipe=recipe)
+    return resume_store(path, recipe, moduli=source.moduli, shape=source.shape, **source.store_options())
 
 
 def check_written(

@@ -87,8 +87,8 @@ def import_integers(
     name : str
         The stream's name in error messages.
     resume : bool
-        Continue an incomplete store that was begun from the same integers: they are read again, but chunks
-        that are written stay.
+        Continue an incomplete store that was begun from the same integers: they are read again, and compared
+        with the chunks that are written, which stay.
     advance : callable
         Told how many more bytes of the stream are done.
 
@@ -105,15 +105,18 @@ def import_integers(
     written: set[tuple[int, ...]] = set()
     damaged: set[tuple[int, ...]] = set()
     if resume:
-        wanted = {} if chunks == "auto" else {"chunks": (length,)}
+        wanted: dict[str, Any] = {} if chunks == "auto" else {"chunks": (length,)}
         writer = resume_store(path, moduli=moduli, signed=signed, **wanted)
         (length,) = writer.info.chunks
         with mapping_on_threads() as map_chunks:
             written, damaged = written_chunks(writer, map_chunks)
     for i in count():
+        residues = _next_chunk(source, moduli, signed, length, advance)
         if writer is not None and (i,) in written:
-            _pass_over(source, writer, i, advance)
-        elif (residues := _next_chunk(source, moduli, signed, length, advance)).shape[1]:
+            if source.count < min((i + 1) * length, writer.info.count):
+                break
+            check_same(writer, (i,), residues)
+        elif residues.shape[1]:
             if writer is None:
                 options: dict[str, Any] = {"chunks": length, "signed": signed, "overwrite": overwrite}
                 writer = store.create(path, moduli, residues.shape[1:], **options)
@@ -127,16 +130,6 @@ def import_integers(
     info = _finish(writer, source, name)
     seconds = time.perf_counter() - started
     return Transfer(info.count, source.bytes_read, info.nbytes, seconds, len(written), len(damaged))
-
-
-def _pass_over(
-    source: TextReader | BinaryReader, writer: store.StoreWriter, i: int, advance: Advance
-) -> None:
-    """Read the integers of a chunk that is written already; the first shows whether they are its own."""
-    info = writer.info
-    check_same(writer, (i,), _next_chunk(source, info.moduli, info.signed, 1, advance))
-    for _ in _batches(source, info.chunks[0] - 1, _batch_size(info.moduli), advance):
-        pass
 
 
 def _finish(writer: store.StoreWriter, source: TextReader | BinaryReader, name: str) -> store.StoreInfo:
@@ -180,10 +173,11 @@ def _batches(
         advance(source.bytes_read - before)
 
 
-def resume_store(path: str, **wanted: Any) -> store.StoreWriter:
+def resume_store(path: str, recipe: str | None = None, **wanted: Any) -> store.StoreWriter:
     """Open an incomplete store to write the rest, and check that it is what the job would create.
 
-    `wanted` are attributes of `store.StoreInfo`, with the values that the job gives them.
+    `recipe` is as `store.create` takes it, and `wanted` are attributes of `store.StoreInfo`, with the values
+    that the job gives them.
     """
 
     def check(info: store.StoreInfo) -> None:
@@ -193,7 +187,7 @@ def resume_store(path: str, **wanted: Any) -> store.StoreWriter:
                     found, value = (None if bound is None else abbreviate(bound) for bound in (found, value))
                 raise JobError(f"{info.path}: it cannot be resumed: its {name}: {found}; of the job: {value}")
 
-    return store.resume(path, check)
+    return store.resume(path, check, recipe=recipe)
 
 
 @contextmanager
@@ -222,9 +216,8 @@ def written_chunks(
 def check_same(
     writer: store.StoreWriter | store.PlainWriter, index: tuple[int, ...], block: NDArray[Any]
 ) -> None:
-    """Check that a chunk written earlier begins with the given residues, or other values."""
-    length = block.shape[-1]
-    if not np.array_equal(writer.read_chunk(index)[..., :length], block):
+    """Check that a chunk written earlier holds the given residues, or other values."""
+    if not np.array_equal(writer.read_chunk(index), block):
         raise JobError(
             f"{writer.chunk_name(index)} holds other numbers than this job's; it cannot be resumed"
         )

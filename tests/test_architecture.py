@@ -60,7 +60,7 @@ LAYERS = (
     ("mpint.array",),
     ("mpint",),
     ("progress", "workers", "faults"),
-    ("cluster", "plan", "transfer"),
+    ("cluster", "plan", "recipe", "transfer"),
     ("expression",),
     ("run", "checkpoint"),
     ("job",),

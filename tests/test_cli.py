@@ -422,6 +422,9 @@ def test_import_resumes_only_the_same() -> None:
         return message
 
     assert "x.zarr: chunk c/0/0 holds other numbers" in refused([3, *VALUES[1:]], "--bits", 128)
+    later = VALUES.copy()
+    later[200] += 1
+    assert "x.zarr: chunk c/0/1 holds other numbers" in refused(later, "--bits", 128)
     assert "it was begun with 606 integers" in refused(VALUES[:-1], "--bits", 128)
     assert refused([*VALUES, 1], "--bits", 128)
     assert "its moduli" in refused(VALUES, "--bits", 64)

@@ -1,6 +1,7 @@
 """The commands that compute over stores: what they print, write, read and refuse."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -290,6 +291,77 @@ def test_stores_that_cannot_be_used(reads: Counter[Any]) -> None:
     assert "cannot overwrite the store" in fail("cumsum", "a.zarr", "a.zarr", "--overwrite")
     assert (values_in("a.zarr"), values_in("b.zarr")) == (A, B)
     assert not Path("o.zarr").exists()
+
+
+# ---- continuing a job, and no other -----------------------------------------------------------------------
+
+
+def interrupt(monkeypatch: pytest.MonkeyPatch, *command: str) -> None:
+    """Run a job that ends before it has written its last chunk."""
+    write = store.StoreWriter.write_chunk
+
+    def write_chunk(writer: store.StoreWriter, index: tuple[int, ...], block: Any) -> None:
+        if index == (5,):
+            raise ValueError("the end")
+        write(writer, index, block)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.StoreWriter, "write_chunk", write_chunk)
+        assert "the end" in fail(*command)
+
+
+OTHER_JOB = "it cannot be resumed: it was begun by another job (another"
+
+
+def test_eval_continues_only_its_own_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    flag = ["--overflow", "flag", "--mask", "m.zarr"]
+    interrupt(monkeypatch, "eval", "a*b + c", *STORES, *flag, "-o", "o.zarr")
+    assert "it cannot be resumed" in fail("eval", "a*b - c + 1", *STORES, *flag, "-o", "o.zarr", "--resume")
+    for other in (
+        ["c + a*b", *STORES, *flag],
+        ["a*b + c", "a=b.zarr", "b=a.zarr", "c=c.zarr", *flag],
+        ["a*b + c", *STORES, "--overflow", "wrap"],
+        ["a*b + c", *STORES],
+    ):
+        assert OTHER_JOB in fail("eval", *other, "-o", "o.zarr", "--resume")
+    for path in ("c.zarr/zarr.json", "c.zarr/c/0/1"):  # the same numbers, but who knows
+        os.utime(path, ns=(0, 0))
+        assert OTHER_JOB in fail("eval", "a*b + c", *STORES, *flag, "-o", "o.zarr", "--resume")
+    succeed("eval", "a*b + c", *STORES, *flag, "-o", "o.zarr", "--overwrite")
+    assert values_in("o.zarr") == FMA
+    interrupt(monkeypatch, "eval", "a*b + c", *STORES, *flag, "-o", "o.zarr", "--overwrite")
+    assert as_json("eval", "a*b + c", *STORES, *flag, "-o", "o.zarr", "--resume")["chunks_kept"] > 0
+    assert values_in("o.zarr") == FMA
+
+
+def test_a_comparison_continues_only_its_own_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    write = store.PlainWriter.write_chunk
+
+    def write_chunk(writer: store.PlainWriter, index: tuple[int, ...], values: Any) -> None:
+        if index == (1,):
+            raise ValueError("the end")
+        write(writer, index, values)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.PlainWriter, "write_chunk", write_chunk)
+        fail("eval", "a < b", "a=a.zarr", "b=b.zarr", "-o", "o.zarr")
+    assert OTHER_JOB in fail("eval", "a <= b", "a=a.zarr", "b=b.zarr", "-o", "o.zarr", "--resume")
+    succeed("eval", "a < b", "a=a.zarr", "b=b.zarr", "-o", "o.zarr", "--resume")
+    assert zarr.open_array("o.zarr")[:].tolist() == [a < b for a, b in zip(A, B, strict=True)]
+
+
+def test_scans_continue_only_their_own_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupt(monkeypatch, "cumsum", "a.zarr", "o.zarr")
+    assert "it cannot be resumed" in fail("cummax", "a.zarr", "o.zarr", "--resume")
+    assert "it cannot be resumed" in fail("cumsum", "b.zarr", "o.zarr", "--resume")
+    file = Path("a.zarr/c/0/4")
+    content = file.read_bytes()
+    file.unlink()
+    file.write_bytes(content)
+    assert OTHER_JOB in fail("cumsum", "a.zarr", "o.zarr", "--resume")
+    interrupt(monkeypatch, "cumsum", "a.zarr", "o.zarr", "--overwrite")
+    succeed("cumsum", "a.zarr", "o.zarr", "--resume")
+    assert values_in("o.zarr") == list(accumulate(A))
 
 
 # ---- scans, topk, compare ---------------------------------------------------------------------------------

@@ -38,16 +38,17 @@ def _scan(name: str, description: str) -> click.Command:
     ) -> None:
         from rnsdask import creation, job, store
         from rnsdask.plan import fitting, work_on
+        from rnsdask.recipe import recipe
 
-        array = creation.open_zarr(source)
-        needs = work_on(store.open_info(source), name)
+        array, found = creation.open_zarr(source), store.open_info(source)
+        needs, made_of = work_on(found, name), recipe(name, {"source": found})
         scanned = getattr(job.on_backend(array, backend), name)()
         with (
             connection as client,
             fitting(needs, client, backend=backend),
             job.naming(f"{name} of {source}"),
         ):
-            done = job.write_array(scanned, path, client, progress=progress, **mode)
+            done = job.write_array(scanned, path, client, progress=progress, recipe=made_of, **mode)
         bytes_read = 2 * array.nbytes
         if as_json:
             fields = {**done.as_dict(), "bytes_read": bytes_read}

@@ -46,12 +46,14 @@ def random(
 ) -> None:
     """Write uniform random integers to a new STORE; the same seed and chunk give the same bytes."""
     from rnsdask import creation, job, plan
+    from rnsdask.recipe import recipe
 
     with refusing():
         array = creation.random(moduli, count, seed=seed, chunks=chunks, signed=signed)
     work = plan.describe("random", len(moduli), array.shape, array.residues.chunksize[1:])
     with connection as client, plan.fitting(work, client):
-        transfer = job.write_array(array, path, client, progress=progress, **mode)
+        options: dict[str, Any] = {"progress": progress, "recipe": recipe("random", {}, seed=seed), **mode}
+        transfer = job.write_array(array, path, client, **options)
     if as_json:
         print_json({"op": "random", "store": path, **transfer.as_dict()})
     else:

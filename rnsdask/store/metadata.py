@@ -205,9 +205,11 @@ def load(path: str) -> tuple[StoreInfo, bool]:
     return info, attribute["complete"]
 
 
-def make_attribute(moduli: ModuliSet, signed: bool, bound: int | None, writer: str) -> dict[str, Any]:
+def make_attribute(
+    moduli: ModuliSet, signed: bool, bound: int | None, writer: str, recipe: str | None
+) -> dict[str, Any]:
     """Make the value of the attribute of a store that a writer is about to write."""
-    return {**_contents(moduli, signed, bound), "complete": False, "writer": writer}
+    return {**_contents(moduli, signed, bound), "complete": False, "writer": writer, "recipe": recipe}
 
 
 def complete_attribute(info: StoreInfo, bound: int | None) -> dict[str, Any]:
@@ -243,14 +245,36 @@ def _check_checksum(path: str, attribute: dict[str, Any], document: dict[str, An
 
 def read_writer(path: str, attribute: str = ATTRIBUTE) -> str | None:
     """Read which writer an incomplete array belongs to; None if it has none or is not there."""
+    return _read_field(path, attribute, "writer")
+
+
+def check_recipe(path: str, recipe: str | None, attribute: str = ATTRIBUTE) -> str | None:
+    """Check that an incomplete array is of a recipe, if both are known, and return the array's.
+
+    Raises
+    ------
+    StoreError
+        If it is of another one.
+    """
+    found = _read_field(path, attribute, "recipe")
+    if None not in (found, recipe) and found != recipe:
+        raise StoreError(
+            f"{path}: it cannot be resumed: it was begun by another job (another operation, option or "
+            "operand), or an operand has changed since"
+        )
+    return found
+
+
+def _read_field(path: str, attribute: str, name: str) -> str | None:
+    """Read a field of the attribute of an array; None if it has none or is not there."""
     try:
         metadata, _ = _read_metadata(path)
-        writer = json.loads(metadata)["attributes"][attribute]["writer"]
+        value = json.loads(metadata)["attributes"][attribute][name]
     except (StoreError, ValueError, TypeError, KeyError) as error:
         if isinstance(error, StoreAccessError):
             raise
         return None
-    return str(writer)
+    return None if value is None else str(value)
 
 
 def check_bound(bound: SupportsIndex | None, moduli: ModuliSet, signed: bool) -> int | None:

@@ -21,7 +21,7 @@ from rnsdask.store.location import (
     file_system_of,
     normalize_path,
 )
-from rnsdask.store.metadata import read_writer
+from rnsdask.store.metadata import check_recipe, read_writer
 from rnsdask.store.reading import decode_chunk
 from rnsdask.store.writing import make_room, remove_partial_files
 
@@ -30,13 +30,19 @@ PLAIN_ATTRIBUTE = "rnsdask_values"
 
 
 def create_plain(
-    path: StorePath, shape: Sequence[int], chunks: Sequence[int], dtype: DTypeLike, *, overwrite: bool = False
+    path: StorePath,
+    shape: Sequence[int],
+    chunks: Sequence[int],
+    dtype: DTypeLike,
+    *,
+    overwrite: bool = False,
+    recipe: str | None = None,
 ) -> "PlainWriter":
     """Create a Zarr array without chunks; its attribute says that it is incomplete.
 
     Parameters
     ----------
-    path, overwrite
+    path, overwrite, recipe
         As `rnsdask.store.create` takes them.
     shape, chunks
         Its shape, and a chunk's length along each axis.
@@ -50,7 +56,7 @@ def create_plain(
     token = uuid.uuid4().hex
     try:
         make_room(path, overwrite)
-        _create_array(path, shape, chunks, dtype, {"complete": False, "writer": token})
+        _create_array(path, shape, chunks, dtype, _incomplete(token, recipe))
     except OSError as error:
         raise StoreError(f"{path}: it cannot be written: {error}") from error
     return PlainWriter(path, tuple(shape), tuple(chunks), token)
@@ -63,12 +69,13 @@ def resume_plain(
     dtype: DTypeLike,
     *,
     complete_too: bool = False,
+    recipe: str | None = None,
 ) -> "PlainWriter":
     """Open an incomplete array, to write the chunks that it still lacks, as `rnsdask.store.resume` does.
 
     Parameters
     ----------
-    path, shape, chunks, dtype
+    path, shape, chunks, dtype, recipe
         As `create_plain` takes them; the array must be what it would create.
     complete_too
         Whether it may be complete; it is incomplete again then.
@@ -94,13 +101,18 @@ def resume_plain(
     for name, wanted in _description(_create_array(MemoryStore(), shape, chunks, dtype, {})).items():
         if found[name] != wanted:
             raise StoreError(f"{path}: it cannot be resumed: its {name}: {found[name]}; of the job: {wanted}")
+    begun = check_recipe(path, recipe, PLAIN_ATTRIBUTE)
     token = uuid.uuid4().hex
     try:
-        array.update_attributes({PLAIN_ATTRIBUTE: {"complete": False, "writer": token}})
+        array.update_attributes({PLAIN_ATTRIBUTE: _incomplete(token, begun)})
         remove_partial_files(path)
     except OSError as error:
         raise StoreError(f"{path}: it cannot be written: {error}") from error
     return PlainWriter(path, tuple(shape), tuple(chunks), token)
+
+
+def _incomplete(token: str, recipe: str | None) -> dict[str, Any]:
+    return {"complete": False, "writer": token, "recipe": recipe}
 
 
 def exists(path: StorePath) -> bool:

@@ -30,6 +30,7 @@ from rnsdask.store.metadata import (
     ATTRIBUTE,
     StoreInfo,
     check_bound,
+    check_recipe,
     complete_attribute,
     load,
     make_attribute,
@@ -48,6 +49,7 @@ def create(
     bound: SupportsIndex | None = None,
     overwrite: bool = False,
     codecs: Iterable[Any] | None = None,
+    recipe: str | None = None,
 ) -> "StoreWriter":
     """Create a store without chunks; it is incomplete until its writer has finished.
 
@@ -70,6 +72,9 @@ def create(
     codecs
         Zarr's codecs from bytes to bytes that compress the chunks, such as ``[ZstdCodec(level=3)]``; a
         checksum follows them. None for no compression, which is the fastest.
+    recipe
+        What the numbers follow from, as a hash: kept until the store is complete, so that `resume` can tell
+        whether it is the same.
 
     Raises
     ------
@@ -82,7 +87,7 @@ def create(
     lengths = tuple(as_integer(length, f"length of axis {axis}") for axis, length in enumerate(shape))
     chunk_lengths = normalize_chunks(chunks, lengths, len(moduli))
     token = uuid.uuid4().hex
-    attribute = make_attribute(moduli, signed, check_bound(bound, moduli, signed), token)
+    attribute = make_attribute(moduli, signed, check_bound(bound, moduli, signed), token, recipe)
     create_array = partial(
         zarr.create_array,
         shape=(len(moduli), *lengths),
@@ -105,7 +110,9 @@ def create(
     return StoreWriter(load(path)[0], token)
 
 
-def resume(path: StorePath, check: Callable[[StoreInfo], object] = lambda _: None) -> "StoreWriter":
+def resume(
+    path: StorePath, check: Callable[[StoreInfo], object] = lambda _: None, *, recipe: str | None = None
+) -> "StoreWriter":
     """Open an incomplete store, to write the chunks that it still lacks.
 
     The store is this writer's from now on: another one, of a job that is still running, can write no more.
@@ -117,11 +124,13 @@ def resume(path: StorePath, check: Callable[[StoreInfo], object] = lambda _: Non
         A local path, or any URL of fsspec.
     check
         Called before anything changes; it may raise if the store is not what its caller wants.
+    recipe
+        As `create` takes it.
 
     Raises
     ------
     StoreError
-        If there is no valid store, or it is complete.
+        If there is no valid store, or it is complete, or was created with another recipe.
     StoreAccessError
         If it cannot be written.
     """
@@ -129,9 +138,10 @@ def resume(path: StorePath, check: Callable[[StoreInfo], object] = lambda _: Non
     if complete:
         raise StoreError(f"{info.path}: the store is complete: there is nothing to resume")
     check(info)
+    found = check_recipe(info.path, recipe)
     writer = StoreWriter(info, uuid.uuid4().hex)
     try:
-        writer.take_over()
+        writer.take_over(found)
     except OSError as error:
         raise StoreAccessError.of(f"{info.path}: it cannot be written", error) from error
     return writer
@@ -174,10 +184,10 @@ class StoreWriter:
     def __dask_tokenize__(self) -> tuple[object, ...]:
         return "rnsdask.StoreWriter", self._token, *self.info.__dask_tokenize__()
 
-    def take_over(self) -> None:
+    def take_over(self, recipe: str | None) -> None:
         """Make the store this writer's, and remove what interrupted writes have left behind."""
         info = self.info
-        attribute = make_attribute(info.moduli, info.signed, info.bound, self._token)
+        attribute = make_attribute(info.moduli, info.signed, info.bound, self._token, recipe)
         self._array.update_attributes({ATTRIBUTE: attribute})
         self._reload()
         remove_partial_files(info.path)
