@@ -137,9 +137,9 @@ def kernel_seconds(function: Callable[[], Any], owner: Any = None) -> float:
     """
     import cupy
 
-    from rnsdask.backend import cuda
+    from rnsdask.backend.cuda import launching
 
-    owner = owner or cuda
+    owner = owner or launching
     launch, events = owner.launch, []
 
     def recorded(*arguments: Any, **options: Any) -> Any:

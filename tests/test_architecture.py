@@ -15,6 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rnsdask"
 KERNELS = ROOT / "kernels"
 
+CUDA_SUBJECTS = ("arith", "checks", "conversion", "evaluation", "keyed", "matrix")
+
 # From the bottom up. A module imports from the layers before its own only.
 LAYERS = (
     ("_cpu", "_version", "errors", "errstate", "backend.cuda_sources"),
@@ -27,7 +29,10 @@ LAYERS = (
     ("constants.arith", "constants.conversion", "constants.fixed_point"),
     ("constants",),
     ("backend.protocol",),
-    ("backend.cpu", "backend.cuda"),
+    ("backend.cpu", "backend.cuda.launching"),
+    tuple(f"backend.cuda.{subject}" for subject in CUDA_SUBJECTS),
+    ("backend.cuda.mpint",),
+    ("backend.cuda",),
     ("backend",),
     ("mixed_radix",),
     ("evaluate",),
@@ -193,8 +198,10 @@ def string_pattern(node: ast.Constant | ast.JoinedStr) -> str:
 
 
 def test_every_cuda_kernel_has_a_caller() -> None:
-    tree = ast.parse(MODULES["backend.cuda"].read_text(encoding="utf-8"))
-    literals = [node for node in ast.walk(tree) if isinstance(node, ast.Constant | ast.JoinedStr)]
+    callers = [path for module, path in MODULES.items() if module.startswith("backend.cuda.")]
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in callers]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    literals = [node for node in nodes if isinstance(node, ast.Constant | ast.JoinedStr)]
     patterns = {string_pattern(node) for node in literals} - {r"\w+"}
     names = cuda_sources.source_names()
     assert names

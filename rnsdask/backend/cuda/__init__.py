@@ -1,0 +1,62 @@
+"""The kernels for CuPy arrays, compiled at first use and cached on disk (see :class:`.protocol.Kernels`).
+
+All work goes to the current device and stream, which must be the ones of the arrays.
+"""
+
+from rnsdask.backend.cuda.arith import (
+    add,
+    add_checked,
+    fma,
+    inverse,
+    mulsub,
+    multiply,
+    power,
+    subtract,
+    subtract_checked,
+    windowed,
+)
+from rnsdask.backend.cuda.checks import first_invalid, read_all
+from rnsdask.backend.cuda.conversion import (
+    base_extend,
+    first_outside,
+    floor_divide_limbs,
+    limbs_to_residues,
+    residues_to_limbs,
+)
+from rnsdask.backend.cuda.evaluation import fixed_point, interval, mixed_radix_digits
+from rnsdask.backend.cuda.keyed import candidates, compare, extremum, gather, row_sums
+from rnsdask.backend.cuda.matrix import matmul
+from rnsdask.backend.cuda.mpint import interval_arithmetic, mpint_add, mpint_compare, mpint_multiply
+
+__all__ = [
+    "add",
+    "add_checked",
+    "base_extend",
+    "candidates",
+    "compare",
+    "extremum",
+    "first_invalid",
+    "first_outside",
+    "fixed_point",
+    "floor_divide_limbs",
+    "fma",
+    "gather",
+    "interval",
+    "interval_arithmetic",
+    "inverse",
+    "limbs_to_residues",
+    "matmul",
+    "mixed_radix_digits",
+    "mpint_add",
+    "mpint_compare",
+    "mpint_multiply",
+    "mulsub",
+    "multiply",
+    "power",
+    "read_all",
+    "residues_to_limbs",
+    "row_sums",
+    "subtract",
+    "subtract_checked",
+    "windowed",
+]

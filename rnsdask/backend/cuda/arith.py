@@ -1,0 +1,118 @@
+"""Kernels of element-wise arithmetic, with or without a check of the results' range."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import cupy
+import numpy as np
+
+from rnsdask.backend.cuda import launching
+from rnsdask.backend.cuda.launching import modulus_table_on, on_device, row_stride
+from rnsdask.backend.protocol import Array
+from rnsdask.constants import SumCheck, WindowCheck
+from rnsdask.moduli import ModuliSet
+
+# As in kernels/cuda/arith.cu and kernels/include/rns/arith.cuh.
+_MAX_OPERANDS = 4
+_OPERAND = np.dtype([("data", np.uint64), ("stride", np.int64), ("step", np.int64)])
+_TASK = np.dtype(
+    [
+        ("operands", _OPERAND, (_MAX_OPERANDS,)),
+        ("out", np.uint64),
+        ("out_stride", np.int64),
+        ("count", np.int64),
+        ("vectors", np.int64),
+        ("moduli", np.uint64),
+        ("rows", np.int64),
+    ]
+)
+# SumTest and WindowTest are five integers each.
+_KEY_TEST = np.dtype([("limits", np.uint64, (5,))])
+
+
+def arithmetic_task(operands: tuple[Array, ...], moduli: ModuliSet, out: Array) -> Any:
+    """Description of operands that are on the device, and of the result."""
+    task = np.zeros((), dtype=_TASK)
+    rows, count = out.shape
+    aligned = True
+    for k, x in enumerate((*operands, out)):
+        stride, is_single = int(row_stride(x)), x.shape[1] == 1
+        aligned &= is_single or (x.data.ptr % 16 == 0 and stride % 4 == 0)
+        if k < len(operands):
+            task["operands"][k] = (x.data.ptr, stride, not is_single)
+    table = modulus_table_on(moduli, cupy.cuda.runtime.getDevice())
+    task["out"], task["out_stride"], task["count"] = out.data.ptr, row_stride(out), count
+    task["vectors"], task["moduli"], task["rows"] = count // 4 if aligned else 0, table.data.ptr, rows
+    return task[()]
+
+
+def _apply(name: str, operands: tuple[Array, ...], moduli: ModuliSet, out: Array) -> None:
+    operands = tuple(map(cupy.asarray, operands))
+    task = arithmetic_task(operands, moduli, out)
+    launching.launch("arith", name, -(-out.size // 16), (task,))
+
+
+def add(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
+    _apply("add", (a, b), moduli, out)
+
+
+def subtract(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
+    _apply("subtract", (a, b), moduli, out)
+
+
+def multiply(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
+    _apply("multiply", (a, b), moduli, out)
+
+
+def fma(a: Array, b: Array, c: Array, moduli: ModuliSet, out: Array) -> None:
+    _apply("fma_residues", (a, b, c), moduli, out)
+
+
+def mulsub(a: Array, b: Array, c: Array, d: Array, moduli: ModuliSet, out: Array) -> None:
+    _apply("mulsub", (a, b, c, d), moduli, out)
+
+
+def power(a: Array, exponent: int, moduli: ModuliSet, out: Array) -> None:
+    launching.launch("arith", "power", out.size, (arithmetic_task((a,), moduli, out), np.uint64(exponent)))
+
+
+def inverse(a: Array, moduli: ModuliSet, out: Array) -> None:
+    launching.launch("arith", "inverse", out.size, (arithmetic_task((a,), moduli, out),))
+
+
+def add_checked(a: Array, b: Array, moduli: ModuliSet, check: SumCheck, out: Array) -> Array:
+    return _apply_checked("add_checked", (a, b), moduli, check, out)
+
+
+def subtract_checked(a: Array, b: Array, moduli: ModuliSet, check: SumCheck, out: Array) -> Array:
+    return _apply_checked("subtract_checked", (a, b), moduli, check, out)
+
+
+def _apply_checked(
+    name: str, operands: tuple[Array, ...], moduli: ModuliSet, check: SumCheck, out: Array
+) -> Array:
+    return _launch_keyed(name, operands, moduli, (), check, out)
+
+
+def windowed(
+    operation: str, operands: Sequence[Array], moduli: ModuliSet, check: WindowCheck, out: Array
+) -> Array:
+    deciding = (np.int32(check.deciding),)
+    return _launch_keyed(f"{operation}_windowed", operands, moduli, deciding, check, out)
+
+
+def _launch_keyed(
+    name: str,
+    operands: Sequence[Array],
+    moduli: ModuliSet,
+    selection: tuple[Any, ...],
+    check: SumCheck | WindowCheck,
+    out: Array,
+) -> Array:
+    test = np.array((check.limits,), dtype=_KEY_TEST)[()]
+    operands = tuple(map(cupy.asarray, operands))
+    states = cupy.empty(out.shape[1], dtype=cupy.uint8)
+    coefficients = (on_device(check.keys, "coefficients"), np.uint64(check.keys.start))
+    arguments = (arithmetic_task(operands, moduli, out), *selection, *coefficients, test, states)
+    launching.launch("arith", name, -(-out.shape[1] // 4), arguments, shared=8 * len(moduli))
+    return states

@@ -1,0 +1,35 @@
+"""Kernels that read everything: is every residue below its modulus; a plain read."""
+
+import functools
+from typing import Any
+
+import cupy
+import numpy as np
+
+from rnsdask.backend.cuda import launching
+from rnsdask.backend.cuda.launching import array_arguments
+from rnsdask.backend.protocol import Array
+from rnsdask.constants import last_residues
+from rnsdask.moduli import ModuliSet
+
+
+@functools.lru_cache(256)
+def _last_residues_on(moduli: ModuliSet, device: int) -> Any:
+    return cupy.asarray(last_residues(moduli))
+
+
+def first_invalid(residues: Array, moduli: ModuliSet) -> tuple[int, int] | None:
+    position = cupy.full(1, 2**64 - 1, dtype=cupy.uint64)
+    last = _last_residues_on(moduli, cupy.cuda.runtime.getDevice())
+    arguments = (*array_arguments(residues), last, position)
+    launching.launch("check", "first_invalid", residues.shape[1], arguments)
+    found = int(position[0])
+    return None if found == 2**64 - 1 else divmod(found, residues.shape[1])
+
+
+def read_all(residues: Array) -> int:
+    residues = cupy.ascontiguousarray(residues)
+    total = cupy.zeros(1, dtype=cupy.uint64)
+    vectors, tail = divmod(residues.size, 4)
+    launching.launch("check", "read_all", vectors, (residues, np.int64(vectors), np.int32(tail), total))
+    return int(total[0])

@@ -1,0 +1,73 @@
+"""Kernels of conversion from and to limbs, of base extension, and of division of limbs."""
+
+from typing import Any
+
+import cupy
+import numpy as np
+
+from rnsdask.backend.cuda import launching
+from rnsdask.backend.cuda.launching import BLOCK, array_arguments, on_device, row_stride
+from rnsdask.backend.protocol import Array
+from rnsdask.constants import ExtensionConstants, ForwardConstants, ReverseConstants
+
+_TILE_LIMBS = 32  # kTileLimbs in kernels/cuda/convert.cu
+
+
+def first_outside(limbs: Array, constants: ForwardConstants) -> int | None:
+    if constants.bounds is None:
+        return None
+    position = cupy.full(1, 2**64 - 1, dtype=cupy.uint64)
+    bounds = on_device(constants, "bounds")
+    arguments = (*_limb_arguments(limbs), bounds, np.uint32(constants.flip), position)
+    launching.launch("convert", "first_outside", limbs.shape[0], arguments)
+    found = int(position[0])
+    return None if found == 2**64 - 1 else found
+
+
+def _limb_arguments(limbs: Array) -> tuple[Any, ...]:
+    return limbs, row_stride(limbs), np.int64(limbs.shape[0]), np.int32(limbs.shape[1])
+
+
+def limbs_to_residues(limbs: Array, constants: ForwardConstants, residues: Array) -> None:
+    table, last, factors = (on_device(constants, field) for field in ("table", "last", "factors"))
+    terms, padded = (np.int32(length) for length in table.shape)
+    moduli = np.int32(residues.shape[0])
+    results = (last, factors, moduli, residues, row_stride(residues))
+    arguments = (*_limb_arguments(limbs), terms, table, padded, *results)
+    shared = 4 * _TILE_LIMBS * (BLOCK + 1)
+    launching.launch("convert", "limbs_to_residues", limbs.shape[0], arguments, shared=shared)
+
+
+def residues_to_limbs(residues: Array, constants: ReverseConstants) -> Array:
+    limbs = cupy.empty((residues.shape[1], constants.limb_count), dtype=cupy.uint32)
+    table, *others = (
+        on_device(constants, field) for field in ("table", "last", "inverses", "product", "highest")
+    )
+    results = (*others, np.int32(constants.limb_count), limbs)
+    arguments = (*array_arguments(residues), table, np.int32(table.shape[1]), *results)
+    launching.launch("convert", "residues_to_limbs", residues.shape[1], arguments)
+    return limbs
+
+
+def base_extend(residues: Array, constants: ExtensionConstants, result: Array) -> Array:
+    source = residues[: len(constants.moduli)]
+    ambiguous = cupy.empty(residues.shape[1], dtype=cupy.bool_)
+    table, *tables, target_last, factors = (
+        on_device(constants, field) for field in ("table", "last", "inverses", "target_last", "factors")
+    )
+    decision = (np.uint32(constants.start), np.uint32(constants.ambiguous_below))
+    targets = (target_last, factors, np.int32(len(constants.targets)))
+    results = (result, row_stride(result), ambiguous)
+    arguments = (table, np.int32(table.shape[1]), *tables, *decision, *targets, *results)
+    launching.launch("convert", "base_extend", residues.shape[1], (*array_arguments(source), *arguments))
+    return ambiguous
+
+
+def floor_divide_limbs(limbs: Array, divisors: Array, width: int, signed: bool) -> tuple[Array, Array]:
+    quotients, remainders = (cupy.empty((len(limbs), width), dtype=cupy.uint32) for _ in range(2))
+    stride = np.int64(divisors.shape[1] if len(divisors) > 1 else 0)
+    numbers = (limbs, np.int64(len(limbs)), np.int32(limbs.shape[1]))
+    others = (divisors, stride, np.int32(divisors.shape[1]))
+    results = (np.int32(signed), np.int32(width), quotients, remainders)
+    launching.launch("divide", "floor_divide_limbs", len(limbs), (*numbers, *others, *results))
+    return quotients, remainders

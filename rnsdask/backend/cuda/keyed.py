@@ -1,0 +1,167 @@
+"""Kernels that tell numbers apart by their keys: reductions and comparison."""
+
+from typing import Any
+
+import cupy
+import numpy as np
+
+from rnsdask.backend.cuda import launching
+from rnsdask.backend.cuda.launching import (
+    BLOCK,
+    BLOCKS_PER_PROCESSOR,
+    SHARED_BYTES,
+    WARP,
+    on_device,
+    processors,
+    row_stride,
+)
+from rnsdask.backend.protocol import Array, Extremum, KeySums
+from rnsdask.constants import KeyConstants
+
+# As in kernels/include/rns/numbers.cuh, cuda/compare.cu and cuda/reduce.cu: the tables of coefficients and of
+# one number's residues as kernel parameters, the description of an array of numbers, a block's result.
+_PARAMETER_TABLE_SIZE = 256
+_KEY_TABLE = np.dtype([("c", np.uint64, (_PARAMETER_TABLE_SIZE,))])
+_SCALAR_TABLE = np.dtype([("x", np.uint32, (_PARAMETER_TABLE_SIZE,))])
+_NUMBERS = np.dtype(
+    [
+        ("residues", np.uint64),
+        ("stride", np.int64),
+        ("count", np.int64),
+        ("vectors", np.int64),
+        ("start", np.uint64),
+        ("ambiguous_below", np.uint64),
+        ("moduli", np.int32),
+    ],
+    align=True,
+)
+_EXTREMUM = np.dtype(
+    [("best", np.uint64), ("runner_up", np.uint64), ("index", np.int64), ("ambiguous", np.uint64)]
+)
+_FLIP = {False: np.uint64(0), True: np.uint64(2**64 - 1)}
+# Vectors of numbers that a thread takes at once.
+_KEY_VECTORS = 2
+_SUM_VECTORS = 4
+_PAIR_VECTORS = 1
+
+
+def _numbers(residues: Array, constants: KeyConstants) -> Any:
+    stride, count = int(row_stride(residues)), residues.shape[1]
+    aligned = residues.data.ptr % 16 == 0 and stride % 4 == 0
+    fields = (
+        residues.data.ptr,
+        stride,
+        count,
+        count // 4 if aligned else 0,
+        constants.start,
+        constants.ambiguous_below,
+        residues.shape[0],
+    )
+    return np.array(fields, dtype=_NUMBERS)[()]
+
+
+def _threads(numbers: Any, vectors_each: int) -> int:
+    """Threads that keep a kernel busy: one for so many vectors, or one for each number outside of vectors."""
+    vectors, count = int(numbers["vectors"]), int(numbers["count"])
+    return max(-(-vectors // vectors_each), count - 4 * vectors)
+
+
+def _coefficients(constants: KeyConstants) -> tuple[str, Any, int]:
+    """Suffix of the entry point, argument, and bytes of shared memory for the table of coefficients."""
+    count = len(constants.coefficients)
+    if count > _PARAMETER_TABLE_SIZE:
+        return "shared", on_device(constants, "coefficients"), 8 * count
+    table = np.zeros((), dtype=_KEY_TABLE)
+    table["c"][:count] = constants.coefficients
+    return "parameter", table[()], 0
+
+
+def extremum(residues: Array, constants: KeyConstants, minimum: bool) -> Extremum:
+    numbers = _numbers(residues, constants)
+    suffix, table, shared = _coefficients(constants)
+    most_blocks = processors(cupy.cuda.runtime.getDevice()) * BLOCKS_PER_PROCESSOR
+    partials = cupy.empty(most_blocks * _EXTREMUM.itemsize, dtype=cupy.uint8)
+    threads = _threads(numbers, _KEY_VECTORS)
+    arguments = (numbers, table, _FLIP[minimum], partials)
+    blocks = launching.launch("reduce", f"extremum_{suffix}", threads, arguments, shared=shared)
+    return _merge(partials.get().view(_EXTREMUM)[:blocks])
+
+
+def _merge(partials: Any) -> Extremum:
+    """The blocks' results as one; a few thousand at most, so the host does it."""
+    best = partials["best"].max()
+    holders = np.flatnonzero(partials["best"] == best)
+    winner = holders[partials["index"][holders].argmin()]
+    others = np.delete(partials["best"], winner)
+    runner_up = max(int(partials["runner_up"][winner]), int(others.max(initial=0)))
+    index = int(partials["index"][winner]) if best else -1
+    return Extremum(int(best), index, runner_up, int(partials["ambiguous"].sum()))
+
+
+def row_sums(residues: Array, constants: KeyConstants) -> KeySums:
+    n = residues.shape[0]
+    numbers = _numbers(residues, constants)
+    suffix, table, shared = _coefficients(constants)
+    # Each warp keeps n sums of 64 bits in shared memory: many moduli leave room for fewer warps.
+    warps = min(BLOCK // WARP, (SHARED_BYTES - shared) // (8 * n))
+    if warps < 1:
+        raise ValueError(f"sums on a GPU are limited to {SHARED_BYTES // 16} moduli, got {n}")
+    sums = cupy.zeros(n + 3, dtype=cupy.uint64)
+    threads = _threads(numbers, _SUM_VECTORS)
+    arguments = (numbers, table, sums[:n], sums[n:])
+    shared += 8 * n * warps
+    launching.launch("reduce", f"sum_{suffix}", threads, arguments, block=warps * WARP, shared=shared)
+    *rows, low, high, ambiguous = sums.get().tolist()
+    return KeySums(rows, low + (high << 32), ambiguous)
+
+
+def candidates(residues: Array, constants: KeyConstants, minimum: bool, threshold: int) -> Array:
+    flags = cupy.empty(residues.shape[1], dtype=cupy.bool_)
+    arguments = (
+        _numbers(residues, constants),
+        on_device(constants, "coefficients"),
+        _FLIP[minimum],
+        np.uint64(threshold),
+        flags,
+    )
+    shared = 8 * len(constants.coefficients)
+    threads = _threads(arguments[0], _KEY_VECTORS)
+    launching.launch("reduce", "candidates_shared", threads, arguments, shared=shared)
+    return flags
+
+
+def compare(a: Array, b: Array, constants: KeyConstants) -> tuple[Array, int]:
+    order = cupy.empty(a.shape[1], dtype=cupy.int8)
+    undecided = cupy.zeros(1, dtype=cupy.uint64)
+    numbers = _numbers(a, constants)
+    suffix, table, shared = _coefficients(constants)
+    second: tuple[Any, ...]
+    if isinstance(b, np.ndarray):
+        kind, second = "scalar", _scalar(b[:, 0], constants)
+    else:
+        other = _numbers(b, constants)
+        numbers["vectors"] = other["vectors"] = min(numbers["vectors"], other["vectors"])
+        kind, second = "arrays", (other,)
+    arguments = (numbers, *second, table, np.uint64(constants.slack), order, undecided)
+    threads = _threads(numbers, _PAIR_VECTORS)
+    launching.launch("compare", f"compare_{kind}_{suffix}", threads, arguments, shared=shared)
+    return order, int(undecided[0])
+
+
+def _scalar(residues: Any, constants: KeyConstants) -> tuple[Any, np.uint64]:
+    """The arguments for one number: its residues, where the coefficients are too, and its key."""
+    terms = zip(residues.tolist(), constants.coefficients.tolist(), strict=True)
+    key = np.uint64((constants.start + sum(x * c for x, c in terms)) % 2**64)
+    if len(residues) > _PARAMETER_TABLE_SIZE:
+        return cupy.asarray(residues), key
+    table = np.zeros((), dtype=_SCALAR_TABLE)
+    table["x"][: len(residues)] = residues
+    return table[()], key
+
+
+def gather(residues: Array, indices: Array) -> Array:
+    n, chosen = residues.shape[0], indices.size
+    out = cupy.empty((n, chosen), dtype=cupy.uint32)
+    arguments = (residues, row_stride(residues), np.int32(n), indices, np.int64(chosen), out)
+    launching.launch("reduce", "gather", chosen, arguments)
+    return out

@@ -1,0 +1,77 @@
+"""Kernels of matrix products."""
+
+import cupy
+import numpy as np
+
+from rnsdask.backend.cuda import launching
+from rnsdask.backend.cuda.launching import BLOCK, BLOCKS_PER_PROCESSOR, WARP, modulus_table_on, processors
+from rnsdask.backend.protocol import Array
+from rnsdask.moduli import ModuliSet
+
+# As in kernels/cuda/matmul.cu; with fewer rows or columns than that, tiles would be mostly empty.
+_MATRIX = np.dtype([("data", np.uint64), ("plane", np.int64), ("stride", np.int64)])
+_PRODUCT = np.dtype(
+    [
+        ("a", _MATRIX),
+        ("b", _MATRIX),
+        ("out", np.uint64),
+        ("moduli", np.uint64),
+        ("moduli_count", np.int64),
+        ("rows", np.int64),
+        ("terms", np.int64),
+        ("columns", np.int64),
+        ("segments", np.int64),
+        ("length", np.int64),
+    ]
+)
+_MATMUL_TILE = 64  # kTile
+_FEW_COLUMNS = 8
+_LEAST_SEGMENT = 1024  # terms
+
+
+def matmul(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
+    _, rows, columns = out.shape
+    terms = a.shape[2]
+    if out.size == 0 or terms == 0:
+        out[...] = 0
+    elif columns < _FEW_COLUMNS:
+        _multiply("matmul_dots", a, b.transpose(0, 2, 1), (rows, terms, columns), moduli, out)
+    elif rows < _FEW_COLUMNS:
+        # The transposed product has few columns.
+        turned = cupy.empty((len(out), columns, rows), dtype=cupy.uint32)
+        _multiply("matmul_dots", b.transpose(0, 2, 1), a, (columns, terms, rows), moduli, turned)
+        out[...] = turned.transpose(0, 2, 1)
+    else:
+        _multiply("matmul_tiled", a, b, (rows, terms, columns), moduli, out)
+
+
+def _multiply(
+    name: str, a: Array, b: Array, shape: tuple[int, int, int], moduli: ModuliSet, out: Array
+) -> None:
+    """Run a kernel of matrix products; with few numbers to compute, in segments of their terms."""
+    n, (rows, terms, columns) = len(out), shape
+    side = _MATMUL_TILE if name == "matmul_tiled" else 1
+    tasks = n * -(-rows // side) * -(-columns // side)
+    threads_each = BLOCK if name == "matmul_tiled" else WARP
+    device = cupy.cuda.runtime.getDevice()
+    wanted = processors(device) * BLOCKS_PER_PROCESSOR * BLOCK // (threads_each * tasks)
+    segments = max(1, min(wanted, terms // _LEAST_SEGMENT))
+    length = -(-terms // segments)
+    segments = -(-terms // length)
+    parts = out if segments == 1 else cupy.empty((n, segments, rows, columns), dtype=cupy.uint32)
+    a, b = (_with_contiguous_rows(x) for x in (a, b))
+    table = modulus_table_on(moduli, device)
+    product = np.zeros((), dtype=_PRODUCT)
+    for field, x in (("a", a), ("b", b)):
+        product[field] = (x.data.ptr, x.strides[0] // x.itemsize, x.strides[1] // x.itemsize)
+    product["out"], product["moduli"], product["moduli_count"] = parts.data.ptr, table.data.ptr, n
+    product["rows"], product["terms"], product["columns"] = shape
+    product["segments"], product["length"] = segments, length
+    launching.launch("matmul", name, tasks * segments * threads_each, (product[()],))
+    if segments > 1:
+        sizes = cupy.asarray(list(moduli), dtype=cupy.uint64)[:, None, None]
+        out[...] = (parts.sum(axis=1, dtype=cupy.uint64) % sizes).astype(cupy.uint32)
+
+
+def _with_contiguous_rows(x: Array) -> Array:
+    return x if x.shape[2] == 1 or x.strides[2] == x.itemsize else cupy.ascontiguousarray(x)

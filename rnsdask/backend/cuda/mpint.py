@@ -1,0 +1,84 @@
+"""Kernels of signed integers with stored intervals."""
+
+from typing import Any
+
+import cupy
+import numpy as np
+
+from rnsdask.backend.cuda import launching
+from rnsdask.backend.cuda.arith import arithmetic_task, multiply
+from rnsdask.backend.cuda.launching import SHARED_BYTES
+from rnsdask.backend.protocol import INTERVAL_OPERATIONS, Array, Bounds
+from rnsdask.constants import ProductBounds
+from rnsdask.moduli import ModuliSet
+
+# As ExtendedInterval in kernels/include/rns/extended_interval.cuh.
+_EXTENDED_INTERVAL = np.dtype([("low", np.float64), ("upp", np.float64), ("exponent", np.int32)], align=True)
+_DIGIT_VECTORS = 4
+
+
+def _mpint_task(x: Array, y: Array, moduli: ModuliSet, out: Array) -> Any:
+    """Description of columns of n residues and a header; the header's rows follow those of the residues."""
+    operands = tuple(map(cupy.asarray, (x, y)))
+    task = arithmetic_task(operands, moduli, out)
+    task["rows"] = len(moduli)
+    # The operands, for a copy made above must live until the kernel has been launched.
+    return task, operands
+
+
+def _column_threads(task: Any) -> int:
+    """Threads of a kernel that takes a vector of numbers each, or a number outside of vectors."""
+    return max(int(task["vectors"]), int(task["count"]) - 4 * int(task["vectors"]))
+
+
+def mpint_add(
+    x: Array, y: Array, moduli: ModuliSet, subtract: bool, algorithm: int | str, accuracy: float, out: Array
+) -> Array:
+    n, count = len(moduli), out.shape[1]
+    flags = cupy.empty(count, dtype=cupy.uint8)
+    task, _operands = _mpint_task(x, y, moduli, out)
+    how = (task, np.uint32(subtract), np.float64(accuracy))
+    if algorithm == 1:
+        launching.launch("mpint", "mpint_add_signs", count, (*how, flags))
+    elif algorithm == 2:
+        if 4 * n > SHARED_BYTES:
+            most = SHARED_BYTES // 4
+            raise ValueError(f"algorithm 2 on a GPU is limited to {most} moduli, got {n}; use 'digits'")
+        launching.launch("mpint", "mpint_add_complement", _column_threads(task), (*how, flags), shared=4 * n)
+    else:
+        selectors = cupy.empty(count, dtype=cupy.uint8)
+        launching.launch("mpint", "mpint_plan", count, (*how, selectors, flags))
+        vectors = -(-n * count // (4 * _DIGIT_VECTORS))
+        launching.launch("mpint", "mpint_add_digits", vectors, (task, selectors))
+    return flags
+
+
+def mpint_multiply(x: Array, y: Array, product: ProductBounds, accuracy: float, out: Array) -> Array:
+    n, moduli = len(product.moduli), product.moduli
+    flags = cupy.empty(out.shape[1], dtype=cupy.uint8)
+    multiply(x[:n], y[:n], moduli, out[:n])
+    task, _operands = _mpint_task(x, y, moduli, out)
+    arguments = (task, _extended(product), np.float64(accuracy), flags)
+    launching.launch("mpint", "mpint_multiply_headers", out.shape[1], arguments)
+    return flags
+
+
+def _extended(product: ProductBounds) -> Any:
+    return np.array((product.low, product.upp, product.exponent), dtype=_EXTENDED_INTERVAL)[()]
+
+
+def mpint_compare(x: Array, y: Array, moduli: ModuliSet) -> Array:
+    longer = x if x.shape[1] >= y.shape[1] else y
+    order = cupy.empty(longer.shape[1], dtype=cupy.int8)
+    numbers = cupy.asarray(longer)
+    task, _operands = _mpint_task(x, y, moduli, numbers)
+    launching.launch("mpint", "mpint_compare", longer.shape[1], (task, order))
+    return order
+
+
+def interval_arithmetic(operation: str, x: Bounds, y: Bounds, product: ProductBounds) -> Bounds:
+    z = tuple(cupy.empty_like(array) for array in x)
+    number = np.int32(INTERVAL_OPERATIONS.index(operation))
+    arguments = (number, np.int64(x[0].size), *x, *y, _extended(product), *z)
+    launching.launch("mpint", "interval_arithmetic", x[0].size, arguments)
+    return z
