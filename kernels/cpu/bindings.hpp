@@ -9,6 +9,7 @@ void bind_arith(nb::module_& module);
 void bind_check(nb::module_& module);
 void bind_compare(nb::module_& module);
 void bind_convert(nb::module_& module);
+void bind_crc32c(nb::module_& module);
 void bind_divide(nb::module_& module);
 void bind_evaluate(nb::module_& module);
 void bind_interval(nb::module_& module);

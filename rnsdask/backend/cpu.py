@@ -136,6 +136,11 @@ def read_all(residues: Array) -> int:
     return total
 
 
+def crc32c(words: Array) -> int:
+    checksum: int = _cpu.crc32c(words)
+    return checksum
+
+
 def add(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
     _cpu.add(a, b, modulus_table(moduli), out)
 

@@ -137,6 +137,9 @@ class Kernels(Protocol):
     def read_all(self, residues: Array) -> int:
         """Sum of all residues modulo 2**64: a plain read, the limit that benchmarks compare with."""
 
+    def crc32c(self, words: Array) -> int:
+        """CRC-32C of contiguous words (N,), each of four little-endian bytes."""
+
     # Element-wise arithmetic. An operand is residues (n, N), or (n, 1) for one number, which may be a NumPy
     # array on every processor; `out` (n, N), contiguous, is written.
 

@@ -15,7 +15,7 @@ from rnsdask.backend.cuda.arith import (
     subtract_checked,
     windowed,
 )
-from rnsdask.backend.cuda.checks import first_invalid, read_all
+from rnsdask.backend.cuda.checks import crc32c, first_invalid, read_all
 from rnsdask.backend.cuda.conversion import (
     base_extend,
     first_outside,
@@ -34,6 +34,7 @@ __all__ = [
     "base_extend",
     "candidates",
     "compare",
+    "crc32c",
     "extremum",
     "first_invalid",
     "first_outside",
