@@ -1,6 +1,5 @@
 """The job of an expression over stores: reductions of it in one pass, or its values in a store."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -52,6 +51,11 @@ class Plan:
     overflow: str
 
     @property
+    def paths(self) -> list[str]:
+        """Where the stores are, as :class:`.StoreInfo` names it."""
+        return list(dict.fromkeys(info.path for info in self.stores.values()))
+
+    @property
     def bytes_read(self) -> int:
         """Bytes of residues that evaluating it reads."""
         value = self.evaluation.value
@@ -82,8 +86,6 @@ class Outcome:
         Of reductions: the result of each that was asked for; ``"count"`` is an int.
     flagged : int or None
         How many values are flagged, where that was asked for.
-    seconds : float
-        Wall time.
     bytes_written : int or None
         Bytes of what was written, without the mask.
     chunks_kept, chunks_rewritten : int
@@ -92,7 +94,6 @@ class Outcome:
 
     results: dict[str, Any]
     flagged: int | None
-    seconds: float
     bytes_written: int | None = None
     chunks_kept: int = 0
     chunks_rewritten: int = 0
@@ -186,7 +187,6 @@ def reduce(
     JobError
         If a result is out of range, or a divisor is 0.
     """
-    started = time.perf_counter()
     value = planned.evaluation.value
     check_reductions(planned, wanted)
     tasks: dict[str, Any] = {
@@ -200,7 +200,7 @@ def reduce(
         found = dict(zip(tasks, values, strict=True))
     flagged = int(found["flagged"]) if count_flagged else None
     results = {w: int(found[w]) if w == "count" else found[REDUCTION_OF[w]] for w in wanted}
-    return Outcome(results, flagged, time.perf_counter() - started)
+    return Outcome(results, flagged)
 
 
 def check_reductions(planned: Plan, wanted: Sequence[str]) -> None:
@@ -247,7 +247,6 @@ def write(
         If a result is out of range, or a divisor is 0. What is written stays, incomplete. If what is to be
         resumed is not of this job.
     """
-    started = time.perf_counter()
     paths = [path] if mask_path is None else [path, mask_path]
     _check_paths(planned, paths)
     value = planned.evaluation.value
@@ -272,8 +271,7 @@ def write(
         options: dict[str, Any] = {"mask": mask, "mask_writer": mask_writer, "counted": sorted(kept)}
         options.update(progress=progress, **_amount(planned))
         flagged = job.write(blocks, writer, missing, client, **options)
-    seconds = time.perf_counter() - started
-    return Outcome({}, None if mask is None else flagged, seconds, blocks.nbytes, len(kept), len(damaged))
+    return Outcome({}, None if mask is None else flagged, blocks.nbytes, len(kept), len(damaged))
 
 
 def _amount(planned: Plan) -> dict[str, Any]:

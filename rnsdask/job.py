@@ -1,6 +1,5 @@
 """What a batch job computes with Dask, with progress on stderr: reductions, stores, verification."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -18,8 +17,9 @@ from rnsdask.checkpoint import Checkpoint
 from rnsdask.chunk_writing import ChunkWriter, count_chunks, total_count, write_chunks
 from rnsdask.errors import JobError, RNSOverflowError
 from rnsdask.joblog import record
-from rnsdask.progress import metered
+from rnsdask.progress import Meter, metered
 from rnsdask.run import Done, groups_of, run
+from rnsdask.summary import count_retries
 from rnsdask.transfer import Advance, Transfer, check_same, mapping_on_threads, resume_store, written_chunks
 from rnsdask.tree import combine_groups, combine_results, reduce_groups
 
@@ -50,17 +50,25 @@ def compute(
     the job (:func:`.run.run`); `done` is told of each that is finished.
     """
     pieces = collection if isinstance(collection, list) else [collection]
+    with metered(label, numbers=numbers, nbytes=nbytes, shown=progress) as meter:
+        results = _results(pieces, client, label, done, meter)
+    return results if isinstance(collection, list) else results[0]
+
+
+def _results(
+    pieces: list[Any], client: "Client | None", label: str, done: Done, meter: Meter | None = None
+) -> list[Any]:
     results: dict[int, Any] = {}
 
     def finish(i: int, result: Any) -> None:
         results[i] = result
         done(i, result)
 
-    with metered(label, numbers=numbers, nbytes=nbytes, shown=progress) as meter:
-        retried = run(pieces, client, finish, meter)
+    retried = run(pieces, client, finish, meter)
     if retried:
         record("retries", job=label, pieces=retried)
-    return [results[i] for i in range(len(pieces))] if isinstance(collection, list) else results[0]
+        count_retries(retried)
+    return [results[i] for i in range(len(pieces))]
 
 
 @contextmanager
@@ -97,8 +105,8 @@ def reduce(
     progress: bool = False,
     checkpoint: Path | None = None,
     info: store.StoreInfo | None = None,
-) -> tuple["ReductionResult", float]:
-    """Reduce a lazy array, and tell how many seconds it took.
+) -> "ReductionResult":
+    """Reduce a lazy array.
 
     Parameters
     ----------
@@ -112,7 +120,6 @@ def reduce(
     JobError
         If the checkpoint is of another job, or the input has changed; or the cluster has gone.
     """
-    started = time.perf_counter()
     groups = groups_of(array.residues.npartitions)
     kept = None if checkpoint is None or info is None else Checkpoint(checkpoint, info, operation, groups)
     results = {} if kept is None else kept.load()
@@ -128,17 +135,7 @@ def reduce(
     amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
     found = compute(pieces, client, progress=progress, label=operation, done=keep, **amount)
     results.update(zip(missing, found, strict=True))
-    total = combine_results([results[i] for i in range(len(groups))], operation)
-    seconds = time.perf_counter() - started
-    summary: dict[str, Any] = {"exact_fallbacks": total.exact_fallbacks, "backend": total.backend}
-    record_summary(operation, array.size, array.nbytes, seconds, **summary)
-    return total, seconds
-
-
-def record_summary(op: str, count: int, nbytes: int, seconds: float, **fields: Any) -> None:
-    """Record what a job did, and how fast."""
-    rate = nbytes / max(seconds, 1e-9)
-    record("summary", op=op, count=count, bytes=nbytes, seconds=seconds, bytes_per_second=rate, **fields)
+    return combine_results([results[i] for i in range(len(groups))], operation)
 
 
 # ---- verification -----------------------------------------------------------------------------------------
@@ -147,34 +144,36 @@ def record_summary(op: str, count: int, nbytes: int, seconds: float, **fields: A
 def verify(
     info: store.StoreInfo, client: "Client | None" = None, *, advance: Advance = lambda _: None
 ) -> list[str]:
-    """Verify a store in parallel, and list its problems; `advance` is told of each chunk."""
-
-    def on_chunk(_index: Index) -> None:
-        advance(1)
-
-    started = time.perf_counter()
-    with _mapping(client) as map_chunks:
-        problems = list(store.verify(info, on_chunk=on_chunk, map_chunks=map_chunks))
-    seconds = time.perf_counter() - started
-    record_summary("verify", info.count, info.nbytes, seconds, problems=len(problems))
-    return problems
+    """Verify a store in parallel, and list its problems; `advance` is told how many more chunks are done."""
+    with _mapping(client, advance) as map_chunks:
+        return list(store.verify(info, map_chunks=map_chunks))
 
 
 @contextmanager
-def _mapping(client: "Client | None") -> Iterator[Callable[..., Iterable[Any]]]:
-    """What applies a function to many items, in parallel, in their order."""
+def _mapping(
+    client: "Client | None", advance: Advance = lambda _: None
+) -> Iterator[Callable[..., Iterable[Any]]]:
+    """What applies a function to many items, in parallel, and gives the results in their order."""
     if client is not None:
-        yield partial(_map_on_cluster, client)
+        yield partial(_map_on_cluster, client, advance)
         return
     with mapping_on_threads(dask.config.get("num_workers", None) or CPU_COUNT) as map_chunks:
-        yield map_chunks
+
+        def mapped(function: Callable[..., Any], items: Iterable[Any]) -> Iterator[Any]:
+            for result in map_chunks(function, items):
+                advance(1)
+                yield result
+
+        yield mapped
 
 
-def _map_on_cluster(client: "Client", function: Callable[..., Any], items: Iterable[Any]) -> Iterator[Any]:
+def _map_on_cluster(
+    client: "Client", advance: Advance, function: Callable[..., Any], items: Iterable[Any]
+) -> Iterator[Any]:
     listed = list(items)
     call = delayed(_map_list, pure=False, traverse=False)
     pieces = [call(function, listed[group.start : group.stop]) for group in groups_of(len(listed))]
-    for results in compute(pieces, client):
+    for results in _results(pieces, client, "verify", lambda _i, results: advance(len(results))):
         yield from results
 
 
@@ -209,7 +208,6 @@ def write_array(
     JobError, StoreError
         If the store to resume is not one of this array, or of another recipe.
     """
-    started = time.perf_counter()
     source = array.with_storable_chunks()
     kept: set[Index] = set()
     damaged: set[Index] = set()
@@ -219,9 +217,7 @@ def write_array(
     missing = [index for index in writer.indices() if index not in kept]
     amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
     write(source.residues, writer, missing, client, progress=progress, label="write", **amount)
-    seconds = time.perf_counter() - started
-    record_summary("write", array.size, array.nbytes, seconds)
-    return Transfer(array.size, 0, array.nbytes, seconds, len(kept), len(damaged))
+    return Transfer(array.size, 0, array.nbytes, len(kept), len(damaged))
 
 
 def open_store(

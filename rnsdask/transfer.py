@@ -1,6 +1,5 @@
 """Integers into a store and out of it, in bounded memory. No Dask in here."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -34,8 +33,6 @@ class Transfer:
         Integers.
     bytes_read, bytes_written : int
         Bytes of the input, and bytes of what was made of it. Of a store: its residues.
-    seconds : float
-        Wall time.
     chunks_kept, chunks_rewritten : int
         Of a store that was resumed: how many of the chunks that it held already were whole, and how many were
         damaged and so written again.
@@ -44,7 +41,6 @@ class Transfer:
     count: int
     bytes_read: int
     bytes_written: int
-    seconds: float
     chunks_kept: int = 0
     chunks_rewritten: int = 0
 
@@ -53,7 +49,7 @@ class Transfer:
         """What was found of an interrupted job, in words; empty if there was none."""
         return resumed_text(self.chunks_kept, self.chunks_rewritten)
 
-    def as_dict(self) -> dict[str, int | float]:
+    def as_dict(self) -> dict[str, int]:
         """Return the attributes by their names."""
         return asdict(self)
 
@@ -99,7 +95,6 @@ def import_integers(
     InputError
         If the stream holds no integer, or something else. The store, if created yet, stays incomplete.
     """
-    started = time.perf_counter()
     (length,) = layout.normalize_chunks(chunks, (0,), len(moduli))
     writer: store.StoreWriter | None = None
     written: set[tuple[int, ...]] = set()
@@ -128,8 +123,7 @@ def import_integers(
     if writer is None:
         raise InputError(f"{name}: it is empty; at least one integer was expected")
     info = _finish(writer, source, name)
-    seconds = time.perf_counter() - started
-    return Transfer(info.count, source.bytes_read, info.nbytes, seconds, len(written), len(damaged))
+    return Transfer(info.count, source.bytes_read, info.nbytes, len(written), len(damaged))
 
 
 def _finish(writer: store.StoreWriter, source: TextReader | BinaryReader, name: str) -> store.StoreInfo:
@@ -250,7 +244,6 @@ def export_integers(
     JobError
         If an integer does not fit into a record, or the chunks are not consecutive parts of the array.
     """
-    started = time.perf_counter()
     _check_consecutive(info)
     done = written = 0
     for index in info.indices():
@@ -270,7 +263,7 @@ def export_integers(
             written += len(data)
             advance(part.shape[1])
     stream.flush()
-    return Transfer(done, info.nbytes, written, time.perf_counter() - started)
+    return Transfer(done, info.nbytes, written)
 
 
 def _check_consecutive(info: store.StoreInfo) -> None:

@@ -15,10 +15,11 @@ from rnsdask.cli.options import (
     with_mode,
 )
 from rnsdask.cli.reductions import result_fields
-from rnsdask.cli.streams import decimal_text, print_json, size_text, time_text
+from rnsdask.cli.streams import cost_text, decimal_text, print_json, size_text
 
 if TYPE_CHECKING:
     from rnsdask.expression_job import Outcome, Plan
+    from rnsdask.summary import Cost
 
 _REDUCTIONS = {
     "max": "Greatest value, with the smallest index that holds it.",
@@ -103,6 +104,7 @@ def eval_(
     from rnsdask import expression_job
     from rnsdask.errors import ExpressionError
     from rnsdask.plan import fitting
+    from rnsdask.summary import measured
 
     count_flagged = overflow == "flag"
     try:
@@ -112,18 +114,23 @@ def eval_(
     except ExpressionError as error:
         refuse(str(error))
     options: dict[str, Any] = {"count_flagged": count_flagged, "progress": progress}
-    with connection as client, fitting(plan.work, client, backend=backend):
+    with (
+        connection as client,
+        fitting(plan.work, client, backend=backend),
+        measured(client, plan.paths) as cost,
+    ):
         if output is None:
             done = expression_job.reduce(plan, wanted, client, backend=backend, **options)
         else:
             done = expression_job.write(plan, output, client, mask_path=mask_path, **mode, **options)
+    cost.record("eval", plan.count, plan.bytes_read, exact_fallbacks=_exact_fallbacks(done))
     if as_json:
         places: dict[str, Any] = {} if output is None else {"output": output, "mask": mask_path}
-        print_json(_fields(plan, done, places))
+        print_json({**_fields(plan, done, places), **cost.as_dict()})
     elif output is None:
-        _print_results(plan, done)
+        _print_results(plan, done, cost)
     else:
-        _print_written(plan, done, output, mask_path)
+        _print_written(plan, done, cost, output, mask_path)
 
 
 def _check_options(
@@ -148,8 +155,7 @@ def _fields(plan: "Plan", done: "Outcome", places: dict[str, Any]) -> dict[str, 
     if done.bytes_written is not None:
         chunks = {"chunks_kept": done.chunks_kept, "chunks_rewritten": done.chunks_rewritten}
         written = {"bytes_written": done.bytes_written, **chunks}
-    cost = {"seconds": done.seconds, "bytes_read": plan.bytes_read}
-    return {**fields, "count": plan.count, **cost, **written}
+    return {**fields, "count": plan.count, "bytes_read": plan.bytes_read, **written}
 
 
 def _value_fields(name: str, result: Any) -> dict[str, Any]:
@@ -160,20 +166,31 @@ def _value_fields(name: str, result: Any) -> dict[str, Any]:
     return result_fields(result)
 
 
-def _print_results(plan: "Plan", done: "Outcome") -> None:
+def _exact_fallbacks(done: "Outcome") -> int | None:
+    """Those of all reductions together; None if there was no reduction of numbers."""
+    from rnsdask.expression_job import REDUCTION_OF
+
+    # A maximum and its index are of one reduction.
+    reductions = {REDUCTION_OF[name]: result for name, result in done.results.items() if name != "count"}
+    return sum(result.exact_fallbacks for result in reductions.values()) if reductions else None
+
+
+def _print_results(plan: "Plan", done: "Outcome", cost: "Cost") -> None:
     for name, result in done.results.items():
         where = f" at index {result.index}" if name in ("max", "min") else ""
         value = _value_fields(name, result)["value"]
         click.echo(f"{name} of {plan.count} values{where}:\n{value}")
-    work = f"{size_text(plan.bytes_read)} in {time_text(plan.bytes_read, done.seconds)}"
-    click.echo(f"({work}{_flagged_text(done)})")
+    work = f"{size_text(plan.bytes_read)} in {cost_text(plan.bytes_read, cost)}"
+    fallbacks = _exact_fallbacks(done)
+    exact = "" if fallbacks is None else f", {fallbacks} exact fallbacks"
+    click.echo(f"({work}{exact}{_flagged_text(done)})")
 
 
-def _print_written(plan: "Plan", done: "Outcome", output: str, mask_path: str | None) -> None:
+def _print_written(plan: "Plan", done: "Outcome", cost: "Cost", output: str, mask_path: str | None) -> None:
     from rnsdask.transfer import resumed_text
 
     mask = "" if mask_path is None else f", their mask in {mask_path}"
-    work = f"{size_text(plan.bytes_read)} read ({time_text(plan.bytes_read, done.seconds)})"
+    work = f"{size_text(plan.bytes_read)} read ({cost_text(plan.bytes_read, cost)})"
     size = size_text(done.bytes_written or 0)
     resumed = resumed_text(done.chunks_kept, done.chunks_rewritten)
     click.echo(f"{output}: {plan.count} values, {size}; {work}{_flagged_text(done)}{mask}{resumed}")

@@ -15,7 +15,7 @@ from rnsdask.cli.options import (
     store_argument,
     with_cluster,
 )
-from rnsdask.cli.streams import decimal_text, print_json, size_text, time_text
+from rnsdask.cli.streams import cost_text, decimal_text, print_json, size_text
 
 if TYPE_CHECKING:
     from rnsdask.reductions import ReductionResult
@@ -40,20 +40,23 @@ def _reduction(name: str, description: str) -> click.Command:
         as_json: bool,
     ) -> None:
         from rnsdask import creation, job, plan, store
+        from rnsdask.summary import measured
 
         found = store.open_info(path)
         options: dict[str, Any] = {"backend": backend, "info": found}
         with connection as client, plan.fitting(plan.work_on(found, name), client, **options) as part:
             array = creation.open_zarr(path, part=part)
             how: dict[str, Any] = {"progress": progress, "checkpoint": checkpoint}
-            result, seconds = job.reduce(array, name, client, **how, **options)
+            with measured(client, [found.path]) as cost:
+                result = job.reduce(array, name, client, **how, **options)
+        fields = result_fields(result)
+        done = {key: fields[key] for key in ("backend", "exact_fallbacks")}
+        cost.record(name, array.size, array.nbytes, **done)
         if as_json:
-            fields = result_fields(result)
-            cost = {"seconds": seconds, "bytes_read": array.nbytes}
-            print_json({"op": name, "store": path, **fields, **cost})
+            print_json({"op": name, "store": path, **fields, **cost.as_dict(), "bytes_read": array.nbytes})
             return
         where = "" if result.index is None else f" at index {result.index}"
-        work = f"{size_text(array.nbytes)} in {time_text(array.nbytes, seconds)}, {result.backend}"
+        work = f"{size_text(array.nbytes)} in {cost_text(array.nbytes, cost)}, {result.backend}"
         click.echo(f"{name} of {result.count} integers{where}:\n{decimal_text(result.value)}")
         click.echo(f"({work}, {result.exact_fallbacks} exact fallbacks)")
 

@@ -13,7 +13,7 @@ from rnsdask.cli.options import (
     with_cluster,
     with_mode,
 )
-from rnsdask.cli.streams import print_json, size_text, time_text
+from rnsdask.cli.streams import cost_text, print_json, size_text
 
 
 def _scan(name: str, description: str) -> click.Command:
@@ -39,22 +39,25 @@ def _scan(name: str, description: str) -> click.Command:
         from rnsdask import creation, job, store
         from rnsdask.plan import fitting, work_on
         from rnsdask.recipe import recipe
+        from rnsdask.summary import measured
 
-        array, found = creation.open_zarr(source), store.open_info(source)
-        needs, made_of = work_on(found, name), recipe(name, {"source": found})
+        array, info = creation.open_zarr(source), store.open_info(source)
+        made_of = recipe(name, {"source": info})
         scanned = getattr(job.on_backend(array, backend), name)()
         with (
             connection as client,
-            fitting(needs, client, backend=backend),
+            fitting(work_on(info, name), client, backend=backend),
             job.naming(f"{name} of {source}"),
+            measured(client, [info.path]) as cost,
         ):
             done = job.write_array(scanned, path, client, progress=progress, recipe=made_of, **mode)
         bytes_read = 2 * array.nbytes
+        cost.record(name, array.size, bytes_read)
         if as_json:
-            fields = {**done.as_dict(), "bytes_read": bytes_read}
+            fields = {**done.as_dict(), **cost.as_dict(), "bytes_read": bytes_read}
             print_json({"op": name, "store": source, "output": path, **fields})
             return
-        work = f"{size_text(bytes_read)} read in two passes ({time_text(bytes_read, done.seconds)})"
+        work = f"{size_text(bytes_read)} read in two passes ({cost_text(bytes_read, cost)})"
         size = size_text(done.bytes_written)
         click.echo(f"{path}: {done.count} integers, {size} of residues; {work}{done.resumed_text}")
 

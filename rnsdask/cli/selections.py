@@ -1,7 +1,6 @@
 """The commands ``topk`` and ``compare``, which read stores once and print little."""
 
 import re
-import time
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from rnsdask.cli.options import (
     store_argument,
     with_cluster,
 )
-from rnsdask.cli.streams import decimal_text, print_json, size_text, time_text
+from rnsdask.cli.streams import cost_text, decimal_text, print_json, size_text
 
 if TYPE_CHECKING:
     from rnsdask.array import RNSArray
@@ -43,23 +42,27 @@ def topk(
     """
     from rnsdask import creation, job, store
     from rnsdask.plan import fitting, work_on
+    from rnsdask.summary import measured
 
     info = store.open_info(path)
-    started = time.perf_counter()
     with connection as client, fitting(work_on(info, "topk"), client, backend=backend, info=info) as part:
         array = creation.open_zarr(path, part=part)
         placed = job.on_backend(array, backend)
         found = [placed.topk(k), placed.argtopk(k)]
         amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
-        values, indices = job.compute(found, client, progress=progress, label="topk", **amount)
-    seconds = time.perf_counter() - started
+        with measured(client, [info.path]) as cost:
+            values, indices = job.compute(found, client, progress=progress, label="topk", **amount)
+    cost.record("topk", array.size, array.nbytes)
     texts = [decimal_text(value) for value in values]
     if as_json:
         fields = {"k": k, "values": texts, "indices": indices.tolist(), "count": array.size}
-        print_json({"op": "topk", "store": path, **fields, "seconds": seconds, "bytes_read": array.nbytes})
+        cost_fields = {**cost.as_dict(), "bytes_read": array.nbytes}
+        print_json({"op": "topk", "store": path, **fields, **cost_fields})
         return
     for index, text in zip(indices, texts, strict=True):
         click.echo(f"{index}\t{text}")
+    if progress:  # on standard output are results alone
+        click.echo(f"({size_text(array.nbytes)} in {cost_text(array.nbytes, cost)})", err=True)
 
 
 @click.command(cls=ComparingCommand, context_settings=_NEGATIVE_NUMBERS)
@@ -84,31 +87,37 @@ def compare(
     """
     from rnsdask import creation, job, store
     from rnsdask.plan import fitting, work_on
+    from rnsdask.summary import measured
     from rnsdask.tally import tally
 
     first = creation.open_zarr(path)
     second = _integer(other) if _INTEGER.fullmatch(other) else _store(first, path, other)
     arrays = [first] if isinstance(second, int) else [first, second]
     placed = [job.on_backend(array, backend) for array in arrays]
-    work = work_on(store.open_info(path), "compare", stores=len(arrays))
-    started = time.perf_counter()
+    infos = [store.open_info(store_path) for store_path in (path, other)[: len(arrays)]]
+    paths = [info.path for info in infos]
+    work = work_on(infos[0], "compare", stores=len(arrays))
     with connection as client, fitting(work, client, backend=backend):
         lazy = tally(placed[0], second if isinstance(second, int) else placed[1])
         amount: dict[str, Any] = {"numbers": first.size, "nbytes": sum(array.nbytes for array in arrays)}
-        found = job.compute(lazy, client, progress=progress, label="compare", **amount).item()
-    seconds = time.perf_counter() - started
+        with measured(client, paths) as cost:
+            found = job.compute(lazy, client, progress=progress, label="compare", **amount).item()
     # An integer that no number of the store can be is compared without reading it.
     layers = lazy.dask.layers.keys()
-    bytes_read = sum(array.nbytes for array in arrays if not layers.isdisjoint(array.residues.dask.layers))
+    read = {
+        array.residues.name: array for array in arrays if not layers.isdisjoint(array.residues.dask.layers)
+    }
+    bytes_read = sum(array.nbytes for array in read.values())  # a store beside itself is read once
+    cost.record("compare", first.size, bytes_read)
     if as_json:
-        fields = {**asdict(found), "count": first.size, "seconds": seconds, "bytes_read": bytes_read}
+        fields = {**asdict(found), "count": first.size, **cost.as_dict(), "bytes_read": bytes_read}
         print_json({"op": "compare", "stores": [path, other], **fields})
     else:
         click.echo(f"{path} against {other}: {first.size} integers")
         click.echo(f"{found.less} less, {found.equal} equal, {found.greater} greater")
         if found.first_difference is not None:
             click.echo(f"first difference at index {found.first_difference}")
-        click.echo(f"({size_text(bytes_read)} in {time_text(bytes_read, seconds)})")
+        click.echo(f"({size_text(bytes_read)} in {cost_text(bytes_read, cost)})")
     if found.first_difference is not None:
         click.get_current_context().exit(1)
 

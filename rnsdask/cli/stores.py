@@ -1,6 +1,5 @@
 """Commands that make a store of random integers, describe a store, and verify one."""
 
-import time
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from rnsdask.cli.options import (
     with_creation,
     with_moduli,
 )
-from rnsdask.cli.streams import print_json, progress_bar, size_text, time_text
+from rnsdask.cli.streams import cost_text, print_json, progress_bar, size_text
 
 if TYPE_CHECKING:
     from rnsdask.moduli import ModuliSet
@@ -47,17 +46,19 @@ def random(
     """Write uniform random integers to a new STORE; the same seed and chunk give the same bytes."""
     from rnsdask import creation, job, plan
     from rnsdask.recipe import recipe
+    from rnsdask.summary import measured
 
     with refusing():
         array = creation.random(moduli, count, seed=seed, chunks=chunks, signed=signed)
     work = plan.describe("random", len(moduli), array.shape, array.residues.chunksize[1:])
-    with connection as client, plan.fitting(work, client):
-        options: dict[str, Any] = {"progress": progress, "recipe": recipe("random", {}, seed=seed), **mode}
+    options: dict[str, Any] = {"progress": progress, "recipe": recipe("random", {}, seed=seed), **mode}
+    with connection as client, plan.fitting(work, client), measured(client) as cost:
         transfer = job.write_array(array, path, client, **options)
+    cost.record("random", array.size, array.nbytes)
     if as_json:
-        print_json({"op": "random", "store": path, **transfer.as_dict()})
+        print_json({"op": "random", "store": path, **transfer.as_dict(), **cost.as_dict()})
     else:
-        size, time_taken = size_text(array.nbytes), time_text(array.nbytes, transfer.seconds)
+        size, time_taken = size_text(array.nbytes), cost_text(array.nbytes, cost)
         click.echo(
             f"{path}: {count} random integers, {size} of residues ({time_taken}){transfer.resumed_text}"
         )
@@ -114,23 +115,24 @@ def _info_fields(found: "StoreInfo") -> dict[str, Any]:
 def verify(path: str, connection: AbstractContextManager[Any], progress: bool, as_json: bool) -> None:
     """Read all of STORE, and print what is wrong with it, one problem a line."""
     from rnsdask import job, plan, store
+    from rnsdask.summary import measured
 
     found = store.open_info(path)
-    started = time.perf_counter()
     amount = {"numbers": found.count, "nbytes": found.nbytes}
     with (
         connection as client,
         plan.fitting(plan.work_on(found, "verify"), client),
+        measured(client, [found.path]) as cost,
         progress_bar(progress, "verify", found.n_chunks, **amount) as advance,
     ):
         problems = job.verify(found, client, advance=advance)
-    seconds = time.perf_counter() - started
+    cost.record("verify", found.count, found.nbytes, problems=len(problems))
     if as_json:
-        fields = {"count": found.count, "seconds": seconds, "bytes_read": found.nbytes, "problems": problems}
+        fields = {"count": found.count, **cost.as_dict(), "bytes_read": found.nbytes, "problems": problems}
         print_json({"op": "verify", "store": path, **fields})
     elif problems:
         click.echo("\n".join(problems))
     else:
-        click.echo(f"{path}: {found.count} integers, whole and valid ({time_text(found.nbytes, seconds)})")
+        click.echo(f"{path}: {found.count} integers, whole and valid ({cost_text(found.nbytes, cost)})")
     if problems:
         raise CommandError(f"{path}: {len(problems)} problem{'s' if len(problems) > 1 else ''} found")

@@ -5,9 +5,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
+
+if TYPE_CHECKING:
+    from rnsdask.summary import Cost
 
 
 @contextmanager
@@ -40,9 +43,14 @@ def size_text(count: float) -> str:
     return f"{count:.4g} TB"
 
 
-def time_text(count: int, seconds: float) -> str:
-    """Write a time, and the rate at which it went through so many bytes."""
-    return f"{seconds:.3f} s, {size_text(count / max(seconds, 1e-9))}/s"
+def cost_text(nbytes: int, cost: "Cost") -> str:
+    """Write what a job took, and the rate at which it went through so many bytes."""
+    parts = [f"{cost.seconds:.3f} s", f"{size_text(nbytes / max(cost.seconds, 1e-9))}/s"]
+    if cost.of_read_limit is not None:
+        parts.append(f"{100 * cost.of_read_limit:.0f} % of the read limit")
+    if cost.retries:
+        parts.append("1 retry" if cost.retries == 1 else f"{cost.retries} retries")
+    return ", ".join(parts)
 
 
 def decimal_text(value: int) -> str:

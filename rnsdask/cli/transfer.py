@@ -1,8 +1,9 @@
 """Commands that bring integers into a store and out of it."""
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, BinaryIO, TypedDict
 
 import click
 
@@ -16,7 +17,7 @@ from rnsdask.cli.options import (
     with_log,
     with_moduli,
 )
-from rnsdask.cli.streams import open_input, print_json, progress_bar, size_text, time_text
+from rnsdask.cli.streams import cost_text, open_input, print_json, progress_bar, size_text
 
 if TYPE_CHECKING:
     from rnsdask.moduli import ModuliSet
@@ -50,6 +51,7 @@ def import_(
     """
     from rnsdask import layout, plan, transfer
     from rnsdask.integer_io import BinaryReader, TextReader, remaining_bytes
+    from rnsdask.summary import measured
 
     with refusing():
         length = layout.normalize_chunks(chunks, (0,), len(moduli))
@@ -62,13 +64,14 @@ def import_(
             else BinaryReader(stream, name, width, lowest, highest, signed=signed)
         )
         size = remaining_bytes(stream)
-        with progress_bar(progress, "import", size, nbytes=size or 0) as advance:
+        with measured() as cost, progress_bar(progress, "import", size, nbytes=size or 0) as advance:
             options: dict[str, Any] = {"signed": signed, "chunks": chunks, "advance": advance, **mode}
             done = transfer.import_integers(integers, name, path, moduli, **options)
+    cost.record("import", done.count, done.bytes_read)
     if as_json:
-        print_json({"op": "import", "store": path, "input": name, **done.as_dict()})
+        print_json({"op": "import", "store": path, "input": name, **done.as_dict(), **cost.as_dict()})
     else:
-        time_taken = time_text(done.bytes_read, done.seconds)
+        time_taken = cost_text(done.bytes_read, cost)
         click.echo(f"{path}: {done.count} integers, {size_text(done.bytes_written)} of residues;")
         click.echo(f"  {size_text(done.bytes_read)} of {name} read ({time_taken}){done.resumed_text}")
 
@@ -102,22 +105,28 @@ def export(
     if as_json and output == "-":
         refuse("--json needs an OUTPUT other than -")
     from rnsdask import plan, store, transfer
+    from rnsdask.summary import measured
 
     found = store.open_info(path)
     form: _Form = {"hexadecimal": hexadecimal, "width": width}
     amount = {"numbers": found.count, "nbytes": found.nbytes}
     with (
         plan.fitting(plan.work_on(found, "export")),
+        measured(paths=[found.path]) as cost,
         progress_bar(progress, "export", found.count, **amount) as advance,
+        _output(output, overwrite) as stream,
     ):
-        if output == "-":
-            transfer.export_integers(found, sys.stdout.buffer, advance=advance, **form)
-            return
-        with transfer.new_file(Path(output), overwrite=overwrite) as stream:
-            done = transfer.export_integers(found, stream, advance=advance, **form)
+        done = transfer.export_integers(found, stream, advance=advance, **form)
+    cost.record("export", done.count, done.bytes_read)
     if as_json:
-        print_json({"op": "export", "store": path, "output": output, **done.as_dict()})
-    else:
+        print_json({"op": "export", "store": path, "output": output, **done.as_dict(), **cost.as_dict()})
+    elif output != "-" or progress:
         written = done.bytes_written
-        time_taken = time_text(written, done.seconds)
-        click.echo(f"{output}: {done.count} integers, {size_text(written)} ({time_taken})")
+        work = f"{size_text(written)} ({cost_text(written, cost)})"
+        click.echo(f"{output}: {done.count} integers, {work}", err=output == "-")
+
+
+def _output(path: str, overwrite: bool) -> AbstractContextManager[BinaryIO]:
+    from rnsdask.transfer import new_file
+
+    return nullcontext(sys.stdout.buffer) if path == "-" else new_file(Path(path), overwrite=overwrite)

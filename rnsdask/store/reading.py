@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from rnsdask.errors import CorruptChunkError, StoreAccessError, StoreError
 from rnsdask.layout import RESIDUE_DTYPE, chunk_slices
+from rnsdask.readings import counted
 from rnsdask.store.chunk_files import read_chunk_file
 from rnsdask.store.location import METADATA_KEY, file_sizes, file_system_of, file_versions
 from rnsdask.store.metadata import StoreInfo, files_in_memory
 
 
+@counted
 def read_chunk(info: StoreInfo, index: Sequence[int]) -> NDArray[np.uint32]:
     """Read a chunk and check it.
 
@@ -55,6 +57,7 @@ def split_axis(chunks: Sequence[int]) -> int:
     return next((axis for axis, length in enumerate(chunks) if length > 1), len(chunks) - 1)
 
 
+@counted
 def read_part(info: StoreInfo, index: Sequence[int], start: int, stop: int) -> NDArray[np.uint32]:
     """Read part of a chunk in the memory of that part alone, and check the whole chunk.
 
@@ -128,20 +131,13 @@ def decode_chunk(
         raise CorruptChunkError(f"{name} is corrupt: {error}") from error
 
 
-def verify(
-    info: StoreInfo,
-    *,
-    on_chunk: Callable[[tuple[int, ...]], object] | None = None,
-    map_chunks: Callable[..., Iterable[list[str]]] = map,
-) -> Iterator[str]:
+def verify(info: StoreInfo, *, map_chunks: Callable[..., Iterable[list[str]]] = map) -> Iterator[str]:
     """Read every chunk of a store, and describe whatever is wrong with it.
 
     Parameters
     ----------
     info
         The store.
-    on_chunk
-        Called with the index of each chunk, in C order, once its problems have been given.
     map_chunks
         What applies a function to all chunks. The ``map`` of an executor does so in parallel, each worker
         with one chunk in memory.
@@ -157,10 +153,8 @@ def verify(
     for key in sorted(file_sizes(info.path).keys() - expected):
         yield f"{info.path}: file {key} does not belong to the store"
     problems_of_chunks = map_chunks(partial(chunk_problems, info), info.indices())
-    for index, problems in zip(info.indices(), problems_of_chunks, strict=True):
+    for _, problems in zip(info.indices(), problems_of_chunks, strict=True):
         yield from problems
-        if on_chunk is not None:
-            on_chunk(index)
 
 
 def fingerprint(info: StoreInfo) -> str:

@@ -1,0 +1,69 @@
+"""What the threads of this process have read of stores, and how many seconds they took for it."""
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Concatenate, ParamSpec
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from rnsdask.store.metadata import StoreInfo
+
+_P = ParamSpec("_P")
+_Read = Callable[Concatenate["StoreInfo", _P], NDArray[np.uint32]]
+
+PROCESS = uuid.uuid4().hex
+"""Another one in each process: a worker that was started again is not the one before."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Chunks, or parts of chunks, that were read.
+
+    Attributes
+    ----------
+    chunks, nbytes : int
+        How many, and the bytes of the residues that they gave.
+    seconds : float
+        Wall time of each, from opening its file to its residues, whose checksum matches; all added up.
+    """
+
+    chunks: int = 0
+    nbytes: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: "Reading") -> "Reading":
+        return Reading(self.chunks + other.chunks, self.nbytes + other.nbytes, self.seconds + other.seconds)
+
+    def __sub__(self, other: "Reading") -> "Reading":
+        return Reading(self.chunks - other.chunks, self.nbytes - other.nbytes, self.seconds - other.seconds)
+
+
+_readings: dict[str, Reading] = {}
+_lock = threading.Lock()
+
+
+def counted(read: _Read[_P]) -> _Read[_P]:
+    """Count what a function reads of a store, its first argument; what it fails to read is not counted."""
+
+    @wraps(read)
+    def counting(info: "StoreInfo", /, *args: _P.args, **kwargs: _P.kwargs) -> NDArray[np.uint32]:
+        started = time.perf_counter()
+        residues = read(info, *args, **kwargs)
+        reading = Reading(1, residues.nbytes, time.perf_counter() - started)
+        with _lock:
+            _readings[info.path] = _readings.get(info.path, Reading()) + reading
+        return residues
+
+    return counting
+
+
+def read_so_far(paths: Iterable[str]) -> tuple[str, Reading]:
+    """Token of this process, and all that it has read of the stores at these paths."""
+    with _lock:
+        return PROCESS, sum((_readings.get(path, Reading()) for path in set(paths)), start=Reading())
