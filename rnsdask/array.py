@@ -405,13 +405,15 @@ class RNSArray(NumberArray):
         """
         return products.prod(self, overflow, split_every)
 
-    def topk(self, k: int) -> Any:
+    def topk(self, k: int, *, backend: str = "auto") -> Any:
         """The k greatest numbers of a 1-D array in descending order, as Dask defines it.
 
         Parameters
         ----------
         k : int
             For k < 0, the -k least numbers in ascending order. An array of fewer numbers gives them all.
+        backend : {"auto", "cpu", "cuda"}
+            Where the chunks of a Dask array are gone through, as for :meth:`reduce`.
 
         Returns
         -------
@@ -423,29 +425,36 @@ class RNSArray(NumberArray):
         ValueError
             If the array has more than one axis.
         """
-        return self._selection("values", k, np.dtype(object))
+        return self._selection("values", k, np.dtype(object), backend)
 
-    def argtopk(self, k: int) -> Any:
+    def argtopk(self, k: int, *, backend: str = "auto") -> Any:
         """Indices (int64) of the numbers that :meth:`topk` gives; of equal ones, the lowest first."""
-        return self._selection("indices", k, np.dtype(np.int64))
+        return self._selection("indices", k, np.dtype(np.int64), backend)
 
-    def _selection(self, field: str, k: int, dtype: np.dtype[Any]) -> Any:
+    def _selection(self, field: str, k: int, dtype: np.dtype[Any], backend: str) -> Any:
         if self.ndim != 1:
             raise ValueError(f"topk and argtopk take an array of one axis, got shape {self.shape}")
         k = as_integer(k, "k")
         if not self._is_lazy:
             found = topk.select(self._words, self._moduli, k, self._signed, self._bound)
             return found.values_array() if field == "values" else found.indices_array()
-        selection = chunk_graphs.select_lazily(self._words, self._moduli, k, self._signed, self._bound)
+        described = (self._signed, self._bound, backend)
+        selection = chunk_graphs.select_lazily(self._words, self._moduli, k, *described)
         return chunk_graphs.selected(selection, field, min(abs(k), len(self)), dtype)
 
     # ---- scan ---------------------------------------------------------------------------------------------
 
-    def cumsum(self) -> "RNSArray":
+    def cumsum(self, *, backend: str = "auto") -> "RNSArray":
         """Sums of all numbers up to each one of a 1-D array, exactly.
 
         On Dask, one pass over the chunks gives their sums and a second one writes, with the same chunks. The
         array is made, or read, in each of them, so that it need not fit in memory.
+
+        Parameters
+        ----------
+        backend : {"auto", "cpu", "cuda"}
+            Where the first pass over a Dask array's chunks computes, as for :meth:`reduce`. The second one
+            does so where they are.
 
         Raises
         ------
@@ -458,23 +467,23 @@ class RNSArray(NumberArray):
         bound = self._bound
         if bound is not None:
             bound = min(bound * len(self), max(map(abs, self._moduli.value_range(self._signed))))
-        return self._scan("cumsum", bound)
+        return self._scan("cumsum", bound, backend)
 
-    def cummax(self) -> "RNSArray":
+    def cummax(self, *, backend: str = "auto") -> "RNSArray":
         """Maxima of all numbers up to each one of a 1-D array, in two passes as :meth:`cumsum`."""
-        return self._scan("cummax", self._bound)
+        return self._scan("cummax", self._bound, backend)
 
-    def cummin(self) -> "RNSArray":
+    def cummin(self, *, backend: str = "auto") -> "RNSArray":
         """Minima of all numbers up to each one of a 1-D array, in two passes as :meth:`cumsum`."""
-        return self._scan("cummin", self._bound)
+        return self._scan("cummin", self._bound, backend)
 
-    def _scan(self, operation: str, bound: int | None) -> "RNSArray":
+    def _scan(self, operation: str, bound: int | None, backend: str) -> "RNSArray":
         if self.ndim != 1:
             raise ValueError(f"{operation} takes an array of one axis, got shape {self.shape}")
         described = (self._signed, self._bound)
         residues: Any
         if self._is_lazy:
-            residues = chunk_graphs.scan_lazily(self._words, self._moduli, operation, *described)
+            residues = chunk_graphs.scan_lazily(self._words, self._moduli, operation, *described, backend)
         elif operation == "cumsum":
             residues = scan.running_sums(self._words, self._moduli, *described)
         else:

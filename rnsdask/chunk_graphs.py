@@ -16,7 +16,7 @@ from dask.highlevelgraph import HighLevelGraph
 
 from rnsdask import axis as axis_reductions
 from rnsdask import scan, topk
-from rnsdask.backend import to_backend
+from rnsdask.backend import check_backend, to_backend
 from rnsdask.moduli import ModuliSet, from_text, to_text
 from rnsdask.reductions import REDUCTIONS, reduce_chunk
 from rnsdask.tree import boxed, check_sizes, combine_tree
@@ -39,19 +39,22 @@ def _start(block_info: Any, axis: int) -> int:
 # ---- the k greatest ---------------------------------------------------------------------------------------
 
 
-def select_lazily(residues: da.Array, moduli: ModuliSet, k: int, signed: bool, bound: int | None) -> da.Array:
+def select_lazily(
+    residues: da.Array, moduli: ModuliSet, k: int, signed: bool, bound: int | None, backend: str
+) -> da.Array:
     """The selections of all chunks of a 1-D array combined: a lazy (1, 1) array of a `topk.Selection`."""
+    check_backend(backend)
     check_sizes(residues)
-    options = {"moduli": moduli, "k": k, "signed": signed, "bound": to_text(bound)}
+    options = {"moduli": moduli, "k": k, "signed": signed, "bound": to_text(bound), "backend": backend}
     partials = _map_blocks(_select_block, residues, ((1,), (1,) * residues.numblocks[1]), object, **options)
     return combine_tree(partials, partial(_combine_selections, k=k), (1,), "rns-topk")
 
 
 def _select_block(
-    block: Any, *, moduli: ModuliSet, k: int, signed: bool, bound: str | None, block_info: Any
+    block: Any, *, moduli: ModuliSet, k: int, signed: bool, bound: str | None, backend: str, block_info: Any
 ) -> np.ndarray[Any, Any]:
     start = _start(block_info, 1)
-    return boxed(topk.select(to_backend(block, "auto"), moduli, k, signed, from_text(bound), start), 2)
+    return boxed(topk.select(to_backend(block, backend), moduli, k, signed, from_text(bound), start), 2)
 
 
 def _combine_selections(blocks: Any, axis: Any, keepdims: bool, k: int) -> Any:  # noqa: ARG001
@@ -193,16 +196,17 @@ _REDUCTION_OF = {"cumsum": "sum", "cummax": "max", "cummin": "min"}
 
 
 def scan_lazily(
-    residues: da.Array, moduli: ModuliSet, operation: str, signed: bool, bound: int | None
+    residues: da.Array, moduli: ModuliSet, operation: str, signed: bool, bound: int | None, backend: str
 ) -> da.Array:
     """Running sums, maxima or minima of a 1-D array, with its chunks: a lazy array of residues.
 
-    A pass reduces every chunk, and one writes.
+    A pass reduces every chunk, on the processor that `backend` names, and one writes, where the chunks are.
     """
+    check_backend(backend)
     check_sizes(residues)
     options = {"moduli": moduli, "operation": operation, "signed": signed, "bound": to_text(bound)}
     ones = ((1,), (1,) * residues.numblocks[1])
-    totals = _map_blocks(_total_block, residues, ones, object, **options)
+    totals = _map_blocks(_total_block, residues, ones, object, backend=backend, **options)
     # In a tree: with one task of all totals, Dask would run reads of overlapping chunks in a poor order.
     joined = combine_tree(totals, _join_totals, (1,), f"rns-{operation}-totals")
     chunks = ((1,), (residues.numblocks[1],))
@@ -253,13 +257,13 @@ def _key_again(key: Any, seed: str) -> Any:
 
 
 def _total_block(
-    block: Any, *, moduli: ModuliSet, operation: str, signed: bool, bound: str | None
+    block: Any, *, moduli: ModuliSet, operation: str, signed: bool, bound: str | None, backend: str
 ) -> np.ndarray[Any, Any]:
     """Box of a tuple of a chunk's exact result, None if it is empty."""
     if block.shape[1] == 0:
         return boxed((None,), 2)
     reduction = REDUCTIONS[_REDUCTION_OF[operation]]
-    found = reduce_chunk(reduction, to_backend(block, "auto"), moduli, signed, from_text(bound))
+    found = reduce_chunk(reduction, to_backend(block, backend), moduli, signed, from_text(bound))
     return boxed((found.value,), 2)
 
 

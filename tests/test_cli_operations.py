@@ -1,5 +1,6 @@
 """The commands that compute over stores: what they print, write, read and refuse."""
 
+import functools
 import json
 import os
 import re
@@ -21,7 +22,7 @@ from commands import without_dashboard
 from distributed import LocalCluster
 
 import rnsdask as rd
-from rnsdask import store
+from rnsdask import backend, store
 from rnsdask.cli import main
 from rnsdask.moduli import ModuliSet
 
@@ -443,6 +444,32 @@ def test_compare_of_two_axes() -> None:
     rd.from_ints(x, MS, chunks=(4, 256)).to_zarr("y.zarr")
     found = as_json("compare", "y.zarr", "x.zarr", status=1)
     assert (found["first_difference"], found["greater"]) == (7 * 300 + 200, 2)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        *([op, "a.zarr"] for op in ("max", "min", "sum")),
+        *([op, "a.zarr", "out.zarr"] for op in ("cumsum", "cummax", "cummin")),
+        ["topk", "3", "a.zarr"],
+        ["compare", "a.zarr", "a.zarr"],
+        ["compare", "a.zarr", "5"],
+        ["eval", "a * b + c", *STORES, "--max", "--sum", "--argmin"],
+        ["eval", "(a < b) | (a == 1)", *STORES[:2], "--count"],
+        ["eval", "maximum(a, b) // 3 % c - 2 ** 5", *STORES, "-o", "out.zarr"],
+    ],
+    ids=" ".join,
+)
+def test_backend_cpu_leaves_the_gpu_alone(args: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    @functools.cache
+    def has_gpu() -> bool:
+        raise AssertionError("a GPU was looked for")
+
+    monkeypatch.setattr(backend, "has_gpu", has_gpu)
+    text = succeed(*args, "--backend", "cpu", status=int(args[-1] == "5"))
+    assert "cuda" not in text
+    automatic = run(*args, *(["--overwrite"] if "out.zarr" in args else []))
+    assert "a GPU was looked for" in automatic.stderr
 
 
 def test_trouble_in_compare_has_status_2() -> None:

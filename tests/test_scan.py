@@ -214,6 +214,8 @@ def test_an_array_of_two_axes_is_refused() -> None:
     for name in FUNCTIONS:
         with pytest.raises(ValueError, match=rf"{name} takes an array of one axis, got shape \(4, 4\)"):
             getattr(x, name)()
+        with pytest.raises(ValueError, match="backend must be one of auto, cpu, cuda, got 'gpu'"):
+            getattr(rd.random(MODULI_SETS["top"], 4), name)(backend="gpu")
 
 
 def test_chunks_are_not_kept_between_the_passes(tmp_path: Path) -> None:

@@ -176,6 +176,8 @@ def test_wrong_arguments() -> None:
         square.topk(2)
     with pytest.raises(TypeError, match="k"):
         rd.random(moduli, 4).topk(1.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="backend must be one of auto, cpu, cuda, got 'gpu'"):
+        rd.random(moduli, 4).topk(1, backend="gpu")
     unknown = da.from_array(np.zeros((4, 8), np.uint32), chunks=(4, 4))
     unknown._chunks = ((4,), (float("nan"),) * 2)
     with pytest.raises(ValueError, match="unknown"):

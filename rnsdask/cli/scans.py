@@ -43,7 +43,7 @@ def _scan(name: str, description: str) -> click.Command:
 
         array, info = creation.open_zarr(source), store.open_info(source)
         made_of = recipe(name, {"source": info})
-        scanned = getattr(job.on_backend(array, backend), name)()
+        scanned = getattr(job.on_backend(array, backend), name)(backend=backend)
         with (
             connection as client,
             fitting(work_on(info, name), client, backend=backend),

@@ -48,7 +48,7 @@ def topk(
     with connection as client, fitting(work_on(info, "topk"), client, backend=backend, info=info) as part:
         array = creation.open_zarr(path, part=part)
         placed = job.on_backend(array, backend)
-        found = [placed.topk(k), placed.argtopk(k)]
+        found = [placed.topk(k, backend=backend), placed.argtopk(k, backend=backend)]
         amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
         with measured(client, [info.path]) as cost:
             values, indices = job.compute(found, client, progress=progress, label="topk", **amount)
