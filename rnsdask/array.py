@@ -1,7 +1,6 @@
 """RNSArray: an array of integers held as residues, on NumPy, CuPy or Dask."""
 
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, SupportsIndex, TypeAlias
 
 import dask
@@ -622,30 +621,44 @@ class RNSArray(NumberArray):
 
     # ---- storage ------------------------------------------------------------------------------------------
 
-    def to_zarr(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    def to_zarr(
+        self,
+        path: store.StorePath,
+        *,
+        overwrite: bool = False,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> None:
         """Write the array to a new Zarr store, chunk by chunk (docs/store-format.md).
 
         A Dask array keeps its chunks where the format allows them, else it gets those of 64 to 128 MiB.
+
+        Parameters
+        ----------
+        path, storage_options
+            Where: as :func:`.open_zarr` takes them.
+        overwrite
+            Whether to replace a Zarr array that is there already.
 
         Raises
         ------
         StoreError
             If there is something at `path` and `overwrite` is false, or it is not a store, or this very
-            array is read from it.
+            array is read from it; :class:`.StoreAccessError` if it cannot be written.
         """
         source = self.with_storable_chunks()
-        with source.create_store(path, overwrite=overwrite) as writer:
+        with source.create_store(store.locate(path, storage_options), overwrite=overwrite) as writer:
             chunk_writing.write_chunks(source.residues, writer).compute()
             writer.finish()
 
     def create_store(
-        self, path: str | os.PathLike[str], *, overwrite: bool = False, recipe: str | None = None
+        self, path: store.StorePath, *, overwrite: bool = False, recipe: str | None = None
     ) -> store.StoreWriter:
         """Create a store for this array, a Dask array with storable chunks, and write none of them yet."""
-        if overwrite and any(name.endswith(path_token(path)) for name in self._words.dask.layers):
-            raise StoreError(f"{os.fspath(path)}: an array cannot overwrite the store that it is read from")
+        location = store.locate(path)
+        if overwrite and any(name.endswith(path_token(location)) for name in self._words.dask.layers):
+            raise StoreError(f"{location.path}: an array cannot overwrite the store that it is read from")
         options = {"overwrite": overwrite, "recipe": recipe, **self.store_options()}
-        return store.create(path, self._moduli, self.shape, **options)
+        return store.create(location, self._moduli, self.shape, **options)
 
     def store_options(self) -> dict[str, Any]:
         """Chunks, range and bound of the store that `create_store` makes."""
@@ -660,10 +673,9 @@ class RNSArray(NumberArray):
         return self.rechunk(layout.storable_chunks(self.chunks, self.shape, len(self._moduli)))
 
 
-def path_token(path: str | os.PathLike[str]) -> str:
+def path_token(path: store.StorePath) -> str:
     """Name of a store's place, whatever way leads there, in the names of the graph layers that read it."""
-    normalized = store.normalize_path(path)
-    return tokenize(normalized if "://" in normalized else os.path.realpath(normalized))
+    return tokenize(store.locate(path).canonical)
 
 
 _PACKED = np.dtype([("low", np.float64), ("upp", np.float64), ("exponent", np.int32)])

@@ -1,7 +1,6 @@
 """Ways to make an RNSArray: from integers, from residues, at random, from a store."""
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, SupportsIndex
 
 import dask.array as da
@@ -150,13 +149,21 @@ def _random_block(
     return residues
 
 
-def open_zarr(path: str | os.PathLike[str], *, part: int | None = None) -> RNSArray:
+def open_zarr(
+    path: store.StorePath, *, part: int | None = None, storage_options: Mapping[str, Any] | None = None
+) -> RNSArray:
     """Open a complete store as a lazy array, a Dask chunk for each stored one.
 
     Every chunk's checksum is verified when it is read.
 
     Parameters
     ----------
+    path : str, path-like, or zarr.abc.store.Store
+        A local path; a URL of any file system that fsspec knows; or Zarr's ``LocalStore``, ``FsspecStore`` or
+        ``ObjectStore``. See docs/remote.md.
+    storage_options : mapping, optional
+        Of fsspec, for a URL, as Zarr and xarray take them: credentials, the endpoint, and the like. They are
+        sent to the workers.
     part : int, optional
         For chunks too large for memory: a Dask chunk for each part of so many numbers along the chunk's
         first axis longer than 1. Each part reads the whole chunk for its checksum, and so takes as long.
@@ -169,7 +176,7 @@ def open_zarr(path: str | os.PathLike[str], *, part: int | None = None) -> RNSAr
         If there is no rnsdask store at `path`, or its metadata are wrong; :class:`.IncompleteStoreError` if
         it was not written to its end. Reading a broken chunk raises :class:`.CorruptChunkError`.
     """
-    info = store.open_info(path)
+    info = store.open_info(store.locate(path, storage_options))
     chunks = _dask_chunks(info.shape, info.chunks)
     if part is not None and (part := _check_part(info, as_integer(part, "part"))) is not None:
         axis = store.split_axis(info.chunks)
@@ -182,7 +189,7 @@ def open_zarr(path: str | os.PathLike[str], *, part: int | None = None) -> RNSAr
         chunks=((len(info.moduli),), *chunks),
         dtype=np.uint32,
         meta=np.empty((0,) * (len(info.shape) + 1), dtype=np.uint32),
-        name=f"open-zarr-{tokenize(info, part)}-{path_token(path)}",
+        name=f"open-zarr-{tokenize(info, part)}-{path_token(info.location)}",
     )
     return RNSArray(residues, info.moduli, info.signed, info.bound)
 

@@ -8,11 +8,11 @@ from rnsdask.errors import CorruptChunkError, RNSError, StoreAccessError
 _LASTING = frozenset(
     (
         *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS),
-        *(errno.EACCES, errno.EPERM),
+        *(errno.EACCES, errno.EPERM, errno.EEXIST, errno.EINVAL, errno.ENOSYS),
         *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG),
     )
 )
-"""Errors of the operating system that are the same a moment later."""
+"""Errors of the operating system, or of a service, that are the same a moment later."""
 
 # Of distributed, by name: it need not be imported to describe what it raises, nor installed.
 _WORKER_ERRORS = {"KilledWorker", "CommClosedError", "TimeoutError", "NoWorkerError", "NoValidWorkerError"}

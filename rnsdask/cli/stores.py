@@ -69,10 +69,10 @@ def random(
 @json_option
 def info(path: str, as_json: bool) -> None:
     """Describe STORE, without reading its chunks."""
-    from rnsdask.store.location import normalize_path
     from rnsdask.store.metadata import load
+    from rnsdask.store.paths import locate
 
-    found, complete = load(normalize_path(path))
+    found, complete = load(locate(path))
     if as_json:
         print_json({"op": "info", **_info_fields(found), "complete": complete})
         return

@@ -1,7 +1,6 @@
 """MPIntArray: an array of signed integers with stored intervals, on NumPy, CuPy or Dask."""
 
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from dask.base import normalize_token
 
 from rnsdask import layout as array_layout
-from rnsdask import tree
+from rnsdask import store, tree
 from rnsdask.array import RNSArray
 from rnsdask.creation import checked_residues
 from rnsdask.interval import IntervalEvaluation
@@ -339,17 +338,18 @@ class MPIntArray(NumberArray):
 
     def to_zarr(
         self,
-        path: str | os.PathLike[str],
+        path: store.StorePath,
         *,
         chunks: array_layout.Chunks = "auto",
         overwrite: bool = False,
+        storage_options: Mapping[str, Any] | None = None,
     ) -> None:
         """Write the array to a new Zarr group, chunk by chunk (docs/store-format.md).
 
         Parameters
         ----------
-        path
-            A local path, or any URL of fsspec.
+        path, storage_options
+            Where: as :func:`rnsdask.open_zarr` takes them.
         chunks
             The stored chunks along each axis, as :meth:`rechunk` takes them.
         overwrite
@@ -360,11 +360,17 @@ class MPIntArray(NumberArray):
         StoreError
             If there is something else at `path`, or it cannot be written.
         """
-        write_array(self.rechunk(chunks).columns, self._moduli, path, overwrite)
+        location = store.locate(path, storage_options)
+        write_array(self.rechunk(chunks).columns, self._moduli, location, overwrite)
 
 
-def open_zarr(path: str | os.PathLike[str]) -> MPIntArray:
+def open_zarr(path: store.StorePath, *, storage_options: Mapping[str, Any] | None = None) -> MPIntArray:
     """Open a complete group as a lazy array, a Dask chunk for each stored one.
+
+    Parameters
+    ----------
+    path, storage_options
+        Where: as :func:`rnsdask.open_zarr` takes them.
 
     Raises
     ------
@@ -372,7 +378,7 @@ def open_zarr(path: str | os.PathLike[str]) -> MPIntArray:
         If there is no such group at `path`, or it is incomplete or wrong. Reading a broken chunk raises
         :class:`.CorruptChunkError`.
     """
-    return MPIntArray(*read_array(path))
+    return MPIntArray(*read_array(store.locate(path, storage_options)))
 
 
 # ---- chunks -----------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Arrays of signed integers with stored intervals on disk: a Zarr group (docs/store-format.md)."""
 
-import os
 from typing import Any
 
 import dask.array as da
@@ -20,14 +19,14 @@ KIND = "mpint"
 """What the attribute of a group says that it holds."""
 
 
-def write_array(columns: da.Array, moduli: ModuliSet, path: str | os.PathLike[str], overwrite: bool) -> None:
+def write_array(columns: da.Array, moduli: ModuliSet, location: store.Location, overwrite: bool) -> None:
     """Write lazy columns to a new group, chunk by chunk."""
-    if overwrite and any(name.endswith(path_token(path)) for name in columns.dask.layers):
-        raise StoreError(f"{os.fspath(path)}: an array cannot overwrite the group that it is read from")
+    if overwrite and any(name.endswith(path_token(location)) for name in columns.dask.layers):
+        raise StoreError(f"{location.path}: an array cannot overwrite the group that it is read from")
     shape: tuple[int, ...] = columns.shape[1:]
     chunks: tuple[Any, ...] = columns.chunksize[1:]
     writer = store.create_group(
-        path, KIND, moduli, shape, layout.PART_DTYPES, chunks=chunks, overwrite=overwrite
+        location, KIND, moduli, shape, layout.PART_DTYPES, chunks=chunks, overwrite=overwrite
     )
     written = da.map_blocks(
         _write_block,
@@ -53,9 +52,9 @@ def _write_block(
     return np.ones((1,) * len(block_id), dtype=bool)
 
 
-def read_array(path: str | os.PathLike[str]) -> tuple[da.Array, ModuliSet]:
+def read_array(location: store.Location) -> tuple[da.Array, ModuliSet]:
     """Open a complete group: lazy columns, and the moduli set."""
-    info = store.open_group(path, KIND, layout.PART_DTYPES)
+    info = store.open_group(location, KIND, layout.PART_DTYPES)
     residues = info.residues
     rows = layout.rows_of(residues.moduli)
     grid = da.core.normalize_chunks(residues.chunks, residues.shape, dtype=array_layout.RESIDUE_DTYPE)
@@ -65,7 +64,7 @@ def read_array(path: str | os.PathLike[str]) -> tuple[da.Array, ModuliSet]:
         chunks=((rows,), *grid),
         dtype=array_layout.RESIDUE_DTYPE,
         meta=np.empty((0,) * (len(residues.shape) + 1), dtype=array_layout.RESIDUE_DTYPE),
-        name=f"open-mpint-{tokenize(info)}-{path_token(path)}",
+        name=f"open-mpint-{tokenize(info)}-{path_token(location)}",
     )
     return columns, residues.moduli
 

@@ -5,8 +5,9 @@ codecs on a local disk are read and written as files; all others go through Zarr
 """
 
 from rnsdask.store.group import GroupInfo, GroupWriter, create_group, open_group, read_group_chunk
-from rnsdask.store.location import normalize_path
+from rnsdask.store.location import Location
 from rnsdask.store.metadata import StoreInfo, open_info
+from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.plain import PlainWriter, create_plain, exists, resume_plain
 from rnsdask.store.reading import fingerprint, read_chunk, read_part, split_axis, verify
 from rnsdask.store.writing import StoreWriter, create, resume
@@ -14,15 +15,17 @@ from rnsdask.store.writing import StoreWriter, create, resume
 __all__ = [
     "GroupInfo",
     "GroupWriter",
+    "Location",
     "PlainWriter",
     "StoreInfo",
+    "StorePath",
     "StoreWriter",
     "create",
     "create_group",
     "create_plain",
     "exists",
     "fingerprint",
-    "normalize_path",
+    "locate",
     "open_group",
     "open_info",
     "read_chunk",

@@ -182,12 +182,26 @@ def write_chunk_file(
         padded[tuple(slice(length) for length in residues.shape)] = residues
         residues = padded
     content = np.ascontiguousarray(residues).reshape(-1).view(np.uint8)
+    _write_whole(file, lambda stream: _write_checksummed(stream, content), name, before_rename)
+
+
+def write_file(file: Path, content: bytes, name: str) -> None:
+    """Write any file so that it appears at once or not at all; as `write_chunk_file` does."""
+    _write_whole(file, lambda stream: stream.write(content), name)
+
+
+def _write_whole(
+    file: Path,
+    write: Callable[[BufferedWriter], object],
+    name: str,
+    before_rename: Callable[[], object] = lambda: None,
+) -> None:
     partial = file.with_name(f"{file.name}.{uuid.uuid4().hex}{PARTIAL_SUFFIX}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
             with partial.open("xb") as stream:
-                _write_checksummed(stream, content)
+                write(stream)
             before_rename()
             partial.replace(file)
         except BaseException:

@@ -5,7 +5,7 @@ of residues, and a group is complete or cannot be read.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,21 +13,28 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 from zarr.codecs import BytesCodec, Crc32cCodec
+from zarr.storage import MemoryStore
 
-from rnsdask.errors import IncompleteStoreError, StoreError
+from rnsdask.errors import IncompleteStoreError, StoreAccessError, StoreError
 from rnsdask.layout import Chunks, chunk_slices
 from rnsdask.moduli import ModuliSet
 from rnsdask.store.location import (
     CHUNK_FOLDER,
     METADATA_KEY,
-    StorePath,
-    file_sizes,
-    file_system_of,
-    normalize_path,
+    Location,
 )
-from rnsdask.store.metadata import ATTRIBUTE, FORMAT, StoreInfo, open_info
+from rnsdask.store.metadata import (
+    ATTRIBUTE,
+    FORMAT,
+    Files,
+    StoreInfo,
+    change_metadata,
+    open_info,
+    write_metadata,
+)
+from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import decode_chunk, read_chunk
-from rnsdask.store.writing import StoreWriter, create
+from rnsdask.store.writing import StoreWriter, create, encode_chunk, put_chunk
 
 RESIDUES = "residues"
 """Name of the array of residues in a group."""
@@ -42,17 +49,22 @@ class GroupInfo:
 
     Attributes
     ----------
-    path : str
-        Absolute path, or URL.
+    location : Location
+        Where it is; `path` is the absolute path, or the URL.
     residues : StoreInfo
         The store of the residues.
     parts : tuple of (name, metadata document)
         The other arrays.
     """
 
-    path: str
+    location: Location
     residues: StoreInfo
     parts: tuple[tuple[str, bytes], ...] = field(repr=False)
+
+    @property
+    def path(self) -> str:
+        """Absolute path, or URL."""
+        return self.location.path
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
         return "rnsdask.GroupInfo", self.path, *self.residues.__dask_tokenize__(), self.parts
@@ -73,7 +85,7 @@ def create_group(
     Parameters
     ----------
     path
-        A local path, or any URL of fsspec.
+        Anything that `rnsdask.store.locate` takes.
     kind
         What the group holds: the value that :func:`open_group` looks for.
     parts
@@ -86,26 +98,27 @@ def create_group(
     StoreError
         If `path` is taken, or cannot be written.
     """
-    path = normalize_path(path)
-    try:
-        _make_room(path, kind, {RESIDUES, *parts}, overwrite)
-        zarr.create_group(store=path, attributes={ATTRIBUTE: _attribute(kind, complete=False)})
-        writer = create(f"{path}/{RESIDUES}", moduli, shape, chunks=chunks)
-        for name, dtype in parts.items():
-            _create_part(f"{path}/{name}", dtype, writer.info)
-    except OSError as error:
-        raise StoreError(f"{path}: it cannot be written: {error}") from error
-    return GroupWriter(path, kind, writer, tuple(parts))
+    location = locate(path).check_writable()
+    _make_room(location, kind, {RESIDUES, *parts}, overwrite)
+    files: Files = {}
+    zarr.create_group(store=MemoryStore(files), attributes={ATTRIBUTE: _attribute(kind, complete=False)})
+    write_metadata(location, files)
+    writer = create(location.child(RESIDUES), moduli, shape, chunks=chunks)
+    info = writer.info
+    documents = {name: _create_part(location.child(name), dtype, info) for name, dtype in parts.items()}
+    return GroupWriter(location, kind, writer, documents)
 
 
 def _attribute(kind: str, complete: bool) -> dict[str, Any]:
     return {"format": FORMAT, "kind": kind, "complete": complete}
 
 
-def _create_part(path: str, dtype: np.dtype[Any], residues: StoreInfo) -> None:
+def _create_part(location: Location, dtype: np.dtype[Any], residues: StoreInfo) -> bytes:
+    """Create one of the other arrays; return its metadata document."""
     ndim = len(residues.shape)
+    files: Files = {}
     zarr.create_array(
-        store=path,
+        store=MemoryStore(files),
         shape=residues.shape,
         chunks=residues.chunks,
         dtype=dtype,
@@ -116,17 +129,21 @@ def _create_part(path: str, dtype: np.dtype[Any], residues: StoreInfo) -> None:
         chunk_key_encoding={"name": "default", "separator": "/"},
         dimension_names=("x",) if ndim == 1 else tuple(f"x{axis}" for axis in range(ndim)),
     )
+    write_metadata(location, files)
+    return files[METADATA_KEY].to_bytes()
 
 
 class GroupWriter:
     """Writes the chunks of a group, in any order, from any process; then `finish` is called once."""
 
-    def __init__(self, path: str, kind: str, residues: StoreWriter, parts: tuple[str, ...]) -> None:
-        self._path, self._kind = path, kind
+    def __init__(
+        self, location: Location, kind: str, residues: StoreWriter, parts: Mapping[str, bytes]
+    ) -> None:
+        self._location, self._kind = location, kind
         self._residues, self._parts = residues, parts
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
-        return "rnsdask.GroupWriter", self._path, *self._residues.__dask_tokenize__()
+        return "rnsdask.GroupWriter", self._location.path, *self._residues.__dask_tokenize__()
 
     def write_chunk(
         self, index: Sequence[int], residues: NDArray[np.uint32], parts: Mapping[str, NDArray[Any]]
@@ -143,15 +160,11 @@ class GroupWriter:
         info = self._residues.info
         self._residues.write_chunk(index, residues)
         selection = chunk_slices(index, info.shape, info.chunks)
-        for name in self._parts:
-            try:
-                array = zarr.open_array(f"{self._path}/{name}", mode="r+")
-                # Left to itself, Zarr would not write a chunk of zeros, and it would look like one lost.
-                array.with_config({"write_empty_chunks": True})[selection] = parts[name]
-            except OSError as error:
-                raise StoreError(
-                    f"{self._path}: chunk {_part_key(name, index)} cannot be written: {error}"
-                ) from error
+        for name, metadata in self._parts.items():
+            location, key = self._location.child(name), _chunk_key(index)
+            encoded = encode_chunk(metadata, key, selection, parts[name])
+            label = _chunk_name(self._location, name, index)
+            put_chunk(location, key, encoded, label, self._residues.check_owner)
 
     def finish(self) -> None:
         """Declare the group complete.
@@ -162,19 +175,22 @@ class GroupWriter:
             If a chunk is not written.
         """
         info = self._residues.finish()
-        sizes = file_sizes(self._path)
+        path, sizes = self._location.path, self._location.sizes()
         for name in self._parts:
             for index in info.indices():
-                if _part_key(name, index) not in sizes:
-                    raise StoreError(
-                        f"{self._path}: it cannot be completed: {_part_key(name, index)} is not written"
-                    )
-        group = zarr.open_group(self._path, mode="r+")
-        group.attrs[ATTRIBUTE] = _attribute(self._kind, complete=True)
+                key = f"{name}/{_chunk_key(index)}"
+                if key not in sizes:
+                    raise StoreError(f"{path}: it cannot be completed: {key} is not written")
+        attributes = {ATTRIBUTE: _attribute(self._kind, complete=True)}
+        change_metadata(self._location, lambda group: group.update_attributes(attributes))
 
 
-def _part_key(name: str, index: Sequence[int]) -> str:
-    return "/".join((name, CHUNK_FOLDER, *map(str, index)))
+def _chunk_key(index: Sequence[int]) -> str:
+    return "/".join((CHUNK_FOLDER, *map(str, index)))
+
+
+def _chunk_name(location: Location, name: str, index: Sequence[int]) -> str:
+    return f"{location.path}: chunk {name}/{_chunk_key(index)}"
 
 
 def open_group(path: StorePath, kind: str, parts: Parts) -> GroupInfo:
@@ -187,35 +203,37 @@ def open_group(path: StorePath, kind: str, parts: Parts) -> GroupInfo:
     StoreError
         If there is no such group, or its arrays do not fit one another.
     """
-    path = normalize_path(path)
-    attribute = _group_attribute(path)
+    location = locate(path)
+    path, attribute = location.path, _group_attribute(location)
     if attribute is None or attribute.get("kind") != kind:
         raise StoreError(f"{path}: it is not a group of kind {kind!r} that rnsdask wrote")
     if attribute.get("format") != FORMAT:
         raise StoreError(f"{path}: it is of format {attribute.get('format')!r:.40}; this is {FORMAT}")
     if attribute.get("complete") is not True:
         raise IncompleteStoreError(f"{path}: the group is incomplete, because its writing did not finish")
-    residues = open_info(f"{path}/{RESIDUES}")
-    documents = tuple((name, _part_metadata(path, name, dtype, residues)) for name, dtype in parts.items())
-    return GroupInfo(path, residues, documents)
+    residues = open_info(location.child(RESIDUES))
+    documents = tuple(
+        (name, _part_metadata(location, name, dtype, residues)) for name, dtype in parts.items()
+    )
+    return GroupInfo(location, residues, documents)
 
 
-def _group_attribute(path: str) -> dict[str, Any] | None:
+def _group_attribute(location: Location) -> dict[str, Any] | None:
     """The attribute of a group's metadata document; None if there is no such thing."""
-    file_system, root = file_system_of(path)
-    file_system.invalidate_cache(root)
     try:
-        document = json.loads(file_system.cat_file(f"{root}/{METADATA_KEY}"))
+        document = json.loads(location.read(METADATA_KEY, f"{location.path}: it"))
         attribute = document["attributes"][ATTRIBUTE] if document["node_type"] == "group" else None
+    except StoreAccessError:
+        raise
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return attribute if isinstance(attribute, dict) else None
 
 
-def _part_metadata(path: str, name: str, dtype: np.dtype[Any], residues: StoreInfo) -> bytes:
-    file_system, root = file_system_of(f"{path}/{name}")
+def _part_metadata(location: Location, name: str, dtype: np.dtype[Any], residues: StoreInfo) -> bytes:
+    path = location.path
     try:
-        metadata: bytes = file_system.cat_file(f"{root}/{METADATA_KEY}")
+        metadata = location.child(name).read(METADATA_KEY, f"{path}: its array {name!r}")
         document = json.loads(metadata)
         found = (
             document["data_type"],
@@ -223,6 +241,8 @@ def _part_metadata(path: str, name: str, dtype: np.dtype[Any], residues: StoreIn
             tuple(document["chunk_grid"]["configuration"]["chunk_shape"]),
         )
         has_checksum = any(codec["name"] == "crc32c" for codec in document["codecs"])
+    except StoreAccessError:
+        raise
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path}: its array {name!r} cannot be read: {error!r}") from error
     expected = (dtype.name, residues.shape, residues.chunks)
@@ -249,24 +269,22 @@ def read_group_chunk(
     """
     residues = read_chunk(info.residues, index)
     selection = chunk_slices(index, info.residues.shape, info.residues.chunks)
-    key = "/".join((CHUNK_FOLDER, *map(str, index)))
     parts = {}
     for name, metadata in info.parts:
-        label = f"{info.path}: chunk {_part_key(name, index)}"
-        parts[name] = decode_chunk(f"{info.path}/{name}", metadata, key, label, selection)
+        location, label = info.location.child(name), _chunk_name(info.location, name, index)
+        parts[name] = decode_chunk(location, metadata, _chunk_key(index), label, selection)
     return residues, parts
 
 
-def _make_room(path: str, kind: str, names: set[str], overwrite: bool) -> None:
-    """Make sure that nothing is at `path`: remove a group of this kind if asked to, or refuse."""
-    file_system, root = file_system_of(path)
-    file_system.invalidate_cache(root)
-    if not file_system.exists(root):
+def _make_room(location: Location, kind: str, names: set[str], overwrite: bool) -> None:
+    """Make sure that nothing is at a place: remove a group of this kind if asked to, or refuse."""
+    path, found = location.path, location.kind()
+    if found == "nothing":
         return
-    present = set(_names_in(file_system, root)) if file_system.isdir(root) else {""}
+    present = location.names() if found == "folder" else {""}
     if not present:
         return
-    attribute = _group_attribute(path)
+    attribute = _group_attribute(location)
     if attribute is None or attribute.get("kind") != kind:
         raise StoreError(f"{path}: it exists and is not a group of kind {kind!r} that rnsdask wrote")
     if not overwrite:
@@ -276,9 +294,4 @@ def _make_room(path: str, kind: str, names: set[str], overwrite: bool) -> None:
         raise StoreError(f"{path}: it is not replaced, because it also holds {', '.join(sorted(others))}")
     # The metadata go last: what an interruption leaves behind can still be told for a group, and replaced.
     for name in (*sorted(present - {METADATA_KEY}), METADATA_KEY):
-        file_system.rm(f"{root}/{name}", recursive=True)
-
-
-def _names_in(file_system: Any, root: str) -> Iterator[str]:
-    entries: Iterable[str] = file_system.ls(root, detail=False)
-    return (entry.rstrip("/").rpartition("/")[2] for entry in entries)
+        location.remove(name)

@@ -1,81 +1,286 @@
-"""Where a store is: an absolute local path, or a URL of any file system that fsspec knows."""
+"""Where a store is, and how its files get there and back: the local disk, or what fsspec or obstore reach."""
 
+import errno
 import os
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar
 
 import fsspec  # type: ignore[import-untyped]
 
-from rnsdask.errors import StoreError
-
-StorePath: TypeAlias = str | os.PathLike[str]
+from rnsdask.errors import StoreAccessError, StoreError
+from rnsdask.store.access import access_error
+from rnsdask.store.chunk_files import write_file
 
 METADATA_KEY = "zarr.json"
 CHUNK_FOLDER = "c"
 
-# What file systems of fsspec tell of a file's version: the local one, s3, gs, and others.
+# What file systems of fsspec tell of a file's version: the local one; s3, gs, http, memory and others.
+_LOCAL_VERSION_KEYS = ("size", "mtime", "ino")
 _VERSION_KEYS = (
     "size",
     "mtime",
-    "ino",
     "ETag",
     "etag",
+    "Last-Modified",
     "LastModified",
     "last_modified",
     "updated",
+    "created",
     "created_at",
 )
 
+_ALIASES = {"s3a": "s3", "gcs": "gs", "abfs": "az"}
 
-def normalize_path(path: StorePath) -> str:
-    """Return an absolute local path, or a URL, without a slash at its end.
+_READ_ONLY = ("http", "https")
 
-    Absolute, because a worker may have another working directory.
+# These can be told to put an object only where there is none.
+_CREATING = ("s3", "s3a", "gs", "gcs", "memory")
+
+
+class Location(ABC):
+    """A place of files by their names, such as ``c/0/17``: those of a store, or of a group of them.
+
+    Every method raises StoreAccessError if the place cannot be reached.
+
+    Attributes
+    ----------
+    path : str
+        An absolute local path, or a URL, without a slash at its end: what messages call it.
     """
-    text = os.fspath(path)
-    if not isinstance(text, str):
-        raise TypeError(f"a store's path must be a string, got {path!r}")
-    text = text.removeprefix("file://")
-    if not text:
-        raise ValueError("a store's path must not be empty")
-    return text.rstrip("/") if "://" in text else str(Path(text).absolute())
+
+    path: str
+
+    @property
+    def is_local(self) -> bool:
+        """Whether `path` is a local path."""
+        return "://" not in self.path
+
+    @property
+    def canonical(self) -> str:
+        """The same for the same place, whatever way leads there."""
+        if self.is_local:
+            return os.path.realpath(self.path)
+        protocol, _, rest = self.path.partition("://")
+        return f"{_ALIASES.get(protocol, protocol)}://{rest.lstrip('/')}"
+
+    @property
+    def lists(self) -> bool:
+        """Whether it can be asked what files there are."""
+        return True
+
+    @abstractmethod
+    def child(self, name: str) -> "Location":
+        """Return the place of a folder in it."""
+
+    @abstractmethod
+    def kind(self) -> str:
+        """``"nothing"``, ``"file"`` or ``"folder"``: what is at the place itself."""
+
+    @abstractmethod
+    def exists(self, name: str) -> bool:
+        """Whether there is a file, or a folder."""
+
+    @abstractmethod
+    def names(self) -> set[str]:
+        """Names of the files and folders in it, but not of those in folders."""
+
+    @abstractmethod
+    def versions(self) -> dict[str, tuple[Any, ...]]:
+        """List all files by their names: their size in bytes, and what else tells that they were changed.
+
+        Without a list of its own (`lists`) it knows those of :meth:`version` only, and gives nothing.
+        """
+
+    @abstractmethod
+    def version(self, name: str) -> tuple[Any, ...]:
+        """What `versions` tells of one file; FileNotFoundError if there is none."""
+
+    @abstractmethod
+    def read(self, name: str, what: str) -> bytes:
+        """Read a whole file, which messages call `what`; FileNotFoundError if there is none."""
+
+    @abstractmethod
+    def _put(self, name: str, content: bytes, what: str, *, new: bool) -> None:
+        """Write a whole file; if it must be `new`, raise FileExistsError where there is one."""
+
+    @abstractmethod
+    def remove(self, name: str) -> None:
+        """Remove a file, or a folder with all in it; nothing happens if there is none."""
+
+    def write(self, name: str, content: bytes, what: str) -> None:
+        """Write a whole file, so that it appears at once or not at all; or replace one."""
+        self._put(name, content, what, new=False)
+
+    def create(self, name: str, content: bytes, what: str) -> bool:
+        """Do as `write` does if there is no such file; tell whether there was none.
+
+        Where that is not known, as of a service that cannot be asked for it, the file is written in any case.
+        """
+        try:
+            self._put(name, content, what, new=True)
+        except FileExistsError:
+            return False
+        except StoreAccessError as error:
+            if error.errno != errno.ENOSYS:
+                raise
+            self.write(name, content, what)
+        return True
+
+    def sizes(self) -> dict[str, int]:
+        """List all files: their sizes in bytes by their names."""
+        return {name: version[0] for name, version in self.versions().items()}
+
+    def check_writable(self) -> "Location":
+        """Return it, or raise StoreError if nothing can be written there."""
+        return self
 
 
-def is_local(path: str) -> bool:
-    """Tell a normalized local path from a URL."""
-    return "://" not in path
-
-
-def file_system_of(path: str) -> tuple[fsspec.AbstractFileSystem, str]:
-    """Return the file system of a normalized path, and the path on it.
-
-    Raises
-    ------
-    StoreError
-        If the URL's file system is unknown, or the package for it is not installed.
-    """
-    if is_local(path):
-        return fsspec.filesystem("file"), path
+@contextmanager
+def reaching(what: str) -> Iterator[None]:
+    """Tell all that goes wrong with a remote place as a StoreAccessError; but a missing file as it is."""
     try:
-        file_system, root = fsspec.core.url_to_fs(path)
-    except (ValueError, ImportError) as error:
-        raise StoreError(f"{path}: {error}") from error
-    return file_system, root
+        yield
+    except (FileNotFoundError, StoreError, MemoryError):
+        raise
+    except Exception as error:  # of any type: each library has its own
+        raise access_error(what, error) from error
 
 
-def file_sizes(path: str) -> dict[str, int]:
-    """List all files of a store: their sizes in bytes by their names within the store."""
-    return {name: entry["size"] for name, entry in _files(path)}
+class _FileSystemLocation(Location):
+    """A place that fsspec reaches."""
+
+    _version_keys: ClassVar[tuple[str, ...]] = _VERSION_KEYS
+
+    def _open(self) -> tuple[Any, str]:
+        raise NotImplementedError
+
+    def kind(self) -> str:
+        file_system, root = self._open()
+        with reaching(f"{self.path}: it cannot be read"):
+            file_system.invalidate_cache(root)
+            if not file_system.exists(root):
+                return "nothing"
+            return "folder" if file_system.isdir(root) else "file"
+
+    def exists(self, name: str) -> bool:
+        file_system, root = self._open()
+        with reaching(f"{self.path}: it cannot be read"):
+            file_system.invalidate_cache(root)
+            return bool(file_system.exists(f"{root}/{name}"))
+
+    def names(self) -> set[str]:
+        file_system, root = self._open()
+        with reaching(f"{self.path}: it cannot be read"):
+            file_system.invalidate_cache(root)
+            listed = file_system.ls(root, detail=False)
+        return {entry.rstrip("/").rpartition("/")[2] for entry in listed} - {""}
+
+    def versions(self) -> dict[str, tuple[Any, ...]]:
+        file_system, root = self._open()
+        with reaching(f"{self.path}: it cannot be listed"):
+            file_system.invalidate_cache(root)
+            try:
+                entries = file_system.find(root, detail=True)
+            except FileNotFoundError:
+                return {}
+        return {name.removeprefix(root).lstrip("/"): self._version(entry) for name, entry in entries.items()}
+
+    def version(self, name: str) -> tuple[Any, ...]:
+        file_system, root = self._open()
+        with reaching(f"{self.path}: {name} cannot be read"):
+            file_system.invalidate_cache(root)
+            return self._version(file_system.info(f"{root}/{name}"))
+
+    def remove(self, name: str) -> None:
+        file_system, root = self._open()
+        with suppress(FileNotFoundError), reaching(f"{self.path}: {name} cannot be removed"):
+            file_system.rm(f"{root}/{name}", recursive=True)
+
+    def _version(self, entry: Mapping[str, Any]) -> tuple[Any, ...]:
+        size, *others = (entry.get(key) for key in self._version_keys)
+        return size, *map(str, others)
 
 
-def file_versions(path: str) -> dict[str, tuple[Any, ...]]:
-    """List all files of a store: what tells whether they were changed, by their names within the store."""
-    return {name: tuple(str(entry.get(key)) for key in _VERSION_KEYS) for name, entry in _files(path)}
+@dataclass(frozen=True)
+class LocalLocation(_FileSystemLocation):
+    """A folder of the local disk, or of one that looks so."""
+
+    _version_keys = _LOCAL_VERSION_KEYS
+
+    path: str
+
+    def _open(self) -> tuple[Any, str]:
+        return fsspec.filesystem("file"), self.path
+
+    def child(self, name: str) -> Location:
+        return LocalLocation(f"{self.path}/{name}")
+
+    def read(self, name: str, what: str) -> bytes:
+        try:
+            return Path(self.path, name).read_bytes()
+        except NotADirectoryError as error:
+            raise FileNotFoundError(*error.args) from None
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise StoreAccessError.of(f"{what} cannot be read", error) from error
+
+    def _put(self, name: str, content: bytes, what: str, *, new: bool) -> None:  # noqa: ARG002
+        # Renamed into its place at once: nothing comes late.
+        write_file(Path(self.path, name), content, what)
 
 
-def _files(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    file_system, root = file_system_of(path)
-    file_system.invalidate_cache(root)
-    for name, entry in file_system.find(root, detail=True).items():
-        yield name.removeprefix(root).lstrip("/"), entry
+@dataclass(frozen=True)
+class RemoteLocation(_FileSystemLocation):
+    """A URL of fsspec, with the options for its file system."""
+
+    path: str
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)  # not shown: secrets
+
+    def _open(self) -> tuple[Any, str]:
+        try:
+            file_system, root = fsspec.core.url_to_fs(self.path, **self.options)
+        except (ValueError, TypeError, ImportError) as error:
+            raise StoreError(f"{self.path}: {error}") from error
+        except Exception as error:  # credentials that are looked for at once
+            raise access_error(f"{self.path}: it cannot be opened", error) from error
+        return file_system, root
+
+    @property
+    def lists(self) -> bool:
+        return self._protocol not in _READ_ONLY
+
+    @property
+    def _protocol(self) -> str:
+        return self.path.partition("://")[0]
+
+    def child(self, name: str) -> Location:
+        return RemoteLocation(f"{self.path}/{name}", self.options)
+
+    def check_writable(self) -> Location:
+        if self._protocol in _READ_ONLY:
+            raise StoreError(f"{self.path}: it cannot be written: stores on HTTP servers are read-only")
+        return self
+
+    def versions(self) -> dict[str, tuple[Any, ...]]:
+        return super().versions() if self.lists else {}
+
+    def read(self, name: str, what: str) -> bytes:
+        file_system, root = self._open()
+        with reaching(f"{what} cannot be read"):
+            content: bytes = file_system.cat_file(f"{root}/{name}")
+        return content
+
+    def _put(self, name: str, content: bytes, what: str, *, new: bool) -> None:
+        file_system, root = self._open()
+        mode = {"mode": "create"} if new and self._protocol in _CREATING else {}
+        try:
+            file_system.pipe_file(f"{root}/{name}", content, **mode)
+        except FileExistsError:
+            raise
+        except Exception as error:  # of any type: each library has its own
+            raise access_error(f"{what} cannot be written", error) from error

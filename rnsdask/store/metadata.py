@@ -5,15 +5,15 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import product
 from pathlib import Path
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, TypeAlias
 
-import fsspec  # type: ignore[import-untyped]
 import google_crc32c
 import zarr
+from zarr.abc.buffer import Buffer as AnyBuffer
 from zarr.buffer.cpu import Buffer
 from zarr.storage import MemoryStore
 
@@ -24,11 +24,12 @@ from rnsdask.moduli import ModuliSet, as_integer, to_text
 from rnsdask.store.location import (
     CHUNK_FOLDER,
     METADATA_KEY,
-    StorePath,
-    file_system_of,
-    is_local,
-    normalize_path,
+    Location,
 )
+from rnsdask.store.paths import StorePath, locate
+
+Files: TypeAlias = dict[str, AnyBuffer]
+"""Files of an array or group in memory, as Zarr's ``MemoryStore`` takes them."""
 
 FORMAT = 1
 """Number of the store format that this version writes, and the only one that it reads."""
@@ -48,8 +49,8 @@ class StoreInfo:
 
     Attributes
     ----------
-    path : str
-        Absolute path, or URL.
+    location : Location
+        Where it is; `path` is the absolute path, or the URL.
     moduli : ModuliSet
         The moduli set.
     shape : tuple of int
@@ -70,7 +71,7 @@ class StoreInfo:
         Versions of the package and of the format in the process that read the metadata.
     """
 
-    path: str
+    location: Location
     moduli: ModuliSet
     shape: tuple[int, ...]
     chunks: tuple[int, ...]
@@ -80,6 +81,11 @@ class StoreInfo:
     identity: str = field(repr=False)
     metadata: bytes = field(repr=False)
     release: tuple[str, int] = field(default=(__version__, FORMAT), repr=False)
+
+    @property
+    def path(self) -> str:
+        """Absolute path, or URL."""
+        return self.location.path
 
     @property
     def count(self) -> int:
@@ -154,7 +160,7 @@ def open_info(path: StorePath) -> StoreInfo:
     Parameters
     ----------
     path
-        A local path, or any URL of fsspec.
+        Anything that `rnsdask.store.locate` takes.
 
     Raises
     ------
@@ -163,7 +169,7 @@ def open_info(path: StorePath) -> StoreInfo:
     StoreError
         If there is no store, or it breaks a rule of the format; the message names the rule and the value.
     """
-    info, complete = load(normalize_path(path))
+    info, complete = load(locate(path))
     if not complete:
         raise IncompleteStoreError(
             f"{info.path}: the store is incomplete, because its writing did not finish; write the rest with "
@@ -172,9 +178,10 @@ def open_info(path: StorePath) -> StoreInfo:
     return info
 
 
-def load(path: str) -> tuple[StoreInfo, bool]:
-    """Read and check the metadata of the store at a normalized path, and tell whether it is complete."""
-    metadata, identity = _read_metadata(path)
+def load(location: Location) -> tuple[StoreInfo, bool]:
+    """Read and check the metadata of the store at a place, and tell whether it is complete."""
+    path = location.path
+    metadata, identity = _read_metadata(location)
     try:
         node = zarr.open(store=files_in_memory({METADATA_KEY: metadata}), mode="r")
     except Exception as error:  # of any type, for anything may stand in the file
@@ -190,9 +197,9 @@ def load(path: str) -> tuple[StoreInfo, bool]:
     except (TypeError, ValueError) as error:
         raise StoreError(f"{path}: {error}") from error
     _check_checksum(path, attribute, document)
-    has_chunk_files = is_local(path) and codecs == DEFAULT_CODECS and sys.byteorder == "little"
+    has_chunk_files = location.is_local and codecs == DEFAULT_CODECS and sys.byteorder == "little"
     info = StoreInfo(
-        path=path,
+        location=location,
         moduli=moduli,
         shape=tuple(document["shape"])[1:],
         chunks=tuple(document["chunk_grid"]["configuration"]["chunk_shape"])[1:],
@@ -243,12 +250,12 @@ def _check_checksum(path: str, attribute: dict[str, Any], document: dict[str, An
         raise StoreError(f"{path}: its {METADATA_KEY} is damaged: its checksum is {computed}, stored {found}")
 
 
-def read_writer(path: str, attribute: str = ATTRIBUTE) -> str | None:
+def read_writer(location: Location, attribute: str = ATTRIBUTE) -> str | None:
     """Read which writer an incomplete array belongs to; None if it has none or is not there."""
-    return _read_field(path, attribute, "writer")
+    return _read_field(location, attribute, "writer")
 
 
-def check_recipe(path: str, recipe: str | None, attribute: str = ATTRIBUTE) -> str | None:
+def check_recipe(location: Location, recipe: str | None, attribute: str = ATTRIBUTE) -> str | None:
     """Check that an incomplete array is of a recipe, if both are known, and return the array's.
 
     Raises
@@ -256,23 +263,23 @@ def check_recipe(path: str, recipe: str | None, attribute: str = ATTRIBUTE) -> s
     StoreError
         If it is of another one.
     """
-    found = _read_field(path, attribute, "recipe")
+    found = _read_field(location, attribute, "recipe")
     if None not in (found, recipe) and found != recipe:
         raise StoreError(
-            f"{path}: it cannot be resumed: it was begun by another job (another operation, option or "
-            "operand), or an operand has changed since"
+            f"{location.path}: it cannot be resumed: it was begun by another job (another operation, option "
+            "or operand), or an operand has changed since"
         )
     return found
 
 
-def _read_field(path: str, attribute: str, name: str) -> str | None:
+def _read_field(location: Location, attribute: str, name: str) -> str | None:
     """Read a field of the attribute of an array; None if it has none or is not there."""
     try:
-        metadata, _ = _read_metadata(path)
+        metadata = location.read(METADATA_KEY, f"{location.path}: it")
         value = json.loads(metadata)["attributes"][attribute][name]
-    except (StoreError, ValueError, TypeError, KeyError) as error:
-        if isinstance(error, StoreAccessError):
-            raise
+    except StoreAccessError:
+        raise
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
         return None
     return None if value is None else str(value)
 
@@ -294,26 +301,36 @@ def files_in_memory(content: dict[str, bytes]) -> MemoryStore:
     return MemoryStore({key: Buffer.from_bytes(value) for key, value in content.items()}, read_only=True)
 
 
-def _read_metadata(path: str) -> tuple[bytes, str]:
+def change_metadata(location: Location, change: Callable[[Any], object]) -> None:
+    """Have Zarr change the metadata of the array or group at a place."""
+    metadata = location.read(METADATA_KEY, f"{location.path}: it")
+    files: Files = {METADATA_KEY: Buffer.from_bytes(metadata)}
+    change(zarr.open(MemoryStore(files), mode="r+"))
+    write_metadata(location, files)
+
+
+def write_metadata(location: Location, files: Files) -> None:
+    """Write the metadata document that Zarr has made in memory."""
+    location.write(METADATA_KEY, files[METADATA_KEY].to_bytes(), f"{location.path}: it")
+
+
+def _read_metadata(location: Location) -> tuple[bytes, str]:
     """Read the metadata document, and make a hash of its content and of when it was written."""
-    file_system, root = file_system_of(path)
-    file_system.invalidate_cache(root)
     try:
-        metadata: bytes = file_system.cat_file(f"{root}/{METADATA_KEY}")
-        written: str = file_system.ukey(f"{root}/{METADATA_KEY}")
-    except (FileNotFoundError, NotADirectoryError):
-        raise StoreError(f"{path}: {_why_no_metadata(file_system, root)}") from None
-    except OSError as error:
-        raise StoreAccessError.of(f"{path}: it cannot be read", error) from error
-    return metadata, hashlib.sha256(metadata + written.encode()).hexdigest()
+        metadata = location.read(METADATA_KEY, f"{location.path}: it")
+        written = location.version(METADATA_KEY)
+    except FileNotFoundError:
+        raise StoreError(f"{location.path}: {_why_no_metadata(location)}") from None
+    return metadata, hashlib.sha256(metadata + repr(written).encode()).hexdigest()
 
 
-def _why_no_metadata(file_system: fsspec.AbstractFileSystem, root: str) -> str:
-    if not file_system.exists(root):
+def _why_no_metadata(location: Location) -> str:
+    kind = location.kind()
+    if kind == "nothing" or not location.lists:
         return "there is no such store"
-    if file_system.isfile(root):
+    if kind == "file":
         return "it is a file, not a Zarr store"
-    if any(file_system.exists(f"{root}/{name}") for name in (".zarray", ".zgroup")):
+    if any(location.exists(name) for name in (".zarray", ".zgroup")):
         return "it is of Zarr format 2; a store of rnsdask is of Zarr format 3"
     return f"it is not a Zarr store: it has no {METADATA_KEY}"
 

@@ -11,19 +11,24 @@ from numpy.typing import DTypeLike, NDArray
 from zarr.codecs import Crc32cCodec
 from zarr.storage import MemoryStore
 
-from rnsdask.errors import StoreAccessError, StoreError
+from rnsdask.errors import StoreError
 from rnsdask.layout import chunk_grid, chunk_slices
 from rnsdask.store.location import (
     CHUNK_FOLDER,
     METADATA_KEY,
-    StorePath,
-    file_sizes,
-    file_system_of,
-    normalize_path,
+    Location,
 )
-from rnsdask.store.metadata import check_recipe, read_writer
+from rnsdask.store.metadata import (
+    Files,
+    change_metadata,
+    check_recipe,
+    files_in_memory,
+    read_writer,
+    write_metadata,
+)
+from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import decode_chunk
-from rnsdask.store.writing import make_room, remove_partial_files
+from rnsdask.store.writing import encode_chunk, make_room, put_chunk, remove_partial_files
 
 PLAIN_ATTRIBUTE = "rnsdask_values"
 """Key of the Zarr attribute that says whether such an array is complete."""
@@ -52,14 +57,13 @@ def create_plain(
     StoreError
         If `path` is taken, or cannot be written.
     """
-    path = normalize_path(path)
+    location = locate(path).check_writable()
     token = uuid.uuid4().hex
-    try:
-        make_room(path, overwrite)
-        _create_array(path, shape, chunks, dtype, _incomplete(token, recipe))
-    except OSError as error:
-        raise StoreError(f"{path}: it cannot be written: {error}") from error
-    return PlainWriter(path, tuple(shape), tuple(chunks), token)
+    files: Files = {}
+    _create_array(files, shape, chunks, dtype, _incomplete(token, recipe))
+    make_room(location, overwrite)
+    write_metadata(location, files)
+    return PlainWriter(location, tuple(shape), tuple(chunks), token)
 
 
 def resume_plain(
@@ -85,30 +89,31 @@ def resume_plain(
     StoreError
         If there is no such array, or it is complete, or cannot be written.
     """
-    path = normalize_path(path)
-    if not exists(path):
-        raise StoreError(f"{path}: there is no such array")
+    location = locate(path).check_writable()
     try:
-        array = zarr.open_array(path, mode="r+")
+        metadata = location.read(METADATA_KEY, f"{location.path}: it")
+    except FileNotFoundError:
+        raise StoreError(f"{location.path}: there is no such array") from None
+    try:
+        array = zarr.open_array(files_in_memory({METADATA_KEY: metadata}), mode="r")
         attribute = array.attrs.get(PLAIN_ATTRIBUTE)
     except Exception as error:  # of any type, for anything may stand in the file
-        raise StoreError(f"{path}: Zarr cannot read its {METADATA_KEY}: {error!r}") from error
+        raise StoreError(f"{location.path}: Zarr cannot read its {METADATA_KEY}: {error!r}") from error
     if not isinstance(attribute, dict) or not isinstance(attribute.get("complete"), bool):
-        raise StoreError(f"{path}: it cannot be resumed: it is no array that rnsdask has begun")
+        raise StoreError(f"{location.path}: it cannot be resumed: it is no array that rnsdask has begun")
     if attribute["complete"] and not complete_too:
-        raise StoreError(f"{path}: the array is complete: there is nothing to resume")
+        raise StoreError(f"{location.path}: the array is complete: there is nothing to resume")
     found = _description(array)
-    for name, wanted in _description(_create_array(MemoryStore(), shape, chunks, dtype, {})).items():
+    for name, wanted in _description(_create_array({}, shape, chunks, dtype, {})).items():
         if found[name] != wanted:
-            raise StoreError(f"{path}: it cannot be resumed: its {name}: {found[name]}; of the job: {wanted}")
-    begun = check_recipe(path, recipe, PLAIN_ATTRIBUTE)
+            raise StoreError(
+                f"{location.path}: it cannot be resumed: its {name}: {found[name]}; of the job: {wanted}"
+            )
+    begun = check_recipe(location, recipe, PLAIN_ATTRIBUTE)
     token = uuid.uuid4().hex
-    try:
-        array.update_attributes({PLAIN_ATTRIBUTE: _incomplete(token, begun)})
-        remove_partial_files(path)
-    except OSError as error:
-        raise StoreError(f"{path}: it cannot be written: {error}") from error
-    return PlainWriter(path, tuple(shape), tuple(chunks), token)
+    _set_attribute(location, _incomplete(token, begun))
+    remove_partial_files(location)
+    return PlainWriter(location, tuple(shape), tuple(chunks), token)
 
 
 def _incomplete(token: str, recipe: str | None) -> dict[str, Any]:
@@ -117,22 +122,29 @@ def _incomplete(token: str, recipe: str | None) -> dict[str, Any]:
 
 def exists(path: StorePath) -> bool:
     """Whether there is metadata of a Zarr array or group at a path."""
-    file_system, root = file_system_of(normalize_path(path))
-    file_system.invalidate_cache(root)
-    return bool(file_system.exists(f"{root}/{METADATA_KEY}"))
+    return locate(path).exists(METADATA_KEY)
 
 
 def _create_array(
-    place: Any, shape: Sequence[int], chunks: Sequence[int], dtype: DTypeLike, attribute: dict[str, Any]
+    files: Files,
+    shape: Sequence[int],
+    chunks: Sequence[int],
+    dtype: DTypeLike,
+    attribute: dict[str, Any],
 ) -> zarr.Array[Any]:
+    """Have Zarr make the metadata document of an array, among `files`."""
     return zarr.create_array(
-        store=place,
+        store=MemoryStore(files),
         shape=tuple(shape),
         chunks=tuple(chunks),
         dtype=np.dtype(dtype),
         compressors=[Crc32cCodec()],
         attributes={PLAIN_ATTRIBUTE: attribute},
     )
+
+
+def _set_attribute(location: Location, attribute: dict[str, Any]) -> None:
+    change_metadata(location, lambda array: array.update_attributes({PLAIN_ATTRIBUTE: attribute}))
 
 
 def _description(array: zarr.Array[Any]) -> dict[str, Any]:
@@ -145,33 +157,30 @@ def _description(array: zarr.Array[Any]) -> dict[str, Any]:
 class PlainWriter:
     """Writes the chunks of a plain array, as `StoreWriter` those of a store."""
 
-    def __init__(self, path: str, shape: tuple[int, ...], chunks: tuple[int, ...], token: str) -> None:
-        self.path = path
+    def __init__(
+        self, location: Location, shape: tuple[int, ...], chunks: tuple[int, ...], token: str
+    ) -> None:
+        self._location = location
+        self.path = location.path
         self.shape = shape
         self.chunks = chunks
         self._token = token
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in ("path", "shape", "chunks", "_token")}
+        return {name: value for name, value in self.__dict__.items() if name != "_metadata"}
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
         return "rnsdask.PlainWriter", self.path, self.shape, self.chunks, self._token
 
     @cached_property
-    def _array(self) -> zarr.Array[Any]:
-        return zarr.open_array(self.path, mode="r+").with_config({"write_empty_chunks": True})
-
-    @cached_property
     def _metadata(self) -> bytes:
-        file_system, root = file_system_of(self.path)
         try:
-            metadata: bytes = file_system.cat_file(f"{root}/{METADATA_KEY}")
-        except OSError as error:
-            raise StoreAccessError.of(f"{self.path}: it cannot be read", error) from error
-        return metadata
+            return self._location.read(METADATA_KEY, f"{self.path}: it")
+        except FileNotFoundError:
+            raise StoreError(f"{self.path}: it was removed") from None
 
     def _check_owner(self) -> None:
-        if read_writer(self.path, PLAIN_ATTRIBUTE) != self._token:
+        if read_writer(self._location, PLAIN_ATTRIBUTE) != self._token:
             raise StoreError(f"{self.path}: another job has begun to write it, or it was removed")
 
     def _key(self, index: Sequence[int]) -> str:
@@ -196,11 +205,10 @@ class PlainWriter:
             If the chunk cannot be written, or another writer has begun to write the array.
         """
         slices = chunk_slices(index, self.shape, self.chunks)
-        self._check_owner()
-        try:
-            self._array[slices] = values[0]
-        except OSError as error:
-            raise StoreError(f"{self.chunk_name(index)} cannot be written: {error}") from error
+        self._check_owner()  # first, for a clear message if the array is gone
+        key = self._key(index)
+        encoded = encode_chunk(self._metadata, key, slices, values[0])
+        put_chunk(self._location, key, encoded, self.chunk_name(index), self._check_owner)
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[Any]:
         """Read a chunk that is written, with an axis of length 1 in front, and check it.
@@ -213,11 +221,12 @@ class PlainWriter:
             If it cannot be read.
         """
         slices = chunk_slices(index, self.shape, self.chunks)
-        return decode_chunk(self.path, self._metadata, self._key(index), self.chunk_name(index), slices)[None]
+        key, name = self._key(index), self.chunk_name(index)
+        return decode_chunk(self._location, self._metadata, key, name, slices)[None]
 
     def missing_chunks(self) -> list[tuple[int, ...]]:
         """List the indices of the chunks that are not written yet, in C order."""
-        sizes = file_sizes(self.path)
+        sizes = self._location.sizes()
         return [index for index in self.indices() if self._key(index) not in sizes]
 
     def damaged_chunks(self, map_chunks: Callable[..., Iterable[list[str]]] = map) -> list[tuple[int, ...]]:
@@ -250,4 +259,4 @@ class PlainWriter:
         if missing := self.missing_chunks():
             raise StoreError(f"{self.path}: it cannot be completed: {len(missing)} chunks are not written")
         self._check_owner()
-        self._array.update_attributes({PLAIN_ATTRIBUTE: {"complete": True}})
+        _set_attribute(self._location, {"complete": True})

@@ -3,6 +3,7 @@
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -10,12 +11,15 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from rnsdask.errors import CorruptChunkError, StoreAccessError, StoreError
+from rnsdask.errors import CorruptChunkError, StoreError
 from rnsdask.layout import RESIDUE_DTYPE, chunk_slices
 from rnsdask.readings import counted
 from rnsdask.store.chunk_files import read_chunk_file
-from rnsdask.store.location import METADATA_KEY, file_sizes, file_system_of, file_versions
+from rnsdask.store.location import METADATA_KEY, Location
 from rnsdask.store.metadata import StoreInfo, files_in_memory
+
+_REQUESTS = 16
+"""How many files' versions are asked for at a time, where there is no list of them."""
 
 
 @counted
@@ -88,12 +92,12 @@ def read_part(info: StoreInfo, index: Sequence[int], start: int, stop: int) -> N
 
 def _decode_chunk(info: StoreInfo, index: Sequence[int], slices: tuple[slice, ...]) -> NDArray[np.uint32]:
     key, name = info.chunk_key(index), info.chunk_name(index)
-    residues = decode_chunk(info.path, info.metadata, key, name, (slice(None), *slices))
+    residues = decode_chunk(info.location, info.metadata, key, name, (slice(None), *slices))
     return np.ascontiguousarray(residues, RESIDUE_DTYPE)
 
 
 def decode_chunk(
-    path: str, metadata: bytes, key: str, name: str, selection: tuple[slice, ...]
+    location: Location, metadata: bytes, key: str, name: str, selection: tuple[slice, ...]
 ) -> NDArray[Any]:
     """Fetch the bytes of a chunk, and have Zarr decode them.
 
@@ -101,8 +105,8 @@ def decode_chunk(
 
     Parameters
     ----------
-    path, metadata
-        A Zarr array and its metadata document.
+    location, metadata
+        Where a Zarr array is, and its metadata document.
     key, name
         The chunk's file within the array, and what error messages call it.
     selection
@@ -112,16 +116,13 @@ def decode_chunk(
     ------
     CorruptChunkError
         If the chunk is missing or cannot be decoded.
-    StoreError
+    StoreAccessError
         If it cannot be read.
     """
-    file_system, root = file_system_of(path)
     try:
-        encoded: bytes = file_system.cat_file(f"{root}/{key}")
+        encoded = location.read(key, name)
     except FileNotFoundError:
         raise CorruptChunkError(f"{name} is missing") from None
-    except OSError as error:
-        raise StoreAccessError.of(f"{name} cannot be read", error) from error
     try:
         array = zarr.open_array(files_in_memory({METADATA_KEY: metadata, key: encoded}), mode="r")
         return np.asarray(array[selection])
@@ -146,11 +147,12 @@ def verify(info: StoreInfo, *, map_chunks: Callable[..., Iterable[list[str]]] = 
     ------
     problem : str
         One line that names the store, the file or chunk, and what is wrong: a file that does not belong to
-        the store; a chunk that is missing, has a wrong size, or does not match its checksum; the first
-        residue of each row that is not below its modulus, with its position in the array.
+        the store (HTTP servers tell of none); a chunk that is missing, has a wrong size, or does not match
+        its checksum; the first residue of each row that is not below its modulus, with its position in the
+        array.
     """
     expected = {METADATA_KEY, *map(info.chunk_key, info.indices())}
-    for key in sorted(file_sizes(info.path).keys() - expected):
+    for key in sorted(info.location.versions().keys() - expected):
         yield f"{info.path}: file {key} does not belong to the store"
     problems_of_chunks = map_chunks(partial(chunk_problems, info), info.indices())
     for _, problems in zip(info.indices(), problems_of_chunks, strict=True):
@@ -163,10 +165,22 @@ def fingerprint(info: StoreInfo) -> str:
     Content that was changed without a change of these is not noticed.
     """
     digest = hashlib.sha256(info.identity.encode())
-    versions = file_versions(info.path)
-    for index in info.indices():
-        digest.update(repr(versions.get(info.chunk_key(index))).encode())
+    keys = map(info.chunk_key, info.indices())
+    with ThreadPoolExecutor(_REQUESTS) as pool:
+        if info.location.lists:
+            versions: Iterable[Any] = map(info.location.versions().get, keys)
+        else:
+            versions = pool.map(partial(_version, info.location), keys)
+        for version in versions:
+            digest.update(repr(version).encode())
     return digest.hexdigest()
+
+
+def _version(location: Location, key: str) -> tuple[Any, ...] | None:
+    try:
+        return location.version(key)
+    except FileNotFoundError:
+        return None
 
 
 def chunk_problems(info: StoreInfo, index: tuple[int, ...]) -> list[str]:

@@ -1,16 +1,17 @@
 """Creating stores and writing their chunks."""
 
+import errno
 import json
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from functools import cached_property, partial
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, SupportsIndex
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
+from zarr.buffer.cpu import Buffer
 from zarr.codecs import BytesCodec, Crc32cCodec
 from zarr.storage import MemoryStore
 
@@ -21,22 +22,26 @@ from rnsdask.store.chunk_files import PARTIAL_SUFFIX, chunk_file_size, write_chu
 from rnsdask.store.location import (
     CHUNK_FOLDER,
     METADATA_KEY,
-    StorePath,
-    file_sizes,
-    file_system_of,
-    normalize_path,
+    Location,
 )
 from rnsdask.store.metadata import (
     ATTRIBUTE,
+    Files,
     StoreInfo,
+    change_metadata,
     check_bound,
     check_recipe,
     complete_attribute,
     load,
     make_attribute,
     read_writer,
+    write_metadata,
 )
+from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import chunk_problems, read_chunk, residue_problems
+
+_LATE_CHUNKS = 10
+"""How many chunks of another job that come late are removed, before a chunk is given up."""
 
 
 def create(
@@ -56,7 +61,7 @@ def create(
     Parameters
     ----------
     path
-        A local path, or any URL of fsspec.
+        Anything that `rnsdask.store.locate` takes.
     moduli
         The moduli set.
     shape
@@ -83,13 +88,14 @@ def create(
     StoreError
         If `path` is taken, or cannot be written.
     """
-    path = normalize_path(path)
+    location = locate(path).check_writable()
     lengths = tuple(as_integer(length, f"length of axis {axis}") for axis, length in enumerate(shape))
     chunk_lengths = normalize_chunks(chunks, lengths, len(moduli))
     token = uuid.uuid4().hex
     attribute = make_attribute(moduli, signed, check_bound(bound, moduli, signed), token, recipe)
-    create_array = partial(
-        zarr.create_array,
+    files: Files = {}
+    zarr.create_array(  # in memory, so that a wrong codec shows before anything is replaced
+        store=MemoryStore(files),
         shape=(len(moduli), *lengths),
         chunks=(len(moduli), *chunk_lengths),
         dtype=RESIDUE_DTYPE,
@@ -101,13 +107,9 @@ def create(
         dimension_names=_dimension_names(len(lengths)),
         attributes={ATTRIBUTE: attribute},
     )
-    create_array(store=MemoryStore())  # a wrong codec shows before anything is replaced
-    try:
-        make_room(path, overwrite)
-        create_array(store=path)
-    except OSError as error:
-        raise StoreAccessError.of(f"{path}: it cannot be written", error) from error
-    return StoreWriter(load(path)[0], token)
+    make_room(location, overwrite)
+    write_metadata(location, files)
+    return StoreWriter(load(location)[0], token)
 
 
 def resume(
@@ -121,7 +123,7 @@ def resume(
     Parameters
     ----------
     path
-        A local path, or any URL of fsspec.
+        Anything that `rnsdask.store.locate` takes.
     check
         Called before anything changes; it may raise if the store is not what its caller wants.
     recipe
@@ -134,16 +136,13 @@ def resume(
     StoreAccessError
         If it cannot be written.
     """
-    info, complete = load(normalize_path(path))
+    info, complete = load(locate(path).check_writable())
     if complete:
         raise StoreError(f"{info.path}: the store is complete: there is nothing to resume")
     check(info)
-    found = check_recipe(info.path, recipe)
+    found = check_recipe(info.location, recipe)
     writer = StoreWriter(info, uuid.uuid4().hex)
-    try:
-        writer.take_over(found)
-    except OSError as error:
-        raise StoreAccessError.of(f"{info.path}: it cannot be written", error) from error
+    writer.take_over(found)
     return writer
 
 
@@ -178,9 +177,6 @@ class StoreWriter:
     ) -> None:
         """Leave the store as it is: incomplete, unless `finish` was called."""
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"info": self.info, "_token": self._token}
-
     def __dask_tokenize__(self) -> tuple[object, ...]:
         return "rnsdask.StoreWriter", self._token, *self.info.__dask_tokenize__()
 
@@ -188,18 +184,14 @@ class StoreWriter:
         """Make the store this writer's, and remove what interrupted writes have left behind."""
         info = self.info
         attribute = make_attribute(info.moduli, info.signed, info.bound, self._token, recipe)
-        self._array.update_attributes({ATTRIBUTE: attribute})
+        change_metadata(info.location, lambda array: array.update_attributes({ATTRIBUTE: attribute}))
         self._reload()
-        remove_partial_files(info.path)
+        remove_partial_files(info.location)
 
-    def _check_owner(self) -> None:
-        if read_writer(self.info.path) != self._token:
+    def check_owner(self) -> None:
+        """Raise StoreError if another writer has begun to write the store."""
+        if read_writer(self.info.location) != self._token:
             raise StoreError(f"{self.info.path}: another job has begun to write it, or it was removed")
-
-    @cached_property
-    def _array(self) -> zarr.Array[Any]:
-        # Left to itself, Zarr would not write a chunk of zeros, and it would look like one that is lost.
-        return zarr.open_array(self.info.path, mode="r+").with_config({"write_empty_chunks": True})
 
     def write_chunk(self, index: Sequence[int], residues: NDArray[np.uint32]) -> None:
         """Write a whole chunk, so that it appears at once or not at all.
@@ -236,13 +228,11 @@ class StoreWriter:
         if info.has_chunk_files:
             # Checked last: a job that takes the store over while this chunk is written must win.
             file = info.chunk_file(index)
-            write_chunk_file(file, residues, info.chunk_shape, name, before_rename=self._check_owner)
+            write_chunk_file(file, residues, info.chunk_shape, name, before_rename=self.check_owner)
             return
-        self._check_owner()
-        try:
-            self._array[(slice(None), *slices)] = residues
-        except OSError as error:
-            raise StoreAccessError.of(f"{name} cannot be written", error) from error
+        key = info.chunk_key(index)
+        encoded = encode_chunk(info.metadata, key, (slice(None), *slices), residues)
+        put_chunk(info.location, key, encoded, name, self.check_owner)
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[np.uint32]:
         """Read a chunk that is written, as `rnsdask.store.read_chunk` does."""
@@ -263,16 +253,13 @@ class StoreWriter:
         if new < old:
             raise ValueError(f"an array can only grow, not from length {old} to {new}")
         last, filled = divmod(old, info.chunks[0])
-        if new > old and filled and info.chunk_key((last,)) in file_sizes(info.path):
+        if new > old and filled and info.location.exists(info.chunk_key((last,))):
             raise ValueError(
                 f"{info.chunk_name((last,))} is written and has {filled} numbers of {info.chunks[0]}, so the "
                 "array can no longer grow"
             )
-        self._check_owner()
-        try:
-            self._array.resize((len(info.moduli), new))
-        except OSError as error:
-            raise StoreAccessError.of(f"{info.path}: it cannot be written", error) from error
+        self.check_owner()
+        change_metadata(info.location, lambda array: array.resize((len(info.moduli), new)))
         self._reload()
 
     def chunk_name(self, index: Sequence[int]) -> str:
@@ -285,7 +272,7 @@ class StoreWriter:
 
     def missing_chunks(self) -> list[tuple[int, ...]]:
         """List the indices of the chunks that are not written yet, in C order."""
-        info, sizes = self.info, file_sizes(self.info.path)
+        info, sizes = self.info, self.info.location.sizes()
         if not info.has_chunk_files:
             return [index for index in info.indices() if info.chunk_key(index) not in sizes]
         expected = chunk_file_size(info.chunk_shape)
@@ -332,47 +319,68 @@ class StoreWriter:
                 f"{info.path}: it cannot be completed: {len(missing)} of {info.n_chunks} chunks are not "
                 f"written, the first of them {info.chunk_key(missing[0])}"
             )
-        remove_partial_files(info.path)
-        self._check_owner()
-        try:
-            self._array.update_attributes({ATTRIBUTE: complete_attribute(info, final_bound)})
-        except OSError as error:
-            raise StoreAccessError.of(f"{info.path}: it cannot be written", error) from error
+        remove_partial_files(info.location)
+        self.check_owner()
+        attribute = complete_attribute(info, final_bound)
+        change_metadata(info.location, lambda array: array.update_attributes({ATTRIBUTE: attribute}))
         self._reload()
         return self.info
 
     def _reload(self) -> None:
-        self.__dict__.pop("_array", None)
-        self.info = load(self.info.path)[0]
+        self.info = load(self.info.location)[0]
 
 
 def _dimension_names(ndim: int) -> tuple[str, ...]:
     return ("residue", "x") if ndim == 1 else ("residue", *(f"x{axis}" for axis in range(ndim)))
 
 
-def remove_partial_files(path: str) -> None:
+def encode_chunk(metadata: bytes, key: str, selection: tuple[slice, ...], values: NDArray[Any]) -> bytes:
+    """Have Zarr encode a chunk, given the array's metadata document and the part that the chunk covers."""
+    files: Files = {METADATA_KEY: Buffer.from_bytes(metadata)}
+    array = zarr.open_array(MemoryStore(files), mode="r+")
+    # Left to itself, Zarr would not write a chunk of zeros, and it would look like one that is lost.
+    array.with_config({"write_empty_chunks": True})[selection] = values
+    return files[key].to_bytes()
+
+
+def put_chunk(
+    location: Location, key: str, encoded: bytes, name: str, check_owner: Callable[[], object]
+) -> None:
+    """Write an encoded chunk; `check_owner` raises if the array is another writer's by now.
+
+    To send a chunk takes time, in which another job may take the array over. So a chunk is only put where
+    there is none: one that comes late never replaces the other job's. What is there already, from an earlier
+    try or from another job, is removed by who owns the array.
+    """
+    check_owner()
+    for _ in range(_LATE_CHUNKS):
+        if location.create(key, encoded, name):
+            return
+        check_owner()
+        location.remove(key)
+    raise StoreAccessError(f"{name} cannot be written: another job writes it too", errno.EBUSY)
+
+
+def remove_partial_files(location: Location) -> None:
     """Remove what interrupted writes have left behind."""
-    file_system, root = file_system_of(path)
-    for key in file_sizes(path):
+    for key in location.sizes():
         if key.endswith(PARTIAL_SUFFIX):
-            with suppress(FileNotFoundError):  # its own writer was quicker
-                file_system.rm_file(f"{root}/{key}")
+            location.remove(key)
 
 
-def make_room(path: str, overwrite: bool) -> None:
-    """Make sure that nothing is at `path`: remove a Zarr array if asked to, and refuse anything else."""
-    file_system, root = file_system_of(path)
-    file_system.invalidate_cache(root)
-    if not file_system.exists(root):
+def make_room(location: Location, overwrite: bool) -> None:
+    """Make sure that nothing is at a place: remove a Zarr array if asked to, and refuse anything else."""
+    path, kind = location.path, location.kind()
+    if kind == "nothing":
         return
-    if not file_system.isdir(root):
+    if kind == "file":
         raise StoreError(f"{path}: it exists and is not a Zarr array")
-    names = {entry.rstrip("/").rpartition("/")[2] for entry in file_system.ls(root, detail=False)}
+    names = location.names()
     if all(
         name.endswith(PARTIAL_SUFFIX) for name in names
     ):  # metadata whose writing was interrupted, or nothing
         return
-    if METADATA_KEY not in names or not _is_array(file_system.cat_file(f"{root}/{METADATA_KEY}")):
+    if METADATA_KEY not in names or not _is_array(location.read(METADATA_KEY, f"{path}: it")):
         raise StoreError(f"{path}: it exists and is not a Zarr array, but a folder with {_enumerate(names)}")
     if not overwrite:
         raise StoreError(f"{path}: it exists; replace it with --overwrite (overwrite=True)")
@@ -381,7 +389,7 @@ def make_room(path: str, overwrite: bool) -> None:
         raise StoreError(f"{path}: it is not replaced, because it also holds {_enumerate(names - own)}")
     # The metadata go last: what an interruption leaves behind can still be told for an array, and replaced.
     for name in (*sorted(own - {METADATA_KEY}), METADATA_KEY):
-        file_system.rm(f"{root}/{name}", recursive=True)
+        location.remove(name)
 
 
 def _is_array(metadata: bytes) -> bool:

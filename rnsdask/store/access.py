@@ -1,0 +1,83 @@
+"""What goes wrong between a store and its reader, whatever library reports it, told in one way."""
+
+import errno
+import re
+
+from rnsdask.errors import StoreAccessError
+
+# By name: the libraries need not be installed to describe what they raise. A class stands for what derives
+# from it too.
+_PASSING = {
+    "ClientConnectionError",  # aiohttp: a connection refused or broken
+    "ClientPayloadError",  # aiohttp: an answer that was cut off
+    "ConnectionError",  # botocore: no connection
+    "HTTPClientError",  # botocore: a connection broken, or no answer in time
+    "ResponseStreamingError",  # botocore: an answer that was cut off
+    "IncompleteReadError",  # botocore
+    "TransportError",  # google.auth: no connection to where tokens come from
+    "GenericError",  # obstore: what is left when its own retries are used up
+}
+_FORBIDDEN = {
+    "PermissionDeniedError",  # obstore
+    "UnauthenticatedError",  # obstore
+    "NoCredentialsError",  # botocore
+    "DefaultCredentialsError",  # google.auth
+    "RefreshError",  # google.auth
+}
+
+# Beside 500 and above: request timeout, too early, too many requests.
+_PASSING_STATUS = {408, 425, 429}
+_LASTING_STATUS = {501: errno.ENOSYS, 505: errno.ENOSYS}
+_STATUS = {401: errno.EACCES, 403: errno.EACCES, 404: errno.ENOENT, 405: errno.EACCES, 410: errno.ENOENT}
+
+_STATUS_OF_OBSTORE = re.compile(r"status code: ([45]\d\d)\b")
+
+_LONGEST = 300
+"""Characters of another library's message that are shown."""
+
+
+def access_error(what: str, error: Exception) -> StoreAccessError:
+    """Make the error of what could not be done, such as ``s3://b/x: it cannot be read``.
+
+    Its ``errno`` is that of the operating system, or one with the same meaning: so it tells what is worth
+    another try (:func:`rnsdask.faults.can_pass`) for every library alike.
+    """
+    return StoreAccessError(f"{what}: {_message(error)}", _number(error))
+
+
+def _number(error: Exception) -> int | None:
+    names = {base.__name__ for base in type(error).__mro__}
+    status = _status(error)
+    if status is not None:
+        passing = status in _PASSING_STATUS or status >= 500
+        return _LASTING_STATUS.get(status, errno.EIO) if passing else _STATUS.get(status, errno.EINVAL)
+    if isinstance(error, PermissionError) or names & _FORBIDDEN:
+        return errno.EACCES
+    if isinstance(error, FileNotFoundError):
+        return errno.ENOENT
+    if isinstance(error, OSError):
+        return error.errno
+    return errno.EIO if names & _PASSING else errno.EINVAL
+
+
+def _status(error: Exception) -> int | None:
+    """The status of an HTTP answer: of aiohttp, gcsfs (it may be text), obstore (in its text)."""
+    for name in ("status", "code"):
+        value = getattr(error, name, None)
+        if isinstance(value, int | str) and str(value).isdecimal() and 400 <= int(value) < 600:
+            return int(value)
+    found = _STATUS_OF_OBSTORE.search(str(error)) if type(error).__name__ == "GenericError" else None
+    return int(found[1]) if found else None
+
+
+def _message(error: Exception) -> str:
+    kind = type(error).__name__
+    status, reason = _status(error), getattr(error, "message", "")
+    if status is not None:
+        return f"HTTP status {status}" + (f" ({reason})" if reason else "")
+    text = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    shown = first if len(first) <= _LONGEST else f"{first[:_LONGEST]}..."
+    if isinstance(error, OSError):
+        return shown or kind
+    return f"{kind}: {shown}" if shown else kind

@@ -1,0 +1,115 @@
+"""Places that obstore reaches: what Zarr's ``ObjectStore`` wraps."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import obstore  # type: ignore[import-not-found, unused-ignore]
+
+from rnsdask.errors import StoreError
+from rnsdask.store.access import access_error
+from rnsdask.store.location import Location, reaching
+
+_URLS = {"S3Store": ("s3", "bucket"), "GCSStore": ("gs", "bucket"), "AzureStore": ("az", "container_name")}
+
+
+def from_obstore(store: Any) -> "str | ObjectLocation":
+    """Return the place that a store of obstore stands for; of its ``LocalStore``, the local path."""
+    kind = type(store).__name__
+    if kind == "LocalStore":
+        if store.prefix is None:
+            raise ValueError("obstore's LocalStore must have a prefix: the store's folder")
+        return str(store.prefix)
+    return ObjectLocation(_url(store, kind), store)
+
+
+def _url(store: Any, kind: str) -> str:
+    """The URL that fsspec would have for it."""
+    if kind == "HTTPStore":
+        return str(store.url).rstrip("/")
+    if kind == "MemoryStore":
+        return f"obstore-memory://{id(store):x}"
+    scheme, key = _URLS.get(kind, (kind, "bucket"))
+    parts = (str(store.config.get(key, "")), store.prefix or "")
+    return f"{scheme}://" + "/".join(part.strip("/") for part in parts if part)
+
+
+@dataclass(frozen=True)
+class ObjectLocation(Location):
+    """A place in a store of obstore; `prefix` is the folder within it."""
+
+    path: str
+    store: Any = field(hash=False, repr=False)  # not shown: it may hold secrets
+    prefix: str = ""
+
+    @property
+    def lists(self) -> bool:
+        return not self.path.startswith(("http://", "https://"))
+
+    def check_writable(self) -> Location:
+        if not self.lists:
+            raise StoreError(f"{self.path}: it cannot be written: stores on HTTP servers are read-only")
+        return self
+
+    def child(self, name: str) -> Location:
+        return ObjectLocation(f"{self.path}/{name}", self.store, self._key(name))
+
+    def _key(self, name: str) -> str:
+        return f"{self.prefix}/{name}" if self.prefix else name
+
+    def kind(self) -> str:
+        # Objects have no folders: a place is one if something is below it.
+        return "folder" if self.lists and self.names() else "nothing"
+
+    def exists(self, name: str) -> bool:
+        try:
+            self.version(name)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def names(self) -> set[str]:
+        with reaching(f"{self.path}: it cannot be listed"):
+            listed = obstore.list_with_delimiter(self.store, prefix=self.prefix or None)
+        found = [*listed["common_prefixes"], *(entry["path"] for entry in listed["objects"])]
+        return {path.rstrip("/").rpartition("/")[2] for path in found}
+
+    def versions(self) -> dict[str, tuple[Any, ...]]:
+        if not self.lists:
+            return {}
+        return {entry["path"][len(self.prefix) :].lstrip("/"): _version(entry) for entry in self._list("")}
+
+    def _list(self, name: str) -> Iterator[Any]:
+        prefix = self._key(name) if name else self.prefix
+        with reaching(f"{self.path}: it cannot be listed"):
+            for entries in obstore.list(self.store, prefix=prefix or None):
+                yield from entries
+
+    def version(self, name: str) -> tuple[Any, ...]:
+        with reaching(f"{self.path}: {name} cannot be read"):
+            return _version(obstore.head(self.store, self._key(name)))
+
+    def read(self, name: str, what: str) -> bytes:
+        with reaching(f"{what} cannot be read"):
+            content: bytes = obstore.get(self.store, self._key(name)).bytes().to_bytes()
+        return content
+
+    def _put(self, name: str, content: bytes, what: str, *, new: bool) -> None:
+        try:
+            obstore.put(self.store, self._key(name), content, mode="create" if new else "overwrite")
+        except Exception as error:  # of any type: obstore has its own
+            if type(error).__name__ == "AlreadyExistsError":
+                raise FileExistsError(name) from None
+            raise access_error(f"{what} cannot be written", error) from error
+
+    def remove(self, name: str) -> None:
+        below = [entry["path"] for entry in self._list(name)]
+        with reaching(f"{self.path}: {name} cannot be removed"):
+            if self.exists(name):
+                below.append(self._key(name))
+            if below:
+                obstore.delete(self.store, below)
+
+
+def _version(entry: Any) -> tuple[Any, ...]:
+    return entry["size"], str(entry["e_tag"]), str(entry["last_modified"]), str(entry["version"])

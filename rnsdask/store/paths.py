@@ -1,0 +1,79 @@
+"""What users name a store by, and the place that it stands for."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from zarr.abc.store import Store
+from zarr.storage import FsspecStore, LocalStore, ObjectStore
+
+from rnsdask.store.location import LocalLocation, Location, RemoteLocation
+
+StorePath: TypeAlias = str | os.PathLike[str] | Store | Location
+
+
+def locate(path: StorePath, storage_options: Mapping[str, Any] | None = None) -> Location:
+    """Return the place that a path, a URL or a store of Zarr's stands for.
+
+    Parameters
+    ----------
+    path
+        A local path; any URL of fsspec; or Zarr's ``LocalStore``, ``FsspecStore`` or ``ObjectStore``. A place
+        stays what it is.
+    storage_options
+        Of fsspec, for a URL: credentials, the endpoint, and the like.
+
+    Raises
+    ------
+    TypeError
+        If it is something else.
+    ValueError
+        If the path is empty, or `storage_options` are given for anything but a URL.
+    StoreError
+        If the URL's file system is unknown, or the package for it is not installed.
+    """
+    options = dict(storage_options or {})
+    if isinstance(path, str | bytes | os.PathLike):
+        return _from_text(os.fspath(path), options)
+    if options:
+        raise ValueError(f"storage_options are for a URL, not for {type(path).__name__}")
+    if isinstance(path, Location):
+        return path
+    if isinstance(path, LocalStore):
+        return _from_text(str(path.root), {})
+    if isinstance(path, FsspecStore):
+        return _from_file_system(path)
+    if isinstance(path, ObjectStore):
+        from rnsdask.store.objects import from_obstore  # needs obstore, which such a store has
+
+        found = from_obstore(path.store)
+        return found if isinstance(found, Location) else _from_text(found, {})
+    raise TypeError(
+        "a store must be given by its path or URL, or as Zarr's LocalStore, FsspecStore or ObjectStore, "
+        f"got {type(path).__name__}"
+    )
+
+
+def _from_text(text: Any, options: dict[str, Any]) -> Location:
+    if not isinstance(text, str):
+        raise TypeError(f"a store's path must be a string, got {text!r}")
+    text = text.removeprefix("file://")
+    if not text:
+        raise ValueError("a store's path must not be empty")
+    if "://" not in text:
+        if options:
+            raise ValueError(f"storage_options are for a URL, not for the local path {text!r}")
+        # Absolute, because a worker may have another working directory.
+        return LocalLocation(str(Path(text).absolute()))
+    return RemoteLocation(text.rstrip("/"), options)
+
+
+def _from_file_system(zarr_store: FsspecStore) -> Location:
+    # Zarr's own is used from one event loop only. fsspec keeps how it was made.
+    file_system: Any = zarr_store.fs
+    file_system = getattr(file_system, "sync_fs", file_system)
+    own = ("asynchronous", "loop")
+    options = {key: value for key, value in file_system.storage_options.items() if key not in own}
+    url = file_system.unstrip_protocol(zarr_store.path)
+    return _from_text(url, {} if url.startswith("file://") else options)
