@@ -30,6 +30,10 @@ Part: TypeAlias = Literal["quotient", "remainder"]
 _BLOCK_BYTES = 32 * 2**20  # of limbs that are divided at a time
 _LIMB_BYTES = LIMB_BITS // 8
 
+# A long division takes as long as one division by at most 32 bits for each so many moduli: 15 to 20 on a CPU,
+# less on a GPU.
+_MODULI_A_PASS = 16
+
 
 def floor_divide(
     residues: Array,
@@ -109,8 +113,17 @@ def divide_by_integer(
     bound: int | None = None,
     locate: Locate = int,
 ) -> Array:
-    """As :func:`floor_divide` by an integer, in O(n) by one of 2 to 2**32 that is in the range."""
-    _, highest = moduli.value_range(signed)
+    """As :func:`floor_divide` by an integer, in O(n) by one of 2 to 2**32 that is in the range.
+
+    A quotient by a greater power of two takes several such divisions, as many as are faster than a long one.
+    """
+    lowest, highest = moduli.value_range(signed)
+    if divisor <= highest and _takes_passes(divisor, moduli, parts):
+        once = divide_by_integer(residues, MODULUS_MAX, moduli, signed, parts, bound, locate)
+        # The quotients are small, and without their bound a base extension could not tell them from 0.
+        left = max(-lowest, highest) if bound is None else bound
+        rest = divisor // MODULUS_MAX
+        return divide_by_integer(once, rest, moduli, signed, parts, left // MODULUS_MAX + signed, locate)
     if not 2 <= divisor <= min(MODULUS_MAX, highest + 1):
         return floor_divide(residues, divisor, moduli, signed, parts, locate)
     division = _exact_division(divisor, moduli, signed) if "quotient" in parts else None
@@ -122,9 +135,16 @@ def divide_by_integer(
     kernels_of(small).limbs_to_residues(small, forward_constants(moduli, 1), remainders)
     results = {"remainder": remainders}
     if division is not None:
-        results["quotient"] = division.quotients(matrix, remainders, moduli, signed)
+        results["quotient"] = division.quotients(matrix, remainders, moduli, signed, bound)
     stacked = np.concatenate([results[part] for part in parts]) if len(parts) > 1 else results[parts[0]]
     return stacked.reshape(len(parts) * n, *residues.shape[1:])
+
+
+def _takes_passes(divisor: int, moduli: ModuliSet, parts: Sequence[Part]) -> bool:
+    """Whether divisions by 2**32, and a last one, give the quotient sooner than a long division."""
+    passes = -(-(divisor.bit_length() - 1) // LIMB_BITS)
+    is_power = divisor > 0 and divisor.bit_count() == 1
+    return is_power and tuple(parts) == ("quotient",) and 1 < passes <= len(moduli) // _MODULI_A_PASS
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +156,8 @@ class _ExactDivision:
 
     Attributes
     ----------
+    divisor : int
+        This is d.
     inverses : array of uint32, shape (n, 1)
         The inverse of d modulo m_i, or 1 where there is none.
     shared : tuple of (i, g, inverse of d/g modulo m_i/g)
@@ -144,12 +166,15 @@ class _ExactDivision:
         The m_i/g that are not 1.
     """
 
+    divisor: int
     inverses: NDArray[np.uint32]
     shared: tuple[tuple[int, int, int], ...]
     known: ModuliSet
 
-    def quotients(self, residues: Array, remainders: Array, moduli: ModuliSet, signed: bool) -> Array:
-        """(X - r) / d for matrices (n, N) of the residues of X and r."""
+    def quotients(
+        self, residues: Array, remainders: Array, moduli: ModuliSet, signed: bool, bound: int | None
+    ) -> Array:
+        """(X - r) / d for matrices (n, N) of the residues of X, at most `bound` in magnitude, and of r."""
         result, inverses = np.empty_like(remainders), self.inverses
         kernels_of(result).mulsub(residues, inverses, remainders, inverses, moduli, result)
         if not self.shared:
@@ -163,7 +188,10 @@ class _ExactDivision:
         gone = {i for i, g, _ in self.shared if g == moduli[i]}
         kept = [i for i in range(len(moduli)) if i not in gone]
         targets = ModuliSet(moduli[i] for i in incomplete)
-        result[incomplete] = base_extend(result[kept], self.known, targets, signed)
+        if bound is not None:
+            greatest = max(map(abs, self.known.value_range(signed)))
+            bound = min(bound // self.divisor + signed, greatest)
+        result[incomplete] = base_extend(result[kept], self.known, targets, signed, bound)
         return result
 
 
@@ -184,7 +212,7 @@ def _exact_division(divisor: int, moduli: ModuliSet, signed: bool) -> _ExactDivi
         for i, g in enumerate(factors)
         if g > 1
     )
-    return _ExactDivision(np.array(inverses, dtype=np.uint32).reshape(-1, 1), shared, kept)
+    return _ExactDivision(divisor, np.array(inverses, dtype=np.uint32).reshape(-1, 1), shared, kept)
 
 
 def small_remainder(

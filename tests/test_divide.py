@@ -239,6 +239,19 @@ def test_bounds_hold_and_help(signed: bool) -> None:
     assert (z >> 100).bound.bit_length() <= TOP.bits - 100 + signed
 
 
+@pytest.mark.parametrize("name", ["bits2048", "table2_128", "tiny_beside_huge", "even"])
+@BOTH_SIGNS
+def test_long_shifts(on_each_processor: Processor, name: str, signed: bool, rng: np.random.Generator) -> None:
+    """Shifts by more than 32 bits, in one division or in several, around where these take over."""
+    moduli = MODULI_SETS[name] if name in MODULI_SETS else ModuliSet([2**32, *MODULI_SETS["table2_64"]])
+    values = chosen_values(moduli, signed, 60, rng)
+    residues = on_each_processor.xp.asarray(reference.encode(values, moduli, signed))
+    passes = len(moduli) // 16
+    for bits in {33, 63, 64, 65, 96, 127, 128, 32 * passes, 32 * passes + 1, moduli.bits - 2, moduli.bits}:
+        x = rd.RNSArray(residues, moduli, signed)
+        assert (x >> bits).to_ints().tolist() == [v >> bits for v in values]
+
+
 @BOTH_SIGNS
 @pytest.mark.parametrize("chunks", [None, 128])
 def test_left_shifts(signed: bool, chunks: int | None) -> None:
