@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, SupportsIndex
 
+import dask
 import dask.array as da
 import numpy as np
 from dask.base import tokenize
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from rnsdask import convert, layout, store
 from rnsdask.array import RNSArray, path_token
-from rnsdask.backend import kernels_of
+from rnsdask.backend import check_backend, kernels_of, to_backend
 from rnsdask.moduli import ModuliSet, as_integer
 
 Chunks = layout.Chunks
@@ -150,7 +151,11 @@ def _random_block(
 
 
 def open_zarr(
-    path: store.StorePath, *, part: int | None = None, storage_options: Mapping[str, Any] | None = None
+    path: store.StorePath,
+    *,
+    part: int | None = None,
+    backend: str = "cpu",
+    storage_options: Mapping[str, Any] | None = None,
 ) -> RNSArray:
     """Open a complete store as a lazy array, a Dask chunk for each stored one.
 
@@ -167,31 +172,46 @@ def open_zarr(
     part : int, optional
         For chunks too large for memory: a Dask chunk for each part of so many numbers along the chunk's
         first axis longer than 1. Each part reads the whole chunk for its checksum, and so takes as long.
+    backend : {"cpu", "auto", "cuda"}
+        Where chunks go as they are read: NumPy arrays, or CuPy arrays on the GPU of the process that reads
+        them (``"auto"``: if it has one). Whole chunks of local stores without compression are read straight
+        into the GPU's memory by KvikIO where it is installed, unless Dask's setting ``rnsdask.kvikio`` is
+        false.
 
     Raises
     ------
     ValueError
-        If `part` is less than 1, or given for a store whose chunks are not files: remote or compressed ones.
+        If `backend` is unknown, if `part` is less than 1, or given for a store whose chunks are not files:
+        remote or compressed ones.
     StoreError
         If there is no rnsdask store at `path`, or its metadata are wrong; :class:`.IncompleteStoreError` if
         it was not written to its end. Reading a broken chunk raises :class:`.CorruptChunkError`.
     """
+    check_backend(backend)
     info = store.open_info(store.locate(path, storage_options))
     chunks = _dask_chunks(info.shape, info.chunks)
     if part is not None and (part := _check_part(info, as_integer(part, "part"))) is not None:
         axis = store.split_axis(info.chunks)
         divided = tuple(min(part, c - i) for c in chunks[axis] for i in range(0, c, part))
         chunks = (*chunks[:axis], divided, *chunks[axis + 1 :])
+    straight = backend != "cpu" and info.has_chunk_files and kvikio_is_wanted()
+    how = {"part": part, "backend": backend, "straight": straight}
+    # Dask knows chunks as NumPy's, for where they will be read is not known here.
     residues = da.map_blocks(
         _read_block,
         info=info,
-        part=part,
+        **how,
         chunks=((len(info.moduli),), *chunks),
         dtype=np.uint32,
         meta=np.empty((0,) * (len(info.shape) + 1), dtype=np.uint32),
-        name=f"open-zarr-{tokenize(info, part)}-{path_token(info.location)}",
+        name=f"open-zarr-{tokenize(info, how)}-{path_token(info.location)}",
     )
     return RNSArray(residues, info.moduli, info.signed, info.bound)
+
+
+def kvikio_is_wanted() -> bool:
+    """Whether processes that have KvikIO and a GPU are to use it: Dask's setting ``rnsdask.kvikio``."""
+    return bool(dask.config.get("rnsdask.kvikio", True))
 
 
 def _check_part(info: store.StoreInfo, part: int) -> int | None:
@@ -205,13 +225,17 @@ def _check_part(info: store.StoreInfo, part: int) -> int | None:
     return part
 
 
-def _read_block(*, info: store.StoreInfo, part: int | None, block_id: tuple[int, ...]) -> NDArray[np.uint32]:
+def _read_block(
+    *, info: store.StoreInfo, part: int | None, backend: str, straight: bool, block_id: tuple[int, ...]
+) -> Any:
     if 0 in info.shape:  # Dask has a chunk of no numbers where a store has none
-        return np.empty((len(info.moduli), *info.shape), dtype=np.uint32)
+        return to_backend(np.empty((len(info.moduli), *info.shape), dtype=np.uint32), backend)
     index = block_id[1:]
     if part is None:
-        return store.read_chunk(info, index)
+        if straight and store.reads_on_gpu():
+            return store.read_chunk_on_gpu(info, index)
+        return to_backend(store.read_chunk(info, index), backend)
     axis = store.split_axis(info.chunks)
     chunk, within = divmod(index[axis], -(-info.chunks[axis] // part))
     index = (*index[:axis], chunk, *index[axis + 1 :])
-    return store.read_part(info, index, within * part, (within + 1) * part)
+    return to_backend(store.read_part(info, index, within * part, (within + 1) * part), backend)

@@ -113,9 +113,8 @@ def plan(text: str, paths: Mapping[str, str], *, overflow: str = "raise", backen
     """
     expression = parse(text)
     check_names(expression, paths)
-    by_path = {path: creation.open_zarr(path) for path in dict.fromkeys(paths.values())}
-    on_processor = {path: job.on_backend(array, backend) for path, array in by_path.items()}
-    aligned = align({name: on_processor[path] for name, path in paths.items()})
+    by_path = {path: creation.open_zarr(path, backend=backend) for path in dict.fromkeys(paths.values())}
+    aligned = align({name: by_path[path] for name, path in paths.items()})
     arrays = tuple(by_path.values())
     stores = {name: store.open_info(path) for name, path in paths.items()}
     work = memory_plan.describe(

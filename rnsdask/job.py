@@ -86,13 +86,6 @@ def naming(what: str) -> Iterator[None]:
         raise JobError(f"{what}: {error}") from error
 
 
-def on_backend(array: "RNSArray", backend: str) -> "RNSArray":
-    """The same lazy array, with each chunk on the processor that `to_backend` chooses where it is made."""
-    # Dask knows such chunks as NumPy's, for where they will be made is not known here.
-    residues = array.residues.map_blocks(to_backend, backend, dtype=np.uint32, meta=array.residues._meta)
-    return type(array)(residues, array.moduli, array.signed, array.bound)
-
-
 # ---- reductions -------------------------------------------------------------------------------------------
 
 

@@ -107,7 +107,9 @@ class Projection:
     device: int
 
 
-def project(work: Work, threads: int, *, gpu: bool = False, local: bool = True) -> Projection:
+def project(
+    work: Work, threads: int, *, gpu: bool = False, local: bool = True, bounce: int | None = None
+) -> Projection:
     """Project the memory of a process that runs tasks of a job on its threads.
 
     Parameters
@@ -118,6 +120,9 @@ def project(work: Work, threads: int, *, gpu: bool = False, local: bool = True) 
         Whether they compute on a GPU.
     local : bool
         Whether the process holds the job's graph too; a worker does not.
+    bounce : int, optional
+        Where whole chunks are read straight into the GPU's memory: bytes of the buffer on the host that each
+        thread may need for it.
 
     Raises
     ------
@@ -129,7 +134,9 @@ def project(work: Work, threads: int, *, gpu: bool = False, local: bool = True) 
     need = _NEEDS[work.operation]
     threads = min(threads, work.chunks)
     computing = _computing(work, need)
-    host = _reading(work) + _writing(work, need) + _THREAD_BYTES
+    if not (gpu and work.direct):
+        bounce = None
+    host = (_reading(work) if bounce is None else bounce) + _writing(work, need) + _THREAD_BYTES
     graph = work.chunks * _GRAPH_BYTES if local else 0
     # Beside the threads' own: copies of cut chunks.
     copies = min(threads, work.cut) * work.chunk_bytes * max(work.stores, 1)
@@ -138,7 +145,8 @@ def project(work: Work, threads: int, *, gpu: bool = False, local: bool = True) 
     device = _DEVICE_BYTES + threads * (work.stores * work.chunk_bytes + computing)
     # What comes back from the GPU is one more array on the host.
     back = (need.chunks + 1) * work.chunk_bytes if need.writes else 0
-    return Projection(_GPU_PROCESS_BYTES + graph + threads * (host + back) + copies, device)
+    host = _GPU_PROCESS_BYTES + graph + threads * (host + back)
+    return Projection(host + copies, device) if bounce is None else Projection(host, device + copies)
 
 
 def _reading(work: Work) -> int:
@@ -168,15 +176,25 @@ def _computing(work: Work, need: _Need) -> int:
     )
 
 
-def most_threads(work: Work, threads: int, host: int, device: int | None = None) -> int:
+def most_threads(
+    work: Work, threads: int, host: int, device: int | None = None, *, bounce: int | None = None
+) -> int:
     """The most threads, up to those given, with which a job of this process fits; 0 if not even one does."""
-    fitting = (t for t in range(threads, 0, -1) if fits(work, t, host, device))
+    fitting = (t for t in range(threads, 0, -1) if fits(work, t, host, device, bounce=bounce))
     return next(fitting, 0)
 
 
-def fits(work: Work, threads: int, host: int, device: int | None = None, *, local: bool = True) -> bool:
+def fits(
+    work: Work,
+    threads: int,
+    host: int,
+    device: int | None = None,
+    *,
+    local: bool = True,
+    bounce: int | None = None,
+) -> bool:
     """Whether the projection is within the limits in bytes; `device` is None where no GPU takes part."""
-    need = project(work, threads, gpu=device is not None, local=local)
+    need = project(work, threads, gpu=device is not None, local=local, bounce=bounce)
     return need.host <= host and (device is None or need.device <= device)
 
 
@@ -188,6 +206,7 @@ def largest_fitting(
     device: int | None = None,
     *,
     local: bool = True,
+    bounce: int | None = None,
 ) -> int | None:
     """The greatest of some numbers of numbers in a chunk with which the job fits; None if none does.
 
@@ -196,7 +215,7 @@ def largest_fitting(
     total = work.numbers * work.chunks
     for numbers in sorted(lengths, reverse=True):
         smaller = replace(work, numbers=numbers, chunks=-(-total // numbers))
-        if fits(smaller, threads, host, device, local=local):
+        if fits(smaller, threads, host, device, local=local, bounce=bounce):
             return numbers
     return None
 

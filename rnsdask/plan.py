@@ -4,7 +4,7 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import dask
@@ -12,9 +12,10 @@ from dask.system import CPU_COUNT
 
 from rnsdask import layout, store
 from rnsdask.backend import free_device_bytes
+from rnsdask.creation import kvikio_is_wanted
 from rnsdask.errors import JobError
 from rnsdask.joblog import record
-from rnsdask.memory import Work, chunk_lengths, fits, largest_fitting, most_threads, project
+from rnsdask.memory import Projection, Work, chunk_lengths, fits, largest_fitting, most_threads, project
 from rnsdask.workers import ask_workers
 
 if TYPE_CHECKING:
@@ -29,13 +30,17 @@ _SERIAL_OPERATIONS = ("import", "export")
 
 @dataclass(frozen=True)
 class Place:
-    """A process that runs tasks, and its limits in bytes; `device` is None where no GPU takes part."""
+    """A process that runs tasks, and its limits in bytes; `device` is None where no GPU takes part.
+
+    `bounce` are the bytes of KvikIO's buffer for each thread where it reads chunks, else None.
+    """
 
     name: str
     threads: int
     host: int
     device: int | None
     local: bool
+    bounce: int | None = None
 
 
 def work_on(info: store.StoreInfo, operation: str, **fields: Any) -> Work:
@@ -90,7 +95,7 @@ def fitting(
     if part is not None:
         _tell(f"chunks are read in parts of {part} along their first axis, to fit into memory")
     count = threads[tightest.name] or tightest.threads
-    need = project(work, count, gpu=tightest.device is not None, local=tightest.local)
+    need = _project(work, count, tightest)
     amounts = {"host": need.host, "device": need.device, "host_limit": tightest.host}
     record("plan", place=tightest.name, threads=count, part=part, **amounts, device_limit=tightest.device)
     if client is None:
@@ -107,8 +112,13 @@ def _tell(message: str) -> None:
 def _most_threads(work: Work, place: Place) -> int:
     """How many threads of a place the job may use: the threads of a worker are its own affair."""
     if place.local:
-        return most_threads(work, place.threads, place.host, place.device)
-    return place.threads if fits(work, place.threads, place.host, place.device, local=False) else 0
+        return most_threads(work, place.threads, place.host, place.device, bounce=place.bounce)
+    options: dict[str, Any] = {"local": False, "bounce": place.bounce}
+    return place.threads if fits(work, place.threads, place.host, place.device, **options) else 0
+
+
+def _project(work: Work, threads: int, place: Place) -> Projection:
+    return project(work, threads, gpu=place.device is not None, local=place.local, bounce=place.bounce)
 
 
 def _part(work: Work, places: list[Place], info: store.StoreInfo | None) -> int | None:
@@ -118,6 +128,7 @@ def _part(work: Work, places: list[Place], info: store.StoreInfo | None) -> int 
     axis = store.split_axis(info.chunks)
     inner = math.prod(info.chunks[axis + 1 :])
     lengths = [inner * length for length in part_lengths(info)]
+    # Parts are read on the host.
     found = [
         largest_fitting(work, lengths, place.threads, place.host, place.device, local=place.local)
         for place in places
@@ -136,12 +147,13 @@ def part_lengths(info: store.StoreInfo) -> list[int]:
 
 def _refusal(work: Work, place: Place) -> str:
     threads = 1 if place.local else place.threads
-    need = project(work, threads, gpu=place.device is not None, local=place.local)
+    need = _project(work, threads, place)
     figures = f"{need.host / 1e9:.3g} GB of {place.host / 1e9:.3g} GB"
     if place.device is not None:
         figures += f", on its GPU {need.device / 1e9:.3g} GB of {place.device / 1e9:.3g} GB"
     lengths = chunk_lengths(work.numbers)
-    smaller = largest_fitting(work, lengths, threads, place.host, place.device, local=place.local)
+    options: dict[str, Any] = {"local": place.local, "bounce": place.bounce}
+    smaller = largest_fitting(work, lengths, threads, place.host, place.device, **options)
     advice = "no chunk size would fit" if smaller is None else f"chunks of {smaller} numbers would fit"
     plural = "s" if threads > 1 else ""
     return (
@@ -153,7 +165,17 @@ def _refusal(work: Work, place: Place) -> str:
 def _this_process(work: Work, gpu: bool) -> Place:
     serial = work.operation in _SERIAL_OPERATIONS
     threads = 1 if serial else dask.config.get("num_workers", None) or CPU_COUNT
-    return Place("this process", threads, process_limit(), free_device_bytes() if gpu else None, True)
+    device, bounce = _gpu_memory() if gpu else (None, None)
+    return Place("this process", threads, process_limit(), device, True, _if_wanted(bounce))
+
+
+def _gpu_memory() -> tuple[int | None, int | None]:
+    """Free memory of this process's GPU, if it has one; KvikIO's buffer for a thread, if it is there."""
+    return free_device_bytes(), store.bounce_buffer()
+
+
+def _if_wanted(bounce: int | None) -> int | None:
+    return bounce if kvikio_is_wanted() else None
 
 
 def process_limit() -> int:
@@ -177,15 +199,16 @@ def _workers(client: "Client", gpu: bool) -> list[Place]:
     # Above this part of its limit a worker pauses.
     share = dask.config.get("distributed.worker.memory.pause", None) or 1.0
     workers = client.scheduler_info(n_workers=-1)["workers"]
-    devices = ask_workers(client, free_device_bytes, workers) if gpu else {}
+    answers = ask_workers(client, _gpu_memory, workers) if gpu else {}
     kinds = {}
     for address, worker in workers.items():
-        device = devices.get(address)
-        if isinstance(device, Exception):
-            raise JobError(f"worker {address} cannot tell its GPU's memory: {device}") from device
+        answer = answers.get(address, (None, None))
+        if isinstance(answer, Exception):
+            raise JobError(f"worker {address} cannot tell its GPU's memory: {answer}") from answer
+        device, bounce = answer
         host = int(share * worker["memory_limit"]) if worker["memory_limit"] else sys.maxsize
-        place = Place(f"worker {address}", worker["nthreads"], host, device, False)
-        kinds[place.threads, place.host, place.device] = place
+        place = Place(f"worker {address}", worker["nthreads"], host, device, False, _if_wanted(bounce))
+        kinds[replace(place, name="")] = place
     if not kinds:
         raise JobError("the cluster has no worker any more")
     return list(kinds.values())

@@ -6,16 +6,14 @@ import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from rnsdask.store.metadata import StoreInfo
 
 _P = ParamSpec("_P")
-_Read = Callable[Concatenate["StoreInfo", _P], NDArray[np.uint32]]
+_Residues = TypeVar("_Residues", bound=Any)  # of NumPy or CuPy
+_Read = Callable[Concatenate["StoreInfo", _P], _Residues]
 
 PROCESS = uuid.uuid4().hex
 """Another one in each process: a worker that was started again is not the one before."""
@@ -48,11 +46,11 @@ _readings: dict[str, Reading] = {}
 _lock = threading.Lock()
 
 
-def counted(read: _Read[_P]) -> _Read[_P]:
+def counted(read: _Read[_P, _Residues]) -> _Read[_P, _Residues]:
     """Count what a function reads of a store, its first argument; what it fails to read is not counted."""
 
     @wraps(read)
-    def counting(info: "StoreInfo", /, *args: _P.args, **kwargs: _P.kwargs) -> NDArray[np.uint32]:
+    def counting(info: "StoreInfo", /, *args: _P.args, **kwargs: _P.kwargs) -> _Residues:
         started = time.perf_counter()
         residues = read(info, *args, **kwargs)
         reading = Reading(1, residues.nbytes, time.perf_counter() - started)

@@ -54,7 +54,7 @@ LAYERS = (
     ("store.location",),
     ("store.objects",),
     ("store.paths",),
-    ("store.metadata",),
+    ("store.metadata", "store.device_files"),
     ("store.reading",),
     ("store.writing",),
     ("store.group", "store.plain"),
@@ -111,6 +111,7 @@ USERS = {
     ),
     "dask_cuda": ("cluster",),
     "distributed": ("cluster", "plan", "progress", "run"),
+    "kvikio": ("store.device_files",),
     "rich": ("progress",),
     "zarr": ("store",),
 }

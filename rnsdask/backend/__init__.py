@@ -42,6 +42,7 @@ __all__ = [
     "Kernels",
     "KeySums",
     "backend_name",
+    "device_memory",
     "free_device_bytes",
     "has_gpu",
     "host_memory",
@@ -137,6 +138,16 @@ def host_memory(count: int) -> NDArray[np.uint32]:
         pinned: NDArray[np.uint32] = cupyx.empty_pinned(count, dtype=np.uint32)
         return pinned
     return np.empty(count, dtype=np.uint32)
+
+
+def device_memory(count: int) -> Any:
+    """Memory on this process's GPU for so many residues, with any content, to be filled without a stream."""
+    import cupy
+
+    words = cupy.empty(count, dtype=np.uint32)
+    # CuPy lends memory again while kernels that read it may still be queued on the stream.
+    cupy.cuda.get_current_stream().synchronize()
+    return words
 
 
 def _is_pinned(array: NDArray[np.uint32]) -> bool:

@@ -45,7 +45,7 @@ def _reduction(name: str, description: str) -> click.Command:
         found = store.open_info(path)
         options: dict[str, Any] = {"backend": backend, "info": found}
         with connection as client, plan.fitting(plan.work_on(found, name), client, **options) as part:
-            array = creation.open_zarr(path, part=part)
+            array = creation.open_zarr(path, part=part, backend=backend)
             how: dict[str, Any] = {"progress": progress, "checkpoint": checkpoint}
             with measured(client, [found.path]) as cost:
                 result = job.reduce(array, name, client, **how, **options)

@@ -41,9 +41,9 @@ def _scan(name: str, description: str) -> click.Command:
         from rnsdask.recipe import recipe
         from rnsdask.summary import measured
 
-        array, info = creation.open_zarr(source), store.open_info(source)
+        array, info = creation.open_zarr(source, backend=backend), store.open_info(source)
         made_of = recipe(name, {"source": info})
-        scanned = getattr(job.on_backend(array, backend), name)(backend=backend)
+        scanned = getattr(array, name)(backend=backend)
         with (
             connection as client,
             fitting(work_on(info, name), client, backend=backend),

@@ -46,9 +46,8 @@ def topk(
 
     info = store.open_info(path)
     with connection as client, fitting(work_on(info, "topk"), client, backend=backend, info=info) as part:
-        array = creation.open_zarr(path, part=part)
-        placed = job.on_backend(array, backend)
-        found = [placed.topk(k, backend=backend), placed.argtopk(k, backend=backend)]
+        array = creation.open_zarr(path, part=part, backend=backend)
+        found = [array.topk(k, backend=backend), array.argtopk(k, backend=backend)]
         amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
         with measured(client, [info.path]) as cost:
             values, indices = job.compute(found, client, progress=progress, label="topk", **amount)
@@ -90,15 +89,14 @@ def compare(
     from rnsdask.summary import measured
     from rnsdask.tally import tally
 
-    first = creation.open_zarr(path)
-    second = _integer(other) if _INTEGER.fullmatch(other) else _store(first, path, other)
+    first = creation.open_zarr(path, backend=backend)
+    second = _integer(other) if _INTEGER.fullmatch(other) else _store(first, path, other, backend)
     arrays = [first] if isinstance(second, int) else [first, second]
-    placed = [job.on_backend(array, backend) for array in arrays]
     infos = [store.open_info(store_path) for store_path in (path, other)[: len(arrays)]]
     paths = [info.path for info in infos]
     work = work_on(infos[0], "compare", stores=len(arrays))
     with connection as client, fitting(work, client, backend=backend):
-        lazy = tally(placed[0], second if isinstance(second, int) else placed[1])
+        lazy = tally(first, second)
         amount: dict[str, Any] = {"numbers": first.size, "nbytes": sum(array.nbytes for array in arrays)}
         with measured(client, paths) as cost:
             found = job.compute(lazy, client, progress=progress, label="compare", **amount).item()
@@ -130,11 +128,11 @@ def _integer(text: str) -> int:
     return sign * int(gmpy2.mpz(digits.removeprefix("0x"), 16 if digits.startswith("0x") else 10))
 
 
-def _store(first: "RNSArray", path: str, other: str) -> "RNSArray":
+def _store(first: "RNSArray", path: str, other: str, backend: str) -> "RNSArray":
     """Open the second store, which must be of the first one's shape."""
     from rnsdask import creation
 
-    second = creation.open_zarr(other)
+    second = creation.open_zarr(other, backend=backend)
     if first.shape != second.shape:
         raise CommandError(
             f"{path} has shape {first.shape} and {other} {second.shape}; they must be the same"

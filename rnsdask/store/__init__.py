@@ -4,12 +4,20 @@ The format is described in ``docs/store-format.md``. Zarr reads and writes all m
 codecs on a local disk are read and written as files; all others go through Zarr's codecs.
 """
 
+from rnsdask.store.device_files import bounce_buffer, reads_on_gpu
 from rnsdask.store.group import GroupInfo, GroupWriter, create_group, open_group, read_group_chunk
 from rnsdask.store.location import Location
 from rnsdask.store.metadata import StoreInfo, open_info
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.plain import PlainWriter, create_plain, exists, resume_plain
-from rnsdask.store.reading import fingerprint, read_chunk, read_part, split_axis, verify
+from rnsdask.store.reading import (
+    fingerprint,
+    read_chunk,
+    read_chunk_on_gpu,
+    read_part,
+    split_axis,
+    verify,
+)
 from rnsdask.store.writing import StoreWriter, create, resume
 
 __all__ = [
@@ -20,6 +28,7 @@ __all__ = [
     "StoreInfo",
     "StorePath",
     "StoreWriter",
+    "bounce_buffer",
     "create",
     "create_group",
     "create_plain",
@@ -29,8 +38,10 @@ __all__ = [
     "open_group",
     "open_info",
     "read_chunk",
+    "read_chunk_on_gpu",
     "read_group_chunk",
     "read_part",
+    "reads_on_gpu",
     "resume",
     "resume_plain",
     "split_axis",

@@ -9,7 +9,8 @@ import os
 import uuid
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from io import BufferedReader, BufferedWriter
 from pathlib import Path
 
@@ -98,28 +99,51 @@ def read_chunk_file(
     StoreAccessError
         If it cannot be read.
     """
+    file_size = chunk_file_size(shape)
+    with open_chunk_file(file, file_size, name) as stream:
+        if columns is not None:
+            shape = (shape[0], columns.stop - columns.start)
+        residues = _buffers.take(math.prod(shape)).reshape(shape)
+        if columns is None:
+            computed = _read_checksummed(stream, residues.reshape(-1).view(np.uint8))
+        else:
+            computed = _read_columns(stream, residues, columns.start, file_size)
+        stored = int.from_bytes(stream.read(CHECKSUM_BYTES), "little")
+    check_checksum(computed, stored, name)
+    return residues
+
+
+@contextmanager
+def open_chunk_file(file: Path, expected: int, name: str) -> Iterator[BufferedReader]:
+    """Open a chunk's file, which must have the size `expected`, to be read by what is in the context.
+
+    Raises
+    ------
+    CorruptChunkError
+        If the file is missing or has a wrong size.
+    StoreAccessError
+        For an error of the operating system, here or in the context.
+    """
     try:
         with file.open("rb") as stream:
-            size, expected = os.fstat(stream.fileno()).st_size, chunk_file_size(shape)
-            if size != expected:
-                raise CorruptChunkError(
-                    f"{name} has {size} bytes; its residues and checksum take {expected} bytes"
-                )
-            if columns is not None:
-                shape = (shape[0], columns.stop - columns.start)
-            residues = _buffers.take(math.prod(shape)).reshape(shape)
-            if columns is None:
-                computed = _read_checksummed(stream, residues.reshape(-1).view(np.uint8))
-            else:
-                computed = _read_columns(stream, residues, columns.start, expected)
-            stored = int.from_bytes(stream.read(CHECKSUM_BYTES), "little")
+            check_size(os.fstat(stream.fileno()).st_size, expected, name)
+            yield stream
     except FileNotFoundError:
         raise CorruptChunkError(f"{name} is missing") from None
     except OSError as error:
         raise StoreAccessError.of(f"{name} cannot be read", error) from error
+
+
+def check_size(size: int, expected: int, name: str) -> None:
+    """Raise CorruptChunkError if a chunk's file has another size than its residues and checksum take."""
+    if size != expected:
+        raise CorruptChunkError(f"{name} has {size} bytes; its residues and checksum take {expected} bytes")
+
+
+def check_checksum(computed: int, stored: int, name: str) -> None:
+    """Raise CorruptChunkError if a chunk's residues do not match its checksum."""
     if computed != stored:
         raise CorruptChunkError(f"{name} is corrupt: its CRC-32C is {computed:#010x}, stored {stored:#010x}")
-    return residues
 
 
 def _read_checksummed(stream: BufferedReader, content: NDArray[np.uint8]) -> int:

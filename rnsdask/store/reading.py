@@ -11,10 +11,12 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
+from rnsdask.backend import Array, naming_gpu_memory
 from rnsdask.errors import CorruptChunkError, StoreError
 from rnsdask.layout import RESIDUE_DTYPE, chunk_slices
 from rnsdask.readings import counted
 from rnsdask.store.chunk_files import read_chunk_file
+from rnsdask.store.device_files import read_device_file
 from rnsdask.store.location import METADATA_KEY, Location
 from rnsdask.store.metadata import StoreInfo, files_in_memory
 
@@ -54,6 +56,29 @@ def read_chunk(info: StoreInfo, index: Sequence[int]) -> NDArray[np.uint32]:
     residues = read_chunk_file(info.chunk_file(index), info.chunk_shape, info.chunk_name(index))
     within = (slice(None), *(slice(s.stop - s.start) for s in slices))
     return np.ascontiguousarray(residues[within])
+
+
+@counted
+def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int]) -> Array:
+    """Read a chunk straight into the memory of this process's GPU, and check it there.
+
+    Parameters
+    ----------
+    info
+        A store whose chunks are files (``info.has_chunk_files``), in a process that has KvikIO
+        (:func:`.device_files.reads_on_gpu`).
+    index
+        Index of the chunk in ``info.grid``.
+
+    Returns, Raises
+        As :func:`read_chunk`, but a CuPy array; GPUMemoryError if it does not fit into the GPU's memory.
+    """
+    info.check_release()
+    slices = chunk_slices(index, info.shape, info.chunks)
+    within = (slice(None), *(slice(s.stop - s.start) for s in slices))
+    with naming_gpu_memory():
+        residues = read_device_file(info.chunk_file(index), info.chunk_shape, info.chunk_name(index))[within]
+        return residues if residues.flags.c_contiguous else residues.copy()
 
 
 def split_axis(chunks: Sequence[int]) -> int:
