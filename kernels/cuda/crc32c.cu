@@ -40,7 +40,9 @@ __global__ void __launch_bounds__(kBlock) crc32c(const u32* words, i64 vectors, 
   __shared__ u32 tables[kCrcEntries * kWarp];
   __shared__ u32 entries[kCrcEntries];
   __shared__ u32 warps[kBlock / kWarp];
-  const u32 factor = crc_power(kPastBlock, gridDim.x);
+  __shared__ u32 factor;
+  if (threadIdx.x == 0) factor = crc_power(kPastBlock, gridDim.x);
+  __syncthreads();
   if (threadIdx.x < kCrcEntries) entries[threadIdx.x] = crc_table_entry(threadIdx.x, factor);
   __syncthreads();
   for (i32 i = threadIdx.x; i < kCrcEntries * kWarp; i += kBlock) tables[i] = entries[i / kWarp];
