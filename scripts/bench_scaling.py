@@ -4,11 +4,12 @@
     python scripts/bench_scaling.py cpu --gib 1            1, 2 processes of one thread
 
 "resident" data are chunks that the workers hold in the memory of their GPU, or in their own; "storage" is a
-local store, which a warm-up has brought into the page cache. Strong scaling is of --gib (--store-gib) in all,
-weak scaling of so much for each worker. A call is what a user's is: it builds the graph, has the cluster
-compute it, and fetches the result, which is compared with the one known. The speedup is how many times the
-rate of the least number of workers is reached, times that number; the efficiency is the speedup by the number
-of workers. Dask takes about a millisecond a task, so the chunks are few and large.
+local store, which a warm-up has brought into the page cache; GPUs read it by KvikIO where that is installed.
+Strong scaling is of --gib (--store-gib) in all, weak scaling of so much for each worker. A call is what a
+user's is: it builds the graph, has the cluster compute it, and fetches the result, which is compared with
+the one known. The speedup is how many times the rate of the least number of workers is reached, times that
+number; the efficiency is the speedup by the number of workers. Dask takes about a millisecond a task, so
+the chunks are few and large.
 
 Prints a table, and with --json FILE the same figures as JSON.
 """
@@ -222,7 +223,7 @@ def bench_storage(
     """The same of the first numbers of a store; `count` of them are what strong scaling takes."""
     rows: list[dict[str, Any]] = []
     for names, times in sizes(workers):
-        x = rd.open_zarr(path)[: count * times]
+        x = rd.open_zarr(path, backend=BACKENDS[kind])[: count * times]
         timings = time_reductions(client, x, BACKENDS[kind], repeat)
         rows += [row for name in names for row in rows_of(f"storage, {name}", workers, x, timings)]
     return rows

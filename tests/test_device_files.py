@@ -5,6 +5,7 @@ Without a GPU a module in KvikIO's place reads into NumPy arrays, so that all bu
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -274,6 +275,43 @@ def test_projection() -> None:
             assert straight.device - host.device == cut * work.chunk_bytes
             # Neither on a CPU nor for codecs of Zarr is anything read straight.
             assert memory.project(work, 2, bounce=1000) == memory.project(work, 2)
+
+
+MEASURED = """
+import sys
+import cupy
+import dask
+import rnsdask as rd
+from rnsdask import job, store
+with dask.config.set(scheduler="threads", num_workers=4):
+    job.reduce(rd.open_zarr(sys.argv[1], backend="cuda"), "max", backend="cuda")
+with open("/proc/self/status") as status:
+    print(next(line.split()[1] for line in status if line.startswith("VmHWM")))
+print(cupy.get_default_memory_pool().total_bytes())
+print(store.bounce_buffer() or 0)
+"""
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("straight", [True, False])
+def test_peak_is_not_above_projection(tmp_path: Path, rng: np.random.Generator, straight: bool) -> None:
+    if straight:
+        pytest.importorskip("kvikio")
+    info = write(tmp_path / "x.zarr", rng, (2**24 - 1000,), chunks=(2**21,))
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, info.path],
+        env=os.environ | {"DASK_RNSDASK__KVIKIO": str(straight)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    host, device, bounce = map(int, done.stdout.split())
+    work = plan.work_on(info, "max")
+    projected = memory.project(work, 4, gpu=True, bounce=bounce if straight else None)
+    assert 1024 * host <= projected.host
+    assert device <= projected.device
 
 
 def test_limits_of_workers(
