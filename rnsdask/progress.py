@@ -4,17 +4,23 @@ import asyncio
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any
+from functools import partial
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 from dask.callbacks import Callback
 
 from rnsdask.joblog import record
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 LINE_SECONDS = 10.0
 """Time between two plain lines, and between two events in the log."""
 
+_NOTEBOOK_SECONDS = 0.5
 _FEED_INTERVAL = "100ms"
 
 
@@ -98,27 +104,29 @@ def metered(
     """
     meter = Meter(label, total, numbers, nbytes)
     with ExitStack() as stack:
-        live = shown and stack.enter_context(_bar(meter))
-        plain = shown and not live
-        stack.enter_context(_ticking(meter, plain))
+        live = shown and stack.enter_context(_live(meter))
+        report = partial(_report, meter, plain=shown and not live)
+        stack.enter_context(_every(LINE_SECONDS, report))
         yield meter
+    report()
+
+
+def _report(meter: Meter, plain: bool) -> None:
     record("progress", **meter.state())
     if plain:
         print(meter.line(), file=sys.stderr)
 
 
 @contextmanager
-def _ticking(meter: Meter, plain: bool) -> Iterator[None]:
-    """Report from a thread of its own: a task may take longer than the time between two reports."""
+def _every(seconds: float, action: Callable[[], object]) -> Iterator[None]:
+    """Act from a thread of its own: a task may take longer than the time between two reports."""
     stop = threading.Event()
 
-    def report() -> None:
-        while not stop.wait(LINE_SECONDS):
-            record("progress", **meter.state())
-            if plain:
-                print(meter.line(), file=sys.stderr)
+    def act() -> None:
+        while not stop.wait(seconds):
+            action()
 
-    thread = threading.Thread(target=report, name="rnsdask-progress", daemon=True)
+    thread = threading.Thread(target=act, name="rnsdask-progress", daemon=True)
     thread.start()
     try:
         yield
@@ -128,9 +136,55 @@ def _ticking(meter: Meter, plain: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _bar(meter: Meter) -> Iterator[bool]:
+def _live(meter: Meter) -> Iterator[bool]:
     """Show a bar where one can be shown, and tell whether it can."""
     from rich.console import Console
+
+    console = Console(file=sys.stderr)
+    with ExitStack() as stack:
+        if notebook := _in_notebook():
+            stack.enter_context(_notebook_bar(meter))
+        elif console.is_terminal:
+            stack.enter_context(_terminal_bar(meter, console))
+        yield notebook or console.is_terminal
+
+
+def _in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook."""
+    if "IPython" not in sys.modules:
+        return False
+    from IPython import get_ipython
+
+    return hasattr(get_ipython(), "kernel")
+
+
+@contextmanager
+def _notebook_bar(meter: Meter) -> Iterator[None]:
+    """Show a bar as HTML in the output of a cell, and leave it there.
+
+    Other than widgets, it needs no further package, and is kept when the notebook is saved.
+    """
+    from IPython.display import display
+
+    def content() -> dict[str, str]:
+        line = meter.line()
+        value = "" if meter.fraction is None else f' value="{meter.fraction:.4f}"'
+        return {"text/plain": line, "text/html": f"<progress{value}></progress> {escape(line)}"}
+
+    shown = display(content(), raw=True, display_id=True)
+
+    def update() -> None:
+        shown.update(content(), raw=True)
+
+    try:
+        with _every(_NOTEBOOK_SECONDS, update):
+            yield
+    finally:
+        update()
+
+
+@contextmanager
+def _terminal_bar(meter: Meter, console: "Console") -> Iterator[None]:
     from rich.progress import BarColumn, Progress, ProgressColumn, TaskProgressColumn, TimeRemainingColumn
     from rich.text import Text
 
@@ -145,14 +199,10 @@ def _bar(meter: Meter) -> Iterator[bool]:
                 self.update(task.id, completed=meter.done, total=meter.total)
             return super().get_renderables()
 
-    console = Console(file=sys.stderr)
-    if not console.is_terminal and not console.is_jupyter:
-        yield False
-        return
     columns = ("{task.description}", BarColumn(), TaskProgressColumn(), Rates(), TimeRemainingColumn())
     with Bar(*columns, console=console, refresh_per_second=4) as bar:
         bar.add_task(meter.label, total=meter.total)
-        yield True
+        yield
 
 
 class TaskCounter(Callback):

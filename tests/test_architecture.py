@@ -83,6 +83,7 @@ LEVEL = {module: level for level, layer in enumerate(LAYERS) for module in layer
 
 # The only users of a library, subpackages included: others reach it through them.
 USERS = {
+    "IPython": ("progress",),
     "click": ("cli",),
     "cupy": ("backend",),
     "dask": (

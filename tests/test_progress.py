@@ -2,7 +2,10 @@
 
 import io
 import json
+import sys
+import textwrap
 import time
+import types
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +90,85 @@ def test_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "job" in shown
     assert "50%" in shown
     assert "numbers/s" in shown
+
+
+class Kernel:
+    """What a notebook's kernel shows: the outputs of its cells, each with all that it has been."""
+
+    def __init__(self) -> None:
+        self.kernel = self
+        self.outputs: list[list[dict[str, str]]] = []
+
+    def display(self, content: dict[str, str], *, raw: bool, display_id: bool) -> "Kernel":
+        assert raw
+        assert display_id
+        self.outputs.append([content])
+        return self
+
+    def update(self, content: dict[str, str], *, raw: bool) -> None:
+        assert raw
+        self.outputs[-1].append(content)
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    kernel = Kernel()
+    ipython, display = types.ModuleType("IPython"), types.ModuleType("IPython.display")
+    ipython.get_ipython = lambda: kernel  # type: ignore[attr-defined]
+    display.display = kernel.display  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    monkeypatch.setattr(progress, "_NOTEBOOK_SECONDS", 0.05)
+    return kernel
+
+
+def test_notebook(kernel: Kernel, capsys: pytest.CaptureFixture[str]) -> None:
+    with metered("a < b", None, numbers=1000, shown=True) as meter:
+        time.sleep(0.2)
+        meter.update(1, 2)
+        time.sleep(0.2)
+        meter.update(2, 2)
+    (shown,) = kernel.outputs
+    assert shown[0]["text/html"].startswith("<progress></progress> a &lt; b: 0 done, ")
+    half = [content for content in shown if '<progress value="0.5000">' in content["text/html"]]
+    assert half
+    assert half[-1]["text/plain"].startswith("a < b: 50.0 % done, ")
+    assert " numbers/s, " in half[-1]["text/plain"]
+    assert shown[-1]["text/plain"].startswith("a < b: 100.0 % done, ")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_notebook_cell_that_is_interrupted(kernel: Kernel) -> None:
+    with pytest.raises(KeyboardInterrupt), metered("max", 2, shown=True):
+        raise KeyboardInterrupt
+    (shown,) = kernel.outputs
+    assert shown[-1]["text/plain"].startswith("max: 0.0 % done, ")
+
+
+def test_not_every_ipython_is_a_notebook(kernel: Kernel, capsys: pytest.CaptureFixture[str]) -> None:
+    del kernel.kernel
+    with metered("max", 1, shown=True) as meter:
+        meter.advance()
+    assert kernel.outputs == []
+    assert capsys.readouterr().err.startswith("max: 100.0 % done, ")
+
+
+def test_a_real_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    nbclient = pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    from nbformat import v4
+
+    code = """
+        from rnsdask.progress import metered
+        with metered("max", 4, numbers=8, shown=True) as meter:
+            meter.advance(4)
+    """
+    notebook = v4.new_notebook(cells=[v4.new_code_cell(textwrap.dedent(code))])
+    monkeypatch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1")
+    nbclient.NotebookClient(notebook, timeout=60).execute()
+    (output,) = notebook.cells[0].outputs
+    assert output["data"]["text/plain"].startswith("max: 100.0 % done, ")
+    assert output["data"]["text/html"].startswith('<progress value="1.0000"></progress> max: 100.0 % done, ')
 
 
 def test_threads_are_counted() -> None:
