@@ -1,7 +1,7 @@
 """Times MAX and SUM on Dask clusters of more and more workers: one GPU each, or one process each on a CPU.
 
     python scripts/bench_scaling.py gpu --gib 96           1, 2, 4, 8 GPUs, as many as there are
-    python scripts/bench_scaling.py cpu --gib 1            1, 2 processes of one thread
+    python scripts/bench_scaling.py cpu                    1, 2 processes of one thread
 
 "resident" data are chunks that the workers hold in the memory of their GPU, or in their own; "storage" is a
 local store, which a warm-up has brought into the page cache; GPUs read it by KvikIO where that is installed.
@@ -20,11 +20,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
 
 import argparse
+import functools
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import dask.array as da
@@ -39,9 +39,9 @@ from rnsdask.layout import CHUNK_MULTIPLE, default_chunk
 OPERATIONS = ("max", "sum")
 BACKENDS = {"gpu": "cuda", "cpu": "cpu"}
 WORKERS = {"gpu": (1, 2, 4, 8), "cpu": (1, 2)}
-DEFAULT_GIB = {"gpu": (96.0, 24.0, 2.0), "cpu": (1.0, 0.125, 0.5)}  # resident, a chunk of it, in the store
+DEFAULT_GIB = {"gpu": (96.0, 24.0, 2.0), "cpu": (0.5, 0.0625, 0.25)}  # resident, a chunk of it, in the store
+BUDGET_SECONDS = {"gpu": 8.0, "cpu": 2.0}  # for the calls of one array; there may be fewer than --repeat
 RELEASE_SECONDS = 30.0
-BUDGET_SECONDS = 8.0  # for the calls of one array; fewer than --repeat are made if they take longer
 
 RUNS = {
     "cpu": ("cpu",),
@@ -57,6 +57,16 @@ PERIOD = 2**16
 """The numbers of a chunk repeat a random pattern of this length; but the last is the chunk's maximum."""
 
 
+@functools.cache
+def pattern_of(moduli: rd.ModuliSet) -> np.ndarray:
+    return random_on_cpu(moduli, PERIOD)
+
+
+@functools.cache
+def pattern_ints(moduli: rd.ModuliSet) -> list[int]:
+    return rd.from_residues(pattern_of(moduli), moduli).to_ints().tolist()
+
+
 def planted(moduli: rd.ModuliSet, chunk: int) -> int:
     """The last number of a chunk: more than all before it, but not so near M that only exact ways tell."""
     return moduli.product - (moduli.product >> 30) + chunk
@@ -69,7 +79,7 @@ def chunk_of_known(chunk: int, lengths: tuple[int, ...], moduli: rd.ModuliSet, g
     else:
         xp = np
     length = lengths[chunk]
-    pattern = xp.asarray(random_on_cpu(moduli, PERIOD))
+    pattern = xp.asarray(pattern_of(moduli))
     residues = xp.empty((len(moduli), length), dtype=np.uint32)
     for start in range(0, length, PERIOD):
         residues[:, start : start + PERIOD] = pattern[:, : length - start]
@@ -80,7 +90,7 @@ def chunk_of_known(chunk: int, lengths: tuple[int, ...], moduli: rd.ModuliSet, g
 
 def known_results(moduli: rd.ModuliSet, lengths: tuple[int, ...]) -> dict[str, tuple[int, int | None, int]]:
     """Value, index and count of the maximum and the sum of all chunks."""
-    pattern = rd.from_residues(random_on_cpu(moduli, PERIOD), moduli).to_ints().tolist()
+    pattern = pattern_ints(moduli)
     assert max(pattern) < planted(moduli, 0)
     whole, total, count = sum(pattern), 0, sum(lengths)
     for chunk, length in enumerate(lengths):
@@ -178,13 +188,13 @@ def call_seconds(
     return seconds
 
 
-def time_reductions(client: Client, x: rd.RNSArray, backend: str, repeat: int) -> dict[str, Timing]:
+def time_reductions(client: Client, x: rd.RNSArray, kind: str, repeat: int) -> dict[str, Timing]:
     known = known_results(x.moduli, x.chunks[0])
     calls = {
-        operation: partial(call_seconds, client, x, operation, backend, known[operation])
+        operation: functools.partial(call_seconds, client, x, operation, BACKENDS[kind], known[operation])
         for operation in OPERATIONS
     }
-    return time_in_turn(calls, repeat, BUDGET_SECONDS)
+    return time_in_turn(calls, repeat, BUDGET_SECONDS[kind])
 
 
 def rows_of(table: str, workers: int, x: rd.RNSArray, timings: dict[str, Timing]) -> list[dict[str, Any]]:
@@ -209,10 +219,10 @@ def bench_resident(
 ) -> list[dict[str, Any]]:
     """Rows of strong and weak scaling; with one worker they are of the same calls."""
     rows: list[dict[str, Any]] = []
-    make = partial(chunk_of_known, gpu=kind == "gpu")
+    make = functools.partial(chunk_of_known, gpu=kind == "gpu")
     for names, times in sizes(workers):
         with resident(client, make, moduli, lengths * times) as x:
-            timings = time_reductions(client, x, BACKENDS[kind], repeat)
+            timings = time_reductions(client, x, kind, repeat)
             rows += [row for name in names for row in rows_of(f"resident, {name}", workers, x, timings)]
     return rows
 
@@ -224,7 +234,7 @@ def bench_storage(
     rows: list[dict[str, Any]] = []
     for names, times in sizes(workers):
         x = rd.open_zarr(path, backend=BACKENDS[kind])[: count * times]
-        timings = time_reductions(client, x, BACKENDS[kind], repeat)
+        timings = time_reductions(client, x, kind, repeat)
         rows += [row for name in names for row in rows_of(f"storage, {name}", workers, x, timings)]
     return rows
 
@@ -259,9 +269,13 @@ def main() -> None:
     parser.add_argument("kind", choices=tuple(WORKERS))
     parser.add_argument("--set", default="64", help="size of one of Table 2's sets, or e.g. 2048b")
     parser.add_argument("--workers", help="e.g. 1,2,4; default as many GPUs as there are, or 1,2 processes")
-    parser.add_argument("--gib", type=float, help="resident data of a worker; default 96 a GPU, 1 a process")
-    parser.add_argument("--chunk-gib", type=float, help="a chunk of them; default 24 on GPUs, else 0.125")
-    parser.add_argument("--store-gib", type=float, help="stored data of a worker; default 2, or 0.5 on a CPU")
+    parser.add_argument(
+        "--gib", type=float, help="resident data of a worker; default 96 a GPU, 0.5 a process"
+    )
+    parser.add_argument("--chunk-gib", type=float, help="a chunk of them; default 24 on GPUs, else 1/16")
+    parser.add_argument(
+        "--store-gib", type=float, help="stored data of a worker; default 2, or 0.25 on a CPU"
+    )
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--folder", type=Path, help="where the store goes; default a temporary folder")
     parser.add_argument("--json", type=Path)
