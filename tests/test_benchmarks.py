@@ -15,14 +15,22 @@ from benchmarking import WARM_UPS, tables_of, time_calls
 from rnsdask import ModuliSet
 
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
+
+# Packages may come from PYTHONPATH; but the scripts are to find one another without it.
+PYTHONPATH = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+SAFE_PATHS = {
+    "PYTHONSAFEPATH": "1",
+    "PYTHONPATH": os.pathsep.join(p for p in PYTHONPATH if Path(p).resolve() != bench_all.SCRIPTS),
+}
+
 NAMES = [path.stem for path in bench_all.benchmarks(None)]
 
 
 @pytest.mark.parametrize("kind", ["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("name", NAMES)
 def test_bench_all(name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONSAFEPATH", "1")
-    monkeypatch.delenv("PYTHONPATH", raising=False)
+    for variable, value in SAFE_PATHS.items():
+        monkeypatch.setenv(variable, value)
     command = ["bench_all.py", "--tiny", "--only", name, "--folder", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", [*command, *(["--gpu"] if kind == "gpu" else [])])
     assert bench_all.main() == 0
@@ -47,8 +55,8 @@ def test_bench_all(name: str, kind: str, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_bench_all_starts_by_its_path() -> None:
-    variables = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"PYTHONSAFEPATH": "1"}
     command = [sys.executable, str(bench_all.SCRIPTS / "bench_all.py"), "--help"]
+    variables = os.environ | SAFE_PATHS
     done = subprocess.run(command, capture_output=True, text=True, env=variables, check=False)
     assert done.returncode == 0, done.stderr
 
