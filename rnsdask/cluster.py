@@ -2,15 +2,17 @@
 
 import json
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import dask
 
-from rnsdask.errors import JobError
-from rnsdask.workers import check_workers
+from rnsdask.errors import JobError, SchedulerLostError
+from rnsdask.scheduler import ask, made_in_time, within_limit, workers_of
+from rnsdask.workers import check_workers, explained_by_workers
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -23,6 +25,8 @@ THREADS_PER_GPU = 4
 
 WORKERS_SECONDS = 30
 """How long a scheduler may take to have its first worker."""
+
+_POLL_SECONDS = 0.1
 
 
 @contextmanager
@@ -74,23 +78,23 @@ def connect(
         elif scheduler is not None:
             name = address = scheduler
         elif (active := _active_client()) is not None:
-            name = address = str(active.scheduler_info(n_workers=0)["address"])
+            name = address = str(ask(active, "identity", n_workers=0)["address"])
         else:
             address = dask.config.get("scheduler-address", None)
             name = f"{address} (DASK_SCHEDULER_ADDRESS)"
             if address is None:
                 yield None
                 return
-        client = stack.enter_context(nullcontext(active) if active else _client(address, name))
+        client = active or stack.enter_context(_client(address, name))
         _wait_for_workers(client, name)
         check_workers(client)
-        with _explained_by_workers(client):
+        with explained_by_workers(client):
             yield client
 
 
 def dashboard_of(client: "Client") -> str | None:
     """Address of the dashboard of a client's cluster, if it has one."""
-    if "dashboard" not in client.scheduler_info(n_workers=0)["services"]:
+    if "dashboard" not in ask(client, "identity", n_workers=0)["services"]:
         return None
     return str(client.dashboard_link)
 
@@ -112,9 +116,19 @@ def reporting(client: "Client | None", path: str | None) -> Iterator[None]:
     from distributed import performance_report
 
     Path(path).touch()  # better now than after hours of work
+    report = performance_report(filename=path)
     try:
-        with client.as_current(), performance_report(filename=path):
-            yield
+        with client.as_current():
+            within_limit(client, report.__aenter__)
+            answers = True
+            try:
+                yield
+            except SchedulerLostError:
+                answers = False
+                raise
+            finally:
+                if answers:
+                    within_limit(client, report.__aexit__, None, None, None, code="rnsdask")
     except ImportError as error:
         raise JobError(f"--report needs the package bokeh, here and at the scheduler: {error}") from error
 
@@ -133,18 +147,8 @@ def _active_client() -> "Client | None":
 
 
 @contextmanager
-def _explained_by_workers(client: "Client") -> Iterator[None]:
-    """Name the worker if a job fails because one that joined later does not run the same rnsdask."""
-    try:
-        yield
-    except Exception as error:
-        # These name what is wrong with what the user gave, or with files.
-        if not isinstance(error, ValueError | OSError) and client.status == "running":
-            check_workers(client)
-        raise
-
-
-def _client(address: Any, name: str) -> "Client":
+def _client(address: Any, name: str) -> Iterator["Client"]:
+    """Make a client, and close it in the end."""
     try:
         from distributed import Client
         from distributed.comm.addressing import resolve_address
@@ -154,9 +158,14 @@ def _client(address: Any, name: str) -> "Client":
         if isinstance(address, str):
             resolve_address(address)  # a client made with a bad address would take ten seconds to go away
         # Not as the default: if it fails to connect, the default would be left set to what does not exist.
-        return Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        client = made_in_time(lambda: Client(address, timeout=CONNECT_SECONDS, set_as_default=False))
     except (OSError, ValueError) as error:
         raise JobError(f"no Dask scheduler answers at {name}: {error}") from error
+    try:
+        yield client
+    finally:
+        with suppress(TimeoutError):  # a scheduler that is silent now
+            client.close()
 
 
 def _address_in_file(path: Path) -> str:
@@ -171,10 +180,11 @@ def _address_in_file(path: Path) -> str:
 
 
 def _wait_for_workers(client: "Client", name: str) -> None:
-    try:
-        client.wait_for_workers(1, timeout=WORKERS_SECONDS)
-    except TimeoutError as error:
-        raise JobError(f"the Dask scheduler at {name} has had no worker for {WORKERS_SECONDS} s") from error
+    end = time.monotonic() + WORKERS_SECONDS
+    while not any(worker["status"] == "running" for worker in workers_of(client).values()):
+        if time.monotonic() > end:
+            raise JobError(f"the Dask scheduler at {name} has had no worker for {WORKERS_SECONDS} s")
+        time.sleep(_POLL_SECONDS)
 
 
 def _gpu_cluster(gpus: int | Literal["all"]) -> Any:

@@ -58,6 +58,10 @@ class JobError(RNSError, RuntimeError):
     """A batch job could not be run to its end."""
 
 
+class SchedulerLostError(JobError):
+    """The scheduler of the cluster that a job runs on is gone, or answers nothing any more."""
+
+
 class GPUMemoryError(RNSError, MemoryError):
     """A GPU has no memory left for a chunk."""
 

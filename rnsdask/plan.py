@@ -16,6 +16,7 @@ from rnsdask.creation import kvikio_is_wanted
 from rnsdask.errors import JobError
 from rnsdask.joblog import record
 from rnsdask.memory import Projection, Work, chunk_lengths, fits, largest_fitting, most_threads, project
+from rnsdask.scheduler import workers_of
 from rnsdask.workers import ask_workers
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ def _workers(client: "Client", gpu: bool) -> list[Place]:
     """The workers, one of each kind."""
     # Above this part of its limit a worker pauses.
     share = dask.config.get("distributed.worker.memory.pause", None) or 1.0
-    workers = client.scheduler_info(n_workers=-1)["workers"]
+    workers = workers_of(client)
     answers = ask_workers(client, _gpu_memory, workers) if gpu else {}
     kinds = {}
     for address, worker in workers.items():

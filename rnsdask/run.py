@@ -19,15 +19,13 @@ from rnsdask import cluster
 from rnsdask.errors import JobError
 from rnsdask.faults import can_pass
 from rnsdask.progress import Meter, TaskCounter, following
+from rnsdask.scheduler import ask, check_connected
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
 RETRIES = 3
 """How many more times a piece is tried, unless ``--retries`` or Dask's setting ``rnsdask.retries`` says."""
-
-SILENCE_SECONDS = 60
-"""How long a scheduler may leave a question unanswered before it is given up."""
 
 PAUSE_SECONDS = 1.0
 """Before pieces are tried again: time for what went wrong to pass."""
@@ -173,8 +171,10 @@ def outcomes(
 
     Raises
     ------
+    SchedulerLostError
+        If the scheduler has gone, or is silent.
     JobError
-        If the scheduler has gone, or the cluster has no workers for some time.
+        If the cluster has no workers for some time, or a piece fails with an error that cannot be sent.
     """
     from distributed import as_completed
 
@@ -216,17 +216,11 @@ class _Watch:
 
     def look(self, futures: list["Future[Any]"]) -> None:
         """Raise JobError if the scheduler is silent, has had no workers for too long, or an error is lost."""
-        if self._client.status != "running":
-            raise self._scheduler_lost()
+        check_connected(self._client)
         if time.monotonic() - self._last_look < _WATCH_SECONDS:
             return
-        try:
-            ask: Any = self._client.scheduler
-            limit = {"callback_timeout": SILENCE_SECONDS}
-            workers = self._client.sync(ask.ncores, **limit)
-            states = self._client.sync(ask.get_task_status, keys=[f.key for f in futures], **limit)
-        except (OSError, TimeoutError) as error:
-            raise self._scheduler_lost() from error
+        workers = ask(self._client, "ncores")
+        states = ask(self._client, "get_task_status", keys=[future.key for future in futures])
         self._last_look = time.monotonic()
         if workers:
             self._last_worker = self._last_look
@@ -248,10 +242,5 @@ class _Watch:
 
     def explain_cancellation(self) -> None:
         """Raise the JobError of a piece that was cancelled, not by this job."""
-        if self._client.status != "running":
-            raise self._scheduler_lost()
+        check_connected(self._client)
         raise JobError("the job was cancelled on the Dask cluster")
-
-    def _scheduler_lost(self) -> JobError:
-        address = getattr(self._client.scheduler, "address", "")
-        return JobError(f"the Dask scheduler {address} has gone, or does not answer any more")

@@ -13,6 +13,7 @@ from dask.system import CPU_COUNT
 
 from rnsdask.joblog import record
 from rnsdask.readings import Reading, read_so_far
+from rnsdask.scheduler import workers_of
 from rnsdask.workers import ask_workers
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _readers(client: "Client | None", paths: tuple[str, ...]) -> _Readers | None
         return {process: (dask.config.get("num_workers", None) or CPU_COUNT, reading)}
     readers: _Readers = {}
     try:
-        workers = client.scheduler_info(n_workers=-1)["workers"]
+        workers = workers_of(client)
         answers = ask_workers(client, partial(read_so_far, paths), workers)
     except Exception:  # the job says itself what is wrong with its cluster
         return None

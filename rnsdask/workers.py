@@ -1,11 +1,13 @@
 """What the workers of a cluster run: it must be what this process runs, or no answer can be trusted."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from rnsdask._version import __version__
-from rnsdask.errors import JobError
+from rnsdask.errors import JobError, SchedulerLostError
+from rnsdask.scheduler import workers_of
 from rnsdask.store.metadata import FORMAT
 
 if TYPE_CHECKING:
@@ -30,14 +32,15 @@ def check_workers(client: "Client") -> None:
         If one of them does not have the package, has another version of it or of the store format, or does
         not answer. The message names the addresses and the versions.
     """
-    addresses = [_SCHEDULER, *sorted(_addresses(client))]
+    workers = workers_of(client)
+    addresses = [_SCHEDULER, *sorted(workers)]
     answers = ask_workers(client, _versions(), addresses)
     problems: dict[str, Iterable[str]] = {}
     for address in addresses:
         if problem := _problem_of(answers.get(address)):
             problems[problem] = [*problems.get(problem, ()), address]
     if problems:
-        present = {_SCHEDULER} | _addresses(client)
+        present = {_SCHEDULER, *workers_of(client)}
         problems = {
             problem: here for problem, where in problems.items() if (here := present.intersection(where))
         }
@@ -46,8 +49,19 @@ def check_workers(client: "Client") -> None:
         raise JobError(f"the job runs rnsdask {__version__} (store format {FORMAT}), but {listed}")
 
 
-def _addresses(client: "Client") -> set[str]:
-    return set(client.scheduler_info(n_workers=-1)["workers"])
+@contextmanager
+def explained_by_workers(client: "Client") -> Iterator[None]:
+    """Name the worker if a job fails because one that joined later does not run the same rnsdask."""
+    try:
+        yield
+    except SchedulerLostError:
+        raise
+    except Exception as error:
+        # These name what is wrong with what the user gave, or with files.
+        if not isinstance(error, ValueError | OSError) and client.status == "running":
+            with suppress(SchedulerLostError):
+                check_workers(client)
+        raise
 
 
 def _versions() -> Callable[[], tuple[str, int]]:

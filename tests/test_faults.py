@@ -30,7 +30,7 @@ from commands import without_dashboard
 from distributed import LocalCluster
 
 import rnsdask as rd
-from rnsdask import cluster, faults, job, run, store
+from rnsdask import cluster, faults, job, run, scheduler, store
 from rnsdask.backend import naming_gpu_memory
 from rnsdask.cli import main
 from rnsdask.errors import (
@@ -44,6 +44,7 @@ from rnsdask.errors import (
 
 RUNS = int(os.environ.get("RNSDASK_FAULT_RUNS", "1"))
 COMMAND = [sys.executable, "-c", "from rnsdask.cli import main; main(prog_name='rnsdask')"]
+SCHEDULER_LOST = r"the Dask scheduler tcp://\S* has gone, or does not answer any more"
 RANDOM = ["--count", "12800", "--bits", "100", "--chunk", "128", "--seed", "3"]  # 100 chunks
 SLOW = """
 import time
@@ -231,7 +232,7 @@ class Place:
 
     def __exit__(self, *_error: object) -> None:
         for process in (self.worker, self.scheduler):
-            process.kill()
+            process.kill()  # also one that is stopped
             process.wait()
 
 
@@ -255,9 +256,7 @@ def test_end_of_a_job_on_a_cluster(slow_module: str, what: str) -> None:
     assert stdout == b""
     if what == "scheduler":
         assert process.returncode == 1
-        assert re.fullmatch(r"rnsdask: error: the Dask scheduler .* has gone, or does not .*\n", stderr), (
-            stderr
-        )
+        assert re.fullmatch(rf"rnsdask: error: {SCHEDULER_LOST}\n", stderr), stderr
     else:
         assert (process.returncode, stderr) == (130, "rnsdask: error: interrupted\n")
     assert 3 < kept_pieces() < 100
@@ -265,20 +264,31 @@ def test_end_of_a_job_on_a_cluster(slow_module: str, what: str) -> None:
 
 
 @pytest.mark.timeout(180)
-def test_no_worker_left(slow_module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("what", ["no worker", "frozen scheduler"])
+def test_waiting_has_an_end(slow_module: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     succeed("random", "x.zarr", *RANDOM)
     with Place(slow_module) as place:
 
-        def kill() -> None:
+        def stop() -> None:
             wait_until(lambda: kept_pieces() > 3)
-            monkeypatch.setattr(cluster, "WORKERS_SECONDS", 1)
-            place.worker.kill()
+            if what == "no worker":
+                monkeypatch.setattr(cluster, "WORKERS_SECONDS", 1)
+                place.worker.kill()
+            else:
+                monkeypatch.setattr(scheduler, "SILENCE_SECONDS", 1)
+                place.scheduler.send_signal(signal.SIGSTOP)
 
-        killer = threading.Thread(target=kill)
-        killer.start()
-        message = fail("sum", "x.zarr", "--scheduler-file", place.file, "--checkpoint", "kept")
-        killer.join()
-    assert message == "the Dask cluster has lost all its workers, and had none for 1 s"
+        command = ["sum", "x.zarr", "--scheduler-file", place.file]
+        stopper = threading.Thread(target=stop)
+        stopper.start()
+        message = fail(*command, "--checkpoint", "kept", "--report", "report.html")
+        stopper.join()
+        if what == "no worker":
+            assert message == "the Dask cluster has lost all its workers, and had none for 1 s"
+        else:
+            assert re.fullmatch(SCHEDULER_LOST, message)
+            silent = r"no Dask scheduler answers at tcp://.*: it is silent for 1 s"
+            assert re.fullmatch(silent, fail(*command))
 
 
 # ---- What is tried again ----------------------------------------------------------------------------------
