@@ -37,6 +37,7 @@ from rnsdask.operands import Operand
 from rnsdask.position import locate_in
 from rnsdask.reductions import REDUCTIONS, ReductionResult, reduce_chunk
 from rnsdask.tree import ScalarInt
+from rnsdask.workers import checked_workers
 
 Axis: TypeAlias = int | tuple[int, ...]
 
@@ -172,7 +173,8 @@ class RNSArray(NumberArray):
         Reductions of all numbers need the sizes, to say where a number is.
         """
         if self._is_lazy:
-            self._words = without_empty_chunks(self._words.compute_chunk_sizes())
+            with checked_workers():
+                self._words = without_empty_chunks(self._words.compute_chunk_sizes())
         return self
 
     # ---- arithmetic ---------------------------------------------------------------------------------------
@@ -644,9 +646,11 @@ class RNSArray(NumberArray):
         StoreError
             If there is something at `path` and `overwrite` is false, or it is not a store, or this very
             array is read from it; :class:`.StoreAccessError` if it cannot be written.
+        JobError
+            If it would be computed on a cluster, and a worker does not run this version of rnsdask.
         """
-        source = self.with_storable_chunks()
-        with source.create_store(store.locate(path, storage_options), overwrite=overwrite) as writer:
+        source, location = self.with_storable_chunks(), store.locate(path, storage_options)
+        with checked_workers(), source.create_store(location, overwrite=overwrite) as writer:
             chunk_writing.write_chunks(source.residues, writer).compute()
             writer.finish()
 

@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from rnsdask.moduli import ModuliSet
 from rnsdask.tree import ScalarInt
+from rnsdask.workers import checked_workers
 
 
 class NumberArray(DaskMethodsMixin, ABC):
@@ -108,6 +109,22 @@ class NumberArray(DaskMethodsMixin, ABC):
     def __dask_postpersist__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return _rebuild, (self._words.__dask_postpersist__(), type(self), self._parameters)
 
+    def compute(self, **kwargs: Any) -> Any:
+        """Compute the words, as of any Dask collection; on a cluster whose workers run this version.
+
+        Raises
+        ------
+        JobError
+            If a worker does not.
+        """
+        with checked_workers(kwargs.get("scheduler")):
+            return super().compute(**kwargs)  # type: ignore[no-untyped-call]
+
+    def persist(self, **kwargs: Any) -> Any:
+        """Compute the words where they stay, chunk by chunk; as :meth:`compute`."""
+        with checked_workers(kwargs.get("scheduler")):
+            return super().persist(**kwargs)  # type: ignore[no-untyped-call]
+
     # ---- parts and numbers --------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Any:
@@ -131,7 +148,10 @@ class NumberArray(DaskMethodsMixin, ABC):
     def to_ints(self) -> NDArray[np.object_]:
         """All numbers as a NumPy object array of Python ints, of the same shape. Computes a lazy array."""
         ints = self._as_ints()
-        return np.asarray(ints.compute() if self._is_lazy else ints)
+        if self._is_lazy:
+            with checked_workers():
+                ints = ints.compute()
+        return np.asarray(ints)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """NumPy's conversion: the numbers as Python ints, never as anything that could lose a bit."""

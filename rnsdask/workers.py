@@ -1,9 +1,12 @@
 """What the workers of a cluster run: it must be what this process runs, or no answer can be trusted."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from dask.base import get_scheduler
 
 from rnsdask._version import __version__
 from rnsdask.errors import JobError, SchedulerLostError
@@ -15,6 +18,9 @@ if TYPE_CHECKING:
 
 CHECK_SECONDS = 60.0
 """How long a worker may take to say what it runs: it may have to import everything first."""
+
+_checked: "WeakKeyDictionary[Client, frozenset[tuple[str, str]]]" = WeakKeyDictionary()
+"""The worker processes that a client's cluster had when they were checked, and nothing was wrong."""
 
 _SCHEDULER = "the scheduler"
 _SHOWN = 3  # addresses that one line names for each problem
@@ -47,6 +53,33 @@ def check_workers(client: "Client") -> None:
     if problems:
         listed = "; ".join(f"{_enumerate(where)}: {problem}" for problem, where in sorted(problems.items()))
         raise JobError(f"the job runs rnsdask {__version__} (store format {FORMAT}), but {listed}")
+    _checked[client] = _processes(workers)
+
+
+@contextmanager
+def checked_workers(scheduler: Any = None) -> Iterator[None]:
+    """Check the workers of the cluster on which Dask computes in this context, if it does on one.
+
+    If all of them were checked before, that costs one question to the scheduler.
+
+    Parameters
+    ----------
+    scheduler
+        As ``compute`` of a Dask collection takes it.
+
+    Raises
+    ------
+    JobError
+        As :func:`check_workers`, also if what fails in this context may do so for that reason.
+    """
+    client = getattr(get_scheduler(scheduler=scheduler), "__self__", None)  # of its method `get`
+    if client is None:
+        yield
+        return
+    if not _processes(workers_of(client)) <= _checked.get(client, frozenset()):
+        check_workers(client)
+    with explained_by_workers(client):
+        yield
 
 
 @contextmanager
@@ -62,6 +95,11 @@ def explained_by_workers(client: "Client") -> Iterator[None]:
             with suppress(SchedulerLostError):
                 check_workers(client)
         raise
+
+
+def _processes(workers: Mapping[str, Mapping[str, Any]]) -> frozenset[tuple[str, str]]:
+    """Name the processes of workers: the folder is each one's own, an address may be used again."""
+    return frozenset((address, worker["local_directory"]) for address, worker in workers.items())
 
 
 def _versions() -> Callable[[], tuple[str, int]]:

@@ -110,6 +110,7 @@ USERS = {
             "progress",
             "run",
             "summary",
+            "workers",
         ),
     ),
     "dask_cuda": ("cluster",),

@@ -5,12 +5,13 @@ import os
 import signal
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import cloudpickle
 import dask
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from distributed import Client, LocalCluster
@@ -243,6 +244,40 @@ def test_workers_of_other_versions(processes: Client) -> None:
     assert f"{other}: rnsdask 9.9 (store format 1)" in str(caught.value)
     assert f"{without}: the package rnsdask is not installed" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_computing_with_an_active_client_checks_its_workers(
+    processes: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = rd.from_ints(range(1000), rd.ModuliSet([2**32]), chunks=128)
+    expected = list(range(1000))
+    checks: list[Client] = []
+    check = workers.check_workers
+    monkeypatch.setattr(workers, "check_workers", lambda client: (checks.append(client), check(client)))
+    starting: list[Callable[[], object]] = [
+        x.to_ints,
+        lambda: np.asarray(x),
+        x.compute,
+        x.persist,
+        x[x < 500].compute_chunk_sizes,
+        lambda: x.to_zarr(tmp_path / "x.zarr", overwrite=True),
+        lambda: rd.MPIntArray.from_rns(x).to_zarr(tmp_path / "y.zarr", overwrite=True),
+    ]
+    assert list(x.to_ints()) == expected
+    assert checks == []  # there is no cluster
+    with processes.as_current():
+        for start in starting:
+            start()
+        assert checks == [processes]  # not anew for workers that were checked
+        other = spoil(processes, 0, pretend_version)
+        processes.restart_workers([max(processes.scheduler_info(n_workers=-1)["workers"])])
+        assert list(x.compute(scheduler="threads").to_ints()) == expected
+        before = sorted(tmp_path.rglob("*"))
+        for start in starting:
+            with pytest.raises(JobError, match=rf"{other}: rnsdask 9\.9"):
+                start()
+        assert sorted(tmp_path.rglob("*")) == before  # refused before an old store is removed
+    assert list(x.to_ints()) == expected
 
 
 def test_worker_that_joins_later_with_another_version(processes: Client, tmp_path: Path) -> None:

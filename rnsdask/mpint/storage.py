@@ -14,6 +14,7 @@ from rnsdask.backend import to_backend
 from rnsdask.errors import StoreError
 from rnsdask.moduli import ModuliSet
 from rnsdask.mpint import layout
+from rnsdask.workers import checked_workers
 
 KIND = "mpint"
 """What the attribute of a group says that it holds."""
@@ -25,19 +26,20 @@ def write_array(columns: da.Array, moduli: ModuliSet, location: store.Location, 
         raise StoreError(f"{location.path}: an array cannot overwrite the group that it is read from")
     shape: tuple[int, ...] = columns.shape[1:]
     chunks: tuple[Any, ...] = columns.chunksize[1:]
-    writer = store.create_group(
-        location, KIND, moduli, shape, layout.PART_DTYPES, chunks=chunks, overwrite=overwrite
-    )
-    written = da.map_blocks(
-        _write_block,
-        columns,
-        writer,
-        moduli,
-        chunks=((1,), *((1,) * len(axis) for axis in columns.chunks[1:])),
-        dtype=bool,
-        meta=np.empty((0,) * columns.ndim, dtype=bool),
-    )
-    written.compute()
+    with checked_workers():
+        writer = store.create_group(
+            location, KIND, moduli, shape, layout.PART_DTYPES, chunks=chunks, overwrite=overwrite
+        )
+        written = da.map_blocks(
+            _write_block,
+            columns,
+            writer,
+            moduli,
+            chunks=((1,), *((1,) * len(axis) for axis in columns.chunks[1:])),
+            dtype=bool,
+            meta=np.empty((0,) * columns.ndim, dtype=bool),
+        )
+        written.compute()
     writer.finish()
 
 
