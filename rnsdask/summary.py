@@ -104,18 +104,18 @@ def _readers(client: "Client | None", paths: tuple[str, ...]) -> _Readers | None
         return {process: (dask.config.get("num_workers", None) or CPU_COUNT, reading)}
     readers: _Readers = {}
     try:
-        workers = workers_of(client)
+        workers = {address: worker["nthreads"] for address, worker in workers_of(client).items()}
         answers = ask_workers(client, partial(read_so_far, paths), workers)
     except Exception:  # the job says itself what is wrong with its cluster
         return None
-    for address, worker in workers.items():
+    for address, threads in workers.items():
         answer = answers.get(address)
         if answer is None or isinstance(answer, Exception):
             return None
         process, reading = answer
         # Workers may share a process, and then what it has read.
-        threads = readers[process][0] if process in readers else 0
-        readers[process] = threads + worker["nthreads"], reading
+        others = readers[process][0] if process in readers else 0
+        readers[process] = others + threads, reading
     return readers
 
 
