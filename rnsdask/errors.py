@@ -15,6 +15,11 @@ class RNSError(Exception):
 class StoreError(RNSError, ValueError):
     """A path does not hold a valid rnsdask store, or holds one that cannot be used as asked."""
 
+    # Not sent along by a worker: the error of another library, which cannot always be pickled, nor read by a
+    # process without that library. What it says is in the message.
+    __cause__ = None
+    __context__ = None
+
 
 class IncompleteStoreError(StoreError):
     """A store whose writing has not been finished."""

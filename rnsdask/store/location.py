@@ -197,8 +197,14 @@ class _FileSystemLocation(Location):
 
     def remove(self, name: str) -> None:
         file_system, root = self._open()
+        path = f"{root}/{name}"
         with suppress(FileNotFoundError), reaching(f"{self.path}: {name} cannot be removed"):
-            file_system.rm(f"{root}/{name}", recursive=True)
+            if self.is_local or not any(sign in path for sign in "*?["):
+                file_system.rm(path, recursive=True)
+                return
+            # fsspec would take the path for a pattern, and remove what matches it.
+            for found in file_system.find(path):
+                file_system.rm_file(found)
 
     def _version(self, entry: Mapping[str, Any]) -> tuple[Any, ...]:
         size, *others = (entry.get(key) for key in self._version_keys)

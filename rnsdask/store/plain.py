@@ -177,11 +177,14 @@ class PlainWriter:
         try:
             return self._location.read(METADATA_KEY, f"{self.path}: it")
         except FileNotFoundError:
-            raise StoreError(f"{self.path}: it was removed") from None
+            raise self._lost() from None
 
     def _check_owner(self) -> None:
         if read_writer(self._location, PLAIN_ATTRIBUTE) != self._token:
-            raise StoreError(f"{self.path}: another job has begun to write it, or it was removed")
+            raise self._lost()
+
+    def _lost(self) -> StoreError:
+        return StoreError(f"{self.path}: another job has begun to write it, or it was removed")
 
     def _key(self, index: Sequence[int]) -> str:
         return "/".join((CHUNK_FOLDER, *map(str, index)))
@@ -205,7 +208,6 @@ class PlainWriter:
             If the chunk cannot be written, or another writer has begun to write the array.
         """
         slices = chunk_slices(index, self.shape, self.chunks)
-        self._check_owner()  # first, for a clear message if the array is gone
         key = self._key(index)
         encoded = encode_chunk(self._metadata, key, slices, values[0])
         put_chunk(self._location, key, encoded, self.chunk_name(index), self._check_owner)
