@@ -115,7 +115,9 @@ USERS = {
     ),
     "dask_cuda": ("cluster",),
     "distributed": ("cluster", "plan", "progress", "run"),
+    "fsspec": ("store",),
     "kvikio": ("store.device_files",),
+    "obstore": ("store",),
     "rich": ("progress",),
     "zarr": ("store",),
 }
