@@ -200,10 +200,13 @@ def _workers(client: "Client", gpu: bool) -> list[Place]:
     # Above this part of its limit a worker pauses.
     share = dask.config.get("distributed.worker.memory.pause", None) or 1.0
     workers = workers_of(client)
-    answers = ask_workers(client, _gpu_memory, workers) if gpu else {}
+    no_gpu = dict.fromkeys(workers, (None, None))
+    answers = ask_workers(client, _gpu_memory, workers) if gpu else no_gpu
     kinds = {}
     for address, worker in workers.items():
-        answer = answers.get(address, (None, None))
+        if address not in answers:  # it has left
+            continue
+        answer = answers[address]
         if isinstance(answer, Exception):
             raise JobError(f"worker {address} cannot tell its GPU's memory: {answer}") from answer
         device, bounce = answer

@@ -1,6 +1,7 @@
 """What the workers of a cluster run: it must be what this process runs, or no answer can be trusted."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,13 @@ CHECK_SECONDS = 60.0
 
 _checked: "WeakKeyDictionary[Client, frozenset[tuple[str, str]]]" = WeakKeyDictionary()
 """The worker processes that a client's cluster had when they were checked, and nothing was wrong."""
+
+_DEATH_SECONDS = 10.0
+"""How long a scheduler may take to see that a worker has died, once that cannot be reached."""
+
+_POLL_SECONDS = 0.1
+
+_GONE = object()
 
 _SCHEDULER = "the scheduler"
 _SHOWN = 3  # addresses that one line names for each problem
@@ -120,7 +128,8 @@ def ask_workers(client: "Client", function: Callable[[], Any], addresses: Iterab
     Returns
     -------
     dict
-        What it returned or raised, by the address; nothing of those that took more than `CHECK_SECONDS`.
+        What it returned or raised, by the address; nothing of those that took more than `CHECK_SECONDS`, nor
+        of those that left the cluster meanwhile.
     """
     answers: dict[str, Any] = client.sync(_ask_each, client, function, list(addresses))
     return answers
@@ -131,14 +140,24 @@ async def _ask_each(client: "Client", function: Callable[[], Any], addresses: li
     _, late = await asyncio.wait(asked.values(), timeout=CHECK_SECONDS)
     for task in late:
         task.cancel()
-    return {a: task.exception() or task.result() for a, task in asked.items() if task not in late}
+    answers = {a: task.exception() or task.result() for a, task in asked.items() if task not in late}
+    return {address: answer for address, answer in answers.items() if answer is not _GONE}
 
 
 async def _ask(client: "Client", function: Callable[[], Any], address: str) -> Any:
     if address == _SCHEDULER:
         return await client.run_on_scheduler(function, asynchronous=True)
     options: dict[str, Any] = {"workers": [address], "on_error": "return", "asynchronous": True}
-    return (await client.run(function, **options)).get(address)
+    questions: Any = client.scheduler
+    started = time.monotonic()
+    while True:
+        answer = (await client.run(function, **options)).get(address)
+        # A worker that has just died cannot be reached, but is still listed for a moment.
+        if not isinstance(answer, OSError) or time.monotonic() - started > _DEATH_SECONDS:
+            return answer
+        if not await questions.ncores(workers=[address]):
+            return _GONE
+        await asyncio.sleep(_POLL_SECONDS)
 
 
 def _problem_of(answer: Any) -> str | None:
