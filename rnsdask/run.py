@@ -19,7 +19,7 @@ from rnsdask import cluster
 from rnsdask.errors import JobError
 from rnsdask.faults import can_pass
 from rnsdask.progress import Meter, TaskCounter, following
-from rnsdask.scheduler import ask, check_connected
+from rnsdask.scheduler import ask, check_connected, within_limit
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -34,6 +34,9 @@ _WATCH_SECONDS = 1.0
 _POLL_SECONDS = 0.01
 
 _PIECES = 1024
+
+# Dask warns of graphs above 10 MB, where arrays hide in them. These have a few hundred bytes a chunk.
+_GRAPH_WARNING = "1 GB"
 
 Done = Callable[[int, Any], object]
 """Told the number of a piece, and its result, once it is finished."""
@@ -182,7 +185,8 @@ def outcomes(
     futures: list[Future[Any]] = []
     stack = ExitStack()
     try:
-        futures = client.compute(list(pieces.values()))
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": _GRAPH_WARNING}):
+            futures = client.compute(list(pieces.values()))
         if meter is not None:
             stack.enter_context(following(futures, client, meter))
         numbers = dict(zip((future.key for future in futures), pieces, strict=True))
@@ -196,7 +200,7 @@ def outcomes(
                 if future.status == "finished":
                     yield numbers[future.key], result, None
                 elif future.status == "error":
-                    yield numbers[future.key], None, result[1]
+                    yield numbers[future.key], None, _readable(client, future.key, result[1])
                 else:
                     watch.explain_cancellation()
     finally:
@@ -204,6 +208,25 @@ def outcomes(
         if client.status == "running":
             with suppress(Exception):  # what ended the job is what matters
                 client.cancel(futures)
+
+
+def _readable(client: "Client", key: Any, error: Exception) -> Exception:
+    """The error of a piece. Dask gives the bytes of one that cannot be unpickled in this process."""
+    if type(error) is Exception and error.args and isinstance(error.args[0], bytes | bytearray):
+        return _unreadable(client, key)
+    return error
+
+
+def _unreadable(client: "Client", key: Any) -> JobError:
+    """Make the error of a piece whose own error cannot be had here, but for its text."""
+
+    def text_of(dask_scheduler: Any) -> Any:
+        task = dask_scheduler.tasks.get(key)
+        failed = task and (task.exception_blame or task)
+        return failed and failed.exception_text
+
+    text = within_limit(client, client.run_on_scheduler, text_of)
+    return JobError(f"a piece of the job failed with an error that cannot be read here: {text}")
 
 
 class _Watch:
@@ -235,9 +258,7 @@ class _Watch:
         """Raise JobError if a piece failed and its future is not told: its error could not be read here."""
         lost = {f.key for f in futures if f.status == "pending" and states.get(f.key) == "erred"}
         if lost & self._suspected:
-            raise JobError(
-                "a piece of the job failed with an error that cannot be sent; the workers' logs tell it"
-            )
+            raise _unreadable(self._client, min(lost & self._suspected, key=str))
         self._suspected = lost
 
     def explain_cancellation(self) -> None:

@@ -10,8 +10,12 @@ from rnsdask.errors import SchedulerLostError
 if TYPE_CHECKING:
     from distributed import Client
 
-SILENCE_SECONDS = 60.0
-"""How long a scheduler may leave a question unanswered before it is given up."""
+SILENCE_SECONDS = 300.0
+"""How long a scheduler may leave a question unanswered before it is given up.
+
+Long, for one that is only busy answers nothing meanwhile: with the graph of a job over 100,000 chunks for
+20 s, and on an overloaded host for more than a minute. Dask gives a worker up after as long a time.
+"""
 
 
 def ask(client: "Client", question: str, **arguments: Any) -> Any:
