@@ -373,6 +373,16 @@ def test_a_chunk_that_is_there_is_replaced_by_its_owner(bucket: str, s3: str, ki
     assert int(rd.open_zarr(bucket).max()) == 2
 
 
+@pytest.mark.parametrize("kind", ["s3", "obstore"])
+def test_a_folder_that_an_object_marks(bucket: str, s3: str, kind: str) -> None:
+    key = bucket.removeprefix(f"s3://{BUCKET}/")
+    fsspec.filesystem("s3").call_s3("put_object", Bucket=BUCKET, Key=f"{key}/", Body=b"")
+    place = store.locate(bucket if kind == "s3" else object_store(bucket, s3))
+    for _ in range(2):
+        rd.random(MODULI, 100, chunks=128).to_zarr(place, overwrite=True)
+        assert list(store.verify(store.open_info(place))) == []
+
+
 def test_a_service_without_conditional_writing(monkeypatch: pytest.MonkeyPatch, bucket: str) -> None:
     place = store.locate(bucket)
     put = type(place)._put

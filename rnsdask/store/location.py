@@ -177,7 +177,9 @@ class _FileSystemLocation(Location):
         with reaching(f"{self.path}: it cannot be read"):
             file_system.invalidate_cache(root)
             listed = file_system.ls(root, detail=False)
-        return {entry.rstrip("/").rpartition("/")[2] for entry in listed} - {""}
+        # Some tools mark a folder by an object with its name.
+        own = root.rstrip("/")
+        return {name.rpartition("/")[2] for entry in listed if (name := entry.rstrip("/")) != own}
 
     def versions(self) -> dict[str, tuple[Any, ...]]:
         file_system, root = self._open()
@@ -187,7 +189,8 @@ class _FileSystemLocation(Location):
                 entries = file_system.find(root, detail=True)
             except FileNotFoundError:
                 return {}
-        return {name.removeprefix(root).lstrip("/"): self._version(entry) for name, entry in entries.items()}
+        names = {path: path.removeprefix(root).strip("/") for path in entries}
+        return {name: self._version(entries[path]) for path, name in names.items() if name}
 
     def version(self, name: str) -> tuple[Any, ...]:
         file_system, root = self._open()

@@ -72,12 +72,14 @@ class ObjectLocation(Location):
         with reaching(f"{self.path}: it cannot be listed"):
             listed = obstore.list_with_delimiter(self.store, prefix=self.prefix or None)
         found = [*listed["common_prefixes"], *(entry["path"] for entry in listed["objects"])]
-        return {path.rstrip("/").rpartition("/")[2] for path in found}
+        # Some tools mark a folder by an object with its name.
+        return {name.rpartition("/")[2] for path in found if (name := path.rstrip("/")) != self.prefix}
 
     def versions(self) -> dict[str, tuple[Any, ...]]:
         if not self.lists:
             return {}
-        return {entry["path"][len(self.prefix) :].lstrip("/"): _version(entry) for entry in self._list("")}
+        named = ((entry["path"][len(self.prefix) :].strip("/"), entry) for entry in self._list(""))
+        return {name: _version(entry) for name, entry in named if name}
 
     def _list(self, name: str) -> Iterator[Any]:
         prefix = self._key(name) if name else self.prefix

@@ -1,6 +1,5 @@
 """Creating stores and writing their chunks."""
 
-import errno
 import json
 import uuid
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +14,7 @@ from zarr.buffer.cpu import Buffer
 from zarr.codecs import BytesCodec, Crc32cCodec
 from zarr.storage import MemoryStore
 
-from rnsdask.errors import StoreAccessError, StoreError
+from rnsdask.errors import StoreError
 from rnsdask.layout import RESIDUE_DTYPE, Chunks, check_residue_array, chunk_slices, normalize_chunks
 from rnsdask.moduli import ModuliSet, as_integer
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX, chunk_file_size, write_chunk_file
@@ -39,9 +38,6 @@ from rnsdask.store.metadata import (
 )
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import chunk_problems, read_chunk, residue_problems
-
-_LATE_CHUNKS = 10
-"""How many chunks of another job that come late are removed, before a chunk is given up."""
 
 
 def create(
@@ -348,17 +344,14 @@ def put_chunk(
 ) -> None:
     """Write an encoded chunk; `check_owner` raises if the array is another writer's by now.
 
-    To send a chunk takes time, in which another job may take the array over. So a chunk is only put where
-    there is none: one that comes late never replaces the other job's. What is there already, from an earlier
-    try or from another job, is removed by who owns the array.
+    To send a chunk takes time, in which another job may take the array over. So a chunk is first put where
+    there is none: one that comes late does not replace the other job's. What is there already, from an
+    earlier try or from another job, is replaced by who owns the array.
     """
     check_owner()
-    for _ in range(_LATE_CHUNKS):
-        if location.create(key, encoded, name):
-            return
+    if not location.create(key, encoded, name):
         check_owner()
-        location.remove(key)
-    raise StoreAccessError(f"{name} cannot be written: another job writes it too", errno.EBUSY)
+        location.write(key, encoded, name)
 
 
 def remove_partial_files(location: Location) -> None:
