@@ -11,7 +11,6 @@ import dask
 from dask.system import CPU_COUNT
 
 from rnsdask import layout, store
-from rnsdask.backend import free_device_bytes
 from rnsdask.creation import kvikio_is_wanted
 from rnsdask.errors import JobError
 from rnsdask.joblog import record
@@ -166,13 +165,8 @@ def _refusal(work: Work, place: Place) -> str:
 def _this_process(work: Work, gpu: bool) -> Place:
     serial = work.operation in _SERIAL_OPERATIONS
     threads = 1 if serial else dask.config.get("num_workers", None) or CPU_COUNT
-    device, bounce = _gpu_memory() if gpu else (None, None)
+    device, bounce = store.gpu_memory() if gpu else (None, None)
     return Place("this process", threads, process_limit(), device, True, _if_wanted(bounce))
-
-
-def _gpu_memory() -> tuple[int | None, int | None]:
-    """Free memory of this process's GPU, if it has one; KvikIO's buffer for a thread, if it is there."""
-    return free_device_bytes(), store.bounce_buffer()
 
 
 def _if_wanted(bounce: int | None) -> int | None:
@@ -201,7 +195,7 @@ def _workers(client: "Client", gpu: bool) -> list[Place]:
     share = dask.config.get("distributed.worker.memory.pause", None) or 1.0
     workers = workers_of(client)
     no_gpu = dict.fromkeys(workers, (None, None))
-    answers = ask_workers(client, _gpu_memory, workers) if gpu else no_gpu
+    answers = ask_workers(client, store.gpu_memory, workers) if gpu else no_gpu
     kinds = {}
     for address, worker in workers.items():
         if address not in answers:  # it has left

@@ -244,7 +244,7 @@ def test_commands(
     """Commands read straight, and their projection follows."""
     path, log = str(tmp_path / "x.zarr"), tmp_path / "log"
     info = write(Path(path), rng, (300,), chunks=(128,))
-    monkeypatch.setattr(plan, "free_device_bytes", lambda: 2**40)
+    monkeypatch.setattr(device_files, "free_device_bytes", lambda: 2**40)
     monkeypatch.setattr(plan, "CPU_COUNT", 2)
     results, hosts = [], []
     for wanted in (True, False):
@@ -320,7 +320,7 @@ def test_limits_of_workers(
     tmp_path: Path, rng: np.random.Generator, reads: Reads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What each worker of a cluster says of itself takes part in the projection."""
-    monkeypatch.setattr(plan, "free_device_bytes", lambda: 2**40)
+    monkeypatch.setattr(device_files, "free_device_bytes", lambda: 2**40)
     options: dict[str, Any] = {
         "processes": False,
         "dashboard_address": None,

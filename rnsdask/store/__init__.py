@@ -4,7 +4,7 @@ The format is described in ``docs/store-format.md``. Zarr reads and writes all m
 codecs on a local disk are read and written as files; all others go through Zarr's codecs.
 """
 
-from rnsdask.store.device_files import bounce_buffer, reads_on_gpu
+from rnsdask.store.device_files import bounce_buffer, gpu_memory, reads_on_gpu
 from rnsdask.store.group import GroupInfo, GroupWriter, create_group, open_group, read_group_chunk
 from rnsdask.store.location import Location
 from rnsdask.store.metadata import StoreInfo, open_info
@@ -34,6 +34,7 @@ __all__ = [
     "create_plain",
     "exists",
     "fingerprint",
+    "gpu_memory",
     "locate",
     "open_group",
     "open_info",

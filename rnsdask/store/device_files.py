@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.backend import Array, device_memory, has_gpu, kernels_of
+from rnsdask.backend import Array, device_memory, free_device_bytes, has_gpu, kernels_of
 from rnsdask.errors import StoreAccessError
 from rnsdask.store.chunk_files import check_checksum, check_size, chunk_file_size, open_chunk_file
 
@@ -39,6 +39,11 @@ def reads_on_gpu() -> bool:
 def bounce_buffer() -> int | None:
     """Bytes of the buffer on the host that KvikIO may take for each thread that reads; None without it."""
     return int(_kvikio().defaults.get("bounce_buffer_size")) if reads_on_gpu() else None
+
+
+def gpu_memory() -> tuple[int | None, int | None]:
+    """Free memory of this process's GPU, if it has one, and `bounce_buffer`: what workers are asked for."""
+    return free_device_bytes(), bounce_buffer()
 
 
 def read_device_file(file: Path, shape: Sequence[int], name: str) -> Array:
