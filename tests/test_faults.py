@@ -1,6 +1,6 @@
 """What becomes of a job when workers, schedulers, disks and files fail: its exact answer, or one line.
 
-RNSDASK_FAULT_RUNS sets how often each kind of job is run with workers that are killed (1 without it).
+RNSDASK_FAULT_RUNS sets how often all kinds of jobs are run with workers that are killed (1 without it).
 """
 
 import errno
@@ -18,12 +18,13 @@ import threading
 import time
 import types
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import chdir, suppress
 from pathlib import Path
 from typing import Any
 
 import dask
 import numpy as np
+import psutil
 import pytest
 from click.testing import CliRunner
 from commands import without_dashboard
@@ -31,6 +32,7 @@ from distributed import LocalCluster
 
 import rnsdask as rd
 from rnsdask import cluster, faults, job, run, scheduler, store
+from rnsdask import workers as rnsdask_workers
 from rnsdask.backend import naming_gpu_memory
 from rnsdask.cli import main
 from rnsdask.errors import (
@@ -47,13 +49,29 @@ COMMAND = [sys.executable, "-c", "from rnsdask.cli import main; main(prog_name='
 SCHEDULER_LOST = r"the Dask scheduler tcp://\S* has gone, or does not answer any more"
 RANDOM = ["--count", "12800", "--bits", "100", "--chunk", "128", "--seed", "3"]  # 100 chunks
 SLOW = """
+import builtins
+import os
+import signal
 import time
 import rnsdask.store as store
 
+class UnreadableError(Exception):
+    def __reduce__(self):
+        return getattr, (builtins, "only_workers_know_this", *self.args)
+
+builtins.only_workers_know_this = UnreadableError()
+
 def slow(function):
-    def slowed(*args):
+    def slowed(about, *args):
         time.sleep(0.05)
-        return function(*args)
+        path = str(getattr(about, "path", ""))
+        if path.endswith("deadly.zarr"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if path.endswith("unreadable.zarr"):
+            raise UnreadableError
+        if path.endswith("lost.zarr"):
+            raise UnreadableError(None)
+        return function(about, *args)
     slowed.is_slow = True
     return slowed
 
@@ -65,14 +83,14 @@ if not hasattr(store.read_chunk, "is_slow"):  # Dask loads this more than once
 
 @pytest.fixture(scope="module")
 def slow_module(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A file that makes reading and writing a chunk take long enough to be interrupted."""
+    """A file that makes reading and writing a chunk take long enough to be interrupted; or worse, by name."""
     file = tmp_path_factory.mktemp("preload") / "slow.py"
     file.write_text(SLOW)
     return str(file)
 
 
 class Workers:
-    """Three worker processes that are started again when they die; and all anew, where Dask gave some up."""
+    """Three worker processes that are started again when they die; and all anew, where Dask gave two up."""
 
     def __init__(self, preload: str) -> None:
         self._preload = preload
@@ -81,13 +99,20 @@ class Workers:
     def ready(self) -> LocalCluster:
         if self._cluster is not None:
             with suppress(AssertionError):
-                wait_until(lambda: len(alive_workers(self._cluster)) == 3, seconds=20)
+                wait_until(lambda: len(self.alive()) > 1, seconds=10)
                 return self._cluster
             self.close()
         options: dict[str, Any] = {"processes": True, "dashboard_address": ":0", "preload": [self._preload]}
         with dask.config.set({"distributed.scheduler.allowed-failures": 20}):
             self._cluster = LocalCluster(n_workers=3, threads_per_worker=1, **options)
         return self._cluster
+
+    def alive(self) -> list[int]:
+        """Process ids of the workers that work: Dask does not start one again that dies while it starts."""
+        assert self._cluster is not None
+        known = set(self._cluster.scheduler.workers)
+        nannies = [n for n in self._cluster.workers.values() if n.worker_address in known and n.process]
+        return [n.process.pid for n in nannies if n.status.name == n.process.status.name == "running"]
 
     def close(self) -> None:
         if self._cluster is not None:
@@ -149,30 +174,22 @@ def wait_until(condition: Callable[[], Any], seconds: float = 60) -> None:
 # ---- Workers that die -------------------------------------------------------------------------------------
 
 
-def alive_workers(workers: LocalCluster) -> list[int]:
-    """Process ids of the workers that work: one that dies while it starts is not started again by Dask."""
-    known = set(workers.scheduler.workers)
-    nannies = [n for n in workers.workers.values() if n.worker_address in known and n.process is not None]
-    return [n.process.pid for n in nannies if n.status.name == n.process.status.name == "running"]
-
-
 class Killer(threading.Thread):
-    """Kills workers at random moments, up to all but one at once, until it is stopped."""
+    """Kills workers at random moments, all but one at most, until it is stopped."""
 
-    def __init__(self, workers: LocalCluster, seed: int) -> None:
+    def __init__(self, workers: Workers, seed: int) -> None:
         super().__init__(daemon=True)
         self._workers, self._random, self._stopped = workers, random.Random(seed), threading.Event()
-        self.killed = 0
+        self.killed: set[int] = set()
 
     def run(self) -> None:
-        for _ in range(self._random.randint(1, 3)):
-            if self._stopped.wait(self._random.uniform(0.0, 1.5)):
-                return
-            alive = alive_workers(self._workers)
+        while not self._stopped.wait(self._random.uniform(0.0, 5.0)):
+            # Dask takes a while to see that one is dead.
+            alive = [pid for pid in self._workers.alive() if pid not in self.killed]
             most = len(alive) - 1
             for pid in self._random.sample(alive, self._random.randint(1, most)) if most > 0 else ():
+                self.killed.add(pid)
                 os.kill(pid, signal.SIGKILL)
-                self.killed += 1
 
     def __enter__(self) -> "Killer":
         self.start()
@@ -183,29 +200,118 @@ class Killer(threading.Thread):
         self.join()
 
 
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("operation", ["max", "min", "sum", "checkpoint", "random", "verify"])
+EXPRESSION = ["eval", "3*x - y", "x=x.zarr", "y=y.zarr", "--overflow", "flag"]
+WRITTEN = ["-o", "out.zarr"]
+OUTPUTS = ["out.zarr", "mask.zarr"]
+FEW = ["--count", "3840", *RANDOM[2:]]  # 30 chunks
+JOBS: dict[str, list[str]] = {
+    **{operation: [operation, "x.zarr"] for operation in ("max", "min", "sum")},
+    "exact fallbacks": ["max", "close.zarr"],
+    "checkpoint": ["sum", "x.zarr", "--checkpoint", "kept"],
+    "verify": ["verify", "x.zarr"],
+    "topk": ["topk", "5", "x.zarr"],
+    "compare": ["compare", "x.zarr", "y.zarr"],
+    "reductions": [*EXPRESSION, "--max", "--min", "--sum", "--argmax", "--argmin"],
+    "count": ["eval", "x < y", "x=x.zarr", "y=y.zarr", "--count"],
+    "random": ["random", "out.zarr", *FEW],
+    "values and mask": [*EXPRESSION, *WRITTEN, "--mask", "mask.zarr"],
+    "bool": ["eval", "x < y", "x=x.zarr", "y=y.zarr", *WRITTEN],
+    "resume": ["eval", "x - x % 2", "x=x.zarr", *WRITTEN, "--resume"],
+    "cumsum": ["cumsum", "small.zarr", "out.zarr"],
+    "cummax": ["cummax", "x.zarr", "out.zarr"],
+}
+
+
+@pytest.fixture(scope="module")
+def operands(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the stores that the jobs read."""
+    folder = tmp_path_factory.mktemp("operands")
+    with chdir(folder):
+        succeed("random", "x.zarr", *FEW)
+        succeed("random", "y.zarr", *FEW[:-1], 4)
+        succeed("eval", "x >> 20", "x=x.zarr", "-o", "small.zarr")
+        succeed("eval", "x % 2 + 2**99", "x=x.zarr", "-o", "close.zarr")
+    return folder
+
+
+def printed_and_written(args: list[str], *place: str) -> tuple[int, dict[str, Any], Any]:
+    """Exit status of a job, what it prints but for its time, and what it writes."""
+    result = call(*args, "--json", *place)
+    assert without_dashboard(result.stderr) == "", (args, result.output, result.exception)
+    printed = json.loads(result.stdout)
+    del printed["seconds"]
+    return result.exit_code, printed, outputs()
+
+
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", range(RUNS))
-def test_killed_workers_change_nothing(workers: LocalCluster, operation: str, seed: int) -> None:
-    place = ["--scheduler", workers.scheduler_address]
-    succeed("random", "x.zarr", *RANDOM)
-    with Killer(workers, seed) as killer:
-        if operation == "random":
-            succeed("random", "y.zarr", *RANDOM, *place)
-            found: Any = contents("y.zarr")
-        elif operation == "verify":
-            found = json.loads(succeed("verify", "x.zarr", "--json", *place))["problems"]
-        elif operation == "checkpoint":
-            found = answer("sum", "x.zarr", *place, "--checkpoint", "kept")
-        else:
-            found = answer(operation, "x.zarr", *place)
-    print(f"{killer.killed} workers killed")  # shown with -s, and when this fails
-    if operation == "random":
-        assert found == contents("x.zarr")
-    elif operation == "verify":
-        assert found == []
-    else:
-        assert found == answer("sum" if operation == "checkpoint" else operation, "x.zarr")
+def test_killed_workers_change_nothing(all_workers: Workers, operands: Path, seed: int) -> None:
+    for file in operands.iterdir():
+        Path(file.name).symlink_to(file)
+    found = {}
+    all_workers.ready()
+    with Killer(all_workers, seed) as killer:
+        for kind in random.Random(seed).sample(list(JOBS), len(JOBS)):
+            prepare(kind)
+            place = ["--scheduler", all_workers.ready().scheduler_address]
+            found[kind] = printed_and_written(JOBS[kind], *place)
+    print(f"{len(killer.killed)} workers killed")  # shown with -s, and when this fails
+    for kind, (status, printed, written) in found.items():
+        if kind == "resume":
+            assert (printed["chunks_kept"], printed["chunks_rewritten"]) == (16, 0)
+            printed["chunks_kept"] = 0
+        assert (status, printed, written) == alone(kind), kind
+
+
+def prepare(kind: str) -> None:
+    """Have ready what a job finds: nothing of the jobs before it, or what it is to continue."""
+    for path in (*OUTPUTS, "kept"):
+        shutil.rmtree(path, ignore_errors=True)
+    if kind == "resume":
+        succeed(*JOBS[kind][:-1])
+        set_incomplete("out.zarr")
+        for i in range(3, 30, 2):
+            chunk_files("out.zarr")[i].unlink()
+
+
+def alone(kind: str) -> tuple[int, dict[str, Any], Any]:
+    """What a job gives in a single process that starts anew."""
+    for path in (*OUTPUTS, "kept"):
+        shutil.rmtree(path, ignore_errors=True)
+    return printed_and_written([arg for arg in JOBS[kind] if arg != "--resume"])
+
+
+def test_work_that_kills_its_workers(workers: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    succeed("random", "deadly.zarr", "--count", 1, "--bits", 64)
+    monkeypatch.setattr(workers.scheduler, "allowed_failures", 1)
+    message = fail("max", "deadly.zarr", "--scheduler", workers.scheduler_address, "--retries", 0)
+    assert re.fullmatch(r"2 workers died at the same piece of work, the last of them tcp://.*", message)
+
+
+@pytest.mark.parametrize("kind", ["unreadable", "lost"])
+def test_an_error_that_cannot_be_read_here(workers: LocalCluster, kind: str) -> None:
+    """What Dask makes an error of its bytes of, and what it drops, for it turns out to be no error here."""
+    succeed("random", f"{kind}.zarr", *FEW)
+    message = fail("max", f"{kind}.zarr", "--scheduler", workers.scheduler_address)
+    assert message.startswith("a piece of the job failed with an error that cannot be read here: Unreadable")
+
+
+def test_a_worker_that_dies_when_it_is_asked(all_workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = all_workers.ready().scheduler_address
+    known, (victim, *_) = rnsdask_workers._versions(), all_workers.alive()
+
+    def versions() -> Any:
+        import os
+        import signal
+
+        if os.getpid() == victim:
+            os.kill(victim, signal.SIGKILL)
+        return known()
+
+    monkeypatch.setattr(rnsdask_workers, "_versions", lambda: versions)
+    with cluster.connect(address) as client:
+        assert client is not None
+    assert not psutil.pid_exists(victim)
 
 
 class Place:
@@ -511,7 +617,7 @@ def uninterrupted(kind: str) -> tuple[dict[str, Any], Any]:
 
 
 def outputs() -> Any:
-    return contents("out.zarr"), contents("mask.zarr")
+    return [contents(path) for path in OUTPUTS]
 
 
 def set_incomplete(path: str) -> None:
