@@ -39,7 +39,7 @@ from rnsdask.layout import CHUNK_MULTIPLE, default_chunk
 OPERATIONS = ("max", "sum")
 BACKENDS = {"gpu": "cuda", "cpu": "cpu"}
 WORKERS = {"gpu": (1, 2, 4, 8), "cpu": (1, 2)}
-DEFAULT_GIB = {"gpu": (96.0, 24.0, 2.0), "cpu": (0.5, 0.0625, 0.25)}  # resident, a chunk of it, in the store
+DEFAULT_GIB = {"gpu": (96.0, 48.0, 2.0), "cpu": (0.5, 0.0625, 0.25)}  # resident, a chunk of it, in the store
 BUDGET_SECONDS = {"gpu": 8.0, "cpu": 2.0}  # for the calls of one array; there may be fewer than --repeat
 RELEASE_SECONDS = 30.0
 
@@ -272,7 +272,7 @@ def main() -> None:
     parser.add_argument(
         "--gib", type=float, help="resident data of a worker; default 96 a GPU, 0.5 a process"
     )
-    parser.add_argument("--chunk-gib", type=float, help="a chunk of them; default 24 on GPUs, else 1/16")
+    parser.add_argument("--chunk-gib", type=float, help="a chunk of them; default 48 on GPUs, else 1/16")
     parser.add_argument(
         "--store-gib", type=float, help="stored data of a worker; default 2, or 0.25 on a CPU"
     )
