@@ -19,7 +19,7 @@ from rnsdask import scan, topk
 from rnsdask.backend import check_backend, to_backend
 from rnsdask.moduli import ModuliSet, from_text, to_text
 from rnsdask.reductions import REDUCTIONS, reduce_chunk
-from rnsdask.tree import boxed, check_sizes, combine_tree
+from rnsdask.tree import Starts, boxed, check_sizes, chunk_starts, combine_tree, start_of
 
 
 def _map_blocks(function: Any, residues: da.Array, chunks: Any, dtype: Any, **options: Any) -> da.Array:
@@ -31,11 +31,6 @@ def _map_blocks(function: Any, residues: da.Array, chunks: Any, dtype: Any, **op
     return mapped
 
 
-def _start(block_info: Any, axis: int) -> int:
-    """Where a chunk starts along an axis of its array, as Dask's ``map_blocks`` tells."""
-    return int(block_info[0]["array-location"][axis][0])
-
-
 # ---- the k greatest ---------------------------------------------------------------------------------------
 
 
@@ -45,15 +40,24 @@ def select_lazily(
     """The selections of all chunks of a 1-D array combined: a lazy (1, 1) array of a `topk.Selection`."""
     check_backend(backend)
     check_sizes(residues)
-    options = {"moduli": moduli, "k": k, "signed": signed, "bound": to_text(bound), "backend": backend}
+    options: dict[str, Any] = {"moduli": moduli, "k": k, "signed": signed, "bound": to_text(bound)}
+    options.update(backend=backend, starts=chunk_starts(residues.chunks[1]))
     partials = _map_blocks(_select_block, residues, ((1,), (1,) * residues.numblocks[1]), object, **options)
     return combine_tree(partials, partial(_combine_selections, k=k), (1,), "rns-topk")
 
 
 def _select_block(
-    block: Any, *, moduli: ModuliSet, k: int, signed: bool, bound: str | None, backend: str, block_info: Any
+    block: Any,
+    *,
+    moduli: ModuliSet,
+    k: int,
+    signed: bool,
+    bound: str | None,
+    backend: str,
+    starts: Starts,
+    block_id: tuple[int, ...],
 ) -> np.ndarray[Any, Any]:
-    start = _start(block_info, 1)
+    start = start_of(block_id[1], starts)
     return boxed(topk.select(to_backend(block, backend), moduli, k, signed, from_text(bound), start), 2)
 
 
@@ -102,7 +106,8 @@ def extrema_lazily(
         "bound": to_text(bound),
     }
     chunks = ((len(moduli) + 2,), *_reduced_chunks(residues.chunks[1:], axes))
-    partials = _map_blocks(_extrema_block, residues, chunks, np.uint32, **options)
+    starts = chunk_starts(residues.chunks[1 + axes[0]])
+    partials = _map_blocks(_extrema_block, residues, chunks, np.uint32, starts=starts, **options)
     combine = partial(_combine_extrema, **options)
     return combine_tree(partials, combine, tuple(a + 1 for a in axes), "rns-extrema", split_every)
 
@@ -119,12 +124,13 @@ def _extrema_block(
     minimum: bool,
     signed: bool,
     bound: str | None,
-    block_info: Any,
+    starts: Starts,
+    block_id: tuple[int, ...],
 ) -> Any:
     found, places = axis_reductions.extrema(
         to_backend(block, "auto"), moduli, axes, minimum, signed, from_text(bound)
     )
-    start = _start(block_info, 1 + axes[0])
+    start = start_of(block_id[1 + axes[0]], starts)
     places = places + start if len(axes) == 1 else np.zeros_like(places)
     words = np.stack([places & 0xFFFFFFFF, places >> 32]).astype(np.uint32)
     return _like(np.concatenate([found, words]), block)
@@ -218,6 +224,7 @@ def scan_lazily(
         chunks=residues.chunks,
         dtype=np.uint32,
         meta=residues._meta,
+        starts=chunk_starts(residues.chunks[1]),
         **options,
     )
     return scanned
@@ -293,10 +300,11 @@ def _scan_block(
     operation: str,
     signed: bool,
     bound: str | None,
-    block_info: Any,
+    starts: Starts,
+    block_id: tuple[int, ...],
 ) -> Any:
     prefix, known = before.item(), from_text(bound)
     if operation == "cumsum":
-        start = _start(block_info, 1)
+        start = start_of(block_id[1], starts)
         return scan.running_sums(block, moduli, signed, known, prefix or 0, start)
     return scan.running_extrema(block, moduli, operation == "cummin", signed, known, prefix)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeAlias
 
 import dask
 import dask.array as da
@@ -22,6 +22,9 @@ from rnsdask.reductions import REDUCTIONS, ReductionResult, reduce_chunk
 # each level that it saves is a way to the scheduler and back for every reduction.
 _SPLIT_NUMBERS = 64
 _SPLIT_EVERY = 16
+
+Starts: TypeAlias = int | tuple[int, ...]
+"""Where the chunks of an axis start: :func:`chunk_starts`."""
 
 
 def tree_reduce(
@@ -122,7 +125,7 @@ def _partial_results(
         bound=to_text(bound),
         backend=backend,
         shape=shape,
-        starts=tuple(_starts(axis) for axis in chunks),
+        starts=tuple(chunk_starts(axis) for axis in chunks),
         # The residue axis stays, with length 1: to drop it, Dask would copy every chunk first.
         chunks=((1,), *((1,) * len(axis) for axis in chunks)),
         dtype=object,
@@ -194,14 +197,20 @@ class ScalarInt(int):
         return int(self)
 
 
-def _starts(chunks: Sequence[int]) -> int | tuple[int, ...]:
+def chunk_starts(chunks: Sequence[int]) -> Starts:
     """Where the chunks of an axis start: their common length, or a table if they differ.
 
-    The common length keeps the tasks of an array of very many chunks small.
+    The common length keeps the tasks of an array of very many chunks small; Dask's own ``block_info`` makes
+    them large, and takes longer to build than the rest of a task.
     """
     if all(c == chunks[0] for c in chunks[:-1]) and chunks[-1] <= chunks[0]:
         return chunks[0]
     return (0, *accumulate(chunks[:-1]))
+
+
+def start_of(chunk: int, starts: Starts) -> int:
+    """Where one chunk of an axis starts, of what :func:`chunk_starts` gives."""
+    return chunk * starts if isinstance(starts, int) else starts[chunk]
 
 
 def _reduce_block(
@@ -213,7 +222,7 @@ def _reduce_block(
     bound: str | None,
     backend: str,
     shape: tuple[int, ...],
-    starts: tuple[int | tuple[int, ...], ...],
+    starts: tuple[Starts, ...],
     block_id: tuple[int, ...],
 ) -> np.ndarray[Any, Any]:
     """Reduce one chunk; its index becomes that of the whole array."""
@@ -221,7 +230,7 @@ def _reduce_block(
     with naming_gpu_memory():
         result = reduce_chunk(REDUCTIONS[operation], block, moduli, signed, from_text(bound))
     if result.index is not None:
-        corner = [i * s if isinstance(s, int) else s[i] for i, s in zip(block_id[1:], starts, strict=True)]
+        corner = [start_of(i, axis) for i, axis in zip(block_id[1:], starts, strict=True)]
         location = [(c, c + length) for c, length in zip(corner, block.shape[1:], strict=True)]
         result = replace(result, index=flat_index(result.index, location, shape))
     return boxed(result, len(block_id))
