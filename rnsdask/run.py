@@ -32,6 +32,7 @@ PAUSE_SECONDS = 1.0
 
 _WATCH_SECONDS = 1.0
 _POLL_SECONDS = 0.01
+_RELEASE_SECONDS = 5.0
 
 _PIECES = 1024
 
@@ -207,7 +208,23 @@ def outcomes(
         stack.close()
         if client.status == "running":
             with suppress(Exception):  # what ended the job is what matters
-                client.cancel(futures)
+                _let_go(client, futures)
+
+
+def _let_go(client: "Client", futures: list["Future[Any]"]) -> None:
+    """Have a client forget futures, and cancel those that are not done.
+
+    Those that are done are not cancelled: the scheduler's word of it would come late, and end the same piece
+    when it is tried again.
+    """
+    pending = [future for future in futures if not future.done()]
+    if pending:
+        client.cancel(pending)
+    for future in futures:
+        future.release()
+    end = time.monotonic() + _RELEASE_SECONDS
+    while any(future.key in client.futures for future in futures) and time.monotonic() < end:
+        time.sleep(_POLL_SECONDS)
 
 
 def _readable(client: "Client", key: Any, error: Exception) -> Exception:

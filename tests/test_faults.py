@@ -423,6 +423,26 @@ def test_errors_that_pass(monkeypatch: pytest.MonkeyPatch, retries: int) -> None
     assert fail("sum", "x.zarr", "--retries", retries) == "x.zarr: I/O error"
 
 
+def fail_once(i: int, file: str) -> int:
+    if i == 1 and not Path(file).exists():
+        Path(file).touch()
+        raise OSError(errno.EIO, "once")
+    return i
+
+
+def test_a_piece_is_tried_again_at_once_on_a_cluster(
+    workers: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "PAUSE_SECONDS", 0.0)
+    results: list[int] = []
+    with cluster.connect(workers.scheduler_address) as client:
+        for attempt in range(5):
+            file = str(tmp_path / f"failed-{attempt}")
+            pieces = [dask.delayed(fail_once, pure=False)(i, file) for i in range(4)]
+            assert run.run(pieces, client, lambda _i, result: results.append(result)) == 1
+    assert sorted(results) == sorted(5 * [0, 1, 2, 3])
+
+
 @pytest.mark.parametrize(
     "error",
     [
