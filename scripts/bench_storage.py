@@ -51,7 +51,7 @@ BUDGET_SECONDS = 8.0  # for the calls of a table with so many threads; then fewe
 
 RUNS = {
     "cpu": ("cpu --gib 0.5 --threads 1,2",),
-    "gpu": ("gpu",),
+    "gpu": ("gpu --gib 1 --threads 1,4",),
     "tiny": ("cpu --gib 0.002 --set 8 --repeat 1 --threads 1",),
     "tiny-gpu": ("gpu --gib 0.002 --set 8 --repeat 1 --threads 2",),
 }

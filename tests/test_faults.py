@@ -27,7 +27,7 @@ import numpy as np
 import psutil
 import pytest
 from click.testing import CliRunner
-from commands import without_dashboard
+from commands import without_dashboard, without_measures
 from distributed import LocalCluster
 
 import rnsdask as rd
@@ -238,9 +238,7 @@ def printed_and_written(args: list[str], *place: str) -> tuple[int, dict[str, An
     """Exit status of a job, what it prints but for its time, and what it writes."""
     result = call(*args, "--json", *place)
     assert without_dashboard(result.stderr) == "", (args, result.output, result.exception)
-    printed = json.loads(result.stdout)
-    del printed["seconds"]
-    return result.exit_code, printed, outputs()
+    return result.exit_code, without_measures(json.loads(result.stdout)), outputs()
 
 
 @pytest.mark.timeout(600)

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 import zarr.storage
 from click.testing import CliRunner
-from commands import without_dashboard
+from commands import without_dashboard, without_measures
 from dask.base import tokenize
 from distributed import LocalCluster
 from numpy.typing import NDArray
@@ -112,8 +112,8 @@ def fail(*args: object) -> str:
 
 
 def answer(*args: object) -> dict[str, Any]:
-    found = json.loads(succeed(*args, "--json"))
-    unlike = ("seconds", "store", "output", "mask", "input")
+    found = without_measures(json.loads(succeed(*args, "--json")))
+    unlike = ("store", "output", "mask", "input")
     return {name: value for name, value in found.items() if name not in unlike}
 
 
@@ -538,7 +538,8 @@ def test_a_server_that_goes_away(tmp_path: Path) -> None:
     with pytest.raises(StoreAccessError, match=f"^{url}/x.zarr: chunk c/0/. cannot be read: ") as caught:
         x.max().compute()
     assert faults.can_pass(caught.value)
-    assert fail("max", f"{url}/x.zarr").startswith(f"{url}/x.zarr: it cannot be read: ")
+    # A connection that is still open may give the metadata once more.
+    assert re.match(f"{url}/x.zarr: (it|chunk c/0/.) cannot be read: ", fail("max", f"{url}/x.zarr"))
     closed = {"endpoint": url, "client_options": {"allow_http": True}, "retry_config": {"max_retries": 0}}
     gone = zarr.storage.ObjectStore(obstore.store.S3Store(BUCKET, prefix="x", **closed))
     with pytest.raises(StoreAccessError, match=r"^s3://rnsdask-tests/x: it cannot be read: ") as caught:
