@@ -1,6 +1,7 @@
 """What becomes of a job when workers, schedulers, disks and files fail: its exact answer, or one line.
 
-RNSDASK_FAULT_RUNS sets how often all kinds of jobs are run with workers that are killed (1 without it).
+RNSDASK_FAULT_RUNS sets how often all kinds of jobs are run with workers that are killed; without it, some
+kinds are, once.
 """
 
 import errno
@@ -221,6 +222,18 @@ JOBS: dict[str, list[str]] = {
     "cummax": ["cummax", "x.zarr", "out.zarr"],
 }
 
+SOME = [
+    "exact fallbacks",
+    "checkpoint",
+    "verify",
+    "topk",
+    "reductions",
+    "values and mask",
+    "resume",
+    "cumsum",
+]
+KINDS = list(JOBS) if "RNSDASK_FAULT_RUNS" in os.environ else SOME
+
 
 @pytest.fixture(scope="module")
 def operands(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -249,7 +262,7 @@ def test_killed_workers_change_nothing(all_workers: Workers, operands: Path, see
     found = {}
     all_workers.ready()
     with Killer(all_workers, seed) as killer:
-        for kind in random.Random(seed).sample(list(JOBS), len(JOBS)):
+        for kind in random.Random(seed).sample(KINDS, len(KINDS)):
             prepare(kind)
             place = ["--scheduler", all_workers.ready().scheduler_address]
             found[kind] = printed_and_written(JOBS[kind], *place)
