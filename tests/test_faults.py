@@ -752,6 +752,16 @@ def test_what_cannot_be_resumed() -> None:
     assert "is read from" in fail("eval", "x < 9", "x=x.zarr", "-o", "x.zarr", "--resume")
 
 
+def test_a_late_task_leaves_no_folder_where_a_store_was_removed() -> None:
+    moduli = rd.ModuliSet([7])
+    writer = store.create("x.zarr", moduli, (256,), chunks=128)
+    shutil.rmtree("x.zarr")
+    with pytest.raises(StoreError, match="another job has begun to write it, or it was removed"):
+        writer.write_chunk((1,), np.zeros((1, 128), np.uint32))
+    assert not Path("x.zarr").exists()
+    succeed("random", "x.zarr", *FEW)
+
+
 def test_two_writers_of_a_plain_array_do_not_mix() -> None:
     first = store.create_plain("x.zarr", (3,), (2,), bool)
     values = np.array([[True, False]])

@@ -194,7 +194,8 @@ def write_chunk_file(
     name
         What error messages call the chunk.
     before_rename
-        Called when the file is written under another name; it may raise, and then nothing has changed.
+        Called before a folder is made for the file, and when the file is written under another name; it may
+        raise, and then nothing has changed.
 
     Raises
     ------
@@ -222,7 +223,9 @@ def _write_whole(
 ) -> None:
     partial = file.with_name(f"{file.name}.{uuid.uuid4().hex}{PARTIAL_SUFFIX}")
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        if not file.parent.is_dir():
+            before_rename()  # or a task that outlived its job would make a folder where a store was removed
+            file.parent.mkdir(parents=True, exist_ok=True)
         try:
             with partial.open("xb") as stream:
                 write(stream)
