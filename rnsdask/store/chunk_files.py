@@ -179,7 +179,7 @@ def write_chunk_file(
     residues: NDArray[np.uint32],
     shape: Sequence[int],
     name: str,
-    before_rename: Callable[[], object] = lambda: None,
+    check: Callable[[], object] = lambda: None,
 ) -> None:
     """Write a whole chunk, padded with zeros up to `shape`, so that it appears at once or not at all.
 
@@ -193,7 +193,7 @@ def write_chunk_file(
         Shape of a whole chunk of residues.
     name
         What error messages call the chunk.
-    before_rename
+    check
         Called before a folder is made for the file, and when the file is written under another name; it may
         raise, and then nothing has changed.
 
@@ -207,7 +207,7 @@ def write_chunk_file(
         padded[tuple(slice(length) for length in residues.shape)] = residues
         residues = padded
     content = np.ascontiguousarray(residues).reshape(-1).view(np.uint8)
-    _write_whole(file, lambda stream: _write_checksummed(stream, content), name, before_rename)
+    _write_whole(file, lambda stream: _write_checksummed(stream, content), name, check)
 
 
 def write_file(file: Path, content: bytes, name: str) -> None:
@@ -219,17 +219,17 @@ def _write_whole(
     file: Path,
     write: Callable[[BufferedWriter], object],
     name: str,
-    before_rename: Callable[[], object] = lambda: None,
+    check: Callable[[], object] = lambda: None,
 ) -> None:
     partial = file.with_name(f"{file.name}.{uuid.uuid4().hex}{PARTIAL_SUFFIX}")
     try:
         if not file.parent.is_dir():
-            before_rename()  # or a task that outlived its job would make a folder where a store was removed
+            check()  # or a task that outlived its job would make a folder where a store was removed
             file.parent.mkdir(parents=True, exist_ok=True)
         try:
             with partial.open("xb") as stream:
                 write(stream)
-            before_rename()
+            check()
             partial.replace(file)
         except BaseException:
             partial.unlink(missing_ok=True)

@@ -224,7 +224,7 @@ class StoreWriter:
         if info.has_chunk_files:
             # Checked last: a job that takes the store over while this chunk is written must win.
             file = info.chunk_file(index)
-            write_chunk_file(file, residues, info.chunk_shape, name, before_rename=self.check_owner)
+            write_chunk_file(file, residues, info.chunk_shape, name, check=self.check_owner)
             return
         key = info.chunk_key(index)
         encoded = encode_chunk(info.metadata, key, (slice(None), *slices), residues)
