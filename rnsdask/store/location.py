@@ -155,8 +155,9 @@ class _FileSystemLocation(Location):
 
     _version_keys: ClassVar[tuple[str, ...]] = _VERSION_KEYS
 
+    @abstractmethod
     def _open(self) -> tuple[Any, str]:
-        raise NotImplementedError
+        """The file system, and the path in it."""
 
     def kind(self) -> str:
         file_system, root = self._open()
