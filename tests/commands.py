@@ -3,6 +3,10 @@
 import re
 from typing import Any
 
+from click.testing import CliRunner
+
+from rnsdask.cli import main
+
 _MEASURES = ("seconds", "retries", "read_limit", "of_read_limit")
 
 
@@ -14,3 +18,24 @@ def without_dashboard(errors: str) -> str:
 def without_measures(printed: dict[str, Any]) -> dict[str, Any]:
     """What a command prints with ``--json``, but for how long it took and what it met."""
     return {name: value for name, value in printed.items() if name not in _MEASURES}
+
+
+def call(*args: object) -> Any:
+    """Run a command in this process."""
+    return CliRunner().invoke(main, [str(arg) for arg in args], prog_name="rnsdask")
+
+
+def succeed(*args: object, status: int = 0) -> str:
+    """Run a command that must say nothing on standard error; return its output."""
+    result = call(*args)
+    assert (result.exit_code, without_dashboard(result.stderr)) == (status, ""), result.output
+    return str(result.stdout)
+
+
+def fail(*args: object, status: int = 1) -> str:
+    """Run a command that must end in one line on standard error; return its message."""
+    result = call(*args)
+    assert result.exit_code == status, result.output
+    match = re.fullmatch(r"rnsdask: error: (.*)\n", without_dashboard(result.stderr))
+    assert match, result.output
+    return match[1]

@@ -17,13 +17,11 @@ import dask
 import numpy as np
 import pytest
 import zarr
-from click.testing import CliRunner
-from commands import without_dashboard
+from commands import call, fail, succeed
 from distributed import LocalCluster
 
 import rnsdask as rd
 from rnsdask import backend, store
-from rnsdask.cli import main
 from rnsdask.moduli import ModuliSet
 
 MS = ModuliSet.for_bits(256)
@@ -63,26 +61,8 @@ def all_chunks(*names: str, times: int = 1) -> Counter[tuple[str, tuple[int, ...
     return found
 
 
-def run(*args: str | int) -> Any:
-    return CliRunner().invoke(main, [str(arg) for arg in args], prog_name="rnsdask")
-
-
-def succeed(*args: str | int, status: int = 0) -> str:
-    result = run(*args)
-    assert (result.exit_code, without_dashboard(result.stderr)) == (status, ""), result.output
-    return str(result.stdout)
-
-
 def as_json(*args: str | int, status: int = 0) -> dict[str, Any]:
     return dict(json.loads(succeed(*args, "--json", status=status)))
-
-
-def fail(*args: str | int, status: int = 1) -> str:
-    result = run(*args)
-    assert result.exit_code == status, result.output
-    match = re.fullmatch(r"rnsdask: error: (.*)\n", without_dashboard(result.stderr))
-    assert match, result.output
-    return match[1]
 
 
 def values_in(path: str) -> list[int]:
@@ -468,7 +448,7 @@ def test_backend_cpu_leaves_the_gpu_alone(args: list[str], monkeypatch: pytest.M
     monkeypatch.setattr(backend, "has_gpu", has_gpu)
     text = succeed(*args, "--backend", "cpu", status=int(args[-1] == "5"))
     assert "cuda" not in text
-    automatic = run(*args, *(["--overwrite"] if "out.zarr" in args else []))
+    automatic = call(*args, *(["--overwrite"] if "out.zarr" in args else []))
     assert "a GPU was looked for" in automatic.stderr
 
 
@@ -496,7 +476,7 @@ def test_progress() -> None:
         ["topk", "2", "a.zarr"],
         ["compare", "a.zarr", "a.zarr"],
     ):
-        result = run(*command, "--json", "--progress")
+        result = call(*command, "--json", "--progress")
         assert result.exit_code == 0
         assert "100.0 % done" in result.stderr
         json.loads(result.stdout)

@@ -27,15 +27,13 @@ import dask
 import numpy as np
 import psutil
 import pytest
-from click.testing import CliRunner
-from commands import without_dashboard, without_measures
+from commands import call, fail, succeed, without_dashboard, without_measures
 from distributed import LocalCluster
 
 import rnsdask as rd
 from rnsdask import cluster, faults, job, run, scheduler, store
 from rnsdask import workers as rnsdask_workers
 from rnsdask.backend import naming_gpu_memory
-from rnsdask.cli import main
 from rnsdask.errors import (
     CorruptChunkError,
     GPUMemoryError,
@@ -136,24 +134,6 @@ def workers(all_workers: Workers) -> LocalCluster:
 def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(run, "PAUSE_SECONDS", 0.01)
-
-
-def call(*args: object) -> Any:
-    return CliRunner().invoke(main, [str(arg) for arg in args], prog_name="rnsdask")
-
-
-def succeed(*args: object) -> str:
-    result = call(*args)
-    assert (result.exit_code, without_dashboard(result.stderr)) == (0, ""), result.output
-    return str(result.stdout)
-
-
-def fail(*args: object) -> str:
-    result = call(*args)
-    assert result.exit_code == 1, result.output
-    match = re.fullmatch(r"rnsdask: error: (.*)\n", without_dashboard(result.stderr))
-    assert match, result.output
-    return match[1]
 
 
 def answer(operation: str, path: str, *options: object) -> dict[str, Any]:

@@ -20,8 +20,7 @@ import fsspec
 import numpy as np
 import pytest
 import zarr.storage
-from click.testing import CliRunner
-from commands import without_dashboard, without_measures
+from commands import call, fail, succeed, without_measures
 from dask.base import tokenize
 from distributed import LocalCluster
 from numpy.typing import NDArray
@@ -29,7 +28,6 @@ from servers import WebServer, s3_server, web_server
 
 import rnsdask as rd
 from rnsdask import faults, plan, run, store
-from rnsdask.cli import main
 from rnsdask.errors import CorruptChunkError, IncompleteStoreError, StoreAccessError, StoreError
 from rnsdask.memory import project
 from rnsdask.store.access import access_error
@@ -91,24 +89,6 @@ def where(request: pytest.FixtureRequest) -> list[str]:
     if request.param == "threads":
         return []
     return ["--scheduler", request.getfixturevalue("workers").scheduler_address]
-
-
-def call(*args: object) -> Any:
-    return CliRunner().invoke(main, [str(arg) for arg in args], prog_name="rnsdask")
-
-
-def succeed(*args: object) -> str:
-    result = call(*args)
-    assert (result.exit_code, without_dashboard(result.stderr)) == (0, ""), result.output
-    return str(result.stdout)
-
-
-def fail(*args: object) -> str:
-    result = call(*args)
-    assert result.exit_code == 1, result.output
-    match = re.fullmatch(r"rnsdask: error: (.*)\n", without_dashboard(result.stderr))
-    assert match, result.output
-    return match[1]
 
 
 def answer(*args: object) -> dict[str, Any]:
