@@ -29,7 +29,8 @@ LAYERS = (
     ("constants.arith", "constants.conversion", "constants.fixed_point"),
     ("constants",),
     ("backend.protocol",),
-    ("backend.cpu", "backend.cuda.launching"),
+    ("backend.cpu", "backend.cuda.memory"),
+    ("backend.cuda.launching",),
     tuple(f"backend.cuda.{subject}" for subject in CUDA_SUBJECTS),
     ("backend.cuda.mpint",),
     ("backend.cuda",),
@@ -230,6 +231,15 @@ def test_every_cuda_kernel_has_a_caller() -> None:
         assert kernels, f"{name}.cu defines no kernel"
         unused = {kernel for kernel in kernels if not any(re.fullmatch(p, kernel) for p in patterns)}
         assert not unused, f"no call of {unused}, of {name}.cu"
+
+
+def test_one_module_takes_addresses() -> None:
+    """Whose memory a launch reads is owned by what `launching.Parameter` made of it."""
+    for module, path in MODULES.items():
+        if module != "backend.cuda.launching":
+            assert not re.search(
+                r"\.data\.ptr\b|__cuda_array_interface__", path.read_text(encoding="utf-8")
+            ), path
 
 
 def test_every_cpu_kernel_has_a_caller() -> None:

@@ -142,28 +142,9 @@ def host_memory(count: int) -> NDArray[np.uint32]:
 
 def device_memory(count: int) -> Any:
     """Memory on this process's GPU for so many residues, with any content, to be filled without a stream."""
-    import cupy
+    from rnsdask.backend.cuda import memory
 
-    words = cupy.empty(count, dtype=np.uint32)
-    # CuPy lends memory again while kernels that read it may still be queued on the stream.
-    cupy.cuda.get_current_stream().synchronize()
-    return words
-
-
-def _is_pinned(array: NDArray[np.uint32]) -> bool:
-    import cupy
-
-    attributes = cupy.cuda.runtime.pointerGetAttributes(array.ctypes.data)
-    return bool(attributes.type == cupy.cuda.runtime.memoryTypeHost and array.flags.c_contiguous)
-
-
-def _from_pinned(array: NDArray[np.uint32]) -> Any:
-    """Copy to the GPU without the copy in pinned memory that CuPy makes first; done when it returns."""
-    import cupy
-
-    moved = cupy.empty(array.shape, array.dtype)
-    moved.set(array)
-    return moved
+    return memory.memory_to_fill(count)
 
 
 def check_backend(backend: str) -> None:
@@ -174,6 +155,8 @@ def check_backend(backend: str) -> None:
 
 def to_backend(array: Any, backend: str) -> Any:
     """Move a chunk to the processor that `backend` names; ``"auto"`` prefers this process's GPU.
+
+    A copy is done when this returns, so that the memory of `array` may be used again.
 
     Raises
     ------
@@ -188,10 +171,10 @@ def to_backend(array: Any, backend: str) -> Any:
     if _is_cupy(array):
         return array
     if has_gpu():
-        import cupy
+        from rnsdask.backend.cuda import memory
 
         with naming_gpu_memory():
-            return _from_pinned(array) if _is_pinned(array) else cupy.asarray(array)
+            return memory.copy_to_gpu(array)
     if backend == "cuda":
         raise RuntimeError("backend 'cuda' needs CuPy and a GPU, and this process has none")
     return array

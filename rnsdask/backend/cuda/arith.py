@@ -7,7 +7,7 @@ import cupy
 import numpy as np
 
 from rnsdask.backend.cuda import launching
-from rnsdask.backend.cuda.launching import modulus_table_on, on_device, row_stride
+from rnsdask.backend.cuda.launching import Parameter, is_aligned, modulus_table_on, on_device, row_stride
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import SumCheck, WindowCheck
 from rnsdask.moduli import ModuliSet
@@ -30,20 +30,22 @@ _TASK = np.dtype(
 _KEY_TEST = np.dtype([("limits", np.uint64, (5,))])
 
 
-def arithmetic_task(operands: tuple[Array, ...], moduli: ModuliSet, out: Array) -> Any:
+def arithmetic_task(operands: tuple[Array, ...], moduli: ModuliSet, out: Array) -> Parameter:
     """Description of operands that are on the device, and of the result."""
-    task = np.zeros((), dtype=_TASK)
     rows, count = out.shape
-    aligned = True
-    for k, x in enumerate((*operands, out)):
-        stride, is_single = int(row_stride(x)), x.shape[1] == 1
-        aligned &= is_single or (x.data.ptr % 16 == 0 and stride % 4 == 0)
-        if k < len(operands):
-            task["operands"][k] = (x.data.ptr, stride, not is_single)
-    table = modulus_table_on(moduli, cupy.cuda.runtime.getDevice())
-    task["out"], task["out_stride"], task["count"] = out.data.ptr, row_stride(out), count
-    task["vectors"], task["moduli"], task["rows"] = count // 4 if aligned else 0, table.data.ptr, rows
-    return task[()]
+    aligned = all(x.shape[1] == 1 or is_aligned(x) for x in (*operands, out))
+    task = Parameter(
+        _TASK,
+        out=out,
+        out_stride=row_stride(out),
+        count=count,
+        vectors=count // 4 if aligned else 0,
+        moduli=modulus_table_on(moduli, cupy.cuda.runtime.getDevice()),
+        rows=rows,
+    )
+    for k, x in enumerate(operands):
+        task.fields["operands"][k] = (task.address(x), row_stride(x), x.shape[1] != 1)
+    return task
 
 
 def _apply(name: str, operands: tuple[Array, ...], moduli: ModuliSet, out: Array) -> None:

@@ -7,7 +7,8 @@ import cupy
 import numpy as np
 
 from rnsdask.backend.cuda import launching
-from rnsdask.backend.cuda.launching import array_arguments
+from rnsdask.backend.cuda.launching import array_arguments, is_aligned
+from rnsdask.backend.cuda.memory import table_on_gpu
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import last_residues
 from rnsdask.moduli import ModuliSet
@@ -15,7 +16,7 @@ from rnsdask.moduli import ModuliSet
 
 @functools.lru_cache(256)
 def _last_residues_on(moduli: ModuliSet, device: int) -> Any:
-    return cupy.asarray(last_residues(moduli))
+    return table_on_gpu(last_residues(moduli))
 
 
 def first_invalid(residues: Array, moduli: ModuliSet) -> tuple[int, int] | None:
@@ -38,7 +39,7 @@ def read_all(residues: Array) -> int:
 def crc32c(words: Array) -> int:
     if words.size == 0:
         return 0
-    if words.data.ptr % 16 != 0:
+    if not is_aligned(words):
         words = words.copy()
     checksum = cupy.full(1, 2**32 - 1, dtype=cupy.uint32)
     vectors, tail = divmod(words.size, 4)

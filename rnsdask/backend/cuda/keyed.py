@@ -11,6 +11,8 @@ from rnsdask.backend.cuda.launching import (
     BLOCKS_PER_PROCESSOR,
     SHARED_BYTES,
     WARP,
+    Parameter,
+    is_aligned,
     on_device,
     processors,
     row_stride,
@@ -45,24 +47,23 @@ _SUM_VECTORS = 4
 _PAIR_VECTORS = 1
 
 
-def _numbers(residues: Array, constants: KeyConstants) -> Any:
-    stride, count = int(row_stride(residues)), residues.shape[1]
-    aligned = residues.data.ptr % 16 == 0 and stride % 4 == 0
-    fields = (
-        residues.data.ptr,
-        stride,
-        count,
-        count // 4 if aligned else 0,
-        constants.start,
-        constants.ambiguous_below,
-        residues.shape[0],
+def _numbers(residues: Array, constants: KeyConstants) -> Parameter:
+    count = residues.shape[1]
+    return Parameter(
+        _NUMBERS,
+        residues=residues,
+        stride=row_stride(residues),
+        count=count,
+        vectors=count // 4 if is_aligned(residues) else 0,
+        start=constants.start,
+        ambiguous_below=constants.ambiguous_below,
+        moduli=residues.shape[0],
     )
-    return np.array(fields, dtype=_NUMBERS)[()]
 
 
-def _threads(numbers: Any, vectors_each: int) -> int:
+def _threads(numbers: Parameter, vectors_each: int) -> int:
     """Threads that keep a kernel busy: one for so many vectors, or one for each number outside of vectors."""
-    vectors, count = int(numbers["vectors"]), int(numbers["count"])
+    vectors, count = int(numbers.fields["vectors"]), int(numbers.fields["count"])
     return max(-(-vectors // vectors_each), count - 4 * vectors)
 
 
@@ -140,7 +141,8 @@ def compare(a: Array, b: Array, constants: KeyConstants) -> tuple[Array, int]:
         kind, second = "scalar", _scalar(b[:, 0], constants)
     else:
         other = _numbers(b, constants)
-        numbers["vectors"] = other["vectors"] = min(numbers["vectors"], other["vectors"])
+        vectors = min(numbers.fields["vectors"], other.fields["vectors"])
+        numbers.fields["vectors"] = other.fields["vectors"] = vectors
         kind, second = "arrays", (other,)
     arguments = (numbers, *second, table, np.uint64(constants.slack), order, undecided)
     threads = _threads(numbers, _PAIR_VECTORS)

@@ -4,12 +4,15 @@ All work goes to the current device and stream, which must be the ones of the ar
 """
 
 import functools
+from collections.abc import Iterable
 from typing import Any
 
 import cupy
 import numpy as np
+from numpy.typing import DTypeLike
 
 from rnsdask.backend import cuda_sources
+from rnsdask.backend.cuda.memory import table_on_gpu
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import modulus_table
 from rnsdask.moduli import ModuliSet
@@ -19,6 +22,25 @@ BLOCKS_PER_PROCESSOR = 8
 WARP = 32
 SHARED_BYTES = 48 * 1024
 _PROCESSOR_COUNT = 16  # cudaDevAttrMultiProcessorCount
+
+
+class Parameter:
+    """A structure that a kernel takes by value, with the arrays whose addresses its fields are.
+
+    It owns them until the kernel is launched: memory that is given back before that may be another thread's
+    by the time the kernel reads it.
+    """
+
+    def __init__(self, dtype: DTypeLike, **fields: Any) -> None:
+        self.fields = np.zeros((), dtype=dtype)
+        self.arrays: list[Array] = []
+        for name, value in fields.items():
+            self.fields[name] = self.address(value) if isinstance(value, cupy.ndarray) else value
+
+    def address(self, array: Array) -> int:
+        """The address of an array, which is owned from here on."""
+        self.arrays.append(array)
+        return int(array.data.ptr)
 
 
 @functools.cache
@@ -52,17 +74,50 @@ def launch(
     block: int = BLOCK,
     shared: int = 0,
 ) -> int:
-    """Run a kernel whose threads stride over their work; returns the number of blocks."""
+    """Run a kernel whose threads stride over their work; returns the number of blocks.
+
+    `arguments` are arrays, scalars and :class:`Parameter` of the current device.
+
+    Raises
+    ------
+    ValueError
+        If an array is another device's.
+    RuntimeError
+        If the current stream is one that CUDA gives each thread by default.
+    """
     device = cupy.cuda.runtime.getDevice()
+    _check_device(arguments, device)
+    _check_stream()
     most = processors(device) * BLOCKS_PER_PROCESSOR * BLOCK // block
     blocks = max(1, min(most, -(-threads // block)))
-    _kernel(module, name, device)((blocks,), (block,), arguments, shared_mem=shared)
+    values = tuple(a.fields[()] if isinstance(a, Parameter) else a for a in arguments)
+    _kernel(module, name, device)((blocks,), (block,), values, shared_mem=shared)
     return blocks
+
+
+def _check_device(arguments: Iterable[Any], device: int) -> None:
+    for argument in arguments:
+        if isinstance(argument, Parameter):
+            _check_device(argument.arrays, device)
+        elif isinstance(argument, cupy.ndarray) and argument.data.device_id != device:
+            raise ValueError(
+                f"an array is on GPU {argument.data.device_id} and the current one is GPU {device}: compute "
+                f"within 'with cupy.cuda.Device({argument.data.device_id}):'"
+            )
+
+
+def _check_stream() -> None:
+    if cupy.cuda.get_current_stream().ptr == cupy.cuda.runtime.streamPerThread:
+        # Tasks hand arrays from thread to thread; such streams do not wait for one another.
+        raise RuntimeError(
+            "per-thread default streams are not supported, for threads share arrays: unset "
+            "CUPY_CUDA_PER_THREAD_DEFAULT_STREAM"
+        )
 
 
 @functools.lru_cache(256)
 def _constant_on(constants: Any, field: str, device: int) -> Any:
-    return cupy.asarray(getattr(constants, field))
+    return table_on_gpu(getattr(constants, field))
 
 
 def on_device(constants: Any, field: str) -> Any:
@@ -73,7 +128,12 @@ def on_device(constants: Any, field: str) -> Any:
 @functools.lru_cache(256)
 def modulus_table_on(moduli: ModuliSet, device: int) -> Any:
     """What arithmetic needs of the moduli, on a device, copied once."""
-    return cupy.asarray(modulus_table(moduli))
+    return table_on_gpu(modulus_table(moduli))
+
+
+def is_aligned(array: Array) -> bool:
+    """Whether an array, or each row of it, can be read in vectors of 16 bytes."""
+    return all(place % 16 == 0 for place in (array.data.ptr, *array.strides[:-1]))
 
 
 def row_stride(residues: Array) -> np.int64:

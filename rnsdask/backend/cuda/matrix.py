@@ -4,7 +4,14 @@ import cupy
 import numpy as np
 
 from rnsdask.backend.cuda import launching
-from rnsdask.backend.cuda.launching import BLOCK, BLOCKS_PER_PROCESSOR, WARP, modulus_table_on, processors
+from rnsdask.backend.cuda.launching import (
+    BLOCK,
+    BLOCKS_PER_PROCESSOR,
+    WARP,
+    Parameter,
+    modulus_table_on,
+    processors,
+)
 from rnsdask.backend.protocol import Array
 from rnsdask.moduli import ModuliSet
 
@@ -59,15 +66,21 @@ def _multiply(
     length = -(-terms // segments)
     segments = -(-terms // length)
     parts = out if segments == 1 else cupy.empty((n, segments, rows, columns), dtype=cupy.uint32)
-    a, b = (_with_contiguous_rows(x) for x in (a, b))
-    table = modulus_table_on(moduli, device)
-    product = np.zeros((), dtype=_PRODUCT)
-    for field, x in (("a", a), ("b", b)):
-        product[field] = (x.data.ptr, x.strides[0] // x.itemsize, x.strides[1] // x.itemsize)
-    product["out"], product["moduli"], product["moduli_count"] = parts.data.ptr, table.data.ptr, n
-    product["rows"], product["terms"], product["columns"] = shape
-    product["segments"], product["length"] = segments, length
-    launching.launch("matmul", name, tasks * segments * threads_each, (product[()],))
+    product = Parameter(
+        _PRODUCT,
+        out=parts,
+        moduli=modulus_table_on(moduli, device),
+        moduli_count=n,
+        rows=rows,
+        terms=terms,
+        columns=columns,
+        segments=segments,
+        length=length,
+    )
+    for field, x in (("a", _with_contiguous_rows(a)), ("b", _with_contiguous_rows(b))):
+        strides = (stride // x.itemsize for stride in x.strides[:2])
+        product.fields[field] = (product.address(x), *strides)
+    launching.launch("matmul", name, tasks * segments * threads_each, (product,))
     if segments > 1:
         sizes = cupy.asarray(list(moduli), dtype=cupy.uint64)[:, None, None]
         out[...] = (parts.sum(axis=1, dtype=cupy.uint64) % sizes).astype(cupy.uint32)

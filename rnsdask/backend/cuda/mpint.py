@@ -7,7 +7,7 @@ import numpy as np
 
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.arith import arithmetic_task, multiply
-from rnsdask.backend.cuda.launching import SHARED_BYTES
+from rnsdask.backend.cuda.launching import SHARED_BYTES, Parameter
 from rnsdask.backend.protocol import INTERVAL_OPERATIONS, Array, Bounds
 from rnsdask.constants import ProductBounds
 from rnsdask.moduli import ModuliSet
@@ -17,18 +17,17 @@ _EXTENDED_INTERVAL = np.dtype([("low", np.float64), ("upp", np.float64), ("expon
 _DIGIT_VECTORS = 4
 
 
-def _mpint_task(x: Array, y: Array, moduli: ModuliSet, out: Array) -> Any:
+def _mpint_task(x: Array, y: Array, moduli: ModuliSet, out: Array) -> Parameter:
     """Description of columns of n residues and a header; the header's rows follow those of the residues."""
-    operands = tuple(map(cupy.asarray, (x, y)))
-    task = arithmetic_task(operands, moduli, out)
-    task["rows"] = len(moduli)
-    # The operands, for a copy made above must live until the kernel has been launched.
-    return task, operands
+    task = arithmetic_task((cupy.asarray(x), cupy.asarray(y)), moduli, out)
+    task.fields["rows"] = len(moduli)
+    return task
 
 
-def _column_threads(task: Any) -> int:
+def _column_threads(task: Parameter) -> int:
     """Threads of a kernel that takes a vector of numbers each, or a number outside of vectors."""
-    return max(int(task["vectors"]), int(task["count"]) - 4 * int(task["vectors"]))
+    vectors, count = int(task.fields["vectors"]), int(task.fields["count"])
+    return max(vectors, count - 4 * vectors)
 
 
 def mpint_add(
@@ -36,7 +35,7 @@ def mpint_add(
 ) -> Array:
     n, count = len(moduli), out.shape[1]
     flags = cupy.empty(count, dtype=cupy.uint8)
-    task, _operands = _mpint_task(x, y, moduli, out)
+    task = _mpint_task(x, y, moduli, out)
     how = (task, np.uint32(subtract), np.float64(accuracy))
     if algorithm == 1:
         launching.launch("mpint", "mpint_add_signs", count, (*how, flags))
@@ -57,7 +56,7 @@ def mpint_multiply(x: Array, y: Array, product: ProductBounds, accuracy: float, 
     n, moduli = len(product.moduli), product.moduli
     flags = cupy.empty(out.shape[1], dtype=cupy.uint8)
     multiply(x[:n], y[:n], moduli, out[:n])
-    task, _operands = _mpint_task(x, y, moduli, out)
+    task = _mpint_task(x, y, moduli, out)
     arguments = (task, _extended(product), np.float64(accuracy), flags)
     launching.launch("mpint", "mpint_multiply_headers", out.shape[1], arguments)
     return flags
@@ -71,7 +70,7 @@ def mpint_compare(x: Array, y: Array, moduli: ModuliSet) -> Array:
     longer = x if x.shape[1] >= y.shape[1] else y
     order = cupy.empty(longer.shape[1], dtype=cupy.int8)
     numbers = cupy.asarray(longer)
-    task, _operands = _mpint_task(x, y, moduli, numbers)
+    task = _mpint_task(x, y, moduli, numbers)
     launching.launch("mpint", "mpint_compare", longer.shape[1], (task, order))
     return order
 
