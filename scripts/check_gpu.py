@@ -1,0 +1,291 @@
+"""Compares jobs on GPUs with the same on the CPU, bit for bit, in processes that start cold, many times.
+
+    python scripts/check_gpu.py starts --count 1000          threads that all use the GPU for the first time
+    python scripts/check_gpu.py jobs --repeat 5 --gpus 1,2   whole commands that read stores, and write some
+
+A process that has used its GPU already finds kernels, tables and memory ready: faults of the first use show
+in new processes only. "starts" computes lazy arrays of CuPy's chunks, small and large, on 8 to 32 threads,
+and compares every number with what NumPy's chunks give. "jobs" runs every command that can use a GPU on the
+threads of one process and on workers, and compares what it prints and each byte that it writes with a run on
+the CPU. --parallel runs that many processes at a time.
+
+Prints a line for each that differs or fails, then how many of how many did; the exit status is 1 if any did.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
+
+import argparse
+import hashlib
+import json
+import os
+import secrets
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from unittest.mock import patch
+
+import dask
+import dask.array as da
+import numpy as np
+from benchmarking import random_on_cpu
+
+import rnsdask as rd
+from rnsdask.layout import CHUNK_MULTIPLE
+
+TIMEOUT = 300  # seconds a process
+
+
+# ---- cold starts -------------------------------------------------------------------------------------------
+
+SETS = {
+    "8 moduli": rd.ModuliSet.for_bits(256),
+    "33 moduli": rd.ModuliSet.for_bits(1030),
+    "unsorted": rd.ModuliSet([2**32, 3, 65521, 4294967291, 7, 2**16 + 1]),
+    "300 moduli": rd.ModuliSet.for_bits(9000),
+}
+CHUNKS = (CHUNK_MULTIPLE, 16 * CHUNK_MULTIPLE, 512 * CHUNK_MULTIPLE)
+RESIDUES = 2**21  # of an operand, at most
+THREADS = (8, 16, 32)
+
+
+def computations(x: rd.RNSArray, y: rd.RNSArray) -> dict[str, Any]:
+    """Arrays of words and reductions, lazy if the operands are."""
+    half, other = x // 2, y // 2
+    parts = {
+        "quotient": half.residues,
+        "checked sum": (half + other).residues,
+        "flags": rd.add(x, y, overflow="flag")[1],
+        "remainder": (x % 1000003).residues,
+        "order": x < y,
+        "greater": rd.maximum(x, y).residues,
+        "maximum": x.max(),
+        "sum": y.sum(),
+        "place": y.argmin(),
+        "greatest": x.topk(3),
+        "running maximum": y.cummax().residues,
+        "intervals": rd.mpint.add(*map(rd.MPIntArray.from_rns, (half // 2, other // 2))).residues,
+    }
+    with rd.errstate(overflow="wrap"):
+        wrapped = {
+            "sum of two": x + y,
+            "difference": x - y,
+            "product": x * y,
+            "multiple": x * 3,
+            "power": y**5,
+            "fused sum": rd.fma(x, y, x),
+            "fused difference": rd.mulsub(x, y, y, half),
+        }
+    return parts | {name: array.residues for name, array in wrapped.items()}
+
+
+def start(seed: int) -> list[str]:
+    """Compute everything at once in this process, and name what differs from NumPy's results."""
+    rng = np.random.default_rng(seed)
+    name, threads = str(rng.choice(list(SETS))), int(rng.choice(THREADS))
+    moduli = SETS[name]
+    most = RESIDUES // len(moduli)
+    chunk = int(rng.choice([chunk for chunk in CHUNKS if 2 * chunk <= most]))
+    count = min(int(rng.integers(2, 25)), most // chunk) * chunk - int(rng.integers(0, 4))
+    where = f"seed {seed}: {name}, {count} numbers, chunks of {chunk}, {threads} threads"
+    residues = [random_on_cpu(moduli, count, seed=seed * 2 + k) for k in range(2)]
+    lazy = list(computations(*(rd.from_residues(chunks_on_gpu(r, chunk), moduli) for r in residues)).items())
+    rng.shuffle(lazy)
+    found = dask.compute(*(array for _, array in lazy), scheduler="threads", num_workers=threads)
+    with patch("rnsdask.backend.has_gpu", return_value=False):  # or reductions would take it
+        expected = computations(*(rd.from_residues(r, moduli) for r in residues))
+    problems = []
+    for (name, _), result in zip(lazy, map(to_host, found), strict=True):
+        if wrong := np.count_nonzero(result != to_host(expected[name])):
+            problems.append(f"{where}: {name}: {wrong} words of {result.size} differ")
+    return problems
+
+
+def chunks_on_gpu(residues: np.ndarray, chunk: int) -> da.Array:
+    import cupy
+
+    chunks = da.from_array(residues, chunks=(-1, chunk), name=False)
+    # Each chunk is copied by the task that needs it first, on whatever thread that runs.
+    meta = cupy.empty((0, 0), dtype=np.uint32)
+    moved: da.Array = chunks.map_blocks(cupy.asarray, dtype=np.uint32, meta=meta)
+    return moved
+
+
+def to_host(result: Any) -> np.ndarray:
+    return np.asarray(result.get() if hasattr(result, "get") else result)
+
+
+def check_starts(args: argparse.Namespace) -> Iterator[list[str]]:
+    """What went wrong in each of many new processes."""
+    first = args.seed if args.seed is not None else secrets.randbits(32)
+    print(f"seeds {first} to {first + args.count - 1}", flush=True)
+    with ThreadPoolExecutor(args.parallel) as pool:
+        yield from pool.map(cold_start, range(first, first + args.count))
+
+
+def cold_start(seed: int) -> list[str]:
+    status, printed, errors = run([sys.executable, __file__, "start", str(seed)])
+    return printed.splitlines() if status in (0, 1) and not errors else [f"seed {seed}: {last_line(errors)}"]
+
+
+def run(command: list[str], folder: Path | None = None, **environment: str) -> tuple[int, str, str]:
+    """Exit status, standard output and standard error."""
+    options: dict[str, Any] = {"capture_output": True, "text": True, "timeout": TIMEOUT, "check": False}
+    try:
+        done = subprocess.run(command, cwd=folder, env={**os.environ, **environment}, **options)
+    except subprocess.TimeoutExpired:
+        return -1, "", f"no end after {TIMEOUT} s"
+    return done.returncode, done.stdout, done.stderr
+
+
+def last_line(text: str) -> str:
+    return (text.strip().splitlines() or ["no message"])[-1]
+
+
+# ---- whole commands ----------------------------------------------------------------------------------------
+
+OUTPUT = "OUTPUT"
+
+JOBS = {
+    "subtract": f"eval 'x - y' x=x y=y -o {OUTPUT} --overflow wrap",
+    "multiply": f"eval 'x*y' x=x y=y -o {OUTPUT} --overflow wrap",
+    "chain": f"eval 'x - y + y*0' x=x y=y -o {OUTPUT} --overflow wrap",
+    "fma": f"eval 'x*y + x' x=x y=y -o {OUTPUT} --overflow wrap",
+    "mulsub": f"eval 'x*y - y*x' x=x y=y -o {OUTPUT} --overflow wrap",
+    "mask": f"eval 'x + y' x=x y=y -o {OUTPUT} --mask {OUTPUT}.mask --overflow flag",
+    "quotient": f"eval 'x // 1000003' x=x -o {OUTPUT}",
+    "remainder": f"eval 'x % 65537' x=x -o {OUTPUT}",
+    "reduced": "eval 'x - y' x=x y=y --max --sum --argmin --overflow wrap",
+    "counted": "eval 'x < y' x=x y=y --count",
+    "cummax": f"cummax x {OUTPUT}",
+    "cummin": f"cummin y {OUTPUT}",
+    "cumsum": f"cumsum small {OUTPUT}",
+    "max": "max x",
+    "min": "min y",
+    "sum": "sum x",
+    "topk": "topk 7 x",
+    "compare": "compare x y",
+}
+MEASURES = ("seconds", "retries", "read_limit", "of_read_limit")
+
+Outcome = dict[str, Any]
+
+
+def make_stores(folder: Path, numbers: int, bits: int, chunk: int | None) -> None:
+    """Two stores of random numbers, and one whose running sums are in the range."""
+    options = f"--count {numbers} --bits {bits}" + (f" --chunk {chunk}" if chunk else "")
+    for command in (
+        f"random x {options} --seed 5",
+        f"random y {options} --seed 6",
+        "eval 'x >> 64' x=x -o small --backend cpu",
+    ):
+        status, _, errors = rnsdask(command, folder)
+        if status != 0:
+            sys.exit(f"error: {command}: {last_line(errors)}")
+
+
+def rnsdask(command: str, folder: Path, *options: str, **environment: str) -> tuple[int, str, str]:
+    program = [sys.executable, "-c", "from rnsdask.cli import main; main()"]
+    return run([*program, *shlex.split(command), *options, "--no-progress"], folder, **environment)
+
+
+def outcome(job: str, folder: Path, name: str, *options: str, **environment: str) -> Outcome:
+    """What a job prints, and the hash of each file but metadata that it writes."""
+    command = JOBS[job].replace(OUTPUT, name)
+    status, printed, errors = rnsdask(command, folder, *options, "--json", **environment)
+    if not printed:
+        return {"error": last_line(errors), "status": status}
+    found: Outcome = {key: value for key, value in json.loads(printed).items() if key not in MEASURES}
+    found = json.loads(json.dumps(found).replace(name, OUTPUT))
+    for written in folder.glob(f"{name}*"):
+        files = (path for path in sorted(written.rglob("*")) if path.is_file() and path.name != "zarr.json")
+        for path in files:
+            place = str(path.relative_to(folder)).replace(name, OUTPUT, 1)
+            found[place] = hashlib.sha256(path.read_bytes()).hexdigest()
+        shutil.rmtree(written)
+    return found | {"status": status}
+
+
+def difference(job: str, expected: Outcome, found: Outcome) -> str:
+    if "error" in found:
+        return f"{job}: {found['error']}"
+    names = [name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name)]
+    files = [name for name in names if "/" in name]
+    others = [
+        f"{name}: {found.get(name)!s:.40} for {expected.get(name)!s:.40}" for name in names if "/" not in name
+    ]
+    return f"{job}: {'; '.join([f'{len(files)} chunks differ'] * bool(files) + others)}"
+
+
+def ways(gpus: Iterable[int]) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:
+    """Options and environment of each way to use GPUs."""
+    for kvikio in ("false", "true"):
+        for options in (("--backend", "cuda"), *(("--gpus", str(count)) for count in gpus)):
+            yield options, {"DASK_RNSDASK__KVIKIO": kvikio}
+
+
+def check_jobs(args: argparse.Namespace) -> Iterator[list[str]]:
+    """What went wrong in each of many jobs."""
+    jobs = args.jobs or list(JOBS)
+    gpus = [int(count) for count in args.gpus.split(",")]
+    with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(args.parallel) as pool:
+        folder = Path(temporary)
+        make_stores(folder, args.numbers, args.bits, args.chunk)
+
+        def on_cpu(job: str) -> Outcome:
+            return outcome(job, folder, f"cpu-{job}", "--backend", "cpu")
+
+        def on_gpu(number: int, job: str, options: tuple[str, ...], environment: dict[str, str]) -> list[str]:
+            found = outcome(job, folder, f"gpu-{number}", *options, **environment)
+            same = found == expected[job]
+            kvikio = "KvikIO" if environment["DASK_RNSDASK__KVIKIO"] == "true" else "pinned reads"
+            return [] if same else [f"{' '.join(options)}, {kvikio}: {difference(job, expected[job], found)}"]
+
+        expected = dict(zip(jobs, pool.map(on_cpu, jobs), strict=True))
+        if failed := [job for job in jobs if "error" in expected[job]]:
+            sys.exit(f"error: on the CPU: {failed[0]}: {expected[failed[0]]['error']}")
+        runs = [(job, *way) for _ in range(args.repeat) for job in jobs for way in ways(gpus)]
+        yield from pool.map(lambda numbered: on_gpu(numbered[0], *numbered[1]), enumerate(runs))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    starts = commands.add_parser("starts")
+    starts.add_argument("--count", type=int, default=100)
+    starts.add_argument("--seed", type=int, help="of the first process; the others count on")
+    one = commands.add_parser("start")
+    one.add_argument("seed", type=int)
+    jobs = commands.add_parser("jobs")
+    jobs.add_argument("jobs", nargs="*", choices=[[], *JOBS], metavar="JOB", help=", ".join(JOBS))
+    jobs.add_argument("--repeat", type=int, default=1)
+    jobs.add_argument("--numbers", type=int, default=1_000_000)
+    jobs.add_argument("--bits", type=int, default=2048)
+    jobs.add_argument("--chunk", type=int, help="numbers; by default as many as a command chooses")
+    jobs.add_argument("--gpus", default="1", help="comma-separated: on so many workers each")
+    for group in (starts, jobs):
+        group.add_argument("--parallel", type=int, default=4)
+    args = parser.parse_args()
+    if args.command == "start":
+        problems = start(args.seed)
+        print(*problems, sep="\n", end="\n" if problems else "")
+        return bool(problems)
+    done = wrong = 0
+    for problems in {"starts": check_starts, "jobs": check_jobs}[args.command](args):
+        done, wrong = done + 1, wrong + bool(problems)
+        for problem in problems:
+            print(problem, flush=True)
+    print(f"{wrong} of {done} {args.command} went wrong")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
