@@ -26,6 +26,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -172,7 +173,7 @@ JOBS = {
     "topk": "topk 7 x",
     "compare": "compare x y",
 }
-MEASURES = ("seconds", "retries", "read_limit", "of_read_limit")
+MEASURES = ("seconds", "retries", "read_limit", "of_read_limit", "backend")
 
 Outcome = dict[str, Any]
 
@@ -278,12 +279,13 @@ def main() -> int:
         problems = start(args.seed)
         print(*problems, sep="\n", end="\n" if problems else "")
         return bool(problems)
+    begun = time.perf_counter()
     done = wrong = 0
     for problems in {"starts": check_starts, "jobs": check_jobs}[args.command](args):
         done, wrong = done + 1, wrong + bool(problems)
         for problem in problems:
             print(problem, flush=True)
-    print(f"{wrong} of {done} {args.command} went wrong")
+    print(f"{wrong} of {done} {args.command} went wrong, in {time.perf_counter() - begun:.0f} s")
     return bool(wrong)
 
 
