@@ -18,6 +18,7 @@ from rnsdask.operands import (
     Operand,
     ResidueArray,
     elementwise,
+    filled_like,
     is_residue_array,
     matrices,
     prepare,
@@ -148,7 +149,7 @@ def relate(a: ResidueArray, relation: str, b: Operand) -> Any:
     Boolean NumPy or CuPy array, or a lazy Dask array if an operand is one
     """
     if not is_residue_array(b) and (side := _side(a, scalar(b))):
-        return np.full_like(a.residues[0], RELATIONS[relation](0, side), dtype=np.bool_)
+        return filled_like(a.residues, RELATIONS[relation](0, side), np.bool_)
     operands = prepare(a, b)
     arguments = (relation, operands.moduli, operands.signed, to_text(operands.bound))
     return elementwise(_relate_blocks, operands, *arguments, dtype=np.bool_, drop_residues=True)
@@ -162,7 +163,7 @@ def order(a: ResidueArray, b: Operand) -> Any:
     int8 NumPy or CuPy array, or a lazy Dask array if an operand is one
     """
     if not is_residue_array(b) and (side := _side(a, scalar(b))):
-        return np.full_like(a.residues[0], -side, dtype=np.int8)
+        return filled_like(a.residues, -side, np.int8)
     operands = prepare(a, b)
     arguments = (operands.moduli, operands.signed, to_text(operands.bound))
     return elementwise(_order_blocks, operands, *arguments, dtype=np.int8, drop_residues=True)

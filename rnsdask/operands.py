@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import dask.array as da
 import numpy as np
+from dask.blockwise import Blockwise
 from numpy.typing import DTypeLike
 
 from rnsdask.backend import Array, backend_name
@@ -305,6 +306,48 @@ def map_located(
         **options,
     )
     return mapped
+
+
+# Layers of graphs that only read, hold or cut what is there already; those of the first kind are Blockwise.
+_READING_LAYERS = ("open-zarr-", "open-mpint-")
+_CUTTING_LAYERS = ("array-", "getitem-", "rechunk-")
+
+
+def filled_like(words: Any, value: int, dtype: DTypeLike) -> Any:
+    """One value for each number of an array (rows, *shape), where ranges decide without its words.
+
+    A lazy array stays in the graph, for it may raise when it is computed, and what is left out of a graph
+    must not be able to. Only arrays that are just read, or in memory, or parts of such, are left out.
+
+    Returns
+    -------
+    NumPy or CuPy array, or a lazy Dask array if `words` is one
+        Shape `shape`.
+    """
+    if not isinstance(words, da.Array) or _is_plain(words):
+        return np.full_like(words[0], value, dtype=dtype)
+    filled = da.map_blocks(
+        _filled_block,
+        words,
+        value,
+        np.dtype(dtype),
+        chunks=((1,), *words.chunks[1:]),
+        dtype=dtype,
+        meta=np.empty_like(words._meta, shape=(0,) * words.ndim, dtype=dtype),
+    )
+    return filled[0]
+
+
+def _filled_block(block: Array, value: int, dtype: np.dtype[Any]) -> Array:
+    return np.full_like(block[:1], value, dtype=dtype)
+
+
+def _is_plain(words: da.Array) -> bool:
+    """Whether making a lazy array takes nothing but reading and cutting."""
+    return all(
+        name.startswith(_READING_LAYERS if isinstance(layer, Blockwise) else _CUTTING_LAYERS)
+        for name, layer in words.dask.layers.items()
+    )
 
 
 def matrices(*blocks: Array) -> tuple[list[Array], tuple[int, ...]]:

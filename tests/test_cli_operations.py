@@ -121,6 +121,17 @@ def test_counting(reads: Counter[Any]) -> None:
     assert as_json("eval", f"a < {2**1000}", "a=a.zarr", "--count")["bytes_read"] == 0
 
 
+def test_a_comparison_decided_by_ranges_drops_no_error() -> None:
+    for text in (
+        f"(c*c*c) < {2**300}",
+        f"(a // (b - b)) < {2**300}",
+        f"where((c*c*c) < {2**300}, a, b) == 1",
+    ):
+        names = [store for store in STORES if store[0] in text]
+        message = fail("eval", text, *names, "--count", status=1)
+        assert "overflow at flat index" in message or "division by zero" in message, message
+
+
 # ---- eval: writing ----------------------------------------------------------------------------------------
 
 

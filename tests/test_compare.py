@@ -3,6 +3,7 @@
 import operator
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import dask
@@ -302,6 +303,75 @@ def test_lazy_operators(no_compute: None, rng: np.random.Generator) -> None:
         computed = mask.compute(scheduler="sync")
         assert computed.dtype == np.bool_, name
         assert (computed == expected).all(), name
+
+
+def raising_operands() -> dict[str, rd.RNSArray]:
+    """Lazy arrays that raise when they are computed, by what they are."""
+    x = rd.from_ints([2**60 + i for i in range(300)], MODULI, chunks=128)
+    zeros = rd.from_ints([0] * 300, MODULI, chunks=128)
+    residues = x.residues.map_blocks(lambda block: block | 2**31, dtype=np.uint32)
+    overflowing = rd.multiply(x, x, overflow="raise")
+    return {
+        "overflow": overflowing,
+        "division by zero": x // zeros,
+        "remainder by zero": (x % zeros),
+        "power": x**9,
+        "residues out of range": rd.from_residues(residues, MODULI),
+        "a part": overflowing[5:200],
+        "other chunks": overflowing.rechunk(256),
+        "of bound 0": overflowing * 0,
+        "power 0": overflowing**0,
+        "difference with itself": overflowing - overflowing,
+        "divided by 1": overflowing // 1,
+        "remainder by 1": overflowing % 1,
+        "greater of two": rd.maximum(overflowing, 0),
+        "shrunk": x.shrink(ModuliSet(MODULI.moduli[1:2])),
+        "chosen": rd.where(da.zeros(300, dtype=bool, chunks=128), overflowing, 5),
+        "selected by itself": x[overflowing.is_even()],
+    }
+
+
+def test_a_comparison_decided_by_ranges_drops_no_error() -> None:
+    errors = (OverflowError, ZeroDivisionError, ValueError)
+    for name, x in raising_operands().items():
+        y = rd.from_ints(range(x.size), MODULI, chunks=128) if not np.isnan(x.shape[0]) else None
+        for value in (MODULI.product, 10**90, -1):
+            for sign, relation in RELATIONS.items():
+                mask = relation(x, value)
+                with pytest.raises(errors):
+                    print(name, sign, value, mask.compute(scheduler="sync"))
+            with pytest.raises(errors):
+                print(name, compare.order(x, value).compute(scheduler="sync"))
+            with pytest.raises(errors):
+                print(name, (x < value).sum().compute(scheduler="sync"))
+            if y is not None and x.moduli == MODULI:
+                with pytest.raises(errors):
+                    print(name, rd.where(x < value, y, 3).compute(scheduler="sync"))
+
+
+def test_results_that_need_no_numbers_drop_no_error() -> None:
+    for name, x in raising_operands().items():
+        results = {
+            "topk": lambda x=x: x.topk(0),
+            "argmax": lambda x=x: x[:1].argmax(),
+            "max": lambda x=x: x[:1].max(axis=0, keepdims=True),
+            "product": lambda x=x: x[:3].prod(overflow="wrap"),
+            "less than itself": lambda x=x: x < x,
+            "equal to itself": lambda x=x: x == x,
+        }
+        for operation, result in results.items():
+            if operation != "topk" or not np.isnan(x.shape[0]):
+                with pytest.raises((OverflowError, ZeroDivisionError, ValueError)):
+                    print(name, operation, result().compute(scheduler="sync"))
+
+
+def test_a_comparison_decided_by_ranges_reads_no_plain_array(tmp_path: Path) -> None:
+    rd.from_ints(range(300), MODULI, chunks=128).to_zarr(tmp_path / "x.zarr")
+    plain = rd.open_zarr(tmp_path / "x.zarr")
+    memory = rd.from_ints(range(300), MODULI, chunks=128)
+    for x in (plain, memory, plain[7:], plain.rechunk(256), plain[::2].rechunk(150)):
+        for mask in (x < MODULI.product, x >= 0 - 1, x == 10**90):
+            assert set(mask.dask.layers).isdisjoint(x.residues.dask.layers)
 
 
 def test_masks_count_and_select() -> None:

@@ -263,6 +263,21 @@ def test_relations(relation: Callable[[Any, Any], Any], on_each_processor: Proce
         assert computed(relation(x, one), on_each_processor).tolist() == expected
 
 
+def test_a_relation_decided_by_ranges_drops_no_error(tmp_path: Path) -> None:
+    x = MPIntArray.from_ints([MODULI.product - 1] * 300, MODULI, chunks=128)
+    zeros = MPIntArray.from_ints([0] * 300, MODULI, chunks=128)
+    for raising in (x * x, x // zeros, x % zeros, abs(x + x), -(x - (-x)), (x * x)[3:200]):
+        for relation in RELATIONS:
+            for value in (MODULI.product, -MODULI.product, 10**200):
+                with pytest.raises((OverflowError, ZeroDivisionError)):
+                    print(relation, value, relation(raising, value).compute(scheduler="sync"))
+    x.to_zarr(tmp_path / "x")
+    for plain in (x, rd.mpint.open_zarr(tmp_path / "x"), rd.mpint.open_zarr(tmp_path / "x")[1:]):
+        mask = plain < MODULI.product
+        assert mask.compute().all()
+        assert set(mask.dask.layers).isdisjoint(plain.columns.dask.layers)
+
+
 def test_there_is_no_hash() -> None:
     with pytest.raises(TypeError, match="unhashable"):
         hash(MPIntArray.from_ints([1], MODULI))

@@ -13,6 +13,7 @@ from rnsdask.mpint import arith, compare, convert, divide, layout
 from rnsdask.operands import (
     broadcast_shape,
     check_same_processor,
+    filled_like,
     map_located,
     scalar,
     with_axes,
@@ -81,7 +82,7 @@ def related(x: Operand, relation: str, y: Operand) -> Any:
     if not _is_array(y):
         value = scalar(y)
         if abs(value) >= x.moduli.product:
-            return np.full_like(x.residues[0], RELATIONS[relation](0, value), dtype=np.bool_)
+            return filled_like(x.columns, RELATIONS[relation](0, value), np.bool_)
     blocks, moduli, _ = _prepare(x, y)
     return mapped(_relate_block, blocks, 1, dtype=np.bool_, relation=relation, moduli=moduli)[0]
 
