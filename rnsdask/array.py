@@ -28,6 +28,7 @@ from rnsdask import (
     topk,
     tree,
 )
+from rnsdask.checked import checked
 from rnsdask.errors import StoreError, abbreviate
 from rnsdask.extend import change_moduli
 from rnsdask.interval import IntervalEvaluation, interval_evaluation
@@ -55,13 +56,15 @@ class RNSArray(NumberArray):
     ----------
     residues : array of uint32, shape (n, *shape)
         Residue i of every number is below ``moduli[i]``, which this class does not check
-        (:func:`.from_residues` does). A Dask array is rechunked so that the residue axis has one chunk.
+        (:func:`.from_residues` does). A Dask array is rechunked so that the residue axis has one chunk. A
+        NumPy or CuPy array is not copied: nobody may write to it any more.
     moduli : ModuliSet
         The set of n moduli.
     signed : bool
         Whether the numbers are in the symmetric range ``-(M//2) .. (M-1)//2`` instead of ``0 .. M-1``.
     bound : int, optional
-        Every number is at most this in magnitude. Reductions then look at fewer moduli.
+        Every number is at most this in magnitude, which is not checked either. Reductions then look at fewer
+        moduli. A bound beyond the range is cut down to it.
 
     Raises
     ------
@@ -79,6 +82,8 @@ class RNSArray(NumberArray):
             bound = as_integer(bound, "bound")
             if bound < 0:
                 raise ValueError(f"bound must not be negative, got {abbreviate(bound)}")
+            # Here for all operations: a bound that follows from the operands' may lie beyond the range.
+            bound = min(bound, max(map(abs, moduli.value_range(bool(signed)))))
         super().__init__(residues, moduli)
         self._signed = bool(signed)
         self._bound = bound
@@ -87,8 +92,12 @@ class RNSArray(NumberArray):
 
     @property
     def residues(self) -> Any:
-        """The residues: NumPy, CuPy or Dask array of uint32, shape (n, *shape)."""
-        return self._words
+        """The residues: NumPy, CuPy or Dask array of uint32, shape (n, *shape).
+
+        A NumPy array is read-only. CuPy knows no such arrays: do not write to it. :meth:`with_residues` makes
+        an array of other residues.
+        """
+        return self._readable_words
 
     @property
     def signed(self) -> bool:
@@ -153,6 +162,20 @@ class RNSArray(NumberArray):
         )
         numbers: da.Array = mapped[0]
         return numbers
+
+    def with_residues(self, residues: Any, bound: int | None = None, *, trusted: bool = False) -> "RNSArray":
+        """An array of the same moduli set and range with other residues, checked as by `from_residues`.
+
+        Parameters
+        ----------
+        residues : NumPy, CuPy or Dask array of uint32, shape (n, *shape)
+            Of any shape and kind, such as a changed copy of :attr:`residues`.
+        bound : int, optional
+            Every number must be at most this in magnitude. This array's bound is not passed on.
+        trusted : bool
+            Take the array as it is: neither checked nor copied.
+        """
+        return array_of_residues(residues, self._moduli, self._signed, bound, trusted=trusted)
 
     def rechunk(self, chunks: layout.Chunks = "auto") -> "RNSArray":
         """Give the array other chunks, along the axes of the numbers; makes it a Dask array if it is not.
@@ -675,6 +698,16 @@ class RNSArray(NumberArray):
         if self.chunks is None:
             return self.rechunk("auto")
         return self.rechunk(layout.storable_chunks(self.chunks, self.shape, len(self._moduli)))
+
+
+def array_of_residues(
+    residues: Any, moduli: ModuliSet, signed: bool, bound: int | None, *, trusted: bool
+) -> RNSArray:
+    """Make an array as :func:`.from_residues` says."""
+    array = RNSArray(residues, moduli, signed, bound)
+    if trusted:
+        return array
+    return RNSArray(checked(residues, moduli, array.signed, array.bound), moduli, signed, bound)
 
 
 def path_token(path: store.StorePath) -> str:

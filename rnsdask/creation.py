@@ -10,8 +10,8 @@ from dask.base import tokenize
 from numpy.typing import NDArray
 
 from rnsdask import convert, layout, store
-from rnsdask.array import RNSArray, path_token
-from rnsdask.backend import check_backend, kernels_of, to_backend
+from rnsdask.array import RNSArray, array_of_residues, path_token
+from rnsdask.backend import check_backend, to_backend
 from rnsdask.moduli import ModuliSet, as_integer
 
 Chunks = layout.Chunks
@@ -50,43 +50,33 @@ def from_ints(
 
 
 def from_residues(
-    residues: Any, moduli: ModuliSet, signed: bool = False, bound: int | None = None
+    residues: Any,
+    moduli: ModuliSet,
+    signed: bool = False,
+    bound: int | None = None,
+    *,
+    trusted: bool = False,
 ) -> RNSArray:
     """Make an array of integers from their residues, which are checked.
 
     Parameters
     ----------
     residues : NumPy, CuPy or Dask array of uint32, shape (n, *shape)
-        Residue i of every number must be below ``moduli[i]``.
+        Residue i of every number must be below ``moduli[i]``. A NumPy or CuPy array is copied, so that later
+        writes to it change no number; a read-only NumPy array is taken as it is.
     bound : int, optional
-        A promise that every number is at most this in magnitude; results are wrong if it is not.
+        Every number must be at most this in magnitude.
+    trusted : bool
+        Take the array as it is: neither checked nor copied. Results are wrong if a residue or the bound is,
+        or if somebody writes to the array.
 
     Raises
     ------
     TypeError, ValueError
-        If dtype, shape or a residue is wrong; for a Dask array a residue is checked when it is computed.
+        If dtype, shape, a residue or the bound is wrong; for a Dask array residues and the bound are checked
+        when it is computed.
     """
-    layout.check_residue_array(residues, moduli)
-    if isinstance(residues, da.Array):
-        residues = residues.rechunk({0: -1}).map_blocks(
-            checked_residues, moduli, dtype=np.uint32, meta=residues._meta
-        )
-    else:
-        residues = checked_residues(residues, moduli)
-    return RNSArray(residues, moduli, signed, bound)
-
-
-def checked_residues(residues: Any, moduli: ModuliSet) -> Any:
-    """Return a NumPy or CuPy array of residues, or raise ValueError if one is not below its modulus."""
-    matrix = layout.as_matrix(residues)
-    found = kernels_of(matrix).first_invalid(matrix, moduli)
-    if found is not None:
-        i, j = found
-        raise ValueError(
-            f"residue {int(matrix[i, j])} of the number at flat position {j} is not below "
-            f"its modulus {moduli[i]} (row {i})"
-        )
-    return residues
+    return array_of_residues(residues, moduli, signed, bound, trusted=trusted)
 
 
 def random(

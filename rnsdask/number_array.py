@@ -30,6 +30,9 @@ class NumberArray(DaskMethodsMixin, ABC):
         if isinstance(words, da.Array):
             words = words.rechunk({0: -1}) if words.numblocks[0] > 1 else words
             words = without_empty_chunks(words)
+        elif isinstance(words, np.ndarray):
+            words = words.view()
+            words.flags.writeable = False  # numbers never change, nor does what is known of them
         self._words = words
         self._moduli = moduli
 
@@ -41,6 +44,15 @@ class NumberArray(DaskMethodsMixin, ABC):
     @abstractmethod
     def _as_ints(self) -> Any:
         """The numbers as an object array of Python ints; lazy if this array is."""
+
+    @property
+    def _readable_words(self) -> Any:
+        """The words for users: assigning to items of a Dask array, which changes it, changes a copy."""
+        return self._words.copy() if self._is_lazy else self._words
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Arrays that are unpickled can be written to, until the class has made a view of them.
+        return type(self), (self._words, *self._parameters)
 
     def _with_words(self, words: Any) -> Self:
         return type(self)(words, *self._parameters)

@@ -184,7 +184,7 @@ def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     if len(shapes) == 1:
         return shapes[0]
     if any(np.isnan(length) for shape in shapes for length in shape):
-        raise ValueError("chunk sizes are unknown; call compute_chunk_sizes() on the residues first")
+        raise ValueError("chunk sizes are unknown; call compute_chunk_sizes() first")
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:

@@ -27,6 +27,7 @@ from rnsdask.moduli import ModuliSet
 from rnsdask.store import StoreInfo, chunk_files
 
 MODULI = ModuliSet([2**32, 2**32 - 1, 7, 65519])
+BOUND = MODULI.product // 2
 ATTRIBUTE = {
     "format": 1,
     "moduli": list(MODULI),
@@ -117,11 +118,11 @@ def test_round_trip(
 ) -> None:
     path, options = place
     residues = random_residues(rng, shape)
-    written = write(path, residues, chunks=chunks, signed=True, bound=12345, **options)
+    written = write(path, residues, chunks=chunks, signed=True, bound=BOUND, **options)
     info = store.open_info(path)
     assert info == written
     assert (info.path, info.moduli, info.shape) == (path, MODULI, shape)
-    assert (info.signed, info.bound) == (True, 12345)
+    assert (info.signed, info.bound) == (True, BOUND)
     assert info.count == residues[0].size
     assert info.nbytes == residues.nbytes
     assert info.chunk_bytes == 4 * len(MODULI) * np.prod(info.chunks)

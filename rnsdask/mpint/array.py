@@ -11,7 +11,7 @@ from dask.base import normalize_token
 from rnsdask import layout as array_layout
 from rnsdask import store, tree
 from rnsdask.array import RNSArray
-from rnsdask.creation import checked_residues
+from rnsdask.checked import checked_residues
 from rnsdask.interval import IntervalEvaluation
 from rnsdask.moduli import ModuliSet
 from rnsdask.mpint import arith, convert, layout
@@ -35,7 +35,8 @@ class MPIntArray(NumberArray):
     Parameters
     ----------
     columns : array of uint32, shape (n + 6, *shape)
-        Residues and headers as :mod:`rnsdask.mpint.layout` defines them, which this class does not check.
+        Residues and headers as :mod:`rnsdask.mpint.layout` defines them, which this class does not check. A
+        NumPy or CuPy array is not copied: nobody may write to it any more.
     moduli : ModuliSet
         The set of n moduli.
 
@@ -123,12 +124,15 @@ class MPIntArray(NumberArray):
 
     @property
     def columns(self) -> Any:
-        """Residues and headers, uint32 (n + 6, *shape), as :mod:`rnsdask.mpint.layout` defines them."""
-        return self._words
+        """Residues and headers, uint32 (n + 6, *shape), as :mod:`rnsdask.mpint.layout` defines them.
+
+        A NumPy array is read-only. CuPy knows no such arrays: do not write to it.
+        """
+        return self._readable_words
 
     @property
     def residues(self) -> Any:
-        """Residues of the magnitudes, uint32 (n, *shape)."""
+        """Residues of the magnitudes, uint32 (n, *shape): part of the columns, and read-only as they are."""
         return layout.residues_of(self._words, self._moduli)
 
     @property

@@ -174,7 +174,7 @@ def verify(info: StoreInfo, *, map_chunks: Callable[..., Iterable[list[str]]] = 
         One line that names the store, the file or chunk, and what is wrong: a file that does not belong to
         the store (HTTP servers tell of none); a chunk that is missing, has a wrong size, or does not match
         its checksum; the first residue of each row that is not below its modulus, with its position in the
-        array.
+        array; the first number of a chunk that is greater in magnitude than the store's bound.
     """
     expected = {METADATA_KEY, *map(info.chunk_key, info.indices())}
     for key in sorted(info.location.versions().keys() - expected):
@@ -214,7 +214,25 @@ def chunk_problems(info: StoreInfo, index: tuple[int, ...]) -> list[str]:
         residues = read_chunk(info, index)
     except StoreError as error:
         return [str(error)]
-    return list(residue_problems(info, index, residues))
+    return list(residue_problems(info, index, residues)) or list(bound_problems(info, index, residues))
+
+
+def bound_problems(info: StoreInfo, index: Sequence[int], residues: Array) -> Iterator[str]:
+    """Describe the first number of a chunk of valid residues that is beyond the store's bound, if one is."""
+    from rnsdask.bounds import (
+        find_excess,
+    )  # it needs Dask, which whoever only describes a store starts without
+
+    excess = None if info.bound is None else find_excess(residues, info.moduli, info.signed, info.bound)
+    if excess is not None and info.bound is not None:
+        shown = _position(info, index, np.unravel_index(excess.index, residues.shape[1:]))
+        yield f"{info.chunk_name(index)}: number {shown} is {excess.text(info.bound)}"
+
+
+def _position(info: StoreInfo, index: Sequence[int], within: Sequence[Any]) -> int | tuple[int, ...]:
+    """Index in the array, for people, of a number at an index within a chunk."""
+    position = tuple(int(p + i * c) for p, i, c in zip(within, index, info.chunks, strict=True))
+    return position[0] if len(position) == 1 else position
 
 
 def residue_problems(info: StoreInfo, index: Sequence[int], residues: NDArray[np.uint32]) -> Iterator[str]:
@@ -224,8 +242,7 @@ def residue_problems(info: StoreInfo, index: Sequence[int], residues: NDArray[np
         modulus = info.moduli[row]
         wrong = np.flatnonzero(residues[row] >= modulus)
         first = np.unravel_index(wrong[0], residues.shape[1:])
-        position = [int(p + i * c) for p, i, c in zip(first, index, info.chunks, strict=True)]
-        shown = position[0] if len(position) == 1 else tuple(position)
+        shown = _position(info, index, first)
         more = f" (and {wrong.size - 1} more in the row)" if wrong.size > 1 else ""
         yield (
             f"{info.chunk_name(index)}: residue {residues[row][first]} of number {shown} is not below its "
