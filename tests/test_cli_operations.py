@@ -135,6 +135,12 @@ def test_a_comparison_decided_by_ranges_drops_no_error() -> None:
 # ---- eval: writing ----------------------------------------------------------------------------------------
 
 
+def test_bounds_beyond_the_range_are_written() -> None:
+    succeed("eval", "c % 10**90", "c=c.zarr", "-o", "out.zarr")
+    assert values_in("out.zarr") == C
+    assert "whole and valid" in succeed("verify", "out.zarr")
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_values_are_written(reads: Counter[Any], workers: int) -> None:
     with dask.config.set(num_workers=workers):
