@@ -488,9 +488,7 @@ class RNSArray(NumberArray):
             If a sum is out of range, naming the first one; for a Dask array when it is computed, naming
             the first one of a chunk or the last one before it.
         """
-        bound = self._bound
-        if bound is not None:
-            bound = min(bound * len(self), max(map(abs, self._moduli.value_range(self._signed))))
+        bound = None if self._bound is None else self._bound * len(self)
         return self._scan("cumsum", bound, backend)
 
     def cummax(self, *, backend: str = "auto") -> "RNSArray":

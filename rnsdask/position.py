@@ -1,5 +1,6 @@
 """Where the numbers of a chunk lie in the whole array, for messages that name one."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -27,8 +28,11 @@ def flat_index(index: int, location: Sequence[tuple[int, int]], shape: Sequence[
     location : sequence of (start, stop)
         The part, along each axis.
     shape : sequence of int
-        Shape of the whole array.
+        Shape of the whole array. Where Dask does not know it, as after a selection, its lengths are not
+        numbers, and the index stays the one in the part.
     """
+    if any(map(math.isnan, shape)):
+        return index
     part = tuple(stop - start for start, stop in location)
     inside = np.unravel_index(index, part)
     place = [start + int(i) for (start, _), i in zip(location, inside, strict=True)]

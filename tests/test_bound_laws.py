@@ -293,3 +293,17 @@ def test_a_bound_beyond_the_range_is_cut_down_to_it(tmp_path: Path) -> None:
         written = rd.open_zarr(tmp_path / f"{i}")
         assert written.to_ints().tolist() == [5, 7]
         assert list(store.verify(store.open_info(tmp_path / f"{i}"))) == []
+
+
+def test_errors_where_chunk_sizes_are_unknown() -> None:
+    moduli = SETS["top"]
+    x = rd.from_ints([2**100 + i for i in range(300)], moduli, chunks=128)
+    x = x[x > 2**100 + 100]
+    for function in (lambda: x * 2**60, lambda: x**2, lambda: rd.fma(x, 2**60, 1), lambda: x << 100):
+        with pytest.raises(RNSOverflowError, match="overflow at flat index 0"):
+            function().compute(scheduler="sync")
+    with pytest.raises(ValueError, match="at flat index 0 is outside the unsigned range"):
+        x.extend(ModuliSet([5])).compute(scheduler="sync")
+    with pytest.raises(ValueError, match="the number at flat index 0 is 0x1"):
+        x.with_residues(x.residues, bound=5).compute(scheduler="sync")
+    assert x.with_residues(x.residues, bound=2**101).compute().size == 199
