@@ -182,6 +182,16 @@ def test_wrong_headers_are_found(on_each_processor: Processor) -> None:
             assert "its header has the sign" in found.text()
 
 
+@pytest.mark.filterwarnings("error")
+def test_headers_that_are_no_numbers_make_no_warnings() -> None:
+    moduli = MODULI_SETS["table2_8"]
+    x = rd.MPIntArray.from_ints([5, 6], moduli)
+    for low, upp in (("inf", "inf"), ("nan", "nan"), ("-inf", "inf"), ("1e308", "-1e308"), ("inf", "-inf")):
+        bounds_ = {"low": np.full(2, float(low)), "upp": np.full(2, float(upp))}
+        columns = layout.pack(x.residues, moduli, sign=x.sign, exponent=x.exponent, **bounds_)
+        assert proof.find_wrong_header(columns, moduli) is not None
+
+
 def test_headers_as_narrow_as_can_be(on_each_processor: Processor) -> None:
     moduli = MODULI_SETS["table2_8"]
     values = [10**20, 3**60, moduli.product - 2, 7]

@@ -87,8 +87,8 @@ def _is_right(columns: Array, moduli: ModuliSet) -> Array:
     low, upp, exponent = (layout.part_of(columns, moduli, name) for name in ("low", "upp", "exponent"))
     is_zero = ~residues.any(axis=0)
     right = is_zero & ~columns[len(moduli) :].any(axis=0)
-    # Comparisons with what is not a number are false.
-    narrow = (upp - low <= layout.ACCURACY * low) & (low <= upp) & (low > 0) & (upp >= 0.5) & (upp < 1)
+    with np.errstate(invalid="ignore", over="ignore"):  # comparisons with what is not a number are false
+        narrow = (upp - low <= layout.ACCURACY * low) & (low <= upp) & (low > 0) & (upp >= 0.5) & (upp < 1)
     (open_,) = (~is_zero & (sign <= 1) & narrow).nonzero()
     for accuracy in (layout.new_accuracy(moduli), 1.02 * float(least_accuracy(len(moduli)))):
         if not open_.size:
