@@ -54,7 +54,7 @@ def test_find_excess_at_the_edges(
             assert found == bounds.Excess(beyond[0], values[beyond[0]], len(beyond)), (bound, moduli)
         else:
             assert found is None, (bound, moduli)
-        within = [i for i, value in enumerate(values) if abs(value) <= bound]
+        within = np.array([i for i, value in enumerate(values) if abs(value) <= bound], dtype=np.int64)
         assert bounds.find_excess(residues[:, within], moduli, signed, bound) is None
 
 
