@@ -1,0 +1,117 @@
+"""What is right: ranges, overflow and results in Python integers. Nothing of the package is used here."""
+
+import math
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+
+SYSTEMS = ("unsigned", "signed", "mpint")
+"""RNSArrays of either range, and MPIntArrays."""
+
+ELEMENTWISE: dict[str, tuple[int, Callable[..., Any]]] = {
+    "add": (2, lambda a, b: a + b),
+    "subtract": (2, lambda a, b: a - b),
+    "multiply": (2, lambda a, b: a * b),
+    "negative": (1, lambda a: -a),
+    "fma": (3, lambda a, b, c: a * b + c),
+    "mulsub": (4, lambda a, b, c, d: a * b - c * d),
+}
+"""Number of operands and exact result of each function whose results may overflow."""
+
+
+class Range(NamedTuple):
+    """The numbers that arrays of a system and a moduli set of product M hold: `lowest` to `highest`."""
+
+    system: str
+    product: int
+    lowest: int
+    highest: int
+
+    @classmethod
+    def of(cls, system: str, product: int) -> "Range":
+        ends = {
+            "unsigned": (0, product - 1),
+            "signed": (-(product // 2), (product - 1) // 2),
+            "mpint": (1 - product, product - 1),
+        }
+        return cls(system, product, *ends[system])
+
+    @property
+    def magnitude(self) -> int:
+        return max(-self.lowest, self.highest)
+
+    def holds(self, value: int) -> bool:
+        return self.lowest <= value <= self.highest
+
+    def outside(self, exact: np.ndarray) -> np.ndarray:
+        """Which exact results are out of range: Boolean, of the same shape."""
+        return ((exact < self.lowest) | (exact > self.highest)).astype(bool)
+
+    def wrap(self, value: int) -> int:
+        """What an operation that wraps gives for an exact result."""
+        if self.system == "mpint":
+            return abs(value) % self.product * (-1 if value < 0 else 1)
+        return (value - self.lowest) % self.product + self.lowest
+
+    def wrapped(self, exact: np.ndarray) -> np.ndarray:
+        return mapped(self.wrap, exact)
+
+    def bits_needed(self, value: int) -> int:
+        """Bits of a number, with one for the sign if it is negative or the range has negative numbers."""
+        magnitude = value if value >= 0 else -value - 1
+        return magnitude.bit_length() + int(self.system != "unsigned" or value < 0)
+
+
+def objects(values: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """An array of Python ints, of the shape given, else of one axis."""
+    values = list(values)
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array if shape is None else array.reshape(shape)
+
+
+def mapped(function: Callable[..., Any], *arrays: Any, dtype: Any = object) -> np.ndarray:
+    """Apply a function of ints to each number of arrays of one shape."""
+    flat = [array.reshape(-1).tolist() for array in arrays]
+    return objects(map(function, *flat), arrays[0].shape).astype(dtype)
+
+
+def encoded(values: np.ndarray, moduli: tuple[int, ...]) -> np.ndarray:
+    """Residues, uint32 (n, *shape), of what is modulo M the same number."""
+    rows = [(values % m).astype(np.uint32) for m in moduli]
+    return np.stack(rows) if rows else np.empty((0, *values.shape), np.uint32)
+
+
+def limbs(values: np.ndarray, count: int) -> np.ndarray:
+    """Little-endian limbs of 32 bits, uint32 (*shape, count), negative numbers in two's complement."""
+    rows = [((values >> 32 * k) & 0xFFFFFFFF).astype(np.uint32) for k in range(count)]
+    return np.stack(rows, axis=-1)
+
+
+def matrix_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Product of vectors and matrices, as an array, also of no terms."""
+    if a.shape[-1]:
+        return np.asarray(np.dot(a, b), dtype=object)
+    shape = (*a.shape[:-1], *b.shape[1:])
+    return objects([0] * math.prod(shape), shape)
+
+
+def product_of_all(values: list[int], limits: Range) -> tuple[int, bool]:
+    """The product as one that wraps gives it, and whether it is out of range."""
+    if 0 in values:
+        return 0, False
+    exact = 1
+    for value in values:
+        exact *= value
+        if abs(exact) > limits.product:
+            break  # no factor is 0, so it never comes back
+    modulo = reduce(lambda x, y: x * y % limits.product, values, 1 % limits.product)
+    return limits.wrap(modulo), not limits.holds(exact)
+
+
+def best(values: list[int], k: int) -> list[int]:
+    """Indices of the k greatest, or for k < 0 of the least; of equals the lowest first."""
+    order = sorted(range(len(values)), key=lambda i: (values[i] if k < 0 else -values[i], i))
+    return order[: abs(k)]
