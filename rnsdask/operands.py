@@ -286,7 +286,7 @@ def map_located(
     axes = tuple(range(max(block.ndim for block in blocks)))
     arrays = [
         da.from_array(block, chunks=-1, asarray=False)
-        if not isinstance(block, da.Array) and block.size > block.shape[0]
+        if not isinstance(block, da.Array) and block.size != block.shape[0]  # one number goes as it is
         else block
         for block in blocks
     ]

@@ -479,3 +479,15 @@ def test_sum_check_leaves_one_comparison(moduli: rd.ModuliSet, signed: bool, sub
 
 def test_operations_are_those_tested() -> None:
     assert set(OPERATIONS) == set(ARITY)
+
+
+def test_no_numbers_in_arrays_of_different_kinds() -> None:
+    """An eager operand of no numbers beside lazy ones in chunks along an axis that has a length."""
+    moduli = MODULI_SETS["top"]
+    empty = np.zeros((len(moduli), 4, 0), dtype=np.uint32)
+    eager = rd.from_residues(empty, moduli)
+    lazy = rd.from_residues(da.from_array(empty, chunks=(len(moduli), 3, 1)), moduli)
+    for mode in ("raise", "wrap", "flag"):
+        result = rd.fma(lazy, eager, lazy, overflow=mode)
+        parts = result if mode == "flag" else (result,)
+        assert [part.compute().shape for part in parts] == [(4, 0)] * len(parts)
