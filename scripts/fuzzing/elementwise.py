@@ -180,9 +180,9 @@ def check_division(case: Case, rng: Random) -> int:
 
 
 def without_zeros(case: Case, y: Chosen, zeros: np.ndarray) -> Chosen:
-    """The same array with 1 for 0."""
-    values = np.where(zeros, 1, y.values)
-    case.note("zeros replaced by 1 in", values)
+    """The same array with 1 for 0, or -1 where that is all there is."""
+    values = np.where(zeros, 1 if case.limits.holds(1) else -1, y.values)
+    case.note("divisors", values)
     return Chosen(values, case.built(Operand(values, None, "plain", y.array.chunks)))
 
 
