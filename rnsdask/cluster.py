@@ -16,6 +16,7 @@ from rnsdask.workers import check_workers, explained_by_workers
 
 if TYPE_CHECKING:
     from distributed import Client
+    from distributed.security import Security
 
 CONNECT_SECONDS = 5
 """How long a scheduler may take to answer."""
@@ -28,12 +29,16 @@ WORKERS_SECONDS = 30
 
 _POLL_SECONDS = 0.1
 
+# Of this host alone: Dask's own default serves it to the whole network, without a password.
+_DASHBOARD = "127.0.0.1:8787"
+
 
 @contextmanager
 def connect(
     scheduler: str | None = None,
     scheduler_file: str | None = None,
     gpus: int | Literal["all"] | None = None,
+    security: "Security | None" = None,
 ) -> Iterator["Client | None"]:
     """Connect to where a job shall run, and check its workers.
 
@@ -49,6 +54,9 @@ def connect(
         File in which a running scheduler has written its address.
     gpus : int or "all", optional
         Start a worker for each of so many GPUs of this host, or of all of them.
+    security : distributed.Security, optional
+        Certificates for a scheduler that is connected to by TLS; without it, those of Dask's settings
+        (``distributed.comm.tls``).
 
     Yields
     ------
@@ -85,11 +93,44 @@ def connect(
             if address is None:
                 yield None
                 return
-        client = active or stack.enter_context(_client(address, name))
+        client = active or stack.enter_context(_client(address, name, security))
         _wait_for_workers(client, name)
         check_workers(client)
         with explained_by_workers(client):
             yield client
+
+
+def tls_security(ca_file: Path | None, cert: Path | None, key: Path | None) -> "Security | None":
+    """Make of certificates in files what :func:`connect` takes; None if no file is given.
+
+    Parameters
+    ----------
+    ca_file, cert, key
+        PEM files: the certificates that signed the scheduler's, that of this client, and its key if `cert`
+        does not hold it. What is None comes from Dask's settings (``distributed.comm.tls``).
+
+    Raises
+    ------
+    ValueError
+        If neither these nor the settings give certificates of both sides.
+    JobError
+        If a file is not what it should be.
+    """
+    if ca_file is cert is key is None:
+        return None
+    from distributed.security import Security
+
+    files = {"tls_ca_file": ca_file, "tls_client_cert": cert, "tls_client_key": key}
+    given = {name: str(path) for name, path in files.items() if path is not None}
+    # With it Dask refuses an address of another protocol, where it would ignore the certificates.
+    security = Security(require_encryption=True, **given)
+    try:
+        context = security.get_connection_args("client").get("ssl_context")
+    except OSError as error:
+        raise JobError(f"{', '.join(given.values())}: no certificates or key for TLS: {error}") from error
+    if context is None:
+        raise ValueError("TLS needs the certificates of a CA and of this client")
+    return security
 
 
 def dashboard_of(client: "Client") -> str | None:
@@ -147,7 +188,7 @@ def _active_client() -> "Client | None":
 
 
 @contextmanager
-def _client(address: Any, name: str) -> Iterator["Client"]:
+def _client(address: Any, name: str, security: "Security | None") -> Iterator["Client"]:
     """Make a client, and close it in the end."""
     try:
         from distributed import Client
@@ -156,9 +197,12 @@ def _client(address: Any, name: str) -> Iterator["Client"]:
         raise JobError(f"a cluster needs the package distributed: {error}") from error
     try:
         if isinstance(address, str):
-            resolve_address(address)  # a client made with a bad address would take ten seconds to go away
+            # A client made with an address that it cannot use would take ten seconds to go away.
+            resolve_address(address)
+            _check_encryption(address, security)
         # Not as the default: if it fails to connect, the default would be left set to what does not exist.
-        client = made_in_time(lambda: Client(address, timeout=CONNECT_SECONDS, set_as_default=False))
+        options: dict[str, Any] = {"timeout": CONNECT_SECONDS, "set_as_default": False, "security": security}
+        client = made_in_time(lambda: Client(address, **options))
     except (OSError, ValueError) as error:
         raise JobError(f"no Dask scheduler answers at {name}: {error}") from error
     try:
@@ -166,6 +210,21 @@ def _client(address: Any, name: str) -> Iterator["Client"]:
     finally:
         with suppress(TimeoutError):  # a scheduler that is silent now
             client.close()
+
+
+def _check_encryption(address: str, security: "Security | None") -> None:
+    """Raise ValueError where an address and what there is for TLS do not fit."""
+    from distributed.comm.addressing import parse_address
+    from distributed.security import Security
+
+    known = Security() if security is None else security  # Dask's settings
+    protocol, _ = parse_address(address)
+    if protocol == "tcp" and known.require_encryption:
+        raise ValueError("its address is not encrypted, as was asked for; that begins with tls://")
+    if protocol == "tls" and known.get_connection_args("client").get("ssl_context") is None:
+        raise ValueError(
+            "TLS needs certificates: --tls-ca-file and --tls-cert, or Dask's settings distributed.comm.tls"
+        )
 
 
 def _address_in_file(path: Path) -> str:
@@ -203,4 +262,5 @@ def _gpu_cluster(gpus: int | Literal["all"]) -> Any:
         raise ValueError(f"the number of GPUs must be at least 1, got {gpus}")
     if not 1 <= count <= available:
         raise JobError(f"{count or 'all'} GPUs were asked for, and this host has {available}")
-    return LocalCUDACluster(n_workers=count, threads_per_worker=THREADS_PER_GPU)
+    options = {"threads_per_worker": THREADS_PER_GPU, "dashboard_address": _DASHBOARD}
+    return LocalCUDACluster(n_workers=count, **options)

@@ -37,6 +37,8 @@ def _read_progress(_ctx: click.Context, _param: click.Parameter, value: bool | N
 
 POSITIVE = click.IntRange(min=1)
 
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
 store_argument = click.argument("path", metavar="STORE")
 
 json_option = click.option(
@@ -96,6 +98,9 @@ _scheduler_options = _options(
         help="Run on the Dask cluster of this scheduler.  [default: DASK_SCHEDULER_ADDRESS]",
     ),
     click.option("--scheduler-file", metavar="FILE", help="The same; the scheduler wrote its address there."),
+    click.option("--tls-ca-file", type=_FILE, metavar="FILE", help="PEM file of who signed its certificate."),
+    click.option("--tls-cert", type=_FILE, metavar="FILE", help="PEM file of this client's certificate."),
+    click.option("--tls-key", type=_FILE, metavar="FILE", help="PEM file of that one's private key."),
     click.option("--report", metavar="FILE", help="Write Dask's performance report of the cluster, as HTML."),
 )
 
@@ -183,6 +188,9 @@ def with_cluster(command: _Function) -> _Function:
         scheduler_file: str | None,
         report: str | None,
         retries: int | None,
+        tls_ca_file: Path | None,
+        tls_cert: Path | None,
+        tls_key: Path | None,
         **rest: Any,
     ) -> Any:
         from rnsdask.run import with_retries
@@ -192,19 +200,26 @@ def with_cluster(command: _Function) -> _Function:
             refuse("give one of --scheduler, --scheduler-file and --gpus, not several")
         if gpus is not None and rest.get("backend") == "cpu":
             refuse("--gpus and --backend cpu contradict each other")
+        tls = (tls_ca_file, tls_cert, tls_key)
+        if gpus is not None and any(tls):
+            refuse("--tls-ca-file, --tls-cert and --tls-key are for a cluster that runs already, not --gpus")
         with with_retries(retries):
-            return command(connection=_connection(scheduler, scheduler_file, gpus, report), **rest)
+            return command(connection=_connection(scheduler, scheduler_file, gpus, report, tls), **rest)
 
     return wrapped
 
 
 @contextmanager
 def _connection(
-    scheduler: str | None, scheduler_file: str | None, gpus: Any, report: str | None
+    scheduler: str | None, scheduler_file: str | None, gpus: Any, report: str | None, tls: tuple[Any, ...]
 ) -> Iterator[Any]:
-    from rnsdask.cluster import connect, dashboard_of, reporting
+    from rnsdask.cluster import connect, dashboard_of, reporting, tls_security
 
-    with connect(scheduler, scheduler_file, gpus) as client:
+    with refusing():
+        security = tls_security(*tls)
+    with connect(scheduler, scheduler_file, gpus, security) as client:
+        if client is None and security is not None:
+            refuse("--tls-ca-file, --tls-cert and --tls-key are for a scheduler: give --scheduler")
         if client is None and report is not None:
             refuse("--report is about the tasks of a cluster: give --scheduler, --scheduler-file or --gpus")
         if client is not None and (address := dashboard_of(client)):
