@@ -42,7 +42,7 @@ LENGTHS = (
 LONG_LENGTHS = (1000, 1023, 1024, 1025, 2047, 2049, 4095, 4096, 4097)
 """Around the lengths of vectors and blocks of the kernels."""
 
-LAYOUTS = ("plain", "plain", "strided", "reversed", "fortran", "read-only")
+LAYOUTS = ("plain", "plain", "strided", "reversed", "fortran")
 MAX_CHUNKS = 12
 
 # ---- moduli ------------------------------------------------------------------------------------------------
@@ -271,16 +271,16 @@ def _axis_chunks(rng: Random, length: int, most: int) -> tuple[int, ...]:
 
 
 def laid_out(array: np.ndarray, layout: str, xp: Any) -> Any:
-    """The same array on a processor, with other strides."""
+    """The same array on a processor, with other strides; one of NumPy is read-only."""
+    made = xp.array(array, order="C")
     if layout == "strided":
         wide = xp.zeros((*array.shape[:-1], 2 * array.shape[-1]), dtype=array.dtype)
-        wide[..., ::2] = xp.asarray(array)
-        return wide[..., ::2]
-    if layout == "reversed":
-        return xp.asarray(np.ascontiguousarray(array[..., ::-1]))[..., ::-1]
-    if layout == "fortran":
-        return xp.asarray(np.ascontiguousarray(array.T)).T
-    made = xp.array(array)
-    if layout == "read-only" and hasattr(made, "setflags"):
-        made.setflags(write=False)
+        wide[..., ::2] = made
+        made = wide[..., ::2]
+    elif layout == "reversed":
+        made = xp.array(array[..., ::-1], order="C")[..., ::-1]
+    elif layout == "fortran":
+        made = xp.array(array.T, order="C").T
+    if isinstance(made, np.ndarray):
+        made.flags.writeable = False
     return made
