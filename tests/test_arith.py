@@ -4,6 +4,7 @@ import itertools
 import pickle
 import random
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import dask.array as da
@@ -491,3 +492,28 @@ def test_no_numbers_in_arrays_of_different_kinds() -> None:
         result = rd.fma(lazy, eager, lazy, overflow=mode)
         parts = result if mode == "flag" else (result,)
         assert [part.compute().shape for part in parts] == [(4, 0)] * len(parts)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
+@pytest.mark.parametrize("signed", [False, True])
+def test_lazy_flagged_arithmetic_without_numbers(
+    shape: tuple[int, ...], signed: bool, tmp_path: Path
+) -> None:
+    moduli = rd.ModuliSet.for_bits(100)
+    x = rd.from_ints(np.zeros(shape, dtype=object), moduli, signed=signed, chunks="auto")
+    with rd.errstate(overflow="flag"):
+        found = {
+            "sums": x + x,
+            "differences": 5 - x,
+            "products": x * 3,
+            "negative": -x,
+            "fma": rd.fma(x, x, 1),
+            "mulsub": rd.mulsub(x, x, x, 1),
+            "shifted": x << 3,
+            "powers": x**3,
+        }
+    for i, (name, (values, mask)) in enumerate(found.items()):
+        assert (values.to_ints().shape, mask.compute().shape, mask.dtype) == (shape, shape, bool), name
+        assert int(mask.sum()) == 0
+        values.to_zarr(tmp_path / f"{i}.zarr")
+        assert rd.open_zarr(tmp_path / f"{i}.zarr").size == 0

@@ -390,6 +390,57 @@ def test_group_of_more_axes(tmp_path: Path) -> None:
     assert rd.mpint.open_zarr(tmp_path / "x.zarr").to_ints().tolist() == values.tolist()
 
 
+SHAPES_WITHOUT_NUMBERS = [(0,), (0, 3), (3, 0), (5, 0, 7), (0, 0)]
+
+
+@pytest.mark.parametrize("shape", SHAPES_WITHOUT_NUMBERS)
+def test_arrays_without_numbers(shape: tuple[int, ...], on_each_processor: Processor, kind: str) -> None:
+    x = array_of(np.zeros(shape, dtype=object), MODULI, on_each_processor, kind)
+    assert (x.shape, x.size) == (shape, 0)
+    assert f"shape={shape}" in repr(x)
+    lowest, highest = 1 - MODULI.product, MODULI.product - 1
+    for other in (x, 0, 5, -5, lowest, highest):
+        for operation in (*HALF, operator.mul, divmod):
+            if not (isinstance(other, int) and other == 0 and operation in (*HALF[2:], divmod)):
+                for found in np.ravel(operation(x, other)):
+                    assert found.to_ints().shape == shape
+            for found in np.ravel(operation(other, x)):
+                assert found.to_ints().shape == shape
+    for other in (x, 0, 5, 10 * highest, 10 * lowest):
+        for relation in RELATIONS:
+            for found in (relation(x, other), relation(other, x)):
+                assert computed(found, on_each_processor).dtype == np.bool_
+                assert found.shape == shape
+    for mode in ("wrap", "flag"):
+        for function in (rd.mpint.add, rd.mpint.subtract, rd.mpint.multiply):
+            found = function(x, 3, overflow=mode)
+            if mode == "flag":
+                found, mask = found
+                assert computed(mask, on_each_processor).shape == shape
+            assert found.to_ints().shape == shape
+    for array in (-x, abs(x), x.to_rns(), x.to_rns(signed=False), MPIntArray.from_rns(x.to_rns())):
+        assert array.to_ints().shape == shape
+    for part in (x.sign, x.low, x.upp, x.exponent, x.residues[0]):
+        assert computed(part, on_each_processor).shape == shape
+    assert int(x.sum()) == 0
+    for name in ("max", "min", "argmax", "argmin"):
+        with pytest.raises(ValueError, match="of an empty array: it needs at least one number"):
+            getattr(x, name)()
+
+
+@pytest.mark.parametrize("shape", SHAPES_WITHOUT_NUMBERS)
+def test_groups_without_numbers(shape: tuple[int, ...], tmp_path: Path, kind: str) -> None:
+    x = MPIntArray.from_ints(
+        np.zeros(shape, dtype=object), MODULI, chunks=None if kind == "eager" else "auto"
+    )
+    x.to_zarr(tmp_path / "x.zarr")
+    y = rd.mpint.open_zarr(tmp_path / "x.zarr")
+    assert (y.shape, y.to_ints().shape, int(y.sum()), y.moduli) == (shape, shape, 0, MODULI)
+    (y + 1).to_zarr(tmp_path / "y.zarr")
+    assert rd.mpint.open_zarr(tmp_path / "y.zarr").shape == shape
+    x.to_zarr(tmp_path / "x.zarr", overwrite=True)
+
+
 def test_group_is_replaced_only_if_asked(tmp_path: Path) -> None:
     path = tmp_path / "x.zarr"
     x = MPIntArray.from_ints([1, -2], MODULI)

@@ -289,14 +289,14 @@ class MPIntArray(NumberArray):
         Raises
         ------
         ValueError
-            If the array is empty, or the operation is another one.
+            If the array is empty, except for a sum, or the operation is another one.
         """
         if not self._is_lazy:
             return reduce_columns(operation, self._words, self._moduli)
         if operation not in REDUCTIONS:
             raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, got {operation!r}")
         tree.check_sizes(self._words)
-        if 0 in self.shape:
+        if 0 in self.shape and operation != "sum":
             raise ValueError(f"{operation} of an empty array: it needs at least one number")
         partials = da.map_blocks(
             _reduce_block,
@@ -321,7 +321,7 @@ class MPIntArray(NumberArray):
         return self._field("value", "min")
 
     def sum(self) -> Any:
-        """Sum of all numbers, exact also beyond the range, as :meth:`max`."""
+        """Sum of all numbers, exact also beyond the range, as :meth:`max`; of no numbers 0."""
         return self._field("value", "sum")
 
     def argmax(self) -> Any:

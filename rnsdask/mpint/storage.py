@@ -25,7 +25,8 @@ def write_array(columns: da.Array, moduli: ModuliSet, location: store.Location, 
     if overwrite and any(name.endswith(path_token(location)) for name in columns.dask.layers):
         raise StoreError(f"{location.path}: an array cannot overwrite the group that it is read from")
     shape: tuple[int, ...] = columns.shape[1:]
-    chunks: tuple[Any, ...] = columns.chunksize[1:]
+    # Of an axis without numbers, Dask has a chunk of no length, and a store a grid of no chunks.
+    chunks = array_layout.storable_chunks(columns.chunks[1:], shape, len(moduli))
     with checked_workers():
         writer = store.create_group(
             location, KIND, moduli, shape, layout.PART_DTYPES, chunks=chunks, overwrite=overwrite
@@ -59,7 +60,11 @@ def read_array(location: store.Location) -> tuple[da.Array, ModuliSet]:
     info = store.open_group(location, KIND, layout.PART_DTYPES)
     residues = info.residues
     rows = layout.rows_of(residues.moduli)
-    grid = da.core.normalize_chunks(residues.chunks, residues.shape, dtype=array_layout.RESIDUE_DTYPE)
+    # Axis by axis: where one has no numbers, Dask repeats the chunks of the others.
+    grid = (
+        da.core.normalize_chunks((chunk,), (length,), dtype=array_layout.RESIDUE_DTYPE)[0]
+        for chunk, length in zip(residues.chunks, residues.shape, strict=True)
+    )
     columns = da.map_blocks(
         _read_block,
         info=info,
@@ -72,6 +77,10 @@ def read_array(location: store.Location) -> tuple[da.Array, ModuliSet]:
 
 
 def _read_block(*, info: store.GroupInfo, block_id: tuple[int, ...]) -> NDArray[np.uint32]:
-    residues, parts = store.read_group_chunk(info, block_id[1:])
     moduli = info.residues.moduli
+    if not info.residues.count:  # Dask has a chunk of no numbers where the store has none
+        sizes = zip(block_id[1:], info.residues.chunks, info.residues.shape, strict=True)
+        lengths = (min(chunk, length - i * chunk) for i, chunk, length in sizes)
+        return np.empty((layout.rows_of(moduli), *lengths), array_layout.RESIDUE_DTYPE)
+    residues, parts = store.read_group_chunk(info, block_id[1:])
     return layout.pack(residues, moduli, **parts)  # type: ignore[no-any-return]
