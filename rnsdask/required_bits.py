@@ -11,6 +11,8 @@ _Interval: TypeAlias = tuple[int, int]
 
 _MAX_EXPONENT = 2**16
 
+_SHOWN = 60
+
 
 def required_bits(expression: str, **bounds: Bound) -> int:
     """Bits of a moduli set in whose range every step of a computation stays.
@@ -42,16 +44,31 @@ def required_bits(expression: str, **bounds: Bound) -> int:
     202
     """
     intervals = {name: _interval_of(name, bound) for name, bound in bounds.items()}
-    try:
-        tree = ast.parse(expression.strip(), mode="eval")
-    except SyntaxError as error:
-        raise ValueError(f"expression {expression!r}: {error.msg}") from None
     steps: list[_Interval] = []
-    _evaluate(tree.body, intervals, steps)
+    try:
+        _evaluate(_parsed(expression), intervals, steps)
+    except RecursionError:
+        raise ValueError(
+            f"expression {_shown(expression)}: it is nested too deeply; put parentheses around parts of a "
+            "long sum or product, so that none has more than a few hundred terms"
+        ) from None
     lowest, highest = min(low for low, _ in steps), max(high for _, high in steps)
     if lowest >= 0:
         return max(1, highest.bit_length())
     return 1 + max(highest.bit_length(), (-lowest - 1).bit_length())
+
+
+def _parsed(expression: str) -> ast.expr:
+    try:
+        return ast.parse(expression.strip(), mode="eval").body
+    except SyntaxError as error:
+        raise ValueError(f"expression {_shown(expression)}: {error.msg}") from None
+    except MemoryError:  # what the parser says of its own stack
+        raise RecursionError from None
+
+
+def _shown(expression: str) -> str:
+    return repr(expression if len(expression) <= _SHOWN else f"{expression[:_SHOWN]}...")
 
 
 def _interval_of(name: str, bound: Bound) -> _Interval:

@@ -280,3 +280,12 @@ def test_expressions_refused(expression: str, message: str) -> None:
 def test_bounds_refused(bound: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="bound of 'a'"):
         rd.required_bits("a", a=bound)
+
+
+def test_required_bits_of_very_long_expressions() -> None:
+    terms = ["a"] * 50
+    assert rd.required_bits("+".join([f"({'+'.join(terms)})"] * 60), a=5) == (5 * 3000).bit_length()
+    for long in ("+".join(["a"] * 3000), "-" * 3000 + "a", "(" * 5000 + "a" + ")" * 5000):
+        with pytest.raises(ValueError, match=r"nested") as error:
+            rd.required_bits(long, a=5)
+        assert len(str(error.value)) < 250
