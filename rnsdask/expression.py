@@ -253,6 +253,8 @@ class _Evaluator:
         if kind is ast.MatMult and self.masks:
             # A mask of an operand says nothing about single sums of its products.
             raise self.expression.error(node, "with overflow flagged, operands of @ must be names")
+        if kind is ast.MatMult and left.ndim == right.ndim == 1:
+            left = _as_row(left)  # the sum of the products is an array of one number, not a Python int
         return self.apply(node, _ARITHMETIC[kind], left, right)
 
     def between_integers(self, node: ast.BinOp, left: int, right: int) -> int:
@@ -324,6 +326,11 @@ class _Evaluator:
         if all(isinstance(value, int) for value in values):
             raise self.expression.error(node, f"an argument of {name} must be an array")
         return self.apply(node, function, *values)
+
+
+def _as_row(vector: RNSArray) -> RNSArray:
+    """A matrix of one row."""
+    return RNSArray(vector.residues[:, None, :], vector.moduli, vector.signed, vector.bound)
 
 
 def _itself(value: Any) -> Any:

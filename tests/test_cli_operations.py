@@ -231,6 +231,24 @@ def test_overflow_modes(reads: Counter[Any]) -> None:
     assert not zarr.open_array("mask.zarr")[:].any()
 
 
+def test_products_of_vectors_are_arrays_of_one_number() -> None:
+    """Also where NumPy has a number without an axis: of it, a store can be made, and it is broadcast."""
+    values = [3, 0, 2**20, 7] * 100
+    total = sum(value * value for value in values)
+    moduli = rd.ModuliSet.for_bits(64)
+    rd.from_ints(values, moduli, chunks=128).to_zarr("v.zarr")
+    rd.from_ints([2**50, 2**50], moduli).to_zarr("w.zarr")
+    found = as_json("eval", "v@v", "v=v.zarr", "--max", "--sum", "--argmin")["results"]
+    assert [found[name]["value"] for name in ("max", "sum", "argmin")] == [str(total), str(total), "0"]
+    succeed("eval", "(v@v)*v + v@v", "v=v.zarr", "-o", "o.zarr")
+    assert values_in("o.zarr") == [total * value + total for value in values]
+    assert as_json("eval", "v@v < v", "v=v.zarr", "--count")["results"]["count"]["value"] == "0"
+    assert "flat index 0" in fail("eval", "w@w", "w=w.zarr", "-o", "p.zarr")
+    succeed("eval", "w@w", "w=w.zarr", "-o", "q.zarr", "--overflow", "flag", "--mask", "m.zarr")
+    assert values_in("q.zarr") == [2**101 % moduli.product]
+    assert zarr.open_array("m.zarr", mode="r")[:].tolist() == [True]
+
+
 def test_division_by_zero_is_one_line() -> None:
     message = fail("eval", "a // (b - b)", "a=a.zarr", "b=b.zarr", "--sum")
     assert re.fullmatch(r"expression 'a // \(b - b\)': division by zero at flat index \d+", message)
