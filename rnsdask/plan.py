@@ -15,6 +15,7 @@ from rnsdask.creation import kvikio_is_wanted
 from rnsdask.errors import JobError
 from rnsdask.joblog import record
 from rnsdask.memory import Projection, Work, chunk_lengths, fits, largest_fitting, most_threads, project
+from rnsdask.messages import tell
 from rnsdask.scheduler import workers_of
 from rnsdask.workers import ask_workers
 
@@ -91,9 +92,10 @@ def fitting(
         if part is None:
             raise JobError(_refusal(work, tightest))
     elif threads[tightest.name] < tightest.threads:
-        _tell(f"{threads[tightest.name]} of {tightest.threads} threads run at a time, to fit into memory")
+        few = f"{threads[tightest.name]} of {tightest.threads} threads"
+        tell(f"rnsdask: {few} run at a time, to fit into memory")
     if part is not None:
-        _tell(f"chunks are read in parts of {part} along their first axis, to fit into memory")
+        tell(f"rnsdask: chunks are read in parts of {part} along their first axis, to fit into memory")
     count = threads[tightest.name] or tightest.threads
     need = _project(work, count, tightest)
     amounts = {"host": need.host, "device": need.device, "host_limit": tightest.host}
@@ -103,10 +105,6 @@ def fitting(
             yield part
     else:
         yield part
-
-
-def _tell(message: str) -> None:
-    print(f"rnsdask: {message}", file=sys.stderr)
 
 
 def _most_threads(work: Work, place: Place) -> int:

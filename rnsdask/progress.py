@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dask.callbacks import Callback
 
 from rnsdask.joblog import record
+from rnsdask.messages import tell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -114,7 +115,7 @@ def metered(
 def _report(meter: Meter, plain: bool) -> None:
     record("progress", **meter.state())
     if plain:
-        print(meter.line(), file=sys.stderr)
+        tell(meter.line())
 
 
 @contextmanager

@@ -19,7 +19,7 @@ CUDA_SUBJECTS = ("arith", "checks", "conversion", "evaluation", "keyed", "matrix
 
 # From the bottom up. A module imports from the layers before its own only.
 LAYERS = (
-    ("_cpu", "_version", "errors", "errstate", "backend.cuda_sources"),
+    ("_cpu", "_version", "errors", "errstate", "messages", "backend.cuda_sources"),
     ("joblog", "readings"),
     ("moduli", "integer_io", "syntax"),
     ("layout", "position"),

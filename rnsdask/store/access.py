@@ -4,6 +4,7 @@ import errno
 import re
 
 from rnsdask.errors import StoreAccessError
+from rnsdask.messages import HIDDEN, redacted
 
 # By name: the libraries need not be installed to describe what they raise. A class stands for what derives
 # from it too.
@@ -31,6 +32,9 @@ _LASTING_STATUS = {501: errno.ENOSYS, 505: errno.ENOSYS}
 _STATUS = {401: errno.EACCES, 403: errno.EACCES, 404: errno.ENOENT, 405: errno.EACCES, 410: errno.ENOENT}
 
 _STATUS_OF_OBSTORE = re.compile(r"status code: ([45]\d\d)\b")
+
+# Of a path without its protocol, as libraries tell it.
+_PASSWORD = re.compile(r"[^\s\"'<>/@:]+:[^\s\"'<>@]+@")
 
 _LONGEST = 300
 """Characters of another library's message that are shown."""
@@ -74,9 +78,10 @@ def _message(error: Exception) -> str:
     kind = type(error).__name__
     status, reason = _status(error), getattr(error, "message", "")
     if status is not None:
-        return f"HTTP status {status}" + (f" ({reason})" if reason else "")
+        return f"HTTP status {status}" + (f" ({redacted(str(reason))})" if reason else "")
     text = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    first = next((line.strip() for line in redacted(text).splitlines() if line.strip()), "")
+    first = _PASSWORD.sub(f"{HIDDEN}@", first)
     shown = first if len(first) <= _LONGEST else f"{first[:_LONGEST]}..."
     if isinstance(error, OSError):
         return shown or kind

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import fsspec  # type: ignore[import-untyped]
 
 from rnsdask.errors import StoreAccessError, StoreError
+from rnsdask.messages import redacted
 from rnsdask.store.access import access_error
 from rnsdask.store.chunk_files import write_file
 
@@ -246,16 +247,23 @@ class LocalLocation(_FileSystemLocation):
 
 @dataclass(frozen=True)
 class RemoteLocation(_FileSystemLocation):
-    """A URL of fsspec, with the options for its file system."""
+    """A URL of fsspec, with the options for its file system.
 
-    path: str
+    The URL may have secrets in it, which `path` has not.
+    """
+
+    url: str = field(repr=False)
     options: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)  # not shown: secrets
+    path: str = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", redacted(self.url))
 
     def _open(self) -> tuple[Any, str]:
         try:
-            file_system, root = fsspec.core.url_to_fs(self.path, **self.options)
+            file_system, root = fsspec.core.url_to_fs(self.url, **self.options)
         except (ValueError, TypeError, ImportError) as error:
-            raise StoreError(f"{self.path}: {error}") from error
+            raise StoreError(f"{self.path}: {redacted(str(error))}") from error
         except Exception as error:  # credentials that are looked for at once
             raise access_error(f"{self.path}: it cannot be opened", error) from error
         return file_system, root
@@ -269,7 +277,7 @@ class RemoteLocation(_FileSystemLocation):
         return self.path.partition("://")[0]
 
     def child(self, name: str) -> Location:
-        return RemoteLocation(f"{self.path}/{name}", self.options)
+        return RemoteLocation(f"{self.url}/{name}", self.options)
 
     def check_writable(self) -> Location:
         if self._protocol in _READ_ONLY:

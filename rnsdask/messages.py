@@ -1,0 +1,57 @@
+"""What people read: no secrets of URLs in it, and nothing that a terminal obeys."""
+
+import re
+import sys
+from contextlib import suppress
+from typing import Any
+
+HIDDEN = "***"
+
+# Of anything but HTTP and FTP a name alone is no secret: it may be a container, as in abfs://container@account/x.
+# A colon is a port's if digits and a slash follow. An unquoted key of S3 may have a slash in it.
+_NAME_OF_SERVER = re.compile(r"\b((?:https?|ftps?)://)[^\s\"'<>@/:]+@", re.IGNORECASE)
+_PASSWORD = re.compile(r"\b([a-z][a-z0-9+.-]*://)(?!\[)[^\s\"'<>@/:]*:(?!\d+/)[^\s\"'<>]*@", re.IGNORECASE)
+
+# Any parameter: services have their own names for signatures and tokens.
+_URL = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s\"'<>]+", re.IGNORECASE)
+_VALUE = re.compile(r"([?&;#][^=?&;#\s]*=)[^?&;#\s]*[^?&;#\s:,.)]")
+
+
+def redacted(text: str) -> str:
+    """Return a text with the secrets of all URLs in it replaced by asterisks.
+
+    Those are user and password before a server's name, and the values of all parameters.
+    """
+    if "://" not in text:
+        return text
+    text = _PASSWORD.sub(rf"\1{HIDDEN}@", text)
+    text = _NAME_OF_SERVER.sub(rf"\1{HIDDEN}@", text)
+    return _URL.sub(lambda url: _VALUE.sub(rf"\1{HIDDEN}", url[0]), text)
+
+
+def redacted_fields(value: Any) -> Any:
+    """Return what JSON can hold with all texts in it redacted; of anything else, its text."""
+    if isinstance(value, str):
+        return redacted(value)
+    if isinstance(value, dict):
+        return {redacted(str(name)): redacted_fields(field) for name, field in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [redacted_fields(item) for item in value]
+    return value if isinstance(value, bool | int | float | None) else redacted(str(value))
+
+
+def visible(text: str) -> str:
+    r"""Return a text with all that is not printable written as in Python, such as ``\x1b``; but tabs stay.
+
+    Names of files, and what stores hold, may have anything in them: control characters, which a terminal
+    obeys, line ends, and bytes that are no text.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)
+
+
+def tell(line: str) -> None:
+    """Print a line on standard error; if that cannot be written, nobody is told, and nothing else happens."""
+    with suppress(OSError):
+        print(visible(redacted(line)), file=sys.stderr)
