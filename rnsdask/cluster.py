@@ -1,16 +1,21 @@
 """Where a job runs: on the threads of this process, on the GPUs of this host, or on a Dask cluster."""
 
 import json
+import logging
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 import dask
 
 from rnsdask.errors import JobError, SchedulerLostError
+from rnsdask.faults import describe
+from rnsdask.files import naming_file, private
+from rnsdask.messages import redacted, tell
 from rnsdask.scheduler import ask, made_in_time, within_limit, workers_of
 from rnsdask.workers import check_workers, explained_by_workers
 
@@ -144,34 +149,53 @@ def dashboard_of(client: "Client") -> str | None:
 def reporting(client: "Client | None", path: str | None) -> Iterator[None]:
     """Write Dask's performance report of what a client's cluster does meanwhile, as HTML, if there is a path.
 
+    One that cannot be made or written in the end, after the work, is a line on standard error: no answer is
+    lost for it.
+
     Raises
     ------
     JobError
-        If the scheduler cannot make one.
+        Before the work, if the scheduler cannot make one.
     OSError
-        If the file cannot be written.
+        Likewise, if the file cannot be written.
     """
     if client is None or path is None:
         yield
         return
     from distributed import performance_report
 
-    Path(path).touch()  # better now than after hours of work
-    report = performance_report(filename=path)
-    try:
-        with client.as_current():
-            within_limit(client, report.__aenter__)
-            answers = True
-            try:
-                yield
-            except SchedulerLostError:
-                answers = False
-                raise
-            finally:
-                if answers:
+    why = within_limit(client, client.run_on_scheduler, _why_no_report)
+    if why is not None:
+        raise JobError(f"--report needs the package bokeh at the scheduler: {why}")
+    with naming_file(path), open(path, "ab", opener=private):  # better now than after hours of work
+        pass
+    with client.as_current(), TemporaryDirectory() as folder:
+        draft = Path(folder, "report.html")
+        report = performance_report(filename=str(draft))
+        within_limit(client, report.__aenter__)
+        answers = True
+        try:
+            yield
+        except (SchedulerLostError, KeyboardInterrupt):
+            answers = False
+            raise
+        finally:
+            if answers:
+                try:
                     within_limit(client, report.__aexit__, None, None, None, code="rnsdask")
+                    with naming_file(path):
+                        Path(path).write_text(redacted(draft.read_text(encoding="utf-8")), encoding="utf-8")
+                except Exception as error:  # of any type: the scheduler's own are sent along
+                    tell(f"rnsdask: warning: {path}: there is no report: {describe(error)}")
+
+
+def _why_no_report() -> str | None:
+    """Why this process, a scheduler, cannot make a report; None if it can."""
+    try:
+        import distributed.dashboard.components.scheduler  # noqa: F401
     except ImportError as error:
-        raise JobError(f"--report needs the package bokeh, here and at the scheduler: {error}") from error
+        return str(error)
+    return None
 
 
 def _active_client() -> "Client | None":
@@ -208,7 +232,7 @@ def _client(address: Any, name: str, security: "Security | None") -> Iterator["C
     try:
         yield client
     finally:
-        with suppress(TimeoutError):  # a scheduler that is silent now
+        with suppress(OSError):  # a scheduler that is silent now, or gone: the answer is there
             client.close()
 
 
@@ -262,5 +286,7 @@ def _gpu_cluster(gpus: int | Literal["all"]) -> Any:
         raise ValueError(f"the number of GPUs must be at least 1, got {gpus}")
     if not 1 <= count <= available:
         raise JobError(f"{count or 'all'} GPUs were asked for, and this host has {available}")
-    options = {"threads_per_worker": THREADS_PER_GPU, "dashboard_address": _DASHBOARD}
+    # Workers are as quiet as this process is told to be, also when Ctrl-C comes to them too.
+    quiet = max(logging.WARNING, logging.root.manager.disable)
+    options = {"threads_per_worker": THREADS_PER_GPU, "dashboard_address": _DASHBOARD, "silence_logs": quiet}
     return LocalCUDACluster(n_workers=count, **options)

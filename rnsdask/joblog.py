@@ -2,13 +2,16 @@
 
 import json
 import logging
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
 from rnsdask._version import __version__
+from rnsdask.files import naming_file, private
+from rnsdask.messages import redacted_fields, tell
 
 _logger = logging.getLogger("rnsdask.job")
 
@@ -40,17 +43,18 @@ def json_log(path: str | None, **fields: Any) -> Iterator[None]:
     Parameters
     ----------
     path : str or None
-        The file, which is replaced; None for no log.
+        The file, which is replaced; one that is made can be read by its owner alone. None for no log.
 
     Raises
     ------
     OSError
-        If the file cannot be written.
+        If the file cannot be written at the start. Later, that ends the log with a line on standard error,
+        and not the job.
     """
     if path is None:
         yield
         return
-    handler = logging.FileHandler(path, mode="w", encoding="utf-8")
+    handler = _LogFile(path)
     handler.setFormatter(_JsonLines())
     handler.addFilter(lambda entry: entry.name == _logger.name or entry.levelno >= logging.WARNING)
     loggers = [_logger, *map(logging.getLogger, _OTHERS)]
@@ -59,8 +63,11 @@ def json_log(path: str | None, **fields: Any) -> Iterator[None]:
         logger.addHandler(handler)
     _logger.setLevel(logging.INFO)
     started = time.perf_counter()
-    record("start", version=__version__, **fields)
     try:
+        record("start", version=__version__, **fields)
+        if handler.failure is not None:
+            raise handler.failure
+        handler.is_needed = False
         yield
     except BaseException as error:
         _end("interrupted" if isinstance(error, KeyboardInterrupt) else "failed", started, error=str(error))
@@ -78,6 +85,51 @@ def _end(status: str, started: float, **fields: Any) -> None:
     record("end", status=status, seconds=time.perf_counter() - started, **fields)
 
 
+class _LogFile(logging.FileHandler):
+    """The file of a log; what cannot be written ends the log, but no job.
+
+    Attributes
+    ----------
+    failure : OSError or None
+        Why the log has ended.
+    is_needed : bool
+        Whether its end is told as an error, so that it need not be told here.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.failure: OSError | None = None
+        self.is_needed = True
+        with naming_file(path):
+            super().__init__(path, mode="w", encoding="utf-8")
+
+    def _open(self) -> Any:
+        return open(self.path, self.mode, encoding=self.encoding, opener=private)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write an event, unless the log has ended."""
+        if self.failure is None:
+            super().emit(record)
+
+    def setLevel(self, level: int | str) -> None:  # noqa: N802  (logging's name)
+        """Do nothing: a cluster in this process would silence the log with what is printed."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  (logging's name)
+        """End the log where it could not be written."""
+        error = sys.exc_info()[1]
+        if not isinstance(error, OSError):
+            super().handleError(record)
+            return
+        self.failure = OSError(error.errno, error.strerror, self.path)
+        if not self.is_needed:
+            tell(f"rnsdask: warning: {self.path}: the log ends here: {error.strerror}")
+
+    def close(self) -> None:
+        """Close the file; what could not be written stays unwritten."""
+        with suppress(OSError):
+            super().close()
+
+
 class _JsonLines(logging.Formatter):
     """An event, or a warning of another library, as one JSON object."""
 
@@ -90,4 +142,4 @@ class _JsonLines(logging.Formatter):
         fields = getattr(record, "fields", None)
         if fields is None:
             fields = {"logger": record.name, "message": record.getMessage()}
-        return json.dumps({**head, **fields}, default=str)
+        return json.dumps(redacted_fields({**head, **fields}))

@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import count
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -274,30 +273,3 @@ def _check_consecutive(info: store.StoreInfo) -> None:
             f"{info.path}: its chunks of shape {info.chunks} are not consecutive parts of the array of shape "
             f"{info.shape}; only such an array can be exported"
         )
-
-
-@contextmanager
-def new_file(path: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
-    """Open a file for writing that gets its name only when it is whole.
-
-    A device or a named pipe is written directly.
-
-    Raises
-    ------
-    JobError
-        If there is a file at `path` and `overwrite` is false.
-    """
-    if path.exists() and not path.is_file():
-        with path.open("wb") as stream:
-            yield stream
-        return
-    if path.exists() and not overwrite:
-        raise JobError(f"{path}: it exists; replace it with --overwrite")
-    part = path.with_name(f"{path.name}.part")
-    try:
-        with part.open("wb") as stream:
-            yield stream
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise

@@ -20,7 +20,8 @@ CUDA_SUBJECTS = ("arith", "checks", "conversion", "evaluation", "keyed", "matrix
 # From the bottom up. A module imports from the layers before its own only.
 LAYERS = (
     ("_cpu", "_version", "errors", "errstate", "messages", "backend.cuda_sources"),
-    ("joblog", "readings"),
+    ("files", "readings"),
+    ("joblog",),
     ("moduli", "integer_io", "syntax"),
     ("layout", "position"),
     ("reference", "constants.factors"),
@@ -76,6 +77,7 @@ LAYERS = (
     ("run", "checkpoint"),
     ("job",),
     ("expression_job",),
+    ("cli.interruption", "cli.printing"),
     ("cli.errors", "cli.streams"),
     ("cli.options",),
     ("cli.moduli", "cli.reductions", "cli.scans", "cli.selections", "cli.stores", "cli.transfer"),

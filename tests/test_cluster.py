@@ -108,11 +108,14 @@ def two_gpus(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """A host of two GPUs, as far as dask-cuda tells; the numbers of workers that it is asked for."""
     asked: list[int] = []
 
-    def local_cuda_cluster(n_workers: int, threads_per_worker: int, dashboard_address: str) -> LocalCluster:
+    def local_cuda_cluster(
+        n_workers: int, threads_per_worker: int, dashboard_address: str, silence_logs: int
+    ) -> LocalCluster:
         assert threads_per_worker == cluster.THREADS_PER_GPU
         assert dashboard_address.startswith("127.0.0.1:")
         asked.append(n_workers)
         options: dict[str, Any] = {"processes": False, "protocol": "tcp", "dashboard_address": ":0"}
+        options["silence_logs"] = silence_logs
         return LocalCluster(n_workers=n_workers, **options)
 
     package, utils = types.ModuleType("dask_cuda"), types.ModuleType("dask_cuda.utils")

@@ -2,21 +2,23 @@
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, NoReturn
 
 import click
 
+from rnsdask.cli.interruption import STATUS, Interruption, is_program
+from rnsdask.cli.printing import (
+    CommandError,
+    ReaderGoneError,
+    check_output,
+    echo,
+    output_errors,
+    prepare_streams,
+)
 
-class CommandError(click.ClickException):
-    """A failed job."""
-
-    exit_code = 1
-
-    def show(self, file: Any = None) -> None:
-        """Print the message as one line."""
-        message = " ".join(self.format_message().split())
-        click.echo(f"rnsdask: error: {message}", file=file, err=True)
+_PROGRAM = "rnsdask.program"
+"""Among what click keeps of a call: that it is this process's own command, with the process to itself."""
 
 
 class WrongUsageError(CommandError):
@@ -28,7 +30,7 @@ class WrongUsageError(CommandError):
 class InterruptionError(CommandError):
     """Ctrl-C, with the exit status that shells give it."""
 
-    exit_code = 130
+    exit_code = STATUS
 
 
 def refuse(message: str) -> NoReturn:
@@ -52,14 +54,20 @@ class Command(click.Command):
         super().__init__(*args, **kwargs)
         self.params.append(click.Option(["--debug"], is_flag=True, help="Show the traceback of an error."))
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options, unless there is nowhere to print the answer."""
+        check_output()
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         debug = ctx.params.pop("debug")
         if not debug:
             logging.disable(logging.CRITICAL)  # distributed logs tracebacks of what becomes one line here
         try:
-            return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
+            with Interruption().watched() if ctx.meta.get(_PROGRAM) else nullcontext():
+                return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit):
             raise
         except KeyboardInterrupt:
             raise InterruptionError("interrupted") from None
@@ -67,7 +75,7 @@ class Command(click.Command):
             if debug:
                 import traceback
 
-                traceback.print_exc()
+                echo(*traceback.format_exc().splitlines(), err=True)
             from rnsdask.faults import describe
 
             raise CommandError(describe(error)) from None
@@ -78,14 +86,25 @@ class Command(click.Command):
 class ComparingCommand(Command):
     """A command whose status 1 is an answer, as that of ``cmp``, so that each failure is 2."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options."""
+        with _failures_as_2():
+            return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
-        try:
+        with _failures_as_2():
             return super().invoke(ctx)
-        except CommandError as error:
-            if isinstance(error, InterruptionError):
-                raise
-            raise WrongUsageError(error.message) from None
+
+
+@contextmanager
+def _failures_as_2() -> Iterator[None]:
+    try:
+        yield
+    except (InterruptionError, ReaderGoneError):
+        raise
+    except CommandError as error:
+        raise WrongUsageError(error.message) from None
 
 
 class Group(click.Group):
@@ -93,6 +112,11 @@ class Group(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options before the command."""
+        if is_program(args):
+            ctx.meta[_PROGRAM] = True
+            prepare_streams()
+        if not args or args[0].startswith("-"):  # what follows prints, and ends
+            check_output()
         with _usage_errors_in_one_line():
             return super().parse_args(ctx, args)
 
@@ -105,7 +129,8 @@ class Group(click.Group):
 @contextmanager
 def _usage_errors_in_one_line() -> Iterator[None]:
     try:
-        yield
+        with output_errors():  # of a help text: those of a job are told by its command
+            yield
     except click.UsageError as error:
         # No arguments at all: click shows the help, as an error of this type since 8.2.
         if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):

@@ -14,6 +14,7 @@ from rnsdask.cli.options import (
     with_cluster,
     with_mode,
 )
+from rnsdask.cli.printing import echo
 from rnsdask.cli.reductions import result_fields
 from rnsdask.cli.streams import cost_text, decimal_text, print_json, size_text
 
@@ -179,11 +180,11 @@ def _print_results(plan: "Plan", done: "Outcome", cost: "Cost") -> None:
     for name, result in done.results.items():
         where = f" at index {result.index}" if name in ("max", "min") else ""
         value = _value_fields(name, result)["value"]
-        click.echo(f"{name} of {plan.count} values{where}:\n{value}")
+        echo(f"{name} of {plan.count} values{where}:", value)
     work = f"{size_text(plan.bytes_read)} in {cost_text(plan.bytes_read, cost)}"
     fallbacks = _exact_fallbacks(done)
     exact = "" if fallbacks is None else f", {fallbacks} exact fallbacks"
-    click.echo(f"({work}{exact}{_flagged_text(done)})")
+    echo(f"({work}{exact}{_flagged_text(done)})")
 
 
 def _print_written(plan: "Plan", done: "Outcome", cost: "Cost", output: str, mask_path: str | None) -> None:
@@ -193,7 +194,7 @@ def _print_written(plan: "Plan", done: "Outcome", cost: "Cost", output: str, mas
     work = f"{size_text(plan.bytes_read)} read ({cost_text(plan.bytes_read, cost)})"
     size = size_text(done.bytes_written or 0)
     resumed = resumed_text(done.chunks_kept, done.chunks_rewritten)
-    click.echo(f"{output}: {plan.count} values, {size}; {work}{_flagged_text(done)}{mask}{resumed}")
+    echo(f"{output}: {plan.count} values, {size}; {work}{_flagged_text(done)}{mask}{resumed}")
 
 
 def _flagged_text(done: "Outcome") -> str:

@@ -6,6 +6,7 @@ import click
 
 from rnsdask.cli.errors import Command, refuse, refusing
 from rnsdask.cli.options import json_option, moduli_options, moduli_set
+from rnsdask.cli.printing import echo
 from rnsdask.cli.streams import print_json
 
 
@@ -31,4 +32,4 @@ def moduli(start: int | None, count: int | None, as_json: bool, **others: Any) -
         size = {"count": len(chosen), "bits": chosen.bits, "product": hex(chosen.product)}
         print_json({"op": "moduli", **size, "moduli": list(chosen)})
     else:
-        click.echo("\n".join([f"# {chosen!r}", *map(str, chosen)]))
+        echo(f"# {chosen!r}", *map(str, chosen))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnsdask.cli.errors import CommandError, refuse, refusing
+from rnsdask.cli.errors import refuse, refusing
+from rnsdask.cli.printing import CommandError, echo
 from rnsdask.cli.streams import open_input
 
 if TYPE_CHECKING:
@@ -172,7 +173,11 @@ def with_log(command: _Function) -> _Function:
 
         context = click.get_current_context()
         with json_log(log, command=context.info_name, options=context.params):
-            return command(**rest)
+            try:
+                return command(**rest)
+            except click.exceptions.Exit as end:  # a status that is an answer, as of compare
+                status = end.exit_code
+        return context.exit(status)
 
     return wrapped
 
@@ -223,7 +228,7 @@ def _connection(
         if client is None and report is not None:
             refuse("--report is about the tasks of a cluster: give --scheduler, --scheduler-file or --gpus")
         if client is not None and (address := dashboard_of(client)):
-            click.echo(f"dashboard: {address}", err=True)
+            echo(f"dashboard: {address}", err=True)
         with reporting(client, report):
             yield client
 

@@ -15,6 +15,7 @@ from rnsdask.cli.options import (
     store_argument,
     with_cluster,
 )
+from rnsdask.cli.printing import echo
 from rnsdask.cli.streams import cost_text, decimal_text, print_json, size_text
 
 if TYPE_CHECKING:
@@ -57,8 +58,8 @@ def _reduction(name: str, description: str) -> click.Command:
             return
         where = "" if result.index is None else f" at index {result.index}"
         work = f"{size_text(array.nbytes)} in {cost_text(array.nbytes, cost)}, {result.backend}"
-        click.echo(f"{name} of {result.count} integers{where}:\n{decimal_text(result.value)}")
-        click.echo(f"({work}, {result.exact_fallbacks} exact fallbacks)")
+        echo(f"{name} of {result.count} integers{where}:", decimal_text(result.value))
+        echo(f"({work}, {result.exact_fallbacks} exact fallbacks)")
 
     return command
 

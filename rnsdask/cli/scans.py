@@ -13,6 +13,7 @@ from rnsdask.cli.options import (
     with_cluster,
     with_mode,
 )
+from rnsdask.cli.printing import echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 
@@ -59,7 +60,7 @@ def _scan(name: str, description: str) -> click.Command:
             return
         work = f"{size_text(bytes_read)} read in two passes ({cost_text(bytes_read, cost)})"
         size = size_text(done.bytes_written)
-        click.echo(f"{path}: {done.count} integers, {size} of residues; {work}{done.resumed_text}")
+        echo(f"{path}: {done.count} integers, {size} of residues; {work}{done.resumed_text}")
 
     return command
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnsdask.cli.errors import Command, CommandError, ComparingCommand
+from rnsdask.cli.errors import Command, ComparingCommand
 from rnsdask.cli.options import (
     json_option,
     processor_options,
@@ -15,6 +15,7 @@ from rnsdask.cli.options import (
     store_argument,
     with_cluster,
 )
+from rnsdask.cli.printing import CommandError, echo
 from rnsdask.cli.streams import cost_text, decimal_text, print_json, size_text
 
 if TYPE_CHECKING:
@@ -59,9 +60,9 @@ def topk(
         print_json({"op": "topk", "store": path, **fields, **cost_fields})
         return
     for index, text in zip(indices, texts, strict=True):
-        click.echo(f"{index}\t{text}")
+        echo(f"{index}\t{text}")
     if progress:  # on standard output are results alone
-        click.echo(f"({size_text(array.nbytes)} in {cost_text(array.nbytes, cost)})", err=True)
+        echo(f"({size_text(array.nbytes)} in {cost_text(array.nbytes, cost)})", err=True)
 
 
 @click.command(cls=ComparingCommand, context_settings=_NEGATIVE_NUMBERS)
@@ -111,11 +112,11 @@ def compare(
         fields = {**asdict(found), "count": first.size, **cost.as_dict(), "bytes_read": bytes_read}
         print_json({"op": "compare", "stores": [path, other], **fields})
     else:
-        click.echo(f"{path} against {other}: {first.size} integers")
-        click.echo(f"{found.less} less, {found.equal} equal, {found.greater} greater")
+        echo(f"{path} against {other}: {first.size} integers")
+        echo(f"{found.less} less, {found.equal} equal, {found.greater} greater")
         if found.first_difference is not None:
-            click.echo(f"first difference at index {found.first_difference}")
-        click.echo(f"({size_text(bytes_read)} in {cost_text(bytes_read, cost)})")
+            echo(f"first difference at index {found.first_difference}")
+        echo(f"({size_text(bytes_read)} in {cost_text(bytes_read, cost)})")
     if found.first_difference is not None:
         click.get_current_context().exit(1)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnsdask.cli.errors import Command, CommandError, refusing
+from rnsdask.cli.errors import Command, refusing
 from rnsdask.cli.options import (
     POSITIVE,
     json_option,
@@ -15,6 +15,7 @@ from rnsdask.cli.options import (
     with_creation,
     with_moduli,
 )
+from rnsdask.cli.printing import CommandError, echo
 from rnsdask.cli.streams import cost_text, print_json, progress_bar, size_text
 
 if TYPE_CHECKING:
@@ -59,9 +60,7 @@ def random(
         print_json({"op": "random", "store": path, **transfer.as_dict(), **cost.as_dict()})
     else:
         size, time_taken = size_text(array.nbytes), cost_text(array.nbytes, cost)
-        click.echo(
-            f"{path}: {count} random integers, {size} of residues ({time_taken}){transfer.resumed_text}"
-        )
+        echo(f"{path}: {count} random integers, {size} of residues ({time_taken}){transfer.resumed_text}")
 
 
 @click.command(cls=Command)
@@ -88,7 +87,7 @@ def info(path: str, as_json: bool) -> None:
         "codecs": ", ".join(found.codecs),
         "complete": "yes" if complete else "no",
     }
-    click.echo("\n".join(f"{name:<11}{value}" for name, value in rows.items()))
+    echo(*(f"{name:<11}{value}" for name, value in rows.items()))
 
 
 def _info_fields(found: "StoreInfo") -> dict[str, Any]:
@@ -131,8 +130,8 @@ def verify(path: str, connection: AbstractContextManager[Any], progress: bool, a
         fields = {"count": found.count, **cost.as_dict(), "bytes_read": found.nbytes, "problems": problems}
         print_json({"op": "verify", "store": path, **fields})
     elif problems:
-        click.echo("\n".join(problems))
+        echo(*problems)
     else:
-        click.echo(f"{path}: {found.count} integers, whole and valid ({cost_text(found.nbytes, cost)})")
+        echo(f"{path}: {found.count} integers, whole and valid ({cost_text(found.nbytes, cost)})")
     if problems:
         raise CommandError(f"{path}: {len(problems)} problem{'s' if len(problems) > 1 else ''} found")

@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-import click
+from rnsdask.cli.printing import CommandError, echo
+from rnsdask.files import naming_file
+from rnsdask.messages import redacted_fields
 
 if TYPE_CHECKING:
     from rnsdask.summary import Cost
@@ -16,11 +18,13 @@ if TYPE_CHECKING:
 @contextmanager
 def open_input(path: str) -> Iterator[tuple[BinaryIO, str]]:
     """Open a file, or standard input for ``-``; give the stream and its name in messages."""
-    if path == "-":
-        yield sys.stdin.buffer, "<stdin>"
-    else:
-        with Path(path).open("rb") as stream:
+    if path != "-":
+        with naming_file(path), Path(path).open("rb") as stream:
             yield stream, path
+    elif sys.stdin is None:
+        raise CommandError("standard input is closed")
+    else:
+        yield sys.stdin.buffer, "<stdin>"
 
 
 @contextmanager
@@ -62,4 +66,4 @@ def decimal_text(value: int) -> str:
 
 def print_json(fields: dict[str, Any]) -> None:
     """Print one JSON object on a line."""
-    click.echo(json.dumps(fields))
+    echo(json.dumps(redacted_fields(fields)))

@@ -1,7 +1,8 @@
 """Commands that bring integers into a store and out of it."""
 
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypedDict
 
@@ -17,6 +18,7 @@ from rnsdask.cli.options import (
     with_log,
     with_moduli,
 )
+from rnsdask.cli.printing import echo, output_errors
 from rnsdask.cli.streams import cost_text, open_input, print_json, progress_bar, size_text
 
 if TYPE_CHECKING:
@@ -72,8 +74,8 @@ def import_(
         print_json({"op": "import", "store": path, "input": name, **done.as_dict(), **cost.as_dict()})
     else:
         time_taken = cost_text(done.bytes_read, cost)
-        click.echo(f"{path}: {done.count} integers, {size_text(done.bytes_written)} of residues;")
-        click.echo(f"  {size_text(done.bytes_read)} of {name} read ({time_taken}){done.resumed_text}")
+        echo(f"{path}: {done.count} integers, {size_text(done.bytes_written)} of residues;")
+        echo(f"  {size_text(done.bytes_read)} of {name} read ({time_taken}){done.resumed_text}")
 
 
 class _Form(TypedDict):
@@ -123,10 +125,16 @@ def export(
     elif output != "-" or progress:
         written = done.bytes_written
         work = f"{size_text(written)} ({cost_text(written, cost)})"
-        click.echo(f"{output}: {done.count} integers, {work}", err=output == "-")
+        echo(f"{output}: {done.count} integers, {work}", err=output == "-")
 
 
 def _output(path: str, overwrite: bool) -> AbstractContextManager[BinaryIO]:
-    from rnsdask.transfer import new_file
+    from rnsdask.files import new_file
 
-    return nullcontext(sys.stdout.buffer) if path == "-" else new_file(Path(path), overwrite=overwrite)
+    return _standard_output() if path == "-" else new_file(Path(path), overwrite=overwrite)
+
+
+@contextmanager
+def _standard_output() -> Iterator[BinaryIO]:
+    with output_errors():
+        yield sys.stdout.buffer
