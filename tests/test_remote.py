@@ -3,6 +3,7 @@
 With RNSDASK_FAULT_RUNS above 1, what is run on threads is run on a cluster too.
 """
 
+import base64
 import errno
 import json
 import logging
@@ -406,6 +407,33 @@ def test_missing_places(bucket: str, s3: str, web: WebServer) -> None:
     for function in (rd.open_zarr, rd.random(MODULI, 10).to_zarr):
         with pytest.raises(StoreError, match=r"^s3://no-such-bucket/x: .*HTTP status 404$"):
             function(nowhere)
+
+
+def test_a_password_in_a_url(web: WebServer, where: list[str], tmp_path: Path) -> None:
+    """It reaches the server, from workers too, and is shown nowhere."""
+    expected = "Basic " + base64.b64encode(b"user:Secret").decode()
+
+    def refuse_others(request: Any) -> bool:
+        if request.headers.get("Authorization") == expected:
+            return False
+        request.send_error(401)
+        return True
+
+    succeed("random", "x.zarr", *RANDOM)
+    web.answer = refuse_others
+    host = web.url.removeprefix("http://")
+    x, shown = f"http://user:Secret@{host}/x.zarr", f"http://***@{host}/x.zarr"
+    log = tmp_path / "log"
+    assert answer("max", x, *where, "--log-json", log)["value"] == answer("max", "x.zarr")["value"]
+    assert json.loads(succeed("info", x, "--json"))["store"] == shown
+    assert succeed("verify", x, *where).startswith(f"{shown}: ")
+    assert answer("max", x, "--checkpoint", "kept") == answer("max", x, "--checkpoint", "kept")
+    files = [log, *Path("kept").iterdir()]
+    assert all("Secret" not in file.read_text() for file in files)
+    Path("x.zarr/c/0/1").unlink()
+    assert fail("sum", x, *where) == f"{shown}: chunk c/0/1 is missing"
+    wrong = f"http://user:Secret-2@{host}/x.zarr"
+    assert fail("max", wrong) == f"{shown}: it cannot be read: HTTP status 401 (Unauthorized)"
 
 
 def test_damaged_chunks(bucket: str, where: list[str]) -> None:
