@@ -1,5 +1,6 @@
 """What commands print and write where that fails, and what nobody may read in it. Whole processes."""
 
+import copy
 import json
 import os
 import re
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -223,6 +224,64 @@ def test_outputs_that_cannot_be(name: str, commands: Commands, made: Path, tmp_p
         args = [word.replace("new.zarr", place) for word in words(name, made)]
         check_one_line(commands.run(*args, folder=tmp_path))
         assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["max", "{x}", "--checkpoint", "{place}"],
+        ["max", "{x}", "--log-json", "{place}"],
+        ["max", "{x}", "--scheduler-file", "{place}"],
+        ["moduli", "--moduli", "{place}"],
+        ["export", "{x}", "{place}"],
+        ["eval", "x+1", "x={x}", "-o", "{place}/y.zarr"],
+        ["eval", "x+1", "x={x}", "-o", "out.zarr", "--overflow", "flag", "--mask", "{place}"],
+    ],
+)
+def test_files_of_options_that_cannot_be(
+    command: list[str], commands: Commands, made: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/file").write_text("mine")
+    (tmp_path / "loop").symlink_to("loop")
+    for place in ("file", "folder", "file/x", "loop", "/dev/full/x", STRANGE + "/x", "n" * 300):
+        if (command[-2], place) in (("--log-json", "file"), ("-o", "folder")):
+            continue  # a log is replaced, and there is room in a folder
+        if place.startswith(STRANGE) and (command[0] == "eval" or "--checkpoint" in command):
+            continue  # the folder is made
+        args = [word.format(x=made / "x.zarr", place=place) for word in command]
+        ended = commands.run(*args, folder=tmp_path)
+        check_one_line(ended)
+        assert ended.stdout == ""
+    assert (tmp_path / "file").read_text() == (tmp_path / "folder/file").read_text() == "mine"
+
+
+def test_stores_that_would_talk_to_a_terminal(commands: Commands, made: Path, tmp_path: Path) -> None:
+    """What a store says about itself, and names of files in it, are shown and not obeyed."""
+    document = json.loads((made / "x.zarr/zarr.json").read_text())
+    changes: list[Callable[[Any], object]] = [
+        lambda d: d["codecs"][0].update(name=STRANGE),
+        lambda d: d.update(node_type=STRANGE),
+        lambda d: d.update(data_type=STRANGE),
+        lambda d: d["attributes"]["rnsdask"].update(format=STRANGE),
+        lambda d: d["attributes"]["rnsdask"].update(bound=STRANGE),
+        lambda d: d["attributes"]["rnsdask"].update(moduli=STRANGE),
+        lambda d: d["attributes"]["rnsdask"].update(moduli=[STRANGE]),
+    ]
+    shutil.copytree(made / "x.zarr", tmp_path / "x.zarr")
+    for change in changes:
+        changed = copy.deepcopy(document)
+        change(changed)
+        (tmp_path / "x.zarr/zarr.json").write_text(json.dumps(changed))
+        for name in ("info", "max", "verify"):
+            check_one_line(commands.run(name, "x.zarr", folder=tmp_path))
+    (tmp_path / "x.zarr/zarr.json").write_text(json.dumps(document))
+    (tmp_path / "x.zarr" / f"{STRANGE}\nx.zarr: 300 integers, whole and valid").write_text("")
+    ended = commands.run("verify", "x.zarr", folder=tmp_path)
+    assert ended.status == 1
+    (line,) = ended.stdout.splitlines()
+    assert line.isprintable()
 
 
 def test_names_with_line_ends(commands: Commands, made: Path, tmp_path: Path) -> None:
