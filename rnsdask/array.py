@@ -6,7 +6,7 @@ from typing import Any, SupportsIndex, TypeAlias
 import dask
 import dask.array as da
 import numpy as np
-from dask.base import normalize_token, tokenize
+from dask.base import normalize_token
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import NDArray
 
@@ -37,6 +37,7 @@ from rnsdask.number_array import NumberArray, without_empty_chunks
 from rnsdask.operands import Operand
 from rnsdask.position import locate_in
 from rnsdask.reductions import REDUCTIONS, ReductionResult, reduce_chunk
+from rnsdask.sources import reads
 from rnsdask.tree import ScalarInt
 from rnsdask.workers import checked_workers
 
@@ -680,7 +681,7 @@ class RNSArray(NumberArray):
     ) -> store.StoreWriter:
         """Create a store for this array, a Dask array with storable chunks, and write none of them yet."""
         location = store.locate(path)
-        if overwrite and any(name.endswith(path_token(location)) for name in self._words.dask.layers):
+        if overwrite and reads(self._words.dask, location):
             raise StoreError(f"{location.path}: an array cannot overwrite the store that it is read from")
         options = {"overwrite": overwrite, "recipe": recipe, **self.store_options()}
         return store.create(location, self._moduli, self.shape, **options)
@@ -706,11 +707,6 @@ def array_of_residues(
     if trusted:
         return array
     return RNSArray(checked(residues, moduli, array.signed, array.bound), moduli, signed, bound)
-
-
-def path_token(path: store.StorePath) -> str:
-    """Name of a store's place, whatever way leads there, in the names of the graph layers that read it."""
-    return tokenize(store.locate(path).canonical)
 
 
 _PACKED = np.dtype([("low", np.float64), ("upp", np.float64), ("exponent", np.int32)])

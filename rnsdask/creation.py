@@ -10,7 +10,7 @@ from dask.base import tokenize
 from numpy.typing import NDArray
 
 from rnsdask import convert, layout, store
-from rnsdask.array import RNSArray, array_of_residues, path_token
+from rnsdask.array import RNSArray, array_of_residues
 from rnsdask.backend import check_backend, to_backend
 from rnsdask.moduli import ModuliSet, as_integer
 
@@ -194,7 +194,7 @@ def open_zarr(
         chunks=((len(info.moduli),), *chunks),
         dtype=np.uint32,
         meta=np.empty((0,) * (len(info.shape) + 1), dtype=np.uint32),
-        name=f"open-zarr-{tokenize(info, how)}-{path_token(info.location)}",
+        name=f"open-zarr-{tokenize(info, how)}",
     )
     return RNSArray(residues, info.moduli, info.signed, info.bound)
 

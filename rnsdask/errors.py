@@ -25,6 +25,10 @@ class IncompleteStoreError(StoreError):
     """A store whose writing has not been finished."""
 
 
+class ChangedStoreError(StoreError):
+    """A store that was overwritten or removed since it was opened, so that its chunks are another's."""
+
+
 class StoreAccessError(StoreError):
     """A file of a store could not be read or written: a full disk, no permission, a network that failed.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from rnsdask import creation, job, layout, store
 from rnsdask import plan as memory_plan
-from rnsdask.array import RNSArray, path_token
+from rnsdask.array import RNSArray
 from rnsdask.errors import ExpressionError, StoreError
 from rnsdask.expression import Evaluation, check_names, evaluate
 from rnsdask.memory import Work
@@ -279,15 +279,13 @@ def _amount(planned: Plan) -> dict[str, Any]:
 
 
 def _check_paths(planned: Plan, paths: Sequence[str]) -> None:
-    taken = {path_token(path): path for path in paths}
-    if len(taken) < len(paths):
+    targets = {path: store.locate(path) for path in paths}
+    first, *others = targets.values()
+    if len(targets) < len(paths) or any(first.overlaps(other) for other in others):
         raise StoreError(f"{paths[0]}: the values and the mask cannot both be written there")
-    for array in planned.arrays:
-        for token, path in taken.items():
-            if any(name.endswith(token) for name in array.residues.dask.layers):
-                raise StoreError(
-                    f"{path}: an operand is read from there, so the result cannot be written there"
-                )
+    for path, target in targets.items():
+        if any(info.location.overlaps(target) for info in planned.stores.values()):
+            raise StoreError(f"{path}: an operand is read from there, so the result cannot be written there")
 
 
 def _storable(values: da.Array) -> da.Array:

@@ -17,6 +17,7 @@ from rnsdask.checkpoint import Checkpoint
 from rnsdask.chunk_writing import ChunkWriter, count_chunks, total_count, write_chunks
 from rnsdask.errors import JobError, RNSOverflowError
 from rnsdask.joblog import record
+from rnsdask.mpint import storage
 from rnsdask.progress import Meter, metered
 from rnsdask.run import Done, groups_of, run
 from rnsdask.summary import count_retries
@@ -135,10 +136,15 @@ def reduce(
 
 
 def verify(
-    info: store.StoreInfo, client: "Client | None" = None, *, advance: Advance = lambda _: None
+    info: store.StoreInfo | store.GroupInfo,
+    client: "Client | None" = None,
+    *,
+    advance: Advance = lambda _: None,
 ) -> list[str]:
-    """Verify a store in parallel, and list its problems; `advance` is told how many more chunks are done."""
+    """Verify a store or group in parallel, and list its problems; `advance` is told of chunks done."""
     with _mapping(client, advance) as map_chunks:
+        if isinstance(info, store.GroupInfo):
+            return list(storage.verify(info, map_chunks=map_chunks))
         return list(store.verify(info, map_chunks=map_chunks))
 
 

@@ -377,7 +377,10 @@ def test_group(tmp_path: Path, on_each_processor: Processor) -> None:
     np.testing.assert_array_equal(computed_columns(y), on_each_processor.to_numpy(x.columns))
     assert rd.open_zarr(path / "residues").to_ints().tolist() == [abs(v) for v in values]
     group = zarr.open_group(path, mode="r")
-    assert dict(group.attrs["rnsdask"]) == {"format": 1, "kind": "mpint", "complete": True}
+    attribute = dict(group.attrs["rnsdask"])
+    known = {"format": 1, "kind": "mpint", "complete": True}
+    assert attribute == {**known, "group": attribute["group"], "digest": attribute["digest"]}
+    assert all(group[name].attrs["rnsdask"]["group"] == attribute["group"] for name in group.array_keys())
     for name, dtype in layout.PART_DTYPES.items():
         assert group[name].dtype == dtype
         expected = on_each_processor.to_numpy(getattr(x, name))
@@ -475,13 +478,14 @@ def test_broken_groups(tmp_path: Path) -> None:
     with pytest.raises(CorruptChunkError, match="low/c/1 is missing"):
         rd.mpint.open_zarr(path).to_ints()
     group = zarr.open_group(path, mode="r+")
+    whole = group.attrs["rnsdask"]
     group.attrs["rnsdask"] = {"format": 1, "kind": "mpint", "complete": False}
     with pytest.raises(IncompleteStoreError, match="incomplete"):
         rd.mpint.open_zarr(path)
     group.attrs["rnsdask"] = {"format": 2, "kind": "mpint", "complete": True}
     with pytest.raises(StoreError, match="format 2"):
         rd.mpint.open_zarr(path)
-    group.attrs["rnsdask"] = {"format": 1, "kind": "mpint", "complete": True}
+    group.attrs["rnsdask"] = whole
     shutil.rmtree(path / "upp")
     with pytest.raises(StoreError, match="'upp' cannot be read"):
         rd.mpint.open_zarr(path)

@@ -68,19 +68,24 @@ def random(
 @json_option
 def info(path: str, as_json: bool) -> None:
     """Describe STORE, without reading its chunks."""
+    from rnsdask.store.group import describe_group
     from rnsdask.store.metadata import load
     from rnsdask.store.paths import locate
 
-    found, complete = load(locate(path))
+    kind, found, complete = describe_group(path) or (None, *load(locate(path)))
+    place = locate(path).path
     if as_json:
-        print_json({"op": "info", **_info_fields(found), "complete": complete})
+        group = {} if kind is None else {"group": kind}
+        print_json({"op": "info", **_info_fields(found), **group, "store": place, "complete": complete})
         return
     chunk = " x ".join(map(str, found.chunks))
+    group = {} if kind is None else {"group": f"{kind}: magnitudes, with signs and intervals"}
     rows = {
-        "store": found.path,
+        "store": place,
+        **group,
         "integers": " x ".join(map(str, found.shape)),
         "moduli": repr(found.moduli),
-        "range": "signed, -(M//2) to (M-1)//2" if found.signed else "unsigned, 0 to M-1",
+        "range": _range_text(found, kind),
         "magnitude": "unknown" if found.bound is None else f"at most {found.bound.bit_length()} bits",
         "chunks": f"{found.n_chunks} of {chunk} integers, {size_text(found.chunk_bytes)} each",
         "residues": size_text(found.nbytes),
@@ -88,6 +93,12 @@ def info(path: str, as_json: bool) -> None:
         "complete": "yes" if complete else "no",
     }
     echo(*(f"{name:<11}{value}" for name, value in rows.items()))
+
+
+def _range_text(found: "StoreInfo", kind: str | None) -> str:
+    if kind is not None:
+        return "signed, -(M-1) to M-1"
+    return "signed, -(M//2) to (M-1)//2" if found.signed else "unsigned, 0 to M-1"
 
 
 def _info_fields(found: "StoreInfo") -> dict[str, Any]:
@@ -114,17 +125,27 @@ def _info_fields(found: "StoreInfo") -> dict[str, Any]:
 def verify(path: str, connection: AbstractContextManager[Any], progress: bool, as_json: bool) -> None:
     """Read all of STORE, and print what is wrong with it, one problem a line."""
     from rnsdask import job, plan, store
+    from rnsdask.mpint import layout, storage
     from rnsdask.summary import measured
 
-    found = store.open_info(path)
+    described: store.StoreInfo | store.GroupInfo
+    if store.describe_group(path) is None:
+        described = found = store.open_info(path)
+        work = plan.work_on(found, "verify")
+    else:
+        described = storage.open_info(path)
+        found = described.residues
+        # Residues and headers, and those of a new evaluation beside them.
+        rows = 2 * layout.rows_of(found.moduli)
+        work = plan.describe("verify", rows, found.shape, found.chunks, direct=False)
     amount = {"numbers": found.count, "nbytes": found.nbytes}
     with (
         connection as client,
-        plan.fitting(plan.work_on(found, "verify"), client),
+        plan.fitting(work, client),
         measured(client, [found.path]) as cost,
         progress_bar(progress, "verify", found.n_chunks, **amount) as advance,
     ):
-        problems = job.verify(found, client, advance=advance)
+        problems = job.verify(described, client, advance=advance)
     cost.record("verify", found.count, found.nbytes, problems=len(problems))
     if as_json:
         fields = {"count": found.count, **cost.as_dict(), "bytes_read": found.nbytes, "problems": problems}

@@ -5,7 +5,15 @@ codecs on a local disk are read and written as files; all others go through Zarr
 """
 
 from rnsdask.store.device_files import bounce_buffer, gpu_memory, reads_on_gpu
-from rnsdask.store.group import GroupInfo, GroupWriter, create_group, open_group, read_group_chunk
+from rnsdask.store.group import (
+    GroupInfo,
+    GroupWriter,
+    create_group,
+    describe_group,
+    open_group,
+    read_group_chunk,
+    verify_group,
+)
 from rnsdask.store.location import Location
 from rnsdask.store.metadata import StoreInfo, open_info
 from rnsdask.store.paths import StorePath, locate
@@ -32,6 +40,7 @@ __all__ = [
     "create",
     "create_group",
     "create_plain",
+    "describe_group",
     "exists",
     "fingerprint",
     "gpu_memory",
@@ -47,4 +56,5 @@ __all__ = [
     "resume_plain",
     "split_axis",
     "verify",
+    "verify_group",
 ]

@@ -180,6 +180,7 @@ def write_chunk_file(
     shape: Sequence[int],
     name: str,
     check: Callable[[], object] = lambda: None,
+    place: Path | None = None,
 ) -> None:
     """Write a whole chunk, padded with zeros up to `shape`, so that it appears at once or not at all.
 
@@ -196,6 +197,9 @@ def write_chunk_file(
     check
         Called before a folder is made for the file, and when the file is written under another name; it may
         raise, and then nothing has changed.
+    place
+        Folder of the file while it is written; made if need be. Once it is moved away, the file appears no
+        more. Without it, that of `file`.
 
     Raises
     ------
@@ -207,24 +211,32 @@ def write_chunk_file(
         padded[tuple(slice(length) for length in residues.shape)] = residues
         residues = padded
     content = np.ascontiguousarray(residues).reshape(-1).view(np.uint8)
-    _write_whole(file, lambda stream: _write_checksummed(stream, content), name, check)
+    _write_whole(file, lambda stream: _write_checksummed(stream, content), name, check, place)
 
 
-def write_file(file: Path, content: bytes, name: str) -> None:
+def write_file(
+    file: Path,
+    content: bytes,
+    name: str,
+    check: Callable[[], object] = lambda: None,
+    place: Path | None = None,
+) -> None:
     """Write any file so that it appears at once or not at all; as `write_chunk_file` does."""
-    _write_whole(file, lambda stream: stream.write(content), name)
+    _write_whole(file, lambda stream: stream.write(content), name, check, place)
 
 
 def _write_whole(
     file: Path,
     write: Callable[[BufferedWriter], object],
     name: str,
-    check: Callable[[], object] = lambda: None,
+    check: Callable[[], object],
+    place: Path | None,
 ) -> None:
-    partial = file.with_name(f"{file.name}.{uuid.uuid4().hex}{PARTIAL_SUFFIX}")
+    partial = (place or file.parent) / f"{file.name}.{uuid.uuid4().hex}{PARTIAL_SUFFIX}"
     try:
-        if not file.parent.is_dir():
+        if not (partial.parent.is_dir() and file.parent.is_dir()):
             check()  # or a task that outlived its job would make a folder where a store was removed
+            partial.parent.mkdir(parents=True, exist_ok=True)
             file.parent.mkdir(parents=True, exist_ok=True)
         try:
             with partial.open("xb") as stream:
@@ -235,6 +247,7 @@ def _write_whole(
             partial.unlink(missing_ok=True)
             raise
     except OSError as error:
+        check()  # a folder that is gone: another writer has moved it away
         raise StoreAccessError.of(f"{name} cannot be written", error) from error
 
 

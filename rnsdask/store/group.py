@@ -1,12 +1,14 @@
 """Groups: an array of residues, which is a store of its own, and further arrays of facts about its numbers.
 
 The arrays of a group have the same shape and chunks. Every chunk is on disk and has a checksum, as in a store
-of residues, and a group is complete or cannot be read.
+of residues, and a group is complete or cannot be read. It is one whole: all parts name the hash of the chunks
+of all, and none of them is replaced alone.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,26 +17,26 @@ from numpy.typing import NDArray
 from zarr.codecs import BytesCodec, Crc32cCodec
 from zarr.storage import MemoryStore
 
-from rnsdask.errors import IncompleteStoreError, StoreAccessError, StoreError
+from rnsdask.errors import ChangedStoreError, IncompleteStoreError, StoreAccessError, StoreError
 from rnsdask.layout import Chunks, chunk_slices
 from rnsdask.moduli import ModuliSet
-from rnsdask.store.location import (
-    CHUNK_FOLDER,
-    METADATA_KEY,
-    Location,
-)
+from rnsdask.store.location import CHUNK_FOLDER, METADATA_KEY, STAGED, Location
 from rnsdask.store.metadata import (
     ATTRIBUTE,
     FORMAT,
     Files,
+    Opened,
     StoreInfo,
-    change_metadata,
+    changed_metadata,
+    json_hash,
+    load,
     open_info,
-    write_metadata,
 )
+from rnsdask.store.ownership import is_left_behind
 from rnsdask.store.paths import StorePath, locate
-from rnsdask.store.reading import decode_chunk, read_chunk
-from rnsdask.store.writing import StoreWriter, create, encode_chunk, put_chunk
+from rnsdask.store.reading import belonging, content_of, decode_chunk, read_chunk, residue_problems
+from rnsdask.store.replacing import Replacement, attributes_in, clear, state
+from rnsdask.store.writing import StoreWriter, create, encode_chunk
 
 RESIDUES = "residues"
 """Name of the array of residues in a group."""
@@ -53,13 +55,19 @@ class GroupInfo:
         Where it is; `path` is the absolute path, or the URL.
     residues : StoreInfo
         The store of the residues.
+    kind : str
+        What it holds.
     parts : tuple of (name, metadata document)
         The other arrays.
+    opened : Opened
+        The group's own metadata document, to be recognised after each chunk that is read.
     """
 
     location: Location
     residues: StoreInfo
+    kind: str
     parts: tuple[tuple[str, bytes], ...] = field(repr=False)
+    opened: Opened = field(repr=False)
 
     @property
     def path(self) -> str:
@@ -91,22 +99,35 @@ def create_group(
     parts
         Names and types of the arrays beside the residues.
     overwrite
-        Whether to replace a group of this kind that `path` holds already. Nothing else is ever replaced.
+        Whether to replace a group of this kind that `path` holds already. Nothing else is ever replaced. One
+        that is whole stays until the new one is.
 
     Raises
     ------
     StoreError
         If `path` is taken, or cannot be written.
     """
-    location = locate(path).check_writable()
-    _make_room(location, kind, {RESIDUES, *parts}, overwrite)
+    location, names = locate(path).check_writable(), {RESIDUES, *parts}
+    replacement = None
+    if _is_in_the_way(location, kind, names, overwrite):
+        replacement = Replacement(location)
+        location = replacement.staged
+        left = location.names() if location.kind() == "folder" else set()
+        # Without metadata it is what is left of one that was replaced.
+        if not left <= names and _is_in_the_way(location, kind, names, overwrite=True):
+            raise StoreError(
+                f"{location.path}: it exists; what is to replace {replacement.location.path} is written there"
+            )
     files: Files = {}
     zarr.create_group(store=MemoryStore(files), attributes={ATTRIBUTE: _attribute(kind, complete=False)})
-    write_metadata(location, files)
-    writer = create(location.child(RESIDUES), moduli, shape, chunks=chunks)
+    # First what says whose it is: from then on its writer adds nothing.
+    location.child(RESIDUES).remove(METADATA_KEY)
+    location.write(METADATA_KEY, files[METADATA_KEY].to_bytes(), f"{location.path}: it")
+    clear(location, keep=(METADATA_KEY,), parts=names)
+    writer = create(location.child(RESIDUES), moduli, shape, chunks=chunks, group=kind)
     info = writer.info
     documents = {name: _create_part(location.child(name), dtype, info) for name, dtype in parts.items()}
-    return GroupWriter(location, kind, writer, documents)
+    return GroupWriter(location, kind, writer, documents, replacement)
 
 
 def _attribute(kind: str, complete: bool) -> dict[str, Any]:
@@ -115,12 +136,19 @@ def _attribute(kind: str, complete: bool) -> dict[str, Any]:
 
 def _create_part(location: Location, dtype: np.dtype[Any], residues: StoreInfo) -> bytes:
     """Create one of the other arrays; return its metadata document."""
-    ndim = len(residues.shape)
+    metadata = _part_document(dtype, residues.shape, residues.chunks)
+    location.write(METADATA_KEY, metadata, f"{location.path}: it")
+    return metadata
+
+
+def _part_document(dtype: np.dtype[Any], shape: tuple[int, ...], chunks: tuple[int, ...]) -> bytes:
+    """The metadata document of an array beside the residues."""
+    ndim = len(shape)
     files: Files = {}
     zarr.create_array(
         store=MemoryStore(files),
-        shape=residues.shape,
-        chunks=residues.chunks,
+        shape=shape,
+        chunks=chunks,
         dtype=dtype,
         filters=None,
         serializer=BytesCodec(endian="little" if dtype.itemsize > 1 else None),
@@ -129,7 +157,6 @@ def _create_part(location: Location, dtype: np.dtype[Any], residues: StoreInfo) 
         chunk_key_encoding={"name": "default", "separator": "/"},
         dimension_names=("x",) if ndim == 1 else tuple(f"x{axis}" for axis in range(ndim)),
     )
-    write_metadata(location, files)
     return files[METADATA_KEY].to_bytes()
 
 
@@ -137,10 +164,16 @@ class GroupWriter:
     """Writes the chunks of a group, in any order, from any process; then `finish` is called once."""
 
     def __init__(
-        self, location: Location, kind: str, residues: StoreWriter, parts: Mapping[str, bytes]
+        self,
+        location: Location,
+        kind: str,
+        residues: StoreWriter,
+        parts: Mapping[str, bytes],
+        replacement: Replacement | None = None,
     ) -> None:
         self._location, self._kind = location, kind
         self._residues, self._parts = residues, parts
+        self._replacement = replacement
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
         return "rnsdask.GroupWriter", self._location.path, *self._residues.__dask_tokenize__()
@@ -164,25 +197,57 @@ class GroupWriter:
             location, key = self._location.child(name), _chunk_key(index)
             encoded = encode_chunk(metadata, key, selection, parts[name])
             label = _chunk_name(self._location, name, index)
-            put_chunk(location, key, encoded, label, self._residues.check_owner)
+            self._residues.owner.put_chunk(location, key, encoded, label)
 
     def finish(self) -> None:
-        """Declare the group complete.
+        """Declare the group complete; if it is to replace another one, it does so now.
 
         Raises
         ------
         StoreError
-            If a chunk is not written.
+            If a chunk is not written, or another writer has begun to write the group.
         """
-        info = self._residues.finish()
-        path, sizes = self._location.path, self._location.sizes()
+        location, info = self._location, self._residues.info
+        path, sizes = location.path, location.sizes()
         for name in self._parts:
             for index in info.indices():
                 key = f"{name}/{_chunk_key(index)}"
                 if key not in sizes:
                     raise StoreError(f"{path}: it cannot be completed: {key} is not written")
-        attributes = {ATTRIBUTE: _attribute(self._kind, complete=True)}
-        change_metadata(self._location, lambda group: group.update_attributes(attributes))
+        group = _hash_of_chunks(location, info, self._parts)
+        for name in self._parts:
+            part = location.child(name)
+            tied = {ATTRIBUTE: {"group": group}}
+            metadata = changed_metadata(part, partial(_update_attributes, attributes=tied))
+            part.write(METADATA_KEY, metadata, f"{part.path}: it")
+        self._residues.finish(group=group)
+        attribute = {**_attribute(self._kind, complete=True), "group": group}
+        attribute["digest"] = _digest(attribute)
+        metadata = changed_metadata(location, partial(_update_attributes, attributes={ATTRIBUTE: attribute}))
+
+        def write(metadata: bytes) -> None:
+            location.write(METADATA_KEY, metadata, f"{path}: it")
+
+        if self._replacement is None:
+            write(metadata)
+        else:
+            self._replacement.put_in_place(metadata, write)
+
+
+def _update_attributes(node: Any, attributes: dict[str, Any]) -> None:
+    node.update_attributes(attributes)
+
+
+def _digest(attribute: Mapping[str, Any]) -> str:
+    return json_hash({name: value for name, value in attribute.items() if name != "digest"})
+
+
+def _hash_of_chunks(location: Location, residues: StoreInfo, parts: Iterable[str]) -> str:
+    """Hash of the checksums of all chunks of all parts."""
+    keys = {name: map(_chunk_key, residues.indices()) for name in sorted(parts)}
+    hashes = {name: content_of(location.child(name), of_part) for name, of_part in keys.items()}
+    hashes[RESIDUES] = content_of(residues.location, map(residues.chunk_key, residues.indices()))
+    return json_hash(hashes)
 
 
 def _chunk_key(index: Sequence[int]) -> str:
@@ -204,7 +269,8 @@ def open_group(path: StorePath, kind: str, parts: Parts) -> GroupInfo:
         If there is no such group, or its arrays do not fit one another.
     """
     location = locate(path)
-    path, attribute = location.path, _group_attribute(location)
+    path = location.path
+    attribute, metadata = _group_attribute(location)
     if attribute is None or attribute.get("kind") != kind:
         raise StoreError(f"{path}: it is not a group of kind {kind!r} that rnsdask wrote")
     if attribute.get("format") != FORMAT:
@@ -215,44 +281,77 @@ def open_group(path: StorePath, kind: str, parts: Parts) -> GroupInfo:
     documents = tuple(
         (name, _part_metadata(location, name, dtype, residues)) for name, dtype in parts.items()
     )
-    return GroupInfo(location, residues, documents)
+    _check_tied(path, attribute, residues, dict(documents))
+    opened = Opened.of(location, metadata, tells_content="group" in attribute)
+    return GroupInfo(location, residues, kind, documents, opened)
 
 
-def _group_attribute(location: Location) -> dict[str, Any] | None:
-    """The attribute of a group's metadata document; None if there is no such thing."""
+def describe_group(path: StorePath) -> tuple[str, StoreInfo, bool] | None:
+    """A group's kind, the store of its residues, and whether it is complete; None if there is no group."""
+    location = locate(path)
+    attribute, _ = _group_attribute(location)
+    if attribute is None or not isinstance(attribute.get("kind"), str):
+        return None
+    residues, complete = load(location.child(RESIDUES))
+    return attribute["kind"], residues, complete and attribute.get("complete") is True
+
+
+def _check_tied(
+    path: str, attribute: Mapping[str, Any], residues: StoreInfo, documents: Mapping[str, bytes]
+) -> None:
+    """Check that all parts are of the same group, and that its own metadata are as they were written."""
+    names = {RESIDUES: residues.group}
+    for name, metadata in documents.items():
+        own = attributes_in(json.loads(metadata)).get(ATTRIBUTE)
+        names[name] = own.get("group") if isinstance(own, dict) else None
+    group = attribute.get("group")
+    for name, found in names.items():
+        if found != group:
+            raise StoreError(f"{path}: its array {name!r} is not of this group, but of another")
+    if group is not None and attribute.get("digest") != _digest(attribute):
+        raise StoreError(f"{path}: its {METADATA_KEY} is damaged: it does not match its digest")
+
+
+def _group_attribute(location: Location) -> tuple[dict[str, Any] | None, bytes]:
+    """The attribute in a group's metadata document, None if there is no such thing, and the document."""
+    metadata = b""
     try:
-        document = json.loads(location.read(METADATA_KEY, f"{location.path}: it"))
+        metadata = location.read(METADATA_KEY, f"{location.path}: it")
+        document = json.loads(metadata)
         attribute = document["attributes"][ATTRIBUTE] if document["node_type"] == "group" else None
     except StoreAccessError:
         raise
     except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return attribute if isinstance(attribute, dict) else None
+        return None, metadata
+    return (attribute if isinstance(attribute, dict) else None), metadata
 
 
 def _part_metadata(location: Location, name: str, dtype: np.dtype[Any], residues: StoreInfo) -> bytes:
+    """Read the metadata document of an array beside the residues: it must be one as is written for it."""
     path = location.path
     try:
         metadata = location.child(name).read(METADATA_KEY, f"{path}: its array {name!r}")
         document = json.loads(metadata)
-        found = (
-            document["data_type"],
-            tuple(document["shape"]),
-            tuple(document["chunk_grid"]["configuration"]["chunk_shape"]),
-        )
-        has_checksum = any(codec["name"] == "crc32c" for codec in document["codecs"])
+        found = _facts(document)
     except StoreAccessError:
         raise
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"{path}: its array {name!r} cannot be read: {error!r}") from error
-    expected = (dtype.name, residues.shape, residues.chunks)
-    if found != expected:
-        raise StoreError(
-            f"{path}: its array {name!r} must have dtype, shape and chunks {expected}, got {found}"
-        )
-    if not has_checksum:
-        raise StoreError(f"{path}: the codecs of its array {name!r} must include crc32c")
+    wanted = _facts(json.loads(_part_document(dtype, residues.shape, residues.chunks)))
+    for fact, value in wanted.items():
+        if found[fact] != value:
+            raise StoreError(
+                f"{path}: the {fact} of its array {name!r} must be {value}, got {found[fact]!r:.100}"
+            )
     return metadata
+
+
+def _facts(document: dict[str, Any]) -> dict[str, Any]:
+    """All in a metadata document that makes values of bytes."""
+    codecs = [{"configuration": {}, **codec} for codec in document["codecs"]]
+    names = ("node_type", "data_type", "shape", "chunk_grid", "chunk_key_encoding")
+    facts = {name: document[name] for name in names}
+    return {**facts, "codecs": codecs, "storage_transformers": document.get("storage_transformers") or []}
 
 
 def read_group_chunk(
@@ -267,31 +366,75 @@ def read_group_chunk(
     StoreError
         If one cannot be read.
     """
-    residues = read_chunk(info.residues, index)
-    selection = chunk_slices(index, info.residues.shape, info.residues.chunks)
-    parts = {}
-    for name, metadata in info.parts:
-        location, label = info.location.child(name), _chunk_name(info.location, name, index)
-        parts[name] = decode_chunk(location, metadata, _chunk_key(index), label, selection)
+    with belonging(info.location, info.opened):
+        residues = read_chunk(info.residues, index)
+        selection = chunk_slices(index, info.residues.shape, info.residues.chunks)
+        parts = {}
+        for name, metadata in info.parts:
+            location, label = info.location.child(name), _chunk_name(info.location, name, index)
+            parts[name] = decode_chunk(location, metadata, _chunk_key(index), label, selection)
     return residues, parts
 
 
-def _make_room(location: Location, kind: str, names: set[str], overwrite: bool) -> None:
-    """Make sure that nothing is at a place: remove a group of this kind if asked to, or refuse."""
+def verify_group(
+    info: GroupInfo,
+    problems_of: Callable[[NDArray[np.uint32], dict[str, NDArray[Any]]], Iterable[str]],
+    *,
+    map_chunks: Callable[..., Iterable[list[str]]] = map,
+) -> Iterator[str]:
+    """Read every chunk of a group, and describe whatever is wrong with it, as `rnsdask.store.verify` does.
+
+    Parameters
+    ----------
+    problems_of
+        Tells what is wrong between the residues of a chunk and its other parts.
+    """
+    indices = list(info.residues.indices())
+    expected = {METADATA_KEY, f"{RESIDUES}/{METADATA_KEY}"}
+    expected.update(f"{RESIDUES}/{info.residues.chunk_key(index)}" for index in indices)
+    for name, _ in info.parts:
+        expected |= {f"{name}/{METADATA_KEY}", *(f"{name}/{_chunk_key(index)}" for index in indices)}
+    for key in sorted(info.location.versions().keys() - expected):
+        if not key.startswith(f"{STAGED}/"):
+            yield f"{info.path}: file {key} does not belong to the group"
+    found = False
+    problems_of_chunks = map_chunks(partial(_group_chunk_problems, info, problems_of), indices)
+    for _, problems in zip(indices, problems_of_chunks, strict=True):
+        found |= bool(problems)
+        yield from problems
+    group = info.residues.group
+    names = [name for name, _ in info.parts]
+    if not found and group not in (None, _hash_of_chunks(info.location, info.residues, names)):
+        yield f"{info.path}: its chunks are whole, but not those that it was completed with"
+
+
+def _group_chunk_problems(
+    info: GroupInfo, problems_of: Callable[..., Iterable[str]], index: tuple[int, ...]
+) -> list[str]:
+    try:
+        residues, parts = read_group_chunk(info, index)
+    except ChangedStoreError:
+        raise
+    except StoreError as error:
+        return [str(error)]
+    if problems := list(residue_problems(info.residues, index, residues)):
+        return problems
+    name = f"{info.path}: chunk {_chunk_key(index)}"
+    return [f"{name}: {problem}" for problem in problems_of(residues, parts)]
+
+
+def _is_in_the_way(location: Location, kind: str, names: set[str], overwrite: bool) -> bool:
+    """Whether a whole group of this kind is at a place, and to be replaced; StoreError for anything else."""
     path, found = location.path, location.kind()
-    if found == "nothing":
-        return
     present = location.names() if found == "folder" else {""}
-    if not present:
-        return
-    attribute = _group_attribute(location)
+    if found == "nothing" or all(map(is_left_behind, present)):
+        return False
+    attribute, _ = _group_attribute(location)
     if attribute is None or attribute.get("kind") != kind:
         raise StoreError(f"{path}: it exists and is not a group of kind {kind!r} that rnsdask wrote")
     if not overwrite:
         raise StoreError(f"{path}: it exists; replace it with overwrite=True")
-    others = present - names - {METADATA_KEY}
+    others = {name for name in present - names - {METADATA_KEY} if not is_left_behind(name)}
     if others:
         raise StoreError(f"{path}: it is not replaced, because it also holds {', '.join(sorted(others))}")
-    # The metadata go last: what an interruption leaves behind can still be told for a group, and replaced.
-    for name in (*sorted(present - {METADATA_KEY}), METADATA_KEY):
-        location.remove(name)
+    return state(location) == "whole"

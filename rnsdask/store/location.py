@@ -19,6 +19,9 @@ from rnsdask.store.chunk_files import write_file
 METADATA_KEY = "zarr.json"
 CHUNK_FOLDER = "c"
 
+STAGED = ".partial"
+"""Name of the folder in an array of an object store, where what is to replace it is written."""
+
 # What file systems of fsspec tell of a file's version: the local one; s3, gs, http, memory and others.
 _LOCAL_VERSION_KEYS = ("size", "mtime", "ino")
 _VERSION_KEYS = (
@@ -68,10 +71,19 @@ class Location(ABC):
         protocol, _, rest = self.path.partition("://")
         return f"{_ALIASES.get(protocol, protocol)}://{rest.lstrip('/')}"
 
+    def overlaps(self, other: "Location") -> bool:
+        """Whether both are the same place, or one is in the other, whatever ways lead there."""
+        return _is_within(self, other) or _is_within(other, self)
+
     @property
     def lists(self) -> bool:
         """Whether it can be asked what files there are."""
         return True
+
+    @property
+    @abstractmethod
+    def parent(self) -> "Location | None":
+        """The place of the folder that it is in; None where that is not known."""
 
     @abstractmethod
     def child(self, name: str) -> "Location":
@@ -105,6 +117,10 @@ class Location(ABC):
         """Read a whole file, which messages call `what`; FileNotFoundError if there is none."""
 
     @abstractmethod
+    def read_end(self, name: str, count: int, what: str) -> bytes:
+        """Read the last bytes of a file, as `read` does."""
+
+    @abstractmethod
     def _put(self, name: str, content: bytes, what: str, *, new: bool) -> None:
         """Write a whole file; if it must be `new`, raise FileExistsError where there is one."""
 
@@ -131,6 +147,10 @@ class Location(ABC):
             self.write(name, content, what)
         return True
 
+    def copy(self, name: str, new_name: str, what: str) -> None:
+        """Copy a file within the place; by the service that has it, where that can."""
+        self.write(new_name, self.read(name, what), what)
+
     def sizes(self) -> dict[str, int]:
         """List all files: their sizes in bytes by their names."""
         return {name: version[0] for name, version in self.versions().items()}
@@ -149,6 +169,21 @@ def reaching(what: str) -> Iterator[None]:
         raise
     except Exception as error:  # of any type: each library has its own
         raise access_error(what, error) from error
+
+
+def _is_within(inner: Location, outer: Location) -> bool:
+    if inner.is_local != outer.is_local:
+        return False
+    if f"{inner.canonical}/".startswith(f"{outer.canonical}/"):
+        return True
+    if not inner.is_local:
+        return False
+    try:  # a folder may be mounted in several places
+        there = Path(outer.path).stat()
+        path = Path(inner.canonical)
+        return any(os.path.samestat(folder.stat(), there) for folder in (path, *path.parents))
+    except OSError:
+        return False
 
 
 class _FileSystemLocation(Location):
@@ -216,6 +251,19 @@ class _FileSystemLocation(Location):
         return size, *map(str, others)
 
 
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
+    """Tell what goes wrong with a local file as a StoreAccessError; but a missing file as it is."""
+    try:
+        yield
+    except NotADirectoryError as error:
+        raise FileNotFoundError(*error.args) from None
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise StoreAccessError.of(f"{what} cannot be read", error) from error
+
+
 @dataclass(frozen=True)
 class LocalLocation(_FileSystemLocation):
     """A folder of the local disk, or of one that looks so."""
@@ -227,18 +275,21 @@ class LocalLocation(_FileSystemLocation):
     def _open(self) -> tuple[Any, str]:
         return fsspec.filesystem("file"), self.path
 
+    @property
+    def parent(self) -> Location:
+        return LocalLocation(str(Path(self.canonical).parent))
+
     def child(self, name: str) -> Location:
         return LocalLocation(f"{self.path}/{name}")
 
     def read(self, name: str, what: str) -> bytes:
-        try:
+        with _reading(what):
             return Path(self.path, name).read_bytes()
-        except NotADirectoryError as error:
-            raise FileNotFoundError(*error.args) from None
-        except FileNotFoundError:
-            raise
-        except OSError as error:
-            raise StoreAccessError.of(f"{what} cannot be read", error) from error
+
+    def read_end(self, name: str, count: int, what: str) -> bytes:
+        with _reading(what), Path(self.path, name).open("rb", buffering=0) as stream:
+            stream.seek(max(0, os.fstat(stream.fileno()).st_size - count))
+            return stream.read()
 
     def _put(self, name: str, content: bytes, what: str, *, new: bool) -> None:  # noqa: ARG002
         # Renamed into its place at once: nothing comes late.
@@ -276,6 +327,11 @@ class RemoteLocation(_FileSystemLocation):
     def _protocol(self) -> str:
         return self.path.partition("://")[0]
 
+    @property
+    def parent(self) -> Location | None:
+        above, _, name = self.path.rpartition("/")
+        return RemoteLocation(above, self.options) if name and not above.endswith((":", "/")) else None
+
     def child(self, name: str) -> Location:
         return RemoteLocation(f"{self.url}/{name}", self.options)
 
@@ -292,6 +348,21 @@ class RemoteLocation(_FileSystemLocation):
         with reaching(f"{what} cannot be read"):
             content: bytes = file_system.cat_file(f"{root}/{name}")
         return content
+
+    def read_end(self, name: str, count: int, what: str) -> bytes:
+        file_system, root = self._open()
+        with reaching(f"{what} cannot be read"):
+            content: bytes = file_system.cat_file(f"{root}/{name}", start=-count)
+        return content[-count:]  # all of it, where a server does not know parts
+
+    def copy(self, name: str, new_name: str, what: str) -> None:
+        file_system, root = self._open()
+        try:
+            file_system.cp_file(f"{root}/{name}", f"{root}/{new_name}")
+        except NotImplementedError:
+            super().copy(name, new_name, what)
+        except Exception as error:  # of any type: each library has its own
+            raise access_error(f"{what} cannot be written", error) from error
 
     def _put(self, name: str, content: bytes, what: str, *, new: bool) -> None:
         file_system, root = self._open()

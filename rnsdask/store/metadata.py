@@ -18,7 +18,14 @@ from zarr.buffer.cpu import Buffer
 from zarr.storage import MemoryStore
 
 from rnsdask._version import __version__
-from rnsdask.errors import IncompleteStoreError, JobError, StoreAccessError, StoreError, abbreviate
+from rnsdask.errors import (
+    ChangedStoreError,
+    IncompleteStoreError,
+    JobError,
+    StoreAccessError,
+    StoreError,
+    abbreviate,
+)
 from rnsdask.layout import RESIDUE_DTYPE, chunk_grid
 from rnsdask.moduli import ModuliSet, as_integer, to_text
 from rnsdask.store.location import (
@@ -37,10 +44,63 @@ FORMAT = 1
 ATTRIBUTE = "rnsdask"
 """Key of the Zarr attribute that makes an array a store."""
 
+PLAIN_ATTRIBUTE = "rnsdask_values"
+"""Key of the Zarr attribute that says whether a plain array, such as a mask, is complete."""
+
 DEFAULT_CODECS = ("bytes(endian=little)", "crc32c")
 
 _ATTRIBUTE_FIELDS = ("moduli", "signed", "bound", "complete")
 _BOUND = re.compile("0[xX][0-9a-fA-F]+")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A metadata document as it was when a reader opened it.
+
+    Attributes
+    ----------
+    digest : str
+        Hash of its content.
+    written : tuple or None
+        What tells when it was written, where the content alone does not tell one store from another: in
+        those of versions of the package that kept no hash of the chunks in it.
+    """
+
+    digest: str
+    written: tuple[Any, ...] | None
+
+    @classmethod
+    def of(cls, location: Location, metadata: bytes, tells_content: bool) -> "Opened":
+        """Remember a document that has been read just now."""
+        return cls(_hash(metadata), None if tells_content else _written(location))
+
+    def check(self, location: Location) -> None:
+        """Raise ChangedStoreError unless the document at a place is the same still.
+
+        Whoever overwrites a store changes its metadata before any chunk of it. So a chunk that was read
+        before this belongs to the document.
+        """
+        try:
+            metadata = location.read(METADATA_KEY, f"{location.path}: it")
+            unchanged = _hash(metadata) == self.digest
+            if unchanged and self.written is not None:
+                unchanged = _written(location) == self.written
+        except FileNotFoundError:
+            raise ChangedStoreError(f"{location.path}: it was removed since it was opened") from None
+        if not unchanged:
+            raise ChangedStoreError(
+                f"{location.path}: it was overwritten, or its metadata changed, since it was opened"
+            )
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _written(location: Location) -> tuple[Any, ...]:
+    version = location.version(METADATA_KEY)
+    # Not the inode: some networks' file systems number files anew on each machine.
+    return version[:2] if location.is_local else version
 
 
 @dataclass(frozen=True)
@@ -65,6 +125,12 @@ class StoreInfo:
         The codecs that make bytes of a chunk, in the order of encoding.
     identity : str
         Hash of the metadata and of when they were written: a store that was overwritten has another.
+    opened : Opened
+        The metadata document, to be recognised after each chunk that is read.
+    content : str or None
+        Hash of the checksums of all chunks; None if it is incomplete, or of an older version of the package.
+    group : str or None
+        Of which group it is a part: what all of its parts have in common.
     metadata : bytes
         Zarr's metadata document, where Zarr decodes the chunks; empty where chunks are read as files.
     release : tuple of str and int
@@ -79,6 +145,9 @@ class StoreInfo:
     bound: int | None
     codecs: tuple[str, ...]
     identity: str = field(repr=False)
+    opened: Opened = field(repr=False)
+    content: str | None = field(repr=False)
+    group: str | None = field(repr=False)
     metadata: bytes = field(repr=False)
     release: tuple[str, int] = field(default=(__version__, FORMAT), repr=False)
 
@@ -196,7 +265,7 @@ def load(location: Location) -> tuple[StoreInfo, bool]:
         bound = _parse_bound(attribute["bound"], moduli, attribute["signed"])
     except (TypeError, ValueError) as error:
         raise StoreError(f"{path}: {error}") from error
-    _check_checksum(path, attribute, document)
+    _check_checksum(path, attribute, json.loads(metadata))
     has_chunk_files = location.is_local and codecs == DEFAULT_CODECS and sys.byteorder == "little"
     info = StoreInfo(
         location=location,
@@ -207,47 +276,90 @@ def load(location: Location) -> tuple[StoreInfo, bool]:
         bound=bound,
         codecs=codecs,
         identity=identity,
+        opened=Opened.of(location, metadata, tells_content="content" in attribute),
+        content=attribute.get("content") if attribute["complete"] else None,
+        group=attribute.get("group"),
         metadata=b"" if has_chunk_files else metadata,
     )
     return info, attribute["complete"]
 
 
 def make_attribute(
-    moduli: ModuliSet, signed: bool, bound: int | None, writer: str, recipe: str | None
+    moduli: ModuliSet,
+    signed: bool,
+    bound: int | None,
+    writer: str,
+    recipe: str | None,
+    group: str | None = None,
 ) -> dict[str, Any]:
     """Make the value of the attribute of a store that a writer is about to write."""
-    return {**_contents(moduli, signed, bound), "complete": False, "writer": writer, "recipe": recipe}
+    begun = {"complete": False, "writer": writer, "recipe": recipe}
+    return {**_contents(moduli, signed, bound, group), **begun}
 
 
-def complete_attribute(info: StoreInfo, bound: int | None) -> dict[str, Any]:
-    """Make the value of the attribute of a store that is complete, with a checksum."""
-    attribute = {**_contents(info.moduli, info.signed, bound), "complete": True}
-    return {**attribute, "checksum": _checksum(attribute, info.shape, info.chunks)}
+def complete_attribute(
+    info: StoreInfo, bound: int | None, content: str, group: str | None = None
+) -> dict[str, Any]:
+    """Make the value of the attribute of a store that is complete, with checksums.
+
+    Parameters
+    ----------
+    content
+        Hash of the checksums of all chunks.
+    group
+        What it has in common with the other parts of its group, if it is in one.
+    """
+    metadata = json.loads(info.location.read(METADATA_KEY, f"{info.path}: it"))
+    attribute = {**_contents(info.moduli, info.signed, bound, group), "complete": True}
+    attribute["checksum"] = _checksum(attribute, metadata)
+    attribute["content"] = content
+    return {**attribute, "digest": _digest(attribute, metadata)}
 
 
-def _contents(moduli: ModuliSet, signed: bool, bound: int | None) -> dict[str, Any]:
+def _contents(moduli: ModuliSet, signed: bool, bound: int | None, group: str | None) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "moduli": list(moduli),
         "signed": bool(signed),
         "bound": None if bound is None else hex(bound),
+        **({} if group is None else {"group": group}),
     }
 
 
-def _checksum(attribute: dict[str, Any], shape: Sequence[int], chunks: Sequence[int]) -> str:
-    """CRC-32C of all that makes numbers of the chunks' bytes: with a wrong digit they would be others."""
-    values = [*(attribute[name] for name in _ATTRIBUTE_FIELDS), list(shape), list(chunks)]
+def _checksum(attribute: dict[str, Any], metadata: dict[str, Any]) -> str:
+    """CRC-32C of what makes numbers of the chunks' bytes, where the codecs are those of the format."""
+    shape, chunks = metadata["shape"][1:], metadata["chunk_grid"]["configuration"]["chunk_shape"][1:]
+    values = [*(attribute[name] for name in _ATTRIBUTE_FIELDS), shape, chunks]
     return f"{google_crc32c.value(json.dumps([FORMAT, *values]).encode()):#010x}"
 
 
-def _check_checksum(path: str, attribute: dict[str, Any], document: dict[str, Any]) -> None:
-    if not attribute["complete"] or "checksum" not in attribute:
+def _digest(attribute: dict[str, Any], metadata: dict[str, Any]) -> str:
+    """SHA-256 of all of the attribute, and of all in Zarr's metadata that makes numbers of bytes."""
+    named = [{"name": codec} if isinstance(codec, str) else codec for codec in metadata["codecs"]]
+    codecs = [[codec["name"], codec.get("configuration") or {}] for codec in named]
+    kept = {name: metadata[name] for name in ("data_type", "shape", "chunk_grid", "fill_value")}
+    own = {name: value for name, value in attribute.items() if name != "digest"}
+    return json_hash({"attribute": own, "codecs": codecs, **kept})
+
+
+def json_hash(value: Any) -> str:
+    """SHA-256 of a JSON value, written in one way."""
+    return _hash(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
+
+
+def _check_checksum(path: str, attribute: dict[str, Any], metadata: dict[str, Any]) -> None:
+    """Check that the metadata of a complete store are those that it was completed with."""
+    if not attribute["complete"]:
         return
-    chunks = document["chunk_grid"]["configuration"]["chunk_shape"]
-    computed = _checksum(attribute, document["shape"][1:], chunks[1:])
-    if computed != attribute["checksum"]:
-        found = f"{attribute['checksum']!r:.40}"
-        raise StoreError(f"{path}: its {METADATA_KEY} is damaged: its checksum is {computed}, stored {found}")
+    computed = {"checksum": _checksum(attribute, metadata)}
+    if any(name in attribute for name in ("content", "digest", "group")):  # what older versions did not write
+        computed["digest"] = _digest(attribute, metadata)
+    for name, value in computed.items():
+        if name not in attribute:
+            raise StoreError(f"{path}: its {METADATA_KEY} is damaged: it has no {name}")
+        if attribute[name] != value:
+            found = f"{attribute[name]!r:.40}"
+            raise StoreError(f"{path}: its {METADATA_KEY} is damaged: its {name} is {value}, stored {found}")
 
 
 def read_writer(location: Location, attribute: str = ATTRIBUTE) -> str | None:
@@ -301,17 +413,12 @@ def files_in_memory(content: dict[str, bytes]) -> MemoryStore:
     return MemoryStore({key: Buffer.from_bytes(value) for key, value in content.items()}, read_only=True)
 
 
-def change_metadata(location: Location, change: Callable[[Any], object]) -> None:
-    """Have Zarr change the metadata of the array or group at a place."""
+def changed_metadata(location: Location, change: Callable[[Any], object]) -> bytes:
+    """The metadata of the array or group at a place, as Zarr changes them."""
     metadata = location.read(METADATA_KEY, f"{location.path}: it")
     files: Files = {METADATA_KEY: Buffer.from_bytes(metadata)}
     change(zarr.open(MemoryStore(files), mode="r+"))
-    write_metadata(location, files)
-
-
-def write_metadata(location: Location, files: Files) -> None:
-    """Write the metadata document that Zarr has made in memory."""
-    location.write(METADATA_KEY, files[METADATA_KEY].to_bytes(), f"{location.path}: it")
+    return files[METADATA_KEY].to_bytes()
 
 
 def _read_metadata(location: Location) -> tuple[bytes, str]:
@@ -371,9 +478,18 @@ def _check_document(document: dict[str, Any], n_moduli: int) -> tuple[str, ...]:
         raise ValueError(f"its residue axis (axis 0) of {n_moduli} rows is cut into chunks of {rows}")
     if keys["name"] != "default" or keys["configuration"]["separator"] != "/":
         raise ValueError(f"its chunks must have keys like c/0/1, got the key encoding {keys}")
+    if document.get("storage_transformers"):
+        raise ValueError(
+            f"it must have no storage transformers, got {document['storage_transformers']!r:.40}"
+        )
     codecs = tuple(_describe_codec(codec) for codec in document["codecs"])
     if "crc32c" not in codecs:
         raise ValueError(f"its codecs must include crc32c, which shows damage; got {', '.join(codecs)}")
+    if (codecs[0], codecs[-1]) != DEFAULT_CODECS:
+        raise ValueError(
+            f"the first of its codecs must be {DEFAULT_CODECS[0]}, the last {DEFAULT_CODECS[1]}; "
+            f"got {', '.join(codecs)}"
+        )
     return codecs
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import obstore  # type: ignore[import-not-found, unused-ignore]
 
-from rnsdask.errors import StoreError
+from rnsdask.errors import StoreAccessError, StoreError
 from rnsdask.store.access import access_error
 from rnsdask.store.location import Location, reaching
 
@@ -50,6 +50,13 @@ class ObjectLocation(Location):
         if not self.lists:
             raise StoreError(f"{self.path}: it cannot be written: stores on HTTP servers are read-only")
         return self
+
+    @property
+    def parent(self) -> Location | None:
+        if not self.prefix:
+            return None
+        above = self.prefix.rpartition("/")[0]
+        return ObjectLocation(self.path.rpartition("/")[0], self.store, above)
 
     def child(self, name: str) -> Location:
         return ObjectLocation(f"{self.path}/{name}", self.store, self._key(name))
@@ -95,6 +102,24 @@ class ObjectLocation(Location):
         with reaching(f"{what} cannot be read"):
             content: bytes = obstore.get(self.store, self._key(name)).bytes().to_bytes()
         return content
+
+    def read_end(self, name: str, count: int, what: str) -> bytes:
+        size = self.version(name)[0]
+        try:
+            with reaching(f"{what} cannot be read"):
+                part = obstore.get_range(
+                    self.store, self._key(name), start=max(0, size - count), length=min(size, count)
+                )
+            content = part.to_bytes()
+        except StoreAccessError as error:
+            if type(error.__cause__).__name__ != "NotSupportedError":  # a server that does not know parts
+                raise
+            content = self.read(name, what)
+        return content[-count:]
+
+    def copy(self, name: str, new_name: str, what: str) -> None:
+        with reaching(f"{what} cannot be written"):
+            obstore.copy(self.store, self._key(name), self._key(new_name))
 
     def _put(self, name: str, content: bytes, what: str, *, new: bool) -> None:
         try:

@@ -1,6 +1,5 @@
 """Plain Zarr arrays of one value for each number, such as masks of overflows; no stores of numbers."""
 
-import uuid
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
@@ -16,22 +15,19 @@ from rnsdask.layout import chunk_grid, chunk_slices
 from rnsdask.store.location import (
     CHUNK_FOLDER,
     METADATA_KEY,
-    Location,
 )
 from rnsdask.store.metadata import (
+    PLAIN_ATTRIBUTE,
     Files,
-    change_metadata,
+    changed_metadata,
     check_recipe,
     files_in_memory,
-    read_writer,
-    write_metadata,
 )
+from rnsdask.store.ownership import Owner, remove_left_behind
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import decode_chunk
-from rnsdask.store.writing import encode_chunk, make_room, put_chunk, remove_partial_files
-
-PLAIN_ATTRIBUTE = "rnsdask_values"
-"""Key of the Zarr attribute that says whether such an array is complete."""
+from rnsdask.store.replacing import Replacement
+from rnsdask.store.writing import begin, encode_chunk, finish, place_begun, take_anew
 
 
 def create_plain(
@@ -57,13 +53,11 @@ def create_plain(
     StoreError
         If `path` is taken, or cannot be written.
     """
-    location = locate(path).check_writable()
-    token = uuid.uuid4().hex
+    owner, replacement = begin(locate(path), overwrite, PLAIN_ATTRIBUTE)
     files: Files = {}
-    _create_array(files, shape, chunks, dtype, _incomplete(token, recipe))
-    make_room(location, overwrite)
-    write_metadata(location, files)
-    return PlainWriter(location, tuple(shape), tuple(chunks), token)
+    _create_array(files, shape, chunks, dtype, _incomplete(owner.token, recipe))
+    take_anew(owner, files)
+    return PlainWriter(owner, tuple(shape), tuple(chunks), replacement)
 
 
 def resume_plain(
@@ -89,7 +83,7 @@ def resume_plain(
     StoreError
         If there is no such array, or it is complete, or cannot be written.
     """
-    location = locate(path).check_writable()
+    location, replacement = place_begun(locate(path).check_writable())
     try:
         metadata = location.read(METADATA_KEY, f"{location.path}: it")
     except FileNotFoundError:
@@ -110,10 +104,10 @@ def resume_plain(
                 f"{location.path}: it cannot be resumed: its {name}: {found[name]}; of the job: {wanted}"
             )
     begun = check_recipe(location, recipe, PLAIN_ATTRIBUTE)
-    token = uuid.uuid4().hex
-    _set_attribute(location, _incomplete(token, begun))
-    remove_partial_files(location)
-    return PlainWriter(location, tuple(shape), tuple(chunks), token)
+    owner = Owner(location, PLAIN_ATTRIBUTE)
+    owner.take(changed_metadata(location, _set_attribute(_incomplete(owner.token, begun))))
+    remove_left_behind(location)
+    return PlainWriter(owner, tuple(shape), tuple(chunks), replacement)
 
 
 def _incomplete(token: str, recipe: str | None) -> dict[str, Any]:
@@ -121,8 +115,9 @@ def _incomplete(token: str, recipe: str | None) -> dict[str, Any]:
 
 
 def exists(path: StorePath) -> bool:
-    """Whether there is metadata of a Zarr array or group at a path."""
-    return locate(path).exists(METADATA_KEY)
+    """Whether there is metadata of a Zarr array or group at a path, or of one that is to replace it."""
+    location = locate(path)
+    return location.exists(METADATA_KEY) or Replacement.begun(location) is not None
 
 
 def _create_array(
@@ -143,8 +138,8 @@ def _create_array(
     )
 
 
-def _set_attribute(location: Location, attribute: dict[str, Any]) -> None:
-    change_metadata(location, lambda array: array.update_attributes({PLAIN_ATTRIBUTE: attribute}))
+def _set_attribute(attribute: dict[str, Any]) -> Callable[[Any], object]:
+    return lambda array: array.update_attributes({PLAIN_ATTRIBUTE: attribute})
 
 
 def _description(array: zarr.Array[Any]) -> dict[str, Any]:
@@ -158,33 +153,32 @@ class PlainWriter:
     """Writes the chunks of a plain array, as `StoreWriter` those of a store."""
 
     def __init__(
-        self, location: Location, shape: tuple[int, ...], chunks: tuple[int, ...], token: str
+        self,
+        owner: Owner,
+        shape: tuple[int, ...],
+        chunks: tuple[int, ...],
+        replacement: Replacement | None = None,
     ) -> None:
-        self._location = location
-        self.path = location.path
+        self._owner = owner
+        self._location = owner.location
+        self.path = owner.location.path
         self.shape = shape
         self.chunks = chunks
-        self._token = token
+        self._replacement = replacement
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_metadata"}
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
-        return "rnsdask.PlainWriter", self.path, self.shape, self.chunks, self._token
+        return "rnsdask.PlainWriter", self.path, self.shape, self.chunks, self._owner.token
 
     @cached_property
     def _metadata(self) -> bytes:
         try:
             return self._location.read(METADATA_KEY, f"{self.path}: it")
         except FileNotFoundError:
-            raise self._lost() from None
-
-    def _check_owner(self) -> None:
-        if read_writer(self._location, PLAIN_ATTRIBUTE) != self._token:
-            raise self._lost()
-
-    def _lost(self) -> StoreError:
-        return StoreError(f"{self.path}: another job has begun to write it, or it was removed")
+            self._owner.check()
+            raise
 
     def _key(self, index: Sequence[int]) -> str:
         return "/".join((CHUNK_FOLDER, *map(str, index)))
@@ -210,7 +204,7 @@ class PlainWriter:
         slices = chunk_slices(index, self.shape, self.chunks)
         key = self._key(index)
         encoded = encode_chunk(self._metadata, key, slices, values[0])
-        put_chunk(self._location, key, encoded, self.chunk_name(index), self._check_owner)
+        self._owner.put_chunk(self._location, key, encoded, self.chunk_name(index))
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[Any]:
         """Read a chunk that is written, with an axis of length 1 in front, and check it.
@@ -224,7 +218,9 @@ class PlainWriter:
         """
         slices = chunk_slices(index, self.shape, self.chunks)
         key, name = self._key(index), self.chunk_name(index)
-        return decode_chunk(self._location, self._metadata, key, name, slices)[None]
+        values = decode_chunk(self._location, self._metadata, key, name, slices)[None]
+        self._owner.check()
+        return values
 
     def missing_chunks(self) -> list[tuple[int, ...]]:
         """List the indices of the chunks that are not written yet, in C order."""
@@ -251,14 +247,14 @@ class PlainWriter:
         return []
 
     def finish(self) -> None:
-        """Declare the array complete.
+        """Declare the array complete; if it is to replace another one, it does so now.
 
         Raises
         ------
         StoreError
             If a chunk is not written, or another writer has begun to write the array.
         """
+        self._owner.check()
         if missing := self.missing_chunks():
             raise StoreError(f"{self.path}: it cannot be completed: {len(missing)} chunks are not written")
-        self._check_owner()
-        _set_attribute(self._location, {"complete": True})
+        finish(self._owner, _set_attribute({"complete": True}), self._replacement)

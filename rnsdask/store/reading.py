@@ -4,6 +4,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -12,16 +13,33 @@ import zarr
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, naming_gpu_memory
-from rnsdask.errors import CorruptChunkError, StoreError
+from rnsdask.errors import ChangedStoreError, CorruptChunkError, StoreError
 from rnsdask.layout import RESIDUE_DTYPE, chunk_slices
 from rnsdask.readings import counted
-from rnsdask.store.chunk_files import read_chunk_file
+from rnsdask.store.chunk_files import CHECKSUM_BYTES, read_chunk_file
 from rnsdask.store.device_files import read_device_file
-from rnsdask.store.location import METADATA_KEY, Location
-from rnsdask.store.metadata import StoreInfo, files_in_memory
+from rnsdask.store.location import METADATA_KEY, STAGED, Location
+from rnsdask.store.metadata import Opened, StoreInfo, files_in_memory
 
 _REQUESTS = 16
-"""How many files' versions are asked for at a time, where there is no list of them."""
+"""How many files are asked for at a time, where only a little of each is wanted."""
+
+
+@contextmanager
+def belonging(location: Location, opened: Opened) -> Iterator[None]:
+    """Make sure that the chunks that are read in this context belong to the metadata document of a reader.
+
+    Raises
+    ------
+    ChangedStoreError
+        If the document has changed since it was opened, also where a chunk cannot be read for that reason.
+    """
+    try:
+        yield
+    except CorruptChunkError:
+        opened.check(location)
+        raise
+    opened.check(location)
 
 
 @counted
@@ -46,14 +64,17 @@ def read_chunk(info: StoreInfo, index: Sequence[int]) -> NDArray[np.uint32]:
         If the grid has no such chunk.
     CorruptChunkError
         If the chunk is missing, truncated, or does not match its checksum.
+    ChangedStoreError
+        If the store was overwritten or removed since `info` was read.
     StoreAccessError
         If it cannot be read.
     """
     info.check_release()
     slices = chunk_slices(index, info.shape, info.chunks)
-    if not info.has_chunk_files:
-        return _decode_chunk(info, index, slices)
-    residues = read_chunk_file(info.chunk_file(index), info.chunk_shape, info.chunk_name(index))
+    with belonging(info.location, info.opened):
+        if not info.has_chunk_files:
+            return _decode_chunk(info, index, slices)
+        residues = read_chunk_file(info.chunk_file(index), info.chunk_shape, info.chunk_name(index))
     within = (slice(None), *(slice(s.stop - s.start) for s in slices))
     return np.ascontiguousarray(residues[within])
 
@@ -77,7 +98,9 @@ def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int]) -> Array:
     slices = chunk_slices(index, info.shape, info.chunks)
     within = (slice(None), *(slice(s.stop - s.start) for s in slices))
     with naming_gpu_memory():
-        residues = read_device_file(info.chunk_file(index), info.chunk_shape, info.chunk_name(index))[within]
+        with belonging(info.location, info.opened):
+            residues = read_device_file(info.chunk_file(index), info.chunk_shape, info.chunk_name(index))
+        residues = residues[within]
         return residues if residues.flags.c_contiguous else residues.copy()
 
 
@@ -109,7 +132,8 @@ def read_part(info: StoreInfo, index: Sequence[int], start: int, stop: int) -> N
     stop = min(stop, slices[axis].stop - slices[axis].start)
     columns = slice(start * inner, stop * inner)
     name = info.chunk_name(index)
-    residues = read_chunk_file(info.chunk_file(index), info.chunk_shape, name, columns)
+    with belonging(info.location, info.opened):
+        residues = read_chunk_file(info.chunk_file(index), info.chunk_shape, name, columns)
     residues = residues.reshape(len(info.moduli), *info.chunks[:axis], stop - start, *info.chunks[axis + 1 :])
     within = (slice(None), *(slice(s.stop - s.start) for s in slices))
     return np.ascontiguousarray(residues[within])
@@ -178,10 +202,35 @@ def verify(info: StoreInfo, *, map_chunks: Callable[..., Iterable[list[str]]] = 
     """
     expected = {METADATA_KEY, *map(info.chunk_key, info.indices())}
     for key in sorted(info.location.versions().keys() - expected):
-        yield f"{info.path}: file {key} does not belong to the store"
+        if not key.startswith(f"{STAGED}/"):  # of a store that is to replace this one
+            yield f"{info.path}: file {key} does not belong to the store"
+    found = False
     problems_of_chunks = map_chunks(partial(chunk_problems, info), info.indices())
     for _, problems in zip(info.indices(), problems_of_chunks, strict=True):
+        found |= bool(problems)
         yield from problems
+    if not found and info.content not in (
+        None,
+        content_of(info.location, map(info.chunk_key, info.indices())),
+    ):
+        yield f"{info.path}: its chunks are whole, but not those that it was completed with"
+
+
+def content_of(location: Location, keys: Iterable[str]) -> str:
+    """Hash of the checksums at the end of chunks, in their order: the same for the same chunks."""
+
+    def checksum_of(key: str) -> bytes:
+        name = f"{location.path}: chunk {key}"
+        try:
+            return location.read_end(key, CHECKSUM_BYTES, name)
+        except FileNotFoundError:
+            raise CorruptChunkError(f"{name} is missing") from None
+
+    digest = hashlib.sha256()
+    with ThreadPoolExecutor(_REQUESTS) as pool:
+        for checksum in pool.map(checksum_of, keys):
+            digest.update(checksum)
+    return digest.hexdigest()
 
 
 def fingerprint(info: StoreInfo) -> str:
@@ -212,6 +261,8 @@ def chunk_problems(info: StoreInfo, index: tuple[int, ...]) -> list[str]:
     """Read a chunk, and describe what is wrong with it."""
     try:
         residues = read_chunk(info, index)
+    except ChangedStoreError:
+        raise
     except StoreError as error:
         return [str(error)]
     return list(residue_problems(info, index, residues)) or list(bound_problems(info, index, residues))

@@ -1,7 +1,5 @@
 """Creating stores and writing their chunks."""
 
-import json
-import uuid
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from types import TracebackType
@@ -17,27 +15,23 @@ from zarr.storage import MemoryStore
 from rnsdask.errors import StoreError
 from rnsdask.layout import RESIDUE_DTYPE, Chunks, check_residue_array, chunk_slices, normalize_chunks
 from rnsdask.moduli import ModuliSet, as_integer
-from rnsdask.store.chunk_files import PARTIAL_SUFFIX, chunk_file_size, write_chunk_file
-from rnsdask.store.location import (
-    CHUNK_FOLDER,
-    METADATA_KEY,
-    Location,
-)
+from rnsdask.store.chunk_files import chunk_file_size, write_chunk_file
+from rnsdask.store.location import CHUNK_FOLDER, METADATA_KEY, Location
 from rnsdask.store.metadata import (
     ATTRIBUTE,
     Files,
     StoreInfo,
-    change_metadata,
+    changed_metadata,
     check_bound,
     check_recipe,
     complete_attribute,
     load,
     make_attribute,
-    read_writer,
-    write_metadata,
 )
+from rnsdask.store.ownership import Owner, is_left_behind, remove_left_behind
 from rnsdask.store.paths import StorePath, locate
-from rnsdask.store.reading import chunk_problems, read_chunk, residue_problems
+from rnsdask.store.reading import chunk_problems, content_of, read_chunk, residue_problems
+from rnsdask.store.replacing import Replacement, check_no_part, clear, document_of, state
 
 
 def create(
@@ -51,6 +45,7 @@ def create(
     overwrite: bool = False,
     codecs: Iterable[Any] | None = None,
     recipe: str | None = None,
+    group: str | None = None,
 ) -> "StoreWriter":
     """Create a store without chunks; it is incomplete until its writer has finished.
 
@@ -69,13 +64,16 @@ def create(
     bound
         Upper bound of the absolute value of every number, where one is known.
     overwrite
-        Whether to replace a Zarr array that `path` holds already. Nothing else is ever replaced.
+        Whether to replace a Zarr array that `path` holds already. Nothing else is ever replaced. One that is
+        whole stays until the new one is: that is written beside it, and takes its place when it is finished.
     codecs
         Zarr's codecs from bytes to bytes that compress the chunks, such as ``[ZstdCodec(level=3)]``; a
         checksum follows them. None for no compression, which is the fastest.
     recipe
         What the numbers follow from, as a hash: kept until the store is complete, so that `resume` can tell
         whether it is the same.
+    group
+        What kind of group it is a part of, if it is in one.
 
     Raises
     ------
@@ -84,11 +82,11 @@ def create(
     StoreError
         If `path` is taken, or cannot be written.
     """
-    location = locate(path).check_writable()
+    location = locate(path)
     lengths = tuple(as_integer(length, f"length of axis {axis}") for axis, length in enumerate(shape))
     chunk_lengths = normalize_chunks(chunks, lengths, len(moduli))
-    token = uuid.uuid4().hex
-    attribute = make_attribute(moduli, signed, check_bound(bound, moduli, signed), token, recipe)
+    owner, replacement = begin(location, overwrite)
+    attribute = make_attribute(moduli, signed, check_bound(bound, moduli, signed), owner.token, recipe, group)
     files: Files = {}
     zarr.create_array(  # in memory, so that a wrong codec shows before anything is replaced
         store=MemoryStore(files),
@@ -103,9 +101,8 @@ def create(
         dimension_names=_dimension_names(len(lengths)),
         attributes={ATTRIBUTE: attribute},
     )
-    make_room(location, overwrite)
-    write_metadata(location, files)
-    return StoreWriter(load(location)[0], token)
+    take_anew(owner, files)
+    return StoreWriter(load(owner.location)[0], owner, replacement)
 
 
 def resume(
@@ -132,12 +129,13 @@ def resume(
     StoreAccessError
         If it cannot be written.
     """
-    info, complete = load(locate(path).check_writable())
+    location, replacement = place_begun(locate(path).check_writable())
+    info, complete = load(location)
     if complete:
         raise StoreError(f"{info.path}: the store is complete: there is nothing to resume")
     check(info)
     found = check_recipe(info.location, recipe)
-    writer = StoreWriter(info, uuid.uuid4().hex)
+    writer = StoreWriter(info, Owner(info.location), replacement)
     writer.take_over(found)
     return writer
 
@@ -156,11 +154,14 @@ class StoreWriter:
     ----------
     info : StoreInfo
         The store as it is now.
+    owner : Owner
+        This writer's right to it.
     """
 
-    def __init__(self, info: StoreInfo, token: str) -> None:
+    def __init__(self, info: StoreInfo, owner: Owner, replacement: Replacement | None = None) -> None:
         self.info = info
-        self._token = token
+        self.owner = owner
+        self._replacement = replacement
 
     def __enter__(self) -> Self:
         return self
@@ -174,20 +175,16 @@ class StoreWriter:
         """Leave the store as it is: incomplete, unless `finish` was called."""
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
-        return "rnsdask.StoreWriter", self._token, *self.info.__dask_tokenize__()
+        return "rnsdask.StoreWriter", self.owner.token, *self.info.__dask_tokenize__()
 
     def take_over(self, recipe: str | None) -> None:
         """Make the store this writer's, and remove what interrupted writes have left behind."""
         info = self.info
-        attribute = make_attribute(info.moduli, info.signed, info.bound, self._token, recipe)
-        change_metadata(info.location, lambda array: array.update_attributes({ATTRIBUTE: attribute}))
+        attribute = make_attribute(info.moduli, info.signed, info.bound, self.owner.token, recipe)
+        change = self._set_attribute(attribute)
+        self.owner.take(changed_metadata(info.location, change))
         self._reload()
-        remove_partial_files(info.location)
-
-    def check_owner(self) -> None:
-        """Raise StoreError if another writer has begun to write the store."""
-        if read_writer(self.info.location) != self._token:
-            raise StoreError(f"{self.info.path}: another job has begun to write it, or it was removed")
+        remove_left_behind(info.location)
 
     def write_chunk(self, index: Sequence[int], residues: NDArray[np.uint32]) -> None:
         """Write a whole chunk, so that it appears at once or not at all.
@@ -223,12 +220,12 @@ class StoreWriter:
             raise ValueError(problem)
         if info.has_chunk_files:
             # Checked last: a job that takes the store over while this chunk is written must win.
-            file = info.chunk_file(index)
-            write_chunk_file(file, residues, info.chunk_shape, name, check=self.check_owner)
+            file, owner = info.chunk_file(index), self.owner
+            write_chunk_file(file, residues, info.chunk_shape, name, owner.check, owner.place)
             return
         key = info.chunk_key(index)
         encoded = encode_chunk(info.metadata, key, (slice(None), *slices), residues)
-        put_chunk(info.location, key, encoded, name, self.check_owner)
+        self.owner.put_chunk(info.location, key, encoded, name)
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[np.uint32]:
         """Read a chunk that is written, as `rnsdask.store.read_chunk` does."""
@@ -254,8 +251,7 @@ class StoreWriter:
                 f"{info.chunk_name((last,))} is written and has {filled} numbers of {info.chunks[0]}, so the "
                 "array can no longer grow"
             )
-        self.check_owner()
-        change_metadata(info.location, lambda array: array.resize((len(info.moduli), new)))
+        self.owner.change_metadata(lambda array: array.resize((len(info.moduli), new)))
         self._reload()
 
     def chunk_name(self, index: Sequence[int]) -> str:
@@ -286,14 +282,16 @@ class StoreWriter:
         problems = map_chunks(partial(chunk_problems, self.info), written)
         return [index for index, found in zip(written, problems, strict=True) if found]
 
-    def finish(self, bound: SupportsIndex | None = None) -> StoreInfo:
-        """Declare the store complete.
+    def finish(self, bound: SupportsIndex | None = None, group: str | None = None) -> StoreInfo:
+        """Declare the store complete; if it is to replace another one, it does so now.
 
         Parameters
         ----------
         bound
             Upper bound of the absolute value of every number, where it became known in writing; None keeps
             the one that the store was created with.
+        group
+            What it has in common with the other parts of its group, if it is in one.
 
         Returns
         -------
@@ -309,18 +307,21 @@ class StoreWriter:
         """
         info = self.info
         final_bound = info.bound if bound is None else check_bound(bound, info.moduli, info.signed)
+        self.owner.check()
         missing = self.missing_chunks()
         if missing:
             raise StoreError(
                 f"{info.path}: it cannot be completed: {len(missing)} of {info.n_chunks} chunks are not "
                 f"written, the first of them {info.chunk_key(missing[0])}"
             )
-        remove_partial_files(info.location)
-        self.check_owner()
-        attribute = complete_attribute(info, final_bound)
-        change_metadata(info.location, lambda array: array.update_attributes({ATTRIBUTE: attribute}))
-        self._reload()
+        content = content_of(info.location, map(info.chunk_key, info.indices()))
+        attribute = complete_attribute(info, final_bound, content, group)
+        location = finish(self.owner, self._set_attribute(attribute), self._replacement)
+        self.info = load(location)[0]
         return self.info
+
+    def _set_attribute(self, attribute: dict[str, Any]) -> Callable[[Any], object]:
+        return lambda array: array.update_attributes({ATTRIBUTE: attribute})
 
     def _reload(self) -> None:
         self.info = load(self.info.location)[0]
@@ -339,58 +340,100 @@ def encode_chunk(metadata: bytes, key: str, selection: tuple[slice, ...], values
     return files[key].to_bytes()
 
 
-def put_chunk(
-    location: Location, key: str, encoded: bytes, name: str, check_owner: Callable[[], object]
-) -> None:
-    """Write an encoded chunk; `check_owner` raises if the array is another writer's by now.
+def begin(
+    location: Location, overwrite: bool, attribute: str = ATTRIBUTE
+) -> tuple[Owner, Replacement | None]:
+    """Find where an array is written: in its place, or beside one that it is to replace; nothing changes yet.
 
-    To send a chunk takes time, in which another job may take the array over. So a chunk is first put where
-    there is none: one that comes late does not replace the other job's. What is there already, from an
-    earlier try or from another job, is replaced by who owns the array.
+    Raises
+    ------
+    StoreError
+        If something else is there.
     """
-    check_owner()
-    if not location.create(key, encoded, name):
-        check_owner()
-        location.write(key, encoded, name)
+    location.check_writable()
+    if not _is_in_the_way(location, overwrite):
+        return Owner(location, attribute), None
+    replacement = Replacement(location)
+    staged = replacement.staged
+    names = staged.names() if staged.kind() == "folder" else set()
+    if state(staged) == "whole" or names != _own(names):
+        raise StoreError(
+            f"{staged.path}: it exists; remove it, or move it away: what is to replace {location.path} is "
+            "written there"
+        )
+    return Owner(staged, attribute), replacement
 
 
-def remove_partial_files(location: Location) -> None:
-    """Remove what interrupted writes have left behind."""
-    for key in location.sizes():
-        if key.endswith(PARTIAL_SUFFIX):
-            location.remove(key)
+def take_anew(owner: Owner, files: Files) -> None:
+    """Begin an array by the metadata document that Zarr has made in memory, without what is there already."""
+    owner.take(files[METADATA_KEY].to_bytes())
+    clear(owner.location, keep=(METADATA_KEY,))
+    owner.check()
 
 
-def make_room(location: Location, overwrite: bool) -> None:
-    """Make sure that nothing is at a place: remove a Zarr array if asked to, and refuse anything else."""
+def place_begun(location: Location) -> tuple[Location, Replacement | None]:
+    """Find where an array was begun that is to be resumed: in its place, or beside one that it is to replace.
+
+    Raises
+    ------
+    StoreError
+        If it is a part of a group, or lost.
+    """
+    check_no_part(location)
+    begun = Replacement.begun(location)
+    if begun is not None:
+        return begun.staged, begun
+    if state(location) == "replaced":
+        raise StoreError(f"{location.path}: what was to replace it is lost; write it anew, with --overwrite")
+    return location, None
+
+
+def finish(owner: Owner, change: Callable[[Any], object], replacement: Replacement | None) -> Location:
+    """Have Zarr write the final metadata of an array, and put it in place of the one that it is to replace.
+
+    Returns
+    -------
+    location : Location
+        Where it is then.
+    """
+    remove_left_behind(owner.location)
+    owner.check()
+    metadata = changed_metadata(owner.location, change)
+    if replacement is None:
+        owner.write_metadata(metadata)
+        return owner.location
+    replacement.put_in_place(metadata, owner.write_metadata)
+    return replacement.location
+
+
+def _is_in_the_way(location: Location, overwrite: bool) -> bool:
+    """Whether a whole Zarr array is at a place, and to be replaced; StoreError if anything else is."""
     path, kind = location.path, location.kind()
     if kind == "nothing":
-        return
+        return False
     if kind == "file":
         raise StoreError(f"{path}: it exists and is not a Zarr array")
     names = location.names()
-    if all(
-        name.endswith(PARTIAL_SUFFIX) for name in names
-    ):  # metadata whose writing was interrupted, or nothing
-        return
-    if METADATA_KEY not in names or not _is_array(location.read(METADATA_KEY, f"{path}: it")):
+    if all(map(is_left_behind, names)):  # metadata whose writing was interrupted, or nothing
+        return False
+    if METADATA_KEY not in names or not _is_array(location):
         raise StoreError(f"{path}: it exists and is not a Zarr array, but a folder with {_enumerate(names)}")
+    check_no_part(location)
     if not overwrite:
         raise StoreError(f"{path}: it exists; replace it with --overwrite (overwrite=True)")
-    own = {name for name in names if name in (METADATA_KEY, CHUNK_FOLDER) or name.endswith(PARTIAL_SUFFIX)}
-    if own != names:
-        raise StoreError(f"{path}: it is not replaced, because it also holds {_enumerate(names - own)}")
-    # The metadata go last: what an interruption leaves behind can still be told for an array, and replaced.
-    for name in (*sorted(own - {METADATA_KEY}), METADATA_KEY):
-        location.remove(name)
+    if others := names - _own(names):
+        raise StoreError(f"{path}: it is not replaced, because it also holds {_enumerate(others)}")
+    return state(location) == "whole"
 
 
-def _is_array(metadata: bytes) -> bool:
-    try:
-        document = json.loads(metadata)
-    except ValueError:
-        return False
-    return isinstance(document, dict) and document.get("node_type") == "array"
+def _own(names: set[str]) -> set[str]:
+    """Those of the names in a folder that are of an array."""
+    return {name for name in names if name in (METADATA_KEY, CHUNK_FOLDER) or is_left_behind(name)}
+
+
+def _is_array(location: Location) -> bool:
+    found = document_of(location)
+    return found is not None and found["node_type"] == "array"
 
 
 def _enumerate(names: Iterable[str], shown: int = 3) -> str:

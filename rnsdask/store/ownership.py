@@ -1,0 +1,118 @@
+"""Whose an incomplete array is: the one writer that may change it, and how others are kept out.
+
+The metadata document names the writer. On a local disk each writer's files appear by being moved out of a
+folder of its own, and who takes an array over first writes its own name, then moves the folders of the others
+away: whatever those have checked before, nothing of theirs can appear any more.
+"""
+
+import shutil
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from rnsdask.errors import StoreError
+from rnsdask.store.chunk_files import PARTIAL_SUFFIX, write_file
+from rnsdask.store.location import METADATA_KEY, Location
+from rnsdask.store.metadata import ATTRIBUTE, changed_metadata, read_writer
+
+WRITER_PREFIX = ".writer-"
+"""Begin of the name of the folder where the files of a writer are while they are written."""
+
+
+def is_left_behind(name: str) -> bool:
+    """Whether a file or folder of an array, by its name, is of a write that was interrupted."""
+    return name.endswith(PARTIAL_SUFFIX) or name.startswith(WRITER_PREFIX)
+
+
+class Owner:
+    """A writer's right to an array, which lasts until another one takes it over.
+
+    Parameters
+    ----------
+    location
+        The array's place.
+    attribute
+        Key of the attribute that names the writer.
+    """
+
+    def __init__(self, location: Location, attribute: str = ATTRIBUTE) -> None:
+        self.location = location
+        self.token = uuid.uuid4().hex
+        self._attribute = attribute
+
+    @cached_property
+    def place(self) -> Path | None:
+        """Folder of this writer's files while they are written, where that is a local one."""
+        return Path(self.location.path, f"{WRITER_PREFIX}{self.token}") if self.location.is_local else None
+
+    def check(self) -> None:
+        """Raise StoreError if another writer has begun to write the array."""
+        if read_writer(self.location, self._attribute) != self.token:
+            path = self.location.path
+            raise StoreError(f"{path}: another job has begun to write it, or it was removed")
+
+    def take(self, metadata: bytes) -> None:
+        """Make the array this writer's, by metadata that name it.
+
+        Raises
+        ------
+        StoreError
+            If another writer has taken it at the same time.
+        """
+        self.location.write(METADATA_KEY, metadata, f"{self.location.path}: it")
+        remove_folders_of_writers(self.location)
+        self.check()
+
+    def write_metadata(self, metadata: bytes) -> None:
+        """Replace the metadata, unless another writer has begun to write the array."""
+        self.check()
+        what = f"{self.location.path}: it"
+        if self.place is None:
+            self.location.write(METADATA_KEY, metadata, what)
+            return
+        write_file(Path(self.location.path, METADATA_KEY), metadata, what, self.check, self.place)
+        with suppress(OSError):  # it is not empty
+            self.place.rmdir()
+
+    def change_metadata(self, change: Callable[[Any], object]) -> None:
+        """Have Zarr change the metadata, unless another writer has begun to write the array."""
+        self.check()
+        self.write_metadata(changed_metadata(self.location, change))
+
+    def put_chunk(self, location: Location, key: str, encoded: bytes, name: str) -> None:
+        """Write an encoded chunk of the array, or of one at `location` that belongs to it.
+
+        To send a chunk to an object store takes time, in which another job may take the array over. So a
+        chunk is first put where there is none: one that comes late does not replace the other job's. What is
+        there already, from an earlier try or from another job, is replaced by who owns the array.
+        """
+        if self.place is not None:
+            write_file(Path(location.path, key), encoded, name, self.check, self.place)
+            return
+        self.check()
+        if not location.create(key, encoded, name):
+            self.check()
+            location.write(key, encoded, name)
+
+
+def remove_folders_of_writers(location: Location) -> None:
+    """Make sure that nothing of other writers appears in a local array any more."""
+    if not location.is_local:
+        return
+    for name in location.names():
+        if name.startswith(WRITER_PREFIX):
+            moved = Path(location.path, f"{WRITER_PREFIX}{uuid.uuid4().hex}")
+            with suppress(FileNotFoundError):  # another writer has done it
+                Path(location.path, name).rename(moved)
+            shutil.rmtree(moved, ignore_errors=True)
+
+
+def remove_left_behind(location: Location) -> None:
+    """Remove what interrupted writes have left in an array."""
+    remove_folders_of_writers(location)
+    for key in location.sizes():
+        if key.endswith(PARTIAL_SUFFIX):
+            location.remove(key)

@@ -1,0 +1,186 @@
+"""Replacing an array or group: the old one stays, whole, until the new one is; then they change places.
+
+The new one is written beside the old one: on a local disk into a folder next to it, with which it is
+exchanged at once; in an object store, where nothing can be moved, below it, and is copied at the end.
+"""
+
+import ctypes
+import json
+import os
+import uuid
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from rnsdask.errors import StoreAccessError, StoreError
+from rnsdask.store.chunk_files import PARTIAL_SUFFIX
+from rnsdask.store.location import CHUNK_FOLDER, METADATA_KEY, STAGED, LocalLocation, Location
+from rnsdask.store.metadata import ATTRIBUTE, PLAIN_ATTRIBUTE, Opened
+from rnsdask.store.ownership import is_left_behind
+
+_REQUESTS = 16
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+def staging(location: Location) -> Location:
+    """Where what is to replace an array is written: a place that has no other use."""
+    if location.is_local:
+        return LocalLocation(f"{os.path.realpath(location.path)}{PARTIAL_SUFFIX}")
+    return location.child(STAGED)
+
+
+def state(location: Location) -> str:
+    """What is at a place: ``"nothing"`` that is known, or an array or group.
+
+    That is ``"whole"``, ``"incomplete"``, or about to be replaced, ``"replaced"``: nothing of it is left.
+    """
+    document = document_of(location)
+    if document is None:
+        return "nothing"
+    attributes = attributes_in(document)
+    for key in (ATTRIBUTE, PLAIN_ATTRIBUTE):
+        attribute = attributes.get(key)
+        if isinstance(attribute, dict) and attribute.get("complete") is False:
+            return "replaced" if attribute.get("replaced") else "incomplete"
+    return "whole"
+
+
+def document_of(location: Location) -> dict[str, Any] | None:
+    """The metadata document of an array or group; None if there is none."""
+    try:
+        document = json.loads(location.read(METADATA_KEY, f"{location.path}: it"))
+    except StoreAccessError:
+        raise
+    except (FileNotFoundError, ValueError):
+        return None
+    known = isinstance(document, dict) and document.get("node_type") in ("array", "group")
+    return document if known else None
+
+
+def attributes_in(document: dict[str, Any] | None) -> dict[str, Any]:
+    """The attributes in a metadata document."""
+    attributes = None if document is None else document.get("attributes")
+    return attributes if isinstance(attributes, dict) else {}
+
+
+def check_no_part(location: Location) -> None:
+    """Raise StoreError if an array is a part of a group: alone, it is neither replaced nor continued."""
+    own = attributes_in(document_of(location)).get(ATTRIBUTE)
+    group = None
+    if location.parent is not None:
+        with suppress(StoreError):  # it may be nobody's business to read there
+            group = attributes_in(document_of(location.parent)).get(ATTRIBUTE)
+    if (isinstance(own, dict) and "group" in own) or (isinstance(group, dict) and "kind" in group):
+        raise StoreError(f"{location.path}: it is a part of a group, and is not written alone")
+
+
+class Replacement:
+    """What is written at `staged` to replace what is at `location`, as that was when this was made."""
+
+    def __init__(self, location: Location) -> None:
+        self.location = location
+        self.staged = staging(location)
+        self._old = self._opened()
+
+    def _opened(self) -> Opened | None:
+        try:
+            metadata = self.location.read(METADATA_KEY, f"{self.location.path}: it")
+        except FileNotFoundError:
+            return None
+        return Opened.of(self.location, metadata, tells_content=True)
+
+    @classmethod
+    def begun(cls, location: Location) -> "Replacement | None":
+        """The one that was begun, and interrupted, at a place; None if there is none."""
+        if state(location) == "incomplete" or state(staging(location)) != "incomplete":
+            return None
+        return cls(location)
+
+    def put_in_place(self, metadata: bytes, write: Callable[[bytes], object]) -> None:
+        """Have the new one, of which all but its final metadata is written, take the place of the old one.
+
+        Parameters
+        ----------
+        metadata
+            The final metadata document.
+        write
+            Writes it where the new one is.
+
+        Raises
+        ------
+        StoreError
+            If the old one was changed meanwhile; then both stay.
+        """
+        if self._opened() != self._old:
+            raise StoreError(
+                f"{self.location.path}: it was changed while {self.staged.path} was written to replace it"
+            )
+        if not self.location.is_local:
+            self._copy(metadata)
+            return
+        write(metadata)
+        old, new = os.path.realpath(self.location.path), self.staged.path
+        try:
+            left = _exchange(old, new)
+        except OSError as error:
+            raise StoreAccessError.of(
+                f"{old}: it cannot be replaced by {new}, which is whole", error
+            ) from error
+        if left is not None:
+            clear(LocalLocation(left))
+            with suppress(OSError):  # somebody has put something else there
+                Path(left).rmdir()
+
+    def _copy(self, metadata: bytes) -> None:
+        """Replace the old one by a copy; an interruption leaves the new one whole, to be copied again."""
+        place, staged = self.location, self.staged
+        begun = json.loads(staged.read(METADATA_KEY, f"{staged.path}: it"))
+        for attribute in begun["attributes"].values():
+            attribute["replaced"] = True
+        place.write(METADATA_KEY, json.dumps(begun).encode(), f"{place.path}: it")
+        clear(place, keep=(METADATA_KEY, STAGED))
+        keys = sorted(set(staged.sizes()) - {METADATA_KEY})
+        with ThreadPoolExecutor(_REQUESTS) as pool:
+            list(pool.map(lambda key: place.copy(f"{STAGED}/{key}", key, f"{place.path}: {key}"), keys))
+        place.write(METADATA_KEY, metadata, f"{place.path}: it")
+        clear(staged)
+
+
+def clear(location: Location, keep: Sequence[str] = (), parts: Collection[str] = ()) -> None:
+    """Remove an array, or a group with its parts, and nothing else.
+
+    The metadata go first, so that the rest passes for none.
+    """
+    names = location.names() if location.kind() == "folder" else set()
+    if METADATA_KEY in names and METADATA_KEY not in keep:
+        location.remove(METADATA_KEY)
+    for name in sorted(names.difference(keep, {METADATA_KEY})):
+        if name == CHUNK_FOLDER or is_left_behind(name):
+            location.remove(name)
+        elif name in parts or location.exists(f"{name}/{METADATA_KEY}"):
+            location.remove(f"{name}/{METADATA_KEY}")
+            location.remove(name)
+
+
+def _exchange(old: str, new: str) -> str | None:
+    """Put a folder into another's place; return where the other is then, if there was one."""
+    if not os.path.lexists(old):
+        Path(new).rename(old)
+        return None
+    rename = getattr(ctypes.CDLL(None), "renameat2", None)
+    paths = [ctypes.c_char_p(os.fsencode(path)) for path in (new, old)]
+    if rename is not None and not rename(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], _RENAME_EXCHANGE):
+        return new
+    # Not every system can, nor every file system. For a moment nothing is there.
+    aside = f"{old}.{uuid.uuid4().hex}{PARTIAL_SUFFIX}"
+    Path(old).rename(aside)
+    try:
+        Path(new).rename(old)
+    except OSError:
+        Path(aside).rename(old)
+        raise
+    return aside
