@@ -15,6 +15,7 @@ from .elementwise import mulsub as mulsub
 from .elementwise import multiply as multiply
 from .elementwise import negative as negative
 from .elementwise import subtract as subtract
+from .errors import ChangedStoreError as ChangedStoreError
 from .errors import CorruptChunkError as CorruptChunkError
 from .errors import IncompleteStoreError as IncompleteStoreError
 from .errors import InputError as InputError

@@ -283,11 +283,11 @@ class LocalLocation(_FileSystemLocation):
         return LocalLocation(f"{self.path}/{name}")
 
     def read(self, name: str, what: str) -> bytes:
-        with _reading(what):
-            return Path(self.path, name).read_bytes()
+        with _reading(what), open(f"{self.path}/{name}", "rb", buffering=0) as stream:  # noqa: PTH123
+            return stream.read()
 
     def read_end(self, name: str, count: int, what: str) -> bytes:
-        with _reading(what), Path(self.path, name).open("rb", buffering=0) as stream:
+        with _reading(what), open(f"{self.path}/{name}", "rb", buffering=0) as stream:  # noqa: PTH123
             stream.seek(max(0, os.fstat(stream.fileno()).st_size - count))
             return stream.read()
 

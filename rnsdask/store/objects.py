@@ -6,7 +6,7 @@ from typing import Any
 
 import obstore  # type: ignore[import-not-found, unused-ignore]
 
-from rnsdask.errors import StoreAccessError, StoreError
+from rnsdask.errors import StoreError
 from rnsdask.store.access import access_error
 from rnsdask.store.location import Location, reaching
 
@@ -105,17 +105,16 @@ class ObjectLocation(Location):
 
     def read_end(self, name: str, count: int, what: str) -> bytes:
         size = self.version(name)[0]
+        key, part = self._key(name), {"start": max(0, size - count), "length": min(size, count)}
         try:
-            with reaching(f"{what} cannot be read"):
-                part = obstore.get_range(
-                    self.store, self._key(name), start=max(0, size - count), length=min(size, count)
-                )
-            content = part.to_bytes()
-        except StoreAccessError as error:
-            if type(error.__cause__).__name__ != "NotSupportedError":  # a server that does not know parts
-                raise
-            content = self.read(name, what)
-        return content[-count:]
+            content: bytes = obstore.get_range(self.store, key, **part).to_bytes()
+        except FileNotFoundError:
+            raise
+        except Exception as error:  # of any type: obstore has its own
+            if type(error).__name__ != "NotSupportedError":
+                raise access_error(f"{what} cannot be read", error) from error
+            content = self.read(name, what)[-count:]  # of a server that gives no parts
+        return content
 
     def copy(self, name: str, new_name: str, what: str) -> None:
         with reaching(f"{what} cannot be written"):
