@@ -1,13 +1,18 @@
 """Moduli sets: pairwise coprime integers and the constants that follow from them."""
 
+import math
 import operator
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any, Self, SupportsIndex
 
 import gmpy2
 import numpy as np
+
+from rnsdask.coprime import first_shared, greedy_coprime, product
+from rnsdask.errors import abbreviate
 
 MODULUS_MAX = 2**32
 """Largest modulus: its residues are exactly the unsigned 32-bit integers."""
@@ -118,19 +123,19 @@ class ModuliSet:
             raise ValueError(
                 f"no set of moduli up to 2**{modulus_bits} has M >= 2**{bits}; use larger moduli"
             )
+        found = greedy_coprime(largest, -1, 1)
         moduli: list[int] = []
-        product = gmpy2.mpz(1)
-        candidate = largest
-        while product.bit_length() <= bits:
-            if candidate < 2:
+        total = gmpy2.mpz(1)
+        while (missing := bits + 1 - total.bit_length()) > 0:
+            # So many at once that all but the last of them are needed in any case.
+            some = list(islice(found, -(-missing // modulus_bits)))
+            if not some:
                 raise ValueError(
                     f"the {len(moduli)} largest pairwise coprime moduli up to 2**{modulus_bits} have M of "
-                    f"{product.bit_length()} bits, less than 2**{bits}; use larger moduli"
+                    f"{total.bit_length()} bits, less than 2**{bits}; use larger moduli"
                 )
-            if gmpy2.gcd(product, candidate) == 1:
-                moduli.append(candidate)
-                product *= candidate
-            candidate -= 1
+            moduli += some
+            total *= product(some)
         return cls._from_checked(tuple(moduli))
 
     @classmethod
@@ -159,24 +164,17 @@ class ModuliSet:
             raise ValueError(f"start must be an odd integer from 3 to 2**32 - 1, got {start}")
         if count < 1:
             raise ValueError(f"count must be at least 1, got {count}")
-        moduli = [start]
-        product = gmpy2.mpz(start)
-        candidate = start + 2
-        while len(moduli) < count:
-            if candidate > MODULUS_MAX:
-                raise ValueError(
-                    f"only {len(moduli)} moduli from {start} to 2**32 qualify, {count} were asked for"
-                )
-            if gmpy2.gcd(product, candidate) == 1:
-                moduli.append(candidate)
-                product *= candidate
-            candidate += 2
-        return cls._from_checked(tuple(moduli))
+        moduli = tuple(islice(greedy_coprime(start, 2, MODULUS_MAX), count))
+        if len(moduli) < count:
+            raise ValueError(
+                f"only {len(moduli)} moduli from {start} to 2**32 qualify, {count} were asked for"
+            )
+        return cls._from_checked(moduli)
 
     @cached_property
     def product(self) -> int:
         """The dynamic range M, the product of all moduli."""
-        return int(_product(self.moduli))
+        return int(product(self.moduli))
 
     @cached_property
     def bits(self) -> int:
@@ -245,26 +243,18 @@ class ModuliSet:
         return "rnsdask.ModuliSet", self.moduli
 
 
-def _product(values: tuple[int, ...]) -> gmpy2.mpz:
-    """Multiply in a balanced tree, so that the factors at each level have similar lengths."""
-    level = [gmpy2.mpz(v) for v in values]
-    while len(level) > 1:
-        level = [level[i] * level[i + 1] if i + 1 < len(level) else level[i] for i in range(0, len(level), 2)]
-    return level[0]
-
-
 def _check_moduli(moduli: tuple[int, ...]) -> None:
     """Raise ValueError unless the moduli make a moduli set."""
     if not moduli:
         raise ValueError("a moduli set needs at least one modulus, got none")
-    product = gmpy2.mpz(1)
     for j, m in enumerate(moduli):
         if not 2 <= m <= MODULUS_MAX:
-            raise ValueError(f"modulus {m} (position {j}) is out of bounds: moduli are from 2 to 2**32")
-        if gmpy2.gcd(product, m) != 1:
-            i, divisor = next((i, d) for i in range(j) if (d := int(gmpy2.gcd(moduli[i], m))) > 1)
             raise ValueError(
-                f"moduli {moduli[i]} (position {i}) and {m} (position {j}) are not coprime: "
-                f"both are divisible by {divisor}"
+                f"modulus {abbreviate(m)} (position {j}) is out of bounds: moduli are from 2 to 2**32"
             )
-        product *= m
+    if (shared := first_shared(moduli)) is not None:
+        i, j = shared
+        raise ValueError(
+            f"moduli {moduli[i]} (position {i}) and {moduli[j]} (position {j}) are not coprime: "
+            f"both are divisible by {math.gcd(moduli[i], moduli[j])}"
+        )

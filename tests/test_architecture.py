@@ -19,7 +19,7 @@ CUDA_SUBJECTS = ("arith", "checks", "conversion", "evaluation", "keyed", "matrix
 
 # From the bottom up. A module imports from the layers before its own only.
 LAYERS = (
-    ("_cpu", "_version", "errors", "errstate", "messages", "backend.cuda_sources"),
+    ("_cpu", "_version", "coprime", "errors", "errstate", "messages", "backend.cuda_sources"),
     ("files", "readings"),
     ("joblog",),
     ("moduli", "integer_io", "syntax"),

@@ -117,6 +117,69 @@ def test_for_bits_uses_up_a_width_and_then_says_so(modulus_bits: int) -> None:
         ModuliSet.for_bits(longest + 1, modulus_bits)
 
 
+def greedy_from(first: int, step: int, count: int) -> list[int]:
+    """Integers from the first one on, up to 2**32, each coprime to all before: by the product of those."""
+    found: list[int] = []
+    product, candidate = gmpy2.mpz(1), first
+    while len(found) < count and 2 <= candidate <= 2**32:
+        if gmpy2.gcd(product, candidate) == 1:
+            found.append(candidate)
+            product *= candidate
+        candidate += step
+    return found
+
+
+@pytest.mark.parametrize("modulus_bits", [2, 7, 12, 16, 17, 20, 25, 31, 32])
+def test_many_moduli_for_bits_are_those_found_one_by_one(modulus_bits: int) -> None:
+    greedy = greedy_from(2**modulus_bits, -1, 2500)
+    longest = math.prod(greedy).bit_length() - 1
+    for bits in (longest, longest - 1, longest // 2):
+        ms = ModuliSet.for_bits(bits, modulus_bits)
+        assert list(ms) == greedy[: len(ms)]
+        assert ms.product >= 2**bits > ms.product // ms[-1]
+
+
+@pytest.mark.parametrize("start", [3, 5, 9, 105, 255, 257, 4095, 65535, 65537, 2**17 + 1, 2**32 - 99_999])
+def test_many_consecutive_odd_moduli_are_those_found_one_by_one(start: int) -> None:
+    greedy = greedy_from(start, 2, 2000)
+    assert list(ModuliSet.consecutive_odd(start, len(greedy))) == greedy
+
+
+def test_large_sets_take_about_linear_time() -> None:
+    start = time.process_time()
+    ms = ModuliSet.for_bits(10**6)
+    assert 2**10**6 <= ms.product < 2 ** (10**6 + 32)
+    odd = ModuliSet.consecutive_odd(10**9 + 1, 60_000)
+    assert len(ModuliSet(odd)) == 60_000
+    assert len(ModuliSet.for_bits(10**7)) == 312_511
+    assert time.process_time() - start < 20  # it was more than ten minutes; 1.5 s on a quiet machine
+
+
+def test_the_first_factor_that_two_of_many_moduli_share_is_found() -> None:
+    moduli = list(ModuliSet.for_bits(10**6))
+    shared = moduli[:]
+    shared[20_011], shared[30_000] = shared[5], shared[700]
+    message = rf"moduli {moduli[5]} \(position 5\) and {moduli[5]} \(position 20011\) are not coprime"
+    start = time.process_time()
+    with pytest.raises(ValueError, match=message):
+        ModuliSet(shared)
+    with pytest.raises(ValueError, match=r"\(position 0\) and 4294967296 \(position 31251\) are not coprime"):
+        ModuliSet(moduli * 2)
+    assert time.process_time() - start < 5
+
+
+@given(st.lists(st.integers(2, 70), min_size=1, max_size=14))
+def test_the_first_of_small_moduli_that_share_a_factor_is_named(moduli: list[int]) -> None:
+    pairs = ((i, j) for j in range(len(moduli)) for i in range(j))
+    shared = next(((i, j) for i, j in pairs if math.gcd(moduli[i], moduli[j]) > 1), None)
+    if shared is None:
+        assert list(ModuliSet(moduli)) == moduli
+        return
+    i, j = shared
+    with pytest.raises(ValueError, match=rf"^moduli {moduli[i]} \(position {i}\) and .* \(position {j}\)"):
+        ModuliSet(moduli)
+
+
 def test_for_bits_refuses_a_hopeless_request_at_once() -> None:
     start = time.process_time()
     with pytest.raises(ValueError, match=r"no set of moduli up to 2\*\*20 has M >= 2\*\*1000000000"):
@@ -145,6 +208,11 @@ def test_for_bits_refuses(bits: int, modulus_bits: int, message: str) -> None:
         ([7, 1], "modulus 1 (position 1) is out of bounds: moduli are from 2 to 2**32"),
         ([0], "modulus 0 (position 0) is out of bounds: moduli are from 2 to 2**32"),
         ([3, 5, -7], "modulus -7 (position 2) is out of bounds: moduli are from 2 to 2**32"),
+        (
+            [2**70000],
+            f"modulus 0x1{'0' * 15}...{'0' * 16} (70001 bits) (position 0) is out of bounds: moduli are from "
+            "2 to 2**32",
+        ),
         ([2**32 + 1], "modulus 4294967297 (position 0) is out of bounds: moduli are from 2 to 2**32"),
         ([6, 5, 7, 9], "moduli 6 (position 0) and 9 (position 3) are not coprime: both are divisible by 3"),
         ([5, 7, 7], "moduli 7 (position 1) and 7 (position 2) are not coprime: both are divisible by 7"),

@@ -1,0 +1,168 @@
+"""Pairwise coprime integers: searched, checked and multiplied in far less than quadratic time."""
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+import gmpy2
+import numpy as np
+from numpy.typing import NDArray
+
+_ONE_BY_ONE = 256
+"""Integers found without a sieve: most sets need no more."""
+
+_FIRST_SEGMENT, _LAST_SEGMENT = 2**12, 2**20
+"""Candidates sieved at a time."""
+
+
+def product_tree(values: Sequence[int]) -> list[list[gmpy2.mpz]]:
+    """Multiply at least one value in a balanced tree, so that the factors of each level have similar lengths.
+
+    Returns
+    -------
+    levels : list of lists
+        The values, the products of every two of them, and so on; the last level is the product of all.
+    """
+    levels = [[gmpy2.mpz(value) for value in values]]
+    while len(level := levels[-1]) > 1:
+        levels.append(
+            [level[i] * level[i + 1] if i + 1 < len(level) else level[i] for i in range(0, len(level), 2)]
+        )
+    return levels
+
+
+def product(values: Sequence[int]) -> gmpy2.mpz:
+    """Multiply at least one value."""
+    return product_tree(values)[-1][0]
+
+
+def first_shared(values: Sequence[int]) -> tuple[int, int] | None:
+    """Find the first of some positive values that has a factor in common with one before it.
+
+    Returns
+    -------
+    i, j : int
+        The positions of both, the first ones: i < j. None if the values are pairwise coprime.
+    """
+    # From the root down: the product of all values before those of a node, modulo the node's own product.
+    *levels, root = product_tree(values)
+    before = [gmpy2.mpz(1) % root[0]]
+    for level in reversed(levels):
+        below = []
+        for k, rest in enumerate(before):
+            left, right = level[2 * k], level[2 * k + 1 : 2 * k + 2]
+            below.append(rest % left)
+            below.extend(rest % one * (left % one) % one for one in right)
+        before = below
+    pairs = enumerate(zip(before, values, strict=True))
+    j = next((j for j, (rest, value) in pairs if gmpy2.gcd(rest, value) != 1), None)
+    if j is None:
+        return None
+    return next(i for i in range(j) if math.gcd(values[i], values[j]) != 1), j
+
+
+def greedy_coprime(first: int, step: int, stop: int) -> Iterator[int]:
+    """Go through ``range(first, stop, step)``, and take what is coprime to all that was taken before.
+
+    Parameters
+    ----------
+    first, step, stop
+        As of a range of integers from 2 to 2**32; the step is -1, or 2 from an odd integer on.
+
+    Yields
+    ------
+    taken : int
+        The next one.
+
+    Notes
+    -----
+    The first ones are tried one by one. Then a sieve: a candidate has at most one prime factor above the
+    square root of the greatest candidate; the others are the small primes. Those of what was taken rule out
+    their multiples. What is a multiple of no small prime is a prime. What is left, multiples of unused small
+    primes alone, are few: each that is taken uses one of them.
+    """
+    candidates = range(first, stop, step)
+    taken: list[int] = []
+    everything = gmpy2.mpz(1)
+    start = 0
+    while start < len(candidates) and len(taken) < _ONE_BY_ONE:
+        if gmpy2.gcd(everything, candidates[start]) == 1:
+            yield candidates[start]
+            taken.append(candidates[start])
+            everything *= candidates[start]
+        start += 1
+    sieve = _Sieve(_primes_to(math.isqrt(max(first, stop))), taken)
+    length = _FIRST_SEGMENT
+    while start < len(candidates):
+        yield from sieve.take(candidates[start : start + length])
+        start += length
+        length = min(2 * length, _LAST_SEGMENT)
+
+
+class _Sieve:
+    """What is known of the candidates taken so far."""
+
+    def __init__(self, small: NDArray[np.int64], taken: list[int]) -> None:
+        self._unused = small
+        self._used = small[:0]
+        self._large: set[int] = set()  # primes above the small ones, as factors of what was taken
+        for value in taken:
+            self._use(value)
+
+    def take(self, segment: range) -> list[int]:
+        """Go through the next candidates, and return those that are taken."""
+        ruled_out = _multiples(segment, self._used)
+        composite = _multiples(segment, self._unused)
+        large = np.flatnonzero(~(composite | ruled_out))
+        for position in np.flatnonzero(composite & ~ruled_out).tolist():
+            if ruled_out[position]:
+                continue
+            factors = self._use(segment[position])
+            ruled_out[position] = not factors
+            for prime in factors:
+                ruled_out[position + prime :: prime] = True
+        primes = [segment[position] for position in large.tolist()]
+        ruled_out[large] = [prime in self._large for prime in primes]
+        self._large.update(primes)
+        return [segment[position] for position in np.flatnonzero(~ruled_out).tolist()]
+
+    def _use(self, value: int) -> list[int]:
+        """Take a product of unused small primes and maybe a large one; no factors if that is used already."""
+        divides = value % self._unused == 0
+        factors: list[int] = self._unused[divides].tolist()
+        for prime in factors:
+            while value % prime == 0:
+                value //= prime
+        if value in self._large:
+            return []
+        self._used = np.append(self._used, self._unused[divides])
+        self._unused = self._unused[~divides]
+        if value > 1:
+            self._large.add(value)
+            factors.append(value)
+        return factors
+
+
+def _multiples(segment: range, primes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which candidates are multiples of one of some primes below 2**16."""
+    found = np.zeros(len(segment), np.bool_)
+    if segment.step == 2:
+        primes = primes[primes != 2]
+        starts = -segment[0] % primes * ((primes + 1) // 2) % primes
+    else:
+        starts = segment[0] % primes
+    often = primes < len(segment)
+    found[starts[~often & (starts < len(segment))]] = True
+    for start, prime in zip(starts[often].tolist(), primes[often].tolist(), strict=True):
+        found[start::prime] = True
+    return found
+
+
+@cache
+def _primes_to(limit: int) -> NDArray[np.int64]:
+    is_prime = np.ones(limit + 1, np.bool_)
+    is_prime[:2] = False
+    for p in range(2, math.isqrt(limit) + 1):
+        if is_prime[p]:
+            is_prime[p * p :: p] = False
+    return np.flatnonzero(is_prime)
