@@ -24,6 +24,11 @@ from numpy.typing import NDArray
 from rnsdask.errors import InputError, JobError, abbreviate
 
 _INTEGER = re.compile(rb"([+-]?)(?:([0-9]+)|0[xX]([0-9a-fA-F]+))")
+
+# Of a file of moduli, which may be a device or a pipe without an end.
+_LONGEST_MODULI_LINE = 4096
+_MOST_MODULI_LINES = 2**20
+
 _SHOWN = 40  # characters of a bad line that an error message repeats
 
 
@@ -186,16 +191,22 @@ def read_moduli(stream: BinaryIO, name: str) -> list[int]:
     Raises
     ------
     InputError
-        If a line is not an integer, or there is none. Whether they form a moduli set is not checked here.
+        If a line is not an integer, or there is none, or there are too many. Whether they form a moduli set
+        is not checked here.
     """
     moduli = []
-    for number, line in enumerate(stream, 1):
+    lines = iter(partial(stream.readline, _LONGEST_MODULI_LINE + 1), b"")
+    for number, line in enumerate(lines, 1):
+        if number > _MOST_MODULI_LINES:
+            raise InputError(f"{name}: it has more than {_MOST_MODULI_LINES} lines")
         text = line.partition(b"#")[0].strip()
         value = _integer(text) if len(text) <= _SHOWN else None  # 2**32 has ten digits
+        if text and value is None:
+            raise InputError(f"{name}:{number}: {_not_an_integer(text)}")
+        if len(line) > _LONGEST_MODULI_LINE:
+            raise InputError(f"{name}:{number}: the line has more than {_LONGEST_MODULI_LINE} characters")
         if value is not None:
             moduli.append(int(value))
-        elif text:
-            raise InputError(f"{name}:{number}: {_not_an_integer(text)}")
     if not moduli:
         raise InputError(f"{name}: holds no modulus; one integer a line was expected")
     return moduli
