@@ -79,11 +79,12 @@ def floor_divide(
     if isinstance(divisor, int):
         check_divisor(divisor, signed)
     matrix = as_matrix(residues)
-    divisors = _divisor_rows(matrix, divisor, locate)
+    divisors = _divisor_rows(matrix, divisor)
     result = np.empty_like(matrix, shape=(len(parts), *matrix.shape), order="C")
     fixed = _fixed_divisor(divisor, matrix, signed) if isinstance(divisor, int) else None
     for block in _blocks(matrix.shape[1], moduli.limb_count(signed)):
         other = fixed if fixed is not None else _limbs(divisors[:, block], moduli, signed)
+        _check_not_zero(other, locate, block.start)
         limbs = _limbs(matrix[:, block], moduli, signed)
         _divide_block(limbs, other, moduli, signed, parts, result[:, :, block], locate, block.start)
     return result.reshape(len(parts) * len(moduli), *residues.shape[1:])
@@ -269,8 +270,8 @@ def bounds_by_array(bound: int | None, divisor_bound: int | None, signed: bool) 
     return {"quotient": bound, "remainder": min(known, default=None)}
 
 
-def _divisor_rows(matrix: Array, divisor: int | Array, locate: Locate) -> Array:
-    """The divisors' residues as a matrix; an error if one is 0."""
+def _divisor_rows(matrix: Array, divisor: int | Array) -> Array:
+    """The divisors' residues as a matrix."""
     if isinstance(divisor, int):
         return None
     rows = as_matrix(divisor)
@@ -278,10 +279,17 @@ def _divisor_rows(matrix: Array, divisor: int | Array, locate: Locate) -> Array:
         raise ValueError(
             f"divisors must have the shape of the dividends, got {rows.shape} and {matrix.shape}"
         )
-    (zeros,) = (rows == 0).all(axis=0).nonzero()
-    if zeros.size:
-        raise ZeroDivisionError(f"division by zero at flat index {locate(int(zeros[0]))}")
     return rows
+
+
+def _check_not_zero(limbs: Array, locate: Locate, first: int) -> None:
+    """Raise ZeroDivisionError if a divisor of a block, which begins at the flat index `first`, is 0.
+
+    Asked of limbs, not of residues: a residue that is no less than its modulus may stand for 0 as well.
+    """
+    (zeros,) = (~limbs.any(axis=1)).nonzero()
+    if zeros.size:
+        raise ZeroDivisionError(f"division by zero at flat index {locate(first + int(zeros[0]))}")
 
 
 def _fixed_divisor(divisor: int, like: Array, signed: bool) -> Array:

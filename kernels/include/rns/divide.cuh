@@ -79,9 +79,13 @@ RNS_INLINE void add_back(u32* rest, const Magnitude& d) {
   }
 }
 
-// Divides by d, not 0, in place: `rest` becomes the remainder, and `quotient` is written.
+// Divides by d in place: `rest` becomes the remainder, and `quotient` is written. By 0 both mean nothing.
 RNS_INLINE void divide_magnitudes(u32* rest, u32* quotient, i64 count, const Magnitude& d) {
   const i64 n = d.count;
+  if (n == 0) {
+    for (i64 j = 0; j < count; ++j) quotient[j] = 0;
+    return;
+  }
   const u32 shift = leading_zeros(d[n - 1]);
   const u32 d1 = scaled_limb(d, n - 1, shift), d0 = scaled_limb(d, n - 2, shift);
   for (i64 j = count - 1; j > count - n && j >= 0; --j) quotient[j] = 0;
@@ -125,7 +129,8 @@ RNS_INLINE void round_away(u32* rest, u32* quotient, i64 count, const Magnitude&
   }
 }
 
-// Quotient and remainder in `count` limbs each, at least as many as d has and as x and, signed, one more.
+// Quotient and remainder in `count` limbs each, at least as many as d has and as x and, signed, one more. By
+// 0 they mean nothing.
 RNS_INLINE void floor_divide(const u32* x, i64 x_count, const u32* divisor, i64 divisor_count, bool is_signed,
                              u32* quotient, u32* remainder, i64 count) {
   const Magnitude magnitude(x, x_count, is_signed);
