@@ -23,6 +23,8 @@ def compare(x: Array, y: Array, moduli: ModuliSet) -> Array:
     array of int8, with the common shape
     """
     (first, second), shape = matrices(x, y)
+    if 0 in shape:
+        return np.empty_like(first, shape=shape, dtype=np.int8)
     prototype = second if backend_name(second) == "cuda" else first
     if 0 in shape:  # a column beside no columns would be compared with itself
         return np.empty_like(prototype, shape=shape, dtype=np.int8)
