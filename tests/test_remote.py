@@ -386,7 +386,7 @@ def test_a_checkpoint_sees_a_change(bucket: str, web: WebServer) -> None:
         expected = answer("max", url, "--checkpoint", f"kept{n}")
         Path(f"kept{n}/piece-00002.json").unlink()
         assert answer("max", url, "--checkpoint", f"kept{n}") == expected
-        chunk = store.locate(place).read("c/0/3", "it")
+        chunk = store.locate(place).read("c/0/3", "it", 2**20)
         store.locate(place).write("c/0/3", chunk[::-1], "it")
         if n:
             os.utime("x.zarr/c/0/3", (1, 1))  # HTTP tells whole seconds
@@ -440,7 +440,7 @@ def test_damaged_chunks(bucket: str, where: list[str]) -> None:
     x = f"{bucket}/x.zarr"
     succeed("random", x, *FEW)
     location = store.locate(x)
-    chunk = location.read("c/0/1", "it")
+    chunk = location.read("c/0/1", "it", 2**20)
     flipped = chunk[:100] + bytes([chunk[100] ^ 1]) + chunk[101:]
     for content in (flipped, chunk[:-1], b"", b"abc", None):
         if content is None:
@@ -475,7 +475,7 @@ def test_no_permission(bucket: str, s3: str, where: list[str]) -> None:
         forbid("s3:GetObject")
         assert fail("max", x, *where).startswith(f"{x}: it cannot be read: ")
         with pytest.raises(StoreAccessError) as caught:
-            store.locate(x).read("c/0/0", "it")
+            store.locate(x).read("c/0/0", "it", 2**20)
         assert not faults.can_pass(caught.value)
     finally:
         file_system.call_s3("delete_bucket_policy", Bucket=secret)

@@ -891,7 +891,7 @@ def test_verify_reads_one_chunk_at_a_time(tmp_path: Path, monkeypatch: pytest.Mo
 
     def counted(info: StoreInfo, index: tuple[int, ...]) -> NDArray[np.uint32]:
         read_indices.append(index)
-        return np.full((4, 128), 2**32 - 1, np.uint32)
+        raise CorruptChunkError("it is not as it was")
 
     monkeypatch.setattr(store.reading, "read_chunk", counted)
     problems = store.verify(info)

@@ -131,6 +131,12 @@ def first_invalid(residues: Array, moduli: ModuliSet) -> tuple[int, int] | None:
     return None if row < 0 else (row, index)
 
 
+def exceeds(residues: Array, last: NDArray[np.uint32]) -> bool:
+    """Whether a residue of a row is above the row's last one: for pieces of a chunk, as they are read."""
+    row, _ = _cpu.first_invalid(residues, last)
+    return bool(row >= 0)
+
+
 def read_all(residues: Array) -> int:
     total: int = _cpu.read_all(residues)
     return total

@@ -4,8 +4,10 @@ What this module reads and writes is what the ``bytes`` and ``crc32c`` codecs of
 the route is shorter. Zarr copies a chunk several times, all chunks in one thread, and takes twice as long.
 """
 
+import errno
 import math
 import os
+import stat
 import uuid
 import weakref
 from collections import deque
@@ -19,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import host_memory
+from rnsdask.backend.cpu import exceeds
 from rnsdask.errors import CorruptChunkError, StoreAccessError
 from rnsdask.layout import RESIDUE_DTYPE
 
@@ -70,14 +73,34 @@ class _BufferPool:
 _buffers = _BufferPool(_IDLE_BUFFERS)
 
 
+@contextmanager
+def open_regular(file: Path) -> Iterator[BufferedReader]:
+    """Open a file to read it, unless it is a pipe or a device, which might never end.
+
+    Raises
+    ------
+    OSError
+        If it is one, or cannot be opened.
+    """
+    # A pipe without a writer would not even open.
+    with open(file, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        yield stream
+
+
 def chunk_file_size(shape: Sequence[int]) -> int:
     """Return the size in bytes of the file of a chunk of residues of this shape."""
     return math.prod(shape) * RESIDUE_DTYPE.itemsize + CHECKSUM_BYTES
 
 
 def read_chunk_file(
-    file: Path, shape: Sequence[int], name: str, columns: slice | None = None
-) -> NDArray[np.uint32]:
+    file: Path,
+    shape: Sequence[int],
+    last: NDArray[np.uint32],
+    name: str,
+    columns: slice | None = None,
+) -> tuple[NDArray[np.uint32], bool]:
     """Read a chunk, or part of all its rows, and check the whole of it.
 
     Parameters
@@ -86,11 +109,20 @@ def read_chunk_file(
         The chunk's file.
     shape
         Shape of a whole chunk of residues: n, then the chunk's length along each axis.
+    last
+        The greatest residue of each row.
     name
         What error messages call the chunk.
     columns
         Return only these numbers of the chunk, in C order, as an array (n, their number). All of the file is
         read for its checksum, but only they are held in memory.
+
+    Returns
+    -------
+    residues : ndarray
+        The chunk, or the part of it.
+    valid : bool
+        Whether each residue that is returned is at most its row's last one.
 
     Raises
     ------
@@ -105,12 +137,12 @@ def read_chunk_file(
             shape = (shape[0], columns.stop - columns.start)
         residues = _buffers.take(math.prod(shape)).reshape(shape)
         if columns is None:
-            computed = _read_checksummed(stream, residues.reshape(-1).view(np.uint8))
+            computed, valid = _read_checksummed(stream, residues.reshape(len(last), -1), last)
         else:
-            computed = _read_columns(stream, residues, columns.start, file_size)
+            computed, valid = _read_columns(stream, residues, last, columns.start, file_size)
         stored = int.from_bytes(stream.read(CHECKSUM_BYTES), "little")
     check_checksum(computed, stored, name)
-    return residues
+    return residues, valid
 
 
 @contextmanager
@@ -125,7 +157,7 @@ def open_chunk_file(file: Path, expected: int, name: str) -> Iterator[BufferedRe
         For an error of the operating system, here or in the context.
     """
     try:
-        with file.open("rb") as stream:
+        with open_regular(file) as stream:
             check_size(os.fstat(stream.fileno()).st_size, expected, name)
             yield stream
     except FileNotFoundError:
@@ -146,32 +178,53 @@ def check_checksum(computed: int, stored: int, name: str) -> None:
         raise CorruptChunkError(f"{name} is corrupt: its CRC-32C is {computed:#010x}, stored {stored:#010x}")
 
 
-def _read_checksummed(stream: BufferedReader, content: NDArray[np.uint8]) -> int:
-    """Fill `content` and return its CRC-32C."""
-    checksum = 0
-    for start in range(0, content.size, _PIECE_BYTES):
-        piece = content[start : start + _PIECE_BYTES]
+def _read_checksummed(
+    stream: BufferedReader, rows: NDArray[np.uint32], last: NDArray[np.uint32]
+) -> tuple[int, bool]:
+    """Fill the rows; return their CRC-32C, and whether all residues are at most their rows' last ones."""
+    checksum, valid = 0, True
+    for part, columns in _pieces(*rows.shape):
+        piece = rows[part, columns]
+        content = piece.reshape(-1).view(np.uint8)
         # A file that shrinks meanwhile leaves the rest as it was, and then the checksum does not match.
-        stream.readinto(piece.data)
-        checksum = google_crc32c.extend(checksum, piece)
-    return checksum
+        stream.readinto(content.data)
+        checksum = google_crc32c.extend(checksum, content)
+        valid = valid and not exceeds(piece, last[part])
+    return checksum, valid
 
 
-def _read_columns(stream: BufferedReader, part: NDArray[np.uint32], first: int, file_size: int) -> int:
-    """Fill `part` with the numbers of the file from `first` on, and return the file's CRC-32C."""
+def _pieces(rows: int, columns: int) -> Iterator[tuple[slice, slice]]:
+    """Divide a matrix in C order into consecutive pieces: some whole rows, or an even part of one."""
+    most = _PIECE_BYTES // RESIDUE_DTYPE.itemsize
+    height = max(1, most // columns)
+    width = -(-columns // -(-columns // most))
+    for row in range(0, rows, height):
+        for start in range(0, columns, width):
+            yield slice(row, row + height), slice(start, start + width)
+
+
+def _read_columns(
+    stream: BufferedReader, part: NDArray[np.uint32], last: NDArray[np.uint32], first: int, file_size: int
+) -> tuple[int, bool]:
+    """Fill `part` with the numbers of the file from `first` on.
+
+    Returns the file's CRC-32C, and whether all residues of `part` are at most their rows' last ones.
+    """
     rows = part.view(np.uint8)
     scratch = np.empty(_PIECE_BYTES, np.uint8)
     row_bytes = (file_size - CHECKSUM_BYTES) // len(rows)
     ahead = first * RESIDUE_DTYPE.itemsize
-    checksum = 0
-    for row in rows:
+    checksum, valid = 0, True
+    for i, row in enumerate(rows):
         for length, wanted in ((ahead, None), (row.size, row), (row_bytes - ahead - row.size, None)):
             for start in range(0, length, _PIECE_BYTES):
                 stop = min(start + _PIECE_BYTES, length)
                 piece = scratch[: stop - start] if wanted is None else wanted[start:stop]
                 stream.readinto(piece.data)
                 checksum = google_crc32c.extend(checksum, piece)
-    return checksum
+                if wanted is not None and valid:
+                    valid = not exceeds(piece.view(RESIDUE_DTYPE)[None], last[i : i + 1])
+    return checksum, valid
 
 
 def write_chunk_file(

@@ -5,7 +5,6 @@ of residues, and a group is complete or cannot be read. It is one whole: all par
 of all, and none of them is replaced alone.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,6 +19,8 @@ from zarr.storage import MemoryStore
 from rnsdask.errors import ChangedStoreError, IncompleteStoreError, StoreAccessError, StoreError
 from rnsdask.layout import Chunks, chunk_slices
 from rnsdask.moduli import ModuliSet
+from rnsdask.store.codecs import ChunkCodecs
+from rnsdask.store.documents import array_document, parse_document
 from rnsdask.store.location import CHUNK_FOLDER, METADATA_KEY, STAGED, Location
 from rnsdask.store.metadata import (
     ATTRIBUTE,
@@ -302,7 +303,7 @@ def _check_tied(
     """Check that all parts are of the same group, and that its own metadata are as they were written."""
     names = {RESIDUES: residues.group}
     for name, metadata in documents.items():
-        own = attributes_in(json.loads(metadata)).get(ATTRIBUTE)
+        own = attributes_in(parse_document(metadata)).get(ATTRIBUTE)
         names[name] = own.get("group") if isinstance(own, dict) else None
     group = attribute.get("group")
     for name, found in names.items():
@@ -316,8 +317,8 @@ def _group_attribute(location: Location) -> tuple[dict[str, Any] | None, bytes]:
     """The attribute in a group's metadata document, None if there is no such thing, and the document."""
     metadata = b""
     try:
-        metadata = location.read(METADATA_KEY, f"{location.path}: it")
-        document = json.loads(metadata)
+        metadata = location.read_metadata()
+        document = parse_document(metadata)
         attribute = document["attributes"][ATTRIBUTE] if document["node_type"] == "group" else None
     except StoreAccessError:
         raise
@@ -330,14 +331,16 @@ def _part_metadata(location: Location, name: str, dtype: np.dtype[Any], residues
     """Read the metadata document of an array beside the residues: it must be one as is written for it."""
     path = location.path
     try:
-        metadata = location.child(name).read(METADATA_KEY, f"{path}: its array {name!r}")
-        document = json.loads(metadata)
-        found = _facts(document)
-    except StoreAccessError:
+        metadata = location.child(name).read_metadata()
+        ChunkCodecs.of(array_document(metadata))
+        found = _facts(parse_document(metadata))
+    except StoreError:
         raise
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StoreError(f"{path}: its array {name!r} cannot be read: {error!r}") from error
-    wanted = _facts(json.loads(_part_document(dtype, residues.shape, residues.chunks)))
+    except FileNotFoundError:
+        raise StoreError(f"{path}: its array {name!r} cannot be read: it has no {METADATA_KEY}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreError(f"{path}: its array {name!r} cannot be read: {error}") from error
+    wanted = _facts(parse_document(_part_document(dtype, residues.shape, residues.chunks)))
     for fact, value in wanted.items():
         if found[fact] != value:
             raise StoreError(

@@ -14,9 +14,13 @@ import fsspec  # type: ignore[import-untyped]
 from rnsdask.errors import StoreAccessError, StoreError
 from rnsdask.messages import redacted
 from rnsdask.store.access import access_error
-from rnsdask.store.chunk_files import write_file
+from rnsdask.store.chunk_files import open_regular, write_file
 
 METADATA_KEY = "zarr.json"
+
+LONGEST_METADATA = 16 * 2**20
+"""Most bytes of a metadata document: those of half a million moduli, so that no file can fill the memory."""
+
 CHUNK_FOLDER = "c"
 
 STAGED = ".partial"
@@ -113,8 +117,11 @@ class Location(ABC):
         """What `versions` tells of one file; FileNotFoundError if there is none."""
 
     @abstractmethod
-    def read(self, name: str, what: str) -> bytes:
-        """Read a whole file, which messages call `what`; FileNotFoundError if there is none."""
+    def read(self, name: str, what: str, limit: int) -> bytes:
+        """Read a file, which messages call `what`; FileNotFoundError if there is none.
+
+        Of a file of more bytes than `limit` only a part is read, which is longer than `limit`.
+        """
 
     @abstractmethod
     def read_end(self, name: str, count: int, what: str) -> bytes:
@@ -127,6 +134,13 @@ class Location(ABC):
     @abstractmethod
     def remove(self, name: str) -> None:
         """Remove a file, or a folder with all in it; nothing happens if there is none."""
+
+    def read_metadata(self) -> bytes:
+        """Read the metadata document; FileNotFoundError if there is none, StoreError if it is too long."""
+        metadata = self.read(METADATA_KEY, f"{self.path}: it", LONGEST_METADATA)
+        if len(metadata) > LONGEST_METADATA:
+            raise StoreError(f"{self.path}: its {METADATA_KEY} has more than {LONGEST_METADATA} bytes")
+        return metadata
 
     def write(self, name: str, content: bytes, what: str) -> None:
         """Write a whole file, so that it appears at once or not at all; or replace one."""
@@ -149,7 +163,7 @@ class Location(ABC):
 
     def copy(self, name: str, new_name: str, what: str) -> None:
         """Copy a file within the place; by the service that has it, where that can."""
-        self.write(new_name, self.read(name, what), what)
+        self.write(new_name, self.read(name, what, self.version(name)[0]), what)
 
     def sizes(self) -> dict[str, int]:
         """List all files: their sizes in bytes by their names."""
@@ -264,6 +278,13 @@ def _reading(what: str) -> Iterator[None]:
         raise StoreAccessError.of(f"{what} cannot be read", error) from error
 
 
+def _is_empty(file_system: Any, path: str) -> bool:
+    try:
+        return bool(file_system.size(path) == 0)
+    except Exception:  # of any type, and told of the reading itself
+        return False
+
+
 @dataclass(frozen=True)
 class LocalLocation(_FileSystemLocation):
     """A folder of the local disk, or of one that looks so."""
@@ -282,14 +303,14 @@ class LocalLocation(_FileSystemLocation):
     def child(self, name: str) -> Location:
         return LocalLocation(f"{self.path}/{name}")
 
-    def read(self, name: str, what: str) -> bytes:
-        with _reading(what), open(f"{self.path}/{name}", "rb", buffering=0) as stream:  # noqa: PTH123
-            return stream.read()
+    def read(self, name: str, what: str, limit: int) -> bytes:
+        with _reading(what), open_regular(Path(self.path, name)) as stream:
+            return stream.read(min(limit, os.fstat(stream.fileno()).st_size) + 1)
 
     def read_end(self, name: str, count: int, what: str) -> bytes:
-        with _reading(what), open(f"{self.path}/{name}", "rb", buffering=0) as stream:  # noqa: PTH123
+        with _reading(what), open_regular(Path(self.path, name)) as stream:
             stream.seek(max(0, os.fstat(stream.fileno()).st_size - count))
-            return stream.read()
+            return stream.read(count)
 
     def _put(self, name: str, content: bytes, what: str, *, new: bool) -> None:  # noqa: ARG002
         # Renamed into its place at once: nothing comes late.
@@ -329,7 +350,7 @@ class RemoteLocation(_FileSystemLocation):
 
     @property
     def parent(self) -> Location | None:
-        above, _, name = self.path.rpartition("/")
+        above, _, name = self.url.rpartition("/")
         return RemoteLocation(above, self.options) if name and not above.endswith((":", "/")) else None
 
     def child(self, name: str) -> Location:
@@ -343,10 +364,18 @@ class RemoteLocation(_FileSystemLocation):
     def versions(self) -> dict[str, tuple[Any, ...]]:
         return super().versions() if self.lists else {}
 
-    def read(self, name: str, what: str) -> bytes:
+    def read(self, name: str, what: str, limit: int) -> bytes:
         file_system, root = self._open()
+        path = f"{root}/{name}"
         with reaching(f"{what} cannot be read"):
-            content: bytes = file_system.cat_file(f"{root}/{name}")
+            try:
+                content: bytes = file_system.cat_file(path, start=0, end=limit + 1)
+            except FileNotFoundError:
+                raise
+            except Exception:
+                if not _is_empty(file_system, path):  # services have no range of nothing
+                    raise
+                content = b""
         return content
 
     def read_end(self, name: str, count: int, what: str) -> bytes:

@@ -28,6 +28,8 @@ from rnsdask.errors import (
 )
 from rnsdask.layout import RESIDUE_DTYPE, chunk_grid
 from rnsdask.moduli import ModuliSet, as_integer, to_text
+from rnsdask.store.codecs import ChunkCodecs, describe_codecs
+from rnsdask.store.documents import array_document, parse_document
 from rnsdask.store.location import (
     CHUNK_FOLDER,
     METADATA_KEY,
@@ -81,7 +83,7 @@ class Opened:
         before this belongs to the document.
         """
         try:
-            metadata = location.read(METADATA_KEY, f"{location.path}: it")
+            metadata = location.read_metadata()
             unchanged = _hash(metadata) == self.digest
             if unchanged and self.written is not None:
                 unchanged = _written(location) == self.written
@@ -252,20 +254,14 @@ def load(location: Location) -> tuple[StoreInfo, bool]:
     path = location.path
     metadata, identity = _read_metadata(location)
     try:
-        node = zarr.open(store=files_in_memory({METADATA_KEY: metadata}), mode="r")
-    except Exception as error:  # of any type, for anything may stand in the file
-        raise StoreError(f"{path}: Zarr cannot read its {METADATA_KEY}: {error!r}") from error
-    if not isinstance(node, zarr.Array):
-        raise StoreError(f"{path}: it is a Zarr group, not an array")
-    document: dict[str, Any] = dict(node.metadata.to_dict())
-    try:
-        attribute = _check_attribute(node.attrs.get(ATTRIBUTE))
+        document = array_document(metadata)
+        attribute = _check_attribute((document.get("attributes") or {}).get(ATTRIBUTE))
         moduli = ModuliSet(attribute["moduli"])
         codecs = _check_document(document, len(moduli))
         bound = _parse_bound(attribute["bound"], moduli, attribute["signed"])
     except (TypeError, ValueError) as error:
         raise StoreError(f"{path}: {error}") from error
-    _check_checksum(path, attribute, json.loads(metadata))
+    _check_checksum(path, attribute, parse_document(metadata))
     has_chunk_files = location.is_local and codecs == DEFAULT_CODECS and sys.byteorder == "little"
     info = StoreInfo(
         location=location,
@@ -309,7 +305,7 @@ def complete_attribute(
     group
         What it has in common with the other parts of its group, if it is in one.
     """
-    metadata = json.loads(info.location.read(METADATA_KEY, f"{info.path}: it"))
+    metadata = parse_document(info.location.read_metadata())
     attribute = {**_contents(info.moduli, info.signed, bound, group), "complete": True}
     attribute["checksum"] = _checksum(attribute, metadata)
     attribute["content"] = content
@@ -387,8 +383,7 @@ def check_recipe(location: Location, recipe: str | None, attribute: str = ATTRIB
 def _read_field(location: Location, attribute: str, name: str) -> str | None:
     """Read a field of the attribute of an array; None if it has none or is not there."""
     try:
-        metadata = location.read(METADATA_KEY, f"{location.path}: it")
-        value = json.loads(metadata)["attributes"][attribute][name]
+        value = parse_document(location.read_metadata())["attributes"][attribute][name]
     except StoreAccessError:
         raise
     except (FileNotFoundError, ValueError, TypeError, KeyError):
@@ -408,14 +403,9 @@ def check_bound(bound: SupportsIndex | None, moduli: ModuliSet, signed: bool) ->
     return value
 
 
-def files_in_memory(content: dict[str, bytes]) -> MemoryStore:
-    """Put files at hand where Zarr can read them."""
-    return MemoryStore({key: Buffer.from_bytes(value) for key, value in content.items()}, read_only=True)
-
-
 def changed_metadata(location: Location, change: Callable[[Any], object]) -> bytes:
     """The metadata of the array or group at a place, as Zarr changes them."""
-    metadata = location.read(METADATA_KEY, f"{location.path}: it")
+    metadata = location.read_metadata()
     files: Files = {METADATA_KEY: Buffer.from_bytes(metadata)}
     change(zarr.open(MemoryStore(files), mode="r+"))
     return files[METADATA_KEY].to_bytes()
@@ -424,7 +414,7 @@ def changed_metadata(location: Location, change: Callable[[Any], object]) -> byt
 def _read_metadata(location: Location) -> tuple[bytes, str]:
     """Read the metadata document, and make a hash of its content and of when it was written."""
     try:
-        metadata = location.read(METADATA_KEY, f"{location.path}: it")
+        metadata = location.read_metadata()
         written = location.version(METADATA_KEY)
     except FileNotFoundError:
         raise StoreError(f"{location.path}: {_why_no_metadata(location)}") from None
@@ -472,8 +462,6 @@ def _check_document(document: dict[str, Any], n_moduli: int) -> tuple[str, ...]:
     if shape[0] != n_moduli:
         raise ValueError(f"its residue axis (axis 0) has {shape[0]} rows for {n_moduli} moduli")
     grid, keys = document["chunk_grid"], document["chunk_key_encoding"]
-    if grid["name"] != "regular":
-        raise ValueError(f"its chunk grid must be regular, got {grid['name']}")
     if (rows := grid["configuration"]["chunk_shape"][0]) != n_moduli:
         raise ValueError(f"its residue axis (axis 0) of {n_moduli} rows is cut into chunks of {rows}")
     if keys["name"] != "default" or keys["configuration"]["separator"] != "/":
@@ -482,21 +470,11 @@ def _check_document(document: dict[str, Any], n_moduli: int) -> tuple[str, ...]:
         raise ValueError(
             f"it must have no storage transformers, got {document['storage_transformers']!r:.40}"
         )
-    codecs = tuple(_describe_codec(codec) for codec in document["codecs"])
-    if "crc32c" not in codecs:
-        raise ValueError(f"its codecs must include crc32c, which shows damage; got {', '.join(codecs)}")
-    if (codecs[0], codecs[-1]) != DEFAULT_CODECS:
-        raise ValueError(
-            f"the first of its codecs must be {DEFAULT_CODECS[0]}, the last {DEFAULT_CODECS[1]}; "
-            f"got {', '.join(codecs)}"
-        )
+    ChunkCodecs.of(document)
+    codecs = describe_codecs(document)
+    if codecs[0] != DEFAULT_CODECS[0]:
+        raise ValueError(f"the first of its codecs must be {DEFAULT_CODECS[0]}, got {codecs[0]}")
     return codecs
-
-
-def _describe_codec(codec: dict[str, Any]) -> str:
-    """Write a codec as its name and parameters, such as ``zstd(level=3, checksum=False)``."""
-    parameters = ", ".join(f"{name}={value}" for name, value in codec.get("configuration", {}).items())
-    return f"{codec['name']}({parameters})" if parameters else str(codec["name"])
 
 
 def _parse_bound(text: Any, moduli: ModuliSet, signed: bool) -> int | None:

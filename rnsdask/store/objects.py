@@ -98,10 +98,12 @@ class ObjectLocation(Location):
         with reaching(f"{self.path}: {name} cannot be read"):
             return _version(obstore.head(self.store, self._key(name)))
 
-    def read(self, name: str, what: str) -> bytes:
+    def read(self, name: str, what: str, limit: int) -> bytes:
         with reaching(f"{what} cannot be read"):
-            content: bytes = obstore.get(self.store, self._key(name)).bytes().to_bytes()
-        return content
+            found = obstore.get(self.store, self._key(name))
+            if found.meta["size"] <= limit:
+                return bytes(found.bytes().to_bytes())
+            return bytes(obstore.get_range(self.store, self._key(name), start=0, end=limit + 1).to_bytes())
 
     def read_end(self, name: str, count: int, what: str) -> bytes:
         size = self.version(name)[0]
@@ -113,7 +115,7 @@ class ObjectLocation(Location):
         except Exception as error:  # of any type: obstore has its own
             if type(error).__name__ != "NotSupportedError":
                 raise access_error(f"{what} cannot be read", error) from error
-            content = self.read(name, what)[-count:]  # of a server that gives no parts
+            content = self.read(name, what, size)[-count:]  # of a server that gives no parts
         return content
 
     def copy(self, name: str, new_name: str, what: str) -> None:

@@ -12,6 +12,7 @@ from zarr.storage import MemoryStore
 
 from rnsdask.errors import StoreError
 from rnsdask.layout import chunk_grid, chunk_slices
+from rnsdask.store.documents import files_in_memory
 from rnsdask.store.location import (
     CHUNK_FOLDER,
     METADATA_KEY,
@@ -21,7 +22,6 @@ from rnsdask.store.metadata import (
     Files,
     changed_metadata,
     check_recipe,
-    files_in_memory,
 )
 from rnsdask.store.ownership import Owner, remove_left_behind
 from rnsdask.store.paths import StorePath, locate
@@ -85,7 +85,7 @@ def resume_plain(
     """
     location, replacement = place_begun(locate(path).check_writable())
     try:
-        metadata = location.read(METADATA_KEY, f"{location.path}: it")
+        metadata = location.read_metadata()
     except FileNotFoundError:
         raise StoreError(f"{location.path}: there is no such array") from None
     try:
@@ -175,7 +175,7 @@ class PlainWriter:
     @cached_property
     def _metadata(self) -> bytes:
         try:
-            return self._location.read(METADATA_KEY, f"{self.path}: it")
+            return self._location.read_metadata()
         except FileNotFoundError:
             self._owner.check()
             raise

@@ -5,21 +5,24 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, naming_gpu_memory
+from rnsdask.backend import Array, kernels_of, naming_gpu_memory, to_backend
+from rnsdask.backend.cpu import exceeds
+from rnsdask.constants import last_residues
 from rnsdask.errors import ChangedStoreError, CorruptChunkError, StoreError
 from rnsdask.layout import RESIDUE_DTYPE, chunk_slices
 from rnsdask.readings import counted
 from rnsdask.store.chunk_files import CHECKSUM_BYTES, read_chunk_file
+from rnsdask.store.codecs import ChunkCodecs
 from rnsdask.store.device_files import read_device_file
+from rnsdask.store.documents import array_document
 from rnsdask.store.location import METADATA_KEY, STAGED, Location
-from rnsdask.store.metadata import Opened, StoreInfo, files_in_memory
+from rnsdask.store.metadata import Opened, StoreInfo
 
 _REQUESTS = 16
 """How many files are asked for at a time, where only a little of each is wanted."""
@@ -66,20 +69,40 @@ def read_chunk(info: StoreInfo, index: Sequence[int]) -> NDArray[np.uint32]:
     IndexError
         If the grid has no such chunk.
     CorruptChunkError
-        If the chunk is missing, truncated, or does not match its checksum.
+        If the chunk is missing, truncated, or does not match its checksum, or a residue is not below its
+        modulus.
     ChangedStoreError
         If the store was overwritten or removed since `info` was read.
     StoreAccessError
         If it cannot be read.
     """
+    residues, valid = _read_whole(info, index)
+    if not valid:
+        _check_residues(info, index, residues)
+    return residues
+
+
+def _read_whole(info: StoreInfo, index: Sequence[int]) -> tuple[NDArray[np.uint32], bool]:
+    """Read a chunk, and find out whether each residue is below its modulus; if not, it may be the padding."""
     info.check_release()
     slices = chunk_slices(index, info.shape, info.chunks)
+    last = last_residues(info.moduli)
     with belonging(info.location, info.opened):
         if not info.has_chunk_files:
-            return _decode_chunk(info, index, slices)
-        residues = read_chunk_file(info.chunk_file(index), info.chunk_shape, info.chunk_name(index))
+            residues = _decode_chunk(info, index, slices)
+            return residues, not exceeds(residues.reshape(len(last), -1), last)
+        name = info.chunk_name(index)
+        residues, valid = read_chunk_file(info.chunk_file(index), info.chunk_shape, last, name)
     within = (slice(None), *(slice(s.stop - s.start) for s in slices))
-    return np.ascontiguousarray(residues[within])
+    return np.ascontiguousarray(residues[within]), valid
+
+
+def _check_residues(
+    info: StoreInfo, index: Sequence[int], residues: NDArray[np.uint32], first: Sequence[int] | None = None
+) -> None:
+    """Raise CorruptChunkError for a residue of a chunk, or of a part from `first` on, that is too great."""
+    for problem in residue_problems(info, index, residues, first):
+        raise CorruptChunkError(problem)
 
 
 @counted
@@ -104,7 +127,11 @@ def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int]) -> Array:
         with belonging(info.location, info.opened):
             residues = read_device_file(info.chunk_file(index), info.chunk_shape, info.chunk_name(index))
         residues = residues[within]
-        return residues if residues.flags.c_contiguous else residues.copy()
+        residues = residues if residues.flags.c_contiguous else residues.copy()
+        matrix = residues.reshape(len(info.moduli), -1)
+        if kernels_of(matrix).first_invalid(matrix, info.moduli) is not None:
+            _check_residues(info, index, to_backend(residues, "cpu"))
+        return residues
 
 
 def split_axis(chunks: Sequence[int]) -> int:
@@ -135,25 +162,27 @@ def read_part(info: StoreInfo, index: Sequence[int], start: int, stop: int) -> N
     stop = min(stop, slices[axis].stop - slices[axis].start)
     columns = slice(start * inner, stop * inner)
     name = info.chunk_name(index)
+    last = last_residues(info.moduli)
     with belonging(info.location, info.opened):
-        residues = read_chunk_file(info.chunk_file(index), info.chunk_shape, name, columns)
+        residues, valid = read_chunk_file(info.chunk_file(index), info.chunk_shape, last, name, columns)
     residues = residues.reshape(len(info.moduli), *info.chunks[:axis], stop - start, *info.chunks[axis + 1 :])
     within = (slice(None), *(slice(s.stop - s.start) for s in slices))
-    return np.ascontiguousarray(residues[within])
+    residues = np.ascontiguousarray(residues[within])
+    if not valid:
+        _check_residues(info, index, residues, [start if i == axis else 0 for i in range(len(info.chunks))])
+    return residues
 
 
 def _decode_chunk(info: StoreInfo, index: Sequence[int], slices: tuple[slice, ...]) -> NDArray[np.uint32]:
     key, name = info.chunk_key(index), info.chunk_name(index)
-    residues = decode_chunk(info.location, info.metadata, key, name, (slice(None), *slices))
+    residues = decode_chunk(info.location, info.metadata, key, name, (slice(0, len(info.moduli)), *slices))
     return np.ascontiguousarray(residues, RESIDUE_DTYPE)
 
 
 def decode_chunk(
     location: Location, metadata: bytes, key: str, name: str, selection: tuple[slice, ...]
 ) -> NDArray[Any]:
-    """Fetch the bytes of a chunk, and have Zarr decode them.
-
-    Zarr itself would take a missing chunk for one of zeros, so it is given a chunk that is there.
+    """Fetch the bytes of a chunk, and decode them as Zarr's codecs would.
 
     Parameters
     ----------
@@ -171,17 +200,22 @@ def decode_chunk(
     StoreAccessError
         If it cannot be read.
     """
+    codecs = _codecs(metadata)
     try:
-        encoded = location.read(key, name)
+        encoded = location.read(key, name, codecs.longest)
     except FileNotFoundError:
         raise CorruptChunkError(f"{name} is missing") from None
     try:
-        array = zarr.open_array(files_in_memory({METADATA_KEY: metadata, key: encoded}), mode="r")
-        return np.asarray(array[selection])
+        return codecs.decode(encoded)[tuple(slice(s.stop - s.start) for s in selection)]
     except MemoryError:
         raise
     except Exception as error:  # each codec has errors of its own
-        raise CorruptChunkError(f"{name} is corrupt: {error}") from error
+        raise CorruptChunkError(f"{name} is corrupt: {' '.join(str(error).split()):.200}") from error
+
+
+@lru_cache(64)
+def _codecs(metadata: bytes) -> ChunkCodecs:
+    return ChunkCodecs.of(array_document(metadata))
 
 
 def verify(info: StoreInfo, *, map_chunks: Callable[..., Iterable[list[str]]] = map) -> Iterator[str]:
@@ -273,15 +307,23 @@ def chunk_problems(info: StoreInfo, index: tuple[int, ...]) -> list[str]:
     except ChangedStoreError:
         raise
     except StoreError as error:
-        return [str(error)]
-    return list(residue_problems(info, index, residues)) or list(bound_problems(info, index, residues))
+        return _all_problems(info, index) or [str(error)]
+    return list(bound_problems(info, index, residues))
+
+
+def _all_problems(info: StoreInfo, index: tuple[int, ...]) -> list[str]:
+    """Describe all residues that are too great in a chunk that is whole otherwise."""
+    try:
+        residues, _ = _read_whole(info, index)
+    except StoreError:
+        return []
+    return list(residue_problems(info, index, residues))
 
 
 def bound_problems(info: StoreInfo, index: Sequence[int], residues: Array) -> Iterator[str]:
     """Describe the first number of a chunk of valid residues that is beyond the store's bound, if one is."""
-    from rnsdask.bounds import (
-        find_excess,
-    )  # it needs Dask, which whoever only describes a store starts without
+    # Here, for it imports Dask, which whoever only describes a store starts without.
+    from rnsdask.bounds import find_excess
 
     excess = None if info.bound is None else find_excess(residues, info.moduli, info.signed, info.bound)
     if excess is not None and info.bound is not None:
@@ -289,22 +331,31 @@ def bound_problems(info: StoreInfo, index: Sequence[int], residues: Array) -> It
         yield f"{info.chunk_name(index)}: number {shown} is {excess.text(info.bound)}"
 
 
-def _position(info: StoreInfo, index: Sequence[int], within: Sequence[Any]) -> int | tuple[int, ...]:
-    """Index in the array, for people, of a number at an index within a chunk."""
-    position = tuple(int(p + i * c) for p, i, c in zip(within, index, info.chunks, strict=True))
+def _position(
+    info: StoreInfo, index: Sequence[int], within: Sequence[Any], first: Sequence[int] | None = None
+) -> int | tuple[int, ...]:
+    """Index in the array, for people, of a number within a chunk, or within a part of it from `first` on."""
+    offset = first or (0,) * len(info.chunks)
+    parts = zip(within, offset, index, info.chunks, strict=True)
+    position = tuple(int(p + o + i * c) for p, o, i, c in parts)
     return position[0] if len(position) == 1 else position
 
 
-def residue_problems(info: StoreInfo, index: Sequence[int], residues: NDArray[np.uint32]) -> Iterator[str]:
-    """Describe, for each row of a chunk, the first residue that is not below its modulus."""
+def residue_problems(
+    info: StoreInfo, index: Sequence[int], residues: NDArray[np.uint32], first: Sequence[int] | None = None
+) -> Iterator[str]:
+    """Describe, for each row of a chunk, the first residue that is not below its modulus.
+
+    `residues` are those of the chunk, or of a part of it that begins at `first`.
+    """
     largest = residues.max(axis=tuple(range(1, residues.ndim)))
     for row in np.flatnonzero(largest >= np.array(info.moduli.moduli, np.uint64)):
         modulus = info.moduli[row]
         wrong = np.flatnonzero(residues[row] >= modulus)
-        first = np.unravel_index(wrong[0], residues.shape[1:])
-        shown = _position(info, index, first)
+        place = np.unravel_index(wrong[0], residues.shape[1:])
+        shown = _position(info, index, place, first)
         more = f" (and {wrong.size - 1} more in the row)" if wrong.size > 1 else ""
         yield (
-            f"{info.chunk_name(index)}: residue {residues[row][first]} of number {shown} is not below its "
+            f"{info.chunk_name(index)}: residue {residues[row][place]} of number {shown} is not below its "
             f"modulus {modulus} (row {row}){more}"
         )

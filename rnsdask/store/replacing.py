@@ -16,6 +16,7 @@ from typing import Any
 
 from rnsdask.errors import StoreAccessError, StoreError
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX
+from rnsdask.store.documents import parse_document
 from rnsdask.store.location import CHUNK_FOLDER, METADATA_KEY, STAGED, LocalLocation, Location
 from rnsdask.store.metadata import ATTRIBUTE, PLAIN_ATTRIBUTE, Opened
 from rnsdask.store.ownership import is_left_behind
@@ -52,13 +53,12 @@ def state(location: Location) -> str:
 def document_of(location: Location) -> dict[str, Any] | None:
     """The metadata document of an array or group; None if there is none."""
     try:
-        document = json.loads(location.read(METADATA_KEY, f"{location.path}: it"))
+        document = parse_document(location.read_metadata())
     except StoreAccessError:
         raise
     except (FileNotFoundError, ValueError):
         return None
-    known = isinstance(document, dict) and document.get("node_type") in ("array", "group")
-    return document if known else None
+    return document if document.get("node_type") in ("array", "group") else None
 
 
 def attributes_in(document: dict[str, Any] | None) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class Replacement:
 
     def _opened(self) -> Opened | None:
         try:
-            metadata = self.location.read(METADATA_KEY, f"{self.location.path}: it")
+            metadata = self.location.read_metadata()
         except FileNotFoundError:
             return None
         return Opened.of(self.location, metadata, tells_content=True)
@@ -138,7 +138,7 @@ class Replacement:
     def _copy(self, metadata: bytes) -> None:
         """Replace the old one by a copy; an interruption leaves the new one whole, to be copied again."""
         place, staged = self.location, self.staged
-        begun = json.loads(staged.read(METADATA_KEY, f"{staged.path}: it"))
+        begun = parse_document(staged.read_metadata())
         for attribute in begun["attributes"].values():
             attribute["replaced"] = True
         place.write(METADATA_KEY, json.dumps(begun).encode(), f"{place.path}: it")

@@ -16,7 +16,9 @@ from rnsdask.errors import StoreError
 from rnsdask.layout import RESIDUE_DTYPE, Chunks, check_residue_array, chunk_slices, normalize_chunks
 from rnsdask.moduli import ModuliSet, as_integer
 from rnsdask.store.chunk_files import chunk_file_size, write_chunk_file
-from rnsdask.store.location import CHUNK_FOLDER, METADATA_KEY, Location
+from rnsdask.store.codecs import ChunkCodecs
+from rnsdask.store.documents import check_lengths
+from rnsdask.store.location import CHUNK_FOLDER, LONGEST_METADATA, METADATA_KEY, Location
 from rnsdask.store.metadata import (
     ATTRIBUTE,
     Files,
@@ -67,8 +69,8 @@ def create(
         Whether to replace a Zarr array that `path` holds already. Nothing else is ever replaced. One that is
         whole stays until the new one is: that is written beside it, and takes its place when it is finished.
     codecs
-        Zarr's codecs from bytes to bytes that compress the chunks, such as ``[ZstdCodec(level=3)]``; a
-        checksum follows them. None for no compression, which is the fastest.
+        One of Zarr's codecs that compress the chunks, such as ``[ZstdCodec(level=3)]`` (or ``BloscCodec``,
+        ``GzipCodec``); a checksum follows it. None for no compression, which is the fastest.
     recipe
         What the numbers follow from, as a hash: kept until the store is complete, so that `resume` can tell
         whether it is the same.
@@ -88,7 +90,8 @@ def create(
     owner, replacement = begin(location, overwrite)
     attribute = make_attribute(moduli, signed, check_bound(bound, moduli, signed), owner.token, recipe, group)
     files: Files = {}
-    zarr.create_array(  # in memory, so that a wrong codec shows before anything is replaced
+    check_lengths((len(moduli), *lengths), (len(moduli), *chunk_lengths), RESIDUE_DTYPE.itemsize)
+    array = zarr.create_array(  # in memory, so that a wrong codec shows before anything is replaced
         store=MemoryStore(files),
         shape=(len(moduli), *lengths),
         chunks=(len(moduli), *chunk_lengths),
@@ -101,6 +104,9 @@ def create(
         dimension_names=_dimension_names(len(lengths)),
         attributes={ATTRIBUTE: attribute},
     )
+    ChunkCodecs.of(array.metadata.to_dict())
+    if len(files[METADATA_KEY]) > LONGEST_METADATA:
+        raise ValueError(f"metadata of {len(moduli)} moduli would have more than {LONGEST_METADATA} bytes")
     take_anew(owner, files)
     return StoreWriter(load(owner.location)[0], owner, replacement)
 

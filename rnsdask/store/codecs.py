@@ -1,0 +1,147 @@
+"""The codecs of chunks, decoded into memory of a known size: what unpacks to more, or to less, is an error.
+
+Zarr would give a chunk as much memory as its compressed bytes ask for.
+"""
+
+import gzip
+import io
+import math
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import google_crc32c
+import numpy as np
+from numcodecs import blosc, zstd  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+
+from rnsdask.store.chunk_files import CHECKSUM_BYTES
+
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_BLOSC_HEADER = struct.Struct("<4xIII")
+
+
+def _decode_blosc(encoded: NDArray[np.uint8], content: NDArray[np.uint8]) -> None:
+    if len(encoded) < _BLOSC_HEADER.size:
+        raise ValueError("it is not of blosc")
+    size, _, packed_size = _BLOSC_HEADER.unpack_from(encoded.data)
+    _check_size(size, content)
+    if packed_size != len(encoded):
+        raise ValueError(f"it has {len(encoded)} bytes, blosc wrote {packed_size}")
+    blosc.decompress(encoded, content)
+
+
+def _decode_gzip(encoded: NDArray[np.uint8], content: NDArray[np.uint8]) -> None:
+    with gzip.GzipFile(fileobj=io.BytesIO(encoded.data)) as stream:
+        _check_size(stream.readinto(content.data), content)
+        if stream.read(1):
+            raise ValueError(f"it unpacks to more than {content.size} bytes")
+
+
+def _decode_zstd(encoded: NDArray[np.uint8], content: NDArray[np.uint8]) -> None:
+    # Where the size is not known beforehand, zstd itself insists on the size of its output.
+    size = _zstd_size(encoded[:18].tobytes())
+    if size is not None:
+        _check_size(size, content)
+    zstd.decompress(encoded, content)
+
+
+def _zstd_size(header: bytes) -> int | None:
+    """The size that the header of a frame tells (RFC 8878, section 3.1.1.1); None if it tells none."""
+    if len(header) < 6 or not header.startswith(_ZSTD_MAGIC):
+        raise ValueError("it is not a frame of zstd")
+    flags = header[4]
+    single_segment = flags >> 5 & 1
+    start = 5 + (1 - single_segment) + (0, 1, 2, 4)[flags & 3]
+    width = (single_segment, 2, 4, 8)[flags >> 6]
+    size = int.from_bytes(header[start : start + width], "little")
+    return None if width == 0 else size + (256 if width == 2 else 0)
+
+
+def _check_size(size: int, content: NDArray[np.uint8]) -> None:
+    if size != content.size:
+        raise ValueError(f"it unpacks to {size} bytes, its chunk takes {content.size}")
+
+
+_COMPRESSORS: dict[str, Callable[[NDArray[np.uint8], NDArray[np.uint8]], None]] = {
+    "blosc": _decode_blosc,
+    "gzip": _decode_gzip,
+    "zstd": _decode_zstd,
+}
+
+
+def describe_codecs(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """Write each codec of an array as its name and parameters, such as ``zstd(level=3, checksum=False)``."""
+    return tuple(map(_describe, document["codecs"]))
+
+
+def _describe(codec: Mapping[str, Any]) -> str:
+    parameters = ", ".join(f"{name}={value}" for name, value in codec.get("configuration", {}).items())
+    return f"{codec['name']}({parameters})" if parameters else str(codec["name"])
+
+
+@dataclass(frozen=True)
+class ChunkCodecs:
+    """How the chunks of an array are encoded: `shape` and `dtype` of a whole one, and a compressor's name."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    compressor: str | None
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "ChunkCodecs":
+        """Read them from a metadata document as Zarr writes it.
+
+        Raises
+        ------
+        ValueError
+            If they are not ``bytes``, then at most one compressor, then ``crc32c``.
+        """
+        names = [codec["name"] for codec in document["codecs"]]
+        compressors = names[1:-1]
+        shown = f"{', '.join(describe_codecs(document)):.200}"
+        if "crc32c" not in names:
+            raise ValueError(f"its codecs must include crc32c, which shows damage; got {shown}")
+        known = len(compressors) < 2 and set(compressors) <= _COMPRESSORS.keys()
+        if (names[0], names[-1]) != ("bytes", "crc32c") or not known:
+            kinds = ", ".join(_COMPRESSORS)
+            raise ValueError(f"its codecs must be bytes, at most one of {kinds}, and crc32c; got {shown}")
+        big = document["codecs"][0].get("configuration", {}).get("endian") == "big"
+        return cls(
+            tuple(document["chunk_grid"]["configuration"]["chunk_shape"]),
+            np.dtype(document["data_type"]).newbyteorder(">" if big else "<"),
+            compressors[0] if compressors else None,
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of a whole chunk's values."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def longest(self) -> int:
+        """Most bytes of an encoded chunk, with room for what a compressor adds to what it cannot pack."""
+        return self.nbytes + CHECKSUM_BYTES + (self.nbytes // 64 + 2**16 if self.compressor else 0)
+
+    def decode(self, encoded: bytes) -> NDArray[Any]:
+        """Decode a whole chunk, which then is in memory of its own.
+
+        Raises
+        ------
+        ValueError, OSError, EOFError, RuntimeError, zlib.error
+            If it does not match its checksum, or is not what the codecs make of a chunk.
+        """
+        if not CHECKSUM_BYTES < len(encoded) <= self.longest:
+            raise ValueError(f"it has {len(encoded)} bytes, of {self.longest} at most")
+        *_, stored = struct.unpack_from("<I", encoded, len(encoded) - CHECKSUM_BYTES)
+        packed = np.frombuffer(encoded, np.uint8)[:-CHECKSUM_BYTES]
+        if (computed := google_crc32c.value(packed)) != stored:
+            raise ValueError(f"its CRC-32C is {computed:#010x}, stored {stored:#010x}")
+        content = np.empty(self.nbytes, np.uint8)
+        if self.compressor is None:
+            _check_size(packed.size, content)
+            content[:] = packed
+        else:
+            _COMPRESSORS[self.compressor](packed, content)
+        return content.view(self.dtype).reshape(self.shape)

@@ -1,0 +1,103 @@
+"""Zarr's metadata documents, read strictly and within limits: they may be anyone's."""
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import zarr
+from zarr.buffer.cpu import Buffer
+from zarr.storage import MemoryStore
+
+from rnsdask.layout import chunk_grid
+from rnsdask.store.location import METADATA_KEY
+
+MOST_CHUNKS = 2**26
+"""Most chunks of an array: lists of them are held in memory."""
+
+_MOST_BYTES = 2**63 - 1
+_MOST_AXES = 32
+
+
+def files_in_memory(content: dict[str, bytes]) -> MemoryStore:
+    """Put files at hand where Zarr can read them."""
+    return MemoryStore({key: Buffer.from_bytes(value) for key, value in content.items()}, read_only=True)
+
+
+def parse_document(metadata: bytes) -> dict[str, Any]:
+    """Parse the metadata document of an array or a group.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON object, is nested too deeply, or names a field twice.
+    """
+    try:
+        document = json.loads(metadata, object_pairs_hook=_fields)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not isinstance(document, dict):
+        raise ValueError(f"it must be an object, got {document!r:.40}")
+    return document
+
+
+def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in fields:
+            raise ValueError(f"it has two fields {name!r:.40}")
+        fields[name] = value
+    return fields
+
+
+def array_document(metadata: bytes) -> dict[str, Any]:
+    """Read the metadata document of an array as Zarr understands it.
+
+    Raises
+    ------
+    ValueError
+        If it is the document of a group, or Zarr cannot read it, or the array's shape or chunks are beyond
+        what can be. The message is one line.
+    """
+    try:
+        parse_document(metadata)
+        node = zarr.open(store=files_in_memory({METADATA_KEY: metadata}), mode="r")
+    except Exception as error:  # of any type, for anything may stand in the file
+        reason = f"{type(error).__name__}: {_one_line(str(error))}"
+        raise ValueError(f"Zarr cannot read its {METADATA_KEY}: {reason}") from error
+    if not isinstance(node, zarr.Array):
+        raise ValueError("it is a Zarr group, not an array")
+    document: dict[str, Any] = dict(node.metadata.to_dict())
+    if not isinstance(attributes := document.get("attributes") or {}, dict):
+        raise ValueError(f"its attributes must be an object, got {attributes!r:.40}")
+    if (grid := document["chunk_grid"])["name"] != "regular":
+        raise ValueError(f"its chunk grid must be regular, got {grid['name']:.40}")
+    check_lengths(document["shape"], grid["configuration"]["chunk_shape"], node.dtype.itemsize)
+    return document
+
+
+def _one_line(text: str) -> str:
+    """Write the begin of a text without what is not printable."""
+    shown = " ".join(text.split())[:200]
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in shown)
+
+
+def check_lengths(shape: Sequence[int], chunks: Sequence[int], itemsize: int) -> None:
+    """Check the shape of an array and of its chunks.
+
+    Raises
+    ------
+    ValueError
+        If there are too many axes, bytes or chunks, or a chunk without values.
+    """
+    if len(shape) > _MOST_AXES:
+        raise ValueError(f"it must have at most {_MOST_AXES} axes, got {len(shape)}")
+    for what, lengths, least in (("shape", shape, 0), ("chunk shape", chunks, 1)):
+        are_right = all(type(length) is int and length >= least for length in lengths)
+        if len(lengths) != len(shape) or not are_right:
+            raise ValueError(f"its {what} must be {len(shape)} integers from {least} on, got {lengths!r:.80}")
+        if math.prod(max(length, 1) for length in lengths) * itemsize > _MOST_BYTES:
+            raise ValueError(f"its {what} {tuple(lengths)!r:.80} takes more than {_MOST_BYTES} bytes")
+    count = math.prod(max(length, 1) for length in chunk_grid(shape, chunks))
+    if count > MOST_CHUNKS:
+        raise ValueError(f"it has {count} chunks, of {MOST_CHUNKS} at most; larger chunks are fewer")
