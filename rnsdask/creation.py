@@ -1,5 +1,6 @@
 """Ways to make an RNSArray: from integers, from residues, at random, from a store."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, SupportsIndex
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from rnsdask import convert, layout, store
 from rnsdask.array import RNSArray, array_of_residues
 from rnsdask.backend import check_backend, to_backend
+from rnsdask.limits import check_graph
 from rnsdask.moduli import ModuliSet, as_integer
 
 Chunks = layout.Chunks
@@ -104,6 +106,7 @@ def random(
         raise ValueError(f"seed must not be negative, got {seed}")
     chunk_shape = layout.normalize_chunks(chunks, sizes, len(moduli))
     grid = layout.chunk_grid(sizes, chunk_shape)
+    check_graph(math.prod(grid), f"an array of shape {sizes}")
     residues = da.map_blocks(
         _random_block,
         moduli=moduli,
@@ -176,9 +179,12 @@ def open_zarr(
     StoreError
         If there is no rnsdask store at `path`, or its metadata are wrong; :class:`.IncompleteStoreError` if
         it was not written to its end. Reading a broken chunk raises :class:`.CorruptChunkError`.
+    JobError
+        If it has more chunks than this process has memory for.
     """
     check_backend(backend)
     info = store.open_info(store.locate(path, storage_options))
+    check_graph(info.n_chunks, info.path)
     chunks = _dask_chunks(info.shape, info.chunks)
     if part is not None and (part := _check_part(info, as_integer(part, "part"))) is not None:
         axis = store.split_axis(info.chunks)
@@ -208,7 +214,7 @@ def _check_part(info: store.StoreInfo, part: int) -> int | None:
     """Check the length of parts; None if they are whole chunks."""
     if part < 1:
         raise ValueError(f"part must be at least 1, got {part}")
-    if part >= info.chunks[store.split_axis(info.chunks)]:
+    if part >= info.chunks[store.split_axis(info.chunks)] or not info.count:
         return None
     if not info.has_chunk_files:
         raise ValueError(f"{info.path}: only local chunks without compression can be read in parts")
@@ -218,9 +224,10 @@ def _check_part(info: store.StoreInfo, part: int) -> int | None:
 def _read_block(
     *, info: store.StoreInfo, part: int | None, backend: str, straight: bool, block_id: tuple[int, ...]
 ) -> Any:
-    if 0 in info.shape:  # Dask has a chunk of no numbers where a store has none
-        return to_backend(np.empty((len(info.moduli), *info.shape), dtype=np.uint32), backend)
     index = block_id[1:]
+    if not info.count:  # Dask has chunks of no numbers where a store has none
+        shape = layout.part_shape(index, info.shape, info.chunks)
+        return to_backend(np.empty((len(info.moduli), *shape), dtype=np.uint32), backend)
     if part is None:
         if straight and store.reads_on_gpu():
             return store.read_chunk_on_gpu(info, index)

@@ -161,6 +161,11 @@ def chunk_slices(index: Sequence[int], shape: Sequence[int], chunks: Sequence[in
     return tuple(slice(i * c, min((i + 1) * c, s)) for i, c, s in zip(index, chunks, shape, strict=True))
 
 
+def part_shape(index: Sequence[int], shape: Sequence[int], chunks: Sequence[int]) -> tuple[int, ...]:
+    """Return the shape of a chunk, cut at the array's edge; Dask has one along an axis of length 0 too."""
+    return tuple(min(c, s - i * c) for i, c, s in zip(index, chunks, shape, strict=True))
+
+
 def check_residue_array(residues: Any, moduli: ModuliSet) -> None:
     """Check that an array can hold residues under a moduli set, by its type and shape alone.
 

@@ -21,7 +21,7 @@ _GPU_PROCESS_BYTES = 1536 * _MIB
 _DEVICE_BYTES = 256 * _MIB
 """On the GPU: compiled kernels, constants, and what CuPy's pool loses to fragments."""
 
-_GRAPH_BYTES = 16 * 1024
+GRAPH_BYTES = 16 * 1024
 """Dask's graph and state, for each chunk, in the process that runs the job on its threads."""
 
 _THREAD_BYTES = 8 * _MIB
@@ -137,7 +137,7 @@ def project(
     if not (gpu and work.direct):
         bounce = None
     host = (_reading(work) if bounce is None else bounce) + _writing(work, need) + _THREAD_BYTES
-    graph = work.chunks * _GRAPH_BYTES if local else 0
+    graph = work.chunks * GRAPH_BYTES if local else 0
     # Beside the threads' own: copies of cut chunks.
     copies = min(threads, work.cut) * work.chunk_bytes * max(work.stores, 1)
     if not gpu:

@@ -14,6 +14,7 @@ from rnsdask import layout, store
 from rnsdask.creation import kvikio_is_wanted
 from rnsdask.errors import JobError
 from rnsdask.joblog import record
+from rnsdask.limits import process_limit
 from rnsdask.memory import Projection, Work, chunk_lengths, fits, largest_fitting, most_threads, project
 from rnsdask.messages import tell
 from rnsdask.scheduler import workers_of
@@ -27,6 +28,9 @@ _HOST_OPERATIONS = ("verify", "random", "import", "export")
 
 # These go through their chunks one by one.
 _SERIAL_OPERATIONS = ("import", "export")
+
+_MOST_PARTS = 4096
+"""Most parts of a chunk: for each of them the whole chunk is read."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,9 @@ def part_lengths(info: store.StoreInfo) -> list[int]:
     axis = store.split_axis(info.chunks)
     chunk, grid = info.chunks[axis], info.grid[axis]
     unit = layout.CHUNK_MULTIPLE if axis == len(info.chunks) - 1 else 1
-    return [length for length in range(unit, chunk, unit) if grid == 1 or chunk % length == 0]
+    most = min(_MOST_PARTS, -(-chunk // unit))
+    lengths = {layout.round_up(-(-chunk // parts), unit) for parts in range(2, most + 1)}
+    return sorted(length for length in lengths if length < chunk and (grid == 1 or chunk % length == 0))
 
 
 def _refusal(work: Work, place: Place) -> str:
@@ -169,22 +175,6 @@ def _this_process(work: Work, gpu: bool) -> Place:
 
 def _if_wanted(bounce: int | None) -> int | None:
     return bounce if kvikio_is_wanted() else None
-
-
-def process_limit() -> int:
-    """Bytes that this process may use: of the host, its control group, or its own limits."""
-    import resource
-
-    import psutil
-    from distributed.system import memory_limit
-
-    limit = int(memory_limit())
-    address_space, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if address_space == resource.RLIM_INFINITY:
-        return limit
-    usage = psutil.Process().memory_info()
-    mapped = int(usage.vms - usage.rss)
-    return min(limit, address_space - mapped)  # what is mapped and not used counts too
 
 
 def _workers(client: "Client", gpu: bool) -> list[Place]:

@@ -1,7 +1,6 @@
 """Arrays of signed integers with stored intervals on disk: a Zarr group (docs/store-format.md)."""
 
 from collections.abc import Callable, Iterable, Iterator
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -13,10 +12,11 @@ from numpy.typing import NDArray
 from rnsdask import layout as array_layout
 from rnsdask import store
 from rnsdask.backend import to_backend
-from rnsdask.convert import residues_to_ints
-from rnsdask.errors import StoreError
+from rnsdask.errors import CorruptChunkError, StoreError
+from rnsdask.limits import check_graph
 from rnsdask.moduli import ModuliSet
 from rnsdask.mpint import layout
+from rnsdask.mpint.proof import find_wrong_header
 from rnsdask.sources import reads
 from rnsdask.workers import checked_workers
 
@@ -68,6 +68,7 @@ def read_array(location: store.Location) -> tuple[da.Array, ModuliSet]:
     """Open a complete group: lazy columns, and the moduli set."""
     info = open_info(location)
     residues = info.residues
+    check_graph(residues.n_chunks, info.path)
     rows = layout.rows_of(residues.moduli)
     # Axis by axis: where one has no numbers, Dask repeats the chunks of the others.
     grid = (
@@ -86,12 +87,17 @@ def read_array(location: store.Location) -> tuple[da.Array, ModuliSet]:
 
 
 def _read_block(*, info: store.GroupInfo, block_id: tuple[int, ...]) -> NDArray[np.uint32]:
-    moduli = info.residues.moduli
-    if not info.residues.count:  # Dask has a chunk of no numbers where the store has none
-        sizes = zip(block_id[1:], info.residues.chunks, info.residues.shape, strict=True)
-        lengths = (min(chunk, length - i * chunk) for i, chunk, length in sizes)
-        return np.empty((layout.rows_of(moduli), *lengths), array_layout.RESIDUE_DTYPE)
-    residues, parts = store.read_group_chunk(info, block_id[1:])
+    moduli, index = info.residues.moduli, block_id[1:]
+    if not info.residues.count:  # Dask has chunks of no numbers where a group has none
+        shape = array_layout.part_shape(index, info.residues.shape, info.residues.chunks)
+        return np.empty((layout.rows_of(moduli), *shape), dtype=array_layout.RESIDUE_DTYPE)
+    residues, parts = store.read_group_chunk(info, index)
+    wrong = layout.first_wrong(residues, moduli, **parts)
+    if wrong is not None:
+        values = ", ".join(f"{name} {part.reshape(-1)[wrong]}" for name, part in parts.items())
+        raise CorruptChunkError(
+            f"{info.path}: chunk {index}: number {wrong} has a header that no number has: {values}"
+        )
     return layout.pack(residues, moduli, **parts)  # type: ignore[no-any-return]
 
 
@@ -109,30 +115,6 @@ def verify(info: store.GroupInfo, *, map_chunks: Callable[..., Iterable[list[str
 def _problems(
     residues: NDArray[np.uint32], parts: dict[str, NDArray[Any]], *, moduli: ModuliSet
 ) -> list[str]:
-    """Describe the first number of a chunk whose sign is none, and the first whose interval is wrong."""
-    found = []
-    flat = residues.reshape(len(moduli), -1)
-    sign, low, upp, exponent = (parts[name].reshape(-1) for name in ("sign", "low", "upp", "exponent"))
-    header = layout.evaluated(flat, moduli, sign != 0)
-    own_low, own_upp, own_exponent = (layout.part_of(header, moduli, n) for n in ("low", "upp", "exponent"))
-    if (wrong := np.flatnonzero((sign > 1) | (sign != 0) & (own_upp == 0))).size:
-        found.append(f"the sign of number {wrong[0]} in it is {sign[wrong[0]]}")
-    shift = np.clip(exponent.astype(np.int64) - own_exponent, -1000, 1000)
-    zero = (own_upp == 0) & (low == 0) & (upp == 0) & (exponent == 0)
-    proper = (own_upp != 0) & (upp >= 0.5) & (upp < 1) & (low > 0) & (abs(shift) <= 1)
-    # What contains the interval of a new evaluation contains the number. Of others each is computed.
-    contained = (np.ldexp(low, shift) <= own_low) & (own_upp <= np.ldexp(upp, shift))
-    for i in np.flatnonzero(~(zero | proper & contained)):
-        low_i, upp_i, exponent_i = float(low[i]), float(upp[i]), int(exponent[i])
-        if proper[i] and _contains(low_i, upp_i, exponent_i, flat[:, i : i + 1], moduli):
-            continue
-        found.append(f"the interval of number {i} in it is not one of it: {low_i}, {upp_i}, {exponent_i}")
-        break
-    return found
-
-
-def _contains(low: float, upp: float, exponent: int, column: NDArray[np.uint32], moduli: ModuliSet) -> bool:
-    """Whether ``low * 2**exponent <= X/M <= upp * 2**exponent`` for one number, given as a column."""
-    number = int(residues_to_ints(column, moduli)[0])
-    exact = Fraction(number, moduli.product) / Fraction(2) ** exponent
-    return Fraction(low) <= exact <= Fraction(upp)
+    """Describe the first number of a chunk whose sign and interval are not its own."""
+    wrong = find_wrong_header(layout.pack(residues, moduli, **parts), moduli)
+    return [] if wrong is None else [f"the header of number {wrong.index} in it is wrong: {wrong.text()}"]
