@@ -661,7 +661,8 @@ class RNSArray(NumberArray):
         path, storage_options
             Where: as :func:`.open_zarr` takes them.
         overwrite
-            Whether to replace a Zarr array that is there already.
+            Whether to replace a Zarr array that is there already. It stays as it is until the new one is
+            whole.
 
         Raises
         ------

@@ -357,7 +357,7 @@ class MPIntArray(NumberArray):
         chunks
             The stored chunks along each axis, as :meth:`rechunk` takes them.
         overwrite
-            Whether to replace such a group that `path` holds already.
+            Whether to replace such a group that `path` holds already. It stays until the new one is whole.
 
         Raises
         ------
