@@ -661,8 +661,7 @@ class RNSArray(NumberArray):
         path, storage_options
             Where: as :func:`.open_zarr` takes them.
         overwrite
-            Whether to replace a Zarr array that is there already. It stays as it is until the new one is
-            whole.
+            Whether to replace a Zarr array that is there already. It stays until the new one is whole.
 
         Raises
         ------

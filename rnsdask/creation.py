@@ -152,34 +152,34 @@ def open_zarr(
 ) -> RNSArray:
     """Open a complete store as a lazy array, a Dask chunk for each stored one.
 
-        Every chunk's checksum is verified when it is read.
+    Every chunk's checksum is verified when it is read.
 
-        Parameters
-        ----------
-        path : str, path-like, or zarr.abc.store.Store
-            A local path; a URL of any file system that fsspec knows; or Zarr's ``LocalStore``, ``FsspecStore`` or
-            ``ObjectStore``. See docs/remote.md.
-        storage_options : mapping, optional
-            Of fsspec, for a URL, as Zarr and xarray take them: credentials, the endpoint, and the like. They are
-            sent to the workers.
-        part : int, optional
-            For chunks too large for memory: a Dask chunk for each part of so many numbers along the chunk's
-            first axis longer than 1. Each part reads the whole chunk for its checksum, and so takes as long.
-        backend : {"cpu", "auto", "cuda"}
-            Where chunks go as they are read: NumPy arrays, or CuPy arrays on the GPU of the process that reads
-            them (``"auto"``: if it has one). Whole chunks of local stores without compression are read straight
-            into the GPU's memory by KvikIO where it is installed, unless Dask's setting ``rnsdask.kvikio`` is
-            false.
+    Parameters
+    ----------
+    path : str, path-like, or zarr.abc.store.Store
+        A local path; a URL of any file system that fsspec knows; or Zarr's ``LocalStore``, ``FsspecStore`` or
+        ``ObjectStore``. See docs/remote.md.
+    storage_options : mapping, optional
+        Of fsspec, for a URL, as Zarr and xarray take them: credentials, the endpoint, and the like. They are
+        sent to the workers.
+    part : int, optional
+        For chunks too large for memory: a Dask chunk for each part of so many numbers along the chunk's
+        first axis longer than 1. Each part reads the whole chunk for its checksum, and so takes as long.
+    backend : {"cpu", "auto", "cuda"}
+        Where chunks go as they are read: NumPy arrays, or CuPy arrays on the GPU of the process that reads
+        them (``"auto"``: if it has one). Whole chunks of local stores without compression are read straight
+        into the GPU's memory by KvikIO where it is installed, unless Dask's setting ``rnsdask.kvikio`` is
+        false.
 
-        Raises
-        ------
-        ValueError
-            If `backend` is unknown, if `part` is less than 1, or given for a store whose chunks are not files:
-            remote or compressed ones.
-        StoreError
-            If there is no rnsdask store at `path`, or its metadata are wrong; :class:`.IncompleteStoreError` if
-            it was not written to its end. Reading a broken chunk raises :class:`.CorruptChunkError`, and reading
-        a store that was overwritten since it was opened :class:`.ChangedStoreError`.
+    Raises
+    ------
+    ValueError
+        If `backend` is unknown, if `part` is less than 1, or given for a store whose chunks are not files:
+        remote or compressed ones.
+    StoreError
+        If there is no rnsdask store at `path`, or its metadata are wrong; :class:`.IncompleteStoreError` if
+        it was not written to its end. Reading a broken chunk raises :class:`.CorruptChunkError`; one of a
+        store that was overwritten since it was opened, :class:`.ChangedStoreError`.
     JobError
         If it has more chunks than this process has memory for.
     """

@@ -241,6 +241,14 @@ def test_a_folder_that_cannot_be_replaced(monkeypatch: pytest.MonkeyPatch, has_e
     assert values_in("x.zarr.partial") == NEW
 
 
+def test_a_mount_point_is_refused_before_anything_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    array(OLD).to_zarr("x.zarr")
+    monkeypatch.setattr(replacing.os.path, "ismount", lambda path: path.endswith("x.zarr"))
+    with pytest.raises(StoreError, match=r"x\.zarr: it is a mount point, which cannot be replaced"):
+        store.create("x.zarr", MODULI, (600,), chunks=128, overwrite=True)
+    assert values_in("x.zarr") == OLD
+
+
 def test_systems_that_exchange_no_folders(monkeypatch: pytest.MonkeyPatch) -> None:
     array(OLD).to_zarr("x.zarr")
     monkeypatch.setattr(ctypes, "CDLL", lambda _: type("C", (), {}))

@@ -79,9 +79,19 @@ def check_no_part(location: Location) -> None:
 
 
 class Replacement:
-    """What is written at `staged` to replace what is at `location`, as that was when this was made."""
+    """What is written at `staged` to replace what is at `location`, as that was when this was made.
+
+    Raises
+    ------
+    StoreError
+        If that cannot be replaced by another folder.
+    """
 
     def __init__(self, location: Location) -> None:
+        if location.is_local and os.path.ismount(location.path):
+            raise StoreError(
+                f"{location.path}: it is a mount point, which cannot be replaced; remove what is in it"
+            )
         self.location = location
         self.staged = staging(location)
         self._old = self._opened()
