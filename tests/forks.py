@@ -101,7 +101,12 @@ def _status_of(child: int) -> int | str:
 
 
 if __name__ == "__main__":
-    from rnsdask import expression_job, mpint  # noqa: F401  (nearly all that commands import)
+    # All that commands import.
+    import distributed.system  # noqa: F401
+    import fsspec.implementations.local  # noqa: F401
+    import psutil  # noqa: F401
+
+    from rnsdask import expression_job, mpint  # noqa: F401
     from rnsdask.cli import main
 
     answers = os.fdopen(os.dup(1), "w")
