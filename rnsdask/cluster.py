@@ -84,7 +84,7 @@ def connect(
         address: Any
         active: Client | None = None
         if gpus is not None:
-            address = stack.enter_context(_gpu_cluster(gpus))
+            address = stack.enter_context(_until_the_end(_gpu_cluster(gpus)))
             name = "the cluster of this host's GPUs"
         elif scheduler_file is not None:
             name = address = _address_in_file(Path(scheduler_file))
@@ -268,6 +268,16 @@ def _wait_for_workers(client: "Client", name: str) -> None:
         if time.monotonic() > end:
             raise JobError(f"the Dask scheduler at {name} has had no worker for {WORKERS_SECONDS} s")
         time.sleep(_POLL_SECONDS)
+
+
+@contextmanager
+def _until_the_end(started: Any) -> Iterator[Any]:
+    """Close a cluster in the end; one that does not close in time costs no answer."""
+    try:
+        yield started
+    finally:
+        with suppress(OSError):
+            started.close()
 
 
 def _gpu_cluster(gpus: int | Literal["all"]) -> Any:

@@ -126,6 +126,21 @@ def two_gpus(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return asked
 
 
+def test_a_cluster_that_does_not_close_costs_no_answer(
+    two_gpus: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close = LocalCluster.close
+
+    def closing(self: LocalCluster, *args: Any, **options: Any) -> Any:
+        close(self, *args, **options)
+        raise TimeoutError("workers did not end")
+
+    monkeypatch.setattr(LocalCluster, "close", closing)
+    with connect(gpus=1) as client:
+        assert client is not None
+    assert two_gpus == [1]
+
+
 def test_gpus(two_gpus: list[int]) -> None:
     for gpus, expected in ((1, 1), ("all", 2)):
         with connect(gpus=gpus) as client:  # type: ignore[arg-type]
