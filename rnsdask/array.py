@@ -33,7 +33,7 @@ from rnsdask.errors import StoreError, abbreviate
 from rnsdask.extend import change_moduli
 from rnsdask.interval import IntervalEvaluation, interval_evaluation
 from rnsdask.moduli import ModuliSet, as_integer, from_text, to_text
-from rnsdask.number_array import NumberArray, without_empty_chunks
+from rnsdask.number_array import NumberArray
 from rnsdask.operands import Operand
 from rnsdask.position import locate_in
 from rnsdask.reductions import REDUCTIONS, ReductionResult, reduce_chunk
@@ -124,7 +124,7 @@ class RNSArray(NumberArray):
             "Moduli": repr(self._moduli),
             "Range": "signed" if self._signed else "unsigned",
             "Bound": "unknown" if self._bound is None else f"{self._bound.bit_length()} bits",
-            "Bytes": dask.utils.format_bytes(self.nbytes),
+            "Bytes": dask.utils.format_bytes(self.nbytes) if self._has_lengths else "unknown",
         }
         cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows.items())
         table = f"<table><caption>RNSArray</caption><tbody>{cells}</tbody></table>"
@@ -187,19 +187,10 @@ class RNSArray(NumberArray):
             ``"auto"`` (64 to 128 MiB), or the length along each axis; along the last one a multiple of 128 or
             the whole axis.
         """
+        self._check_lengths("rechunk")
         lengths = (len(self._moduli), *layout.normalize_chunks(chunks, self.shape, len(self._moduli)))
         lazy = self._words.rechunk(lengths) if self._is_lazy else da.from_array(self._words, lengths)
         return self._with_words(lazy)
-
-    def compute_chunk_sizes(self) -> "RNSArray":
-        """Find out unknown chunk sizes, as after selecting by a Boolean array, in place; as Dask's own.
-
-        Reductions of all numbers need the sizes, to say where a number is.
-        """
-        if self._is_lazy:
-            with checked_workers():
-                self._words = without_empty_chunks(self._words.compute_chunk_sizes())
-        return self
 
     # ---- arithmetic ---------------------------------------------------------------------------------------
 
@@ -460,6 +451,7 @@ class RNSArray(NumberArray):
         if self.ndim != 1:
             raise ValueError(f"topk and argtopk take an array of one axis, got shape {self.shape}")
         k = as_integer(k, "k")
+        self._check_lengths("topk")
         if not self._is_lazy:
             found = topk.select(self._words, self._moduli, k, self._signed, self._bound)
             return found.values_array() if field == "values" else found.indices_array()
@@ -489,6 +481,7 @@ class RNSArray(NumberArray):
             If a sum is out of range, naming the first one; for a Dask array when it is computed, naming
             the first one of a chunk or the last one before it.
         """
+        self._check_lengths("cumsum")
         bound = None if self._bound is None else self._bound * len(self)
         return self._scan("cumsum", bound, backend)
 
@@ -694,6 +687,7 @@ class RNSArray(NumberArray):
 
     def with_storable_chunks(self) -> "RNSArray":
         """A Dask array with the same chunks where a store can have them, else with those of 64 to 128 MiB."""
+        self._check_lengths("to_zarr")
         if self.chunks is None:
             return self.rechunk("auto")
         return self.rechunk(layout.storable_chunks(self.chunks, self.shape, len(self._moduli)))

@@ -9,6 +9,7 @@ import numpy as np
 from dask.base import DaskMethodsMixin
 from numpy.typing import DTypeLike, NDArray
 
+from rnsdask import indexing
 from rnsdask.moduli import ModuliSet
 from rnsdask.tree import ScalarInt
 from rnsdask.workers import checked_workers
@@ -76,12 +77,14 @@ class NumberArray(DaskMethodsMixin, ABC):
 
     @property
     def size(self) -> int:
-        """Number of numbers."""
+        """Number of numbers; ValueError if it is unknown, as after selecting by a condition."""
+        self._check_lengths("size")
         return int(np.prod(self.shape, dtype=object))
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all words."""
+        """Bytes of all words, as :attr:`size`."""
+        self._check_lengths("nbytes")
         return int(self._words.nbytes)
 
     @property
@@ -98,8 +101,41 @@ class NumberArray(DaskMethodsMixin, ABC):
         """The library of the words, for people."""
         return "dask" if self._is_lazy else type(self._words).__module__.partition(".")[0]
 
+    @property
+    def _has_lengths(self) -> bool:
+        """Whether the length along each axis is known."""
+        return not any(np.isnan(length) for length in self.shape)
+
+    def _check_lengths(self, what: str) -> None:
+        if not self._has_lengths:
+            raise ValueError(
+                f"{what} of an array of unknown length, shape {self.shape}: it was selected by a condition; "
+                "call compute_chunk_sizes() first"
+            )
+
     def __len__(self) -> int:
+        if np.isnan(self.shape[0]):
+            self._check_lengths("len()")
         return int(self._words.shape[1])
+
+    def __bool__(self) -> bool:
+        """Whether the only number is not 0, as NumPy has it; computes a lazy array.
+
+        Raises
+        ------
+        ValueError
+            If there are none or more numbers than one.
+        """
+        count = self.size
+        if count != 1:
+            kind = "truth value of an empty array" if count == 0 else f"truth value of {count} numbers"
+            raise ValueError(f"the {kind} is ambiguous; use a comparison and any() or all()")
+        return bool(self.to_ints().item())
+
+    def __contains__(self, value: Any) -> bool:
+        """Whether a number equals a value, as NumPy has it; computes a lazy array."""
+        found: Any = self == value
+        return bool(found.any())
 
     # ---- Dask collection ----------------------------------------------------------------------------------
 
@@ -137,18 +173,31 @@ class NumberArray(DaskMethodsMixin, ABC):
         with checked_workers(kwargs.get("scheduler")):
             return super().persist(**kwargs)  # type: ignore[no-untyped-call]
 
+    def compute_chunk_sizes(self) -> Self:
+        """Find out unknown chunk sizes, as after selecting by a Boolean array, in place; as Dask's own.
+
+        Reductions of all numbers need the sizes, to say where a number is.
+        """
+        if self._is_lazy:
+            with checked_workers():
+                self._words = without_empty_chunks(self._words.compute_chunk_sizes())
+        return self
+
     # ---- parts and numbers --------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Any:
-        """Select numbers as NumPy does; one number alone comes as a Python int (lazily, on Dask)."""
-        key = key if isinstance(key, tuple) else (key,)
-        if any(k is None for k in key):
-            raise IndexError(f"new axes are not supported in an index of an {type(self).__name__}")
-        part = self._words[(slice(None), *key)]
+        """Select numbers as NumPy does; one number alone comes as a Python int (lazily, on Dask).
+
+        Raises
+        ------
+        IndexError, TypeError, ValueError, NotImplementedError
+            As :func:`.indexing.select` says: those of NumPy.
+        """
+        part = indexing.select(self._words, key)
         if part.ndim > 1:
             return self._with_words(part)
         ints = self._with_words(part.reshape(-1, 1))._as_ints()
-        if not self._is_lazy:
+        if not isinstance(part, da.Array):
             return ints[0]
         return ints.map_blocks(_only_item, drop_axis=0, dtype=object, meta=np.empty((), dtype=object))
 

@@ -375,11 +375,6 @@ def test_numpy_conversion_never_loses_a_bit(values: list[int]) -> None:
     assert len(x) == 1000
 
 
-def test_new_axes_are_refused(values: list[int]) -> None:
-    with pytest.raises(IndexError, match="new axes"):
-        rd.from_ints(values, MODULI, chunks=None)[None]
-
-
 def test_repr(values: list[int]) -> None:
     x = rd.from_ints(values, MODULI, chunks=128)
     assert repr(x) == (

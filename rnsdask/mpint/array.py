@@ -184,6 +184,7 @@ class MPIntArray(NumberArray):
 
     def rechunk(self, chunks: array_layout.Chunks = "auto") -> "MPIntArray":
         """Give the array other chunks, as :meth:`.RNSArray.rechunk`; makes it a Dask array if it is not."""
+        self._check_lengths("rechunk")
         rows = layout.rows_of(self._moduli)
         lengths = (rows, *array_layout.normalize_chunks(chunks, self.shape, rows))
         lazy = self._words.rechunk(lengths) if self._is_lazy else da.from_array(self._words, lengths)
