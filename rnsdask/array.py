@@ -32,13 +32,14 @@ from rnsdask.checked import checked
 from rnsdask.errors import StoreError, abbreviate
 from rnsdask.extend import change_moduli
 from rnsdask.interval import IntervalEvaluation, interval_evaluation
+from rnsdask.lazy_ints import LazyInts
 from rnsdask.moduli import ModuliSet, as_integer, from_text, to_text
 from rnsdask.number_array import NumberArray
-from rnsdask.operands import Operand
+from rnsdask.operands import Operand, integer_of, is_lazy_integer
 from rnsdask.position import locate_in
 from rnsdask.reductions import REDUCTIONS, ReductionResult, reduce_chunk
+from rnsdask.scalar_int import ScalarInt
 from rnsdask.sources import reads
-from rnsdask.tree import ScalarInt
 from rnsdask.workers import checked_workers
 
 Axis: TypeAlias = int | tuple[int, ...]
@@ -396,7 +397,8 @@ class RNSArray(NumberArray):
         result = self.reduce(operation, split_every=split_every)
         if not self._is_lazy:
             return getattr(result, field)
-        return result.map_blocks(_get_field, field, dtype=object, meta=np.empty((), dtype=object))
+        found = result.map_blocks(_get_field, field, dtype=object, meta=np.empty((), dtype=object))
+        return LazyInts.of(found)
 
     def prod(self, *, overflow: str | None = None, split_every: int | None = None) -> Any:
         """Product of all numbers, exact; 1 of no numbers.
@@ -566,17 +568,18 @@ class RNSArray(NumberArray):
     def __rshift__(self, bits: SupportsIndex) -> "RNSArray":
         """Floor division by ``2**bits``, for any number of bits that is not negative."""
         # No number is longer than M, so that all further shifts give the same.
-        return self // (1 << self._shift(bits))
+        return self._divide(self, self._power_of_two(bits), ("quotient",))[0]
 
     def __lshift__(self, bits: SupportsIndex) -> Any:
         """Product with ``2**bits``, which must be in the range itself; overflow as in a product."""
-        return elementwise.multiply(self, 1 << self._shift(bits))
+        return elementwise.multiply(self, self._power_of_two(bits))
 
-    def _shift(self, bits: SupportsIndex) -> int:
-        count = as_integer(bits, "shift")
-        if count < 0:
-            raise ValueError(f"shift must not be negative, got {count}")
-        return min(count, self._moduli.bits)
+    def _power_of_two(self, bits: Any) -> Any:
+        """2**bits, or a greater power than any number for more bits than M has; lazy if `bits` are."""
+        if not is_lazy_integer(bits):
+            return _power_of_two(as_integer(bits, "shift"), self._moduli.bits)
+        options: dict[str, Any] = {"dtype": object, "meta": np.empty((), dtype=object)}
+        return da.map_blocks(_lazy_power_of_two, bits, self._moduli.bits, **options)
 
     def is_even(self) -> Any:
         """Whether each number is even: a Boolean array of the same shape, lazy on Dask."""
@@ -704,6 +707,16 @@ def array_of_residues(
 
 
 _PACKED = np.dtype([("low", np.float64), ("upp", np.float64), ("exponent", np.int32)])
+
+
+def _power_of_two(bits: int, most: int) -> int:
+    if bits < 0:
+        raise ValueError(f"shift must not be negative, got {abbreviate(bits)}")
+    return 1 << min(bits, most)
+
+
+def _lazy_power_of_two(bits: Any, most: int) -> ScalarInt:
+    return ScalarInt(_power_of_two(integer_of(bits), most))
 
 
 def _ints_of_block(block: Any, moduli: ModuliSet, signed: bool) -> NDArray[np.object_]:

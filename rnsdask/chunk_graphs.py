@@ -17,8 +17,10 @@ from dask.highlevelgraph import HighLevelGraph
 from rnsdask import axis as axis_reductions
 from rnsdask import scan, topk
 from rnsdask.backend import check_backend, to_backend
+from rnsdask.lazy_ints import LazyInts
 from rnsdask.moduli import ModuliSet, from_text, to_text
 from rnsdask.reductions import REDUCTIONS, reduce_chunk
+from rnsdask.scalar_int import as_scalars
 from rnsdask.tree import Starts, boxed, check_sizes, chunk_starts, combine_tree, start_of
 
 
@@ -69,12 +71,12 @@ def selected(selection: da.Array, field: str, count: int, dtype: Any) -> da.Arra
     """One field of a lazy selection of `count` numbers, as a 1-D array."""
     options: dict[str, Any] = {"chunks": ((count,),), "dtype": dtype, "meta": np.empty(0, dtype=dtype)}
     array: da.Array = da.map_blocks(_selected, selection, field, drop_axis=0, **options)
-    return array
+    return LazyInts.of(array) if field == "values" else array
 
 
 def _selected(box: np.ndarray[Any, Any], field: str) -> Any:
     selection = box.item()
-    return selection.values_array() if field == "values" else selection.indices_array()
+    return as_scalars(selection.values_array()) if field == "values" else selection.indices_array()
 
 
 # ---- reduction of axes ------------------------------------------------------------------------------------
@@ -186,8 +188,8 @@ def sums_lazily(
     options = {"moduli": moduli, "axes": axes, "signed": signed, "bound": to_text(bound)}
     chunks = ((1,), *_reduced_chunks(residues.chunks[1:], axes))
     partials = _map_blocks(_sums_block, residues, chunks, object, **options)
-    numbers: da.Array = combine_tree(partials, np.sum, tuple(a + 1 for a in axes), "rns-sums", split_every)[0]
-    return numbers
+    sums = combine_tree(partials, np.sum, tuple(a + 1 for a in axes), "rns-sums", split_every)
+    return LazyInts.of(da.map_blocks(as_scalars, sums, dtype=object, meta=sums._meta)[0])
 
 
 def _sums_block(

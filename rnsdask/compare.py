@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from rnsdask.backend import UNDECIDED, Array, backend_name, kernels_of, to_backend
 from rnsdask.constants import KeyConstants, key_constants
@@ -19,7 +20,11 @@ from rnsdask.operands import (
     ResidueArray,
     elementwise,
     filled_like,
+    integer_of,
+    integer_residues,
+    is_lazy_integer,
     is_residue_array,
+    map_with_integer,
     matrices,
     prepare,
     scalar,
@@ -148,6 +153,8 @@ def relate(a: ResidueArray, relation: str, b: Operand) -> Any:
     -------
     Boolean NumPy or CuPy array, or a lazy Dask array if an operand is one
     """
+    if is_lazy_integer(b):
+        return _with_lazy(_relate_integer, a, b, np.bool_, relation)
     if not is_residue_array(b) and (side := _side(a, scalar(b))):
         return filled_like(a.residues, RELATIONS[relation](0, side), np.bool_)
     operands = prepare(a, b)
@@ -162,6 +169,8 @@ def order(a: ResidueArray, b: Operand) -> Any:
     -------
     int8 NumPy or CuPy array, or a lazy Dask array if an operand is one
     """
+    if is_lazy_integer(b):
+        return _with_lazy(_order_integer, a, b, np.int8)
     if not is_residue_array(b) and (side := _side(a, scalar(b))):
         return filled_like(a.residues, -side, np.int8)
     operands = prepare(a, b)
@@ -175,10 +184,36 @@ def _order_blocks(a: Array, b: Array, moduli: ModuliSet, signed: bool, bound: st
 
 def _side(a: ResidueArray, value: int) -> int:
     """-1 or +1 if an integer is below or above all that the array may hold, else 0."""
-    lowest, highest = a.moduli.value_range(a.signed)
-    if a.bound is not None:
-        lowest, highest = max(lowest, -a.bound), min(highest, a.bound)
+    return _side_of(value, a.moduli, a.signed, a.bound)
+
+
+def _side_of(value: int, moduli: ModuliSet, signed: bool, bound: int | None) -> int:
+    lowest, highest = moduli.value_range(signed)
+    if bound is not None:
+        lowest, highest = max(lowest, -bound), min(highest, bound)
     return int(value > highest) - int(value < lowest)
+
+
+def _with_lazy(
+    function: Callable[..., Array], a: ResidueArray, integer: Any, dtype: DTypeLike, *arguments: Any
+) -> Any:
+    """Compare an array with a lazy integer of any size."""
+    described = (a.moduli, a.signed, to_text(a.bound))
+    return map_with_integer(function, a.residues, integer, 1, *arguments, *described, dtype=dtype)[0]
+
+
+def _order_integer(a: Array, integer: Any, moduli: ModuliSet, signed: bool, bound: str | None) -> Array:
+    value, known = integer_of(integer), from_text(bound)
+    if side := _side_of(value, moduli, signed, known):
+        return np.full_like(a[:1], -side, dtype=np.int8)
+    column = integer_residues(value, moduli, signed).reshape(-1, *(1,) * (a.ndim - 1))
+    return compare(a, column, moduli, signed, known)[None]
+
+
+def _relate_integer(
+    a: Array, integer: Any, relation: str, moduli: ModuliSet, signed: bool, bound: str | None
+) -> Array:
+    return RELATIONS[relation](_order_integer(a, integer, moduli, signed, bound), 0)
 
 
 def _relate_blocks(

@@ -27,13 +27,20 @@ def divided(
     TypeError, ValueError
         If the operands do not fit one another, or the divisor of unsigned numbers is negative.
     ZeroDivisionError
-        If the divisor is the integer 0. One among an array's is found when the result is computed; its
-        index is the first in its chunk.
+        If the divisor is the integer 0. One among an array's, and a lazy one, is found when the result is
+        computed; its index is the first in its chunk.
     """
     if operands.is_residue_array(divisor):
         both = operands.prepare(dividend, divisor)
         moduli, bounds = both.moduli, divide.bounds_by_array(both.bounds[0], both.bounds[1], both.signed)
         stacked = _by_array(both, parts)
+    elif operands.is_lazy_integer(divisor):
+        moduli, bounds = dividend.moduli, divide.bounds_by_array(dividend.bound, None, dividend.signed)
+        arguments = (moduli, dividend.signed, parts, to_text(dividend.bound))
+        rows = len(parts) * len(moduli)
+        stacked = operands.map_with_integer(
+            _block_by_lazy_integer, dividend.residues, divisor, rows, *arguments
+        )
     else:
         moduli, integer = dividend.moduli, operands.scalar(divisor)
         divide.check_divisor(integer, dividend.signed)
@@ -92,6 +99,20 @@ def _block_by_integer(
 ) -> Array:
     locate, integer = locate_in(block_info), int(divisor, 16)
     return divide.divide_by_integer(block, integer, moduli, signed, parts, from_text(bound), locate)
+
+
+def _block_by_lazy_integer(
+    block: Array,
+    divisor: Any,
+    moduli: ModuliSet,
+    signed: bool,
+    parts: tuple[Part, ...],
+    bound: str | None,
+    block_info: Any = None,
+) -> Array:
+    integer = operands.integer_of(divisor)
+    divide.check_divisor(integer, signed)
+    return _block_by_integer(block, hex(integer), moduli, signed, parts, bound, block_info)
 
 
 def _block_by_block(

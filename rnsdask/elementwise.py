@@ -11,6 +11,7 @@ from rnsdask.operands import (
     Operand,
     Operands,
     elementwise,
+    is_lazy_integer,
     is_residue_array,
     map_located,
     prepare,
@@ -26,7 +27,8 @@ def add(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
     ----------
     a, b : RNSArray or int
         At least one array; arrays of the same moduli set and range, on the same processor. Shapes broadcast
-        as NumPy's do. An integer must be in the range too.
+        as NumPy's do. An integer must be in the range too. It may be lazy, as ``x.max()`` of a Dask array; it
+        is checked when it is computed.
     overflow : {"raise", "wrap", "flag"}, optional
         What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``.
 
@@ -94,6 +96,8 @@ def _apply(name: str, values: tuple[Operand, ...], overflow: str | None) -> Any:
 def _range_of(value: Operand, moduli: ModuliSet, signed: bool) -> arith.Range:
     if is_residue_array(value):
         return arith.operand_range(moduli, signed, value.bound)
+    if is_lazy_integer(value):
+        return moduli.value_range(signed)
     return scalar(value), scalar(value)
 
 

@@ -31,6 +31,8 @@ def as_integer(value: object, name: str) -> int:
     """
     if type(value) is int:
         return value
+    if hasattr(value, "__dask_graph__"):
+        raise TypeError(f"{name} must be an integer, got a lazy {type(value).__name__}; compute it first")
     try:
         if not isinstance(value, bool | np.bool_ | np.ndarray):
             return operator.index(value)  # type: ignore[arg-type]  # whether it is one is the question

@@ -10,8 +10,9 @@ from dask.base import DaskMethodsMixin
 from numpy.typing import DTypeLike, NDArray
 
 from rnsdask import indexing
+from rnsdask.lazy_ints import LazyInts
 from rnsdask.moduli import ModuliSet
-from rnsdask.tree import ScalarInt
+from rnsdask.scalar_int import ScalarInt
 from rnsdask.workers import checked_workers
 
 
@@ -199,7 +200,8 @@ class NumberArray(DaskMethodsMixin, ABC):
         ints = self._with_words(part.reshape(-1, 1))._as_ints()
         if not isinstance(part, da.Array):
             return ints[0]
-        return ints.map_blocks(_only_item, drop_axis=0, dtype=object, meta=np.empty((), dtype=object))
+        number = ints.map_blocks(_only_item, drop_axis=0, dtype=object, meta=np.empty((), dtype=object))
+        return LazyInts.of(number)
 
     def __iter__(self) -> Iterator[Any]:
         if not self._is_lazy and self.ndim == 1:

@@ -41,7 +41,7 @@ class ResidueArray(Protocol):
         """An upper bound of every magnitude, or None."""
 
 
-# Also gmpy2's and NumPy's integers: whatever has __index__ and is no bool.
+# Also gmpy2's and NumPy's integers: whatever has __index__ and is no bool. And Dask arrays of one integer.
 Operand: TypeAlias = Any
 
 
@@ -58,7 +58,7 @@ class Operands:
     moduli, signed
         What all operands have in common.
     bounds : tuple of int or None
-        An upper bound of each operand's magnitude; of a Python int the magnitude itself.
+        An upper bound of each operand's magnitude; of a Python int the magnitude itself, of a lazy one None.
     shape : tuple of int
         Shape of the result.
     """
@@ -89,12 +89,85 @@ def scalar(operand: Operand) -> int:
     TypeError
         If it is anything else.
     """
-    # A 0-d Dask array would compute here, unasked.
     if isinstance(operand, da.Array):
         raise TypeError(
-            "an operand must be an RNSArray or an integer, got a Dask array (int(...) of a 0-d one is)"
+            "an operand must be an RNSArray or an integer, also one lazy integer, got a Dask array of shape "
+            f"{operand.shape} and dtype {operand.dtype}"
         )
     return as_integer(operand, "an operand beside an RNSArray")
+
+
+def is_lazy_integer(operand: Operand) -> TypeGuard[da.Array]:
+    """Whether an operand is one integer that is not computed yet, such as the maximum of a Dask array."""
+    return isinstance(operand, da.Array) and operand.ndim == 0 and operand.dtype.kind in "iuO"
+
+
+def integer_of(block: Any) -> int:
+    """The integer of a lazy one's block; TypeError if it turns out to be something else."""
+    return as_integer(block.item() if hasattr(block, "item") else block, "a lazy operand")
+
+
+def lazy_column(
+    integer: da.Array, ndim: int, rows: int, function: Callable[..., Any], **options: Any
+) -> da.Array:
+    """A lazy integer as the words of one number: a Dask array (rows, 1, ..., 1) with `ndim` axes of length 1.
+
+    ``function(value, **options)`` gives the words (rows,) of a Python int.
+    """
+    axes = ndim + 1
+    column: da.Array = da.map_blocks(
+        _column_block,
+        integer,
+        function,
+        axes,
+        **options,
+        new_axis=list(range(axes)),
+        chunks=((rows,), *((1,),) * ndim),
+        dtype=RESIDUE_DTYPE,
+        meta=np.empty((0,) * axes, dtype=RESIDUE_DTYPE),
+    )
+    return column
+
+
+def _column_block(block: Any, function: Callable[..., Any], axes: int, **options: Any) -> Any:
+    return function(integer_of(block), **options).reshape(-1, *(1,) * (axes - 1))
+
+
+def integer_residues(value: int, moduli: ModuliSet, signed: bool) -> Any:
+    """Residues (n,) of an integer; ValueError if it is out of range."""
+    check_in_range(value, moduli, signed)
+    return np.array(residues_of(value, moduli), dtype=RESIDUE_DTYPE)
+
+
+def map_with_integer(
+    function: Callable[..., Any],
+    words: Any,
+    integer: da.Array,
+    rows: int,
+    *arguments: Any,
+    dtype: DTypeLike = RESIDUE_DTYPE,
+    **options: Any,
+) -> da.Array:
+    """Map chunks of words (n, *shape) and one lazy integer of any size to chunks of so many rows.
+
+    Parameters
+    ----------
+    function
+        Called with a chunk, the integer's block, `arguments` and `options`; Dask's ``block_info`` too, if it
+        takes that.
+    """
+    lazy = words if isinstance(words, da.Array) else da.from_array(words, chunks=-1, asarray=False)
+    mapped: da.Array = da.map_blocks(
+        function,
+        lazy,
+        integer,
+        *arguments,
+        **options,
+        chunks=((rows,), *lazy.chunks[1:]),
+        dtype=dtype,
+        meta=np.empty_like(lazy._meta, shape=(0,) * lazy.ndim, dtype=dtype),
+    )
+    return mapped
 
 
 def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
@@ -103,7 +176,7 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
     Parameters
     ----------
     *operands
-        Arrays of numbers, or integers of the common range; at least one array.
+        Arrays of numbers, or integers of the common range, lazy ones too; at least one array.
     masks : sequence of Boolean arrays
         Further inputs without residues, broadcast with the operands.
 
@@ -129,11 +202,13 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
         if is_residue_array(operand):
             blocks.append(with_axes(operand.residues, len(shape)))
             bounds.append(operand.bound)
+        elif is_lazy_integer(operand):
+            options = {"moduli": moduli, "signed": signed}
+            blocks.append(lazy_column(operand, len(shape), len(moduli), integer_residues, **options))
+            bounds.append(None)
         else:
             value = scalar(operand)
-            check_in_range(value, moduli, signed)
-            residues = np.array(residues_of(value, moduli), dtype=RESIDUE_DTYPE)
-            blocks.append(residues.reshape(-1, *(1,) * len(shape)))
+            blocks.append(integer_residues(value, moduli, signed).reshape(-1, *(1,) * len(shape)))
             bounds.append(abs(value))
     return Operands(tuple(blocks), moduli, signed, tuple(bounds), shape)
 
@@ -250,18 +325,23 @@ def _map_lazily(
             pairs += [da.from_array(block, chunks=-1, asarray=False), axes]
     for argument in arguments:
         pairs += [argument, None]
-    metas = (block._meta for block in operands.blocks if isinstance(block, da.Array))
     result: da.Array = da.blockwise(
         function,
         axes,
         *pairs,
         dtype=dtype,
-        meta=np.empty_like(next(metas), shape=(0,) * len(axes), dtype=dtype),
+        meta=np.empty_like(_prototype(operands.blocks), shape=(0,) * len(axes), dtype=dtype),
         # Dask's own way to drop an axis copies every chunk; an axis of length 1 costs nothing.
         adjust_chunks={0: 1 if drop_residues else len(operands.moduli)},
         token=f"rns-{function.__name__.strip('_')}",
     )
     return result
+
+
+def _prototype(blocks: Sequence[Any]) -> Array:
+    """An array of the processor that blocks are on: a column of one number is NumPy's on each."""
+    metas = [block._meta if isinstance(block, da.Array) else block for block in blocks]
+    return next((meta for meta in metas if backend_name(meta) == "cuda"), metas[0])
 
 
 def map_located(
@@ -294,8 +374,7 @@ def map_located(
     chunks, aligned = da.core.unify_chunks(*pairs)
     unified = iter(aligned)
     # Python ints are in NumPy always.
-    like = next(block._meta for block in arrays if isinstance(block, da.Array))
-    like = np.empty(()) if np.dtype(dtype) == object else like
+    like = np.empty(()) if np.dtype(dtype) == object else _prototype(arrays)
     mapped: da.Array = da.map_blocks(
         function,
         *(next(unified) if isinstance(block, da.Array) else block for block in arrays),

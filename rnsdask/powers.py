@@ -10,11 +10,17 @@ from rnsdask import reference
 from rnsdask.arith import operand_range
 from rnsdask.backend import Array, kernels_of
 from rnsdask.compare import compare
-from rnsdask.errors import RNSOverflowError
+from rnsdask.errors import RNSOverflowError, abbreviate
 from rnsdask.errstate import overflow_mode
 from rnsdask.layout import RESIDUE_DTYPE, as_matrix
 from rnsdask.moduli import ModuliSet, as_integer, from_text, to_text
-from rnsdask.operands import ResidueArray, is_residue_array
+from rnsdask.operands import (
+    ResidueArray,
+    integer_of,
+    is_lazy_integer,
+    is_residue_array,
+    map_with_integer,
+)
 from rnsdask.position import Locate, locate_in
 
 # The kernel takes exponents of so many bits.
@@ -32,7 +38,7 @@ def power(x: ResidueArray, exponent: SupportsIndex, *, overflow: str | None = No
     x : RNSArray
         The bases.
     exponent : int
-        Any that is not negative.
+        Any that is not negative; also one lazy integer, which is checked when it is computed.
     overflow : {"raise", "wrap", "flag"}, optional
         What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``.
 
@@ -51,11 +57,10 @@ def power(x: ResidueArray, exponent: SupportsIndex, *, overflow: str | None = No
     """
     mode = overflow_mode(overflow)
     _check_array(x)
-    if isinstance(exponent, da.Array):  # it would compute here, unasked
-        raise TypeError("an exponent must be an integer, got a Dask array")
+    if is_lazy_integer(exponent):
+        return _power_lazily(x, exponent, mode)
     k = as_integer(exponent, "exponent")
-    if k < 0:
-        raise ValueError(f"an exponent must not be negative, got {k}; inverse(x) gives inverses modulo M")
+    _check_exponent(k)
     moduli, signed = x.moduli, x.signed
     low, high = operand_range(moduli, signed, x.bound)
     lowest, highest = bases_that_fit(k, moduli, signed)
@@ -103,6 +108,24 @@ def inverse(x: ResidueArray) -> Any:
     residues = _map(_inverse_block, x.residues, len(x.moduli), x.moduli)
     array_type: Any = type(x)
     return array_type(residues, x.moduli, x.signed)
+
+
+def _power_lazily(x: ResidueArray, exponent: da.Array, mode: str) -> Any:
+    """Powers by a lazy exponent, about which nothing is known before."""
+    arguments = (x.moduli, x.signed, to_text(x.bound), mode)
+    rows = len(x.moduli) + (mode == "flag")
+    packed = map_with_integer(_power_block_lazily, x.residues, exponent, rows, *arguments)
+    array_type: Any = type(x)
+    if mode == "flag":
+        return array_type(packed[:-1], x.moduli, x.signed), packed[-1] != 0
+    return array_type(packed, x.moduli, x.signed)
+
+
+def _check_exponent(k: int) -> None:
+    if k < 0:
+        raise ValueError(
+            f"an exponent must not be negative, got {abbreviate(k)}; inverse(x) gives inverses modulo M"
+        )
 
 
 def _check_array(x: Any) -> None:
@@ -156,6 +179,20 @@ def _power_block(
     return power_of_chunk(
         block, int(exponent, 16), moduli, signed, from_text(bound), mode, locate_in(block_info)
     )
+
+
+def _power_block_lazily(
+    block: Array,
+    exponent: Any,
+    moduli: ModuliSet,
+    signed: bool,
+    bound: str | None,
+    mode: str,
+    block_info: Any = None,
+) -> Array:
+    k = integer_of(exponent)
+    _check_exponent(k)
+    return _power_block(block, hex(k), moduli, signed, bound, mode, block_info)
 
 
 def power_of_chunk(

@@ -19,9 +19,11 @@ from rnsdask.convert import residues_to_ints
 from rnsdask.errors import RNSOverflowError
 from rnsdask.errstate import overflow_mode
 from rnsdask.layout import as_matrix
+from rnsdask.lazy_ints import LazyInts
 from rnsdask.moduli import ModuliSet, from_text, to_text
 from rnsdask.operands import ResidueArray
-from rnsdask.tree import ScalarInt, boxed, combine_tree
+from rnsdask.scalar_int import ScalarInt
+from rnsdask.tree import boxed, combine_tree
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,8 @@ def prod(x: ResidueArray, overflow: str | None, split_every: int | None) -> Any:
     options: dict[str, Any] = {"moduli": moduli, "signed": signed, "mode": mode}
     result: Any = da.map_blocks(_result_block, factors, **options, dtype=object, meta=meta)
     if mode != "flag":
-        return result
-    value = result.map_blocks(_item, 0, dtype=object, meta=meta)
+        return LazyInts.of(result)
+    value = LazyInts.of(result.map_blocks(_item, 0, dtype=object, meta=meta))
     return value, result.map_blocks(_item, 1, dtype=np.bool_, meta=np.empty((), dtype=np.bool_))
 
 

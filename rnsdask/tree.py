@@ -187,16 +187,6 @@ def boxed(item: Any, ndim: int) -> np.ndarray[Any, Any]:
     return box
 
 
-class ScalarInt(int):
-    """A Python int as the block of a 0-d Dask array: ``int(array)`` asks the block for NumPy's ``item``."""
-
-    __slots__ = ()
-
-    def item(self) -> int:
-        """Return the plain Python int."""
-        return int(self)
-
-
 def chunk_starts(chunks: Sequence[int]) -> Starts:
     """Where the chunks of an axis start: their common length, or a table if they differ.
 

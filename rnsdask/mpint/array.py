@@ -13,6 +13,7 @@ from rnsdask import store, tree
 from rnsdask.array import RNSArray
 from rnsdask.checked import checked_residues
 from rnsdask.interval import IntervalEvaluation
+from rnsdask.lazy_ints import LazyInts
 from rnsdask.moduli import ModuliSet
 from rnsdask.mpint import arith, convert, layout
 from rnsdask.mpint.operations import Operand, add, divided, mapped, multiply, related, subtract
@@ -21,6 +22,7 @@ from rnsdask.mpint.storage import read_array, write_array
 from rnsdask.number_array import NumberArray
 from rnsdask.position import locate_in
 from rnsdask.reductions import REDUCTIONS, ReductionResult
+from rnsdask.scalar_int import ScalarInt
 
 
 class MPIntArray(NumberArray):
@@ -337,7 +339,8 @@ class MPIntArray(NumberArray):
         result = self.reduce(operation)
         if not self._is_lazy:
             return getattr(result, field)
-        return result.map_blocks(_get_field, field, dtype=object, meta=np.empty((), dtype=object))
+        found = result.map_blocks(_get_field, field, dtype=object, meta=np.empty((), dtype=object))
+        return LazyInts.of(found)
 
     # ---- storage ------------------------------------------------------------------------------------------
 
@@ -421,5 +424,5 @@ def _reduce_block(block: Any, *, operation: str, moduli: ModuliSet, block_info: 
     return tree.boxed(result, block.ndim)
 
 
-def _get_field(result: ReductionResult, field: str) -> tree.ScalarInt:
-    return tree.ScalarInt(getattr(result, field))
+def _get_field(result: ReductionResult, field: str) -> ScalarInt:
+    return ScalarInt(getattr(result, field))

@@ -14,13 +14,17 @@ from rnsdask.operands import (
     broadcast_shape,
     check_same_processor,
     filled_like,
+    integer_of,
+    is_lazy_integer,
+    lazy_column,
     map_located,
+    map_with_integer,
     scalar,
     with_axes,
 )
 from rnsdask.position import flat_index
 
-# An MPIntArray, or whatever has __index__ and is no bool.
+# An MPIntArray, or whatever has __index__ and is no bool, or a Dask array of one integer.
 Operand: TypeAlias = Any
 
 
@@ -79,6 +83,9 @@ def _apply(name: str, x: Operand, y: Operand, algorithm: int | str | None, overf
 
 def related(x: Operand, relation: str, y: Operand) -> Any:
     """Where ``x relation y`` holds, for an array and an array or any integer: a Boolean array."""
+    if is_lazy_integer(y):
+        options = {"relation": relation, "moduli": x.moduli}
+        return map_with_integer(_relate_integer, x.columns, y, 1, dtype=np.bool_, **options)[0]
     if not _is_array(y):
         value = scalar(y)
         if abs(value) >= x.moduli.product:
@@ -95,7 +102,7 @@ def divided(x: Operand, y: Operand) -> tuple[Any, Any]:
     ZeroDivisionError
         If a divisor is 0; on Dask when the result is computed.
     """
-    if not _is_array(y) and scalar(y) == 0:
+    if not _is_array(y) and not is_lazy_integer(y) and scalar(y) == 0:
         raise ZeroDivisionError("division of an array by the integer 0")
     blocks, moduli, array_type = _prepare(x, y)
     rows = layout.rows_of(moduli)
@@ -131,12 +138,18 @@ def _prepare(*operands: Operand) -> tuple[list[Any], ModuliSet, Any]:
     for operand in operands:
         if _is_array(operand):
             blocks.append(with_axes(operand.columns, len(shape)))
+        elif is_lazy_integer(operand):
+            rows = layout.rows_of(moduli)
+            blocks.append(lazy_column(operand, len(shape), rows, _column_of, moduli=moduli))
         else:
-            value = scalar(operand)
-            convert.check_in_range(value, moduli, "operand")
-            single = convert.columns_of_ints([value], moduli)
-            blocks.append(single.reshape(-1, *(1,) * len(shape)))
+            blocks.append(_column_of(scalar(operand), moduli).reshape(-1, *(1,) * len(shape)))
     return blocks, moduli, type(arrays[0])
+
+
+def _column_of(value: int, moduli: ModuliSet) -> Any:
+    """Columns (n + 6, 1) of an integer; ValueError if it is out of range."""
+    convert.check_in_range(value, moduli, "operand")
+    return convert.columns_of_ints([value], moduli)
 
 
 # ---- chunks -----------------------------------------------------------------------------------------------
@@ -164,6 +177,14 @@ def _apply_block(
 
 def _relate_block(x: Any, y: Any, *, relation: str, moduli: ModuliSet, block_info: Any = None) -> Any:  # noqa: ARG001
     return RELATIONS[relation](compare.compare(x, y, moduli), 0)[None]
+
+
+def _relate_integer(x: Any, integer: Any, *, relation: str, moduli: ModuliSet) -> Any:
+    value = integer_of(integer)
+    if abs(value) >= moduli.product:
+        return np.full_like(x[:1], RELATIONS[relation](0, value), dtype=np.bool_)
+    column = _column_of(value, moduli).reshape(-1, *(1,) * (x.ndim - 1))
+    return _relate_block(x, column, relation=relation, moduli=moduli)
 
 
 def _divide_block(x: Any, y: Any, *, moduli: ModuliSet, block_info: Any = None) -> Any:

@@ -1,0 +1,99 @@
+"""ScalarInt: a Python int that takes part in Dask and NumPy as a scalar of theirs, and stays exact."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+COMPARISONS = ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__")
+UNARY = ("__neg__", "__pos__", "__abs__", "__invert__")
+_NAMES = ("add", "sub", "mul", "pow", "lshift", "rshift", "and", "or", "xor")
+_DIVISIONS = ("floordiv", "truediv", "mod", "divmod")
+BINARY = tuple(f"__{r}{name}__" for name in _NAMES for r in ("", "r"))
+DIVISIONS = tuple(f"__{r}{name}__" for name in _DIVISIONS for r in ("", "r"))
+"""Names of the special methods of an integer's arithmetic."""
+
+
+class ScalarInt(int):
+    """An integer of any size as the block of a 0-d Dask array, or an element of one of dtype object.
+
+    Dask asks what it computes for what NumPy's scalars have, which Python's integers lack: ``item``, a dtype,
+    NumPy's functions. NumPy itself takes a small Python int for an int64, whose sums wrap. So this one
+    answers as an array of dtype object, and its arithmetic gives its like again.
+    """
+
+    __slots__ = ()
+
+    def item(self) -> int:
+        """Return the plain Python int."""
+        return int(self)
+
+    def copy(self) -> "ScalarInt":
+        """Return itself, as Dask asks of results."""
+        return self
+
+    def as_array(self) -> NDArray[np.object_]:
+        """Return it as an array of no axes."""
+        array = np.empty((), dtype=object)
+        array[()] = self
+        return array
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """Apply a function of NumPy to Python ints, never to machine integers."""
+        return _closed(getattr(ufunc, method)(*_plain(inputs), **options))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Apply a function such as ``np.stack`` to arrays of dtype object."""
+        return function(*_plain(args), **{name: _plain(value) for name, value in kwargs.items()})
+
+    def __getitem__(self, key: Any) -> Any:
+        """Index it as NumPy's scalars are: by new axes."""
+        return self.as_array()[key]
+
+    def __getattr__(self, name: str) -> Any:
+        # dtype, ndim, shape, astype, reshape, sum, and whatever else arrays have.
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.as_array(), name)
+
+    __hash__ = int.__hash__
+
+
+def _plain(value: Any) -> Any:
+    """The same with arrays of no axes in place of each ScalarInt, in lists and tuples too."""
+    if isinstance(value, ScalarInt):
+        return value.as_array()
+    return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
+
+
+def _closed(result: Any) -> Any:
+    """A result of Python's arithmetic as a scalar that Dask takes: it has NumPy's ``item``."""
+    if isinstance(result, bool):
+        return np.bool_(result)
+    if isinstance(result, int):
+        return ScalarInt(result)
+    if isinstance(result, float):
+        return np.float64(result)
+    return tuple(map(_closed, result)) if isinstance(result, tuple) else result
+
+
+def _method(name: str) -> Callable[..., Any]:
+    of_ints = getattr(int, name)
+
+    def method(self: Any, *others: Any) -> Any:
+        return _closed(of_ints(self, *others))
+
+    method.__name__ = name
+    return method
+
+
+for _name in (*COMPARISONS, *UNARY, *BINARY, *DIVISIONS):
+    setattr(ScalarInt, _name, _method(_name))
+
+
+def as_scalars(ints: NDArray[np.object_]) -> NDArray[np.object_]:
+    """An array of Python ints as one whose elements stay exact in Dask."""
+    scalars = np.empty(ints.shape, dtype=object)
+    scalars.ravel()[:] = [ScalarInt(value) for value in ints.ravel()]
+    return scalars
