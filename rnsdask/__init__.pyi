@@ -26,6 +26,7 @@ from .errors import StoreError as StoreError
 from .errstate import errstate as errstate
 from .evaluate import FixedPointInterval as FixedPointInterval
 from .evaluate import fixed_point_interval as fixed_point_interval
+from .integer_io import to_decimal as to_decimal
 from .interval import IntervalEvaluation as IntervalEvaluation
 from .matrix import dot as dot
 from .matrix import matmul as matmul

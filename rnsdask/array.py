@@ -8,7 +8,7 @@ import dask.array as da
 import numpy as np
 from dask.base import normalize_token
 from numpy.lib.array_utils import normalize_axis_tuple
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from rnsdask import axis as axis_reductions
 from rnsdask import (
@@ -28,7 +28,7 @@ from rnsdask import (
     topk,
     tree,
 )
-from rnsdask.checked import checked
+from rnsdask.checked import checked, readable
 from rnsdask.errors import StoreError, abbreviate
 from rnsdask.extend import change_moduli
 from rnsdask.interval import IntervalEvaluation, interval_evaluation
@@ -293,13 +293,22 @@ class RNSArray(NumberArray):
             backend=backend,
         )
 
-    def max(self, axis: Axis | None = None, *, keepdims: bool = False, split_every: int | None = None) -> Any:
+    def max(
+        self,
+        axis: Axis | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: int | None = None,
+    ) -> Any:
         """Maximum of all numbers or along axes, exact.
 
         Parameters
         ----------
         axis : int or tuple of int, optional
             The axes to reduce; all without it.
+        out : None
+            There for NumPy, whose ``np.max(x)`` gives it.
         keepdims : bool
             Keep the axes reduced, with length 1.
 
@@ -314,24 +323,43 @@ class RNSArray(NumberArray):
         ValueError
             If an axis is wrong, or there are no numbers to choose from.
         """
+        self._check_numpys("max", out)
         axes = self._axes(axis)
         if len(axes) == self.ndim and not keepdims:
             return self._field("value", "max", split_every)
         return self._extrema_along(axes, keepdims, False, split_every)
 
-    def min(self, axis: Axis | None = None, *, keepdims: bool = False, split_every: int | None = None) -> Any:
+    def min(
+        self,
+        axis: Axis | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: int | None = None,
+    ) -> Any:
         """Minimum of all numbers or along axes, as :meth:`max`."""
+        self._check_numpys("min", out)
         axes = self._axes(axis)
         if len(axes) == self.ndim and not keepdims:
             return self._field("value", "min", split_every)
         return self._extrema_along(axes, keepdims, True, split_every)
 
-    def sum(self, axis: Axis | None = None, *, keepdims: bool = False, split_every: int | None = None) -> Any:
+    def sum(
+        self,
+        axis: Axis | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: int | None = None,
+    ) -> Any:
         """Sum of all numbers or along axes, exact also beyond the dynamic range.
 
         Parameters are those of :meth:`max`. Sums along axes come as an object array of Python ints: in the
-        moduli set they might not fit, and the fewest moduli that hold them are known only in the end.
+        moduli set they might not fit, and the fewest moduli that hold them are known only in the end. Without
+        numbers a sum is 0. `dtype` is object, if given.
         """
+        self._check_numpys("sum", out, dtype)
         axes = self._axes(axis)
         if len(axes) == self.ndim and not keepdims:
             return self._field("value", "sum", split_every)
@@ -344,19 +372,31 @@ class RNSArray(NumberArray):
         return sums if keepdims else _without_axes(sums, axes)
 
     def argmax(
-        self, axis: int | None = None, *, keepdims: bool = False, split_every: int | None = None
+        self,
+        axis: int | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: int | None = None,
     ) -> Any:
         """Smallest flat (C order) index of the maximum, or along one axis its smallest index.
 
         Of all numbers a Python int; on Dask lazy, as :meth:`max`. Along an axis, or with `keepdims`, an
         int64 array.
         """
+        self._check_numpys("argmax", out)
         return self._place(axis, keepdims, False, split_every)
 
     def argmin(
-        self, axis: int | None = None, *, keepdims: bool = False, split_every: int | None = None
+        self,
+        axis: int | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: int | None = None,
     ) -> Any:
         """Smallest index of the minimum, as :meth:`argmax`."""
+        self._check_numpys("argmin", out)
         return self._place(axis, keepdims, True, split_every)
 
     def _axes(self, axis: Axis | None) -> tuple[int, ...]:
@@ -400,11 +440,21 @@ class RNSArray(NumberArray):
         found = result.map_blocks(_get_field, field, dtype=object, meta=np.empty((), dtype=object))
         return LazyInts.of(found)
 
-    def prod(self, *, overflow: str | None = None, split_every: int | None = None) -> Any:
+    def prod(
+        self,
+        axis: Axis | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        overflow: str | None = None,
+        split_every: int | None = None,
+    ) -> Any:
         """Product of all numbers, exact; 1 of no numbers.
 
         Parameters
         ----------
+        axis, dtype, out
+            There for NumPy, whose ``np.prod(x)`` gives them.
         overflow : {"raise", "wrap", "flag"}, optional
             What happens if it is out of range; without it, what :func:`.errstate` set, else ``"raise"``.
         split_every : int, optional
@@ -421,6 +471,9 @@ class RNSArray(NumberArray):
         RNSOverflowError
             With ``"raise"``, if the product is out of range; its index is 0, for the result is one number.
         """
+        self._check_numpys("prod", out, dtype)
+        if axis is not None and self._axes(axis) != tuple(range(self.ndim)):
+            raise ValueError(f"prod is that of all numbers, got axis {axis!r:.40} of shape {self.shape}")
         return products.prod(self, overflow, split_every)
 
     def topk(self, k: int, *, backend: str = "auto") -> Any:
@@ -463,7 +516,14 @@ class RNSArray(NumberArray):
 
     # ---- scan ---------------------------------------------------------------------------------------------
 
-    def cumsum(self, *, backend: str = "auto") -> "RNSArray":
+    def cumsum(
+        self,
+        axis: int | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        backend: str = "auto",
+    ) -> "RNSArray":
         """Sums of all numbers up to each one of a 1-D array, exactly.
 
         On Dask, one pass over the chunks gives their sums and a second one writes, with the same chunks. The
@@ -471,6 +531,8 @@ class RNSArray(NumberArray):
 
         Parameters
         ----------
+        axis, dtype, out
+            There for NumPy, whose ``np.cumsum(x)`` gives them; the axis is the only one.
         backend : {"auto", "cpu", "cuda"}
             Where the first pass over a Dask array's chunks computes, as for :meth:`reduce`. The second one
             does so where they are.
@@ -483,6 +545,9 @@ class RNSArray(NumberArray):
             If a sum is out of range, naming the first one; for a Dask array when it is computed, naming
             the first one of a chunk or the last one before it.
         """
+        self._check_numpys("cumsum", out, dtype)
+        if axis is not None:
+            self._axes(axis)
         self._check_lengths("cumsum")
         bound = None if self._bound is None else self._bound * len(self)
         return self._scan("cumsum", bound, backend)
@@ -700,6 +765,8 @@ def array_of_residues(
     residues: Any, moduli: ModuliSet, signed: bool, bound: int | None, *, trusted: bool
 ) -> RNSArray:
     """Make an array as :func:`.from_residues` says."""
+    layout.check_residue_array(residues, moduli)
+    residues = readable(residues)
     array = RNSArray(residues, moduli, signed, bound)
     if trusted:
         return array

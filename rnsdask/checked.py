@@ -5,11 +5,29 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from rnsdask.backend import Array, kernels_of
+from rnsdask.backend import Array, backend_name, kernels_of
 from rnsdask.bounds import find_excess
 from rnsdask.layout import RESIDUE_DTYPE, as_matrix
 from rnsdask.moduli import ModuliSet, from_text, to_text
 from rnsdask.position import Locate, locate_in
+
+
+def readable(residues: Any) -> Any:
+    """An array of NumPy, CuPy or Dask: a lazy one of any other kind, which is read by slices.
+
+    Raises
+    ------
+    TypeError
+        If it cannot be read by slices.
+    """
+    if isinstance(residues, np.ndarray):
+        return np.asarray(residues)
+    if isinstance(residues, da.Array) or backend_name(residues) == "cuda":
+        return residues
+    if not hasattr(residues, "__getitem__"):
+        raise TypeError(f"residues must be an array that is read by slices, got {type(residues).__name__}")
+    chunks = getattr(residues, "chunks", None) or ("auto",) * residues.ndim
+    return da.from_array(residues, chunks=(-1, *chunks[1:]))
 
 
 def checked(residues: Any, moduli: ModuliSet, signed: bool, bound: int | None) -> Any:

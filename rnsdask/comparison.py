@@ -8,7 +8,7 @@ from rnsdask import compare
 from rnsdask.array import RNSArray
 from rnsdask.backend import Array
 from rnsdask.moduli import ModuliSet, from_text, to_text
-from rnsdask.operands import Operand, elementwise, prepare
+from rnsdask.operands import Operand, elementwise, function_of, prepare
 
 
 def sign(x: RNSArray) -> Any:
@@ -16,7 +16,7 @@ def sign(x: RNSArray) -> Any:
 
     Parameters
     ----------
-    x : RNSArray
+    x : RNSArray or MPIntArray
         An array; an integer's sign needs no residues.
 
     Returns
@@ -29,22 +29,24 @@ def sign(x: RNSArray) -> Any:
     TypeError
         If `x` is no RNSArray.
     """
+    if function := function_of("sign", x):
+        return function(x)
     operands = prepare(x)
     arguments = (operands.moduli, operands.signed, to_text(operands.bound))
     return elementwise(_sign_block, operands, *arguments, dtype=np.int8, drop_residues=True)
 
 
-def maximum(a: Operand, b: Operand) -> RNSArray:
+def maximum(a: Operand, b: Operand) -> Any:
     """The greater of two numbers, element by element.
 
     Parameters
     ----------
-    a, b : RNSArray or int
-        At least one an array; shapes broadcast, an integer is in the array's range.
+    a, b : RNSArray, MPIntArray or int
+        At least one an array, both of one kind; shapes broadcast, an integer is in the array's range.
 
     Returns
     -------
-    RNSArray
+    RNSArray or MPIntArray
         Lazy if an operand is.
 
     Raises
@@ -55,24 +57,24 @@ def maximum(a: Operand, b: Operand) -> RNSArray:
     return _extremum(a, b, minimum=False)
 
 
-def minimum(a: Operand, b: Operand) -> RNSArray:
+def minimum(a: Operand, b: Operand) -> Any:
     """The lesser of two numbers, element by element, as :func:`maximum`."""
     return _extremum(a, b, minimum=True)
 
 
-def where(condition: Any, a: Operand, b: Operand) -> RNSArray:
+def where(condition: Any, a: Operand, b: Operand) -> Any:
     """The number of `a` where a condition holds, else that of `b`.
 
     Parameters
     ----------
     condition : Boolean NumPy, CuPy or Dask array
         For instance a comparison of RNSArrays.
-    a, b : RNSArray or int
-        At least one an array; all shapes broadcast.
+    a, b : RNSArray, MPIntArray or int
+        At least one an array, both of one kind; all shapes broadcast.
 
     Returns
     -------
-    RNSArray
+    RNSArray or MPIntArray
         Lazy if an operand or the condition is.
 
     Raises
@@ -80,12 +82,16 @@ def where(condition: Any, a: Operand, b: Operand) -> RNSArray:
     TypeError, ValueError
         If the condition is not Boolean, or the operands do not fit one another.
     """
+    if function := function_of("where", a, b):
+        return function(condition, a, b)
     operands = prepare(a, b, masks=(condition,))
     residues = elementwise(compare.choose, operands)
     return RNSArray(residues, operands.moduli, operands.signed, operands.bound)
 
 
-def _extremum(a: Operand, b: Operand, minimum: bool) -> RNSArray:
+def _extremum(a: Operand, b: Operand, minimum: bool) -> Any:
+    if function := function_of("minimum" if minimum else "maximum", a, b):
+        return function(a, b)
     operands = prepare(a, b)
     arguments = (minimum, operands.moduli, operands.signed, to_text(operands.bound))
     residues = elementwise(_extremum_block, operands, *arguments)

@@ -5,7 +5,7 @@ when signed. The kernels convert them to and from residues; Python integers pass
 so that the memory needed besides the result is bounded.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, kernels_of, to_backend
 from rnsdask.constants import forward_constants, reverse_constants
-from rnsdask.errors import abbreviate
+from rnsdask.errors import abbreviate, brief
 from rnsdask.layout import as_matrix, check_residue_array
 from rnsdask.moduli import LIMB_BITS, ModuliSet, as_integer
 
@@ -119,7 +119,7 @@ def ints_to_residues(values: Iterable[Any], moduli: ModuliSet, signed: bool = Fa
     ValueError
         If a value is out of the set's range. Both errors name the position.
     """
-    flat, shape = _flat_values(values)
+    flat, shape = flat_values(values)
     allowed = _moduli_range(moduli, signed)
     limb_count = moduli.limb_count(signed)
     constants = forward_constants(moduli, limb_count, bool(signed))
@@ -192,8 +192,8 @@ def ints_to_limbs(values: Iterable[Any], limb_count: int, signed: bool = False) 
     """
     limb_count = as_integer(limb_count, "limb_count")
     if limb_count < 1:
-        raise ValueError(f"limb_count must be at least 1, got {limb_count}")
-    flat, shape = _flat_values(values)
+        raise ValueError(f"limb_count must be at least 1, got {abbreviate(limb_count)}")
+    flat, shape = flat_values(values)
     size = 1 << LIMB_BITS * limb_count
     ends = (-size // 2, size // 2 - 1) if signed else (0, size - 1)
     allowed = _Range(*ends, bool(signed), f"{limb_count} limbs of {LIMB_BITS} bits")
@@ -281,17 +281,70 @@ def _limb_matrix(limbs: Array) -> Array:
     return matrix
 
 
-def _flat_values(values: Any) -> tuple[Any, tuple[int, ...]]:
-    """Return the values as a list, or as a one-dimensional array of a NumPy integer type, and their shape."""
-    if isinstance(values, np.ndarray) and values.ndim:
-        flat = values.reshape(-1)
-        # Not integers, such as floats, are refused one by one, with their positions.
-        return (flat if flat.dtype.kind in "iu" else flat.tolist()), values.shape
-    if isinstance(values, np.ndarray) or not isinstance(values, Iterable):
-        kind = type(values).__name__
-        raise TypeError(f"values must be an iterable of integers, got {values!r:.40} of type {kind}")
+def flat_values(values: Any) -> tuple[Any, tuple[int, ...]]:
+    """Values as a list, or as a one-dimensional array of a NumPy integer type, and their shape.
+
+    Parameters
+    ----------
+    values
+        An array in memory, of integers or objects; nested lists or tuples; or any other iterable in an order
+        of its own. Whether each is an integer is for others to say, who name its position.
+
+    Raises
+    ------
+    TypeError
+        If it is none of these: lazy, text, a set, an array of another type.
+    ValueError
+        If values are masked, or nested lists are not all of one length along each axis.
+    """
+    _check_source(values)
+    if hasattr(values, "dtype") and hasattr(values, "ndim"):
+        return _flat_array(values)
     integers = list(values)
+    if integers and _is_row(integers[0]):
+        return _flat_rows(integers)
     return integers, (len(integers),)
+
+
+def _check_source(values: Any) -> None:
+    kind = type(values).__name__
+    if hasattr(values, "__dask_graph__") and values.__dask_graph__() is not None:
+        raise TypeError(f"values must be integers in memory, got a lazy {kind}; compute it first")
+    if not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
+        raise TypeError(f"values must be an iterable of integers, got {brief(values)} of type {kind}")
+    if isinstance(values, str | bytes | bytearray | memoryview | Mapping | Set | ModuliSet):
+        raise TypeError(f"values must be a list, an array or another sequence of integers, got a {kind}")
+
+
+def _flat_array(values: Any) -> tuple[Any, tuple[int, ...]]:
+    """As :func:`flat_values`, of an array of one axis or more."""
+    if np.ma.is_masked(values):
+        first = int(np.flatnonzero(np.ma.getmaskarray(values))[0])
+        raise ValueError(f"values are masked, the first at {_place(first, values.shape)}; fill them first")
+    # Neither a mask nor a matrix's way to reshape.
+    array = np.asarray(to_backend(values, "cpu"))
+    if array.dtype.kind in "mMV":
+        raise TypeError(f"values must be integers, got an array of dtype {array.dtype}")
+    flat = array.reshape(-1)
+    # Not integers, such as floats, are refused one by one, with their positions.
+    return (flat if flat.dtype.kind in "iu" else flat.tolist()), array.shape
+
+
+def _is_row(value: Any) -> bool:
+    return isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)
+
+
+def _flat_rows(rows: list[Any]) -> tuple[list[Any], tuple[int, ...]]:
+    """As :func:`flat_values`, of nested lists."""
+    flat: list[Any] = []
+    shapes: set[tuple[int, ...]] = set()
+    for row in rows:
+        part, shape = flat_values(row) if _is_row(row) else ([row], ())
+        flat += part if isinstance(part, list) else part.tolist()
+        shapes.add(shape)
+    if len(shapes) > 1:
+        raise ValueError("nested lists of values must all have one length along each axis")
+    return flat, (len(rows), *shapes.pop())
 
 
 def _block_to_limbs(

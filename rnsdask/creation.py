@@ -1,6 +1,7 @@
 """Ways to make an RNSArray: from integers, from residues, at random, from a store."""
 
 import math
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, SupportsIndex
 
@@ -12,11 +13,15 @@ from numpy.typing import NDArray
 
 from rnsdask import convert, layout, store
 from rnsdask.array import RNSArray, array_of_residues
-from rnsdask.backend import check_backend, to_backend
+from rnsdask.backend import check_backend, naming_gpu_memory, to_backend
+from rnsdask.errors import abbreviate
 from rnsdask.limits import check_graph
-from rnsdask.moduli import ModuliSet, as_integer
+from rnsdask.moduli import ModuliSet, as_integer, check_moduli_set
 
 Chunks = layout.Chunks
+
+# Seeds up to this length are in the names of arrays.
+_SEED_BITS = 128
 
 
 def from_ints(
@@ -26,8 +31,9 @@ def from_ints(
 
     Parameters
     ----------
-    ints : iterable of int or gmpy2.mpz, or NumPy array
-        The numbers. A NumPy array of an integer type or of objects keeps its shape.
+    ints : iterable of int or gmpy2.mpz, nested lists, or NumPy array
+        The numbers. A NumPy array of an integer type or of objects keeps its shape, nested lists have that of
+        such an array.
     moduli : ModuliSet
         The moduli set, large enough for every number.
     signed : bool
@@ -38,13 +44,13 @@ def from_ints(
     Raises
     ------
     TypeError
-        If a value is not an integer; a float is refused for it may have lost bits already.
+        If a value is not an integer; a float is refused for it may have lost bits already. If `ints` is lazy,
+        text, a set or a mapping.
     ValueError
-        If a value is out of range. Both errors name the position.
+        If a value is out of range, or masked. The errors name the position.
     """
-    values = ints if isinstance(ints, np.ndarray) else list(ints)
-    shape = np.shape(values) if isinstance(values, np.ndarray) else (len(values),)
-    flat = values.reshape(-1) if isinstance(values, np.ndarray) else values
+    check_moduli_set(moduli)
+    flat, shape = convert.flat_values(ints)
     residues = convert.ints_to_residues(flat, moduli, signed).reshape(len(moduli), *shape)
     bound = max((abs(int(v)) for v in flat), default=0)
     eager = RNSArray(residues, moduli, signed, bound)
@@ -63,9 +69,10 @@ def from_residues(
 
     Parameters
     ----------
-    residues : NumPy, CuPy or Dask array of uint32, shape (n, *shape)
-        Residue i of every number must be below ``moduli[i]``. A NumPy or CuPy array is copied, so that later
-        writes to it change no number; a read-only NumPy array is taken as it is.
+    residues : array of uint32, shape (n, *shape)
+        NumPy, CuPy or Dask; or Zarr's and others that are read by slices, which makes a lazy array with their
+        chunks. Residue i of every number must be below ``moduli[i]``. A NumPy or CuPy array is copied, so
+        that later writes to it change no number; a read-only NumPy array is taken as it is.
     bound : int, optional
         Every number must be at most this in magnitude.
     trusted : bool
@@ -85,7 +92,7 @@ def random(
     moduli: ModuliSet,
     shape: SupportsIndex | Sequence[SupportsIndex],
     *,
-    seed: int = 0,
+    seed: int | None = None,
     chunks: Chunks = "auto",
     signed: bool = False,
 ) -> RNSArray:
@@ -94,23 +101,34 @@ def random(
     Each chunk has a stream of its own (NumPy's Philox, seeded with `seed` and the chunk's number), so the
     numbers do not depend on workers or processors.
 
+    Parameters
+    ----------
+    seed : int, optional
+        Not negative. Without it, one of 128 bits is drawn from the operating system: two such arrays differ.
+        It is in the name of the Dask array, ``x.residues.name`` = ``"random-seed-<seed>-..."``, so that the
+        same numbers can be made again. The array itself has them for good, however often it is computed.
+
     Raises
     ------
     ValueError
         If `shape` or `seed` is negative, or `chunks` do not suit.
     """
+    check_moduli_set(moduli)
     lengths = tuple(shape) if isinstance(shape, Sequence) else (shape,)
     sizes = tuple(as_integer(s, "shape") for s in lengths)
-    seed = as_integer(seed, "seed")
+    seed = fresh_seed() if seed is None else as_integer(seed, "seed")
     if seed < 0:
-        raise ValueError(f"seed must not be negative, got {seed}")
+        raise ValueError(f"seed must not be negative, got {abbreviate(seed)}")
     chunk_shape = layout.normalize_chunks(chunks, sizes, len(moduli))
     grid = layout.chunk_grid(sizes, chunk_shape)
     check_graph(math.prod(grid), f"an array of shape {sizes}")
+    described = (moduli, hex(seed), signed, sizes, chunk_shape)
+    shown = f"-{seed}" if seed.bit_length() <= _SEED_BITS else ""
     residues = da.map_blocks(
         _random_block,
+        name=f"random-seed{shown}-{tokenize(described)}",
         moduli=moduli,
-        seed=seed,
+        seed=hex(seed),
         grid=grid,
         shape=sizes,
         chunk_shape=chunk_shape,
@@ -121,6 +139,11 @@ def random(
     return RNSArray(residues, moduli, signed)
 
 
+def fresh_seed() -> int:
+    """A seed that nobody has had: 128 bits of the operating system's."""
+    return secrets.randbits(_SEED_BITS)
+
+
 def _dask_chunks(shape: tuple[int, ...], chunks: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
     return da.core.normalize_chunks(chunks, shape, dtype=np.uint32)  # type: ignore[no-any-return]
 
@@ -128,7 +151,7 @@ def _dask_chunks(shape: tuple[int, ...], chunks: tuple[int, ...]) -> tuple[tuple
 def _random_block(
     *,
     moduli: ModuliSet,
-    seed: int,
+    seed: str,
     grid: tuple[int, ...],
     shape: tuple[int, ...],
     chunk_shape: tuple[int, ...],
@@ -136,7 +159,7 @@ def _random_block(
 ) -> NDArray[np.uint32]:
     index = block_id[1:]
     part = tuple(s.stop - s.start for s in layout.chunk_slices(index, shape, chunk_shape))
-    generator = np.random.Generator(np.random.Philox([seed, int(np.ravel_multi_index(index, grid))]))
+    generator = np.random.Generator(np.random.Philox([int(seed, 16), int(np.ravel_multi_index(index, grid))]))
     residues = np.empty((len(moduli), *part), dtype=np.uint32)
     for row, m in zip(residues, moduli, strict=True):
         row[...] = generator.integers(0, m, size=part, dtype=np.uint32)
@@ -214,7 +237,7 @@ def kvikio_is_wanted() -> bool:
 def _check_part(info: store.StoreInfo, part: int) -> int | None:
     """Check the length of parts; None if they are whole chunks."""
     if part < 1:
-        raise ValueError(f"part must be at least 1, got {part}")
+        raise ValueError(f"part must be at least 1, got {abbreviate(part)}")
     if part >= info.chunks[store.split_axis(info.chunks)] or not info.count:
         return None
     if not info.has_chunk_files:
@@ -232,8 +255,12 @@ def _read_block(
     if part is None:
         if straight and store.reads_on_gpu():
             return store.read_chunk_on_gpu(info, index)
-        return to_backend(store.read_chunk(info, index), backend)
+        residues = store.read_chunk(info, index)
+        with naming_gpu_memory(info.chunk_name(index)):
+            return to_backend(residues, backend)
     axis = store.split_axis(info.chunks)
     chunk, within = divmod(index[axis], -(-info.chunks[axis] // part))
     index = (*index[:axis], chunk, *index[axis + 1 :])
-    return to_backend(store.read_part(info, index, within * part, (within + 1) * part), backend)
+    residues = store.read_part(info, index, within * part, (within + 1) * part)
+    with naming_gpu_memory(info.chunk_name(index)):
+        return to_backend(residues, backend)

@@ -11,6 +11,7 @@ from rnsdask.operands import (
     Operand,
     Operands,
     elementwise,
+    function_of,
     is_lazy_integer,
     is_residue_array,
     map_located,
@@ -28,7 +29,7 @@ def add(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
     a, b : RNSArray or int
         At least one array; arrays of the same moduli set and range, on the same processor. Shapes broadcast
         as NumPy's do. An integer must be in the range too. It may be lazy, as ``x.max()`` of a Dask array; it
-        is checked when it is computed.
+        is checked when it is computed. Of MPIntArrays, as :func:`.mpint.add`.
     overflow : {"raise", "wrap", "flag"}, optional
         What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``.
 
@@ -74,6 +75,8 @@ def mulsub(a: Operand, b: Operand, c: Operand, d: Operand, *, overflow: str | No
 
 
 def _apply(name: str, values: tuple[Operand, ...], overflow: str | None) -> Any:
+    if function := function_of(name, *values):
+        return function(*values, overflow=overflow)
     mode = overflow_mode(overflow)
     operands = prepare(*values)
     moduli, signed = operands.moduli, operands.signed

@@ -130,9 +130,21 @@ class RNSOverflowError(RNSError, OverflowError):
         what += "at least " if self.at_least else ""
         kind = "signed" if self.signed else "unsigned"
         return (
-            f"overflow at flat index {self.index}: the exact result is {what}{self.bits_needed} bits long, "
+            f"overflow at flat index {self.index}: the exact result is {what}{abbreviate(self.bits_needed)} "
+            f"bits long, "
             f"the moduli set holds {kind} numbers of {self.bits_available} bits"
         )
+
+
+def brief(value: object) -> str:
+    """Write any object short enough for one line of an error message.
+
+    A Python int of more than 4300 digits, in a list too, cannot write itself.
+    """
+    try:
+        return abbreviate(value) if type(value) is int else f"{value!r:.40}"
+    except ValueError:
+        return f"a value of type {type(value).__name__}"
 
 
 def abbreviate(value: int) -> str:

@@ -9,13 +9,14 @@ Binary
 What does not fit in a stream is an `InputError` that names the stream and the line, or the index and byte.
 """
 
+import operator
 import os
 import re
 import stat
 from collections.abc import Iterable
 from functools import partial
 from itertools import islice
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, SupportsIndex
 
 import gmpy2
 import numpy as np
@@ -212,10 +213,28 @@ def read_moduli(stream: BinaryIO, name: str) -> list[int]:
     return moduli
 
 
+def to_decimal(value: SupportsIndex) -> str:
+    """Write an integer of any length in decimal.
+
+    Python's own ``str`` refuses those of more than 4300 digits unless told otherwise
+    (``sys.set_int_max_str_digits``), and takes a time that grows with the square of their number.
+
+    Parameters
+    ----------
+    value : int
+        Any type of integer; a lazy one is computed.
+
+    Raises
+    ------
+    TypeError
+        If it is no integer.
+    """
+    return str(gmpy2.mpz(operator.index(value)).digits(10))
+
+
 def text_lines(values: Iterable[int], *, hexadecimal: bool = False) -> bytes:
     """Write integers one a line, in decimal or as ``0x...`` (a negative one as ``-0x...``)."""
-    # gmpy2 converts to decimal far faster than Python, and has no limit on the number of digits.
-    digits = map(hex, values) if hexadecimal else (gmpy2.mpz(value).digits(10) for value in values)
+    digits = map(hex, values) if hexadecimal else map(to_decimal, values)
     return "".join(f"{text}\n" for text in digits).encode("ascii")
 
 

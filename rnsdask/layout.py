@@ -10,7 +10,8 @@ from typing import Any, Literal, SupportsIndex, TypeAlias
 
 import numpy as np
 
-from rnsdask.moduli import ModuliSet, as_integer
+from rnsdask.errors import abbreviate, brief
+from rnsdask.moduli import ModuliSet, as_integer, check_moduli_set
 
 RESIDUE_AXIS = 0
 """Axis of a residue array that runs over the moduli."""
@@ -77,7 +78,7 @@ def normalize_chunks(chunks: Chunks, shape: Sequence[int], n_moduli: int) -> tup
         raise ValueError("an array of numbers needs at least one axis, got shape ()")
     for axis, length in enumerate(shape):
         if length < 0:
-            raise ValueError(f"shape must not be negative, got {length} on axis {axis}")
+            raise ValueError(f"shape must not be negative, got {abbreviate(length)} on axis {axis}")
     if isinstance(chunks, str):
         if chunks != "auto":
             raise ValueError(f"chunks must be 'auto', an integer or a tuple of integers, got {chunks!r}")
@@ -114,7 +115,7 @@ def _last_chunk(chunk: int, length: int) -> int:
         return length
     raise ValueError(
         f"the chunk along the last axis must be a multiple of {CHUNK_MULTIPLE}, or cover the whole axis of "
-        f"{length}; got {chunk}"
+        f"{length}; got {abbreviate(chunk)}"
     )
 
 
@@ -125,10 +126,10 @@ def _chunk_lengths(chunks: object, ndim: int) -> tuple[int, ...]:
     else:
         lengths = (as_integer(chunks, "chunks"),)
     if len(lengths) != ndim:
-        raise ValueError(f"chunks must give one length for each of the {ndim} axes, got {chunks!r}")
+        raise ValueError(f"chunks must give one length for each of the {ndim} axes, got {brief(chunks)}")
     for axis, length in enumerate(lengths):
         if length < 1:
-            raise ValueError(f"a chunk's length must be at least 1, got {length} on axis {axis}")
+            raise ValueError(f"a chunk's length must be at least 1, got {abbreviate(length)} on axis {axis}")
     return lengths
 
 
@@ -182,12 +183,15 @@ def check_residue_array(residues: Any, moduli: ModuliSet) -> None:
     TypeError
         If it is no array or has another dtype.
     ValueError
-        If its shape is wrong.
+        If its shape is wrong, or an element is masked.
     """
+    check_moduli_set(moduli)
     if not all(hasattr(residues, name) for name in ("dtype", "shape", "ndim")):
         raise TypeError(f"residues must be a NumPy, CuPy or Dask array, got {type(residues).__name__}")
     if residues.dtype != RESIDUE_DTYPE:
         raise TypeError(f"residues must have dtype uint32, got {residues.dtype}")
+    if np.ma.is_masked(residues):
+        raise ValueError("residues are masked; fill them first")
     if residues.ndim < 2:
         raise ValueError(
             f"residues must have a residue axis and at least one axis of numbers, got shape {residues.shape}"

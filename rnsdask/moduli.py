@@ -12,7 +12,7 @@ import gmpy2
 import numpy as np
 
 from rnsdask.coprime import first_shared, greedy_coprime, product
-from rnsdask.errors import abbreviate
+from rnsdask.errors import abbreviate, brief
 
 MODULUS_MAX = 2**32
 """Largest modulus: its residues are exactly the unsigned 32-bit integers."""
@@ -38,7 +38,17 @@ def as_integer(value: object, name: str) -> int:
             return operator.index(value)  # type: ignore[arg-type]  # whether it is one is the question
     except TypeError:
         pass
-    raise TypeError(f"{name} must be an integer, got {value!r:.40} of type {type(value).__name__}")
+    raise TypeError(f"{name} must be an integer, got {brief(value)} of type {type(value).__name__}")
+
+
+def check_moduli_set(moduli: object) -> None:
+    """Raise TypeError unless it is a moduli set."""
+    if not isinstance(moduli, ModuliSet):
+        way = ".for_bits(bits)" if isinstance(moduli, int) else "(integers)"
+        kind = type(moduli).__name__
+        raise TypeError(
+            f"moduli must be a ModuliSet, got {brief(moduli)} of type {kind}; ModuliSet{way} makes one"
+        )
 
 
 def to_text(value: int | None) -> str | None:
@@ -114,16 +124,16 @@ class ModuliSet:
         """
         bits, modulus_bits = as_integer(bits, "bits"), as_integer(modulus_bits, "modulus_bits")
         if bits < 1:
-            raise ValueError(f"bits must be at least 1, got {bits}")
+            raise ValueError(f"bits must be at least 1, got {abbreviate(bits)}")
         if not 2 <= modulus_bits <= 32:
-            raise ValueError(f"modulus_bits must be from 2 to 32, got {modulus_bits}")
+            raise ValueError(f"modulus_bits must be from 2 to 32, got {abbreviate(modulus_bits)}")
         largest = 2**modulus_bits
         # Pairwise coprime integers up to x multiply to at most lcm(1, ..., x), whose natural logarithm is
         # below 1.03883 x (Rosser and Schoenfeld, 1962), so to fewer than 1.5 x bits. A hopeless request is
         # refused before a long search.
         if bits >= 1.5 * largest:
             raise ValueError(
-                f"no set of moduli up to 2**{modulus_bits} has M >= 2**{bits}; use larger moduli"
+                f"no set of moduli up to 2**{modulus_bits} has M >= 2**{abbreviate(bits)}; use larger moduli"
             )
         found = greedy_coprime(largest, -1, 1)
         moduli: list[int] = []
@@ -163,13 +173,13 @@ class ModuliSet:
         """
         start, count = as_integer(start, "start"), as_integer(count, "count")
         if start % 2 == 0 or not 3 <= start <= MODULUS_MAX:
-            raise ValueError(f"start must be an odd integer from 3 to 2**32 - 1, got {start}")
+            raise ValueError(f"start must be an odd integer from 3 to 2**32 - 1, got {abbreviate(start)}")
         if count < 1:
-            raise ValueError(f"count must be at least 1, got {count}")
+            raise ValueError(f"count must be at least 1, got {abbreviate(count)}")
         moduli = tuple(islice(greedy_coprime(start, 2, MODULUS_MAX), count))
         if len(moduli) < count:
             raise ValueError(
-                f"only {len(moduli)} moduli from {start} to 2**32 qualify, {count} were asked for"
+                f"only {len(moduli)} moduli from {start} to 2**32 qualify, {abbreviate(count)} were asked for"
             )
         return cls._from_checked(moduli)
 
@@ -217,7 +227,7 @@ class ModuliSet:
         """
         count = as_integer(count, "count")
         if not 1 <= count <= len(self):
-            raise ValueError(f"a prefix has from 1 to {len(self)} moduli, got {count}")
+            raise ValueError(f"a prefix has from 1 to {len(self)} moduli, got {abbreviate(count)}")
         return self if count == len(self) else self._from_checked(self.moduli[:count])
 
     def __len__(self) -> int:

@@ -203,6 +203,15 @@ class NumberArray(DaskMethodsMixin, ABC):
         number = ints.map_blocks(_only_item, drop_axis=0, dtype=object, meta=np.empty((), dtype=object))
         return LazyInts.of(number)
 
+    def _check_numpys(self, function: str, out: Any, dtype: DTypeLike | None = None) -> None:
+        """Refuse what NumPy's functions pass on, such as ``np.sum(x, out=...)``, and this array cannot do."""
+        if out is not None:
+            raise TypeError(
+                f"{function} of an {type(self).__name__} takes no out: its result is a new object"
+            )
+        if dtype is not None and np.dtype(dtype) != object:
+            raise TypeError(f"{function} of an {type(self).__name__} is exact, got dtype {np.dtype(dtype)}")
+
     def __iter__(self) -> Iterator[Any]:
         if not self._is_lazy and self.ndim == 1:
             return iter(self.to_ints())

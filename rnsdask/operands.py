@@ -94,7 +94,31 @@ def scalar(operand: Operand) -> int:
             "an operand must be an RNSArray or an integer, also one lazy integer, got a Dask array of shape "
             f"{operand.shape} and dtype {operand.dtype}"
         )
-    return as_integer(operand, "an operand beside an RNSArray")
+    if hasattr(operand, "moduli"):
+        raise TypeError(
+            f"RNSArrays and MPIntArrays do not mix, got an {type(operand).__name__} beside the other; "
+            "MPIntArray.from_rns(x) and to_rns() convert"
+        )
+    return as_integer(operand, "an operand beside an array of numbers")
+
+
+def function_of(name: str, *operands: Operand) -> Callable[..., Any] | None:
+    """The function of a name for the arrays of another number system that are among the operands, if any are.
+
+    Raises
+    ------
+    TypeError
+        If that system has no such function.
+    """
+    for operand in operands:
+        functions = getattr(type(operand), "functions_of_system", None)
+        if functions is not None:
+            if name not in functions:
+                kind = type(operand).__name__
+                raise TypeError(f"{name} takes RNSArrays, got an {kind}; its to_rns() makes one")
+            function: Callable[..., Any] = functions[name]
+            return function
+    return None
 
 
 def is_lazy_integer(operand: Operand) -> TypeGuard[da.Array]:
@@ -193,11 +217,11 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
     if not arrays:
         raise TypeError("at least one operand must be an RNSArray, got integers only")
     moduli, signed = arrays[0].moduli, arrays[0].signed
-    inputs = [*map(_mask, masks), *(array.residues for array in arrays)]
+    inputs = [*map(as_mask, masks), *(array.residues for array in arrays)]
     check_alike(*arrays)
     check_same_processor(inputs)
     shape = broadcast_shape([tuple(array.shape[1:]) for array in inputs])
-    blocks, bounds = [with_axes(_mask(mask), len(shape)) for mask in masks], []
+    blocks, bounds = [with_axes(as_mask(mask), len(shape)) for mask in masks], []
     for operand in operands:
         if is_residue_array(operand):
             blocks.append(with_axes(operand.residues, len(shape)))
@@ -239,7 +263,7 @@ def _check_same_range(a: ResidueArray, b: ResidueArray) -> None:
         raise ValueError(f"operands have different ranges: one is {first}, another {second}")
 
 
-def _mask(mask: Any) -> Any:
+def as_mask(mask: Any) -> Any:
     """Check a Boolean array, and give it a residue axis of length 1."""
     if getattr(mask, "dtype", None) != np.bool_:
         kind = getattr(mask, "dtype", type(mask).__name__)

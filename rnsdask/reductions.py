@@ -13,6 +13,7 @@ import numpy as np
 from rnsdask import reference
 from rnsdask.backend import Array, Extremum, KeySums, backend_name, kernels_of
 from rnsdask.constants import KEY_BITS, KeyConstants, key_constants
+from rnsdask.errors import abbreviate
 from rnsdask.layout import as_matrix
 from rnsdask.mixed_radix import greatest, mixed_radix_digits, near_top
 from rnsdask.moduli import ModuliSet
@@ -26,7 +27,7 @@ _EXACT_RESIDUES = 2**22
 _SUM_BLOCK = 2**31
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReductionResult:
     """Result of a reduction over some numbers.
 
@@ -50,18 +51,30 @@ class ReductionResult:
     exact_fallbacks: int
     backend: str
 
+    def __repr__(self) -> str:
+        # Python writes integers of at most 4300 digits.
+        fields = f"index={self.index}, count={self.count}, exact_fallbacks={self.exact_fallbacks}"
+        return f"ReductionResult(value={abbreviate(self.value)}, {fields}, backend={self.backend!r})"
+
 
 @dataclass(frozen=True)
 class Reduction:
     """A reduction as data: what a chunk yields and how two results combine (associatively).
 
     ``chunk(residues, moduli, signed, bound)`` takes (n, N) residues, N >= 1. The result of ``combine`` does
-    not depend on order or grouping.
+    not depend on order or grouping. ``identity`` is the value over no numbers, if there is one.
     """
 
     name: str
     chunk: Callable[[Array, ModuliSet, bool, int | None], ReductionResult]
     combine: Callable[[ReductionResult, ReductionResult], ReductionResult]
+    identity: int | None = None
+
+    def of_nothing(self, backend: str) -> ReductionResult:
+        """The result over no numbers; ValueError if there is none."""
+        if self.identity is None:
+            raise ValueError(f"{self.name} of an empty array: it needs at least one number")
+        return ReductionResult(self.identity, None, 0, 0, backend)
 
 
 def reduce_chunk(
@@ -81,11 +94,11 @@ def reduce_chunk(
     Raises
     ------
     ValueError
-        If there are no numbers.
+        If there are no numbers; their sum is 0.
     """
     matrix = as_matrix(residues)
     if matrix.shape[1] == 0:
-        raise ValueError(f"{reduction.name} of an empty array: it needs at least one number")
+        return reduction.of_nothing(backend_name(matrix))
     return reduction.chunk(matrix, moduli, signed, bound)
 
 
@@ -249,6 +262,6 @@ def _combine_sums(a: ReductionResult, b: ReductionResult) -> ReductionResult:
 REDUCTIONS: dict[str, Reduction] = {
     "max": Reduction("max", _maximum, _combine_maxima),
     "min": Reduction("min", _minimum, _combine_minima),
-    "sum": Reduction("sum", _sum, _combine_sums),
+    "sum": Reduction("sum", _sum, _combine_sums, identity=0),
 }
 """The reductions by name."""

@@ -1,18 +1,31 @@
 """ScalarInt: a Python int that takes part in Dask and NumPy as a scalar of theirs, and stays exact."""
 
+import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-COMPARISONS = ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__")
+Function: TypeAlias = Callable[[Any, Any], Any]
+
+
+def _methods(**functions: Function) -> dict[str, tuple[Function, bool]]:
+    """Names of the special methods of functions, with the functions and whether operands are reflected."""
+    return {f"__{r}{name}__": (functions[name], r == "r") for name in functions for r in ("", "r")}
+
+
 UNARY = ("__neg__", "__pos__", "__abs__", "__invert__")
-_NAMES = ("add", "sub", "mul", "pow", "lshift", "rshift", "and", "or", "xor")
-_DIVISIONS = ("floordiv", "truediv", "mod", "divmod")
-BINARY = tuple(f"__{r}{name}__" for name in _NAMES for r in ("", "r"))
-DIVISIONS = tuple(f"__{r}{name}__" for name in _DIVISIONS for r in ("", "r"))
-"""Names of the special methods of an integer's arithmetic."""
+COMPARISONS = {
+    f"__{name}__": (getattr(operator, name), False) for name in ("lt", "le", "gt", "ge", "eq", "ne")
+}
+ARITHMETIC = {
+    **_methods(add=operator.add, sub=operator.sub, mul=operator.mul, pow=operator.pow),
+    **_methods(lshift=operator.lshift, rshift=operator.rshift, xor=operator.xor),
+    **_methods(**{"and": operator.and_, "or": operator.or_}),
+}
+DIVISIONS = _methods(floordiv=operator.floordiv, truediv=operator.truediv, mod=operator.mod, divmod=divmod)
+"""The special methods of an integer's arithmetic: name, function, and whether operands are reflected."""
 
 
 class ScalarInt(int):
@@ -78,18 +91,28 @@ def _closed(result: Any) -> Any:
     return tuple(map(_closed, result)) if isinstance(result, tuple) else result
 
 
-def _method(name: str) -> Callable[..., Any]:
+def _unary(name: str) -> Callable[..., Any]:
+    of_ints = getattr(int, name)
+    return lambda self: _closed(of_ints(self))
+
+
+def _binary(name: str, function: Function, is_reflected: bool) -> Callable[..., Any]:
     of_ints = getattr(int, name)
 
-    def method(self: Any, *others: Any) -> Any:
-        return _closed(of_ints(self, *others))
+    def method(self: ScalarInt, other: Any) -> Any:
+        result = of_ints(self, other)
+        if result is NotImplemented and hasattr(other, "__dask_graph__"):
+            # Dask leaves to this class what it does itself with a plain int.
+            return function(other, int(self)) if is_reflected else function(int(self), other)
+        return _closed(result)
 
-    method.__name__ = name
     return method
 
 
-for _name in (*COMPARISONS, *UNARY, *BINARY, *DIVISIONS):
-    setattr(ScalarInt, _name, _method(_name))
+for _name in UNARY:
+    setattr(ScalarInt, _name, _unary(_name))
+for _name, _how in (COMPARISONS | ARITHMETIC | DIVISIONS).items():
+    setattr(ScalarInt, _name, _binary(_name, *_how))
 
 
 def as_scalars(ints: NDArray[np.object_]) -> NDArray[np.object_]:

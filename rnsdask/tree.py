@@ -50,7 +50,8 @@ def tree_reduce(
     Raises
     ------
     ValueError
-        If there are no numbers, a chunk's size is unknown, or `operation` or `backend` is.
+        If there are no numbers (whose sum alone is known, 0), a chunk's size is unknown, or `operation` or
+        `backend` is.
     """
     partials = _partial_results(residues, moduli, operation, signed, bound, backend)
     combine = partial(combine_blocks, operation=operation)
@@ -114,7 +115,7 @@ def _partial_results(
     check_backend(backend)
     check_sizes(residues)
     shape, chunks = residues.shape[1:], residues.chunks[1:]
-    if 0 in shape:
+    if 0 in shape and REDUCTIONS[operation].identity is None:
         raise ValueError(f"{operation} of an empty array: it needs at least one number, got shape {shape}")
     partials: da.Array = da.map_blocks(
         _reduce_block,
@@ -216,8 +217,8 @@ def _reduce_block(
     block_id: tuple[int, ...],
 ) -> np.ndarray[Any, Any]:
     """Reduce one chunk; its index becomes that of the whole array."""
-    block = to_backend(block, backend)
-    with naming_gpu_memory():
+    with naming_gpu_memory(f"chunk {block_id[1:]}"):
+        block = to_backend(block, backend)
         result = reduce_chunk(REDUCTIONS[operation], block, moduli, signed, from_text(bound))
     if result.index is not None:
         corner = [start_of(i, axis) for i, axis in zip(block_id[1:], starts, strict=True)]

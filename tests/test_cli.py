@@ -259,7 +259,7 @@ def test_moduli_consecutive_odd_and_file() -> None:
     Path("set.txt").write_text(printed)
     assert succeed("moduli", "--moduli", "set.txt") == printed
     assert succeed("moduli", "--moduli", "-", stdin=printed.encode()) == printed
-    succeed("random", "x.zarr", "--count", 10, "--moduli", "-", stdin=printed.encode())
+    succeed("random", "x.zarr", "--count", 10, "--seed", 0, "--moduli", "-", stdin=printed.encode())
     assert as_json("info", "x.zarr")["moduli"] == list(rd.ModuliSet.consecutive_odd(65725, 8))
 
 
@@ -489,6 +489,25 @@ def test_random_is_reproducible() -> None:
     assert len(set(expected)) == 1000
 
 
+def test_random_without_a_seed_tells_a_new_one() -> None:
+    arguments = ["--count", 300, "--bits", 100, "--chunk", 128]
+    seeds = []
+    for path in ("a.zarr", "b.zarr"):
+        done = run("random", path, *arguments, "--json")
+        told = re.fullmatch(r"rnsdask: seed (\d+)\n", done.stderr)
+        assert told
+        seeds.append(int(told[1]))
+        assert json.loads(done.stdout)["seed"] == seeds[-1]
+    assert seeds[0] != seeds[1]
+    assert contents("a.zarr") != contents("b.zarr")
+    succeed("random", "c.zarr", *arguments, "--seed", seeds[0])
+    assert contents("c.zarr") == contents("a.zarr")
+    make_incomplete("a.zarr", 1)
+    assert "--resume needs --seed" in fail("random", "a.zarr", *arguments, "--resume", status=2)
+    succeed("random", "a.zarr", *arguments, "--resume", "--seed", seeds[0])
+    assert contents("a.zarr") == contents("c.zarr")
+
+
 def test_random_resumes() -> None:
     make_random("a.zarr")
     expected = contents("a.zarr")
@@ -496,7 +515,7 @@ def test_random_resumes() -> None:
     for options in (["--signed"], ["--seed", 8], ["--count", 1001], ["--bits", 200], ["--chunk", 256]):
         arguments = ["--count", 1000, "--bits", 100, "--seed", 7, "--chunk", 128, *options]
         assert "it cannot be resumed" in fail("random", "a.zarr", *arguments, "--resume")
-    assert "--overwrite" in fail("random", "a.zarr", "--count", 1000, "--bits", 100)
+    assert "--overwrite" in fail("random", "a.zarr", "--count", 1000, "--bits", 100, "--seed", 7)
     make_random("a.zarr", "--resume")
     assert contents("a.zarr") == expected
     make_random("a.zarr", "--overwrite", seed=8)

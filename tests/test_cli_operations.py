@@ -174,6 +174,8 @@ def test_empty_and_tiny_stores() -> None:
     assert as_json("eval", "x + 1", "x=none.zarr", "-o", "out.zarr")["count"] == 0
     assert values_in("out.zarr") == []
     assert "empty array" in fail("eval", "x + 1", "x=none.zarr", "--max")
+    summed = as_json("eval", "x + 1", "x=none.zarr", "--sum")
+    assert summed["results"]["sum"]["value"] == as_json("sum", "none.zarr")["value"] == "0"
     succeed("eval", "x < 1", "x=none.zarr", "-o", "mask.zarr")
     assert zarr.open_array("mask.zarr").shape == (0,)
     rd.from_ints([5], MS).to_zarr("one.zarr")

@@ -64,6 +64,11 @@ def test_lazy_integers_convert_and_stay_exact_in_dask_and_numpy() -> None:
     assert float(0.5 + y[1]) == float(y[1] + 0.5) == 3.5
     assert [int(part) for part in divmod(y.max(), y[1])] == list(divmod(big, 3))
     assert int(-y.max()) == -big
+    huge = 10**5000  # of which Python writes no digit, and Dask makes no name
+    assert int(y.max() + huge) == int(huge + y.max()) == big + huge
+    assert bool(y.max() < huge)
+    assert int((y.max() + huge) // huge) == 1
+    assert int(np.floor_divide(huge, y[1])) == huge // 3
     assert int(abs(-y[1]) << y[1]) == 24
     assert int(y[1] ** y[1]) == 27
     assert int(2 ** y[1]) == 8
@@ -83,6 +88,13 @@ def test_lazy_integers_convert_and_stay_exact_in_dask_and_numpy() -> None:
     assert isinstance(dask.compute(y.max())[0], int)
     assert pickle.loads(pickle.dumps(y[0].compute())) == 2**62
     assert hash(y[0].compute()) == hash(2**62)
+    # A result is a plain int to other Dask arrays.
+    three, plain = y[1].compute(), da.arange(1, 4)
+    assert (plain - three).compute().tolist() == [-2, -1, 0]
+    assert (three - plain).compute().tolist() == [2, 1, 0]
+    assert (three // plain).compute().tolist() == [3, 1, 1]
+    assert (three > plain).compute().tolist() == [True, True, False]
+    assert (y[1:2] * three).to_ints().tolist() == (three * y[1:2]).to_ints().tolist() == [9]
     table = lazy(VALUES[:4])
     table = rd.RNSArray(table.residues.reshape((-1, 2, 2)), MODULI)
     assert int(table.sum(axis=0)[0]) == 2**62 + 2**250 + 7

@@ -107,13 +107,18 @@ def free_device_bytes() -> int | None:
 
 
 @contextmanager
-def naming_gpu_memory() -> Iterator[None]:
+def naming_gpu_memory(what: str = "") -> Iterator[None]:
     """Turn CuPy's error of a full memory into one with figures, which processes without CuPy can read too.
 
-    CuPy has given back its idle memory by then, and tried again.
+    The message begins with `what` did not fit, if that is known. CuPy has given back its idle memory by then,
+    and tried again.
     """
     try:
         yield
+    except GPUMemoryError as error:
+        if not what:
+            raise
+        message = str(error)
     except MemoryError as error:
         if not _is_cupy(error):
             raise
@@ -127,7 +132,7 @@ def naming_gpu_memory() -> Iterator[None]:
     else:
         return
     # Out here the error has neither cause nor context, which a worker would send along.
-    raise GPUMemoryError(message)
+    raise GPUMemoryError(f"{what}: {message}" if what else message)
 
 
 def host_memory(count: int) -> NDArray[np.uint32]:

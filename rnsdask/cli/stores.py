@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 @store_argument
 @click.option("--count", type=POSITIVE, required=True, metavar="N", help="How many integers.")
 @with_moduli
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the generator.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Of the generator; by default a new one, which is told."
+)
 @with_creation
 @with_cluster
 @progress_option
@@ -36,7 +38,7 @@ def random(
     path: str,
     count: int,
     moduli: "ModuliSet",
-    seed: int,
+    seed: int | None,
     signed: bool,
     chunks: Any,
     mode: dict[str, bool],
@@ -44,20 +46,30 @@ def random(
     progress: bool,
     as_json: bool,
 ) -> None:
-    """Write uniform random integers to a new STORE; the same seed and chunk give the same bytes."""
+    """Write uniform random integers to a new STORE; the same seed and chunk give the same bytes.
+
+    Without --seed one is drawn, and told on standard error at once: to repeat the numbers, or to --resume.
+    """
     from rnsdask import creation, job, plan
     from rnsdask.recipe import recipe
     from rnsdask.summary import measured
 
+    is_told = seed is None
+    if seed is None:
+        if mode.get("resume"):
+            raise click.UsageError("--resume needs --seed, the one that the store was begun with")
+        seed = creation.fresh_seed()
     with refusing():
         array = creation.random(moduli, count, seed=seed, chunks=chunks, signed=signed)
     work = plan.describe("random", len(moduli), array.shape, array.residues.chunksize[1:])
     options: dict[str, Any] = {"progress": progress, "recipe": recipe("random", {}, seed=seed), **mode}
     with connection as client, plan.fitting(work, client), measured(client) as cost:
+        if is_told:  # before a job that may be cut off, and goes on with the same seed only
+            click.echo(f"rnsdask: seed {seed}", err=True)
         transfer = job.write_array(array, path, client, **options)
-    cost.record("random", array.size, array.nbytes)
+    cost.record("random", array.size, array.nbytes, seed=seed)
     if as_json:
-        print_json({"op": "random", "store": path, **transfer.as_dict(), **cost.as_dict()})
+        print_json({"op": "random", "store": path, "seed": seed, **transfer.as_dict(), **cost.as_dict()})
     else:
         size, time_taken = size_text(array.nbytes), cost_text(array.nbytes, cost)
         echo(f"{path}: {count} random integers, {size} of residues ({time_taken}){transfer.resumed_text}")

@@ -2,21 +2,38 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import dask.array as da
 import numpy as np
 from dask.base import normalize_token
+from numpy.typing import DTypeLike
 
 from rnsdask import layout as array_layout
 from rnsdask import store, tree
 from rnsdask.array import RNSArray
+from rnsdask.backend import backend_name
 from rnsdask.checked import checked_residues
+from rnsdask.convert import flat_values
+from rnsdask.errors import brief
 from rnsdask.interval import IntervalEvaluation
 from rnsdask.lazy_ints import LazyInts
-from rnsdask.moduli import ModuliSet
+from rnsdask.moduli import ModuliSet, check_moduli_set
 from rnsdask.mpint import arith, convert, layout
-from rnsdask.mpint.operations import Operand, add, divided, mapped, multiply, related, subtract
+from rnsdask.mpint.operations import (
+    Operand,
+    add,
+    divided,
+    mapped,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    related,
+    sign,
+    subtract,
+    where,
+)
 from rnsdask.mpint.reduce import reduce_columns
 from rnsdask.mpint.storage import read_array, write_array
 from rnsdask.number_array import NumberArray
@@ -50,6 +67,12 @@ class MPIntArray(NumberArray):
 
     __slots__ = ()
 
+    functions_of_system: ClassVar[Mapping[str, Callable[..., Any]]] = {
+        function.__name__: function
+        for function in (add, subtract, multiply, negative, maximum, minimum, where, sign)
+    }
+    """What ``rd.add`` and the other functions of arrays call for arrays of this kind."""
+
     def __init__(self, columns: Any, moduli: ModuliSet) -> None:
         layout.check_columns(columns, moduli)
         super().__init__(columns, moduli)
@@ -64,8 +87,8 @@ class MPIntArray(NumberArray):
 
         Parameters
         ----------
-        ints : iterable of integers, or NumPy array
-            The numbers. A NumPy array of an integer type or of objects keeps its shape.
+        ints : iterable of integers, nested lists, or NumPy array
+            The numbers, as :func:`rnsdask.from_ints` takes them.
         moduli : ModuliSet
             The moduli set; every magnitude is below M.
         chunks : "auto", int, tuple of int, or None
@@ -78,9 +101,8 @@ class MPIntArray(NumberArray):
         ValueError
             If a value is out of range. Both errors name the position.
         """
-        values = ints if isinstance(ints, np.ndarray) else list(ints)
-        shape = values.shape if isinstance(values, np.ndarray) else (len(values),)
-        flat = values.reshape(-1).tolist() if isinstance(values, np.ndarray) else values
+        check_moduli_set(moduli)
+        flat, shape = flat_values(ints)
         columns = convert.columns_of_ints(flat, moduli)
         array = cls(columns.reshape(len(columns), *shape), moduli)
         return array if chunks is None else array.rechunk(chunks)
@@ -97,9 +119,13 @@ class MPIntArray(NumberArray):
             If dtype, shape, a residue or a sign is wrong.
         """
         array_layout.check_residue_array(residues, moduli)
+        for array, name in ((residues, "residues"), (sign, "signs")):
+            if not (isinstance(array, np.ndarray) or backend_name(array) == "cuda") or np.ma.is_masked(array):
+                kind = type(array).__name__
+                raise TypeError(f"{name} must be a NumPy or CuPy array without masked values, got {kind}")
         checked_residues(residues, moduli)
         if sign.shape != residues.shape[1:] or not bool(((sign == 0) | (sign == 1)).all()):
-            raise ValueError(f"signs must be 0 or 1 and of shape {residues.shape[1:]}, got {sign!r:.40}")
+            raise ValueError(f"signs must be 0 or 1 and of shape {residues.shape[1:]}, got {brief(sign)}")
         return cls(layout.evaluated(residues, moduli, sign != 0), moduli)
 
     @classmethod
@@ -299,8 +325,8 @@ class MPIntArray(NumberArray):
         if operation not in REDUCTIONS:
             raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, got {operation!r}")
         tree.check_sizes(self._words)
-        if 0 in self.shape and operation != "sum":
-            raise ValueError(f"{operation} of an empty array: it needs at least one number")
+        if self.size == 0:
+            REDUCTIONS[operation].of_nothing("cpu")
         partials = da.map_blocks(
             _reduce_block,
             self._words,
@@ -315,24 +341,40 @@ class MPIntArray(NumberArray):
         name = f"rns-mpint-{operation}"
         return tree.combine_tree(partials, combine, axes, name, split_every, keepdims=False)
 
-    def max(self) -> Any:
-        """Maximum of all numbers, exact: a Python int; on Dask a lazy 0-d array that computes to one."""
+    def max(self, axis: None = None, out: None = None) -> Any:
+        """Maximum of all numbers, exact: a Python int; on Dask a lazy 0-d array that computes to one.
+
+        `axis` and `out` are there for NumPy, whose ``np.max(x)`` gives them.
+        """
+        self._check_whole("max", axis, out)
         return self._field("value", "max")
 
-    def min(self) -> Any:
+    def min(self, axis: None = None, out: None = None) -> Any:
         """Minimum of all numbers, as :meth:`max`."""
+        self._check_whole("min", axis, out)
         return self._field("value", "min")
 
-    def sum(self) -> Any:
+    def sum(self, axis: None = None, dtype: DTypeLike | None = None, out: None = None) -> Any:
         """Sum of all numbers, exact also beyond the range, as :meth:`max`; of no numbers 0."""
+        self._check_whole("sum", axis, out, dtype)
         return self._field("value", "sum")
 
-    def argmax(self) -> Any:
+    def _check_whole(self, function: str, axis: Any, out: Any, dtype: DTypeLike | None = None) -> None:
+        self._check_numpys(function, out, dtype)
+        if axis is not None and (self.ndim > 1 or axis not in (0, -1)):
+            raise ValueError(
+                f"{function} of an MPIntArray is that of all numbers, got axis {axis!r:.40}; "
+                "to_rns() makes an RNSArray, which reduces along axes"
+            )
+
+    def argmax(self, axis: None = None, out: None = None) -> Any:
         """Smallest flat (C order) index of the maximum, as :meth:`max`."""
+        self._check_whole("argmax", axis, out)
         return self._field("index", "max")
 
-    def argmin(self) -> Any:
+    def argmin(self, axis: None = None, out: None = None) -> Any:
         """Smallest flat (C order) index of the minimum, as :meth:`max`."""
+        self._check_whole("argmin", axis, out)
         return self._field("index", "min")
 
     def _field(self, field: str, operation: str) -> Any:

@@ -6,11 +6,12 @@ from typing import Any, TypeAlias
 import dask.array as da
 import numpy as np
 
-from rnsdask.compare import RELATIONS
+from rnsdask.compare import RELATIONS, choose
 from rnsdask.errstate import overflow_mode
 from rnsdask.moduli import ModuliSet
 from rnsdask.mpint import arith, compare, convert, divide, layout
 from rnsdask.operands import (
+    as_mask,
     broadcast_shape,
     check_same_processor,
     filled_like,
@@ -70,6 +71,37 @@ def multiply(x: Operand, y: Operand, *, overflow: str | None = None) -> Any:
     return _apply("multiply", x, y, None, overflow)
 
 
+def negative(x: Any, *, overflow: str | None = None) -> Any:
+    """Opposite number ``-x``, which is always in range; with ``"flag"`` a pair as of :func:`add`."""
+    return subtract(0, x, overflow=overflow) if overflow_mode(overflow) == "flag" else -x
+
+
+def maximum(x: Operand, y: Operand) -> Any:
+    """The greater of two numbers, element by element."""
+    return _chosen(x, y, _maximum_block)
+
+
+def minimum(x: Operand, y: Operand) -> Any:
+    """The lesser of two numbers, element by element."""
+    return _chosen(x, y, _minimum_block)
+
+
+def where(condition: Any, x: Operand, y: Operand) -> Any:
+    """The number of `x` where a condition holds, a Boolean array, else that of `y`."""
+    return _chosen(x, y, _where_block, condition)
+
+
+def sign(x: Any) -> Any:
+    """Sign of each number: an int8 array of -1, 0 and +1."""
+    return mapped(_sign_block, [x.columns], 1, dtype=np.int8, moduli=x.moduli)[0]
+
+
+def _chosen(x: Operand, y: Operand, function: Callable[..., Any], *conditions: Any) -> Any:
+    masks = [as_mask(condition) for condition in conditions]
+    blocks, moduli, array_type = _prepare(x, y, masks=masks)
+    return array_type(mapped(function, blocks, layout.rows_of(moduli), moduli=moduli), moduli)
+
+
 def _apply(name: str, x: Operand, y: Operand, algorithm: int | str | None, overflow: str | None) -> Any:
     mode = overflow_mode(overflow)
     arith.check_algorithm(algorithm)
@@ -124,17 +156,20 @@ def _is_array(operand: Operand) -> bool:
     return hasattr(operand, "columns") and hasattr(operand, "moduli")
 
 
-def _prepare(*operands: Operand) -> tuple[list[Any], ModuliSet, Any]:
-    """Columns of operands with as many axes as their result, the moduli set, and the arrays' type."""
+def _prepare(*operands: Operand, masks: Sequence[Any] = ()) -> tuple[list[Any], ModuliSet, Any]:
+    """Masks (1, *shape), columns of operands, the moduli set, and the arrays' type.
+
+    All blocks have as many axes as the result.
+    """
     arrays = [operand for operand in operands if _is_array(operand)]
     moduli = arrays[0].moduli
     for other in arrays[1:]:
         if other.moduli != moduli:
             raise ValueError(f"operands have different moduli sets: {moduli!r} and {other.moduli!r}")
-    columns = [array.columns for array in arrays]
-    check_same_processor(columns)
-    shape = broadcast_shape([tuple(array.shape) for array in arrays])
-    blocks = []
+    inputs = [*masks, *(array.columns for array in arrays)]
+    check_same_processor(inputs)
+    shape = broadcast_shape([tuple(array.shape[1:]) for array in inputs])
+    blocks = [with_axes(mask, len(shape)) for mask in masks]
     for operand in operands:
         if _is_array(operand):
             blocks.append(with_axes(operand.columns, len(shape)))
@@ -185,6 +220,23 @@ def _relate_integer(x: Any, integer: Any, *, relation: str, moduli: ModuliSet) -
         return np.full_like(x[:1], RELATIONS[relation](0, value), dtype=np.bool_)
     column = _column_of(value, moduli).reshape(-1, *(1,) * (x.ndim - 1))
     return _relate_block(x, column, relation=relation, moduli=moduli)
+
+
+def _maximum_block(x: Any, y: Any, *, moduli: ModuliSet) -> Any:
+    return choose((compare.compare(x, y, moduli) >= 0)[None], x, y)
+
+
+def _minimum_block(x: Any, y: Any, *, moduli: ModuliSet) -> Any:
+    return choose((compare.compare(x, y, moduli) <= 0)[None], x, y)
+
+
+def _where_block(mask: Any, x: Any, y: Any, *, moduli: ModuliSet) -> Any:  # noqa: ARG001
+    return choose(mask, x, y)
+
+
+def _sign_block(x: Any, *, moduli: ModuliSet) -> Any:
+    nonzero = layout.nonzero(x, moduli).astype(np.int8)
+    return np.where(layout.is_negative(x, moduli), -nonzero, nonzero)[None]
 
 
 def _divide_block(x: Any, y: Any, *, moduli: ModuliSet, block_info: Any = None) -> Any:

@@ -29,15 +29,13 @@ def reduce_columns(operation: str, columns: Array, moduli: ModuliSet) -> Reducti
     Raises
     ------
     ValueError
-        If there are no numbers, except for a sum, or the operation is another one.
+        If there are no numbers, whose sum alone is 0, or the operation is another one.
     """
     if operation not in REDUCTIONS:
         raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, got {operation!r}")
     matrix = as_matrix(columns)
     if matrix.shape[1] == 0:
-        if operation == "sum":
-            return ReductionResult(0, None, 0, 0, backend_name(columns))
-        raise ValueError(f"{operation} of an empty array: it needs at least one number")
+        return REDUCTIONS[operation].of_nothing(backend_name(matrix))
     if operation == "sum":
         return _sum(matrix, moduli)
     return _extremum(matrix, moduli, operation == "min")

@@ -123,7 +123,7 @@ def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int]) -> Array:
     info.check_release()
     slices = chunk_slices(index, info.shape, info.chunks)
     within = (slice(None), *(slice(s.stop - s.start) for s in slices))
-    with naming_gpu_memory():
+    with naming_gpu_memory(info.chunk_name(index)):
         with belonging(info.location, info.opened):
             residues = read_device_file(info.chunk_file(index), info.chunk_shape, info.chunk_name(index))
         residues = residues[within]
