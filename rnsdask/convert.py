@@ -5,7 +5,7 @@ when signed. The kernels convert them to and from residues; Python integers pass
 so that the memory needed besides the result is bounded.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -312,7 +312,7 @@ def _check_source(values: Any) -> None:
         raise TypeError(f"values must be integers in memory, got a lazy {kind}; compute it first")
     if not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
         raise TypeError(f"values must be an iterable of integers, got {brief(values)} of type {kind}")
-    if isinstance(values, str | bytes | bytearray | memoryview | Mapping | Set | ModuliSet):
+    if isinstance(values, str | bytes | bytearray | memoryview | Mapping | set | frozenset | ModuliSet):
         raise TypeError(f"values must be a list, an array or another sequence of integers, got a {kind}")
 
 

@@ -14,7 +14,7 @@ import dask.array as da
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import to_backend
+from rnsdask.backend import backend_name, to_backend
 from rnsdask.errors import abbreviate
 
 _WHOLE = slice(None)
@@ -89,6 +89,10 @@ def _are_adjacent(items: Sequence[Any]) -> bool:
 
 
 def _select_now(words: Any, items: list[Any]) -> Any:
+    if backend_name(words) == "cuda":
+        if any(getattr(getattr(item, "dtype", None), "kind", "") in ("i", "u") for item in items):
+            _check(items, words.shape[1:])  # CuPy takes indices that are out of bounds modulo the length
+        items = [np.asarray(item, like=words) if isinstance(item, np.ndarray) else item for item in items]
     try:
         if _are_adjacent(items) or all(type(item) is int or not _is_place(item) for item in items):
             return words[(_WHOLE, *items)]

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from rnsdask.backend import Array, IntervalGoal, kernels_of
 from rnsdask.constants import directed, interval_constants, sufficient_prefix
+from rnsdask.errors import abbreviate
 from rnsdask.layout import as_matrix, check_residue_array
 from rnsdask.moduli import ModuliSet, as_integer
 
@@ -103,7 +104,7 @@ def _evaluate(
 ) -> tuple[Array, Array, Array, Array]:
     check_residue_array(residues, moduli)
     if bound is not None and as_integer(bound, "bound") < 0:
-        raise ValueError(f"bound must not be negative, got {bound}")
+        raise ValueError(f"bound must not be negative, got {abbreviate(bound)}")
     prefix = sufficient_prefix(moduli, signed, bound)
     goal = _goal(prefix, moduli, signed, accuracy)
     matrix = as_matrix(residues[: len(prefix)])

@@ -91,7 +91,7 @@ def scalar(operand: Operand) -> int:
     """
     if isinstance(operand, da.Array):
         raise TypeError(
-            "an operand must be an RNSArray or an integer, also one lazy integer, got a Dask array of shape "
+            "an operand must be an RNSArray or an integer, which may be lazy, got a Dask array of shape "
             f"{operand.shape} and dtype {operand.dtype}"
         )
     if hasattr(operand, "moduli"):

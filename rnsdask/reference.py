@@ -155,5 +155,7 @@ def _check_residues(residues: Sequence[Any], moduli: ModuliSet, name: str = "res
     integers = [as_integer(x, f"{name} {i}") for i, x in enumerate(residues)]
     for i, (x, m) in enumerate(zip(integers, moduli, strict=True)):
         if not 0 <= x < m:
-            raise ValueError(f"{name} {i} must be from 0 to {m - 1} under the modulus {m}, got {x}")
+            raise ValueError(
+                f"{name} {i} must be from 0 to {m - 1} under the modulus {m}, got {abbreviate(x)}"
+            )
     return integers

@@ -4,6 +4,7 @@ import ast
 from typing import TypeAlias
 
 from rnsdask.array import RNSArray
+from rnsdask.errors import abbreviate, brief
 from rnsdask.moduli import as_integer
 
 Bound: TypeAlias = int | tuple[int, int] | RNSArray
@@ -79,11 +80,14 @@ def _interval_of(name: str, bound: Bound) -> _Interval:
     ends = bound if isinstance(bound, tuple) else (0, bound)
     if len(ends) != 2:
         raise ValueError(
-            f"bound of {name!r} must be an integer, or a lowest and a highest value, got {bound!r}"
+            f"bound of {name!r} must be an integer, or a lowest and a highest value, got {brief(bound)}"
         )
     lowest, highest = (as_integer(end, f"bound of {name!r}") for end in ends)
     if lowest > highest:
-        raise ValueError(f"bound of {name!r}: the lowest value {lowest} is above the highest {highest}")
+        raise ValueError(
+            f"bound of {name!r}: the lowest value {abbreviate(lowest)} is above the highest "
+            f"{abbreviate(highest)}"
+        )
     return lowest, highest
 
 
@@ -125,7 +129,7 @@ def _combine(operation: ast.operator, a: _Interval, b: _Interval) -> _Interval:
 
 def _power(base: _Interval, exponent: int) -> _Interval:
     if not 0 <= exponent <= _MAX_EXPONENT:
-        raise ValueError(f"expression: an exponent must be from 0 to {_MAX_EXPONENT}, got {exponent}")
+        raise ValueError(f"expression: an exponent must be from 0 to {_MAX_EXPONENT}, got {brief(exponent)}")
     ends = sorted(end**exponent for end in base)
     # An even power of an interval around 0 has its least value there.
     lowest = 0 if exponent and exponent % 2 == 0 and base[0] <= 0 <= base[1] else ends[0]

@@ -101,9 +101,9 @@ def _binary(name: str, function: Function, is_reflected: bool) -> Callable[..., 
 
     def method(self: ScalarInt, other: Any) -> Any:
         result = of_ints(self, other)
-        if result is NotImplemented and hasattr(other, "__dask_graph__"):
-            # Dask leaves to this class what it does itself with a plain int.
-            return function(other, int(self)) if is_reflected else function(int(self), other)
+        if result is NotImplemented and (isinstance(other, float) or hasattr(other, "__dask_graph__")):
+            # A float would give what has no `item`; Dask leaves to this class what it does with a plain int.
+            result = function(other, int(self)) if is_reflected else function(int(self), other)
         return _closed(result)
 
     return method

@@ -374,7 +374,7 @@ def test_floats_are_refused(values: Any) -> None:
         ([1, np.True_], "position 1"),
         (np.array([True]), "position 0"),
         ([1, "2"], "position 1"),
-        ("12", "position 0"),
+        (iter("12"), "position 0"),
         ([1, None], "position 1"),
         ([1, 2, [3]], "position 2"),
         ([1j], "position 0"),

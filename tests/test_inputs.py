@@ -326,6 +326,9 @@ def test_no_message_meets_pythons_limit_of_digits() -> None:
         lambda: rd.ModuliSet.consecutive_odd(3, -HUGE),
         lambda: MODULI.prefix(HUGE),
         lambda: x.max(axis=HUGE),
+        lambda: rd.required_bits("x + y", x=(HUGE, 0), y=1),
+        lambda: rd.required_bits("x + y", x=(HUGE, 0, 1), y=1),
+        lambda: rd.required_bits("x ** y", x=2, y=HUGE),
         lambda: rd.RNSArray(x.residues, MODULI, bound=-HUGE),
     ]
     for attempt in attempts:

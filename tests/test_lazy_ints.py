@@ -62,6 +62,7 @@ def test_lazy_integers_convert_and_stay_exact_in_dask_and_numpy() -> None:
     assert bool(y.min() - 1) is False
     assert float(y.sum() / y.size) == sum(VALUES) / 5
     assert float(0.5 + y[1]) == float(y[1] + 0.5) == 3.5
+    assert rd.where(y[1] > 2.5, y[:1], 7).to_ints().tolist() == [2**62]
     assert [int(part) for part in divmod(y.max(), y[1])] == list(divmod(big, 3))
     assert int(-y.max()) == -big
     huge = 10**5000  # of which Python writes no digit, and Dask makes no name
