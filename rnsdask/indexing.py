@@ -54,7 +54,7 @@ def _item(k: Any) -> Any:
     """One part of an index as it is, an integer as int, any sequence as an array."""
     if k is None or k is Ellipsis or isinstance(k, slice | bool | np.bool_ | str | da.Array):
         return k
-    if hasattr(k, "moduli"):
+    if hasattr(k, "residues"):
         raise IndexError(f"an {type(k).__name__} is no index; to_ints() gives integers that are")
     if getattr(k, "ndim", 0):  # CuPy's stay where they are
         _check_unsigned(k)

@@ -94,11 +94,8 @@ def scalar(operand: Operand) -> int:
             "an operand must be an RNSArray or an integer, which may be lazy, got a Dask array of shape "
             f"{operand.shape} and dtype {operand.dtype}"
         )
-    if hasattr(operand, "moduli"):
-        raise TypeError(
-            f"RNSArrays and MPIntArrays do not mix, got an {type(operand).__name__} beside the other; "
-            "MPIntArray.from_rns(x) and to_rns() convert"
-        )
+    if hasattr(operand, "residues"):
+        raise TypeError("RNSArrays and MPIntArrays do not mix; MPIntArray.from_rns(x) and to_rns() convert")
     return as_integer(operand, "an operand beside an array of numbers")
 
 

@@ -243,8 +243,12 @@ def test_operands_that_do_not_fit() -> None:
     with pytest.raises(ValueError, match=r"operand .* is outside the range"):
         x + MODULI.product
     rns = rd.from_ints([1, 2], MODULI, chunks=None)
-    for left, right in ((x, 1.5), (x, rns), (rns, x)):
-        with pytest.raises(TypeError, match="must be an integer"):
+    for left, right, message in (
+        (x, 1.5, "must be an integer"),
+        (x, rns, "RNSArrays and MPIntArrays do not mix"),
+        (rns, x, "RNSArrays and MPIntArrays do not mix"),
+    ):
+        with pytest.raises(TypeError, match=message):
             left + right
 
 
