@@ -391,6 +391,28 @@ def test_long_metadata(tmp_path: Path) -> None:
         rd.open_zarr("memory://untrusted/x")
 
 
+def test_files_that_do_not_belong_to_a_store(tmp_path: Path) -> None:
+    info = write(tmp_path / "x", some_residues((3, 300)), chunks=(1, 128))
+    others = [
+        "c/0/0/00",
+        "c/0/0/3",
+        "c/0/3/0",
+        "c/0/0/-1",
+        "c/0/0",
+        "c/1/0/0",
+        "c/0/0/0/0",
+        "c/0/0/\u0661",
+        "d/0/0/0",
+    ]
+    assert info.has_chunk_key("c/0/2/2")
+    assert not any(map(info.has_chunk_key, (*others, "", "c", "c/0", "zarr.json", "c/0/x/0")))
+    (tmp_path / "x/c/0/0/00").touch()
+    (tmp_path / "x/c/0/0/3").touch()
+    assert list(store.verify(info)) == [
+        f"{info.path}: file c/0/0/{name} does not belong to the store" for name in ("00", "3")
+    ]
+
+
 @pytest.mark.timeout(SECONDS)
 def test_links_in_a_circle(tmp_path: Path) -> None:
     write(tmp_path / "x", some_residues((300,)))
@@ -489,6 +511,7 @@ def test_the_graph_of_too_many_chunks_is_not_built(tmp_path: Path, monkeypatch: 
     assert message in fail("eval", "a+1", f"a={tmp_path}/x", "-o", tmp_path / "y")
     with pytest.raises(JobError, match=re.escape(f"{tmp_path}/x: {message}; larger chunks are fewer")):
         rd.open_zarr(tmp_path / "x")
+    assert next(store.verify(store.open_info(tmp_path / "x"))).startswith(f"{tmp_path}/x: chunk c/0/0 has ")
     with pytest.raises(JobError, match=r"an array of shape \(1000000000000,\): its 7812500000 chunks"):
         rd.random(MODULI, 10**12, chunks=128)
     assert "chunks would take" in fail(

@@ -201,6 +201,16 @@ class StoreInfo:
         """Return the name of a chunk within the store, such as ``c/0/17``."""
         return "/".join((CHUNK_FOLDER, "0", *map(str, index)))
 
+    def has_chunk_key(self, key: str) -> bool:
+        """Whether a file of this name is one of the store's chunks."""
+        try:
+            index = tuple(map(int, key.split("/")[2:]))
+        except ValueError:
+            return False
+        grid = self.grid
+        inside = len(index) == len(grid) and all(0 <= i < n for i, n in zip(index, grid, strict=True))
+        return inside and key == self.chunk_key(index)
+
     def chunk_name(self, index: Sequence[int]) -> str:
         """Return what error messages call a chunk."""
         return f"{self.path}: chunk {self.chunk_key(index)}"
