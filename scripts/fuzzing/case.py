@@ -59,7 +59,7 @@ class Case:
         rng = Random(f"{seed}/case")
         moduli = inputs.moduli_set(rng)
         case = cls(seed, rng.choice(SYSTEMS), moduli, processor, rng.random() < 0.3, [])
-        whole = inputs.shape(rng, case.most_numbers, may_be_empty=case.system != "mpint")
+        whole = inputs.shape(rng, case.most_numbers)
         shapes = [whole] + [
             inputs.broadcastable(rng, whole) if rng.random() < 0.2 else whole for _ in range(OPERANDS - 1)
         ]

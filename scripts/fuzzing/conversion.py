@@ -125,6 +125,38 @@ def check_wrong_residues(case: Case, rng: Random) -> int:
     return 1
 
 
+@operation("wrong bound", RNS)
+def check_wrong_bound(case: Case, rng: Random) -> int:
+    """A bound that a number is above is an error: at once, or when a lazy array is computed."""
+    (x,) = case.take(rng)
+    least = max(map(abs, x.values.reshape(-1).tolist()), default=0)
+    if least == 0:
+        return 0
+    bound = rng.choice((least - 1, least // 2, 0))
+    case.note("bound", bound)
+    must_fail(
+        lambda: rd.from_residues(x.array.residues, case.moduli, case.signed, bound).residues,
+        ValueError,
+        "a bound too small",
+    )
+    again = rd.from_residues(x.array.residues, case.moduli, case.signed, least)
+    return same_numbers(case, again, x.values)
+
+
+@operation("write to residues")
+def check_write_to_residues(case: Case, rng: Random) -> int:
+    """Nobody changes an array's numbers: residues of NumPy are read-only, those of Dask a copy."""
+    (x,) = case.take(rng)
+    if case.processor is not np or not x.values.size:
+        return 0
+    words = x.array.residues
+    if x.array.chunks is None:
+        must_fail(lambda: words.__setitem__(..., 0), ValueError, "a write to residues")
+    else:
+        words[...] = 0
+    return same_numbers(case, x.array, x.values)
+
+
 @operation("mixed-radix digits", RNS)
 def check_digits(case: Case, rng: Random) -> int:
     (x,) = case.take(rng)

@@ -227,10 +227,10 @@ def bound_for(rng: Random, values: np.ndarray, limits: Range) -> int | None:
 # ---- shapes and chunks -------------------------------------------------------------------------------------
 
 
-def shape(rng: Random, most: int, may_be_empty: bool = True) -> tuple[int, ...]:
+def shape(rng: Random, most: int) -> tuple[int, ...]:
     """One to three axes with at most so many numbers, now and then none."""
     axes = rng.choice((1, 1, 1, 2, 3))
-    if rng.random() < 0.03 and may_be_empty:
+    if rng.random() < 0.03:
         lengths = [rng.randint(0, 4) for _ in range(axes)]
         lengths[rng.randrange(axes)] = 0
         return tuple(lengths)

@@ -48,8 +48,7 @@ def check_reductions(case: Case, rng: Random) -> int:
         best_of = max(flat) if name.endswith("max") else min(flat)
         expected = flat.index(best_of) if name.startswith("arg") else best_of
         same_int(getattr(x.array, name)(**options), expected, name)
-    if flat:
-        same_int(x.array.sum(**options), sum(flat), "sum")
+    same_int(x.array.sum(**options), sum(flat), "sum")
     return max(len(flat), 1)
 
 
@@ -102,8 +101,6 @@ def check_prod(case: Case, rng: Random) -> int:
     if rng.random() < 0.5:  # few numbers, for a product in range
         x = case.fresh(rng, (rng.randint(0, 4),))
     flat = x.values.reshape(-1).tolist()
-    if not flat and case.is_lazy:
-        return 0
     wrapped, is_outside = product_of_all(flat, case.limits)
     case.note("overflow", mode)
     if mode == "raise" and is_outside:
@@ -169,4 +166,42 @@ def check_reduce_reports(case: Case, rng: Random) -> int:
     require((result.value, result.count) == (expected, len(flat)), f"{name}: {result}")
     if name != "sum":
         require(result.index == flat.index(expected), f"{name}: index {result.index}")
+    return len(flat)
+
+
+@operation("NumPy's functions", RNS)
+def check_functions_of_numpy(case: Case, rng: Random) -> int:
+    """What NumPy's own functions make of an array is what its methods give."""
+    (x,), name = case.take(rng), rng.choice(("max", "min", "sum"))
+    axis = rng.choice((None, rng.randrange(x.values.ndim)))
+    case.note("function, axis", (name, axis))
+    if not x.values.size:
+        return 0
+    expected, got = getattr(np, name)(x.values, axis=axis), getattr(np, name)(x.array, axis=axis)
+    if np.ndim(expected) == 0:
+        same_int(got, int(expected), name)
+    elif name == "sum":
+        same_array(got, expected, name)
+    else:
+        same_numbers(case, got, expected, name)
+    return x.values.size
+
+
+@operation("lazy integers")
+def check_lazy_integers(case: Case, rng: Random) -> int:
+    """What a lazy reduction gives calculates as a Python int, and is taken as an operand."""
+    (x,) = case.take(rng)
+    flat = x.values.reshape(-1).tolist()
+    if not flat or x.array.chunks is None:
+        return 0
+    least, greatest, total = x.array.min(), x.array.max(), x.array.sum()
+    require(int(greatest - least) == max(flat) - min(flat), "max - min")
+    require(int(greatest * 3 + 1) == max(flat) * 3 + 1, "max * 3 + 1")
+    require(int(total // len(flat)) == sum(flat) // len(flat), "sum // size")
+    require(bool(greatest > 5) == (max(flat) > 5), "max > 5")
+    same_array(x.array == greatest, np.asarray(x.values == max(flat), dtype=bool), "x == max")
+    if case.limits.holds(max(flat) - min(flat)):
+        same_numbers(case, x.array - least, x.values - min(flat), "x - min")
+    else:
+        must_fail(lambda: (x.array - least).to_ints(), rd.RNSOverflowError, "x - min")
     return len(flat)
