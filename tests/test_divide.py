@@ -178,8 +178,9 @@ def test_any_values_under_any_moduli(
     on_each_processor: Processor, data: st.DataObject, ms: ModuliSet, signed: bool
 ) -> None:
     values = data.draw(arrays_of_values(ms, signed))
+    unit = -1 if signed else 1  # the signed range of M = 2 has no 1
     divisors = [
-        d or 1 for d in data.draw(arrays_of_values(ms, signed, min_size=len(values), max_size=len(values)))
+        d or unit for d in data.draw(arrays_of_values(ms, signed, min_size=len(values), max_size=len(values)))
     ]
     pairs = [(x, d) for x, d in zip(values, divisors, strict=True) if in_range(x // d, ms, signed)]
     check_division(on_each_processor, [x for x, _ in pairs], [d for _, d in pairs], ms, signed)
