@@ -192,6 +192,7 @@ def write_array(
     resume: bool = False,
     progress: bool = False,
     recipe: str | None = None,
+    begun: Callable[[], object] = lambda: None,
 ) -> Transfer:
     """Compute a lazy array into a store with the same chunks.
 
@@ -201,6 +202,8 @@ def write_array(
         Write only the chunks that an incomplete store at `path` still lacks, or holds damaged.
     recipe : str, optional
         What makes the array, as :func:`.recipe.recipe` tells.
+    begun : callable
+        Called when the store is there, before its first chunk is computed.
 
     Raises
     ------
@@ -211,6 +214,7 @@ def write_array(
     kept: set[Index] = set()
     damaged: set[Index] = set()
     writer = open_store(source, path, overwrite=overwrite, resume=resume, recipe=recipe)
+    begun()
     if resume:
         kept, damaged = check_written([(writer, source.residues)], client)
     missing = [index for index in writer.indices() if index not in kept]

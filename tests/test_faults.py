@@ -273,7 +273,7 @@ def alone(kind: str) -> tuple[int, dict[str, Any], Any]:
 
 
 def test_work_that_kills_its_workers(workers: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    succeed("random", "deadly.zarr", "--count", 1, "--bits", 64)
+    succeed("random", "deadly.zarr", "--count", 1, "--bits", 64, "--seed", 3)
     monkeypatch.setattr(workers.scheduler, "allowed_failures", 1)
     message = fail("max", "deadly.zarr", "--scheduler", workers.scheduler_address, "--retries", 0)
     assert re.fullmatch(r"2 workers died at the same piece of work, the last of them tcp://.*", message)
@@ -561,12 +561,12 @@ def test_a_killed_job_continues(command: str, seed: int, slow_module: str) -> No
     options = ["--bits", "100", "--chunk", "128"]
     args = {
         "import": ["import", "numbers", "x.zarr", *options],
-        "random": ["random", "x.zarr", "--count", "2000", *options],
+        "random": ["random", "x.zarr", "--count", "2000", "--seed", "3", *options],
         "sum": ["sum", "s.zarr", "--checkpoint", "kept"],
         "eval": ["eval", "3*s", "s=s.zarr", "-o", "x.zarr", "--overflow", "flag", "--mask", "mask.zarr"],
         "cumsum": ["cumsum", "small.zarr", "x.zarr"],
     }[command]
-    succeed("random", "s.zarr", "--count", "2000", *options)
+    succeed("random", "s.zarr", "--count", "2000", "--seed", "3", *options)
     succeed("eval", "s >> 20", "s=s.zarr", "-o", "small.zarr")
     script = f"exec(open({slow_module!r}).read()); {COMMAND[2]}"
     process = subprocess.Popen([sys.executable, "-c", script, *args], stdout=subprocess.DEVNULL)
@@ -699,12 +699,12 @@ def test_states_of_an_interrupted_mask(state: str) -> None:
 
 
 def test_what_cannot_be_resumed() -> None:
-    other = ["--bits", "100", "--chunk", "128", "--count", "500"]
+    other = ["--bits", "100", "--chunk", "128", "--count", "500", "--seed", "3"]
     uninterrupted("mask")
     succeed("random", "few.zarr", *other)
     succeed("random", "signed.zarr", *RANDOM, "--signed")
     succeed("random", "wide.zarr", *RANDOM[:2], "--bits", "200", *RANDOM[4:])
-    succeed("random", "long.zarr", *RANDOM[:4], "--chunk", "256")
+    succeed("random", "long.zarr", *RANDOM[:4], "--chunk", "256", "--seed", 3)
     succeed("eval", "x < y", "x=x.zarr", "y=y.zarr", "-o", "bool.zarr")
     set_incomplete("out.zarr")
     set_incomplete("bool.zarr")
@@ -880,7 +880,7 @@ def test_metadata_damaged_byte_by_byte(change: str) -> None:
 
 def test_foreign_files_change_no_answer() -> None:
     succeed("random", "x.zarr", *RANDOM)
-    succeed("random", "other.zarr", "--count", 512, "--bits", 200, "--chunk", 256)
+    succeed("random", "other.zarr", "--count", 512, "--bits", 200, "--chunk", 256, "--seed", 3)
     expected = answer("sum", "x.zarr")
     shutil.copy("other.zarr/c/0/1", "x.zarr/c/0/100")
     shutil.copy("other.zarr/c/0/1", "x.zarr/c/0/7.partial")

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import zarr
 from dask.base import tokenize
+from documents import checksum_of, crc32c
 from numpy.typing import NDArray
 from zarr.codecs import BytesCodec, Crc32cCodec, ZstdCodec
 
@@ -68,16 +69,6 @@ def read(info: StoreInfo) -> NDArray[np.uint32]:
     for index in info.indices():
         residues[slices_of(info, index)] = store.read_chunk(info, index)
     return residues
-
-
-def crc32c(content: bytes) -> int:
-    """CRC-32C bit by bit, reflected polynomial 0x82F63B78."""
-    checksum = 0xFFFFFFFF
-    for byte in content:
-        checksum ^= byte
-        for _ in range(8):
-            checksum = checksum >> 1 ^ (0x82F63B78 if checksum & 1 else 0)
-    return checksum ^ 0xFFFFFFFF
 
 
 @pytest.fixture(params=["default", "zstd", "memory", "memory-zstd"])
@@ -597,14 +588,6 @@ def edit(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], object])
     if attribute.keys() == ATTRIBUTE.keys():
         attribute["checksum"] = checksum_of(document)
     (path / "zarr.json").write_text(json.dumps(document))
-
-
-def checksum_of(document: dict[str, Any]) -> str:
-    """The checksum of the metadata, as docs/store-format.md describes it."""
-    attribute = document["attributes"]["rnsdask"]
-    values = [attribute[name] for name in ("format", "moduli", "signed", "bound", "complete")]
-    chunks = document["chunk_grid"]["configuration"]["chunk_shape"]
-    return f"{crc32c(json.dumps([*values, document['shape'][1:], chunks[1:]]).encode()):#010x}"
 
 
 @pytest.mark.parametrize(

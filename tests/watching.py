@@ -1,8 +1,12 @@
 """Runs commands in this process, and tells what they did beside reading files, by Python's audit hooks."""
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
+
 import json
 import os
-import sys
 from typing import Any
 
 from commands import call

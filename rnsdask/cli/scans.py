@@ -31,7 +31,7 @@ def _scan(name: str, description: str) -> click.Command:
     def command(
         source: str,
         path: str,
-        mode: dict[str, bool],
+        mode: dict[str, Any],
         connection: AbstractContextManager[Any],
         backend: str,
         progress: bool,

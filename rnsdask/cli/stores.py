@@ -63,9 +63,9 @@ def random(
         array = creation.random(moduli, count, seed=seed, chunks=chunks, signed=signed)
     work = plan.describe("random", len(moduli), array.shape, array.residues.chunksize[1:])
     options: dict[str, Any] = {"progress": progress, "recipe": recipe("random", {}, seed=seed), **mode}
+    if is_told:  # before a job that may be cut off, and goes on with the same seed only
+        options["begun"] = lambda: echo(f"rnsdask: seed {seed}", err=True)
     with connection as client, plan.fitting(work, client), measured(client) as cost:
-        if is_told:  # before a job that may be cut off, and goes on with the same seed only
-            click.echo(f"rnsdask: seed {seed}", err=True)
         transfer = job.write_array(array, path, client, **options)
     cost.record("random", array.size, array.nbytes, seed=seed)
     if as_json:
