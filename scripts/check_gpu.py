@@ -41,6 +41,7 @@ import rnsdask as rd
 from rnsdask.layout import CHUNK_MULTIPLE
 
 TIMEOUT = 300  # seconds a process
+PROGRESS = 50  # processes between two lines
 
 
 # ---- cold starts -------------------------------------------------------------------------------------------
@@ -285,6 +286,8 @@ def main() -> int:
         done, wrong = done + 1, wrong + bool(problems)
         for problem in problems:
             print(problem, flush=True)
+        if done % PROGRESS == 0:
+            print(f"{done} {args.command} done, {wrong} of them wrong", flush=True)
     print(f"{wrong} of {done} {args.command} went wrong, in {time.perf_counter() - begun:.0f} s")
     return bool(wrong)
 

@@ -16,7 +16,7 @@ from rnsdask.cli.options import (
 )
 from rnsdask.cli.printing import echo
 from rnsdask.cli.reductions import result_fields
-from rnsdask.cli.streams import cost_text, decimal_text, print_json, size_text
+from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
     from rnsdask.expression_job import Outcome, Plan
@@ -198,4 +198,4 @@ def _print_written(plan: "Plan", done: "Outcome", cost: "Cost", output: str, mas
 
 
 def _flagged_text(done: "Outcome") -> str:
-    return "" if done.flagged is None else f"; {decimal_text(done.flagged)} out of range, modulo M"
+    return "" if done.flagged is None else f"; {done.flagged} out of range, modulo M"

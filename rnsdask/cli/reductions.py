@@ -16,7 +16,7 @@ from rnsdask.cli.options import (
     with_cluster,
 )
 from rnsdask.cli.printing import echo
-from rnsdask.cli.streams import cost_text, decimal_text, print_json, size_text
+from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
     from rnsdask.reductions import ReductionResult
@@ -58,7 +58,7 @@ def _reduction(name: str, description: str) -> click.Command:
             return
         where = "" if result.index is None else f" at index {result.index}"
         work = f"{size_text(array.nbytes)} in {cost_text(array.nbytes, cost)}, {result.backend}"
-        echo(f"{name} of {result.count} integers{where}:", decimal_text(result.value))
+        echo(f"{name} of {result.count} integers{where}:", fields["value"])
         echo(f"({work}, {result.exact_fallbacks} exact fallbacks)")
 
     return command
@@ -66,9 +66,11 @@ def _reduction(name: str, description: str) -> click.Command:
 
 def result_fields(result: "ReductionResult") -> dict[str, Any]:
     """Write a result as JSON fields: an index only where it has one."""
+    from rnsdask.integer_io import to_decimal
+
     index = {} if result.index is None else {"index": result.index}
     how = {"backend": result.backend, "exact_fallbacks": result.exact_fallbacks}
-    return {"value": decimal_text(result.value), **index, "count": result.count, **how}
+    return {"value": to_decimal(result.value), **index, "count": result.count, **how}
 
 
 REDUCTIONS = (

@@ -16,7 +16,7 @@ from rnsdask.cli.options import (
     with_cluster,
 )
 from rnsdask.cli.printing import CommandError, echo
-from rnsdask.cli.streams import cost_text, decimal_text, print_json, size_text
+from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
     from rnsdask.array import RNSArray
@@ -42,6 +42,7 @@ def topk(
     A negative K gives the -K least, the least first. Equal integers come by index, the lowest first.
     """
     from rnsdask import creation, job, store
+    from rnsdask.integer_io import to_decimal
     from rnsdask.plan import fitting, work_on
     from rnsdask.summary import measured
 
@@ -53,7 +54,7 @@ def topk(
         with measured(client, [info.path]) as cost:
             values, indices = job.compute(found, client, progress=progress, label="topk", **amount)
     cost.record("topk", array.size, array.nbytes)
-    texts = [decimal_text(value) for value in values]
+    texts = [to_decimal(value) for value in values]
     if as_json:
         fields = {"k": k, "values": texts, "indices": indices.tolist(), "count": array.size}
         cost_fields = {**cost.as_dict(), "bytes_read": array.nbytes}

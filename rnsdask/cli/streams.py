@@ -57,13 +57,6 @@ def cost_text(nbytes: int, cost: "Cost") -> str:
     return ", ".join(parts)
 
 
-def decimal_text(value: int) -> str:
-    """Write an integer in decimal."""
-    import gmpy2  # its conversion has no limit on the number of digits, as Python's has
-
-    return str(gmpy2.mpz(value).digits(10))
-
-
 def print_json(fields: dict[str, Any]) -> None:
     """Print one JSON object on a line."""
     echo(json.dumps(redacted_fields(fields)))
