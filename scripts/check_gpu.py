@@ -41,7 +41,7 @@ import rnsdask as rd
 from rnsdask.layout import CHUNK_MULTIPLE
 
 TIMEOUT = 300  # seconds a process
-PROGRESS = 50  # processes between two lines
+PROGRESS = 20  # processes between two lines
 
 
 # ---- cold starts -------------------------------------------------------------------------------------------

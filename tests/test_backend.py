@@ -1,5 +1,12 @@
 """Choosing a processor, and the two kernels that no other module's tests reach."""
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from conftest import Processor, cuda_is_usable
@@ -28,6 +35,18 @@ def test_unknown_backend() -> None:
 def test_cpu_stays() -> None:
     array = np.zeros((2, 2), np.uint32)
     assert to_backend(array, "cpu") is array
+
+
+def test_a_checkout_without_the_extension_says_so(tmp_path: Path) -> None:
+    source = Path(__file__).resolve().parents[1] / "rnsdask"
+    shutil.copytree(source, tmp_path / "rnsdask", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    command = [sys.executable, "-c", "import rnsdask; rnsdask.random(rnsdask.ModuliSet([7]), 5).compute()"]
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    options: dict[str, Any] = {"cwd": tmp_path, "env": variables, "check": False}
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"ImportError: {tmp_path}/rnsdask has no compiled extension (rnsdask._cpu): ")
+    assert last.endswith("start it elsewhere, or with python -P")
 
 
 @pytest.mark.skipif(cuda_is_usable(), reason="there is a GPU")

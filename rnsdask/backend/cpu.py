@@ -1,11 +1,11 @@
 """The kernels for NumPy arrays: calls into the compiled extension (see :class:`.protocol.Kernels`)."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask import _cpu
 from rnsdask.backend.protocol import (
     INTERVAL_OPERATIONS,
     MPINT_ALGORITHMS,
@@ -30,6 +30,14 @@ from rnsdask.constants import (
     modulus_table,
 )
 from rnsdask.moduli import ModuliSet
+
+try:
+    from rnsdask import _cpu
+except ImportError as error:
+    raise ImportError(
+        f"{Path(__file__).parents[1]} has no compiled extension (rnsdask._cpu): it is the source of a "
+        "checkout, which Python finds first when it starts there; start it elsewhere, or with python -P"
+    ) from error
 
 
 def extremum(residues: Array, constants: KeyConstants, minimum: bool) -> Extremum:
