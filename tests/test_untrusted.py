@@ -435,7 +435,7 @@ def edit(path: Path, change: Callable[[Any], object]) -> None:
     write_sealed(path, document)
 
 
-def set_chunks(*chunks: int) -> Callable[[Any], object]:
+def set_chunks(*chunks: Any) -> Callable[[Any], object]:
     def change(document: Any) -> None:
         document["chunk_grid"]["configuration"]["chunk_shape"] = [len(MODULI), *chunks]
 
@@ -462,8 +462,10 @@ IMPOSSIBLE = [
     (set_shape(2**62), r"its shape \(4, 4611686018427387904\) takes more than"),
     (both(set_shape(10**12), set_chunks(1)), "it has 1000000000000 chunks, of 67108864 at most"),
     (both(set_shape(2**40, 0), set_chunks(1, 1)), "it has 1099511627776 chunks"),
-    (set_chunks(0), "its chunk shape|Zarr cannot read its zarr.json"),
-    (set_chunks(-128), "its chunk shape|Zarr cannot read its zarr.json"),
+    (set_chunks(0), r"its chunk shape must be 2 integers from 1 on, got \[4, 0\]"),
+    (set_chunks(-128), r"its chunk shape must be 2 integers from 1 on, got \[4, -128\]"),
+    (set_chunks(True), r"its chunk shape must be 2 integers from 1 on, got \[4, True\]"),
+    (set_chunks([128, 172]), r"its chunk shape must be 2 integers from 1 on, got \[4, \[128, 172\]\]"),
     (set_shape(-5), "its shape|Zarr cannot read its zarr.json"),
     (both(set_shape(*[1] * 40), set_chunks(*[1] * 40)), "it must have at most 32 axes, got 41"),
     (lambda d: d.update(attributes=[1]), "its attributes must be an object"),

@@ -60,20 +60,39 @@ def array_document(metadata: bytes) -> dict[str, Any]:
         what can be. The message is one line.
     """
     try:
-        parse_document(metadata)
+        written = parse_document(metadata)
+    except Exception as error:  # JSON's, of several types
+        raise _unreadable(error) from error
+    _check_written(written)
+    try:
         node = zarr.open(store=files_in_memory({METADATA_KEY: metadata}), mode="r")
     except Exception as error:  # of any type, for anything may stand in the file
-        reason = f"{type(error).__name__}: {_one_line(str(error))}"
-        raise ValueError(f"Zarr cannot read its {METADATA_KEY}: {reason}") from error
+        raise _unreadable(error) from error
     if not isinstance(node, zarr.Array):
         raise ValueError("it is a Zarr group, not an array")
     document: dict[str, Any] = dict(node.metadata.to_dict())
-    if not isinstance(attributes := document.get("attributes") or {}, dict):
-        raise ValueError(f"its attributes must be an object, got {attributes!r:.40}")
     if (grid := document["chunk_grid"])["name"] != "regular":
         raise ValueError(f"its chunk grid must be regular, got {grid['name']:.40}")
     check_lengths(document["shape"], grid["configuration"]["chunk_shape"], node.dtype.itemsize)
     return document
+
+
+def _check_written(document: dict[str, Any]) -> None:
+    """Raise ValueError for what Zarr, from 3.4 on, takes for something else, or tells less clearly.
+
+    It reads a chunk length of 0, false or true as 1, and lists in a chunk shape as another grid.
+    """
+    if not isinstance(attributes := document.get("attributes") or {}, dict):
+        raise ValueError(f"its attributes must be an object, got {attributes!r:.40}")
+    lengths: Any = document
+    for name in ("chunk_grid", "configuration", "chunk_shape"):
+        lengths = lengths.get(name, []) if isinstance(lengths, dict) else []
+    if isinstance(lengths, list) and not all(type(length) is int and length > 0 for length in lengths):
+        raise ValueError(f"its chunk shape must be {len(lengths)} integers from 1 on, got {lengths!r:.80}")
+
+
+def _unreadable(error: Exception) -> ValueError:
+    return ValueError(f"Zarr cannot read its {METADATA_KEY}: {type(error).__name__}: {_one_line(str(error))}")
 
 
 def _one_line(text: str) -> str:
