@@ -35,7 +35,7 @@ from rnsdask.store.metadata import (
 )
 from rnsdask.store.ownership import is_left_behind
 from rnsdask.store.paths import StorePath, locate
-from rnsdask.store.reading import belonging, content_of, decode_chunk, read_chunk, residue_problems
+from rnsdask.store.reading import belonging, content_of, decode_chunk, read_chunk
 from rnsdask.store.replacing import Replacement, attributes_in, clear, state
 from rnsdask.store.writing import StoreWriter, create, encode_chunk
 
@@ -420,8 +420,6 @@ def _group_chunk_problems(
         raise
     except StoreError as error:
         return [str(error)]
-    if problems := list(residue_problems(info.residues, index, residues)):
-        return problems
     name = f"{info.path}: chunk {_chunk_key(index)}"
     return [f"{name}: {problem}" for problem in problems_of(residues, parts)]
 
