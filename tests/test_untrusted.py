@@ -252,6 +252,15 @@ def test_headers_of_signed_integers_are_checked(tmp_path: Path, name: str, value
         x.compute()
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_infinite_headers_make_no_warnings(tmp_path: Path) -> None:
+    rd.mpint.MPIntArray.from_ints([5, -3], MODULI).to_zarr(tmp_path / "x")
+    for name in ("low", "upp"):
+        change_group(tmp_path / "x", name, float("inf"))
+    with pytest.raises(CorruptChunkError, match=r"number 0 has a header that no number has: sign "):
+        rd.mpint.open_zarr(tmp_path / "x").compute()
+
+
 # Chunks
 
 

@@ -93,23 +93,22 @@ def pack(residues: Array, moduli: ModuliSet, sign: Array, low: Array, upp: Array
     return columns
 
 
-def first_wrong(
+def follow_rules(
     residues: Array, moduli: ModuliSet, sign: Array, low: Array, upp: Array, exponent: Array
-) -> int | None:
-    """Flat index of the first number whose parts (*shape) break a rule of the layout; None if none does.
+) -> Array:
+    """Whether the parts of each number follow the rules of the layout: Boolean (*shape).
 
     Whether an interval contains the X/M that the residues (n, *shape) stand for is not looked at.
     """
-    zero = upp == 0
+    with np.errstate(invalid="ignore", over="ignore"):  # comparisons with what is not a number are false
+        is_narrow = upp - low <= 1.001 * ACCURACY * low
     # With X from 1 to M - 1, X/M is from 2**-bits to less than 1, and the upper bound may round up to 1.
-    is_number = (
-        (upp >= 0.5) & (upp < 1) & (low > 0) & (low <= upp) & (upp - low <= 1.001 * ACCURACY * low)
-    ) & ((exponent >= -moduli.bits) & (exponent <= 1))
-    is_zero = zero & (low == 0) & (exponent == 0) & (sign == 0)
-    if bool(zero.any()):
+    is_number = is_narrow & (low > 0) & (low <= upp) & (upp >= 0.5) & (upp < 1)
+    is_number &= (exponent >= -moduli.bits) & (exponent <= 1)
+    is_zero = (upp == 0) & (low == 0) & (exponent == 0) & (sign == 0)
+    if bool(is_zero.any()):
         is_zero &= ~residues.any(axis=0)
-    (wrong,) = (~((is_zero | is_number) & (sign <= 1))).reshape(-1).nonzero()
-    return int(wrong[0]) if wrong.size else None
+    return (is_zero | is_number) & (sign <= 1)
 
 
 def normalised(low: Array, upp: Array, exponent: Array) -> tuple[Array, Array, Array]:

@@ -83,13 +83,11 @@ def find_wrong_header(columns: Array, moduli: ModuliSet) -> WrongHeader | None:
 def _is_right(columns: Array, moduli: ModuliSet) -> Array:
     """Boolean (N,): the header is that of the residues."""
     residues = layout.residues_of(columns, moduli)
-    sign = columns[len(moduli)]
     low, upp, exponent = (layout.part_of(columns, moduli, name) for name in ("low", "upp", "exponent"))
     is_zero = ~residues.any(axis=0)
     right = is_zero & ~columns[len(moduli) :].any(axis=0)
-    with np.errstate(invalid="ignore", over="ignore"):  # comparisons with what is not a number are false
-        narrow = (upp - low <= layout.ACCURACY * low) & (low <= upp) & (low > 0) & (upp >= 0.5) & (upp < 1)
-    (open_,) = (~is_zero & (sign <= 1) & narrow).nonzero()
+    follow = layout.follow_rules(residues, moduli, columns[len(moduli)], low, upp, exponent)
+    (open_,) = (~is_zero & follow).nonzero()
     for accuracy in (layout.new_accuracy(moduli), 1.02 * float(least_accuracy(len(moduli)))):
         if not open_.size:
             break

@@ -92,8 +92,9 @@ def _read_block(*, info: store.GroupInfo, block_id: tuple[int, ...]) -> NDArray[
         shape = array_layout.part_shape(index, info.residues.shape, info.residues.chunks)
         return np.empty((layout.rows_of(moduli), *shape), dtype=array_layout.RESIDUE_DTYPE)
     residues, parts = store.read_group_chunk(info, index)
-    wrong = layout.first_wrong(residues, moduli, **parts)
-    if wrong is not None:
+    right = layout.follow_rules(residues, moduli, **parts)
+    if not right.all():
+        wrong = int(right.argmin())
         values = ", ".join(f"{name} {part.reshape(-1)[wrong]}" for name, part in parts.items())
         raise CorruptChunkError(
             f"{info.path}: chunk {index}: number {wrong} has a header that no number has: {values}"
