@@ -23,7 +23,7 @@ import numpy as np
 from benchmarking import ROOT, Timing, compile_for_cpu, compile_for_gpu, print_rows, time_calls, write_results
 
 from rnsdask.backend import kernels_of
-from rnsdask.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet
 
 RUNS = {
     "cpu": ("",),

@@ -40,8 +40,8 @@ from paper_baselines import ACCURACY, CpuBaselines, GpuBaselines, most_refinemen
 from paper_report import DETAILS, REFINEMENT, paper_tables, plots
 
 import rnsdask as rd
-from rnsdask import evaluate, interval, reference
 from rnsdask.backend import kernels_of
+from rnsdask.rns import exact, fixed_point, interval
 
 RUNS = {
     "cpu": ("",),
@@ -75,7 +75,7 @@ def bench_max(
     expected = x.reduce("max").value
 
     def value(index: int) -> int:
-        return reference.value_of(residues[:, index].tolist(), moduli)
+        return exact.value_of(residues[:, index].tolist(), moduli)
 
     paper = baselines(moduli)
     ways: dict[str, tuple[Callable[[], Any], Any]] = {
@@ -162,7 +162,7 @@ def fixed_point_steps(residues: np.ndarray, moduli: rd.ModuliSet, bits: int) -> 
     """Steps of the fixed-point evaluation of one number; each shifts by as much as the upper bound allows."""
     steps = scale = 0
     while True:
-        bounds = evaluate.fixed_point_interval(residues, moduli, bits, scale)
+        bounds = fixed_point.fixed_point_interval(residues, moduli, bits, scale)
         low, upp = (sum(int(w) << 32 * k for k, w in enumerate(b[:, 0])) for b in (bounds.low, bounds.upp))
         if upp - low <= ACCURACY * low:
             return steps

@@ -33,8 +33,8 @@ from benchmarking import GIB, Timing, moduli_set, print_rows, random_on_cpu, tim
 from distributed import Client, Future, LocalCluster
 
 import rnsdask as rd
-from rnsdask.cluster import connect
-from rnsdask.layout import CHUNK_MULTIPLE, default_chunk
+from rnsdask.cluster.connecting import connect
+from rnsdask.core.layout import CHUNK_MULTIPLE, default_chunk
 
 OPERATIONS = ("max", "sum")
 BACKENDS = {"gpu": "cuda", "cpu": "cpu"}

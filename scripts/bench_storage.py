@@ -44,7 +44,7 @@ from benchmarking import (
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.backend import has_gpu, host_memory, kernels_of, to_backend
-from rnsdask.layout import default_chunk
+from rnsdask.core.layout import default_chunk
 
 BACKENDS = {"gpu": "cuda", "cpu": "cpu"}
 BUDGET_SECONDS = 8.0  # for the calls of a table with so many threads; then fewer than --repeat are made

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import mpint_report
+import interval_rns_report
 import paper_report
 import peers_report
 import scaling_report
@@ -50,7 +50,7 @@ class View:
 
 
 VIEWS = {
-    "bench_mpint.py": View(mpint_report.mpint_tables, mpint_report.plots),
+    "bench_interval_rns.py": View(interval_rns_report.interval_rns_tables, interval_rns_report.plots),
     "bench_paper.py": View(paper_report.paper_tables, paper_report.plots),
     "bench_peers.py": View(peers_report.peer_tables, peers_report.plots),
     "bench_scaling.py": View(plots=scaling_report.plots),

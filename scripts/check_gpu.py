@@ -38,7 +38,7 @@ import numpy as np
 from benchmarking import random_on_cpu
 
 import rnsdask as rd
-from rnsdask.layout import CHUNK_MULTIPLE
+from rnsdask.core.layout import CHUNK_MULTIPLE
 
 TIMEOUT = 300  # seconds a process
 PROGRESS = 20  # processes between two lines
@@ -72,7 +72,7 @@ def computations(x: rd.RNSArray, y: rd.RNSArray) -> dict[str, Any]:
         "place": y.argmin(),
         "greatest": x.topk(3),
         "running maximum": y.cummax().residues,
-        "intervals": rd.mpint.add(*map(rd.MPIntArray.from_rns, (half // 2, other // 2))).residues,
+        "intervals": rd.add(*map(rd.IntervalRNSArray.from_rns, (half // 2, other // 2))).residues,
     }
     with rd.errstate(overflow="wrap"):
         wrapped = {
@@ -197,13 +197,17 @@ def rnsdask(command: str, folder: Path, *options: str, **environment: str) -> tu
     return run([*program, *shlex.split(command), *options, "--no-progress"], folder, **environment)
 
 
+def without_measures(described: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in described.items() if key not in MEASURES}
+
+
 def outcome(job: str, folder: Path, name: str, *options: str, **environment: str) -> Outcome:
     """What a job prints, and the hash of each file but metadata that it writes."""
     command = JOBS[job].replace(OUTPUT, name)
     status, printed, errors = rnsdask(command, folder, *options, "--json", **environment)
     if not printed:
         return {"error": last_line(errors), "status": status}
-    found: Outcome = {key: value for key, value in json.loads(printed).items() if key not in MEASURES}
+    found: Outcome = json.loads(printed, object_hook=without_measures)
     found = json.loads(json.dumps(found).replace(name, OUTPUT))
     for written in folder.glob(f"{name}*"):
         files = (path for path in sorted(written.rglob("*")) if path.is_file() and path.name != "zarr.json")

@@ -106,7 +106,6 @@ if __name__ == "__main__":
     import fsspec.implementations.local  # noqa: F401
     import psutil  # noqa: F401
 
-    from rnsdask import expression_job, mpint  # noqa: F401
     from rnsdask.cli import main
 
     answers = os.fdopen(os.dup(1), "w")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from rnsdask.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet
 
 TABLE2_STARTS = {4: 65947, 8: 65725, 16: 65599, 32: 65533, 64: 65379, 128: 65139, 256: 64491}
 """First modulus by size of the sets in Table 2 of K. Isupov, "High-Performance Computation in Residue Number

@@ -26,7 +26,7 @@ from rnsdask.backend.protocol import (
     Kernels,
     KeySums,
 )
-from rnsdask.errors import GPUMemoryError
+from rnsdask.core.errors import GPUMemoryError
 
 __all__ = [
     "FITS",

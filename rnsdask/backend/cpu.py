@@ -29,7 +29,7 @@ from rnsdask.constants import (
     last_residues,
     modulus_table,
 )
-from rnsdask.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet
 
 try:
     from rnsdask import _cpu

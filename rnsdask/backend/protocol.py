@@ -16,7 +16,7 @@ from rnsdask.constants import (
     SumCheck,
     WindowCheck,
 )
-from rnsdask.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet
 
 # A NumPy or a CuPy array. CuPy's types are unknown to type checkers, and it may not be installed.
 Array: TypeAlias = Any
@@ -181,8 +181,8 @@ class Kernels(Protocol):
         """As the kernel named `operation`; the keys of one operand decide whether the result is in range."""
 
     # Signed integers with stored intervals: columns of n residues and a header, (n + 6, N), as
-    # rnsdask/mpint/layout.py says; an operand may be one column, a NumPy array on every processor. `out` is
-    # written. Flags, uint8 (N,), say what the intervals leave open (mpint.cuh).
+    # rnsdask/interval_rns/layout.py says; an operand may be one column, a NumPy array on every processor.
+    # `out` is written. Flags, uint8 (N,), say what the intervals leave open (mpint.cuh).
 
     def mpint_add(
         self,

@@ -76,7 +76,7 @@ class Command(click.Command):
                 import traceback
 
                 echo(*traceback.format_exc().splitlines(), err=True)
-            from rnsdask.faults import describe
+            from rnsdask.cluster.failures import describe
 
             raise CommandError(describe(error)) from None
         finally:

@@ -19,8 +19,8 @@ from rnsdask.cli.reductions import result_fields
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
-    from rnsdask.expression_job import Outcome, Plan
-    from rnsdask.summary import Cost
+    from rnsdask.jobs.expression_job import Outcome, Plan
+    from rnsdask.jobs.summary import Cost
 
 _REDUCTIONS = {
     "max": "Greatest value, with the smallest index that holds it.",
@@ -102,10 +102,10 @@ def eval_(
     """  # noqa: D301  (click's own sign, for lines that stay as they are)
     wanted: list[str] = click.get_current_context().meta.get("wanted", [])
     _check_options(output, wanted, overflow, mask_path, mode)
-    from rnsdask import expression_job
-    from rnsdask.errors import ExpressionError
-    from rnsdask.plan import fitting
-    from rnsdask.summary import measured
+    from rnsdask.core.errors import ExpressionError
+    from rnsdask.jobs import expression_job
+    from rnsdask.jobs.plan import fitting
+    from rnsdask.jobs.summary import measured
 
     count_flagged = overflow == "flag"
     try:
@@ -169,7 +169,7 @@ def _value_fields(name: str, result: Any) -> dict[str, Any]:
 
 def _exact_fallbacks(done: "Outcome") -> int | None:
     """Those of all reductions together; None if there was no reduction of numbers."""
-    from rnsdask.expression_job import REDUCTION_OF
+    from rnsdask.jobs.expression_job import REDUCTION_OF
 
     # A maximum and its index are of one reduction.
     reductions = {REDUCTION_OF[name]: result for name, result in done.results.items() if name != "count"}
@@ -188,7 +188,7 @@ def _print_results(plan: "Plan", done: "Outcome", cost: "Cost") -> None:
 
 
 def _print_written(plan: "Plan", done: "Outcome", cost: "Cost", output: str, mask_path: str | None) -> None:
-    from rnsdask.transfer import resumed_text
+    from rnsdask.jobs.transfer import resumed_text
 
     mask = "" if mask_path is None else f", their mask in {mask_path}"
     work = f"{size_text(plan.bytes_read)} read ({cost_text(plan.bytes_read, cost)})"

@@ -24,7 +24,7 @@ def moduli(start: int | None, count: int | None, as_json: bool, **others: Any) -
     else:
         if any(value is not None for value in others.values()):
             refuse("--start excludes --bits and --moduli")
-        from rnsdask.moduli import ModuliSet
+        from rnsdask.core.moduli import ModuliSet
 
         with refusing():
             chosen = ModuliSet.consecutive_odd(start, count)

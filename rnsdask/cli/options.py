@@ -14,7 +14,7 @@ from rnsdask.cli.printing import CommandError, echo
 from rnsdask.cli.streams import open_input
 
 if TYPE_CHECKING:
-    from rnsdask.moduli import ModuliSet
+    from rnsdask.core.moduli import ModuliSet
 
 _Function = Callable[..., Any]
 _Decorator = Callable[[_Function], _Function]
@@ -169,7 +169,7 @@ def with_log(command: _Function) -> _Function:
     def wrapped(log: str | None, **rest: Any) -> Any:
         if log is None:
             return command(**rest)
-        from rnsdask.joblog import json_log
+        from rnsdask.jobs.log import json_log
 
         context = click.get_current_context()
         with json_log(log, command=context.info_name, options=context.params):
@@ -198,7 +198,7 @@ def with_cluster(command: _Function) -> _Function:
         tls_key: Path | None,
         **rest: Any,
     ) -> Any:
-        from rnsdask.run import with_retries
+        from rnsdask.jobs.run import with_retries
 
         gpus = rest.pop("gpus", None)
         if sum(given is not None for given in (scheduler, scheduler_file, gpus)) > 1:
@@ -218,7 +218,7 @@ def with_cluster(command: _Function) -> _Function:
 def _connection(
     scheduler: str | None, scheduler_file: str | None, gpus: Any, report: str | None, tls: tuple[Any, ...]
 ) -> Iterator[Any]:
-    from rnsdask.cluster import connect, dashboard_of, reporting, tls_security
+    from rnsdask.cluster.connecting import connect, dashboard_of, reporting, tls_security
 
     with refusing():
         security = tls_security(*tls)
@@ -241,7 +241,7 @@ def moduli_set(bits: int | None, modulus_bits: int | None, moduli_file: str | No
         refuse("--modulus-bits needs --bits")
     if moduli_file is not None:
         return _moduli_in_file(moduli_file)
-    from rnsdask.moduli import ModuliSet
+    from rnsdask.core.moduli import ModuliSet
 
     assert bits is not None
     with refusing():
@@ -249,8 +249,8 @@ def moduli_set(bits: int | None, modulus_bits: int | None, moduli_file: str | No
 
 
 def _moduli_in_file(path: str) -> "ModuliSet":
-    from rnsdask.integer_io import read_moduli
-    from rnsdask.moduli import ModuliSet
+    from rnsdask.core.integer_text import read_moduli
+    from rnsdask.core.moduli import ModuliSet
 
     with open_input(path) as (stream, name):
         moduli = read_moduli(stream, name)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from rnsdask.messages import redacted, tell, visible
+from rnsdask.core.messages import redacted, tell, visible
 
 
 class CommandError(click.ClickException):

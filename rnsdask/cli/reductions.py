@@ -19,7 +19,7 @@ from rnsdask.cli.printing import echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
-    from rnsdask.reductions import ReductionResult
+    from rnsdask.rns.reduce import ReductionResult
 
 
 def _reduction(name: str, description: str) -> click.Command:
@@ -40,13 +40,15 @@ def _reduction(name: str, description: str) -> click.Command:
         checkpoint: Path | None,
         as_json: bool,
     ) -> None:
-        from rnsdask import creation, job, plan, store
-        from rnsdask.summary import measured
+        from rnsdask import store
+        from rnsdask.arrays import creation
+        from rnsdask.jobs import job, plan
+        from rnsdask.jobs.summary import measured
 
         found = store.open_info(path)
         options: dict[str, Any] = {"backend": backend, "info": found}
         with connection as client, plan.fitting(plan.work_on(found, name), client, **options) as part:
-            array = creation.open_zarr(path, part=part, backend=backend)
+            array = creation.open_rns(path, part=part, backend=backend)
             how: dict[str, Any] = {"progress": progress, "checkpoint": checkpoint}
             with measured(client, [found.path]) as cost:
                 result = job.reduce(array, name, client, **how, **options)
@@ -66,7 +68,7 @@ def _reduction(name: str, description: str) -> click.Command:
 
 def result_fields(result: "ReductionResult") -> dict[str, Any]:
     """Write a result as JSON fields: an index only where it has one."""
-    from rnsdask.integer_io import to_decimal
+    from rnsdask.core.integer_text import to_decimal
 
     index = {} if result.index is None else {"index": result.index}
     how = {"backend": result.backend, "exact_fallbacks": result.exact_fallbacks}

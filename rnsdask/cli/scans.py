@@ -37,12 +37,14 @@ def _scan(name: str, description: str) -> click.Command:
         progress: bool,
         as_json: bool,
     ) -> None:
-        from rnsdask import creation, job, store
-        from rnsdask.plan import fitting, work_on
-        from rnsdask.recipe import recipe
-        from rnsdask.summary import measured
+        from rnsdask import store
+        from rnsdask.arrays import creation
+        from rnsdask.jobs import job
+        from rnsdask.jobs.identity import recipe
+        from rnsdask.jobs.plan import fitting, work_on
+        from rnsdask.jobs.summary import measured
 
-        array, info = creation.open_zarr(source, backend=backend), store.open_info(source)
+        array, info = creation.open_rns(source, backend=backend), store.open_info(source)
         made_of = recipe(name, {"source": info})
         scanned = getattr(array, name)(backend=backend)
         with (

@@ -19,7 +19,7 @@ from rnsdask.cli.printing import CommandError, echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
-    from rnsdask.array import RNSArray
+    from rnsdask.arrays.rns_array import RNSArray
 
 _INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
 
@@ -41,14 +41,16 @@ def topk(
 
     A negative K gives the -K least, the least first. Equal integers come by index, the lowest first.
     """
-    from rnsdask import creation, job, store
-    from rnsdask.integer_io import to_decimal
-    from rnsdask.plan import fitting, work_on
-    from rnsdask.summary import measured
+    from rnsdask import store
+    from rnsdask.arrays import creation
+    from rnsdask.core.integer_text import to_decimal
+    from rnsdask.jobs import job
+    from rnsdask.jobs.plan import fitting, work_on
+    from rnsdask.jobs.summary import measured
 
     info = store.open_info(path)
     with connection as client, fitting(work_on(info, "topk"), client, backend=backend, info=info) as part:
-        array = creation.open_zarr(path, part=part, backend=backend)
+        array = creation.open_rns(path, part=part, backend=backend)
         found = [array.topk(k, backend=backend), array.argtopk(k, backend=backend)]
         amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
         with measured(client, [info.path]) as cost:
@@ -86,12 +88,14 @@ def compare(
     Prints how many are less, equal and greater, and the first index where they differ. Exit status 0: all
     are equal; 1: some differ; 2: trouble. A store whose name is an integer is written ./NAME.
     """
-    from rnsdask import creation, job, store
-    from rnsdask.plan import fitting, work_on
-    from rnsdask.summary import measured
-    from rnsdask.tally import tally
+    from rnsdask import store
+    from rnsdask.arrays import creation
+    from rnsdask.jobs import job
+    from rnsdask.jobs.plan import fitting, work_on
+    from rnsdask.jobs.summary import measured
+    from rnsdask.lazy.order_counts import tally
 
-    first = creation.open_zarr(path, backend=backend)
+    first = creation.open_rns(path, backend=backend)
     second = _integer(other) if _INTEGER.fullmatch(other) else _store(first, path, other, backend)
     arrays = [first] if isinstance(second, int) else [first, second]
     infos = [store.open_info(store_path) for store_path in (path, other)[: len(arrays)]]
@@ -132,9 +136,9 @@ def _integer(text: str) -> int:
 
 def _store(first: "RNSArray", path: str, other: str, backend: str) -> "RNSArray":
     """Open the second store, which must be of the first one's shape."""
-    from rnsdask import creation
+    from rnsdask.arrays import creation
 
-    second = creation.open_zarr(other, backend=backend)
+    second = creation.open_rns(other, backend=backend)
     if first.shape != second.shape:
         raise CommandError(
             f"{path} has shape {first.shape} and {other} {second.shape}; they must be the same"

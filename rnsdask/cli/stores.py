@@ -19,7 +19,7 @@ from rnsdask.cli.printing import CommandError, echo
 from rnsdask.cli.streams import cost_text, print_json, progress_bar, size_text
 
 if TYPE_CHECKING:
-    from rnsdask.moduli import ModuliSet
+    from rnsdask.core.moduli import ModuliSet
     from rnsdask.store import StoreInfo
 
 
@@ -50,9 +50,10 @@ def random(
 
     Without --seed one is drawn, and told on standard error at once: to repeat the numbers, or to --resume.
     """
-    from rnsdask import creation, job, plan
-    from rnsdask.recipe import recipe
-    from rnsdask.summary import measured
+    from rnsdask.arrays import creation
+    from rnsdask.jobs import job, plan
+    from rnsdask.jobs.identity import recipe
+    from rnsdask.jobs.summary import measured
 
     is_told = seed is None
     if seed is None:
@@ -136,16 +137,18 @@ def _info_fields(found: "StoreInfo") -> dict[str, Any]:
 @json_option
 def verify(path: str, connection: AbstractContextManager[Any], progress: bool, as_json: bool) -> None:
     """Read all of STORE, and print what is wrong with it, one problem a line."""
-    from rnsdask import job, plan, store
-    from rnsdask.mpint import layout, storage
-    from rnsdask.summary import measured
+    from rnsdask import store
+    from rnsdask.arrays import interval_rns_storage
+    from rnsdask.interval_rns import layout
+    from rnsdask.jobs import job, plan
+    from rnsdask.jobs.summary import measured
 
     described: store.StoreInfo | store.GroupInfo
     if store.describe_group(path) is None:
         described = found = store.open_info(path)
         work = plan.work_on(found, "verify")
     else:
-        described = storage.open_info(path)
+        described = interval_rns_storage.open_info(path)
         found = described.residues
         # Residues and headers, and those of a new evaluation beside them.
         rows = 2 * layout.rows_of(found.moduli)

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from rnsdask.cli.printing import CommandError, echo
-from rnsdask.files import naming_file
-from rnsdask.messages import redacted_fields
+from rnsdask.core.files import naming_file
+from rnsdask.core.messages import redacted_fields
 
 if TYPE_CHECKING:
-    from rnsdask.summary import Cost
+    from rnsdask.jobs.summary import Cost
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def progress_bar(
     shown: bool, label: str, length: int | None, *, numbers: int = 0, nbytes: int = 0
 ) -> Iterator[Callable[[int], object]]:
     """Measure the progress of what is not computed by Dask; give the function that advances it."""
-    from rnsdask.progress import metered
+    from rnsdask.jobs.progress import metered
 
     with metered(label, length, numbers=numbers, nbytes=nbytes, shown=shown) as meter:
         yield meter.advance

@@ -22,7 +22,7 @@ from rnsdask.cli.printing import echo, output_errors
 from rnsdask.cli.streams import cost_text, open_input, print_json, progress_bar, size_text
 
 if TYPE_CHECKING:
-    from rnsdask.moduli import ModuliSet
+    from rnsdask.core.moduli import ModuliSet
 
 
 @click.command("import", cls=Command)
@@ -51,9 +51,10 @@ def import_(
     --binary, integers of a fixed width, in two's complement with --signed. It is read piece by piece, so it
     may have any size.
     """
-    from rnsdask import layout, plan, transfer
-    from rnsdask.integer_io import BinaryReader, TextReader, remaining_bytes
-    from rnsdask.summary import measured
+    from rnsdask.core import layout
+    from rnsdask.core.integer_text import BinaryReader, TextReader, remaining_bytes
+    from rnsdask.jobs import plan, transfer
+    from rnsdask.jobs.summary import measured
 
     with refusing():
         length = layout.normalize_chunks(chunks, (0,), len(moduli))
@@ -106,8 +107,9 @@ def export(
         refuse("give --hex or --binary, not both")
     if as_json and output == "-":
         refuse("--json needs an OUTPUT other than -")
-    from rnsdask import plan, store, transfer
-    from rnsdask.summary import measured
+    from rnsdask import store
+    from rnsdask.jobs import plan, transfer
+    from rnsdask.jobs.summary import measured
 
     found = store.open_info(path)
     form: _Form = {"hexadecimal": hexadecimal, "width": width}
@@ -129,7 +131,7 @@ def export(
 
 
 def _output(path: str, overwrite: bool) -> AbstractContextManager[BinaryIO]:
-    from rnsdask.files import new_file
+    from rnsdask.core.files import new_file
 
     return _standard_output() if path == "-" else new_file(Path(path), overwrite=overwrite)
 

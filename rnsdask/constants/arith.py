@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.constants.keys import KEY_BITS, KeyConstants, key_constants
-from rnsdask.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet
 
 
 @lru_cache(CACHED_SETS)

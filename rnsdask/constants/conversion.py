@@ -16,7 +16,7 @@ from rnsdask.constants.factors import (
     word_factors,
 )
 from rnsdask.constants.keys import sufficient_prefixes
-from rnsdask.moduli import LIMB_BITS, ModuliSet
+from rnsdask.core.moduli import LIMB_BITS, ModuliSet
 
 TABLE_MULTIPLE = 8
 """The tables of conversion have rows of a multiple of this many results (kResults in the kernels)."""

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet
 
 CACHED_SETS = 64
 """Sets in use at a time in one process: their tables are small next to one chunk of residues."""

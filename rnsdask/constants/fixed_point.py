@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.constants.keys import coefficient_slack, key_coefficients
-from rnsdask.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet
 
 FIXED_POINT_BITS = (64, 96, 128)
 _FIXED_POINT_ROOM = 24

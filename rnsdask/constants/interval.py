@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.constants.factors import CACHED_SETS, factors_of_powers, last_residues
-from rnsdask.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet
 
 INTERVAL_POWERS = 64
 """Powers of two in a table of the floating-point evaluation (kPowers in the kernels)."""

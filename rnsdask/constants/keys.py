@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.constants.factors import CACHED_SETS
-from rnsdask.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet
 
 KEY_BITS = 64
 """Fraction bits of the evaluations that reductions compare and add (their keys)."""

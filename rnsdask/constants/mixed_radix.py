@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.constants.factors import CACHED_SETS, last_residues, shoup_factors
-from rnsdask.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.constants.interval import directed
-from rnsdask.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet
 
 MAX_EXPONENT = 2**29
 """Exponents of intervals are at most this in magnitude: those of every result then fit 32 bits."""

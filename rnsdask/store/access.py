@@ -3,8 +3,8 @@
 import errno
 import re
 
-from rnsdask.errors import StoreAccessError
-from rnsdask.messages import HIDDEN, redacted
+from rnsdask.core.errors import StoreAccessError
+from rnsdask.core.messages import HIDDEN, redacted
 
 # By name: the libraries need not be installed to describe what they raise. A class stands for what derives
 # from it too.
@@ -44,7 +44,7 @@ def access_error(what: str, error: Exception) -> StoreAccessError:
     """Make the error of what could not be done, such as ``s3://b/x: it cannot be read``.
 
     Its ``errno`` is that of the operating system, or one with the same meaning: so it tells what is worth
-    another try (:func:`rnsdask.faults.can_pass`) for every library alike.
+    another try (:func:`rnsdask.cluster.failures.can_pass`) for every library alike.
     """
     return StoreAccessError(f"{what}: {_message(error)}", _number(error))
 

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import host_memory
 from rnsdask.backend.cpu import exceeds
-from rnsdask.errors import CorruptChunkError, StoreAccessError
-from rnsdask.layout import RESIDUE_DTYPE
+from rnsdask.core.errors import CorruptChunkError, StoreAccessError
+from rnsdask.core.layout import RESIDUE_DTYPE
 
 CHECKSUM_BYTES = 4
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rnsdask.backend import Array, device_memory, free_device_bytes, has_gpu, kernels_of
-from rnsdask.errors import StoreAccessError
+from rnsdask.core.errors import StoreAccessError
 from rnsdask.store.chunk_files import check_checksum, check_size, chunk_file_size, open_chunk_file
 
 _PIECE_BYTES = 2**30

@@ -9,7 +9,7 @@ import zarr
 from zarr.buffer.cpu import Buffer
 from zarr.storage import MemoryStore
 
-from rnsdask.layout import chunk_grid
+from rnsdask.core.layout import chunk_grid
 from rnsdask.store.location import METADATA_KEY
 
 MOST_CHUNKS = 2**26

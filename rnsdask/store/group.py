@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from zarr.codecs import BytesCodec, Crc32cCodec
 from zarr.storage import MemoryStore
 
-from rnsdask.errors import ChangedStoreError, IncompleteStoreError, StoreAccessError, StoreError
-from rnsdask.layout import Chunks, chunk_slices
-from rnsdask.moduli import ModuliSet
+from rnsdask.core.errors import ChangedStoreError, IncompleteStoreError, StoreAccessError, StoreError
+from rnsdask.core.layout import Chunks, chunk_slices
+from rnsdask.core.moduli import ModuliSet
 from rnsdask.store.codecs import ChunkCodecs
 from rnsdask.store.documents import array_document, parse_document
 from rnsdask.store.location import CHUNK_FOLDER, METADATA_KEY, STAGED, Location
@@ -295,6 +295,11 @@ def describe_group(path: StorePath) -> tuple[str, StoreInfo, bool] | None:
         return None
     residues, complete = load(location.child(RESIDUES))
     return attribute["kind"], residues, complete and attribute.get("complete") is True
+
+
+def is_group(location: Location) -> bool:
+    """Whether there is a group of rnsdask's, of whatever kind and state."""
+    return _group_attribute(location)[0] is not None
 
 
 def _check_tied(

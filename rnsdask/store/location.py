@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 import fsspec  # type: ignore[import-untyped]
 
-from rnsdask.errors import StoreAccessError, StoreError
-from rnsdask.messages import redacted
+from rnsdask.core.errors import StoreAccessError, StoreError
+from rnsdask.core.messages import redacted
 from rnsdask.store.access import access_error
 from rnsdask.store.chunk_files import open_regular, write_file
 

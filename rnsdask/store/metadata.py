@@ -18,7 +18,7 @@ from zarr.buffer.cpu import Buffer
 from zarr.storage import MemoryStore
 
 from rnsdask._version import __version__
-from rnsdask.errors import (
+from rnsdask.core.errors import (
     ChangedStoreError,
     IncompleteStoreError,
     JobError,
@@ -26,8 +26,8 @@ from rnsdask.errors import (
     StoreError,
     abbreviate,
 )
-from rnsdask.layout import RESIDUE_DTYPE, chunk_grid
-from rnsdask.moduli import ModuliSet, as_integer, to_text
+from rnsdask.core.layout import RESIDUE_DTYPE, chunk_grid
+from rnsdask.core.moduli import ModuliSet, as_integer, to_text
 from rnsdask.store.codecs import ChunkCodecs, describe_codecs
 from rnsdask.store.documents import array_document, parse_document
 from rnsdask.store.location import (

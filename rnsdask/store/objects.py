@@ -6,7 +6,7 @@ from typing import Any
 
 import obstore  # type: ignore[import-not-found, unused-ignore]
 
-from rnsdask.errors import StoreError
+from rnsdask.core.errors import StoreError
 from rnsdask.store.access import access_error
 from rnsdask.store.location import Location, reaching
 

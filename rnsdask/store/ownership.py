@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rnsdask.errors import StoreError
+from rnsdask.core.errors import StoreError
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX, write_file
 from rnsdask.store.location import METADATA_KEY, Location
 from rnsdask.store.metadata import ATTRIBUTE, changed_metadata, read_writer

@@ -10,8 +10,8 @@ from numpy.typing import DTypeLike, NDArray
 from zarr.codecs import Crc32cCodec
 from zarr.storage import MemoryStore
 
-from rnsdask.errors import StoreError
-from rnsdask.layout import chunk_grid, chunk_slices
+from rnsdask.core.errors import StoreError
+from rnsdask.core.layout import chunk_grid, chunk_slices
 from rnsdask.store.documents import files_in_memory
 from rnsdask.store.location import (
     CHUNK_FOLDER,

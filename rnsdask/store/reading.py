@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from rnsdask.backend import Array, kernels_of, naming_gpu_memory, to_backend
 from rnsdask.backend.cpu import exceeds
 from rnsdask.constants import last_residues
-from rnsdask.errors import ChangedStoreError, CorruptChunkError, StoreError
-from rnsdask.layout import RESIDUE_DTYPE, chunk_slices
-from rnsdask.readings import counted
+from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
+from rnsdask.core.layout import RESIDUE_DTYPE, chunk_slices
 from rnsdask.store.chunk_files import CHECKSUM_BYTES, read_chunk_file
 from rnsdask.store.codecs import ChunkCodecs
 from rnsdask.store.device_files import read_device_file
 from rnsdask.store.documents import array_document
 from rnsdask.store.location import METADATA_KEY, STAGED, Location
 from rnsdask.store.metadata import Opened, StoreInfo
+from rnsdask.store.statistics import counted
 
 _REQUESTS = 16
 """How many files are asked for at a time, where only a little of each is wanted."""
@@ -323,7 +323,7 @@ def _all_problems(info: StoreInfo, index: tuple[int, ...]) -> list[str]:
 def bound_problems(info: StoreInfo, index: Sequence[int], residues: Array) -> Iterator[str]:
     """Describe the first number of a chunk of valid residues that is beyond the store's bound, if one is."""
     # Here, for it imports Dask, which whoever only describes a store starts without.
-    from rnsdask.bounds import find_excess
+    from rnsdask.rns.bounds import find_excess
 
     excess = None if info.bound is None else find_excess(residues, info.moduli, info.signed, info.bound)
     if excess is not None and info.bound is not None:

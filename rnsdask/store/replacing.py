@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rnsdask.errors import StoreAccessError, StoreError
+from rnsdask.core.errors import StoreAccessError, StoreError
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX
 from rnsdask.store.documents import parse_document
 from rnsdask.store.location import CHUNK_FOLDER, METADATA_KEY, STAGED, LocalLocation, Location

@@ -12,9 +12,9 @@ from zarr.buffer.cpu import Buffer
 from zarr.codecs import BytesCodec, Crc32cCodec
 from zarr.storage import MemoryStore
 
-from rnsdask.errors import StoreError
-from rnsdask.layout import RESIDUE_DTYPE, Chunks, check_residue_array, chunk_slices, normalize_chunks
-from rnsdask.moduli import ModuliSet, as_integer
+from rnsdask.core.errors import StoreError
+from rnsdask.core.layout import RESIDUE_DTYPE, Chunks, check_residue_array, chunk_slices, normalize_chunks
+from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.store.chunk_files import chunk_file_size, write_chunk_file
 from rnsdask.store.codecs import ChunkCodecs
 from rnsdask.store.documents import check_lengths
@@ -60,7 +60,7 @@ def create(
     shape
         Shape of the array of numbers. A one-dimensional array may grow, from length 0 on.
     chunks
-        A chunk's length along each axis of `shape`; see `rnsdask.layout.normalize_chunks`.
+        A chunk's length along each axis of `shape`; see `rnsdask.core.layout.normalize_chunks`.
     signed
         Whether the numbers are of the symmetric range.
     bound

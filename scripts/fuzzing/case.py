@@ -121,21 +121,21 @@ class Case:
         return [self.built(operand) for operand in self.operands]
 
     def built(self, operand: Operand) -> Any:
-        """An RNSArray or MPIntArray of an operand's numbers."""
-        if self.system == "mpint":
+        """An RNSArray or IntervalRNSArray of an operand's numbers."""
+        if self.system == "interval":
             return self._signed_with_intervals(operand)
         residues = inputs.laid_out(
             encoded(operand.values, self.moduli.moduli), operand.layout, self.processor
         )
         return rd.from_residues(self._chunked(residues, operand), self.moduli, self.signed, operand.bound)
 
-    def _signed_with_intervals(self, operand: Operand) -> rd.MPIntArray:
+    def _signed_with_intervals(self, operand: Operand) -> rd.IntervalRNSArray:
         values, xp = operand.values, self.processor
         residues = xp.asarray(encoded(abs(values), self.moduli.moduli))
         sign = xp.asarray((values < 0).astype(np.uint8))
-        columns = rd.MPIntArray.from_residues(residues, sign, self.moduli).columns
+        columns = rd.IntervalRNSArray.from_residues(residues, sign, self.moduli).columns
         columns = columns if operand.layout == "plain" else xp.asfortranarray(columns)
-        return rd.MPIntArray(self._chunked(columns, operand), self.moduli)
+        return rd.IntervalRNSArray(self._chunked(columns, operand), self.moduli)
 
     def _chunked(self, words: Any, operand: Operand) -> Any:
         if operand.chunks is None:

@@ -88,7 +88,7 @@ def same_array(got: Any, expected: np.ndarray, what: str) -> int:
 
 def same_numbers(case: Case, got: Any, expected: np.ndarray, what: str = "result") -> int:
     """Check an array of numbers: type, range, residues, bound, and every number."""
-    kind = rd.MPIntArray if case.system == "mpint" else rd.RNSArray
+    kind = rd.IntervalRNSArray if case.system == "interval" else rd.RNSArray
     require(type(got) is kind, f"{what}: {type(got).__name__} instead of {kind.__name__}")
     require(got.moduli == case.moduli, f"{what}: other moduli")
     require(got.shape == expected.shape, f"{what}: shape {got.shape} instead of {expected.shape}")
@@ -108,7 +108,7 @@ def check_words(case: Case, got: Any, expected: np.ndarray, what: str) -> None:
     sizes = np.array(case.moduli.moduli, dtype=np.uint64).reshape(-1, *(1,) * (residues.ndim - 1))
     require((residues.astype(np.uint64) < sizes).all(), f"{what}: a residue is not below its modulus")
     flat = expected.reshape(-1).tolist()
-    if case.system != "mpint":
+    if case.system != "interval":
         require(got.signed == case.signed, f"{what}: another range")
         greatest = max(map(abs, flat), default=0)
         bound = got.bound

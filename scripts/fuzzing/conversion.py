@@ -23,7 +23,7 @@ from fuzzing.checking import (
     shown,
 )
 from fuzzing.oracle import Range, encoded, limbs, mapped, objects
-from rnsdask import convert
+from rnsdask.rns import convert
 
 RNS = ("unsigned", "signed")
 
@@ -65,8 +65,8 @@ def check_from_ints(case: Case, rng: Random) -> int:
 
 
 def made(case: Case, given: Any, chunks: Any) -> Any:
-    if case.system == "mpint":
-        return rd.MPIntArray.from_ints(given, case.moduli, chunks)
+    if case.system == "interval":
+        return rd.IntervalRNSArray.from_ints(given, case.moduli, chunks)
     return rd.from_ints(given, case.moduli, case.signed, chunks)
 
 
@@ -227,7 +227,7 @@ def check_extend(case: Case, rng: Random) -> int:
     return same_numbers(there, got, x.values)
 
 
-@operation("to RNS and back", ("mpint",))
+@operation("to RNS and back", ("interval",))
 def check_to_rns(case: Case, rng: Random) -> int:
     (x,), signed = case.take(rng), rng.random() < 0.5
     system = "signed" if signed else "unsigned"
@@ -237,10 +237,10 @@ def check_to_rns(case: Case, rng: Random) -> int:
         error = must_fail(lambda: x.array.to_rns(signed).residues, ValueError, "numbers out of range")
         require(named_index(error) in firsts(outside, x.array.chunks), f"another number: {error}")
         inside = np.where(outside, 0, x.values)
-        x = Chosen(inside, rd.MPIntArray.from_ints(inside, case.moduli))
+        x = Chosen(inside, rd.IntervalRNSArray.from_ints(inside, case.moduli))
     got = x.array.to_rns(signed)
     same_numbers(there, got, x.values)
-    return same_numbers(case, rd.MPIntArray.from_rns(got), x.values)
+    return same_numbers(case, rd.IntervalRNSArray.from_rns(got), x.values)
 
 
 INTERVALS = {
@@ -251,7 +251,7 @@ INTERVALS = {
 }
 
 
-@operation("interval arithmetic", ("mpint",))
+@operation("interval arithmetic", ("interval",))
 def check_interval_arithmetic(case: Case, rng: Random) -> int:
     """Bounds of the magnitudes' sums, differences, products and quotients, as fractions of M."""
     x, y = case.take(rng, 2, integers=False)
@@ -261,8 +261,8 @@ def check_interval_arithmetic(case: Case, rng: Random) -> int:
     if name == "divide" and (y.values == 0).any():
         return 0
     case.note("operation", name)
-    a, b = (rd.mpint.MPIntArray(computed_words(one.array), case.moduli).interval() for one in (x, y))
-    got = rd.mpint.interval_arithmetic(name, a, b, case.moduli)
+    a, b = (rd.IntervalRNSArray(computed_words(one.array), case.moduli).interval() for one in (x, y))
+    got = rd.interval_arithmetic(name, a, b, case.moduli)
     fields = [computed(field).reshape(-1).tolist() for field in (got.low, got.upp, got.exponent)]
     rows = zip(abs(x.values).reshape(-1).tolist(), abs(y.values).reshape(-1).tolist(), *fields, strict=True)
     for left, right, low, upp, exponent in itertools.islice(rows, 500):
@@ -277,5 +277,5 @@ def check_interval_arithmetic(case: Case, rng: Random) -> int:
     return min(x.values.size, 500)
 
 
-def computed_words(array: rd.MPIntArray) -> Any:
+def computed_words(array: rd.IntervalRNSArray) -> Any:
     return array.columns.compute() if array.chunks is not None else array.columns

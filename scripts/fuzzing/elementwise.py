@@ -57,10 +57,10 @@ def check_arithmetic(case: Case, rng: Random, name: str) -> int:
     by_operator, algorithm = rng.random() < 0.5, rng.choice((None, 1, 2, "digits"))
     if name in OPERATORS and by_operator:
         return check_overflowing(case, rng, lambda: OPERATORS[name](*arrays), exact, options=False)
-    if case.system != "mpint":
+    if case.system != "interval":
         function = getattr(rd, name)
         return check_overflowing(case, rng, lambda **mode: function(*arrays, **mode), exact)
-    function = getattr(rd.mpint, name)
+    function = getattr(rd, name)
     choice = {"algorithm": algorithm} if name in ("add", "subtract") else {}
     return check_overflowing(case, rng, lambda **mode: function(*arrays, **choice, **mode), exact)
 
@@ -71,7 +71,7 @@ for _name in ("negative", "fma", "mulsub"):
     operation(_name, RNS)(lambda case, rng, name=_name: check_arithmetic(case, rng, name))
 
 
-@operation("unary", ("mpint",))
+@operation("unary", ("interval",))
 def check_unary(case: Case, rng: Random) -> int:
     (x,) = case.take(rng)
     function = rng.choice((operator.neg, abs))
@@ -155,7 +155,7 @@ def divisor(case: Case, rng: Random) -> int:
 def check_division_by_integer(case: Case, rng: Random) -> int:
     (x,), d = case.take(rng), divisor(case, rng)
     case.note("divisor", d)
-    if case.system == "mpint":
+    if case.system == "interval":
         d = inputs.clipped(d, case.limits)
     name = rng.choice(tuple(PARTS))
     if d == 0:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-SYSTEMS = ("unsigned", "signed", "mpint")
-"""RNSArrays of either range, and MPIntArrays."""
+SYSTEMS = ("unsigned", "signed", "interval")
+"""RNSArrays of either range, and IntervalRNSArrays."""
 
 ELEMENTWISE: dict[str, tuple[int, Callable[..., Any]]] = {
     "add": (2, lambda a, b: a + b),
@@ -34,7 +34,7 @@ class Range(NamedTuple):
         ends = {
             "unsigned": (0, product - 1),
             "signed": (-(product // 2), (product - 1) // 2),
-            "mpint": (1 - product, product - 1),
+            "interval": (1 - product, product - 1),
         }
         return cls(system, product, *ends[system])
 
@@ -51,7 +51,7 @@ class Range(NamedTuple):
 
     def wrap(self, value: int) -> int:
         """What an operation that wraps gives for an exact result."""
-        if self.system == "mpint":
+        if self.system == "interval":
             return abs(value) % self.product * (-1 if value < 0 else 1)
         return (value - self.lowest) % self.product + self.lowest
 

@@ -34,7 +34,7 @@ def of_one_axis(case: Case, rng: Random) -> Chosen:
 
 def split(case: Case, rng: Random) -> dict[str, Any]:
     every = rng.choice((None, 2, 3, 7))
-    return {} if every is None or case.system == "mpint" else {"split_every": every}
+    return {} if every is None or case.system == "interval" else {"split_every": every}
 
 
 @operation("reduce")

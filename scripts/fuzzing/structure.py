@@ -83,18 +83,17 @@ def check_store(case: Case, rng: Random) -> int:
     (x,) = case.take(rng)
     if case.processor is not np:
         return 0
-    opened = rd.mpint.open_zarr if case.system == "mpint" else rd.open_zarr
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.zarr"
         x.array.to_zarr(path)
-        y = opened(path)
+        y = rd.open_zarr(path)
         count = same_numbers(case, y, x.values)
         if rng.random() < 0.3 and x.values.size:
             half = x.array[: max(1, len(x.values) // 2)]
             must_fail(lambda: half.to_zarr(path), rd.StoreError, "a store that is there")
             half.to_zarr(path, overwrite=True)
-            same_numbers(case, opened(path), x.values[: max(1, len(x.values) // 2)], "overwritten")
-        elif case.system != "mpint" and x.values.size:
+            same_numbers(case, rd.open_zarr(path), x.values[: max(1, len(x.values) // 2)], "overwritten")
+        elif case.system != "interval" and x.values.size:
             part = rng.choice((None, 1, 128))
             y = rd.open_zarr(path, part=part and max(part, x.values.size // 8))
             same_int(y.max(), max(x.values.reshape(-1).tolist()), "max of a store")
@@ -210,7 +209,7 @@ def check_wrong_operands(case: Case, rng: Random) -> int:
     must_fail(lambda: x.array * 1.5, TypeError, "a float")
     must_fail(lambda: x.array + True, TypeError, "a bool")
     other = rd.ModuliSet((1_000_003, 2))
-    kind = rd.MPIntArray.from_ints if case.system == "mpint" else rd.from_ints
+    kind = rd.IntervalRNSArray.from_ints if case.system == "interval" else rd.from_ints
     must_fail(lambda: x.array + kind([1], other), ValueError, "another moduli set")
     if x.values.ndim == 1 and len(x.values) > 2:
         must_fail(lambda: x.array + x.array[:2], ValueError, "shapes that do not broadcast")

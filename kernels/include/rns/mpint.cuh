@@ -2,7 +2,7 @@
 // "Efficient GPU Implementation of Multiple-Precision Addition based on Residue Arithmetic" (2020).
 //
 // A number is a column of n + kHeaderRows words of 32 bits: the residues of X, and its header. This file and
-// rnsdask/mpint/layout.py say what is where, and nothing else does.
+// rnsdask/interval_rns/layout.py say what is where, and nothing else does.
 #pragma once
 
 #include "extended_interval.cuh"

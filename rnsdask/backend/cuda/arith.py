@@ -10,7 +10,7 @@ from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import Parameter, is_aligned, modulus_table_on, on_device, row_stride
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import SumCheck, WindowCheck
-from rnsdask.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet
 
 # As in kernels/cuda/arith.cu and kernels/include/rns/arith.cuh.
 _MAX_OPERANDS = 4

@@ -11,7 +11,7 @@ from rnsdask.backend.cuda.launching import array_arguments, is_aligned
 from rnsdask.backend.cuda.memory import table_on_gpu
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import last_residues
-from rnsdask.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet
 
 
 @functools.lru_cache(256)

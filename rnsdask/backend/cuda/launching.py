@@ -15,7 +15,7 @@ from rnsdask.backend import cuda_sources
 from rnsdask.backend.cuda.memory import table_on_gpu
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import modulus_table
-from rnsdask.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet
 
 BLOCK = 256
 BLOCKS_PER_PROCESSOR = 8

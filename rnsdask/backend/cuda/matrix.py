@@ -13,7 +13,7 @@ from rnsdask.backend.cuda.launching import (
     processors,
 )
 from rnsdask.backend.protocol import Array
-from rnsdask.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet
 
 # As in kernels/cuda/matmul.cu; with fewer rows or columns than that, tiles would be mostly empty.
 _MATRIX = np.dtype([("data", np.uint64), ("plane", np.int64), ("stride", np.int64)])

@@ -10,7 +10,7 @@ from rnsdask.backend.cuda.arith import arithmetic_task, multiply
 from rnsdask.backend.cuda.launching import SHARED_BYTES, Parameter
 from rnsdask.backend.protocol import INTERVAL_OPERATIONS, Array, Bounds
 from rnsdask.constants import ProductBounds
-from rnsdask.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet
 
 # As ExtendedInterval in kernels/include/rns/extended_interval.cuh.
 _EXTENDED_INTERVAL = np.dtype([("low", np.float64), ("upp", np.float64), ("exponent", np.int32)], align=True)

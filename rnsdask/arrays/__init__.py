@@ -1,0 +1,1 @@
+"""Arrays of numbers as users see them, and the ways to make one."""

@@ -1,0 +1,285 @@
+"""Ways to make an RNSArray: from integers, from residues, at random, from a store."""
+
+import math
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, SupportsIndex
+
+import dask
+import dask.array as da
+import numpy as np
+from dask.base import tokenize
+from numpy.typing import NDArray
+
+from rnsdask import store
+from rnsdask.arrays.interval_rns_array import open_group
+from rnsdask.arrays.rns_array import RNSArray, array_of_residues
+from rnsdask.backend import check_backend, naming_gpu_memory, to_backend
+from rnsdask.cluster.limits import check_graph
+from rnsdask.core import layout
+from rnsdask.core.errors import abbreviate
+from rnsdask.core.moduli import ModuliSet, as_integer, check_moduli_set
+from rnsdask.rns import convert
+
+Chunks = layout.Chunks
+
+# Seeds up to this length are in the names of arrays.
+_SEED_BITS = 128
+
+
+def from_ints(
+    ints: Iterable[Any], moduli: ModuliSet, signed: bool = False, chunks: Chunks | None = "auto"
+) -> RNSArray:
+    """Make an array of exact integers.
+
+    Parameters
+    ----------
+    ints : iterable of int or gmpy2.mpz, nested lists, or NumPy array
+        The numbers. A NumPy array of an integer type or of objects keeps its shape, nested lists have that of
+        such an array.
+    moduli : ModuliSet
+        The moduli set, large enough for every number.
+    signed : bool
+        Symmetric range instead of ``0 .. M-1``.
+    chunks : "auto", int, tuple of int, or None
+        Chunks of a Dask array, along the axes of the numbers; None for a NumPy array.
+
+    Raises
+    ------
+    TypeError
+        If a value is not an integer; a float is refused for it may have lost bits already. If `ints` is lazy,
+        text, a set or a mapping.
+    ValueError
+        If a value is out of range, or masked. The errors name the position.
+    """
+    check_moduli_set(moduli)
+    flat, shape = convert.flat_values(ints)
+    residues = convert.ints_to_residues(flat, moduli, signed).reshape(len(moduli), *shape)
+    bound = max((abs(int(v)) for v in flat), default=0)
+    eager = RNSArray(residues, moduli, signed, bound)
+    return eager if chunks is None else eager.rechunk(chunks)
+
+
+def from_residues(
+    residues: Any,
+    moduli: ModuliSet,
+    signed: bool = False,
+    bound: int | None = None,
+    *,
+    trusted: bool = False,
+) -> RNSArray:
+    """Make an array of integers from their residues, which are checked.
+
+    Parameters
+    ----------
+    residues : array of uint32, shape (n, *shape)
+        NumPy, CuPy or Dask; or Zarr's and others that are read by slices, which makes a lazy array with their
+        chunks. Residue i of every number must be below ``moduli[i]``. A NumPy or CuPy array is copied, so
+        that later writes to it change no number; a read-only NumPy array is taken as it is.
+    bound : int, optional
+        Every number must be at most this in magnitude.
+    trusted : bool
+        Take the array as it is: neither checked nor copied. Results are wrong if a residue or the bound is,
+        or if somebody writes to the array.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If dtype, shape, a residue or the bound is wrong; for a Dask array residues and the bound are checked
+        when it is computed.
+    """
+    return array_of_residues(residues, moduli, signed, bound, trusted=trusted)
+
+
+def random(
+    moduli: ModuliSet,
+    shape: SupportsIndex | Sequence[SupportsIndex],
+    *,
+    seed: int | None = None,
+    chunks: Chunks = "auto",
+    signed: bool = False,
+) -> RNSArray:
+    """Make a lazy array of numbers uniform in the whole range, the same for the same seed and chunks.
+
+    Each chunk has a stream of its own (NumPy's Philox, seeded with `seed` and the chunk's number), so the
+    numbers do not depend on workers or processors.
+
+    Parameters
+    ----------
+    seed : int, optional
+        Not negative. Without it, one of 128 bits is drawn from the operating system: two such arrays differ.
+        It is in the name of the Dask array, ``x.residues.name`` = ``"random-seed-<seed>-..."``, so that the
+        same numbers can be made again. The array itself has them for good, however often it is computed.
+
+    Raises
+    ------
+    ValueError
+        If `shape` or `seed` is negative, or `chunks` do not suit.
+    """
+    check_moduli_set(moduli)
+    lengths = tuple(shape) if isinstance(shape, Sequence) else (shape,)
+    sizes = tuple(as_integer(s, "shape") for s in lengths)
+    seed = fresh_seed() if seed is None else as_integer(seed, "seed")
+    if seed < 0:
+        raise ValueError(f"seed must not be negative, got {abbreviate(seed)}")
+    chunk_shape = layout.normalize_chunks(chunks, sizes, len(moduli))
+    grid = layout.chunk_grid(sizes, chunk_shape)
+    check_graph(math.prod(grid), f"an array of shape {sizes}")
+    described = (moduli, hex(seed), signed, sizes, chunk_shape)
+    shown = f"-{seed}" if seed.bit_length() <= _SEED_BITS else ""
+    residues = da.map_blocks(
+        _random_block,
+        name=f"random-seed{shown}-{tokenize(described)}",
+        moduli=moduli,
+        seed=hex(seed),
+        grid=grid,
+        shape=sizes,
+        chunk_shape=chunk_shape,
+        chunks=((len(moduli),), *_dask_chunks(sizes, chunk_shape)),
+        dtype=np.uint32,
+        meta=np.empty((0,) * (len(sizes) + 1), dtype=np.uint32),
+    )
+    return RNSArray(residues, moduli, signed)
+
+
+def fresh_seed() -> int:
+    """A seed that nobody has had: 128 bits of the operating system's."""
+    return secrets.randbits(_SEED_BITS)
+
+
+def _dask_chunks(shape: tuple[int, ...], chunks: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    return da.core.normalize_chunks(chunks, shape, dtype=np.uint32)  # type: ignore[no-any-return]
+
+
+def _random_block(
+    *,
+    moduli: ModuliSet,
+    seed: str,
+    grid: tuple[int, ...],
+    shape: tuple[int, ...],
+    chunk_shape: tuple[int, ...],
+    block_id: tuple[int, ...],
+) -> NDArray[np.uint32]:
+    index = block_id[1:]
+    part = tuple(s.stop - s.start for s in layout.chunk_slices(index, shape, chunk_shape))
+    generator = np.random.Generator(np.random.Philox([int(seed, 16), int(np.ravel_multi_index(index, grid))]))
+    residues = np.empty((len(moduli), *part), dtype=np.uint32)
+    for row, m in zip(residues, moduli, strict=True):
+        row[...] = generator.integers(0, m, size=part, dtype=np.uint32)
+    return residues
+
+
+def open_zarr(
+    path: store.StorePath,
+    *,
+    part: int | None = None,
+    backend: str = "cpu",
+    storage_options: Mapping[str, Any] | None = None,
+) -> Any:
+    """Open a complete store as a lazy array, a Dask chunk for each stored one.
+
+    Returns
+    -------
+    RNSArray, or IntervalRNSArray
+        As it was written. Of the latter, `part` must be None and `backend` ``"cpu"``.
+
+    Every chunk's checksum is verified when it is read.
+
+    Parameters
+    ----------
+    path : str, path-like, or zarr.abc.store.Store
+        A local path; a URL of any file system that fsspec knows; or Zarr's ``LocalStore``, ``FsspecStore`` or
+        ``ObjectStore``. See docs/remote.md.
+    storage_options : mapping, optional
+        Of fsspec, for a URL, as Zarr and xarray take them: credentials, the endpoint, and the like. They are
+        sent to the workers.
+    part : int, optional
+        For chunks too large for memory: a Dask chunk for each part of so many numbers along the chunk's
+        first axis longer than 1. Each part reads the whole chunk for its checksum, and so takes as long.
+    backend : {"cpu", "auto", "cuda"}
+        Where chunks go as they are read: NumPy arrays, or CuPy arrays on the GPU of the process that reads
+        them (``"auto"``: if it has one). Whole chunks of local stores without compression are read straight
+        into the GPU's memory by KvikIO where it is installed, unless Dask's setting ``rnsdask.kvikio`` is
+        false.
+
+    Raises
+    ------
+    ValueError
+        If `backend` is unknown, if `part` is less than 1, or given for a store whose chunks are not files:
+        remote or compressed ones; either for an IntervalRNSArray.
+    StoreError
+        If there is no rnsdask store at `path`, or its metadata are wrong; :class:`.IncompleteStoreError` if
+        it was not written to its end. Reading a broken chunk raises :class:`.CorruptChunkError`; one of a
+        store that was overwritten since it was opened, :class:`.ChangedStoreError`.
+    JobError
+        If it has more chunks than this process has memory for.
+    """
+    check_backend(backend)
+    location = store.locate(path, storage_options)
+    if store.is_group(location):
+        if part is not None or backend != "cpu":
+            raise ValueError(f"{location.path}: an IntervalRNSArray is read in whole chunks, on the CPU")
+        return open_group(location)
+    return open_rns(location, part=part, backend=backend)
+
+
+def open_rns(path: store.StorePath, *, part: int | None = None, backend: str = "cpu") -> RNSArray:
+    """Open a complete store of residues, as :func:`open_zarr` does."""
+    check_backend(backend)
+    info = store.open_info(store.locate(path))
+    check_graph(info.n_chunks, info.path)
+    chunks = _dask_chunks(info.shape, info.chunks)
+    if part is not None and (part := _check_part(info, as_integer(part, "part"))) is not None:
+        axis = store.split_axis(info.chunks)
+        divided = tuple(min(part, c - i) for c in chunks[axis] for i in range(0, c, part))
+        chunks = (*chunks[:axis], divided, *chunks[axis + 1 :])
+    straight = backend != "cpu" and info.has_chunk_files and kvikio_is_wanted()
+    how = {"part": part, "backend": backend, "straight": straight}
+    # Dask knows chunks as NumPy's, for where they will be read is not known here.
+    residues = da.map_blocks(
+        _read_block,
+        info=info,
+        **how,
+        chunks=((len(info.moduli),), *chunks),
+        dtype=np.uint32,
+        meta=np.empty((0,) * (len(info.shape) + 1), dtype=np.uint32),
+        name=f"open-zarr-{tokenize(info, how)}",
+    )
+    return RNSArray(residues, info.moduli, info.signed, info.bound)
+
+
+def kvikio_is_wanted() -> bool:
+    """Whether processes that have KvikIO and a GPU are to use it: Dask's setting ``rnsdask.kvikio``."""
+    return bool(dask.config.get("rnsdask.kvikio", True))
+
+
+def _check_part(info: store.StoreInfo, part: int) -> int | None:
+    """Check the length of parts; None if they are whole chunks."""
+    if part < 1:
+        raise ValueError(f"part must be at least 1, got {abbreviate(part)}")
+    if part >= info.chunks[store.split_axis(info.chunks)] or not info.count:
+        return None
+    if not info.has_chunk_files:
+        raise ValueError(f"{info.path}: only local chunks without compression can be read in parts")
+    return part
+
+
+def _read_block(
+    *, info: store.StoreInfo, part: int | None, backend: str, straight: bool, block_id: tuple[int, ...]
+) -> Any:
+    index = block_id[1:]
+    if not info.count:  # Dask has chunks of no numbers where a store has none
+        shape = layout.part_shape(index, info.shape, info.chunks)
+        return to_backend(np.empty((len(info.moduli), *shape), dtype=np.uint32), backend)
+    if part is None:
+        if straight and store.reads_on_gpu():
+            return store.read_chunk_on_gpu(info, index)
+        residues = store.read_chunk(info, index)
+        with naming_gpu_memory(info.chunk_name(index)):
+            return to_backend(residues, backend)
+    axis = store.split_axis(info.chunks)
+    chunk, within = divmod(index[axis], -(-info.chunks[axis] // part))
+    index = (*index[:axis], chunk, *index[axis + 1 :])
+    residues = store.read_part(info, index, within * part, (within + 1) * part)
+    with naming_gpu_memory(info.chunk_name(index)):
+        return to_backend(residues, backend)

@@ -1,0 +1,261 @@
+"""What arrays of numbers have in common, whatever words hold a number: shape, Dask collection, items."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, Self
+
+import dask.array as da
+import numpy as np
+from dask.base import DaskMethodsMixin
+from numpy.typing import DTypeLike, NDArray
+
+from rnsdask.cluster.workers import checked_workers
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.scalar_int import ScalarInt
+from rnsdask.lazy import indexing
+from rnsdask.lazy.lazy_ints import LazyInts
+
+
+class NumberArray(DaskMethodsMixin, ABC):
+    """An array of numbers, each a column of 32-bit words, in one NumPy, CuPy or Dask array (rows, *shape).
+
+    If the words are a Dask array, it is a Dask collection and everything is lazy. A subclass takes the words
+    and `_parameters` to be made.
+    """
+
+    __slots__ = ("_moduli", "_words")
+
+    # NumPy's integers leave an operation to this class, as Python's do.
+    __array_ufunc__ = None
+
+    def __init__(self, words: Any, moduli: ModuliSet) -> None:
+        if isinstance(words, da.Array):
+            words = words.rechunk({0: -1}) if words.numblocks[0] > 1 else words
+            words = without_empty_chunks(words)
+        elif isinstance(words, np.ndarray):
+            words = words.view()
+            words.flags.writeable = False  # numbers never change, nor does what is known of them
+        self._words = words
+        self._moduli = moduli
+
+    @property
+    @abstractmethod
+    def _parameters(self) -> tuple[Any, ...]:
+        """What another array of this kind is made with, beside its words."""
+
+    @abstractmethod
+    def _as_ints(self) -> Any:
+        """The numbers as an object array of Python ints; lazy if this array is."""
+
+    @property
+    def _readable_words(self) -> Any:
+        """The words for users: assigning to items of a Dask array, which changes it, changes a copy."""
+        return self._words.copy() if self._is_lazy else self._words
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Arrays that are unpickled can be written to, until the class has made a view of them.
+        return type(self), (self._words, *self._parameters)
+
+    def _with_words(self, words: Any) -> Self:
+        return type(self)(words, *self._parameters)
+
+    # ---- what it is ---------------------------------------------------------------------------------------
+
+    @property
+    def moduli(self) -> ModuliSet:
+        """The moduli set."""
+        return self._moduli
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array of numbers."""
+        return tuple(self._words.shape[1:])
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of numbers; ValueError if it is unknown, as after selecting by a condition."""
+        self._check_lengths("size")
+        return int(np.prod(self.shape, dtype=object))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all words, as :attr:`size`."""
+        self._check_lengths("nbytes")
+        return int(self._words.nbytes)
+
+    @property
+    def chunks(self) -> tuple[tuple[int, ...], ...] | None:
+        """Lengths of the chunks along each axis, as Dask gives them; None if the array is not chunked."""
+        return self._words.chunks[1:] if self._is_lazy else None
+
+    @property
+    def _is_lazy(self) -> bool:
+        return isinstance(self._words, da.Array)
+
+    @property
+    def _kind(self) -> str:
+        """The library of the words, for people."""
+        return "dask" if self._is_lazy else type(self._words).__module__.partition(".")[0]
+
+    @property
+    def _has_lengths(self) -> bool:
+        """Whether the length along each axis is known."""
+        return not any(np.isnan(length) for length in self.shape)
+
+    def _check_lengths(self, what: str) -> None:
+        if not self._has_lengths:
+            raise ValueError(
+                f"{what} of an array of unknown length, shape {self.shape}: it was selected by a condition; "
+                "call compute_chunk_sizes() first"
+            )
+
+    def __len__(self) -> int:
+        if np.isnan(self.shape[0]):
+            self._check_lengths("len()")
+        return int(self._words.shape[1])
+
+    def __bool__(self) -> bool:
+        """Whether the only number is not 0, as NumPy has it; computes a lazy array.
+
+        Raises
+        ------
+        ValueError
+            If there are none or more numbers than one.
+        """
+        count = self.size
+        if count != 1:
+            kind = "truth value of an empty array" if count == 0 else f"truth value of {count} numbers"
+            raise ValueError(f"the {kind} is ambiguous; use a comparison and any() or all()")
+        return bool(self.to_ints().item())
+
+    def __contains__(self, value: Any) -> bool:
+        """Whether a number equals a value, as NumPy has it; computes a lazy array."""
+        found: Any = self == value
+        return bool(found.any())
+
+    # ---- Dask collection ----------------------------------------------------------------------------------
+
+    def __dask_graph__(self) -> Any:
+        return self._words.__dask_graph__() if self._is_lazy else None
+
+    def __dask_keys__(self) -> Any:
+        return self._words.__dask_keys__()
+
+    def __dask_layers__(self) -> Any:
+        return self._words.__dask_layers__()
+
+    __dask_optimize__ = staticmethod(da.Array.__dask_optimize__)
+    __dask_scheduler__ = staticmethod(da.Array.__dask_scheduler__)
+
+    def __dask_postcompute__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _rebuild, (self._words.__dask_postcompute__(), type(self), self._parameters)
+
+    def __dask_postpersist__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _rebuild, (self._words.__dask_postpersist__(), type(self), self._parameters)
+
+    def compute(self, **kwargs: Any) -> Any:
+        """Compute the words, as of any Dask collection; on a cluster whose workers run this version.
+
+        Raises
+        ------
+        JobError
+            If a worker does not.
+        """
+        with checked_workers(kwargs.get("scheduler")):
+            return super().compute(**kwargs)  # type: ignore[no-untyped-call]
+
+    def persist(self, **kwargs: Any) -> Any:
+        """Compute the words where they stay, chunk by chunk; as :meth:`compute`."""
+        with checked_workers(kwargs.get("scheduler")):
+            return super().persist(**kwargs)  # type: ignore[no-untyped-call]
+
+    def compute_chunk_sizes(self) -> Self:
+        """Find out unknown chunk sizes, as after selecting by a Boolean array, in place; as Dask's own.
+
+        Reductions of all numbers need the sizes, to say where a number is.
+        """
+        if self._is_lazy:
+            with checked_workers():
+                self._words = without_empty_chunks(self._words.compute_chunk_sizes())
+        return self
+
+    # ---- parts and numbers --------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        """Select numbers as NumPy does; one number alone comes as a Python int (lazily, on Dask).
+
+        Raises
+        ------
+        IndexError, TypeError, ValueError, NotImplementedError
+            As :func:`.indexing.select` says: those of NumPy.
+        """
+        part = indexing.select(self._words, key)
+        if part.ndim > 1:
+            return self._with_words(part)
+        ints = self._with_words(part.reshape(-1, 1))._as_ints()
+        if not isinstance(part, da.Array):
+            return ints[0]
+        number = ints.map_blocks(_only_item, drop_axis=0, dtype=object, meta=np.empty((), dtype=object))
+        return LazyInts.of(number)
+
+    def _check_numpys(self, function: str, out: Any, dtype: DTypeLike | None = None) -> None:
+        """Refuse what NumPy's functions pass on, such as ``np.sum(x, out=...)``, and this array cannot do."""
+        if out is not None:
+            raise TypeError(
+                f"{function} of an {type(self).__name__} takes no out: its result is a new object"
+            )
+        if dtype is not None and np.dtype(dtype) != object:
+            raise TypeError(f"{function} of an {type(self).__name__} is exact, got dtype {np.dtype(dtype)}")
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._is_lazy and self.ndim == 1:
+            return iter(self.to_ints())
+        return (self[i] for i in range(len(self)))
+
+    def to_ints(self) -> NDArray[np.object_]:
+        """All numbers as a NumPy object array of Python ints, of the same shape. Computes a lazy array."""
+        ints = self._as_ints()
+        if self._is_lazy:
+            with checked_workers():
+                ints = ints.compute()
+        return np.asarray(ints)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """NumPy's conversion: the numbers as Python ints, never as anything that could lose a bit."""
+        name = f"an {type(self).__name__}"
+        if dtype is not None and np.dtype(dtype) != object:
+            raise TypeError(f"{name} converts to dtype object only, got {np.dtype(dtype)}")
+        if copy is False:
+            raise ValueError(f"{name} cannot be converted to an array of numbers without a copy")
+        return self.to_ints()
+
+
+def without_empty_chunks(words: da.Array) -> da.Array:
+    """Leave out chunks of no numbers, which have no extremum; unknown sizes stay."""
+    if any(np.isnan(c) for axis in words.chunks for c in axis):
+        return words
+    chunks = tuple(tuple(c for c in axis if c) or (0,) for axis in words.chunks)
+    return words if chunks == words.chunks else words.rechunk(chunks)
+
+
+def _only_item(ints: NDArray[np.object_]) -> ScalarInt:
+    return ScalarInt(ints[0])
+
+
+def _rebuild(
+    results: Any,
+    rebuild_words: Any,
+    array_type: type[NumberArray],
+    parameters: tuple[Any, ...],
+    **options: Any,
+) -> NumberArray:
+    rebuild, arguments = rebuild_words
+    words: Any = rebuild(results, *arguments, **options)
+    array: Any = array_type
+    made: NumberArray = array(words, *parameters)
+    return made

@@ -1,0 +1,1 @@
+"""Where jobs run: schedulers, workers, their memory, and how they are reached."""

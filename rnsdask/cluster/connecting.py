@@ -1,0 +1,302 @@
+"""Where a job runs: on the threads of this process, on the GPUs of this host, or on a Dask cluster."""
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Literal
+
+import dask
+
+from rnsdask.cluster.failures import describe
+from rnsdask.cluster.scheduler import ask, made_in_time, within_limit, workers_of
+from rnsdask.cluster.workers import check_workers, explained_by_workers
+from rnsdask.core.errors import JobError, SchedulerLostError
+from rnsdask.core.files import naming_file, private
+from rnsdask.core.messages import redacted, tell
+
+if TYPE_CHECKING:
+    from distributed import Client
+    from distributed.security import Security
+
+CONNECT_SECONDS = 5
+"""How long a scheduler may take to answer."""
+
+THREADS_PER_GPU = 4
+"""Threads of a GPU's worker: while one computes, others read. More of them read no faster."""
+
+WORKERS_SECONDS = 30
+"""How long a scheduler may take to have its first worker."""
+
+_POLL_SECONDS = 0.1
+
+# Of this host alone: Dask's own default serves it to the whole network, without a password.
+_DASHBOARD = "127.0.0.1:8787"
+
+
+@contextmanager
+def connect(
+    scheduler: str | None = None,
+    scheduler_file: str | None = None,
+    gpus: int | Literal["all"] | None = None,
+    security: "Security | None" = None,
+) -> Iterator["Client | None"]:
+    """Connect to where a job shall run, and check its workers.
+
+    Without parameters that is the client that is active in this process, as in a notebook; else the scheduler
+    of Dask's setting ``scheduler-address`` (``DASK_SCHEDULER_ADDRESS`` in the environment); else the threads
+    of this process.
+
+    Parameters
+    ----------
+    scheduler : str, optional
+        Address of a running scheduler, such as ``tcp://node1:8786``.
+    scheduler_file : str, optional
+        File in which a running scheduler has written its address.
+    gpus : int or "all", optional
+        Start a worker for each of so many GPUs of this host, or of all of them.
+    security : distributed.Security, optional
+        Certificates for a scheduler that is connected to by TLS; without it, those of Dask's settings
+        (``distributed.comm.tls``).
+
+    Yields
+    ------
+    client : distributed.Client or None
+        One made here does not become Dask's default client, and is closed in the end. None: the job runs on
+        the threads of this process.
+
+    Raises
+    ------
+    ValueError
+        If more than one parameter is given, or `gpus` is less than 1.
+    JobError
+        If a package is missing, the scheduler cannot be reached or has no workers, there are not so many
+        GPUs, or a worker has not the same version of rnsdask (also one that joins
+        later and fails the job).
+    """
+    if sum(given is not None for given in (scheduler, scheduler_file, gpus)) > 1:
+        raise ValueError("give one of scheduler, scheduler_file and gpus, not several")
+    with ExitStack() as stack:
+        address: Any
+        active: Client | None = None
+        if gpus is not None:
+            address = stack.enter_context(_until_the_end(_gpu_cluster(gpus)))
+            name = "the cluster of this host's GPUs"
+        elif scheduler_file is not None:
+            name = address = _address_in_file(Path(scheduler_file))
+        elif scheduler is not None:
+            name = address = scheduler
+        elif (active := _active_client()) is not None:
+            name = address = str(ask(active, "identity", n_workers=0)["address"])
+        else:
+            address = dask.config.get("scheduler-address", None)
+            name = f"{address} (DASK_SCHEDULER_ADDRESS)"
+            if address is None:
+                yield None
+                return
+        client = active or stack.enter_context(_client(address, name, security))
+        _wait_for_workers(client, name)
+        check_workers(client)
+        with explained_by_workers(client):
+            yield client
+
+
+def tls_security(ca_file: Path | None, cert: Path | None, key: Path | None) -> "Security | None":
+    """Make of certificates in files what :func:`connect` takes; None if no file is given.
+
+    Parameters
+    ----------
+    ca_file, cert, key
+        PEM files: the certificates that signed the scheduler's, that of this client, and its key if `cert`
+        does not hold it. What is None comes from Dask's settings (``distributed.comm.tls``).
+
+    Raises
+    ------
+    ValueError
+        If neither these nor the settings give certificates of both sides.
+    JobError
+        If a file is not what it should be.
+    """
+    if ca_file is cert is key is None:
+        return None
+    from distributed.security import Security
+
+    files = {"tls_ca_file": ca_file, "tls_client_cert": cert, "tls_client_key": key}
+    given = {name: str(path) for name, path in files.items() if path is not None}
+    # With it Dask refuses an address of another protocol, where it would ignore the certificates.
+    security = Security(require_encryption=True, **given)
+    try:
+        context = security.get_connection_args("client").get("ssl_context")
+    except OSError as error:
+        raise JobError(f"{', '.join(given.values())}: no certificates or key for TLS: {error}") from error
+    if context is None:
+        raise ValueError("TLS needs the certificates of a CA and of this client")
+    return security
+
+
+def dashboard_of(client: "Client") -> str | None:
+    """Address of the dashboard of a client's cluster, if it has one."""
+    if "dashboard" not in ask(client, "identity", n_workers=0)["services"]:
+        return None
+    return str(client.dashboard_link)
+
+
+@contextmanager
+def reporting(client: "Client | None", path: str | None) -> Iterator[None]:
+    """Write Dask's performance report of what a client's cluster does meanwhile, as HTML, if there is a path.
+
+    One that cannot be made or written in the end, after the work, is a line on standard error: no answer is
+    lost for it.
+
+    Raises
+    ------
+    JobError
+        Before the work, if the scheduler cannot make one.
+    OSError
+        Likewise, if the file cannot be written.
+    """
+    if client is None or path is None:
+        yield
+        return
+    from distributed import performance_report
+
+    why = within_limit(client, client.run_on_scheduler, _why_no_report)
+    if why is not None:
+        raise JobError(f"--report needs the package bokeh at the scheduler: {why}")
+    with naming_file(path), open(path, "ab", opener=private):  # better now than after hours of work
+        pass
+    with client.as_current(), TemporaryDirectory() as folder:
+        draft = Path(folder, "report.html")
+        report = performance_report(filename=str(draft))
+        within_limit(client, report.__aenter__)
+        answers = True
+        try:
+            yield
+        except (SchedulerLostError, KeyboardInterrupt):
+            answers = False
+            raise
+        finally:
+            if answers:
+                try:
+                    within_limit(client, report.__aexit__, None, None, None, code="rnsdask")
+                    with naming_file(path):
+                        Path(path).write_text(redacted(draft.read_text(encoding="utf-8")), encoding="utf-8")
+                except Exception as error:  # of any type: the scheduler's own are sent along
+                    tell(f"rnsdask: warning: {path}: there is no report: {describe(error)}")
+
+
+def _why_no_report() -> str | None:
+    """Why this process, a scheduler, cannot make a report; None if it can."""
+    try:
+        import distributed.dashboard.components.scheduler  # noqa: F401
+    except ImportError as error:
+        return str(error)
+    return None
+
+
+def _active_client() -> "Client | None":
+    """The client that is Dask's default in this process."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import default_client
+
+    try:
+        client: Client = default_client()
+        return client
+    except ValueError:
+        return None
+
+
+@contextmanager
+def _client(address: Any, name: str, security: "Security | None") -> Iterator["Client"]:
+    """Make a client, and close it in the end."""
+    try:
+        from distributed import Client
+        from distributed.comm.addressing import resolve_address
+    except ImportError as error:
+        raise JobError(f"a cluster needs the package distributed: {error}") from error
+    try:
+        if isinstance(address, str):
+            # A client made with an address that it cannot use would take ten seconds to go away.
+            resolve_address(address)
+            _check_encryption(address, security)
+        # Not as the default: if it fails to connect, the default would be left set to what does not exist.
+        options: dict[str, Any] = {"timeout": CONNECT_SECONDS, "set_as_default": False, "security": security}
+        client = made_in_time(lambda: Client(address, **options))
+    except (OSError, ValueError) as error:
+        raise JobError(f"no Dask scheduler answers at {name}: {error}") from error
+    try:
+        yield client
+    finally:
+        with suppress(OSError):  # a scheduler that is silent now, or gone: the answer is there
+            client.close()
+
+
+def _check_encryption(address: str, security: "Security | None") -> None:
+    """Raise ValueError where an address and what there is for TLS do not fit."""
+    from distributed.comm.addressing import parse_address
+    from distributed.security import Security
+
+    known = Security() if security is None else security  # Dask's settings
+    protocol, _ = parse_address(address)
+    if protocol == "tcp" and known.require_encryption:
+        raise ValueError("its address is not encrypted, as was asked for; that begins with tls://")
+    if protocol == "tls" and known.get_connection_args("client").get("ssl_context") is None:
+        raise ValueError(
+            "TLS needs certificates: --tls-ca-file and --tls-cert, or Dask's settings distributed.comm.tls"
+        )
+
+
+def _address_in_file(path: Path) -> str:
+    # Left to itself, the client would wait for ever for a file that does not exist.
+    try:
+        address = json.loads(path.read_text(encoding="utf-8"))["address"]
+    except OSError as error:
+        raise JobError(f"{path}: the scheduler file cannot be read: {error.strerror}") from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise JobError(f"{path}: it is not a Dask scheduler file, for it holds no address") from error
+    return str(address)
+
+
+def _wait_for_workers(client: "Client", name: str) -> None:
+    end = time.monotonic() + WORKERS_SECONDS
+    while not any(worker["status"] == "running" for worker in workers_of(client).values()):
+        if time.monotonic() > end:
+            raise JobError(f"the Dask scheduler at {name} has had no worker for {WORKERS_SECONDS} s")
+        time.sleep(_POLL_SECONDS)
+
+
+@contextmanager
+def _until_the_end(started: Any) -> Iterator[Any]:
+    """Close a cluster in the end; one that does not close in time costs no answer."""
+    try:
+        yield started
+    finally:
+        with suppress(OSError):
+            started.close()
+
+
+def _gpu_cluster(gpus: int | Literal["all"]) -> Any:
+    """Start a cluster on this host, a worker for each GPU."""
+    try:
+        from dask_cuda import LocalCUDACluster
+        from dask_cuda.utils import get_n_gpus
+    except ImportError as error:
+        raise JobError(f"GPU workers need the package dask-cuda (extra cu12 or cu13): {error}") from error
+    try:
+        available = get_n_gpus()
+    except Exception as error:  # NVML has errors of its own
+        raise JobError(f"the GPUs of this host cannot be counted: {error}") from error
+    count = available if gpus == "all" else gpus
+    if count < 1 and gpus != "all":
+        raise ValueError(f"the number of GPUs must be at least 1, got {gpus}")
+    if not 1 <= count <= available:
+        raise JobError(f"{count or 'all'} GPUs were asked for, and this host has {available}")
+    # Workers are as quiet as this process is told to be, also when Ctrl-C comes to them too.
+    quiet = max(logging.WARNING, logging.root.manager.disable)
+    options = {"threads_per_worker": THREADS_PER_GPU, "dashboard_address": _DASHBOARD, "silence_logs": quiet}
+    return LocalCUDACluster(n_workers=count, **options)

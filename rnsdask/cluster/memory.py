@@ -1,0 +1,229 @@
+"""How much memory a job needs, from what its tasks hold at one time. Pure functions; nothing is measured.
+
+A projection is an upper bound: adversarial data, of which no number can be told from another by its key, need
+the most. ``tests/cluster/test_memory.py`` compares it with what jobs take.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rnsdask.core.layout import CHUNK_MULTIPLE, RESIDUE_DTYPE
+from rnsdask.rns.keys import EXACT_RESIDUES
+
+_MIB = 2**20
+
+_PROCESS_BYTES = 320 * _MIB
+"""A process with all its libraries, and what its allocator keeps."""
+
+_GPU_PROCESS_BYTES = 1536 * _MIB
+"""The same with CUDA's context and libraries."""
+
+_DEVICE_BYTES = 256 * _MIB
+"""On the GPU: compiled kernels, constants, and what CuPy's pool loses to fragments."""
+
+GRAPH_BYTES = 16 * 1024
+"""Dask's graph and state, for each chunk, in the process that runs the job on its threads."""
+
+_THREAD_BYTES = 8 * _MIB
+"""Buffers of fixed size that a task has: pieces of files, blocks of limbs."""
+
+
+@dataclass(frozen=True)
+class _Need:
+    """What a task holds at one time, beside the chunks that it reads."""
+
+    chunks: int = 0  # arrays of residues as large as a chunk
+    per_number: int = 0  # bytes of keys, flags, orders and indices for each number
+    per_exact: int = 0  # bytes for each residue gathered for an exact decision
+    integers: int = 0  # batches of Python ints
+    writes: bool = False
+
+
+_EXTREMUM = _Need(per_number=40, per_exact=48)
+_SCAN = _Need(chunks=2, per_number=160, per_exact=48, integers=1, writes=True)
+
+_NEEDS = {
+    "max": _EXTREMUM,
+    "min": _EXTREMUM,
+    "sum": _EXTREMUM,
+    "topk": _Need(per_number=80, per_exact=48, integers=1),
+    "verify": _Need(per_number=24),
+    "cumsum": _SCAN,
+    "cummax": _SCAN,
+    "cummin": _SCAN,
+    "compare": _Need(per_number=120, per_exact=48, integers=1),
+    "eval": _Need(per_number=120, per_exact=48, integers=1, writes=True),
+    "random": _Need(chunks=1, per_number=16, writes=True),
+    "import": _Need(chunks=1, integers=1, writes=True),
+    "export": _Need(chunks=1, integers=1),
+}
+
+OPERATIONS = tuple(_NEEDS)
+"""Names of the operations whose memory can be projected."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a job does, as far as its memory depends on it.
+
+    Attributes
+    ----------
+    operation : str
+        One of `OPERATIONS`.
+    moduli, numbers : int
+        Rows and columns of a chunk, or of the part of it that a task reads.
+    chunks : int
+        How many there are.
+    stores : int
+        How many stores a task reads a chunk of.
+    direct : bool
+        Whether chunks are files, read and written without Zarr's codecs.
+    cut : int
+        How many chunks the array's edge cuts, so that they are copied.
+    arrays : int
+        Of ``eval``: how many results of operations are alive at one time.
+    """
+
+    operation: str
+    moduli: int
+    numbers: int
+    chunks: int
+    stores: int = 1
+    direct: bool = True
+    cut: int = 0
+    arrays: int = 0
+
+    @property
+    def chunk_bytes(self) -> int:
+        """Bytes of a chunk's residues."""
+        return self.moduli * self.numbers * RESIDUE_DTYPE.itemsize
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Most bytes that a process holds at one time, on the host and on its GPU."""
+
+    host: int
+    device: int
+
+
+def project(
+    work: Work, threads: int, *, gpu: bool = False, local: bool = True, bounce: int | None = None
+) -> Projection:
+    """Project the memory of a process that runs tasks of a job on its threads.
+
+    Parameters
+    ----------
+    threads : int
+        Tasks that run at one time.
+    gpu : bool
+        Whether they compute on a GPU.
+    local : bool
+        Whether the process holds the job's graph too; a worker does not.
+    bounce : int, optional
+        Where whole chunks are read straight into the GPU's memory: bytes of the buffer on the host that each
+        thread may need for it.
+
+    Raises
+    ------
+    ValueError
+        If the operation is unknown.
+    """
+    if work.operation not in _NEEDS:
+        raise ValueError(f"operation must be one of {', '.join(OPERATIONS)}, got {work.operation!r}")
+    need = _NEEDS[work.operation]
+    threads = min(threads, work.chunks)
+    computing = _computing(work, need)
+    if not (gpu and work.direct):
+        bounce = None
+    host = (_reading(work) if bounce is None else bounce) + _writing(work, need) + _THREAD_BYTES
+    graph = work.chunks * GRAPH_BYTES if local else 0
+    # Beside the threads' own: copies of cut chunks.
+    copies = min(threads, work.cut) * work.chunk_bytes * max(work.stores, 1)
+    if not gpu:
+        return Projection(_PROCESS_BYTES + graph + threads * (host + computing) + copies, 0)
+    device = _DEVICE_BYTES + threads * (work.stores * work.chunk_bytes + computing)
+    # What comes back from the GPU is one more array on the host.
+    back = (need.chunks + 1) * work.chunk_bytes if need.writes else 0
+    host = _GPU_PROCESS_BYTES + graph + threads * (host + back)
+    return Projection(host + copies, device) if bounce is None else Projection(host, device + copies)
+
+
+def _reading(work: Work) -> int:
+    # Zarr holds the encoded bytes, twice with the copy that its codecs take, and what each codec makes of it.
+    one = work.chunk_bytes if work.direct else 5 * work.chunk_bytes + _MIB
+    return 0 if work.operation in ("random", "import") else work.stores * one
+
+
+def _writing(work: Work, need: _Need) -> int:
+    if not need.writes:
+        return 0
+    if work.direct:
+        return work.chunk_bytes if work.cut else 0
+    return 4 * work.chunk_bytes + _MIB
+
+
+def _computing(work: Work, need: _Need) -> int:
+    gathered = min(work.moduli * work.numbers, EXACT_RESIDUES)
+    # A Python int of n moduli takes up to 28 + 4.3 n bytes. Numbers are held as such twice, as limbs and as
+    # bytes, in tuples with their indices.
+    integers = gathered // work.moduli * (16 * work.moduli + 320)
+    return (
+        (need.chunks + work.arrays) * work.chunk_bytes
+        + need.per_number * work.numbers
+        + need.per_exact * gathered
+        + need.integers * integers
+    )
+
+
+def most_threads(
+    work: Work, threads: int, host: int, device: int | None = None, *, bounce: int | None = None
+) -> int:
+    """The most threads, up to those given, with which a job of this process fits; 0 if not even one does."""
+    fitting = (t for t in range(threads, 0, -1) if fits(work, t, host, device, bounce=bounce))
+    return next(fitting, 0)
+
+
+def fits(
+    work: Work,
+    threads: int,
+    host: int,
+    device: int | None = None,
+    *,
+    local: bool = True,
+    bounce: int | None = None,
+) -> bool:
+    """Whether the projection is within the limits in bytes; `device` is None where no GPU takes part."""
+    need = project(work, threads, gpu=device is not None, local=local, bounce=bounce)
+    return need.host <= host and (device is None or need.device <= device)
+
+
+def largest_fitting(
+    work: Work,
+    lengths: Sequence[int],
+    threads: int,
+    host: int,
+    device: int | None = None,
+    *,
+    local: bool = True,
+    bounce: int | None = None,
+) -> int | None:
+    """The greatest of some numbers of numbers in a chunk with which the job fits; None if none does.
+
+    The array stays the same, so that smaller chunks are more chunks.
+    """
+    total = work.numbers * work.chunks
+    for numbers in sorted(lengths, reverse=True):
+        smaller = replace(work, numbers=numbers, chunks=-(-total // numbers))
+        if fits(smaller, threads, host, device, local=local, bounce=bounce):
+            return numbers
+    return None
+
+
+def chunk_lengths(longest: int) -> list[int]:
+    """Lengths of chunks worth trying: multiples of 128, each about half of the one before it."""
+    lengths = []
+    while longest >= CHUNK_MULTIPLE:
+        lengths.append(longest // CHUNK_MULTIPLE * CHUNK_MULTIPLE)
+        longest //= 2
+    return lengths

@@ -1,0 +1,214 @@
+"""Shapes of residue arrays: the residue axis and the rules for chunks.
+
+The residues of an array of numbers of shape ``shape`` under n moduli are one ``uint32`` array of shape
+``(n, *shape)``. Chunks divide the axes of ``shape`` only: all residues of a number lie in the same chunk.
+Shapes and chunks in this module leave the residue axis out.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal, SupportsIndex, TypeAlias
+
+import numpy as np
+
+from rnsdask.core.errors import abbreviate, brief
+from rnsdask.core.moduli import ModuliSet, as_integer, check_moduli_set
+
+RESIDUE_AXIS = 0
+"""Axis of a residue array that runs over the moduli."""
+
+RESIDUE_DTYPE = np.dtype(np.uint32)
+"""Type of a residue."""
+
+CHUNK_MULTIPLE = 128
+"""A chunk's length along the last axis is a multiple of this: rows start at multiples of 512 bytes."""
+
+DEFAULT_CHUNK_BYTES = 64 * 2**20
+"""Least size of a default chunk; the greatest is twice this."""
+
+Chunks: TypeAlias = Literal["auto"] | SupportsIndex | Sequence[SupportsIndex]
+
+
+def round_up(value: int, multiple: int) -> int:
+    """Return the least multiple of `multiple` that is not below `value`."""
+    return -(-value // multiple) * multiple
+
+
+def default_chunk(n_moduli: int, count: int | None = None) -> int:
+    """Return how many numbers a chunk of a one-dimensional array holds unless told otherwise.
+
+    It is the power of two that makes a chunk of 64 MiB or more and less than 128 MiB (but at least 128), or,
+    if the array is shorter, its length rounded up to a multiple of 128.
+
+    Parameters
+    ----------
+    n_moduli
+        Number of moduli, so of residues per number.
+    count
+        Length of the array; None where it is not known yet.
+    """
+    number_bytes = n_moduli * RESIDUE_DTYPE.itemsize
+    least = -(-DEFAULT_CHUNK_BYTES // number_bytes)
+    chunk = max(CHUNK_MULTIPLE, 1 << (least - 1).bit_length())
+    return min(chunk, round_up(count, CHUNK_MULTIPLE)) if count else chunk
+
+
+def normalize_chunks(chunks: Chunks, shape: Sequence[int], n_moduli: int) -> tuple[int, ...]:
+    """Turn any way to give chunks into the chunk's length along each axis of the numbers.
+
+    A chunk longer than its axis is cut down to the axis (the last one rounded up to a multiple of 128). An
+    axis of length 0 is one that will grow: its chunk is kept.
+
+    Parameters
+    ----------
+    chunks
+        ``"auto"`` for chunks of 64 to 128 MiB; or one integer for each axis of `shape`; or, for a
+        one-dimensional array, just the integer. Along the last axis it is a multiple of 128, or covers the
+        whole axis.
+    shape
+        Shape of the array of numbers, without the residue axis.
+    n_moduli
+        Number of moduli.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `chunks` is none of these, or breaks the rule of the last axis.
+    """
+    if len(shape) == 0:
+        raise ValueError("an array of numbers needs at least one axis, got shape ()")
+    for axis, length in enumerate(shape):
+        if length < 0:
+            raise ValueError(f"shape must not be negative, got {abbreviate(length)} on axis {axis}")
+    if isinstance(chunks, str):
+        if chunks != "auto":
+            raise ValueError(f"chunks must be 'auto', an integer or a tuple of integers, got {chunks!r}")
+        return _automatic_chunks(shape, n_moduli)
+    lengths = _chunk_lengths(chunks, len(shape))
+    outer = (min(c, s) if s else c for c, s in zip(lengths[:-1], shape[:-1], strict=True))
+    return (*outer, _last_chunk(lengths[-1], shape[-1]))
+
+
+def storable_chunks(chunks: Sequence[Sequence[int]], shape: Sequence[int], n_moduli: int) -> Chunks:
+    """Chunks of a store for an array in chunks: the same ones if the format allows them, else ``"auto"``.
+
+    Parameters
+    ----------
+    chunks
+        The lengths of all chunks along each axis of `shape`.
+    """
+    lengths = tuple(axis[0] for axis in chunks)
+    even = all(
+        all(c == length for c in axis[:-1]) and axis[-1] <= length
+        for axis, length in zip(chunks, lengths, strict=True)
+    )
+    try:
+        return normalize_chunks(lengths, shape, n_moduli) if even else "auto"
+    except ValueError:
+        return "auto"
+
+
+def _last_chunk(chunk: int, length: int) -> int:
+    """Apply the rule of the last axis to a chunk's length along it."""
+    if chunk % CHUNK_MULTIPLE == 0:
+        return min(chunk, round_up(length, CHUNK_MULTIPLE)) if length else chunk
+    if 0 < length <= chunk:
+        return length
+    raise ValueError(
+        f"the chunk along the last axis must be a multiple of {CHUNK_MULTIPLE}, or cover the whole axis of "
+        f"{length}; got {abbreviate(chunk)}"
+    )
+
+
+def _chunk_lengths(chunks: object, ndim: int) -> tuple[int, ...]:
+    """Read explicit chunks: one positive integer for each axis."""
+    if isinstance(chunks, Sequence):
+        lengths = tuple(as_integer(c, f"chunk length of axis {axis}") for axis, c in enumerate(chunks))
+    else:
+        lengths = (as_integer(chunks, "chunks"),)
+    if len(lengths) != ndim:
+        raise ValueError(f"chunks must give one length for each of the {ndim} axes, got {brief(chunks)}")
+    for axis, length in enumerate(lengths):
+        if length < 1:
+            raise ValueError(f"a chunk's length must be at least 1, got {abbreviate(length)} on axis {axis}")
+    return lengths
+
+
+def _automatic_chunks(shape: Sequence[int], n_moduli: int) -> tuple[int, ...]:
+    """Fill a default chunk from the last axis upwards, so that a chunk's rows are as long as can be."""
+    chunks = [default_chunk(n_moduli, shape[-1])]
+    room = default_chunk(n_moduli) // chunks[0]
+    for length in reversed(shape[:-1]):
+        chunks.append(max(1, min(room, length)))
+        room //= chunks[-1]
+    return tuple(reversed(chunks))
+
+
+def chunk_grid(shape: Sequence[int], chunks: Sequence[int]) -> tuple[int, ...]:
+    """Return the number of chunks along each axis."""
+    return tuple(-(-length // chunk) for length, chunk in zip(shape, chunks, strict=True))
+
+
+def chunk_slices(index: Sequence[int], shape: Sequence[int], chunks: Sequence[int]) -> tuple[slice, ...]:
+    """Return the part of the array that the chunk at `index` of the grid covers, cut at the array's edge.
+
+    Raises
+    ------
+    IndexError
+        If the grid has no such chunk.
+    """
+    grid = chunk_grid(shape, chunks)
+    if len(index) != len(grid) or not all(0 <= i < count for i, count in zip(index, grid, strict=True)):
+        raise IndexError(f"no chunk {tuple(index)} in a grid of {grid} chunks")
+    return tuple(slice(i * c, min((i + 1) * c, s)) for i, c, s in zip(index, chunks, shape, strict=True))
+
+
+def part_shape(index: Sequence[int], shape: Sequence[int], chunks: Sequence[int]) -> tuple[int, ...]:
+    """Return the shape of a chunk, cut at the array's edge; Dask has one along an axis of length 0 too."""
+    return tuple(min(c, s - i * c) for i, c, s in zip(index, chunks, shape, strict=True))
+
+
+def check_residue_array(residues: Any, moduli: ModuliSet) -> None:
+    """Check that an array can hold residues under a moduli set, by its type and shape alone.
+
+    Parameters
+    ----------
+    residues
+        A NumPy, CuPy or Dask array, right if its dtype is ``uint32`` and its shape ``(n, *shape)`` with at
+        least one axis in `shape`, where n is the number of moduli.
+    moduli
+        The moduli set.
+
+    Raises
+    ------
+    TypeError
+        If it is no array or has another dtype.
+    ValueError
+        If its shape is wrong, or an element is masked.
+    """
+    check_moduli_set(moduli)
+    if not all(hasattr(residues, name) for name in ("dtype", "shape", "ndim")):
+        raise TypeError(f"residues must be a NumPy, CuPy or Dask array, got {type(residues).__name__}")
+    if residues.dtype != RESIDUE_DTYPE:
+        raise TypeError(f"residues must have dtype uint32, got {residues.dtype}")
+    if np.ma.is_masked(residues):
+        raise ValueError("residues are masked; fill them first")
+    if residues.ndim < 2:
+        raise ValueError(
+            f"residues must have a residue axis and at least one axis of numbers, got shape {residues.shape}"
+        )
+    if residues.shape[RESIDUE_AXIS] != len(moduli):
+        raise ValueError(
+            f"the residue axis (axis 0) must have one row for each of the {len(moduli)} moduli, "
+            f"got shape {residues.shape}"
+        )
+
+
+def as_matrix(residues: Any) -> Any:
+    """Return residues of shape (n, *shape) as (n, N), contiguous along N: a view where that is possible.
+
+    Rows may lie apart (the view of a longer array's columns stays one), as the kernels allow.
+    """
+    matrix = residues.reshape(residues.shape[RESIDUE_AXIS], -1)
+    if matrix.shape[1] > 1 and matrix.strides[1] != RESIDUE_DTYPE.itemsize:
+        matrix = matrix.copy()
+    return matrix

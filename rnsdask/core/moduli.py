@@ -1,0 +1,272 @@
+"""Moduli sets: pairwise coprime integers and the constants that follow from them."""
+
+import math
+import operator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Any, Self, SupportsIndex
+
+import gmpy2
+import numpy as np
+
+from rnsdask.core.coprime import first_shared, greedy_coprime, product
+from rnsdask.core.errors import abbreviate, brief
+
+MODULUS_MAX = 2**32
+"""Largest modulus: its residues are exactly the unsigned 32-bit integers."""
+
+LIMB_BITS = 32
+"""Bits of one limb of a positional number."""
+
+
+def as_integer(value: object, name: str) -> int:
+    """Convert any integer type (int, NumPy integer, gmpy2.mpz) to a Python int, losing nothing.
+
+    Raises
+    ------
+    TypeError
+        For anything else, Booleans and floating-point numbers included.
+    """
+    if type(value) is int:
+        return value
+    if hasattr(value, "__dask_graph__"):
+        raise TypeError(f"{name} must be an integer, got a lazy {type(value).__name__}; compute it first")
+    try:
+        if not isinstance(value, bool | np.bool_ | np.ndarray):
+            return operator.index(value)  # type: ignore[arg-type]  # whether it is one is the question
+    except TypeError:
+        pass
+    raise TypeError(f"{name} must be an integer, got {brief(value)} of type {type(value).__name__}")
+
+
+def check_moduli_set(moduli: object) -> None:
+    """Raise TypeError unless it is a moduli set."""
+    if not isinstance(moduli, ModuliSet):
+        way = ".for_bits(bits)" if isinstance(moduli, int) else "(integers)"
+        kind = type(moduli).__name__
+        raise TypeError(
+            f"moduli must be a ModuliSet, got {brief(moduli)} of type {kind}; ModuliSet{way} makes one"
+        )
+
+
+def to_text(value: int | None) -> str | None:
+    """Write an integer in hexadecimal, for what Dask names tasks by; None stays None.
+
+    Dask turns integers into decimal digits, which Python does to 4300 of them only.
+    """
+    return None if value is None else hex(value)
+
+
+def from_text(text: str | None) -> int | None:
+    """Read what :func:`to_text` wrote."""
+    return None if text is None else int(text, 16)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class ModuliSet:
+    """A set of pairwise coprime moduli m_0, ..., m_{n-1}, in the order given.
+
+    It represents the integers of its dynamic range M = m_0 ... m_{n-1}: 0 to M - 1, or, signed, the symmetric
+    range of :meth:`value_range`. A moduli set is immutable, hashable and picklable; two are equal when their
+    moduli are the same in the same order.
+
+    Parameters
+    ----------
+    moduli
+        One or more pairwise coprime integers, each from 2 to 2**32, in any order; even and composite ones
+        too.
+
+    Raises
+    ------
+    TypeError
+        If a modulus is not an integer.
+    ValueError
+        If there is no modulus, one is out of bounds, or two share a factor; the message names values and
+        positions.
+    """
+
+    moduli: tuple[int, ...]
+
+    def __init__(self, moduli: Iterable[SupportsIndex]) -> None:
+        if not isinstance(moduli, Iterable):
+            raise TypeError(f"moduli must be an iterable of integers, got {type(moduli).__name__}")
+        values = tuple(as_integer(m, f"modulus at position {i}") for i, m in enumerate(moduli))
+        _check_moduli(values)
+        object.__setattr__(self, "moduli", values)
+
+    @classmethod
+    def _from_checked(cls, moduli: tuple[int, ...]) -> Self:
+        """Make a set of moduli that are known to be valid."""
+        self = object.__new__(cls)
+        object.__setattr__(self, "moduli", moduli)
+        return self
+
+    @classmethod
+    def for_bits(cls, bits: int, modulus_bits: int = 32) -> Self:
+        """Make the moduli set for numbers of a given length, of as few and large moduli as can be.
+
+        The moduli are 2**modulus_bits, 2**modulus_bits - 1 and so on downwards, each coprime to all before,
+        until M >= 2**bits.
+
+        Parameters
+        ----------
+        bits
+            Length of the numbers, at least 1. For signed numbers count the sign as one bit.
+        modulus_bits
+            Width of a residue, from 2 to 32.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of bounds, or the moduli of that width do not suffice.
+        """
+        bits, modulus_bits = as_integer(bits, "bits"), as_integer(modulus_bits, "modulus_bits")
+        if bits < 1:
+            raise ValueError(f"bits must be at least 1, got {abbreviate(bits)}")
+        if not 2 <= modulus_bits <= 32:
+            raise ValueError(f"modulus_bits must be from 2 to 32, got {abbreviate(modulus_bits)}")
+        largest = 2**modulus_bits
+        # Pairwise coprime integers up to x multiply to at most lcm(1, ..., x), whose natural logarithm is
+        # below 1.03883 x (Rosser and Schoenfeld, 1962), so to fewer than 1.5 x bits. A hopeless request is
+        # refused before a long search.
+        if bits >= 1.5 * largest:
+            raise ValueError(
+                f"no set of moduli up to 2**{modulus_bits} has M >= 2**{abbreviate(bits)}; use larger moduli"
+            )
+        found = greedy_coprime(largest, -1, 1)
+        moduli: list[int] = []
+        total = gmpy2.mpz(1)
+        while (missing := bits + 1 - total.bit_length()) > 0:
+            # So many at once that all but the last of them are needed in any case.
+            some = list(islice(found, -(-missing // modulus_bits)))
+            if not some:
+                raise ValueError(
+                    f"the {len(moduli)} largest pairwise coprime moduli up to 2**{modulus_bits} have M of "
+                    f"{total.bit_length()} bits, less than 2**{bits}; use larger moduli"
+                )
+            moduli += some
+            total *= product(some)
+        return cls._from_checked(tuple(moduli))
+
+    @classmethod
+    def consecutive_odd(cls, start: int, count: int) -> Self:
+        """Make the increasing set of the next odd integers from `start` on, each coprime to all before.
+
+        Parameters
+        ----------
+        start
+            The first and smallest modulus, odd, at least 3.
+        count
+            Number of moduli, at least 1.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of bounds, or `count` moduli would go beyond 2**32.
+
+        Notes
+        -----
+        Algorithm 3 of K. Isupov and V. Knyazkov, "Efficient GPU Implementation of Multiple-Precision Addition
+        based on Residue Arithmetic" (2020).
+        """
+        start, count = as_integer(start, "start"), as_integer(count, "count")
+        if start % 2 == 0 or not 3 <= start <= MODULUS_MAX:
+            raise ValueError(f"start must be an odd integer from 3 to 2**32 - 1, got {abbreviate(start)}")
+        if count < 1:
+            raise ValueError(f"count must be at least 1, got {abbreviate(count)}")
+        moduli = tuple(islice(greedy_coprime(start, 2, MODULUS_MAX), count))
+        if len(moduli) < count:
+            raise ValueError(
+                f"only {len(moduli)} moduli from {start} to 2**32 qualify, {abbreviate(count)} were asked for"
+            )
+        return cls._from_checked(moduli)
+
+    @cached_property
+    def product(self) -> int:
+        """The dynamic range M, the product of all moduli."""
+        return int(product(self.moduli))
+
+    @cached_property
+    def bits(self) -> int:
+        """Length of M in bits."""
+        return self.product.bit_length()
+
+    @cached_property
+    def partial_products(self) -> tuple[int, ...]:
+        """The partial products M_i = M / m_i."""
+        product = gmpy2.mpz(self.product)
+        return tuple(int(product // m) for m in self.moduli)
+
+    @cached_property
+    def partial_inverses(self) -> tuple[int, ...]:
+        """The partial inverses w_i: the inverse of M_i modulo m_i, 0 < w_i < m_i."""
+        pairs = zip(self.partial_products, self.moduli, strict=True)
+        return tuple(int(gmpy2.invert(partial_product, m)) for partial_product, m in pairs)
+
+    def value_range(self, signed: bool = False) -> tuple[int, int]:
+        """Return the lowest and the highest value: (0, M - 1), or signed (-(M // 2), (M - 1) // 2)."""
+        if signed:
+            return -(self.product // 2), (self.product - 1) // 2
+        return 0, self.product - 1
+
+    def limb_count(self, signed: bool = False) -> int:
+        """Return how many 32-bit limbs hold any value of the range, in two's complement when signed."""
+        _, highest = self.value_range(signed)
+        # The lowest signed value, -(M // 2), never needs more bits than the highest with its sign bit.
+        return -(-(highest.bit_length() + signed) // LIMB_BITS)
+
+    def prefix(self, count: int) -> Self:
+        """Return the set of the first `count` moduli.
+
+        Raises
+        ------
+        ValueError
+            If `count` is not from 1 to the number of moduli.
+        """
+        count = as_integer(count, "count")
+        if not 1 <= count <= len(self):
+            raise ValueError(f"a prefix has from 1 to {len(self)} moduli, got {abbreviate(count)}")
+        return self if count == len(self) else self._from_checked(self.moduli[:count])
+
+    def __len__(self) -> int:
+        return len(self.moduli)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.moduli)
+
+    def __getitem__(self, index: SupportsIndex) -> int:
+        return self.moduli[index]
+
+    def __repr__(self) -> str:
+        if len(self) <= 4:
+            return f"ModuliSet({list(self.moduli)})"
+        # The width of a modulus is that of its residues: 2**32 counts as 32 bits.
+        narrowest, widest = (min(self.moduli) - 1).bit_length(), (max(self.moduli) - 1).bit_length()
+        width = f"{widest}" if narrowest == widest else f"{narrowest} to {widest}"
+        return f"ModuliSet({len(self)} moduli of {width} bits, M of {self.bits} bits)"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Without the cached constants: they are cheaper to compute again than to send.
+        return {"moduli": self.moduli}
+
+    def __dask_tokenize__(self) -> tuple[str, tuple[int, ...]]:
+        return "rnsdask.ModuliSet", self.moduli
+
+
+def _check_moduli(moduli: tuple[int, ...]) -> None:
+    """Raise ValueError unless the moduli make a moduli set."""
+    if not moduli:
+        raise ValueError("a moduli set needs at least one modulus, got none")
+    for j, m in enumerate(moduli):
+        if not 2 <= m <= MODULUS_MAX:
+            raise ValueError(
+                f"modulus {abbreviate(m)} (position {j}) is out of bounds: moduli are from 2 to 2**32"
+            )
+    if (shared := first_shared(moduli)) is not None:
+        i, j = shared
+        raise ValueError(
+            f"moduli {moduli[i]} (position {i}) and {moduli[j]} (position {j}) are not coprime: "
+            f"both are divisible by {math.gcd(moduli[i], moduli[j])}"
+        )

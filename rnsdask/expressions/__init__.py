@@ -1,0 +1,1 @@
+"""Text such as ``a*b + c``: parsed, bounded, and made into lazy arrays."""

@@ -1,0 +1,83 @@
+"""Chunks of signed integers with stored intervals from Python ints and from residues, and back."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend import Array
+from rnsdask.core.errors import abbreviate
+from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.place import Locate
+from rnsdask.interval_rns import layout
+from rnsdask.interval_rns.arithmetic import to_ints
+from rnsdask.interval_rns.compare import compare
+from rnsdask.rns.convert import ints_to_residues
+from rnsdask.rns.interval import interval_evaluation
+
+
+def check_in_range(value: int, moduli: ModuliSet, what: str) -> None:
+    """Raise ValueError unless the magnitude of an integer is below M."""
+    if abs(value) >= moduli.product:
+        highest = abbreviate(moduli.product - 1)
+        raise ValueError(
+            f"{what} {abbreviate(value)} is outside the range from -{highest} to {highest} of the moduli set"
+        )
+
+
+def columns_of_ints(values: Iterable[Any], moduli: ModuliSet) -> NDArray[np.uint32]:
+    """Columns (n + 6, N) of integers of any type, in NumPy.
+
+    Raises
+    ------
+    TypeError
+        If a value is not an integer.
+    ValueError
+        If a magnitude is M or more. Both errors name the position.
+    """
+    integers = [as_integer(value, f"value at position {i}") for i, value in enumerate(values)]
+    product = moduli.product
+    if any(not -product < value < product for value in integers):
+        for i, value in enumerate(integers):
+            check_in_range(value, moduli, f"value at position {i},")
+    residues = ints_to_residues(map(abs, integers), moduli)
+    signs = np.fromiter((value < 0 for value in integers), dtype=np.bool_, count=len(integers))
+    return layout.evaluated(residues, moduli, signs)  # type: ignore[no-any-return]
+
+
+def columns_of_residues(residues: Array, moduli: ModuliSet, signed: bool) -> Array:
+    """Columns (n + 6, *shape) of the numbers of an RNSArray's residues (n, *shape)."""
+    if not signed:
+        return layout.evaluated(residues, moduli, np.zeros_like(residues[0], dtype=np.bool_))
+    interval = interval_evaluation(residues, moduli, signed=True, accuracy=layout.new_accuracy(moduli))
+    negative = interval.upp < 0
+    low = np.where(negative, -interval.upp, interval.low)
+    upp = np.where(negative, -interval.low, interval.upp)
+    magnitudes = np.where(negative, layout.complement(residues, moduli), residues)
+    return layout.pack(magnitudes, moduli, negative, *layout.normalised(low, upp, interval.exponent))
+
+
+def residues_of_columns(columns: Array, moduli: ModuliSet, signed: bool, locate: Locate = int) -> Array:
+    """Residues (n, *shape) of the numbers in the symmetric range, or from 0 on.
+
+    Raises
+    ------
+    ValueError
+        If a number is outside of that range; the message names the first one and its index.
+    """
+    lowest, highest = moduli.value_range(signed)
+    ends = columns_of_ints([lowest, highest], moduli).reshape(len(columns), 2, *(1,) * (columns.ndim - 1))
+    low, high = (compare(columns, ends[:, k], moduli) for k in range(2))
+    (outside,) = ((low < 0) | (high > 0)).reshape(-1).nonzero()
+    if outside.size:
+        first = int(outside[0])
+        value = to_ints(columns.reshape(len(columns), -1)[:, [first]], moduli)[0]
+        kind = "signed" if signed else "unsigned"
+        raise ValueError(
+            f"value {abbreviate(value)} at flat index {locate(first)} is outside the {kind} range from "
+            f"{abbreviate(lowest)} to {abbreviate(highest)} of {moduli!r}"
+        )
+    residues = layout.residues_of(columns, moduli)
+    negative = layout.is_negative(columns, moduli)
+    return np.where(negative, layout.complement(residues, moduli), residues)

@@ -1,0 +1,171 @@
+"""The layout of signed multiple-precision integers, defined here and in kernels/include/rns/mpint.cuh only.
+
+A number x = (-1)^s X under n moduli is a column of n + 6 words of 32 bits: the residues of X, and its header
+of the sign s, the exponent e and the bounds of X/M in double precision,
+
+    low * 2**e <= X/M <= upp * 2**e.
+
+So an array of numbers of shape ``shape`` is one ``uint32`` array of shape ``(n + 6, *shape)``, its *columns*:
+one array to slice, to cut into chunks and to give to a kernel, and one task a chunk on Dask.
+
+The upper bound is from 1/2 to less than 1, and the interval's relative width is at most `ACCURACY`. Zero has
+the sign 0, the bounds 0 and the exponent 0, and nothing else has.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from rnsdask.backend import Array
+from rnsdask.core.layout import RESIDUE_DTYPE
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.rns.interval import interval_evaluation, least_accuracy
+
+ACCURACY = 2.0**-20
+"""Greatest relative width of a stored interval; one that would be wider is evaluated anew.
+
+Sixteen bits of cancellation come before that, so few results of random numbers need it.
+"""
+
+# What a new evaluation is asked for: a chain of operations then has room before the next one.
+_NEW_ACCURACY = 2.0**-36
+
+HEADER_ROWS = 6
+_SIGN, _EXPONENT, _LOW, _UPP = 0, 1, 2, 4
+
+PART_DTYPES: dict[str, np.dtype[Any]] = {
+    "sign": np.dtype(np.uint8),
+    "low": np.dtype(np.float64),
+    "upp": np.dtype(np.float64),
+    "exponent": np.dtype(np.int32),
+}
+"""The parts of a header by name, with the types that users and stores see."""
+
+
+def rows_of(moduli: ModuliSet) -> int:
+    """Words of a number."""
+    return len(moduli) + HEADER_ROWS
+
+
+def residues_of(columns: Any, moduli: ModuliSet) -> Any:
+    """The residues (n, *shape) of the magnitudes: a view."""
+    return columns[: len(moduli)]
+
+
+def part_of(columns: Array, moduli: ModuliSet, name: str) -> Array:
+    """One of `PART_DTYPES` as an array (*shape) of its type: a copy."""
+    header = columns[len(moduli) :]
+    if name == "sign":
+        return header[_SIGN].astype(PART_DTYPES["sign"])
+    if name == "exponent":
+        return header[_EXPONENT].astype(np.uint32).view(np.int32)
+    first = _LOW if name == "low" else _UPP
+    words = header[first + 1].astype(np.uint64) << np.uint64(32) | header[first]
+    return words.view(np.float64)
+
+
+def nonzero(columns: Array, moduli: ModuliSet) -> Array:
+    """Boolean (*shape): the number is not 0, by its upper bound."""
+    return columns[len(moduli) + _UPP + 1] != 0
+
+
+def is_negative(columns: Array, moduli: ModuliSet) -> Array:
+    """Boolean (*shape): the number is below 0."""
+    return columns[len(moduli) + _SIGN] != 0
+
+
+def set_signs(columns: Array, moduli: ModuliSet, signs: Array) -> None:
+    """Write the signs of numbers that are not 0; that of 0 stays 0."""
+    columns[len(moduli) + _SIGN] = signs & nonzero(columns, moduli)
+
+
+def pack(residues: Array, moduli: ModuliSet, sign: Array, low: Array, upp: Array, exponent: Array) -> Array:
+    """Columns (n + 6, *shape) of residues (n, *shape) and parts (*shape) that fit one another."""
+    columns = np.empty_like(residues, shape=(rows_of(moduli), *residues.shape[1:]), order="C")
+    columns[: len(moduli)] = residues
+    header = columns[len(moduli) :]
+    header[_SIGN] = sign
+    header[_EXPONENT] = exponent.astype(np.int32, copy=False).view(np.uint32)
+    for first, bound in ((_LOW, low), (_UPP, upp)):
+        words = bound.astype(np.float64, copy=False).view(np.uint64)
+        header[first] = (words & np.uint64(2**32 - 1)).astype(RESIDUE_DTYPE)
+        header[first + 1] = (words >> np.uint64(32)).astype(RESIDUE_DTYPE)
+    return columns
+
+
+def follow_rules(
+    residues: Array, moduli: ModuliSet, sign: Array, low: Array, upp: Array, exponent: Array
+) -> Array:
+    """Whether the parts of each number follow the rules of the layout: Boolean (*shape).
+
+    Whether an interval contains the X/M that the residues (n, *shape) stand for is not looked at.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):  # comparisons with what is not a number are false
+        is_narrow = upp - low <= 1.001 * ACCURACY * low
+    # With X from 1 to M - 1, X/M is from 2**-bits to less than 1, and the upper bound may round up to 1.
+    is_number = is_narrow & (low > 0) & (low <= upp) & (upp >= 0.5) & (upp < 1)
+    is_number &= (exponent >= -moduli.bits) & (exponent <= 1)
+    is_zero = (upp == 0) & (low == 0) & (exponent == 0) & (sign == 0)
+    if bool(is_zero.any()):
+        is_zero &= ~residues.any(axis=0)
+    return (is_zero | is_number) & (sign <= 1)
+
+
+def normalised(low: Array, upp: Array, exponent: Array) -> tuple[Array, Array, Array]:
+    """Bounds of fractions, 0 <= low <= upp, with the upper one from 1/2 to less than 1, exactly."""
+    mantissa, shift = np.frexp(upp)
+    shift = shift.astype(np.int32)
+    exponent = np.where(upp == 0, np.zeros_like(shift), exponent + shift)
+    return np.ldexp(low, -shift), mantissa, exponent.astype(np.int32)
+
+
+def evaluated(residues: Array, moduli: ModuliSet, sign: Array) -> Array:
+    """Columns of the magnitudes with these residues (n, *shape), and these signs unless a number is 0.
+
+    Raises
+    ------
+    ValueError
+        If double precision does not give the accuracy of a stored interval for so many moduli.
+    """
+    interval = interval_evaluation(residues, moduli, accuracy=new_accuracy(moduli))
+    bounds = normalised(interval.low, interval.upp, interval.exponent)
+    return pack(residues, moduli, sign & (interval.upp != 0), *bounds)
+
+
+def new_accuracy(moduli: ModuliSet) -> float:
+    """Relative width that a new evaluation is asked for."""
+    accuracy = max(_NEW_ACCURACY, 1.02 * float(least_accuracy(len(moduli))))
+    if accuracy > ACCURACY:
+        raise ValueError(
+            f"intervals of {len(moduli)} moduli cannot be evaluated to a relative width of {ACCURACY}"
+        )
+    return accuracy
+
+
+def complement(residues: Array, moduli: ModuliSet) -> Array:
+    """Residues (n, *shape) of -X modulo M."""
+    # Modulo 2**32, where a modulus of 2**32 is 0.
+    sizes = np.array(list(moduli), dtype=np.uint64).astype(RESIDUE_DTYPE)
+    sizes = np.asarray(sizes.reshape(-1, *(1,) * (residues.ndim - 1)), like=residues)
+    return np.where(residues == 0, residues, sizes - residues)
+
+
+def check_columns(columns: Any, moduli: ModuliSet) -> None:
+    """Check that an array can hold columns under a moduli set, by its type and shape alone.
+
+    Raises
+    ------
+    TypeError
+        If it is no array or has another dtype than uint32.
+    ValueError
+        If its shape is not (n + 6, *shape) with at least one axis in `shape`.
+    """
+    if not all(hasattr(columns, name) for name in ("dtype", "shape", "ndim")):
+        raise TypeError(f"columns must be a NumPy, CuPy or Dask array, got {type(columns).__name__}")
+    if columns.dtype != RESIDUE_DTYPE:
+        raise TypeError(f"columns must have dtype uint32, got {columns.dtype}")
+    if columns.ndim < 2 or columns.shape[0] != rows_of(moduli):
+        raise ValueError(
+            f"columns must have {rows_of(moduli)} rows, for {len(moduli)} moduli and a header, and at least "
+            f"one axis of numbers; got shape {columns.shape}"
+        )

@@ -1,0 +1,1 @@
+"""Batch jobs: planned, run, watched, resumed, summed up."""

@@ -1,0 +1,156 @@
+"""Finished partial results of a reduction, kept in a folder so that a restarted job continues from them.
+
+One small JSON file for each piece of the job, written by the client as results come in: so only the client
+needs to reach the folder, and one process writes it. A file is renamed into place when it is whole, and has a
+checksum; what does not match it counts as not there. ``job.json`` says which job the results are of.
+"""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rnsdask.core.errors import JobError
+from rnsdask.core.moduli import to_text
+from rnsdask.rns.reduce import ReductionResult
+from rnsdask.store import StoreInfo, fingerprint
+from rnsdask.store.chunk_files import PARTIAL_SUFFIX
+
+FORMAT = 1
+
+_JOB_FILE = "job.json"
+
+
+class Checkpoint:
+    """The partial results of one job, a number of groups of chunks of one store.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it is not there.
+    info : StoreInfo
+        The store that is reduced.
+    operation : str
+        The reduction.
+    groups : sequence of range
+        The chunks of each piece of the job, numbered in C order.
+
+    Raises
+    ------
+    JobError
+        If the folder holds the results of another job, or of this one on input that has changed since, or
+        something else. Changes of the metadata, and of any chunk's size or time of modification, are seen.
+    """
+
+    def __init__(self, folder: Path, info: StoreInfo, operation: str, groups: Sequence[range]) -> None:
+        self.folder = folder
+        self._groups = groups
+        job = _job(info, operation, groups)
+        self._digest = _digest(job)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._check_job(job)
+            for leftover in folder.glob(f"*{PARTIAL_SUFFIX}"):
+                leftover.unlink(missing_ok=True)
+        except OSError as error:
+            raise self._cannot("used", error) from error
+
+    def _check_job(self, job: dict[str, Any]) -> None:
+        file = self.folder / _JOB_FILE
+        if not file.exists():
+            if any(not path.name.endswith(PARTIAL_SUFFIX) for path in self.folder.iterdir()):
+                raise JobError(f"{self.folder}: it is not a checkpoint, but a folder with other files")
+            self._write(file, job)
+            return
+        found = _read(file)
+        if found is None:
+            raise JobError(f"{file}: it is damaged, so the checkpoint cannot be used; remove {self.folder}")
+        for name, value in job.items():
+            if found.get(name) != value:
+                why = _difference(name, found.get(name), value)
+                raise JobError(f"{self.folder}: the checkpoint cannot be continued: {why}")
+
+    def load(self) -> dict[int, ReductionResult]:
+        """Results of the pieces that are finished, by their numbers."""
+        found = {}
+        for i in range(len(self._groups)):
+            try:
+                fields = _read(self._file(i))
+            except OSError as error:
+                raise self._cannot("read", error) from error
+            if fields is None:
+                continue
+            if (fields.pop("job", None), fields.pop("piece", None)) == (self._digest, i):
+                found[i] = ReductionResult(**{**fields, "value": int(fields["value"], 16)})
+        return found
+
+    def save(self, i: int, result: ReductionResult) -> None:
+        """Keep the result of a piece.
+
+        Raises
+        ------
+        JobError
+            If it cannot be written.
+        """
+        fields = {**asdict(result), "value": to_text(result.value)}
+        try:
+            self._write(self._file(i), {"job": self._digest, "piece": i, **fields})
+        except OSError as error:
+            raise self._cannot("written", error) from error
+
+    def _file(self, i: int) -> Path:
+        return self.folder / f"piece-{i:05}.json"
+
+    def _write(self, file: Path, content: dict[str, Any]) -> None:
+        text = json.dumps({**content, "checksum": _digest(content)})
+        partial = file.with_name(f"{file.name}.{uuid.uuid4().hex}{PARTIAL_SUFFIX}")
+        try:
+            partial.write_text(text, encoding="utf-8")
+            partial.replace(file)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+
+    def _cannot(self, what: str, error: OSError) -> JobError:
+        where, why = error.filename or self.folder, error.strerror or error
+        return JobError(f"{where}: the checkpoint cannot be {what}: {why}")
+
+
+def _job(info: StoreInfo, operation: str, groups: Sequence[range]) -> dict[str, Any]:
+    """What makes two jobs the same."""
+    return {
+        "format": FORMAT,
+        "operation": operation,
+        "store": info.path,
+        "moduli": list(info.moduli),
+        "signed": info.signed,
+        "bound": to_text(info.bound),
+        "shape": list(info.shape),
+        "chunks": list(info.chunks),
+        "pieces": len(groups),
+        "input": fingerprint(info),
+    }
+
+
+def _difference(name: str, found: Any, wanted: Any) -> str:
+    if name == "input":
+        return "the store has changed since (its metadata, or the size or time of a chunk)"
+    return f"its {name} is {found!r:.60}, this job's {wanted!r:.60}"
+
+
+def _digest(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _read(file: Path) -> dict[str, Any] | None:
+    """Content of a file; None if it is not there or does not match its checksum."""
+    try:
+        content = json.loads(file.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return None
+    if not isinstance(content, dict) or content.pop("checksum", None) != _digest(content):
+        return None
+    return content

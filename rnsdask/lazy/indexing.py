@@ -1,0 +1,346 @@
+"""Indices of arrays of numbers: checked as NumPy does, and applied behind the axis of the words.
+
+The words of an array of numbers are (rows, *shape); an index is one of `shape`. NumPy itself says what is
+wrong with an index, and so counts the user's axes. For Dask, whose own rules differ from NumPy's (bounds of
+slices, small integers, several arrays, axes that move), an index is first brought to what both read alike.
+"""
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend import backend_name, to_backend
+from rnsdask.core.errors import abbreviate
+
+_WHOLE = slice(None)
+
+
+def select(words: Any, key: Any) -> Any:
+    """Select the words of the numbers that NumPy's indexing by `key` would select.
+
+    Parameters
+    ----------
+    words : NumPy, CuPy or Dask array, shape (rows, *shape)
+        What to select from.
+    key
+        An index of an array of `shape`: whatever NumPy takes, and Dask arrays of integers or Booleans.
+
+    Returns
+    -------
+    array, shape (rows, *selected)
+        Lazy if the words or the index are; a view where NumPy's would be one.
+
+    Raises
+    ------
+    IndexError, TypeError, ValueError
+        Those of NumPy; for a Dask index some when the result is computed.
+    NotImplementedError
+        If a Dask index comes with another array in the index.
+    """
+    items = [_item(k) for k in (key if isinstance(key, tuple) else (key,))]
+    is_lazy = any(isinstance(item, da.Array) for item in items)
+    if isinstance(words, da.Array) or is_lazy:
+        lazy = words if isinstance(words, da.Array) else da.from_array(words, chunks=-1, asarray=False)
+        return _select_lazily(lazy, _expanded(items, lazy.shape[1:]))
+    return _select_now(words, items)
+
+
+def _item(k: Any) -> Any:
+    """One part of an index as it is, an integer as int, any sequence as an array."""
+    if k is None or k is Ellipsis or isinstance(k, slice | bool | np.bool_ | str | da.Array):
+        return k
+    if hasattr(k, "residues"):
+        raise IndexError(f"an {type(k).__name__} is no index; to_ints() gives integers that are")
+    if getattr(k, "ndim", 0):  # CuPy's stay where they are
+        _check_unsigned(k)
+        return k
+    try:
+        return operator.index(k)  # also of an array of no axes
+    except TypeError:
+        pass
+    if hasattr(k, "dtype") or not isinstance(k, Sequence):
+        return k
+    array = np.asarray(k)
+    return array if array.size else array.astype(np.intp)
+
+
+def _check_unsigned(array: Any) -> None:
+    """Raise IndexError for an index of 2**63 or more, which NumPy would count from the end."""
+    if array.dtype == np.uint64 and array.size and int(array.max()) > np.iinfo(np.intp).max:
+        raise IndexError(f"index {int(array.max())} is out of bounds: arrays are shorter than 2**63")
+
+
+def _is_place(item: Any) -> bool:
+    """Whether a part of an index is what NumPy calls an advanced one, if another is an array."""
+    return not (item is None or item is Ellipsis or isinstance(item, slice))
+
+
+def _are_adjacent(items: Sequence[Any]) -> bool:
+    places = [k for k, item in enumerate(items) if _is_place(item)]
+    return not places or places[-1] - places[0] == len(places) - 1
+
+
+# ---- NumPy and CuPy ---------------------------------------------------------------------------------------
+
+
+def _select_now(words: Any, items: list[Any]) -> Any:
+    if backend_name(words) == "cuda":
+        if any(getattr(getattr(item, "dtype", None), "kind", "") in ("i", "u") for item in items):
+            _check(items, words.shape[1:])  # CuPy takes indices that are out of bounds modulo the length
+        items = [np.asarray(item, like=words) if isinstance(item, np.ndarray) else item for item in items]
+    try:
+        if _are_adjacent(items) or all(type(item) is int or not _is_place(item) for item in items):
+            return words[(_WHOLE, *items)]
+        # Of arrays apart from one another NumPy puts the axes first: the words go last meanwhile.
+        _check(items, words.shape[1:])
+        rest = () if any(item is Ellipsis for item in items) else (Ellipsis,)
+        last = np.moveaxis(words, 0, -1)[(*items, *rest, _WHOLE)]
+        return np.moveaxis(last, -1, 0)
+    except IndexError:
+        _check(items, words.shape[1:])
+        raise
+
+
+def _check(items: Sequence[Any], shape: tuple[int, ...]) -> None:
+    """Raise what NumPy raises for an index of an array of this shape."""
+    on_host = [item.get() if hasattr(item, "get") else item for item in items]
+    np.broadcast_to(np.int8(0), shape)[tuple(on_host)]
+
+
+# ---- Dask -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of an index, and the axes that it consumes."""
+
+    item: Any
+    axes: tuple[int, ...]
+
+
+def _expanded(items: list[Any], shape: tuple[int, ...]) -> list[_Part]:
+    """The parts of an index, one or more for each axis, checked as far as sizes are known."""
+    consumed = sum(map(_consumes, items))
+    ellipses = sum(item is Ellipsis for item in items)
+    if ellipses > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    if consumed > len(shape):
+        raise IndexError(
+            f"too many indices for array: array is {len(shape)}-dimensional, but {consumed} were indexed"
+        )
+    whole = [_WHOLE] * (len(shape) - consumed)
+    where = next((k for k, item in enumerate(items) if item is Ellipsis), len(items))
+    # An Ellipsis of no axes separates arrays too, as in NumPy: it stays, as a part of no axes.
+    middle = [*whole, Ellipsis] if ellipses else whole
+    parts, axis = [], 0
+    for item in (*items[:where], *middle, *items[where + ellipses :]):
+        count = _consumes(item)
+        parts.append(_Part(item, tuple(range(axis, axis + count))))
+        axis += count
+    for part in parts:
+        _check_known(part, shape)
+    _check_small(parts, shape)
+    return parts
+
+
+def _consumes(item: Any) -> int:
+    """How many axes a part of an index takes."""
+    if item is None or item is Ellipsis or isinstance(item, bool | np.bool_):
+        return 0
+    is_mask = getattr(item, "dtype", None) == np.bool_
+    return int(item.ndim) if is_mask else 1
+
+
+def _check_known(part: _Part, shape: tuple[int, ...]) -> None:
+    """Raise ValueError if an axis of unknown length is cut."""
+    is_blockwise = part.item == _WHOLE if isinstance(part.item, slice) else _is_lazy_mask(part.item)
+    if not is_blockwise and any(np.isnan(shape[axis]) for axis in part.axes):
+        raise ValueError(
+            "the array's length is unknown, as after selecting by a condition; "
+            "call compute_chunk_sizes() before indexing it"
+        )
+
+
+def _check_small(parts: list[_Part], shape: tuple[int, ...]) -> None:
+    """Let NumPy check all but Dask arrays, of slices no more than one number."""
+    small: list[Any] = []
+    for part in parts:
+        if isinstance(part.item, slice):
+            if part.item != _WHOLE:
+                part.item.indices(int(shape[part.axes[0]]))
+            small.append(slice(0, 1))
+        elif isinstance(part.item, da.Array):
+            _check_lazy(part, shape)
+            small += [slice(0, 1)] * len(part.axes)
+        elif part.item is not Ellipsis:
+            small.append(part.item)
+    lengths = tuple(1 if np.isnan(length) else int(length) for length in shape)
+    _check(small, lengths)
+
+
+def _check_lazy(part: _Part, shape: tuple[int, ...]) -> None:
+    index = part.item
+    if index.dtype == np.bool_:
+        if index.ndim == 0:
+            raise NotImplementedError("a lazy Boolean of no axes is no index here; compute it first")
+        for axis, length in zip(part.axes, index.shape, strict=True):
+            if length != shape[axis] and not np.isnan(length) and not np.isnan(shape[axis]):
+                raise IndexError(
+                    f"boolean index did not match indexed array along axis {axis}; size of axis is "
+                    f"{shape[axis]} but size of corresponding boolean axis is {length}"
+                )
+    elif index.dtype.kind not in "iu" and not (index.ndim == 0 and index.dtype == object):
+        raise IndexError(f"arrays used as indices must be of integer (or boolean) type, got {index.dtype}")
+
+
+def _is_lazy_mask(item: Any) -> bool:
+    return isinstance(item, da.Array) and item.dtype == np.bool_
+
+
+def _select_lazily(words: da.Array, parts: list[_Part]) -> da.Array:
+    """Slices, new axes and integers first, then one array, or several of the same shape."""
+    shape = words.shape[1:]
+    lazy = [part for part in parts if isinstance(part.item, da.Array)]
+    arrays = [part for part in parts if _is_array(part.item)]
+    are_numbers = bool(lazy) and all(getattr(part.item, "ndim", 1) == 0 for part in arrays)
+    if lazy and len(arrays) > 1 and not are_numbers:
+        raise NotImplementedError("beside a Dask array an index takes integers, slices and new axes only")
+    basic, axes, position = _basic(parts, shape)
+    words = words[basic]
+    if are_numbers:
+        for part, axis in zip(reversed(arrays), reversed(axes), strict=True):
+            words, _ = _taken_lazily(words, part, [axis])
+        return words
+    if not arrays:
+        return words
+    if not _are_adjacent([part.item for part in parts]):
+        position = 1
+    taken, ndim = _taken_lazily(words, lazy[0], axes) if lazy else _taken(words, arrays, axes, shape)
+    # The new axes lie behind that of the words.
+    placed: da.Array = da.moveaxis(taken, list(range(1, 1 + ndim)), list(range(position, position + ndim)))
+    return placed
+
+
+def _basic(parts: list[_Part], shape: tuple[int, ...]) -> tuple[tuple[Any, ...], list[int], int]:
+    """An index of the words that leaves the axes of arrays whole.
+
+    Returns
+    -------
+    index : tuple
+        Of slices, integers and None.
+    axes : list of int
+        Where the axes that arrays choose from lie behind it.
+    position : int
+        The axis at the first integer or array, where NumPy puts the axes of an array's shape.
+    """
+    index: list[Any] = [_WHOLE]
+    axes: list[int] = []
+    kept, position = 1, None
+    for part in parts:
+        item = part.item
+        if position is None and _is_place(item):
+            position = kept
+        if type(item) is int:
+            index.append(item + shape[part.axes[0]] if item < 0 else item)
+        elif isinstance(item, slice) or item is None:
+            index.append(None if item is None else _normal_slice(item, shape[part.axes[0]]))
+            kept += 1
+        elif item is not Ellipsis:
+            index += [_WHOLE] * len(part.axes)
+            axes += range(kept, kept + len(part.axes))
+            kept += len(part.axes)
+    return tuple(index), axes, position or 1
+
+
+def _is_array(item: Any) -> bool:
+    return _is_place(item) and type(item) is not int
+
+
+def _normal_slice(item: slice, length: int) -> slice:
+    """The same slice with bounds from 0 to the length, as Dask reads them right."""
+    if item == _WHOLE:
+        return item
+    start, stop, step = item.indices(int(length))
+    chosen = range(start, stop, step)
+    if not chosen:
+        return slice(0, 0)
+    last = chosen[-1]
+    if step > 0:
+        return slice(start, last + 1, step)
+    return slice(start, last - 1 if last else None, step)
+
+
+def _taken(
+    words: da.Array, arrays: list[_Part], axes: list[int], shape: tuple[int, ...]
+) -> tuple[da.Array, int]:
+    """What arrays in memory choose from the axes, as new axes behind that of the words; their number."""
+    indices: list[NDArray[Any]] = []
+    places: list[int | None] = []
+    for part in arrays:
+        item = np.asarray(part.item.get() if hasattr(part.item, "get") else part.item)
+        if item.dtype == np.bool_:
+            # Of no axes, it adds one of length 1 or 0.
+            found = item.nonzero() if item.ndim else (np.zeros(int(item), np.intp),)
+            indices += found
+            places += part.axes or (None,)
+        else:
+            indices.append(item)
+            places += part.axes
+    common = np.broadcast_shapes(*(index.shape for index in indices))
+    flat = [
+        np.broadcast_to(_positive(index, shape[axis]), common).reshape(-1)
+        for index, axis in zip(indices, places, strict=True)
+        if axis is not None
+    ]
+    if len(flat) == 0:
+        taken = words[:, None][:, : int(np.prod(common))]
+    elif len(flat) == 1:
+        taken = da.moveaxis(da.take(words, flat[0], axis=axes[0]), axes[0], 1)
+    elif not flat[0].size:  # Dask's vindex fails where an axis is empty too
+        rest = [length for axis, length in enumerate(words.shape) if axis and axis not in axes]
+        taken = da.zeros_like(words, shape=(words.shape[0], 0, *rest))
+    else:
+        key: list[Any] = [_WHOLE] * words.ndim
+        for axis, index in zip(axes, flat, strict=True):
+            key[axis] = index
+        taken = da.moveaxis(words.vindex[tuple(key)], 0, 1)
+    if len(common) != 1:
+        taken = taken.reshape((taken.shape[0], *common, *taken.shape[2:]))
+    return taken, len(common)
+
+
+def _positive(index: NDArray[Any], length: int) -> NDArray[np.intp]:
+    """Indices from 0 on; in the type of small integers, a length might not fit."""
+    wide = index.astype(np.intp)
+    return np.where(wide < 0, wide + int(length), wide)
+
+
+def _taken_lazily(words: da.Array, part: _Part, axes: list[int]) -> tuple[da.Array, int]:
+    """What a lazy array chooses, as :func:`_taken`."""
+    index = part.item
+    words = da.moveaxis(words, axes, list(range(1, 1 + len(axes))))
+    if index.dtype == np.bool_:
+        if index.ndim > 1:
+            words = words.reshape((words.shape[0], -1, *words.shape[1 + index.ndim :]))
+            index = index.reshape(-1)
+        return words[:, index], 1
+    length, axis = int(words.shape[1]), part.axes[0]
+    checked = da.map_blocks(
+        _checked_positions, index, length, axis, dtype=np.int64, meta=np.empty((0,) * index.ndim, np.int64)
+    )
+    taken = words[:, checked.reshape(-1)]
+    return taken.reshape((taken.shape[0], *index.shape, *taken.shape[2:])), index.ndim
+
+
+def _checked_positions(index: Any, length: int, axis: int) -> NDArray[np.int64]:
+    values = np.asarray(to_backend(index, "cpu"))
+    outside = values[(values < -length) | (values >= length)]
+    if outside.size:
+        first = abbreviate(int(outside.reshape(-1)[0]))
+        raise IndexError(f"index {first} is out of bounds for axis {axis} with size {length}")
+    return _positive(values, length)

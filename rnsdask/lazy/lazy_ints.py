@@ -1,0 +1,103 @@
+"""LazyInts: a Dask array of Python ints, with the arithmetic of Python ints."""
+
+from collections.abc import Callable
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.base import tokenize
+
+from rnsdask.core.scalar_int import ARITHMETIC, COMPARISONS, DIVISIONS, UNARY, Function, ScalarInt
+
+# Python refuses to write integers of more than 4300 decimal digits, or 14285 bits.
+_LONG_BITS = 10_000
+
+# NumPy's functions that fail for Python ints in Dask's try on zeros.
+_DIVIDING = (np.floor_divide, np.true_divide, np.remainder)
+
+
+class LazyInts(da.Array):
+    """A Dask array of dtype object whose elements are Python ints, such as a maximum not yet computed.
+
+    Dask finds out the dtype of a result by a try on zeros, and so refuses to divide Python ints; and it
+    converts to a Python number only what has NumPy's ``item``. This one does both. Its arithmetic gives its
+    like again; whatever else of Dask is applied to it gives a plain Dask array.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, array: da.Array) -> "LazyInts":
+        """Make one of a Dask array of Python ints."""
+        made: LazyInts = cls(array.dask, array.name, array.chunks, meta=array._meta)
+        return made
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.of(super().__getitem__(index))  # type: ignore[no-untyped-call]
+
+    def __array_ufunc__(self, numpy_ufunc: Any, method: Any, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "__call__" and numpy_ufunc in _DIVIDING and not kwargs:
+            return self.of(da.core.elemwise(numpy_ufunc, *map(_nameable, inputs), dtype=object))
+        return super().__array_ufunc__(numpy_ufunc, method, *inputs, **kwargs)  # type: ignore[no-untyped-call]
+
+    __hash__ = da.Array.__hash__
+
+    def _number(self) -> Any:
+        if self.size != 1:
+            raise TypeError(
+                f"only an array of one number converts to a Python number, got shape {self.shape}"
+            )
+        value: Any = self.compute()  # type: ignore[no-untyped-call]
+        return value.item() if isinstance(value, np.ndarray | np.generic) else value
+
+    def __int__(self) -> int:
+        return int(self._number())
+
+    def __index__(self) -> int:
+        return int(self._number().__index__())
+
+    def __float__(self) -> float:
+        return float(self._number())
+
+    def __complex__(self) -> complex:
+        return complex(self._number())
+
+
+def _nameable(operand: Any) -> Any:
+    """The same operand; of a Python int too long for Dask to write into a name, an array that has a name."""
+    if type(operand) is not int or operand.bit_length() < _LONG_BITS:
+        return operand
+    name = f"int-{tokenize(hex(operand))}"
+    return da.Array({(name,): ScalarInt(operand)}, name, chunks=(), meta=np.empty((), dtype=object))
+
+
+def _same(name: str) -> Callable[..., Any]:
+    """Dask's method, whose result is of this kind again if it is of integers."""
+    of_dask = getattr(da.Array, name)
+
+    def method(self: LazyInts, *others: Any) -> Any:
+        result = of_dask(self, *map(_nameable, others))
+        return self.of(result) if isinstance(result, da.Array) and result.dtype == object else result
+
+    return method
+
+
+def _quotient(function: Function, is_reflected: bool) -> Callable[..., Any]:
+    """A method that divides, without Dask's try on zeros."""
+
+    def method(self: LazyInts, other: Any) -> Any:
+        if getattr(other, "__array_ufunc__", self) is None:  # an array of numbers, which divides itself
+            return NotImplemented
+        other = _nameable(other)
+        pair = (other, self) if is_reflected else (self, other)
+        if function is divmod:
+            return pair[0] // pair[1], pair[0] % pair[1]
+        return self.of(da.core.elemwise(function, *pair, dtype=object))
+
+    return method
+
+
+for _name in (*UNARY, *COMPARISONS, *ARITHMETIC):
+    setattr(LazyInts, _name, _same(_name))
+for _name, _how in DIVISIONS.items():
+    setattr(LazyInts, _name, _quotient(*_how))

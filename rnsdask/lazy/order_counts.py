@@ -1,0 +1,71 @@
+"""How two arrays compare as a whole: counts of less, equal, greater, and where they first differ."""
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.core.place import locate_in
+from rnsdask.lazy import compare
+from rnsdask.lazy.operands import Operand, ResidueArray
+from rnsdask.lazy.tree import boxed, combine_tree
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Counts of the numbers of one array by how they compare with those of another.
+
+    Attributes
+    ----------
+    less, equal, greater : int
+        How many numbers of the first are less than, equal to or greater than those of the second.
+    first_difference : int or None
+        Flat (C order) index of the first that are not equal.
+    """
+
+    less: int
+    equal: int
+    greater: int
+    first_difference: int | None
+
+
+def tally(a: ResidueArray, b: Operand) -> da.Array:
+    """Compare a lazy array with another of the same shape, or with any integer, in one pass.
+
+    Each chunk's order, a byte a number, lives in one task only.
+
+    Returns
+    -------
+    lazy array of one item
+        A :class:`Tally`.
+    """
+    order = compare.order(a, b)[None]  # with an axis in front, as blocks of residues have
+    partials: da.Array = da.map_blocks(
+        _tally_block,
+        order,
+        chunks=tuple((1,) * len(axis) for axis in order.chunks),
+        dtype=object,
+        meta=np.empty((0,) * order.ndim, dtype=object),
+    )
+    return combine_tree(partials, _combine_blocks, tuple(range(order.ndim)), "rns-tally")
+
+
+def combine(a: Tally, b: Tally) -> Tally:
+    """The tally of two parts of an array, in any order."""
+    firsts = [t.first_difference for t in (a, b) if t.first_difference is not None]
+    return Tally(a.less + b.less, a.equal + b.equal, a.greater + b.greater, min(firsts, default=None))
+
+
+def _tally_block(order: Any, block_info: Any = None) -> NDArray[np.object_]:
+    less, greater = int((order < 0).sum()), int((order > 0).sum())
+    first = None
+    if less + greater:
+        first = locate_in(block_info)(int((order != 0).argmax()))
+    return boxed(Tally(less, order.size - less - greater, greater, first), order.ndim)
+
+
+def _combine_blocks(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (Dask passes both)
+    return boxed(reduce(combine, blocks.flat, Tally(0, 0, 0, None)), blocks.ndim)

@@ -1,0 +1,349 @@
+"""Sums, differences and products of chunks of numbers, and exactly which of them overflow. No Dask in here.
+
+The residues of a result are those of the exact result modulo M. Whether the exact result t is in range is
+decided in three steps, each for the numbers that the one before leaves open (docs/operations.md):
+
+1. 64-bit keys, evaluated in the pass that computes the result: of both operands of a sum or a difference, or
+   of one operand that decides alone because ranges of the others are known.
+2. X/M of each operand X as a double with an exponent: they give t/M with a small relative error.
+3. The same of the result r modulo M: (t - r)/M is an integer, and 0 just when t is in range. If t/M is too
+   large for its error (in a difference of two huge products), t as a Python integer.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rnsdask.backend import FITS, OPEN, OVERFLOWS, Array, backend_name, kernels_of
+from rnsdask.constants import WindowCheck, sum_check, window_check
+from rnsdask.constants.factors import CACHED_SETS
+from rnsdask.core.errors import RNSOverflowError
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.place import Locate
+from rnsdask.rns import exact as reference
+from rnsdask.rns.blocks import matrices
+from rnsdask.rns.convert import residues_to_ints
+from rnsdask.rns.magnitude import magnitudes
+
+Range: TypeAlias = tuple[int, int]
+
+# Residues of the columns that are evaluated at a time: it bounds the memory beside a chunk.
+_RESIDUES_AT_A_TIME = 2**24
+
+# A product of two fractions X/M, each with its MAGNITUDE_ERROR, is wrong by less than this part of itself.
+_RELATIVE_ERROR = 2.0**-11
+
+# Exponents are kept where doubles cannot overflow or vanish; what is cut off below is less than _CUT_OFF.
+_HIGHEST_EXPONENT = 500
+_LOWEST_EXPONENT = -600
+_CUT_OFF = 2.0**-590
+
+# Of a sum, one operand's keys decide if they leave open less than this part of all keys; else both operands'.
+_OPEN_SUMS = 2**-16
+
+# With t/M and r/M wrong by less than this together with 1/1000, rounding their difference is exact.
+_ROUNDING_ROOM = 0.25
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation: a sum of signed products.
+
+    Attributes
+    ----------
+    name : str
+        Also the kernel's name.
+    evaluate : callable
+        The operation on Python integers, or on NumPy arrays of them.
+    terms : tuple of (sign, indices of the operands that are multiplied)
+    """
+
+    name: str
+    evaluate: Callable[..., Any]
+    terms: tuple[tuple[int, tuple[int, ...]], ...]
+
+
+OPERATIONS = {
+    operation.name: operation
+    for operation in (
+        Operation("add", lambda a, b: a + b, ((1, (0,)), (1, (1,)))),
+        Operation("subtract", lambda a, b: a - b, ((1, (0,)), (-1, (1,)))),
+        Operation("multiply", lambda a, b: a * b, ((1, (0, 1)),)),
+        Operation("fma", lambda a, b, c: a * b + c, ((1, (0, 1)), (1, (2,)))),
+        Operation("mulsub", lambda a, b, c, d: a * b - c * d, ((1, (0, 1)), (-1, (2, 3)))),
+    )
+}
+"""The operations by name."""
+
+
+def operand_range(moduli: ModuliSet, signed: bool, bound: int | None) -> Range:
+    """Lowest and highest value of an array whose magnitudes are at most `bound`, or unknown."""
+    lowest, highest = moduli.value_range(signed)
+    return (lowest, highest) if bound is None else (max(lowest, -bound), min(highest, bound))
+
+
+def result_range(operation: str, *ranges: Range) -> Range:
+    """Bounds of the exact result of an operation on operands in the given ranges, as Python integers.
+
+    They are reached if the operands are independent of one another.
+    """
+    low, high = 0, 0
+    for sign, factors in OPERATIONS[operation].terms:
+        ends = [sign]
+        for k in factors:
+            ends = [a * b for a in ends for b in ranges[k]]
+        low, high = low + min(ends), high + max(ends)
+    return low, high
+
+
+def apply(
+    name: str,
+    blocks: Sequence[Array],
+    moduli: ModuliSet,
+    signed: bool,
+    mode: str,
+    locate: Locate = int,
+    ranges: tuple[Range, ...] | None = None,
+) -> Array:
+    """Apply an operation to a chunk of each operand.
+
+    Parameters
+    ----------
+    name : str
+        One of `OPERATIONS`.
+    blocks : sequence of arrays of uint32, shape (n, *shape) each
+        NumPy or CuPy; shapes broadcast. A NumPy block of one number goes with CuPy blocks too.
+    mode : {"raise", "wrap", "flag"}
+        What happens on overflow; ``"wrap"`` also serves where all results are known to be in range.
+    locate : callable
+        Turns a flat index in the chunk into the one that an error names.
+    ranges : tuple of (lowest, highest), optional
+        What every operand is known to lie in. It may spare most of the check's cost.
+
+    Returns
+    -------
+    array of uint32, shape (n, *shape)
+        With ``"flag"`` one row more, which holds 1 where the exact result is out of range, else 0.
+
+    Raises
+    ------
+    RNSOverflowError
+        With ``"raise"``, if an exact result is out of range.
+    """
+    operation, n = OPERATIONS[name], len(moduli)
+    operands, shape = matrices(*blocks)
+    prototype = next((x for x in operands if backend_name(x) == "cuda"), operands[0])
+    rows = n + (mode == "flag")
+    out = np.empty_like(prototype, shape=(rows, int(np.prod(shape))))
+    if mode == "wrap":
+        getattr(kernels_of(out), name)(*operands, moduli, out)
+    else:
+        known = ranges or (moduli.value_range(signed),) * len(operands)
+        mask = _apply_checked(operation, operands, moduli, signed, known, out[:n])
+        if mode == "flag":
+            out[n] = 0 if mask is None else mask
+        elif mask is not None and mask.any():
+            raise _error(operation, operands, moduli, signed, int(mask.argmax()), locate)
+    return out.reshape(rows, *shape)
+
+
+def _error(
+    operation: Operation,
+    operands: Sequence[Array],
+    moduli: ModuliSet,
+    signed: bool,
+    index: int,
+    locate: Locate,
+) -> RNSOverflowError:
+    columns = [x[:, index if x.shape[1] > 1 else 0].tolist() for x in operands]
+    value = operation.evaluate(*(reference.value_of(column, moduli, signed) for column in columns))
+    return RNSOverflowError.of_value(value, locate(index), moduli.bits, signed)
+
+
+def _apply_checked(
+    operation: Operation,
+    operands: Sequence[Array],
+    moduli: ModuliSet,
+    signed: bool,
+    ranges: tuple[Range, ...],
+    out: Array,
+) -> Array | None:
+    """Write the result modulo M; Boolean (N,): the exact result is out of range. None: none is."""
+    kernels, count = kernels_of(out), out.shape[1]
+    step = max(1, _RESIDUES_AT_A_TIME // len(moduli))
+    window = deciding_window(operation.name, moduli, signed, ranges)
+    parts: Any
+    if window is None and len(operation.terms) != len(operands):  # products: no keys tell anything
+        getattr(kernels, operation.name)(*operands, moduli, out)
+        mask = np.empty_like(out, shape=(count,), dtype=np.bool_)
+        parts = (slice(k, k + step) for k in range(0, count, step))
+    else:
+        if window is None:
+            check = sum_check(moduli, signed, operation.name == "subtract")
+            states = getattr(kernels, f"{operation.name}_checked")(*operands, moduli, check, out)
+        else:
+            states = kernels.windowed(operation.name, operands, moduli, window, out)
+        # Nearly always all fit, and one look at the states says so; searching them would take longer.
+        if states.size == 0 or int(states.max()) == FITS:
+            return None
+        mask = states == OVERFLOWS
+        (indices,) = (states == OPEN).nonzero()
+        parts = (indices[k : k + step] for k in range(0, indices.size, step))
+    for part in parts:
+        chosen = [_columns(x, part) for x in operands]
+        mask[part] = _overflows(operation, chosen, out[:, part], moduli, signed, ranges)
+    return mask
+
+
+@lru_cache(CACHED_SETS)
+def deciding_window(
+    name: str, moduli: ModuliSet, signed: bool, ranges: tuple[Range, ...]
+) -> WindowCheck | None:
+    """What the keys of one operand prove of the result, given ranges of all operands; None if that is little.
+
+    A result is s x y + z, where x is the operand, s a sign, y the product of the other factors of its term
+    and z the sum of the other terms. Of the operands, that one decides whose keys prove the most results to
+    fit. In a sum or a difference without a narrow range, both operands should.
+    """
+    operation, best, score = OPERATIONS[name], None, 0
+    for sign, factors in operation.terms:
+        for k in factors:
+            certain, possible = _windows(operation, k, sign, factors, moduli.value_range(signed), ranges)
+            check = window_check(moduli, signed, k, certain, possible)
+            if _length(check.fits) > score:
+                best, score = check, _length(check.fits)
+    is_sum = all(len(factors) == 1 for _, factors in operation.terms)
+    if best is not None and is_sum and _length(best.open) - score > _OPEN_SUMS * 2**64:
+        return None
+    return best
+
+
+def _length(window: Range) -> int:
+    return max(0, window[1] - window[0] + 1)
+
+
+def _windows(
+    operation: Operation,
+    k: int,
+    sign: int,
+    factors: tuple[int, ...],
+    allowed: Range,
+    ranges: tuple[Range, ...],
+) -> tuple[Range, Range]:
+    """Where operand k must lie for the result to fit whatever the others are, and for it to fit at all."""
+    y = (sign, sign)
+    for other in factors:
+        if other != k:
+            y = _product(y, ranges[other])
+    z = (0, 0)
+    for other_sign, others in operation.terms:
+        if k not in others:
+            term = (other_sign, other_sign)
+            for other in others:
+                term = _product(term, ranges[other])
+            z = (z[0] + term[0], z[1] + term[1])
+    lowest, highest = allowed
+    always, ever = (lowest - z[0], highest - z[1]), (lowest - z[1], highest - z[0])
+    certain = [_quotients(always, end, allowed) for end in y]
+    both = (max(low for low, _ in certain), min(high for _, high in certain))
+    # x y reaches every value between x y[0] and x y[1]; a range of y around 0 always gives some that fits.
+    possible = [_quotients(ever, end, allowed) for end in y]
+    if y[0] <= 0 <= y[1] and y[0] != y[1]:
+        return both, allowed
+    return both, (min(low for low, _ in possible), max(high for _, high in possible))
+
+
+def _product(a: Range, b: Range) -> Range:
+    ends = [x * y for x in a for y in b]
+    return min(ends), max(ends)
+
+
+def _quotients(allowed: Range, y: int, every: Range) -> Range:
+    """The integers x for which x y is in a range: the lowest and the highest, (1, 0) if none is."""
+    low, high = allowed
+    if y == 0:
+        return every if low <= 0 <= high else (1, 0)
+    if y < 0:
+        low, high, y = -high, -low, -y
+    return (-(-low // y), high // y) if low <= high else (1, 0)
+
+
+def _columns(operand: Array, part: Any) -> Array:
+    return operand if operand.shape[1] == 1 else operand[:, part]
+
+
+def _overflows(
+    operation: Operation,
+    operands: Sequence[Array],
+    result: Array,
+    moduli: ModuliSet,
+    signed: bool,
+    ranges: tuple[Range, ...],
+) -> Array:
+    """Boolean (N,): whether the exact result t is out of range, given the result modulo M."""
+    t, error = _evaluate(operation, operands, moduli, signed, result, ranges)
+    # Between these two, in units of M, every integer is in range, and none outside of them. The numbers 0 and
+    # those at the ends themselves are left to the last step.
+    low, high = (-0.5, 0.5) if signed else (0.0, 1.0)
+    fits = t + error < high
+    if signed or any(sign < 0 for sign, _ in operation.terms):
+        fits &= t - error > low
+    mask = (t - error > high) | (t + error < low)
+    (near,) = (~fits & ~mask & (error < _ROUNDING_ROOM)).nonzero()
+    if near.size:
+        r, exponent = magnitudes(result[:, near], moduli, signed)
+        r = np.ldexp(r, np.maximum(exponent, _LOWEST_EXPONENT).astype(np.int32))
+        mask[near] = np.rint(t[near] - r) != 0
+    (huge,) = (~fits & ~mask & (error >= _ROUNDING_ROOM)).nonzero()
+    if huge.size:
+        ints = [residues_to_ints(_columns(x, huge), moduli, signed) for x in operands]
+        lowest, highest = moduli.value_range(signed)
+        exact = operation.evaluate(*ints)
+        outside = np.array((exact < lowest) | (exact > highest), dtype=np.bool_)
+        mask[huge] = np.asarray(outside, like=mask)
+    return mask
+
+
+def _evaluate(
+    operation: Operation,
+    operands: Sequence[Array],
+    moduli: ModuliSet,
+    signed: bool,
+    result: Array,
+    ranges: tuple[Range, ...],
+) -> tuple[Array, Array]:
+    """t/M and a bound of its error, as doubles; both divided by the same power of 2 where t/M is huge.
+
+    Each product of the operation is wrong by less than `_RELATIVE_ERROR` of itself and, where it is tiny,
+    `_CUT_OFF`; adding doubles is exact in comparison.
+    """
+    # A single number may be a NumPy array beside operands on a GPU.
+    values = []
+    for x, known in zip(operands, ranges, strict=True):
+        parts = magnitudes(x, moduli, signed, max(map(abs, known)))
+        values.append(tuple(np.asarray(part, like=result) for part in parts))
+    # M = size * 2**bits, rounded to a double.
+    size = float(moduli.product >> max(moduli.bits - 64, 0)) / 2.0 ** min(moduli.bits, 64)
+    products = []
+    for sign, factors in operation.terms:
+        mantissa, exponent = values[factors[0]]
+        for k in factors[1:]:
+            # (X/M) (Y/M) M
+            mantissa = mantissa * values[k][0] * size
+            exponent = exponent + values[k][1] + moduli.bits
+        # A product that is 0 must not decide what the others are divided by.
+        products.append((sign * mantissa, np.where(mantissa == 0, _LOWEST_EXPONENT, exponent)))
+    highest = products[0][1]
+    for _, exponent in products[1:]:
+        highest = np.maximum(highest, exponent)
+    excess = np.maximum(highest - _HIGHEST_EXPONENT, 0)
+    scaled = [
+        np.ldexp(mantissa, np.maximum(exponent - excess, _LOWEST_EXPONENT).astype(np.int32))
+        for mantissa, exponent in products
+    ]
+    t = sum(scaled[1:], start=scaled[0])
+    error = sum((abs(x) for x in scaled[1:]), start=abs(scaled[0])) * _RELATIVE_ERROR + _CUT_OFF
+    return t, error

@@ -1,0 +1,179 @@
+"""MAX, MIN and SUM of a chunk along axes, many at once. No Dask in here.
+
+One pass over the residues gives every number's key. What remains to be done for the numbers of a row, that
+is all that reduce to one result, is done with the keys, for all rows together.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend import Array, kernels_of
+from rnsdask.constants import KEY_BITS, KeyConstants, key_constants
+from rnsdask.core.layout import as_matrix
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.rns.convert import residues_to_ints
+from rnsdask.rns.keys import EXACT_RESIDUES, certain_below, complemented, number_keys
+from rnsdask.rns.mixed_radix import mixed_radix_digits
+from rnsdask.rns.reduce import shifted_residues
+
+# The error of a row's sum of keys, and the sum of its residues, stay below this.
+_SUM_LIMIT = 2 ** (KEY_BITS - 1)
+
+
+def _rows(array: Array, axes: tuple[int, ...]) -> Array:
+    """View or copy (K, R): the `axes` together as the last one."""
+    kept = tuple(axis for axis in range(array.ndim) if axis not in axes)
+    lengths = [array.shape[axis] for axis in kept]
+    return array.transpose(*kept, *axes).reshape(math.prod(lengths), -1)
+
+
+def _reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(1 if axis in axes else length for axis, length in enumerate(shape))
+
+
+# ---- MAX and MIN ------------------------------------------------------------------------------------------
+
+
+def extrema(
+    residues: Array,
+    moduli: ModuliSet,
+    axes: tuple[int, ...],
+    minimum: bool,
+    signed: bool = False,
+    bound: int | None = None,
+) -> tuple[Array, Array]:
+    """Maximum or minimum along axes, and where it is.
+
+    Parameters
+    ----------
+    residues : array of uint32, shape (n, *shape)
+        NumPy or CuPy.
+    axes : tuple of int
+        Axes of the numbers, from 0, ascending; none of length 0.
+    bound : int, optional
+        Every number is at most this in magnitude; fewer moduli are then read to choose.
+
+    Returns
+    -------
+    (residues, places)
+        uint32 (n, *reduced) and int64 (*reduced), where the reduced axes have length 1. A place is a flat
+        (C order) index into the axes reduced, the smallest one that holds the extremum.
+    """
+    shape, matrix = residues.shape[1:], as_matrix(residues)
+    reduced = _reduced_shape(shape, axes)
+    if matrix.shape[1] == 0:
+        return residues.reshape(len(residues), *reduced), np.zeros_like(matrix[0], np.int64).reshape(reduced)
+    constants = key_constants(moduli, signed, bound)
+    used = matrix[: len(constants.moduli)]
+    keys = complemented(number_keys(used, constants), minimum)
+    keys = _rows(keys.reshape(shape), axes)
+    numbers = _rows(np.arange(matrix.shape[1], dtype=np.int64, like=keys).reshape(shape), axes)
+    is_candidate = keys >= certain_below(keys.max(axis=1, keepdims=True), constants)
+    places = is_candidate.argmax(axis=1)
+    _decide_exactly(places, is_candidate, numbers, used, constants, minimum)
+    best = np.take_along_axis(numbers, places[:, None], axis=1)[:, 0]
+    chosen = kernels_of(matrix).gather(matrix, best)
+    return chosen.reshape(len(residues), *reduced), places.reshape(reduced)
+
+
+def _decide_exactly(
+    places: Array,
+    is_candidate: Array,
+    numbers: Array,
+    residues: Array,
+    constants: KeyConstants,
+    minimum: bool,
+) -> None:
+    """Correct the places of the rows with more than one candidate, by mixed-radix digits."""
+    counts = is_candidate.sum(axis=1)
+    (undecided,) = (counts > 1).nonzero()
+    # Rows of as many candidates come together, for each batch is as wide as its widest row.
+    undecided = undecided[np.argsort(counts[undecided], kind="stable")]
+    while len(undecided):
+        widest = int(counts[undecided[-1]])
+        size = max(1, EXACT_RESIDUES // (len(residues) * widest))
+        undecided, rows = undecided[:-size], undecided[-size:]
+        # A row's candidates in ascending order; numbers proved to be worse fill it up.
+        columns = np.argsort(~is_candidate[rows], axis=1, kind="stable")[:, :widest]
+        indices = np.take_along_axis(numbers[rows], columns, axis=1).reshape(-1)
+        digits = mixed_radix_digits(shifted_residues(residues, indices, constants), constants.moduli)
+        first = _first_greatest(digits.reshape(len(digits), *columns.shape), minimum)
+        places[rows] = np.take_along_axis(columns, first[:, None], axis=1)[:, 0]
+
+
+def _first_greatest(digits: Array, minimum: bool) -> Array:
+    """For digits (n, K, R) of numbers, the first column of each row with the greatest (least) number."""
+    alive = np.ones_like(digits[0], dtype=np.bool_)
+    for digit in digits[::-1]:
+        # Digits are below 2**32, so complemented ones are not negative either.
+        digit = ~digit if minimum else digit
+        digit = np.where(alive, digit, np.zeros_like(digit))
+        alive &= digit == digit.max(axis=1, keepdims=True)
+        if alive.sum() == len(alive):
+            break
+    return alive.argmax(axis=1)
+
+
+# ---- SUM --------------------------------------------------------------------------------------------------
+
+
+def sums(
+    residues: Array,
+    moduli: ModuliSet,
+    axes: tuple[int, ...],
+    signed: bool = False,
+    bound: int | None = None,
+) -> NDArray[np.object_]:
+    """Exact sums along axes, which may be empty, as :func:`extrema` takes them.
+
+    With Y = 2**scale X + offset, the sum S of R numbers Y of a row is q M + Z. The residues' sums give Z.
+    The keys' errors are in (-1, slack], so the sum of the keys, each raised by 1, is 2**64 S/M and at most
+    R (slack + 1) more; while this is below 2**64, q follows as in docs/mathematics.md, section 8.
+
+    Returns
+    -------
+    object array (*reduced)
+        Python ints, in NumPy; the reduced axes have length 1.
+    """
+    constants = key_constants(moduli, signed, bound)
+    count = math.prod(int(residues.shape[1 + axis]) for axis in axes)
+    if count > 1 and count * max(constants.slack + 1, 2**32) > _SUM_LIMIT:
+        longest = max(axes, key=lambda axis: int(residues.shape[1 + axis]))
+        first, second = np.array_split(residues, 2, axis=1 + longest)
+        total: NDArray[np.object_] = sums(first, moduli, axes, signed, bound)
+        total += sums(second, moduli, axes, signed, bound)
+        return total
+    used = residues[: len(constants.moduli)]
+    shape = used.shape[1:]
+    reduced = _reduced_shape(shape, axes)
+    if used[0].size == 0:
+        return np.zeros(reduced, dtype=object)
+    keys = _rows(number_keys(as_matrix(used), constants).reshape(shape), axes)
+    low = (keys & np.uint64(2**32 - 1)).sum(axis=1, dtype=np.uint64)
+    high = (keys >> np.uint64(32)).sum(axis=1, dtype=np.uint64)
+    key_sums = _host_ints(low) + _host_ints(high) * 2**32 + count
+    remainders = _remainders(used, axes, constants, count)
+    product = constants.moduli.product
+    rest = residues_to_ints(remainders, constants.moduli)
+    wraps = (key_sums * product - rest * 2**KEY_BITS) // (product << KEY_BITS)
+    result: NDArray[np.object_] = wraps * product + rest - count * constants.offset
+    result >>= constants.scale  # exact: that many lowest bits are 0
+    return result.reshape(reduced)
+
+
+def _host_ints(array: Array) -> NDArray[np.object_]:
+    host: NDArray[np.uint64] = array.get() if hasattr(array, "get") else array
+    return host.astype(object)
+
+
+def _remainders(residues: Array, axes: tuple[int, ...], constants: KeyConstants, count: int) -> Array:
+    """Residues (k, K) of the sum of each row's Y."""
+    totals = [_rows(row, axes).sum(axis=1, dtype=np.uint64) for row in residues]
+    result = np.empty_like(residues, shape=(len(residues), len(totals[0])), order="C")
+    for row, total, m in zip(result, totals, constants.moduli, strict=True):
+        if constants.scale:
+            total = total % np.uint64(m) * np.uint64((1 << constants.scale) % m)  # at most (m - 1)**2
+        row[...] = (total + np.uint64(count * constants.offset % m)) % np.uint64(m)
+    return result

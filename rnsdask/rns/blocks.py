@@ -1,0 +1,24 @@
+"""Blocks of residues as kernels take them. No Dask in here."""
+
+import numpy as np
+
+from rnsdask.backend import Array
+from rnsdask.core.layout import as_matrix
+
+
+def matrices(*blocks: Array) -> tuple[list[Array], tuple[int, ...]]:
+    """Return blocks of residues as matrices that kernels take, and the shape of their numbers together.
+
+    A matrix is (n, N), contiguous along N. A NumPy block of one number among longer ones stays (n, 1), which
+    kernels take as a scalar, on every processor; any other block that is broadcast is copied in full.
+    """
+    shape = np.broadcast_shapes(*(block.shape[1:] for block in blocks))
+    count = int(np.prod(shape))
+    result = []
+    for block in blocks:
+        is_scalar = block.size == block.shape[0] and isinstance(block, np.ndarray)
+        if block.shape[1:] != shape and not is_scalar:
+            block = np.broadcast_to(block, (block.shape[0], *shape)).copy()
+        result.append(as_matrix(block))
+    assert all(matrix.shape[1] in (1, count) for matrix in result)
+    return result, shape

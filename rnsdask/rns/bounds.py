@@ -1,0 +1,147 @@
+"""Proof of a bound: that no number of a chunk is greater in magnitude. No Dask in here.
+
+Keys under the whole moduli set cannot tell small numbers from one another. So the numbers are taken for those
+in the symmetric range of the first few moduli, whose product P is at least four times the bound. They are the
+same numbers just when base extension gives all the other residues, and their keys tell them from the bound
+(docs/mathematics.md, "Proof of a bound").
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from rnsdask.backend import Array
+from rnsdask.constants import KEY_BITS, key_constants
+from rnsdask.constants.factors import CACHED_SETS
+from rnsdask.core.errors import abbreviate
+from rnsdask.core.layout import RESIDUE_DTYPE, as_matrix
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.rns import exact
+from rnsdask.rns.compare import compare
+from rnsdask.rns.extend import base_extend
+
+# Residues looked at a time: on a CPU they stay in its cache, and the memory beside a chunk is bounded.
+_CPU_RESIDUES = 2**20
+_GPU_RESIDUES = 2**26
+
+# Numbers of at most so many times the error of their keys are told apart by keys of their multiples.
+_COARSE = 8
+
+
+@dataclass(frozen=True)
+class Excess:
+    """Numbers that are greater in magnitude than they should be.
+
+    Attributes
+    ----------
+    index : int
+        Flat (C order) index of the first.
+    value : int
+        That number.
+    count : int
+        How many they are.
+    """
+
+    index: int
+    value: int
+    count: int
+
+    def text(self, bound: int) -> str:
+        """Say what the first number is, for a message that has named it."""
+        more = f" (and {self.count - 1} more)" if self.count > 1 else ""
+        return f"{abbreviate(self.value)}, greater in magnitude than the bound {abbreviate(bound)}{more}"
+
+
+def find_excess(residues: Array, moduli: ModuliSet, signed: bool, bound: int) -> Excess | None:
+    """Find the numbers that are greater in magnitude than a bound, exactly; None if no number is.
+
+    Parameters
+    ----------
+    residues : array of uint32, shape (n, *shape)
+        NumPy or CuPy; each residue below its modulus.
+    bound : int
+        Any that is not negative.
+    """
+    if bound >= max(map(abs, moduli.value_range(signed))):
+        return None
+    matrix = as_matrix(residues)
+    limit = _CPU_RESIDUES if isinstance(matrix, np.ndarray) else _GPU_RESIDUES
+    step, first, count = max(1, limit // len(moduli)), None, 0
+    for start in range(0, matrix.shape[1], step):
+        mask = _exceeds(matrix[:, start : start + step], moduli, signed, bound)
+        found = int(mask.sum())
+        if found and first is None:
+            first = start + int(mask.argmax())
+        count += found
+    if first is None:
+        return None
+    return Excess(first, exact.value_of(matrix[:, first].tolist(), moduli, signed), count)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How numbers are compared with a bound.
+
+    Attributes
+    ----------
+    moduli : ModuliSet
+        The first moduli, which tell numbers within the bound apart.
+    others : ModuliSet or None
+        The other moduli.
+    signed : bool
+        Whether numbers are taken for those of the symmetric range of the first moduli.
+    coarse : int or None
+        A greater bound, to be proved first: with it, keys tell numbers near the bound apart.
+    """
+
+    moduli: ModuliSet
+    others: ModuliSet | None
+    signed: bool
+    coarse: int | None
+
+
+@lru_cache(CACHED_SETS)
+def _plan(moduli: ModuliSet, signed: bool, bound: int) -> _Plan:
+    product, count = 1, 0
+    while product < 4 * (bound + 1) and count < len(moduli):
+        product *= moduli[count]
+        count += 1
+    chosen = moduli.prefix(count)
+    others = ModuliSet(list(moduli)[count:]) if count < len(moduli) else None
+    symmetric = signed or product >= 4 * (bound + 1)
+    coarse = None
+    if symmetric:
+        error = key_constants(chosen, True).slack * product >> KEY_BITS
+        coarse = _COARSE * (error + 1)
+    is_needed = coarse is not None and bound < coarse < product // 4
+    return _Plan(chosen, others, symmetric, coarse if is_needed else None)
+
+
+def _exceeds(matrix: Array, moduli: ModuliSet, signed: bool, bound: int) -> Array:
+    """Boolean (N,): each number is greater in magnitude than the bound."""
+    plan = _plan(moduli, signed, bound)
+    chosen = matrix[: len(plan.moduli)]
+    mask = _is_outside(chosen, plan, -bound if signed else 0, bound)
+    if plan.others is not None:
+        extended = base_extend(chosen, plan.moduli, plan.others, signed=True)
+        mask |= (extended != matrix[len(plan.moduli) :]).any(axis=0)
+    return mask
+
+
+def _is_outside(matrix: Array, plan: _Plan, low: int, high: int) -> Array:
+    """Boolean (N,): each number under the first moduli is below `low` or above `high`."""
+    mask = np.zeros_like(matrix[0], dtype=np.bool_)
+    if plan.coarse is not None:
+        mask |= _compare(matrix, plan.coarse, plan, None) > 0
+        mask |= _compare(matrix, -plan.coarse, plan, None) < 0
+    # Numbers beyond the coarse bound are found already, whatever comparing them gives.
+    mask |= _compare(matrix, high, plan, plan.coarse) > 0
+    if plan.signed:
+        mask |= _compare(matrix, low, plan, plan.coarse) < 0
+    return mask
+
+
+def _compare(matrix: Array, value: int, plan: _Plan, bound: int | None) -> Array:
+    column = np.array(exact.residues_of(value, plan.moduli), dtype=RESIDUE_DTYPE).reshape(-1, 1)
+    return compare(matrix, column, plan.moduli, plan.signed, bound)

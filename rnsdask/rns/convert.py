@@ -1,0 +1,399 @@
+"""Conversion between Python integers, fixed-width numbers of 32-bit limbs, and residues.
+
+Limb arrays are ``uint32`` of shape ``(*shape, L)``, the least significant limb first, in two's complement
+when signed. The kernels convert them to and from residues; Python integers pass through limbs, in blocks,
+so that the memory needed besides the result is bounded.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import gmpy2
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend import Array, kernels_of, to_backend
+from rnsdask.constants import forward_constants, reverse_constants
+from rnsdask.core.errors import abbreviate, brief
+from rnsdask.core.layout import as_matrix, check_residue_array
+from rnsdask.core.moduli import LIMB_BITS, ModuliSet, as_integer
+
+_LIMB = np.dtype("<u4")
+
+# Python integers converted at a time: enough to make the calls' own time small, and at most so many bytes.
+_BLOCK_NUMBERS = 2**15
+_BLOCK_BYTES = 8 * 2**20
+
+# Types that write themselves as bytes; other integers become Python ints first.
+_INTEGER_TYPES = {int, gmpy2.mpz}
+
+
+def to_residues(limbs: Array, moduli: ModuliSet, signed: bool = False) -> Array:
+    """Convert limbs to residues.
+
+    Parameters
+    ----------
+    limbs : array of uint32, shape (*shape, L)
+        NumPy or CuPy; L >= 1 little-endian limbs, more or fewer than the moduli set needs.
+    moduli : ModuliSet
+        The set of n moduli.
+    signed : bool
+        Whether the limbs are in two's complement, and the range is the symmetric one.
+
+    Returns
+    -------
+    array of uint32, shape (n, *shape)
+        On the processor of `limbs`.
+
+    Raises
+    ------
+    TypeError
+        If `limbs` is not a NumPy or CuPy array of uint32.
+    ValueError
+        If a number is out of the set's range; the message names the first one and its position.
+    """
+    matrix = _limb_matrix(limbs)
+    count, limb_count = matrix.shape
+    kernels = kernels_of(matrix)
+    constants = forward_constants(moduli, limb_count, bool(signed))
+    shape = limbs.shape[:-1]
+    outside = kernels.first_outside(matrix, constants)
+    if outside is not None:
+        value = limbs_to_ints(matrix[outside : outside + 1], signed)[0]
+        raise _moduli_range(moduli, signed).error(value, _place(outside, shape))
+    residues = np.empty_like(matrix, shape=(len(moduli), count), order="C")
+    kernels.limbs_to_residues(matrix, constants, residues)
+    return residues.reshape(len(moduli), *shape)
+
+
+def to_limbs(residues: Array, moduli: ModuliSet, signed: bool = False) -> Array:
+    """Convert residues to limbs, by the Chinese remainder theorem.
+
+    Parameters
+    ----------
+    residues : array of uint32, shape (n, *shape)
+        NumPy or CuPy.
+    moduli : ModuliSet
+        The set of n moduli.
+    signed : bool
+        Whether the numbers are in the symmetric range; the limbs are then in two's complement.
+
+    Returns
+    -------
+    array of uint32, shape (*shape, L)
+        ``L = moduli.limb_count(signed)`` little-endian limbs, on the processor of `residues`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `residues` is not a NumPy or CuPy array that fits the moduli set.
+    """
+    check_residue_array(residues, moduli)
+    matrix = as_matrix(residues)
+    limbs = kernels_of(matrix).residues_to_limbs(matrix, reverse_constants(moduli, bool(signed)))
+    return limbs.reshape(*residues.shape[1:], limbs.shape[1])
+
+
+def ints_to_residues(values: Iterable[Any], moduli: ModuliSet, signed: bool = False) -> NDArray[np.uint32]:
+    """Convert integers to residues, in NumPy.
+
+    Parameters
+    ----------
+    values : iterable of integers, or NumPy array of shape (*shape)
+        Python ints, ``gmpy2.mpz`` or NumPy integers, in an array of an integer dtype or of objects or in any
+        other iterable (then of shape (N,)).
+    moduli : ModuliSet
+        The set of n moduli.
+    signed : bool
+        Symmetric range instead of ``0 .. M-1``.
+
+    Returns
+    -------
+    uint32 array of shape (n, *shape)
+
+    Raises
+    ------
+    TypeError
+        If a value is not an integer: a float may have lost bits before it came here.
+    ValueError
+        If a value is out of the set's range. Both errors name the position.
+    """
+    flat, shape = flat_values(values)
+    allowed = _moduli_range(moduli, signed)
+    limb_count = moduli.limb_count(signed)
+    constants = forward_constants(moduli, limb_count, bool(signed))
+    residues = np.empty((len(moduli), len(flat)), dtype=np.uint32)
+    kernels = kernels_of(residues)
+    for block in _blocks(len(flat), limb_count):
+        limbs = _block_to_limbs(flat[block], limb_count, allowed, block.start, shape)
+        outside = kernels.first_outside(limbs, constants)
+        if outside is not None:
+            position = block.start + outside
+            raise allowed.error(int(flat[position]), _place(position, shape))
+        kernels.limbs_to_residues(limbs, constants, residues[:, block])
+    return residues.reshape(len(moduli), *shape)
+
+
+def residues_to_ints(residues: Array, moduli: ModuliSet, signed: bool = False) -> NDArray[np.object_]:
+    """Convert residues to Python ints.
+
+    Parameters
+    ----------
+    residues : array of uint32, shape (n, *shape)
+        NumPy or CuPy; from a GPU the numbers are brought to the host in blocks.
+    moduli : ModuliSet
+        The set of n moduli.
+    signed : bool
+        Whether the numbers are in the symmetric range.
+
+    Returns
+    -------
+    NumPy array of objects, shape (*shape)
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `residues` is not a NumPy or CuPy array that fits the moduli set.
+    """
+    check_residue_array(residues, moduli)
+    matrix = as_matrix(residues)
+    kernels, constants = kernels_of(matrix), reverse_constants(moduli, bool(signed))
+    values = np.empty(matrix.shape[1], dtype=object)
+    for block in _blocks(len(values), constants.limb_count):
+        limbs = kernels.residues_to_limbs(matrix[:, block], constants)
+        values[block] = _block_to_ints(limbs, signed)
+    return values.reshape(residues.shape[1:])
+
+
+def ints_to_limbs(values: Iterable[Any], limb_count: int, signed: bool = False) -> NDArray[np.uint32]:
+    """Write integers as limbs.
+
+    Parameters
+    ----------
+    values : iterable of integers, or NumPy array of shape (*shape)
+        As :func:`ints_to_residues` takes them.
+    limb_count : int
+        Limbs of a number, at least 1.
+    signed : bool
+        Two's complement.
+
+    Returns
+    -------
+    uint32 array of shape (*shape, limb_count)
+        Little-endian limbs.
+
+    Raises
+    ------
+    TypeError
+        If a value is not an integer.
+    ValueError
+        If a value does not fit into the limbs. Both errors name the position.
+    """
+    limb_count = as_integer(limb_count, "limb_count")
+    if limb_count < 1:
+        raise ValueError(f"limb_count must be at least 1, got {abbreviate(limb_count)}")
+    flat, shape = flat_values(values)
+    size = 1 << LIMB_BITS * limb_count
+    ends = (-size // 2, size // 2 - 1) if signed else (0, size - 1)
+    allowed = _Range(*ends, bool(signed), f"{limb_count} limbs of {LIMB_BITS} bits")
+    limbs = np.empty((len(flat), limb_count), dtype=np.uint32)
+    for block in _blocks(len(flat), limb_count):
+        limbs[block] = _block_to_limbs(flat[block], limb_count, allowed, block.start, shape)
+    return limbs.reshape(*shape, limb_count)
+
+
+def limbs_to_ints(limbs: Array, signed: bool = False) -> NDArray[np.object_]:
+    """Read limbs as Python ints.
+
+    Parameters
+    ----------
+    limbs : array of uint32, shape (*shape, L)
+        NumPy or CuPy; little-endian limbs, in two's complement when `signed`.
+    signed : bool
+        Two's complement.
+
+    Returns
+    -------
+    NumPy array of objects, shape (*shape)
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `limbs` is not a NumPy or CuPy array of limbs.
+    """
+    matrix = _limb_matrix(limbs)
+    count, limb_count = matrix.shape
+    values = np.empty(count, dtype=object)
+    for block in _blocks(count, limb_count):
+        values[block] = _block_to_ints(matrix[block], signed)
+    return values.reshape(limbs.shape[:-1])
+
+
+@dataclass(frozen=True)
+class _Range:
+    """The values that something called `owner` can represent."""
+
+    lowest: int
+    highest: int
+    signed: bool
+    owner: str
+
+    def error(self, value: int, place: str) -> ValueError:
+        kind = "signed" if self.signed else "unsigned"
+        return ValueError(
+            f"value {abbreviate(value)} at {place} is outside the {kind} range "
+            f"from {abbreviate(self.lowest)} to {abbreviate(self.highest)} of {self.owner}"
+        )
+
+
+def _moduli_range(moduli: ModuliSet, signed: bool) -> _Range:
+    return _Range(*moduli.value_range(signed), bool(signed), "the moduli set")
+
+
+def _place(position: int, shape: tuple[int, ...]) -> str:
+    """Describe where in an array of this shape the number at a flat position lies."""
+    if len(shape) == 1:
+        return f"position {position}"
+    return f"index {tuple(map(int, np.unravel_index(position, shape)))}"
+
+
+def _blocks(count: int, limb_count: int) -> Iterator[slice]:
+    """Cut a number of numbers into blocks."""
+    length = max(1, min(_BLOCK_NUMBERS, _BLOCK_BYTES // (_LIMB.itemsize * limb_count)))
+    return (slice(first, min(first + length, count)) for first in range(0, count, length))
+
+
+def _limb_matrix(limbs: Array) -> Array:
+    """Check an array of limbs, and return it as (N, L), contiguous along L: a view where that is possible."""
+    if not all(hasattr(limbs, name) for name in ("dtype", "shape", "ndim")):
+        raise TypeError(f"limbs must be a NumPy or CuPy array, got {type(limbs).__name__}")
+    if limbs.dtype != np.uint32:
+        raise TypeError(f"limbs must have dtype uint32, got {limbs.dtype}")
+    if limbs.ndim < 2 or limbs.shape[-1] == 0:
+        raise ValueError(
+            f"limbs must have at least one axis of numbers and, last, an axis of at least one limb, "
+            f"got shape {limbs.shape}"
+        )
+    matrix = limbs.reshape(-1, limbs.shape[-1])
+    if matrix.shape[1] > 1 and matrix.strides[1] != matrix.itemsize:
+        matrix = matrix.copy()
+    return matrix
+
+
+def flat_values(values: Any) -> tuple[Any, tuple[int, ...]]:
+    """Values as a list, or as a one-dimensional array of a NumPy integer type, and their shape.
+
+    Parameters
+    ----------
+    values
+        An array in memory, of integers or objects; nested lists or tuples; or any other iterable in an order
+        of its own. Whether each is an integer is for others to say, who name its position.
+
+    Raises
+    ------
+    TypeError
+        If it is none of these: lazy, text, a set, an array of another type.
+    ValueError
+        If values are masked, or nested lists are not all of one length along each axis.
+    """
+    _check_source(values)
+    if hasattr(values, "dtype") and hasattr(values, "ndim"):
+        return _flat_array(values)
+    integers = list(values)
+    if integers and _is_row(integers[0]):
+        return _flat_rows(integers)
+    return integers, (len(integers),)
+
+
+def _check_source(values: Any) -> None:
+    kind = type(values).__name__
+    if hasattr(values, "__dask_graph__") and values.__dask_graph__() is not None:
+        raise TypeError(f"values must be integers in memory, got a lazy {kind}; compute it first")
+    if not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
+        raise TypeError(f"values must be an iterable of integers, got {brief(values)} of type {kind}")
+    if isinstance(values, str | bytes | bytearray | memoryview | Mapping | set | frozenset | ModuliSet):
+        raise TypeError(f"values must be a list, an array or another sequence of integers, got a {kind}")
+
+
+def _flat_array(values: Any) -> tuple[Any, tuple[int, ...]]:
+    """As :func:`flat_values`, of an array of one axis or more."""
+    if np.ma.is_masked(values):
+        first = int(np.flatnonzero(np.ma.getmaskarray(values))[0])
+        raise ValueError(f"values are masked, the first at {_place(first, values.shape)}; fill them first")
+    # Neither a mask nor a matrix's way to reshape.
+    array = np.asarray(to_backend(values, "cpu"))
+    if array.dtype.kind in "mMV":
+        raise TypeError(f"values must be integers, got an array of dtype {array.dtype}")
+    flat = array.reshape(-1)
+    # Not integers, such as floats, are refused one by one, with their positions.
+    return (flat if flat.dtype.kind in "iu" else flat.tolist()), array.shape
+
+
+def _is_row(value: Any) -> bool:
+    return isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)
+
+
+def _flat_rows(rows: list[Any]) -> tuple[list[Any], tuple[int, ...]]:
+    """As :func:`flat_values`, of nested lists."""
+    flat: list[Any] = []
+    shapes: set[tuple[int, ...]] = set()
+    for row in rows:
+        part, shape = flat_values(row) if _is_row(row) else ([row], ())
+        flat += part if isinstance(part, list) else part.tolist()
+        shapes.add(shape)
+    if len(shapes) > 1:
+        raise ValueError("nested lists of values must all have one length along each axis")
+    return flat, (len(rows), *shapes.pop())
+
+
+def _block_to_limbs(
+    values: Any, limb_count: int, allowed: _Range, first: int, shape: tuple[int, ...]
+) -> NDArray[np.uint32]:
+    """Write a part, from flat position `first` on, of the values of an array as limbs.
+
+    Each value that does not fit into the limbs is outside the range allowed, and an error.
+    """
+    if isinstance(values, np.ndarray):
+        outside = np.flatnonzero((values < allowed.lowest) | (values > allowed.highest))
+        if outside.size:
+            raise allowed.error(int(values[outside[0]]), _place(first + int(outside[0]), shape))
+        return _machine_integers_to_limbs(values, limb_count)
+    if not set(map(type, values)) <= _INTEGER_TYPES:
+        values = [_integer(value, _place(first + i, shape)) for i, value in enumerate(values)]
+    width, signed = _LIMB.itemsize * limb_count, allowed.signed
+    try:
+        data = b"".join([value.to_bytes(width, "little", signed=signed) for value in values])
+    except OverflowError:
+        i = next(i for i, value in enumerate(values) if not allowed.lowest <= value <= allowed.highest)
+        raise allowed.error(int(values[i]), _place(first + i, shape)) from None
+    return np.frombuffer(data, dtype=_LIMB).reshape(-1, limb_count).astype(np.uint32, copy=False)
+
+
+def _integer(value: Any, place: str) -> int:
+    try:
+        return as_integer(value, f"value at {place}")
+    except TypeError as error:
+        if not isinstance(value, float | np.floating):
+            raise
+        hint = "a float may have lost bits already; in NumPy, give large integers dtype=object"
+        raise TypeError(f"{error}; {hint}") from None
+
+
+def _machine_integers_to_limbs(values: NDArray[Any], limb_count: int) -> NDArray[np.uint32]:
+    """Write NumPy integers as limbs into which they are known to fit."""
+    wide = values.astype("<i8" if values.dtype.kind == "i" else "<u8")
+    limbs = np.empty((len(values), limb_count), dtype=np.uint32)
+    limbs[:, :2] = wide.view(_LIMB).reshape(-1, 2)[:, :limb_count]
+    limbs[:, 2:] = np.where(wide < 0, np.uint32(2**32 - 1), np.uint32(0))[:, None]
+    return limbs
+
+
+def _block_to_ints(limbs: Array, signed: bool) -> list[int]:
+    """Read (N, L) limbs as Python ints."""
+    data = np.ascontiguousarray(to_backend(limbs, "cpu"), dtype=_LIMB).tobytes()
+    width = _LIMB.itemsize * limbs.shape[1]
+    return [
+        int.from_bytes(data[start : start + width], "little", signed=signed)
+        for start in range(0, len(data), width)
+    ]

@@ -1,0 +1,332 @@
+"""Division with Python's floor semantics: ``x = q d + r``, and r is 0 or has the sign of d.
+
+A quotient depends on the size of a number, which residues hide. So numbers pass through limbs, in blocks:
+table products there and back and a long division in between, O(n**2) operations a number. By an integer of at
+most 32 bits both results come from the residues in O(n): the remainder r by base extension to the modulus d,
+and the quotient as (x - r) / d, an exact division.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend import Array, kernels_of
+from rnsdask.constants import forward_constants, reverse_constants
+from rnsdask.constants.factors import CACHED_SETS
+from rnsdask.core.errors import RNSOverflowError, abbreviate
+from rnsdask.core.layout import as_matrix, check_residue_array
+from rnsdask.core.moduli import LIMB_BITS, MODULUS_MAX, ModuliSet
+from rnsdask.core.place import Locate
+from rnsdask.rns.convert import ints_to_limbs, limbs_to_ints
+from rnsdask.rns.extend import base_extend
+
+Part: TypeAlias = Literal["quotient", "remainder"]
+
+_BLOCK_BYTES = 32 * 2**20  # of limbs that are divided at a time
+_LIMB_BYTES = LIMB_BITS // 8
+
+# A long division takes as long as one division by at most 32 bits for each so many moduli: 15 to 20 on a CPU,
+# less on a GPU.
+_MODULI_A_PASS = 16
+
+
+def floor_divide(
+    residues: Array,
+    divisor: int | Array,
+    moduli: ModuliSet,
+    signed: bool = False,
+    parts: Sequence[Part] = ("quotient", "remainder"),
+    locate: Locate = int,
+) -> Array:
+    """Divide each number by an integer, or by the number at the same place of another array.
+
+    Parameters
+    ----------
+    residues : array of uint32, shape (n, *shape)
+        NumPy or CuPy.
+    divisor : int, or array of uint32, shape (n, *shape)
+        A Python int of any size, negative only for signed numbers; or residues on the same processor.
+    moduli : ModuliSet
+        The set of n moduli.
+    signed : bool
+        Whether the numbers are in the symmetric range.
+    parts : sequence of {"quotient", "remainder"}
+        What to return.
+    locate : callable
+        Turns the flat index of a number into the one to report.
+
+    Returns
+    -------
+    array of uint32, shape (len(parts) n, *shape)
+        The residues of all parts, one after the other along the first axis.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If residues do not fit the moduli set.
+    ZeroDivisionError
+        If a divisor is 0, naming the first one's index.
+    RNSOverflowError
+        If a result is out of range, naming the first one's index: the quotient of the lowest signed value
+        by -1, or the remainder of a number by a greater divisor of the other sign.
+    """
+    check_residue_array(residues, moduli)
+    if isinstance(divisor, int):
+        check_divisor(divisor, signed)
+    matrix = as_matrix(residues)
+    divisors = _divisor_rows(matrix, divisor)
+    result = np.empty_like(matrix, shape=(len(parts), *matrix.shape), order="C")
+    fixed = _fixed_divisor(divisor, matrix, signed) if isinstance(divisor, int) else None
+    for block in _blocks(matrix.shape[1], moduli.limb_count(signed)):
+        other = fixed if fixed is not None else _limbs(divisors[:, block], moduli, signed)
+        _check_not_zero(other, locate, block.start)
+        limbs = _limbs(matrix[:, block], moduli, signed)
+        _divide_block(limbs, other, moduli, signed, parts, result[:, :, block], locate, block.start)
+    return result.reshape(len(parts) * len(moduli), *residues.shape[1:])
+
+
+def remainder(
+    residues: Array,
+    divisor: int,
+    moduli: ModuliSet,
+    signed: bool = False,
+    bound: int | None = None,
+    locate: Locate = int,
+) -> Array:
+    """Residues of the remainders by an integer, as :func:`floor_divide` gives them, in O(n) by a small one.
+
+    `bound`, if given, is an upper bound of each magnitude: fewer moduli then take part.
+    """
+    return divide_by_integer(residues, divisor, moduli, signed, ("remainder",), bound, locate)
+
+
+def divide_by_integer(
+    residues: Array,
+    divisor: int,
+    moduli: ModuliSet,
+    signed: bool = False,
+    parts: Sequence[Part] = ("quotient", "remainder"),
+    bound: int | None = None,
+    locate: Locate = int,
+) -> Array:
+    """As :func:`floor_divide` by an integer, in O(n) by one of 2 to 2**32 that is in the range.
+
+    A quotient by a greater power of two takes several such divisions, as many as are faster than a long one.
+    """
+    lowest, highest = moduli.value_range(signed)
+    if divisor <= highest and _takes_passes(divisor, moduli, parts):
+        once = divide_by_integer(residues, MODULUS_MAX, moduli, signed, parts, bound, locate)
+        # The quotients are small, and without their bound a base extension could not tell them from 0.
+        left = max(-lowest, highest) if bound is None else bound
+        rest = divisor // MODULUS_MAX
+        return divide_by_integer(once, rest, moduli, signed, parts, left // MODULUS_MAX + signed, locate)
+    if not 2 <= divisor <= min(MODULUS_MAX, highest + 1):
+        return floor_divide(residues, divisor, moduli, signed, parts, locate)
+    division = _exact_division(divisor, moduli, signed) if "quotient" in parts else None
+    if "quotient" in parts and division is None:
+        return floor_divide(residues, divisor, moduli, signed, parts, locate)
+    n, matrix = len(moduli), as_matrix(residues)
+    small = small_remainder(matrix, moduli, divisor, signed, bound).reshape(-1, 1)
+    remainders = np.empty_like(small, shape=matrix.shape, order="C")
+    kernels_of(small).limbs_to_residues(small, forward_constants(moduli, 1), remainders)
+    results = {"remainder": remainders}
+    if division is not None:
+        results["quotient"] = division.quotients(matrix, remainders, moduli, signed, bound)
+    stacked = np.concatenate([results[part] for part in parts]) if len(parts) > 1 else results[parts[0]]
+    return stacked.reshape(len(parts) * n, *residues.shape[1:])
+
+
+def _takes_passes(divisor: int, moduli: ModuliSet, parts: Sequence[Part]) -> bool:
+    """Whether divisions by 2**32, and a last one, give the quotient sooner than a long division."""
+    passes = -(-(divisor.bit_length() - 1) // LIMB_BITS)
+    is_power = divisor > 0 and divisor.bit_count() == 1
+    return is_power and tuple(parts) == ("quotient",) and 1 < passes <= len(moduli) // _MODULI_A_PASS
+
+
+@dataclass(frozen=True, eq=False)
+class _ExactDivision:
+    """Division of multiples of d by d, modulo each m_i.
+
+    With g = gcd(d, m), the residue of a multiple of d is a multiple of g, and divided by d it is known
+    modulo m/g. All the m/g together hold every quotient, so where g is not 1 a base extension completes it.
+
+    Attributes
+    ----------
+    divisor : int
+        This is d.
+    inverses : array of uint32, shape (n, 1)
+        The inverse of d modulo m_i, or 1 where there is none.
+    shared : tuple of (i, g, inverse of d/g modulo m_i/g)
+        For each i where g is not 1.
+    known : ModuliSet
+        The m_i/g that are not 1.
+    """
+
+    divisor: int
+    inverses: NDArray[np.uint32]
+    shared: tuple[tuple[int, int, int], ...]
+    known: ModuliSet
+
+    def quotients(
+        self, residues: Array, remainders: Array, moduli: ModuliSet, signed: bool, bound: int | None
+    ) -> Array:
+        """(X - r) / d for matrices (n, N) of the residues of X, at most `bound` in magnitude, and of r."""
+        result, inverses = np.empty_like(remainders), self.inverses
+        kernels_of(result).mulsub(residues, inverses, remainders, inverses, moduli, result)
+        if not self.shared:
+            return result
+        incomplete = [i for i, _, _ in self.shared]
+        for i, g, inverse in self.shared:
+            if g == moduli[i]:
+                continue
+            quotient = (result[i] // np.uint32(g)).astype(np.uint64) * np.uint64(inverse)
+            result[i] = (quotient % np.uint64(moduli[i] // g)).astype(np.uint32)
+        gone = {i for i, g, _ in self.shared if g == moduli[i]}
+        kept = [i for i in range(len(moduli)) if i not in gone]
+        targets = ModuliSet(moduli[i] for i in incomplete)
+        if bound is not None:
+            greatest = max(map(abs, self.known.value_range(signed)))
+            bound = min(bound // self.divisor + signed, greatest)
+        result[incomplete] = base_extend(result[kept], self.known, targets, signed, bound)
+        return result
+
+
+@lru_cache(CACHED_SETS)
+def _exact_division(divisor: int, moduli: ModuliSet, signed: bool) -> _ExactDivision | None:
+    """How to divide by an integer of at least 2, or None if what is left of the moduli cannot hold it."""
+    factors = [math.gcd(divisor, m) for m in moduli]
+    known = [m // g for m, g in zip(moduli, factors, strict=True) if m != g]
+    if not known:
+        return None
+    kept, (lowest, highest) = ModuliSet(known), moduli.value_range(signed)
+    least, greatest = kept.value_range(signed)
+    if lowest // divisor < least or highest // divisor > greatest:
+        return None  # signed, an odd product: one quotient more than it has values
+    inverses = [pow(divisor, -1, m) if g == 1 else 1 for m, g in zip(moduli, factors, strict=True)]
+    shared = tuple(
+        (i, g, pow(divisor // g, -1, moduli[i] // g) if moduli[i] != g else 0)
+        for i, g in enumerate(factors)
+        if g > 1
+    )
+    return _ExactDivision(divisor, np.array(inverses, dtype=np.uint32).reshape(-1, 1), shared, kept)
+
+
+def small_remainder(
+    residues: Array, moduli: ModuliSet, divisor: int, signed: bool = False, bound: int | None = None
+) -> Array:
+    """Each number modulo a divisor from 2 to 2**32, as an array of uint32 of shape (*shape).
+
+    If the divisor divides a modulus, that residue alone decides; else it is a base extension to one modulus.
+    """
+    check_residue_array(residues, moduli)
+    for row, m in zip(residues, moduli, strict=True):
+        if m % divisor == 0:
+            return row.copy() if m == divisor else row % np.uint32(divisor)
+    return base_extend(residues, moduli, ModuliSet([divisor]), signed, bound)[0]
+
+
+def is_even(residues: Array, moduli: ModuliSet, signed: bool = False, bound: int | None = None) -> Array:
+    """Whether each number is even: Boolean array of shape (*shape)."""
+    return small_remainder(residues, moduli, 2, signed, bound) == 0
+
+
+def check_divisor(divisor: int, signed: bool) -> None:
+    """Refuse a divisor that no number can be divided by.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If it is 0.
+    ValueError
+        If it is negative and the numbers are unsigned, where no quotient but 0 is in range.
+    """
+    if divisor == 0:
+        raise ZeroDivisionError("division of an array by the integer 0")
+    if divisor < 0 and not signed:
+        raise ValueError(f"unsigned numbers need a positive divisor, got {abbreviate(divisor)}")
+
+
+def bounds_by_integer(
+    divisor: int, moduli: ModuliSet, signed: bool, bound: int | None
+) -> dict[Part, int | None]:
+    """Bounds of the magnitudes of quotients and remainders by an integer, from those of the numbers."""
+    greatest = max(map(abs, moduli.value_range(signed)))
+    greatest = greatest if bound is None else min(bound, greatest)
+    size = abs(divisor)
+    if signed:
+        return {"quotient": -(-greatest // size), "remainder": size - 1}
+    return {"quotient": greatest // size, "remainder": min(size - 1, greatest)}
+
+
+def bounds_by_array(bound: int | None, divisor_bound: int | None, signed: bool) -> dict[Part, int | None]:
+    """Bounds of the magnitudes of quotients and remainders by an array, from those of both arrays."""
+    below = None if divisor_bound is None else max(divisor_bound - 1, 0)
+    known = [b for b in (below, None if signed else bound) if b is not None]
+    return {"quotient": bound, "remainder": min(known, default=None)}
+
+
+def _divisor_rows(matrix: Array, divisor: int | Array) -> Array:
+    """The divisors' residues as a matrix."""
+    if isinstance(divisor, int):
+        return None
+    rows = as_matrix(divisor)
+    if rows.shape != matrix.shape:
+        raise ValueError(
+            f"divisors must have the shape of the dividends, got {rows.shape} and {matrix.shape}"
+        )
+    return rows
+
+
+def _check_not_zero(limbs: Array, locate: Locate, first: int) -> None:
+    """Raise ZeroDivisionError if a divisor of a block, which begins at the flat index `first`, is 0.
+
+    Asked of limbs, not of residues: a residue that is no less than its modulus may stand for 0 as well.
+    """
+    (zeros,) = (~limbs.any(axis=1)).nonzero()
+    if zeros.size:
+        raise ZeroDivisionError(f"division by zero at flat index {locate(first + int(zeros[0]))}")
+
+
+def _fixed_divisor(divisor: int, like: Array, signed: bool) -> Array:
+    """The limbs (1, K) of an integer, in two's complement when `signed`."""
+    count = -(-(divisor.bit_length() + signed) // LIMB_BITS)
+    return np.asarray(ints_to_limbs([divisor], count, signed), like=like)
+
+
+def _blocks(count: int, limb_count: int) -> Iterator[slice]:
+    length = max(1, _BLOCK_BYTES // (_LIMB_BYTES * limb_count))
+    return (slice(first, min(first + length, count)) for first in range(0, count, length))
+
+
+def _limbs(matrix: Array, moduli: ModuliSet, signed: bool) -> Array:
+    return kernels_of(matrix).residues_to_limbs(matrix, reverse_constants(moduli, signed))
+
+
+def _divide_block(
+    limbs: Array,
+    divisors: Array,
+    moduli: ModuliSet,
+    signed: bool,
+    parts: Sequence[Part],
+    result: Array,
+    locate: Locate,
+    first: int,
+) -> None:
+    """Divide limbs by limbs, and write the residues of each part, (parts, n, N), to `result`."""
+    kernels = kernels_of(limbs)
+    # A limb more for the quotient of the lowest signed value by -1, which must not pass for the value itself.
+    width = max(limbs.shape[1] + signed, divisors.shape[1])
+    quotients, remainders = kernels.floor_divide_limbs(limbs, divisors, width, signed)
+    constants = forward_constants(moduli, width, signed)
+    for residues, part in zip(result, parts, strict=True):
+        values = quotients if part == "quotient" else remainders
+        outside = kernels.first_outside(values, constants)
+        if outside is not None:
+            value = limbs_to_ints(values[outside : outside + 1], signed)[0]
+            raise RNSOverflowError.of_value(value, locate(first + outside), moduli.bits, signed)
+        kernels.limbs_to_residues(values, constants, residues)

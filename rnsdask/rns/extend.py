@@ -1,0 +1,153 @@
+"""Base extension: residues modulo other moduli, without leaving the residue number system.
+
+``X = sum(u_i M_i) - q M`` with ``u_i = |x_i w_i|`` modulo m_i gives the residue of X modulo any number, once
+q is known exactly: n multiply-adds for each new residue (docs/mathematics.md, "Base extension"). The
+fixed-point estimate of q leaves open only numbers within n 2**-32 M of the end of the range where it wraps;
+those few pass through limbs.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from rnsdask.backend import Array, kernels_of
+from rnsdask.constants import extension_constants, forward_constants, reverse_constants
+from rnsdask.constants.factors import CACHED_SETS
+from rnsdask.core.errors import abbreviate
+from rnsdask.core.layout import as_matrix, check_residue_array
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.place import Locate
+from rnsdask.rns.convert import residues_to_ints
+
+
+def base_extend(
+    residues: Array, moduli: ModuliSet, targets: ModuliSet, signed: bool = False, bound: int | None = None
+) -> Array:
+    """Residues of each number modulo each target, exact for any targets.
+
+    Parameters
+    ----------
+    residues : array of uint32, shape (n, *shape)
+        NumPy or CuPy.
+    moduli : ModuliSet
+        The set of n moduli.
+    targets : ModuliSet
+        The k other moduli. Residues modulo those of both sets are copied. Their range need not hold the
+        numbers: a single target gives a remainder.
+    signed : bool
+        Whether the numbers are in the symmetric range. Residues of negative ones are not negative, as
+        Python's remainders are not.
+    bound : int, optional
+        Every number is at most this in magnitude: fewer moduli then take part.
+
+    Returns
+    -------
+    array of uint32, shape (k, *shape)
+        On the processor of `residues`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `residues` is not a NumPy or CuPy array that fits the moduli set.
+    """
+    check_residue_array(residues, moduli)
+    matrix = as_matrix(residues)
+    result = np.empty_like(matrix, shape=(len(targets), matrix.shape[1]), order="C")
+    own = {m: i for i, m in enumerate(moduli)}
+    common = [k for k, m in enumerate(targets) if m in own]
+    new = [k for k, m in enumerate(targets) if m not in own]
+    if new:
+        rows = result if not common else np.empty_like(result, shape=(len(new), result.shape[1]))
+        _extend_to_new(matrix, moduli, _subset(targets, tuple(new)), bool(signed), bound, rows)
+        if common:
+            result[new] = rows
+    if common:
+        result[common] = matrix[[own[targets[k]] for k in common]]
+    return result.reshape(len(targets), *residues.shape[1:])
+
+
+@lru_cache(CACHED_SETS)
+def _subset(moduli: ModuliSet, positions: tuple[int, ...]) -> ModuliSet:
+    # The cache spares the check of the moduli, and keeps the subset's own constants.
+    return ModuliSet(moduli[k] for k in positions)
+
+
+def _extend_to_new(
+    matrix: Array, moduli: ModuliSet, targets: ModuliSet, signed: bool, bound: int | None, result: Array
+) -> None:
+    """Write the residues modulo targets, none of them in `moduli`; ambiguous numbers pass through limbs."""
+    kernels = kernels_of(matrix)
+    constants = extension_constants(moduli, targets, signed, bound)
+    (ambiguous,) = kernels.base_extend(matrix, constants, result).nonzero()
+    if not ambiguous.size:
+        return
+    source = constants.moduli
+    chosen = kernels.gather(matrix[: len(source)], ambiguous)
+    limbs = kernels.residues_to_limbs(chosen, reverse_constants(source, signed))
+    exact = np.empty_like(result, shape=(len(targets), ambiguous.size))
+    kernels.limbs_to_residues(limbs, forward_constants(targets, limbs.shape[1], signed), exact)
+    result[:, ambiguous] = exact
+
+
+def change_moduli(
+    residues: Array,
+    moduli: ModuliSet,
+    targets: ModuliSet,
+    signed: bool = False,
+    bound: int | None = None,
+    locate: Locate = int,
+) -> Array:
+    """Residues under another moduli set whose range holds every number.
+
+    If neither the two ranges nor the bound prove that, it is checked: the new residues are extended back,
+    and a number that does not fit comes back as another one.
+
+    Parameters
+    ----------
+    residues, moduli, targets, signed, bound
+        As :func:`base_extend` takes them.
+    locate : callable
+        Turns the flat index of a number into the one to report.
+
+    Returns
+    -------
+    array of uint32, shape (len(targets), *shape)
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `residues` does not fit the moduli set.
+    ValueError
+        If a number is outside the range of `targets`; the message names the first one and its index.
+    """
+    result = base_extend(residues, moduli, targets, signed, bound)
+    if not holds_every_value(moduli, targets, signed, bound):
+        # The range of the targets is a part of the other one, so what comes back equal has fitted.
+        _check_return(residues, moduli, base_extend(result, targets, moduli, signed), targets, signed, locate)
+    return result
+
+
+def holds_every_value(moduli: ModuliSet, targets: ModuliSet, signed: bool, bound: int | None) -> bool:
+    """Whether the range of `targets` is known to hold all numbers under `moduli` within the bound."""
+    lowest, highest = moduli.value_range(signed)
+    if bound is not None:
+        lowest, highest = max(lowest, -bound), min(highest, bound)
+    least, greatest = targets.value_range(signed)
+    return least <= lowest and highest <= greatest
+
+
+def _check_return(
+    residues: Array, moduli: ModuliSet, returned: Array, targets: ModuliSet, signed: bool, locate: Locate
+) -> None:
+    matrix = residues.reshape(len(moduli), -1)
+    (different,) = (matrix != returned.reshape(matrix.shape)).any(axis=0).nonzero()
+    if not different.size:
+        return
+    first = int(different[0])
+    value = residues_to_ints(matrix[:, first : first + 1], moduli, signed)[0]
+    lowest, highest = targets.value_range(signed)
+    kind = "signed" if signed else "unsigned"
+    raise ValueError(
+        f"value {abbreviate(value)} at flat index {locate(first)} is outside the {kind} range from "
+        f"{abbreviate(lowest)} to {abbreviate(highest)} of {targets!r}"
+    )

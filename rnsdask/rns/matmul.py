@@ -1,0 +1,200 @@
+"""Matrix products of chunks of numbers, and exactly which results overflow. No Dask in here.
+
+A product is computed under a moduli set that is sure to hold it: the operands' own where the bound K A B
+allows (K terms, magnitudes at most A and B), else with as many more moduli as that bound needs. So nothing
+is lost, whatever partial sums do. A result is in the range of the operands' moduli just when its residues
+modulo these alone lead to its residues modulo the others (docs/operations.md).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from rnsdask.backend import Array, kernels_of
+from rnsdask.core.errors import RNSOverflowError
+from rnsdask.core.moduli import MODULUS_MAX, ModuliSet
+from rnsdask.core.place import Locate
+from rnsdask.rns import exact
+from rnsdask.rns.extend import base_extend
+from rnsdask.rns.interval import interval_evaluation
+
+# Relative width of the intervals that bound the magnitudes in a chunk. It adds less than 1/1000 of a bit.
+_ACCURACY = 2.0**-13
+_LEAST_EXPONENT = -(2**30)
+_LEAST_SHIFT = -500
+
+_CACHED_SETS = 256
+
+
+@dataclass(frozen=True)
+class Product:
+    """A matrix product, or a part of one that is to be added to others.
+
+    Attributes
+    ----------
+    residues : array of uint32, shape (n + p, I, J)
+        Under the moduli set :func:`enlarged` by p moduli for `reach`.
+    reach : int
+        Every number is at most this in magnitude.
+    """
+
+    residues: Array
+    reach: int
+
+
+@lru_cache(_CACHED_SETS)
+def _with_further(moduli: ModuliSet, count: int) -> ModuliSet:
+    """The set with the `count` greatest moduli that are coprime to all others; a prefix of those for more."""
+    further: list[int] = []
+    product, candidate = moduli.product, MODULUS_MAX
+    while len(further) < count:
+        if math.gcd(product, candidate) == 1:
+            further.append(candidate)
+            product *= candidate
+        candidate -= 1
+    return ModuliSet((*moduli, *further)) if count else moduli
+
+
+@lru_cache(_CACHED_SETS)
+def _further(moduli: ModuliSet, count: int) -> ModuliSet:
+    return ModuliSet(_with_further(moduli, count).moduli[len(moduli) :])
+
+
+def enlarged(moduli: ModuliSet, signed: bool, reach: int) -> ModuliSet:
+    """The moduli set with so many further moduli, none if it can be, that its range holds all up to `reach`.
+
+    The set for a greater reach begins with that for a smaller one.
+    """
+    # At most so many bits does a modulus add, so fewer moduli would not do.
+    count = max(0, reach.bit_length() - moduli.bits) // 32
+    while _with_further(moduli, count).value_range(signed)[1] < reach:
+        count += 1
+    return _with_further(moduli, count)
+
+
+def is_known_to_fit(moduli: ModuliSet, signed: bool, reach: int) -> bool:
+    """Whether all numbers up to `reach` in magnitude are in the range of the moduli set."""
+    return reach <= moduli.value_range(signed)[1]
+
+
+def multiply(a: Array, b: Array, moduli: ModuliSet) -> Array:
+    """Matrix product modulo M.
+
+    Parameters
+    ----------
+    a, b : arrays of uint32, shapes (n, I, K) and (n, K, J)
+        NumPy or CuPy, both of one kind; of any layout.
+
+    Returns
+    -------
+    array of uint32, shape (n, I, J)
+    """
+    out = np.empty_like(a, shape=(len(moduli), a.shape[1], b.shape[2]), order="C")
+    kernels_of(out).matmul(a, b, moduli, out)
+    return out
+
+
+def exact_product(a: Array, b: Array, moduli: ModuliSet, signed: bool, bounds: Sequence[int]) -> Product:
+    """Exact matrix product of numbers, as :func:`multiply` takes them.
+
+    Parameters
+    ----------
+    bounds : pair of int
+        Upper bounds of the magnitudes in `a` and `b`. Where they do not prove that all results are in range,
+        better ones are measured.
+    """
+    terms = a.shape[2]
+    reach = terms * bounds[0] * bounds[1]
+    if not is_known_to_fit(moduli, signed, reach):
+        measured = (_greatest_magnitude(x, moduli, signed) for x in (a, b))
+        bounds = [min(pair) for pair in zip(bounds, measured, strict=True)]
+        reach = terms * bounds[0] * bounds[1]
+    larger = enlarged(moduli, signed, reach)
+    if len(larger) > len(moduli):
+        a, b = (
+            base_extend(x, moduli, larger, signed, bound) for x, bound in zip((a, b), bounds, strict=True)
+        )
+    return Product(multiply(a, b, larger), reach)
+
+
+def _greatest_magnitude(residues: Array, moduli: ModuliSet, signed: bool) -> int:
+    """An upper bound of the magnitudes of numbers, at most a thousandth above the greatest."""
+    if residues[0].size == 0:
+        return 0
+    interval = interval_evaluation(residues, moduli, signed, accuracy=_ACCURACY)
+    magnitudes = np.maximum(abs(interval.low), abs(interval.upp))
+    # The exponent of 0 says nothing.
+    exponents = np.where(magnitudes == 0, _LEAST_EXPONENT, interval.exponent)
+    top = int(exponents.max())
+    # With the same exponent they can be compared; one cut off is far below the greatest, and only grows.
+    shifts = np.maximum(exponents - top, _LEAST_SHIFT).astype(np.int32)
+    numerator, denominator = float(np.ldexp(magnitudes, shifts).max()).as_integer_ratio()
+    product = numerator * moduli.product
+    return (product << top if top >= 0 else product >> -top) // denominator
+
+
+def add(parts: Sequence[Product], moduli: ModuliSet, signed: bool) -> Product:
+    """Sum of parts of a product."""
+    reach = sum(part.reach for part in parts)
+    larger = enlarged(moduli, signed, reach)
+    total = None
+    for part in parts:
+        own = enlarged(moduli, signed, part.reach)
+        residues = part.residues
+        if own != larger:
+            residues = base_extend(residues, own, larger, signed, part.reach)
+        total = residues if total is None else sum_modulo(total, residues, larger)
+    assert total is not None
+    return Product(total, reach)
+
+
+def sum_modulo(a: Array, b: Array, moduli: ModuliSet) -> Array:
+    """Sum modulo M of two arrays of the same shape (n, *shape)."""
+    out = np.empty_like(a, shape=(len(moduli), a[0].size), order="C")
+    kernels_of(out).add(a.reshape(len(moduli), -1), b.reshape(len(moduli), -1), moduli, out)
+    return out.reshape(a.shape)
+
+
+def overflows(product: Product, moduli: ModuliSet, signed: bool) -> Array:
+    """Boolean (I, J): each number is outside the range of `moduli`."""
+    n, count = len(moduli), len(product.residues) - len(moduli)
+    inner = product.residues[:n]
+    if count == 0:
+        return np.zeros_like(inner[0], dtype=np.bool_)
+    # A result that fits is the number of the range with these residues, so it has that number's others too.
+    expected = base_extend(inner, moduli, _further(moduli, count), signed)
+    return (expected != product.residues[n:]).any(axis=0)
+
+
+def finish(product: Product, moduli: ModuliSet, signed: bool, mode: str, locate: Locate = int) -> Array:
+    """Residues of an exact product under `moduli`.
+
+    Parameters
+    ----------
+    mode : {"raise", "flag"}
+        What happens on overflow.
+    locate : callable
+        Turns a flat index of the product into the one that an error names.
+
+    Returns
+    -------
+    array of uint32, shape (n, I, J)
+        With ``"flag"`` one row more, which holds 1 where the exact result is out of range, else 0.
+
+    Raises
+    ------
+    RNSOverflowError
+        With ``"raise"``, if an exact result is out of range.
+    """
+    inner, mask = product.residues[: len(moduli)], overflows(product, moduli, signed)
+    if mode == "flag":
+        return np.concatenate([inner, mask[None].astype(np.uint32)])
+    if mask.any():
+        index = int(mask.argmax())
+        column = product.residues.reshape(len(product.residues), -1)[:, index].tolist()
+        value = exact.value_of(column, enlarged(moduli, signed, product.reach), signed)
+        raise RNSOverflowError.of_value(value, locate(index), moduli.bits, signed)
+    return inner

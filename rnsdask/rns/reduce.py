@@ -1,0 +1,267 @@
+"""MAX, MIN and SUM of a chunk of numbers, and how the results of chunks combine. No Dask in here.
+
+A chunk takes one pass over its residues, which evaluates every number's key (a 64-bit upper bound of
+2**64 X/M, or of a multiple where numbers are known to be small) and keeps no array of them. Numbers that the
+keys cannot tell apart are decided by mixed-radix conversion. The bounds are derived in docs/mathematics.md.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from rnsdask.backend import Array, Extremum, KeySums, backend_name, kernels_of
+from rnsdask.constants import KEY_BITS, KeyConstants, key_constants
+from rnsdask.core.errors import abbreviate
+from rnsdask.core.layout import as_matrix
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.rns import exact
+from rnsdask.rns.mixed_radix import greatest, mixed_radix_digits, near_top
+
+# Numbers whose candidate flags are made at a time, and residues gathered at a time for exact decisions: they
+# bound the memory an adversarial chunk needs beside itself.
+_FLAG_BLOCK = 2**26
+_EXACT_RESIDUES = 2**22
+
+# Sums of residues and of half keys stay below 2**64.
+_SUM_BLOCK = 2**31
+
+
+@dataclass(frozen=True, repr=False)
+class ReductionResult:
+    """Result of a reduction over some numbers.
+
+    Attributes
+    ----------
+    value : int
+        The maximum, minimum or sum; exact, of any size.
+    index : int or None
+        Of a maximum or minimum: the smallest flat (C order) index that holds it.
+    count : int
+        How many numbers were reduced.
+    exact_fallbacks : int
+        How many numbers the interval evaluations could not decide, so that exact arithmetic did.
+    backend : str
+        ``"cpu"`` or ``"cuda"``; ``"cpu+cuda"`` if chunks went to both.
+    """
+
+    value: int
+    index: int | None
+    count: int
+    exact_fallbacks: int
+    backend: str
+
+    def __repr__(self) -> str:
+        # Python writes integers of at most 4300 digits.
+        fields = f"index={self.index}, count={self.count}, exact_fallbacks={self.exact_fallbacks}"
+        return f"ReductionResult(value={abbreviate(self.value)}, {fields}, backend={self.backend!r})"
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A reduction as data: what a chunk yields and how two results combine (associatively).
+
+    ``chunk(residues, moduli, signed, bound)`` takes (n, N) residues, N >= 1. The result of ``combine`` does
+    not depend on order or grouping. ``identity`` is the value over no numbers, if there is one.
+    """
+
+    name: str
+    chunk: Callable[[Array, ModuliSet, bool, int | None], ReductionResult]
+    combine: Callable[[ReductionResult, ReductionResult], ReductionResult]
+    identity: int | None = None
+
+    def of_nothing(self, backend: str) -> ReductionResult:
+        """The result over no numbers; ValueError if there is none."""
+        if self.identity is None:
+            raise ValueError(f"{self.name} of an empty array: it needs at least one number")
+        return ReductionResult(self.identity, None, 0, 0, backend)
+
+
+def reduce_chunk(
+    reduction: Reduction, residues: Array, moduli: ModuliSet, signed: bool = False, bound: int | None = None
+) -> ReductionResult:
+    """Reduce all numbers of one NumPy or CuPy array.
+
+    Parameters
+    ----------
+    reduction : Reduction
+        One of `REDUCTIONS`.
+    residues : array of uint32, shape (n, *shape)
+        Each residue below its modulus.
+    bound : int, optional
+        Every number is at most this in magnitude; fewer moduli are then read.
+
+    Raises
+    ------
+    ValueError
+        If there are no numbers; their sum is 0.
+    """
+    matrix = as_matrix(residues)
+    if matrix.shape[1] == 0:
+        return reduction.of_nothing(backend_name(matrix))
+    return reduction.chunk(matrix, moduli, signed, bound)
+
+
+# ---- MAX and MIN ------------------------------------------------------------------------------------------
+
+
+def _maximum(residues: Array, moduli: ModuliSet, signed: bool, bound: int | None) -> ReductionResult:
+    return _extremum(residues, moduli, signed, bound, minimum=False)
+
+
+def _minimum(residues: Array, moduli: ModuliSet, signed: bool, bound: int | None) -> ReductionResult:
+    return _extremum(residues, moduli, signed, bound, minimum=True)
+
+
+def _extremum(
+    residues: Array, moduli: ModuliSet, signed: bool, bound: int | None, minimum: bool
+) -> ReductionResult:
+    constants = key_constants(moduli, signed, bound)
+    residues = residues[: len(constants.moduli)]
+    found = kernels_of(residues).extremum(residues, constants, minimum)
+    index, fallbacks = found.index, 0
+    if residues.shape[1] == 1:
+        index = 0
+    elif found.ambiguous or found.runner_up >= found.best - constants.slack:
+        index, fallbacks = _decide_exactly(residues, constants, minimum, found)
+    value = _number_at(residues, index, constants.moduli, signed)
+    return ReductionResult(value, index, residues.shape[1], fallbacks, backend_name(residues))
+
+
+def _number_at(residues: Array, index: int, moduli: ModuliSet, signed: bool) -> int:
+    return exact.value_of(residues[:, index].tolist(), moduli, signed)
+
+
+def _decide_exactly(
+    residues: Array, constants: KeyConstants, minimum: bool, found: Extremum
+) -> tuple[int, int]:
+    """Index of the extremum among the numbers that the keys cannot tell apart, and how many they are."""
+    threshold = max(found.best - constants.slack, 0)
+    best_index, best_value, best_residues, candidates = -1, 0, None, 0
+    for indices in _candidates(residues, constants, minimum, threshold):
+        candidates += indices.size
+        chosen = shifted_residues(residues, indices, constants)
+        if best_residues is not None:
+            # Equal numbers come later and lose: an array of equal numbers needs no conversion.
+            (different,) = (chosen != best_residues).any(axis=0).nonzero()
+            if different.size == 0:
+                continue
+            chosen, indices = chosen[:, different], indices[different]
+        position = greatest(mixed_radix_digits(chosen, constants.moduli), minimum)
+        value = exact.value_of(chosen[:, position].tolist(), constants.moduli)
+        if best_residues is None or (value < best_value if minimum else value > best_value):
+            best_index, best_value = int(indices[position]), value
+            best_residues = chosen[:, position : position + 1]
+    return best_index, candidates
+
+
+def _candidates(residues: Array, constants: KeyConstants, minimum: bool, threshold: int) -> Iterator[Array]:
+    """Ascending indices of the numbers to decide exactly, in batches; the first batch is a single one."""
+    kernels = kernels_of(residues)
+    batch = max(1, _EXACT_RESIDUES // residues.shape[0])
+    first = True
+    for start in range(0, residues.shape[1], _FLAG_BLOCK):
+        block = residues[:, start : start + _FLAG_BLOCK]
+        (indices,) = kernels.candidates(block, constants, minimum, threshold).nonzero()
+        indices = indices + start
+        if first and indices.size:
+            yield indices[:1]
+            indices, first = indices[1:], False
+        for i in range(0, indices.size, batch):
+            yield indices[i : i + batch]
+
+
+def shifted_residues(residues: Array, indices: Array, constants: KeyConstants) -> Array:
+    """Residues of X + offset for the numbers at `indices`: not negative, below M, and in the order of X.
+
+    Without the scale of the keys: whether 2**scale X is taken changes no order.
+    """
+    chosen = kernels_of(residues).gather(residues, indices)
+    if not constants.offset:
+        return chosen
+    moduli = np.array(list(constants.moduli), dtype=np.uint64)[:, None]
+    offset = np.array([constants.offset % m for m in constants.moduli], dtype=np.uint64)[:, None]
+    shifted = chosen + np.asarray(offset, like=chosen)
+    return (shifted % np.asarray(moduli, like=chosen)).astype(np.uint32)
+
+
+def _combine_maxima(a: ReductionResult, b: ReductionResult) -> ReductionResult:
+    return _join(a, b, b if (b.value, -_index(b)) > (a.value, -_index(a)) else a)
+
+
+def _combine_minima(a: ReductionResult, b: ReductionResult) -> ReductionResult:
+    return _join(a, b, b if (b.value, _index(b)) < (a.value, _index(a)) else a)
+
+
+def _index(result: ReductionResult) -> int:
+    assert result.index is not None
+    return result.index
+
+
+def _join(a: ReductionResult, b: ReductionResult, winner: ReductionResult) -> ReductionResult:
+    """The winner's value and index, with the counts of both."""
+    return ReductionResult(
+        winner.value,
+        winner.index,
+        a.count + b.count,
+        a.exact_fallbacks + b.exact_fallbacks,
+        "+".join(sorted({*a.backend.split("+"), *b.backend.split("+")})),
+    )
+
+
+# ---- SUM --------------------------------------------------------------------------------------------------
+
+
+def _sum(residues: Array, moduli: ModuliSet, signed: bool, bound: int | None) -> ReductionResult:
+    constants = key_constants(moduli, signed, bound)
+    residues = residues[: len(constants.moduli)]
+    # The keys' error adds up: the number of wraps is unique while count * slack < 2**64.
+    block = min(_SUM_BLOCK, 2 ** (KEY_BITS - 1) // max(constants.slack, 1) // 4 * 4)
+    total, fallbacks = 0, 0
+    for start in range(0, residues.shape[1], block):
+        part = residues[:, start : start + block]
+        sums = kernels_of(part).row_sums(part, constants)
+        total += _exact_sum(part, sums, constants)
+        fallbacks += sums.ambiguous
+    return ReductionResult(total, None, residues.shape[1], fallbacks, backend_name(residues))
+
+
+def _exact_sum(residues: Array, sums: KeySums, constants: KeyConstants) -> int:
+    """Sum of X from the sums of residues and keys: S = sum of Y = q M + R, where Y = 2**scale X + offset.
+
+    R follows from the row sums. The sum K of the keys is 2**64 S/M and at most count * slack more, less than
+    2**64, so q = floor((K M - R 2**64) / (2**64 M)).
+    """
+    moduli, count = constants.moduli, int(residues.shape[1])
+    product = moduli.product
+    shift, scale = count * constants.offset, constants.scale
+    rows = [((a << scale) + shift) % m for a, m in zip(sums.rows, moduli, strict=True)]
+    remainder = exact.value_of(rows, moduli)
+    keys = sums.keys + (_wrapped(residues, sums, constants) << KEY_BITS)
+    wraps = (keys * product - (remainder << KEY_BITS)) // (product << KEY_BITS)
+    return (wraps * product + remainder - shift) >> scale  # exact: that many lowest bits are 0
+
+
+def _wrapped(residues: Array, sums: KeySums, constants: KeyConstants) -> int:
+    """How many numbers lie so near M that their key, an upper bound, passed 2**64; none of a scaled key."""
+    if not sums.ambiguous:
+        return 0
+    # As complemented keys, none but 0 reaches the greatest threshold, and a key of 0 is ambiguous.
+    threshold = 2**KEY_BITS - 1
+    wrapped = 0
+    for indices in _candidates(residues, constants, True, threshold):
+        digits = mixed_radix_digits(shifted_residues(residues, indices, constants), constants.moduli)
+        wrapped += int(near_top(digits, constants.moduli).sum())
+    return wrapped
+
+
+def _combine_sums(a: ReductionResult, b: ReductionResult) -> ReductionResult:
+    return _join(a, b, ReductionResult(a.value + b.value, None, 0, 0, ""))
+
+
+REDUCTIONS: dict[str, Reduction] = {
+    "max": Reduction("max", _maximum, _combine_maxima),
+    "min": Reduction("min", _minimum, _combine_minima),
+    "sum": Reduction("sum", _sum, _combine_sums, identity=0),
+}
+"""The reductions by name."""

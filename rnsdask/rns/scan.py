@@ -1,0 +1,255 @@
+"""Running sums, maxima and minima of a chunk, given what comes before it. No Dask in here.
+
+Each takes one pass for the numbers' keys, where they are needed, and one that writes the result.
+"""
+
+from collections.abc import Iterator
+from itertools import accumulate, count
+
+import numpy as np
+
+from rnsdask.backend import Array, kernels_of
+from rnsdask.constants import KeyConstants, key_constants
+from rnsdask.core.errors import RNSOverflowError
+from rnsdask.core.layout import as_matrix
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.rns.convert import residues_to_ints
+from rnsdask.rns.exact import residues_of
+from rnsdask.rns.keys import batches, certain_below, complemented, number_keys
+from rnsdask.rns.reduce import REDUCTIONS, reduce_chunk
+
+# Running sums of keys have this many bits behind the point, so that a sum twice out of range fits 64 bits.
+_SUM_BITS = 61
+
+# Their error stays below this.
+_SUM_ERROR = 2**60
+
+# Numbers added up at a time: on a CPU these stay in its cache, and CuPy's cumsum is wrong beyond 2**31.
+_CPU_BLOCK = 2**15
+_GPU_BLOCK = 2**26
+
+# Numbers whose running sums are checked as Python ints at a time.
+_EXACT_BLOCK = 2**12
+
+
+def _sum_of(residues: Array, moduli: ModuliSet, signed: bool, bound: int | None = None) -> int:
+    if residues.shape[1] == 0:
+        return 0
+    return reduce_chunk(REDUCTIONS["sum"], residues, moduli, signed, bound).value
+
+
+# ---- running sums -----------------------------------------------------------------------------------------
+
+
+def running_sums(
+    residues: Array,
+    moduli: ModuliSet,
+    signed: bool = False,
+    bound: int | None = None,
+    before: int = 0,
+    start: int = 0,
+) -> Array:
+    """Sum of `before` and all numbers up to each one.
+
+    Parameters
+    ----------
+    residues : array of uint32, shape (n, N)
+        NumPy or CuPy.
+    bound : int, optional
+        Every number is at most this in magnitude, which may prove that nothing overflows.
+    before : int
+        Sum of all numbers before these.
+    start : int
+        Index of the first number, for messages.
+
+    Returns
+    -------
+    array of uint32, shape (n, N)
+
+    Raises
+    ------
+    RNSOverflowError
+        If a running sum is out of range, `before` included; it names the first one of these.
+    """
+    residues = as_matrix(residues)
+    lowest, highest = moduli.value_range(signed)
+    if not lowest <= before <= highest:
+        raise RNSOverflowError.of_value(before, start - 1, moduli.bits, signed)
+    if not _sums_fit(residues, moduli, signed, bound, before):
+        overflow = _first_overflow(residues, moduli, signed, before)
+        if overflow is not None:
+            index, value = overflow
+            raise RNSOverflowError.of_value(value, start + index, moduli.bits, signed)
+    block = _CPU_BLOCK if isinstance(residues, np.ndarray) else _GPU_BLOCK
+    result = np.empty_like(residues, order="C")
+    for row, sums, m in zip(residues, result, moduli, strict=True):
+        carry = np.uint64(before % m)
+        for first in range(0, len(row), block):
+            totals = np.cumsum(row[first : first + block], dtype=np.uint64)
+            totals += carry  # below 2**32 + 2**26 2**32
+            totals -= totals // np.uint64(m) * np.uint64(m)  # quicker than %
+            sums[first : first + block] = totals
+            carry = totals[-1]
+    return result
+
+
+def _sums_fit(residues: Array, moduli: ModuliSet, signed: bool, bound: int | None, before: int) -> bool:
+    """Whether all running sums are in range, as far as bounds and the sum of all prove that."""
+    lowest, highest = moduli.value_range(signed)
+    if bound is not None:
+        reach = residues.shape[1] * bound
+        if before + reach <= highest and (not signed or lowest <= before - reach):
+            return True
+    # Running sums of numbers that are not negative never fall.
+    return not signed and before + _sum_of(residues, moduli, signed, bound) <= highest
+
+
+def _first_overflow(residues: Array, moduli: ModuliSet, signed: bool, before: int) -> tuple[int, int] | None:
+    """Index and value of the first running sum that is out of range."""
+    constants = key_constants(moduli, signed)
+    size = min(_GPU_BLOCK, _SUM_ERROR // _step_error(constants))
+    for first in range(0, residues.shape[1], size):
+        block = residues[:, first : first + size]
+        overflow = _first_overflow_of_block(block, constants, signed, before)
+        if overflow is not None:
+            return first + overflow[0], overflow[1]
+        before += _sum_of(block, moduli, signed)
+    return None
+
+
+def _first_overflow_of_block(
+    residues: Array, constants: KeyConstants, signed: bool, before: int
+) -> tuple[int, int] | None:
+    moduli = constants.moduli
+    lowest, highest = moduli.value_range(signed)
+    (suspects,) = _may_overflow(residues, constants, signed, before).nonzero()
+    done = 0
+    while len(suspects):
+        # No sum before this one overflows, so all of them are exact.
+        first = int(suspects[0])
+        before += _sum_of(residues[:, done:first], moduli, signed)
+        done = min(first + _EXACT_BLOCK, residues.shape[1])
+        values = residues_to_ints(residues[:, first:done], moduli, signed).tolist()
+        values[0] += before
+        for index, before in zip(count(first), accumulate(values), strict=False):
+            if not lowest <= before <= highest:
+                return index, before
+        suspects = suspects[suspects >= done]
+    return None
+
+
+def _step_error(constants: KeyConstants) -> int:
+    """Upper bound of the error that a number's key adds to a running sum of keys, to either side."""
+    # A key is rounded down to _SUM_BITS, and so is the offset; it is less than 1 too small by itself.
+    return (constants.slack >> 64 - _SUM_BITS) + 3
+
+
+def _may_overflow(residues: Array, constants: KeyConstants, signed: bool, before: int) -> Array:
+    """Boolean (N,): running sums that may be out of range; right up to the first one that is.
+
+    Sums of keys estimate 2**61 S/M. Up to the first one out of range they are below 2**62 in magnitude, and
+    none after it matters, so that they may wrap.
+    """
+    product = constants.moduli.product
+    lowest, highest = (value << _SUM_BITS for value in constants.moduli.value_range(signed))
+    keys = number_keys(residues, constants)
+    steps = (keys >> np.uint64(64 - _SUM_BITS)).astype(np.int64)
+    steps -= np.int64((constants.offset << _SUM_BITS) // product)
+    steps[0] += np.int64((before << _SUM_BITS) // product)
+    sums = np.cumsum(steps)
+    # One more for each of the three values rounded down: `before` and the ends of the range.
+    error = np.arange(1, len(sums) + 1, dtype=np.int64, like=sums) * _step_error(constants) + 3
+    return (sums > highest // product - error) | (sums < lowest // product + error)
+
+
+# ---- running maxima and minima ----------------------------------------------------------------------------
+
+
+def running_extrema(
+    residues: Array,
+    moduli: ModuliSet,
+    minimum: bool,
+    signed: bool = False,
+    bound: int | None = None,
+    before: int | None = None,
+) -> Array:
+    """Maximum (minimum) of `before` and all numbers up to each one, as :func:`running_sums` takes them.
+
+    A number is a record if it is greater than `before` and all numbers ahead of it. Keys decide nearly
+    always whether it is; if not, Python ints do.
+    """
+    residues = as_matrix(residues)
+    if residues.shape[1] == 0:
+        return residues
+    head = residues[:, :1].copy()
+    if before is not None:
+        column = np.array(residues_of(before, moduli), dtype=np.uint32)[:, None]
+        head = np.asarray(column, like=residues)
+    constants = key_constants(moduli, signed, bound)
+    used = len(constants.moduli)
+    records = _records(residues[:used], head[:used], constants, minimum, signed)
+    latest = _running_maximum(np.where(records, np.arange(len(records), dtype=np.int64, like=records), -1))
+    result: Array = kernels_of(residues).gather(residues, np.maximum(latest, 0))
+    result[:, : int((latest < 0).sum())] = head
+    return result
+
+
+def _records(residues: Array, head: Array, constants: KeyConstants, minimum: bool, signed: bool) -> Array:
+    """Boolean (N,): each number is greater (less) than the head and all numbers ahead of it."""
+    keys = [number_keys(part, constants) for part in (head, residues)]
+    keys = complemented(np.concatenate(keys), minimum)
+    ahead, keys = _running_maximum(keys)[:-1], keys[1:]
+    records = (keys > ahead) & (keys - ahead > np.uint64(constants.slack))
+    (undecided,) = (~records & (keys >= certain_below(ahead, constants))).nonzero()
+    if len(undecided):
+        certain = np.where(records, np.arange(len(records), dtype=np.int64, like=records), -1)
+        rivals = _running_maximum(certain)[undecided]
+        for found in _exact_records(residues, head, constants, minimum, signed, undecided, rivals):
+            records[found] = True
+    return records
+
+
+def _exact_records(
+    residues: Array,
+    head: Array,
+    constants: KeyConstants,
+    minimum: bool,
+    signed: bool,
+    undecided: Array,
+    rivals: Array,
+) -> Iterator[Array]:
+    """Which of the undecided numbers are records.
+
+    The greatest number ahead of one is its rival, the last certain record (-1: the head), or an undecided
+    number after the rival: any other number there is proved to be less than one of these.
+    """
+    sign = -1 if minimum else 1
+    (head_value,) = residues_to_ints(head, constants.moduli, signed)
+    last, best = -1, sign * head_value
+    for indices, opponents in zip(
+        batches(undecided, len(residues)), batches(rivals, len(residues)), strict=True
+    ):
+        distinct = np.unique(opponents[opponents > last])
+        values, rival_values = (
+            residues_to_ints(kernels_of(residues).gather(residues, chosen), constants.moduli, signed)
+            for chosen in (indices, distinct)
+        )
+        best_of = dict(zip(distinct.tolist(), rival_values, strict=True))
+        is_record = np.zeros(len(indices), dtype=np.bool_)
+        for position, (value, rival) in enumerate(zip(values, opponents.tolist(), strict=True)):
+            if rival > last:
+                last, best = rival, sign * best_of[rival]
+            if sign * value > best:
+                best, is_record[position] = sign * value, True
+        yield indices[np.asarray(is_record, like=indices)]
+
+
+def _running_maximum(array: Array) -> Array:
+    if isinstance(array, np.ndarray):
+        return np.maximum.accumulate(array)
+    # CuPy has no such function. After k rounds each entry is the maximum of 2**k of them.
+    distance = 1
+    while distance < len(array):
+        array = np.concatenate([array[:distance], np.maximum(array[distance:], array[:-distance])])
+        distance *= 2
+    return array

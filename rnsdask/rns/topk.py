@@ -1,0 +1,81 @@
+"""The k greatest or least numbers of a chunk, and how those of chunks combine. No Dask in here."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend import Array, kernels_of
+from rnsdask.constants import key_constants
+from rnsdask.core.layout import as_matrix
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.rns.convert import residues_to_ints
+from rnsdask.rns.keys import batches, certain_below, complemented, number_keys
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Numbers with their indices, the best first; equal ones by index."""
+
+    values: tuple[int, ...]
+    indices: tuple[int, ...]
+
+    def values_array(self) -> NDArray[np.object_]:
+        """The numbers as an array of Python ints."""
+        array = np.empty(len(self.values), dtype=object)
+        array[:] = self.values
+        return array
+
+    def indices_array(self) -> NDArray[np.int64]:
+        """The indices as an array."""
+        return np.array(self.indices, dtype=np.int64)
+
+
+def select(
+    residues: Array,
+    moduli: ModuliSet,
+    k: int,
+    signed: bool = False,
+    bound: int | None = None,
+    offset: int = 0,
+) -> Selection:
+    """The k greatest numbers in descending order, or for k < 0 the -k least in ascending order.
+
+    Keys choose the candidates: the numbers not proved to be worse than k others. These alone become Python
+    ints, so the cost beside one pass is that of converting and sorting about k numbers, and of all numbers
+    if the keys cannot tell them apart.
+
+    Parameters
+    ----------
+    residues : array of uint32, shape (n, N)
+        NumPy or CuPy.
+    k : int
+        Not more than N are returned.
+    bound : int, optional
+        Every number is at most this in magnitude; fewer moduli are then read.
+    offset : int
+        Index of the first number.
+    """
+    count, minimum = min(abs(k), residues.shape[1]), k < 0
+    if count == 0:
+        return Selection((), ())
+    constants = key_constants(moduli, signed, bound)
+    residues = as_matrix(residues)[: len(constants.moduli)]
+    keys = complemented(number_keys(residues, constants), minimum)
+    threshold = np.partition(keys, len(keys) - count)[len(keys) - count]
+    (candidates,) = (keys >= certain_below(threshold, constants)).nonzero()
+    best = Selection((), ())
+    for indices in batches(candidates, len(residues)):
+        values = residues_to_ints(kernels_of(residues).gather(residues, indices), constants.moduli, signed)
+        found = Selection(tuple(values), tuple((indices + offset).tolist()))
+        best = combine([best, found], k)
+    return best
+
+
+def combine(selections: Iterable[Selection], k: int) -> Selection:
+    """The best of several selections from different parts of an array, in any order."""
+    pairs = [pair for s in selections for pair in zip(s.values, s.indices, strict=True)]
+    pairs.sort(key=lambda pair: (pair[0] if k < 0 else -pair[0], pair[1]))
+    values, indices = zip(*pairs[: abs(k)], strict=True) if pairs else ((), ())
+    return Selection(tuple(values), tuple(indices))

@@ -1,0 +1,365 @@
+"""What arrays are made of, and what NumPy's functions pass to them: right, or refused in one clear line."""
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import gmpy2
+import numpy as np
+import pytest
+import zarr
+
+import rnsdask as rd
+from rnsdask.arrays.creation import fresh_seed
+from rnsdask.backend import naming_gpu_memory
+from rnsdask.core.errors import GPUMemoryError, brief
+
+MODULI = rd.ModuliSet.for_bits(300)
+HUGE = 10**5000  # Python does not write it
+
+
+class Seven:
+    """What has __index__ is an integer."""
+
+    def __index__(self) -> int:
+        return 7
+
+
+MAKERS: list[Callable[[Any], Any]] = [
+    lambda values: rd.from_ints(values, MODULI, signed=True, chunks=None),
+    lambda values: rd.from_ints(values, MODULI, signed=True).compute(),
+    lambda values: rd.IntervalRNSArray.from_ints(values, MODULI),
+]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_what_integers_may_come_in(make: Callable[[Any], Any]) -> None:
+    top = 2**64 - 1
+    for values, expected in [
+        ([Seven(), gmpy2.mpz(-5), np.uint64(top), np.int8(-3)], [7, -5, top, -3]),
+        (np.array([top, top - 1], dtype=np.uint64), [top, top - 1]),
+        (np.array([-(2**63), 2], dtype=">i8"), [-(2**63), 2]),
+        (np.array([[2, 2**90]], dtype=object), [[2, 2**90]]),
+        (np.ma.array([1, 2]), [1, 2]),
+        ([[1, 2], (3, 4)], [[1, 2], [3, 4]]),
+        ([[[1], [2]], [[3], [2**90]]], [[[1], [2]], [[3], [2**90]]]),
+        ([np.array([1, 2]), np.array([3, 4])], [[1, 2], [3, 4]]),
+        ([[], []], [[], []]),
+        ([], []),
+        (np.array([]), []),
+        (range(3), [0, 1, 2]),
+        (iter([5, 6]), [5, 6]),
+        (itertools.islice(itertools.count(), 100_000), list(range(100_000))),
+        (np.arange(10)[::-3], [9, 6, 3, 0]),
+        (rd.from_ints([4, 5], MODULI, chunks=None), [4, 5]),
+    ]:
+        assert make(values).to_ints().tolist() == expected
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_what_is_no_array_of_integers(make: Callable[[Any], Any]) -> None:
+    for values, error, message in [
+        (np.ma.array([1, 2, 3], mask=[0, 1, 0]), ValueError, "values are masked, the first at position 1"),
+        (np.ma.array([[1, 2]], mask=[[0, 1]]), ValueError, r"the first at index \(0, 1\)"),
+        ("123", TypeError, "got a str"),
+        (b"123", TypeError, "got a bytes"),
+        ({1, 2}, TypeError, "got a set"),
+        ({1: 2}, TypeError, "got a dict"),
+        (MODULI, TypeError, "got a ModuliSet"),
+        (5, TypeError, "must be an iterable of integers, got 5 of type int"),
+        (None, TypeError, "got None of type NoneType"),
+        (np.array(5), TypeError, r"got array\(5\) of type ndarray"),
+        ([1.0], TypeError, "at position 0 must be an integer, got 1.0 of type float"),
+        (np.array([1.0, 2.0]), TypeError, "at position 0 must be an integer, got 1.0"),
+        ([1, True], TypeError, "at position 1 must be an integer, got True of type bool"),
+        (np.array([True]), TypeError, "got True of type bool"),
+        ([None], TypeError, "got None of type NoneType"),
+        (["1"], TypeError, "got '1' of type str"),
+        (np.array(["1"]), TypeError, "of type str"),
+        (np.array([1 + 2j]), TypeError, "of type complex"),
+        (np.array([(1, 2)], dtype="i4,i4"), TypeError, "got an array of dtype"),
+        (np.array(["2020"], dtype="M8[ns]"), TypeError, r"got an array of dtype datetime64\[ns\]"),
+        (np.array([5], dtype="m8[ns]"), TypeError, r"got an array of dtype timedelta64\[ns\]"),
+        ([np.array(["2020"], dtype="M8[ns]")], TypeError, "got an array of dtype datetime64"),
+        ([[1, 2], [3]], ValueError, "nested lists of values must all have one length"),
+        ([[1], 2], ValueError, "nested lists"),
+        ([1, [2]], TypeError, r"at position 1 must be an integer, got \[2\] of type list"),
+        ([[1, 2], [3, 4.5]], TypeError, "got 4.5 of type float"),
+        (da.arange(3), TypeError, "got a lazy Array; compute it first"),
+        (rd.from_ints([1], MODULI), TypeError, "got a lazy RNSArray; compute it first"),
+        ([rd.from_ints([1], MODULI).max()], TypeError, "got a lazy LazyInts; compute it first"),
+    ]:
+        with pytest.raises(error, match=message) as caught:
+            make(values)
+        assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_moduli_set_and_an_integer_are_told_apart() -> None:
+    residues = np.zeros((1, 3), np.uint32)
+    attempts: list[Callable[[Any], Any]] = [
+        lambda moduli: rd.from_ints([1], moduli),
+        lambda moduli: rd.IntervalRNSArray.from_ints([1], moduli),
+        lambda moduli: rd.IntervalRNSArray.from_residues(residues, residues[0], moduli),
+        lambda moduli: rd.from_residues(residues, moduli),
+        lambda moduli: rd.RNSArray(residues, moduli),
+        lambda moduli: rd.random(moduli, 3),
+    ]
+    for attempt in attempts:
+        with pytest.raises(TypeError, match=r"moduli must be a ModuliSet, got 64 of type int; .*for_bits"):
+            attempt(64)
+        with pytest.raises(TypeError, match=r"must be a ModuliSet, got \[7, 11\] of type list"):
+            attempt([7, 11])
+    x = rd.from_ints([1], MODULI, chunks=None)
+    for wrong in (
+        lambda: rd.random(MODULI, MODULI),
+        lambda: rd.ModuliSet.for_bits(MODULI),
+        lambda: x**MODULI,
+        lambda: x + MODULI,
+    ):
+        with pytest.raises(TypeError, match="must be an integer, got ModuliSet"):
+            wrong()
+
+
+def test_residues_that_are_read_by_slices(tmp_path: Path) -> None:
+    moduli = rd.ModuliSet([251, 253])
+    residues = np.arange(2 * 300, dtype=np.uint32).reshape(2, 300) % 251
+    stored = zarr.create_array(tmp_path / "a.zarr", shape=residues.shape, dtype="uint32", chunks=(1, 128))
+    stored[:] = residues
+    x = rd.from_residues(stored, moduli)
+    assert x.chunks == ((128, 128, 44),)
+    assert (x.residues.compute() == residues).all()
+    stored[1, 200] = 253
+    with pytest.raises(ValueError, match="residue 253 of the number at flat position 72 is not below"):
+        rd.from_residues(stored, moduli).to_ints()
+    with pytest.raises(TypeError, match="must have dtype uint32"):
+        rd.from_residues(zarr.create_array({}, shape=(2, 3), dtype="int64"), moduli)
+    masked = np.ma.array(residues, mask=False)
+    assert (
+        rd.from_residues(masked, moduli).to_ints().tolist()
+        == rd.from_residues(residues, moduli).to_ints().tolist()
+    )
+    masked[1, 3] = np.ma.masked
+    for make in (rd.from_residues, rd.RNSArray):
+        with pytest.raises(ValueError, match="residues are masked"):
+            make(masked, moduli)
+    for residues, sign in (
+        (da.zeros((2, 3), dtype=np.uint32), np.zeros(3)),
+        (np.zeros((2, 3), np.uint32), [0] * 3),
+    ):
+        with pytest.raises(TypeError, match="must be a NumPy or CuPy array"):
+            rd.IntervalRNSArray.from_residues(residues, sign, moduli)
+
+
+# ---- NumPy's functions ------------------------------------------------------------------------------------
+
+
+def arrays(values: Any) -> list[Any]:
+    eager = rd.from_ints(values, MODULI, chunks=None)
+    made = [eager, eager.rechunk()]
+    return [*made, *map(rd.IntervalRNSArray.from_rns, made)]
+
+
+def test_numpys_functions_of_arrays() -> None:
+    values = np.array([5, 2**200, 9], dtype=object)
+    for x in arrays(values):
+        for function in (np.max, np.min, np.sum, np.argmax, np.argmin):
+            assert dask.compute(function(x))[0] == function(values)
+            assert dask.compute(function(x, axis=0))[0] == function(values)
+            assert dask.is_dask_collection(function(x)) == (x.chunks is not None)
+        for function in (np.max, np.min, np.sum):
+            with pytest.raises(TypeError, match="takes no out"):
+                function(x, out=np.empty((), dtype=object))
+        with pytest.raises(TypeError, match=r"sum of an .* is exact, got dtype float64"):
+            np.sum(x, dtype=float)
+        assert dask.compute(np.sum(x, dtype=object))[0] == values.sum()
+        if isinstance(x, rd.RNSArray):
+            assert dask.compute(np.prod(x))[0] == values.prod()
+            assert np.cumsum(x).to_ints().tolist() == np.cumsum(values).tolist()
+        else:
+            with pytest.raises(
+                ValueError, match="max of an IntervalRNSArray is that of all numbers, got axis 1"
+            ):
+                x.max(axis=1)
+    table = np.array([[1, 2], [3, 2**90]], dtype=object)
+    for x in arrays(table)[:2]:
+        assert np.asarray(dask.compute(np.sum(x, axis=1))[0]).tolist() == table.sum(axis=1).tolist()
+        assert np.max(x, axis=0, keepdims=True).to_ints().tolist() == [[3, 2**90]]
+        with pytest.raises(ValueError, match="prod is that of all numbers, got axis 1"):
+            np.prod(x, axis=1)
+
+
+def test_sums_of_nothing_are_0() -> None:
+    for x in arrays([5, 3]):
+        empty = x[:0]
+        assert dask.compute(empty.sum())[0] == 0
+        result = dask.compute(empty.reduce("sum"))[0]
+        assert (result.value, result.index, result.count) == (0, None, 0)
+        for name in ("max", "min", "argmax", "argmin"):
+            with pytest.raises(ValueError, match="of an empty array"):
+                getattr(empty, name)()
+    for shape in ((0, 4), (3, 0), (0, 0), (2, 0, 3)):
+        values = np.empty(shape, dtype=object)
+        x = rd.from_ints(values, MODULI, chunks=None)
+        lazy = rd.RNSArray(da.from_array(x.residues, chunks=(-1, *(2,) * len(shape))), MODULI)
+        for each in (x, lazy):
+            assert dask.compute(each.sum())[0] == 0
+            for axis in range(len(shape)):
+                for keepdims in (False, True):
+                    found = np.asarray(dask.compute(each.sum(axis=axis, keepdims=keepdims))[0])
+                    expected = values.sum(axis=axis, keepdims=keepdims)
+                    assert (found.shape, found.tolist()) == (expected.shape, expected.tolist())
+                if shape[axis]:
+                    assert each.max(axis=axis).shape == values.max(axis=axis).shape
+                else:
+                    with pytest.raises(ValueError, match="needs at least one number"):
+                        each.max(axis=axis)
+
+
+# ---- functions of two arrays of either kind ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_functions_of_interval_arrays(lazy: bool) -> None:
+    a, b = [5, -(2**200), 0, -7, 3], [-5, -(2**200) - 1, 0, 7, 3]
+    x, y = (rd.IntervalRNSArray.from_ints(v, MODULI, chunks=128 if lazy else None) for v in (a, b))
+    mask = np.array([True, False, True, False, True])
+    for found, expected in [
+        (rd.add(x, y), [p + q for p, q in zip(a, b, strict=True)]),
+        (rd.subtract(7, y), [7 - q for q in b]),
+        (rd.multiply(x, 3), [3 * p for p in a]),
+        (rd.negative(x), [-p for p in a]),
+        (rd.maximum(x, y), list(map(max, a, b))),
+        (rd.minimum(x, y), list(map(min, a, b))),
+        (rd.maximum(x, -1), [max(p, -1) for p in a]),
+        (rd.minimum(-1, x), [min(p, -1) for p in a]),
+        (rd.where(mask, x, y), [p if m else q for m, p, q in zip(mask, a, b, strict=True)]),
+        (rd.where(x < y, 9, y), [9 if p < q else q for p, q in zip(a, b, strict=True)]),
+        (rd.where(mask[:, None], x, 1)[:, 3], [-7 if m else 1 for m in mask]),
+    ]:
+        assert isinstance(found, rd.IntervalRNSArray)
+        assert (found.chunks is not None) == lazy
+        assert found.to_ints().tolist() == expected
+    assert np.asarray(rd.sign(x)).tolist() == [1, -1, 0, -1, 1]
+    assert rd.sign(x).dtype == np.int8
+    total, outside = rd.add(x, y, overflow="flag")
+    assert total.to_ints().tolist() == [p + q for p, q in zip(a, b, strict=True)]
+    assert not np.asarray(outside).any()
+    flipped, outside = rd.negative(x, overflow="flag")
+    assert flipped.to_ints().tolist() == [-p for p in a]
+    for wrong in (lambda: rd.fma(x, y, 1), lambda: rd.mulsub(1, x, 2, y)):
+        with pytest.raises(
+            TypeError, match=r"takes RNSArrays, got an IntervalRNSArray; its to_rns\(\) makes one"
+        ):
+            wrong()
+    for wrong in (
+        lambda: rd.power(x, 2),
+        lambda: rd.inverse(x),
+        lambda: rd.matmul(x, y),
+        lambda: rd.dot(x, y),
+    ):
+        with pytest.raises(TypeError, match=r"must be .*RNSArray.*, got IntervalRNSArray"):
+            wrong()
+    other = rd.from_ints([1, 2, 3, 4, 5], MODULI, signed=True, chunks=None)
+    mixed: list[Callable[[], Any]] = [
+        lambda: x + other,
+        lambda: other * x,
+        lambda: rd.maximum(other, x),
+        lambda: x == other,
+        lambda: other < x,
+        lambda: other // x,
+        lambda: rd.where(mask, x, other),
+    ]
+    for mix in mixed:
+        with pytest.raises(TypeError, match=r"do not mix.*from_rns\(x\) and to_rns\(\) convert"):
+            mix()
+
+
+# ---- random -----------------------------------------------------------------------------------------------
+
+
+def test_without_a_seed_random_numbers_are_new_and_can_be_repeated() -> None:
+    x, y = (rd.random(MODULI, 300, chunks=128) for _ in range(2))
+    assert not (x == y).any().compute()
+    again = x.to_ints()
+    assert (x.to_ints() == again).all()
+    assert (x[::-1].compute().to_ints()[::-1] == again).all()
+    _, _, seed, _ = x.residues.name.split("-")
+    assert (rd.random(MODULI, 300, chunks=128, seed=int(seed)).to_ints() == again).all()
+    assert fresh_seed() != fresh_seed()
+    assert (
+        rd.random(MODULI, 3, seed=HUGE).to_ints().tolist()
+        == rd.random(MODULI, 3, seed=HUGE).to_ints().tolist()
+    )
+
+
+# ---- integers that Python does not write ------------------------------------------------------------------
+
+
+def test_no_message_meets_pythons_limit_of_digits() -> None:
+    x = rd.from_ints([3, 4], MODULI, chunks=None)
+    attempts: list[Callable[[], Any]] = [
+        lambda: x**HUGE,
+        lambda: x.rechunk(128)[:1] ** HUGE,
+        lambda: x**-HUGE,
+        lambda: x >> -HUGE,
+        lambda: x << -HUGE,
+        lambda: x + HUGE,
+        lambda: x * -HUGE,
+        lambda: x // -HUGE,
+        lambda: x[HUGE],
+        lambda: x[[HUGE]],
+        lambda: x[x.rechunk(128)[0] + HUGE],
+        lambda: rd.from_ints([HUGE], MODULI),
+        lambda: rd.from_ints([[HUGE]], MODULI),
+        lambda: rd.from_ints([1, [HUGE]], MODULI),
+        lambda: rd.IntervalRNSArray.from_ints([HUGE], MODULI),
+        lambda: rd.IntervalRNSArray.from_ints([1], MODULI) + HUGE,
+        lambda: rd.from_ints([1], MODULI, chunks=-HUGE),
+        lambda: rd.from_ints([1], MODULI, chunks=(HUGE, HUGE)),
+        lambda: rd.random(MODULI, -HUGE),
+        lambda: rd.random(MODULI, 3, seed=-HUGE),
+        lambda: rd.ModuliSet([HUGE]),
+        lambda: rd.ModuliSet.for_bits(HUGE),
+        lambda: rd.ModuliSet.for_bits(-HUGE),
+        lambda: rd.ModuliSet.for_bits(10, HUGE),
+        lambda: rd.ModuliSet.consecutive_odd(HUGE, 1),
+        lambda: rd.ModuliSet.consecutive_odd(3, -HUGE),
+        lambda: MODULI.prefix(HUGE),
+        lambda: x.max(axis=HUGE),
+        lambda: rd.required_bits("x + y", x=(HUGE, 0), y=1),
+        lambda: rd.required_bits("x + y", x=(HUGE, 0, 1), y=1),
+        lambda: rd.required_bits("x ** y", x=2, y=HUGE),
+        lambda: rd.RNSArray(x.residues, MODULI, bound=-HUGE),
+    ]
+    for attempt in attempts:
+        with pytest.raises((ValueError, TypeError, IndexError, OverflowError)) as caught:
+            attempt().compute()
+        message = str(caught.value)
+        assert "4300 digits" not in message
+        assert len(message) < 400, message
+    result = rd.ReductionResult(HUGE, None, 1, 0, "cpu")
+    assert "16610 bits" in repr(result)
+    assert "at least 0x" in str(rd.RNSOverflowError(0, HUGE, 3, signed=False, negative=False, at_least=True))
+    assert brief([HUGE]) == "a value of type list"
+    long = rd.ModuliSet.for_bits(20_000)
+    y = rd.from_ints([HUGE], long, chunks=None)
+    for array in (y, y.rechunk(), rd.IntervalRNSArray.from_rns(y)):
+        assert "shape=(1,)" in repr(array)
+        assert rd.to_decimal(dask.compute(array.max())[0]) == "1" + "0" * 5000
+    assert rd.to_decimal(y.rechunk().max()) == "1" + "0" * 5000
+    assert rd.to_decimal(-12) == "-12"
+    assert rd.to_decimal(np.int8(5)) == "5"
+    with pytest.raises(TypeError):
+        rd.to_decimal(1.5)
+
+
+def test_a_full_gpu_names_the_chunk() -> None:
+    def fill() -> None:
+        with naming_gpu_memory("x.zarr: chunk 3"), naming_gpu_memory():
+            raise GPUMemoryError("GPU 0 has no memory left")
+
+    with pytest.raises(GPUMemoryError, match=r"^x\.zarr: chunk 3: GPU 0 has no memory left$"):
+        fill()

@@ -1,0 +1,499 @@
+"""IntervalRNSArray against Python's integers: NumPy, CuPy, Dask, order, division, reductions, storage."""
+
+import operator
+import pickle
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+import zarr
+from conftest import Processor
+from interval_numbers import check_columns, edge_numbers, wrapped
+from strategies import MODULI_SETS
+
+import rnsdask as rd
+from rnsdask import IntervalRNSArray
+from rnsdask.core.errors import CorruptChunkError, IncompleteStoreError, RNSOverflowError, StoreError
+from rnsdask.interval_rns import layout
+from rnsdask.lazy import interval_rns
+
+MODULI = MODULI_SETS["table2_8"]
+HALF = [operator.add, operator.sub, operator.floordiv, operator.mod]
+RELATIONS = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
+KINDS = ["eager", "dask"]
+
+
+def array_of(
+    values: Any, moduli: rd.ModuliSet, processor: Processor, kind: str = "eager"
+) -> IntervalRNSArray:
+    host = IntervalRNSArray.from_ints(values, moduli)
+    array = IntervalRNSArray(processor.xp.asarray(host.columns), moduli)
+    if kind == "eager":
+        return array
+    # Chunks of no particular length, on the processor.
+    chunks = (len(host.columns), *(max(1, length // 3) for length in host.shape))
+    return IntervalRNSArray(da.from_array(array.columns, chunks=chunks, asarray=False), moduli)
+
+
+def computed(array: Any, processor: Processor) -> np.ndarray:
+    return processor.to_numpy(array.compute() if isinstance(array, da.Array) else array)
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def some_numbers(seed: int, count: int, bits: int = 60) -> list[int]:
+    generator = random.Random(seed)
+    values = [generator.randint(-(2**bits), 2**bits) >> generator.choice([0, 0, 50]) for _ in range(count)]
+    return [0, 1, -1, *values, 2**bits, -(2**bits)]
+
+
+# ---- what it is --------------------------------------------------------------------------------------------
+
+
+def test_attributes(on_each_processor: Processor, kind: str) -> None:
+    values = some_numbers(1, 20)
+    x = array_of(values, MODULI, on_each_processor, kind)
+    assert (x.shape, x.ndim, x.size, len(x)) == ((25,), 1, 25, 25)
+    assert x.nbytes == 25 * 4 * (len(MODULI) + 6)
+    assert x.residues.shape == (8, 25)
+    assert x.residues.dtype == np.uint32
+    assert [getattr(x, name).dtype for name in layout.PART_DTYPES] == list(layout.PART_DTYPES.values())
+    assert computed(x.sign, on_each_processor).tolist() == [int(v < 0) for v in values]
+    interval = x.interval()
+    for field in (interval.low, interval.upp, interval.exponent):
+        assert field.shape == (25,)
+    check_columns(computed_columns(x), values, MODULI, on_each_processor)
+    assert ("dask" in repr(x)) == (kind == "dask")
+    assert "shape=(25,)" in repr(x)
+
+
+def computed_columns(x: IntervalRNSArray) -> Any:
+    return x.columns.compute() if isinstance(x.columns, da.Array) else x.columns
+
+
+def test_from_ints_keeps_shape_and_types() -> None:
+    values = np.array([[1, -2, 3], [-(2**63), 2**63 - 1, 0]])
+    x = IntervalRNSArray.from_ints(values, MODULI)
+    assert x.shape == (2, 3)
+    assert x.to_ints().tolist() == values.tolist()
+    assert np.asarray(x).tolist() == values.tolist()
+    assert IntervalRNSArray.from_ints([], MODULI).to_ints().tolist() == []
+    assert IntervalRNSArray.from_ints(np.zeros((0, 3), dtype=int), MODULI).shape == (0, 3)
+    assert IntervalRNSArray.from_ints(
+        (v for v in (5, np.int8(-5))), MODULI, chunks=128
+    ).to_ints().tolist() == [
+        5,
+        -5,
+    ]
+
+
+@pytest.mark.parametrize("value", [1.0, "1", None, True])
+def test_from_ints_refuses_other_types(value: Any) -> None:
+    with pytest.raises(TypeError, match="value at position 1 must be an integer"):
+        IntervalRNSArray.from_ints([1, value], MODULI)
+
+
+def test_from_ints_refuses_numbers_out_of_range() -> None:
+    product = MODULI.product
+    IntervalRNSArray.from_ints([product - 1, 1 - product], MODULI)
+    with pytest.raises(ValueError, match=r"value at position 2, -0x.* is outside the range from -"):
+        IntervalRNSArray.from_ints([0, 1, -product], MODULI)
+
+
+def test_from_residues(on_each_processor: Processor) -> None:
+    x = array_of([5, -7, 0], MODULI, on_each_processor)
+    again = IntervalRNSArray.from_residues(x.residues.copy(), x.sign, MODULI)
+    check_columns(again.columns, [5, -7, 0], MODULI, on_each_processor)
+    wrong = x.residues.copy()
+    wrong[3, 1] = MODULI[3]
+    with pytest.raises(ValueError, match="not below its modulus"):
+        IntervalRNSArray.from_residues(wrong, x.sign, MODULI)
+    with pytest.raises(ValueError, match="signs must be 0 or 1"):
+        IntervalRNSArray.from_residues(x.residues, x.sign + 1, MODULI)
+
+
+def test_columns_are_checked() -> None:
+    with pytest.raises(TypeError, match="must be a NumPy, CuPy or Dask array"):
+        IntervalRNSArray([1, 2], MODULI)
+    with pytest.raises(TypeError, match="uint32"):
+        IntervalRNSArray(np.zeros((14, 2)), MODULI)
+    with pytest.raises(ValueError, match="must have 14 rows"):
+        IntervalRNSArray(np.zeros((8, 2), dtype=np.uint32), MODULI)
+
+
+@pytest.mark.parametrize("name", ["one_full", "two_three", "tiny_unsorted", "top", "table2_32"])
+@pytest.mark.parametrize("signed", [False, True])
+def test_rns_arrays_and_back(name: str, signed: bool, on_each_processor: Processor, kind: str) -> None:
+    moduli = MODULI_SETS[name]
+    lowest, highest = moduli.value_range(signed)
+    inside = [v for v in edge_numbers(moduli, random.Random(2)) if lowest <= v <= highest]
+    inside = sorted({*inside, lowest, highest})
+    rns = rd.from_ints(inside, moduli, signed, chunks=None)
+    residues = on_each_processor.xp.asarray(rns.residues)
+    if kind == "dask":
+        residues = da.from_array(residues, chunks=(len(moduli), 4), asarray=False)
+    x = IntervalRNSArray.from_rns(rd.RNSArray(residues, moduli, signed))
+    check_columns(computed_columns(x), inside, moduli, on_each_processor)
+    again = x.to_rns(signed)
+    assert again.signed == signed
+    assert again.to_ints().tolist() == inside
+    outside = array_of(
+        [0, highest + 1] if highest + 1 < moduli.product else [0, -1], moduli, on_each_processor
+    )
+    if moduli.product > 2:
+        with pytest.raises(ValueError, match="at flat index 1 is outside the"):
+            outside.to_rns(signed)
+
+
+# ---- arithmetic --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("operation", [*HALF, operator.mul])
+def test_operators(operation: Callable[[Any, Any], Any], on_each_processor: Processor, kind: str) -> None:
+    bits = 60
+    x, y = some_numbers(3, 40, bits), [v or 7 for v in some_numbers(4, 40, bits)]
+    a, b = array_of(x, MODULI, on_each_processor, kind), array_of(y, MODULI, on_each_processor)
+    for result, expected in (
+        (operation(a, b), [operation(*pair) for pair in zip(x, y, strict=True)]),
+        (operation(a, -(10**9)), [operation(v, -(10**9)) for v in x]),
+        (operation(10**15, b), [operation(10**15, v) for v in y]),
+    ):
+        assert isinstance(result, IntervalRNSArray)
+        check_columns(computed_columns(result), expected, MODULI, on_each_processor)
+
+
+def test_unary_operators(on_each_processor: Processor, kind: str) -> None:
+    values = some_numbers(5, 10)
+    x = array_of(values, MODULI, on_each_processor, kind)
+    check_columns(computed_columns(-x), [-v for v in values], MODULI, on_each_processor)
+    check_columns(computed_columns(abs(x)), [abs(v) for v in values], MODULI, on_each_processor)
+
+
+def test_the_papers_failing_case(on_each_processor: Processor) -> None:
+    x = array_of([10**20], MODULI, on_each_processor)
+    y = array_of([10**20 + 1], MODULI, on_each_processor)
+    for algorithm in (None, 1, 2, "digits"):
+        result = interval_rns.subtract(x, y, algorithm=algorithm)
+        check_columns(result.columns, [-1], MODULI, on_each_processor)
+        check_columns(interval_rns.add(x, -x, algorithm=algorithm).columns, [0], MODULI, on_each_processor)
+
+
+@pytest.mark.parametrize("algorithm", [0, 3, "digit", True, 2.0])
+def test_unknown_algorithms(algorithm: Any) -> None:
+    x = IntervalRNSArray.from_ints([1], MODULI)
+    with pytest.raises(ValueError, match="algorithm must be 1, 2 or 'digits'"):
+        interval_rns.add(x, x, algorithm=algorithm)
+
+
+def test_overflow_modes(on_each_processor: Processor, kind: str) -> None:
+    highest = MODULI.product - 1
+    x = array_of([1, highest, -highest, 5, highest], MODULI, on_each_processor, kind)
+    # Of a Dask array's chunks any may fail first; each names the first number of its own.
+    with pytest.raises(RNSOverflowError, match="flat index 1" if kind == "eager" else "flat index [124]"):
+        computed_columns(x + 1)
+    with rd.errstate(overflow="wrap"):
+        assert (x + 1).to_ints().tolist() == [2, 0, -highest + 1, 6, 0]
+        assert (x * 2).to_ints().tolist() == [
+            wrapped(2 * v, highest + 1) for v in (1, highest, -highest, 5, highest)
+        ]
+    result, mask = interval_rns.multiply(x, 2, overflow="flag")
+    assert computed(mask, on_each_processor).tolist() == [False, True, True, False, True]
+    assert result.to_ints().tolist()[::3] == [2, 10]
+    with pytest.raises(ValueError, match="overflow must be one of"):
+        interval_rns.add(x, x, overflow="ignore")
+
+
+def test_division_by_zero(on_each_processor: Processor, kind: str) -> None:
+    x = array_of([4, 5, 6], MODULI, on_each_processor, kind)
+    with pytest.raises(ZeroDivisionError, match="by the integer 0"):
+        x // 0
+    with pytest.raises(ZeroDivisionError, match="flat index 2"):
+        computed_columns(x % array_of([1, 1, 0], MODULI, on_each_processor))
+
+
+@pytest.mark.parametrize("name", ["one", "two_three", "tiny_unsorted", "top"])
+def test_division_of_edges(name: str, on_each_processor: Processor) -> None:
+    moduli = MODULI_SETS[name]
+    values = edge_numbers(moduli, random.Random(8))[::2]
+    pairs = [(x, y) for x in values for y in values if y]
+    x, y = (array_of(side, moduli, on_each_processor) for side in zip(*pairs, strict=True))
+    quotients, remainders = divmod(x, y)
+    check_columns(quotients.columns, [x // y for x, y in pairs], moduli, on_each_processor)
+    check_columns(remainders.columns, [x % y for x, y in pairs], moduli, on_each_processor)
+
+
+def test_broadcasting_and_chunks_that_differ(on_each_processor: Processor) -> None:
+    x, y = np.arange(-10, 10).reshape(5, 4), np.array([[3], [-4], [5], [0], [10**12]])
+    a, b = (array_of(v, MODULI, on_each_processor, "dask") for v in (x, y))
+    assert (a * b).to_ints().tolist() == (x * y).tolist()
+    assert computed(a < b, on_each_processor).tolist() == (x < y).tolist()
+    assert (a - array_of(y, MODULI, on_each_processor)).to_ints().tolist() == (x - y).tolist()
+
+
+def test_operands_that_do_not_fit() -> None:
+    x = IntervalRNSArray.from_ints([1, 2], MODULI)
+    with pytest.raises(ValueError, match="different moduli sets"):
+        x + IntervalRNSArray.from_ints([1, 2], MODULI_SETS["top"])
+    with pytest.raises(ValueError, match="do not broadcast"):
+        x + IntervalRNSArray.from_ints([1, 2, 3], MODULI)
+    with pytest.raises(ValueError, match=r"operand .* is outside the range"):
+        x + MODULI.product
+    rns = rd.from_ints([1, 2], MODULI, chunks=None)
+    for left, right, message in (
+        (x, 1.5, "must be an integer"),
+        (x, rns, "RNSArrays and IntervalRNSArrays do not mix"),
+        (rns, x, "RNSArrays and IntervalRNSArrays do not mix"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            left + right
+
+
+# ---- comparison --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_relations(relation: Callable[[Any, Any], Any], on_each_processor: Processor, kind: str) -> None:
+    values = [*edge_numbers(MODULI, random.Random(6)), 10**30, 10**30 + 1, -(10**30), -(10**30) - 1]
+    pairs = [(x, y) for x in values for y in values]
+    x, y = (array_of(side, MODULI, on_each_processor, kind) for side in zip(*pairs, strict=True))
+    expected = [relation(*pair) for pair in pairs]
+    assert computed(relation(x, y), on_each_processor).tolist() == expected
+    for one in (0, -1, 10**30, -(10**30), MODULI.product, -MODULI.product):
+        expected = [relation(v, one) for v, _ in pairs]
+        assert computed(relation(x, one), on_each_processor).tolist() == expected
+
+
+def test_a_relation_decided_by_ranges_drops_no_error(tmp_path: Path) -> None:
+    x = IntervalRNSArray.from_ints([MODULI.product - 1] * 300, MODULI, chunks=128)
+    zeros = IntervalRNSArray.from_ints([0] * 300, MODULI, chunks=128)
+    for raising in (x * x, x // zeros, x % zeros, abs(x + x), -(x - (-x)), (x * x)[3:200]):
+        for relation in RELATIONS:
+            for value in (MODULI.product, -MODULI.product, 10**200):
+                with pytest.raises((OverflowError, ZeroDivisionError)):
+                    print(relation, value, relation(raising, value).compute(scheduler="sync"))
+    x.to_zarr(tmp_path / "x")
+    for plain in (x, rd.open_zarr(tmp_path / "x"), rd.open_zarr(tmp_path / "x")[1:]):
+        mask = plain < MODULI.product
+        assert mask.compute().all()
+        assert set(mask.dask.layers).isdisjoint(plain.columns.dask.layers)
+
+
+def test_there_is_no_hash() -> None:
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(IntervalRNSArray.from_ints([1], MODULI))
+
+
+# ---- reductions --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [5],
+        [0, 0, 0],
+        [-5, -3, -3, -9, -9],
+        [0, -5, 0],
+        [7, 7, -7, -7],
+        [10**30, 10**30 + 1, 10**30 + 1, 10**30],
+        [-(10**30), -(10**30) - 1, -(10**30) - 1, -1],
+        [1, 2**120, -(2**120), 2**120],
+        edge_numbers(MODULI, random.Random(9)),
+    ],
+    ids=lambda values: f"{len(values)} from {values[0]}",
+)
+def test_reductions(values: list[int], on_each_processor: Processor, kind: str) -> None:
+    x = array_of(values, MODULI, on_each_processor, kind)
+    assert int(x.max()) == max(values)
+    assert int(x.min()) == min(values)
+    assert int(x.sum()) == sum(values)
+    assert int(x.argmax()) == values.index(max(values))
+    assert int(x.argmin()) == values.index(min(values))
+    result = x.reduce("max")
+    result = result.compute() if isinstance(result, da.Array) else result
+    assert (result.count, result.index) == (len(values), values.index(max(values)))
+
+
+def test_reductions_of_more_axes(on_each_processor: Processor, kind: str) -> None:
+    values = np.array(some_numbers(7, 55)).reshape(5, 4, 3)
+    x = array_of(values, MODULI, on_each_processor, kind)
+    assert int(x.argmin()) == values.argmin()
+    assert int(x.sum()) == sum(values.reshape(-1).tolist())
+    part = x[:, ::2, 1]
+    assert int(part.max()) == values[:, ::2, 1].max()
+
+
+def test_reductions_refuse(kind: str) -> None:
+    empty = IntervalRNSArray.from_ints([], MODULI, chunks=128 if kind == "dask" else None)
+    with pytest.raises(ValueError, match="max of an empty array"):
+        empty.max()
+    with pytest.raises(ValueError, match="reduction must be one of"):
+        IntervalRNSArray.from_ints([1], MODULI, chunks=None if kind == "eager" else "auto").reduce("mean")
+
+
+# ---- Dask --------------------------------------------------------------------------------------------------
+
+
+def test_dask_collection(on_each_processor: Processor) -> None:
+    values = some_numbers(10, 20)
+    x = array_of(values, MODULI, on_each_processor, "dask")
+    y = x.persist()
+    assert isinstance(y, IntervalRNSArray)
+    assert y.to_ints().tolist() == values
+    (z,) = dask.compute(x)
+    assert isinstance(z, IntervalRNSArray)
+    assert z.chunks is None
+    assert z.to_ints().tolist() == values
+    assert dask.base.tokenize(x) == dask.base.tokenize(IntervalRNSArray(x.columns, MODULI))
+    assert dask.base.tokenize(x) != dask.base.tokenize(x + 1)
+    assert pickle.loads(pickle.dumps(x)).to_ints().tolist() == values
+
+
+def test_one_task_a_chunk() -> None:
+    x = IntervalRNSArray.from_ints(range(1024), MODULI, chunks=256).persist()
+    y = (x + x) - 5
+    assert len(dict(y.columns.__dask_graph__())) <= 4 + 4 * 2
+
+
+def test_indexing(on_each_processor: Processor, kind: str) -> None:
+    values = some_numbers(11, 20)
+    x = array_of(values, MODULI, on_each_processor, kind)
+    assert int(x[3]) == values[3]
+    assert x[2:9:3].to_ints().tolist() == values[2:9:3]
+    assert [int(v) for v in x] == values
+    assert x[None].to_ints().tolist() == [values]
+
+
+# ---- storage -----------------------------------------------------------------------------------------------
+
+
+def test_group(tmp_path: Path, on_each_processor: Processor) -> None:
+    values = some_numbers(12, 400)
+    x = array_of(values, MODULI, on_each_processor)
+    path = tmp_path / "x.zarr"
+    x.to_zarr(path, chunks=128)
+    y = rd.open_zarr(path)
+    assert y.chunks == ((128, 128, 128, 21),)
+    np.testing.assert_array_equal(computed_columns(y), on_each_processor.to_numpy(x.columns))
+    assert rd.open_zarr(path / "residues").to_ints().tolist() == [abs(v) for v in values]
+    group = zarr.open_group(path, mode="r")
+    attribute = dict(group.attrs["rnsdask"])
+    known = {"format": 1, "kind": "mpint", "complete": True}
+    assert attribute == {**known, "group": attribute["group"], "digest": attribute["digest"]}
+    assert all(group[name].attrs["rnsdask"]["group"] == attribute["group"] for name in group.array_keys())
+    for name, dtype in layout.PART_DTYPES.items():
+        assert group[name].dtype == dtype
+        expected = on_each_processor.to_numpy(getattr(x, name))
+        np.testing.assert_array_equal(group[name][...], expected)
+
+
+def test_group_of_more_axes(tmp_path: Path) -> None:
+    values = np.array(some_numbers(13, 55)).reshape(5, 4, 3)
+    IntervalRNSArray.from_ints(values, MODULI).to_zarr(tmp_path / "x.zarr", chunks=(2, 4, 128))
+    assert rd.open_zarr(tmp_path / "x.zarr").to_ints().tolist() == values.tolist()
+
+
+SHAPES_WITHOUT_NUMBERS = [(0,), (0, 3), (3, 0), (5, 0, 7), (0, 0)]
+
+
+@pytest.mark.parametrize("shape", SHAPES_WITHOUT_NUMBERS)
+def test_arrays_without_numbers(shape: tuple[int, ...], on_each_processor: Processor, kind: str) -> None:
+    x = array_of(np.zeros(shape, dtype=object), MODULI, on_each_processor, kind)
+    assert (x.shape, x.size) == (shape, 0)
+    assert f"shape={shape}" in repr(x)
+    lowest, highest = 1 - MODULI.product, MODULI.product - 1
+    for other in (x, 0, 5, -5, lowest, highest):
+        for operation in (*HALF, operator.mul, divmod):
+            if not (isinstance(other, int) and other == 0 and operation in (*HALF[2:], divmod)):
+                for found in np.ravel(operation(x, other)):
+                    assert found.to_ints().shape == shape
+            for found in np.ravel(operation(other, x)):
+                assert found.to_ints().shape == shape
+    for other in (x, 0, 5, 10 * highest, 10 * lowest):
+        for relation in RELATIONS:
+            for found in (relation(x, other), relation(other, x)):
+                assert computed(found, on_each_processor).dtype == np.bool_
+                assert found.shape == shape
+    for mode in ("wrap", "flag"):
+        for function in (interval_rns.add, interval_rns.subtract, interval_rns.multiply):
+            found = function(x, 3, overflow=mode)
+            if mode == "flag":
+                found, mask = found
+                assert computed(mask, on_each_processor).shape == shape
+            assert found.to_ints().shape == shape
+    for array in (-x, abs(x), x.to_rns(), x.to_rns(signed=False), IntervalRNSArray.from_rns(x.to_rns())):
+        assert array.to_ints().shape == shape
+    for part in (x.sign, x.low, x.upp, x.exponent, x.residues[0]):
+        assert computed(part, on_each_processor).shape == shape
+    assert int(x.sum()) == 0
+    for name in ("max", "min", "argmax", "argmin"):
+        with pytest.raises(ValueError, match="of an empty array: it needs at least one number"):
+            getattr(x, name)()
+
+
+@pytest.mark.parametrize("shape", SHAPES_WITHOUT_NUMBERS)
+def test_groups_without_numbers(shape: tuple[int, ...], tmp_path: Path, kind: str) -> None:
+    x = IntervalRNSArray.from_ints(
+        np.zeros(shape, dtype=object), MODULI, chunks=None if kind == "eager" else "auto"
+    )
+    x.to_zarr(tmp_path / "x.zarr")
+    y = rd.open_zarr(tmp_path / "x.zarr")
+    assert (y.shape, y.to_ints().shape, int(y.sum()), y.moduli) == (shape, shape, 0, MODULI)
+    (y + 1).to_zarr(tmp_path / "y.zarr")
+    assert rd.open_zarr(tmp_path / "y.zarr").shape == shape
+    x.to_zarr(tmp_path / "x.zarr", overwrite=True)
+
+
+def test_group_is_replaced_only_if_asked(tmp_path: Path) -> None:
+    path = tmp_path / "x.zarr"
+    x = IntervalRNSArray.from_ints([1, -2], MODULI)
+    x.to_zarr(path)
+    with pytest.raises(StoreError, match="it exists"):
+        x.to_zarr(path)
+    (-x).to_zarr(path, overwrite=True)
+    y = rd.open_zarr(path)
+    assert y.to_ints().tolist() == [-1, 2]
+    with pytest.raises(StoreError, match="cannot overwrite the group"):
+        (y + 1).to_zarr(path, overwrite=True)
+    (path / "notes").write_text("mine")
+    with pytest.raises(StoreError, match="also holds notes"):
+        x.to_zarr(path, overwrite=True)
+    rd.from_ints([1], MODULI).to_zarr(tmp_path / "rns.zarr")
+    with pytest.raises(StoreError, match="is not a group"):
+        x.to_zarr(tmp_path / "rns.zarr", overwrite=True)
+
+
+def test_broken_groups(tmp_path: Path) -> None:
+    path = tmp_path / "x.zarr"
+    for wanted in ("missing", "rns"):
+        with pytest.raises(StoreError, match="not a group of kind 'mpint'"):
+            rd.open_zarr(tmp_path / wanted)
+    IntervalRNSArray.from_ints(range(200), MODULI).to_zarr(path, chunks=128)
+    chunk = path / "low" / "c" / "1"
+    content = chunk.read_bytes()
+    chunk.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(CorruptChunkError, match="low/c/1 is corrupt"):
+        rd.open_zarr(path).to_ints()
+    chunk.unlink()
+    with pytest.raises(CorruptChunkError, match="low/c/1 is missing"):
+        rd.open_zarr(path).to_ints()
+    group = zarr.open_group(path, mode="r+")
+    whole = group.attrs["rnsdask"]
+    group.attrs["rnsdask"] = {"format": 1, "kind": "mpint", "complete": False}
+    with pytest.raises(IncompleteStoreError, match="incomplete"):
+        rd.open_zarr(path)
+    group.attrs["rnsdask"] = {"format": 2, "kind": "mpint", "complete": True}
+    with pytest.raises(StoreError, match="format 2"):
+        rd.open_zarr(path)
+    group.attrs["rnsdask"] = whole
+    shutil.rmtree(path / "upp")
+    with pytest.raises(StoreError, match="'upp' cannot be read"):
+        rd.open_zarr(path)

@@ -1,0 +1,123 @@
+"""Choosing a processor, and the two kernels that no other module's tests reach."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Processor, cuda_is_usable
+from strategies import MODULI_SETS, edge_values
+
+from rnsdask.backend import backend_name, has_gpu, kernels_of, to_backend
+from rnsdask.constants import fixed_point_constants, key_constants, mixed_radix_constants
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.rns import exact
+
+
+def test_has_gpu() -> None:
+    assert has_gpu() == cuda_is_usable()
+
+
+def test_unknown_arrays_are_refused() -> None:
+    with pytest.raises(TypeError, match="NumPy or CuPy array, got list"):
+        kernels_of([[1]])
+
+
+def test_unknown_backend() -> None:
+    with pytest.raises(ValueError, match="auto, cpu, cuda, got 'gpu'"):
+        to_backend(np.zeros((2, 2), np.uint32), "gpu")
+
+
+def test_cpu_stays() -> None:
+    array = np.zeros((2, 2), np.uint32)
+    assert to_backend(array, "cpu") is array
+
+
+def test_a_checkout_without_the_extension_says_so(tmp_path: Path) -> None:
+    source = Path(__file__).resolve().parents[2] / "rnsdask"
+    shutil.copytree(source, tmp_path / "rnsdask", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    command = [sys.executable, "-c", "import rnsdask; rnsdask.random(rnsdask.ModuliSet([7]), 5).compute()"]
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    options: dict[str, Any] = {"cwd": tmp_path, "env": variables, "check": False}
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"ImportError: {tmp_path}/rnsdask has no compiled extension (rnsdask._cpu): ")
+    assert last.endswith("start it elsewhere, or with python -P")
+
+
+@pytest.mark.skipif(cuda_is_usable(), reason="there is a GPU")
+def test_without_gpu() -> None:
+    array = np.zeros((2, 2), np.uint32)
+    assert to_backend(array, "auto") is array
+    with pytest.raises(RuntimeError, match="needs CuPy and a GPU"):
+        to_backend(array, "cuda")
+
+
+@pytest.mark.gpu
+def test_moves_to_and_fro() -> None:
+    array = np.arange(6, dtype=np.uint32).reshape(2, 3)
+    for backend in ("auto", "cuda"):
+        moved = to_backend(array, backend)
+        assert backend_name(moved) == "cuda"
+        assert to_backend(moved, "cuda") is moved
+        assert to_backend(moved, "auto") is moved
+        assert (to_backend(moved, "cpu") == array).all()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
+@pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
+def test_both_processors_agree_bit_for_bit(moduli: ModuliSet, signed: bool, rng: np.random.Generator) -> None:
+    import cupy
+
+    sizes = np.array(list(moduli), dtype=np.uint64)[:, None]
+    residues = (rng.integers(0, 2**63, size=(len(moduli), 2051), dtype=np.uint64) % sizes).astype(np.uint32)
+    residues[:, 100:200] = exact.encode(edge_values(moduli)[:1], moduli)
+    residues[:, 300:400] = residues[:, 700:701]
+    keys = key_constants(moduli, signed)
+    for columns in (slice(None), slice(1, 2000), slice(100, 200), slice(300, 400)):
+        results = []
+        for xp in (np, cupy):
+            array = xp.asarray(residues)[:, columns]
+            kernels = kernels_of(array)
+            best = [kernels.extremum(array, keys, minimum) for minimum in (False, True)]
+            flags = kernels.candidates(array, keys, True, max(best[1].best - keys.slack, 0))
+            digits = kernels.mixed_radix_digits(array, mixed_radix_constants(moduli))
+            words, zero = kernels.fixed_point(array, fixed_point_constants(moduli))
+            arrays = [cupy.asnumpy(a).tolist() for a in (flags, digits, words, zero)]
+            results.append((best, kernels.row_sums(array, keys), arrays))
+        assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 1000, 1024, 3001])
+def test_first_invalid(on_each_processor: Processor, count: int, rng: np.random.Generator) -> None:
+    moduli = MODULI_SETS["unsorted"]
+    sizes = np.array(list(moduli), dtype=np.uint64)[:, None]
+    residues = (rng.integers(0, 2**63, size=(len(moduli), count), dtype=np.uint64) % sizes).astype(np.uint32)
+
+    def found() -> tuple[int, int] | None:
+        array = on_each_processor.xp.asarray(residues)
+        return kernels_of(array).first_invalid(array, moduli)
+
+    assert found() is None
+    residues[:, count // 2] = [m - 1 for m in moduli]
+    assert found() is None
+    for i, j in ((5, count - 1), (3, count - 1), (3, count // 2), (1, 0), (0, count - 1)):
+        residues[i, j] = moduli[i]
+        assert found() == (i, j)
+
+
+def test_every_residue_is_valid_for_the_greatest_modulus(on_each_processor: Processor) -> None:
+    array = on_each_processor.xp.asarray(np.full((1, 9), 2**32 - 1, dtype=np.uint32))
+    assert kernels_of(array).first_invalid(array, ModuliSet([2**32])) is None
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (8, 4096), (7, 10001)])
+def test_read_all(on_each_processor: Processor, shape: tuple[int, int], rng: np.random.Generator) -> None:
+    residues = rng.integers(0, 2**32, size=shape, dtype=np.uint32)
+    array = on_each_processor.xp.asarray(residues)
+    assert kernels_of(array).read_all(array) == int(residues.sum(dtype=np.uint64))

@@ -1,0 +1,197 @@
+"""What copies and kernels on a GPU read is owned until they have read it, with any threads and streams."""
+
+import gc
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import check_gpu
+import numpy as np
+import pytest
+
+from rnsdask.backend import kernels_of, to_backend
+from rnsdask.constants import key_constants
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.store.chunk_files import _BufferPool
+
+pytestmark = pytest.mark.gpu
+
+MODULI = ModuliSet.for_bits(256)
+
+
+@pytest.fixture
+def cupy() -> Any:
+    return pytest.importorskip("cupy")
+
+
+@pytest.fixture
+def keep_busy(cupy: Any) -> Any:
+    """What queues a kernel on a stream that takes a tenth of a second."""
+    source = r"""extern "C" __global__ void wait(long long cycles) {
+        const long long start = clock64();
+        while (clock64() - start < cycles) {}
+    }"""
+    kernel = cupy.RawKernel(source, "wait")
+    return lambda: kernel((1,), (1,), (np.int64(150_000_000),))
+
+
+def forget_tables() -> None:
+    from rnsdask.backend.cuda import checks, launching
+
+    for cached in (launching._constant_on, launching.modulus_table_on, checks._last_residues_on):
+        cached.cache_clear()
+
+
+def residues_of(moduli: ModuliSet, count: int, seed: int = 1) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.stack([rng.integers(0, m, count, dtype=np.uint64).astype(np.uint32) for m in moduli])
+
+
+def test_memory_of_the_host_is_free_after_a_copy(cupy: Any, keep_busy: Any) -> None:
+    pool = _BufferPool(1)
+    to_backend(np.zeros((1, 1), np.uint32), "cuda")  # from here on buffers are pinned
+    for count in (2**10, 2**22):
+        chunk = pool.take(count)
+        chunk[:] = np.arange(count)
+        address = chunk.ctypes.data
+        keep_busy()  # the copy has to wait for it
+        moved = to_backend(chunk, "cuda")
+        del chunk
+        again = pool.take(count)
+        assert again.ctypes.data == address
+        again[:] = 7
+        np.testing.assert_array_equal(moved.get(), np.arange(count))
+
+
+@pytest.mark.parametrize("name", ["add", "matmul", "extremum", "interval_rns"])
+def test_a_launch_owns_what_it_points_to(cupy: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Even if caches forget it, and its memory is filled anew, after the description is made."""
+    from rnsdask.backend.cuda import launching
+
+    launch = launching.launch
+
+    def launch_late(*args: Any, **options: Any) -> int:
+        forget_tables()
+        gc.collect()
+        spoilt = [cupy.full(size, 2**32 - 1, dtype=np.uint32) for size in (128, 1024, 4096) * 8]
+        del spoilt
+        return launch(*args, **options)
+
+    x, y = (residues_of(MODULI, 64, seed) for seed in (1, 2))
+
+    def run(xp: Any) -> list[Any]:
+        a, b = xp.asarray(x), xp.asarray(y)
+        kernels = kernels_of(a)
+        if name == "extremum":
+            return [kernels.extremum(a, key_constants(MODULI, False), False)]
+        if name == "matmul":
+            out = xp.empty((len(x), 8, 8), np.uint32)
+            kernels.matmul(a.reshape(-1, 8, 8), b.reshape(-1, 8, 8), MODULI, out)
+            return out.tolist()
+        if name == "interval_rns":
+            from rnsdask.arrays.interval_rns_array import IntervalRNSArray
+
+            columns = (
+                IntervalRNSArray.from_ints(range(k, 64 + k), MODULI, chunks=None).columns for k in (1, 9)
+            )
+            a, b = (xp.asarray(c) for c in columns)
+            out = xp.empty_like(a)
+            kernels.mpint_add(a, b, MODULI, False, 2, 2**-20, out)
+            return out.tolist()
+        out = xp.empty_like(a)
+        kernels.add(a, b, MODULI, out)
+        return out.tolist()
+
+    expected = run(np)
+    forget_tables()
+    monkeypatch.setattr(launching, "launch", launch_late)
+    assert run(cupy) == expected
+
+
+def test_tables_outlive_kernels_of_other_streams(cupy: Any, keep_busy: Any) -> None:
+    x, y = (residues_of(MODULI, 4096, seed) for seed in (1, 2))
+    expected = np.empty_like(x)
+    kernels_of(x).multiply(x, y, MODULI, expected)
+    a, b = cupy.asarray(x), cupy.asarray(y)
+    out = cupy.empty_like(a)
+    cupy.cuda.Device().synchronize()
+    forget_tables()
+    first, second = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
+    with first:
+        keep_busy()
+        from rnsdask.backend.cuda import launching
+
+        launching.modulus_table_on(MODULI, 0)  # made on a stream that is busy
+    with second:
+        keep_busy()
+        kernels_of(a).multiply(a, b, MODULI, out)
+    forget_tables()
+    with first:
+        spoilt = [cupy.full(size, 2**32 - 1, dtype=np.uint32) for size in (64, 128, 256, 1024) * 8]
+    second.synchronize()
+    del spoilt
+    np.testing.assert_array_equal(out.get(), expected)
+
+
+def test_threads_with_streams_of_their_own(cupy: Any) -> None:
+    moduli = [ModuliSet.for_bits(bits) for bits in (64, 256, 300, 2048)]
+    x = {m: residues_of(m, 5000, 1) for m in moduli}
+    y = {m: residues_of(m, 5000, 2) for m in moduli}
+    expected = {}
+    for m in moduli:
+        expected[m] = np.empty_like(x[m])
+        kernels_of(x[m]).multiply(x[m], y[m], m, expected[m])
+
+    def wrong(number: int) -> int:
+        m = moduli[number % len(moduli)]
+        with cupy.cuda.Stream(non_blocking=True) as stream:
+            a, b = (to_backend(array[m], "cuda") for array in (x, y))
+            out = cupy.empty_like(a)
+            kernels_of(a).multiply(a, b, m, out)
+            best = kernels_of(a).extremum(a, key_constants(m, False), False)
+            assert best == kernels_of(x[m]).extremum(x[m], key_constants(m, False), False)
+            found = out.get()
+            stream.synchronize()
+        if number % 7 == 0:
+            forget_tables()
+        return int(np.count_nonzero(found != expected[m]))
+
+    with ThreadPoolExecutor(16) as pool:
+        assert sum(pool.map(wrong, range(400))) == 0
+
+
+def test_per_thread_default_streams_are_refused(cupy: Any) -> None:
+    a = cupy.asarray(residues_of(MODULI, 8))
+    with cupy.cuda.Stream.ptds, pytest.raises(RuntimeError, match="per-thread default streams are not supp"):
+        kernels_of(a).add(a, a, MODULI, cupy.empty_like(a))
+
+
+def test_an_array_of_another_gpu_is_refused(cupy: Any) -> None:
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("fewer than 2 GPUs")
+    a = cupy.asarray(residues_of(MODULI, 8))
+    out = cupy.empty_like(a)
+    with cupy.cuda.Device(1):
+        with pytest.raises(ValueError, match="is on GPU 0 and the current one is GPU 1: compute within"):
+            kernels_of(a).add(a, a, MODULI, out)
+        other = cupy.asarray(a)
+        kernels_of(other).add(other, other, MODULI, result := cupy.empty_like(other))
+        np.testing.assert_array_equal(
+            result.get(), (2 * a.get().astype(np.uint64) % np.array(list(MODULI), np.uint64)[:, None])
+        )
+
+
+@pytest.mark.parametrize(
+    "command", [["starts", "--count", "4"], ["jobs", "max", "subtract", "--numbers", "20000"]]
+)
+def test_cold_processes(cupy: Any, command: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, str(Path(check_gpu.__file__)), *command],
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,291 @@
+"""Projected memory against what jobs take, jobs that do not fit, and chunks that are read in parts."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from conftest import Processor
+from zarr.codecs import ZstdCodec
+
+import rnsdask as rd
+from rnsdask import store
+from rnsdask.cli import main
+from rnsdask.cluster.connecting import memory
+from rnsdask.cluster.memory import Work, project
+from rnsdask.core.errors import CorruptChunkError, JobError
+from rnsdask.jobs import plan
+
+MEASURED = """
+import sys
+from rnsdask.cli import main
+try:
+    main(sys.argv[1:], prog_name="rnsdask")
+except SystemExit as end:
+    if end.code not in (0, None):
+        raise
+finally:
+    # The peak of this process alone: getrusage would tell that of its parent, if greater.
+    with open("/proc/self/status") as status:
+        print("peak", 1024 * int(next(line.split()[1] for line in status if line.startswith("VmHWM"))))
+    if "cupy" in sys.modules:
+        print("pool", sys.modules["cupy"].get_default_memory_pool().total_bytes())
+"""
+
+FALLING = "falling"  # numbers that no key tells apart
+
+
+def make_store(path: Path, n: int, numbers: int, data: str, compressed: bool) -> store.StoreInfo:
+    """Four chunks, the last one cut; `data` is "random" or FALLING."""
+    moduli = rd.ModuliSet.for_bits(31 * n) if n > 1 else rd.ModuliSet([2**32 - 5])
+    codecs = [ZstdCodec(level=1)] if compressed else None
+    count = 4 * numbers - 1000
+    rng = np.random.default_rng(n)
+    with store.create(path, moduli, (count,), chunks=numbers, codecs=codecs) as writer:
+        for (i,) in writer.info.indices():
+            part = min(numbers, count - i * numbers)
+            values = np.arange(count - i * numbers, count - i * numbers - part, -1, dtype=np.uint64)
+            rows = [rng.integers(0, m, part) if data == "random" else values % m for m in moduli]
+            writer.write_chunk((i,), np.stack(rows).astype(np.uint32))
+        return writer.finish()
+
+
+def peaks(tmp_path: Path, command: list[str], threads: int) -> tuple[dict[str, Any], dict[str, int]]:
+    """Run a command in a process of its own: its plan, and the most bytes that it took."""
+    log = tmp_path / "log"
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, *command, "--log-json", str(log)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+        env={**os.environ, "DASK_NUM_WORKERS": str(threads)},
+    )
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    (planned,) = (event for event in events if event["event"] == "plan")
+    found = [line.split() for line in done.stdout.splitlines() if line.startswith(("peak ", "pool "))]
+    print(command, found, "projected:", planned["host"], planned["device"])  # shown with -s, and on failure
+    return planned, {name: int(size) for name, size in found}
+
+
+OUT = ["-o", "out.zarr"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+@pytest.mark.parametrize(
+    ("command", "n", "numbers", "data", "compressed", "threads"),
+    [
+        (["max", "x.zarr"], 2, 2**21, "random", False, 4),
+        (["max", "x.zarr"], 3, 2**20, FALLING, False, 2),
+        (["min", "x.zarr"], 4, 2**19, FALLING, True, 2),
+        (["max", "x.zarr"], 64, 2**16, "random", True, 4),
+        (["sum", "x.zarr"], 3, 2**20, FALLING, False, 2),
+        (["topk", "100", "x.zarr"], 3, 2**18, FALLING, False, 2),
+        (["cumsum", "x.zarr", "out.zarr"], 64, 2**13, FALLING, False, 2),
+        (["cummax", "x.zarr", "out.zarr"], 64, 2**14, "random", False, 2),
+        (["cummin", "x.zarr", "out.zarr"], 3, 2**17, FALLING, True, 2),
+        (["compare", "x.zarr", "y.zarr"], 3, 2**18, FALLING, False, 2),
+        (["eval", "a*b + 7*a", "--overflow", "wrap", *OUT], 2, 2**20, "random", False, 2),
+        (["eval", "a*b - b", "--overflow", "flag", "--sum", "--max"], 4, 2**16, FALLING, False, 2),
+        (["eval", "where(a < b, a + b, a // 3)", "--overflow", "flag", *OUT], 8, 2**15, FALLING, False, 2),
+        (["eval", "a // b", *OUT], 3, 2**15, FALLING, True, 2),
+    ],
+)
+def test_peak_is_not_above_projection(
+    on_each_processor: Processor,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: list[str],
+    n: int,
+    numbers: int,
+    data: str,
+    compressed: bool,
+    threads: int,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if on_each_processor.name == "cuda":  # enough to see beside what the projection grants any GPU
+        numbers *= 8
+    make_store(tmp_path / "x.zarr", n, numbers, data, compressed)
+    if command[0] in ("compare", "eval"):
+        make_store(tmp_path / "y.zarr", n, numbers, data, compressed)
+    if command[0] == "eval":
+        command = [*command[:2], "a=x.zarr", "b=y.zarr", *command[2:]]
+    planned, taken = peaks(tmp_path, [*command, "--backend", on_each_processor.name], threads)
+    assert planned["threads"] == threads
+    assert taken["peak"] <= planned["host"]
+    if on_each_processor.name == "cuda":
+        assert 0 < taken["pool"] <= planned["device"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+@pytest.mark.parametrize(
+    ("command", "n", "numbers", "compressed", "threads"),
+    [
+        (["verify", "x.zarr"], 64, 2**16, True, 3),
+        (
+            ["random", "out.zarr", "--bits", "62", "--count", str(2**22), "--chunk", str(2**20)],
+            2,
+            1024,
+            False,
+            3,
+        ),
+        (["export", "x.zarr", "out", "--binary", "32"], 8, 2**15, True, 1),
+        (
+            ["import", "zeros", "out.zarr", "--binary", "4", "--bits", "1984", "--chunk", "32768"],
+            2,
+            1024,
+            False,
+            1,
+        ),
+    ],
+)
+def test_peak_on_the_host(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: list[str],
+    n: int,
+    numbers: int,
+    compressed: bool,
+    threads: int,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_store(tmp_path / "x.zarr", n, numbers, "random", compressed)
+    Path("zeros").write_bytes(bytes(2**19))
+    planned, taken = peaks(tmp_path, command, threads)
+    assert planned["threads"] == threads
+    assert taken["peak"] <= planned["host"]
+
+
+def test_projection_grows() -> None:
+    for operation in memory.OPERATIONS:
+        for direct in (True, False):
+            small = Work(operation, 8, 2**16, 100, direct=direct)
+            for gpu in (True, False):
+                one, two = (project(small, threads, gpu=gpu) for threads in (1, 2))
+                assert one.host < two.host
+                assert (one.device < two.device) == gpu
+                large = project(Work(operation, 8, 2**22, 100, direct=direct), 1, gpu=gpu)
+                reads = operation != "random" or not gpu
+                assert large.host >= one.host + reads * 8 * 4 * (2**22 - 2**16)
+    assert project(Work("max", 8, 128, 3), 16) == project(Work("max", 8, 128, 3), 3)
+    with pytest.raises(ValueError, match=r"operation must be one of max, .*, got 'mean'"):
+        project(Work("mean", 1, 1, 1), 1)
+
+
+def test_threads_and_chunks_that_fit() -> None:
+    work = Work("max", 64, 2**20, 100)
+    for threads in (1, 3, 8):
+        limit = project(work, threads).host
+        assert memory.most_threads(work, 8, limit) == threads
+        assert memory.most_threads(work, 8, limit - 1) == threads - 1
+    lengths = memory.chunk_lengths(2**20)
+    assert lengths[:2] == [2**20, 2**19]
+    assert lengths[-1] == 128
+    limit = project(Work("max", 64, 2**16, 1600), 4).host
+    assert memory.largest_fitting(work, lengths, 4, limit) == 2**16
+    assert memory.largest_fitting(work, lengths, 4, 2**20) is None
+
+
+def run(*args: str | int, status: int = 0) -> Any:
+    result = CliRunner().invoke(main, [str(arg) for arg in args], prog_name="rnsdask")
+    assert result.exit_code == status, result.output
+    return result
+
+
+def limited(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    monkeypatch.setattr(plan, "process_limit", lambda: limit)
+
+
+def test_job_with_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = make_store(tmp_path / "x.zarr", 8, 2**18, "random", False)
+    expected = json.loads(run("max", info.path, "--json").stdout)
+    monkeypatch.setattr(plan, "CPU_COUNT", 4)
+    work = plan.work_on(info, "max")
+    limited(monkeypatch, project(work, 2).host)
+    log = tmp_path / "log"
+    result = run("max", info.path, "--json", "--log-json", log)
+    assert "rnsdask: 2 of 4 threads run at a time, to fit into memory" in result.stderr
+    assert json.loads(result.stdout)["value"] == expected["value"]
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    (planned,) = (event for event in events if event["event"] == "plan")
+    assert (planned["threads"], planned["part"]) == (2, None)
+    assert planned["host"] == planned["host_limit"] == project(work, 2).host
+
+    limited(monkeypatch, project(work, 1).host - 1)
+    result = run("max", info.path, "--json")
+    assert "rnsdask: chunks are read in parts of " in result.stderr
+    found = json.loads(result.stdout)
+    assert [found[key] for key in ("value", "index", "count")] == [
+        expected[key] for key in ("value", "index", "count")
+    ]
+
+    limited(monkeypatch, 2**20)
+    error = run("max", info.path, status=1).stderr
+    assert error.startswith("rnsdask: error: max with chunks of 262144 numbers (0.00839 GB) does not fit")
+    assert "no chunk size would fit" in error
+    assert error.count("\n") == 1
+
+
+def test_refusal_names_a_chunk_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = make_store(tmp_path / "x.zarr", 8, 2**18, "random", True)  # compressed: not in parts
+    work = plan.work_on(info, "sum")
+    limited(monkeypatch, project(work, 1).host - 1)
+    with pytest.raises(JobError, match=r"1 thread may need .* GB of .* GB; chunks of 131072 numbers would"):
+        plan.fitting(work, info=info).__enter__()
+    bits = ["--bits", 256, "--count", 2**22, "--chunk", 2**22]
+    assert " would fit" in run("random", tmp_path / "y.zarr", *bits, status=1).stderr
+    assert not (tmp_path / "y.zarr").exists()
+
+
+@pytest.mark.parametrize(
+    ("shape", "chunks", "part"),
+    [
+        ((1000,), (384,), 128),
+        ((1000,), (384,), 1),
+        ((1000,), (1000,), 300),
+        ((1000,), (384,), 384),
+        ((10, 300), (4, 128), 1),
+        ((10, 300), (4, 128), 3),
+        ((3, 300), (1, 256), 128),
+        ((2, 5, 130), (1, 4, 130), 3),
+    ],
+)
+def test_reading_in_parts(
+    tmp_path: Path, rng: np.random.Generator, shape: tuple[int, ...], chunks: tuple[int, ...], part: int
+) -> None:
+    moduli = rd.ModuliSet([7, 2**32, 11])
+    residues = np.stack([rng.integers(0, m, shape).astype(np.uint32) for m in moduli])
+    path = str(tmp_path / "x.zarr")
+    with store.create(path, moduli, shape, chunks=chunks) as writer:
+        for index in writer.info.indices():
+            slices = [slice(i * c, (i + 1) * c) for i, c in zip(index, chunks, strict=True)]
+            writer.write_chunk(index, residues[(slice(None), *slices)])
+        info = writer.finish()
+    x = rd.open_zarr(path, part=part)
+    assert max(x.residues.chunks[1 + store.split_axis(chunks)]) <= part
+    np.testing.assert_array_equal(x.residues.compute(), residues)
+    assert int(x.argmax()) == int(rd.open_zarr(path).argmax())
+    # Whatever byte is damaged, no part of the chunk is read.
+    file = info.chunk_file((0,) * len(shape))
+    content = bytearray(file.read_bytes())
+    for byte in (0, len(content) // 2, len(content) - 1):
+        damaged = bytearray(content)
+        damaged[byte] ^= 1
+        file.write_bytes(damaged)
+        for start in range(0, chunks[store.split_axis(chunks)], part):
+            with pytest.raises(CorruptChunkError, match="is corrupt: its CRC-32C is"):
+                store.read_part(info, (0,) * len(shape), start, start + part)
+
+
+def test_wrong_parts(tmp_path: Path) -> None:
+    info = make_store(tmp_path / "x.zarr", 2, 2**10, "random", True)
+    with pytest.raises(ValueError, match="part must be at least 1, got 0"):
+        rd.open_zarr(info.path, part=0)
+    with pytest.raises(ValueError, match="only local chunks without compression can be read in parts"):
+        rd.open_zarr(info.path, part=128)

@@ -1,0 +1,362 @@
+"""Expressions over arrays, against Python's own evaluation of the same text; and what is refused."""
+
+import operator
+import re
+from typing import Any
+
+import dask
+import numpy as np
+import pytest
+from conftest import Processor
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import MODULI_SETS
+
+import rnsdask as rd
+from rnsdask.core.errors import ExpressionError
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.expressions.expression import FUNCTIONS, check_names, evaluate
+from rnsdask.expressions.syntax import parse
+from rnsdask.rns import exact
+
+WIDE = MODULI_SETS["bits2048"]
+SMALL = ModuliSet([2**32, 2**32 - 1])
+VALUES = {
+    "a": [5, 0, 3, 2**40, 1, 12, 7],
+    "b": [1, 0, 9, 2**39 + 1, 8, 5, 7],
+    "c": [2, 3, 1, 2**63 - 1, 4, 6, 7],
+}
+PYTHON = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "negative": operator.neg,
+    "fma": lambda a, b, c: a * b + c,
+    "mulsub": lambda a, b, c, d: a * b - c * d,
+    "maximum": max,
+    "minimum": min,
+    "where": lambda condition, a, b: a if condition else b,
+    "sign": lambda a: (a > 0) - (a < 0),
+    "is_even": lambda a: a % 2 == 0,
+}
+
+
+def arrays(
+    moduli: ModuliSet = WIDE, signed: bool = True, chunks: Any = 3, xp: Any = np
+) -> dict[str, rd.RNSArray]:
+    made = {}
+    for name, values in VALUES.items():
+        residues = xp.asarray(exact.encode(values, moduli, signed))
+        x = rd.RNSArray(residues, moduli, signed)
+        made[name] = (
+            x if chunks is None else rd.RNSArray(x.rechunk().residues.rechunk((-1, chunks)), moduli, signed)
+        )
+    return made
+
+
+def result(text: str, operands: dict[str, rd.RNSArray] | None = None, overflow: str = "raise") -> Any:
+    expression = parse(text)
+    operands = arrays() if operands is None else operands
+    used = {name: operands[name] for name in operands if name in expression.names}
+    check_names(expression, used)
+    return evaluate(expression, used, overflow)
+
+
+def numbers(value: Any) -> list[Any]:
+    if isinstance(value, rd.RNSArray):
+        return list(value.to_ints())
+    value = value.compute() if hasattr(value, "compute") else value
+    return list((value.get() if hasattr(value, "get") else value).tolist())
+
+
+def by_python(text: str) -> list[Any]:
+    code = compile(" ".join(text.split()), "test", "eval")
+    rows = zip(*VALUES.values(), strict=True)
+    return [
+        eval(code, {**PYTHON, **dict(zip(VALUES, row, strict=True))}) for row in rows
+    ]  # a test's own text
+
+
+TEXTS = [
+    "a",
+    "(a)",
+    "+a - -b",
+    "a*b + c",
+    "c + a*b",
+    "a*b - c",
+    "c - a*b",
+    "a*b - b*c",
+    "a*b + b*c",
+    "a*b + c*a*b - 3*a + 2*4",
+    "(a + b) * (a - b)",
+    "-a*b + c",
+    "-(a*b) - c",
+    "2*a + 1",
+    "1 - 2*a",
+    "3 - a",
+    "a // 3 + a % 3",
+    "-a // 7 - (-a % 7)",
+    "a // (b + 1)",
+    "100 // (a + 1) + 100 % (b + 1)",
+    "a << 70 >> 68",
+    "a * 2**100 // 0x10000000000000000",
+    "a * (1 << 5) - 1_000_000 % 7 // 2",
+    "maximum(a, b) - minimum(a, 4)",
+    "where(a > b, a, b - c)",
+    "where((a > b) & ~(c == 7) | is_even(a) ^ (b != c), a*b + c, 0)",
+    "where(a < 2**5000, a, b)",
+    "fma(a, b, c) + mulsub(a, b, c, 3) - add(a, subtract(b, multiply(c, negative(a))))",
+    "\n a \t* b\r\n + c ",
+]
+COMPARISONS = [
+    "a < b",
+    "a <= 5",
+    "5 >= b",
+    "a > c",
+    "a*b == b*a",
+    "a != b",
+    "is_even(a + b)",
+    "(a < b) & (b < c)",
+]
+
+
+@pytest.mark.parametrize("text", [*TEXTS, *COMPARISONS, "sign(a - b)"])
+def test_as_python_evaluates_it(on_each_processor: Processor, text: str) -> None:
+    expected = by_python(text)
+    for chunks in (None, 3, 2):
+        value = result(text, arrays(chunks=chunks, xp=on_each_processor.xp)).value
+        assert numbers(value) == expected
+        if text in TEXTS and chunks:
+            assert value.bound is None or max(map(abs, expected)) <= value.bound
+
+
+@pytest.mark.skipif(not hasattr(rd.RNSArray, "__pow__"), reason="arrays have no power")
+def test_power() -> None:
+    assert numbers(result("a**3 - b**2").value) == by_python("a**3 - b**2")
+
+
+@pytest.mark.skipif(not hasattr(rd.RNSArray, "__matmul__"), reason="arrays have no matrix product")
+def test_matrix_product() -> None:
+    x = rd.from_ints(np.arange(6, dtype=object).reshape(2, 3), WIDE)
+    y = rd.from_ints(np.arange(12, dtype=object).reshape(3, 4), WIDE)
+    found = result("x @ y + 1", {"x": x, "y": y}).value
+    expected = np.arange(6).reshape(2, 3) @ np.arange(12).reshape(3, 4) + 1
+    assert found.to_ints().tolist() == expected.tolist()
+
+
+FORMS = (
+    *(
+        "{} + {}",
+        "({}) - ({})",
+        "({}) * ({})",
+        "-({})",
+        "(({}) // 3)",
+        "(({}) % 5)",
+        "(({}) >> 2)",
+        "(({}) << 3)",
+    ),
+    *("maximum(a, {})", "minimum({}, b)", "where(a < ({}), a, {})", "mulsub(a, b, {}, {})"),
+)
+
+
+@st.composite
+def expressions(draw: st.DrawFn, depth: int = 4) -> str:
+    if depth == 0 or draw(st.integers(0, 5)) == 0:
+        return draw(st.sampled_from(["a", "b", "c", "a", "0", "1", "7", "0x1f", "12345678901234567890"]))
+    inner = expressions(depth=depth - 1)
+    left, right = draw(inner), draw(inner)
+    form = draw(st.sampled_from(FORMS))
+    return form.format(left, right) if form.count("{}") == 2 else form.format(left)
+
+
+@given(expressions())
+def test_any_expression(text: str) -> None:
+    if not set("abc") & set(re.findall(r"\b[abc]\b", text)):
+        text = f"a + ({text})"
+    found = result(text, arrays(chunks=None)).value
+    assert numbers(found) == by_python(text)
+
+
+def test_nothing_is_computed_early() -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("computed")
+
+    with dask.config.set(scheduler=refuse):
+        for text in (*TEXTS, *COMPARISONS):
+            result(text)
+
+
+# ---- overflow ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["a*b + c - c", "a*b - c", "c - a*b", "a*b - b*a", "b*a + c"])
+def test_only_the_result_of_a_fused_operation_must_fit(text: str) -> None:
+    top = SMALL.product - 1
+    operands = {
+        "a": rd.from_ints([2**40, 3], SMALL, True),
+        "b": rd.from_ints([2**40, 5], SMALL, True),
+        "c": rd.from_ints([top // 2, top // 2 - 20], SMALL, True),
+    }
+    fits = text == "a*b - b*a"
+    found = result(text, operands, "flag")
+    flags = [False] if found.mask is None else found.mask.compute().tolist()
+    assert flags[0] is not fits
+    unsigned = {k: rd.from_ints([2**40, 3], SMALL) for k in "ab"} | {"c": rd.from_ints([1, 15], SMALL)}
+    with pytest.raises(rd.RNSOverflowError):
+        result("a*b", unsigned).value.to_ints()
+    assert result("a*b - b*a + c", unsigned).value.to_ints().tolist() == [1, 15]
+
+
+def test_modes() -> None:
+    a, b = rd.from_ints([2**40, 3, 1], SMALL, chunks=128), rd.from_ints([2**40, 5, 2], SMALL, chunks=128)
+    with pytest.raises(rd.RNSOverflowError, match="flat index 0"):
+        result("a*b + 1", {"a": a, "b": b}).value.to_ints()
+    wrapped = [(2**80 + 1) % SMALL.product, 16, 3]
+    assert result("a*b + 1", {"a": a, "b": b}, "wrap").value.to_ints().tolist() == wrapped
+    flagged = result("maximum(a*b + 1, a - b)", {"a": a, "b": b}, "flag")
+    assert flagged.mask.compute().tolist() == [True, True, True]
+    flagged = result("a*b + 1", {"a": a, "b": b}, "flag")
+    assert flagged.mask.compute().tolist() == [True, False, False]
+    assert flagged.value.to_ints().tolist() == wrapped
+    assert result("maximum(a, b)", {"a": a, "b": b}, "flag").mask is None
+    assert result("where(a < b << 1, a, b)", {"a": a, "b": b}, "flag").mask.compute().tolist() == [False] * 3
+
+
+def test_a_range_without_one() -> None:
+    moduli = ModuliSet([2])
+    x = rd.from_ints([-1, 0, -1], moduli, signed=True)
+    assert result("x*x*0 - x*x*0 + x", {"x": x}, "wrap").value.to_ints().tolist() == [-1, 0, -1]
+    assert result("x - 0*x", {"x": x}).value.to_ints().tolist() == [-1, 0, -1]
+
+
+# ---- integers ---------------------------------------------------------------------------------------------
+
+
+def test_integers_of_any_size() -> None:
+    moduli = ModuliSet.for_bits(20000)
+    x = rd.from_ints([5, 7], moduli)
+    huge = 10**6000 + 1
+    for text in (f"x + 1{'0' * 5999}1", f"x + {huge:#x}", f"1{'0' * 5999}1 + x", f"x+1_{'0' * 5999}1"):
+        assert result(text, {"x": x}).value.to_ints().tolist() == [huge + 5, huge + 7]
+    node = parse(f"1{'0' * 5000} + z").names["z"]
+    assert node.col_offset == 5004  # columns stay
+    assert not result(f"x > 1{'0' * 9000}", {"x": x}).value.compute().any()
+
+
+@pytest.mark.parametrize(
+    "text", ["2**(2**40) + a", "7**7**7**7**7 + a", "(1 << 2**60) + a", "(1 << 700000)*(1 << 700000) + a"]
+)
+def test_integers_that_would_fill_the_memory(text: str) -> None:
+    with pytest.raises(ExpressionError, match="would have more than 1048576 bits"):
+        result(text)
+
+
+# ---- what is refused --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "rule"),
+    [
+        ("a + d", 5, "'d' stands for nothing; the names are a"),
+        ("a +", 4, "invalid syntax"),
+        ("a b", 3, "invalid syntax"),
+        ("  a + * b", 7, "invalid syntax"),
+        ("(a", 1, "was never closed"),
+        ("a) + (b", 2, "unmatched"),
+        ("a + b/2", 5, "// is the division"),
+        ("a + 1.5", 5, "allowed are integers, names"),
+        ("a + 1e5", 5, "allowed are"),
+        ("a + 1j", 5, "allowed are"),
+        ("a + True", 5, "allowed are"),
+        ("a + None", 5, "allowed are"),
+        ("a and b", 1, "use & and |"),
+        ("not a", 1, "use ~"),
+        ("a if b else c", 1, "use where"),
+        ("a < b < c", 1, "write"),
+        ("a in b", 1, "comparisons are"),
+        ("a is b", 1, "comparisons are"),
+        ("a[0]", 1, "allowed are"),
+        ("a.residues", 1, "allowed are"),
+        ("[a for a in b]", 1, "allowed are"),
+        ("lambda: a", 1, "allowed are"),
+        ("(a := b)", 2, "allowed are"),
+        ("a, b", 1, "allowed are"),
+        ("open(a)", 1, "'open' is none"),
+        ("a.max()", 1, "the functions are"),
+        ("a + __import__('os')", 16, "unexpected character"),
+        ("a # b", 3, "unexpected character '#'"),
+        ("a × b", 3, "unexpected character"),
+        ("a\0", 2, "unexpected character"),
+        ("fma(a, b)", 1, "fma takes 3 arguments without names, got 2"),
+        ("sign(x=a)", 1, "sign takes 1 argument without names"),
+        ("maximum(*a, b)", 9, "allowed are"),
+        ("a + sign(1)", 5, "an argument of sign must be an array"),
+        ("a + maximum(1, 2)", 5, "an argument of maximum must be an array"),
+        ("where(a > b, 1, 2)", 1, "at least one operand must be an RNSArray"),
+        ("where(a, b, c)", 7, "a comparison is needed here, and it is an array of numbers"),
+        ("(a > b) + 1", 2, "a number is needed here, and it is a Boolean array"),
+        ("sign(a) > 0", 1, "a number is needed here, and it is an array of signs"),
+        ("~a", 2, "a comparison is needed here"),
+        ("a & 1", 1, "a comparison is needed here"),
+        ("1 < 2", 1, "one side of a comparison must be an array"),
+        ("a ** b", 6, "the exponent of [*][*] must be an integer, and it is an array of numbers"),
+        ("a << b", 6, "the shift of << must be an integer"),
+        ("a + 2**-1", 8, "must not be negative"),
+        ("2 << a", 6, "the shift of <<"),
+        ("1 >> -1", 6, "must not be negative"),
+        ("a >> -1", 1, "shift must not be negative"),
+        ("a // 0", 1, "division of an array by the integer 0"),
+        ("a + 1 % 0", 5, "zero"),
+        ("1 + 2", 1, "no array"),
+        ("a + 2**3000", 1, "is outside the signed range"),
+    ],
+)
+def test_refused(text: str, column: int, rule: str) -> None:
+    with pytest.raises(ExpressionError, match=f"expression .*, column {column}: .*{rule}") as caught:
+        result(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_operands_that_disagree() -> None:
+    operands = arrays()
+    other = {
+        "m": rd.from_ints([1] * 7, SMALL, True),
+        "u": rd.from_ints([1] * 7, WIDE),
+        "s": rd.from_ints([1] * 6, WIDE, True),
+    }
+    for name, rule in (("m", "different moduli sets"), ("u", "different ranges"), ("s", "do not broadcast")):
+        for text in (
+            f"a + {name}",
+            f"a*b + {name}",
+            f"maximum({name}, a)",
+            f"a < {name}",
+            f"where(a < b, a, {name})",
+        ):
+            with pytest.raises(ExpressionError, match=f"column 1: .*{rule}"):
+                result(text, operands | other)
+    with pytest.raises(ExpressionError, match="column 1: "):
+        result("(a < b) & (s < 2)", operands | other)
+
+
+def test_names() -> None:
+    with pytest.raises(ExpressionError, match="'a \\+ b' does not use the name 'c'"):
+        check_names(parse("a + b"), {"a": 1, "b": 1, "c": 1})
+    with pytest.raises(ExpressionError, match="the expression is empty"):
+        parse(" \n ")
+    assert list(parse("maximum(b, a) + b*max").names) == ["b", "a", "max"]
+    # A name that is a function's is a value where it is not called.
+    check_names(parse("sign + sign(sign)"), {"sign": 1})
+
+
+def test_long_and_deep_expressions() -> None:
+    assert numbers(result("+".join("a" * 120)).value) == [120 * v for v in VALUES["a"]]
+    for text in ("(" * 5000 + "a" + ")" * 5000, "-" * 100_000 + "a", "+".join("a" * 50_000)):
+        with pytest.raises(ExpressionError) as caught:
+            result(text)
+        assert len(str(caught.value)) < 250
+    with pytest.raises(ExpressionError, match=r"'\.\.\..* \+ zz \+ .*\.\.\.', column 501: "):
+        result(" + ".join(["a"] * 125 + ["zz"] + ["a"] * 125))
+
+
+def test_the_functions_are_those_of_python_here() -> None:
+    assert PYTHON.keys() == FUNCTIONS.keys()

@@ -1,0 +1,309 @@
+"""Bounds: that they are proved, that no array changes behind them, and that operations pass on right ones."""
+
+import copy
+import itertools
+import pickle
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import pytest
+from conftest import Processor
+from strategies import (
+    BOTH_RANGES,
+    MODULI_SETS,
+    SHORT_SETS,
+    bounds_around_prefixes,
+    edge_values,
+    values_within,
+)
+
+import rnsdask as rd
+from rnsdask import store
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.interval_rns import layout, proof
+from rnsdask.rns import bounds
+from rnsdask.rns import exact as reference
+
+MODULI = MODULI_SETS["unsorted"]
+
+
+def encoded(processor: Processor, values: list[int], moduli: ModuliSet, signed: bool = False) -> Any:
+    return processor.xp.asarray(reference.encode(values, moduli, signed))
+
+
+# ---- proof of a bound -------------------------------------------------------------------------------------
+
+
+@SHORT_SETS
+@BOTH_RANGES
+def test_find_excess_at_the_edges(
+    on_each_processor: Processor, moduli: ModuliSet, signed: bool, rng: np.random.Generator
+) -> None:
+    values = edge_values(moduli, signed)
+    if len(values) > 400:
+        values = [values[i] for i in sorted(rng.choice(len(values), 400, replace=False))]
+    residues = encoded(on_each_processor, values, moduli, signed)
+    greatest = max(map(abs, moduli.value_range(signed)))
+    chosen = bounds_around_prefixes(moduli, signed)
+    chosen = [0, greatest, greatest - 1, *(chosen[i] for i in rng.permutation(len(chosen))[:12])]
+    for bound in chosen:
+        beyond = [i for i, value in enumerate(values) if abs(value) > bound]
+        found = bounds.find_excess(residues, moduli, signed, bound)
+        if beyond:
+            assert found == bounds.Excess(beyond[0], values[beyond[0]], len(beyond)), (bound, moduli)
+        else:
+            assert found is None, (bound, moduli)
+        within = np.array([i for i, value in enumerate(values) if abs(value) <= bound], dtype=np.int64)
+        assert bounds.find_excess(residues[:, within], moduli, signed, bound) is None
+
+
+@BOTH_RANGES
+def test_find_excess_among_numbers_near_the_bound(
+    on_each_processor: Processor, signed: bool, rng: np.random.Generator
+) -> None:
+    moduli = MODULI_SETS["bits2048"]
+    for bound in (0, 1, 5, 2**31, 2**40, 2**63 - 1, 2**992, 2**1024 - 1, 2**2000, moduli.product // 5):
+        values = values_within(bound, signed, rng)
+        residues = encoded(on_each_processor, values, moduli, signed)
+        assert bounds.find_excess(residues, moduli, signed, bound) is None
+        greatest = max(map(abs, values))
+        if greatest:
+            first = next(i for i, value in enumerate(values) if abs(value) == greatest)
+            count = sum(abs(value) == greatest for value in values)
+            found = bounds.find_excess(residues, moduli, signed, greatest - 1)
+            assert found == bounds.Excess(first, values[first], count)
+        # Numbers that agree with small ones modulo the first moduli, and the greatest, which is near 0.
+        for wrong in (moduli.product - 1, moduli.prefix(3).product, moduli.prefix(60).product + 1):
+            wrong = wrong if not signed else wrong // 2
+            if wrong > bound:
+                residues = encoded(on_each_processor, [*values, wrong], moduli, signed)
+                found = bounds.find_excess(residues, moduli, signed, bound)
+                assert found == bounds.Excess(len(values), wrong, 1)
+
+
+def test_find_excess_in_many_blocks_and_layouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "_CPU_RESIDUES", 64)
+    values = list(range(1000))
+    residues = reference.encode(values, MODULI).reshape(len(MODULI), 4, 250)
+    assert bounds.find_excess(residues, MODULI, False, 990) == bounds.Excess(991, 991, 9)
+    turned = residues.transpose(0, 2, 1)
+    assert bounds.find_excess(turned, MODULI, False, 990) == bounds.Excess(4 * 241 + 3, 991, 9)
+    assert bounds.find_excess(residues[:, :, :0], MODULI, False, 0) is None
+
+
+@BOTH_RANGES
+def test_from_residues_proves_the_bound(on_each_processor: Processor, signed: bool) -> None:
+    values = [3, 2**70, 1, -(2**71) if signed else 2**71, 0]
+    residues = encoded(on_each_processor, values, MODULI, signed)
+    message = (
+        r"the number at flat index 1 is 0x4.{17} \(71 bits\), greater in magnitude than the bound 5 \(and 1"
+    )
+    for make in (rd.from_residues, rd.RNSArray(residues, MODULI, signed).with_residues):
+        arguments = () if make != rd.from_residues else (MODULI, signed)
+        assert make(residues, *arguments, bound=2**71).bound == 2**71
+        with pytest.raises(ValueError, match=message):
+            make(residues, *arguments, bound=5)
+        assert make(residues, *arguments, bound=5, trusted=True).bound == 5
+    parts = da.from_array(residues.reshape(-1, 1, 5), (2, 1, 2), asarray=False)
+    lazy = rd.from_residues(parts, MODULI, signed, bound=2**70)
+    with pytest.raises(ValueError, match=r"the number at flat index 3 is -?0x8"):
+        lazy.max().compute()
+    with pytest.raises(ValueError, match=r"the number at flat index 3 is -?0x8"):
+        lazy.compute()
+    assert rd.from_residues(parts, MODULI, signed, bound=2**71).max(axis=0).compute().size == 5
+
+
+def test_stores_of_wrong_bounds_are_not_valid(tmp_path: Path) -> None:
+    x = rd.from_ints(range(600), MODULI, chunks=128)
+    with pytest.raises(
+        ValueError, match=r"flat index \d+ is \d+, greater in magnitude than the bound 5 \(and"
+    ):
+        rd.from_residues(x.residues, MODULI, bound=5).to_zarr(tmp_path / "refused")
+    for bound, lines in ((599, []), (598, ["chunk c/0/4: number 599 is 599"]), (254, [1, 2, 3, 4])):
+        rd.RNSArray(x.residues, MODULI, bound=bound).to_zarr(tmp_path / "x", overwrite=True)
+        info = store.open_info(tmp_path / "x")
+        problems = list(store.verify(info))
+        assert len(problems) == len(lines)
+    start = f"{tmp_path}/x: chunk c/0/"
+    assert problems[0] == f"{start}1: number 255 is 255, greater in magnitude than the bound 254"
+    assert (
+        problems[1] == f"{start}2: number 256 is 256, greater in magnitude than the bound 254 (and 127 more)"
+    )
+
+
+def test_verify_names_a_number_of_more_axes(tmp_path: Path) -> None:
+    moduli = MODULI_SETS["bits2048"]
+    values = np.arange(12, dtype=object).reshape(3, 4)
+    values[2, 1] = -(2**2000)
+    residues = rd.from_ints(values, moduli, True).residues
+    rd.RNSArray(residues, moduli, True, 2**2000 - 1).rechunk((2, 4)).to_zarr(tmp_path / "x")
+    (problem,) = store.verify(store.open_info(tmp_path / "x"))
+    assert problem.startswith(f"{tmp_path}/x: chunk c/0/1/0: number (2, 1) is -0x1000")
+    assert "(2001 bits), greater in magnitude than the bound 0xffff" in problem
+
+
+# ---- proof of headers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["tiny_unsorted", "table2_8", "tiny_beside_huge", "bits2048"])
+def test_headers_are_proved(name: str, on_each_processor: Processor) -> None:
+    moduli = MODULI_SETS[name]
+    magnitudes = edge_values(moduli)[:: 1 + len(edge_values(moduli)) // 200]
+    signs = [(-1) ** i for i in range(len(magnitudes))]
+    x = rd.IntervalRNSArray.from_ints([s * m for s, m in zip(signs, magnitudes, strict=True)], moduli)
+    x = rd.IntervalRNSArray(on_each_processor.xp.asarray(x.columns), moduli)
+    with rd.errstate(overflow="wrap"):
+        results = [x, x + x, x - x[::-1], x * x[::-1], (x + 1) - 1, -x, abs(x), x // 3, ((x + 7) * 3 - x) * x]
+    for y in results:
+        assert proof.find_wrong_header(y.columns, moduli) is None
+
+
+def test_wrong_headers_are_found(on_each_processor: Processor) -> None:
+    moduli = MODULI_SETS["table2_8"]
+    x = rd.IntervalRNSArray.from_ints([0, 5, -(10**20), moduli.product - 1], moduli)
+    x = x * 1 - 0
+    wrong_values: dict[str, tuple[Any, ...]] = {
+        "sign": (2, 255),
+        "low": (0.0, -0.25, 0.5, float("nan"), float("inf"), float("-inf"), 1e-320, 1.0),
+        "upp": (0.0, 0.5, 1.0, 0.999, float("nan"), float("inf"), -1.0),
+        "exponent": (1, 2**31 - 1, -(2**31), -1, 9),
+    }
+    for index, (part, values) in itertools.product(range(4), wrong_values.items()):
+        for value in values:
+            parts = {name: getattr(x, name).copy() for name in layout.PART_DTYPES}
+            parts[part][index] = value
+            columns = layout.pack(x.residues, moduli, **parts)
+            if (columns == x.columns).all():
+                continue
+            found = proof.find_wrong_header(on_each_processor.xp.asarray(columns), moduli)
+            assert found is not None, (index, part, value)
+            assert (found.index, found.magnitude) == (index, abs(x.to_ints()[index]))
+            assert "its header has the sign" in found.text()
+
+
+@pytest.mark.filterwarnings("error")
+def test_headers_that_are_no_numbers_make_no_warnings() -> None:
+    moduli = MODULI_SETS["table2_8"]
+    x = rd.IntervalRNSArray.from_ints([5, 6], moduli)
+    for low, upp in (("inf", "inf"), ("nan", "nan"), ("-inf", "inf"), ("1e308", "-1e308"), ("inf", "-inf")):
+        bounds_ = {"low": np.full(2, float(low)), "upp": np.full(2, float(upp))}
+        columns = layout.pack(x.residues, moduli, sign=x.sign, exponent=x.exponent, **bounds_)
+        assert proof.find_wrong_header(columns, moduli) is not None
+
+
+def test_headers_as_narrow_as_can_be(on_each_processor: Processor) -> None:
+    moduli = MODULI_SETS["table2_8"]
+    values = [10**20, 3**60, moduli.product - 2, 7]
+    x = rd.IntervalRNSArray.from_ints(values, moduli)
+    exponents = [int(exponent) for exponent in x.exponent]
+    exact = [Fraction(v, moduli.product) / Fraction(2) ** e for v, e in zip(values, exponents, strict=True)]
+    below = [float(f) if Fraction(float(f)) < f else np.nextafter(float(f), 0.0) for f in exact]
+    above = [np.nextafter(f, 1.0) for f in below]
+    far = [np.nextafter(f, 1.0) for f in above]
+    for low, upp, is_right in ((below, above, True), (above, far, False), (below, below, False)):
+        bounds_ = {"low": np.array(low), "upp": np.array(upp)}
+        columns = layout.pack(x.residues, moduli, sign=x.sign, exponent=x.exponent, **bounds_)
+        found = proof.find_wrong_header(on_each_processor.xp.asarray(columns), moduli)
+        assert (found is None) == is_right
+        assert is_right or found.index == 0  # type: ignore[union-attr]
+
+
+def test_residues_of_other_numbers_show_in_the_header() -> None:
+    moduli = MODULI_SETS["table2_8"]
+    x = rd.IntervalRNSArray.from_ints([3, 10**30, 7], moduli)
+    columns = x.columns.copy()
+    columns[0, 1] = (columns[0, 1] + 1) % moduli[0]
+    assert proof.find_wrong_header(columns, moduli).index == 1  # type: ignore[union-attr]
+    columns = x.columns.copy()
+    columns[:8, 2] = 0
+    assert proof.find_wrong_header(columns, moduli).index == 2  # type: ignore[union-attr]
+
+
+# ---- arrays that nobody can change ------------------------------------------------------------------------
+
+
+def test_residues_are_read_only() -> None:
+    x = rd.from_ints([1, 2, 3], MODULI, chunks=None)
+    y = x + x
+    results = [
+        x,
+        y,
+        x[1:],
+        x.rechunk().compute(),
+        rd.where(x < y, x, y),
+        x.cumsum(),
+        x // 2,
+        x.extend(MODULI),
+    ]
+    results += [pickle.loads(pickle.dumps(x)), pickle.loads(pickle.dumps(y, protocol=5)), copy.deepcopy(x)]
+    results += [x.max(axis=0, keepdims=True), x.rechunk(), x.rechunk().persist().compute()]
+    for array in results:
+        if isinstance(array.residues, da.Array):
+            continue
+        with pytest.raises(ValueError, match="read-only"):
+            array.residues[...] = 9
+    assert x.to_ints().tolist() == [1, 2, 3]
+    z = rd.IntervalRNSArray.from_ints([1, -2, 3], MODULI)
+    for words in (z.columns, z.residues, (z + z).columns, pickle.loads(pickle.dumps(z)).columns):
+        with pytest.raises(ValueError, match="read-only"):
+            words[...] = 9
+    z.sign[...] = 1
+    z.low[...] = 0
+    assert z.to_ints().tolist() == [1, -2, 3]
+
+
+def test_assigning_to_lazy_residues_changes_no_number() -> None:
+    x = rd.from_ints([1, 2, 3], MODULI, chunks=128)
+    x.residues[...] = 0
+    assert x.to_ints().tolist() == [1, 2, 3]
+    z = rd.IntervalRNSArray.from_ints([1, -2, 3], MODULI, chunks=128)
+    z.columns[...] = 0
+    assert z.to_ints().tolist() == [1, -2, 3]
+
+
+def test_later_writes_to_a_users_array_change_no_number(on_each_processor: Processor) -> None:
+    residues = encoded(on_each_processor, [1, 2, 3], MODULI)
+    x, trusted = rd.from_residues(residues, MODULI, bound=3), rd.from_residues(residues, MODULI, trusted=True)
+    again = x.with_residues(residues)
+    z = rd.IntervalRNSArray.from_residues(residues, on_each_processor.xp.zeros(3, np.uint8), MODULI)
+    residues[...] = 1
+    assert x.to_ints().tolist() == again.to_ints().tolist() == z.to_ints().tolist() == [1, 2, 3]
+    assert trusted.to_ints().tolist() == [1, 1, 1]
+
+
+def test_read_only_arrays_are_not_copied() -> None:
+    residues = reference.encode([1, 2, 3], MODULI)
+    residues.flags.writeable = False
+    assert np.shares_memory(rd.from_residues(residues, MODULI).residues, residues)
+    x = rd.from_residues(residues, MODULI, bound=3)
+    assert np.shares_memory(x.with_residues(x.residues).residues, residues)
+
+
+@BOTH_RANGES
+def test_with_residues(signed: bool) -> None:
+    x = rd.from_ints([1, 2, 3], MODULI, signed, chunks=None)
+    residues = x.residues.copy()
+    residues[:, 1] = 0
+    y = x.with_residues(residues)
+    assert (y.moduli, y.signed, y.bound) == (MODULI, signed, None)
+    assert y.to_ints().tolist() == [1, 0, 3]
+    residues[2, 1] = MODULI[2]
+    with pytest.raises(
+        ValueError, match=rf"residue {MODULI[2]} of the number at flat position 1 is not below"
+    ):
+        x.with_residues(residues)
+    lazy = x.rechunk().with_residues(da.from_array(residues))
+    with pytest.raises(ValueError, match="is not below its modulus"):
+        lazy.compute()
+
+
+@pytest.mark.parametrize("lazy", [False, True], ids=["eager", "lazy"])
+def test_pickles_keep_everything(lazy: bool) -> None:
+    x = rd.from_ints([1, -2, 3], MODULI, True, chunks=128 if lazy else None)
+    for copied in (pickle.loads(pickle.dumps(x)), copy.copy(x), copy.deepcopy(x)):
+        assert type(copied) is rd.RNSArray
+        assert (copied.moduli, copied.signed, copied.bound) == (MODULI, True, 3)
+        assert copied.to_ints().tolist() == [1, -2, 3]

@@ -1,0 +1,504 @@
+"""Comparison, sign, maximum, minimum and choice, against Python integers."""
+
+import operator
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import gmpy2
+import numpy as np
+import pytest
+from conftest import Processor
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import (
+    ALL_SETS,
+    BOTH_RANGES,
+    EXHAUSTIVE_SETS,
+    MODULI_SETS,
+    SHORT_SETS,
+    arrays_of_values,
+    bounds_around_prefixes,
+    edge_values,
+    moduli_sets,
+    values_within,
+)
+
+import rnsdask as rd
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.lazy import compare as lazy_compare
+from rnsdask.rns import compare, exact
+
+RELATIONS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+MODULI = MODULI_SETS["unsorted"]
+
+
+def encode(processor: Processor, values: list[int], moduli: ModuliSet, signed: bool = False) -> Any:
+    return processor.xp.asarray(exact.encode(values, moduli, signed))
+
+
+def eager(
+    processor: Processor, values: list[int], moduli: ModuliSet = MODULI, signed: bool = False
+) -> rd.RNSArray:
+    return rd.RNSArray(encode(processor, values, moduli, signed), moduli, signed)
+
+
+def order(a: int, b: int) -> int:
+    return (a > b) - (a < b)
+
+
+def check_pairs(
+    processor: Processor,
+    moduli: ModuliSet,
+    a: list[int],
+    b: list[int],
+    signed: bool = False,
+    bound: int | None = None,
+) -> None:
+    """Compare a[j] with b[j] for every j, both ways."""
+    x, y = (encode(processor, values, moduli, signed) for values in (a, b))
+    expected = np.array([order(*pair) for pair in zip(a, b, strict=True)], dtype=np.int8)
+    result = compare.compare(x, y, moduli, signed, bound)
+    assert result.dtype == np.int8
+    assert type(result) is type(x)
+    assert (processor.to_numpy(result) == expected).all()
+    assert (processor.to_numpy(compare.compare(y, x, moduli, signed, bound)) == -expected).all()
+    different = processor.to_numpy(compare.differ(x, y, moduli, signed, bound))
+    assert (different == (expected != 0)).all()
+
+
+def check_scalar(processor: Processor, moduli: ModuliSet, a: list[int], value: int, signed: bool) -> None:
+    x, y = encode(processor, a, moduli, signed), exact.encode([value], moduli, signed)
+    expected = np.array([order(v, value) for v in a], dtype=np.int8)
+    assert (processor.to_numpy(compare.compare(x, y, moduli, signed)) == expected).all()
+    assert (processor.to_numpy(compare.compare(y, x, moduli, signed)) == -expected).all()
+    assert (processor.to_numpy(compare.differ(y, x, moduli, signed)) == (expected != 0)).all()
+
+
+def edge_pairs(moduli: ModuliSet, signed: bool, rng: np.random.Generator) -> tuple[list[int], list[int]]:
+    """Neighbours among the edge values, values that differ by little, and pairs picked at random."""
+    values = edge_values(moduli, signed)
+    lowest, highest = moduli.value_range(signed)
+    count = max(60, 24_000 // len(moduli) // 3)
+    picked = [values[i] for i in rng.integers(0, len(values), count)]
+    others = [values[i] for i in rng.integers(0, len(values), count)]
+    close = [
+        min(max(v + int(d), lowest), highest) for v, d in zip(picked, rng.integers(-2, 3, count), strict=True)
+    ]
+    neighbours = values[:count]
+    a = picked + picked + neighbours[:-1]
+    return a, others + close + neighbours[1:]
+
+
+# ---- chunks -----------------------------------------------------------------------------------------------
+
+
+@ALL_SETS
+@BOTH_RANGES
+def test_edge_values(
+    on_each_processor: Processor, moduli: ModuliSet, signed: bool, rng: np.random.Generator
+) -> None:
+    check_pairs(on_each_processor, moduli, *edge_pairs(moduli, signed, rng), signed)
+
+
+@pytest.mark.parametrize("moduli", EXHAUSTIVE_SETS.values(), ids=EXHAUSTIVE_SETS)
+@BOTH_RANGES
+def test_every_pair_of_a_small_range(on_each_processor: Processor, moduli: ModuliSet, signed: bool) -> None:
+    lowest, highest = moduli.value_range(signed)
+    values = range(lowest, highest + 1, max(1, moduli.product // 200))
+    pairs = [(a, b) for a in values for b in values]
+    check_pairs(on_each_processor, moduli, [a for a, _ in pairs], [b for _, b in pairs], signed)
+
+
+@ALL_SETS
+@BOTH_RANGES
+def test_one_number_for_all(
+    on_each_processor: Processor, moduli: ModuliSet, signed: bool, rng: np.random.Generator
+) -> None:
+    values, _ = edge_pairs(moduli, signed, rng)
+    lowest, highest = moduli.value_range(signed)
+    for value in {lowest, 0, 1, (lowest + highest) // 2, values[0], highest}:
+        check_scalar(on_each_processor, moduli, values[:101], value, signed)
+    check_scalar(on_each_processor, moduli, values[:1], values[0], signed)
+
+
+@ALL_SETS
+@BOTH_RANGES
+def test_a_bound(
+    on_each_processor: Processor, moduli: ModuliSet, signed: bool, rng: np.random.Generator
+) -> None:
+    _, highest = moduli.value_range(signed)
+    for bound in {0, 1, highest // 10**6, highest // 7, highest}:
+        near = [bound, bound - 1, bound // 2, bound // 2 + 1, 0, 1]
+        values = [v for v in near if 0 <= v <= bound]
+        values += [-v for v in values] if signed else []
+        a, b = ([values[i] for i in rng.integers(0, len(values), 70)] for _ in "ab")
+        check_pairs(on_each_processor, moduli, a, b, signed, bound)
+
+
+@SHORT_SETS
+@BOTH_RANGES
+def test_bounds_around_the_products_of_prefixes(
+    on_each_processor: Processor, moduli: ModuliSet, signed: bool, rng: np.random.Generator
+) -> None:
+    for bound in bounds_around_prefixes(moduli, signed):
+        values = values_within(bound, signed, rng, count=12)
+        b = [values[i] for i in rng.integers(0, len(values), len(values))]
+        check_pairs(on_each_processor, moduli, values, b, signed, bound)
+        lowest, steps = -bound if signed else 0, rng.integers(-1, 2, len(b)).tolist()
+        near = [min(max(v + d, lowest), bound) for v, d in zip(b, steps, strict=True)]
+        check_pairs(on_each_processor, moduli, b, near, signed, bound)
+
+
+@BOTH_RANGES
+def test_integers_beside_numbers_far_below_the_prefix(
+    on_each_processor: Processor, signed: bool, rng: np.random.Generator
+) -> None:
+    moduli = MODULI_SETS["top"]
+    for bound in bounds_around_prefixes(moduli, signed):
+        values = values_within(bound, signed, rng, count=6)
+        residues = encode(on_each_processor, values, moduli, signed)
+        x = rd.RNSArray(residues, moduli, signed, bound)
+        unknown = rd.RNSArray(residues, moduli, signed)
+        for value in (0, 1, bound - 1, bound, -bound, bound + 1, -bound - 1, 3 * bound, 2**200, -(2**200)):
+            for relation, function in RELATIONS.items():
+                found = on_each_processor.to_numpy(function(x, value)).tolist()
+                assert found == [function(v, value) for v in values], (relation, bound, value)
+            in_range = moduli.value_range(signed)[0] <= value <= moduli.value_range(signed)[1]
+            if in_range:
+                assert rd.maximum(x, value).to_ints().tolist() == [max(v, value) for v in values]
+                assert rd.minimum(value, x).to_ints().tolist() == [min(v, value) for v in values]
+        assert on_each_processor.to_numpy(rd.sign(x)).tolist() == [order(v, 0) for v in values]
+        # Without a bound on one of two operands, their keys are not scaled.
+        assert not on_each_processor.to_numpy(x < unknown).any()
+
+
+@BOTH_RANGES
+def test_random_numbers_far_below_the_prefix_need_no_exact_decision(
+    on_each_processor: Processor, signed: bool, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(compare, "mixed_radix_digits")
+    moduli = MODULI_SETS["bits2048"]
+    for bound in (2**64, 2**1024, moduli.prefix(31).product):
+        a, b = ([int(v) * bound >> 61 for v in rng.integers(0, 2**61, 500)] for _ in "ab")
+        check_pairs(on_each_processor, moduli, a, [-v for v in b] if signed else b, signed, bound)
+        check_pairs(on_each_processor, moduli, a, b, signed, bound)
+
+
+def test_more_numbers_than_a_tile_or_a_batch(
+    on_each_processor: Processor, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compare, "_EXACT_RESIDUES", 1000)
+    monkeypatch.setattr(compare, "_SEARCH_BLOCK", 777)
+    monkeypatch.setattr(compare, "_FEW", 100)
+    a = rng.integers(0, 5, 5003).tolist()
+    b = rng.integers(0, 5, 5003).tolist()
+    check_pairs(on_each_processor, MODULI_SETS["table2_8"], a, b)
+    check_scalar(on_each_processor, MODULI_SETS["table2_8"], a, 2, False)
+
+
+def test_rows_that_are_not_aligned_to_vectors(on_each_processor: Processor, rng: np.random.Generator) -> None:
+    moduli = MODULI_SETS["top"]
+    values = [int(v) * moduli.product >> 62 for v in rng.integers(0, 2**62, 1003)]
+    x = encode(on_each_processor, values, moduli)
+    expected = np.array([order(a, b) for a, b in pairwise(values)])
+    assert (on_each_processor.to_numpy(compare.compare(x[:, :-1], x[:, 1:], moduli)) == expected).all()
+
+
+@given(st.data())
+def test_any_set_and_values(on_each_processor: Processor, data: st.DataObject) -> None:
+    moduli, signed = data.draw(moduli_sets()), data.draw(st.booleans())
+    a = data.draw(arrays_of_values(moduli, signed, max_size=30))
+    b = data.draw(st.permutations(a))
+    check_pairs(on_each_processor, moduli, a, b, signed)
+    check_scalar(on_each_processor, moduli, a, b[0], signed)
+
+
+# ---- operators --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@BOTH_RANGES
+def test_operators(on_each_processor: Processor, relation: str, signed: bool) -> None:
+    related, values = RELATIONS[relation], edge_values(MODULI, signed)[:80]
+    shifted = values[1:] + values[:1]
+    x, y = (eager(on_each_processor, v, MODULI, signed) for v in (values, shifted))
+    mask = related(x, y)
+    assert mask.dtype == np.bool_
+    assert on_each_processor.to_numpy(mask).tolist() == list(map(related, values, shifted))
+    lowest, highest = MODULI.value_range(signed)
+    for integer in (
+        lowest - 1,
+        lowest,
+        0,
+        1,
+        np.int64(1),
+        gmpy2.mpz(values[7]),
+        highest,
+        highest + 1,
+        -(10**99),
+    ):
+        expected = [related(v, int(integer)) for v in values]
+        assert on_each_processor.to_numpy(related(x, integer)).tolist() == expected
+        expected = [related(int(integer), v) for v in values]
+        assert on_each_processor.to_numpy(related(integer, x)).tolist() == expected
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_integers_beyond_a_bound(relation: str) -> None:
+    values = [-5, 0, 3, 5]
+    x = rd.from_ints(values, MODULI, signed=True, chunks=None)
+    assert x.bound == 5
+    for integer in (-7, -6, -5, 5, 6, 10**9):
+        expected = [RELATIONS[relation](v, integer) for v in values]
+        assert RELATIONS[relation](x, integer).tolist() == expected
+
+
+@pytest.fixture
+def no_compute() -> Iterator[None]:
+    """Fail if anything computes."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("computed too early")
+
+    with dask.config.set(scheduler=refuse):
+        yield
+
+
+def lazy(values: Any, chunks: Any, bound: int | None = None) -> rd.RNSArray:
+    """A Dask array with any chunks, also those that the store does not allow."""
+    x = rd.from_ints(np.array(values, dtype=object), MODULI, chunks=None)
+    return rd.RNSArray(da.from_array(x.residues, (-1, *chunks)), MODULI, bound=bound)
+
+
+def test_lazy_operators(no_compute: None, rng: np.random.Generator) -> None:
+    a, b = (rng.integers(0, 20, (6, 50)) for _ in "ab")
+    cases = {
+        "chunks that differ": (lazy(a, (4, 20)), lazy(b, (5, 7)), a < b),
+        "one lazy": (lazy(a, (4, 20)), rd.from_ints(b, MODULI, chunks=None), a < b),
+        "the other lazy": (rd.from_ints(a, MODULI, chunks=None), lazy(b, (3, 50)), a < b),
+        "broadcast rows": (lazy(a, (4, 20)), lazy(b[0], (9,)), a < b[0]),
+        "broadcast columns": (lazy(a, (4, 20)), lazy(b[:, :1], (2, 1)), a < b[:, :1]),
+        "outer": (lazy(a[:, :1], (2, 1)), rd.from_ints(b[0], MODULI, chunks=None), a[:, :1] < b[0]),
+        "one number": (lazy(a, (4, 20)), rd.from_ints(b[:1, :1], MODULI, chunks=None), a < b[0, 0]),
+        "integer": (lazy(a, (4, 20)), 7, a < 7),
+        "integer on the left": (7, lazy(a, (4, 20)), a > 7),
+        "integer out of range": (lazy(a, (4, 20)), 10**90, a < 10**90),
+        "empty": (lazy(a[:, :0], (4, 1)), lazy(b[:, :1], (2, 1)), a[:, :0] < 0),
+    }
+    for name, (x, y, expected) in cases.items():
+        mask = x < y
+        assert isinstance(mask, da.Array), name
+        assert mask.dtype == np.bool_, name
+        assert mask.shape == expected.shape, name
+        computed = mask.compute(scheduler="sync")
+        assert computed.dtype == np.bool_, name
+        assert (computed == expected).all(), name
+
+
+def raising_operands() -> dict[str, rd.RNSArray]:
+    """Lazy arrays that raise when they are computed, by what they are."""
+    x = rd.from_ints([2**60 + i for i in range(300)], MODULI, chunks=128)
+    zeros = rd.from_ints([0] * 300, MODULI, chunks=128)
+    residues = x.residues.map_blocks(lambda block: block | 2**31, dtype=np.uint32)
+    overflowing = rd.multiply(x, x, overflow="raise")
+    return {
+        "overflow": overflowing,
+        "division by zero": x // zeros,
+        "remainder by zero": (x % zeros),
+        "power": x**9,
+        "residues out of range": rd.from_residues(residues, MODULI),
+        "a part": overflowing[5:200],
+        "other chunks": overflowing.rechunk(256),
+        "of bound 0": overflowing * 0,
+        "power 0": overflowing**0,
+        "difference with itself": overflowing - overflowing,
+        "divided by 1": overflowing // 1,
+        "remainder by 1": overflowing % 1,
+        "greater of two": rd.maximum(overflowing, 0),
+        "shrunk": x.shrink(ModuliSet(MODULI.moduli[1:2])),
+        "chosen": rd.where(da.zeros(300, dtype=bool, chunks=128), overflowing, 5),
+        "selected by itself": x[overflowing.is_even()],
+    }
+
+
+def test_a_comparison_decided_by_ranges_drops_no_error() -> None:
+    errors = (OverflowError, ZeroDivisionError, ValueError)
+    for name, x in raising_operands().items():
+        y = rd.from_ints(range(x.size), MODULI, chunks=128) if not np.isnan(x.shape[0]) else None
+        for value in (MODULI.product, 10**90, -1):
+            for sign, relation in RELATIONS.items():
+                mask = relation(x, value)
+                with pytest.raises(errors):
+                    print(name, sign, value, mask.compute(scheduler="sync"))
+            with pytest.raises(errors):
+                print(name, lazy_compare.order(x, value).compute(scheduler="sync"))
+            with pytest.raises(errors):
+                print(name, (x < value).sum().compute(scheduler="sync"))
+            if y is not None and x.moduli == MODULI:
+                with pytest.raises(errors):
+                    print(name, rd.where(x < value, y, 3).compute(scheduler="sync"))
+
+
+def test_results_that_need_no_numbers_drop_no_error() -> None:
+    for name, x in raising_operands().items():
+        results = {
+            "topk": lambda x=x: x.topk(0),
+            "argmax": lambda x=x: x[:1].argmax(),
+            "max": lambda x=x: x[:1].max(axis=0, keepdims=True),
+            "product": lambda x=x: x[:3].prod(overflow="wrap"),
+            "less than itself": lambda x=x: x < x,
+            "equal to itself": lambda x=x: x == x,
+        }
+        for operation, result in results.items():
+            if operation != "topk" or not np.isnan(x.shape[0]):
+                with pytest.raises((OverflowError, ZeroDivisionError, ValueError)):
+                    print(name, operation, result().compute(scheduler="sync"))
+
+
+def test_a_comparison_decided_by_ranges_reads_no_plain_array(tmp_path: Path) -> None:
+    rd.from_ints(range(300), MODULI, chunks=128).to_zarr(tmp_path / "x.zarr")
+    plain = rd.open_zarr(tmp_path / "x.zarr")
+    memory = rd.from_ints(range(300), MODULI, chunks=128)
+    for x in (plain, memory, plain[7:], plain.rechunk(256), plain[::2].rechunk(150)):
+        for mask in (x < MODULI.product, x >= 0 - 1, x == 10**90):
+            assert set(mask.dask.layers).isdisjoint(x.residues.dask.layers)
+
+
+def test_masks_count_and_select() -> None:
+    values = list(range(1000))
+    x = rd.from_ints(values, MODULI, chunks=128)
+    assert (x >= 300).sum().compute() == 700
+    selected = x[x >= 990]
+    assert selected.to_ints().tolist() == values[990:]
+    assert (selected > 995).compute().tolist() == [False] * 6 + [True] * 4
+    assert (selected >= 10**50).compute().tolist() == [False] * 10
+    with pytest.raises(ValueError, match="chunk sizes are unknown"):
+        _ = selected == x[x >= 990]
+
+
+def test_a_huge_bound_has_a_token() -> None:
+    moduli = MODULI_SETS["moduli512"]
+    x = rd.from_ints([moduli.product - 1, 5], moduli, chunks=128)
+    assert (x == x).compute().all()
+    assert (x < 6).compute().tolist() == [False, True]
+
+
+def test_tokens_follow_the_operands() -> None:
+    x = rd.from_ints(range(10), MODULI, chunks=128)
+    assert (x < 5).name == (x < 5).name
+    assert len({(x < 5).name, (x < 6).name, (x <= 5).name, (x > 5).name}) == 4
+
+
+def test_an_array_has_no_hash() -> None:
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(rd.from_ints([1], MODULI))
+
+
+def test_operands_that_do_not_fit() -> None:
+    x = rd.from_ints([1, 2, 3], MODULI, chunks=None)
+    with pytest.raises(ValueError, match="different moduli sets"):
+        _ = x == rd.from_ints([1, 2, 3], MODULI_SETS["top"], chunks=None)
+    with pytest.raises(ValueError, match="one is unsigned, another signed"):
+        _ = x < rd.from_ints([1, 2, 3], MODULI, signed=True, chunks=None)
+    with pytest.raises(ValueError, match=r"do not broadcast together: \(3,\) and \(2,\)"):
+        _ = x < rd.from_ints([1, 2], MODULI, chunks=None)
+    for other in (1.0, True, None, "1", [1, 2, 3], np.arange(3)):
+        for related in RELATIONS.values():
+            with pytest.raises(TypeError, match="must be an integer"):
+                related(x, other)
+    with pytest.raises(TypeError, match="got a Dask array"):
+        _ = x == rd.from_ints([1, 2], MODULI).topk(2)
+    with pytest.raises(ValueError, match=r"operand -1 is outside the unsigned range from 0 to"):
+        rd.maximum(x, -1)
+    with pytest.raises(TypeError, match="at least one operand must be an RNSArray"):
+        rd.minimum(1, 2)
+    with pytest.raises(TypeError, match="must be a Boolean NumPy, CuPy or Dask array, got int64"):
+        rd.where(np.arange(3), x, x)
+    with pytest.raises(TypeError, match="must be a Boolean NumPy, CuPy or Dask array, got bool"):
+        rd.where(True, x, x)
+
+
+@pytest.mark.gpu
+def test_operands_on_different_processors() -> None:
+    import cupy
+
+    x = rd.from_ints([1, 2, 3], MODULI, chunks=None)
+    on_gpu = rd.RNSArray(cupy.asarray(x.residues), MODULI)
+    for other in (on_gpu, on_gpu.rechunk()):
+        with pytest.raises(TypeError, match="different processors"):
+            _ = x < other
+    assert (on_gpu.rechunk() == on_gpu).compute().all()
+    assert (on_gpu < on_gpu[:1]).tolist() == [False] * 3
+    assert (on_gpu[:1] < on_gpu).tolist() == [False, True, True]
+
+
+# ---- sign, maximum, minimum, where ------------------------------------------------------------------------
+
+
+@ALL_SETS
+@BOTH_RANGES
+def test_sign(
+    on_each_processor: Processor, moduli: ModuliSet, signed: bool, rng: np.random.Generator
+) -> None:
+    values, _ = edge_pairs(moduli, signed, rng)
+    signs = rd.sign(eager(on_each_processor, values, moduli, signed))
+    assert signs.dtype == np.int8
+    assert on_each_processor.to_numpy(signs).tolist() == [order(v, 0) for v in values]
+
+
+@BOTH_RANGES
+def test_maximum_minimum_and_where(
+    on_each_processor: Processor, signed: bool, rng: np.random.Generator
+) -> None:
+    a, b = edge_pairs(MODULI, signed, rng)
+    x, y = (eager(on_each_processor, v, MODULI, signed) for v in (a, b))
+    assert rd.maximum(x, y).to_ints().tolist() == list(map(max, a, b))
+    assert rd.minimum(x, y).to_ints().tolist() == list(map(min, a, b))
+    assert rd.maximum(7, y).to_ints().tolist() == [max(7, v) for v in b]
+    assert rd.where(x < y, x, 9).to_ints().tolist() == [v if v < w else 9 for v, w in zip(a, b, strict=True)]
+    assert rd.where(x < y, 9, x[:1]).to_ints().tolist() == [
+        9 if v < w else a[0] for v, w in zip(a, b, strict=True)
+    ]
+
+
+def test_lazy_maximum_minimum_sign_and_where(no_compute: None, rng: np.random.Generator) -> None:
+    a, b = (rng.integers(0, 9, (6, 50)) for _ in "ab")
+    x, y, mask = lazy(a, (4, 20)), lazy(b, (5, 7)), rng.integers(0, 2, 50).astype(bool)
+    cases = (
+        (rd.maximum(x, y), np.maximum(a, b)),
+        (rd.minimum(x, 4), np.minimum(a, 4)),
+        (rd.where(x == y, 8, y), np.where(a == b, 8, b)),
+        (rd.where(mask, x, y[0]), np.where(mask, a, b[0])),
+        (rd.where(da.from_array(mask, 11), rd.from_ints(a, MODULI, chunks=None), 3), np.where(mask, a, 3)),
+    )
+    for result, expected in cases:
+        assert isinstance(result.residues, da.Array)
+        assert result.shape == expected.shape
+        assert result.residues.numblocks[0] == 1
+        assert result.compute(scheduler="sync").to_ints().tolist() == expected.tolist()
+    signs = rd.sign(x)
+    assert isinstance(signs, da.Array)
+    assert (signs.compute(scheduler="sync") == np.sign(a)).all()
+
+
+def test_bounds_of_results() -> None:
+    x, y = rd.from_ints([1, 5], MODULI), rd.from_ints([2, 9], MODULI)
+    unknown = rd.RNSArray(y.residues, MODULI)
+    assert rd.maximum(x, y).bound == 9
+    assert rd.minimum(x, y).bound == 5
+    assert rd.minimum(x, unknown).bound == 5
+    assert rd.maximum(x, unknown).bound is None
+    assert rd.where(x < y, x, 7).bound == 7
+    s, t = (rd.from_ints(v, MODULI, signed=True) for v in ([1, 5], [-9, 2]))
+    assert rd.minimum(s, t).bound == rd.maximum(s, t).bound == 9

@@ -1,0 +1,48 @@
+"""X/M as a double with an exponent, against exact fractions."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from conftest import Processor
+from strategies import MODULI_SETS, edge_values
+
+import rnsdask as rd
+from rnsdask.rns import exact
+from rnsdask.rns.magnitude import MAGNITUDE_ERROR, magnitudes
+
+
+def check(
+    processor: Processor, values: list[int], moduli: rd.ModuliSet, signed: bool, bound: int | None
+) -> None:
+    residues = processor.xp.asarray(exact.encode(values, moduli, signed))
+    mantissas, exponents = map(processor.to_numpy, magnitudes(residues, moduli, signed, bound))
+    assert mantissas.dtype == np.float64
+    assert exponents.dtype == np.int64
+    assert (abs(mantissas) < 1).all()
+    for value, mantissa, exponent in zip(values, mantissas.tolist(), exponents.tolist(), strict=True):
+        found = Fraction(mantissa) * Fraction(2) ** exponent * moduli.product
+        assert abs(found - value) <= Fraction(MAGNITUDE_ERROR) * abs(value), value
+
+
+@pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
+@pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
+def test_edges_of_every_set(on_each_processor: Processor, moduli: rd.ModuliSet, signed: bool) -> None:
+    values = edge_values(moduli, signed)
+    values = values[:: max(1, len(values) * len(moduli) // 40000)]
+    check(on_each_processor, values, moduli, signed, None)
+
+
+@pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
+@pytest.mark.parametrize("name", ["top", "unsorted", "bits2048", "table2_16"])
+@pytest.mark.parametrize("bits", [0, 1, 33, 70])
+def test_bounds(on_each_processor: Processor, name: str, signed: bool, bits: int) -> None:
+    moduli = MODULI_SETS[name]
+    bound = min(2**bits, moduli.value_range(signed)[1])
+    values = [v for v in edge_values(moduli, signed) if abs(v) <= bound]
+    check(on_each_processor, values, moduli, signed, bound)
+
+
+def test_nothing() -> None:
+    mantissas, exponents = magnitudes(np.empty((4, 0), dtype=np.uint32), MODULI_SETS["top"], True)
+    assert mantissas.shape == exponents.shape == (0,)
