@@ -37,3 +37,4 @@ from .rns.fixed_point import fixed_point_interval as fixed_point_interval
 from .rns.interval import IntervalEvaluation as IntervalEvaluation
 from .rns.mixed_radix import mixed_radix_digits as mixed_radix_digits
 from .rns.reduce import ReductionResult as ReductionResult
+from .rns.system import RNS as RNS

@@ -28,6 +28,7 @@ from rnsdask.core.errors import (
 )
 from rnsdask.core.layout import RESIDUE_DTYPE, chunk_grid
 from rnsdask.core.moduli import ModuliSet, as_integer, to_text
+from rnsdask.rns.system import RNS
 from rnsdask.store.codecs import ChunkCodecs, describe_codecs
 from rnsdask.store.documents import array_document, parse_document
 from rnsdask.store.location import (
@@ -157,6 +158,11 @@ class StoreInfo:
     def path(self) -> str:
         """Absolute path, or URL."""
         return self.location.path
+
+    @property
+    def system(self) -> RNS:
+        """The number system of what is stored."""
+        return RNS(self.moduli, self.signed, self.bound)
 
     @property
     def count(self) -> int:

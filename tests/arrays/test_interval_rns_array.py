@@ -473,9 +473,8 @@ def test_group_is_replaced_only_if_asked(tmp_path: Path) -> None:
 
 def test_broken_groups(tmp_path: Path) -> None:
     path = tmp_path / "x.zarr"
-    for wanted in ("missing", "rns"):
-        with pytest.raises(StoreError, match="not a group of kind 'mpint'"):
-            rd.open_zarr(tmp_path / wanted)
+    with pytest.raises(StoreError, match="there is no such store"):
+        rd.open_zarr(tmp_path / "missing")
     IntervalRNSArray.from_ints(range(200), MODULI).to_zarr(path, chunks=128)
     chunk = path / "low" / "c" / "1"
     content = chunk.read_bytes()

@@ -16,7 +16,7 @@ from zarr.codecs import ZstdCodec
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.cli import main
-from rnsdask.cluster.connecting import memory
+from rnsdask.cluster import memory
 from rnsdask.cluster.memory import Work, project
 from rnsdask.core.errors import CorruptChunkError, JobError
 from rnsdask.jobs import plan

@@ -19,7 +19,7 @@ import watching
 from commands import call, fail, succeed, without_dashboard
 
 import rnsdask as rd
-from rnsdask.cluster.connecting import connecting
+from rnsdask.cluster import connecting
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "security.md"
 BLOCKS = re.findall(r"```bash\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

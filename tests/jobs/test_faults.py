@@ -33,8 +33,8 @@ from distributed import LocalCluster
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.backend import naming_gpu_memory
-from rnsdask.cluster.connecting import connecting, failures, scheduler
-from rnsdask.cluster.connecting import workers as rnsdask_workers
+from rnsdask.cluster import connecting, failures, scheduler
+from rnsdask.cluster import workers as rnsdask_workers
 from rnsdask.core.errors import (
     CorruptChunkError,
     GPUMemoryError,

@@ -606,7 +606,8 @@ def test_log_of_a_job_on_a_cluster_of_this_process(made: Path) -> None:
 SLOW = """
 import sys, time
 from pathlib import Path
-from rnsdask import cluster, tree
+from rnsdask.cluster import connecting
+from rnsdask.lazy import tree
 from rnsdask.store import reading
 
 def slow(*_args, **_options):

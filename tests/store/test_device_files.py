@@ -23,7 +23,7 @@ from zarr.codecs import ZstdCodec
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.cli import main
-from rnsdask.cluster.connecting import memory
+from rnsdask.cluster import memory
 from rnsdask.core.errors import StoreError
 from rnsdask.core.layout import chunk_slices
 from rnsdask.jobs import plan
@@ -284,7 +284,8 @@ import sys
 import cupy
 import dask
 import rnsdask as rd
-from rnsdask import job, store
+from rnsdask import store
+from rnsdask.jobs import job
 with dask.config.set(scheduler="threads", num_workers=4):
     job.reduce(rd.open_zarr(sys.argv[1], backend="cuda"), "max", backend="cuda")
 with open("/proc/self/status") as status:

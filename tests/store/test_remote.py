@@ -29,7 +29,7 @@ from servers import WebServer, s3_server, web_server
 
 import rnsdask as rd
 from rnsdask import store
-from rnsdask.cluster.connecting import failures
+from rnsdask.cluster import failures
 from rnsdask.cluster.memory import project
 from rnsdask.core.errors import CorruptChunkError, IncompleteStoreError, StoreAccessError, StoreError
 from rnsdask.jobs import plan, run
@@ -632,7 +632,7 @@ PEAK = """
 import sys
 import dask
 import rnsdask as rd
-from rnsdask import job
+from rnsdask.jobs import job
 operation, source, out, threads = *sys.argv[1:4], int(sys.argv[4])
 with dask.config.set(num_workers=threads):
     x = rd.open_zarr(source)

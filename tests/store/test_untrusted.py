@@ -326,7 +326,8 @@ def test_chunks_that_unpack_to_more_than_a_chunk(tmp_path: Path) -> None:
         paths.append(info.path)
     code = f"""
 import resource, sys
-from rnsdask import errors, store
+from rnsdask import store
+from rnsdask.core import errors
 resource.setrlimit(resource.RLIMIT_AS, ({int(GIGABYTES * 2**30)},) * 2)
 for path in sys.argv[1:]:
     try:

@@ -1,0 +1,106 @@
+"""The residue number system of an array: moduli set, range, and what is known of the numbers' size."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.core.errors import abbreviate
+from rnsdask.core.layout import check_residue_array
+from rnsdask.core.moduli import ModuliSet, as_integer, check_moduli_set, to_text
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.rns.convert import ints_to_residues, residues_to_ints
+
+
+@dataclass(frozen=True)
+class RNS(NumberSystem):
+    """Numbers as residues: word i is the number modulo ``moduli[i]``.
+
+    Parameters
+    ----------
+    moduli : ModuliSet
+        The set of n moduli, whose product is M.
+    signed : bool
+        Whether the numbers are in the symmetric range ``-(M//2) .. (M-1)//2`` instead of ``0 .. M-1``.
+    bound : int, optional
+        Every number is at most this in magnitude; operations then look at fewer moduli. A bound beyond the
+        range is cut down to it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `moduli` is no ModuliSet, or the bound is no integer, or negative.
+    """
+
+    moduli: ModuliSet
+    signed: bool = False
+    bound: int | None = None
+
+    def __post_init__(self) -> None:
+        check_moduli_set(self.moduli)
+        object.__setattr__(self, "signed", bool(self.signed))
+        if self.bound is not None:
+            bound = as_integer(self.bound, "bound")
+            if bound < 0:
+                raise ValueError(f"bound must not be negative, got {abbreviate(bound)}")
+            # Here for all operations: a bound that follows from the operands' may lie beyond the range.
+            object.__setattr__(self, "bound", min(bound, self.greatest_magnitude))
+
+    @property
+    def rows(self) -> int:
+        """Residues of a number."""
+        return len(self.moduli)
+
+    @cached_property
+    def value_range(self) -> tuple[int, int]:
+        """The lowest and the highest number that the residues can hold."""
+        return self.moduli.value_range(self.signed)
+
+    @property
+    def greatest_magnitude(self) -> int:
+        """The greatest magnitude in the range."""
+        return max(map(abs, self.value_range))
+
+    @cached_property
+    def known_range(self) -> tuple[int, int]:
+        """The lowest and the highest number that the bound leaves."""
+        lowest, highest = self.value_range
+        return (
+            (lowest, highest) if self.bound is None else (max(lowest, -self.bound), min(highest, self.bound))
+        )
+
+    def with_bound(self, bound: int | None) -> "RNS":
+        """The same system with another bound, or none."""
+        return RNS(self.moduli, self.signed, bound)
+
+    def with_moduli(self, moduli: ModuliSet) -> "RNS":
+        """The same range and bound under other moduli."""
+        return RNS(moduli, self.signed, self.bound)
+
+    def encode(self, values: Any) -> NDArray[np.uint32]:
+        """Residues of integers: :func:`.ints_to_residues`."""
+        return ints_to_residues(values, self.moduli, self.signed)
+
+    def decode(self, words: Any) -> NDArray[np.object_]:
+        """The integers of residues: :func:`.residues_to_ints`."""
+        return residues_to_ints(words, self.moduli, self.signed)
+
+    def check_words(self, words: Any) -> None:
+        """Check the type and the shape of an array of residues: :func:`.check_residue_array`."""
+        check_residue_array(words, self.moduli)
+
+    def same_numbers(self, other: NumberSystem) -> bool:
+        """Whether the moduli and the range are the same."""
+        return isinstance(other, RNS) and (self.moduli, self.signed) == (other.moduli, other.signed)
+
+    def __dask_tokenize__(self) -> Any:
+        # Dask writes an integer in decimal, which Python refuses beyond 4300 digits.
+        return "rnsdask.RNS", self.moduli.__dask_tokenize__(), self.signed, to_text(self.bound)
+
+    def __repr__(self) -> str:
+        parts = [repr(self.moduli), "signed" if self.signed else "unsigned"]
+        if self.bound is not None:
+            parts.append(f"bound of {self.bound.bit_length()} bits")
+        return f"RNS({', '.join(parts)})"
