@@ -624,7 +624,7 @@ def local_cluster(_gpus):
     quiet = {{"silence_logs": 50, "dashboard_address": ":0"}}
     return LocalCluster(n_workers=1, threads_per_worker=1, preload=__file__, **quiet)
 
-cluster._gpu_cluster = local_cluster
+connecting._gpu_cluster = local_cluster
 
 if __name__ == "__main__":
     from rnsdask.cli import main
