@@ -22,6 +22,7 @@ from fuzzing.checking import (
     same_numbers,
 )
 from fuzzing.oracle import ELEMENTWISE, mapped, objects
+from rnsdask.lazy import interval_rns
 
 RNS = ("unsigned", "signed")
 OPERATORS = {
@@ -60,7 +61,7 @@ def check_arithmetic(case: Case, rng: Random, name: str) -> int:
     if case.system != "interval":
         function = getattr(rd, name)
         return check_overflowing(case, rng, lambda **mode: function(*arrays, **mode), exact)
-    function = getattr(rd, name)
+    function = getattr(interval_rns, name)
     choice = {"algorithm": algorithm} if name in ("add", "subtract") else {}
     return check_overflowing(case, rng, lambda **mode: function(*arrays, **choice, **mode), exact)
 

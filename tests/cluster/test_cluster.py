@@ -18,7 +18,8 @@ from distributed import Client, LocalCluster
 
 import rnsdask as rd
 from rnsdask.cli import main
-from rnsdask.cluster.connecting import connect, connecting, workers
+from rnsdask.cluster import connecting, workers
+from rnsdask.cluster.connecting import connect
 from rnsdask.core.errors import JobError
 from rnsdask.jobs import job
 
