@@ -5,17 +5,17 @@
 
 namespace rns {
 
-void bind_arith(nb::module_& module);
+void bind_arithmetic(nb::module_& module);
 void bind_check(nb::module_& module);
 void bind_compare(nb::module_& module);
 void bind_convert(nb::module_& module);
 void bind_crc32c(nb::module_& module);
 void bind_divide(nb::module_& module);
-void bind_evaluate(nb::module_& module);
+void bind_fixed_point(nb::module_& module);
 void bind_interval(nb::module_& module);
 void bind_matmul(nb::module_& module);
 void bind_mixed_radix(nb::module_& module);
-void bind_mpint(nb::module_& module);
+void bind_interval_rns(nb::module_& module);
 void bind_reduce(nb::module_& module);
 
 }  // namespace rns

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "rns/evaluate.cuh"
+#include "rns/fixed_point.cuh"
 
 #ifdef RNS_X86_LEVELS
 #include <immintrin.h>

@@ -6,9 +6,9 @@
 
 namespace rns {
 
-// The running sums of kWidth keys while rows of residues are added: two lanes each (rns/evaluate.cuh). Within
-// each full block of 16 numbers, the low lanes of the even ones come before those of the odd ones, for so
-// vector instructions multiply them without a shuffle.
+// The running sums of kWidth keys while rows of residues are added: two lanes each (rns/fixed_point.cuh).
+// Within each full block of 16 numbers, the low lanes of the even ones come before those of the odd ones, for
+// so vector instructions multiply them without a shuffle.
 template <i64 kWidth>
 struct KeyLanes {
   alignas(64) u64 low[kWidth];

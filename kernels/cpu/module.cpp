@@ -2,16 +2,16 @@
 #include "bindings.hpp"
 
 NB_MODULE(_cpu, module) {
-  rns::bind_arith(module);
+  rns::bind_arithmetic(module);
   rns::bind_check(module);
   rns::bind_compare(module);
   rns::bind_convert(module);
   rns::bind_crc32c(module);
   rns::bind_divide(module);
-  rns::bind_evaluate(module);
+  rns::bind_fixed_point(module);
   rns::bind_interval(module);
   rns::bind_matmul(module);
   rns::bind_mixed_radix(module);
-  rns::bind_mpint(module);
+  rns::bind_interval_rns(module);
   rns::bind_reduce(module);
 }

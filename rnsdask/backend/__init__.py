@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rnsdask.backend.protocol import (
     FITS,
     INTERVAL_OPERATIONS,
-    MPINT_ALGORITHMS,
+    INTERVAL_RNS_ALGORITHMS,
     OPEN,
     OVERFLOWS,
     UNDECIDED,
@@ -31,7 +31,7 @@ from rnsdask.core.errors import GPUMemoryError
 __all__ = [
     "FITS",
     "INTERVAL_OPERATIONS",
-    "MPINT_ALGORITHMS",
+    "INTERVAL_RNS_ALGORITHMS",
     "OPEN",
     "OVERFLOWS",
     "UNDECIDED",

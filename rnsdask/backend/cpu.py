@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rnsdask.backend.protocol import (
     INTERVAL_OPERATIONS,
-    MPINT_ALGORITHMS,
+    INTERVAL_RNS_ALGORITHMS,
     Array,
     Bounds,
     Extremum,
@@ -222,30 +222,30 @@ def windowed(
     return states
 
 
-def mpint_add(
+def interval_rns_add(
     x: Array, y: Array, moduli: ModuliSet, subtract: bool, algorithm: int | str, accuracy: float, out: Array
 ) -> NDArray[np.uint8]:
     flags = np.empty(out.shape[1], dtype=np.uint8)
     selectors = np.empty(out.shape[1] if algorithm == "digits" else 0, dtype=np.uint32)
-    how = (subtract, MPINT_ALGORITHMS[algorithm], accuracy)
-    _cpu.mpint_add(x, y, modulus_table(moduli), *how, out, selectors, flags)
+    how = (subtract, INTERVAL_RNS_ALGORITHMS[algorithm], accuracy)
+    _cpu.interval_rns_add(x, y, modulus_table(moduli), *how, out, selectors, flags)
     return flags
 
 
-def mpint_multiply(
+def interval_rns_multiply(
     x: Array, y: Array, product: ProductBounds, accuracy: float, out: Array
 ) -> NDArray[np.uint8]:
     flags = np.empty(out.shape[1], dtype=np.uint8)
     n = len(product.moduli)
     multiply(x[:n], y[:n], product.moduli, out[:n])
     bounds = (product.low, product.upp, product.exponent)
-    _cpu.mpint_multiply_headers(x, y, *bounds, accuracy, out, flags)
+    _cpu.interval_rns_multiply_headers(x, y, *bounds, accuracy, out, flags)
     return flags
 
 
-def mpint_compare(x: Array, y: Array, moduli: ModuliSet) -> NDArray[np.int8]:
+def interval_rns_compare(x: Array, y: Array, moduli: ModuliSet) -> NDArray[np.int8]:
     order = np.empty(max(x.shape[1], y.shape[1]), dtype=np.int8)
-    _cpu.mpint_compare(x, y, len(moduli), order)
+    _cpu.interval_rns_compare(x, y, len(moduli), order)
     return order
 
 

@@ -67,8 +67,8 @@ Bounds: TypeAlias = tuple[Array, Array, Array]
 INTERVAL_OPERATIONS = ("add", "subtract", "multiply", "divide")
 """What ``Kernels.interval_arithmetic`` does, in the order of the kernels' numbers."""
 
-MPINT_ALGORITHMS = {1: 1, 2: 2, "digits": 3}
-"""The algorithms of ``Kernels.mpint_add`` and their numbers in the kernels."""
+INTERVAL_RNS_ALGORITHMS = {1: 1, 2: 2, "digits": 3}
+"""The algorithms of ``Kernels.interval_rns_add`` and their numbers in the kernels."""
 
 UNDECIDED = 2
 """What ``Kernels.compare`` says of numbers whose keys are too near each other, or ambiguous."""
@@ -182,9 +182,9 @@ class Kernels(Protocol):
 
     # Signed integers with stored intervals: columns of n residues and a header, (n + 6, N), as
     # rnsdask/interval_rns/layout.py says; an operand may be one column, a NumPy array on every processor.
-    # `out` is written. Flags, uint8 (N,), say what the intervals leave open (mpint.cuh).
+    # `out` is written. Flags, uint8 (N,), say what the intervals leave open (interval_rns.cuh).
 
-    def mpint_add(
+    def interval_rns_add(
         self,
         x: Array,
         y: Array,
@@ -194,14 +194,14 @@ class Kernels(Protocol):
         accuracy: float,
         out: Array,
     ) -> Array:
-        """Sum, or difference, by one of `MPINT_ALGORITHMS`; flags."""
+        """Sum, or difference, by one of `INTERVAL_RNS_ALGORITHMS`; flags."""
 
-    def mpint_multiply(
+    def interval_rns_multiply(
         self, x: Array, y: Array, product: ProductBounds, accuracy: float, out: Array
     ) -> Array:
         """Product; flags."""
 
-    def mpint_compare(self, x: Array, y: Array, moduli: ModuliSet) -> Array:
+    def interval_rns_compare(self, x: Array, y: Array, moduli: ModuliSet) -> Array:
         """Order of the numbers by their headers: int8 (N,) of -1, 0, +1 or `UNDECIDED`."""
 
     def interval_arithmetic(self, operation: str, x: Bounds, y: Bounds, product: ProductBounds) -> Bounds:

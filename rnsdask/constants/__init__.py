@@ -5,8 +5,8 @@ functions that build them are cached, so the copies on a GPU can be cached by in
 (:mod:`rnsdask.backend.cuda`).
 """
 
-from rnsdask.constants.arith import SumCheck, WindowCheck, modulus_table, sum_check, window_check
-from rnsdask.constants.conversion import (
+from rnsdask.constants.arithmetic import SumCheck, WindowCheck, modulus_table, sum_check, window_check
+from rnsdask.constants.convert import (
     ExtensionConstants,
     ForwardConstants,
     ReverseConstants,
@@ -18,9 +18,9 @@ from rnsdask.constants.conversion import (
 from rnsdask.constants.factors import last_residues
 from rnsdask.constants.fixed_point import FIXED_POINT_BITS, FixedPointConstants, fixed_point_constants
 from rnsdask.constants.interval import IntervalConstants, directed, interval_constants
+from rnsdask.constants.interval_rns import MAX_EXPONENT, ProductBounds, product_bounds
 from rnsdask.constants.keys import KEY_BITS, KeyConstants, key_constants, sufficient_prefix
 from rnsdask.constants.mixed_radix import MixedRadixConstants, mixed_radix_constants
-from rnsdask.constants.mpint import MAX_EXPONENT, ProductBounds, product_bounds
 
 __all__ = [
     "FIXED_POINT_BITS",

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.backend import MPINT_ALGORITHMS, Array, backend_name, kernels_of, to_backend
+from rnsdask.backend import INTERVAL_RNS_ALGORITHMS, Array, backend_name, kernels_of, to_backend
 from rnsdask.constants import product_bounds
 from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.moduli import ModuliSet
@@ -26,7 +26,7 @@ from rnsdask.rns.convert import residues_to_ints
 from rnsdask.rns.keys import batches
 from rnsdask.rns.mixed_radix import mixed_radix_digits, near_top
 
-# The kernels' flags (kernels/include/rns/mpint.cuh).
+# The kernels' flags (kernels/include/rns/interval_rns.cuh).
 _OPEN_SIGN, _OPEN_RANGE, _OUTSIDE = 1, 4, 8
 
 # A GPU takes as long for one number as for thousands in what follows the flags: so few go to the host.
@@ -41,7 +41,7 @@ _EVALUATE = {"add": lambda x, y: x + y, "subtract": lambda x, y: x - y, "multipl
 
 def check_algorithm(algorithm: int | str | None) -> None:
     """Raise ValueError unless `algorithm` names one, or is None for the product's choice."""
-    known = algorithm is None or (type(algorithm) in (int, str) and algorithm in MPINT_ALGORITHMS)
+    known = algorithm is None or (type(algorithm) in (int, str) and algorithm in INTERVAL_RNS_ALGORITHMS)
     if not known:
         raise ValueError(f"algorithm must be 1, 2 or 'digits', got {algorithm!r:.40}")
 
@@ -107,10 +107,10 @@ def _compute(
     kernels = kernels_of(out)
     product = product_bounds(moduli)
     if name == "multiply":
-        return kernels.mpint_multiply(x, y, product, layout.ACCURACY, out)
+        return kernels.interval_rns_multiply(x, y, product, layout.ACCURACY, out)
     if algorithm is None:
         algorithm = chosen_algorithm(out.shape[1], len(moduli), backend_name(out))
-    return kernels.mpint_add(x, y, moduli, name == "subtract", algorithm, layout.ACCURACY, out)
+    return kernels.interval_rns_add(x, y, moduli, name == "subtract", algorithm, layout.ACCURACY, out)
 
 
 def _error(name: str, operands: Any, moduli: ModuliSet, index: int, locate: Locate) -> RNSOverflowError:

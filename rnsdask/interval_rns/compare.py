@@ -28,7 +28,7 @@ def compare(x: Array, y: Array, moduli: ModuliSet) -> Array:
     prototype = second if backend_name(second) == "cuda" else first
     if 0 in shape:  # a column beside no columns would be compared with itself
         return np.empty_like(prototype, shape=shape, dtype=np.int8)
-    order = kernels_of(prototype).mpint_compare(first, second, moduli)
+    order = kernels_of(prototype).interval_rns_compare(first, second, moduli)
     (undecided,) = (order == UNDECIDED).nonzero()
     for part in batches(undecided, len(first)):
         # The interval of the difference holds 0, so the numbers have one sign.

@@ -38,9 +38,9 @@ def keep_busy(cupy: Any) -> Any:
 
 
 def forget_tables() -> None:
-    from rnsdask.backend.cuda import checks, launching
+    from rnsdask.backend.cuda import check, launching
 
-    for cached in (launching._constant_on, launching.modulus_table_on, checks._last_residues_on):
+    for cached in (launching._constant_on, launching.modulus_table_on, check._last_residues_on):
         cached.cache_clear()
 
 
@@ -98,7 +98,7 @@ def test_a_launch_owns_what_it_points_to(cupy: Any, monkeypatch: pytest.MonkeyPa
             )
             a, b = (xp.asarray(c) for c in columns)
             out = xp.empty_like(a)
-            kernels.mpint_add(a, b, MODULI, False, 2, 2**-20, out)
+            kernels.interval_rns_add(a, b, MODULI, False, 2, 2**-20, out)
             return out.tolist()
         out = xp.empty_like(a)
         kernels.add(a, b, MODULI, out)

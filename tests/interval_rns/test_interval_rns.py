@@ -11,7 +11,7 @@ from conftest import Processor
 from interval_numbers import check_columns, edge_numbers, wrapped
 from strategies import MODULI_SETS
 
-from rnsdask.backend import MPINT_ALGORITHMS, kernels_of
+from rnsdask.backend import INTERVAL_RNS_ALGORITHMS, kernels_of
 from rnsdask.constants import MAX_EXPONENT, product_bounds
 from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.moduli import ModuliSet
@@ -21,7 +21,7 @@ from rnsdask.rns.convert import ints_to_residues
 from rnsdask.rns.interval import IntervalEvaluation, interval_evaluation
 
 PAPER_SET = ModuliSet([7, 9, 11, 13])
-ALGORITHMS = tuple(MPINT_ALGORITHMS)
+ALGORITHMS = tuple(INTERVAL_RNS_ALGORITHMS)
 SETS = {
     name: MODULI_SETS[name]
     for name in ("one", "one_full", "two_three", "tiny_unsorted", "top", "tiny_beside_huge", "table2_32")
@@ -188,7 +188,7 @@ def test_tables_1_and_2_of_the_paper(algorithm: int | str, on_each_processor: Pr
     ]
     out = xp.empty_like(x)
     # The paper's intervals have three digits. An accuracy of 1 keeps the kernel's interval as it is.
-    flags = kernels_of(out).mpint_add(x, y, PAPER_SET, False, algorithm, 1.0, out)
+    flags = kernels_of(out).interval_rns_add(x, y, PAPER_SET, False, algorithm, 1.0, out)
     assert on_each_processor.to_numpy(flags).tolist() == [0]
     assert on_each_processor.to_numpy(out[:n, 0]).tolist() == [5, 0, 1, 9]
     assert arithmetic.to_ints(out, PAPER_SET).tolist() == [-243]
@@ -342,7 +342,7 @@ def test_intervals_of_long_sums_stay_narrow_without_evaluation(on_each_processor
     x, y = columns_of([0], moduli, xp), columns_of([-(3**100)], moduli, xp)
     out, kernels = xp.empty_like(x), kernels_of(x)
     for _ in range(10_000):
-        flags = kernels.mpint_add(x, y, moduli, False, 2, layout.ACCURACY, out)
+        flags = kernels.interval_rns_add(x, y, moduli, False, 2, layout.ACCURACY, out)
         assert not flags.any()
         x, out = out, x
     check_columns(x, [-(3**100) * 10_000], moduli, on_each_processor)

@@ -5,7 +5,7 @@
 // thread reads the same one at the same time. Sets of more moduli than fit there use shared memory.
 #pragma once
 
-#include <rns/evaluate.cuh>
+#include <rns/fixed_point.cuh>
 #include <rns/grid.cuh>
 
 namespace rns {

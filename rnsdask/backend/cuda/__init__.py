@@ -3,7 +3,7 @@
 All work goes to the current device and stream, which must be the ones of the arrays.
 """
 
-from rnsdask.backend.cuda.arith import (
+from rnsdask.backend.cuda.arithmetic import (
     add,
     add_checked,
     fma,
@@ -15,18 +15,23 @@ from rnsdask.backend.cuda.arith import (
     subtract_checked,
     windowed,
 )
-from rnsdask.backend.cuda.checks import crc32c, first_invalid, read_all
-from rnsdask.backend.cuda.conversion import (
+from rnsdask.backend.cuda.check import crc32c, first_invalid, read_all
+from rnsdask.backend.cuda.convert import (
     base_extend,
     first_outside,
     floor_divide_limbs,
     limbs_to_residues,
     residues_to_limbs,
 )
-from rnsdask.backend.cuda.evaluation import fixed_point, interval, mixed_radix_digits
+from rnsdask.backend.cuda.fixed_point import fixed_point, interval, mixed_radix_digits
+from rnsdask.backend.cuda.interval_rns import (
+    interval_arithmetic,
+    interval_rns_add,
+    interval_rns_compare,
+    interval_rns_multiply,
+)
 from rnsdask.backend.cuda.keyed import candidates, compare, extremum, gather, row_sums
-from rnsdask.backend.cuda.matrix import matmul
-from rnsdask.backend.cuda.mpint import interval_arithmetic, mpint_add, mpint_compare, mpint_multiply
+from rnsdask.backend.cuda.matmul import matmul
 
 __all__ = [
     "add",
@@ -44,13 +49,13 @@ __all__ = [
     "gather",
     "interval",
     "interval_arithmetic",
+    "interval_rns_add",
+    "interval_rns_compare",
+    "interval_rns_multiply",
     "inverse",
     "limbs_to_residues",
     "matmul",
     "mixed_radix_digits",
-    "mpint_add",
-    "mpint_compare",
-    "mpint_multiply",
     "mulsub",
     "multiply",
     "power",

@@ -1,7 +1,7 @@
 // Signed multiple-precision integers with stored intervals. A number's header gives its selector, before any
 // residue is read, and what is open about it.
 #include <rns/grid.cuh>
-#include <rns/mpint.cuh>
+#include <rns/interval_rns.cuh>
 #include <rns/operands.cuh>
 
 using namespace rns;
@@ -93,7 +93,7 @@ __device__ void add_single(const Task& task, i64 i, i64 j, u32 selector) {
 extern "C" {
 
 // Algorithm 1: a number a thread, which takes one of three ways.
-__global__ void mpint_add_signs(Task task, u32 flip, double accuracy, u8* flags) {
+__global__ void interval_rns_add_signs(Task task, u32 flip, double accuracy, u8* flags) {
   for (i64 j = thread_index(); j < task.count; j += thread_count()) {
     const Header x = header_at(task.x[0], task.rows, j);
     const Header y = flipped(header_at(task.x[1], task.rows, j), flip);
@@ -118,7 +118,8 @@ __global__ void mpint_add_signs(Task task, u32 flip, double accuracy, u8* flags)
 }
 
 // Algorithm 2: a vector of four numbers a thread, and no branch. Needs rows * 4 bytes of shared memory.
-__global__ void __launch_bounds__(256) mpint_add_complement(Task task, u32 flip, double accuracy, u8* flags) {
+__global__ void __launch_bounds__(256)
+    interval_rns_add_complement(Task task, u32 flip, double accuracy, u8* flags) {
   extern __shared__ u32 last[];
   for (i64 i = threadIdx.x; i < task.rows; i += blockDim.x) last[i] = task.moduli[i].last;
   __syncthreads();
@@ -150,14 +151,14 @@ __global__ void __launch_bounds__(256) mpint_add_complement(Task task, u32 flip,
 }
 
 // Digit-parallel: first the headers, a number a thread...
-__global__ void mpint_plan(Task task, u32 flip, double accuracy, u8* selectors, u8* flags) {
+__global__ void interval_rns_plan(Task task, u32 flip, double accuracy, u8* selectors, u8* flags) {
   for (i64 j = thread_index(); j < task.count; j += thread_count()) {
     selectors[j] = static_cast<u8>(plan_single(task, flip, accuracy, j, flags));
   }
 }
 
 // ... then all residues, spread over the grid: a block takes one stretch of one row at a time.
-__global__ void mpint_add_digits(Task task, const u8* selectors) {
+__global__ void interval_rns_add_digits(Task task, const u8* selectors) {
   const i64 stretch = static_cast<i64>(blockDim.x) * kDigitVectors;
   const i64 stretches = (task.vectors + stretch - 1) / stretch;
   for (i64 b = blockIdx.x; b < stretches * task.rows; b += gridDim.x) {
@@ -190,7 +191,8 @@ __global__ void mpint_add_digits(Task task, const u8* selectors) {
   }
 }
 
-__global__ void mpint_multiply_headers(Task task, ExtendedInterval product, double accuracy, u8* flags) {
+__global__ void interval_rns_multiply_headers(Task task, ExtendedInterval product, double accuracy,
+                                              u8* flags) {
   for (i64 j = thread_index(); j < task.count; j += thread_count()) {
     const Header x = header_at(task.x[0], task.rows, j), y = header_at(task.x[1], task.rows, j);
     const SumPlan plan = plan_product(x, y, product, accuracy);
@@ -199,7 +201,7 @@ __global__ void mpint_multiply_headers(Task task, ExtendedInterval product, doub
   }
 }
 
-__global__ void mpint_compare(Task task, i8* order) {
+__global__ void interval_rns_compare(Task task, i8* order) {
   for (i64 j = thread_index(); j < task.count; j += thread_count()) {
     const Header x = header_at(task.x[0], task.rows, j), y = header_at(task.x[1], task.rows, j);
     order[j] = static_cast<i8>(order_of(x, y));

@@ -1,6 +1,6 @@
 // Signed multiple-precision integers with stored intervals, a tile at a time: the headers give each number's
 // selector and what is open about it, then rows of residues follow.
-#include "rns/mpint.cuh"
+#include "rns/interval_rns.cuh"
 
 #include <algorithm>
 
@@ -168,9 +168,9 @@ Result result_of(const MutableMatrix32& out, const Vector8& flags) {
 }
 
 void bind_sum(nb::module_& module) {
-  module.def("mpint_add", [](const Matrix32& a, const Matrix32& b, const Table32& moduli, bool subtract,
-                             int algorithm, double accuracy, MutableMatrix32 out, MutableVector32 selectors,
-                             Vector8 flags) {
+  module.def("interval_rns_add", [](const Matrix32& a, const Matrix32& b, const Table32& moduli,
+                                    bool subtract, int algorithm, double accuracy, MutableMatrix32 out,
+                                    MutableVector32 selectors, Vector8 flags) {
     const Columns x(a), y(b);
     const Result result = result_of(out, flags);
     check_pair(x, y, static_cast<size_t>(result.rows), out.shape(1));
@@ -195,8 +195,9 @@ void bind_sum(nb::module_& module) {
 }
 
 void bind_headers(nb::module_& module) {
-  module.def("mpint_multiply_headers", [](const Matrix32& a, const Matrix32& b, double low, double upp,
-                                          i32 exponent, double accuracy, MutableMatrix32 out, Vector8 flags) {
+  module.def("interval_rns_multiply_headers", [](const Matrix32& a, const Matrix32& b, double low, double upp,
+                                                 i32 exponent, double accuracy, MutableMatrix32 out,
+                                                 Vector8 flags) {
     const Columns x(a), y(b);
     const Result result = result_of(out, flags);
     check_pair(x, y, static_cast<size_t>(result.rows), out.shape(1));
@@ -209,24 +210,25 @@ void bind_headers(nb::module_& module) {
       plan_products(tiles[0], tiles[1], {low, upp, exponent}, accuracy, first, width, result, flags.data());
     }
   });
-  module.def("mpint_compare", [](const Matrix32& a, const Matrix32& b, size_t moduli, MutableVectorI8 order) {
-    const Columns x(a), y(b);
-    check_pair(x, y, moduli, order.shape(0));
-    nb::gil_scoped_release release;
-    HeaderTile tiles[2];
-    const i64 count = static_cast<i64>(order.shape(0));
-    for (i64 first = 0; first < count; first += kTile) {
-      const i64 width = std::min(kTile, count - first);
-      tiles[0].load(x, first, width);
-      tiles[1].load(y, first, width);
-      compare_headers(tiles[0], tiles[1], width, order.data() + first);
-    }
-  });
+  module.def("interval_rns_compare",
+             [](const Matrix32& a, const Matrix32& b, size_t moduli, MutableVectorI8 order) {
+               const Columns x(a), y(b);
+               check_pair(x, y, moduli, order.shape(0));
+               nb::gil_scoped_release release;
+               HeaderTile tiles[2];
+               const i64 count = static_cast<i64>(order.shape(0));
+               for (i64 first = 0; first < count; first += kTile) {
+                 const i64 width = std::min(kTile, count - first);
+                 tiles[0].load(x, first, width);
+                 tiles[1].load(y, first, width);
+                 compare_headers(tiles[0], tiles[1], width, order.data() + first);
+               }
+             });
 }
 
 }  // namespace
 
-void bind_mpint(nb::module_& module) {
+void bind_interval_rns(nb::module_& module) {
   bind_sum(module);
   bind_headers(module);
   module.def("interval_arithmetic", [](int operation, const VectorDouble& x_low, const VectorDouble& x_upp,

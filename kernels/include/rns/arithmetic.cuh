@@ -12,7 +12,7 @@ constexpr u8 kOpen = 2;
 
 // With h, half the sum or difference of two numbers' keys, the result fits if h is from `fits_lowest` on less
 // than `fits_width` away, and overflows if h is not within `open_width` of `open_lowest`. A key below
-// `ambiguous_below` may have wrapped. rnsdask/constants/arith.py derives the limits.
+// `ambiguous_below` may have wrapped. rnsdask/constants/arithmetic.py derives the limits.
 struct SumTest {
   u64 ambiguous_below;
   u64 fits_lowest;

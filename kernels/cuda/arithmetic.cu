@@ -2,8 +2,8 @@
 //
 // A thread takes vectors of four consecutive numbers, 16 bytes a load and past the caches, for nothing is
 // read twice.
-#include <rns/arith.cuh>
-#include <rns/evaluate.cuh>
+#include <rns/arithmetic.cuh>
+#include <rns/fixed_point.cuh>
 #include <rns/grid.cuh>
 #include <rns/operands.cuh>
 

@@ -1,5 +1,5 @@
 // Fixed-point interval evaluation with 64, 96 or 128 fraction bits, one number a thread.
-#include <rns/evaluate.cuh>
+#include <rns/fixed_point.cuh>
 #include <rns/grid.cuh>
 
 using namespace rns;

@@ -12,7 +12,7 @@ from rnsdask.backend.protocol import Array
 from rnsdask.constants import SumCheck, WindowCheck
 from rnsdask.core.moduli import ModuliSet
 
-# As in kernels/cuda/arith.cu and kernels/include/rns/arith.cuh.
+# As in kernels/cuda/arithmetic.cu and kernels/include/rns/arithmetic.cuh.
 _MAX_OPERANDS = 4
 _OPERAND = np.dtype([("data", np.uint64), ("stride", np.int64), ("step", np.int64)])
 _TASK = np.dtype(
@@ -51,7 +51,7 @@ def arithmetic_task(operands: tuple[Array, ...], moduli: ModuliSet, out: Array) 
 def _apply(name: str, operands: tuple[Array, ...], moduli: ModuliSet, out: Array) -> None:
     operands = tuple(map(cupy.asarray, operands))
     task = arithmetic_task(operands, moduli, out)
-    launching.launch("arith", name, -(-out.size // 16), (task,))
+    launching.launch("arithmetic", name, -(-out.size // 16), (task,))
 
 
 def add(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
@@ -75,11 +75,13 @@ def mulsub(a: Array, b: Array, c: Array, d: Array, moduli: ModuliSet, out: Array
 
 
 def power(a: Array, exponent: int, moduli: ModuliSet, out: Array) -> None:
-    launching.launch("arith", "power", out.size, (arithmetic_task((a,), moduli, out), np.uint64(exponent)))
+    launching.launch(
+        "arithmetic", "power", out.size, (arithmetic_task((a,), moduli, out), np.uint64(exponent))
+    )
 
 
 def inverse(a: Array, moduli: ModuliSet, out: Array) -> None:
-    launching.launch("arith", "inverse", out.size, (arithmetic_task((a,), moduli, out),))
+    launching.launch("arithmetic", "inverse", out.size, (arithmetic_task((a,), moduli, out),))
 
 
 def add_checked(a: Array, b: Array, moduli: ModuliSet, check: SumCheck, out: Array) -> Array:
@@ -116,5 +118,5 @@ def _launch_keyed(
     states = cupy.empty(out.shape[1], dtype=cupy.uint8)
     coefficients = (on_device(check.keys, "coefficients"), np.uint64(check.keys.start))
     arguments = (arithmetic_task(operands, moduli, out), *selection, *coefficients, test, states)
-    launching.launch("arith", name, -(-out.shape[1] // 4), arguments, shared=8 * len(moduli))
+    launching.launch("arithmetic", name, -(-out.shape[1] // 4), arguments, shared=8 * len(moduli))
     return states

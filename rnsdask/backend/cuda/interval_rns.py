@@ -6,7 +6,7 @@ import cupy
 import numpy as np
 
 from rnsdask.backend.cuda import launching
-from rnsdask.backend.cuda.arith import arithmetic_task, multiply
+from rnsdask.backend.cuda.arithmetic import arithmetic_task, multiply
 from rnsdask.backend.cuda.launching import SHARED_BYTES, Parameter
 from rnsdask.backend.protocol import INTERVAL_OPERATIONS, Array, Bounds
 from rnsdask.constants import ProductBounds
@@ -17,7 +17,7 @@ _EXTENDED_INTERVAL = np.dtype([("low", np.float64), ("upp", np.float64), ("expon
 _DIGIT_VECTORS = 4
 
 
-def _mpint_task(x: Array, y: Array, moduli: ModuliSet, out: Array) -> Parameter:
+def _interval_rns_task(x: Array, y: Array, moduli: ModuliSet, out: Array) -> Parameter:
     """Description of columns of n residues and a header; the header's rows follow those of the residues."""
     task = arithmetic_task((cupy.asarray(x), cupy.asarray(y)), moduli, out)
     task.fields["rows"] = len(moduli)
@@ -30,35 +30,37 @@ def _column_threads(task: Parameter) -> int:
     return max(vectors, count - 4 * vectors)
 
 
-def mpint_add(
+def interval_rns_add(
     x: Array, y: Array, moduli: ModuliSet, subtract: bool, algorithm: int | str, accuracy: float, out: Array
 ) -> Array:
     n, count = len(moduli), out.shape[1]
     flags = cupy.empty(count, dtype=cupy.uint8)
-    task = _mpint_task(x, y, moduli, out)
+    task = _interval_rns_task(x, y, moduli, out)
     how = (task, np.uint32(subtract), np.float64(accuracy))
     if algorithm == 1:
-        launching.launch("mpint", "mpint_add_signs", count, (*how, flags))
+        launching.launch("interval_rns", "interval_rns_add_signs", count, (*how, flags))
     elif algorithm == 2:
         if 4 * n > SHARED_BYTES:
             most = SHARED_BYTES // 4
             raise ValueError(f"algorithm 2 on a GPU is limited to {most} moduli, got {n}; use 'digits'")
-        launching.launch("mpint", "mpint_add_complement", _column_threads(task), (*how, flags), shared=4 * n)
+        launching.launch(
+            "interval_rns", "interval_rns_add_complement", _column_threads(task), (*how, flags), shared=4 * n
+        )
     else:
         selectors = cupy.empty(count, dtype=cupy.uint8)
-        launching.launch("mpint", "mpint_plan", count, (*how, selectors, flags))
+        launching.launch("interval_rns", "interval_rns_plan", count, (*how, selectors, flags))
         vectors = -(-n * count // (4 * _DIGIT_VECTORS))
-        launching.launch("mpint", "mpint_add_digits", vectors, (task, selectors))
+        launching.launch("interval_rns", "interval_rns_add_digits", vectors, (task, selectors))
     return flags
 
 
-def mpint_multiply(x: Array, y: Array, product: ProductBounds, accuracy: float, out: Array) -> Array:
+def interval_rns_multiply(x: Array, y: Array, product: ProductBounds, accuracy: float, out: Array) -> Array:
     n, moduli = len(product.moduli), product.moduli
     flags = cupy.empty(out.shape[1], dtype=cupy.uint8)
     multiply(x[:n], y[:n], moduli, out[:n])
-    task = _mpint_task(x, y, moduli, out)
+    task = _interval_rns_task(x, y, moduli, out)
     arguments = (task, _extended(product), np.float64(accuracy), flags)
-    launching.launch("mpint", "mpint_multiply_headers", out.shape[1], arguments)
+    launching.launch("interval_rns", "interval_rns_multiply_headers", out.shape[1], arguments)
     return flags
 
 
@@ -66,12 +68,12 @@ def _extended(product: ProductBounds) -> Any:
     return np.array((product.low, product.upp, product.exponent), dtype=_EXTENDED_INTERVAL)[()]
 
 
-def mpint_compare(x: Array, y: Array, moduli: ModuliSet) -> Array:
+def interval_rns_compare(x: Array, y: Array, moduli: ModuliSet) -> Array:
     longer = x if x.shape[1] >= y.shape[1] else y
     order = cupy.empty(longer.shape[1], dtype=cupy.int8)
     numbers = cupy.asarray(longer)
-    task = _mpint_task(x, y, moduli, numbers)
-    launching.launch("mpint", "mpint_compare", longer.shape[1], (task, order))
+    task = _interval_rns_task(x, y, moduli, numbers)
+    launching.launch("interval_rns", "interval_rns_compare", longer.shape[1], (task, order))
     return order
 
 
@@ -79,5 +81,5 @@ def interval_arithmetic(operation: str, x: Bounds, y: Bounds, product: ProductBo
     z = tuple(cupy.empty_like(array) for array in x)
     number = np.int32(INTERVAL_OPERATIONS.index(operation))
     arguments = (number, np.int64(x[0].size), *x, *y, _extended(product), *z)
-    launching.launch("mpint", "interval_arithmetic", x[0].size, arguments)
+    launching.launch("interval_rns", "interval_arithmetic", x[0].size, arguments)
     return z

@@ -34,7 +34,7 @@ def fixed_point(residues: Array, constants: FixedPointConstants) -> tuple[Array,
     words = cupy.empty((constants.bits // 32, count), dtype=cupy.uint32)
     zero = cupy.empty(count, dtype=cupy.bool_)
     arguments = (*array_arguments(residues), on_device(constants, "coefficients"), words, zero)
-    launching.launch("evaluate", f"fixed_point_{constants.bits}", count, arguments)
+    launching.launch("fixed_point", f"fixed_point_{constants.bits}", count, arguments)
     return words, zero
 
 

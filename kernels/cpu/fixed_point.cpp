@@ -1,5 +1,5 @@
 // Fixed-point interval evaluation with 64, 96 or 128 fraction bits.
-#include "rns/evaluate.cuh"
+#include "rns/fixed_point.cuh"
 
 #include <algorithm>
 
@@ -60,7 +60,7 @@ void fixed_point(const Residues& residues, const u32* c, u32* words, u8* zero) {
 
 }  // namespace
 
-void bind_evaluate(nb::module_& module) {
+void bind_fixed_point(nb::module_& module) {
   module.def("fixed_point", [](const Matrix32& array, const Table32& c, MutableMatrix32 words, Vector8 zero) {
     const Residues residues(array);
     require(static_cast<i64>(c.shape(0)) == residues.moduli, "one coefficient for each modulus is needed");

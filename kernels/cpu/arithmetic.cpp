@@ -1,5 +1,5 @@
 // Element-wise arithmetic modulo m_i, row by row. An operand is an array of numbers, or one number for all.
-#include "rns/arith.cuh"
+#include "rns/arithmetic.cuh"
 
 #include <nanobind/stl/array.h>
 
@@ -279,7 +279,7 @@ void inverse(const Residues& a, const Modulus* moduli, u32* out) {
 
 }  // namespace
 
-void bind_arith(nb::module_& module) {
+void bind_arithmetic(nb::module_& module) {
   module.def("add", [](const Matrix32& a, const Matrix32& b, const Table32& moduli, MutableMatrix32 out) {
     apply<2>(add_row, {Residues(a), Residues(b)}, moduli, out);
   });
