@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import rnsdask as rd
-from rnsdask.backend.cuda_sources import NVRTC_OPTIONS, include_directory, sources_digest
+from rnsdask.backend.cuda_sources import NVRTC_OPTIONS, include_options, sources_digest
 
 ROOT = Path(__file__).resolve().parents[1]
 GIB = 2**30
@@ -242,7 +242,7 @@ def compile_for_cpu(source: Path, folder: Path, *options: str) -> ctypes.CDLL:
     """Compile a C++ source for this machine's processor, with CXX or c++, into a library in `folder`."""
     library = folder / f"{source.stem}{len(list(folder.iterdir()))}.so"
     flags = ["-std=c++17", "-O3", "-march=native", "-fno-math-errno", "-ffp-contract=off", "-shared", "-fPIC"]
-    command = [os.environ.get("CXX", "c++"), *flags, *options, f"-I{include_directory()}"]
+    command = [os.environ.get("CXX", "c++"), *flags, *options, *include_options()]
     subprocess.run([*command, str(source), "-o", str(library)], check=True)
     return ctypes.CDLL(str(library))
 
@@ -254,7 +254,7 @@ def compile_for_gpu(source: Path, *options: str) -> Any:
     # CuPy's cache of compiled sources does not look into headers.
     headers = "".join(path.read_text(encoding="utf-8") for path in sorted(source.parent.glob("*.cuh")))
     digest = hashlib.sha256((sources_digest() + headers).encode()).hexdigest()
-    folders = (f"-I{include_directory()}", f"-I{source.parent}", f"-DRNS_SOURCES={digest}")
+    folders = (*include_options(), f"-I{source.parent}", f"-DRNS_SOURCES={digest}")
     return cupy.RawModule(
         code=source.read_text(encoding="utf-8"), options=(*NVRTC_OPTIONS, *options, *folders), backend="nvrtc"
     )

@@ -3,7 +3,8 @@
 Each source in ``kernels/cuda``, and each that only benchmarks use, is compiled to machine code for sm_75,
 sm_80 and sm_90: by nvcc, where there is one, and by NVRTC, which compiles the kernels on a user's machine,
 where its wheel is installed (``nvidia-cuda-nvrtc-cu12`` or ``nvidia-cuda-nvrtc``). To have neither is a
-failure, and so is a kernel of the source that the machine code lacks.
+failure, and so is a kernel of the source that the machine code lacks, or a structure that does not lie as the
+dtype that Python fills (``rnsdask/backend/cuda_layout.py``).
 """
 
 import ctypes
@@ -17,10 +18,11 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from rnsdask.backend.cuda_layout import assertions
 from rnsdask.backend.cuda_sources import (
     COMPILE_OPTIONS,
     NVRTC_OPTIONS,
-    include_directory,
+    include_options,
     kernels_directory,
     kernels_in,
     source_names,
@@ -40,9 +42,14 @@ class CompilationError(Exception):
     """The compiler's own messages."""
 
 
-def include_options(path: Path) -> tuple[str, str]:
-    """Return the folders of headers: the kernels' and the source's own, which NVRTC does not know."""
-    return f"-I{include_directory()}", f"-I{path.parent}"
+def checked_text(path: Path) -> str:
+    """Return a source with the assertions of what Python takes for granted about it."""
+    return path.read_text(encoding="utf-8") + assertions(path.stem)
+
+
+def folders(path: Path) -> tuple[str, ...]:
+    """Return the folders of headers: the kernels' and the source's own."""
+    return *include_options(), f"-I{path.parent}"
 
 
 def find_nvcc() -> Compiler | None:
@@ -54,9 +61,10 @@ def find_nvcc() -> Compiler | None:
 
     def compile_source(path: Path, architecture: str) -> bytes:
         with tempfile.TemporaryDirectory() as folder:
-            cubin = Path(folder) / "kernel.cubin"
-            options = (*COMPILE_OPTIONS, *include_options(path), f"-arch={architecture}")
-            command = [nvcc, "-cubin", "-o", str(cubin), *options, str(path)]
+            cubin, source = Path(folder) / "kernel.cubin", Path(folder) / path.name
+            source.write_text(checked_text(path), encoding="utf-8")
+            options = (*COMPILE_OPTIONS, *folders(path), f"-arch={architecture}")
+            command = [nvcc, "-cubin", "-o", str(cubin), *options, str(source)]
             run = subprocess.run(command, capture_output=True, text=True, check=False)
             if run.returncode != 0:
                 raise CompilationError(run.stdout + run.stderr)
@@ -96,10 +104,10 @@ def nvrtc_compiler(library: Path) -> Compiler:
 
     def compile_source(path: Path, architecture: str) -> bytes:
         program = ctypes.c_void_p()
-        source = path.read_bytes()
+        source = checked_text(path).encode()
         check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, path.name.encode(), 0, None, None))
         try:
-            options = (*NVRTC_OPTIONS, *include_options(path), f"-arch={architecture}")
+            options = (*NVRTC_OPTIONS, *folders(path), f"-arch={architecture}")
             array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
             if nvrtc.nvrtcCompileProgram(program, len(options), array) != 0:
                 raise CompilationError(text(program, "ProgramLog").rstrip(b"\0").decode())

@@ -3,8 +3,7 @@
 //
 // The paper writes the partial results over the first elements of its input, which blocks that have not yet
 // started may still have to read; here they have a place of their own.
-#include <rns/grid.cuh>
-
+#include "grid.cuh"
 #include "paper.cuh"
 
 using namespace rns;

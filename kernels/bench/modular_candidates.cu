@@ -1,6 +1,5 @@
 // Loops over the candidates on a GPU.
-#include <rns/grid.cuh>
-
+#include "grid.cuh"
 #include "modular_candidates.cuh"
 
 using namespace rns;

@@ -1,10 +1,11 @@
-// Is every residue below its modulus?
+// Whether every residue is below its modulus, and a plain read of every residue.
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <tuple>
 
 #include "bindings.hpp"
+#include "keys.hpp"
 
 namespace rns {
 
@@ -30,6 +31,12 @@ std::tuple<i64, i64> first_invalid(const Residues& residues, const u32* last) {
   return {-1, -1};
 }
 
+u64 read_all(const Residues& residues) {
+  u64 total = 0;
+  for (i64 i = 0; i < residues.moduli; ++i) total += sum_row(residues.row(i), residues.count);
+  return total;
+}
+
 }  // namespace
 
 void bind_check(nb::module_& module) {
@@ -38,6 +45,11 @@ void bind_check(nb::module_& module) {
     require(static_cast<i64>(last.shape(0)) == residues.moduli, "one modulus for each row is needed");
     nb::gil_scoped_release release;
     return first_invalid(residues, last.data());
+  });
+  module.def("read_all", [](const Matrix32& array) {
+    const Residues residues(array);
+    nb::gil_scoped_release release;
+    return read_all(residues);
   });
 }
 

@@ -43,7 +43,7 @@ RNS_INLINE void accumulate_rows(const Row* rows, const u32* column, i64 stride, 
   for (int k = 0; k < kRows; ++k) c[k] = column[k * stride];
   for (i64 j = 0; j < width; ++j) {
     ProductSum sum = sums.at(j);
-    for (int k = 0; k < kRows; ++k) product_accumulate(sum, rows[k].x[j], c[k]);
+    for (int k = 0; k < kRows; ++k) sum.add(rows[k].x[j], c[k]);
     sums.low[j] = sum.low;
     sums.high[j] = sum.high;
   }

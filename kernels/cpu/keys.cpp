@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "rns/fixed_point.cuh"
+#include "rns/keys.cuh"
 
 #ifdef RNS_X86_LEVELS
 #include <immintrin.h>

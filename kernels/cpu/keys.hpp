@@ -6,7 +6,7 @@
 
 namespace rns {
 
-// The running sums of kWidth keys while rows of residues are added: two lanes each (rns/fixed_point.cuh).
+// The running sums of kWidth keys while rows of residues are added: two lanes each (rns/keys.cuh).
 // Within each full block of 16 numbers, the low lanes of the even ones come before those of the odd ones, for
 // so vector instructions multiply them without a shuffle.
 template <i64 kWidth>

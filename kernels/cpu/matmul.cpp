@@ -84,7 +84,7 @@ RNS_VECTORISED void add_wide(const u32* a, const u32* b, i64 depth, u64* __restr
 RNS_VECTORISED void reduce_row(const u64* sum, const u64* upper, bool narrow, Modulus m, i64 width,
                                u32* __restrict__ out) {
   for (i64 j = 0; j < width; ++j) {
-    const u32 x = narrow ? mod_reduce_word(sum[j], m) : mod_reduce_products(sum[j], upper[j], m);
+    const u32 x = narrow ? mod_reduce_word(sum[j], m) : ProductSum{sum[j], upper[j]}.reduce(m);
     out[j] = mod_add(out[j], x, m.last);
   }
 }
@@ -96,8 +96,8 @@ RNS_VECTORISED void dot_narrow(const u32* a, const u32* b, i64 depth, NarrowSum&
   result = s;
 }
 
-RNS_VECTORISED void dot_wide(const u32* a, const u32* b, i64 depth, WideSum& result) {
-  WideSum s;
+RNS_VECTORISED void dot_wide(const u32* a, const u32* b, i64 depth, ProductSum& result) {
+  ProductSum s;
   for (i64 k = 0; k < depth; ++k) s.add(a[k], b[k]);
   result = s;
 }
@@ -108,7 +108,7 @@ u32 dot(const u32* a, const u32* b, i64 depth, Modulus m, bool narrow) {
     dot_narrow(a, b, depth, s);
     return s.reduce(m);
   }
-  WideSum s;
+  ProductSum s;
   dot_wide(a, b, depth, s);
   return s.reduce(m);
 }

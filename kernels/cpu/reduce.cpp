@@ -98,12 +98,6 @@ RNS_VECTORISED void mark_candidates(const u64* keys, i64 width, u64 ambiguous_be
   for (i64 j = 0; j < width; ++j) flags[j] = keys[j] < ambiguous_below || (keys[j] ^ flip) >= threshold;
 }
 
-u64 read_all(const Residues& residues) {
-  u64 total = 0;
-  for (i64 i = 0; i < residues.moduli; ++i) total += sum_row(residues.row(i), residues.count);
-  return total;
-}
-
 void check_factors(const Residues& residues, const Vector64& c) {
   require(static_cast<i64>(c.shape(0)) == residues.moduli, "one coefficient for each modulus is needed");
 }
@@ -140,11 +134,6 @@ void bind_reduce(nb::module_& module) {
       evaluate_keys(residues, c.data(), start, first, width, keys);
       mark_candidates(keys, width, ambiguous_below, minimum ? ~0ull : 0ull, threshold, flags.data() + first);
     }
-  });
-  module.def("read_all", [](const Matrix32& array) {
-    const Residues residues(array);
-    nb::gil_scoped_release release;
-    return read_all(residues);
   });
 }
 

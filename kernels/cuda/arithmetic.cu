@@ -3,9 +3,9 @@
 // A thread takes vectors of four consecutive numbers, 16 bytes a load and past the caches, for nothing is
 // read twice.
 #include <rns/arithmetic.cuh>
-#include <rns/fixed_point.cuh>
-#include <rns/grid.cuh>
-#include <rns/operands.cuh>
+
+#include "keyed.cuh"
+#include "operands.cuh"
 
 using namespace rns;
 
@@ -93,47 +93,24 @@ __device__ void apply(const Task& task) {
   apply_to_rest<Operation>(task);
 }
 
-struct Key {
-  u64 low;
-  u32 high;
-
-  __device__ void accumulate(u32 x, u64 c) { key_accumulate(low, high, x, c); }
-  __device__ u64 value() const { return key_of(low, high); }
-};
-
-__device__ void accumulate(Key (&keys)[4], uint4 x, u64 c) {
-  keys[0].accumulate(x.x, c);
-  keys[1].accumulate(x.y, c);
-  keys[2].accumulate(x.z, c);
-  keys[3].accumulate(x.w, c);
-}
-
-// Copies the coefficients to shared memory, of which rows * 8 bytes are needed.
-__device__ const u64* shared_coefficients(const u64* coefficients, i64 rows) {
-  extern __shared__ u64 c[];
-  for (i64 i = threadIdx.x; i < rows; i += blockDim.x) c[i] = coefficients[i];
-  __syncthreads();
-  return c;
-}
-
 // Sums or differences, and what the keys of both operands say of each.
 template <class Operation, bool kSubtract>
 __device__ void apply_checked(const Task& task, const u64* coefficients, u64 start, const SumTest& test,
                               u8* states) {
-  const u64* c = shared_coefficients(coefficients, task.rows);
+  extern __shared__ u64 shared[];
+  const u64* c = load_shared_table(coefficients, task.rows, shared);
   for (i64 v = thread_index(); v < task.vectors; v += thread_count()) {
-    Key a[4] = {{start, 0}, {start, 0}, {start, 0}, {start, 0}};
-    Key b[4] = {{start, 0}, {start, 0}, {start, 0}, {start, 0}};
+    Keys<1> a(start), b(start);
 #pragma unroll 4
     for (i64 i = 0; i < task.rows; ++i) {
       const uint4 x[2] = {task.x[0].vector(i, v), task.x[1].vector(i, v)};
-      accumulate(a, x[0], c[i]);
-      accumulate(b, x[1], c[i]);
+      a.accumulate(0, x[0], c[i]);
+      b.accumulate(0, x[1], c[i]);
       __stcs(task.out_vectors(i) + v, of_vectors<Operation>(x, task.moduli[i]));
     }
     u8 four[4];
 #pragma unroll
-    for (i32 k = 0; k < 4; ++k) four[k] = sum_state(a[k].value(), b[k].value(), kSubtract, test);
+    for (i32 k = 0; k < 4; ++k) four[k] = sum_state(a(0, k), b(0, k), kSubtract, test);
     reinterpret_cast<uchar4*>(states)[v] = {four[0], four[1], four[2], four[3]};
   }
   for (i64 j = 4 * task.vectors + thread_index(); j < task.count; j += thread_count()) {
@@ -152,22 +129,23 @@ __device__ void apply_checked(const Task& task, const u64* coefficients, u64 sta
 template <class Operation>
 __device__ void apply_windowed(const Task& task, i32 deciding, const u64* coefficients, u64 start,
                                const WindowTest& test, u8* states) {
-  const u64* c = shared_coefficients(coefficients, task.rows);
+  extern __shared__ u64 shared[];
+  const u64* c = load_shared_table(coefficients, task.rows, shared);
   for (i64 v = thread_index(); v < task.vectors; v += thread_count()) {
-    Key keys[4] = {{start, 0}, {start, 0}, {start, 0}, {start, 0}};
+    Keys<1> keys(start);
 #pragma unroll 4
     for (i64 i = 0; i < task.rows; ++i) {
       uint4 x[Operation::kOperands];
 #pragma unroll
       for (i32 o = 0; o < Operation::kOperands; ++o) {
         x[o] = task.x[o].vector(i, v);
-        if (o == deciding) accumulate(keys, x[o], c[i]);
+        if (o == deciding) keys.accumulate(0, x[o], c[i]);
       }
       __stcs(task.out_vectors(i) + v, of_vectors<Operation>(x, task.moduli[i]));
     }
     u8 four[4];
 #pragma unroll
-    for (i32 k = 0; k < 4; ++k) four[k] = window_state(keys[k].value(), test);
+    for (i32 k = 0; k < 4; ++k) four[k] = window_state(keys(0, k), test);
     reinterpret_cast<uchar4*>(states)[v] = {four[0], four[1], four[2], four[3]};
   }
   for (i64 j = 4 * task.vectors + thread_index(); j < task.count; j += thread_count()) {

@@ -1,5 +1,5 @@
 // Whether every residue is below its modulus, and a plain read of every residue.
-#include <rns/grid.cuh>
+#include "grid.cuh"
 
 using namespace rns;
 

@@ -1,6 +1,7 @@
 // The order of numbers of two arrays, or of an array and one number, in one pass over the residues of both.
 #include <rns/compare.cuh>
-#include <rns/numbers.cuh>
+
+#include "keyed.cuh"
 
 using namespace rns;
 

@@ -1,6 +1,7 @@
 // Conversion between residues and limbs and base extension, one number a thread.
 #include <rns/convert.cuh>
-#include <rns/grid.cuh>
+
+#include "grid.cuh"
 
 using namespace rns;
 
@@ -20,14 +21,14 @@ struct Sums {
 __device__ void accumulate(Sums& sums, u32 x, const u32* row) {
   const uint4 a = __ldg(reinterpret_cast<const uint4*>(row));
   const uint4 b = __ldg(reinterpret_cast<const uint4*>(row) + 1);
-  product_accumulate(sums.of[0], x, a.x);
-  product_accumulate(sums.of[1], x, a.y);
-  product_accumulate(sums.of[2], x, a.z);
-  product_accumulate(sums.of[3], x, a.w);
-  product_accumulate(sums.of[4], x, b.x);
-  product_accumulate(sums.of[5], x, b.y);
-  product_accumulate(sums.of[6], x, b.z);
-  product_accumulate(sums.of[7], x, b.w);
+  sums.of[0].add(x, a.x);
+  sums.of[1].add(x, a.y);
+  sums.of[2].add(x, a.z);
+  sums.of[3].add(x, a.w);
+  sums.of[4].add(x, b.x);
+  sums.of[5].add(x, b.y);
+  sums.of[6].add(x, b.z);
+  sums.of[7].add(x, b.w);
 }
 
 // Rows of limbs as read from memory become columns of the tile, so that both sides are contiguous for a

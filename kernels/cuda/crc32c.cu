@@ -1,6 +1,7 @@
 // The CRC-32C of a message of words.
 #include <rns/crc32c.cuh>
-#include <rns/grid.cuh>
+
+#include "grid.cuh"
 
 using namespace rns;
 

@@ -1,6 +1,7 @@
 // Division of numbers of 32-bit limbs, one number a thread.
 #include <rns/divide.cuh>
-#include <rns/grid.cuh>
+
+#include "grid.cuh"
 
 using namespace rns;
 

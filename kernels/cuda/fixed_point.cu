@@ -1,6 +1,7 @@
 // Fixed-point interval evaluation with 64, 96 or 128 fraction bits, one number a thread.
 #include <rns/fixed_point.cuh>
-#include <rns/grid.cuh>
+
+#include "grid.cuh"
 
 using namespace rns;
 

@@ -1,6 +1,7 @@
 // Floating-point interval evaluation, one number a thread; each refinement step reads its residues again.
-#include <rns/grid.cuh>
 #include <rns/interval.cuh>
+
+#include "grid.cuh"
 
 using namespace rns;
 

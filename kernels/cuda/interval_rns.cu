@@ -1,8 +1,9 @@
 // Signed multiple-precision integers with stored intervals. A number's header gives its selector, before any
 // residue is read, and what is open about it.
-#include <rns/grid.cuh>
 #include <rns/interval_rns.cuh>
-#include <rns/operands.cuh>
+
+#include "grid.cuh"
+#include "operands.cuh"
 
 using namespace rns;
 

@@ -3,8 +3,9 @@
 // Matrices with many rows and columns go by tiles in shared memory, 4 x 4 numbers a thread. Those with few
 // columns go by sums along a row and a column, one for each warp. Where there are few numbers, their terms
 // are split into segments, to keep the processors busy; the caller adds those up.
-#include <rns/grid.cuh>
 #include <rns/product_sum.cuh>
+
+#include "grid.cuh"
 
 using namespace rns;
 
@@ -131,7 +132,7 @@ __global__ void __launch_bounds__(kBlock) matmul_tiled(Product p) {
     if (products_fit_word(p.moduli[i].last)) {
       multiply_tile<NarrowSum>(p, i, segment, row, column, tiles);
     } else {
-      multiply_tile<WideSum>(p, i, segment, row, column, tiles);
+      multiply_tile<ProductSum>(p, i, segment, row, column, tiles);
     }
   }
 }
@@ -148,7 +149,7 @@ __global__ void __launch_bounds__(kBlock) matmul_dots(Product p) {
     const i64 last = first + p.length < p.terms ? first + p.length : p.terms;
     const Modulus m = p.moduli[i];
     u32 x = products_fit_word(m.last) ? lane_dot<NarrowSum>(a, b, first, last, m)
-                                      : lane_dot<WideSum>(a, b, first, last, m);
+                                      : lane_dot<ProductSum>(a, b, first, last, m);
     for (i32 offset = kWarp / 2; offset > 0; offset /= 2) {
       x = mod_add(x, __shfl_xor_sync(~0u, x, offset), m.last);
     }

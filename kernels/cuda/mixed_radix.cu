@@ -1,6 +1,7 @@
 // Mixed-radix conversion, one number a thread; the digits found so far are read back from the result.
-#include <rns/grid.cuh>
 #include <rns/mixed_radix.cuh>
+
+#include "grid.cuh"
 
 using namespace rns;
 

@@ -1,6 +1,6 @@
 // MAX / MIN / SUM of an array of numbers in one pass over its residues, and the marking of the candidates
 // that the pass could not tell apart.
-#include <rns/numbers.cuh>
+#include "keyed.cuh"
 
 using namespace rns;
 
@@ -163,15 +163,14 @@ __device__ void sum_singles(const Numbers& a, const Coefficients& c, u64* warp_r
   for (i64 first = begin; first < a.count; first += thread_count()) {
     const i64 j = first + threadIdx.x % kWarp;
     const bool inside = j < a.count;
-    u64 low = a.start;
-    u32 high = 0;
+    Key key = {a.start, 0};
     for (i32 i = 0; i < a.moduli; ++i) {
       const u32 x = inside ? __ldcs(a.residues + i * a.stride + j) : 0u;
-      key_accumulate(low, high, x, c[i]);
+      key.accumulate(x, c[i]);
       const u64 total = warp_sum_of_residues(x);
       if (threadIdx.x % kWarp == 0) warp_rows[i] += total;
     }
-    if (inside) sum.add(key_of(low, high), a.ambiguous_below);
+    if (inside) sum.add(key.value(), a.ambiguous_below);
   }
 }
 

@@ -39,9 +39,9 @@ def kernels_directory() -> Path:
     )
 
 
-def include_directory() -> Path:
-    """Return the folder to name in ``-I``: headers are included as ``<rns/NAME.cuh>``."""
-    return kernels_directory() / "include"
+def include_options() -> tuple[str, ...]:
+    """Return options that name the folders of headers, the host's too: ``<rns/NAME.cuh>``, and CUDA's."""
+    return tuple(f"-I{kernels_directory() / folder}" for folder in ("include", "cuda"))
 
 
 def source(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The layout of signed multiple-precision integers, as here and in kernels/include/rns/interval_rns.cuh.
+"""The layout of signed multiple-precision integers: here and in kernels/include/rns/interval_rns.cuh only.
 
 A number x = (-1)^s X under n moduli is a column of n + 6 words of 32 bits: the residues of X, and its header
 of the sign s, the exponent e and the bounds of X/M in double precision,

@@ -4,34 +4,20 @@
 // extension, the u_i times M_i modulo the other moduli.
 #pragma once
 
-#include "modular.cuh"
+#include "product_sum.cuh"
 
 namespace rns {
-
-// A sum of at most 2^31 products of 32 x 32 bits: the products modulo 2^64, and their upper halves.
-struct ProductSum {
-  u64 low;
-  u64 high;
-};
-
-RNS_INLINE void product_accumulate(ProductSum& sum, u32 x, u32 c) {
-  const u64 product = static_cast<u64>(x) * c;
-  sum.low += product;
-  sum.high += product >> 32;
-}
-
-// The sum of the products' lower halves, below 2^63: it follows from the two lanes modulo 2^64.
-RNS_INLINE u64 lower_half(ProductSum sum) { return sum.low - (sum.high << 32); }
 
 // The factors 1, 2^32 and 2^64 modulo m: those of the three words of a sum of products.
 struct WordFactors {
   Factor word[3];
 };
+static_assert(sizeof(WordFactors) == 6 * sizeof(u32), "a row of a table");
 
 // The sum modulo m. As in mod_mul, each word times its factor leaves less than 2 m, so all three less
 // than 6 m; their multiples of m are subtracted together.
 RNS_INLINE u32 mod_reduce(ProductSum sum, const WordFactors& factors, u32 last) {
-  const u64 lower = lower_half(sum);
+  const u64 lower = sum.lower_half();
   const u64 upper = sum.high + (lower >> 32);
   const u64 word0 = static_cast<u32>(lower);
   const u64 word1 = static_cast<u32>(upper);
@@ -63,7 +49,7 @@ struct CrtQuotient {
 
 // From the sums of the two words of the fractions; `start` is in units of 2^-32.
 RNS_INLINE CrtQuotient crt_quotient(ProductSum fraction0, ProductSum fraction1, u32 start) {
-  const u64 lower = lower_half(fraction1) + fraction0.high + (lower_half(fraction0) >> 32) + start;
+  const u64 lower = fraction1.lower_half() + fraction0.high + (fraction0.lower_half() >> 32) + start;
   return {static_cast<u32>(fraction1.high + (lower >> 32)), static_cast<u32>(lower)};
 }
 
@@ -82,7 +68,7 @@ struct LimbChain {
 
 // The next limb of X' from that limb's sum, the limbs of M and of the highest value.
 RNS_INLINE u32 crt_limb(LimbChain& chain, ProductSum sum, u32 q, u32 product, u32 highest) {
-  const u64 total = lower_half(sum) + chain.carry;
+  const u64 total = sum.lower_half() + chain.carry;
   const u64 multiple = static_cast<u64>(q) * product + chain.borrow;
   const u32 minuend = static_cast<u32>(total);
   const u32 subtrahend = static_cast<u32>(multiple);

@@ -6,15 +6,6 @@
 
 namespace rns {
 
-// A 64-bit evaluation (the key of a reduction) as two lanes: low + 2^32 high, modulo 2^64. The
-// upper half of c only reaches the upper half of the sum, so 32 bits of it are enough.
-RNS_INLINE void key_accumulate(u64& low, u32& high, u32 x, u64 c) {
-  low += static_cast<u64>(x) * static_cast<u32>(c);
-  high += x * static_cast<u32>(c >> 32);
-}
-
-RNS_INLINE u64 key_of(u64 low, u32 high) { return low + (static_cast<u64>(high) << 32); }
-
 // An evaluation of kWords * 32 bits. Every lane gathers 32-bit pieces, so 2^31 terms cannot overflow it.
 template <int kWords>
 struct FixedPointSum {

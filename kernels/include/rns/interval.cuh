@@ -17,6 +17,7 @@ struct Bounds {
   double low;
   double upp;
 };
+static_assert(sizeof(Bounds) == 2 * sizeof(double), "a pair of a table");
 
 // Bounds of a sum modulo 1 are kept 1 too high, in [1, 2), where doubles are 2^-52 apart.
 RNS_INLINE Bounds empty_sum() { return {1.0, 1.0}; }

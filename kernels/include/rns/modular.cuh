@@ -26,6 +26,7 @@ struct Factor {
   u32 value;
   u32 quotient;
 };
+static_assert(sizeof(Factor) == 2 * sizeof(u32), "a pair of a table");
 
 // |x w| mod m for any 32-bit x (x need not be reduced) and a precomputed factor w.
 RNS_INLINE u32 mod_mul(u32 x, Factor w, u32 last) {
@@ -43,6 +44,7 @@ struct Modulus {
   u32 reciprocal;
   u32 shift;
 };
+static_assert(sizeof(Modulus) == 4 * sizeof(u32), "a row of a table");
 
 // x mod m for x < 2^32 m: Algorithm 4 of N. Moller and T. Granlund, "Improved division by invariant
 // integers", IEEE Trans. Computers 60(2), 2011. Only the remainder is wanted, so the quotient is kept modulo

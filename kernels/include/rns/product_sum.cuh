@@ -19,33 +19,32 @@ RNS_INLINE u32 mod_reduce_word(u64 x, Modulus m) {
   return mod_reduce(static_cast<u64>(upper) << 32 | static_cast<u32>(x), m);
 }
 
-// The sum of up to kProductTerms products modulo m, from their sum modulo 2^64 and the exact sum of their
-// upper halves. What the former has beyond the latter is the sum of the lower halves, which is exact too.
-RNS_INLINE u32 mod_reduce_products(u64 sum, u64 upper, Modulus m) {
-  const u64 lower = sum - (upper << 32);
-  const u32 rest = mod_reduce_word(upper + (lower >> 32), m);
-  return mod_reduce(static_cast<u64>(rest) << 32 | static_cast<u32>(lower), m);
-}
+// A sum of at most 2^31 products of 32 x 32 bits: the products modulo 2^64, and their upper halves.
+struct ProductSum {
+  u64 low = 0;
+  u64 high = 0;
 
-// A running sum of up to kProductTerms products, for moduli whose products_fit_word.
+  RNS_INLINE void add(u32 a, u32 b) {
+    const u64 product = static_cast<u64>(a) * b;
+    low += product;
+    high += product >> 32;
+  }
+  // The sum of the products' lower halves, below 2^63: it follows from the two lanes modulo 2^64.
+  RNS_INLINE u64 lower_half() const { return low - (high << 32); }
+
+  RNS_INLINE u32 reduce(Modulus m) const {
+    const u64 lower = lower_half();
+    const u32 rest = mod_reduce_word(high + (lower >> 32), m);
+    return mod_reduce(static_cast<u64>(rest) << 32 | static_cast<u32>(lower), m);
+  }
+};
+
+// The same of up to kProductTerms products, for moduli whose products_fit_word.
 struct NarrowSum {
   u64 sum = 0;
 
   RNS_INLINE void add(u32 a, u32 b) { sum += static_cast<u64>(a) * b; }
   RNS_INLINE u32 reduce(Modulus m) const { return mod_reduce_word(sum, m); }
-};
-
-// The same for any modulus.
-struct WideSum {
-  u64 sum = 0;
-  u64 upper = 0;
-
-  RNS_INLINE void add(u32 a, u32 b) {
-    const u64 product = static_cast<u64>(a) * b;
-    sum += product;
-    upper += product >> 32;
-  }
-  RNS_INLINE u32 reduce(Modulus m) const { return mod_reduce_products(sum, upper, m); }
 };
 
 }  // namespace rns

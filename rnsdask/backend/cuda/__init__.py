@@ -15,15 +15,17 @@ from rnsdask.backend.cuda.arithmetic import (
     subtract_checked,
     windowed,
 )
-from rnsdask.backend.cuda.check import crc32c, first_invalid, read_all
+from rnsdask.backend.cuda.check import first_invalid, read_all
 from rnsdask.backend.cuda.convert import (
     base_extend,
     first_outside,
-    floor_divide_limbs,
     limbs_to_residues,
     residues_to_limbs,
 )
-from rnsdask.backend.cuda.fixed_point import fixed_point, interval, mixed_radix_digits
+from rnsdask.backend.cuda.crc32c import crc32c
+from rnsdask.backend.cuda.divide import floor_divide_limbs
+from rnsdask.backend.cuda.fixed_point import fixed_point
+from rnsdask.backend.cuda.interval import interval
 from rnsdask.backend.cuda.interval_rns import (
     interval_arithmetic,
     interval_rns_add,
@@ -32,6 +34,7 @@ from rnsdask.backend.cuda.interval_rns import (
 )
 from rnsdask.backend.cuda.keyed import candidates, compare, extremum, gather, row_sums
 from rnsdask.backend.cuda.matmul import matmul
+from rnsdask.backend.cuda.mixed_radix import mixed_radix_digits
 
 __all__ = [
     "add",

@@ -8,26 +8,10 @@ import numpy as np
 
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import Parameter, is_aligned, modulus_table_on, on_device, row_stride
+from rnsdask.backend.cuda_layout import SUM_TEST, TASK, WINDOW_TEST
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import SumCheck, WindowCheck
 from rnsdask.core.moduli import ModuliSet
-
-# As in kernels/cuda/arithmetic.cu and kernels/include/rns/arithmetic.cuh.
-_MAX_OPERANDS = 4
-_OPERAND = np.dtype([("data", np.uint64), ("stride", np.int64), ("step", np.int64)])
-_TASK = np.dtype(
-    [
-        ("operands", _OPERAND, (_MAX_OPERANDS,)),
-        ("out", np.uint64),
-        ("out_stride", np.int64),
-        ("count", np.int64),
-        ("vectors", np.int64),
-        ("moduli", np.uint64),
-        ("rows", np.int64),
-    ]
-)
-# SumTest and WindowTest are five integers each.
-_KEY_TEST = np.dtype([("limits", np.uint64, (5,))])
 
 
 def arithmetic_task(operands: tuple[Array, ...], moduli: ModuliSet, out: Array) -> Parameter:
@@ -35,7 +19,7 @@ def arithmetic_task(operands: tuple[Array, ...], moduli: ModuliSet, out: Array) 
     rows, count = out.shape
     aligned = all(x.shape[1] == 1 or is_aligned(x) for x in (*operands, out))
     task = Parameter(
-        _TASK,
+        TASK,
         out=out,
         out_stride=row_stride(out),
         count=count,
@@ -44,7 +28,7 @@ def arithmetic_task(operands: tuple[Array, ...], moduli: ModuliSet, out: Array) 
         rows=rows,
     )
     for k, x in enumerate(operands):
-        task.fields["operands"][k] = (task.address(x), row_stride(x), x.shape[1] != 1)
+        task.fields["x"][k] = (task.address(x), row_stride(x), x.shape[1] != 1)
     return task
 
 
@@ -113,7 +97,8 @@ def _launch_keyed(
     check: SumCheck | WindowCheck,
     out: Array,
 ) -> Array:
-    test = np.array((check.limits,), dtype=_KEY_TEST)[()]
+    dtype = SUM_TEST if isinstance(check, SumCheck) else WINDOW_TEST
+    test = np.array(check.limits, dtype=dtype)[()]
     operands = tuple(map(cupy.asarray, operands))
     states = cupy.empty(out.shape[1], dtype=cupy.uint8)
     coefficients = (on_device(check.keys, "coefficients"), np.uint64(check.keys.start))

@@ -1,4 +1,4 @@
-"""Kernels that read everything: is every residue below its modulus; a plain read; a checksum."""
+"""Kernels that read everything: is every residue below its modulus; a plain read."""
 
 import functools
 from typing import Any
@@ -7,7 +7,7 @@ import cupy
 import numpy as np
 
 from rnsdask.backend.cuda import launching
-from rnsdask.backend.cuda.launching import array_arguments, is_aligned
+from rnsdask.backend.cuda.launching import array_arguments
 from rnsdask.backend.cuda.memory import table_on_gpu
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import last_residues
@@ -34,14 +34,3 @@ def read_all(residues: Array) -> int:
     vectors, tail = divmod(residues.size, 4)
     launching.launch("check", "read_all", vectors, (residues, np.int64(vectors), np.int32(tail), total))
     return int(total[0])
-
-
-def crc32c(words: Array) -> int:
-    if words.size == 0:
-        return 0
-    if not is_aligned(words):
-        words = words.copy()
-    checksum = cupy.full(1, 2**32 - 1, dtype=cupy.uint32)
-    vectors, tail = divmod(words.size, 4)
-    launching.launch("crc32c", "crc32c", vectors, (words, np.int64(vectors), np.int32(tail), checksum))
-    return int(checksum[0])

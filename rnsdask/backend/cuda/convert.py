@@ -1,4 +1,4 @@
-"""Kernels of conversion from and to limbs, of base extension, and of division of limbs."""
+"""Kernels of conversion from and to limbs and of base extension."""
 
 from typing import Any
 
@@ -6,11 +6,10 @@ import cupy
 import numpy as np
 
 from rnsdask.backend.cuda import launching
-from rnsdask.backend.cuda.launching import BLOCK, array_arguments, on_device, row_stride
+from rnsdask.backend.cuda.launching import array_arguments, on_device, row_stride
+from rnsdask.backend.cuda_layout import BLOCK, TILE_LIMBS
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import ExtensionConstants, ForwardConstants, ReverseConstants
-
-_TILE_LIMBS = 32  # kTileLimbs in kernels/cuda/convert.cu
 
 
 def first_outside(limbs: Array, constants: ForwardConstants) -> int | None:
@@ -34,7 +33,7 @@ def limbs_to_residues(limbs: Array, constants: ForwardConstants, residues: Array
     moduli = np.int32(residues.shape[0])
     results = (last, factors, moduli, residues, row_stride(residues))
     arguments = (*_limb_arguments(limbs), terms, table, padded, *results)
-    shared = 4 * _TILE_LIMBS * (BLOCK + 1)
+    shared = 4 * TILE_LIMBS * (BLOCK + 1)
     launching.launch("convert", "limbs_to_residues", limbs.shape[0], arguments, shared=shared)
 
 
@@ -61,13 +60,3 @@ def base_extend(residues: Array, constants: ExtensionConstants, result: Array) -
     arguments = (table, np.int32(table.shape[1]), *tables, *decision, *targets, *results)
     launching.launch("convert", "base_extend", residues.shape[1], (*array_arguments(source), *arguments))
     return ambiguous
-
-
-def floor_divide_limbs(limbs: Array, divisors: Array, width: int, signed: bool) -> tuple[Array, Array]:
-    quotients, remainders = (cupy.empty((len(limbs), width), dtype=cupy.uint32) for _ in range(2))
-    stride = np.int64(divisors.shape[1] if len(divisors) > 1 else 0)
-    numbers = (limbs, np.int64(len(limbs)), np.int32(limbs.shape[1]))
-    others = (divisors, stride, np.int32(divisors.shape[1]))
-    results = (np.int32(signed), np.int32(width), quotients, remainders)
-    launching.launch("divide", "floor_divide_limbs", len(limbs), (*numbers, *others, *results))
-    return quotients, remainders

@@ -8,13 +8,10 @@ import numpy as np
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.arithmetic import arithmetic_task, multiply
 from rnsdask.backend.cuda.launching import SHARED_BYTES, Parameter
+from rnsdask.backend.cuda_layout import DIGIT_VECTORS, EXTENDED_INTERVAL
 from rnsdask.backend.protocol import INTERVAL_OPERATIONS, Array, Bounds
 from rnsdask.constants import ProductBounds
 from rnsdask.core.moduli import ModuliSet
-
-# As ExtendedInterval in kernels/include/rns/extended_interval.cuh.
-_EXTENDED_INTERVAL = np.dtype([("low", np.float64), ("upp", np.float64), ("exponent", np.int32)], align=True)
-_DIGIT_VECTORS = 4
 
 
 def _interval_rns_task(x: Array, y: Array, moduli: ModuliSet, out: Array) -> Parameter:
@@ -49,7 +46,7 @@ def interval_rns_add(
     else:
         selectors = cupy.empty(count, dtype=cupy.uint8)
         launching.launch("interval_rns", "interval_rns_plan", count, (*how, selectors, flags))
-        vectors = -(-n * count // (4 * _DIGIT_VECTORS))
+        vectors = -(-n * count // (4 * DIGIT_VECTORS))
         launching.launch("interval_rns", "interval_rns_add_digits", vectors, (task, selectors))
     return flags
 
@@ -65,7 +62,7 @@ def interval_rns_multiply(x: Array, y: Array, product: ProductBounds, accuracy: 
 
 
 def _extended(product: ProductBounds) -> Any:
-    return np.array((product.low, product.upp, product.exponent), dtype=_EXTENDED_INTERVAL)[()]
+    return np.array((product.low, product.upp, product.exponent), dtype=EXTENDED_INTERVAL)[()]
 
 
 def interval_rns_compare(x: Array, y: Array, moduli: ModuliSet) -> Array:

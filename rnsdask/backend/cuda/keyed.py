@@ -7,50 +7,36 @@ import numpy as np
 
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import (
-    BLOCK,
     BLOCKS_PER_PROCESSOR,
     SHARED_BYTES,
-    WARP,
     Parameter,
     is_aligned,
     on_device,
     processors,
     row_stride,
 )
+from rnsdask.backend.cuda_layout import (
+    BLOCK,
+    EXTREMUM,
+    KEY_TABLE,
+    KEY_VECTORS,
+    NUMBERS,
+    PAIR_VECTORS,
+    PARAMETER_TABLE_SIZE,
+    SCALAR_TABLE,
+    SUM_VECTORS,
+    WARP,
+)
 from rnsdask.backend.protocol import Array, Extremum, KeySums
 from rnsdask.constants import KeyConstants
 
-# As in kernels/include/rns/numbers.cuh, cuda/compare.cu and cuda/reduce.cu: the tables of coefficients and of
-# one number's residues as kernel parameters, the description of an array of numbers, a block's result.
-_PARAMETER_TABLE_SIZE = 256
-_KEY_TABLE = np.dtype([("c", np.uint64, (_PARAMETER_TABLE_SIZE,))])
-_SCALAR_TABLE = np.dtype([("x", np.uint32, (_PARAMETER_TABLE_SIZE,))])
-_NUMBERS = np.dtype(
-    [
-        ("residues", np.uint64),
-        ("stride", np.int64),
-        ("count", np.int64),
-        ("vectors", np.int64),
-        ("start", np.uint64),
-        ("ambiguous_below", np.uint64),
-        ("moduli", np.int32),
-    ],
-    align=True,
-)
-_EXTREMUM = np.dtype(
-    [("best", np.uint64), ("runner_up", np.uint64), ("index", np.int64), ("ambiguous", np.uint64)]
-)
 _FLIP = {False: np.uint64(0), True: np.uint64(2**64 - 1)}
-# Vectors of numbers that a thread takes at once.
-_KEY_VECTORS = 2
-_SUM_VECTORS = 4
-_PAIR_VECTORS = 1
 
 
 def _numbers(residues: Array, constants: KeyConstants) -> Parameter:
     count = residues.shape[1]
     return Parameter(
-        _NUMBERS,
+        NUMBERS,
         residues=residues,
         stride=row_stride(residues),
         count=count,
@@ -70,9 +56,9 @@ def _threads(numbers: Parameter, vectors_each: int) -> int:
 def _coefficients(constants: KeyConstants) -> tuple[str, Any, int]:
     """Suffix of the entry point, argument, and bytes of shared memory for the table of coefficients."""
     count = len(constants.coefficients)
-    if count > _PARAMETER_TABLE_SIZE:
+    if count > PARAMETER_TABLE_SIZE:
         return "shared", on_device(constants, "coefficients"), 8 * count
-    table = np.zeros((), dtype=_KEY_TABLE)
+    table = np.zeros((), dtype=KEY_TABLE)
     table["c"][:count] = constants.coefficients
     return "parameter", table[()], 0
 
@@ -81,11 +67,11 @@ def extremum(residues: Array, constants: KeyConstants, minimum: bool) -> Extremu
     numbers = _numbers(residues, constants)
     suffix, table, shared = _coefficients(constants)
     most_blocks = processors(cupy.cuda.runtime.getDevice()) * BLOCKS_PER_PROCESSOR
-    partials = cupy.empty(most_blocks * _EXTREMUM.itemsize, dtype=cupy.uint8)
-    threads = _threads(numbers, _KEY_VECTORS)
+    partials = cupy.empty(most_blocks * EXTREMUM.itemsize, dtype=cupy.uint8)
+    threads = _threads(numbers, KEY_VECTORS)
     arguments = (numbers, table, _FLIP[minimum], partials)
     blocks = launching.launch("reduce", f"extremum_{suffix}", threads, arguments, shared=shared)
-    return _merge(partials.get().view(_EXTREMUM)[:blocks])
+    return _merge(partials.get().view(EXTREMUM)[:blocks])
 
 
 def _merge(partials: Any) -> Extremum:
@@ -108,7 +94,7 @@ def row_sums(residues: Array, constants: KeyConstants) -> KeySums:
     if warps < 1:
         raise ValueError(f"sums on a GPU are limited to {SHARED_BYTES // 16} moduli, got {n}")
     sums = cupy.zeros(n + 3, dtype=cupy.uint64)
-    threads = _threads(numbers, _SUM_VECTORS)
+    threads = _threads(numbers, SUM_VECTORS)
     arguments = (numbers, table, sums[:n], sums[n:])
     shared += 8 * n * warps
     launching.launch("reduce", f"sum_{suffix}", threads, arguments, block=warps * WARP, shared=shared)
@@ -126,7 +112,7 @@ def candidates(residues: Array, constants: KeyConstants, minimum: bool, threshol
         flags,
     )
     shared = 8 * len(constants.coefficients)
-    threads = _threads(arguments[0], _KEY_VECTORS)
+    threads = _threads(arguments[0], KEY_VECTORS)
     launching.launch("reduce", "candidates_shared", threads, arguments, shared=shared)
     return flags
 
@@ -145,7 +131,7 @@ def compare(a: Array, b: Array, constants: KeyConstants) -> tuple[Array, int]:
         numbers.fields["vectors"] = other.fields["vectors"] = vectors
         kind, second = "arrays", (other,)
     arguments = (numbers, *second, table, np.uint64(constants.slack), order, undecided)
-    threads = _threads(numbers, _PAIR_VECTORS)
+    threads = _threads(numbers, PAIR_VECTORS)
     launching.launch("compare", f"compare_{kind}_{suffix}", threads, arguments, shared=shared)
     return order, int(undecided[0])
 
@@ -154,9 +140,9 @@ def _scalar(residues: Any, constants: KeyConstants) -> tuple[Any, np.uint64]:
     """The arguments for one number: its residues, where the coefficients are too, and its key."""
     terms = zip(residues.tolist(), constants.coefficients.tolist(), strict=True)
     key = np.uint64((constants.start + sum(x * c for x, c in terms)) % 2**64)
-    if len(residues) > _PARAMETER_TABLE_SIZE:
+    if len(residues) > PARAMETER_TABLE_SIZE:
         return cupy.asarray(residues), key
-    table = np.zeros((), dtype=_SCALAR_TABLE)
+    table = np.zeros((), dtype=SCALAR_TABLE)
     table["x"][: len(residues)] = residues
     return table[()], key
 

@@ -13,13 +13,12 @@ from numpy.typing import DTypeLike
 
 from rnsdask.backend import cuda_sources
 from rnsdask.backend.cuda.memory import table_on_gpu
+from rnsdask.backend.cuda_layout import BLOCK
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import modulus_table
 from rnsdask.core.moduli import ModuliSet
 
-BLOCK = 256
 BLOCKS_PER_PROCESSOR = 8
-WARP = 32
 SHARED_BYTES = 48 * 1024
 _PROCESSOR_COUNT = 16  # cudaDevAttrMultiProcessorCount
 
@@ -47,7 +46,7 @@ class Parameter:
 def _module(name: str) -> Any:
     options = (
         *cuda_sources.NVRTC_OPTIONS,
-        f"-I{cuda_sources.include_directory()}",
+        *cuda_sources.include_options(),
         f"-DRNS_SOURCES={cuda_sources.sources_digest()}",
     )
     return cupy.RawModule(code=cuda_sources.source(name), options=options, backend="nvrtc")

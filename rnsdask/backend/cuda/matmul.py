@@ -1,37 +1,19 @@
 """Kernels of matrix products."""
 
 import cupy
-import numpy as np
 
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import (
-    BLOCK,
     BLOCKS_PER_PROCESSOR,
-    WARP,
     Parameter,
     modulus_table_on,
     processors,
 )
+from rnsdask.backend.cuda_layout import BLOCK, MATMUL_TILE, PRODUCT, WARP
 from rnsdask.backend.protocol import Array
 from rnsdask.core.moduli import ModuliSet
 
-# As in kernels/cuda/matmul.cu; with fewer rows or columns than that, tiles would be mostly empty.
-_MATRIX = np.dtype([("data", np.uint64), ("plane", np.int64), ("stride", np.int64)])
-_PRODUCT = np.dtype(
-    [
-        ("a", _MATRIX),
-        ("b", _MATRIX),
-        ("out", np.uint64),
-        ("moduli", np.uint64),
-        ("moduli_count", np.int64),
-        ("rows", np.int64),
-        ("terms", np.int64),
-        ("columns", np.int64),
-        ("segments", np.int64),
-        ("length", np.int64),
-    ]
-)
-_MATMUL_TILE = 64  # kTile
+# With fewer rows or columns than this, tiles would be mostly empty.
 _FEW_COLUMNS = 8
 _LEAST_SEGMENT = 1024  # terms
 
@@ -57,7 +39,7 @@ def _multiply(
 ) -> None:
     """Run a kernel of matrix products; with few numbers to compute, in segments of their terms."""
     n, (rows, terms, columns) = len(out), shape
-    side = _MATMUL_TILE if name == "matmul_tiled" else 1
+    side = MATMUL_TILE if name == "matmul_tiled" else 1
     tasks = n * -(-rows // side) * -(-columns // side)
     threads_each = BLOCK if name == "matmul_tiled" else WARP
     device = cupy.cuda.runtime.getDevice()
@@ -67,7 +49,7 @@ def _multiply(
     segments = -(-terms // length)
     parts = out if segments == 1 else cupy.empty((n, segments, rows, columns), dtype=cupy.uint32)
     product = Parameter(
-        _PRODUCT,
+        PRODUCT,
         out=parts,
         moduli=modulus_table_on(moduli, device),
         moduli_count=n,

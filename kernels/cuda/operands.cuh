@@ -1,7 +1,7 @@
 // Operands and results of element-wise kernels on a GPU.
 #pragma once
 
-#include "modular.cuh"
+#include <rns/modular.cuh>
 
 namespace rns {
 

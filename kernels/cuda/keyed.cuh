@@ -1,12 +1,13 @@
-// The keys of an array of numbers on a GPU. Residue i of number j is residues[i * stride + j].
+// The keys of an array of numbers. Residue i of number j is residues[i * stride + j].
 //
 // A thread owns vectors of four consecutive numbers and reads 16 bytes a load, past the caches, for nothing
 // is read twice. The coefficients come as a kernel parameter, which lies in constant memory: every
 // thread reads the same one at the same time. Sets of more moduli than fit there use shared memory.
 #pragma once
 
-#include <rns/fixed_point.cuh>
-#include <rns/grid.cuh>
+#include <rns/keys.cuh>
+
+#include "grid.cuh"
 
 namespace rns {
 
@@ -38,29 +39,26 @@ struct Numbers {
 // The keys of kVectors vectors of four numbers, while rows of residues are added.
 template <i32 kVectors>
 struct Keys {
-  u64 low[kVectors][4];
-  u32 high[kVectors][4];
+  Key of[kVectors][4];
 
   __device__ explicit Keys(u64 start) {
 #pragma unroll
     for (i32 k = 0; k < kVectors; ++k) {
 #pragma unroll
-      for (i32 m = 0; m < 4; ++m) {
-        low[k][m] = start;
-        high[k][m] = 0;
-      }
+      for (i32 m = 0; m < 4; ++m) of[k][m] = {start, 0};
     }
+  }
+  __device__ void accumulate(i32 k, uint4 x, u64 c) {
+    of[k][0].accumulate(x.x, c);
+    of[k][1].accumulate(x.y, c);
+    of[k][2].accumulate(x.z, c);
+    of[k][3].accumulate(x.w, c);
   }
   __device__ void accumulate(const uint4 (&row)[kVectors], u64 c) {
 #pragma unroll
-    for (i32 k = 0; k < kVectors; ++k) {
-      key_accumulate(low[k][0], high[k][0], row[k].x, c);
-      key_accumulate(low[k][1], high[k][1], row[k].y, c);
-      key_accumulate(low[k][2], high[k][2], row[k].z, c);
-      key_accumulate(low[k][3], high[k][3], row[k].w, c);
-    }
+    for (i32 k = 0; k < kVectors; ++k) accumulate(k, row[k], c);
   }
-  __device__ u64 operator()(i32 k, i32 m) const { return key_of(low[k][m], high[k][m]); }
+  __device__ u64 operator()(i32 k, i32 m) const { return of[k][m].value(); }
 };
 
 // kVectors vectors of four numbers, one block of threads apart from each other. Those that lie beyond the
@@ -85,12 +83,12 @@ struct VectorGroup {
 
 template <class Coefficients>
 __device__ u64 single_key(const Numbers& a, const Coefficients& c, i64 j) {
-  u64 low = a.start;
-  u32 high = 0;
-  for (i32 i = 0; i < a.moduli; ++i) key_accumulate(low, high, __ldcs(a.residues + i * a.stride + j), c[i]);
-  return key_of(low, high);
+  Key key = {a.start, 0};
+  for (i32 i = 0; i < a.moduli; ++i) key.accumulate(__ldcs(a.residues + i * a.stride + j), c[i]);
+  return key.value();
 }
 
+// Copies a table to shared memory, of which `moduli` words are needed.
 __device__ inline const u64* load_shared_table(const u64* table, i32 moduli, u64* shared) {
   for (i32 i = threadIdx.x; i < moduli; i += blockDim.x) shared[i] = table[i];
   __syncthreads();

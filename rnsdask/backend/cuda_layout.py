@@ -1,0 +1,136 @@
+"""What Python and the CUDA sources must agree on: structures, as dtypes, and sizes; needs no CuPy.
+
+``scripts/check_kernels.py`` compiles each source together with its :func:`assertions`.
+"""
+
+import numpy as np
+
+from rnsdask.constants.convert import TABLE_MULTIPLE
+from rnsdask.constants.interval import INTERVAL_POWERS
+
+BLOCK = 256
+WARP = 32
+
+# Operands and results of element-wise kernels.
+MAX_OPERANDS = 4
+OPERAND = np.dtype([("data", np.uint64), ("stride", np.int64), ("step", np.int64)])
+TASK = np.dtype(
+    [
+        ("x", OPERAND, (MAX_OPERANDS,)),
+        ("out", np.uint64),
+        ("out_stride", np.int64),
+        ("count", np.int64),
+        ("vectors", np.int64),
+        ("moduli", np.uint64),
+        ("rows", np.int64),
+    ]
+)
+SUM_TEST = np.dtype(
+    [
+        (limit, np.uint64)
+        for limit in ("ambiguous_below", "fits_lowest", "fits_width", "open_lowest", "open_width")
+    ]
+)
+WINDOW_TEST = np.dtype(
+    [
+        (limit, np.uint64)
+        for limit in ("ambiguous_below", "fits_first", "fits_last", "open_first", "open_last")
+    ]
+)
+
+# The tables of coefficients and of one number's residues as kernel parameters, the description of an array of
+# numbers, a block's result; vectors of numbers that a thread takes at once.
+PARAMETER_TABLE_SIZE = 256
+KEY_TABLE = np.dtype([("c", np.uint64, (PARAMETER_TABLE_SIZE,))])
+SCALAR_TABLE = np.dtype([("x", np.uint32, (PARAMETER_TABLE_SIZE,))])
+NUMBERS = np.dtype(
+    [
+        ("residues", np.uint64),
+        ("stride", np.int64),
+        ("count", np.int64),
+        ("vectors", np.int64),
+        ("start", np.uint64),
+        ("ambiguous_below", np.uint64),
+        ("moduli", np.int32),
+    ],
+    align=True,
+)
+EXTREMUM = np.dtype(
+    [("best", np.uint64), ("runner_up", np.uint64), ("index", np.int64), ("ambiguous", np.uint64)]
+)
+KEY_VECTORS = 2
+SUM_VECTORS = 4
+PAIR_VECTORS = 1
+
+INTERVAL_GOAL = np.dtype(
+    [
+        ("accuracy", np.float64),
+        ("scale_low", np.float64),
+        ("scale_upp", np.float64),
+        ("scale_exponent", np.int32),
+        ("is_signed", np.int32),
+    ]
+)
+EXTENDED_INTERVAL = np.dtype([("low", np.float64), ("upp", np.float64), ("exponent", np.int32)], align=True)
+DIGIT_VECTORS = 4
+
+TILE_LIMBS = 32
+
+MATRIX = np.dtype([("data", np.uint64), ("plane", np.int64), ("stride", np.int64)])
+PRODUCT = np.dtype(
+    [
+        ("a", MATRIX),
+        ("b", MATRIX),
+        ("out", np.uint64),
+        ("moduli", np.uint64),
+        ("moduli_count", np.int64),
+        ("rows", np.int64),
+        ("terms", np.int64),
+        ("columns", np.int64),
+        ("segments", np.int64),
+        ("length", np.int64),
+    ]
+)
+MATMUL_TILE = 64
+
+STRUCTURES = {
+    "arithmetic": {"Operand": OPERAND, "Task": TASK, "SumTest": SUM_TEST, "WindowTest": WINDOW_TEST},
+    "compare": {"ScalarTable": SCALAR_TABLE},
+    "interval": {"IntervalGoal": INTERVAL_GOAL},
+    "interval_rns": {"ExtendedInterval": EXTENDED_INTERVAL},
+    "matmul": {"Matrix": MATRIX, "Product": PRODUCT},
+    "reduce": {"KeyTable": KEY_TABLE, "Numbers": NUMBERS, "Extremum": EXTREMUM},
+}
+"""The structures by their names in the sources that know them."""
+
+SIZES = {
+    "arithmetic": {"kMaxOperands": MAX_OPERANDS},
+    "compare": {"kPairVectors": PAIR_VECTORS},
+    "convert": {"kTileLimbs": TILE_LIMBS, "kResults": TABLE_MULTIPLE},
+    "interval": {"kPowers": INTERVAL_POWERS},
+    "interval_rns": {"kDigitVectors": DIGIT_VECTORS},
+    "matmul": {"kBlock": BLOCK, "kWarp": WARP, "kTile": MATMUL_TILE},
+    "reduce": {"kBlock": BLOCK, "kWarp": WARP, "kKeyVectors": KEY_VECTORS, "kSumVectors": SUM_VECTORS},
+}
+"""The numbers by their names in the sources."""
+
+
+# NVRTC has no header for offsetof; this is how the compiler's own define it.
+_OFFSET = """
+#ifdef __CUDACC_RTC__
+#define OFFSET(type, field) __INTADDR__(&static_cast<type*>(nullptr)->field)
+#else
+#define OFFSET(type, field) __builtin_offsetof(type, field)
+#endif
+"""
+
+
+def assertions(source: str) -> str:
+    """Return C++ that compiles after the text of ``cuda/<source>.cu`` only if both sides agree."""
+    facts = dict(SIZES.get(source, {}))
+    for name, dtype in STRUCTURES.get(source, {}).items():
+        facts[f"sizeof({name})"] = dtype.itemsize
+        for field, (kind, offset, *_) in (dtype.fields or {}).items():
+            facts[f"sizeof({name}::{field})"] = kind.itemsize
+            facts[f"OFFSET({name}, {field})"] = offset
+    return _OFFSET + "".join(f'static_assert({what} == {number}, "");\n' for what, number in facts.items())
