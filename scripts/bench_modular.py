@@ -96,7 +96,7 @@ def product_kernel(x: Any, y: Any, m: int) -> Callable[[], None]:
     out = np.empty_like(x)
 
     def run() -> None:
-        kernels_of(x).multiply(x, y, moduli, out)
+        kernels_of(x).apply("multiply", (x, y), moduli, out)
         if not isinstance(out, np.ndarray):
             out.device.synchronize()
 

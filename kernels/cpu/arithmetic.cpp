@@ -2,13 +2,17 @@
 #include "rns/arithmetic.cuh"
 
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <array>
-#include <utility>
+#include <string_view>
+#include <vector>
 
 #include "bindings.hpp"
 #include "keys.hpp"
+#include "rns/operations.cuh"
 
 namespace rns {
 
@@ -17,29 +21,37 @@ namespace {
 // Part of a row of each operand -> the same part of the result's row.
 using RowOperation = void (*)(const u32* const* x, Modulus m, i64 width, u32* out);
 
-RNS_VECTORISED void add_row(const u32* const* x, Modulus m, i64 width, u32* __restrict__ out) {
-  const u32 *a = x[0], *b = x[1];
-  for (i64 j = 0; j < width; ++j) out[j] = mod_add(a[j], b[j], m.last);
-}
+#define DEFINE(name, operands, expression)                                                           \
+  RNS_VECTORISED void name##_row(const u32* const* x, Modulus m, i64 width, u32* __restrict__ out) { \
+    const u32 *x0 = x[0], *x1 = x[1 % operands], *x2 = x[2 % operands], *x3 = x[3 % operands];       \
+    for (i64 j = 0; j < width; ++j) {                                                                \
+      [[maybe_unused]] const u32 a = x0[j], b = x1[j], c = x2[j], d = x3[j];                         \
+      out[j] = expression;                                                                           \
+    }                                                                                                \
+  }
+RNS_OPERATIONS(DEFINE)
 
-RNS_VECTORISED void subtract_row(const u32* const* x, Modulus m, i64 width, u32* __restrict__ out) {
-  const u32 *a = x[0], *b = x[1];
-  for (i64 j = 0; j < width; ++j) out[j] = mod_sub(a[j], b[j], m.last);
-}
+struct Operation {
+  std::string_view name;
+  size_t operands;
+  RowOperation row;
+};
+#define OPERATION(name, operands, expression) {#name, operands, name##_row},
+constexpr Operation kOperations[] = {RNS_OPERATIONS(OPERATION)};
 
-RNS_VECTORISED void multiply_row(const u32* const* x, Modulus m, i64 width, u32* __restrict__ out) {
-  const u32 *a = x[0], *b = x[1];
-  for (i64 j = 0; j < width; ++j) out[j] = mod_mul(a[j], b[j], m);
-}
+struct Sum {
+  std::string_view name;
+  bool subtract;
+};
+#define SUM(name, subtract) {#name, subtract},
+constexpr Sum kSums[] = {RNS_SUMS(SUM)};
 
-RNS_VECTORISED void fma_row(const u32* const* x, Modulus m, i64 width, u32* __restrict__ out) {
-  const u32 *a = x[0], *b = x[1], *c = x[2];
-  for (i64 j = 0; j < width; ++j) out[j] = mod_fma(a[j], b[j], c[j], m);
-}
-
-RNS_VECTORISED void mulsub_row(const u32* const* x, Modulus m, i64 width, u32* __restrict__ out) {
-  const u32 *a = x[0], *b = x[1], *c = x[2], *d = x[3];
-  for (i64 j = 0; j < width; ++j) out[j] = mod_mulsub(a[j], b[j], c[j], d[j], m);
+template <class Entry, size_t kCount>
+const Entry& find(const Entry (&entries)[kCount], std::string_view name) {
+  const Entry* found =
+      std::find_if(entries, entries + kCount, [&](const Entry& e) { return e.name == name; });
+  require(found != entries + kCount, "there is no such operation");
+  return *found;
 }
 
 RNS_VECTORISED void sum_states(const u64* x, const u64* y, bool subtract, SumTest test, i64 width,
@@ -58,55 +70,59 @@ constexpr i64 kStrip = 512;
 constexpr i64 kStripRows = 2;
 
 // A single number is spread over a tile, so that one loop serves both kinds of operand.
-template <size_t kOperands>
 class Operands {
  public:
-  explicit Operands(const std::array<Residues, kOperands>& x) : x_(x) {}
+  explicit Operands(const std::vector<Residues>& x) : x_(x) {}
 
   void start_row(i64 i, i64 width) {
-    for (size_t k = 0; k < kOperands; ++k) {
+    for (size_t k = 0; k < x_.size(); ++k) {
       if (is_single(k)) std::fill_n(spread_[k], width, *x_[k].row(i));
     }
   }
-  void part(i64 i, i64 first, const u32** pointers) const {
-    for (size_t k = 0; k < kOperands; ++k) {
-      pointers[k] = is_single(k) ? spread_[k] : x_[k].row(i) + first;
-    }
+  // Parts of the operands' rows from the number `first` on; they hold until the next call.
+  const u32* const* part(i64 i, i64 first) {
+    for (size_t k = 0; k < x_.size(); ++k) pointers_[k] = is_single(k) ? spread_[k] : x_[k].row(i) + first;
+    return pointers_;
   }
   bool is_single(size_t k) const { return x_[k].count == 1; }
 
  private:
-  std::array<Residues, kOperands> x_;
-  alignas(64) u32 spread_[kOperands][kTile];
+  const std::vector<Residues>& x_;
+  const u32* pointers_[kMaxOperands];
+  alignas(64) u32 spread_[kMaxOperands][kTile];
 };
 
-template <size_t kOperands>
-void check_operands(const std::array<Residues, kOperands>& x, const Table32& moduli,
-                    const MutableMatrix32& out) {
-  const i64 n = static_cast<i64>(out.shape(0)), count = static_cast<i64>(out.shape(1));
-  require(static_cast<i64>(moduli.shape(0)) == n && moduli.shape(1) == 4,
-          "one modulus for each row is needed");
-  for (const Residues& operand : x) {
-    require(operand.moduli == n, "operands and result must have the same number of rows");
-    require(operand.count == count || operand.count == 1,
-            "an operand must have the result's columns, or one column");
-  }
-}
+// Operands, moduli and result of one call, checked to fit.
+struct Task {
+  std::vector<Residues> x;
+  const Modulus* moduli;
+  u32* out;
+  i64 rows;
+  i64 count;
 
-template <size_t kOperands>
-void apply(RowOperation operation, const std::array<Residues, kOperands>& x, const Table32& moduli,
-           const MutableMatrix32& out) {
-  check_operands(x, moduli, out);
-  nb::gil_scoped_release release;
-  const i64 n = static_cast<i64>(out.shape(0)), count = static_cast<i64>(out.shape(1));
-  const Modulus* modulus = reinterpret_cast<const Modulus*>(moduli.data());
-  Operands<kOperands> operands(x);
-  const u32* part[kOperands];
-  for (i64 i = 0; i < n; ++i) {
-    operands.start_row(i, std::min(kTile, count));
-    for (i64 first = 0; first < count; first += kTile) {
-      operands.part(i, first, part);
-      operation(part, modulus[i], std::min(kTile, count - first), out.data() + i * count + first);
+  Task(const std::vector<Matrix32>& operands, const Table32& table, const MutableMatrix32& result)
+      : x(operands.begin(), operands.end()),
+        moduli(reinterpret_cast<const Modulus*>(table.data())),
+        out(result.data()),
+        rows(static_cast<i64>(result.shape(0))),
+        count(static_cast<i64>(result.shape(1))) {
+    require(static_cast<i64>(table.shape(0)) == rows && table.shape(1) == 4,
+            "one modulus for each row is needed");
+    for (const Residues& operand : x) {
+      require(operand.moduli == rows, "operands and result must have the same number of rows");
+      require(operand.count == count || operand.count == 1,
+              "an operand must have the result's columns, or one column");
+    }
+  }
+};
+
+void apply(RowOperation operation, const Task& task) {
+  Operands operands(task.x);
+  for (i64 i = 0; i < task.rows; ++i) {
+    operands.start_row(i, std::min(kTile, task.count));
+    for (i64 first = 0; first < task.count; first += kTile) {
+      operation(operands.part(i, first), task.moduli[i], std::min(kTile, task.count - first),
+                task.out + i * task.count + first);
     }
   }
 }
@@ -145,25 +161,21 @@ class TileKeys {
 
 // The operation, and the keys of some operands in the same pass: decide(first, width) is called when
 // those of a tile are complete.
-template <size_t kOperands, size_t kKeys, class Decide>
-void apply_keyed(RowOperation operation, const std::array<Residues, kOperands>& x, const Table32& moduli,
-                 const std::array<TileKeys*, kKeys>& keys, const MutableMatrix32& out, Decide decide) {
-  const i64 n = static_cast<i64>(out.shape(0)), count = static_cast<i64>(out.shape(1));
-  const Modulus* modulus = reinterpret_cast<const Modulus*>(moduli.data());
-  Operands<kOperands> operands(x);
-  const u32* part[kOperands];
-  for (i64 first = 0; first < count; first += kKeyedTile) {
-    const i64 width = std::min(kKeyedTile, count - first);
+template <class Keys, class Decide>
+void apply_keyed(RowOperation operation, const Task& task, const Keys& keys, Decide decide) {
+  Operands operands(task.x);
+  for (i64 first = 0; first < task.count; first += kKeyedTile) {
+    const i64 width = std::min(kKeyedTile, task.count - first);
     for (TileKeys* k : keys) k->start_tile(width);
-    for (i64 i = 0; i < n; i += kStripRows) {
-      const i64 rows = std::min(kStripRows, n - i);
+    for (i64 i = 0; i < task.rows; i += kStripRows) {
+      const i64 rows = std::min(kStripRows, task.rows - i);
       for (i64 offset = 0; offset < width; offset += kStrip) {
         const i64 strip = std::min(kStrip, width - offset);
         for (TileKeys* k : keys) k->add_rows(i, rows, first, offset, strip);
         for (i64 r = i; r < i + rows; ++r) {
           operands.start_row(r, strip);
-          operands.part(r, first + offset, part);
-          operation(part, modulus[r], strip, out.data() + r * count + first + offset);
+          operation(operands.part(r, first + offset), task.moduli[r], strip,
+                    task.out + r * task.count + first + offset);
         }
       }
     }
@@ -173,77 +185,47 @@ void apply_keyed(RowOperation operation, const std::array<Residues, kOperands>& 
 
 // The same for a sum or a difference of two arrays with the keys of both.
 template <class Decide>
-void apply_keyed_sum(bool subtract, const std::array<Residues, 2>& x, const Table32& moduli,
-                     const u64* coefficients, const std::array<TileKeys*, 2>& keys,
-                     const MutableMatrix32& out, Decide decide) {
-  const i64 n = static_cast<i64>(out.shape(0)), count = static_cast<i64>(out.shape(1));
-  for (i64 first = 0; first < count; first += kKeyedTile) {
-    const i64 width = std::min(kKeyedTile, count - first);
+void apply_keyed_sum(bool subtract, const Task& task, const u64* coefficients,
+                     const std::array<TileKeys*, 2>& keys, Decide decide) {
+  const std::vector<Residues>& x = task.x;
+  for (i64 first = 0; first < task.count; first += kKeyedTile) {
+    const i64 width = std::min(kKeyedTile, task.count - first);
     for (TileKeys* k : keys) k->start_tile(width);
-    const KeyedSum sum = {subtract,
-                          x[0].data + first,
-                          x[1].data + first,
-                          x[0].stride,
-                          x[1].stride,
-                          coefficients,
-                          reinterpret_cast<const Modulus*>(moduli.data()),
-                          out.data() + first,
-                          count,
-                          keys[0]->low(),
-                          keys[1]->low(),
-                          keys[0]->high(),
-                          keys[1]->high()};
-    add_keyed(sum, n, width);
+    const KeyedSum sum = {subtract,       x[0].data + first, x[1].data + first, x[0].stride, x[1].stride,
+                          coefficients,   task.moduli,       task.out + first,  task.count,  keys[0]->low(),
+                          keys[1]->low(), keys[0]->high(),   keys[1]->high()};
+    add_keyed(sum, task.rows, width);
     decide(first, width);
   }
 }
 
-auto checked_sum(bool subtract) {
-  return [subtract](const Matrix32& a, const Matrix32& b, const Table32& moduli, const Vector64& coefficients,
-                    u64 start, const std::array<u64, 5>& limits, MutableMatrix32 out, Vector8 states) {
-    const std::array<Residues, 2> x = {Residues(a), Residues(b)};
-    check_operands(x, moduli, out);
-    require(coefficients.shape(0) == out.shape(0), "one coefficient for each modulus is needed");
-    require(states.shape(0) == out.shape(1), "one state for each number is needed");
-    nb::gil_scoped_release release;
-    const SumTest test = {limits[0], limits[1], limits[2], limits[3], limits[4]};
-    TileKeys a_keys(x[0], coefficients.data(), start), b_keys(x[1], coefficients.data(), start);
-    const auto decide = [&](i64 first, i64 width) {
-      sum_states(a_keys.finish_tile(width), b_keys.finish_tile(width), subtract, test, width,
-                 states.data() + first);
-    };
-    if (x[0].count == x[1].count) {
-      apply_keyed_sum(subtract, x, moduli, coefficients.data(), {&a_keys, &b_keys}, out, decide);
-    } else {
-      apply_keyed<2, 2>(subtract ? subtract_row : add_row, x, moduli, {&a_keys, &b_keys}, out, decide);
-    }
+// A sum or a difference, and what the keys of both operands say of each.
+void apply_checked(RowOperation operation, bool subtract, const Task& task, const u64* coefficients,
+                   u64 start, SumTest test, u8* states) {
+  TileKeys a_keys(task.x[0], coefficients, start), b_keys(task.x[1], coefficients, start);
+  const std::array<TileKeys*, 2> keys = {&a_keys, &b_keys};
+  const auto decide = [&](i64 first, i64 width) {
+    sum_states(a_keys.finish_tile(width), b_keys.finish_tile(width), subtract, test, width, states + first);
   };
-}
-
-template <size_t kOperands, size_t... k>
-std::array<Residues, kOperands> residues_of(const std::array<Matrix32, kOperands>& arrays,
-                                            std::index_sequence<k...>) {
-  return {Residues(arrays[k])...};
+  if (task.x[0].count == task.x[1].count) {
+    apply_keyed_sum(subtract, task, coefficients, keys, decide);
+  } else {
+    apply_keyed(operation, task, keys, decide);
+  }
 }
 
 // The operand at the index `deciding` decides by its keys alone.
-template <size_t kOperands>
-auto windowed(RowOperation operation) {
-  return [operation](const std::array<Matrix32, kOperands>& arrays, size_t deciding, const Table32& moduli,
-                     const Vector64& coefficients, u64 start, const std::array<u64, 5>& window,
-                     MutableMatrix32 out, Vector8 states) {
-    const auto x = residues_of<kOperands>(arrays, std::make_index_sequence<kOperands>());
-    check_operands(x, moduli, out);
-    require(deciding < kOperands, "the deciding operand must be one of the operands");
-    require(coefficients.shape(0) == out.shape(0), "one coefficient for each modulus is needed");
-    require(states.shape(0) == out.shape(1), "one state for each number is needed");
-    nb::gil_scoped_release release;
-    const WindowTest test = {window[0], window[1], window[2], window[3], window[4]};
-    TileKeys keys(x[deciding], coefficients.data(), start);
-    apply_keyed<kOperands, 1>(operation, x, moduli, {&keys}, out, [&](i64 first, i64 count) {
-      window_states(keys.finish_tile(count), test, count, states.data() + first);
-    });
-  };
+void apply_windowed(RowOperation operation, const Task& task, size_t deciding, const u64* coefficients,
+                    u64 start, WindowTest test, u8* states) {
+  TileKeys keys(task.x[deciding], coefficients, start);
+  apply_keyed(operation, task, std::array<TileKeys*, 1>{&keys}, [&](i64 first, i64 width) {
+    window_states(keys.finish_tile(width), test, width, states + first);
+  });
+}
+
+void check_keyed(const Task& task, const Vector64& coefficients, const Vector8& states) {
+  require(static_cast<i64>(coefficients.shape(0)) == task.rows, "one coefficient for each modulus is needed");
+  require(static_cast<i64>(states.shape(0)) == task.count, "one state for each number is needed");
 }
 
 // a^k by squaring, a tile at a time.
@@ -280,43 +262,47 @@ void inverse(const Residues& a, const Modulus* moduli, u32* out) {
 }  // namespace
 
 void bind_arithmetic(nb::module_& module) {
-  module.def("add", [](const Matrix32& a, const Matrix32& b, const Table32& moduli, MutableMatrix32 out) {
-    apply<2>(add_row, {Residues(a), Residues(b)}, moduli, out);
-  });
-  module.def("subtract",
-             [](const Matrix32& a, const Matrix32& b, const Table32& moduli, MutableMatrix32 out) {
-               apply<2>(subtract_row, {Residues(a), Residues(b)}, moduli, out);
-             });
-  module.def("multiply",
-             [](const Matrix32& a, const Matrix32& b, const Table32& moduli, MutableMatrix32 out) {
-               apply<2>(multiply_row, {Residues(a), Residues(b)}, moduli, out);
-             });
-  module.def("fma", [](const Matrix32& a, const Matrix32& b, const Matrix32& c, const Table32& moduli,
-                       MutableMatrix32 out) {
-    apply<3>(fma_row, {Residues(a), Residues(b), Residues(c)}, moduli, out);
-  });
-  module.def("mulsub", [](const Matrix32& a, const Matrix32& b, const Matrix32& c, const Matrix32& d,
-                          const Table32& moduli, MutableMatrix32 out) {
-    apply<4>(mulsub_row, {Residues(a), Residues(b), Residues(c), Residues(d)}, moduli, out);
-  });
-  module.def("add_checked", checked_sum(false));
-  module.def("subtract_checked", checked_sum(true));
-  module.def("add_windowed", windowed<2>(add_row));
-  module.def("subtract_windowed", windowed<2>(subtract_row));
-  module.def("multiply_windowed", windowed<2>(multiply_row));
-  module.def("fma_windowed", windowed<3>(fma_row));
-  module.def("mulsub_windowed", windowed<4>(mulsub_row));
-  module.def("power", [](const Matrix32& array, u64 exponent, const Table32& moduli, MutableMatrix32 out) {
-    const Residues a(array);
-    check_operands<1>({a}, moduli, out);
+  module.def("apply", [](std::string_view name, const std::vector<Matrix32>& arrays, const Table32& moduli,
+                         MutableMatrix32 out) {
+    const Operation& operation = find(kOperations, name);
+    require(arrays.size() == operation.operands, "another number of operands is needed");
+    const Task task(arrays, moduli, out);
     nb::gil_scoped_release release;
-    power(a, exponent, reinterpret_cast<const Modulus*>(moduli.data()), out.data());
+    apply(operation.row, task);
+  });
+  module.def("apply_checked", [](std::string_view name, const std::vector<Matrix32>& arrays,
+                                 const Table32& moduli, const Vector64& coefficients, u64 start,
+                                 const std::array<u64, 5>& limits, MutableMatrix32 out, Vector8 states) {
+    const bool subtract = find(kSums, name).subtract;
+    const Operation& operation = find(kOperations, name);
+    require(arrays.size() == operation.operands, "another number of operands is needed");
+    const Task task(arrays, moduli, out);
+    check_keyed(task, coefficients, states);
+    nb::gil_scoped_release release;
+    const SumTest test = {limits[0], limits[1], limits[2], limits[3], limits[4]};
+    apply_checked(operation.row, subtract, task, coefficients.data(), start, test, states.data());
+  });
+  module.def("apply_windowed", [](std::string_view name, const std::vector<Matrix32>& arrays, size_t deciding,
+                                  const Table32& moduli, const Vector64& coefficients, u64 start,
+                                  const std::array<u64, 5>& window, MutableMatrix32 out, Vector8 states) {
+    const Operation& operation = find(kOperations, name);
+    require(arrays.size() == operation.operands, "another number of operands is needed");
+    const Task task(arrays, moduli, out);
+    check_keyed(task, coefficients, states);
+    require(deciding < arrays.size(), "the deciding operand must be one of the operands");
+    nb::gil_scoped_release release;
+    const WindowTest test = {window[0], window[1], window[2], window[3], window[4]};
+    apply_windowed(operation.row, task, deciding, coefficients.data(), start, test, states.data());
+  });
+  module.def("power", [](const Matrix32& array, u64 exponent, const Table32& moduli, MutableMatrix32 out) {
+    const Task task({array}, moduli, out);
+    nb::gil_scoped_release release;
+    power(task.x[0], exponent, task.moduli, task.out);
   });
   module.def("inverse", [](const Matrix32& array, const Table32& moduli, MutableMatrix32 out) {
-    const Residues a(array);
-    check_operands<1>({a}, moduli, out);
+    const Task task({array}, moduli, out);
     nb::gil_scoped_release release;
-    inverse(a, reinterpret_cast<const Modulus*>(moduli.data()), out.data());
+    inverse(task.x[0], task.moduli, task.out);
   });
 }
 

@@ -11,30 +11,17 @@ using namespace rns;
 
 namespace {
 
-struct Add {
-  static constexpr i32 kOperands = 2;
-  static __device__ u32 of(const u32* x, Modulus m) { return mod_add(x[0], x[1], m.last); }
-};
-
-struct Subtract {
-  static constexpr i32 kOperands = 2;
-  static __device__ u32 of(const u32* x, Modulus m) { return mod_sub(x[0], x[1], m.last); }
-};
-
-struct Multiply {
-  static constexpr i32 kOperands = 2;
-  static __device__ u32 of(const u32* x, Modulus m) { return mod_mul(x[0], x[1], m); }
-};
-
-struct Fma {
-  static constexpr i32 kOperands = 3;
-  static __device__ u32 of(const u32* x, Modulus m) { return mod_fma(x[0], x[1], x[2], m); }
-};
-
-struct Mulsub {
-  static constexpr i32 kOperands = 4;
-  static __device__ u32 of(const u32* x, Modulus m) { return mod_mulsub(x[0], x[1], x[2], x[3], m); }
-};
+// A structure for each operation.
+#define DEFINE(name, operands, expression)                                 \
+  struct Of_##name {                                                       \
+    static constexpr i32 kOperands = operands;                             \
+    static __device__ u32 of(const u32* x, Modulus m) {                    \
+      [[maybe_unused]] const u32 a = x[0], b = x[1 % operands];            \
+      [[maybe_unused]] const u32 c = x[2 % operands], d = x[3 % operands]; \
+      return expression;                                                   \
+    }                                                                      \
+  };
+RNS_OPERATIONS(DEFINE)
 
 template <class Operation>
 __device__ uint4 of_vectors(const uint4 (&x)[Operation::kOperands], Modulus m) {
@@ -167,48 +154,22 @@ __device__ void apply_windowed(const Task& task, i32 deciding, const u64* coeffi
 
 extern "C" {
 
-__global__ void add(Task task) { apply<Add>(task); }
+#define PLAIN(name, operands, expression) \
+  __global__ void name##_plain(Task task) { apply<Of_##name>(task); }
+RNS_OPERATIONS(PLAIN)
 
-__global__ void subtract(Task task) { apply<Subtract>(task); }
+#define CHECKED(name, subtract)                                                                             \
+  __global__ void name##_checked(Task task, const u64* coefficients, u64 start, SumTest test, u8* states) { \
+    apply_checked<Of_##name, subtract>(task, coefficients, start, test, states);                            \
+  }
+RNS_SUMS(CHECKED)
 
-__global__ void multiply(Task task) { apply<Multiply>(task); }
-
-__global__ void fma_residues(Task task) { apply<Fma>(task); }
-
-__global__ void mulsub(Task task) { apply<Mulsub>(task); }
-
-__global__ void add_checked(Task task, const u64* coefficients, u64 start, SumTest test, u8* states) {
-  apply_checked<Add, false>(task, coefficients, start, test, states);
-}
-
-__global__ void subtract_checked(Task task, const u64* coefficients, u64 start, SumTest test, u8* states) {
-  apply_checked<Subtract, true>(task, coefficients, start, test, states);
-}
-
-__global__ void add_windowed(Task task, i32 deciding, const u64* coefficients, u64 start, WindowTest test,
-                             u8* states) {
-  apply_windowed<Add>(task, deciding, coefficients, start, test, states);
-}
-
-__global__ void subtract_windowed(Task task, i32 deciding, const u64* coefficients, u64 start,
-                                  WindowTest test, u8* states) {
-  apply_windowed<Subtract>(task, deciding, coefficients, start, test, states);
-}
-
-__global__ void multiply_windowed(Task task, i32 deciding, const u64* coefficients, u64 start,
-                                  WindowTest test, u8* states) {
-  apply_windowed<Multiply>(task, deciding, coefficients, start, test, states);
-}
-
-__global__ void fma_windowed(Task task, i32 deciding, const u64* coefficients, u64 start, WindowTest test,
-                             u8* states) {
-  apply_windowed<Fma>(task, deciding, coefficients, start, test, states);
-}
-
-__global__ void mulsub_windowed(Task task, i32 deciding, const u64* coefficients, u64 start, WindowTest test,
-                                u8* states) {
-  apply_windowed<Mulsub>(task, deciding, coefficients, start, test, states);
-}
+#define WINDOWED(name, operands, expression)                                                   \
+  __global__ void name##_windowed(Task task, i32 deciding, const u64* coefficients, u64 start, \
+                                  WindowTest test, u8* states) {                               \
+    apply_windowed<Of_##name>(task, deciding, coefficients, start, test, states);              \
+  }
+RNS_OPERATIONS(WINDOWED)
 
 __global__ void power(Task task, u64 exponent) {
   for (i64 k = thread_index(); k < task.rows * task.count; k += thread_count()) {

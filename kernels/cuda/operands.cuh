@@ -1,11 +1,9 @@
 // Operands and results of element-wise kernels on a GPU.
 #pragma once
 
-#include <rns/modular.cuh>
+#include <rns/operations.cuh>
 
 namespace rns {
-
-constexpr i32 kMaxOperands = 4;
 
 // Residue i of number j is data[i * stride + j * step]; step is 0 for one number, else 1.
 struct Operand {

@@ -155,24 +155,26 @@ def crc32c(words: Array) -> int:
     return checksum
 
 
-def add(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
-    _cpu.add(a, b, modulus_table(moduli), out)
+def apply(operation: str, operands: Sequence[Array], moduli: ModuliSet, out: Array) -> None:
+    _cpu.apply(operation, operands, modulus_table(moduli), out)
 
 
-def subtract(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
-    _cpu.subtract(a, b, modulus_table(moduli), out)
+def apply_checked(
+    operation: str, operands: Sequence[Array], moduli: ModuliSet, check: SumCheck, out: Array
+) -> NDArray[np.uint8]:
+    states = np.empty(out.shape[1], dtype=np.uint8)
+    constants = (modulus_table(moduli), check.keys.coefficients, check.keys.start, check.limits)
+    _cpu.apply_checked(operation, operands, *constants, out, states)
+    return states
 
 
-def multiply(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
-    _cpu.multiply(a, b, modulus_table(moduli), out)
-
-
-def fma(a: Array, b: Array, c: Array, moduli: ModuliSet, out: Array) -> None:
-    _cpu.fma(a, b, c, modulus_table(moduli), out)
-
-
-def mulsub(a: Array, b: Array, c: Array, d: Array, moduli: ModuliSet, out: Array) -> None:
-    _cpu.mulsub(a, b, c, d, modulus_table(moduli), out)
+def apply_windowed(
+    operation: str, operands: Sequence[Array], moduli: ModuliSet, check: WindowCheck, out: Array
+) -> NDArray[np.uint8]:
+    states = np.empty(out.shape[1], dtype=np.uint8)
+    constants = (modulus_table(moduli), check.keys.coefficients, check.keys.start, check.limits)
+    _cpu.apply_windowed(operation, operands, check.deciding, *constants, out, states)
+    return states
 
 
 def power(a: Array, exponent: int, moduli: ModuliSet, out: Array) -> None:
@@ -185,41 +187,6 @@ def inverse(a: Array, moduli: ModuliSet, out: Array) -> None:
 
 def matmul(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
     _cpu.matmul(a, b, modulus_table(moduli), out)
-
-
-def add_checked(a: Array, b: Array, moduli: ModuliSet, check: SumCheck, out: Array) -> NDArray[np.uint8]:
-    states = np.empty(out.shape[1], dtype=np.uint8)
-    _cpu.add_checked(a, b, modulus_table(moduli), *_sum_test(check), out, states)
-    return states
-
-
-def subtract_checked(a: Array, b: Array, moduli: ModuliSet, check: SumCheck, out: Array) -> NDArray[np.uint8]:
-    states = np.empty(out.shape[1], dtype=np.uint8)
-    _cpu.subtract_checked(a, b, modulus_table(moduli), *_sum_test(check), out, states)
-    return states
-
-
-def _sum_test(check: SumCheck) -> tuple[NDArray[np.uint64], int, tuple[int, ...]]:
-    return check.keys.coefficients, check.keys.start, check.limits
-
-
-_WINDOWED = {
-    "add": _cpu.add_windowed,
-    "subtract": _cpu.subtract_windowed,
-    "multiply": _cpu.multiply_windowed,
-    "fma": _cpu.fma_windowed,
-    "mulsub": _cpu.mulsub_windowed,
-}
-
-
-def windowed(
-    operation: str, operands: Sequence[Array], moduli: ModuliSet, check: WindowCheck, out: Array
-) -> NDArray[np.uint8]:
-    states = np.empty(out.shape[1], dtype=np.uint8)
-    keys = check.keys
-    constants = (modulus_table(moduli), keys.coefficients, keys.start, check.limits)
-    _WINDOWED[operation](list(operands), check.deciding, *constants, out, states)
-    return states
 
 
 def interval_rns_add(
@@ -237,7 +204,7 @@ def interval_rns_multiply(
 ) -> NDArray[np.uint8]:
     flags = np.empty(out.shape[1], dtype=np.uint8)
     n = len(product.moduli)
-    multiply(x[:n], y[:n], product.moduli, out[:n])
+    apply("multiply", (x[:n], y[:n]), product.moduli, out[:n])
     bounds = (product.low, product.upp, product.exponent)
     _cpu.interval_rns_multiply_headers(x, y, *bounds, accuracy, out, flags)
     return flags

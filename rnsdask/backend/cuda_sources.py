@@ -65,9 +65,28 @@ def entry_points(name: str) -> frozenset[str]:
     return kernels_in(source(name))
 
 
+def listed(name: str) -> list[str]:
+    """Return the entries of a list of operations in ``include/rns/operations.cuh``, as they are written.
+
+    Raises
+    ------
+    KeyError
+        If there is no such list.
+    """
+    header = (kernels_directory() / "include" / "rns" / "operations.cuh").read_text(encoding="utf-8")
+    found = re.search(rf"#define {name}\(X\)((?:.*\\\n)*.*)\n", header)
+    if found is None:
+        raise KeyError(name)
+    return re.findall(r"X\((.*)\)", found[1])
+
+
 def kernels_in(text: str) -> frozenset[str]:
-    """Return the names of the kernels that a CUDA source defines."""
-    code = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
+    """Return the names of the kernels that a CUDA source defines, those that lists expand to included."""
+    code = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL).replace("\\\n", " ")
+    for macro, body in re.findall(r"#define (\w+)\(name\b[^)]*\)(.*)", code):
+        for operations in re.findall(rf"^(\w+)\({macro}\)", code, flags=re.MULTILINE):
+            for entry in listed(operations):
+                code += body.replace("name##", entry.partition(",")[0])
     code = re.sub(r"__launch_bounds__\s*\([^)]*\)", " ", code)
     return frozenset(re.findall(r"__global__\s+void\s+(\w+)\s*\(", code))
 

@@ -143,20 +143,20 @@ class Kernels(Protocol):
     # Element-wise arithmetic. An operand is residues (n, N), or (n, 1) for one number, which may be a NumPy
     # array on every processor; `out` (n, N), contiguous, is written.
 
-    def add(self, a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
-        """``|a + b|`` modulo each m_i."""
+    def apply(self, operation: str, operands: Sequence[Array], moduli: ModuliSet, out: Array) -> None:
+        """Residues of one of the operations in `rnsdask.core.operations`."""
 
-    def subtract(self, a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
-        """``|a - b|``."""
+    # The same with what keys of the operands say of each result: uint8 (N,) of `FITS`, `OVERFLOWS` or `OPEN`.
 
-    def multiply(self, a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
-        """``|a b|``."""
+    def apply_checked(
+        self, operation: str, operands: Sequence[Array], moduli: ModuliSet, check: SumCheck, out: Array
+    ) -> Array:
+        """Of a sum or a difference, the keys of both operands decide whether the result is in range."""
 
-    def fma(self, a: Array, b: Array, c: Array, moduli: ModuliSet, out: Array) -> None:
-        """``|a b + c|``."""
-
-    def mulsub(self, a: Array, b: Array, c: Array, d: Array, moduli: ModuliSet, out: Array) -> None:
-        """``|a b - c d|``."""
+    def apply_windowed(
+        self, operation: str, operands: Sequence[Array], moduli: ModuliSet, check: WindowCheck, out: Array
+    ) -> Array:
+        """The keys of one operand decide."""
 
     def power(self, a: Array, exponent: int, moduli: ModuliSet, out: Array) -> None:
         """``|a**exponent|``, for an exponent from 0 to 2**64 - 1."""
@@ -166,19 +166,6 @@ class Kernels(Protocol):
 
     def matmul(self, a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
         """Matrix products: a (n, I, K) and b (n, K, J), in any layout; `out` (n, I, J), contiguous."""
-
-    # Results with what keys of the operands say of each: uint8 (N,) of `FITS`, `OVERFLOWS` or `OPEN`.
-
-    def add_checked(self, a: Array, b: Array, moduli: ModuliSet, check: SumCheck, out: Array) -> Array:
-        """As `add`; the keys of a and b decide whether the sum is in range."""
-
-    def subtract_checked(self, a: Array, b: Array, moduli: ModuliSet, check: SumCheck, out: Array) -> Array:
-        """As `subtract`, with the same states."""
-
-    def windowed(
-        self, operation: str, operands: Sequence[Array], moduli: ModuliSet, check: WindowCheck, out: Array
-    ) -> Array:
-        """As the kernel named `operation`; the keys of one operand decide whether the result is in range."""
 
     # Signed integers with stored intervals: columns of n residues and a header, (n + 6, N), as
     # rnsdask/interval_rns/layout.py says; an operand may be one column, a NumPy array on every processor.

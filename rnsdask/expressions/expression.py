@@ -17,6 +17,7 @@ import numpy as np
 from rnsdask.arrays import choice
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core.errors import ExpressionError
+from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.overflow import errstate
 from rnsdask.expressions.syntax import Expression
 from rnsdask.lazy import elementwise
@@ -85,12 +86,8 @@ def _is_even(x: RNSArray) -> Any:
 
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
-    "add": (elementwise.add, ("number", "number")),
-    "subtract": (elementwise.subtract, ("number", "number")),
-    "multiply": (elementwise.multiply, ("number", "number")),
+    **{name: (getattr(elementwise, name), ("number",) * OPERATIONS[name].arity) for name in OPERATIONS},
     "negative": (elementwise.negative, ("number",)),
-    "fma": (elementwise.fma, ("number",) * 3),
-    "mulsub": (elementwise.mulsub, ("number",) * 4),
     "maximum": (choice.maximum, ("number", "number")),
     "minimum": (choice.minimum, ("number", "number")),
     "where": (choice.where, ("Boolean", "number", "number")),

@@ -48,8 +48,8 @@ def floor_divide(x: Array, y: Array, moduli: ModuliSet, locate: Locate = int) ->
     away = (sign != divisor_sign) & (remainders != 0).any(axis=0)
     kernels = kernels_of(quotients)
     more, rest = np.empty_like(quotients), np.empty_like(remainders)
-    kernels.add(quotients, np.ones((n, 1), dtype=np.uint32), moduli, more)
-    kernels.subtract(second[:n], remainders, moduli, rest)
+    kernels.apply("add", (quotients, np.ones((n, 1), dtype=np.uint32)), moduli, more)
+    kernels.apply("subtract", (second[:n], remainders), moduli, rest)
     quotients, remainders = np.where(away, more, quotients), np.where(away, rest, remainders)
     columns = np.concatenate(
         [

@@ -255,7 +255,7 @@ def _power_modulo(residues: Array, exponent: int, moduli: ModuliSet) -> Array:
     result = raised(matrix, top)
     for digit in reversed(digits):
         shifted, factor = raised(raised(result, 2 ** (_DIGIT_BITS - 1)), 2), raised(matrix, digit)
-        kernels.multiply(shifted, factor, moduli, result)
+        kernels.apply("multiply", (shifted, factor), moduli, result)
     return result.reshape(residues.shape)
 
 

@@ -152,7 +152,7 @@ def _product_modulo(matrix: Array, moduli: ModuliSet) -> int:
             single.append(matrix[:, -1].tolist())
         half = matrix.shape[1] // 2
         out = np.empty_like(matrix, shape=(len(moduli), half), order="C")
-        kernels.multiply(matrix[:, :half], matrix[:, half : 2 * half], moduli, out)
+        kernels.apply("multiply", (matrix[:, :half], matrix[:, half : 2 * half]), moduli, out)
         matrix = out
     if matrix.shape[1]:
         single.append(matrix[:, 0].tolist())

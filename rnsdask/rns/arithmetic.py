@@ -10,8 +10,7 @@ decided in three steps, each for the numbers that the one before leaves open (do
    large for its error (in a difference of two huge products), t as a Python integer.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -22,7 +21,9 @@ from rnsdask.constants import WindowCheck, sum_check, window_check
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.operations import OPERATIONS, Operation
 from rnsdask.core.place import Locate
+from rnsdask.lazy.operands import matrices
 from rnsdask.rns import exact as reference
 from rnsdask.rns.blocks import matrices
 from rnsdask.rns.convert import residues_to_ints
@@ -46,37 +47,6 @@ _OPEN_SUMS = 2**-16
 
 # With t/M and r/M wrong by less than this together with 1/1000, rounding their difference is exact.
 _ROUNDING_ROOM = 0.25
-
-
-@dataclass(frozen=True)
-class Operation:
-    """An operation: a sum of signed products.
-
-    Attributes
-    ----------
-    name : str
-        Also the kernel's name.
-    evaluate : callable
-        The operation on Python integers, or on NumPy arrays of them.
-    terms : tuple of (sign, indices of the operands that are multiplied)
-    """
-
-    name: str
-    evaluate: Callable[..., Any]
-    terms: tuple[tuple[int, tuple[int, ...]], ...]
-
-
-OPERATIONS = {
-    operation.name: operation
-    for operation in (
-        Operation("add", lambda a, b: a + b, ((1, (0,)), (1, (1,)))),
-        Operation("subtract", lambda a, b: a - b, ((1, (0,)), (-1, (1,)))),
-        Operation("multiply", lambda a, b: a * b, ((1, (0, 1)),)),
-        Operation("fma", lambda a, b, c: a * b + c, ((1, (0, 1)), (1, (2,)))),
-        Operation("mulsub", lambda a, b, c, d: a * b - c * d, ((1, (0, 1)), (-1, (2, 3)))),
-    )
-}
-"""The operations by name."""
 
 
 def operand_range(moduli: ModuliSet, signed: bool, bound: int | None) -> Range:
@@ -139,7 +109,7 @@ def apply(
     rows = n + (mode == "flag")
     out = np.empty_like(prototype, shape=(rows, int(np.prod(shape))))
     if mode == "wrap":
-        getattr(kernels_of(out), name)(*operands, moduli, out)
+        kernels_of(out).apply(name, operands, moduli, out)
     else:
         known = ranges or (moduli.value_range(signed),) * len(operands)
         mask = _apply_checked(operation, operands, moduli, signed, known, out[:n])
@@ -176,16 +146,16 @@ def _apply_checked(
     step = max(1, _RESIDUES_AT_A_TIME // len(moduli))
     window = deciding_window(operation.name, moduli, signed, ranges)
     parts: Any
-    if window is None and len(operation.terms) != len(operands):  # products: no keys tell anything
-        getattr(kernels, operation.name)(*operands, moduli, out)
+    if window is None and not operation.is_sum:  # products: no keys tell anything
+        kernels.apply(operation.name, operands, moduli, out)
         mask = np.empty_like(out, shape=(count,), dtype=np.bool_)
         parts = (slice(k, k + step) for k in range(0, count, step))
     else:
         if window is None:
             check = sum_check(moduli, signed, operation.name == "subtract")
-            states = getattr(kernels, f"{operation.name}_checked")(*operands, moduli, check, out)
+            states = kernels.apply_checked(operation.name, operands, moduli, check, out)
         else:
-            states = kernels.windowed(operation.name, operands, moduli, window, out)
+            states = kernels.apply_windowed(operation.name, operands, moduli, window, out)
         # Nearly always all fit, and one look at the states says so; searching them would take longer.
         if states.size == 0 or int(states.max()) == FITS:
             return None
@@ -215,8 +185,7 @@ def deciding_window(
             check = window_check(moduli, signed, k, certain, possible)
             if _length(check.fits) > score:
                 best, score = check, _length(check.fits)
-    is_sum = all(len(factors) == 1 for _, factors in operation.terms)
-    if best is not None and is_sum and _length(best.open) - score > _OPEN_SUMS * 2**64:
+    if best is not None and operation.is_sum and _length(best.open) - score > _OPEN_SUMS * 2**64:
         return None
     return best
 

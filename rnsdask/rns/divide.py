@@ -177,7 +177,7 @@ class _ExactDivision:
     ) -> Array:
         """(X - r) / d for matrices (n, N) of the residues of X, at most `bound` in magnitude, and of r."""
         result, inverses = np.empty_like(remainders), self.inverses
-        kernels_of(result).mulsub(residues, inverses, remainders, inverses, moduli, result)
+        kernels_of(result).apply("mulsub", (residues, inverses, remainders, inverses), moduli, result)
         if not self.shared:
             return result
         incomplete = [i for i, _, _ in self.shared]

@@ -154,7 +154,7 @@ def add(parts: Sequence[Product], moduli: ModuliSet, signed: bool) -> Product:
 def sum_modulo(a: Array, b: Array, moduli: ModuliSet) -> Array:
     """Sum modulo M of two arrays of the same shape (n, *shape)."""
     out = np.empty_like(a, shape=(len(moduli), a[0].size), order="C")
-    kernels_of(out).add(a.reshape(len(moduli), -1), b.reshape(len(moduli), -1), moduli, out)
+    kernels_of(out).apply("add", (a.reshape(len(moduli), -1), b.reshape(len(moduli), -1)), moduli, out)
     return out.reshape(a.shape)
 
 

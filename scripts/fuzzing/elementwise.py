@@ -21,10 +21,13 @@ from fuzzing.checking import (
     same_array,
     same_numbers,
 )
-from fuzzing.oracle import ELEMENTWISE, mapped, objects
+from fuzzing.oracle import mapped, objects, sum_of_products
+from rnsdask.core.operations import OPERATIONS
 from rnsdask.lazy import interval_rns
 
 RNS = ("unsigned", "signed")
+BOTH = ("add", "subtract", "multiply")
+"""The operations of RNSArrays and MPIntArrays."""
 OPERATORS = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -51,9 +54,9 @@ def is_lazy(*chosen: Chosen) -> bool:
 
 
 def check_arithmetic(case: Case, rng: Random, name: str) -> int:
-    arity, exactly = ELEMENTWISE[name]
-    chosen = case.take(rng, arity)
-    exact = exactly(*whole(chosen))
+    terms = OPERATIONS[name].terms if name in OPERATIONS else ((-1, (0,)),)  # the opposite number
+    chosen = case.take(rng, sum(len(factors) for _, factors in terms))
+    exact = sum_of_products(terms, *whole(chosen))
     arrays = [one.array for one in chosen]
     by_operator, algorithm = rng.random() < 0.5, rng.choice((None, 1, 2, "digits"))
     if name in OPERATORS and by_operator:
@@ -66,9 +69,9 @@ def check_arithmetic(case: Case, rng: Random, name: str) -> int:
     return check_overflowing(case, rng, lambda **mode: function(*arrays, **choice, **mode), exact)
 
 
-for _name in ("add", "subtract", "multiply"):
+for _name in BOTH:
     operation(_name)(lambda case, rng, name=_name: check_arithmetic(case, rng, name))
-for _name in ("negative", "fma", "mulsub"):
+for _name in ("negative", *(name for name in OPERATIONS if name not in BOTH)):
     operation(_name, RNS)(lambda case, rng, name=_name: check_arithmetic(case, rng, name))
 
 

@@ -10,16 +10,6 @@ import numpy as np
 SYSTEMS = ("unsigned", "signed", "interval")
 """RNSArrays of either range, and IntervalRNSArrays."""
 
-ELEMENTWISE: dict[str, tuple[int, Callable[..., Any]]] = {
-    "add": (2, lambda a, b: a + b),
-    "subtract": (2, lambda a, b: a - b),
-    "multiply": (2, lambda a, b: a * b),
-    "negative": (1, lambda a: -a),
-    "fma": (3, lambda a, b, c: a * b + c),
-    "mulsub": (4, lambda a, b, c, d: a * b - c * d),
-}
-"""Number of operands and exact result of each function whose results may overflow."""
-
 
 class Range(NamedTuple):
     """The numbers that arrays of a system and a moduli set of product M hold: `lowest` to `highest`."""
@@ -62,6 +52,11 @@ class Range(NamedTuple):
         """Bits of a number, with one for the sign if it is negative or the range has negative numbers."""
         magnitude = value if value >= 0 else -value - 1
         return magnitude.bit_length() + int(self.system != "unsigned" or value < 0)
+
+
+def sum_of_products(terms: Any, *operands: Any) -> Any:
+    """The exact sum of products, each a sign and the indices of the operands that are multiplied."""
+    return sum(sign * math.prod(operands[k] for k in factors) for sign, factors in terms)
 
 
 def objects(values: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:

@@ -15,6 +15,7 @@ import rnsdask as rd
 from rnsdask import store
 from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.operations import OPERATIONS
 from rnsdask.rns import exact as reference
 
 SETS = {
@@ -88,12 +89,8 @@ class Operands:
 
 
 ARITHMETIC: dict[str, tuple[Callable[..., Any], int, Callable[..., int]]] = {
-    "add": (rd.add, 2, operator.add),
-    "subtract": (rd.subtract, 2, operator.sub),
-    "multiply": (rd.multiply, 2, operator.mul),
+    **{name: (getattr(rd, name), found.arity, found.evaluate) for name, found in OPERATIONS.items()},
     "negative": (rd.negative, 1, operator.neg),
-    "fma": (rd.fma, 3, lambda a, b, c: a * b + c),
-    "mulsub": (rd.mulsub, 4, lambda a, b, c, d: a * b - c * d),
     "power 0": (lambda x, **o: rd.power(x, 0, **o), 1, lambda a: a**0),
     "power 1": (lambda x, **o: rd.power(x, 1, **o), 1, lambda a: a),
     "power 2": (lambda x, **o: rd.power(x, 2, **o), 1, lambda a: a**2),

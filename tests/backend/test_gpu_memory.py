@@ -101,7 +101,7 @@ def test_a_launch_owns_what_it_points_to(cupy: Any, monkeypatch: pytest.MonkeyPa
             kernels.interval_rns_add(a, b, MODULI, False, 2, 2**-20, out)
             return out.tolist()
         out = xp.empty_like(a)
-        kernels.add(a, b, MODULI, out)
+        kernels.apply("add", (a, b), MODULI, out)
         return out.tolist()
 
     expected = run(np)
@@ -113,7 +113,7 @@ def test_a_launch_owns_what_it_points_to(cupy: Any, monkeypatch: pytest.MonkeyPa
 def test_tables_outlive_kernels_of_other_streams(cupy: Any, keep_busy: Any) -> None:
     x, y = (residues_of(MODULI, 4096, seed) for seed in (1, 2))
     expected = np.empty_like(x)
-    kernels_of(x).multiply(x, y, MODULI, expected)
+    kernels_of(x).apply("multiply", (x, y), MODULI, expected)
     a, b = cupy.asarray(x), cupy.asarray(y)
     out = cupy.empty_like(a)
     cupy.cuda.Device().synchronize()
@@ -126,7 +126,7 @@ def test_tables_outlive_kernels_of_other_streams(cupy: Any, keep_busy: Any) -> N
         launching.modulus_table_on(MODULI, 0)  # made on a stream that is busy
     with second:
         keep_busy()
-        kernels_of(a).multiply(a, b, MODULI, out)
+        kernels_of(a).apply("multiply", (a, b), MODULI, out)
     forget_tables()
     with first:
         spoilt = [cupy.full(size, 2**32 - 1, dtype=np.uint32) for size in (64, 128, 256, 1024) * 8]
@@ -142,14 +142,14 @@ def test_threads_with_streams_of_their_own(cupy: Any) -> None:
     expected = {}
     for m in moduli:
         expected[m] = np.empty_like(x[m])
-        kernels_of(x[m]).multiply(x[m], y[m], m, expected[m])
+        kernels_of(x[m]).apply("multiply", (x[m], y[m]), m, expected[m])
 
     def wrong(number: int) -> int:
         m = moduli[number % len(moduli)]
         with cupy.cuda.Stream(non_blocking=True) as stream:
             a, b = (to_backend(array[m], "cuda") for array in (x, y))
             out = cupy.empty_like(a)
-            kernels_of(a).multiply(a, b, m, out)
+            kernels_of(a).apply("multiply", (a, b), m, out)
             best = kernels_of(a).extremum(a, key_constants(m, False), False)
             assert best == kernels_of(x[m]).extremum(x[m], key_constants(m, False), False)
             found = out.get()
@@ -165,7 +165,7 @@ def test_threads_with_streams_of_their_own(cupy: Any) -> None:
 def test_per_thread_default_streams_are_refused(cupy: Any) -> None:
     a = cupy.asarray(residues_of(MODULI, 8))
     with cupy.cuda.Stream.ptds, pytest.raises(RuntimeError, match="per-thread default streams are not supp"):
-        kernels_of(a).add(a, a, MODULI, cupy.empty_like(a))
+        kernels_of(a).apply("add", (a, a), MODULI, cupy.empty_like(a))
 
 
 def test_an_array_of_another_gpu_is_refused(cupy: Any) -> None:
@@ -175,9 +175,9 @@ def test_an_array_of_another_gpu_is_refused(cupy: Any) -> None:
     out = cupy.empty_like(a)
     with cupy.cuda.Device(1):
         with pytest.raises(ValueError, match="is on GPU 0 and the current one is GPU 1: compute within"):
-            kernels_of(a).add(a, a, MODULI, out)
+            kernels_of(a).apply("add", (a, a), MODULI, out)
         other = cupy.asarray(a)
-        kernels_of(other).add(other, other, MODULI, result := cupy.empty_like(other))
+        kernels_of(other).apply("add", (other, other), MODULI, result := cupy.empty_like(other))
         np.testing.assert_array_equal(
             result.get(), (2 * a.get().astype(np.uint64) % np.array(list(MODULI), np.uint64)[:, None])
         )

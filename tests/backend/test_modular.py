@@ -1,6 +1,7 @@
 """Arithmetic modulo each m_i, as the element-wise kernels of both processors do it, against Python ints."""
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import MODULI_SETS, moduli_sets
 
-from rnsdask.backend import kernels_of
+from rnsdask.backend import cuda_sources, kernels_of
 from rnsdask.constants import modulus_table
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.operations import OPERATIONS
 
 # Each alone as a set: the ends of the range, powers of two and their neighbours, primes, composites.
 MODULI = sorted(
@@ -20,19 +22,30 @@ MODULI = sorted(
     | {5, 6, 10, 12, 65537, 65725, 10**9 + 7, 3 * 2**30, 2**32 - 5, 2**32 - 6, 3**20, 0xAAAAAAAB}
 )
 
-OPERATIONS = {
-    "add": (2, lambda a, b: a + b),
-    "subtract": (2, lambda a, b: a - b),
-    "multiply": (2, lambda a, b: a * b),
-    "fma": (3, lambda a, b, c: a * b + c),
-    "mulsub": (4, lambda a, b, c, d: a * b - c * d),
-}
+
+ARITIES = [(name, operation.arity) for name, operation in OPERATIONS.items()]
+
+
+def test_both_tables_hold_the_same_operations() -> None:
+    entries = [entry.split(", ")[:2] for entry in cuda_sources.listed("RNS_OPERATIONS")]
+    assert [(name, int(operands)) for name, operands in entries] == ARITIES
+    sums = {entry.partition(",")[0] for entry in cuda_sources.listed("RNS_SUMS")}
+    assert sums == {name for name, operation in OPERATIONS.items() if operation.is_sum}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_expression_is_the_sum_of_its_terms(name: str) -> None:
+    operation = OPERATIONS[name]
+    assert sorted(k for _, factors in operation.terms for k in factors) == list(range(operation.arity))
+    for values in itertools.product((-3, 0, 1, 7), repeat=operation.arity):
+        terms = (sign * math.prod(values[k] for k in factors) for sign, factors in operation.terms)
+        assert operation.evaluate(*values) == sum(terms)
 
 
 def run(processor: Processor, name: str, operands: list[np.ndarray], moduli: ModuliSet, count: int) -> Any:
     out = processor.xp.empty((len(moduli), count), dtype=np.uint32)
     moved = [processor.xp.asarray(x) for x in operands]
-    getattr(kernels_of(out), name)(*moved, moduli, out)
+    kernels_of(out).apply(name, moved, moduli, out)
     return processor.to_numpy(out)
 
 
@@ -40,7 +53,7 @@ def check(processor: Processor, name: str, operands: list[np.ndarray], moduli: M
     count = max(x.shape[1] for x in operands)
     result = run(processor, name, operands, moduli, count)
     sizes = np.array(list(moduli), dtype=object)[:, None]
-    expected = OPERATIONS[name][1](*(x.astype(object) for x in operands)) % sizes
+    expected = OPERATIONS[name].evaluate(*(x.astype(object) for x in operands)) % sizes
     assert (result == expected).all()
 
 
@@ -61,7 +74,7 @@ def random_residues(rng: np.random.Generator, moduli: ModuliSet, count: int) -> 
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_edges_of_every_modulus(on_each_processor: Processor, name: str, rng: np.random.Generator) -> None:
-    arity = OPERATIONS[name][0]
+    arity = OPERATIONS[name].arity
     for m in MODULI:
         edges = edge_residues(m)
         pairs = list(itertools.product(edges, repeat=2))
@@ -75,7 +88,7 @@ def test_edges_of_every_modulus(on_each_processor: Processor, name: str, rng: np
 
 @pytest.mark.parametrize("m", [2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17])
 def test_every_residue_of_small_moduli(on_each_processor: Processor, m: int) -> None:
-    for name, (arity, _) in OPERATIONS.items():
+    for name, arity in ARITIES:
         if m**arity <= 10_000:
             tuples = list(itertools.product(range(m), repeat=arity))
             check(on_each_processor, name, columns_of(tuples), ModuliSet([m]))
@@ -86,7 +99,7 @@ def test_every_residue_of_small_moduli(on_each_processor: Processor, m: int) -> 
 def test_every_set(
     on_each_processor: Processor, name: str, moduli: ModuliSet, rng: np.random.Generator
 ) -> None:
-    operands = [random_residues(rng, moduli, 133) for _ in range(OPERATIONS[name][0])]
+    operands = [random_residues(rng, moduli, 133) for _ in range(OPERATIONS[name].arity)]
     check(on_each_processor, name, operands, moduli)
 
 
@@ -95,7 +108,7 @@ def test_lengths_and_single_numbers(
     on_each_processor: Processor, count: int, rng: np.random.Generator
 ) -> None:
     moduli = MODULI_SETS["unsorted"]
-    for name, (arity, _) in OPERATIONS.items():
+    for name, arity in ARITIES:
         for single in itertools.product((False, True), repeat=arity):
             if not all(single):
                 operands = [random_residues(rng, moduli, 1 if one else count) for one in single]
@@ -106,7 +119,7 @@ def test_rows_apart(on_each_processor: Processor, rng: np.random.Generator) -> N
     moduli = MODULI_SETS["top"]
     whole = [on_each_processor.xp.asarray(random_residues(rng, moduli, 300)) for _ in range(4)]
     for part in (slice(1, 200), slice(4, 300), slice(0, 298)):
-        for name, (arity, _) in OPERATIONS.items():
+        for name, arity in ARITIES:
             views = [x[:, part] for x in whole[:arity]]
             count = views[0].shape[1]
             apart = run(on_each_processor, name, views, moduli, count)
@@ -135,7 +148,7 @@ def test_any_set(on_each_processor: Processor, data: st.DataObject) -> None:
         rows = [data.draw(st.lists(st.integers(0, m - 1), min_size=count, max_size=count)) for m in moduli]
         return np.array(rows, dtype=np.uint32)
 
-    check(on_each_processor, name, [residues() for _ in range(OPERATIONS[name][0])], moduli)
+    check(on_each_processor, name, [residues() for _ in range(OPERATIONS[name].arity)], moduli)
 
 
 def test_modulus_table() -> None:

@@ -15,6 +15,7 @@ from strategies import MODULI_SETS
 import rnsdask as rd
 from rnsdask.core.errors import ExpressionError
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.operations import OPERATIONS
 from rnsdask.expressions.expression import FUNCTIONS, check_names, evaluate
 from rnsdask.expressions.syntax import parse
 from rnsdask.rns import exact
@@ -27,12 +28,8 @@ VALUES = {
     "c": [2, 3, 1, 2**63 - 1, 4, 6, 7],
 }
 PYTHON = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
+    **{name: operation.evaluate for name, operation in OPERATIONS.items()},
     "negative": operator.neg,
-    "fma": lambda a, b, c: a * b + c,
-    "mulsub": lambda a, b, c, d: a * b - c * d,
     "maximum": max,
     "minimum": min,
     "where": lambda condition, a, b: a if condition else b,

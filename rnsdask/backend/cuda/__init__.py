@@ -3,18 +3,7 @@
 All work goes to the current device and stream, which must be the ones of the arrays.
 """
 
-from rnsdask.backend.cuda.arithmetic import (
-    add,
-    add_checked,
-    fma,
-    inverse,
-    mulsub,
-    multiply,
-    power,
-    subtract,
-    subtract_checked,
-    windowed,
-)
+from rnsdask.backend.cuda.arithmetic import apply, apply_checked, apply_windowed, inverse, power
 from rnsdask.backend.cuda.check import first_invalid, read_all
 from rnsdask.backend.cuda.convert import (
     base_extend,
@@ -37,8 +26,9 @@ from rnsdask.backend.cuda.matmul import matmul
 from rnsdask.backend.cuda.mixed_radix import mixed_radix_digits
 
 __all__ = [
-    "add",
-    "add_checked",
+    "apply",
+    "apply_checked",
+    "apply_windowed",
     "base_extend",
     "candidates",
     "compare",
@@ -48,7 +38,6 @@ __all__ = [
     "first_outside",
     "fixed_point",
     "floor_divide_limbs",
-    "fma",
     "gather",
     "interval",
     "interval_arithmetic",
@@ -59,13 +48,8 @@ __all__ = [
     "limbs_to_residues",
     "matmul",
     "mixed_radix_digits",
-    "mulsub",
-    "multiply",
     "power",
     "read_all",
     "residues_to_limbs",
     "row_sums",
-    "subtract",
-    "subtract_checked",
-    "windowed",
 ]

@@ -6,7 +6,7 @@ import cupy
 import numpy as np
 
 from rnsdask.backend.cuda import launching
-from rnsdask.backend.cuda.arithmetic import arithmetic_task, multiply
+from rnsdask.backend.cuda.arithmetic import apply, arithmetic_task
 from rnsdask.backend.cuda.launching import SHARED_BYTES, Parameter
 from rnsdask.backend.cuda_layout import DIGIT_VECTORS, EXTENDED_INTERVAL
 from rnsdask.backend.protocol import INTERVAL_OPERATIONS, Array, Bounds
@@ -54,7 +54,7 @@ def interval_rns_add(
 def interval_rns_multiply(x: Array, y: Array, product: ProductBounds, accuracy: float, out: Array) -> Array:
     n, moduli = len(product.moduli), product.moduli
     flags = cupy.empty(out.shape[1], dtype=cupy.uint8)
-    multiply(x[:n], y[:n], moduli, out[:n])
+    apply("multiply", (x[:n], y[:n]), moduli, out[:n])
     task = _interval_rns_task(x, y, moduli, out)
     arguments = (task, _extended(product), np.float64(accuracy), flags)
     launching.launch("interval_rns", "interval_rns_multiply_headers", out.shape[1], arguments)
