@@ -23,7 +23,6 @@ from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.operations import OPERATIONS, Operation
 from rnsdask.core.place import Locate
-from rnsdask.lazy.operands import matrices
 from rnsdask.rns import exact as reference
 from rnsdask.rns.blocks import matrices
 from rnsdask.rns.convert import residues_to_ints

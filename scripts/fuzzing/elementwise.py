@@ -27,7 +27,7 @@ from rnsdask.lazy import interval_rns
 
 RNS = ("unsigned", "signed")
 BOTH = ("add", "subtract", "multiply")
-"""The operations of RNSArrays and MPIntArrays."""
+"""The operations of RNSArrays and IntervalRNSArrays."""
 OPERATORS = {
     "add": operator.add,
     "subtract": operator.sub,

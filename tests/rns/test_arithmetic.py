@@ -28,7 +28,7 @@ from rnsdask.constants import sum_check
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.rns import exact as reference
-from rnsdask.rns.arithmetic import OPERATIONS, deciding_window, operand_range, result_range
+from rnsdask.rns.arithmetic import deciding_window, operand_range, result_range
 
 BOTH = pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
 EACH = pytest.mark.parametrize("name", OPERATIONS)
@@ -68,9 +68,10 @@ def check(
         assert caught.value.index == expected.index(True)
 
 
-def tuples(moduli: rd.ModuliSet, signed: bool, arity: int, count: int, seed: int) -> list[list[int]]:
+def tuples(moduli: rd.ModuliSet, signed: bool, name: str, count: int, seed: int) -> list[list[int]]:
     """Columns of operands: edges against edges, results at the ends of the range, and cancellation."""
     generator = random.Random(seed)
+    arity, (sign, _) = OPERATIONS[name].arity, OPERATIONS[name].terms[-1]
     lowest, highest = moduli.value_range(signed)
     edges = edge_values(moduli, signed)
     rows = []
@@ -95,6 +96,7 @@ def tuples(moduli: rd.ModuliSet, signed: bool, arity: int, count: int, seed: int
                 row[2:] = [a + generator.randint(-1, 1), b + generator.randint(-1, 1)]
             else:
                 row[3] = (a * b - target) // row[2] if row[2] else 0
+            row[3] *= -sign
         if all(lowest <= value <= highest for value in row):
             rows.append(row)
         else:
@@ -109,7 +111,7 @@ def test_edges_of_every_set(
     on_each_processor: Processor, name: str, moduli: rd.ModuliSet, signed: bool, rng: np.random.Generator
 ) -> None:
     count = max(8, min(400, 6000 // len(moduli)))
-    columns = tuples(moduli, signed, OPERATIONS[name].arity, count, int(rng.integers(2**32)))
+    columns = tuples(moduli, signed, name, count, int(rng.integers(2**32)))
     check(on_each_processor, name, columns, moduli, signed)
 
 
@@ -128,9 +130,9 @@ def test_every_pair_of_small_sets(on_each_processor: Processor, moduli: rd.Modul
 @BOTH
 def test_every_triple_and_quadruple(on_each_processor: Processor, moduli: rd.ModuliSet, signed: bool) -> None:
     lowest, highest = moduli.value_range(signed)
-    for name, arity in (("fma", 3), ("mulsub", 4)):
+    for name, operation in OPERATIONS.items():
         values = range(lowest, highest + 1)
-        columns = list(zip(*itertools.product(values, repeat=arity), strict=True))
+        columns = list(zip(*itertools.product(values, repeat=operation.arity), strict=True))
         check(on_each_processor, name, columns, moduli, signed)
 
 
@@ -151,7 +153,10 @@ def test_cancellation_far_beyond_the_range(
     rows += [
         row for v in small for row in ((v, h, 0, 0), (0, 0, v, h), (v, h, 0, h), (v, h, 1, 1), (v, v, h, 1))
     ]
-    check(on_each_processor, "mulsub", list(zip(*rows, strict=True)), moduli, signed)
+    for name in (name for name, operation in OPERATIONS.items() if operation.arity == 4):
+        if signed and OPERATIONS[name].terms[-1][0] > 0:
+            rows = [(a, b, c, min(-d, h)) for a, b, c, d in rows]
+        check(on_each_processor, name, list(zip(*rows, strict=True)), moduli, signed)
     if signed:
         rows3 = [(2, h, -h), (2, h, lowest), (3, h, lowest), (-2, h, h), (-2, lowest, h), (2, lowest, h)]
         check(on_each_processor, "fma", list(zip(*rows3, strict=True)), moduli, signed)
@@ -266,7 +271,7 @@ def test_chunks_are_checked_in_parts(
 ) -> None:
     moduli = MODULI_SETS["unsorted"]
     monkeypatch.setattr("rnsdask.rns.arithmetic._RESIDUES_AT_A_TIME", 7 * len(moduli))
-    columns = tuples(moduli, True, OPERATIONS[name].arity, 100, int(rng.integers(2**32)))
+    columns = tuples(moduli, True, name, 100, int(rng.integers(2**32)))
     check(on_each_processor, name, columns, moduli, True)
 
 
