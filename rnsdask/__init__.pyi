@@ -24,6 +24,7 @@ from .expressions.required_bits import required_bits as required_bits
 from .interval_rns.interval_arithmetic import interval_arithmetic as interval_arithmetic
 from .lazy.elementwise import add as add
 from .lazy.elementwise import fma as fma
+from .lazy.elementwise import muladd as muladd
 from .lazy.elementwise import mulsub as mulsub
 from .lazy.elementwise import multiply as multiply
 from .lazy.elementwise import negative as negative

@@ -92,9 +92,9 @@ def eval_(
     """Evaluate EXPRESSION over stores, and write its values or reduce them in one pass.
 
     The expression has + - * // % ** << >> @, comparisons, & | ^ ~ between them, integers of any size, the
-    names, and functions: fma(a, b, c), mulsub(a, b, c, d), maximum, minimum, where(condition, a, b), sign,
-    is_even, add, subtract, multiply, negative. It is parsed, never run as Python. If it starts with -, put
-    it in parentheses.
+    names, and functions: fma(a, b, c), muladd(a, b, c, d), mulsub, maximum, minimum, where(condition, a, b),
+    sign, is_even, add, subtract, multiply, negative. It is parsed, never run as Python. If it starts with -,
+    put it in parentheses.
 
     \b
     rnsdask eval "a*b + c" a=A.zarr b=B.zarr c=C.zarr -o OUT.zarr

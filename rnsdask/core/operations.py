@@ -42,6 +42,7 @@ OPERATIONS = {
         Operation("multiply", lambda a, b: a * b, ((1, (0, 1)),)),
         Operation("fma", lambda a, b, c: a * b + c, ((1, (0, 1)), (1, (2,)))),
         Operation("mulsub", lambda a, b, c, d: a * b - c * d, ((1, (0, 1)), (-1, (2, 3)))),
+        Operation("muladd", lambda a, b, c, d: a * b + c * d, ((1, (0, 1)), (1, (2, 3)))),
     )
 }
 """The operations by name."""

@@ -134,9 +134,9 @@ def check_names(expression: Expression, names: Mapping[str, object]) -> None:
 def evaluate(expression: Expression, operands: Mapping[str, RNSArray], overflow: str = "raise") -> Evaluation:
     """Apply the operations of an expression to arrays.
 
-    ``a*b + c``, ``c + a*b``, ``a*b - c``, ``c - a*b`` and ``a*b - c*d`` are one operation each (`fma`,
-    `mulsub`), so only their result must be in range, not the products. Every other intermediate result
-    counts.
+    ``a*b + c``, ``c + a*b``, ``a*b + c*d``, ``a*b - c``, ``c - a*b`` and ``a*b - c*d`` are one operation each
+    (`fma`, `muladd`, `mulsub`), so only their result must be in range, not the products. Every other
+    intermediate result counts.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ class _Evaluator:
         if adding and len(b) > len(a):
             a, b = b, a
         if adding and len(a) == 2:
-            return self.apply(node, elementwise.fma, *a, self.product(node.right, b))
+            return self.apply(node, elementwise.muladd if len(b) == 2 else elementwise.fma, *a, *b)
         if len(a) + len(b) > 2 and self.holds_one():
             return self.apply(node, elementwise.mulsub, *(*a, 1)[:2], *(*b, 1)[:2])
         return self.binary(node, self.product(node.left, a), self.product(node.right, b))

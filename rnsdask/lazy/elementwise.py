@@ -74,6 +74,11 @@ def mulsub(a: Operand, b: Operand, c: Operand, d: Operand, *, overflow: str | No
     return _apply("mulsub", (a, b, c, d), overflow)
 
 
+def muladd(a: Operand, b: Operand, c: Operand, d: Operand, *, overflow: str | None = None) -> Any:
+    """``a * b + c * d`` in one pass, as :func:`add`; only the final result must be in range."""
+    return _apply("muladd", (a, b, c, d), overflow)
+
+
 def _apply(name: str, values: tuple[Operand, ...], overflow: str | None) -> Any:
     if function := function_of(name, *values):
         return function(*values, overflow=overflow)

@@ -74,6 +74,16 @@ RNS_INLINE u32 mod_mulsub(u32 a, u32 b, u32 c, u32 d, Modulus m) {
   return mod_reduce(ab - cd + (ab < cd ? last * last + last : 0), m);
 }
 
+// |a b + c d| mod m, for a, b, c, d < m. Both products are below m (m - 1), of which the sum is taken modulo,
+// for it may have 65 bits: one reduction again.
+RNS_INLINE u32 mod_muladd(u32 a, u32 b, u32 c, u32 d, Modulus m) {
+  const u64 ab = static_cast<u64>(a) * b;
+  const u64 cd = static_cast<u64>(c) * d;
+  const u64 last = m.last;
+  const u64 room = last * last + last - cd;
+  return mod_reduce(ab < room ? ab + cd : ab - room, m);
+}
+
 // |a^k| mod m, for a < m; 1 modulo m for k = 0.
 RNS_INLINE u32 mod_pow(u32 a, u64 k, Modulus m) {
   u32 result = 1;

@@ -5,12 +5,13 @@
 
 #include "modular.cuh"
 
-#define RNS_OPERATIONS(X)               \
-  X(add, 2, mod_add(a, b, m.last))      \
-  X(subtract, 2, mod_sub(a, b, m.last)) \
-  X(multiply, 2, mod_mul(a, b, m))      \
-  X(fma, 3, mod_fma(a, b, c, m))        \
-  X(mulsub, 4, mod_mulsub(a, b, c, d, m))
+#define RNS_OPERATIONS(X)                 \
+  X(add, 2, mod_add(a, b, m.last))        \
+  X(subtract, 2, mod_sub(a, b, m.last))   \
+  X(multiply, 2, mod_mul(a, b, m))        \
+  X(fma, 3, mod_fma(a, b, c, m))          \
+  X(mulsub, 4, mod_mulsub(a, b, c, d, m)) \
+  X(muladd, 4, mod_muladd(a, b, c, d, m))
 
 // Those whose operands' keys tell together whether the result fits, and whether the second is subtracted.
 #define RNS_SUMS(X) \
