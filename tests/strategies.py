@@ -47,6 +47,12 @@ EXHAUSTIVE_SETS = {name: ms for name, ms in MODULI_SETS.items() if ms.product <=
 SMALL_SETS = {name: ms for name, ms in MODULI_SETS.items() if len(ms) <= 64}
 """Those for tests whose cost grows with the square of the number of moduli."""
 
+MS_357 = ModuliSet([3, 5, 7])
+"""One to reckon with by hand: M = 105."""
+
+STORE_SET = ModuliSet([2**32, 2**32 - 1, 7, 65519])
+"""One for tests of stores: few moduli, long and short ones."""
+
 ALL_SETS = pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
 SHORT_SETS = pytest.mark.parametrize("moduli", SMALL_SETS.values(), ids=SMALL_SETS)
 BOTH_RANGES = pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])

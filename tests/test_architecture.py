@@ -134,6 +134,12 @@ def test_only_the_backend_imports_the_extension() -> None:
                 assert path == MODULES["backend.cpu"], f"{path}:{line} imports {name}"
 
 
+def test_oracles_import_nothing_of_the_package() -> None:
+    for path in [*(ROOT / "tests" / "oracles").glob("*.py"), ROOT / "scripts" / "fuzzing" / "oracle.py"]:
+        for line, name in imported_names(path):
+            assert own_module(name) is None, f"{path}:{line} imports {name}"
+
+
 def test_top_level_folders() -> None:
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("not a git checkout")

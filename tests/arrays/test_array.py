@@ -16,12 +16,12 @@ from conftest import Processor
 from dask.base import is_dask_collection, tokenize
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import MODULI_SETS, arrays_of_values, edge_values, moduli_sets
+from oracles import rns
+from strategies import BOTH_RANGES, MODULI_SETS, arrays_of_values, edge_values, moduli_sets
 
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.core.errors import CorruptChunkError, StoreError
-from rnsdask.rns import exact
 from rnsdask.rns.reduce import ReductionResult
 
 MODULI = MODULI_SETS["table2_8"]
@@ -104,7 +104,7 @@ def test_empty_arrays_exist_but_have_no_reductions() -> None:
 
 
 def test_from_residues(on_each_processor: Processor, values: list[int]) -> None:
-    residues = on_each_processor.xp.asarray(exact.encode(values, MODULI))
+    residues = on_each_processor.xp.asarray(rns.encode(values, MODULI))
     x = rd.from_residues(residues, MODULI)
     assert not is_dask_collection(x)
     assert (x.max(), x.argmax()) == (max(values), values.index(max(values)))
@@ -117,7 +117,7 @@ def test_from_residues(on_each_processor: Processor, values: list[int]) -> None:
 
 
 def test_from_residues_checks(values: list[int]) -> None:
-    residues = exact.encode(values, MODULI)
+    residues = rns.encode(values, MODULI)
     with pytest.raises(TypeError, match="uint32"):
         rd.from_residues(residues.astype(np.int64), MODULI)
     with pytest.raises(ValueError, match="8 moduli"):
@@ -133,7 +133,7 @@ def test_from_residues_checks(values: list[int]) -> None:
 
 
 def test_a_bound_must_be_an_integer_that_is_not_negative() -> None:
-    residues = exact.encode([1], MODULI)
+    residues = rns.encode([1], MODULI)
     with pytest.raises(ValueError, match="bound must not be negative, got -1"):
         rd.from_residues(residues, MODULI, bound=-1)
     with pytest.raises(TypeError, match="bound must be an integer"):
@@ -288,7 +288,7 @@ def test_selected_numbers_with_empty_chunks(unknown: bool) -> None:
 def test_numbers_that_are_not_next_to_one_another(
     on_each_processor: Processor, values: list[int], key: Any
 ) -> None:
-    residues = on_each_processor.xp.asarray(exact.encode(values, MODULI))
+    residues = on_each_processor.xp.asarray(rns.encode(values, MODULI))
     key = on_each_processor.xp.asarray(key) if isinstance(key, np.ndarray) else key
     x = rd.from_residues(residues, MODULI)[key]
     part = x.to_ints().tolist()
@@ -355,7 +355,7 @@ def test_any_set_values_and_chunks(data: st.DataObject) -> None:
     cuts = data.draw(st.sets(st.integers(1, len(values)), max_size=4)) - {len(values)}
     edges = [0, *sorted(cuts), len(values)]
     lengths = tuple(b - a for a, b in pairwise(edges))
-    residues = da.from_array(exact.encode(values, moduli, signed), chunks=(len(moduli), lengths))
+    residues = da.from_array(rns.encode(values, moduli, signed), chunks=(len(moduli), lengths))
     x = rd.from_residues(residues, moduli, signed)
     with dask.config.set(scheduler="synchronous"):
         results = dask.compute(x.max(), x.min(), x.sum(), x.argmax(), x.argmin())
@@ -410,7 +410,7 @@ def test_names_are_imported_lazily() -> None:
 # ---- stores -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("signed", [False, True])
+@BOTH_RANGES
 def test_round_trip_through_a_store(tmp_path: Path, signed: bool) -> None:
     values = edge_values(MODULI, signed)
     x = rd.from_ints(values, MODULI, signed, chunks=256)
@@ -422,13 +422,13 @@ def test_round_trip_through_a_store(tmp_path: Path, signed: bool) -> None:
 
 
 def test_uneven_chunks_are_stored_evenly(tmp_path: Path, values: list[int]) -> None:
-    residues = da.from_array(exact.encode(values, MODULI), chunks=(8, (100, 350, 550)))
+    residues = da.from_array(rns.encode(values, MODULI), chunks=(8, (100, 350, 550)))
     rd.from_residues(residues, MODULI).to_zarr(tmp_path / "x.zarr")
     assert rd.open_zarr(tmp_path / "x.zarr").to_ints().tolist() == values
 
 
 def test_eager_and_many_dimensional_arrays_are_stored(on_each_processor: Processor, tmp_path: Path) -> None:
-    residues = on_each_processor.xp.asarray(exact.encode(list(range(24)), MODULI)).reshape(8, 2, 3, 4)
+    residues = on_each_processor.xp.asarray(rns.encode(list(range(24)), MODULI)).reshape(8, 2, 3, 4)
     rd.from_residues(residues, MODULI, bound=23).to_zarr(tmp_path / "x.zarr")
     y = rd.open_zarr(tmp_path / "x.zarr")
     assert (y.to_ints() == np.arange(24).reshape(2, 3, 4)).all()
@@ -484,7 +484,7 @@ def test_an_array_cannot_overwrite_its_own_store(tmp_path: Path, values: list[in
 
 
 def test_a_failed_write_leaves_no_store_that_looks_complete(tmp_path: Path, values: list[int]) -> None:
-    residues = exact.encode(values, MODULI)
+    residues = rns.encode(values, MODULI)
     residues[0, 999] = MODULI[0]
     lazy = rd.from_residues(da.from_array(residues, chunks=(8, 128)), MODULI)
     with pytest.raises(ValueError, match="is not below its modulus"):

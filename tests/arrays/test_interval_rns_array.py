@@ -15,7 +15,7 @@ import pytest
 import zarr
 from conftest import Processor
 from interval_numbers import check_columns, edge_numbers, wrapped
-from strategies import MODULI_SETS
+from strategies import BOTH_RANGES, MODULI_SETS
 
 import rnsdask as rd
 from rnsdask import IntervalRNSArray
@@ -131,7 +131,7 @@ def test_columns_are_checked() -> None:
 
 
 @pytest.mark.parametrize("name", ["one_full", "two_three", "tiny_unsorted", "top", "table2_32"])
-@pytest.mark.parametrize("signed", [False, True])
+@BOTH_RANGES
 def test_rns_arrays_and_back(name: str, signed: bool, on_each_processor: Processor, kind: str) -> None:
     moduli = MODULI_SETS[name]
     lowest, highest = moduli.value_range(signed)

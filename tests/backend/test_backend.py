@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Processor, cuda_is_usable
-from strategies import MODULI_SETS, edge_values
+from oracles import rns
+from strategies import BOTH_RANGES, MODULI_SETS, edge_values
 
 from rnsdask.backend import backend_name, cuda_layout, cuda_sources, has_gpu, kernels_of, to_backend
 from rnsdask.constants import fixed_point_constants, key_constants, mixed_radix_constants
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns import exact
 
 
 def test_has_gpu() -> None:
@@ -86,13 +86,13 @@ def test_moves_to_and_fro() -> None:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
-@pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
+@BOTH_RANGES
 def test_both_processors_agree_bit_for_bit(moduli: ModuliSet, signed: bool, rng: np.random.Generator) -> None:
     import cupy
 
     sizes = np.array(list(moduli), dtype=np.uint64)[:, None]
     residues = (rng.integers(0, 2**63, size=(len(moduli), 2051), dtype=np.uint64) % sizes).astype(np.uint32)
-    residues[:, 100:200] = exact.encode(edge_values(moduli)[:1], moduli)
+    residues[:, 100:200] = rns.encode(edge_values(moduli)[:1], moduli)
     residues[:, 300:400] = residues[:, 700:701]
     keys = key_constants(moduli, signed)
     for columns in (slice(None), slice(1, 2000), slice(100, 200), slice(300, 400)):

@@ -16,6 +16,7 @@ import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from strategies import BOTH_RANGES
 
 import rnsdask as rd
 from rnsdask import store
@@ -274,7 +275,7 @@ def test_bad_file_of_moduli() -> None:
 # ---- import and export ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("signed", [False, True])
+@BOTH_RANGES
 @pytest.mark.parametrize("chunk", [128, 256, 128_000])
 @pytest.mark.parametrize(
     "form", [[], ["--hex"], ["--binary", 17], ["--binary", 20], ["--binary", 16], ["--binary", 40]]
@@ -445,7 +446,7 @@ def test_export_to_a_file_that_exists() -> None:
     assert fail("export", "x.zarr", "none/out") == "none/out: No such file or directory"
 
 
-@pytest.mark.parametrize("signed", [False, True])
+@BOTH_RANGES
 def test_export_of_what_does_not_fit_leaves_no_file(signed: bool) -> None:
     values = [1] * 300 + [-(2**63) - 1 if signed else 2**64, 2**100]
     import_values("x.zarr", values, *(["--signed"] if signed else []))
@@ -591,7 +592,7 @@ def test_residue_out_of_range_is_named() -> None:
 # ---- max, min, sum ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("signed", [False, True])
+@BOTH_RANGES
 def test_reductions(signed: bool) -> None:
     values = (SIGNED_VALUES if signed else VALUES) * 3
     import_values("x.zarr", values, *(["--signed"] if signed else []))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from strategies import BOTH_RANGES
 
 from rnsdask.core.errors import InputError, JobError, abbreviate
 from rnsdask.core.integer_text import (
@@ -154,7 +155,7 @@ def test_text_range() -> None:
 
 
 @pytest.mark.parametrize("highest", [9, 10, 15, 16, 99, 2**64, 2**2048 - 1, 10**617])
-@pytest.mark.parametrize("signed", [False, True])
+@BOTH_RANGES
 def test_text_extremes_of_the_range_are_read(highest: int, signed: bool) -> None:
     lowest = -highest - 1 if signed else 0
     for value in (lowest, highest):
@@ -219,7 +220,7 @@ def test_text_lines() -> None:
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 7, 8, 12, 13, 256])
-@pytest.mark.parametrize("signed", [False, True])
+@BOTH_RANGES
 @pytest.mark.parametrize("batch", [1, 3, 1000])
 def test_binary(width: int, signed: bool, batch: int) -> None:
     bits = 8 * width
@@ -234,7 +235,7 @@ def test_binary(width: int, signed: bool, batch: int) -> None:
     assert reader.bound == max(map(abs, values))
 
 
-@pytest.mark.parametrize("signed", [False, True])
+@BOTH_RANGES
 def test_binary_bound_of_random_integers(rng: np.random.Generator, signed: bool) -> None:
     for _ in range(50):
         lengths = rng.choice([1, 20, 33, 70, 94], 3).tolist()
@@ -287,7 +288,7 @@ def test_remaining_bytes_of_other_streams() -> None:
 
 
 @pytest.mark.parametrize("limb_count", [1, 2, 3])
-@pytest.mark.parametrize("signed", [False, True])
+@BOTH_RANGES
 def test_binary_records(limb_count: int, signed: bool) -> None:
     for width in range(1, 4 * limb_count + 6):
         bits = min(8 * width, 32 * limb_count) - signed

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import MODULI_SETS, moduli_sets
+from strategies import BOTH_RANGES, MODULI_SETS, moduli_sets
 
 from rnsdask.core.moduli import ModuliSet, as_integer
 
@@ -317,7 +317,7 @@ def test_value_range_by_hand(moduli: list[int], unsigned: tuple[int, int], signe
 
 
 @pytest.mark.parametrize("ms", MODULI_SETS.values(), ids=MODULI_SETS.keys())
-@pytest.mark.parametrize("signed", [False, True])
+@BOTH_RANGES
 def test_value_range_has_m_values_and_limb_count_is_the_least_that_holds_them(
     ms: ModuliSet, signed: bool
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import rns
 from strategies import MODULI_SETS
 
 import rnsdask as rd
@@ -18,7 +19,6 @@ from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.expressions.expression import FUNCTIONS, check_names, evaluate
 from rnsdask.expressions.syntax import parse
-from rnsdask.rns import exact
 
 WIDE = MODULI_SETS["bits2048"]
 SMALL = ModuliSet([2**32, 2**32 - 1])
@@ -43,7 +43,7 @@ def arrays(
 ) -> dict[str, rd.RNSArray]:
     made = {}
     for name, values in VALUES.items():
-        residues = xp.asarray(exact.encode(values, moduli, signed))
+        residues = xp.asarray(rns.encode(values, moduli, signed))
         x = rd.RNSArray(residues, moduli, signed)
         made[name] = (
             x if chunks is None else rd.RNSArray(x.rechunk().residues.rechunk((-1, chunks)), moduli, signed)

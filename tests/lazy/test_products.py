@@ -12,14 +12,22 @@ import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import ALL_SETS, EXHAUSTIVE_SETS, MODULI_SETS, edge_values, moduli_sets, values_in
+from oracles import rns
+from oracles.rns import is_outside, wrapped
+from strategies import (
+    ALL_SETS,
+    BOTH_RANGES,
+    EXHAUSTIVE_SETS,
+    MODULI_SETS,
+    edge_values,
+    moduli_sets,
+    values_in,
+)
 
 import rnsdask as rd
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.lazy.powers import bases_that_fit
-from rnsdask.rns import exact as reference
 
-BOTH = pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
 TOP = MODULI_SETS["top"]
 CPU = Processor("cpu", np)
 
@@ -28,7 +36,7 @@ def array(
     processor: Processor, values: Sequence[int], moduli: ModuliSet, signed: bool, bound: int | None = None
 ) -> rd.RNSArray:
     """An array without a bound that could prove anything, unless one is given."""
-    residues = reference.encode(values, moduli, signed)
+    residues = rns.encode(values, moduli, signed)
     return rd.RNSArray(processor.xp.asarray(residues), moduli, signed, bound)
 
 
@@ -39,16 +47,6 @@ def chunked(x: rd.RNSArray, length: int) -> rd.RNSArray:
 def host(array: Any) -> np.ndarray:
     array = array.compute(scheduler="sync") if isinstance(array, da.Array) else array
     return array.get() if hasattr(array, "get") else np.asarray(array)
-
-
-def wrapped(value: int, moduli: ModuliSet, signed: bool) -> int:
-    lowest, _ = moduli.value_range(signed)
-    return (value - lowest) % moduli.product + lowest
-
-
-def is_outside(value: int, moduli: ModuliSet, signed: bool) -> bool:
-    lowest, highest = moduli.value_range(signed)
-    return not lowest <= value <= highest
 
 
 # ---- products of all numbers ------------------------------------------------------------------------------
@@ -77,7 +75,7 @@ def check_product(x: rd.RNSArray, values: Sequence[int]) -> None:
 
 
 @ALL_SETS
-@BOTH
+@BOTH_RANGES
 def test_products_of_edges(
     on_each_processor: Processor, moduli: ModuliSet, signed: bool, rng: np.random.Generator
 ) -> None:
@@ -96,7 +94,7 @@ def test_products_of_edges(
 
 
 @pytest.mark.parametrize("name", ["top", "one", "one_full", "tiny_unsorted"])
-@BOTH
+@BOTH_RANGES
 def test_many_factors(on_each_processor: Processor, name: str, signed: bool) -> None:
     moduli = MODULI_SETS[name]
     lowest, highest = moduli.value_range(signed)
@@ -115,7 +113,7 @@ def test_many_factors(on_each_processor: Processor, name: str, signed: bool) -> 
 
 
 @pytest.mark.parametrize("moduli", EXHAUSTIVE_SETS.values(), ids=EXHAUSTIVE_SETS)
-@BOTH
+@BOTH_RANGES
 def test_every_pair_of_small_sets(moduli: ModuliSet, signed: bool) -> None:
     lowest, highest = moduli.value_range(signed)
     values = sorted({*range(lowest, highest + 1, max(1, moduli.product // 8)), highest})
@@ -183,7 +181,7 @@ EXPONENTS = [0, 1, 2, 3, 4, 7, 64, 65, 127, 128, 129, 2**63, 2**64 - 1, 2**64, 2
 
 
 @ALL_SETS
-@BOTH
+@BOTH_RANGES
 def test_powers_of_edges(on_each_processor: Processor, moduli: ModuliSet, signed: bool) -> None:
     lowest, highest = moduli.value_range(signed)
     edges = edge_values(moduli, signed)
@@ -197,7 +195,7 @@ def test_powers_of_edges(on_each_processor: Processor, moduli: ModuliSet, signed
 
 
 @pytest.mark.parametrize("moduli", EXHAUSTIVE_SETS.values(), ids=EXHAUSTIVE_SETS)
-@BOTH
+@BOTH_RANGES
 def test_every_power_of_small_sets(moduli: ModuliSet, signed: bool) -> None:
     lowest, highest = moduli.value_range(signed)
     values = list(range(lowest, highest + 1))
@@ -265,7 +263,7 @@ def test_error_of_a_power_on_dask_names_the_index_in_the_array() -> None:
 
 
 @ALL_SETS
-@BOTH
+@BOTH_RANGES
 def test_inverses(on_each_processor: Processor, moduli: ModuliSet, signed: bool) -> None:
     edges = edge_values(moduli, signed)
     values = [v for v in edges[:: len(edges) // 200 + 1] if math.gcd(v, moduli.product) == 1]

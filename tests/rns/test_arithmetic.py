@@ -13,8 +13,11 @@ import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import rns
+from oracles.rns import is_outside, wrapped
 from strategies import (
     ALL_SETS,
+    BOTH_RANGES,
     EXHAUSTIVE_SETS,
     MODULI_SETS,
     arrays_of_values,
@@ -27,28 +30,16 @@ import rnsdask as rd
 from rnsdask.constants import sum_check
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.overflow import overflow_mode
-from rnsdask.rns import exact as reference
 from rnsdask.rns.arithmetic import deciding_window, operand_range, result_range
 
-BOTH = pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
 EACH = pytest.mark.parametrize("name", OPERATIONS)
-
-
-def wrapped(value: int, moduli: rd.ModuliSet, signed: bool) -> int:
-    lowest, _ = moduli.value_range(signed)
-    return (value - lowest) % moduli.product + lowest
-
-
-def is_outside(value: int, moduli: rd.ModuliSet, signed: bool) -> bool:
-    lowest, highest = moduli.value_range(signed)
-    return not lowest <= value <= highest
 
 
 def array(
     processor: Processor, values: Sequence[int], moduli: rd.ModuliSet, signed: bool, bound: int | None = None
 ) -> rd.RNSArray:
     """An array on a processor without a bound that could prove anything, unless one is given."""
-    residues = reference.encode(values, moduli, signed)
+    residues = rns.encode(values, moduli, signed)
     return rd.RNSArray(processor.xp.asarray(residues), moduli, signed, bound)
 
 
@@ -105,7 +96,7 @@ def tuples(moduli: rd.ModuliSet, signed: bool, name: str, count: int, seed: int)
 
 
 @ALL_SETS
-@BOTH
+@BOTH_RANGES
 @EACH
 def test_edges_of_every_set(
     on_each_processor: Processor, name: str, moduli: rd.ModuliSet, signed: bool, rng: np.random.Generator
@@ -116,7 +107,7 @@ def test_edges_of_every_set(
 
 
 @pytest.mark.parametrize("moduli", EXHAUSTIVE_SETS.values(), ids=EXHAUSTIVE_SETS)
-@BOTH
+@BOTH_RANGES
 def test_every_pair_of_small_sets(on_each_processor: Processor, moduli: rd.ModuliSet, signed: bool) -> None:
     lowest, highest = moduli.value_range(signed)
     step = max(1, moduli.product // 64)  # of the larger sets a part
@@ -127,7 +118,7 @@ def test_every_pair_of_small_sets(on_each_processor: Processor, moduli: rd.Modul
 
 
 @pytest.mark.parametrize("moduli", [rd.ModuliSet([2, 3]), rd.ModuliSet([5]), rd.ModuliSet([3, 4])], ids=str)
-@BOTH
+@BOTH_RANGES
 def test_every_triple_and_quadruple(on_each_processor: Processor, moduli: rd.ModuliSet, signed: bool) -> None:
     lowest, highest = moduli.value_range(signed)
     for name, operation in OPERATIONS.items():
@@ -136,7 +127,7 @@ def test_every_triple_and_quadruple(on_each_processor: Processor, moduli: rd.Mod
         check(on_each_processor, name, columns, moduli, signed)
 
 
-@BOTH
+@BOTH_RANGES
 @pytest.mark.parametrize("name_of_set", ["top", "bits2048", "table2_16", "tiny_beside_huge"])
 def test_cancellation_far_beyond_the_range(
     on_each_processor: Processor, name_of_set: str, signed: bool
@@ -188,7 +179,7 @@ def check_ranged(
 
 
 @ALL_SETS
-@BOTH
+@BOTH_RANGES
 def test_thresholds_of_integers_and_bounds(
     on_each_processor: Processor, moduli: rd.ModuliSet, signed: bool
 ) -> None:
@@ -237,7 +228,7 @@ def test_thresholds_of_integers_and_bounds(
             check_ranged(on_each_processor, name, operands, moduli, signed)
 
 
-@pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
+@BOTH_RANGES
 def test_keys_of_one_operand_decide(signed: bool) -> None:
     moduli = MODULI_SETS["bits2048"]
     full = moduli.value_range(signed)
@@ -275,7 +266,7 @@ def test_chunks_are_checked_in_parts(
     check(on_each_processor, name, columns, moduli, True)
 
 
-@BOTH
+@BOTH_RANGES
 @pytest.mark.parametrize("name_of_set", ["top", "unsorted", "two_three"])
 def test_negative(on_each_processor: Processor, name_of_set: str, signed: bool) -> None:
     moduli = MODULI_SETS[name_of_set]
@@ -300,7 +291,7 @@ def test_broadcasting(on_each_processor: Processor, name: str, chunks: Any, rng:
     numbers[0] = numbers[0] + 2**60  # no result is negative
     operands: list[Any] = []
     for values in numbers:
-        residues = reference.encode(values.reshape(-1).tolist(), TOP).reshape(len(TOP), *values.shape)
+        residues = rns.encode(values, TOP)
         operand = rd.RNSArray(on_each_processor.xp.asarray(residues), TOP)
         if chunks is not None and values.size > 4:
             operand = operand.rechunk(chunks if values.ndim == 2 else chunks[-1])
@@ -464,7 +455,7 @@ def test_operand_range() -> None:
 
 
 @ALL_SETS
-@BOTH
+@BOTH_RANGES
 @pytest.mark.parametrize("subtract", [False, True])
 def test_sum_check_leaves_one_comparison(moduli: rd.ModuliSet, signed: bool, subtract: bool) -> None:
     check = sum_check(moduli, signed, subtract)
@@ -490,7 +481,7 @@ def test_no_numbers_in_arrays_of_different_kinds() -> None:
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
-@pytest.mark.parametrize("signed", [False, True])
+@BOTH_RANGES
 def test_lazy_flagged_arithmetic_without_numbers(
     shape: tuple[int, ...], signed: bool, tmp_path: Path
 ) -> None:

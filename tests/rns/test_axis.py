@@ -7,8 +7,10 @@ import dask.array as da
 import numpy as np
 import pytest
 from conftest import Processor
+from fuzzing.oracle import objects
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import rns
 from strategies import (
     ALL_SETS,
     BOTH_RANGES,
@@ -24,18 +26,7 @@ from strategies import (
 
 import rnsdask as rd
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns import axis, exact, keys
-
-
-def objects(values: list[int], shape: tuple[int, ...]) -> np.ndarray:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array.reshape(shape)
-
-
-def encoded(numbers: np.ndarray, moduli: ModuliSet, signed: bool) -> np.ndarray:
-    flat = exact.encode(numbers.ravel().tolist(), moduli, signed)
-    return flat.reshape(len(moduli), *numbers.shape)
+from rnsdask.rns import axis, keys
 
 
 def rows_of(numbers: np.ndarray, axes: tuple[int, ...]) -> tuple[list[list[int]], tuple[int, ...]]:
@@ -86,7 +77,7 @@ def test_edge_values(
     picks = [values[i] for i in rng.integers(0, len(values), size=24)]
     near = [min(max(m + int(d), lowest), highest) for m in (0, highest) for d in rng.integers(-2, 3, size=12)]
     numbers = objects(picks + near + [highest] * 12, (3, 4, 5))
-    residues = on_each_processor.xp.asarray(encoded(numbers, moduli, signed))
+    residues = on_each_processor.xp.asarray(rns.encode(numbers, moduli, signed))
     x = rd.from_residues(residues, moduli, signed)
     for axes in ((0,), (1,), (2,), (0, 2), (0, 1, 2)):
         check(x, numbers, axes)
@@ -102,7 +93,7 @@ def test_any_values_any_chunks(data: st.DataObject) -> None:
     values = data.draw(arrays_of_values(moduli, signed, min_size=size, max_size=size))
     numbers = objects(values, shape)
     chunks = tuple(data.draw(st.integers(1, length)) for length in shape)
-    residues = da.from_array(encoded(numbers, moduli, signed), chunks=(len(moduli), *chunks))
+    residues = da.from_array(rns.encode(numbers, moduli, signed), chunks=(len(moduli), *chunks))
     check(
         rd.from_residues(residues, moduli, signed), numbers, data.draw(st.sampled_from(all_axes(len(shape))))
     )
@@ -112,7 +103,7 @@ def test_any_values_any_chunks(data: st.DataObject) -> None:
 def test_ties_across_chunks(chunks: tuple[int, int]) -> None:
     moduli = MODULI_SETS["table2_8"]
     numbers = objects([i * 7 // 3 % 5 for i in range(280)], (7, 40))
-    residues = da.from_array(encoded(numbers, moduli, False), chunks=(len(moduli), *chunks))
+    residues = da.from_array(rns.encode(numbers, moduli, False), chunks=(len(moduli), *chunks))
     for axes in all_axes(2):
         check(rd.from_residues(residues, moduli), numbers, axes)
 
@@ -120,7 +111,7 @@ def test_ties_across_chunks(chunks: tuple[int, int]) -> None:
 def test_a_bound_takes_fewer_moduli(on_each_processor: Processor, rng: np.random.Generator) -> None:
     moduli = MODULI_SETS["bits2048"]
     numbers = objects([int(v) for v in rng.integers(-1000, 1001, size=60)], (6, 10))
-    residues = on_each_processor.xp.asarray(encoded(numbers, moduli, True))
+    residues = on_each_processor.xp.asarray(rns.encode(numbers, moduli, True))
     for axes in ((0,), (1,)):
         check(rd.from_residues(residues, moduli, True, bound=1000), numbers, axes)
 
@@ -132,7 +123,7 @@ def test_bounds_around_the_products_of_prefixes(
 ) -> None:
     for bound in bounds_around_prefixes(moduli, signed, prefixes=3):
         numbers = objects(values_within(bound, signed, rng, count=10)[:15], (3, 5))
-        residues = on_each_processor.xp.asarray(encoded(numbers, moduli, signed))
+        residues = on_each_processor.xp.asarray(rns.encode(numbers, moduli, signed))
         check(rd.from_residues(residues, moduli, signed, bound=bound), numbers, (1,))
 
 
@@ -141,7 +132,7 @@ def test_bounds_on_dask_arrays(signed: bool, rng: np.random.Generator) -> None:
     moduli = MODULI_SETS["unsorted"]
     for bound in bounds_around_prefixes(moduli, signed, prefixes=3)[3::5]:
         numbers = objects(values_within(bound, signed, rng, count=10)[:15], (3, 5))
-        residues = da.from_array(encoded(numbers, moduli, signed), chunks=(len(moduli), 2, 3))
+        residues = da.from_array(rns.encode(numbers, moduli, signed), chunks=(len(moduli), 2, 3))
         for axes in ((0,), (0, 1)):
             check(rd.from_residues(residues, moduli, signed, bound=bound), numbers, axes)
 
@@ -153,7 +144,7 @@ def test_long_sums_of_scaled_keys(on_each_processor: Processor, rng: np.random.G
     for signed in (False, True):
         values = [bound - int(v) for v in rng.integers(0, 2**40, size=3000)]
         numbers = objects(values, (2, 1500))
-        residues = on_each_processor.xp.asarray(encoded(numbers, moduli, signed))
+        residues = on_each_processor.xp.asarray(rns.encode(numbers, moduli, signed))
         for axes in ((0,), (1,), (0, 1)):
             check(rd.from_residues(residues, moduli, signed, bound=bound), numbers, axes)
 
@@ -167,7 +158,7 @@ def test_undecided_rows_in_several_batches(
     far, near = rng.integers(0, 2**62, size=(9, 11)), rng.integers(0, 4, size=(9, 11))
     mixed = np.where(rng.random((9, 11)) < 0.5, far.astype(object) << 60, near.astype(object))
     numbers = objects([int(v) for v in mixed.ravel()], (9, 11))
-    residues = on_each_processor.xp.asarray(encoded(numbers, moduli, False))
+    residues = on_each_processor.xp.asarray(rns.encode(numbers, moduli, False))
     for axes in ((0,), (1,)):
         check(rd.from_residues(residues, moduli), numbers, axes)
 
@@ -179,7 +170,7 @@ def test_rows_too_long_for_one_sum_of_keys(
     moduli = MODULI_SETS["bits2048"]
     lowest, highest = moduli.value_range(True)
     numbers = objects([highest, highest - 1, lowest, 0, -1, 1, highest] * 5, (5, 7))
-    residues = on_each_processor.xp.asarray(encoded(numbers, moduli, True))
+    residues = on_each_processor.xp.asarray(rns.encode(numbers, moduli, True))
     for axes in all_axes(2):
         check(rd.from_residues(residues, moduli, True), numbers, axes)
 
@@ -190,7 +181,7 @@ def test_sums_of_small_sets(data: st.DataObject) -> None:
     signed = data.draw(st.booleans())
     values = data.draw(st.lists(values_in(moduli, signed), min_size=1, max_size=60))
     numbers = objects(values, (1, len(values)))
-    found = axis.sums(encoded(numbers, moduli, signed), moduli, (1,), signed)
+    found = axis.sums(rns.encode(numbers, moduli, signed), moduli, (1,), signed)
     assert found.tolist() == [[sum(values)]]
 
 
@@ -254,7 +245,7 @@ def test_chunks_on_a_gpu_stay_there() -> None:
 
     moduli = MODULI_SETS["top"]
     numbers = objects(list(range(60)), (6, 10))
-    residues = cupy.asarray(encoded(numbers, moduli, False))
+    residues = cupy.asarray(rns.encode(numbers, moduli, False))
     x = rd.RNSArray(da.from_array(residues, chunks=(len(moduli), 4, 5), asarray=False), moduli)
     top = x.max(0)
     for found in (top.residues, x.argmax(0), top.cummin().residues):

@@ -11,6 +11,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from conftest import Processor
+from oracles import rns
 from strategies import (
     BOTH_RANGES,
     MODULI_SETS,
@@ -25,13 +26,12 @@ from rnsdask import store
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.interval_rns import layout, proof
 from rnsdask.rns import bounds
-from rnsdask.rns import exact as reference
 
 MODULI = MODULI_SETS["unsorted"]
 
 
 def encoded(processor: Processor, values: list[int], moduli: ModuliSet, signed: bool = False) -> Any:
-    return processor.xp.asarray(reference.encode(values, moduli, signed))
+    return processor.xp.asarray(rns.encode(values, moduli, signed))
 
 
 # ---- proof of a bound -------------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ def test_find_excess_among_numbers_near_the_bound(
 def test_find_excess_in_many_blocks_and_layouts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "_CPU_RESIDUES", 64)
     values = list(range(1000))
-    residues = reference.encode(values, MODULI).reshape(len(MODULI), 4, 250)
+    residues = rns.encode(values, MODULI).reshape(len(MODULI), 4, 250)
     assert bounds.find_excess(residues, MODULI, False, 990) == bounds.Excess(991, 991, 9)
     turned = residues.transpose(0, 2, 1)
     assert bounds.find_excess(turned, MODULI, False, 990) == bounds.Excess(4 * 241 + 3, 991, 9)
@@ -275,7 +275,7 @@ def test_later_writes_to_a_users_array_change_no_number(on_each_processor: Proce
 
 
 def test_read_only_arrays_are_not_copied() -> None:
-    residues = reference.encode([1, 2, 3], MODULI)
+    residues = rns.encode([1, 2, 3], MODULI)
     residues.flags.writeable = False
     assert np.shares_memory(rd.from_residues(residues, MODULI).residues, residues)
     x = rd.from_residues(residues, MODULI, bound=3)

@@ -10,16 +10,15 @@ import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import EXHAUSTIVE_SETS, MODULI_SETS, arrays_of_values, edge_values, moduli_sets
+from oracles import rns
+from strategies import BOTH_RANGES, EXHAUSTIVE_SETS, MODULI_SETS, arrays_of_values, edge_values, moduli_sets
 
 import rnsdask as rd
 from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns import divide
-from rnsdask.rns import exact as reference
 from rnsdask.rns.divide import Part
 
-BOTH_SIGNS = pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
 BOTH_PARTS: tuple[Part, ...] = ("quotient", "remainder")
 TOP = MODULI_SETS["top"]
 
@@ -76,15 +75,13 @@ def divisors_for(ms: ModuliSet, signed: bool, rng: np.random.Generator) -> list[
 def check_division(
     processor: Processor, values: list[int], divisors: int | list[int], ms: ModuliSet, signed: bool
 ) -> None:
-    residues = processor.xp.asarray(reference.encode(values, ms, signed))
+    residues = processor.xp.asarray(rns.encode(values, ms, signed))
     each = [divisors] * len(values) if isinstance(divisors, int) else divisors
-    other = (
-        divisors if isinstance(divisors, int) else processor.xp.asarray(reference.encode(each, ms, signed))
-    )
+    other = divisors if isinstance(divisors, int) else processor.xp.asarray(rns.encode(each, ms, signed))
     result = divide.floor_divide(residues, other, ms, signed, BOTH_PARTS)
     assert isinstance(result, processor.xp.ndarray)
     expected = [
-        reference.encode([operation(x, d) for x, d in zip(values, each, strict=True)], ms, signed)
+        rns.encode([operation(x, d) for x, d in zip(values, each, strict=True)], ms, signed)
         for operation in (operator.floordiv, operator.mod)
     ]
     np.testing.assert_array_equal(processor.to_numpy(result), np.vstack(expected))
@@ -94,7 +91,7 @@ def check_division(
 
 
 @pytest.mark.parametrize("name", MODULI_SETS)
-@BOTH_SIGNS
+@BOTH_RANGES
 def test_integer_divisors(
     on_each_processor: Processor, name: str, signed: bool, rng: np.random.Generator
 ) -> None:
@@ -109,25 +106,25 @@ def test_integer_divisors(
 
 
 @pytest.mark.parametrize("name", MODULI_SETS)
-@BOTH_SIGNS
+@BOTH_RANGES
 def test_remainders_alone(
     on_each_processor: Processor, name: str, signed: bool, rng: np.random.Generator
 ) -> None:
     ms = MODULI_SETS[name]
     values = chosen_values(ms, signed, max(20, 3000 // len(ms)), rng)
-    residues = on_each_processor.xp.asarray(reference.encode(values, ms, signed))
+    residues = on_each_processor.xp.asarray(rns.encode(values, ms, signed))
     for divisor in (1, 2, 6, ms[0], 2**16, 2**31 + 1, 2**32):
         expected = [v % divisor for v in values]
         if all(in_range(r, ms, signed) for r in expected):
             result = on_each_processor.to_numpy(divide.remainder(residues, divisor, ms, signed))
-            np.testing.assert_array_equal(result, reference.encode(expected, ms, signed))
+            np.testing.assert_array_equal(result, rns.encode(expected, ms, signed))
         if divisor > 1:
             small = divide.small_remainder(residues, ms, divisor, signed)
             assert on_each_processor.to_numpy(small).tolist() == expected
 
 
 @pytest.mark.parametrize("name", EXHAUSTIVE_SETS)
-@BOTH_SIGNS
+@BOTH_RANGES
 def test_every_value_by_every_divisor(on_each_processor: Processor, name: str, signed: bool) -> None:
     ms = EXHAUSTIVE_SETS[name]
     lowest, highest = ms.value_range(signed)
@@ -142,7 +139,7 @@ def test_every_value_by_every_divisor(on_each_processor: Processor, name: str, s
 
 
 @pytest.mark.parametrize("name", MODULI_SETS)
-@BOTH_SIGNS
+@BOTH_RANGES
 def test_array_divisors(
     on_each_processor: Processor, name: str, signed: bool, rng: np.random.Generator
 ) -> None:
@@ -229,7 +226,7 @@ def test_floor_semantics() -> None:
     assert (x >> 1).to_ints().tolist() == [-4, 3, -4, 4, -1, 0]
 
 
-@BOTH_SIGNS
+@BOTH_RANGES
 def test_bounds_hold_and_help(signed: bool) -> None:
     x = rd.from_ints([-999 if signed else 999, 998], TOP, signed, chunks=None)
     y = rd.from_ints([10, 3], TOP, signed, chunks=None)
@@ -242,19 +239,19 @@ def test_bounds_hold_and_help(signed: bool) -> None:
 
 
 @pytest.mark.parametrize("name", ["bits2048", "table2_128", "tiny_beside_huge", "even"])
-@BOTH_SIGNS
+@BOTH_RANGES
 def test_long_shifts(on_each_processor: Processor, name: str, signed: bool, rng: np.random.Generator) -> None:
     """Shifts by more than 32 bits, in one division or in several, around where these take over."""
     moduli = MODULI_SETS[name] if name in MODULI_SETS else ModuliSet([2**32, *MODULI_SETS["table2_64"]])
     values = chosen_values(moduli, signed, 60, rng)
-    residues = on_each_processor.xp.asarray(reference.encode(values, moduli, signed))
+    residues = on_each_processor.xp.asarray(rns.encode(values, moduli, signed))
     passes = len(moduli) // 16
     for bits in {33, 63, 64, 65, 96, 127, 128, 32 * passes, 32 * passes + 1, moduli.bits - 2, moduli.bits}:
         x = rd.RNSArray(residues, moduli, signed)
         assert (x >> bits).to_ints().tolist() == [v >> bits for v in values]
 
 
-@BOTH_SIGNS
+@BOTH_RANGES
 @pytest.mark.parametrize("chunks", [None, 128])
 def test_left_shifts(signed: bool, chunks: int | None) -> None:
     lowest, highest = TOP.value_range(signed)
@@ -291,8 +288,8 @@ def test_zero_divisors() -> None:
 @pytest.mark.parametrize("ms", [ModuliSet([2**32]), ModuliSet([2**32, 3]), ModuliSet([4, 3])])
 def test_the_one_quotient_out_of_range(on_each_processor: Processor, ms: ModuliSet) -> None:
     lowest = -(ms.product // 2)
-    residues = on_each_processor.xp.asarray(reference.encode([lowest + 1, 0, lowest], ms, True))
-    for divisor in (-1, on_each_processor.xp.asarray(reference.encode([-1, -1, -1], ms, True))):
+    residues = on_each_processor.xp.asarray(rns.encode([lowest + 1, 0, lowest], ms, True))
+    for divisor in (-1, on_each_processor.xp.asarray(rns.encode([-1, -1, -1], ms, True))):
         with pytest.raises(RNSOverflowError, match="flat index 2: the exact result is"):
             divide.floor_divide(residues, divisor, ms, True, ("quotient",))
     assert not divide.floor_divide(residues, -1, ms, True, ("remainder",)).any()
@@ -339,11 +336,11 @@ def small_divisors(moduli: rd.ModuliSet, signed: bool) -> list[int]:
 
 
 @pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
-@pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
+@BOTH_RANGES
 def test_small_divisors(on_each_processor: Processor, moduli: rd.ModuliSet, signed: bool) -> None:
     edges = edge_values(moduli, signed)
     values = edges[:: max(1, len(edges) * len(moduli) // 20000)] + edges[:3] + edges[-3:]
-    residues = on_each_processor.xp.asarray(reference.encode(values, moduli, signed))
+    residues = on_each_processor.xp.asarray(rns.encode(values, moduli, signed))
     for d in small_divisors(moduli, signed):
         both = on_each_processor.to_numpy(divide.divide_by_integer(residues, d, moduli, signed))
         quotients, remainders = (rd.RNSArray(part, moduli, signed) for part in np.split(both, 2))

@@ -9,13 +9,21 @@ import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import EXHAUSTIVE_SETS, MODULI_SETS, arrays_of_values, edge_values, moduli_sets, values_in
+from oracles import rns
+from strategies import (
+    BOTH_RANGES,
+    EXHAUSTIVE_SETS,
+    MODULI_SETS,
+    arrays_of_values,
+    edge_values,
+    moduli_sets,
+    values_in,
+)
 
 import rnsdask as rd
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns import exact, extend
+from rnsdask.rns import extend
 
-BOTH_SIGNS = pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
 TOP = MODULI_SETS["top"]
 TARGETS = {
     name: MODULI_SETS[name] for name in ("one_full", "three_two", "unsorted", "top", "table2_8", "bits2048")
@@ -47,7 +55,7 @@ def check_base_extend(
     signed: bool,
     bound: int | None = None,
 ) -> None:
-    residues = processor.xp.asarray(exact.encode(values, ms, signed))
+    residues = processor.xp.asarray(rns.encode(values, ms, signed))
     result = extend.base_extend(residues, ms, targets, signed, bound)
     assert isinstance(result, processor.xp.ndarray)
     assert result.dtype == np.uint32
@@ -59,7 +67,7 @@ def check_base_extend(
 
 @pytest.mark.parametrize("source", MODULI_SETS)
 @pytest.mark.parametrize("target", TARGETS)
-@BOTH_SIGNS
+@BOTH_RANGES
 def test_base_extend(
     on_each_processor: Processor, source: str, target: str, signed: bool, rng: np.random.Generator
 ) -> None:
@@ -70,7 +78,7 @@ def test_base_extend(
 
 @pytest.mark.parametrize("source", EXHAUSTIVE_SETS)
 @pytest.mark.parametrize("target", EXHAUSTIVE_SETS)
-@BOTH_SIGNS
+@BOTH_RANGES
 def test_every_value_of_small_sets(
     on_each_processor: Processor, source: str, target: str, signed: bool
 ) -> None:
@@ -81,7 +89,7 @@ def test_every_value_of_small_sets(
     )
 
 
-@BOTH_SIGNS
+@BOTH_RANGES
 @pytest.mark.parametrize("distance", [0, 1, 2**30, 2**60, 2**90])
 def test_bounds_use_few_moduli_and_stay_exact(
     on_each_processor: Processor, signed: bool, distance: int, rng: np.random.Generator
@@ -108,7 +116,7 @@ def test_any_values_between_any_moduli(
 @pytest.mark.parametrize("shape", [(0,), (3, 0), (2, 3, 5)])
 def test_shapes(on_each_processor: Processor, shape: tuple[int, ...]) -> None:
     values = list(range(int(np.prod(shape))))
-    residues = on_each_processor.xp.asarray(exact.encode(values, TOP).reshape(4, *shape))
+    residues = on_each_processor.xp.asarray(rns.encode(values, TOP).reshape(4, *shape))
     result = extend.base_extend(residues, TOP, MODULI_SETS["unsorted"])
     expected = residues_by_hand(values, MODULI_SETS["unsorted"]).reshape(6, *shape)
     np.testing.assert_array_equal(on_each_processor.to_numpy(result), expected)
@@ -117,7 +125,7 @@ def test_shapes(on_each_processor: Processor, shape: tuple[int, ...]) -> None:
 # ---- other moduli sets for the same numbers ---------------------------------------------------------------
 
 
-@BOTH_SIGNS
+@BOTH_RANGES
 @pytest.mark.parametrize("chunks", [None, 128])
 def test_extend_and_shrink(signed: bool, chunks: int | None) -> None:
     large = MODULI_SETS["bits2048"]
@@ -138,38 +146,38 @@ def test_extension_teaches_a_bound() -> None:
     assert x.extend(TOP).bound is None
 
 
-@BOTH_SIGNS
+@BOTH_RANGES
 @pytest.mark.parametrize("source", ["top", "tiny_unsorted", "unsorted", "table2_16", "bits2048"])
 def test_values_just_inside_and_just_outside(on_each_processor: Processor, source: str, signed: bool) -> None:
     ms = MODULI_SETS[source]
     small = ModuliSet(list(ms)[1:-1][::-1])
     lowest, highest = small.value_range(signed)
     inside = [lowest, lowest + 1, 0, highest - 1, highest]
-    residues = on_each_processor.xp.asarray(exact.encode(inside, ms, signed))
+    residues = on_each_processor.xp.asarray(rns.encode(inside, ms, signed))
     result = extend.change_moduli(residues, ms, small, signed)
-    np.testing.assert_array_equal(on_each_processor.to_numpy(result), exact.encode(inside, small, signed))
+    np.testing.assert_array_equal(on_each_processor.to_numpy(result), rns.encode(inside, small, signed))
     outside = [
         highest + 1,
         ms.value_range(signed)[1],
         *([lowest - 1, ms.value_range(True)[0]] if signed else []),
     ]
     for value in outside:
-        residues = on_each_processor.xp.asarray(exact.encode([*inside, value, value], ms, signed))
+        residues = on_each_processor.xp.asarray(rns.encode([*inside, value, value], ms, signed))
         with pytest.raises(ValueError, match="at flat index 5 is outside"):
             extend.change_moduli(residues, ms, small, signed)
 
 
 @pytest.mark.parametrize(("source", "target"), list(itertools.permutations(EXHAUSTIVE_SETS, 2)))
-@BOTH_SIGNS
+@BOTH_RANGES
 def test_a_value_fits_or_is_an_error(source: str, target: str, signed: bool) -> None:
     ms, targets = EXHAUSTIVE_SETS[source], EXHAUSTIVE_SETS[target]
     lowest, highest = targets.value_range(signed)
     least, greatest = ms.value_range(signed)
     for value in range(least, greatest + 1, 1 + ms.product // 500):
-        residues = exact.encode([value], ms, signed)
+        residues = rns.encode([value], ms, signed)
         if lowest <= value <= highest:
             result = extend.change_moduli(residues, ms, targets, signed)
-            assert exact.decode(result, targets, signed) == [value]
+            assert rns.decode(result, targets, signed) == [value]
         else:
             with pytest.raises(ValueError, match=f"value {value} at flat index 0 is outside"):
                 extend.change_moduli(residues, ms, targets, signed)
@@ -187,7 +195,7 @@ def test_misfit_is_named_by_its_index_in_the_whole_array() -> None:
 
 def test_a_bound_proves_without_looking() -> None:
     # A false bound shows that nothing was checked.
-    x = rd.RNSArray(exact.encode([TOP.product], MODULI_SETS["table2_8"]), MODULI_SETS["table2_8"], False, 9)
+    x = rd.RNSArray(rns.encode([TOP.product], MODULI_SETS["table2_8"]), MODULI_SETS["table2_8"], False, 9)
     assert x.shrink(TOP).shape == (1,)
 
 

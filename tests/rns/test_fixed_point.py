@@ -5,11 +5,11 @@ import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import rns
 from strategies import ALL_SETS, EXHAUSTIVE_SETS, MODULI_SETS, arrays_of_values, edge_values, moduli_sets
 
 from rnsdask.constants import fixed_point_constants
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns import exact as reference
 from rnsdask.rns.fixed_point import fixed_point_interval
 
 
@@ -21,7 +21,7 @@ def integers(words: np.ndarray) -> list[int]:
 def check(
     processor: Processor, values: list[int], moduli: ModuliSet, bits: int | None, scale: int = 0
 ) -> None:
-    residues = processor.xp.asarray(reference.encode(values, moduli))
+    residues = processor.xp.asarray(rns.encode(values, moduli))
     interval = fixed_point_interval(residues, moduli, bits, scale)
     lows = integers(processor.to_numpy(interval.low))
     upps = integers(processor.to_numpy(interval.upp))
@@ -80,7 +80,7 @@ def test_bits_chosen_by_the_set() -> None:
 
 def test_wrong_arguments() -> None:
     moduli = MODULI_SETS["top"]
-    residues = reference.encode([1, 2], moduli)
+    residues = rns.encode([1, 2], moduli)
     with pytest.raises(ValueError, match=r"one of \(64, 96, 128\), got 65"):
         fixed_point_interval(residues, moduli, bits=65)
     with pytest.raises(ValueError, match="scale must not be negative, got -1"):

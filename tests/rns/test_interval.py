@@ -10,10 +10,18 @@ import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import EXHAUSTIVE_SETS, MODULI_SETS, SMALL_SETS, arrays_of_values, edge_values, moduli_sets
+from oracles import rns
+from strategies import (
+    BOTH_RANGES,
+    EXHAUSTIVE_SETS,
+    MODULI_SETS,
+    SMALL_SETS,
+    arrays_of_values,
+    edge_values,
+    moduli_sets,
+)
 
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns import exact
 from rnsdask.rns.interval import IntervalEvaluation, interval_evaluation, refinement_steps
 
 ACCURACY = 1e-7
@@ -56,7 +64,7 @@ def evaluate_and_check(
     bound: int | None = None,
     accuracy: float = ACCURACY,
 ) -> None:
-    residues = processor.xp.asarray(exact.encode(values, moduli, signed))
+    residues = processor.xp.asarray(rns.encode(values, moduli, signed))
     interval = interval_evaluation(residues, moduli, signed, bound, accuracy)
     check_interval(interval, values, moduli, processor, accuracy)
 
@@ -76,7 +84,7 @@ def some(values: list[int], moduli: ModuliSet) -> list[int]:
     return values[:: 1 + len(moduli) // 32]
 
 
-@pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
+@BOTH_RANGES
 @pytest.mark.parametrize("name", MODULI_SETS)
 def test_edge_values(name: str, signed: bool, on_each_processor: Processor) -> None:
     moduli = MODULI_SETS[name]
@@ -86,7 +94,7 @@ def test_edge_values(name: str, signed: bool, on_each_processor: Processor) -> N
     evaluate_and_check(values, moduli, on_each_processor, signed)
 
 
-@pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
+@BOTH_RANGES
 @pytest.mark.parametrize("name", EXHAUSTIVE_SETS)
 def test_every_value(name: str, signed: bool, on_each_processor: Processor) -> None:
     moduli = EXHAUSTIVE_SETS[name]
@@ -144,7 +152,7 @@ def test_each_operation_rounds_as_directed(
     random = [int.from_bytes(rng.bytes(moduli.bits // 8 + 9)) % moduli.product for _ in range(30)]
     # Large enough for the first sum to be the result, and not so near M that it may wrap.
     values = [v for v in random if moduli.product // 100 < v < moduli.product // 100 * 99]
-    residues = on_each_processor.xp.asarray(exact.encode(values, moduli))
+    residues = on_each_processor.xp.asarray(rns.encode(values, moduli))
     interval = interval_evaluation(residues, moduli, accuracy=1e-3)
     low, upp = on_each_processor.to_numpy(interval.low), on_each_processor.to_numpy(interval.upp)
     assert low.tolist() == [exact_sum(v, moduli, up=False) for v in values]
@@ -152,7 +160,7 @@ def test_each_operation_rounds_as_directed(
     assert not on_each_processor.to_numpy(interval.exponent).any()
 
 
-@pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
+@BOTH_RANGES
 @pytest.mark.parametrize("bits", [0, 1, 31, 32, 100, 511, 1022, 1100])
 def test_a_bound_needs_the_first_moduli_only(bits: int, signed: bool, on_each_processor: Processor) -> None:
     bound = 2**bits - 1
@@ -161,7 +169,7 @@ def test_a_bound_needs_the_first_moduli_only(bits: int, signed: bool, on_each_pr
     values = sorted(
         {s * v for v in near for s in ((-1, 1) if signed else (1,)) if lowest <= s * v <= highest}
     )
-    residues = exact.encode(values, BIG_SET, signed)
+    residues = rns.encode(values, BIG_SET, signed)
     range_of_bound = 2 * bound + 1 if signed else bound + 1
     needed = 1
     while needed < len(BIG_SET) and BIG_SET.prefix(needed).product < range_of_bound:
@@ -216,7 +224,7 @@ def test_refinement_steps_of_powers_of_two(n: int, on_each_processor: Processor)
     """The paper's figures 2 and 3: about a third of the steps of the algorithm without its improvement."""
     moduli = MODULI_SETS[f"table2_{n}"]
     exponents = list(range(0, moduli.bits - 1, max(1, moduli.bits // 100)))
-    residues = on_each_processor.xp.asarray(exact.encode([1 << k for k in exponents], moduli))
+    residues = on_each_processor.xp.asarray(rns.encode([1 << k for k in exponents], moduli))
     steps = on_each_processor.to_numpy(refinement_steps(residues, moduli, accuracy=ACCURACY)).tolist()
     psi = 4 * 2**-52 * n * math.log2(n) * (1 + ACCURACY / 2) / ACCURACY
     factor = math.floor(math.log2(1 / (2 * psi)))
@@ -227,7 +235,7 @@ def test_refinement_steps_of_powers_of_two(n: int, on_each_processor: Processor)
 
 
 def test_a_bound_saves_refinement() -> None:
-    residues = exact.encode([2**40 - 1], BIG_SET)
+    residues = rns.encode([2**40 - 1], BIG_SET)
     assert refinement_steps(residues, BIG_SET).tolist() > [20]
     assert refinement_steps(residues, BIG_SET, bound=2**40 - 1).tolist() == [0]
 
@@ -236,7 +244,7 @@ def test_a_bound_saves_refinement() -> None:
 def test_shapes(shape: tuple[int, ...], on_each_processor: Processor) -> None:
     moduli = MODULI_SETS["table2_4"]
     values = list(range(math.prod(shape)))
-    residues = on_each_processor.xp.asarray(exact.encode(values, moduli)).reshape(4, *shape)
+    residues = on_each_processor.xp.asarray(rns.encode(values, moduli)).reshape(4, *shape)
     interval = interval_evaluation(residues, moduli)
     fields = {"low": np.float64, "upp": np.float64, "exponent": np.int32}
     for name, dtype in fields.items():
@@ -251,7 +259,7 @@ def test_views(on_each_processor: Processor) -> None:
     """Parts of a longer array, which is not contiguous, every second number among them."""
     moduli = MODULI_SETS["table2_8"]
     values = edge_values(moduli)[:50]
-    residues = on_each_processor.xp.asarray(exact.encode(values, moduli))
+    residues = on_each_processor.xp.asarray(rns.encode(values, moduli))
     for part in (slice(5, 23), slice(1, None, 2), slice(None, None, -1)):
         interval = interval_evaluation(residues[:, part], moduli)
         check_interval(interval, values[part], moduli, on_each_processor)
@@ -276,7 +284,7 @@ def test_processors_agree_bit_for_bit(name: str, rng: np.random.Generator) -> No
     cupy: Any = pytest.importorskip("cupy")
     moduli = MODULI_SETS[name]
     for signed in (False, True):
-        residues = exact.encode(some(edge_values(moduli, signed), moduli), moduli, signed)
+        residues = rns.encode(some(edge_values(moduli, signed), moduli), moduli, signed)
         random = np.stack([rng.integers(0, m, 1000, dtype=np.uint64).astype(np.uint32) for m in moduli])
         residues = np.concatenate([residues, random], axis=1)
         on_cpu = interval_evaluation(residues, moduli, signed)

@@ -5,17 +5,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from conftest import Processor
-from strategies import MODULI_SETS, edge_values
+from oracles import rns
+from strategies import BOTH_RANGES, MODULI_SETS, edge_values
 
 import rnsdask as rd
-from rnsdask.rns import exact
 from rnsdask.rns.magnitude import MAGNITUDE_ERROR, magnitudes
 
 
 def check(
     processor: Processor, values: list[int], moduli: rd.ModuliSet, signed: bool, bound: int | None
 ) -> None:
-    residues = processor.xp.asarray(exact.encode(values, moduli, signed))
+    residues = processor.xp.asarray(rns.encode(values, moduli, signed))
     mantissas, exponents = map(processor.to_numpy, magnitudes(residues, moduli, signed, bound))
     assert mantissas.dtype == np.float64
     assert exponents.dtype == np.int64
@@ -26,14 +26,14 @@ def check(
 
 
 @pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
-@pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
+@BOTH_RANGES
 def test_edges_of_every_set(on_each_processor: Processor, moduli: rd.ModuliSet, signed: bool) -> None:
     values = edge_values(moduli, signed)
     values = values[:: max(1, len(values) * len(moduli) // 40000)]
     check(on_each_processor, values, moduli, signed, None)
 
 
-@pytest.mark.parametrize("signed", [False, True], ids=["unsigned", "signed"])
+@BOTH_RANGES
 @pytest.mark.parametrize("name", ["top", "unsorted", "bits2048", "table2_16"])
 @pytest.mark.parametrize("bits", [0, 1, 33, 70])
 def test_bounds(on_each_processor: Processor, name: str, signed: bool, bits: int) -> None:

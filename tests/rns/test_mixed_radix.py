@@ -5,15 +5,15 @@ import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import rns
 from strategies import ALL_SETS, EXHAUSTIVE_SETS, MODULI_SETS, arrays_of_values, edge_values, moduli_sets
 
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns import exact
 from rnsdask.rns.mixed_radix import greatest, mixed_radix_digits, near_top
 
 
 def digits_of(processor: Processor, values: list[int], moduli: ModuliSet) -> np.ndarray:
-    residues = processor.xp.asarray(exact.encode(values, moduli))
+    residues = processor.xp.asarray(rns.encode(values, moduli))
     return processor.to_numpy(mixed_radix_digits(residues, moduli))
 
 
@@ -34,12 +34,12 @@ def test_any_order_of_moduli(on_each_processor: Processor, data: st.DataObject) 
     moduli = data.draw(moduli_sets())
     values = data.draw(arrays_of_values(moduli, min_size=1, max_size=20))
     digits = digits_of(on_each_processor, values, moduli)
-    assert [exact.from_mixed_radix(column, moduli) for column in digits.T.tolist()] == values
+    assert [rns.from_mixed_radix(column, moduli) for column in digits.T.tolist()] == values
 
 
 def test_shape_is_kept(on_each_processor: Processor) -> None:
     moduli = MODULI_SETS["unsorted"]
-    residues = on_each_processor.xp.asarray(exact.encode(list(range(24)), moduli)).reshape(6, 2, 3, 4)
+    residues = on_each_processor.xp.asarray(rns.encode(list(range(24)), moduli)).reshape(6, 2, 3, 4)
     digits = mixed_radix_digits(residues, moduli)
     assert digits.shape == residues.shape
     flat = mixed_radix_digits(residues.reshape(6, 24), moduli)
@@ -61,7 +61,7 @@ def test_near_top_tells_the_ends_apart(on_each_processor: Processor, moduli: Mod
 @pytest.mark.parametrize("moduli", EXHAUSTIVE_SETS.values(), ids=EXHAUSTIVE_SETS)
 def test_greatest_of_all_values(moduli: ModuliSet, rng: np.random.Generator) -> None:
     order = rng.permutation(moduli.product)
-    digits = mixed_radix_digits(exact.encode(order.tolist(), moduli), moduli)
+    digits = mixed_radix_digits(rns.encode(order.tolist(), moduli), moduli)
     assert greatest(digits) == order.argmax()
     assert greatest(digits, minimum=True) == order.argmin()
 
@@ -69,7 +69,7 @@ def test_greatest_of_all_values(moduli: ModuliSet, rng: np.random.Generator) -> 
 def test_greatest_takes_the_first_of_equals(on_each_processor: Processor) -> None:
     moduli = MODULI_SETS["top"]
     values = [5, moduli.product - 1, 7, moduli.product - 1, 5]
-    residues = on_each_processor.xp.asarray(exact.encode(values, moduli))
+    residues = on_each_processor.xp.asarray(rns.encode(values, moduli))
     digits = mixed_radix_digits(residues, moduli)
     assert greatest(digits) == 1
     assert greatest(digits, minimum=True) == 0

@@ -8,6 +8,7 @@ import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import rns
 from strategies import (
     ALL_SETS,
     BOTH_RANGES,
@@ -22,7 +23,7 @@ from strategies import (
 
 from rnsdask.constants import key_constants
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns import exact, reduce
+from rnsdask.rns import reduce
 from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
 
 
@@ -30,7 +31,7 @@ def check(
     processor: Processor, moduli: ModuliSet, values: list[int], signed: bool = False, bound: int | None = None
 ) -> dict[str, ReductionResult]:
     """Reduce on a processor, and compare with Python's max, min and sum."""
-    residues = processor.xp.asarray(exact.encode(values, moduli, signed))
+    residues = processor.xp.asarray(rns.encode(values, moduli, signed))
     results = {op: reduce_chunk(r, residues, moduli, signed, bound) for op, r in REDUCTIONS.items()}
     assert results["max"].value == max(values)
     assert results["max"].index == values.index(max(values))
@@ -152,7 +153,7 @@ def test_random_numbers_far_below_the_prefix_need_no_exact_decision(
         for bound in (product // 2 + 1, product, product * 4 // 3, product * 2 - 1, product * 2**16):
             random = rng.integers(-(2**62) if signed else 0, 2**62, size=1000)
             values = [int(v) * bound >> 62 for v in random]
-            residues = on_each_processor.xp.asarray(exact.encode(values, moduli, signed))
+            residues = on_each_processor.xp.asarray(rns.encode(values, moduli, signed))
             found = reduce_chunk(REDUCTIONS[operation], residues, moduli, signed, bound)
             assert found.value == {"max": max, "min": min}[operation](values)
             assert found.exact_fallbacks == 0
@@ -193,7 +194,7 @@ def test_sums_that_a_start_rounded_down_gets_wrong(
 @pytest.mark.parametrize("shape", [(6, 1), (1, 6), (2, 3)])
 def test_any_shape_has_flat_indices(on_each_processor: Processor, shape: tuple[int, ...]) -> None:
     moduli = MODULI_SETS["top"]
-    residues = on_each_processor.xp.asarray(exact.encode([3, 9, 1, 9, 1, 2], moduli))
+    residues = on_each_processor.xp.asarray(rns.encode([3, 9, 1, 9, 1, 2], moduli))
     shaped = residues.reshape(len(moduli), *shape)
     assert reduce_chunk(REDUCTIONS["max"], shaped, moduli).index == 1
     assert reduce_chunk(REDUCTIONS["min"], shaped, moduli).index == 2
@@ -213,7 +214,7 @@ def test_any_shape_has_flat_indices(on_each_processor: Processor, shape: tuple[i
 def test_views(on_each_processor: Processor, view: Any, rng: np.random.Generator) -> None:
     moduli = MODULI_SETS["table2_8"]
     values = [int(f) * moduli.product >> 62 for f in rng.integers(0, 2**62, size=1003)]
-    residues = view(on_each_processor.xp.asarray(exact.encode(values, moduli)))
+    residues = view(on_each_processor.xp.asarray(rns.encode(values, moduli)))
     part = view(np.array(values, dtype=object)[None])[0].tolist()
     assert reduce_chunk(REDUCTIONS["max"], residues, moduli).value == max(part)
     assert reduce_chunk(REDUCTIONS["min"], residues, moduli).index == part.index(min(part))
@@ -259,7 +260,7 @@ def test_conversions_of_an_adversarial_array_are_linear(
     moduli = MODULI_SETS["table2_16"]
     middle = moduli.product // 2
     for values, most in (([middle] * 5000, 1), ([middle + j % 1000 for j in range(5000)], 5000)):
-        residues = on_each_processor.xp.asarray(exact.encode(values, moduli))
+        residues = on_each_processor.xp.asarray(rns.encode(values, moduli))
         converted.clear()
         assert reduce_chunk(REDUCTIONS["max"], residues, moduli).value == max(values)
         assert sum(converted) <= most
@@ -293,7 +294,7 @@ def test_combining_is_independent_of_grouping(values: list[int], data: st.DataOb
     for operation, reduction in REDUCTIONS.items():
         partials = []
         for start, stop in pairwise(cuts):
-            part = exact.encode(values[start:stop], moduli, signed=True)
+            part = rns.encode(values[start:stop], moduli, signed=True)
             result = reduce_chunk(reduction, part, moduli, signed=True)
             index = None if result.index is None else result.index + start
             partials.append(ReductionResult(result.value, index, result.count, result.exact_fallbacks, "cpu"))

@@ -16,6 +16,7 @@ import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import rns
 from strategies import (
     ALL_SETS,
     BOTH_RANGES,
@@ -32,7 +33,7 @@ import rnsdask as rd
 from rnsdask import store
 from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns import exact, keys, scan
+from rnsdask.rns import keys, scan
 
 FUNCTIONS = {"cumsum": operator.add, "cummax": max, "cummin": min}
 
@@ -40,7 +41,7 @@ FUNCTIONS = {"cumsum": operator.add, "cummax": max, "cummin": min}
 def array_of(
     values: list[int], moduli: ModuliSet, signed: bool, chunks: Any = None, xp: Any = np, bound: Any = None
 ) -> rd.RNSArray:
-    residues = xp.asarray(exact.encode(values, moduli, signed))
+    residues = xp.asarray(rns.encode(values, moduli, signed))
     if chunks is not None:
         residues = da.from_array(residues, chunks=(len(moduli), chunks))
     return rd.RNSArray(residues, moduli, signed, bound)

@@ -9,6 +9,7 @@ import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import rns
 from strategies import (
     ALL_SETS,
     BOTH_RANGES,
@@ -24,7 +25,7 @@ from strategies import (
 import rnsdask as rd
 from rnsdask.constants import key_constants
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns import exact, keys, topk
+from rnsdask.rns import keys, topk
 from rnsdask.rns.convert import residues_to_ints
 from rnsdask.rns.topk import select
 
@@ -37,7 +38,7 @@ def expected(values: list[int], k: int) -> list[int]:
 def check(
     processor: Processor, moduli: ModuliSet, values: list[int], signed: bool, bound: int | None = None
 ) -> None:
-    residues = processor.xp.asarray(exact.encode(values, moduli, signed))
+    residues = processor.xp.asarray(rns.encode(values, moduli, signed))
     for k in (1, -1, 3, -3, len(values), -len(values), len(values) + 2, 0):
         found = select(residues, moduli, k, signed, bound)
         assert list(found.indices) == expected(values, k)
@@ -61,7 +62,7 @@ def test_keys_bound_every_number_and_order_what_they_prove(
 ) -> None:
     values = edge_values(moduli, signed)[:: max(1, len(moduli) // 8)]
     constants = key_constants(moduli, signed)
-    residues = on_each_processor.xp.asarray(exact.encode(values, moduli, signed))
+    residues = on_each_processor.xp.asarray(rns.encode(values, moduli, signed))
     found = on_each_processor.to_numpy(keys.number_keys(residues, constants)).tolist()
     for value, key in zip(values, found, strict=True):
         scaled = value + constants.offset << 64
@@ -91,7 +92,7 @@ def test_bounds_around_the_products_of_prefixes(
         values = values_within(bound, signed, rng, count=10)
         check(on_each_processor, moduli, values, signed, bound)
         constants = key_constants(moduli, signed, bound)
-        residues = on_each_processor.xp.asarray(exact.encode(values, moduli, signed))
+        residues = on_each_processor.xp.asarray(rns.encode(values, moduli, signed))
         used = residues[: len(constants.moduli)]
         found = on_each_processor.to_numpy(keys.number_keys(used, constants)).tolist()
         product = constants.moduli.product
@@ -113,7 +114,7 @@ def test_few_candidates_where_a_bound_leaves_most_of_a_modulus_unused(
     moduli = MODULI_SETS["bits2048"]
     for signed in (False, True):
         values = [int(v) << 964 for v in rng.integers(-(2**60) if signed else 0, 2**60, size=500)]
-        residues = on_each_processor.xp.asarray(exact.encode(values, moduli, signed))
+        residues = on_each_processor.xp.asarray(rns.encode(values, moduli, signed))
         converted.clear()
         assert list(select(residues, moduli, 5, signed, 2**1024).indices) == expected(values, 5)
         assert sum(converted) <= 6
@@ -141,7 +142,7 @@ def test_any_values_any_chunks(data: st.DataObject) -> None:
     k = data.draw(st.integers(-len(values) - 1, len(values) + 1))
     cuts = sorted({0, len(values), *data.draw(st.lists(st.integers(0, len(values)), max_size=5))})
     chunks = tuple(b - a for a, b in pairwise(cuts))
-    residues = da.from_array(exact.encode(values, moduli, signed), chunks=(len(moduli), chunks))
+    residues = da.from_array(rns.encode(values, moduli, signed), chunks=(len(moduli), chunks))
     x = rd.from_residues(residues, moduli, signed)
     top, places = x.topk(k), x.argtopk(k)
     wanted = expected(values, k)
@@ -153,7 +154,7 @@ def test_any_values_any_chunks(data: st.DataObject) -> None:
 def test_many_chunks_with_ties_across_them() -> None:
     moduli = MODULI_SETS["top"]
     values = [i // 2 % 7 for i in range(1000)]
-    residues = da.from_array(exact.encode(values, moduli), chunks=(len(moduli), 13))
+    residues = da.from_array(rns.encode(values, moduli), chunks=(len(moduli), 13))
     x = rd.from_residues(residues, moduli)
     for k in (5, -5, 150, 400):
         assert x.argtopk(k).compute(scheduler="sync").tolist() == expected(values, k)

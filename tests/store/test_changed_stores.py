@@ -14,6 +14,7 @@ import pytest
 from commands import fail, succeed
 from distributed import Client, LocalCluster
 from numpy.typing import NDArray
+from strategies import STORE_SET
 from test_device_files import forgotten, reads  # noqa: F401
 from zarr.codecs import ZstdCodec
 
@@ -23,7 +24,7 @@ from rnsdask.core.errors import ChangedStoreError, StoreError
 from rnsdask.jobs import job
 from rnsdask.store import chunk_files, ownership
 
-MODULI = rd.ModuliSet([2**32, 2**32 - 1, 7, 65519])
+MODULI = STORE_SET
 OTHERS = rd.ModuliSet([2**32 - 5, 2**31 - 1, 11, 65521])
 DATA = Path(__file__).parents[1] / "data" / "format1"
 CHANGED = "it was overwritten, or its metadata changed, since it was opened"

@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 from commands import without_measures
 from distributed import Client, LocalCluster
+from strategies import STORE_SET
 from zarr.codecs import ZstdCodec
 
 import rnsdask as rd
@@ -29,7 +30,7 @@ from rnsdask.core.layout import chunk_slices
 from rnsdask.jobs import plan
 from rnsdask.store import device_files
 
-MODULI = rd.ModuliSet([2**32, 2**32 - 1, 7, 65519])
+MODULI = STORE_SET
 BOUNCE = 2**20
 
 

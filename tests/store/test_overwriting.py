@@ -21,6 +21,7 @@ import zarr
 from commands import fail, succeed
 from dask.graph_manipulation import clone
 from numpy.typing import NDArray
+from strategies import STORE_SET
 
 import rnsdask as rd
 from rnsdask import store
@@ -29,7 +30,7 @@ from rnsdask.lazy.sources import reads
 from rnsdask.store import replacing
 from rnsdask.store.location import LocalLocation, RemoteLocation
 
-MODULI = rd.ModuliSet([2**32, 2**32 - 1, 7, 65519])
+MODULI = STORE_SET
 RANDOM = ["--seed", "3", "--count", "3840", "--bits", "100", "--chunk", "128"]  # 30 chunks
 OLD, NEW = list(range(1000, 1300)), list(range(5000, 5600))
 

@@ -20,6 +20,7 @@ import zarr
 from dask.base import tokenize
 from documents import checksum_of, crc32c
 from numpy.typing import NDArray
+from strategies import STORE_SET
 from zarr.codecs import BytesCodec, Crc32cCodec, ZstdCodec
 
 from rnsdask import store
@@ -27,7 +28,7 @@ from rnsdask.core.errors import CorruptChunkError, IncompleteStoreError, StoreEr
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.store import StoreInfo, chunk_files
 
-MODULI = ModuliSet([2**32, 2**32 - 1, 7, 65519])
+MODULI = STORE_SET
 BOUND = MODULI.product // 2
 ATTRIBUTE = {
     "format": 1,

@@ -16,6 +16,7 @@ import pytest
 import zarr
 from commands import call, fail, succeed
 from documents import checksum_of
+from strategies import STORE_SET
 from zarr.codecs import ZstdCodec
 
 import rnsdask as rd
@@ -24,7 +25,7 @@ from rnsdask.arrays import interval_rns_storage
 from rnsdask.core.errors import StoreError
 
 DATA = Path(__file__).parents[1] / "data" / "format1"
-MODULI = rd.ModuliSet([2**32, 2**32 - 1, 7, 65519])
+MODULI = STORE_SET
 M = 2**32 * (2**32 - 1) * 7 * 65519
 NUMBERS: dict[str, Any] = {
     "signed": [i * 0x9E3779B97F4A7C15F39CC060 % M - M // 2 for i in range(200)],

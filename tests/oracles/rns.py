@@ -1,0 +1,72 @@
+"""Residue number systems by their definitions: ranges, residues, Chinese remainder theorem, mixed radix."""
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from fuzzing.oracle import Range, encoded, objects
+
+
+def limits_of(moduli: Iterable[int], signed: bool = False) -> Range:
+    """The range of a moduli set, 0 .. M-1 or symmetric."""
+    return _limits(tuple(moduli), signed)
+
+
+@cache
+def _limits(moduli: tuple[int, ...], signed: bool) -> Range:
+    return Range.of("signed" if signed else "unsigned", math.prod(moduli))
+
+
+def wrapped(value: int, moduli: Iterable[int], signed: bool = False) -> int:
+    """The only number of the range that is the same modulo M."""
+    return limits_of(moduli, signed).wrap(value)
+
+
+def is_outside(value: int, moduli: Iterable[int], signed: bool = False) -> bool:
+    return not limits_of(moduli, signed).holds(value)
+
+
+def encode(values: Any, moduli: Iterable[int], signed: bool = False) -> np.ndarray:
+    """Residues of a list, or of an array of any shape, of numbers of the range: uint32 (n, *shape)."""
+    numbers = values.astype(object) if isinstance(values, np.ndarray) else objects(values)
+    assert not limits_of(moduli, signed).outside(numbers).any()
+    return encoded(numbers, tuple(moduli))
+
+
+def decode(residues: np.ndarray, moduli: Iterable[int], signed: bool = False) -> list[int]:
+    """The numbers of residues (n, *shape), flat in C order."""
+    columns = residues.reshape(len(residues), -1).T.tolist()
+    return [value_of(column, moduli, signed) for column in columns]
+
+
+def value_of(residues: Sequence[int], moduli: Iterable[int], signed: bool = False) -> int:
+    """The only number of the range that has these residues: sum x_i e_i mod M."""
+    terms = zip(residues, _units(tuple(moduli)), strict=True)
+    return wrapped(sum(x * e for x, e in terms), moduli, signed)
+
+
+@cache
+def _units(moduli: tuple[int, ...]) -> tuple[int, ...]:
+    """Numbers e_i that are 1 modulo m_i and 0 modulo all others."""
+    rest = [math.prod(moduli) // m for m in moduli]
+    return tuple(r * pow(r, -1, m) for r, m in zip(rest, moduli, strict=True))
+
+
+def mixed_radix_digits(value: int, moduli: Iterable[int]) -> list[int]:
+    """The digits d_i of a number of 0 .. M-1, the sum of d_i m_0 ... m_{i-1}, the least significant first."""
+    digits = []
+    for m in moduli:
+        value, digit = divmod(value, m)
+        digits.append(digit)
+    return digits
+
+
+def from_mixed_radix(digits: Sequence[int], moduli: Iterable[int]) -> int:
+    value, weight = 0, 1
+    for digit, m in zip(digits, moduli, strict=True):
+        assert 0 <= digit < m
+        value += digit * weight
+        weight *= m
+    return value
