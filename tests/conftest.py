@@ -15,6 +15,8 @@ settings.register_profile("rnsdask", deadline=None, print_blob=True, derandomize
 settings.register_profile("thorough", parent=settings.get_profile("rnsdask"), max_examples=2000)
 settings.load_profile(os.environ.get("RNSDASK_HYPOTHESIS_PROFILE", "rnsdask"))
 
+pytest.register_assert_rewrite("laws")
+
 SESSION_SEED = int(os.environ.get("RNSDASK_TEST_SEED") or secrets.randbits(32))
 
 

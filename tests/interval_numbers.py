@@ -6,16 +6,11 @@ from fractions import Fraction
 from typing import Any
 
 from conftest import Processor
+from fuzzing.oracle import Range
+from oracles.interval import encloses
 
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.interval_rns import arithmetic, layout
-
-
-def is_below(bound: float, exponent: int, value: int, product: int) -> bool:
-    """bound * 2**exponent <= value / product, in integers."""
-    numerator, denominator = bound.as_integer_ratio()
-    left, right = numerator * product, value * denominator
-    return left << max(exponent, 0) <= right << max(-exponent, 0)
 
 
 def check_columns(columns: Any, values: Sequence[int], moduli: ModuliSet, processor: Processor) -> None:
@@ -31,8 +26,7 @@ def check_columns(columns: Any, values: Sequence[int], moduli: ModuliSet, proces
         if value == 0:
             assert (low, upp, exponent) == (0.0, 0.0, 0), what
             continue
-        assert is_below(low, exponent, abs(value), moduli.product), what
-        assert is_below(-upp, exponent, -abs(value), moduli.product), what
+        assert encloses(low, upp, exponent, abs(value), moduli.product), what
         assert 0.5 <= upp < 1.0, what
         assert Fraction(upp) - Fraction(low) <= Fraction(layout.ACCURACY) * Fraction(low), what
 
@@ -48,4 +42,4 @@ def edge_numbers(moduli: ModuliSet, generator: random.Random) -> list[int]:
 
 def wrapped(value: int, product: int) -> int:
     """The sign of a result with its magnitude modulo M."""
-    return abs(value) % product * (1 if value >= 0 else -1)
+    return Range.of("interval", product).wrap(value)

@@ -1,0 +1,156 @@
+"""The suite of laws for every number system that there is."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import dask
+import numpy as np
+import pytest
+from conftest import Processor
+from dask.base import tokenize
+from fuzzing.oracle import Range, objects
+from laws import LAWS, LAYOUTS, Case, Numbers, System, check
+from oracles import rns
+from oracles.interval import encloses
+from rnsdask.moduli import ModuliSet
+from strategies import MODULI_SETS
+
+import rnsdask as rd
+from rnsdask import IntervalRNSArray
+
+
+def rns_system(name: str, moduli: ModuliSet, signed: bool, bound: int | None = None) -> System:
+    longer = ModuliSet([*reversed(ModuliSet.for_bits(moduli.bits + 40, 17))])
+    return System(
+        name=name,
+        limits=rns.limits_of(moduli, signed),
+        array=lambda a, place: rd.RNSArray(place(rns.encode(a, moduli, signed)), moduli, signed, bound),
+        from_ints=lambda a: rd.from_ints(a, moduli, signed, chunks=None),
+        is_defined=lambda x, a: bool((to_numpy(x.residues) == rns.encode(a, moduli, signed)).all()),
+        bound=bound,
+        round_trips=(
+            lambda x: rd.from_residues(x.residues, x.moduli, x.signed, x.bound),
+            lambda x: x.extend(longer).shrink(x.moduli),
+            lambda x: IntervalRNSArray.from_rns(x).to_rns(x.signed),
+        ),
+    )
+
+
+def interval_system(name: str, moduli: ModuliSet) -> System:
+    to_rns, from_rns = IntervalRNSArray.to_rns, IntervalRNSArray.from_rns
+    return System(
+        name=name,
+        limits=Range.of("interval", moduli.product),
+        array=lambda a, place: IntervalRNSArray(place(IntervalRNSArray.from_ints(a, moduli).columns), moduli),
+        from_ints=lambda a: IntervalRNSArray.from_ints(a, moduli),
+        is_defined=lambda x, a: headers_hold(x, a),
+        is_ring=False,  # the sign of a product that overflows stays
+        reopen=rd.open_zarr,
+        round_trips=(lambda x: rd.where(x < 0, -from_rns(to_rns(abs(x), False)), abs(x)),),
+        lacks={
+            "powers": "it has none",
+            **dict.fromkeys(("fma", "overflow_of_fma", "mulsub", "overflow_of_mulsub"), "it has none"),
+            **dict.fromkeys(("products_are_folds", "scans_are_folds"), "to_rns() makes what has them"),
+            **dict.fromkeys(("selections_are_sorted", "reductions_along_axes_are_folds"), "likewise"),
+        },
+    )
+
+
+def to_numpy(array: Any) -> np.ndarray:
+    return array.get() if hasattr(array, "get") else np.asarray(array)
+
+
+def headers_hold(x: IntervalRNSArray, numbers: Numbers) -> bool:
+    """Whether signs and residues of magnitudes are the numbers', and the stored intervals contain |x|/M."""
+    signs, *bounds = (to_numpy(part).ravel().tolist() for part in (x.sign, x.low, x.upp, x.exponent))
+    values = numbers.ravel().tolist()
+    return (
+        bool((to_numpy(x.residues) == rns.encode(abs(numbers), x.moduli)).all())
+        and signs == [int(v < 0) for v in values]
+        and all(encloses(*b, abs(v), x.moduli.product) for *b, v in zip(*bounds, values, strict=True))
+    )
+
+
+EIGHT = MODULI_SETS["table2_8"]
+DOWN = ModuliSet.for_bits(1050).moduli  # 33 of them, from 2**32
+UNSORTED = ModuliSet([*DOWN[1::2], *DOWN[::-2]])
+SYSTEMS = {
+    system.name: system
+    for system in (
+        rns_system("unsigned", EIGHT, False),
+        rns_system("signed", EIGHT, True),
+        rns_system("unsigned-bound", EIGHT, False, 2**70 + 3),
+        rns_system("one-modulus", MODULI_SETS["one_full"], False),
+        rns_system("two-moduli-signed", ModuliSet([3, 2**32]), True),
+        rns_system("33-moduli", UNSORTED, False),
+        rns_system("33-moduli-signed-bound", UNSORTED, True, 2**256),
+        interval_system("interval", EIGHT),
+        interval_system("interval-33-moduli", UNSORTED),
+    )
+}
+
+
+OF_ANY_NUMBERS = {"nothing_is_computed_before_it_is_asked_for", "tokens_tell_numbers_apart"}
+LACKS = {name: system.lacks for name, system in SYSTEMS.items()}
+
+
+@pytest.fixture(autouse=True)
+def _in_this_thread() -> Iterator[None]:
+    with dask.config.set(scheduler="sync"):
+        yield
+
+
+@pytest.fixture
+def random(rng: np.random.Generator) -> Random:
+    return Random(int(rng.integers(2**63)))
+
+
+@pytest.fixture
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
+    """Makes a folder where one is asked for."""
+    return lambda: tmp_path_factory.mktemp("laws")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("name", "law"), [(s, w) for s in SYSTEMS for w in LAWS if w not in LACKS[s]])
+def test_law(
+    name: str, law: str, layout: str, on_each_processor: Processor, random: Random, folder: Callable[[], Path]
+) -> None:
+    check(law, Case(SYSTEMS[name], layout, on_each_processor, random, folder))
+
+
+@pytest.mark.parametrize(("name", "law"), [(s, w) for s in SYSTEMS for w in LACKS[s]])
+def test_what_a_system_is_said_to_lack_it_lacks(
+    name: str, law: str, random: Random, folder: Callable[[], Path]
+) -> None:
+    with pytest.raises((TypeError, AttributeError)):
+        check(law, Case(SYSTEMS[name], "eager", Processor("cpu", np), random, folder))
+
+
+@pytest.mark.parametrize("law", [w for w in LAWS if w not in OF_ANY_NUMBERS])
+def test_wrong_numbers_break_every_law(law: str, random: Random, folder: Callable[[], Path]) -> None:
+    right = SYSTEMS["signed"]
+    wrong = replace(right, array=lambda a, place: right.array((a - np.sign(a))[::-1], place))
+    with pytest.raises((AssertionError, ArithmeticError, pytest.fail.Exception)):
+        check(law, Case(wrong, "uneven-chunks", Processor("cpu", np), random, folder))
+
+
+def tokens() -> list[str]:
+    """Of the same numbers in every system, and of a lazy result of them."""
+    numbers = objects([0, 1, 2, 0, 1])
+    arrays = [system.array(numbers, lambda words: words) for system in SYSTEMS.values()]
+    lazy = [x.rechunk() for x in arrays]
+    return [tokenize(x) for x in (*arrays, *lazy, *(x + x[::-1] for x in lazy))]
+
+
+def test_tokens_tell_systems_apart_and_are_the_same_in_every_process() -> None:
+    found = tokens()
+    assert len(set(found)) == len(found)
+    code = f"import sys; sys.path[:0] = {sys.path!r}; import test_laws; print(*test_laws.tokens())"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.split() == found
