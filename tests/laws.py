@@ -26,6 +26,7 @@ from conftest import Processor
 from dask.base import tokenize
 from fuzzing.oracle import ELEMENTWISE, Range, best, mapped, objects, product_of_all
 from rnsdask.number_array import NumberArray
+from sample_arrays import RELATIONS, host
 
 import rnsdask as rd
 
@@ -183,9 +184,7 @@ class Case:
 
 
 def on_host(result: Any) -> np.ndarray:
-    if isinstance(result, NumberArray):
-        return result.to_ints()
-    return result.get() if hasattr(result, "get") else np.asarray(result)
+    return result.to_ints() if isinstance(result, NumberArray) else host(result)
 
 
 LAWS: dict[str, Callable[[Case], None]] = {}
@@ -335,18 +334,16 @@ LAWS.update({name: partial(overflow_law, names) for name, names in OVERFLOW.item
 
 # ---- order -------------------------------------------------------------------------------------------------
 
-RELATIONS = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
-
 
 @law
 def order_is_total(case: Case) -> None:
     x, a = case.draw()
     b = np.where(case.mask()[1], a, case.numbers())
     y = case.array(b)
-    found = case.host(*(relation(x, y) for relation in RELATIONS))
-    for relation, mask in zip(RELATIONS, found, strict=True):
+    found = case.host(*(relation(x, y) for relation in RELATIONS.values()))
+    for (name, relation), mask in zip(RELATIONS.items(), found, strict=True):
         assert mask.dtype == bool
-        case.claim(mask, relation(a, b).astype(bool), relation.__name__)
+        case.claim(mask, relation(a, b).astype(bool), name)
     below, at_most, above, at_least, equal, differ = found
     assert (below.astype(int) + equal + above == 1).all()  # trichotomy
     assert ((at_most == ~above) & (at_least == ~below) & (differ == ~equal)).all()
@@ -358,9 +355,8 @@ def order_with_integers(case: Case) -> None:
     x, a = case.draw()
     beyond = case.limits.lowest - 1, case.limits.highest + 1, -(case.limits.product**2), 1 << 5000
     for value in (case.random.choice(case.system.edges()), case.random.choice(beyond)):
-        for relation in RELATIONS:
-            what = f"{relation.__name__} {value}"
-            case.claim(relation(x, value), relation(a, value).astype(bool), what)
+        for name, relation in RELATIONS.items():
+            case.claim(relation(x, value), relation(a, value).astype(bool), f"{name} {value}")
 
 
 @law

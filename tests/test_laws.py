@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import dask
 import numpy as np
@@ -18,6 +17,7 @@ from laws import LAWS, LAYOUTS, Case, Numbers, System, check
 from oracles import rns
 from oracles.interval import encloses
 from rnsdask.moduli import ModuliSet
+from sample_arrays import CPU, host
 from strategies import MODULI_SETS
 
 import rnsdask as rd
@@ -31,7 +31,7 @@ def rns_system(name: str, moduli: ModuliSet, signed: bool, bound: int | None = N
         limits=rns.limits_of(moduli, signed),
         array=lambda a, place: rd.RNSArray(place(rns.encode(a, moduli, signed)), moduli, signed, bound),
         from_ints=lambda a: rd.from_ints(a, moduli, signed, chunks=None),
-        is_defined=lambda x, a: bool((to_numpy(x.residues) == rns.encode(a, moduli, signed)).all()),
+        is_defined=lambda x, a: bool((host(x.residues) == rns.encode(a, moduli, signed)).all()),
         bound=bound,
         round_trips=(
             lambda x: rd.from_residues(x.residues, x.moduli, x.signed, x.bound),
@@ -61,16 +61,12 @@ def interval_system(name: str, moduli: ModuliSet) -> System:
     )
 
 
-def to_numpy(array: Any) -> np.ndarray:
-    return array.get() if hasattr(array, "get") else np.asarray(array)
-
-
 def headers_hold(x: IntervalRNSArray, numbers: Numbers) -> bool:
     """Whether signs and residues of magnitudes are the numbers', and the stored intervals contain |x|/M."""
-    signs, *bounds = (to_numpy(part).ravel().tolist() for part in (x.sign, x.low, x.upp, x.exponent))
+    signs, *bounds = (host(part).ravel().tolist() for part in (x.sign, x.low, x.upp, x.exponent))
     values = numbers.ravel().tolist()
     return (
-        bool((to_numpy(x.residues) == rns.encode(abs(numbers), x.moduli)).all())
+        bool((host(x.residues) == rns.encode(abs(numbers), x.moduli)).all())
         and signs == [int(v < 0) for v in values]
         and all(encloses(*b, abs(v), x.moduli.product) for *b, v in zip(*bounds, values, strict=True))
     )
@@ -129,7 +125,7 @@ def test_what_a_system_is_said_to_lack_it_lacks(
     name: str, law: str, random: Random, folder: Callable[[], Path]
 ) -> None:
     with pytest.raises((TypeError, AttributeError)):
-        check(law, Case(SYSTEMS[name], "eager", Processor("cpu", np), random, folder))
+        check(law, Case(SYSTEMS[name], "eager", CPU, random, folder))
 
 
 @pytest.mark.parametrize("law", [w for w in LAWS if w not in OF_ANY_NUMBERS])
@@ -137,7 +133,7 @@ def test_wrong_numbers_break_every_law(law: str, random: Random, folder: Callabl
     right = SYSTEMS["signed"]
     wrong = replace(right, array=lambda a, place: right.array((a - np.sign(a))[::-1], place))
     with pytest.raises((AssertionError, ArithmeticError, pytest.fail.Exception)):
-        check(law, Case(wrong, "uneven-chunks", Processor("cpu", np), random, folder))
+        check(law, Case(wrong, "uneven-chunks", CPU, random, folder))
 
 
 def tokens() -> list[str]:

@@ -4,7 +4,6 @@ import math
 import pickle
 import random
 from collections.abc import Sequence
-from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -12,8 +11,8 @@ import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import rns
 from oracles.rns import is_outside, wrapped
+from sample_arrays import CPU, array_of, chunked, host
 from strategies import (
     ALL_SETS,
     BOTH_RANGES,
@@ -29,24 +28,6 @@ from rnsdask.core.moduli import ModuliSet
 from rnsdask.lazy.powers import bases_that_fit
 
 TOP = MODULI_SETS["top"]
-CPU = Processor("cpu", np)
-
-
-def array(
-    processor: Processor, values: Sequence[int], moduli: ModuliSet, signed: bool, bound: int | None = None
-) -> rd.RNSArray:
-    """An array without a bound that could prove anything, unless one is given."""
-    residues = rns.encode(values, moduli, signed)
-    return rd.RNSArray(processor.xp.asarray(residues), moduli, signed, bound)
-
-
-def chunked(x: rd.RNSArray, length: int) -> rd.RNSArray:
-    return rd.RNSArray(da.from_array(x.residues, chunks=(-1, length)), x.moduli, x.signed, x.bound)
-
-
-def host(array: Any) -> np.ndarray:
-    array = array.compute(scheduler="sync") if isinstance(array, da.Array) else array
-    return array.get() if hasattr(array, "get") else np.asarray(array)
 
 
 # ---- products of all numbers ------------------------------------------------------------------------------
@@ -90,7 +71,7 @@ def test_products_of_edges(
     for row in rows:
         padded = row + [generator.choice(ones) for _ in range(generator.randint(0, 7))]
         generator.shuffle(padded)
-        check_product(array(on_each_processor, padded, moduli, signed), padded)
+        check_product(array_of(on_each_processor, padded, moduli, signed), padded)
 
 
 @pytest.mark.parametrize("name", ["top", "one", "one_full", "tiny_unsorted"])
@@ -109,7 +90,7 @@ def test_many_factors(on_each_processor: Processor, name: str, signed: bool) -> 
         [0] + [2] * 500,
         *([least, [*least, -1], [*least, -2], [-3] * 501, [-1] * 501] if signed else [[3] * 501, [1] * 501]),
     ):
-        check_product(array(on_each_processor, values, moduli, signed), values)
+        check_product(array_of(on_each_processor, values, moduli, signed), values)
 
 
 @pytest.mark.parametrize("moduli", EXHAUSTIVE_SETS.values(), ids=EXHAUSTIVE_SETS)
@@ -119,13 +100,13 @@ def test_every_pair_of_small_sets(moduli: ModuliSet, signed: bool) -> None:
     values = sorted({*range(lowest, highest + 1, max(1, moduli.product // 8)), highest})
     for a in values:
         for b in values:
-            x = array(CPU, [a, b], moduli, signed)
+            x = array_of(CPU, [a, b], moduli, signed)
             found = x.prod(overflow="flag")
             assert found == (wrapped(a * b, moduli, signed), is_outside(a * b, moduli, signed))
 
 
 def test_product_of_nothing(on_each_processor: Processor) -> None:
-    x = array(on_each_processor, [], TOP, True)
+    x = array_of(on_each_processor, [], TOP, True)
     for empty in (x, chunked(x, 5)):
         assert int(empty.prod()) == 1
         assert int(empty.prod(overflow="wrap")) == 1
@@ -135,7 +116,7 @@ def test_product_of_nothing(on_each_processor: Processor) -> None:
 
 def test_product_of_more_axes(on_each_processor: Processor) -> None:
     values = [3, 1, -5, 7, 2, -1] * 2
-    x = array(on_each_processor, values, TOP, True)
+    x = array_of(on_each_processor, values, TOP, True)
     square = rd.RNSArray(x.residues.reshape(len(TOP), 2, 3, 2), TOP, True)
     assert square.prod() == math.prod(values)
     lazy = rd.RNSArray(da.from_array(square.residues, chunks=(-1, 1, 2, 1)), TOP, True)
@@ -145,7 +126,7 @@ def test_product_of_more_axes(on_each_processor: Processor) -> None:
 
 
 def test_errors_of_products() -> None:
-    x = array(CPU, [TOP.product - 1] * 300, TOP, False)
+    x = array_of(CPU, [TOP.product - 1] * 300, TOP, False)
     with pytest.raises(rd.RNSOverflowError, match=r"index 0: .* is at least 301 bits long") as caught:
         x.prod()
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
@@ -173,7 +154,7 @@ def check_power(x: rd.RNSArray, values: Sequence[int], k: int) -> None:
         (x**k).to_ints()
     assert x.chunks is not None or caught.value.index == outside.index(True)
     inner = [v for v, out in zip(values, outside, strict=True) if not out]
-    fitting = pow(array(CPU, inner, moduli, signed), k)
+    fitting = pow(array_of(CPU, inner, moduli, signed), k)
     assert fitting.to_ints().tolist() == [v**k for v in inner]
 
 
@@ -189,7 +170,7 @@ def test_powers_of_edges(on_each_processor: Processor, moduli: ModuliSet, signed
         low, high = bases_that_fit(k, moduli, signed)
         near = {v + d for v in (low, high, 0) for d in (-1, 0, 1)}
         values = sorted({v for v in near if lowest <= v <= highest} | set(edges[:: len(edges) // 12 + 1]))
-        x = array(on_each_processor, values, moduli, signed)
+        x = array_of(on_each_processor, values, moduli, signed)
         check_power(x, values, k)
     check_power(chunked(x, 4), values, 3)
 
@@ -200,7 +181,7 @@ def test_every_power_of_small_sets(moduli: ModuliSet, signed: bool) -> None:
     lowest, highest = moduli.value_range(signed)
     values = list(range(lowest, highest + 1))
     for k in (0, 1, 2, 3, 5, moduli.bits - 1, moduli.bits, moduli.bits + 1):
-        check_power(array(CPU, values, moduli, signed), values, k)
+        check_power(array_of(CPU, values, moduli, signed), values, k)
 
 
 @given(st.data())
@@ -210,30 +191,30 @@ def test_any_power(data: st.DataObject) -> None:
     values = data.draw(st.lists(values_in(moduli, signed), min_size=1, max_size=8))
     bound = data.draw(st.sampled_from([None, max(map(abs, values))]))
     k = data.draw(st.one_of(st.integers(0, 9), st.integers(0, 4000)))
-    check_power(array(CPU, values, moduli, signed, bound), values, k)
+    check_power(array_of(CPU, values, moduli, signed, bound), values, k)
 
 
 @pytest.mark.parametrize("values", [[0], [-1], [0, -1]])
 def test_not_even_one_fits_the_smallest_signed_range(on_each_processor: Processor, values: list[int]) -> None:
     moduli = ModuliSet([2])
     for k in (0, 1, 2, 3):
-        check_power(array(on_each_processor, values, moduli, True), values, k)
-        check_power(array(on_each_processor, values, moduli, True, 1), values, k)
-    check_power(chunked(array(CPU, values, moduli, True), 1), values, 0)
+        check_power(array_of(on_each_processor, values, moduli, True), values, k)
+        check_power(array_of(on_each_processor, values, moduli, True, 1), values, k)
+    check_power(chunked(array_of(CPU, values, moduli, True), 1), values, 0)
 
 
 def test_bounds_of_powers() -> None:
-    x = array(CPU, [3, -4], TOP, True, 10)
+    x = array_of(CPU, [3, -4], TOP, True, 10)
     assert (x**3).bound == 1000
     assert (x**0).bound == 1
     assert rd.power(x, 3, overflow="wrap").bound == 1000
-    assert (array(CPU, [0, 1], TOP, True, 1) ** 10**30).bound == 1
+    assert (array_of(CPU, [0, 1], TOP, True, 1) ** 10**30).bound == 1
     assert rd.power(x, 1000, overflow="wrap").bound is None
-    assert array(CPU, [0, 0], TOP, True).__pow__(0).to_ints().tolist() == [1, 1]
+    assert array_of(CPU, [0, 0], TOP, True).__pow__(0).to_ints().tolist() == [1, 1]
 
 
 def test_bad_exponents() -> None:
-    x = array(CPU, [3, 5], TOP, False)
+    x = array_of(CPU, [3, 5], TOP, False)
     with pytest.raises(ValueError, match="must not be negative, got -1"):
         x**-1
     for exponent in (1.5, "2", x, None, True):
@@ -246,14 +227,14 @@ def test_bad_exponents() -> None:
     with pytest.raises(TypeError):
         pow(x, 2, 5)
     with pytest.raises(rd.RNSOverflowError, match=r"index 1: .* at least") as caught:
-        array(CPU, [1, 5], TOP, False) ** 10**30
+        array_of(CPU, [1, 5], TOP, False) ** 10**30
     assert caught.value.bits_needed == 2 * 10**30 + 1
 
 
 def test_error_of_a_power_on_dask_names_the_index_in_the_array() -> None:
     values = [1] * 500
     values[300] = 2**64
-    lazy = chunked(array(CPU, values, TOP, False), 128) ** 2
+    lazy = chunked(array_of(CPU, values, TOP, False), 128) ** 2
     with pytest.raises(rd.RNSOverflowError) as caught:
         lazy.to_ints()
     assert (caught.value.index, caught.value.bits_needed) == (300, 129)
@@ -267,7 +248,7 @@ def test_error_of_a_power_on_dask_names_the_index_in_the_array() -> None:
 def test_inverses(on_each_processor: Processor, moduli: ModuliSet, signed: bool) -> None:
     edges = edge_values(moduli, signed)
     values = [v for v in edges[:: len(edges) // 200 + 1] if math.gcd(v, moduli.product) == 1]
-    x = array(on_each_processor, values, moduli, signed)
+    x = array_of(on_each_processor, values, moduli, signed)
     expected = [wrapped(pow(v, -1, moduli.product), moduli, signed) for v in values]
     for result in (rd.inverse(x), rd.inverse(chunked(x, 7))):
         assert result.to_ints().tolist() == expected
@@ -280,7 +261,7 @@ def test_inverses(on_each_processor: Processor, moduli: ModuliSet, signed: bool)
 def test_every_residue(on_each_processor: Processor, m: int) -> None:
     moduli = ModuliSet([m])
     for v in range(m):
-        x = array(on_each_processor, [v], moduli, False)
+        x = array_of(on_each_processor, [v], moduli, False)
         if math.gcd(v, m) == 1:
             assert rd.inverse(x).to_ints().tolist() == [pow(v, -1, m)]
         else:
@@ -293,14 +274,14 @@ def test_inverses_modulo_large_moduli(on_each_processor: Processor, m: int) -> N
     generator = random.Random(m)
     values = [1, 2, 3, m - 1, m - 2, m // 2, m // 2 + 1, *(generator.randrange(m) for _ in range(2000))]
     values = [v for v in values if math.gcd(v, m) == 1]
-    x = array(on_each_processor, values, ModuliSet([m]), False)
+    x = array_of(on_each_processor, values, ModuliSet([m]), False)
     assert rd.inverse(x).to_ints().tolist() == [pow(v, -1, m) for v in values]
 
 
 def test_numbers_without_inverse() -> None:
     values = [1] * 300
     values[200], values[250] = 2**32 - 5, 2
-    x = array(CPU, values, TOP, False)
+    x = array_of(CPU, values, TOP, False)
     message = r"index 200 has no inverse: it and the modulus 4294967291 have a common factor"
     with pytest.raises(ValueError, match=message):
         rd.inverse(x)
@@ -308,13 +289,13 @@ def test_numbers_without_inverse() -> None:
         rd.inverse(chunked(x, 128)).to_ints()
     with pytest.raises(TypeError, match="must be an RNSArray, got int"):
         rd.inverse(3)
-    assert rd.inverse(array(CPU, [], TOP, False)).shape == (0,)
+    assert rd.inverse(array_of(CPU, [], TOP, False)).shape == (0,)
 
 
 def test_exact_division() -> None:
     divisors, quotients = [3**20, -7, 1], [5**10, 11, -(2**60)]
-    products = array(CPU, [d * q for d, q in zip(divisors, quotients, strict=True)], TOP, True)
+    products = array_of(CPU, [d * q for d, q in zip(divisors, quotients, strict=True)], TOP, True)
     moduli = ModuliSet([2**32 - 5, 2**32 - 17, 2**31 - 1])
-    x = rd.inverse(array(CPU, divisors, moduli, True))
+    x = rd.inverse(array_of(CPU, divisors, moduli, True))
     result = rd.multiply(products.shrink(moduli), x, overflow="wrap")
     assert result.to_ints().tolist() == quotients

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import rns
 from oracles.rns import is_outside, wrapped
+from sample_arrays import CPU, array_of
 from strategies import (
     ALL_SETS,
     BOTH_RANGES,
@@ -35,19 +36,11 @@ from rnsdask.rns.arithmetic import deciding_window, operand_range, result_range
 EACH = pytest.mark.parametrize("name", OPERATIONS)
 
 
-def array(
-    processor: Processor, values: Sequence[int], moduli: rd.ModuliSet, signed: bool, bound: int | None = None
-) -> rd.RNSArray:
-    """An array on a processor without a bound that could prove anything, unless one is given."""
-    residues = rns.encode(values, moduli, signed)
-    return rd.RNSArray(processor.xp.asarray(residues), moduli, signed, bound)
-
-
 def check(
     processor: Processor, name: str, columns: Sequence[Sequence[int]], moduli: rd.ModuliSet, signed: bool
 ) -> None:
     """Compare results and flags of one operation on arrays with those of Python integers."""
-    operands = [array(processor, column, moduli, signed) for column in columns]
+    operands = [array_of(processor, column, moduli, signed) for column in columns]
     exact = [OPERATIONS[name].evaluate(*values) for values in zip(*columns, strict=True)]
     result, mask = getattr(rd, name)(*operands, overflow="flag")
     expected = [is_outside(value, moduli, signed) for value in exact]
@@ -164,7 +157,7 @@ def check_ranged(
     arguments = [
         x
         if isinstance(x, int)
-        else array(
+        else array_of(
             processor,
             *((x[0],) if isinstance(x, tuple) else (x,)),
             moduli,
@@ -271,11 +264,11 @@ def test_chunks_are_checked_in_parts(
 def test_negative(on_each_processor: Processor, name_of_set: str, signed: bool) -> None:
     moduli = MODULI_SETS[name_of_set]
     values = edge_values(moduli, signed)
-    result, mask = rd.negative(array(on_each_processor, values, moduli, signed), overflow="flag")
+    result, mask = rd.negative(array_of(on_each_processor, values, moduli, signed), overflow="flag")
     assert on_each_processor.to_numpy(mask).tolist() == [is_outside(-v, moduli, signed) for v in values]
     assert result.to_ints().tolist() == [wrapped(-v, moduli, signed) for v in values]
     inner = [v for v in values if not is_outside(-v, moduli, signed)]
-    assert (-array(on_each_processor, inner, moduli, signed)).to_ints().tolist() == [-v for v in inner]
+    assert (-array_of(on_each_processor, inner, moduli, signed)).to_ints().tolist() == [-v for v in inner]
 
 
 # ---- the interface ----------------------------------------------------------------------------------------
@@ -312,7 +305,7 @@ def test_broadcasting(on_each_processor: Processor, name: str, chunks: Any, rng:
 @pytest.mark.parametrize("lazy", [False, True])
 def test_operators_and_integers(on_each_processor: Processor, lazy: bool) -> None:
     values = [5, 7, 2**60, 10**20]
-    x = array(on_each_processor, values, TOP, True)
+    x = array_of(on_each_processor, values, TOP, True)
     x = x.rechunk(128) if lazy else x
     for result, expected in (
         (x + x, [v + v for v in values]),
@@ -332,7 +325,7 @@ def test_operators_and_integers(on_each_processor: Processor, lazy: bool) -> Non
 
 
 def test_modes() -> None:
-    x = array(Processor("cpu", np), [1, TOP.product - 1, 5], TOP, False)
+    x = array_of(CPU, [1, TOP.product - 1, 5], TOP, False)
     with pytest.raises(rd.RNSOverflowError):
         x + 1
     assert rd.add(x, 1, overflow="wrap").to_ints().tolist() == [2, 0, 6]
@@ -366,24 +359,24 @@ def test_error_on_dask_names_the_index_in_the_array() -> None:
 
 
 def test_error() -> None:
-    processor = Processor("cpu", np)
+    processor = CPU
     limit = TOP.product
     message = r"index 1: .* is 128 bits long, .* unsigned .* 127 bits"
     with pytest.raises(rd.RNSOverflowError, match=message) as c:
-        array(processor, [0, limit - 1], TOP, False) + 1
+        array_of(processor, [0, limit - 1], TOP, False) + 1
     assert isinstance(c.value, OverflowError)
     assert isinstance(c.value, rd.RNSError)
     assert (c.value.index, c.value.bits_needed, c.value.bits_available) == (1, limit.bit_length(), 127)
     copy = pickle.loads(pickle.dumps(c.value))
     assert str(copy) == str(c.value)
     with pytest.raises(rd.RNSOverflowError, match=r"index 0: .* is negative and 3 bits long"):
-        array(processor, [1], TOP, False) - 5
+        array_of(processor, [1], TOP, False) - 5
     with pytest.raises(rd.RNSOverflowError, match=r"signed numbers of 127 bits"):
-        array(processor, [limit // 2 - 1], TOP, True) * 2
+        array_of(processor, [limit // 2 - 1], TOP, True) * 2
 
 
 def test_bounds() -> None:
-    x, y = (array(Processor("cpu", np), [3, 4], TOP, True, bound) for bound in (10, 1000))
+    x, y = (array_of(CPU, [3, 4], TOP, True, bound) for bound in (10, 1000))
     assert (x + y).bound == 1010
     assert (x - y).bound == 1010
     assert (x * y).bound == 10_000
@@ -391,10 +384,10 @@ def test_bounds() -> None:
     assert rd.fma(x, y, 5).bound == 10_005
     assert rd.mulsub(x, y, y, 3).bound == 13_000
     assert (-x).bound == 10
-    u, v = (array(Processor("cpu", np), [3, 4], TOP, False, bound) for bound in (10, 1000))
+    u, v = (array_of(CPU, [3, 4], TOP, False, bound) for bound in (10, 1000))
     assert (v - u).bound == 1000
     assert (v - 1).bound == 999
-    unknown = array(Processor("cpu", np), [3, 4], TOP, True)
+    unknown = array_of(CPU, [3, 4], TOP, True)
     assert (unknown * x).bound is None
     with rd.errstate(overflow="wrap"):
         assert (x * y).bound == 10_000  # cannot overflow
@@ -408,13 +401,13 @@ def test_results_known_to_fit_are_not_checked(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_mismatches() -> None:
-    x = array(Processor("cpu", np), [1, 2], TOP, False)
+    x = array_of(CPU, [1, 2], TOP, False)
     with pytest.raises(ValueError, match="different moduli sets"):
-        x + array(Processor("cpu", np), [1, 2], MODULI_SETS["unsorted"], False)
+        x + array_of(CPU, [1, 2], MODULI_SETS["unsorted"], False)
     with pytest.raises(ValueError, match="one is unsigned, another signed"):
-        x * array(Processor("cpu", np), [1, 2], TOP, True)
+        x * array_of(CPU, [1, 2], TOP, True)
     with pytest.raises(ValueError, match="do not broadcast"):
-        x - array(Processor("cpu", np), [1, 2, 3], TOP, False)
+        x - array_of(CPU, [1, 2, 3], TOP, False)
     with pytest.raises(ValueError, match="outside the unsigned range"):
         x + TOP.product
     with pytest.raises(TypeError, match="must be an integer"):

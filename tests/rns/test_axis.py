@@ -1,7 +1,6 @@
 """MAX, MIN and SUM along axes against Python ints."""
 
 import itertools
-from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -11,6 +10,7 @@ from fuzzing.oracle import objects
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import rns
+from sample_arrays import host
 from strategies import (
     ALL_SETS,
     BOTH_RANGES,
@@ -35,11 +35,6 @@ def rows_of(numbers: np.ndarray, axes: tuple[int, ...]) -> tuple[list[list[int]]
     count = int(np.prod([numbers.shape[a] for a in kept]))
     reduced = tuple(1 if a in axes else length for a, length in enumerate(numbers.shape))
     return numbers.transpose(*kept, *axes).reshape(count, -1).tolist(), reduced
-
-
-def host(array: Any) -> np.ndarray:
-    array = array.compute(scheduler="sync") if hasattr(array, "compute") else array
-    return array.get() if hasattr(array, "get") else np.asarray(array)
 
 
 def check(x: rd.RNSArray, numbers: np.ndarray, axes: tuple[int, ...]) -> None:

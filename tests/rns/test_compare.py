@@ -1,6 +1,5 @@
 """Comparison, sign, maximum, minimum and choice, against Python integers."""
 
-import operator
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +14,7 @@ from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import rns
+from sample_arrays import CPU, RELATIONS, array_of, chunked
 from strategies import (
     ALL_SETS,
     BOTH_RANGES,
@@ -33,25 +33,11 @@ from rnsdask.core.moduli import ModuliSet
 from rnsdask.lazy import compare as lazy_compare
 from rnsdask.rns import compare
 
-RELATIONS = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
 MODULI = MODULI_SETS["unsorted"]
 
 
 def encode(processor: Processor, values: list[int], moduli: ModuliSet, signed: bool = False) -> Any:
     return processor.xp.asarray(rns.encode(values, moduli, signed))
-
-
-def eager(
-    processor: Processor, values: list[int], moduli: ModuliSet = MODULI, signed: bool = False
-) -> rd.RNSArray:
-    return rd.RNSArray(encode(processor, values, moduli, signed), moduli, signed)
 
 
 def order(a: int, b: int) -> int:
@@ -233,7 +219,7 @@ def test_any_set_and_values(on_each_processor: Processor, data: st.DataObject) -
 def test_operators(on_each_processor: Processor, relation: str, signed: bool) -> None:
     related, values = RELATIONS[relation], edge_values(MODULI, signed)[:80]
     shifted = values[1:] + values[:1]
-    x, y = (eager(on_each_processor, v, MODULI, signed) for v in (values, shifted))
+    x, y = (array_of(on_each_processor, v, MODULI, signed) for v in (values, shifted))
     mask = related(x, y)
     assert mask.dtype == np.bool_
     assert on_each_processor.to_numpy(mask).tolist() == list(map(related, values, shifted))
@@ -278,8 +264,7 @@ def no_compute() -> Iterator[None]:
 
 def lazy(values: Any, chunks: Any, bound: int | None = None) -> rd.RNSArray:
     """A Dask array with any chunks, also those that the store does not allow."""
-    x = rd.from_ints(np.array(values, dtype=object), MODULI, chunks=None)
-    return rd.RNSArray(da.from_array(x.residues, (-1, *chunks)), MODULI, bound=bound)
+    return chunked(array_of(CPU, np.array(values, dtype=object), MODULI, bound=bound), *chunks)
 
 
 def test_lazy_operators(no_compute: None, rng: np.random.Generator) -> None:
@@ -453,7 +438,7 @@ def test_sign(
     on_each_processor: Processor, moduli: ModuliSet, signed: bool, rng: np.random.Generator
 ) -> None:
     values, _ = edge_pairs(moduli, signed, rng)
-    signs = rd.sign(eager(on_each_processor, values, moduli, signed))
+    signs = rd.sign(array_of(on_each_processor, values, moduli, signed))
     assert signs.dtype == np.int8
     assert on_each_processor.to_numpy(signs).tolist() == [order(v, 0) for v in values]
 
@@ -463,7 +448,7 @@ def test_maximum_minimum_and_where(
     on_each_processor: Processor, signed: bool, rng: np.random.Generator
 ) -> None:
     a, b = edge_pairs(MODULI, signed, rng)
-    x, y = (eager(on_each_processor, v, MODULI, signed) for v in (a, b))
+    x, y = (array_of(on_each_processor, v, MODULI, signed) for v in (a, b))
     assert rd.maximum(x, y).to_ints().tolist() == list(map(max, a, b))
     assert rd.minimum(x, y).to_ints().tolist() == list(map(min, a, b))
     assert rd.maximum(7, y).to_ints().tolist() == [max(7, v) for v in b]

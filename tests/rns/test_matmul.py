@@ -2,7 +2,6 @@
 
 import pickle
 import random
-from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -12,6 +11,7 @@ from fuzzing.oracle import matrix_product, objects
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import rns
+from sample_arrays import CPU, array_of, chunked, host
 from strategies import ALL_SETS, BOTH_RANGES, MODULI_SETS, SMALL_SETS, edge_values, moduli_sets, values_in
 
 import rnsdask as rd
@@ -21,20 +21,6 @@ from rnsdask.rns import matmul
 from rnsdask.rns import matmul as contraction
 
 TOP = MODULI_SETS["top"]
-
-
-def encoded(processor: Processor, numbers: np.ndarray, moduli: ModuliSet, signed: bool) -> rd.RNSArray:
-    """An array without a bound that could prove anything."""
-    return rd.RNSArray(processor.xp.asarray(rns.encode(numbers, moduli, signed)), moduli, signed)
-
-
-def chunked(x: rd.RNSArray, chunks: tuple[int, ...]) -> rd.RNSArray:
-    return rd.RNSArray(da.from_array(x.residues, chunks=(-1, *chunks)), x.moduli, x.signed, x.bound)
-
-
-def host(array: Any) -> np.ndarray:
-    array = array.compute(scheduler="sync") if isinstance(array, da.Array) else array
-    return array.get() if hasattr(array, "get") else np.asarray(array)
 
 
 def check(a: rd.RNSArray, b: rd.RNSArray, exact: np.ndarray) -> None:
@@ -89,7 +75,7 @@ def test_edges_of_every_set(
 ) -> None:
     for count in (6, 11):
         a, b = cases(moduli, signed, count, int(rng.integers(2**32)))
-        x, y = (encoded(on_each_processor, z, moduli, signed) for z in (a, b))
+        x, y = (array_of(on_each_processor, z, moduli, signed) for z in (a, b))
         check(x, y, matrix_product(a, b))
 
 
@@ -102,16 +88,16 @@ def test_results_that_fit_after_partial_sums_do_not(
     h, s = highest, int(signed)
     a = objects([h, h, 1, h, -h * s, 0, lowest, lowest, 1], (3, 3))
     b = objects([h, h, -h * s, h, lowest, 0], (3, 2))
-    x, y = (encoded(on_each_processor, z, moduli, signed) for z in (a, b))
+    x, y = (array_of(on_each_processor, z, moduli, signed) for z in (a, b))
     check(x, y, matrix_product(a, b))
     if signed and h > 1:
         # Telescopes: h h - h h + 1, with all partial sums far out of range.
         row = objects([h, h, h, h, 1], (1, 5))
         column = objects([h, -h, h, -h, 1], (5, 1))
-        x, y = (encoded(on_each_processor, z, moduli, True) for z in (row, column))
+        x, y = (array_of(on_each_processor, z, moduli, True) for z in (row, column))
         assert (x @ y).to_ints().tolist() == [[1]]
         for chunks in (1, 2):
-            lazy = [chunked(z, (chunks, chunks)) for z in (x, y)]
+            lazy = [chunked(z, chunks, chunks) for z in (x, y)]
             assert (lazy[0] @ lazy[1]).to_ints().tolist() == [[1]]
 
 
@@ -129,11 +115,11 @@ def test_any_set_and_values(on_each_processor: Processor, data: st.DataObject) -
     b = objects(
         data.draw(st.lists(draw, min_size=terms * columns, max_size=terms * columns)), (terms, columns)
     )
-    x, y = (encoded(on_each_processor, z, moduli, signed) for z in (a, b))
+    x, y = (array_of(on_each_processor, z, moduli, signed) for z in (a, b))
     exact = matrix_product(a, b)
     check(x, y, exact)
     chunks = [tuple(data.draw(st.integers(1, 3)) for _ in range(2)) for _ in range(2)]
-    check(chunked(x, chunks[0]), chunked(y, chunks[1]), exact)
+    check(chunked(x, *chunks[0]), chunked(y, *chunks[1]), exact)
 
 
 # ---- the kernel -------------------------------------------------------------------------------------------
@@ -203,10 +189,10 @@ def grid(seed: int, *shape: int) -> np.ndarray:
 @pytest.mark.parametrize("chunks", [None, "few", "many"])
 def test_shapes_of_numpy(on_each_processor: Processor, chunks: str | None) -> None:
     numbers = [grid(1, 5, 300), grid(2, 300, 4), grid(3, 300), grid(4, 5), grid(5, 4)]
-    arrays = [encoded(on_each_processor, z, TOP, True) for z in numbers]
+    arrays = [array_of(on_each_processor, z, TOP, True) for z in numbers]
     if chunks is not None:
         length = 128 if chunks == "many" else 300
-        arrays = [chunked(x, tuple(min(length, n) for n in x.shape)) for x in arrays]
+        arrays = [chunked(x, *(min(length, n) for n in x.shape)) for x in arrays]
     (a, b, v, row, column), (x, y, u, left, right) = numbers, arrays
     for result, expected in (
         (x @ y, a @ b),
@@ -236,7 +222,7 @@ def test_shapes_of_numpy(on_each_processor: Processor, chunks: str | None) -> No
 
 def test_transposed_and_sliced_views(on_each_processor: Processor) -> None:
     numbers = grid(9, 12, 20)
-    x = encoded(on_each_processor, numbers, TOP, True)
+    x = array_of(on_each_processor, numbers, TOP, True)
     turned = rd.RNSArray(x.residues.transpose(0, 2, 1), TOP, True)
     part = x[::2, ::-3]
     assert ((x @ turned).to_ints() == numbers @ numbers.T).all()
@@ -247,7 +233,7 @@ def test_transposed_and_sliced_views(on_each_processor: Processor) -> None:
 
 def test_one_lazy_operand(on_each_processor: Processor) -> None:
     a, b = grid(1, 5, 300), grid(2, 300, 140)
-    x, y = (encoded(on_each_processor, z, TOP, True) for z in (a, b))
+    x, y = (array_of(on_each_processor, z, TOP, True) for z in (a, b))
     lazy = y.rechunk((100, 128))
     result = x @ lazy
     assert isinstance(result.residues, da.Array)
@@ -257,9 +243,9 @@ def test_one_lazy_operand(on_each_processor: Processor) -> None:
 
 @BOTH_RANGES
 def test_zero_terms(on_each_processor: Processor, signed: bool) -> None:
-    a, b = (encoded(on_each_processor, np.empty(s, dtype=object), TOP, signed) for s in ((3, 0), (0, 2)))
-    v = encoded(on_each_processor, np.empty(0, dtype=object), TOP, signed)
-    lazy = (chunked(a, (2, 1)), chunked(b, (1, 2)), chunked(v, (1,)))
+    a, b = (array_of(on_each_processor, np.empty(s, dtype=object), TOP, signed) for s in ((3, 0), (0, 2)))
+    v = array_of(on_each_processor, np.empty(0, dtype=object), TOP, signed)
+    lazy = (chunked(a, 2, 1), chunked(b, 1, 2), chunked(v, 1))
     for x, y, z in ((a, b, v), lazy):
         assert (x @ y).to_ints().tolist() == [[0, 0]] * 3
         assert (x @ z).to_ints().tolist() == [0] * 3
@@ -324,8 +310,8 @@ def test_error_on_dask_names_the_index_in_the_array(signed: bool) -> None:
     highest = TOP.value_range(signed)[1]
     a, b = np.zeros((40, 6), dtype=object), np.zeros((6, 300), dtype=object)
     a[33, 5], b[5, 270], a[33, 0], b[0, 270] = 2, highest // 2, 1, 5
-    x, y = (encoded(Processor("cpu", np), z, TOP, signed) for z in (a, b))
-    product = chunked(x, (16, 2)) @ chunked(y, (3, 128))
+    x, y = (array_of(CPU, z, TOP, signed) for z in (a, b))
+    product = chunked(x, 16, 2) @ chunked(y, 3, 128)
     assert product.chunks == ((16, 16, 8), (128, 128, 44))
     with pytest.raises(rd.RNSOverflowError) as caught:
         product.to_ints()
@@ -347,15 +333,15 @@ def test_lazy_products_compute_nothing_early() -> None:
 
 
 def test_mismatches() -> None:
-    x = encoded(Processor("cpu", np), grid(1, 2, 3), TOP, True)
+    x = array_of(CPU, grid(1, 2, 3), TOP, True)
     with pytest.raises(ValueError, match=r"shapes \(2, 3\) and \(2, 3\) do not match"):
         x @ x
     with pytest.raises(ValueError, match=r"shapes \(3,\) and \(2, 3\) do not match"):
         x[0] @ x
     with pytest.raises(ValueError, match="different moduli sets"):
-        x @ encoded(Processor("cpu", np), grid(1, 3, 2), MODULI_SETS["table2_4"], True)
+        x @ array_of(CPU, grid(1, 3, 2), MODULI_SETS["table2_4"], True)
     with pytest.raises(ValueError, match="one is signed, another unsigned"):
-        x @ encoded(Processor("cpu", np), abs(grid(1, 3, 2)), TOP, False)
+        x @ array_of(CPU, abs(grid(1, 3, 2)), TOP, False)
     for other in (5, np.ones((3, 2)), None):
         with pytest.raises(TypeError, match="must be RNSArrays"):
             x @ other

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import dask
-import dask.array as da
 import numpy as np
 import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import rns
+from sample_arrays import CPU, array_of, chunked
 from strategies import (
     ALL_SETS,
     BOTH_RANGES,
@@ -36,15 +35,6 @@ from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns import keys, scan
 
 FUNCTIONS = {"cumsum": operator.add, "cummax": max, "cummin": min}
-
-
-def array_of(
-    values: list[int], moduli: ModuliSet, signed: bool, chunks: Any = None, xp: Any = np, bound: Any = None
-) -> rd.RNSArray:
-    residues = xp.asarray(rns.encode(values, moduli, signed))
-    if chunks is not None:
-        residues = da.from_array(residues, chunks=(len(moduli), chunks))
-    return rd.RNSArray(residues, moduli, signed, bound)
 
 
 def check(x: rd.RNSArray, values: list[int]) -> None:
@@ -85,9 +75,9 @@ def test_edge_values(
 ) -> None:
     edges = edge_values(moduli, signed)
     values = [edges[i] for i in rng.permutation(len(edges))[: 4_000 // len(moduli)]]
-    check(array_of(values, moduli, signed, xp=on_each_processor.xp), values)
+    check(array_of(on_each_processor, values, moduli, signed), values)
     values = fitting(values, moduli, signed)
-    check(array_of(values, moduli, signed, xp=on_each_processor.xp), values)
+    check(array_of(on_each_processor, values, moduli, signed), values)
 
 
 @ALL_SETS
@@ -100,10 +90,10 @@ def test_sums_that_stay_at_the_ends_of_the_range(
         # Away from the end and back to it, never beyond: then one step too far.
         small = [int(d) for d in rng.integers(0, 2, size=12)]
         there = [end, *(v for d in small for v in (inwards * d, -inwards * d) if signed or inwards * d == 0)]
-        check(array_of(there, moduli, signed, xp=on_each_processor.xp), there)
+        check(array_of(on_each_processor, there, moduli, signed), there)
         if signed or inwards < 0:
             beyond = [*there, 0, -inwards, inwards if signed else 0, 0]
-            check(array_of(beyond, moduli, signed, xp=on_each_processor.xp), beyond)
+            check(array_of(on_each_processor, beyond, moduli, signed), beyond)
 
 
 @ALL_SETS
@@ -116,7 +106,7 @@ def test_extrema_of_values_close_together(
         near = [min(max(middle + int(d), lowest), highest) for d in rng.integers(-5, 6, size=40)]
         far = [highest // 2, *near, lowest, highest]
         for values in (near, sorted(near), sorted(near)[::-1], far, [middle] * 5):
-            x = array_of(values, moduli, signed, xp=on_each_processor.xp)
+            x = array_of(on_each_processor, values, moduli, signed)
             assert x.cummax().to_ints().tolist() == list(accumulate(values, max))
             assert x.cummin().to_ints().tolist() == list(accumulate(values, min))
 
@@ -131,7 +121,7 @@ def test_any_values_any_chunks(data: st.DataObject) -> None:
     bound = data.draw(st.sampled_from([None, max(map(abs, values))]))
     cuts = sorted({0, len(values), *data.draw(st.lists(st.integers(0, len(values)), max_size=5))})
     chunks = tuple(b - a for a, b in pairwise(cuts))
-    check(array_of(values, moduli, signed, chunks, bound=bound), values)
+    check(chunked(array_of(CPU, values, moduli, signed, bound), chunks), values)
 
 
 @BOTH_RANGES
@@ -146,9 +136,9 @@ def test_blocks_and_batches(
     lowest, highest = moduli.value_range(signed)
     steps = [int(d) for d in rng.integers(-3 if signed else 0, 4, size=60)]
     values = [highest - 400, *steps, *(fitting([lowest // 3] * 9, moduli, True) if signed else []), 1, 2]
-    check(array_of(values, moduli, signed, xp=on_each_processor.xp), values)
+    check(array_of(on_each_processor, values, moduli, signed), values)
     values += [highest, 1, -5 if signed else 5]
-    check(array_of(values, moduli, signed, xp=on_each_processor.xp), values)
+    check(array_of(on_each_processor, values, moduli, signed), values)
 
 
 @pytest.mark.parametrize("chunks", [5, 128, 1000])
@@ -159,14 +149,14 @@ def test_many_chunks(chunks: int, signed: bool, rng: np.random.Generator) -> Non
         int(v) << int(k) for v, k in zip(rng.integers(-9, 10, 500), rng.integers(0, 100, 500), strict=True)
     ]
     values = values if signed else [abs(v) for v in values]
-    check(array_of(values, moduli, signed, chunks), values)
+    check(chunked(array_of(CPU, values, moduli, signed), chunks), values)
     values[333] = moduli.value_range(signed)[1]
-    check(array_of(values, moduli, signed, chunks), values)
+    check(chunked(array_of(CPU, values, moduli, signed), chunks), values)
 
 
 def test_the_error_names_the_index_in_the_whole_array() -> None:
     moduli = ModuliSet([7, 11])
-    x = array_of([5] * 40, moduli, False, chunks=4)
+    x = chunked(array_of(CPU, [5] * 40, moduli), 4)
     with pytest.raises(RNSOverflowError, match="flat index 15: the exact result is 7 bits long"):
         x.cumsum()[12:16].to_ints()
     with pytest.raises(RNSOverflowError, match="flat index 19: the exact result is 7 bits long"):
@@ -181,14 +171,14 @@ def test_bounds_around_the_products_of_prefixes(
 ) -> None:
     for bound in bounds_around_prefixes(moduli, signed, prefixes=3):
         values = values_within(bound, signed, rng, count=10)
-        check(array_of(values, moduli, signed, xp=on_each_processor.xp, bound=bound), values)
+        check(array_of(on_each_processor, values, moduli, signed, bound), values)
 
 
 def test_chunks_of_numbers_far_below_the_prefix(rng: np.random.Generator) -> None:
     moduli = MODULI_SETS["unsorted"]
     for bound in bounds_around_prefixes(moduli, True, prefixes=3):
         values = values_within(bound, True, rng, count=10)
-        check(array_of(values, moduli, True, chunks=7, bound=bound), values)
+        check(chunked(array_of(CPU, values, moduli, True, bound), 7), values)
 
 
 def test_a_bound_proves_that_nothing_overflows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,14 +189,15 @@ def test_a_bound_proves_that_nothing_overflows(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(scan, "_sum_of", fail)
     moduli = MODULI_SETS["top"]
     values = [3, -4, 2, 2]
-    x = array_of(values, moduli, True, bound=4)
+    x = array_of(CPU, values, moduli, True, 4)
     assert x.cumsum().to_ints().tolist() == [3, -1, 1, 3]
     assert x.cumsum().bound == 16
 
 
 def test_empty_arrays() -> None:
     for chunks in (None, 4):
-        x = array_of([], MODULI_SETS["top"], False, chunks)
+        x = array_of(CPU, [], MODULI_SETS["top"])
+        x = x if chunks is None else chunked(x, chunks)
         for name in FUNCTIONS:
             assert getattr(x, name)().to_ints().tolist() == []
 

@@ -1,0 +1,40 @@
+"""Arrays of a test's numbers, on a processor and in chunks of any lengths, and results brought back."""
+
+import operator
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from conftest import Processor
+from oracles import rns
+
+import rnsdask as rd
+
+CPU = Processor("cpu", np)
+
+RELATIONS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+
+def array_of(
+    processor: Processor, values: Any, moduli: rd.ModuliSet, signed: bool = False, bound: int | None = None
+) -> rd.RNSArray:
+    """An eager array without a bound that could prove anything, unless one is given."""
+    return rd.RNSArray(processor.xp.asarray(rns.encode(values, moduli, signed)), moduli, signed, bound)
+
+
+def chunked(x: rd.RNSArray, *chunks: Any) -> rd.RNSArray:
+    """The same in Dask chunks, also such as no store allows: their length or lengths along each axis."""
+    return rd.RNSArray(da.from_array(x.residues, chunks=(-1, *chunks)), x.moduli, x.signed, x.bound)
+
+
+def host(array: Any) -> np.ndarray:
+    """A NumPy, CuPy or Dask array in NumPy."""
+    array = array.compute(scheduler="sync") if isinstance(array, da.Array) else array
+    return array.get() if hasattr(array, "get") else np.asarray(array)
