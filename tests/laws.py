@@ -24,13 +24,24 @@ import numpy as np
 import pytest
 from conftest import Processor
 from dask.base import tokenize
-from fuzzing.oracle import ELEMENTWISE, Range, best, mapped, objects, product_of_all
-from rnsdask.number_array import NumberArray
+from fuzzing.oracle import Range, best, mapped, objects, product_of_all
 from sample_arrays import RELATIONS, host
 
 import rnsdask as rd
+from rnsdask.arrays.number_array import NumberArray
 
 Numbers = np.ndarray  # of dtype object: Python ints
+
+ELEMENTWISE: dict[str, tuple[int, Callable[..., Any]]] = {
+    "add": (2, lambda a, b: a + b),
+    "subtract": (2, lambda a, b: a - b),
+    "multiply": (2, lambda a, b: a * b),
+    "negative": (1, lambda a: -a),
+    "fma": (3, lambda a, b, c: a * b + c),
+    "mulsub": (4, lambda a, b, c, d: a * b - c * d),
+    "muladd": (4, lambda a, b, c, d: a * b + c * d),
+}
+"""Number of operands and exact result of each function whose results may overflow."""
 
 LAYOUTS: dict[str, tuple[tuple[int, ...], Any]] = {
     "eager": ((96,), None),
@@ -247,7 +258,7 @@ def of_either(name: str) -> Callable[..., Any]:
     )
 
 
-fma, mulsub = of_either("fma"), of_either("mulsub")
+fma, mulsub, muladd = map(of_either, ("fma", "mulsub", "muladd"))
 
 RING: dict[str, dict[str, tuple[Callable[..., Any], Callable[..., Any]]]] = {
     "addition": {
@@ -274,6 +285,7 @@ RING: dict[str, dict[str, tuple[Callable[..., Any], Callable[..., Any]]]] = {
     },
     "fma": {"composition": (lambda x, y, z: fma(x, y, z), lambda x, y, z: x * y + z)},
     "mulsub": {"composition": (lambda x, y, z: mulsub(x, y, z, x), lambda x, y, z: x * y - z * x)},
+    "muladd": {"composition": (lambda x, y, z: muladd(x, y, z, x), lambda x, y, z: x * y + z * x)},
 }
 """Two ways to write the same, of three arrays and of three `Exact` numbers."""
 
@@ -328,7 +340,7 @@ def overflow_law(names: tuple[str, ...], case: Case) -> None:
 
 
 OVERFLOW = {"overflow": ("add", "subtract", "multiply", "negative")}
-OVERFLOW |= {f"overflow_of_{name}": (name,) for name in ("fma", "mulsub")}
+OVERFLOW |= {f"overflow_of_{name}": (name,) for name in ("fma", "mulsub", "muladd")}
 LAWS.update({name: partial(overflow_law, names) for name, names in OVERFLOW.items()})
 
 

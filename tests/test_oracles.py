@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import rns
-from rnsdask.moduli import ModuliSet
 from strategies import BOTH_RANGES, EXHAUSTIVE_SETS, MODULI_SETS, MS_357, edge_values, moduli_sets, values_in
+
+from rnsdask.core.moduli import ModuliSet
 
 SMALL = pytest.mark.parametrize("moduli", EXHAUSTIVE_SETS.values(), ids=EXHAUSTIVE_SETS)
 
