@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import gmpy2
@@ -100,6 +101,12 @@ def edge_values(moduli: ModuliSet, signed: bool = False) -> list[int]:
     return sorted(v for v in near if lowest <= v <= highest)
 
 
+def some_edges(moduli: ModuliSet, signed: bool, rng: np.random.Generator, count: int) -> list[int]:
+    """Edge values in random order, at most `count` of them."""
+    values = edge_values(moduli, signed)
+    return [values[i] for i in rng.permutation(len(values))[:count]]
+
+
 def bounds_around_prefixes(moduli: ModuliSet, signed: bool = False, prefixes: int = 4) -> list[int]:
     """Bounds of magnitudes that need one modulus more or less, or leave most of a modulus unused.
 
@@ -166,3 +173,10 @@ def arrays_of_values(
     close = st.integers(max(lowest, centre - 3), min(highest, centre + 3))
     item: st.SearchStrategy[Any] = draw(st.sampled_from([value, close, st.one_of(value, close)]))
     return draw(st.lists(item, min_size=min_size, max_size=max_size))
+
+
+@st.composite
+def chunks_of(draw: st.DrawFn, length: int) -> tuple[int, ...]:
+    """Draw the lengths of up to six chunks."""
+    cuts = sorted({0, length, *draw(st.lists(st.integers(0, length), max_size=5))})
+    return tuple(b - a for a, b in pairwise(cuts))

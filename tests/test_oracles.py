@@ -92,6 +92,6 @@ def test_the_range_ends_where_the_package_says(name: str, signed: bool) -> None:
     limits = rns.limits_of(moduli, signed)
     assert (limits.lowest, limits.highest) == moduli.value_range(signed)
     for outside in (limits.lowest - 1, limits.highest + 1):
-        assert rns.is_outside(outside, moduli, signed)
+        assert not rns.in_range(outside, moduli, signed)
         with pytest.raises(AssertionError):
             rns.encode([0, outside], moduli, signed)

@@ -11,7 +11,7 @@ import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles.rns import is_outside, wrapped
+from oracles.rns import in_range, wrapped
 from sample_arrays import CPU, array_of, chunked, host
 from strategies import (
     ALL_SETS,
@@ -35,7 +35,7 @@ TOP = MODULI_SETS["top"]
 
 def check_product(x: rd.RNSArray, values: Sequence[int]) -> None:
     exact, moduli, signed = math.prod(values), x.moduli, x.signed
-    outside = is_outside(exact, moduli, signed)
+    outside = not in_range(exact, moduli, signed)
     for array in (x, chunked(x, max(3, len(values) // 4)), chunked(x, 1000)):
         found, flag = array.prod(overflow="flag")
         if array is x:
@@ -102,7 +102,7 @@ def test_every_pair_of_small_sets(moduli: ModuliSet, signed: bool) -> None:
         for b in values:
             x = array_of(CPU, [a, b], moduli, signed)
             found = x.prod(overflow="flag")
-            assert found == (wrapped(a * b, moduli, signed), is_outside(a * b, moduli, signed))
+            assert found == (wrapped(a * b, moduli, signed), not in_range(a * b, moduli, signed))
 
 
 def test_product_of_nothing(on_each_processor: Processor) -> None:
@@ -141,7 +141,7 @@ def check_power(x: rd.RNSArray, values: Sequence[int], k: int) -> None:
     moduli, signed = x.moduli, x.signed
     # Powers far beyond every range are not worth computing.
     exact = [v**k if abs(v) < 2 or k * v.bit_length() < 2**16 else None for v in values]
-    outside = [v is None or is_outside(v, moduli, signed) for v in exact]
+    outside = [v is None or not in_range(v, moduli, signed) for v in exact]
     expected = [wrapped(pow(v, k, moduli.product), moduli, signed) for v in values]
     result, mask = rd.power(x, k, overflow="flag")
     assert host(mask).tolist() == outside

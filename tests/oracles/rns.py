@@ -24,8 +24,8 @@ def wrapped(value: int, moduli: Iterable[int], signed: bool = False) -> int:
     return limits_of(moduli, signed).wrap(value)
 
 
-def is_outside(value: int, moduli: Iterable[int], signed: bool = False) -> bool:
-    return not limits_of(moduli, signed).holds(value)
+def in_range(value: int, moduli: Iterable[int], signed: bool = False) -> bool:
+    return limits_of(moduli, signed).holds(value)
 
 
 def encode(values: Any, moduli: Iterable[int], signed: bool = False) -> np.ndarray:

@@ -14,7 +14,7 @@ from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import rns
-from oracles.rns import is_outside, wrapped
+from oracles.rns import in_range, wrapped
 from sample_arrays import CPU, array_of
 from strategies import (
     ALL_SETS,
@@ -43,7 +43,7 @@ def check(
     operands = [array_of(processor, column, moduli, signed) for column in columns]
     exact = [OPERATIONS[name].evaluate(*values) for values in zip(*columns, strict=True)]
     result, mask = getattr(rd, name)(*operands, overflow="flag")
-    expected = [is_outside(value, moduli, signed) for value in exact]
+    expected = [not in_range(value, moduli, signed) for value in exact]
     assert processor.to_numpy(mask).tolist() == expected
     assert result.to_ints().tolist() == [wrapped(value, moduli, signed) for value in exact]
     if True in expected:
@@ -167,7 +167,7 @@ def check_ranged(
         for x in operands
     ]
     result, mask = getattr(rd, name)(*arguments, overflow="flag")
-    assert processor.to_numpy(mask).tolist() == [is_outside(value, moduli, signed) for value in exact]
+    assert processor.to_numpy(mask).tolist() == [not in_range(value, moduli, signed) for value in exact]
     assert result.to_ints().tolist() == [wrapped(value, moduli, signed) for value in exact]
 
 
@@ -265,9 +265,9 @@ def test_negative(on_each_processor: Processor, name_of_set: str, signed: bool) 
     moduli = MODULI_SETS[name_of_set]
     values = edge_values(moduli, signed)
     result, mask = rd.negative(array_of(on_each_processor, values, moduli, signed), overflow="flag")
-    assert on_each_processor.to_numpy(mask).tolist() == [is_outside(-v, moduli, signed) for v in values]
+    assert on_each_processor.to_numpy(mask).tolist() == [not in_range(-v, moduli, signed) for v in values]
     assert result.to_ints().tolist() == [wrapped(-v, moduli, signed) for v in values]
-    inner = [v for v in values if not is_outside(-v, moduli, signed)]
+    inner = [v for v in values if in_range(-v, moduli, signed)]
     assert (-array_of(on_each_processor, inner, moduli, signed)).to_ints().tolist() == [-v for v in inner]
 
 

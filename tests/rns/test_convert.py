@@ -9,6 +9,7 @@ import gmpy2
 import numpy as np
 import pytest
 from conftest import Processor
+from fuzzing.oracle import limbs, objects
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import rns
@@ -20,6 +21,7 @@ from strategies import (
     arrays_of_values,
     edge_values,
     moduli_sets,
+    some_edges,
 )
 
 from rnsdask.core.moduli import ModuliSet
@@ -46,9 +48,7 @@ MS = MODULI_SETS["top"]
 
 
 def limbs_by_hand(values: list[int], limb_count: int) -> np.ndarray:
-    """Each value modulo 2**(32 limb_count), cut into limbs."""
-    rows = [[value >> 32 * k & 0xFFFFFFFF for k in range(limb_count)] for value in values]
-    return np.array(rows, dtype=np.uint32).reshape(-1, limb_count)
+    return limbs(objects(values), limb_count)
 
 
 def random_values(ms: ModuliSet, signed: bool, count: int, rng: np.random.Generator) -> list[int]:
@@ -79,9 +79,8 @@ def check_both_ways(processor: Processor, values: list[int], ms: ModuliSet, sign
 def test_edge_values(
     on_each_processor: Processor, ms: ModuliSet, signed: bool, rng: np.random.Generator
 ) -> None:
-    values = edge_values(ms, signed)
-    chosen = rng.permutation(len(values))[: 150_000 // len(ms)]  # all of them, but for the longest sets
-    check_both_ways(on_each_processor, [values[i] for i in chosen], ms, signed)
+    values = some_edges(ms, signed, rng, 150_000 // len(ms))  # all of them, but for the longest sets
+    check_both_ways(on_each_processor, values, ms, signed)
 
 
 @pytest.mark.parametrize("ms", EXHAUSTIVE_SETS.values(), ids=EXHAUSTIVE_SETS)

@@ -11,7 +11,16 @@ from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import rns
-from strategies import BOTH_RANGES, EXHAUSTIVE_SETS, MODULI_SETS, arrays_of_values, edge_values, moduli_sets
+from oracles.rns import in_range
+from strategies import (
+    BOTH_RANGES,
+    EXHAUSTIVE_SETS,
+    MODULI_SETS,
+    arrays_of_values,
+    edge_values,
+    moduli_sets,
+    some_edges,
+)
 
 import rnsdask as rd
 from rnsdask.core.errors import RNSOverflowError
@@ -23,16 +32,10 @@ BOTH_PARTS: tuple[Part, ...] = ("quotient", "remainder")
 TOP = MODULI_SETS["top"]
 
 
-def in_range(value: int, ms: ModuliSet, signed: bool) -> bool:
-    lowest, highest = ms.value_range(signed)
-    return lowest <= value <= highest
-
-
 def chosen_values(ms: ModuliSet, signed: bool, count: int, rng: np.random.Generator) -> list[int]:
     """Edge values and random ones, of all lengths, in random order."""
     lowest, highest = ms.value_range(signed)
-    values = edge_values(ms, signed)
-    values = [values[i] for i in rng.permutation(len(values))[:count]] + [lowest, highest, 0]
+    values = [*some_edges(ms, signed, rng, count), lowest, highest, 0]
     for _ in range(count // 2):
         value = int.from_bytes(rng.bytes(ms.bits // 8 + 8), "little") % (highest + 1)
         value >>= int(rng.integers(0, ms.bits))

@@ -17,6 +17,7 @@ from strategies import (
     arrays_of_values,
     edge_values,
     moduli_sets,
+    some_edges,
     values_in,
 )
 
@@ -40,8 +41,7 @@ def chosen_values(
 ) -> list[int]:
     """Edge values and random ones, in random order; the ends of the range always."""
     lowest, highest = ms.value_range(signed)
-    values = edge_values(ms, signed)
-    values = [values[i] for i in rng.permutation(len(values))[:count]]
+    values = some_edges(ms, signed, rng, count)
     drawn = [int.from_bytes(rng.bytes(ms.bits // 8 + 8), "little") for _ in range(count // 4)]
     values += [lowest + value % ms.product for value in drawn] + [lowest, highest, 0]
     return [v for v in values if bound is None or abs(v) <= bound]

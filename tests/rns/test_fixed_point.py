@@ -6,7 +6,15 @@ from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import rns
-from strategies import ALL_SETS, EXHAUSTIVE_SETS, MODULI_SETS, arrays_of_values, edge_values, moduli_sets
+from strategies import (
+    ALL_SETS,
+    EXHAUSTIVE_SETS,
+    MODULI_SETS,
+    arrays_of_values,
+    edge_values,
+    moduli_sets,
+    some_edges,
+)
 
 from rnsdask.constants import fixed_point_constants
 from rnsdask.core.moduli import ModuliSet
@@ -38,8 +46,7 @@ def check(
 def test_contains_the_exact_value(
     on_each_processor: Processor, moduli: ModuliSet, bits: int | None, rng: np.random.Generator
 ) -> None:
-    values = edge_values(moduli)
-    values = [0] + [values[i] for i in rng.permutation(len(values))[: 20_000 // len(moduli)]]
+    values = [0, *some_edges(moduli, False, rng, 20_000 // len(moduli))]
     check(on_each_processor, values, moduli, bits)
 
 

@@ -6,7 +6,14 @@ from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import rns
-from strategies import ALL_SETS, EXHAUSTIVE_SETS, MODULI_SETS, arrays_of_values, edge_values, moduli_sets
+from strategies import (
+    ALL_SETS,
+    EXHAUSTIVE_SETS,
+    MODULI_SETS,
+    arrays_of_values,
+    moduli_sets,
+    some_edges,
+)
 
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.mixed_radix import greatest, mixed_radix_digits, near_top
@@ -19,8 +26,7 @@ def digits_of(processor: Processor, values: list[int], moduli: ModuliSet) -> np.
 
 @ALL_SETS
 def test_edge_values(on_each_processor: Processor, moduli: ModuliSet, rng: np.random.Generator) -> None:
-    values = edge_values(moduli)
-    values = [values[i] for i in rng.permutation(len(values))[: 20_000 // len(moduli)]]
+    values = some_edges(moduli, False, rng, 20_000 // len(moduli))
     digits = digits_of(on_each_processor, values, moduli)
     for column, value in zip(digits.T.tolist(), values, strict=True):
         for digit, m in zip(column, moduli, strict=True):

@@ -16,8 +16,8 @@ from strategies import (
     SHORT_SETS,
     arrays_of_values,
     bounds_around_prefixes,
-    edge_values,
     moduli_sets,
+    some_edges,
     values_within,
 )
 
@@ -44,19 +44,12 @@ def check(
     return results
 
 
-def some_edges(moduli: ModuliSet, signed: bool, rng: np.random.Generator) -> list[int]:
-    """Edge values in random order, fewer of them for the sets that the oracle is slow with."""
-    values = edge_values(moduli, signed)
-    kept = rng.permutation(len(values))[: 20_000 // len(moduli)]
-    return [values[i] for i in kept]
-
-
 @ALL_SETS
 @BOTH_RANGES
 def test_edge_values(
     on_each_processor: Processor, moduli: ModuliSet, signed: bool, rng: np.random.Generator
 ) -> None:
-    check(on_each_processor, moduli, some_edges(moduli, signed, rng), signed)
+    check(on_each_processor, moduli, some_edges(moduli, signed, rng, 20_000 // len(moduli)), signed)
 
 
 @ALL_SETS

@@ -5,7 +5,7 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,9 @@ from strategies import (
     SHORT_SETS,
     arrays_of_values,
     bounds_around_prefixes,
-    edge_values,
+    chunks_of,
     moduli_sets,
+    some_edges,
     values_within,
 )
 
@@ -73,8 +74,7 @@ def fitting(values: list[int], moduli: ModuliSet, signed: bool) -> list[int]:
 def test_edge_values(
     on_each_processor: Processor, moduli: ModuliSet, signed: bool, rng: np.random.Generator
 ) -> None:
-    edges = edge_values(moduli, signed)
-    values = [edges[i] for i in rng.permutation(len(edges))[: 4_000 // len(moduli)]]
+    values = some_edges(moduli, signed, rng, 4_000 // len(moduli))
     check(array_of(on_each_processor, values, moduli, signed), values)
     values = fitting(values, moduli, signed)
     check(array_of(on_each_processor, values, moduli, signed), values)
@@ -119,8 +119,7 @@ def test_any_values_any_chunks(data: st.DataObject) -> None:
     if data.draw(st.booleans()):
         values = fitting(values, moduli, signed) or [0]
     bound = data.draw(st.sampled_from([None, max(map(abs, values))]))
-    cuts = sorted({0, len(values), *data.draw(st.lists(st.integers(0, len(values)), max_size=5))})
-    chunks = tuple(b - a for a, b in pairwise(cuts))
+    chunks = data.draw(chunks_of(len(values)))
     check(chunked(array_of(CPU, values, moduli, signed, bound), chunks), values)
 
 

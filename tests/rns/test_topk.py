@@ -7,6 +7,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from conftest import Processor
+from fuzzing.oracle import best
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import rns
@@ -17,8 +18,10 @@ from strategies import (
     SHORT_SETS,
     arrays_of_values,
     bounds_around_prefixes,
+    chunks_of,
     edge_values,
     moduli_sets,
+    some_edges,
     values_within,
 )
 
@@ -30,18 +33,13 @@ from rnsdask.rns.convert import residues_to_ints
 from rnsdask.rns.topk import select
 
 
-def expected(values: list[int], k: int) -> list[int]:
-    """Indices of the k greatest or -k least."""
-    return sorted(range(len(values)), key=lambda i: (values[i] if k < 0 else -values[i], i))[: abs(k)]
-
-
 def check(
     processor: Processor, moduli: ModuliSet, values: list[int], signed: bool, bound: int | None = None
 ) -> None:
     residues = processor.xp.asarray(rns.encode(values, moduli, signed))
     for k in (1, -1, 3, -3, len(values), -len(values), len(values) + 2, 0):
         found = select(residues, moduli, k, signed, bound)
-        assert list(found.indices) == expected(values, k)
+        assert list(found.indices) == best(values, k)
         assert list(found.values) == [values[i] for i in found.indices]
 
 
@@ -50,9 +48,7 @@ def check(
 def test_edge_values(
     on_each_processor: Processor, moduli: ModuliSet, signed: bool, rng: np.random.Generator
 ) -> None:
-    values = edge_values(moduli, signed)
-    kept = rng.permutation(len(values))[: 8_000 // len(moduli)]
-    check(on_each_processor, moduli, [values[i] for i in kept], signed)
+    check(on_each_processor, moduli, some_edges(moduli, signed, rng, 8_000 // len(moduli)), signed)
 
 
 @ALL_SETS
@@ -116,7 +112,7 @@ def test_few_candidates_where_a_bound_leaves_most_of_a_modulus_unused(
         values = [int(v) << 964 for v in rng.integers(-(2**60) if signed else 0, 2**60, size=500)]
         residues = on_each_processor.xp.asarray(rns.encode(values, moduli, signed))
         converted.clear()
-        assert list(select(residues, moduli, 5, signed, 2**1024).indices) == expected(values, 5)
+        assert list(select(residues, moduli, 5, signed, 2**1024).indices) == best(values, 5)
         assert sum(converted) <= 6
 
 
@@ -140,12 +136,11 @@ def test_any_values_any_chunks(data: st.DataObject) -> None:
     moduli = data.draw(moduli_sets())
     values = data.draw(arrays_of_values(moduli, signed))
     k = data.draw(st.integers(-len(values) - 1, len(values) + 1))
-    cuts = sorted({0, len(values), *data.draw(st.lists(st.integers(0, len(values)), max_size=5))})
-    chunks = tuple(b - a for a, b in pairwise(cuts))
+    chunks = data.draw(chunks_of(len(values)))
     residues = da.from_array(rns.encode(values, moduli, signed), chunks=(len(moduli), chunks))
     x = rd.from_residues(residues, moduli, signed)
     top, places = x.topk(k), x.argtopk(k)
-    wanted = expected(values, k)
+    wanted = best(values, k)
     assert top.shape == places.shape == (len(wanted),)
     assert places.compute(scheduler="sync").tolist() == wanted
     assert top.compute(scheduler="sync").tolist() == [values[i] for i in wanted]
@@ -157,7 +152,7 @@ def test_many_chunks_with_ties_across_them() -> None:
     residues = da.from_array(rns.encode(values, moduli), chunks=(len(moduli), 13))
     x = rd.from_residues(residues, moduli)
     for k in (5, -5, 150, 400):
-        assert x.argtopk(k).compute(scheduler="sync").tolist() == expected(values, k)
+        assert x.argtopk(k).compute(scheduler="sync").tolist() == best(values, k)
 
 
 def test_arrays_in_memory_give_arrays() -> None:
