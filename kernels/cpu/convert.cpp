@@ -6,28 +6,14 @@
 #include <vector>
 
 #include "bindings.hpp"
+#include "table_product.hpp"
 
 namespace rns {
 
 namespace {
 
-// Numbers in a tile. Its terms, limbs or residues, are read once for each result, so they should stay
-// in the first-level cache: 64 numbers of 64 terms are 16 KiB.
-constexpr i64 kNumbers = 64;
-
 using Limbs = nb::ndarray<const u32, nb::ndim<2>, nb::device::cpu>;
 using MutableResidues = nb::ndarray<u32, nb::ndim<2>, nb::device::cpu>;
-
-struct alignas(64) Row {
-  u32 x[kNumbers];
-};
-
-struct alignas(64) SumRow {
-  u64 low[kNumbers];
-  u64 high[kNumbers];
-
-  RNS_INLINE ProductSum at(i64 j) const { return {low[j], high[j]}; }
-};
 
 struct alignas(64) ChainRow {
   u64 carry[kNumbers];
@@ -36,29 +22,6 @@ struct alignas(64) ChainRow {
 
   RNS_INLINE LimbChain at(i64 j) const { return {carry[j], borrow[j], above[j]}; }
 };
-
-template <int kRows>
-RNS_INLINE void accumulate_rows(const Row* rows, const u32* column, i64 stride, i64 width, SumRow& sums) {
-  u32 c[kRows];
-  for (int k = 0; k < kRows; ++k) c[k] = column[k * stride];
-  for (i64 j = 0; j < width; ++j) {
-    ProductSum sum = sums.at(j);
-    for (int k = 0; k < kRows; ++k) sum.add(rows[k].x[j], c[k]);
-    sums.low[j] = sum.low;
-    sums.high[j] = sum.high;
-  }
-}
-
-// One column of a table, times the rows. Rows are taken by four so that the running sums are loaded
-// and stored once for four terms.
-RNS_VECTORISED void sum_products(const Row* rows, i64 count, const u32* column, i64 stride, i64 width,
-                                 SumRow& sums) {
-  std::fill_n(sums.low, width, 0);
-  std::fill_n(sums.high, width, 0);
-  i64 r = 0;
-  for (; r + 4 <= count; r += 4) accumulate_rows<4>(rows + r, column + r * stride, stride, width, sums);
-  for (; r < count; ++r) accumulate_rows<1>(rows + r, column + r * stride, stride, width, sums);
-}
 
 RNS_VECTORISED void reduce_sums(const SumRow& sums, const WordFactors& factors, u32 last, i64 width,
                                 u32* residues) {
@@ -92,20 +55,6 @@ RNS_VECTORISED void next_limbs(ChainRow& chains, const SumRow& sums, const Row& 
     chains.above[j] = chain.above;
   }
 }
-
-// A table of constants: row r holds what term r contributes to each result.
-struct Table {
-  const u32* data;
-  i64 rows;
-  i64 stride;
-
-  explicit Table(const Table32& array)
-      : data(array.data()), rows(static_cast<i64>(array.shape(0))), stride(array.stride(0)) {}
-
-  void sum(const std::vector<Row>& terms, i64 result, i64 width, SumRow& sums) const {
-    sum_products(terms.data(), rows, data + result, stride, width, sums);
-  }
-};
 
 struct Forward {
   const u32* limbs;

@@ -2,34 +2,14 @@
 #include <rns/convert.cuh>
 
 #include "grid.cuh"
+#include "table_product.cuh"
 
 using namespace rns;
 
 namespace {
 
-// Results of a table that a thread accumulates at a time; a table's rows are padded to a multiple of it.
-constexpr i32 kResults = 8;
-
 // Limbs of a block's numbers that lie in shared memory at a time.
 constexpr i32 kTileLimbs = 32;
-
-struct Sums {
-  ProductSum of[kResults];
-};
-
-// Adds the products of a term with its contribution to the next results.
-__device__ void accumulate(Sums& sums, u32 x, const u32* row) {
-  const uint4 a = __ldg(reinterpret_cast<const uint4*>(row));
-  const uint4 b = __ldg(reinterpret_cast<const uint4*>(row) + 1);
-  sums.of[0].add(x, a.x);
-  sums.of[1].add(x, a.y);
-  sums.of[2].add(x, a.z);
-  sums.of[3].add(x, a.w);
-  sums.of[4].add(x, b.x);
-  sums.of[5].add(x, b.y);
-  sums.of[6].add(x, b.z);
-  sums.of[7].add(x, b.w);
-}
 
 // Rows of limbs as read from memory become columns of the tile, so that both sides are contiguous for a
 // warp. The tile's rows are one element longer than the block, to spread a column over the banks.
@@ -65,6 +45,7 @@ __global__ void limbs_to_residues(const u32* limbs, i64 stride, i64 count, i32 l
                                   const u32* table, i32 padded, const u32* last, const WordFactors* factors,
                                   i32 moduli, u32* residues, i64 residue_stride) {
   extern __shared__ u32 tile[];
+  const Table contributions = {table, padded};
   const bool has_sign = terms > limb_count;
   for (i64 first = thread_index() - threadIdx.x; first < count; first += thread_count()) {
     const i64 numbers = min(static_cast<i64>(blockDim.x), count - first);
@@ -76,12 +57,10 @@ __global__ void limbs_to_residues(const u32* limbs, i64 stride, i64 count, i32 l
       for (i32 l0 = 0; l0 < limb_count; l0 += kTileLimbs) {
         const i32 limbs_here = min(kTileLimbs, limb_count - l0);
         load_tile(tile, limbs + first * stride + l0, stride, numbers, limbs_here);
-        const u32* rows = table + static_cast<i64>(l0) * padded + i;
-        for (i32 l = 0; l < limbs_here; ++l) {
-          accumulate(sums, tile[l * (blockDim.x + 1) + threadIdx.x], rows + static_cast<i64>(l) * padded);
-        }
+        contributions.add(sums, l0, limbs_here, i,
+                          [&](i32 l) { return tile[l * (blockDim.x + 1) + threadIdx.x]; });
       }
-      if (has_sign) accumulate(sums, sign, table + static_cast<i64>(limb_count) * padded + i);
+      if (has_sign) contributions.add(sums, sign, limb_count, i);
       u32* result = residues + i * residue_stride + first + threadIdx.x;
 #pragma unroll
       for (i32 k = 0; k < kResults; ++k) {
@@ -96,16 +75,15 @@ __global__ void limbs_to_residues(const u32* limbs, i64 stride, i64 count, i32 l
 __global__ void residues_to_limbs(const u32* residues, i64 stride, i64 count, i32 moduli, const u32* table,
                                   i32 padded, const u32* last, const Factor* inverses, const u32* product,
                                   const u32* highest, i32 limb_count, u32* limbs) {
+  const Table contributions = {table, padded};
   for (i64 j = thread_index(); j < count; j += thread_count()) {
+    const auto term = [&](i32 i) { return mod_mul(residues[i * stride + j], inverses[i], last[i]); };
     u32* number = limbs + j * limb_count;
     u32 q = 0;
     LimbChain chain = {};
     for (i32 first = -2; first < limb_count; first += kResults) {
       Sums sums = {};
-      for (i32 i = 0; i < moduli; ++i) {
-        const u32 u = mod_mul(residues[i * stride + j], inverses[i], last[i]);
-        accumulate(sums, u, table + static_cast<i64>(i) * padded + first + 2);
-      }
+      contributions.add(sums, 0, moduli, first + 2, term);
       if (first < 0) q = crt_quotient(sums.of[0], sums.of[1], 0).q;
 #pragma unroll
       for (i32 k = 0; k < kResults; ++k) {
@@ -123,21 +101,19 @@ __global__ void base_extend(const u32* residues, i64 stride, i64 count, i32 modu
                             i32 padded, const u32* last, const Factor* inverses, u32 start,
                             u32 ambiguous_below, const u32* target_last, const WordFactors* factors,
                             i32 targets, u32* result, i64 result_stride, u8* ambiguous) {
+  const Table contributions = {table, padded};
   for (i64 j = thread_index(); j < count; j += thread_count()) {
+    const auto term = [&](i32 i) { return mod_mul(residues[i * stride + j], inverses[i], last[i]); };
     u32 q = 0;
     for (i32 first = -2; first < targets; first += kResults) {
-      const u32* rows = table + first + 2;
       Sums sums = {};
-      for (i32 i = 0; i < moduli; ++i) {
-        const u32 u = mod_mul(residues[i * stride + j], inverses[i], last[i]);
-        accumulate(sums, u, rows + static_cast<i64>(i) * padded);
-      }
+      contributions.add(sums, 0, moduli, first + 2, term);
       if (first < 0) {
         const CrtQuotient quotient = crt_quotient(sums.of[0], sums.of[1], start);
         q = quotient.q;
         ambiguous[j] = quotient.fraction < ambiguous_below;
       }
-      accumulate(sums, q, rows + static_cast<i64>(moduli) * padded);
+      contributions.add(sums, q, moduli, first + 2);
 #pragma unroll
       for (i32 r = 0; r < kResults; ++r) {
         const i32 k = first + r;
