@@ -245,7 +245,7 @@ def open_rns(path: store.StorePath, *, part: int | None = None, backend: str = "
         meta=np.empty((0,) * (len(info.shape) + 1), dtype=np.uint32),
         name=f"open-zarr-{tokenize(info, how)}",
     )
-    return RNSArray(residues, info.moduli, info.signed, info.bound)
+    return RNSArray(residues, info.moduli, info.system.signed, info.system.bound)
 
 
 def kvikio_is_wanted() -> bool:

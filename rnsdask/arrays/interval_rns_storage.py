@@ -19,6 +19,7 @@ from rnsdask.core.moduli import ModuliSet
 from rnsdask.interval_rns import layout
 from rnsdask.interval_rns.proof import find_wrong_header
 from rnsdask.lazy.sources import reads
+from rnsdask.rns.system import RNS
 
 KIND = "mpint"  # what format 1 calls them
 """What the attribute of a group says that it holds."""
@@ -33,7 +34,7 @@ def write_array(columns: da.Array, moduli: ModuliSet, location: store.Location, 
     chunks = array_layout.storable_chunks(columns.chunks[1:], shape, len(moduli))
     with checked_workers():
         writer = store.create_group(
-            location, KIND, moduli, shape, layout.PART_DTYPES, chunks=chunks, overwrite=overwrite
+            location, KIND, RNS(moduli), shape, layout.PART_DTYPES, chunks=chunks, overwrite=overwrite
         )
         written = da.map_blocks(
             _write_block,

@@ -29,6 +29,7 @@ from rnsdask.rns.divide import Part, is_even
 from rnsdask.rns.extend import change_moduli
 from rnsdask.rns.interval import IntervalEvaluation, interval_evaluation
 from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
+from rnsdask.rns.system import RNS
 
 Axis: TypeAlias = int | tuple[int, ...]
 
@@ -721,25 +722,26 @@ class RNSArray(NumberArray):
             If it would be computed on a cluster, and a worker does not run this version of rnsdask.
         """
         source, location = self.with_storable_chunks(), store.locate(path, storage_options)
-        with checked_workers(), source.create_store(location, overwrite=overwrite) as writer:
+        with checked_workers():
+            writer = source.create_store(location, overwrite=overwrite)
             write.write_chunks(source.residues, writer).compute()
             writer.finish()
 
     def create_store(
-        self, path: store.StorePath, *, overwrite: bool = False, recipe: str | None = None
+        self, path: store.StorePath, *, overwrite: bool = False, job_identity: str | None = None
     ) -> store.StoreWriter:
         """Create a store for this array, a Dask array with storable chunks, and write none of them yet."""
         location = store.locate(path)
         if overwrite and reads(self._words.dask, location):
             raise StoreError(f"{location.path}: an array cannot overwrite the store that it is read from")
-        options = {"overwrite": overwrite, "recipe": recipe, **self.store_options()}
-        return store.create(location, self._moduli, self.shape, **options)
+        system = RNS(self._moduli, self._signed, self._bound)
+        how: dict[str, Any] = {"overwrite": overwrite, "job_identity": job_identity}
+        return store.create(location, system, self.shape, chunks=self.storable_lengths(), **how)
 
-    def store_options(self) -> dict[str, Any]:
-        """Chunks, range and bound of the store that `create_store` makes."""
+    def storable_lengths(self) -> tuple[int, ...]:
+        """A chunk's length along each axis in the store that `create_store` makes."""
         chunks: Any = "auto" if self.size == 0 else self._words.chunksize[1:]
-        lengths = layout.normalize_chunks(chunks, self.shape, len(self._moduli))
-        return {"chunks": lengths, "signed": self._signed, "bound": self._bound}
+        return layout.normalize_chunks(chunks, self.shape, len(self._moduli))
 
     def with_storable_chunks(self) -> "RNSArray":
         """A Dask array with the same chunks where a store can have them, else with those of 64 to 128 MiB."""

@@ -5,14 +5,16 @@ Its modules import nothing but click at the top; each command imports what it ne
 
 import click
 
+from rnsdask.cli.comparison import compare
 from rnsdask.cli.errors import Group
 from rnsdask.cli.evaluation import eval_
+from rnsdask.cli.import_export import export, import_
+from rnsdask.cli.inspection import info, verify
 from rnsdask.cli.moduli import moduli
+from rnsdask.cli.random import random
 from rnsdask.cli.reductions import REDUCTIONS
 from rnsdask.cli.scans import SCANS
-from rnsdask.cli.selections import compare, topk
-from rnsdask.cli.stores import info, random, verify
-from rnsdask.cli.transfer import export, import_
+from rnsdask.cli.topk import topk
 
 
 @click.group(name="rns", cls=Group, context_settings={"help_option_names": ["-h", "--help"]})

@@ -19,8 +19,8 @@ from rnsdask.cli.reductions import result_fields
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
-    from rnsdask.jobs.expression_job import Outcome, Plan
-    from rnsdask.jobs.summary import Cost
+    from rnsdask.jobs.cost import Cost
+    from rnsdask.jobs.evaluation import Outcome, PreparedExpression
 
 _REDUCTIONS = {
     "max": "Greatest value, with the smallest index that holds it.",
@@ -103,35 +103,35 @@ def eval_(
     wanted: list[str] = click.get_current_context().meta.get("wanted", [])
     _check_options(output, wanted, overflow, mask_path, mode)
     from rnsdask.core.errors import ExpressionError
-    from rnsdask.jobs import expression_job
-    from rnsdask.jobs.plan import fitting
-    from rnsdask.jobs.summary import measured
+    from rnsdask.jobs import evaluation
+    from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.memory_plan import fitting
 
     count_flagged = overflow == "flag"
     try:
-        plan = expression_job.plan(expression, paths, overflow=overflow, backend=backend)
+        prepared = evaluation.prepare(expression, paths, overflow=overflow, backend=backend)
         if output is None:
-            expression_job.check_reductions(plan, wanted)
+            evaluation.check_reductions(prepared, wanted)
     except ExpressionError as error:
         refuse(str(error))
     options: dict[str, Any] = {"count_flagged": count_flagged, "progress": progress}
     with (
         connection as client,
-        fitting(plan.work, client, backend=backend),
-        measured(client, plan.paths) as cost,
+        fitting(prepared.work, client, backend=backend),
+        measured(client, prepared.paths) as cost,
     ):
         if output is None:
-            done = expression_job.reduce(plan, wanted, client, backend=backend, **options)
+            done = evaluation.reduce(prepared, wanted, client, backend=backend, **options)
         else:
-            done = expression_job.write(plan, output, client, mask_path=mask_path, **mode, **options)
-    cost.record("eval", plan.count, plan.bytes_read, exact_fallbacks=_exact_fallbacks(done))
+            done = evaluation.write(prepared, output, client, mask_path=mask_path, **mode, **options)
+    cost.record("eval", prepared.count, prepared.bytes_read, exact_fallbacks=_exact_fallbacks(done))
     if as_json:
         places: dict[str, Any] = {} if output is None else {"output": output, "mask": mask_path}
-        print_json({**_fields(plan, done, places), **cost.as_dict()})
+        print_json({**_fields(prepared, done, places), **cost.as_dict()})
     elif output is None:
-        _print_results(plan, done, cost)
+        _print_results(prepared, done, cost)
     else:
-        _print_written(plan, done, cost, output, mask_path)
+        _print_written(prepared, done, cost, output, mask_path)
 
 
 def _check_options(
@@ -146,8 +146,8 @@ def _check_options(
             refuse(f"--{name} needs -o")
 
 
-def _fields(plan: "Plan", done: "Outcome", places: dict[str, Any]) -> dict[str, Any]:
-    fields: dict[str, Any] = {"op": "eval", "expression": plan.text, **places}
+def _fields(prepared: "PreparedExpression", done: "Outcome", places: dict[str, Any]) -> dict[str, Any]:
+    fields: dict[str, Any] = {"op": "eval", "expression": prepared.text, **places}
     if not places:
         fields["results"] = {name: _value_fields(name, result) for name, result in done.results.items()}
     if done.flagged is not None:
@@ -156,7 +156,7 @@ def _fields(plan: "Plan", done: "Outcome", places: dict[str, Any]) -> dict[str, 
     if done.bytes_written is not None:
         chunks = {"chunks_kept": done.chunks_kept, "chunks_rewritten": done.chunks_rewritten}
         written = {"bytes_written": done.bytes_written, **chunks}
-    return {**fields, "count": plan.count, "bytes_read": plan.bytes_read, **written}
+    return {**fields, "count": prepared.count, "bytes_read": prepared.bytes_read, **written}
 
 
 def _value_fields(name: str, result: Any) -> dict[str, Any]:
@@ -169,32 +169,34 @@ def _value_fields(name: str, result: Any) -> dict[str, Any]:
 
 def _exact_fallbacks(done: "Outcome") -> int | None:
     """Those of all reductions together; None if there was no reduction of numbers."""
-    from rnsdask.jobs.expression_job import REDUCTION_OF
+    from rnsdask.jobs.evaluation import REDUCTION_OF
 
     # A maximum and its index are of one reduction.
     reductions = {REDUCTION_OF[name]: result for name, result in done.results.items() if name != "count"}
     return sum(result.exact_fallbacks for result in reductions.values()) if reductions else None
 
 
-def _print_results(plan: "Plan", done: "Outcome", cost: "Cost") -> None:
+def _print_results(prepared: "PreparedExpression", done: "Outcome", cost: "Cost") -> None:
     for name, result in done.results.items():
         where = f" at index {result.index}" if name in ("max", "min") else ""
         value = _value_fields(name, result)["value"]
-        echo(f"{name} of {plan.count} values{where}:", value)
-    work = f"{size_text(plan.bytes_read)} in {cost_text(plan.bytes_read, cost)}"
+        echo(f"{name} of {prepared.count} values{where}:", value)
+    work = f"{size_text(prepared.bytes_read)} in {cost_text(prepared.bytes_read, cost)}"
     fallbacks = _exact_fallbacks(done)
     exact = "" if fallbacks is None else f", {fallbacks} exact fallbacks"
     echo(f"({work}{exact}{_flagged_text(done)})")
 
 
-def _print_written(plan: "Plan", done: "Outcome", cost: "Cost", output: str, mask_path: str | None) -> None:
-    from rnsdask.jobs.transfer import resumed_text
+def _print_written(
+    prepared: "PreparedExpression", done: "Outcome", cost: "Cost", output: str, mask_path: str | None
+) -> None:
+    from rnsdask.jobs.writing import resumed_text
 
     mask = "" if mask_path is None else f", their mask in {mask_path}"
-    work = f"{size_text(plan.bytes_read)} read ({cost_text(plan.bytes_read, cost)})"
+    work = f"{size_text(prepared.bytes_read)} read ({cost_text(prepared.bytes_read, cost)})"
     size = size_text(done.bytes_written or 0)
     resumed = resumed_text(done.chunks_kept, done.chunks_rewritten)
-    echo(f"{output}: {plan.count} values, {size}; {work}{_flagged_text(done)}{mask}{resumed}")
+    echo(f"{output}: {prepared.count} values, {size}; {work}{_flagged_text(done)}{mask}{resumed}")
 
 
 def _flagged_text(done: "Outcome") -> str:

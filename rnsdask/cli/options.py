@@ -38,6 +38,9 @@ def _read_progress(_ctx: click.Context, _param: click.Parameter, value: bool | N
 
 POSITIVE = click.IntRange(min=1)
 
+NEGATIVE_NUMBERS = {"ignore_unknown_options": True}
+"""Settings of a command, so that -3 is an argument, not an option."""
+
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 store_argument = click.argument("path", metavar="STORE")

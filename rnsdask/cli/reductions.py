@@ -42,16 +42,17 @@ def _reduction(name: str, description: str) -> click.Command:
     ) -> None:
         from rnsdask import store
         from rnsdask.arrays import creation
-        from rnsdask.jobs import job, plan
-        from rnsdask.jobs.summary import measured
+        from rnsdask.jobs.cost import measured
+        from rnsdask.jobs.memory_plan import fitting, work_on
+        from rnsdask.jobs.reduction import reduce
 
         found = store.open_info(path)
         options: dict[str, Any] = {"backend": backend, "info": found}
-        with connection as client, plan.fitting(plan.work_on(found, name), client, **options) as part:
+        with connection as client, fitting(work_on(found, name), client, **options) as part:
             array = creation.open_rns(path, part=part, backend=backend)
             how: dict[str, Any] = {"progress": progress, "checkpoint": checkpoint}
             with measured(client, [found.path]) as cost:
-                result = job.reduce(array, name, client, **how, **options)
+                result = reduce(array, name, client, **how, **options)
         fields = result_fields(result)
         done = {key: fields[key] for key in ("backend", "exact_fallbacks")}
         cost.record(name, array.size, array.nbytes, **done)

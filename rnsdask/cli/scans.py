@@ -39,21 +39,22 @@ def _scan(name: str, description: str) -> click.Command:
     ) -> None:
         from rnsdask import store
         from rnsdask.arrays import creation
-        from rnsdask.jobs import job
-        from rnsdask.jobs.identity import recipe
-        from rnsdask.jobs.plan import fitting, work_on
-        from rnsdask.jobs.summary import measured
+        from rnsdask.jobs.compute import naming
+        from rnsdask.jobs.cost import measured
+        from rnsdask.jobs.identity import job_identity
+        from rnsdask.jobs.memory_plan import fitting, work_on
+        from rnsdask.jobs.writing import write_array
 
         array, info = creation.open_rns(source, backend=backend), store.open_info(source)
-        made_of = recipe(name, {"source": info})
+        identity = job_identity(name, {"source": info})
         scanned = getattr(array, name)(backend=backend)
         with (
             connection as client,
             fitting(work_on(info, name), client, backend=backend),
-            job.naming(f"{name} of {source}"),
+            naming(f"{name} of {source}"),
             measured(client, [info.path]) as cost,
         ):
-            done = job.write_array(scanned, path, client, progress=progress, recipe=made_of, **mode)
+            done = write_array(scanned, path, client, progress=progress, job_identity=identity, **mode)
         bytes_read = 2 * array.nbytes
         cost.record(name, array.size, bytes_read)
         if as_json:

@@ -12,7 +12,7 @@ from rnsdask.core.files import naming_file
 from rnsdask.core.messages import redacted_fields
 
 if TYPE_CHECKING:
-    from rnsdask.jobs.summary import Cost
+    from rnsdask.jobs.cost import Cost
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from dask.base import get_scheduler
 from rnsdask._version import __version__
 from rnsdask.cluster.scheduler import workers_of
 from rnsdask.core.errors import JobError, SchedulerLostError
-from rnsdask.store.metadata import FORMAT
+from rnsdask.store.attributes import FORMAT
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -8,7 +8,7 @@ from typing import Any
 from rnsdask.store import StoreInfo, fingerprint
 
 
-def recipe(operation: str, inputs: Mapping[str, StoreInfo], **parameters: Any) -> str:
+def job_identity(operation: str, inputs: Mapping[str, StoreInfo], **parameters: Any) -> str:
     """Hash of an operation, its parameters, and its inputs as they are now.
 
     Parameters

@@ -15,7 +15,7 @@ from rnsdask.lazy.tree import boxed, combine_tree
 
 
 @dataclass(frozen=True)
-class Tally:
+class OrderCounts:
     """Counts of the numbers of one array by how they compare with those of another.
 
     Attributes
@@ -32,7 +32,7 @@ class Tally:
     first_difference: int | None
 
 
-def tally(a: ResidueArray, b: Operand) -> da.Array:
+def count_orders(a: ResidueArray, b: Operand) -> da.Array:
     """Compare a lazy array with another of the same shape, or with any integer, in one pass.
 
     Each chunk's order, a byte a number, lives in one task only.
@@ -40,32 +40,32 @@ def tally(a: ResidueArray, b: Operand) -> da.Array:
     Returns
     -------
     lazy array of one item
-        A :class:`Tally`.
+        A :class:`OrderCounts`.
     """
     order = compare.order(a, b)[None]  # with an axis in front, as blocks of residues have
     partials: da.Array = da.map_blocks(
-        _tally_block,
+        _count_block,
         order,
         chunks=tuple((1,) * len(axis) for axis in order.chunks),
         dtype=object,
         meta=np.empty((0,) * order.ndim, dtype=object),
     )
-    return combine_tree(partials, _combine_blocks, tuple(range(order.ndim)), "rns-tally")
+    return combine_tree(partials, _combine_blocks, tuple(range(order.ndim)), "rns-order-counts")
 
 
-def combine(a: Tally, b: Tally) -> Tally:
-    """The tally of two parts of an array, in any order."""
+def combine(a: OrderCounts, b: OrderCounts) -> OrderCounts:
+    """The counts of two parts of an array, in any order."""
     firsts = [t.first_difference for t in (a, b) if t.first_difference is not None]
-    return Tally(a.less + b.less, a.equal + b.equal, a.greater + b.greater, min(firsts, default=None))
+    return OrderCounts(a.less + b.less, a.equal + b.equal, a.greater + b.greater, min(firsts, default=None))
 
 
-def _tally_block(order: Any, block_info: Any = None) -> NDArray[np.object_]:
+def _count_block(order: Any, block_info: Any = None) -> NDArray[np.object_]:
     less, greater = int((order < 0).sum()), int((order > 0).sum())
     first = None
     if less + greater:
         first = locate_in(block_info)(int((order != 0).argmax()))
-    return boxed(Tally(less, order.size - less - greater, greater, first), order.ndim)
+    return boxed(OrderCounts(less, order.size - less - greater, greater, first), order.ndim)
 
 
 def _combine_blocks(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (Dask passes both)
-    return boxed(reduce(combine, blocks.flat, Tally(0, 0, 0, None)), blocks.ndim)
+    return boxed(reduce(combine, blocks.flat, OrderCounts(0, 0, 0, None)), blocks.ndim)

@@ -27,9 +27,10 @@ from rnsdask.store.reading import (
     split_axis,
     verify,
 )
-from rnsdask.store.writing import StoreWriter, create, resume
+from rnsdask.store.writing import ArrayWriter, StoreWriter, create, resume
 
 __all__ = [
+    "ArrayWriter",
     "GroupInfo",
     "GroupWriter",
     "Location",

@@ -1,16 +1,23 @@
-"""Zarr's metadata documents, read strictly and within limits: they may be anyone's."""
+"""Zarr's metadata documents: made by Zarr, and read strictly and within limits, for they may be anyone's."""
 
 import json
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
 
+import numpy as np
 import zarr
+from numpy.typing import DTypeLike
+from zarr.abc.buffer import Buffer as AnyBuffer
 from zarr.buffer.cpu import Buffer
+from zarr.codecs import BytesCodec, Crc32cCodec
 from zarr.storage import MemoryStore
 
 from rnsdask.core.layout import chunk_grid
-from rnsdask.store.location import METADATA_KEY
+from rnsdask.store.location import METADATA_KEY, Location
+
+Files: TypeAlias = dict[str, AnyBuffer]
+"""Files of an array or group in memory, as Zarr's ``MemoryStore`` takes them."""
 
 MOST_CHUNKS = 2**26
 """Most chunks of an array: lists of them are held in memory."""
@@ -22,6 +29,63 @@ _MOST_AXES = 32
 def files_in_memory(content: dict[str, bytes]) -> MemoryStore:
     """Put files at hand where Zarr can read them."""
     return MemoryStore({key: Buffer.from_bytes(value) for key, value in content.items()}, read_only=True)
+
+
+def make_document(
+    shape: Sequence[int], chunks: Sequence[int], dtype: DTypeLike, codecs: Iterable[Any] = (), **options: Any
+) -> bytes:
+    """Have Zarr make the metadata document of an array whose chunks end with a checksum.
+
+    `codecs` come before it; `options` are of ``zarr.create_array``.
+    """
+    files: Files = {}
+    zarr.create_array(
+        store=MemoryStore(files),
+        shape=tuple(shape),
+        chunks=tuple(chunks),
+        dtype=np.dtype(dtype),
+        compressors=[*codecs, Crc32cCodec()],
+        **options,
+    )
+    return files[METADATA_KEY].to_bytes()
+
+
+def make_strict_document(
+    shape: Sequence[int],
+    chunks: Sequence[int],
+    dtype: np.dtype[Any],
+    codecs: Iterable[Any] = (),
+    **options: Any,
+) -> bytes:
+    """Make the document of an array of the store format, which leaves nothing to Zarr's defaults."""
+    return make_document(
+        shape,
+        chunks,
+        dtype,
+        codecs,
+        filters=None,
+        serializer=BytesCodec(endian="little" if dtype.itemsize > 1 else None),
+        fill_value=0,
+        chunk_key_encoding={"name": "default", "separator": "/"},
+        **options,
+    )
+
+
+def axis_names(ndim: int) -> tuple[str, ...]:
+    """Names of the axes of numbers, for Zarr and xarray."""
+    return ("x",) if ndim == 1 else tuple(f"x{axis}" for axis in range(ndim))
+
+
+def changed_metadata(location: Location, change: Callable[[Any], object]) -> bytes:
+    """The metadata of the array or group at a place, as Zarr changes them."""
+    files: Files = {METADATA_KEY: Buffer.from_bytes(location.read_metadata())}
+    change(zarr.open(MemoryStore(files), mode="r+"))
+    return files[METADATA_KEY].to_bytes()
+
+
+def with_attributes(location: Location, attributes: dict[str, Any]) -> bytes:
+    """The metadata of the array or group at a place, with other values of some attributes."""
+    return changed_metadata(location, lambda node: node.update_attributes(attributes))
 
 
 def parse_document(metadata: bytes) -> dict[str, Any]:

@@ -13,26 +13,23 @@ from typing import Any
 import numpy as np
 import zarr
 from numpy.typing import NDArray
-from zarr.codecs import BytesCodec, Crc32cCodec
 from zarr.storage import MemoryStore
 
 from rnsdask.core.errors import ChangedStoreError, IncompleteStoreError, StoreAccessError, StoreError
 from rnsdask.core.layout import Chunks, chunk_slices
-from rnsdask.core.moduli import ModuliSet
+from rnsdask.rns.system import RNS
+from rnsdask.store.attributes import ATTRIBUTE, FORMAT, json_hash
 from rnsdask.store.codecs import ChunkCodecs
-from rnsdask.store.documents import array_document, parse_document
-from rnsdask.store.location import CHUNK_FOLDER, METADATA_KEY, STAGED, Location
-from rnsdask.store.metadata import (
-    ATTRIBUTE,
-    FORMAT,
+from rnsdask.store.documents import (
     Files,
-    Opened,
-    StoreInfo,
-    changed_metadata,
-    json_hash,
-    load,
-    open_info,
+    array_document,
+    axis_names,
+    make_strict_document,
+    parse_document,
+    with_attributes,
 )
+from rnsdask.store.location import METADATA_KEY, STAGED, Location, chunk_key
+from rnsdask.store.metadata import Opened, StoreInfo, load, open_info
 from rnsdask.store.ownership import is_left_behind
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import belonging, content_of, decode_chunk, read_chunk
@@ -82,7 +79,7 @@ class GroupInfo:
 def create_group(
     path: StorePath,
     kind: str,
-    moduli: ModuliSet,
+    system: RNS,
     shape: Sequence[int],
     parts: Parts,
     *,
@@ -125,7 +122,7 @@ def create_group(
     location.child(RESIDUES).remove(METADATA_KEY)
     location.write(METADATA_KEY, files[METADATA_KEY].to_bytes(), f"{location.path}: it")
     clear(location, keep=(METADATA_KEY,), parts=names)
-    writer = create(location.child(RESIDUES), moduli, shape, chunks=chunks, group=kind)
+    writer = create(location.child(RESIDUES), system, shape, chunks=chunks, group=kind)
     info = writer.info
     documents = {name: _create_part(location.child(name), dtype, info) for name, dtype in parts.items()}
     return GroupWriter(location, kind, writer, documents, replacement)
@@ -137,28 +134,15 @@ def _attribute(kind: str, complete: bool) -> dict[str, Any]:
 
 def _create_part(location: Location, dtype: np.dtype[Any], residues: StoreInfo) -> bytes:
     """Create one of the other arrays; return its metadata document."""
-    metadata = _part_document(dtype, residues.shape, residues.chunks)
+    metadata = _part_document(dtype, residues)
     location.write(METADATA_KEY, metadata, f"{location.path}: it")
     return metadata
 
 
-def _part_document(dtype: np.dtype[Any], shape: tuple[int, ...], chunks: tuple[int, ...]) -> bytes:
+def _part_document(dtype: np.dtype[Any], residues: StoreInfo) -> bytes:
     """The metadata document of an array beside the residues."""
-    ndim = len(shape)
-    files: Files = {}
-    zarr.create_array(
-        store=MemoryStore(files),
-        shape=shape,
-        chunks=chunks,
-        dtype=dtype,
-        filters=None,
-        serializer=BytesCodec(endian="little" if dtype.itemsize > 1 else None),
-        compressors=[Crc32cCodec()],
-        fill_value=0,
-        chunk_key_encoding={"name": "default", "separator": "/"},
-        dimension_names=("x",) if ndim == 1 else tuple(f"x{axis}" for axis in range(ndim)),
-    )
-    return files[METADATA_KEY].to_bytes()
+    names = axis_names(len(residues.shape))
+    return make_strict_document(residues.shape, residues.chunks, dtype, dimension_names=names)
 
 
 class GroupWriter:
@@ -195,7 +179,7 @@ class GroupWriter:
         self._residues.write_chunk(index, residues)
         selection = chunk_slices(index, info.shape, info.chunks)
         for name, metadata in self._parts.items():
-            location, key = self._location.child(name), _chunk_key(index)
+            location, key = self._location.child(name), chunk_key(index)
             encoded = encode_chunk(metadata, key, selection, parts[name])
             label = _chunk_name(self._location, name, index)
             self._residues.owner.put_chunk(location, key, encoded, label)
@@ -212,19 +196,18 @@ class GroupWriter:
         path, sizes = location.path, location.sizes()
         for name in self._parts:
             for index in info.indices():
-                key = f"{name}/{_chunk_key(index)}"
+                key = f"{name}/{chunk_key(index)}"
                 if key not in sizes:
                     raise StoreError(f"{path}: it cannot be completed: {key} is not written")
         group = _hash_of_chunks(location, info, self._parts)
         for name in self._parts:
             part = location.child(name)
-            tied = {ATTRIBUTE: {"group": group}}
-            metadata = changed_metadata(part, partial(_update_attributes, attributes=tied))
+            metadata = with_attributes(part, {ATTRIBUTE: {"group": group}})
             part.write(METADATA_KEY, metadata, f"{part.path}: it")
         self._residues.finish(group=group)
         attribute = {**_attribute(self._kind, complete=True), "group": group}
         attribute["digest"] = _digest(attribute)
-        metadata = changed_metadata(location, partial(_update_attributes, attributes={ATTRIBUTE: attribute}))
+        metadata = with_attributes(location, {ATTRIBUTE: attribute})
 
         def write(metadata: bytes) -> None:
             location.write(METADATA_KEY, metadata, f"{path}: it")
@@ -235,28 +218,20 @@ class GroupWriter:
             self._replacement.put_in_place(metadata, write)
 
 
-def _update_attributes(node: Any, attributes: dict[str, Any]) -> None:
-    node.update_attributes(attributes)
-
-
 def _digest(attribute: Mapping[str, Any]) -> str:
     return json_hash({name: value for name, value in attribute.items() if name != "digest"})
 
 
 def _hash_of_chunks(location: Location, residues: StoreInfo, parts: Iterable[str]) -> str:
     """Hash of the checksums of all chunks of all parts."""
-    keys = {name: map(_chunk_key, residues.indices()) for name in sorted(parts)}
+    keys = {name: map(chunk_key, residues.indices()) for name in sorted(parts)}
     hashes = {name: content_of(location.child(name), of_part) for name, of_part in keys.items()}
     hashes[RESIDUES] = content_of(residues.location, map(residues.chunk_key, residues.indices()))
     return json_hash(hashes)
 
 
-def _chunk_key(index: Sequence[int]) -> str:
-    return "/".join((CHUNK_FOLDER, *map(str, index)))
-
-
 def _chunk_name(location: Location, name: str, index: Sequence[int]) -> str:
-    return f"{location.path}: chunk {name}/{_chunk_key(index)}"
+    return f"{location.path}: chunk {name}/{chunk_key(index)}"
 
 
 def open_group(path: StorePath, kind: str, parts: Parts) -> GroupInfo:
@@ -345,7 +320,7 @@ def _part_metadata(location: Location, name: str, dtype: np.dtype[Any], residues
         raise StoreError(f"{path}: its array {name!r} cannot be read: it has no {METADATA_KEY}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"{path}: its array {name!r} cannot be read: {error}") from error
-    wanted = _facts(parse_document(_part_document(dtype, residues.shape, residues.chunks)))
+    wanted = _facts(parse_document(_part_document(dtype, residues)))
     for fact, value in wanted.items():
         if found[fact] != value:
             raise StoreError(
@@ -380,7 +355,7 @@ def read_group_chunk(
         parts = {}
         for name, metadata in info.parts:
             location, label = info.location.child(name), _chunk_name(info.location, name, index)
-            parts[name] = decode_chunk(location, metadata, _chunk_key(index), label, selection)
+            parts[name] = decode_chunk(location, metadata, chunk_key(index), label, selection)
     return residues, parts
 
 
@@ -401,7 +376,7 @@ def verify_group(
     expected = {METADATA_KEY, f"{RESIDUES}/{METADATA_KEY}"}
     expected.update(f"{RESIDUES}/{info.residues.chunk_key(index)}" for index in indices)
     for name, _ in info.parts:
-        expected |= {f"{name}/{METADATA_KEY}", *(f"{name}/{_chunk_key(index)}" for index in indices)}
+        expected |= {f"{name}/{METADATA_KEY}", *(f"{name}/{chunk_key(index)}" for index in indices)}
     for key in sorted(info.location.versions().keys() - expected):
         if not key.startswith(f"{STAGED}/"):
             yield f"{info.path}: file {key} does not belong to the group"
@@ -425,7 +400,7 @@ def _group_chunk_problems(
         raise
     except StoreError as error:
         return [str(error)]
-    name = f"{info.path}: chunk {_chunk_key(index)}"
+    name = f"{info.path}: chunk {chunk_key(index)}"
     return [f"{name}: {problem}" for problem in problems_of(residues, parts)]
 
 

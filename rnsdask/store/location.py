@@ -3,7 +3,7 @@
 import errno
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -172,6 +172,11 @@ class Location(ABC):
     def check_writable(self) -> "Location":
         """Return it, or raise StoreError if nothing can be written there."""
         return self
+
+
+def chunk_key(index: Sequence[int]) -> str:
+    """Return the name of a chunk's file within a Zarr array, such as ``c/0/17``."""
+    return "/".join((CHUNK_FOLDER, *map(str, index)))
 
 
 @contextmanager

@@ -1,59 +1,26 @@
 """What a store says about itself, read and checked."""
 
 import hashlib
-import json
 import math
-import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import product
 from pathlib import Path
-from typing import Any, SupportsIndex, TypeAlias
-
-import google_crc32c
-import zarr
-from zarr.abc.buffer import Buffer as AnyBuffer
-from zarr.buffer.cpu import Buffer
-from zarr.storage import MemoryStore
+from typing import Any
 
 from rnsdask._version import __version__
-from rnsdask.core.errors import (
-    ChangedStoreError,
-    IncompleteStoreError,
-    JobError,
-    StoreAccessError,
-    StoreError,
-    abbreviate,
-)
+from rnsdask.core.errors import ChangedStoreError, IncompleteStoreError, JobError, StoreError
 from rnsdask.core.layout import RESIDUE_DTYPE, chunk_grid
-from rnsdask.core.moduli import ModuliSet, as_integer, to_text
+from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.system import RNS
+from rnsdask.store.attributes import ATTRIBUTE, FORMAT, check_attribute, check_checksums, system_of
 from rnsdask.store.codecs import ChunkCodecs, describe_codecs
 from rnsdask.store.documents import array_document, parse_document
-from rnsdask.store.location import (
-    CHUNK_FOLDER,
-    METADATA_KEY,
-    Location,
-)
+from rnsdask.store.location import METADATA_KEY, Location, chunk_key
 from rnsdask.store.paths import StorePath, locate
 
-Files: TypeAlias = dict[str, AnyBuffer]
-"""Files of an array or group in memory, as Zarr's ``MemoryStore`` takes them."""
-
-FORMAT = 1
-"""Number of the store format that this version writes, and the only one that it reads."""
-
-ATTRIBUTE = "rnsdask"
-"""Key of the Zarr attribute that makes an array a store."""
-
-PLAIN_ATTRIBUTE = "rnsdask_values"
-"""Key of the Zarr attribute that says whether a plain array, such as a mask, is complete."""
-
 DEFAULT_CODECS = ("bytes(endian=little)", "crc32c")
-
-_ATTRIBUTE_FIELDS = ("moduli", "signed", "bound", "complete")
-_BOUND = re.compile("0[xX][0-9a-fA-F]+")
 
 
 @dataclass(frozen=True)
@@ -114,16 +81,12 @@ class StoreInfo:
     ----------
     location : Location
         Where it is; `path` is the absolute path, or the URL.
-    moduli : ModuliSet
-        The moduli set.
+    system : RNS
+        What the residues mean, and the bound of the numbers where one is known.
     shape : tuple of int
         Shape of the array of numbers, without the residue axis.
     chunks : tuple of int
         A chunk's length along each axis of `shape`.
-    signed : bool
-        Whether the numbers are of the symmetric range.
-    bound : int or None
-        Upper bound of the absolute value of every number, where one is known.
     codecs : tuple of str
         The codecs that make bytes of a chunk, in the order of encoding.
     identity : str
@@ -141,11 +104,9 @@ class StoreInfo:
     """
 
     location: Location
-    moduli: ModuliSet
+    system: RNS
     shape: tuple[int, ...]
     chunks: tuple[int, ...]
-    signed: bool
-    bound: int | None
     codecs: tuple[str, ...]
     identity: str = field(repr=False)
     opened: Opened = field(repr=False)
@@ -160,9 +121,9 @@ class StoreInfo:
         return self.location.path
 
     @property
-    def system(self) -> RNS:
-        """The number system of what is stored."""
-        return RNS(self.moduli, self.signed, self.bound)
+    def moduli(self) -> ModuliSet:
+        """The moduli set."""
+        return self.system.moduli
 
     @property
     def count(self) -> int:
@@ -205,7 +166,7 @@ class StoreInfo:
 
     def chunk_key(self, index: Sequence[int]) -> str:
         """Return the name of a chunk within the store, such as ``c/0/17``."""
-        return "/".join((CHUNK_FOLDER, "0", *map(str, index)))
+        return chunk_key((0, *index))
 
     def has_chunk_key(self, key: str) -> bool:
         """Whether a file of this name is one of the store's chunks."""
@@ -237,8 +198,8 @@ class StoreInfo:
             raise JobError(f"a task of {sent} came to a process that has {own}")
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
-        values = (getattr(self, f.name) for f in fields(self) if f.name not in ("moduli", "bound"))
-        return "rnsdask.StoreInfo", self.moduli.moduli, to_text(self.bound), *values
+        values = (getattr(self, f.name) for f in fields(self) if f.name != "system")
+        return "rnsdask.StoreInfo", self.system.__dask_tokenize__(), *values
 
 
 def open_info(path: StorePath) -> StoreInfo:
@@ -271,21 +232,18 @@ def load(location: Location) -> tuple[StoreInfo, bool]:
     metadata, identity = _read_metadata(location)
     try:
         document = array_document(metadata)
-        attribute = _check_attribute((document.get("attributes") or {}).get(ATTRIBUTE))
-        moduli = ModuliSet(attribute["moduli"])
-        codecs = _check_document(document, len(moduli))
-        bound = _parse_bound(attribute["bound"], moduli, attribute["signed"])
+        attribute = check_attribute((document.get("attributes") or {}).get(ATTRIBUTE))
+        system = system_of(attribute)
+        codecs = _check_document(document, system.rows)
     except (TypeError, ValueError) as error:
         raise StoreError(f"{path}: {error}") from error
-    _check_checksum(path, attribute, parse_document(metadata))
+    check_checksums(path, attribute, parse_document(metadata))
     has_chunk_files = location.is_local and codecs == DEFAULT_CODECS and sys.byteorder == "little"
     info = StoreInfo(
         location=location,
-        moduli=moduli,
+        system=system,
         shape=tuple(document["shape"])[1:],
         chunks=tuple(document["chunk_grid"]["configuration"]["chunk_shape"])[1:],
-        signed=attribute["signed"],
-        bound=bound,
         codecs=codecs,
         identity=identity,
         opened=Opened.of(location, metadata, tells_content="content" in attribute),
@@ -294,137 +252,6 @@ def load(location: Location) -> tuple[StoreInfo, bool]:
         metadata=b"" if has_chunk_files else metadata,
     )
     return info, attribute["complete"]
-
-
-def make_attribute(
-    moduli: ModuliSet,
-    signed: bool,
-    bound: int | None,
-    writer: str,
-    recipe: str | None,
-    group: str | None = None,
-) -> dict[str, Any]:
-    """Make the value of the attribute of a store that a writer is about to write."""
-    begun = {"complete": False, "writer": writer, "recipe": recipe}
-    return {**_contents(moduli, signed, bound, group), **begun}
-
-
-def complete_attribute(
-    info: StoreInfo, bound: int | None, content: str, group: str | None = None
-) -> dict[str, Any]:
-    """Make the value of the attribute of a store that is complete, with checksums.
-
-    Parameters
-    ----------
-    content
-        Hash of the checksums of all chunks.
-    group
-        What it has in common with the other parts of its group, if it is in one.
-    """
-    metadata = parse_document(info.location.read_metadata())
-    attribute = {**_contents(info.moduli, info.signed, bound, group), "complete": True}
-    attribute["checksum"] = _checksum(attribute, metadata)
-    attribute["content"] = content
-    return {**attribute, "digest": _digest(attribute, metadata)}
-
-
-def _contents(moduli: ModuliSet, signed: bool, bound: int | None, group: str | None) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "moduli": list(moduli),
-        "signed": bool(signed),
-        "bound": None if bound is None else hex(bound),
-        **({} if group is None else {"group": group}),
-    }
-
-
-def _checksum(attribute: dict[str, Any], metadata: dict[str, Any]) -> str:
-    """CRC-32C of what makes numbers of the chunks' bytes, where the codecs are those of the format."""
-    shape, chunks = metadata["shape"][1:], metadata["chunk_grid"]["configuration"]["chunk_shape"][1:]
-    values = [*(attribute[name] for name in _ATTRIBUTE_FIELDS), shape, chunks]
-    return f"{google_crc32c.value(json.dumps([FORMAT, *values]).encode()):#010x}"
-
-
-def _digest(attribute: dict[str, Any], metadata: dict[str, Any]) -> str:
-    """SHA-256 of all of the attribute, and of all in Zarr's metadata that makes numbers of bytes."""
-    named = [{"name": codec} if isinstance(codec, str) else codec for codec in metadata["codecs"]]
-    codecs = [[codec["name"], codec.get("configuration") or {}] for codec in named]
-    kept = {name: metadata[name] for name in ("data_type", "shape", "chunk_grid", "fill_value")}
-    own = {name: value for name, value in attribute.items() if name != "digest"}
-    return json_hash({"attribute": own, "codecs": codecs, **kept})
-
-
-def json_hash(value: Any) -> str:
-    """SHA-256 of a JSON value, written in one way."""
-    return _hash(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
-
-
-def _check_checksum(path: str, attribute: dict[str, Any], metadata: dict[str, Any]) -> None:
-    """Check that the metadata of a complete store are those that it was completed with."""
-    if not attribute["complete"]:
-        return
-    computed = {"checksum": _checksum(attribute, metadata)}
-    if any(name in attribute for name in ("content", "digest", "group")):  # what older versions did not write
-        computed["digest"] = _digest(attribute, metadata)
-    for name, value in computed.items():
-        if name not in attribute:
-            raise StoreError(f"{path}: its {METADATA_KEY} is damaged: it has no {name}")
-        if attribute[name] != value:
-            found = f"{attribute[name]!r:.40}"
-            raise StoreError(f"{path}: its {METADATA_KEY} is damaged: its {name} is {value}, stored {found}")
-
-
-def read_writer(location: Location, attribute: str = ATTRIBUTE) -> str | None:
-    """Read which writer an incomplete array belongs to; None if it has none or is not there."""
-    return _read_field(location, attribute, "writer")
-
-
-def check_recipe(location: Location, recipe: str | None, attribute: str = ATTRIBUTE) -> str | None:
-    """Check that an incomplete array is of a recipe, if both are known, and return the array's.
-
-    Raises
-    ------
-    StoreError
-        If it is of another one.
-    """
-    found = _read_field(location, attribute, "recipe")
-    if None not in (found, recipe) and found != recipe:
-        raise StoreError(
-            f"{location.path}: it cannot be resumed: it was begun by another job (another operation, option "
-            "or operand), or an operand has changed since"
-        )
-    return found
-
-
-def _read_field(location: Location, attribute: str, name: str) -> str | None:
-    """Read a field of the attribute of an array; None if it has none or is not there."""
-    try:
-        value = parse_document(location.read_metadata())["attributes"][attribute][name]
-    except StoreAccessError:
-        raise
-    except (FileNotFoundError, ValueError, TypeError, KeyError):
-        return None
-    return None if value is None else str(value)
-
-
-def check_bound(bound: SupportsIndex | None, moduli: ModuliSet, signed: bool) -> int | None:
-    """Check that a bound of absolute values lies within the range of the moduli set."""
-    if bound is None:
-        return None
-    value = as_integer(bound, "bound")
-    lowest, highest = moduli.value_range(signed)
-    largest = max(-lowest, highest)
-    if not 0 <= value <= largest:
-        raise ValueError(f"bound must be from 0 to {abbreviate(largest)}, got {abbreviate(value)}")
-    return value
-
-
-def changed_metadata(location: Location, change: Callable[[Any], object]) -> bytes:
-    """The metadata of the array or group at a place, as Zarr changes them."""
-    metadata = location.read_metadata()
-    files: Files = {METADATA_KEY: Buffer.from_bytes(metadata)}
-    change(zarr.open(MemoryStore(files), mode="r+"))
-    return files[METADATA_KEY].to_bytes()
 
 
 def _read_metadata(location: Location) -> tuple[bytes, str]:
@@ -446,26 +273,6 @@ def _why_no_metadata(location: Location) -> str:
     if any(location.exists(name) for name in (".zarray", ".zgroup")):
         return "it is of Zarr format 2; a store of rnsdask is of Zarr format 3"
     return f"it is not a Zarr store: it has no {METADATA_KEY}"
-
-
-def _check_attribute(attribute: Any) -> dict[str, Any]:
-    """Check that the attribute has the fields of the format, each of its type."""
-    if attribute is None:
-        raise ValueError(f"it is a Zarr array, but not a store of rnsdask: it has no attribute {ATTRIBUTE!r}")
-    if not isinstance(attribute, dict):
-        raise ValueError(f"attribute {ATTRIBUTE!r} must be an object, got {attribute!r:.40}")
-    number = attribute.get("format")
-    if type(number) is not int or number != FORMAT:
-        raise ValueError(f"it is of format {number!r:.40}; this version of rnsdask reads format {FORMAT}")
-    absent = [name for name in _ATTRIBUTE_FIELDS if name not in attribute]
-    if absent:
-        raise ValueError(f"attribute {ATTRIBUTE!r} has no {', '.join(absent)}")
-    if not isinstance(attribute["moduli"], list):
-        raise ValueError(f"moduli must be a list, got {attribute['moduli']!r:.40}")
-    for name in ("signed", "complete"):
-        if not isinstance(attribute[name], bool):
-            raise ValueError(f"{name} must be true or false, got {attribute[name]!r:.40}")
-    return attribute
 
 
 def _check_document(document: dict[str, Any], n_moduli: int) -> tuple[str, ...]:
@@ -491,11 +298,3 @@ def _check_document(document: dict[str, Any], n_moduli: int) -> tuple[str, ...]:
     if codecs[0] != DEFAULT_CODECS[0]:
         raise ValueError(f"the first of its codecs must be {DEFAULT_CODECS[0]}, got {codecs[0]}")
     return codecs
-
-
-def _parse_bound(text: Any, moduli: ModuliSet, signed: bool) -> int | None:
-    if text is None:
-        return None
-    if not isinstance(text, str) or not _BOUND.fullmatch(text):
-        raise ValueError(f"bound must be null or a hexadecimal string like 0x1f, got {text!r:.40}")
-    return check_bound(int(text, 16), moduli, signed)

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from rnsdask.core.errors import StoreError
+from rnsdask.store.attributes import ATTRIBUTE, read_writer
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX, write_file
+from rnsdask.store.documents import changed_metadata
 from rnsdask.store.location import METADATA_KEY, Location
-from rnsdask.store.metadata import ATTRIBUTE, changed_metadata, read_writer
 
 WRITER_PREFIX = ".writer-"
 """Begin of the name of the folder where the files of a writer are while they are written."""

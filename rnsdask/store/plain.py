@@ -1,33 +1,24 @@
 """Plain Zarr arrays of one value for each number, such as masks of overflows; no stores of numbers."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import zarr
 from numpy.typing import DTypeLike, NDArray
-from zarr.codecs import Crc32cCodec
-from zarr.storage import MemoryStore
 
 from rnsdask.core.errors import StoreError
 from rnsdask.core.layout import chunk_grid, chunk_slices
-from rnsdask.store.documents import files_in_memory
-from rnsdask.store.location import (
-    CHUNK_FOLDER,
-    METADATA_KEY,
-)
-from rnsdask.store.metadata import (
-    PLAIN_ATTRIBUTE,
-    Files,
-    changed_metadata,
-    check_recipe,
-)
+from rnsdask.store.attributes import PLAIN_ATTRIBUTE, begun_fields, check_job_identity
+from rnsdask.store.documents import files_in_memory, make_document, with_attributes
+from rnsdask.store.location import METADATA_KEY, Location, chunk_key
 from rnsdask.store.ownership import Owner, remove_left_behind
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import decode_chunk
 from rnsdask.store.replacing import Replacement
-from rnsdask.store.writing import begin, encode_chunk, finish, place_begun, take_anew
+from rnsdask.store.targets import begin, finish, place_begun, take_anew
+from rnsdask.store.writing import ArrayWriter, encode_chunk
 
 
 def create_plain(
@@ -37,13 +28,13 @@ def create_plain(
     dtype: DTypeLike,
     *,
     overwrite: bool = False,
-    recipe: str | None = None,
+    job_identity: str | None = None,
 ) -> "PlainWriter":
     """Create a Zarr array without chunks; its attribute says that it is incomplete.
 
     Parameters
     ----------
-    path, overwrite, recipe
+    path, overwrite, job_identity
         As `rnsdask.store.create` takes them.
     shape, chunks
         Its shape, and a chunk's length along each axis.
@@ -54,9 +45,8 @@ def create_plain(
         If `path` is taken, or cannot be written.
     """
     owner, replacement = begin(locate(path), overwrite, PLAIN_ATTRIBUTE)
-    files: Files = {}
-    _create_array(files, shape, chunks, dtype, _incomplete(owner.token, recipe))
-    take_anew(owner, files)
+    attributes = {PLAIN_ATTRIBUTE: begun_fields(owner.token, job_identity)}
+    take_anew(owner, make_document(shape, chunks, dtype, attributes=attributes))
     return PlainWriter(owner, tuple(shape), tuple(chunks), replacement)
 
 
@@ -67,13 +57,13 @@ def resume_plain(
     dtype: DTypeLike,
     *,
     complete_too: bool = False,
-    recipe: str | None = None,
+    job_identity: str | None = None,
 ) -> "PlainWriter":
     """Open an incomplete array, to write the chunks that it still lacks, as `rnsdask.store.resume` does.
 
     Parameters
     ----------
-    path, shape, chunks, dtype, recipe
+    path, shape, chunks, dtype, job_identity
         As `create_plain` takes them; the array must be what it would create.
     complete_too
         Whether it may be complete; it is incomplete again then.
@@ -84,12 +74,22 @@ def resume_plain(
         If there is no such array, or it is complete, or cannot be written.
     """
     location, replacement = place_begun(locate(path).check_writable())
+    _check_like(location, make_document(shape, chunks, dtype), complete_too)
+    begun = check_job_identity(location, job_identity, PLAIN_ATTRIBUTE)
+    owner = Owner(location, PLAIN_ATTRIBUTE)
+    owner.take(with_attributes(location, {PLAIN_ATTRIBUTE: begun_fields(owner.token, begun)}))
+    remove_left_behind(location)
+    return PlainWriter(owner, tuple(shape), tuple(chunks), replacement)
+
+
+def _check_like(location: Location, wanted: bytes, complete_too: bool) -> None:
+    """Check that an array was begun with a metadata document like another, and may be written on."""
     try:
         metadata = location.read_metadata()
     except FileNotFoundError:
         raise StoreError(f"{location.path}: there is no such array") from None
     try:
-        array = zarr.open_array(files_in_memory({METADATA_KEY: metadata}), mode="r")
+        array = _opened(metadata)
         attribute = array.attrs.get(PLAIN_ATTRIBUTE)
     except Exception as error:  # of any type, for anything may stand in the file
         raise StoreError(f"{location.path}: Zarr cannot read its {METADATA_KEY}: {error!r}") from error
@@ -98,48 +98,21 @@ def resume_plain(
     if attribute["complete"] and not complete_too:
         raise StoreError(f"{location.path}: the array is complete: there is nothing to resume")
     found = _description(array)
-    for name, wanted in _description(_create_array({}, shape, chunks, dtype, {})).items():
-        if found[name] != wanted:
+    for name, value in _description(_opened(wanted)).items():
+        if found[name] != value:
             raise StoreError(
-                f"{location.path}: it cannot be resumed: its {name}: {found[name]}; of the job: {wanted}"
+                f"{location.path}: it cannot be resumed: its {name}: {found[name]}; of the job: {value}"
             )
-    begun = check_recipe(location, recipe, PLAIN_ATTRIBUTE)
-    owner = Owner(location, PLAIN_ATTRIBUTE)
-    owner.take(changed_metadata(location, _set_attribute(_incomplete(owner.token, begun))))
-    remove_left_behind(location)
-    return PlainWriter(owner, tuple(shape), tuple(chunks), replacement)
 
 
-def _incomplete(token: str, recipe: str | None) -> dict[str, Any]:
-    return {"complete": False, "writer": token, "recipe": recipe}
+def _opened(metadata: bytes) -> zarr.Array[Any]:
+    return zarr.open_array(files_in_memory({METADATA_KEY: metadata}), mode="r")
 
 
 def exists(path: StorePath) -> bool:
     """Whether there is metadata of a Zarr array or group at a path, or of one that is to replace it."""
     location = locate(path)
     return location.exists(METADATA_KEY) or Replacement.begun(location) is not None
-
-
-def _create_array(
-    files: Files,
-    shape: Sequence[int],
-    chunks: Sequence[int],
-    dtype: DTypeLike,
-    attribute: dict[str, Any],
-) -> zarr.Array[Any]:
-    """Have Zarr make the metadata document of an array, among `files`."""
-    return zarr.create_array(
-        store=MemoryStore(files),
-        shape=tuple(shape),
-        chunks=tuple(chunks),
-        dtype=np.dtype(dtype),
-        compressors=[Crc32cCodec()],
-        attributes={PLAIN_ATTRIBUTE: attribute},
-    )
-
-
-def _set_attribute(attribute: dict[str, Any]) -> Callable[[Any], object]:
-    return lambda array: array.update_attributes({PLAIN_ATTRIBUTE: attribute})
 
 
 def _description(array: zarr.Array[Any]) -> dict[str, Any]:
@@ -149,7 +122,7 @@ def _description(array: zarr.Array[Any]) -> dict[str, Any]:
     return {"shape": array.shape, "chunks": array.chunks, "dtype": str(array.dtype), "metadata": document}
 
 
-class PlainWriter:
+class PlainWriter(ArrayWriter):
     """Writes the chunks of a plain array, as `StoreWriter` those of a store."""
 
     def __init__(
@@ -159,33 +132,29 @@ class PlainWriter:
         chunks: tuple[int, ...],
         replacement: Replacement | None = None,
     ) -> None:
-        self._owner = owner
+        super().__init__(owner, replacement)
         self._location = owner.location
         self.path = owner.location.path
         self.shape = shape
         self.chunks = chunks
-        self._replacement = replacement
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_metadata"}
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
-        return "rnsdask.PlainWriter", self.path, self.shape, self.chunks, self._owner.token
+        return "rnsdask.PlainWriter", self.path, self.shape, self.chunks, self.owner.token
 
     @cached_property
     def _metadata(self) -> bytes:
         try:
             return self._location.read_metadata()
         except FileNotFoundError:
-            self._owner.check()
+            self.owner.check()
             raise
-
-    def _key(self, index: Sequence[int]) -> str:
-        return "/".join((CHUNK_FOLDER, *map(str, index)))
 
     def chunk_name(self, index: Sequence[int]) -> str:
         """Return what messages call a chunk."""
-        return f"{self.path}: chunk {self._key(index)}"
+        return f"{self.path}: chunk {chunk_key(index)}"
 
     def indices(self) -> Iterable[tuple[int, ...]]:
         """Return the indices of all chunks, in C order."""
@@ -202,9 +171,9 @@ class PlainWriter:
             If the chunk cannot be written, or another writer has begun to write the array.
         """
         slices = chunk_slices(index, self.shape, self.chunks)
-        key = self._key(index)
+        key = chunk_key(index)
         encoded = encode_chunk(self._metadata, key, slices, values[0])
-        self._owner.put_chunk(self._location, key, encoded, self.chunk_name(index))
+        self.owner.put_chunk(self._location, key, encoded, self.chunk_name(index))
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[Any]:
         """Read a chunk that is written, with an axis of length 1 in front, and check it.
@@ -217,27 +186,15 @@ class PlainWriter:
             If it cannot be read.
         """
         slices = chunk_slices(index, self.shape, self.chunks)
-        key, name = self._key(index), self.chunk_name(index)
+        key, name = chunk_key(index), self.chunk_name(index)
         values = decode_chunk(self._location, self._metadata, key, name, slices)[None]
-        self._owner.check()
+        self.owner.check()
         return values
 
     def missing_chunks(self) -> list[tuple[int, ...]]:
         """List the indices of the chunks that are not written yet, in C order."""
         sizes = self._location.sizes()
-        return [index for index in self.indices() if self._key(index) not in sizes]
-
-    def damaged_chunks(self, map_chunks: Callable[..., Iterable[list[str]]] = map) -> list[tuple[int, ...]]:
-        """Read all chunks that are written, and list the indices of those that are not whole.
-
-        Parameters
-        ----------
-        map_chunks
-            What applies a function to all chunks, as in `rnsdask.store.verify`.
-        """
-        written = sorted(set(self.indices()).difference(self.missing_chunks()))
-        problems = map_chunks(self._problems, written)
-        return [index for index, found in zip(written, problems, strict=True) if found]
+        return [index for index in self.indices() if chunk_key(index) not in sizes]
 
     def _problems(self, index: tuple[int, ...]) -> list[str]:
         try:
@@ -254,7 +211,7 @@ class PlainWriter:
         StoreError
             If a chunk is not written, or another writer has begun to write the array.
         """
-        self._owner.check()
+        self.owner.check()
         if missing := self.missing_chunks():
             raise StoreError(f"{self.path}: it cannot be completed: {len(missing)} chunks are not written")
-        finish(self._owner, _set_attribute({"complete": True}), self._replacement)
+        finish(self.owner, {PLAIN_ATTRIBUTE: {"complete": True}}, self._replacement)

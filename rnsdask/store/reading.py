@@ -325,10 +325,13 @@ def bound_problems(info: StoreInfo, index: Sequence[int], residues: Array) -> It
     # Here, for it imports Dask, which whoever only describes a store starts without.
     from rnsdask.rns.bounds import find_excess
 
-    excess = None if info.bound is None else find_excess(residues, info.moduli, info.signed, info.bound)
-    if excess is not None and info.bound is not None:
+    system = info.system
+    if system.bound is None:
+        return
+    excess = find_excess(residues, system.moduli, system.signed, system.bound)
+    if excess is not None:
         shown = _position(info, index, np.unravel_index(excess.index, residues.shape[1:]))
-        yield f"{info.chunk_name(index)}: number {shown} is {excess.text(info.bound)}"
+        yield f"{info.chunk_name(index)}: number {shown} is {excess.text(system.bound)}"
 
 
 def _position(

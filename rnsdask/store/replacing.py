@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from rnsdask.core.errors import StoreAccessError, StoreError
+from rnsdask.store.attributes import ATTRIBUTE, PLAIN_ATTRIBUTE
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX
 from rnsdask.store.documents import parse_document
 from rnsdask.store.location import CHUNK_FOLDER, METADATA_KEY, STAGED, LocalLocation, Location
-from rnsdask.store.metadata import ATTRIBUTE, PLAIN_ATTRIBUTE, Opened
+from rnsdask.store.metadata import Opened
 from rnsdask.store.ownership import is_left_behind
 
 _REQUESTS = 16

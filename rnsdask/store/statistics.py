@@ -20,7 +20,7 @@ PROCESS = uuid.uuid4().hex
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadStatistics:
     """Chunks, or parts of chunks, that were read.
 
     Attributes
@@ -35,14 +35,18 @@ class Reading:
     nbytes: int = 0
     seconds: float = 0.0
 
-    def __add__(self, other: "Reading") -> "Reading":
-        return Reading(self.chunks + other.chunks, self.nbytes + other.nbytes, self.seconds + other.seconds)
+    def __add__(self, other: "ReadStatistics") -> "ReadStatistics":
+        return ReadStatistics(
+            self.chunks + other.chunks, self.nbytes + other.nbytes, self.seconds + other.seconds
+        )
 
-    def __sub__(self, other: "Reading") -> "Reading":
-        return Reading(self.chunks - other.chunks, self.nbytes - other.nbytes, self.seconds - other.seconds)
+    def __sub__(self, other: "ReadStatistics") -> "ReadStatistics":
+        return ReadStatistics(
+            self.chunks - other.chunks, self.nbytes - other.nbytes, self.seconds - other.seconds
+        )
 
 
-_readings: dict[str, Reading] = {}
+_statistics: dict[str, ReadStatistics] = {}
 _lock = threading.Lock()
 
 
@@ -53,15 +57,17 @@ def counted(read: _Read[_P, _Residues]) -> _Read[_P, _Residues]:
     def counting(info: "StoreInfo", /, *args: _P.args, **kwargs: _P.kwargs) -> _Residues:
         started = time.perf_counter()
         residues = read(info, *args, **kwargs)
-        reading = Reading(1, residues.nbytes, time.perf_counter() - started)
+        read_now = ReadStatistics(1, residues.nbytes, time.perf_counter() - started)
         with _lock:
-            _readings[info.path] = _readings.get(info.path, Reading()) + reading
+            _statistics[info.path] = _statistics.get(info.path, ReadStatistics()) + read_now
         return residues
 
     return counting
 
 
-def read_so_far(paths: Iterable[str]) -> tuple[str, Reading]:
+def read_so_far(paths: Iterable[str]) -> tuple[str, ReadStatistics]:
     """Token of this process, and all that it has read of the stores at these paths."""
     with _lock:
-        return PROCESS, sum((_readings.get(path, Reading()) for path in set(paths)), start=Reading())
+        return PROCESS, sum(
+            (_statistics.get(path, ReadStatistics()) for path in set(paths)), start=ReadStatistics()
+        )

@@ -21,7 +21,7 @@ from strategies import BOTH_RANGES
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.cli import main
-from rnsdask.jobs import job
+from rnsdask.jobs import reduction
 
 COMMAND = [sys.executable, "-c", "from rnsdask.cli import main; main(prog_name='rnsdask')"]
 VALUES = [0, 1, 2**100, 17, 2**128 - 1, 5] + [i**13 for i in range(600)]
@@ -236,7 +236,7 @@ def test_unexpected_error_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyError("first line\nsecond line")
 
     import_values()
-    monkeypatch.setattr(job, "reduce", broken)
+    monkeypatch.setattr(reduction, "reduce", broken)
     assert fail("max", "x.zarr").startswith("KeyError: 'first line")
 
 
@@ -300,7 +300,7 @@ def test_round_trip(signed: bool, chunk: int, form: list[str | int]) -> None:
     succeed("import", "out", "y.zarr", *options, *(form if "--binary" in form else []))
     assert contents("y.zarr") == contents("x.zarr")
     info = store.open_info("x.zarr")
-    assert info.bound == max(map(abs, values))
+    assert info.system.bound == max(map(abs, values))
     assert list(rd.open_zarr("x.zarr").to_ints()) == values
 
 

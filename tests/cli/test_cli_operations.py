@@ -23,6 +23,7 @@ from distributed import LocalCluster
 import rnsdask as rd
 from rnsdask import backend, store
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.rns.system import RNS
 
 MS = ModuliSet.for_bits(256)
 A = [(i * i * 31) % 1009 - 500 for i in range(700)]
@@ -148,8 +149,8 @@ def test_values_are_written(reads: Counter[Any], workers: int) -> None:
     assert reads == all_chunks("a.zarr", "b.zarr", "c.zarr")
     assert values_in("out.zarr") == FMA
     info = store.open_info("out.zarr")
-    assert (info.chunks, info.signed, info.moduli) == ((128,), True, MS)
-    assert info.bound == max(map(abs, A)) * max(map(abs, B)) + 2**100
+    assert (info.chunks, info.system.signed, info.moduli) == ((128,), True, MS)
+    assert info.system.bound == max(map(abs, A)) * max(map(abs, B)) + 2**100
     assert (found["output"], found["bytes_written"], found["count"]) == ("out.zarr", info.nbytes, 700)
     assert "verify" not in fail("eval", "a + b", "a=a.zarr", "b=b.zarr", "-o", "out.zarr")
     assert values_in("out.zarr") == FMA
@@ -170,7 +171,7 @@ def test_broadcasting_and_shapes() -> None:
 
 
 def test_empty_and_tiny_stores() -> None:
-    store.create("none.zarr", MS, (0,)).finish()
+    store.create("none.zarr", RNS(MS), (0,)).finish()
     assert as_json("eval", "x + 1", "x=none.zarr", "-o", "out.zarr")["count"] == 0
     assert values_in("out.zarr") == []
     assert "empty array" in fail("eval", "x + 1", "x=none.zarr", "--max")
@@ -299,7 +300,7 @@ def test_wrong_usage(args: list[str], message: str, reads: Counter[Any]) -> None
 
 def test_stores_that_cannot_be_used(reads: Counter[Any]) -> None:
     assert "none.zarr: there is no such store" in fail("eval", "a + n", "a=a.zarr", "n=none.zarr", "--max")
-    store.create("half.zarr", MS, (700,), signed=True)
+    store.create("half.zarr", RNS(MS, True), (700,))
     assert "incomplete" in fail("eval", "a + n", "a=a.zarr", "n=half.zarr", "-o", "o.zarr")
     message = fail("eval", "a + b", "a=a.zarr", "b=b.zarr", "-o", "./b.zarr", "--overwrite")
     assert "./b.zarr: an operand is read from there" in message

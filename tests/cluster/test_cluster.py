@@ -21,7 +21,7 @@ from rnsdask.cli import main
 from rnsdask.cluster import connecting, workers
 from rnsdask.cluster.connecting import connect
 from rnsdask.core.errors import JobError
-from rnsdask.jobs import job
+from rnsdask.jobs.reduction import reduce
 
 
 @pytest.fixture(scope="module")
@@ -308,7 +308,7 @@ def test_worker_that_joins_later_with_another_version(processes: Client, tmp_pat
     def reduce_on_spoiled_workers() -> None:
         with connect(processes.scheduler.address) as client:
             others.extend(spoil(processes, worker, pretend_version) for worker in (0, 1))
-            job.reduce(rd.open_zarr(path), "max", client)
+            reduce(rd.open_zarr(path), "max", client)
 
     with pytest.raises(JobError) as caught:
         reduce_on_spoiled_workers()

@@ -19,7 +19,8 @@ from rnsdask.cli import main
 from rnsdask.cluster import memory
 from rnsdask.cluster.memory import Work, project
 from rnsdask.core.errors import CorruptChunkError, JobError
-from rnsdask.jobs import plan
+from rnsdask.jobs import memory_plan
+from rnsdask.rns.system import RNS
 
 MEASURED = """
 import sys
@@ -46,13 +47,13 @@ def make_store(path: Path, n: int, numbers: int, data: str, compressed: bool) ->
     codecs = [ZstdCodec(level=1)] if compressed else None
     count = 4 * numbers - 1000
     rng = np.random.default_rng(n)
-    with store.create(path, moduli, (count,), chunks=numbers, codecs=codecs) as writer:
-        for (i,) in writer.info.indices():
-            part = min(numbers, count - i * numbers)
-            values = np.arange(count - i * numbers, count - i * numbers - part, -1, dtype=np.uint64)
-            rows = [rng.integers(0, m, part) if data == "random" else values % m for m in moduli]
-            writer.write_chunk((i,), np.stack(rows).astype(np.uint32))
-        return writer.finish()
+    writer = store.create(path, RNS(moduli), (count,), chunks=numbers, codecs=codecs)
+    for (i,) in writer.info.indices():
+        part = min(numbers, count - i * numbers)
+        values = np.arange(count - i * numbers, count - i * numbers - part, -1, dtype=np.uint64)
+        rows = [rng.integers(0, m, part) if data == "random" else values % m for m in moduli]
+        writer.write_chunk((i,), np.stack(rows).astype(np.uint32))
+    return writer.finish()
 
 
 def peaks(tmp_path: Path, command: list[str], threads: int) -> tuple[dict[str, Any], dict[str, int]]:
@@ -199,14 +200,14 @@ def run(*args: str | int, status: int = 0) -> Any:
 
 
 def limited(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
-    monkeypatch.setattr(plan, "process_limit", lambda: limit)
+    monkeypatch.setattr(memory_plan, "process_limit", lambda: limit)
 
 
 def test_job_with_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     info = make_store(tmp_path / "x.zarr", 8, 2**18, "random", False)
     expected = json.loads(run("max", info.path, "--json").stdout)
-    monkeypatch.setattr(plan, "CPU_COUNT", 4)
-    work = plan.work_on(info, "max")
+    monkeypatch.setattr(memory_plan, "CPU_COUNT", 4)
+    work = memory_plan.work_on(info, "max")
     limited(monkeypatch, project(work, 2).host)
     log = tmp_path / "log"
     result = run("max", info.path, "--json", "--log-json", log)
@@ -234,10 +235,10 @@ def test_job_with_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_refusal_names_a_chunk_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     info = make_store(tmp_path / "x.zarr", 8, 2**18, "random", True)  # compressed: not in parts
-    work = plan.work_on(info, "sum")
+    work = memory_plan.work_on(info, "sum")
     limited(monkeypatch, project(work, 1).host - 1)
     with pytest.raises(JobError, match=r"1 thread may need .* GB of .* GB; chunks of 131072 numbers would"):
-        plan.fitting(work, info=info).__enter__()
+        memory_plan.fitting(work, info=info).__enter__()
     bits = ["--bits", 256, "--count", 2**22, "--chunk", 2**22]
     assert " would fit" in run("random", tmp_path / "y.zarr", *bits, status=1).stderr
     assert not (tmp_path / "y.zarr").exists()
@@ -262,11 +263,11 @@ def test_reading_in_parts(
     moduli = rd.ModuliSet([7, 2**32, 11])
     residues = np.stack([rng.integers(0, m, shape).astype(np.uint32) for m in moduli])
     path = str(tmp_path / "x.zarr")
-    with store.create(path, moduli, shape, chunks=chunks) as writer:
-        for index in writer.info.indices():
-            slices = [slice(i * c, (i + 1) * c) for i, c in zip(index, chunks, strict=True)]
-            writer.write_chunk(index, residues[(slice(None), *slices)])
-        info = writer.finish()
+    writer = store.create(path, RNS(moduli), shape, chunks=chunks)
+    for index in writer.info.indices():
+        slices = [slice(i * c, (i + 1) * c) for i, c in zip(index, chunks, strict=True)]
+        writer.write_chunk(index, residues[(slice(None), *slices)])
+    info = writer.finish()
     x = rd.open_zarr(path, part=part)
     assert max(x.residues.chunks[1 + store.split_axis(chunks)]) <= part
     np.testing.assert_array_equal(x.residues.compute(), residues)

@@ -24,8 +24,7 @@ import rnsdask as rd
 from rnsdask import store
 from rnsdask.core import files, messages
 from rnsdask.core.errors import JobError
-from rnsdask.jobs import job, transfer
-from rnsdask.jobs import log as joblog
+from rnsdask.jobs import integers, log, reduction
 
 VALUES = [(i * 7919) % 2**40 for i in range(300)]
 
@@ -403,7 +402,7 @@ def test_two_exports_to_one_file(made: Path) -> None:
         try:
             with files.new_file(Path("out"), overwrite=overwrite) as stream:
                 met.wait()
-                transfer.export_integers(info, stream)
+                integers.export_integers(info, stream)
                 met.wait()
         except JobError as error:
             refusals.append(str(error))
@@ -505,14 +504,14 @@ def test_log_that_cannot_be_written(commands: Commands, made: Path, tmp_path: Pa
 def test_log_that_finds_no_room_later(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import resource
 
-    reduce = job.reduce
+    reduce = reduction.reduce
     _, highest = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def without_room(*args: Any, **options: Any) -> Any:
         resource.setrlimit(resource.RLIMIT_FSIZE, (Path("log").stat().st_size, highest))
         return reduce(*args, **options)
 
-    monkeypatch.setattr(job, "reduce", without_room)
+    monkeypatch.setattr(reduction, "reduce", without_room)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         result = call("max", made / "x.zarr", "--log-json", "log")
@@ -553,7 +552,7 @@ def test_report_without_bokeh(
 ) -> None:
     # What cannot be imported there without it.
     monkeypatch.setitem(sys.modules, "distributed.dashboard.components.scheduler", None)
-    monkeypatch.setattr(job, "reduce", no_job)
+    monkeypatch.setattr(reduction, "reduce", no_job)
     place = ["--scheduler", local_cluster.scheduler_address]
     message = fail("max", made / "x.zarr", *place, "--report", "report.html")
     assert message.startswith("--report needs the package bokeh at the scheduler: ")
@@ -569,7 +568,7 @@ def test_report_that_cannot_be_written(
     expected = "rnsdask: warning: /dev/full: there is no report: /dev/full: No space left on device"
     assert result.stderr.splitlines()[1:] == [expected]
 
-    monkeypatch.setattr(job, "reduce", no_job)
+    monkeypatch.setattr(reduction, "reduce", no_job)
     assert "a/b: No such file" in fail("max", made / "x.zarr", *place, "--report", "a/b")
 
 
@@ -592,7 +591,7 @@ def test_log_of_a_job_on_a_cluster_of_this_process(made: Path) -> None:
 
         @contextmanager
         def in_log() -> Iterator[None]:
-            with joblog.json_log("log"), LocalCluster(n_workers=0, processes=False, dashboard_address=":0"):
+            with log.json_log("log"), LocalCluster(n_workers=0, processes=False, dashboard_address=":0"):
                 yield
 
         with in_log():

@@ -21,12 +21,12 @@ import rnsdask as rd
 from rnsdask import store
 from rnsdask.arrays import creation
 from rnsdask.cli import main
-from rnsdask.jobs import log as joblog
-from rnsdask.jobs import progress
+from rnsdask.jobs import log, progress
 from rnsdask.jobs.progress import Meter, metered
 from rnsdask.jobs.run import groups_of
 from rnsdask.lazy.tree import combine_groups, reduce_groups
 from rnsdask.lazy.write import total_count, write_chunks
+from rnsdask.rns.system import RNS
 
 
 class Terminal(io.StringIO):
@@ -216,9 +216,9 @@ def test_log_of_other_commands(tmp_path: Path) -> None:
 def test_warnings_of_dask_are_in_the_log(tmp_path: Path) -> None:
     import logging
 
-    with joblog.json_log(str(tmp_path / "log")):
+    with log.json_log(str(tmp_path / "log")):
         logging.getLogger("distributed.scheduler").warning("a worker is %s", "lost")
-        joblog.record("retry", level=logging.WARNING, what=Path("x"))
+        log.record("retry", level=logging.WARNING, what=Path("x"))
     events = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert events[1]["message"] == "a worker is lost"
     assert (events[2]["event"], events[2]["what"]) == ("retry", "x")
@@ -256,7 +256,7 @@ def test_client_time_and_graph_of_many_chunks(
 ) -> None:
     """At most 1 ms a chunk to build, optimize and pickle; 1 GB for 100,000 chunks is 10 kB a chunk."""
     moduli = rd.ModuliSet.for_bits(4096)
-    writer = store.create(tmp_path / "x.zarr", moduli, (128 * chunks,), chunks=128)
+    writer = store.create(tmp_path / "x.zarr", RNS(moduli), (128 * chunks,), chunks=128)
     monkeypatch.setattr(creation.store, "open_info", lambda _path: writer.info)
     started = time.process_time()
     x = rd.open_zarr(writer.info.path)

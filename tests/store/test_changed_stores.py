@@ -21,7 +21,8 @@ from zarr.codecs import ZstdCodec
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.core.errors import ChangedStoreError, StoreError
-from rnsdask.jobs import job
+from rnsdask.jobs.verification import verify
+from rnsdask.rns.system import RNS
 from rnsdask.store import chunk_files, ownership
 
 MODULI = STORE_SET
@@ -45,10 +46,10 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str,
 def write(path: Any, first: int, moduli: rd.ModuliSet = MODULI, **options: Any) -> None:
     """Write the 300 numbers from `first` on."""
     x = rd.from_ints(range(first, first + 300), moduli, chunks=128)
-    with store.create(path, moduli, (300,), chunks=128, **options) as writer:
-        for i in range(3):
-            writer.write_chunk((i,), x.residues[:, 128 * i : 128 * (i + 1)].compute())
-        writer.finish()
+    writer = store.create(path, RNS(moduli), (300,), chunks=128, **options)
+    for i in range(3):
+        writer.write_chunk((i,), x.residues[:, 128 * i : 128 * (i + 1)].compute())
+    writer.finish()
 
 
 # ---- Readers ----------------------------------------------------------------------------------------------
@@ -92,7 +93,7 @@ def test_a_store_that_is_removed_or_made_anew(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "x")
     with pytest.raises(ChangedStoreError, match=r"x: it was removed since it was opened$"):
         x.max().compute()
-    writer = store.create(tmp_path / "x", MODULI, (300,), chunks=128)
+    writer = store.create(tmp_path / "x", RNS(MODULI), (300,), chunks=128)
     for i, length in enumerate((128, 128, 44)):
         writer.write_chunk((i,), np.ones((4, length), np.uint32))
         with pytest.raises(ChangedStoreError, match=CHANGED):
@@ -144,7 +145,7 @@ def test_other_ways_of_reading(tmp_path: Path, reads: Any) -> None:  # noqa: F81
         lambda: straight.max().compute(),
         lambda: parts.max().compute(),
         lambda: list(store.verify(info)),
-        lambda: job.verify(info),
+        lambda: verify(info),
     ):
         with pytest.raises(ChangedStoreError, match=CHANGED):
             read()
@@ -250,7 +251,7 @@ def begin(kind: str, path: Path, **options: Any) -> Any:
     if kind == "plain":
         return store.create_plain(path, (256,), (128,), np.uint8, **options)
     codecs = [ZstdCodec(level=1)] if kind == "zstd" else None
-    return store.create(path, MODULI, (256,), chunks=128, codecs=codecs, **options)
+    return store.create(path, RNS(MODULI), (256,), chunks=128, codecs=codecs, **options)
 
 
 def proceed(kind: str, path: Path, how: str) -> Any:

@@ -27,7 +27,8 @@ from rnsdask.cli import main
 from rnsdask.cluster import memory
 from rnsdask.core.errors import StoreError
 from rnsdask.core.layout import chunk_slices
-from rnsdask.jobs import plan
+from rnsdask.jobs import memory_plan
+from rnsdask.rns.system import RNS
 from rnsdask.store import device_files
 
 MODULI = STORE_SET
@@ -102,11 +103,11 @@ def to_numpy(request: pytest.FixtureRequest) -> Callable[[Any], np.ndarray]:
 
 def write(path: Path, rng: np.random.Generator, shape: tuple[int, ...], **options: Any) -> store.StoreInfo:
     residues = np.stack([rng.integers(0, m, shape, dtype=np.uint64).astype(np.uint32) for m in MODULI])
-    with store.create(path, MODULI, shape, **options) as writer:
-        for index in writer.info.indices():
-            slices = chunk_slices(index, shape, writer.info.chunks)
-            writer.write_chunk(index, residues[(slice(None), *slices)])
-        return writer.finish()
+    writer = store.create(path, RNS(MODULI), shape, **options)
+    for index in writer.info.indices():
+        slices = chunk_slices(index, shape, writer.info.chunks)
+        writer.write_chunk(index, residues[(slice(None), *slices)])
+    return writer.finish()
 
 
 @pytest.mark.parametrize(
@@ -249,7 +250,7 @@ def test_commands(
     path, log = str(tmp_path / "x.zarr"), tmp_path / "log"
     info = write(Path(path), rng, (300,), chunks=(128,))
     monkeypatch.setattr(device_files, "free_device_bytes", lambda: 2**40)
-    monkeypatch.setattr(plan, "CPU_COUNT", 2)
+    monkeypatch.setattr(memory_plan, "CPU_COUNT", 2)
     results, hosts = [], []
     for wanted in (True, False):
         arguments = COMMANDS[command](path, str(tmp_path / f"out-{wanted}"))
@@ -286,9 +287,9 @@ import cupy
 import dask
 import rnsdask as rd
 from rnsdask import store
-from rnsdask.jobs import job
+from rnsdask.jobs.reduction import reduce
 with dask.config.set(scheduler="threads", num_workers=4):
-    job.reduce(rd.open_zarr(sys.argv[1], backend="cuda"), "max", backend="cuda")
+    reduce(rd.open_zarr(sys.argv[1], backend="cuda"), "max", backend="cuda")
 with open("/proc/self/status") as status:
     print(next(line.split()[1] for line in status if line.startswith("VmHWM")))
 print(cupy.get_default_memory_pool().total_bytes())
@@ -312,7 +313,7 @@ def test_peak_is_not_above_projection(tmp_path: Path, rng: np.random.Generator, 
     )
     assert done.returncode == 0, done.stderr
     host, device, bounce = map(int, done.stdout.split())
-    work = plan.work_on(info, "max")
+    work = memory_plan.work_on(info, "max")
     projected = memory.project(work, 4, gpu=True, bounce=bounce if straight else None)
     assert 1024 * host <= projected.host
     assert device <= projected.device
@@ -329,9 +330,9 @@ def test_limits_of_workers(
         "worker_dashboard_address": None,
     }
     with LocalCluster(n_workers=2, threads_per_worker=3, **options) as cluster, Client(cluster) as client:
-        (place,) = plan._workers(client, gpu=True)
+        (place,) = memory_plan._workers(client, gpu=True)
         assert (place.device, place.bounce) == (2**40, BOUNCE)
-        (place,) = plan._workers(client, gpu=False)
+        (place,) = memory_plan._workers(client, gpu=False)
         assert (place.device, place.bounce) == (None, None)
 
 

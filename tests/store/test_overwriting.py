@@ -27,6 +27,7 @@ import rnsdask as rd
 from rnsdask import store
 from rnsdask.core.errors import ChangedStoreError, IncompleteStoreError, StoreError
 from rnsdask.lazy.sources import reads
+from rnsdask.rns.system import RNS
 from rnsdask.store import replacing
 from rnsdask.store.location import LocalLocation, RemoteLocation
 
@@ -88,7 +89,7 @@ def write_some(writer: Any, values: list[int], count: int) -> None:
 def test_the_old_store_is_whole_until_the_new_one_is(path: str) -> None:
     array(OLD).to_zarr(path)
     handle = rd.open_zarr(path)
-    writer = store.create(path, MODULI, (600,), chunks=128, overwrite=True)
+    writer = store.create(path, RNS(MODULI), (600,), chunks=128, overwrite=True)
     for i in range(5):
         assert values_in(path) == OLD
         assert int(handle.max()) == OLD[-1]
@@ -126,11 +127,11 @@ def test_a_failed_job_leaves_the_old_store(path: str) -> None:
 
 def test_an_interrupted_replacement_is_resumed(path: str) -> None:
     array(OLD).to_zarr(path)
-    first = store.create(path, MODULI, (600,), chunks=128, overwrite=True, recipe="r")
+    first = store.create(path, RNS(MODULI), (600,), chunks=128, overwrite=True, job_identity="r")
     write_some(first, NEW, 3)
     with pytest.raises(StoreError, match="it was begun by another job"):
-        store.resume(path, recipe="another")
-    second = store.resume(path, recipe="r")
+        store.resume(path, job_identity="another")
+    second = store.resume(path, job_identity="r")
     assert second.missing_chunks() == [(3,), (4,)]
     with pytest.raises(StoreError, match="another job has begun to write it"):
         first.write_chunk((4,), np.ones((4, 88), np.uint32))
@@ -146,9 +147,9 @@ def test_an_interrupted_replacement_is_resumed(path: str) -> None:
 
 def test_another_replacement_begins_anew(path: str) -> None:
     array(OLD).to_zarr(path)
-    first = store.create(path, MODULI, (300,), chunks=128, overwrite=True)
+    first = store.create(path, RNS(MODULI), (300,), chunks=128, overwrite=True)
     write_some(first, OLD, 3)
-    second = store.create(path, MODULI, (600,), chunks=256, overwrite=True)
+    second = store.create(path, RNS(MODULI), (600,), chunks=256, overwrite=True)
     for refused in (first.finish, lambda: write_some(first, OLD, 1)):
         with pytest.raises(StoreError, match="another job has begun to write it"):
             refused()
@@ -160,8 +161,8 @@ def test_another_replacement_begins_anew(path: str) -> None:
 
 
 def test_an_incomplete_store_is_replaced_in_its_place(path: str) -> None:
-    write_some(store.create(path, MODULI, (300,), chunks=128), OLD, 2)
-    writer = store.create(path, MODULI, (600,), chunks=128, overwrite=True)
+    write_some(store.create(path, RNS(MODULI), (300,), chunks=128), OLD, 2)
+    writer = store.create(path, RNS(MODULI), (600,), chunks=128, overwrite=True)
     assert len(writer.missing_chunks()) == 5
     with pytest.raises(IncompleteStoreError):
         store.open_info(path)
@@ -172,7 +173,7 @@ def test_an_incomplete_store_is_replaced_in_its_place(path: str) -> None:
 
 def test_what_was_changed_meanwhile_is_not_replaced(path: str) -> None:
     array(OLD).to_zarr(path)
-    writer = store.create(path, MODULI, (600,), chunks=128, overwrite=True)
+    writer = store.create(path, RNS(MODULI), (600,), chunks=128, overwrite=True)
     write_some(writer, NEW, 5)
     metadata = store.locate(path).read_metadata()
     changed = metadata.replace(b'"complete"', b'"complete" ')
@@ -186,7 +187,7 @@ def test_what_was_changed_meanwhile_is_not_replaced(path: str) -> None:
 
 def test_what_was_removed_meanwhile() -> None:
     array(OLD).to_zarr("x.zarr")
-    writer = store.create("x.zarr", MODULI, (600,), chunks=128, overwrite=True)
+    writer = store.create("x.zarr", RNS(MODULI), (600,), chunks=128, overwrite=True)
     write_some(writer, NEW, 5)
     Path("x.zarr").rename("y.zarr")
     with pytest.raises(StoreError, match="it was changed while"):
@@ -208,7 +209,7 @@ def test_what_else_is_there_stays() -> None:
         array(NEW).to_zarr("x.zarr", overwrite=True)
     assert "nothing to resume" in fail("random", "x.zarr", *RANDOM, "--resume")
     Path("x.zarr.partial").rename("z")
-    writer = store.create("x.zarr", MODULI, (600,), chunks=128, overwrite=True)
+    writer = store.create("x.zarr", RNS(MODULI), (600,), chunks=128, overwrite=True)
     write_some(writer, NEW, 5)
     Path("x.zarr/notes").write_text("mine")
     writer.finish()
@@ -220,7 +221,7 @@ def test_what_else_is_there_stays() -> None:
 @pytest.mark.parametrize("has_exchange", [True, False])
 def test_a_folder_that_cannot_be_replaced(monkeypatch: pytest.MonkeyPatch, has_exchange: bool) -> None:
     array(OLD).to_zarr("x.zarr")
-    writer = store.create("x.zarr", MODULI, (600,), chunks=128, overwrite=True)
+    writer = store.create("x.zarr", RNS(MODULI), (600,), chunks=128, overwrite=True)
     write_some(writer, NEW, 5)
     rename = Path.rename
 
@@ -246,7 +247,7 @@ def test_a_mount_point_is_refused_before_anything_is_computed(monkeypatch: pytes
     array(OLD).to_zarr("x.zarr")
     monkeypatch.setattr(replacing.os.path, "ismount", lambda path: path.endswith("x.zarr"))
     with pytest.raises(StoreError, match=r"x\.zarr: it is a mount point, which cannot be replaced"):
-        store.create("x.zarr", MODULI, (600,), chunks=128, overwrite=True)
+        store.create("x.zarr", RNS(MODULI), (600,), chunks=128, overwrite=True)
     assert values_in("x.zarr") == OLD
 
 
@@ -282,10 +283,10 @@ print("ready", flush=True)
 i = 0
 while True:
     i += 1
-    with store.create("x.zarr", moduli, (300,), chunks=128, overwrite=True) as writer:
-        for k, length in enumerate((128, 128, 44)):
-            writer.write_chunk((k,), np.full((4, length), i % 7, np.uint32))
-        writer.finish()
+    writer = store.create("x.zarr", RNS(moduli), (300,), chunks=128, overwrite=True)
+    for k, length in enumerate((128, 128, 44)):
+        writer.write_chunk((k,), np.full((4, length), i % 7, np.uint32))
+    writer.finish()
 """
 
 
@@ -354,7 +355,7 @@ def test_a_replacement_by_copies_is_interrupted_anywhere(url: str, monkeypatch: 
     states = []
     for after in range(100):
         array(OLD).to_zarr(url, overwrite=True)
-        writer = store.create(url, MODULI, (600,), chunks=128, overwrite=True)
+        writer = store.create(url, RNS(MODULI), (600,), chunks=128, overwrite=True)
         write_some(writer, NEW, 5)
         with monkeypatch.context() as patch:
             left = interrupting(patch, after)
@@ -379,7 +380,7 @@ def test_a_replacement_by_copies_is_interrupted_anywhere(url: str, monkeypatch: 
 
 def test_a_replacement_by_copies_is_begun_anew(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     array(OLD).to_zarr(url)
-    writer = store.create(url, MODULI, (600,), chunks=128, overwrite=True)
+    writer = store.create(url, RNS(MODULI), (600,), chunks=128, overwrite=True)
     write_some(writer, NEW, 5)
     with monkeypatch.context() as patch:
         interrupting(patch, 4)
@@ -397,7 +398,7 @@ def test_a_replacement_by_copies_is_begun_anew(url: str, monkeypatch: pytest.Mon
 def test_what_was_to_replace_is_lost(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Then old chunks, which may still be there, are not taken for those of the new one."""
     array(OLD).to_zarr(url)
-    writer = store.create(url, MODULI, (600,), chunks=128, overwrite=True)
+    writer = store.create(url, RNS(MODULI), (600,), chunks=128, overwrite=True)
     write_some(writer, NEW, 5)
     with monkeypatch.context() as patch:
         interrupting(patch, 1)

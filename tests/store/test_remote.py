@@ -32,7 +32,8 @@ from rnsdask import store
 from rnsdask.cluster import failures
 from rnsdask.cluster.memory import project
 from rnsdask.core.errors import CorruptChunkError, IncompleteStoreError, StoreAccessError, StoreError
-from rnsdask.jobs import plan, run
+from rnsdask.jobs import memory_plan, run
+from rnsdask.rns.system import RNS
 from rnsdask.store.access import access_error
 
 pytest.importorskip("aiohttp")
@@ -328,16 +329,16 @@ def test_resume(bucket: str, where: list[str]) -> None:
 def test_a_chunk_that_comes_late(bucket: str, s3: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A chunk of a job that was ended, and that the network still holds, when another job takes over."""
     place = store.locate(bucket if kind == "s3" else object_store(bucket, s3))
-    first = store.create(place, MODULI, (128,), chunks=128)
+    first = store.create(place, RNS(MODULI), (128,), chunks=128)
     zeros, ones = (np.full((len(MODULI), 128), value, np.uint32) for value in (0, 1))
     put = type(place)._put
 
     def slow_put(location: Any, name: str, *args: Any, **options: Any) -> None:
         if name != "zarr.json":
             monkeypatch.undo()
-            with store.create(place, MODULI, (128,), chunks=128, overwrite=True) as second:
-                second.write_chunk((0,), ones)
-                second.finish()
+            second = store.create(place, RNS(MODULI), (128,), chunks=128, overwrite=True)
+            second.write_chunk((0,), ones)
+            second.finish()
         put(location, name, *args, **options)
 
     monkeypatch.setattr(type(place), "_put", slow_put)
@@ -349,10 +350,10 @@ def test_a_chunk_that_comes_late(bucket: str, s3: str, kind: str, monkeypatch: p
 @pytest.mark.parametrize("kind", ["s3", "obstore"])
 def test_a_chunk_that_is_there_is_replaced_by_its_owner(bucket: str, s3: str, kind: str) -> None:
     place = store.locate(bucket if kind == "s3" else object_store(bucket, s3))
-    with store.create(place, MODULI, (128,), chunks=128) as writer:
-        for value in (3, 1, 2):
-            writer.write_chunk((0,), np.full((len(MODULI), 128), value, np.uint32))
-        writer.finish()
+    writer = store.create(place, RNS(MODULI), (128,), chunks=128)
+    for value in (3, 1, 2):
+        writer.write_chunk((0,), np.full((len(MODULI), 128), value, np.uint32))
+    writer.finish()
     assert int(rd.open_zarr(bucket).max()) == 2
 
 
@@ -632,14 +633,15 @@ PEAK = """
 import sys
 import dask
 import rnsdask as rd
-from rnsdask.jobs import job
+from rnsdask.jobs.reduction import reduce
+from rnsdask.jobs.writing import write_array
 operation, source, out, threads = *sys.argv[1:4], int(sys.argv[4])
 with dask.config.set(num_workers=threads):
     x = rd.open_zarr(source)
     if operation == "max":
-        job.reduce(x, "max")
+        reduce(x, "max")
     else:
-        job.write_array(rd.random(x.moduli, x.shape, chunks=x.residues.chunksize[1:]), out)
+        write_array(rd.random(x.moduli, x.shape, chunks=x.residues.chunksize[1:]), out)
 with open("/proc/self/status") as status:
     print(next(line.split()[1] for line in status if line.startswith("VmHWM")))
 """
@@ -655,5 +657,5 @@ def test_peak_is_not_above_projection(bucket: str, web: WebServer, operation: st
         [sys.executable, "-c", PEAK, *arguments], capture_output=True, text=True, timeout=100, check=False
     )
     assert done.returncode == 0, done.stderr
-    work = plan.work_on(store.open_info(f"{web.url}/x.zarr"), operation)
+    work = memory_plan.work_on(store.open_info(f"{web.url}/x.zarr"), operation)
     assert 1024 * int(done.stdout) <= project(work, threads).host

@@ -23,6 +23,7 @@ import rnsdask as rd
 from rnsdask import store
 from rnsdask.arrays import interval_rns_storage
 from rnsdask.core.errors import StoreError
+from rnsdask.rns.system import RNS
 
 DATA = Path(__file__).parents[1] / "data" / "format1"
 MODULI = STORE_SET
@@ -185,9 +186,9 @@ def test_other_attributes_are_the_users(tmp_path: Path) -> None:
     array = zarr.open_array("x", mode="r+")
     array.attrs["units"] = "none"
     assert int(rd.open_zarr("x").max()) == 299
-    with store.create("z", MODULI, (128,), codecs=[ZstdCodec(level=3)]) as writer:
-        writer.write_chunk((0,), np.ones((4, 128), np.uint32))
-        writer.finish()
+    writer = store.create("z", RNS(MODULI), (128,), codecs=[ZstdCodec(level=3)])
+    writer.write_chunk((0,), np.ones((4, 128), np.uint32))
+    writer.finish()
     edit("z", lambda document, _: document["codecs"][1]["configuration"].update(level=4))
     assert "its digest is" in fail("max", "z")
 

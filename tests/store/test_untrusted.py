@@ -34,7 +34,8 @@ import rnsdask as rd
 from rnsdask import store
 from rnsdask.core.errors import CorruptChunkError, JobError, StoreError
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.jobs import plan
+from rnsdask.jobs import memory_plan
+from rnsdask.rns.system import RNS
 from rnsdask.store.location import LONGEST_METADATA
 
 MODULI = ModuliSet([2**32, 2**32 - 1, 2**31 - 1, 7])
@@ -44,10 +45,10 @@ GIGABYTES = 1.5  # of address space: libraries of a process with Dask take most 
 
 
 def write(path: Path, residues: NDArray[np.uint32], **options: Any) -> store.StoreInfo:
-    with store.create(path, MODULI, residues.shape[1:], **options) as writer:
-        for index in writer.info.indices():
-            writer.write_chunk(index, residues[(slice(None), *slices(writer.info, index))])
-        return writer.finish()
+    writer = store.create(path, RNS(MODULI), residues.shape[1:], **options)
+    for index in writer.info.indices():
+        writer.write_chunk(index, residues[(slice(None), *slices(writer.info, index))])
+    return writer.finish()
 
 
 def slices(info: store.StoreInfo, index: tuple[int, ...]) -> list[slice]:
@@ -288,7 +289,7 @@ def test_other_codecs_are_refused(tmp_path: Path, kinds: list[Any]) -> None:
         warnings.simplefilter("ignore")
         codecs = [kind() for kind in kinds]
         with pytest.raises(ValueError, match=message):
-            store.create(tmp_path / "x", MODULI, (10,), codecs=codecs)
+            store.create(tmp_path / "x", RNS(MODULI), (10,), codecs=codecs)
         assert not (tmp_path / "x").exists()
         options: dict[str, Any] = {"shape": (4, 300), "chunks": (4, 128), "dtype": "uint32"}
         info = write(tmp_path / "y", some_residues((10,)))
@@ -532,7 +533,7 @@ def test_the_graph_of_too_many_chunks_is_not_built(tmp_path: Path, monkeypatch: 
         "random", tmp_path / "z", "--count", 10**12, "--bits", 60, "--chunk", 128
     )
     with pytest.raises(ValueError, match="it has 7812500000 chunks, of 67108864 at most"):
-        store.create(tmp_path / "z", MODULI, (10**12,), chunks=128)
+        store.create(tmp_path / "z", RNS(MODULI), (10**12,), chunks=128)
     assert not (tmp_path / "z").exists()
 
 
@@ -542,7 +543,7 @@ def test_a_plan_for_huge_chunks(tmp_path: Path, chunk: int) -> None:
     write(tmp_path / "x", some_residues((300,)), chunks=128)
     for length in (chunk, 5 * chunk):
         edit(tmp_path / "x", both(set_shape(length), set_chunks(chunk)))
-        lengths = plan.part_lengths(store.open_info(tmp_path / "x"))
+        lengths = memory_plan.part_lengths(store.open_info(tmp_path / "x"))
         assert 10 < len(lengths) < 5000
         assert all(part < chunk and (chunk % part == 0 or length == chunk) for part in lengths)
         assert "does not fit into the memory" in fail("max", tmp_path / "x")
@@ -551,9 +552,9 @@ def test_a_plan_for_huge_chunks(tmp_path: Path, chunk: int) -> None:
 def test_a_store_of_60000_moduli(tmp_path: Path) -> None:
     moduli = ModuliSet.for_bits(60_000 * 32 - 10)
     assert len(moduli) >= 60_000
-    with store.create(tmp_path / "x", moduli, (2,), chunks=2) as writer:
-        writer.write_chunk((0,), np.ones((len(moduli), 2), np.uint32))
-        writer.finish(bound=1)
+    writer = store.create(tmp_path / "x", RNS(moduli), (2,), chunks=2)
+    writer.write_chunk((0,), np.ones((len(moduli), 2), np.uint32))
+    writer.finish(bound=1)
     start = time.process_time()
     assert store.open_info(tmp_path / "x").moduli == moduli
     edit(tmp_path / "x", lambda d: d["attributes"]["rnsdask"]["moduli"].__setitem__(59_000, 4294967291))
@@ -609,7 +610,7 @@ def outcome(path: Path) -> str:
     """Open a store, plan a job on it, and do it; return the error, if one of those that may be comes."""
     try:
         info = store.open_info(path)
-        with plan.fitting(plan.work_on(info, "max"), info=info):
+        with memory_plan.fitting(memory_plan.work_on(info, "max"), info=info):
             x = rd.open_zarr(path)
         assert x.shape == info.shape
         if info.count:

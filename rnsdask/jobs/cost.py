@@ -14,12 +14,12 @@ from dask.system import CPU_COUNT
 from rnsdask.cluster.scheduler import workers_of
 from rnsdask.cluster.workers import ask_workers
 from rnsdask.jobs.log import record
-from rnsdask.store.statistics import Reading, read_so_far
+from rnsdask.store.statistics import ReadStatistics, read_so_far
 
 if TYPE_CHECKING:
     from distributed import Client
 
-_Readers = dict[str, tuple[int, Reading]]
+_Readers = dict[str, tuple[int, ReadStatistics]]
 """Of each process that runs tasks, by its token: its threads, and what they have read so far."""
 
 
@@ -100,8 +100,8 @@ def _readers(client: "Client | None", paths: tuple[str, ...]) -> _Readers | None
     if not paths:
         return None
     if client is None:
-        process, reading = read_so_far(paths)
-        return {process: (dask.config.get("num_workers", None) or CPU_COUNT, reading)}
+        process, read = read_so_far(paths)
+        return {process: (dask.config.get("num_workers", None) or CPU_COUNT, read)}
     readers: _Readers = {}
     try:
         workers = {address: worker["nthreads"] for address, worker in workers_of(client).items()}
@@ -112,10 +112,10 @@ def _readers(client: "Client | None", paths: tuple[str, ...]) -> _Readers | None
         answer = answers.get(address)
         if answer is None or isinstance(answer, Exception):
             return None
-        process, reading = answer
+        process, read = answer
         # Workers may share a process, and then what it has read.
         others = readers[process][0] if process in readers else 0
-        readers[process] = others + threads, reading
+        readers[process] = others + threads, read
     return readers
 
 
@@ -125,8 +125,8 @@ def _compare_rates(cost: Cost, before: _Readers, after: _Readers) -> None:
     if threads_before != threads:
         return
     limit, nbytes = 0.0, 0
-    for process, (_, reading) in after.items():
-        done = reading - before[process][1]
+    for process, (_, read) in after.items():
+        done = read - before[process][1]
         if done.chunks:
             # No more threads than there were chunks could have read.
             limit += min(threads[process], done.chunks) * done.nbytes / max(done.seconds, 1e-9)

@@ -15,9 +15,9 @@ from rnsdask.core import layout
 from rnsdask.core.errors import ExpressionError, StoreError
 from rnsdask.expressions.expression import Evaluation, check_names, evaluate
 from rnsdask.expressions.syntax import parse
-from rnsdask.jobs import job
-from rnsdask.jobs import plan as memory_plan
-from rnsdask.jobs.identity import recipe
+from rnsdask.jobs import memory_plan, writing
+from rnsdask.jobs.compute import compute, naming
+from rnsdask.jobs.identity import job_identity
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -27,7 +27,7 @@ REDUCTION_OF = {"max": "max", "argmax": "max", "min": "min", "argmin": "min", "s
 
 
 @dataclass(frozen=True)
-class Plan:
+class PreparedExpression:
     """An expression over stores, checked; nothing has been read but what the stores say about themselves.
 
     Attributes
@@ -92,7 +92,7 @@ class Outcome:
     bytes_written : int or None
         Bytes of what was written, without the mask.
     chunks_kept, chunks_rewritten : int
-        As those of `transfer.Transfer`.
+        As those of `writing.Transfer`.
     """
 
     results: dict[str, Any]
@@ -102,7 +102,9 @@ class Outcome:
     chunks_rewritten: int = 0
 
 
-def plan(text: str, paths: Mapping[str, str], *, overflow: str = "raise", backend: str = "auto") -> Plan:
+def prepare(
+    text: str, paths: Mapping[str, str], *, overflow: str = "raise", backend: str = "auto"
+) -> PreparedExpression:
     """Check an expression and the stores that its names stand for.
 
     Stores with different chunks are brought to common ones, so that each chunk is read once.
@@ -129,7 +131,7 @@ def plan(text: str, paths: Mapping[str, str], *, overflow: str = "raise", backen
         # Each operation's result may be alive until the last one is made.
         arrays=expression.operations,
     )
-    return Plan(text, evaluate(expression, aligned, overflow), arrays, work, stores, overflow)
+    return PreparedExpression(text, evaluate(expression, aligned, overflow), arrays, work, stores, overflow)
 
 
 def _largest_chunks(arrays: Mapping[str, RNSArray]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -166,7 +168,7 @@ def _rechunked(array: RNSArray, lengths: Mapping[int, int]) -> RNSArray:
 
 
 def reduce(
-    planned: Plan,
+    prepared: PreparedExpression,
     wanted: Sequence[str],
     client: "Client | None" = None,
     *,
@@ -189,25 +191,25 @@ def reduce(
     JobError
         If a result is out of range, or a divisor is 0.
     """
-    value = planned.evaluation.value
-    check_reductions(planned, wanted)
+    value = prepared.evaluation.value
+    check_reductions(prepared, wanted)
     tasks: dict[str, Any] = {
         name: value.sum() if name == "count" else value.reduce(name, backend=backend)
         for name in dict.fromkeys("count" if w == "count" else REDUCTION_OF[w] for w in wanted)
     }
     if count_flagged:
-        tasks["flagged"] = planned.mask().sum()
-    with job.naming(f"expression {planned.text!r}"):
-        values = job.compute(list(tasks.values()), client, progress=progress, **_amount(planned))
+        tasks["flagged"] = prepared.mask().sum()
+    with naming(f"expression {prepared.text!r}"):
+        values = compute(list(tasks.values()), client, progress=progress, **_amount(prepared))
         found = dict(zip(tasks, values, strict=True))
     flagged = int(found["flagged"]) if count_flagged else None
     results = {w: int(found[w]) if w == "count" else found[REDUCTION_OF[w]] for w in wanted}
     return Outcome(results, flagged)
 
 
-def check_reductions(planned: Plan, wanted: Sequence[str]) -> None:
+def check_reductions(prepared: PreparedExpression, wanted: Sequence[str]) -> None:
     """Raise ExpressionError if the values of an expression cannot be reduced so."""
-    value, name = planned.evaluation.value, f"expression {planned.text!r}"
+    value, name = prepared.evaluation.value, f"expression {prepared.text!r}"
     for option in wanted:
         if option == "count" and (isinstance(value, RNSArray) or value.dtype != np.bool_):
             raise ExpressionError(f"{name}: --count counts where a comparison holds, and this is none")
@@ -219,7 +221,7 @@ def check_reductions(planned: Plan, wanted: Sequence[str]) -> None:
 
 
 def write(
-    planned: Plan,
+    prepared: PreparedExpression,
     path: str,
     client: "Client | None" = None,
     *,
@@ -250,44 +252,44 @@ def write(
         resumed is not of this job.
     """
     paths = [path] if mask_path is None else [path, mask_path]
-    _check_paths(planned, paths)
-    value = planned.evaluation.value
+    _check_paths(prepared, paths)
+    value = prepared.evaluation.value
     source = value.with_storable_chunks() if isinstance(value, RNSArray) else _storable(value)
-    planned = replace(planned, evaluation=Evaluation(source, planned.evaluation.mask))
-    made_of = recipe("eval", planned.stores, expression=planned.text, overflow=planned.overflow)
-    mode: dict[str, Any] = {"overwrite": overwrite, "resume": resume, "recipe": made_of}
-    writer: store.StoreWriter | store.PlainWriter
+    prepared = replace(prepared, evaluation=Evaluation(source, prepared.evaluation.mask))
+    identity = job_identity("eval", prepared.stores, expression=prepared.text, overflow=prepared.overflow)
+    mode: dict[str, Any] = {"overwrite": overwrite, "resume": resume, "job_identity": identity}
+    writer: store.ArrayWriter
     if isinstance(source, RNSArray):
-        writer, blocks = job.open_store(source, path, **mode), source.residues
+        writer, blocks = writing.open_store(source, path, **mode), source.residues
     else:
         writer, blocks = _open_plain(path, source, **mode), source[None]
     writers = [(writer, blocks)]
-    mask = planned.mask()[None] if count_flagged or mask_path is not None else None
+    mask = prepared.mask()[None] if count_flagged or mask_path is not None else None
     mask_writer = None
     if mask_path is not None and mask is not None:
         mask_writer = _open_mask(mask_path, mask[0], **mode)
         writers.append((mask_writer, mask))
-    with job.naming(f"expression {planned.text!r}"):
-        kept, damaged = job.check_written(writers, client) if resume else (set(), set())
+    with naming(f"expression {prepared.text!r}"):
+        kept, damaged = writing.check_written(writers, client) if resume else (set(), set())
         missing = [index for index in np.ndindex(blocks.numblocks[1:]) if index not in kept]
         options: dict[str, Any] = {"mask": mask, "mask_writer": mask_writer, "counted": sorted(kept)}
-        options.update(progress=progress, **_amount(planned))
-        flagged = job.write(blocks, writer, missing, client, **options)
+        options.update(progress=progress, **_amount(prepared))
+        flagged = writing.write(blocks, writer, missing, client, **options)
     return Outcome({}, None if mask is None else flagged, blocks.nbytes, len(kept), len(damaged))
 
 
-def _amount(planned: Plan) -> dict[str, Any]:
+def _amount(prepared: PreparedExpression) -> dict[str, Any]:
     """What progress says of a job."""
-    return {"label": "eval", "numbers": planned.count, "nbytes": planned.bytes_read}
+    return {"label": "eval", "numbers": prepared.count, "nbytes": prepared.bytes_read}
 
 
-def _check_paths(planned: Plan, paths: Sequence[str]) -> None:
+def _check_paths(prepared: PreparedExpression, paths: Sequence[str]) -> None:
     targets = {path: store.locate(path) for path in paths}
     first, *others = targets.values()
     if len(targets) < len(paths) or any(first.overlaps(other) for other in others):
         raise StoreError(f"{paths[0]}: the values and the mask cannot both be written there")
     for path, target in targets.items():
-        if any(info.location.overlaps(target) for info in planned.stores.values()):
+        if any(info.location.overlaps(target) for info in prepared.stores.values()):
             raise StoreError(f"{path}: an operand is read from there, so the result cannot be written there")
 
 
@@ -298,16 +300,24 @@ def _storable(values: da.Array) -> da.Array:
 
 
 def _open_plain(
-    path: str, values: da.Array, *, overwrite: bool, resume: bool, recipe: str, complete_too: bool = False
+    path: str,
+    values: da.Array,
+    *,
+    overwrite: bool,
+    resume: bool,
+    job_identity: str,
+    complete_too: bool = False,
 ) -> store.PlainWriter:
     chunks = tuple(max(1, int(length)) for length in values.chunksize)
     array = (path, values.shape, chunks, values.dtype)
     if resume:
-        return store.resume_plain(*array, complete_too=complete_too, recipe=recipe)
-    return store.create_plain(*array, overwrite=overwrite, recipe=recipe)
+        return store.resume_plain(*array, complete_too=complete_too, job_identity=job_identity)
+    return store.create_plain(*array, overwrite=overwrite, job_identity=job_identity)
 
 
-def _open_mask(path: str, mask: da.Array, *, overwrite: bool, resume: bool, recipe: str) -> store.PlainWriter:
+def _open_mask(
+    path: str, mask: da.Array, *, overwrite: bool, resume: bool, job_identity: str
+) -> store.PlainWriter:
     """Create a mask, or continue one: a job may have ended before it made its mask, or just after that."""
     mode: dict[str, Any] = {"overwrite": overwrite, "resume": resume and store.exists(path)}
-    return _open_plain(path, mask, **mode, recipe=recipe, complete_too=True)
+    return _open_plain(path, mask, **mode, job_identity=job_identity, complete_too=True)

@@ -17,10 +17,14 @@ from rnsdask import store
 from rnsdask.cli import main
 from rnsdask.cluster.connecting import connect
 from rnsdask.core.errors import CorruptChunkError, SchedulerLostError, StoreAccessError
-from rnsdask.jobs import job, run, summary
-from rnsdask.jobs.summary import Cost, measured
+from rnsdask.jobs import cost as costs
+from rnsdask.jobs import run
+from rnsdask.jobs.cost import Cost, measured
+from rnsdask.jobs.reduction import reduce
+from rnsdask.jobs.verification import verify
 from rnsdask.store import reading
-from rnsdask.store.statistics import Reading, counted, read_so_far
+from rnsdask.store.statistics import ReadStatistics as Read
+from rnsdask.store.statistics import counted, read_so_far
 
 MODULI = rd.ModuliSet.for_bits(64)
 CHUNKS = 8
@@ -71,7 +75,7 @@ def test_readings_are_counted() -> None:
     done = after - before
     assert (again, done.chunks, done.nbytes) == (process, 2, 4 * len(MODULI) * (128 + 64))
     assert 0 < done.seconds < 60
-    assert read_so_far([path_of("y.zarr")])[1] == read_so_far([])[1] == Reading()
+    assert read_so_far([path_of("y.zarr")])[1] == read_so_far([])[1] == Read()
 
 
 def test_counting_keeps_the_function() -> None:
@@ -84,28 +88,28 @@ def test_counting_keeps_the_function() -> None:
 
 def rates(seconds: float, before: Any, after: Any) -> tuple[float | None, float | None]:
     cost = Cost(seconds)
-    summary._compare_rates(cost, before, after)
+    costs._compare_rates(cost, before, after)
     return cost.read_limit, cost.of_read_limit
 
 
 def test_rates() -> None:
-    nothing = Reading()
+    nothing = Read()
     # 100 bytes in 4 s of reading are 25 bytes/s a thread, 50 on two threads; the job took 8 s, not 2.
-    assert rates(8, {"a": (2, nothing)}, {"a": (2, Reading(10, 100, 4.0))}) == (50, 0.25)
+    assert rates(8, {"a": (2, nothing)}, {"a": (2, Read(10, 100, 4.0))}) == (50, 0.25)
     # What was read before does not count.
-    assert rates(8, {"a": (2, Reading(1, 7, 9.0))}, {"a": (2, Reading(11, 107, 13.0))}) == (50, 0.25)
+    assert rates(8, {"a": (2, Read(1, 7, 9.0))}, {"a": (2, Read(11, 107, 13.0))}) == (50, 0.25)
     # One chunk cannot be read by two threads.
-    assert rates(8, {"a": (2, nothing)}, {"a": (2, Reading(1, 100, 4.0))}) == (25, 0.5)
+    assert rates(8, {"a": (2, nothing)}, {"a": (2, Read(1, 100, 4.0))}) == (25, 0.5)
     # Each process at its own rate; one that read nothing says nothing.
     three = dict.fromkeys("abc", (1, nothing))
-    after = {"a": (1, Reading(10, 100, 2.0)), "b": (1, Reading(10, 100, 5.0)), "c": (1, nothing)}
+    after = {"a": (1, Read(10, 100, 2.0)), "b": (1, Read(10, 100, 5.0)), "c": (1, nothing)}
     assert rates(5, three, after) == (70, 40 / 70)
     assert rates(5, three, three) == (None, None)
     assert rates(0, {}, {}) == (None, None)
 
 
 def test_no_rates_if_workers_came_or_went() -> None:
-    nothing, something = Reading(), Reading(10, 100, 2.0)
+    nothing, something = Read(), Read(10, 100, 2.0)
     for before, after in (
         ({"a": (1, nothing)}, {"a": (1, something), "b": (1, nothing)}),
         ({"a": (1, nothing), "b": (1, nothing)}, {"a": (1, something)}),
@@ -255,7 +259,7 @@ def test_verification_on_a_cluster_tells_its_progress(
     done: list[tuple[int, float]] = []
     with connect(cluster.scheduler_address) as client:
         info = store.open_info("x.zarr")
-        assert job.verify(info, client, advance=lambda n: done.append((n, time.monotonic()))) == []
+        assert verify(info, client, advance=lambda n: done.append((n, time.monotonic()))) == []
     assert [count for count, _ in done] == [1] * CHUNKS
     assert done[-1][1] - done[0][1] > 0.05
 
@@ -266,7 +270,7 @@ def test_worker_that_does_not_tell_what_it_reads(
     def broken(_client: Any, _question: Any, addresses: Any) -> dict[str, Any]:
         return dict.fromkeys(addresses, OSError("gone"))
 
-    monkeypatch.setattr(summary, "ask_workers", broken)
+    monkeypatch.setattr(costs, "ask_workers", broken)
     found = json.loads(call("max", "x.zarr", "--json", "--scheduler", cluster.scheduler_address).stdout)
     assert (found["read_limit"], found["of_read_limit"]) == (None, None)
     assert found["value"] == str(max(rd.open_zarr("x.zarr").to_ints()))
@@ -275,9 +279,9 @@ def test_worker_that_does_not_tell_what_it_reads(
 def test_retries_are_of_the_innermost_job() -> None:
     with measured() as outer:
         with measured() as inner:
-            summary.count_retries(2)
-        summary.count_retries(1)
-    summary.count_retries(5)  # of no job
+            costs.count_retries(2)
+        costs.count_retries(1)
+    costs.count_retries(5)  # of no job
     assert (outer.retries, inner.retries) == (1, 2)
 
 
@@ -286,7 +290,7 @@ def test_silent_scheduler_costs_the_rates_alone(
 ) -> None:
     with connect(cluster.scheduler_address) as client:
         assert client is not None
-        ask, asked = summary.workers_of, []
+        ask, asked = costs.workers_of, []
 
         def silent_in_the_end(client: Any) -> Any:
             asked.append(client)
@@ -294,8 +298,8 @@ def test_silent_scheduler_costs_the_rates_alone(
                 raise SchedulerLostError("silent")
             return ask(client)
 
-        monkeypatch.setattr(summary, "workers_of", silent_in_the_end)
+        monkeypatch.setattr(costs, "workers_of", silent_in_the_end)
         with measured(client, [path_of("x.zarr")]) as cost:
-            job.reduce(rd.open_zarr("x.zarr"), "max", client)
+            reduce(rd.open_zarr("x.zarr"), "max", client)
         assert len(asked) == 2
         assert (cost.read_limit, cost.of_read_limit) == (None, None)

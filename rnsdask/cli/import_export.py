@@ -53,23 +53,26 @@ def import_(
     """
     from rnsdask.core import layout
     from rnsdask.core.integer_text import BinaryReader, TextReader, remaining_bytes
-    from rnsdask.jobs import plan, transfer
-    from rnsdask.jobs.summary import measured
+    from rnsdask.jobs import integers, memory_plan
+    from rnsdask.jobs.cost import measured
+    from rnsdask.rns.system import RNS
 
     with refusing():
         length = layout.normalize_chunks(chunks, (0,), len(moduli))
-    lowest, highest = moduli.value_range(signed)
-    work = plan.describe("import", len(moduli), length, length, cut=1)
-    with plan.fitting(work), open_input(source) as (stream, name):
-        integers = (
+    system = RNS(moduli, signed)
+    lowest, highest = system.value_range
+    work = memory_plan.describe("import", len(moduli), length, length, cut=1)
+    with memory_plan.fitting(work), open_input(source) as (stream, name):
+        reader = (
             TextReader(stream, name, lowest, highest)
             if width is None
             else BinaryReader(stream, name, width, lowest, highest, signed=signed)
         )
         size = remaining_bytes(stream)
         with measured() as cost, progress_bar(progress, "import", size, nbytes=size or 0) as advance:
-            options: dict[str, Any] = {"signed": signed, "chunks": chunks, "advance": advance, **mode}
-            done = transfer.import_integers(integers, name, path, moduli, **options)
+            done = integers.import_integers(
+                reader, name, path, system, chunks=chunks, advance=advance, **mode
+            )
     cost.record("import", done.count, done.bytes_read)
     if as_json:
         print_json({"op": "import", "store": path, "input": name, **done.as_dict(), **cost.as_dict()})
@@ -108,19 +111,19 @@ def export(
     if as_json and output == "-":
         refuse("--json needs an OUTPUT other than -")
     from rnsdask import store
-    from rnsdask.jobs import plan, transfer
-    from rnsdask.jobs.summary import measured
+    from rnsdask.jobs import integers, memory_plan
+    from rnsdask.jobs.cost import measured
 
     found = store.open_info(path)
     form: _Form = {"hexadecimal": hexadecimal, "width": width}
     amount = {"numbers": found.count, "nbytes": found.nbytes}
     with (
-        plan.fitting(plan.work_on(found, "export")),
+        memory_plan.fitting(memory_plan.work_on(found, "export")),
         measured(paths=[found.path]) as cost,
         progress_bar(progress, "export", found.count, **amount) as advance,
         _output(output, overwrite) as stream,
     ):
-        done = transfer.export_integers(found, stream, advance=advance, **form)
+        done = integers.export_integers(found, stream, advance=advance, **form)
     cost.record("export", done.count, done.bytes_read)
     if as_json:
         print_json({"op": "export", "store": path, "output": output, **done.as_dict(), **cost.as_dict()})

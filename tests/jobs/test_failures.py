@@ -43,7 +43,9 @@ from rnsdask.core.errors import (
     StoreAccessError,
     StoreError,
 )
-from rnsdask.jobs import job, run
+from rnsdask.jobs import run
+from rnsdask.jobs.checkpoint import Checkpoint
+from rnsdask.rns.system import RNS
 
 RUNS = int(os.environ.get("RNSDASK_FAULT_RUNS", "1"))
 COMMAND = [sys.executable, "-c", "from rnsdask.cli import main; main(prog_name='rnsdask')"]
@@ -543,10 +545,10 @@ def test_every_byte_of_a_checkpoint_counts() -> None:
     file = Path("kept/piece-00003.json")
     whole = file.read_bytes()
     info, groups = store.open_info("x.zarr"), run.groups_of(100)
-    right = job.Checkpoint(Path("kept"), info, "max", groups).load()
+    right = Checkpoint(Path("kept"), info, "max", groups).load()
     for position in range(len(whole)):
         file.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
-        found = job.Checkpoint(Path("kept"), info, "max", groups).load()
+        found = Checkpoint(Path("kept"), info, "max", groups).load()
         assert found.get(3, right[3]) == right[3], position
     assert answer("max", "x.zarr", "--checkpoint", "kept") == expected
 
@@ -736,7 +738,7 @@ def test_what_cannot_be_resumed() -> None:
 
 def test_a_late_task_leaves_no_folder_where_a_store_was_removed() -> None:
     moduli = rd.ModuliSet([7])
-    writer = store.create("x.zarr", moduli, (256,), chunks=128)
+    writer = store.create("x.zarr", RNS(moduli), (256,), chunks=128)
     shutil.rmtree("x.zarr")
     with pytest.raises(StoreError, match="another job has begun to write it, or it was removed"):
         writer.write_chunk((1,), np.zeros((1, 128), np.uint32))
@@ -760,7 +762,7 @@ def test_two_writers_of_a_plain_array_do_not_mix() -> None:
 def test_two_writers_do_not_mix() -> None:
     ms = rd.ModuliSet.for_bits(64)
     residues = rd.random(ms, 256, chunks=128).residues.compute()
-    first = store.create("x.zarr", ms, (256,), chunks=128)
+    first = store.create("x.zarr", RNS(ms), (256,), chunks=128)
     first.write_chunk((0,), residues[:, :128])
     second = store.resume("x.zarr")
     for refused in (
@@ -776,7 +778,7 @@ def test_two_writers_do_not_mix() -> None:
     second.finish()
     with pytest.raises(StoreError, match="another job"):
         second.write_chunk((1,), residues[:, 128:])
-    third = store.create("x.zarr", ms, (256,), chunks=128, overwrite=True)
+    third = store.create("x.zarr", RNS(ms), (256,), chunks=128, overwrite=True)
     with pytest.raises(StoreError, match="another job"):
         second.write_chunk((0,), residues[:, :128])
     assert len(third.missing_chunks()) == 2

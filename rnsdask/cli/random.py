@@ -1,0 +1,77 @@
+"""The command ``random``, which makes a store of random integers."""
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rnsdask.cli.errors import Command, refusing
+from rnsdask.cli.options import (
+    POSITIVE,
+    json_option,
+    progress_option,
+    store_argument,
+    with_cluster,
+    with_creation,
+    with_moduli,
+)
+from rnsdask.cli.printing import echo
+from rnsdask.cli.streams import cost_text, print_json, size_text
+
+if TYPE_CHECKING:
+    from rnsdask.core.moduli import ModuliSet
+
+
+@click.command(cls=Command)
+@store_argument
+@click.option("--count", type=POSITIVE, required=True, metavar="N", help="How many integers.")
+@with_moduli
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Of the generator; by default a new one, which is told."
+)
+@with_creation
+@with_cluster
+@progress_option
+@json_option
+def random(
+    path: str,
+    count: int,
+    moduli: "ModuliSet",
+    seed: int | None,
+    signed: bool,
+    chunks: Any,
+    mode: dict[str, bool],
+    connection: AbstractContextManager[Any],
+    progress: bool,
+    as_json: bool,
+) -> None:
+    """Write uniform random integers to a new STORE; the same seed and chunk give the same bytes.
+
+    Without --seed one is drawn, and told on standard error at once: to repeat the numbers, or to --resume.
+    """
+    from rnsdask.arrays import creation
+    from rnsdask.jobs import memory_plan
+    from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.identity import job_identity
+    from rnsdask.jobs.writing import write_array
+
+    is_told = seed is None
+    if seed is None:
+        if mode.get("resume"):
+            raise click.UsageError("--resume needs --seed, the one that the store was begun with")
+        seed = creation.fresh_seed()
+    with refusing():
+        array = creation.random(moduli, count, seed=seed, chunks=chunks, signed=signed)
+    work = memory_plan.describe("random", len(moduli), array.shape, array.residues.chunksize[1:])
+    identity = job_identity("random", {}, seed=seed)
+    options: dict[str, Any] = {"progress": progress, "job_identity": identity, **mode}
+    if is_told:  # before a job that may be cut off, and goes on with the same seed only
+        options["begun"] = lambda: echo(f"rnsdask: seed {seed}", err=True)
+    with connection as client, memory_plan.fitting(work, client), measured(client) as cost:
+        transfer = write_array(array, path, client, **options)
+    cost.record("random", array.size, array.nbytes, seed=seed)
+    if as_json:
+        print_json({"op": "random", "store": path, "seed": seed, **transfer.as_dict(), **cost.as_dict()})
+    else:
+        size, time_taken = size_text(array.nbytes), cost_text(array.nbytes, cost)
+        echo(f"{path}: {count} random integers, {size} of residues ({time_taken}){transfer.resumed_text}")

@@ -1,0 +1,59 @@
+"""The command ``topk``."""
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+import click
+
+from rnsdask.cli.errors import Command
+from rnsdask.cli.options import (
+    NEGATIVE_NUMBERS,
+    json_option,
+    processor_options,
+    progress_option,
+    store_argument,
+    with_cluster,
+)
+from rnsdask.cli.printing import echo
+from rnsdask.cli.streams import cost_text, print_json, size_text
+
+
+@click.command(cls=Command, context_settings=NEGATIVE_NUMBERS)
+@click.argument("k", metavar="K", type=int)
+@store_argument
+@with_cluster
+@processor_options
+@progress_option
+@json_option
+def topk(
+    k: int, path: str, connection: AbstractContextManager[Any], backend: str, progress: bool, as_json: bool
+) -> None:
+    """Print the K greatest integers of STORE with their indices, the greatest first.
+
+    A negative K gives the -K least, the least first. Equal integers come by index, the lowest first.
+    """
+    from rnsdask import store
+    from rnsdask.arrays import creation
+    from rnsdask.core.integer_text import to_decimal
+    from rnsdask.jobs.compute import compute
+    from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.memory_plan import fitting, work_on
+
+    info = store.open_info(path)
+    with connection as client, fitting(work_on(info, "topk"), client, backend=backend, info=info) as part:
+        array = creation.open_rns(path, part=part, backend=backend)
+        found = [array.topk(k, backend=backend), array.argtopk(k, backend=backend)]
+        amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
+        with measured(client, [info.path]) as cost:
+            values, indices = compute(found, client, progress=progress, label="topk", **amount)
+    cost.record("topk", array.size, array.nbytes)
+    texts = [to_decimal(value) for value in values]
+    if as_json:
+        fields = {"k": k, "values": texts, "indices": indices.tolist(), "count": array.size}
+        cost_fields = {**cost.as_dict(), "bytes_read": array.nbytes}
+        print_json({"op": "topk", "store": path, **fields, **cost_fields})
+        return
+    for index, text in zip(indices, texts, strict=True):
+        echo(f"{index}\t{text}")
+    if progress:  # on standard output are results alone
+        echo(f"({size_text(array.nbytes)} in {cost_text(array.nbytes, cost)})", err=True)

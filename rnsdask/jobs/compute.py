@@ -1,0 +1,122 @@
+"""Computing for a job, on threads or on a cluster, with progress: Dask collections, and many calls."""
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import dask
+from dask.delayed import delayed
+from dask.system import CPU_COUNT
+
+from rnsdask.core.errors import JobError, RNSOverflowError
+from rnsdask.jobs.cost import count_retries
+from rnsdask.jobs.log import record
+from rnsdask.jobs.progress import Meter, metered
+from rnsdask.jobs.run import Done, groups_of, run
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+Advance = Callable[[int], object]
+"""Told how much more has been done, in bytes, in numbers or in chunks."""
+
+
+def compute(
+    collection: Any,
+    client: "Client | None" = None,
+    *,
+    progress: bool = False,
+    label: str = "compute",
+    numbers: int = 0,
+    nbytes: int = 0,
+    done: Done = lambda _i, _result: None,
+) -> Any:
+    """Compute a Dask collection, or a list of them together, so that what they share is computed once.
+
+    On a cluster if there is a client; optionally with progress on stderr, where `label`, `numbers` and
+    `nbytes` are what the job is called, and how much it goes through. Each collection of a list is a piece of
+    the job (:func:`.run.run`); `done` is told of each that is finished.
+    """
+    pieces = collection if isinstance(collection, list) else [collection]
+    with metered(label, numbers=numbers, nbytes=nbytes, shown=progress) as meter:
+        results = _results(pieces, client, label, done, meter)
+    return results if isinstance(collection, list) else results[0]
+
+
+def _results(
+    pieces: list[Any], client: "Client | None", label: str, done: Done, meter: Meter | None = None
+) -> list[Any]:
+    results: dict[int, Any] = {}
+
+    def finish(i: int, result: Any) -> None:
+        results[i] = result
+        done(i, result)
+
+    retried = run(pieces, client, finish, meter)
+    if retried:
+        record("retries", job=label, pieces=retried)
+        count_retries(retried)
+    return [results[i] for i in range(len(pieces))]
+
+
+@contextmanager
+def naming(what: str) -> Iterator[None]:
+    """Say in the error of a number, which itself tells only its index, what was computed.
+
+    Raises
+    ------
+    JobError
+        For a result out of range, or a divisor of 0.
+    """
+    try:
+        yield
+    except (RNSOverflowError, ZeroDivisionError) as error:
+        raise JobError(f"{what}: {error}") from error
+
+
+# ---- many calls of a function -----------------------------------------------------------------------------
+
+
+@contextmanager
+def mapping(
+    client: "Client | None", advance: Advance = lambda _: None
+) -> Iterator[Callable[..., Iterable[Any]]]:
+    """What applies a function to many items, in parallel, and gives the results in their order."""
+    if client is not None:
+        yield partial(_map_on_cluster, client, advance)
+        return
+    with mapping_on_threads(dask.config.get("num_workers", None) or CPU_COUNT) as map_items:
+
+        def mapped(function: Callable[..., Any], items: Iterable[Any]) -> Iterator[Any]:
+            for result in map_items(function, items):
+                advance(1)
+                yield result
+
+        yield mapped
+
+
+@contextmanager
+def mapping_on_threads(threads: int | None = None) -> Iterator[Callable[..., Iterator[Any]]]:
+    """What applies a function to many items on threads, in their order; an error ends it without the rest."""
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            yield pool.map
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _map_on_cluster(
+    client: "Client", advance: Advance, function: Callable[..., Any], items: Iterable[Any]
+) -> Iterator[Any]:
+    listed = list(items)
+    call = delayed(_map_list, pure=False, traverse=False)
+    pieces = [call(function, listed[group.start : group.stop]) for group in groups_of(len(listed))]
+    for results in _results(pieces, client, "verify", lambda _i, results: advance(len(results))):
+        yield from results
+
+
+def _map_list(function: Callable[[Any], Any], items: list[Any]) -> list[Any]:
+    return [function(item) for item in items]

@@ -1,0 +1,58 @@
+"""The job of a reduction of an array, whose partial results a checkpoint may keep."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rnsdask import store
+from rnsdask.jobs.checkpoint import Checkpoint
+from rnsdask.jobs.compute import compute
+from rnsdask.jobs.run import groups_of
+from rnsdask.lazy.tree import combine_results, reduce_groups
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from rnsdask.arrays.rns_array import RNSArray
+    from rnsdask.rns.reduce import ReductionResult
+
+
+def reduce(
+    array: "RNSArray",
+    operation: str,
+    client: "Client | None" = None,
+    *,
+    backend: str = "auto",
+    progress: bool = False,
+    checkpoint: Path | None = None,
+    info: store.StoreInfo | None = None,
+) -> "ReductionResult":
+    """Reduce a lazy array.
+
+    Parameters
+    ----------
+    checkpoint : Path, optional
+        A folder that keeps finished partial results; those that it holds already are not computed again.
+    info : StoreInfo, optional
+        With `checkpoint`: the store that the array is read from.
+
+    Raises
+    ------
+    JobError
+        If the checkpoint is of another job, or the input has changed; or the cluster has gone.
+    """
+    groups = groups_of(array.residues.npartitions)
+    kept = None if checkpoint is None or info is None else Checkpoint(checkpoint, info, operation, groups)
+    results = {} if kept is None else kept.load()
+    missing = [i for i in range(len(groups)) if i not in results]
+    options: dict[str, Any] = {"signed": array.signed, "bound": array.bound, "backend": backend}
+    left = [groups[i] for i in missing]
+    pieces = reduce_groups(array.residues, array.moduli, operation, left, **options) if left else []
+
+    def keep(i: int, result: "ReductionResult") -> None:
+        if kept is not None:
+            kept.save(missing[i], result)
+
+    amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
+    found = compute(pieces, client, progress=progress, label=operation, done=keep, **amount)
+    results.update(zip(missing, found, strict=True))
+    return combine_results([results[i] for i in range(len(groups))], operation)

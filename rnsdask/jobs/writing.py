@@ -1,0 +1,214 @@
+"""What a job writes, chunk by chunk: all of an array, or what an interrupted job has left to write."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask import store
+from rnsdask.backend import to_backend
+from rnsdask.core.errors import JobError, abbreviate
+from rnsdask.jobs.compute import compute, mapping
+from rnsdask.jobs.run import groups_of
+from rnsdask.lazy.tree import combine_groups
+from rnsdask.lazy.write import ChunkWriter, count_chunks, total_count, write_chunks
+
+if TYPE_CHECKING:
+    import dask.array as da
+    from distributed import Client
+
+    from rnsdask.arrays.rns_array import RNSArray
+
+Index = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """What an import, a generation or an export has done.
+
+    Attributes
+    ----------
+    count : int
+        Integers.
+    bytes_read, bytes_written : int
+        Bytes of the input, and bytes of what was made of it. Of a store: its residues.
+    chunks_kept, chunks_rewritten : int
+        Of a store that was resumed: how many of the chunks that it held already were whole, and how many were
+        damaged and so written again.
+    """
+
+    count: int
+    bytes_read: int
+    bytes_written: int
+    chunks_kept: int = 0
+    chunks_rewritten: int = 0
+
+    @property
+    def resumed_text(self) -> str:
+        """What was found of an interrupted job, in words; empty if there was none."""
+        return resumed_text(self.chunks_kept, self.chunks_rewritten)
+
+    def as_dict(self) -> dict[str, int]:
+        """Return the attributes by their names."""
+        return asdict(self)
+
+
+def resumed_text(kept: int, rewritten: int) -> str:
+    """Say how many chunks of an interrupted job were kept and written again; nothing if there were none."""
+    return f"; {kept} chunks kept, {rewritten} damaged ones written again" if kept + rewritten else ""
+
+
+def write_array(
+    array: "RNSArray",
+    path: str,
+    client: "Client | None" = None,
+    *,
+    overwrite: bool = False,
+    resume: bool = False,
+    progress: bool = False,
+    job_identity: str | None = None,
+    begun: Callable[[], object] = lambda: None,
+) -> Transfer:
+    """Compute a lazy array into a store with the same chunks.
+
+    Parameters
+    ----------
+    resume : bool
+        Write only the chunks that an incomplete store at `path` still lacks, or holds damaged.
+    job_identity : str, optional
+        What makes the array, as :func:`.job_identity` tells.
+    begun : callable
+        Called when the store is there, before its first chunk is computed.
+
+    Raises
+    ------
+    JobError, StoreError
+        If the store to resume is not one of this array, or was begun by another one.
+    """
+    source = array.with_storable_chunks()
+    kept: set[Index] = set()
+    damaged: set[Index] = set()
+    writer = open_store(source, path, overwrite=overwrite, resume=resume, job_identity=job_identity)
+    begun()
+    if resume:
+        kept, damaged = check_written([(writer, source.residues)], client)
+    missing = [index for index in writer.indices() if index not in kept]
+    amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
+    write(source.residues, writer, missing, client, progress=progress, label="write", **amount)
+    return Transfer(array.size, 0, array.nbytes, len(kept), len(damaged))
+
+
+def open_store(
+    source: "RNSArray",
+    path: str,
+    *,
+    overwrite: bool = False,
+    resume: bool = False,
+    job_identity: str | None = None,
+) -> store.StoreWriter:
+    """Create the store of an array with storable chunks, or open an incomplete one that is like it."""
+    if not resume:
+        return source.create_store(path, overwrite=overwrite, job_identity=job_identity)
+    facts = {name: getattr(source, name) for name in ("moduli", "signed", "bound", "shape")}
+    return resume_store(path, job_identity, **facts, chunks=source.storable_lengths())
+
+
+def check_written(
+    writers: "Sequence[tuple[store.ArrayWriter, da.Array]]", client: "Client | None"
+) -> tuple[set[Index], set[Index]]:
+    """Indices of the chunks that all writers hold whole, and of those that are damaged in one of them.
+
+    The first chunk that is whole is compared with what the job computes, the array beside each writer.
+    """
+    with mapping(client) as map_chunks:
+        found = [written_chunks(writer, map_chunks) for writer, _ in writers]
+    kept = set.intersection(*(whole for whole, _ in found))
+    if kept:
+        first = min(kept)
+        blocks = compute([array.blocks[(0, *first)] for _, array in writers], client)
+        for (writer, _), block in zip(writers, blocks, strict=True):
+            check_same(writer, first, to_backend(block, "cpu"))
+    return kept, set.union(*(damaged for _, damaged in found))
+
+
+def write(
+    blocks: "da.Array",
+    writer: ChunkWriter,
+    indices: Sequence[Index],
+    client: "Client | None" = None,
+    *,
+    mask: "da.Array | None" = None,
+    mask_writer: ChunkWriter | None = None,
+    counted: Sequence[Index] = (),
+    **how: Any,
+) -> int:
+    """Compute the chunks at some indices, have them written, and finish.
+
+    Parameters are those of :func:`.write_chunks`, those of `compute`, and
+
+    counted
+        Indices of chunks that are written already, but of which the mask is to be counted.
+
+    Returns
+    -------
+    int
+        How many values of the mask hold in all these chunks.
+    """
+    pieces = _counting_pieces(write_chunks(blocks, writer, mask, mask_writer), indices)
+    if mask is not None:
+        pieces += _counting_pieces(count_chunks(mask), counted)
+    totals = compute(pieces, client, **how)
+    for one in (mask_writer, writer):  # the values last: as long as they are incomplete, both can be resumed
+        if one is not None:
+            one.finish()
+    return sum(totals)
+
+
+def _counting_pieces(counts: "da.Array", indices: Sequence[Index]) -> list[Any]:
+    """Pieces of a job that each add up the counts of a group of chunks."""
+    numbers = [int(np.ravel_multi_index(index, counts.numblocks[1:])) for index in indices]
+    groups = [numbers[group.start : group.stop] for group in groups_of(len(numbers))]
+    return [*combine_groups(counts, groups, total_count)] if groups else []
+
+
+# ---- what is there already --------------------------------------------------------------------------------
+
+
+def resume_store(path: str, job_identity: str | None = None, **wanted: Any) -> store.StoreWriter:
+    """Open an incomplete store to write the rest, and check that it is what the job would create.
+
+    `job_identity` is as `store.create` takes it, and `wanted` are attributes of `store.StoreInfo` or of its
+    system, with the values that the job gives them.
+    """
+
+    def check(info: store.StoreInfo) -> None:
+        facts = {**vars(info), **vars(info.system)}
+        for name, value in wanted.items():
+            if (found := facts[name]) != value:
+                if name == "bound":
+                    found, value = (None if bound is None else abbreviate(bound) for bound in (found, value))
+                raise JobError(f"{info.path}: it cannot be resumed: its {name}: {found}; of the job: {value}")
+
+    return store.resume(path, check, job_identity=job_identity)
+
+
+def written_chunks(
+    writer: store.ArrayWriter, map_chunks: Callable[..., Iterable[list[str]]]
+) -> tuple[set[Index], set[Index]]:
+    """Indices of the chunks that an array holds and that are whole, and of those that are damaged.
+
+    All are read. `map_chunks` is as in `rnsdask.store.verify`.
+    """
+    damaged = set(writer.damaged_chunks(map_chunks))
+    whole = set(writer.indices()).difference(writer.missing_chunks(), damaged)
+    return whole, damaged
+
+
+def check_same(writer: store.ArrayWriter, index: Index, block: NDArray[Any]) -> None:
+    """Check that a chunk written earlier holds the given residues, or other values."""
+    if not np.array_equal(writer.read_chunk(index), block):
+        raise JobError(
+            f"{writer.chunk_name(index)} holds other numbers than this job's; it cannot be resumed"
+        )

@@ -1,0 +1,192 @@
+"""The attributes that say what a Zarr array holds: its number system, and whether it is whole."""
+
+import hashlib
+import json
+import re
+from typing import Any, SupportsIndex
+
+import google_crc32c
+
+from rnsdask.core.errors import StoreAccessError, StoreError, abbreviate
+from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.rns.system import RNS
+from rnsdask.store.documents import parse_document
+from rnsdask.store.location import METADATA_KEY, Location
+
+FORMAT = 1
+"""Number of the store format that this version writes, and the only one that it reads."""
+
+ATTRIBUTE = "rnsdask"
+"""Key of the Zarr attribute that makes an array a store."""
+
+PLAIN_ATTRIBUTE = "rnsdask_values"
+"""Key of the Zarr attribute that says whether a plain array, such as a mask, is complete."""
+
+_FIELDS = ("moduli", "signed", "bound", "complete")
+_BOUND = re.compile("0[xX][0-9a-fA-F]+")
+
+# ---- the number system ------------------------------------------------------------------------------------
+
+
+def _system_fields(system: RNS) -> dict[str, Any]:
+    bound = None if system.bound is None else hex(system.bound)
+    return {"moduli": list(system.moduli), "signed": system.signed, "bound": bound}
+
+
+def system_of(attribute: dict[str, Any]) -> RNS:
+    """The number system that a checked attribute names.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no such system.
+    """
+    system, text = RNS(ModuliSet(attribute["moduli"]), attribute["signed"]), attribute["bound"]
+    if text is None:
+        return system
+    if not isinstance(text, str) or not _BOUND.fullmatch(text):
+        raise ValueError(f"bound must be null or a hexadecimal string like 0x1f, got {text!r:.40}")
+    return with_exact_bound(system, int(text, 16))
+
+
+def with_exact_bound(system: RNS, bound: SupportsIndex) -> RNS:
+    """The system with a bound of magnitudes, as it is: ValueError if it is beyond the range."""
+    value = as_integer(bound, "bound")
+    if not 0 <= value <= system.greatest_magnitude:
+        raise ValueError(
+            f"bound must be from 0 to {abbreviate(system.greatest_magnitude)}, got {abbreviate(value)}"
+        )
+    return system.with_bound(value)
+
+
+# ---- writing ----------------------------------------------------------------------------------------------
+
+
+def begun_fields(writer: str, job_identity: str | None) -> dict[str, Any]:
+    """What an array says that a writer is about to write: whose it is, and what its values follow from."""
+    return {"complete": False, "writer": writer, "recipe": job_identity}
+
+
+def begun_attribute(
+    system: RNS, writer: str, job_identity: str | None, group: str | None = None
+) -> dict[str, Any]:
+    """Make the value of the attribute of a store that a writer is about to write."""
+    return {**_contents(system, group), **begun_fields(writer, job_identity)}
+
+
+def complete_attribute(
+    metadata: dict[str, Any], system: RNS, content: str, group: str | None = None
+) -> dict[str, Any]:
+    """Make the value of the attribute of a store that is complete, with checksums.
+
+    Parameters
+    ----------
+    metadata
+        The store's metadata document.
+    content
+        Hash of the checksums of all chunks.
+    group
+        What it has in common with the other parts of its group, if it is in one.
+    """
+    attribute = {**_contents(system, group), "complete": True}
+    attribute["checksum"] = _checksum(attribute, metadata)
+    attribute["content"] = content
+    return {**attribute, "digest": _digest(attribute, metadata)}
+
+
+def _contents(system: RNS, group: str | None) -> dict[str, Any]:
+    return {"format": FORMAT, **_system_fields(system), **({} if group is None else {"group": group})}
+
+
+def _checksum(attribute: dict[str, Any], metadata: dict[str, Any]) -> str:
+    """CRC-32C of what makes numbers of the chunks' bytes, where the codecs are those of the format."""
+    shape, chunks = metadata["shape"][1:], metadata["chunk_grid"]["configuration"]["chunk_shape"][1:]
+    values = [*(attribute[name] for name in _FIELDS), shape, chunks]
+    return f"{google_crc32c.value(json.dumps([FORMAT, *values]).encode()):#010x}"
+
+
+def _digest(attribute: dict[str, Any], metadata: dict[str, Any]) -> str:
+    """SHA-256 of all of the attribute, and of all in Zarr's metadata that makes numbers of bytes."""
+    named = [{"name": codec} if isinstance(codec, str) else codec for codec in metadata["codecs"]]
+    codecs = [[codec["name"], codec.get("configuration") or {}] for codec in named]
+    kept = {name: metadata[name] for name in ("data_type", "shape", "chunk_grid", "fill_value")}
+    own = {name: value for name, value in attribute.items() if name != "digest"}
+    return json_hash({"attribute": own, "codecs": codecs, **kept})
+
+
+def json_hash(value: Any) -> str:
+    """SHA-256 of a JSON value, written in one way."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+# ---- reading ----------------------------------------------------------------------------------------------
+
+
+def check_attribute(attribute: Any) -> dict[str, Any]:
+    """Check that the attribute has the fields of the format, each of its type."""
+    if attribute is None:
+        raise ValueError(f"it is a Zarr array, but not a store of rnsdask: it has no attribute {ATTRIBUTE!r}")
+    if not isinstance(attribute, dict):
+        raise ValueError(f"attribute {ATTRIBUTE!r} must be an object, got {attribute!r:.40}")
+    number = attribute.get("format")
+    if type(number) is not int or number != FORMAT:
+        raise ValueError(f"it is of format {number!r:.40}; this version of rnsdask reads format {FORMAT}")
+    absent = [name for name in _FIELDS if name not in attribute]
+    if absent:
+        raise ValueError(f"attribute {ATTRIBUTE!r} has no {', '.join(absent)}")
+    if not isinstance(attribute["moduli"], list):
+        raise ValueError(f"moduli must be a list, got {attribute['moduli']!r:.40}")
+    for name in ("signed", "complete"):
+        if not isinstance(attribute[name], bool):
+            raise ValueError(f"{name} must be true or false, got {attribute[name]!r:.40}")
+    return attribute
+
+
+def check_checksums(path: str, attribute: dict[str, Any], metadata: dict[str, Any]) -> None:
+    """Check that the metadata of a complete store are those that it was completed with."""
+    if not attribute["complete"]:
+        return
+    computed = {"checksum": _checksum(attribute, metadata)}
+    if any(name in attribute for name in ("content", "digest", "group")):  # what older versions did not write
+        computed["digest"] = _digest(attribute, metadata)
+    for name, value in computed.items():
+        if name not in attribute:
+            raise StoreError(f"{path}: its {METADATA_KEY} is damaged: it has no {name}")
+        if attribute[name] != value:
+            found = f"{attribute[name]!r:.40}"
+            raise StoreError(f"{path}: its {METADATA_KEY} is damaged: its {name} is {value}, stored {found}")
+
+
+def read_writer(location: Location, attribute: str = ATTRIBUTE) -> str | None:
+    """Read which writer an incomplete array belongs to; None if it has none or is not there."""
+    return _read_field(location, attribute, "writer")
+
+
+def check_job_identity(
+    location: Location, job_identity: str | None, attribute: str = ATTRIBUTE
+) -> str | None:
+    """Check that an incomplete array is of the same job, if both are known, and return what the array names.
+
+    Raises
+    ------
+    StoreError
+        If it is of another one.
+    """
+    found = _read_field(location, attribute, "recipe")
+    if None not in (found, job_identity) and found != job_identity:
+        raise StoreError(
+            f"{location.path}: it cannot be resumed: it was begun by another job (another operation, option "
+            "or operand), or an operand has changed since"
+        )
+    return found
+
+
+def _read_field(location: Location, attribute: str, name: str) -> str | None:
+    """Read a field of the attribute of an array; None if it has none or is not there."""
+    try:
+        value = parse_document(location.read_metadata())["attributes"][attribute][name]
+    except StoreAccessError:
+        raise
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
+        return None
+    return None if value is None else str(value)

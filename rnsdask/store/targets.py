@@ -1,0 +1,114 @@
+"""Where an array is written: in its place, or beside one that it is to replace."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from rnsdask.core.errors import StoreError
+from rnsdask.store.attributes import ATTRIBUTE
+from rnsdask.store.documents import with_attributes
+from rnsdask.store.location import CHUNK_FOLDER, METADATA_KEY, Location
+from rnsdask.store.ownership import Owner, is_left_behind, remove_left_behind
+from rnsdask.store.replacing import Replacement, check_no_part, clear, document_of, state
+
+
+def begin(
+    location: Location, overwrite: bool, attribute: str = ATTRIBUTE
+) -> tuple[Owner, Replacement | None]:
+    """Find where an array is written: in its place, or beside one that it is to replace; nothing changes yet.
+
+    Raises
+    ------
+    StoreError
+        If something else is there.
+    """
+    location.check_writable()
+    if not _is_in_the_way(location, overwrite):
+        return Owner(location, attribute), None
+    replacement = Replacement(location)
+    staged = replacement.staged
+    names = staged.names() if staged.kind() == "folder" else set()
+    if state(staged) == "whole" or names != _own(names):
+        raise StoreError(
+            f"{staged.path}: it exists; remove it, or move it away: what is to replace {location.path} is "
+            "written there"
+        )
+    return Owner(staged, attribute), replacement
+
+
+def take_anew(owner: Owner, metadata: bytes) -> None:
+    """Begin an array by its metadata document, without what is there already."""
+    owner.take(metadata)
+    clear(owner.location, keep=(METADATA_KEY,))
+    owner.check()
+
+
+def place_begun(location: Location) -> tuple[Location, Replacement | None]:
+    """Find where an array was begun that is to be resumed: in its place, or beside one that it is to replace.
+
+    Raises
+    ------
+    StoreError
+        If it is a part of a group, or lost.
+    """
+    check_no_part(location)
+    begun = Replacement.begun(location)
+    if begun is not None:
+        return begun.staged, begun
+    if state(location) == "replaced":
+        raise StoreError(f"{location.path}: what was to replace it is lost; write it anew, with --overwrite")
+    return location, None
+
+
+def finish(owner: Owner, attributes: dict[str, Any], replacement: Replacement | None) -> Location:
+    """Write the final attributes of an array, and put it in place of the one that it is to replace.
+
+    Returns
+    -------
+    location : Location
+        Where it is then.
+    """
+    remove_left_behind(owner.location)
+    owner.check()
+    metadata = with_attributes(owner.location, attributes)
+    if replacement is None:
+        owner.write_metadata(metadata)
+        return owner.location
+    replacement.put_in_place(metadata, owner.write_metadata)
+    return replacement.location
+
+
+def _is_in_the_way(location: Location, overwrite: bool) -> bool:
+    """Whether a whole Zarr array is at a place, and to be replaced; StoreError if anything else is."""
+    path, kind = location.path, location.kind()
+    if kind == "nothing":
+        return False
+    if kind == "file":
+        raise StoreError(f"{path}: it exists and is not a Zarr array")
+    names = location.names()
+    if all(map(is_left_behind, names)):  # metadata whose writing was interrupted, or nothing
+        return False
+    if METADATA_KEY not in names or not _is_array(location):
+        raise StoreError(f"{path}: it exists and is not a Zarr array, but a folder with {_enumerate(names)}")
+    check_no_part(location)
+    if not overwrite:
+        raise StoreError(f"{path}: it exists; replace it with --overwrite (overwrite=True)")
+    if others := names - _own(names):
+        raise StoreError(f"{path}: it is not replaced, because it also holds {_enumerate(others)}")
+    return state(location) == "whole"
+
+
+def _own(names: set[str]) -> set[str]:
+    """Those of the names in a folder that are of an array."""
+    return {name for name in names if name in (METADATA_KEY, CHUNK_FOLDER) or is_left_behind(name)}
+
+
+def _is_array(location: Location) -> bool:
+    found = document_of(location)
+    return found is not None and found["node_type"] == "array"
+
+
+def _enumerate(names: Iterable[str], shown: int = 3) -> str:
+    """List the first few of some names."""
+    ordered = sorted(names)
+    more = f" and {len(ordered) - shown} more" if len(ordered) > shown else ""
+    return ", ".join(ordered[:shown]) + more
