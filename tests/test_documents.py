@@ -1,0 +1,34 @@
+"""The documents name files that exist."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+PACKAGES = "|".join(path.parent.name for path in ROOT.glob("rnsdask/*/__init__.py"))
+
+LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+PATH = re.compile(r"`((?:rnsdask|kernels|scripts|tests|docs|pipelines|\.ci)/[\w./*-]*)")
+IN_PACKAGE = re.compile(rf"`((?:{PACKAGES})/[\w./-]*)`")  # as DEVELOPING.md calls a file of rnsdask/
+
+
+def named_files(document: Path) -> Iterator[tuple[Path, str]]:
+    """Folder and path, or pattern, of each file that a document names or links to."""
+    text = document.read_text(encoding="utf-8")
+    yield from ((document.parent, path) for path in LINK.findall(text))
+    yield from ((ROOT, path) for path in PATH.findall(text))
+    yield from ((ROOT / "rnsdask", path) for path in IN_PACKAGE.findall(text))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_that_documents_name_exist(document: Path) -> None:
+    missing = [path for folder, path in named_files(document) if not any(folder.glob(path.rstrip("/")))]
+    assert not missing, f"{document.relative_to(ROOT)} names {missing}"
+
+
+def test_the_patterns_find_names() -> None:
+    found = {path for _, path in named_files(ROOT / "DEVELOPING.md")}
+    assert {"scripts/bench_*.py", "lazy/tree.py", "tests/test_architecture.py"} <= found
