@@ -38,6 +38,7 @@ from benchmarking import (
     GIB,
     Copy,
     Timing,
+    argument_parser,
     kernel_and_call,
     kernel_seconds,
     moduli_set,
@@ -305,9 +306,7 @@ GROUPS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     parser.add_argument("kind", choices=("gpu", "cpu"))
     parser.add_argument("--only", default=",".join(GROUPS), help=f"groups, of {', '.join(GROUPS)}")
     parser.add_argument("--sets", default="8,16,32,64,128,256", help="sizes of Table 2's sets, or e.g. 2048b")
@@ -315,7 +314,6 @@ def main() -> None:
     parser.add_argument("--slow-gib", type=float, help="the same for division and scans; 1/16 and 0.002")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--budget", type=float, default=2.0, help="seconds for the calls of one timing")
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     groups = options.only.split(",")
     if unknown := set(groups) - set(GROUPS):
@@ -331,8 +329,7 @@ def main() -> None:
 
                 cupy.get_default_memory_pool().free_all_blocks()
     print_rows(rows)
-    if options.json:
-        write_results(options.json, options.kind == "gpu", rows)
+    write_results(options.json, options.kind == "gpu", rows)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
 
-import argparse
 import os
 import subprocess
 from collections.abc import Callable
@@ -32,10 +31,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from benchmark_pages import save_plot
+from benchmark_pages import save_plots
 from benchmarking import (
     Copy,
     Timing,
+    argument_parser,
     kernel_and_call,
     kernel_seconds,
     moduli_set,
@@ -242,9 +242,7 @@ def bench_gmp(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     parser.add_argument("kind", choices=("gpu", "cpu"))
     parser.add_argument("--sets", default="8,16,32,64,128,256", help="numbers of moduli")
     parser.add_argument("--datasets", default=",".join(DATASETS))
@@ -252,7 +250,6 @@ def main() -> None:
     parser.add_argument("--gmp-count", type=int, help="the same for GNU MP; 0 for none")
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="besides one")
-    parser.add_argument("--json", type=Path)
     parser.add_argument("--plots", type=Path, help="folder for the plots; needs matplotlib")
     options = parser.parse_args()
     gmp_count = options.count if options.gmp_count is None else options.gmp_count
@@ -269,12 +266,9 @@ def main() -> None:
             if gmp_count:
                 rows += bench_gmp(dataset, moduli, gmp_count, options.repeat, options.threads)
     print_rows(interval_rns_tables(rows))
-    if options.json:
-        write_results(options.json, options.kind == "gpu", rows)
+    write_results(options.json, options.kind == "gpu", rows)
     if options.plots:
-        options.plots.mkdir(parents=True, exist_ok=True)
-        for name, draw in plots(rows).items():
-            save_plot(draw, options.plots, name)
+        save_plots(plots(rows), options.plots)
 
 
 if __name__ == "__main__":

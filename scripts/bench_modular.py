@@ -13,14 +13,22 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
 
-import argparse
 import ctypes
 import tempfile
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from benchmarking import ROOT, Timing, compile_for_cpu, compile_for_gpu, print_rows, time_calls, write_results
+from benchmarking import (
+    ROOT,
+    Timing,
+    argument_parser,
+    compile_for_cpu,
+    compile_for_gpu,
+    print_rows,
+    time_calls,
+    write_results,
+)
 
 from rnsdask.backend import kernels_of
 from rnsdask.core.moduli import ModuliSet
@@ -142,10 +150,9 @@ def bench(run: Run, xp: Any, sizes: tuple[int, int, int]) -> list[dict[str, Any]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argument_parser(__doc__)
     parser.add_argument("--gpu", action="store_true", help="time the GPU instead of the CPU")
     parser.add_argument("--tiny", action="store_true", help="only see that it works")
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if options.gpu:
         import cupy
@@ -155,8 +162,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             rows = bench(cpu_runner(Path(folder)), np, TINY_SIZES if options.tiny else CPU_SIZES)
     print_rows(rows)
-    if options.json:
-        write_results(options.json, options.gpu, rows)
+    write_results(options.json, options.gpu, rows)
 
 
 if __name__ == "__main__":

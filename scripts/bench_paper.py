@@ -25,8 +25,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from benchmark_pages import save_plot
+from benchmark_pages import save_plots
 from benchmarking import (
+    argument_parser,
     auxiliary_bytes,
     kernel_seconds,
     moduli_set,
@@ -192,9 +193,7 @@ def bench(baselines: Baselines, options: argparse.Namespace) -> list[dict[str, A
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     parser.add_argument("--gpu", action="store_true", help="the GPU instead of the CPU")
     parser.add_argument("--count", type=int, help="how many numbers")
     parser.add_argument("--sets", default="4,8,16,32,64,128,256", help="sizes of Table 2's sets")
@@ -202,19 +201,15 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=128, help="powers of two of each of these")
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--budget", type=float, default=2.0, help="seconds for the calls of one timing")
-    parser.add_argument("--json", type=Path)
     parser.add_argument("--plots", type=Path, help="folder for the plots; needs matplotlib")
     options = parser.parse_args()
     options.count = options.count or (GPU_COUNT if options.gpu else CPU_COUNT)
     with tempfile.TemporaryDirectory() as folder:
         rows = bench(compiler(options.gpu, Path(folder)), options)
     print_rows(paper_tables(rows))
-    if options.json:
-        write_results(options.json, options.gpu, rows)
+    write_results(options.json, options.gpu, rows)
     if options.plots:
-        options.plots.mkdir(parents=True, exist_ok=True)
-        for name, draw in plots(rows).items():
-            save_plot(draw, options.plots, name)
+        save_plots(plots(rows), options.plots)
 
 
 if __name__ == "__main__":

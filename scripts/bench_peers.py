@@ -29,7 +29,7 @@ from typing import Any
 import dask
 import gmpy2
 import numpy as np
-from benchmarking import Timing, print_rows, time_calls, write_results
+from benchmarking import Timing, argument_parser, print_rows, time_calls, write_results
 
 import rnsdask as rd
 from rnsdask.backend import kernels_of
@@ -316,9 +316,7 @@ def random_ints(bits: int, count: int, seed: int) -> list[int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     parser.add_argument("--gpu", action="store_true", help="time this package on the GPU too")
     parser.add_argument("--bits", default="256,1024,4096", help="sizes of the numbers")
     parser.add_argument("--count", type=int, default=50_000, help="how many numbers")
@@ -327,7 +325,6 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--imports", type=int, default=6, help="processes that import each library, or 0")
     parser.add_argument("--budget", type=float, default=2.0, help="seconds for the calls of one timing")
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     rows = [{"table": "Missing", "library": name} for name in MISSING]
     for bits in map(int, options.bits.split(",")):
@@ -339,8 +336,7 @@ def main() -> None:
     if options.imports:
         rows += bench_imports(options.imports)
     print_rows(rows)
-    if options.json:
-        write_results(options.json, options.gpu, rows)
+    write_results(options.json, options.gpu, rows)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
 
-import argparse
 import json
 import os
 import shutil
@@ -31,6 +30,7 @@ import numpy as np
 from benchmarking import (
     GIB,
     Timing,
+    argument_parser,
     kernel_and_call,
     kernel_seconds,
     moduli_set,
@@ -189,9 +189,7 @@ def bench_zarr(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     parser.add_argument("kind", choices=("gpu", "cpu", "zarr"))
     parser.add_argument("--sets", default="8,32,64,128,256", help="sizes of Table 2's sets, or e.g. 2048b")
     parser.add_argument("--operations", default=",".join(OPERATIONS))
@@ -199,7 +197,6 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--folder", type=Path, help="where the store goes; default a temporary folder")
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     operations = options.operations.split(",")
     if unknown := set(operations) - set(OPERATIONS):
@@ -216,8 +213,7 @@ def main() -> None:
             with tempfile.TemporaryDirectory(dir=options.folder) as folder:
                 rows += bench_zarr(*what, options.threads, Path(folder))
     print_rows(rows)
-    if options.json:
-        write_results(options.json, options.kind == "gpu", rows)
+    write_results(options.json, options.kind == "gpu", rows)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
 
-import argparse
 import functools
 import tempfile
 import time
@@ -29,7 +28,16 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
-from benchmarking import GIB, Timing, moduli_set, print_rows, random_on_cpu, time_in_turn, write_results
+from benchmarking import (
+    GIB,
+    Timing,
+    argument_parser,
+    moduli_set,
+    print_rows,
+    random_on_cpu,
+    time_in_turn,
+    write_results,
+)
 from distributed import Client, Future, LocalCluster
 
 import rnsdask as rd
@@ -263,9 +271,7 @@ def gpus_here() -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     parser.add_argument("kind", choices=tuple(WORKERS))
     parser.add_argument("--set", default="64", help="size of one of Table 2's sets, or e.g. 2048b")
     parser.add_argument("--workers", help="e.g. 1,2,4; default as many GPUs as there are, or 1,2 processes")
@@ -278,7 +284,6 @@ def main() -> None:
     )
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--folder", type=Path, help="where the store goes; default a temporary folder")
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     given = (options.gib, options.chunk_gib, options.store_gib)
     defaults = DEFAULT_GIB[options.kind]
@@ -303,8 +308,7 @@ def main() -> None:
                 rows += bench_storage(*what, path, sum(stored), options.repeat)
     rows = with_speedups(rows)
     print_rows(rows)
-    if options.json:
-        write_results(options.json, options.kind == "gpu", rows)
+    write_results(options.json, options.kind == "gpu", rows)
 
 
 if __name__ == "__main__":

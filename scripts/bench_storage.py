@@ -19,7 +19,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
 
-import argparse
 import os
 import tempfile
 from collections.abc import Callable
@@ -33,6 +32,7 @@ from bench_scaling import equal_chunks, known_results, write_store
 from benchmarking import (
     GIB,
     Timing,
+    argument_parser,
     kernel_seconds,
     moduli_set,
     print_rows,
@@ -176,16 +176,13 @@ def bench_checksum(gib: float, repeat: int) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     parser.add_argument("kind", choices=tuple(BACKENDS))
     parser.add_argument("--set", default="2048b", help="size of one of Table 2's sets, or e.g. 2048b")
     parser.add_argument("--gib", type=float, default=4.0, help="of the store")
     parser.add_argument("--threads", default="1,4,8")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--folder", type=Path, help="where the store goes; default a temporary folder")
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     backend = BACKENDS[options.kind]
     rows: list[dict[str, Any]] = []
@@ -203,8 +200,7 @@ def main() -> None:
         for threads in map(int, options.threads.split(",")):
             rows += bench_store(info, threads, backend, options.repeat)
     print_rows(rows)
-    if options.json:
-        write_results(options.json, options.kind == "gpu", rows)
+    write_results(options.json, options.kind == "gpu", rows)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import ast
 import importlib.util
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,8 +82,7 @@ def render(folder: Path) -> list[Path]:
     """Write the pages and plots of all results in a folder; needs matplotlib. Returns the pages."""
     for path in results_in(folder):
         for run in json.loads(path.read_text(encoding="utf-8"))["runs"]:
-            for name, draw in view_of(run).plots(run.get("rows", [])).items():
-                save_plot(draw, folder, f"{path.stem}-{name}")
+            save_plots(view_of(run).plots(run.get("rows", [])), folder, f"{path.stem}-")
     pages = pages_of(folder)
     for path, text in pages.items():
         path.write_text(text, encoding="utf-8")
@@ -92,6 +91,13 @@ def render(folder: Path) -> list[Path]:
 
 def results_in(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.json"))
+
+
+def save_plots(plots: Mapping[str, Callable[[], Any]], folder: Path, prefix: str = "") -> None:
+    """Write figures, each under its name, in a folder that is made if need be."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, draw in plots.items():
+        save_plot(draw, folder, prefix + name)
 
 
 def save_plot(draw: Callable[[], Any], folder: Path, name: str) -> None:

@@ -6,6 +6,7 @@ of which the tiny ones are tests. A row of a result is a flat dictionary; where 
 tables, the key "table" tells which. ``spread`` is (greatest - least) / median of the timed calls.
 """
 
+import argparse
 import contextlib
 import ctypes
 import datetime
@@ -327,8 +328,18 @@ def commit() -> str:
 # ---- output ------------------------------------------------------------------------------------------------
 
 
-def write_results(path: Path, gpu: bool, rows: list[dict[str, Any]], **more: Any) -> None:
-    """Write the record of the machine and the rows as JSON."""
+def argument_parser(description: str | None) -> argparse.ArgumentParser:
+    """Make the parser of a benchmark's arguments, which has ``--json FILE`` as all have."""
+    text = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=description, formatter_class=text)
+    parser.add_argument("--json", type=Path)
+    return parser
+
+
+def write_results(path: Path | None, gpu: bool, rows: list[dict[str, Any]], **more: Any) -> None:
+    """Write the record of the machine and the rows as JSON, if there is a file to write."""
+    if path is None:
+        return
     result = {"machine": environment(gpu), "warm_ups": WARM_UPS, "rows": rows, **more}
     path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnsdask.cli.errors import ComparingCommand
-from rnsdask.cli.options import (
-    NEGATIVE_NUMBERS,
-    json_option,
-    processor_options,
-    progress_option,
-    with_cluster,
-)
+from rnsdask.cli.options import NEGATIVE_NUMBERS, processor_job_options
 from rnsdask.cli.printing import CommandError, echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
@@ -27,10 +21,7 @@ _INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
 @click.command(cls=ComparingCommand, context_settings=NEGATIVE_NUMBERS)
 @click.argument("path", metavar="A")
 @click.argument("other", metavar="B")
-@with_cluster
-@processor_options
-@progress_option
-@json_option
+@processor_job_options
 def compare(
     path: str,
     other: str,

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnsdask.cli.errors import Command, refuse
-from rnsdask.cli.options import (
-    json_option,
-    processor_options,
-    progress_option,
-    with_cluster,
-    with_mode,
-)
+from rnsdask.cli.options import processor_job_options, with_mode
 from rnsdask.cli.printing import echo
 from rnsdask.cli.reductions import result_fields
 from rnsdask.cli.streams import cost_text, print_json, size_text
@@ -73,10 +67,7 @@ def _reduction_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--mask", "mask_path", metavar="PATH", help="With -o and --overflow flag: write where.")
 @with_mode
-@with_cluster
-@processor_options
-@progress_option
-@json_option
+@processor_job_options
 def eval_(
     expression: str,
     paths: dict[str, str],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnsdask.cli.errors import Command
-from rnsdask.cli.options import json_option, progress_option, store_argument, with_cluster
+from rnsdask.cli.options import job_options, json_option, store_argument
 from rnsdask.cli.printing import CommandError, echo
 from rnsdask.cli.streams import cost_text, print_json, progress_bar, size_text
 
@@ -72,9 +72,7 @@ def _info_fields(found: "StoreInfo") -> dict[str, Any]:
 
 @click.command(cls=Command)
 @store_argument
-@with_cluster
-@progress_option
-@json_option
+@job_options
 def verify(path: str, connection: AbstractContextManager[Any], progress: bool, as_json: bool) -> None:
     """Read all of STORE, and print what is wrong with it, one problem a line."""
     from rnsdask import store

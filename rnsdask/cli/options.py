@@ -217,6 +217,13 @@ def with_cluster(command: _Function) -> _Function:
     return wrapped
 
 
+job_options = _options(with_cluster, progress_option, json_option)
+"""Those of a job: `connection`, `progress` and `as_json`."""
+
+processor_job_options = _options(with_cluster, processor_options, progress_option, json_option)
+"""Those of a job that may run on GPUs: `backend` beside."""
+
+
 @contextmanager
 def _connection(
     scheduler: str | None, scheduler_file: str | None, gpus: Any, report: str | None, tls: tuple[Any, ...]

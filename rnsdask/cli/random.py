@@ -6,15 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnsdask.cli.errors import Command, refusing
-from rnsdask.cli.options import (
-    POSITIVE,
-    json_option,
-    progress_option,
-    store_argument,
-    with_cluster,
-    with_creation,
-    with_moduli,
-)
+from rnsdask.cli.options import POSITIVE, job_options, store_argument, with_creation, with_moduli
 from rnsdask.cli.printing import echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
@@ -30,9 +22,7 @@ if TYPE_CHECKING:
     "--seed", type=click.IntRange(min=0), help="Of the generator; by default a new one, which is told."
 )
 @with_creation
-@with_cluster
-@progress_option
-@json_option
+@job_options
 def random(
     path: str,
     count: int,

@@ -6,13 +6,7 @@ from typing import Any
 import click
 
 from rnsdask.cli.errors import Command
-from rnsdask.cli.options import (
-    json_option,
-    processor_options,
-    progress_option,
-    with_cluster,
-    with_mode,
-)
+from rnsdask.cli.options import processor_job_options, with_mode
 from rnsdask.cli.printing import echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
@@ -24,10 +18,7 @@ def _scan(name: str, description: str) -> click.Command:
     @click.argument("source", metavar="SRC")
     @click.argument("path", metavar="DST")
     @with_mode
-    @with_cluster
-    @processor_options
-    @progress_option
-    @json_option
+    @processor_job_options
     def command(
         source: str,
         path: str,

@@ -6,14 +6,7 @@ from typing import Any
 import click
 
 from rnsdask.cli.errors import Command
-from rnsdask.cli.options import (
-    NEGATIVE_NUMBERS,
-    json_option,
-    processor_options,
-    progress_option,
-    store_argument,
-    with_cluster,
-)
+from rnsdask.cli.options import NEGATIVE_NUMBERS, processor_job_options, store_argument
 from rnsdask.cli.printing import echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
@@ -21,10 +14,7 @@ from rnsdask.cli.streams import cost_text, print_json, size_text
 @click.command(cls=Command, context_settings=NEGATIVE_NUMBERS)
 @click.argument("k", metavar="K", type=int)
 @store_argument
-@with_cluster
-@processor_options
-@progress_option
-@json_option
+@processor_job_options
 def topk(
     k: int, path: str, connection: AbstractContextManager[Any], backend: str, progress: bool, as_json: bool
 ) -> None:

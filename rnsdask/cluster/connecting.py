@@ -81,10 +81,9 @@ def connect(
     if sum(given is not None for given in (scheduler, scheduler_file, gpus)) > 1:
         raise ValueError("give one of scheduler, scheduler_file and gpus, not several")
     with ExitStack() as stack:
-        address: Any
-        active: Client | None = None
+        active = None
         if gpus is not None:
-            address = stack.enter_context(_until_the_end(_gpu_cluster(gpus)))
+            address: Any = stack.enter_context(_until_the_end(_gpu_cluster(gpus)))
             name = "the cluster of this host's GPUs"
         elif scheduler_file is not None:
             name = address = _address_in_file(Path(scheduler_file))
@@ -92,12 +91,11 @@ def connect(
             name = address = scheduler
         elif (active := _active_client()) is not None:
             name = address = str(ask(active, "identity", n_workers=0)["address"])
-        else:
-            address = dask.config.get("scheduler-address", None)
+        elif (address := dask.config.get("scheduler-address", None)) is not None:
             name = f"{address} (DASK_SCHEDULER_ADDRESS)"
-            if address is None:
-                yield None
-                return
+        else:
+            yield None
+            return
         client = active or stack.enter_context(_client(address, name, security))
         _wait_for_workers(client, name)
         check_workers(client)
