@@ -15,6 +15,7 @@ from rnsdask.cli.streams import cost_text, print_json, size_text
 if TYPE_CHECKING:
     from rnsdask.jobs.cost import Cost
     from rnsdask.jobs.evaluation import Outcome, PreparedExpression
+    from rnsdask.jobs.writing import Transfer
 
 _REDUCTIONS = {
     "max": "Greatest value, with the smallest index that holds it.",
@@ -121,8 +122,8 @@ def eval_(
         print_json({**_fields(prepared, done, places), **cost.as_dict()})
     elif output is None:
         _print_results(prepared, done, cost)
-    else:
-        _print_written(prepared, done, cost, output, mask_path)
+    elif done.written is not None:
+        _print_written(done, done.written, cost, output, mask_path)
 
 
 def _check_options(
@@ -143,11 +144,8 @@ def _fields(prepared: "PreparedExpression", done: "Outcome", places: dict[str, A
         fields["results"] = {name: _value_fields(name, result) for name, result in done.results.items()}
     if done.flagged is not None:
         fields["flagged"] = done.flagged
-    written: dict[str, int] = {}
-    if done.bytes_written is not None:
-        chunks = {"chunks_kept": done.chunks_kept, "chunks_rewritten": done.chunks_rewritten}
-        written = {"bytes_written": done.bytes_written, **chunks}
-    return {**fields, "count": prepared.count, "bytes_read": prepared.bytes_read, **written}
+    read = {"count": prepared.count, "bytes_read": prepared.bytes_read}
+    return {**fields, **(read if done.written is None else done.written.as_dict())}
 
 
 def _value_fields(name: str, result: Any) -> dict[str, Any]:
@@ -179,15 +177,12 @@ def _print_results(prepared: "PreparedExpression", done: "Outcome", cost: "Cost"
 
 
 def _print_written(
-    prepared: "PreparedExpression", done: "Outcome", cost: "Cost", output: str, mask_path: str | None
+    done: "Outcome", written: "Transfer", cost: "Cost", output: str, mask_path: str | None
 ) -> None:
-    from rnsdask.jobs.writing import resumed_text
-
     mask = "" if mask_path is None else f", their mask in {mask_path}"
-    work = f"{size_text(prepared.bytes_read)} read ({cost_text(prepared.bytes_read, cost)})"
-    size = size_text(done.bytes_written or 0)
-    resumed = resumed_text(done.chunks_kept, done.chunks_rewritten)
-    echo(f"{output}: {prepared.count} values, {size}; {work}{_flagged_text(done)}{mask}{resumed}")
+    work = f"{size_text(written.bytes_read)} read ({cost_text(written.bytes_read, cost)})"
+    told = f"{written.count} values, {size_text(written.bytes_written)}; {work}"
+    echo(f"{output}: {told}{_flagged_text(done)}{mask}{written.resumed_text}")
 
 
 def _flagged_text(done: "Outcome") -> str:

@@ -19,7 +19,7 @@ from rnsdask.cli.options import (
     with_moduli,
 )
 from rnsdask.cli.printing import echo, output_errors
-from rnsdask.cli.streams import cost_text, open_input, print_json, progress_bar, size_text
+from rnsdask.cli.streams import cost_text, open_input, print_json, size_text
 
 if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
@@ -55,6 +55,7 @@ def import_(
     from rnsdask.core.integer_text import BinaryReader, TextReader, remaining_bytes
     from rnsdask.jobs import integers, memory_plan
     from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.progress import metered
     from rnsdask.rns.system import RNS
 
     with refusing():
@@ -69,9 +70,9 @@ def import_(
             else BinaryReader(stream, name, width, lowest, highest, signed=signed)
         )
         size = remaining_bytes(stream)
-        with measured() as cost, progress_bar(progress, "import", size, nbytes=size or 0) as advance:
+        with measured() as cost, metered("import", size, nbytes=size or 0, shown=progress) as meter:
             done = integers.import_integers(
-                reader, name, path, system, chunks=chunks, advance=advance, **mode
+                reader, name, path, system, chunks=chunks, advance=meter.advance, **mode
             )
     cost.record("import", done.count, done.bytes_read)
     if as_json:
@@ -113,6 +114,7 @@ def export(
     from rnsdask import store
     from rnsdask.jobs import integers, memory_plan
     from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.progress import metered
 
     found = store.open_info(path)
     form: _Form = {"hexadecimal": hexadecimal, "width": width}
@@ -120,10 +122,10 @@ def export(
     with (
         memory_plan.fitting(memory_plan.work_on(found, "export")),
         measured(paths=[found.path]) as cost,
-        progress_bar(progress, "export", found.count, **amount) as advance,
+        metered("export", found.count, **amount, shown=progress) as meter,
         _output(output, overwrite) as stream,
     ):
-        done = integers.export_integers(found, stream, advance=advance, **form)
+        done = integers.export_integers(found, stream, advance=meter.advance, **form)
     cost.record("export", done.count, done.bytes_read)
     if as_json:
         print_json({"op": "export", "store": path, "output": output, **done.as_dict(), **cost.as_dict()})

@@ -8,7 +8,7 @@ import click
 from rnsdask.cli.errors import Command
 from rnsdask.cli.options import job_options, json_option, store_argument
 from rnsdask.cli.printing import CommandError, echo
-from rnsdask.cli.streams import cost_text, print_json, progress_bar, size_text
+from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
     from rnsdask.store import StoreInfo
@@ -80,6 +80,7 @@ def verify(path: str, connection: AbstractContextManager[Any], progress: bool, a
     from rnsdask.interval_rns import layout
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.progress import metered
     from rnsdask.jobs.verification import verify as problems_of
 
     described: store.StoreInfo | store.GroupInfo
@@ -97,9 +98,9 @@ def verify(path: str, connection: AbstractContextManager[Any], progress: bool, a
         connection as client,
         memory_plan.fitting(work, client),
         measured(client, [found.path]) as cost,
-        progress_bar(progress, "verify", found.n_chunks, **amount) as advance,
+        metered("verify", found.n_chunks, **amount, shown=progress) as meter,
     ):
-        problems = problems_of(described, client, advance=advance)
+        problems = problems_of(described, client, advance=meter.advance)
     cost.record("verify", found.count, found.nbytes, problems=len(problems))
     if as_json:
         fields = {"count": found.count, **cost.as_dict(), "bytes_read": found.nbytes, "problems": problems}

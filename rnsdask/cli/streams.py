@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -25,17 +25,6 @@ def open_input(path: str) -> Iterator[tuple[BinaryIO, str]]:
         raise CommandError("standard input is closed")
     else:
         yield sys.stdin.buffer, "<stdin>"
-
-
-@contextmanager
-def progress_bar(
-    shown: bool, label: str, length: int | None, *, numbers: int = 0, nbytes: int = 0
-) -> Iterator[Callable[[int], object]]:
-    """Measure the progress of what is not computed by Dask; give the function that advances it."""
-    from rnsdask.jobs.progress import metered
-
-    with metered(label, length, numbers=numbers, nbytes=nbytes, shown=shown) as meter:
-        yield meter.advance
 
 
 def size_text(count: float) -> str:

@@ -14,8 +14,8 @@ _LASTING = frozenset(
 )
 """Errors of the operating system, or of a service, that are the same a moment later."""
 
-# Of distributed, by name: it need not be imported to describe what it raises, nor installed.
-_WORKER_ERRORS = {"KilledWorker", "CommClosedError", "TimeoutError", "NoWorkerError", "NoValidWorkerError"}
+# Of distributed, by name: it need not be imported to describe what it raises.
+_WORKER_ERRORS = {"KilledWorker", "NoWorkerError", "NoValidWorkerError"}
 
 
 def can_pass(error: BaseException) -> bool:
@@ -25,11 +25,7 @@ def can_pass(error: BaseException) -> bool:
     and when the workers that had the work died. Nothing else is worth a second try: a damaged chunk or an
     overflow is there again.
     """
-    if isinstance(error, StoreAccessError):
-        return error.errno not in _LASTING
-    if isinstance(error, RNSError) and not isinstance(error, MemoryError):
-        return False
-    if isinstance(error, OSError):
+    if isinstance(error, StoreAccessError | OSError):  # a connection or a time-out of distributed's too
         return error.errno not in _LASTING
     return isinstance(error, MemoryError) or type(error).__name__ in _WORKER_ERRORS
 

@@ -176,48 +176,53 @@ def _computing(work: Work, need: _Need) -> int:
     )
 
 
-def most_threads(
-    work: Work, threads: int, host: int, device: int | None = None, *, bounce: int | None = None
-) -> int:
-    """The most threads, up to those given, with which a job of this process fits; 0 if not even one does."""
-    fitting = (t for t in range(threads, 0, -1) if fits(work, t, host, device, bounce=bounce))
-    return next(fitting, 0)
+@dataclass(frozen=True)
+class Place:
+    """A process that runs tasks, and its limits.
 
-
-def fits(
-    work: Work,
-    threads: int,
-    host: int,
-    device: int | None = None,
-    *,
-    local: bool = True,
-    bounce: int | None = None,
-) -> bool:
-    """Whether the projection is within the limits in bytes; `device` is None where no GPU takes part."""
-    need = project(work, threads, gpu=device is not None, local=local, bounce=bounce)
-    return need.host <= host and (device is None or need.device <= device)
-
-
-def largest_fitting(
-    work: Work,
-    lengths: Sequence[int],
-    threads: int,
-    host: int,
-    device: int | None = None,
-    *,
-    local: bool = True,
-    bounce: int | None = None,
-) -> int | None:
-    """The greatest of some numbers of numbers in a chunk with which the job fits; None if none does.
-
-    The array stays the same, so that smaller chunks are more chunks.
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    threads : int
+        Tasks that it runs at one time.
+    host, device : int, int or None
+        Bytes that it may hold; `device` is None where no GPU takes part.
+    local, bounce
+        As :func:`project` takes them.
     """
-    total = work.numbers * work.chunks
-    for numbers in sorted(lengths, reverse=True):
-        smaller = replace(work, numbers=numbers, chunks=-(-total // numbers))
-        if fits(smaller, threads, host, device, local=local, bounce=bounce):
-            return numbers
-    return None
+
+    name: str
+    threads: int
+    host: int
+    device: int | None = None
+    local: bool = True
+    bounce: int | None = None
+
+    def project(self, work: Work, threads: int) -> Projection:
+        """Project the memory of a job on so many threads here."""
+        return project(work, threads, gpu=self.device is not None, local=self.local, bounce=self.bounce)
+
+    def fits(self, work: Work, threads: int) -> bool:
+        """Whether that is within the limits."""
+        need = self.project(work, threads)
+        return need.host <= self.host and (self.device is None or need.device <= self.device)
+
+    def most_threads(self, work: Work) -> int:
+        """The most threads with which a job fits; 0 if it does not. Those of a worker are its own affair."""
+        fewest = 1 if self.local else self.threads
+        return next((t for t in range(self.threads, fewest - 1, -1) if self.fits(work, t)), 0)
+
+    def largest_fitting(self, work: Work, lengths: Sequence[int], threads: int) -> int | None:
+        """The greatest of some numbers of numbers in a chunk with which the job fits; None if none does.
+
+        The array stays the same, so that smaller chunks are more chunks.
+        """
+        total = work.numbers * work.chunks
+        for numbers in sorted(lengths, reverse=True):
+            if self.fits(replace(work, numbers=numbers, chunks=-(-total // numbers)), threads):
+                return numbers
+        return None
 
 
 def chunk_lengths(longest: int) -> list[int]:

@@ -89,17 +89,13 @@ class Outcome:
         Of reductions: the result of each that was asked for; ``"count"`` is an int.
     flagged : int or None
         How many values are flagged, where that was asked for.
-    bytes_written : int or None
-        Bytes of what was written, without the mask.
-    chunks_kept, chunks_rewritten : int
-        As those of `writing.Transfer`.
+    written : Transfer or None
+        What was written, without the mask, if anything was.
     """
 
     results: dict[str, Any]
     flagged: int | None
-    bytes_written: int | None = None
-    chunks_kept: int = 0
-    chunks_rewritten: int = 0
+    written: writing.Transfer | None = None
 
 
 def prepare(
@@ -275,7 +271,8 @@ def write(
         options: dict[str, Any] = {"mask": mask, "mask_writer": mask_writer, "counted": sorted(kept)}
         options.update(progress=progress, **_amount(prepared))
         flagged = writing.write(blocks, writer, missing, client, **options)
-    return Outcome({}, None if mask is None else flagged, blocks.nbytes, len(kept), len(damaged))
+    amounts = (prepared.count, prepared.bytes_read, blocks.nbytes, len(kept), len(damaged))
+    return Outcome({}, None if mask is None else flagged, writing.Transfer(*amounts))
 
 
 def _amount(prepared: PreparedExpression) -> dict[str, Any]:

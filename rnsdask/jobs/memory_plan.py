@@ -4,7 +4,7 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import dask
@@ -13,15 +13,7 @@ from dask.system import CPU_COUNT
 from rnsdask import store
 from rnsdask.arrays.creation import kvikio_is_wanted
 from rnsdask.cluster.limits import process_limit
-from rnsdask.cluster.memory import (
-    Projection,
-    Work,
-    chunk_lengths,
-    fits,
-    largest_fitting,
-    most_threads,
-    project,
-)
+from rnsdask.cluster.memory import Place, Work, chunk_lengths
 from rnsdask.cluster.scheduler import workers_of
 from rnsdask.cluster.workers import ask_workers
 from rnsdask.core import layout
@@ -40,21 +32,6 @@ _SERIAL_OPERATIONS = ("import", "export")
 
 _MOST_PARTS = 4096
 """Most parts of a chunk: for each of them the whole chunk is read."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """A process that runs tasks, and its limits in bytes; `device` is None where no GPU takes part.
-
-    `bounce` are the bytes of KvikIO's buffer for each thread where it reads chunks, else None.
-    """
-
-    name: str
-    threads: int
-    host: int
-    device: int | None
-    local: bool
-    bounce: int | None = None
 
 
 def work_on(info: store.StoreInfo, operation: str, **fields: Any) -> Work:
@@ -98,7 +75,7 @@ def fitting(
     """
     gpu = backend != "cpu" and work.operation not in _HOST_OPERATIONS
     places = [_this_process(work, gpu)] if client is None else _workers(client, gpu)
-    threads = {place.name: _most_threads(work, place) for place in places}
+    threads = {place.name: place.most_threads(work) for place in places}
     part, tightest = None, min(places, key=lambda place: threads[place.name] / place.threads)
     if not threads[tightest.name]:
         part = _part(work, places, info)
@@ -110,7 +87,7 @@ def fitting(
     if part is not None:
         tell(f"rnsdask: chunks are read in parts of {part} along their first axis, to fit into memory")
     count = threads[tightest.name] or tightest.threads
-    need = _project(work, count, tightest)
+    need = tightest.project(work, count)
     amounts = {"host": need.host, "device": need.device, "host_limit": tightest.host}
     record("plan", place=tightest.name, threads=count, part=part, **amounts, device_limit=tightest.device)
     if client is None:
@@ -118,18 +95,6 @@ def fitting(
             yield part
     else:
         yield part
-
-
-def _most_threads(work: Work, place: Place) -> int:
-    """How many threads of a place the job may use: the threads of a worker are its own affair."""
-    if place.local:
-        return most_threads(work, place.threads, place.host, place.device, bounce=place.bounce)
-    options: dict[str, Any] = {"local": False, "bounce": place.bounce}
-    return place.threads if fits(work, place.threads, place.host, place.device, **options) else 0
-
-
-def _project(work: Work, threads: int, place: Place) -> Projection:
-    return project(work, threads, gpu=place.device is not None, local=place.local, bounce=place.bounce)
 
 
 def _part(work: Work, places: list[Place], info: store.StoreInfo | None) -> int | None:
@@ -140,10 +105,8 @@ def _part(work: Work, places: list[Place], info: store.StoreInfo | None) -> int 
     inner = math.prod(info.chunks[axis + 1 :])
     lengths = [inner * length for length in part_lengths(info)]
     # Parts are read on the host.
-    found = [
-        largest_fitting(work, lengths, place.threads, place.host, place.device, local=place.local)
-        for place in places
-    ]
+    on_host = [replace(place, bounce=None) for place in places]
+    found = [place.largest_fitting(work, lengths, place.threads) for place in on_host]
     least = min((numbers or 0) for numbers in found)
     return least // inner or None
 
@@ -160,13 +123,11 @@ def part_lengths(info: store.StoreInfo) -> list[int]:
 
 def _refusal(work: Work, place: Place) -> str:
     threads = 1 if place.local else place.threads
-    need = _project(work, threads, place)
+    need = place.project(work, threads)
     figures = f"{need.host / 1e9:.3g} GB of {place.host / 1e9:.3g} GB"
     if place.device is not None:
         figures += f", on its GPU {need.device / 1e9:.3g} GB of {place.device / 1e9:.3g} GB"
-    lengths = chunk_lengths(work.numbers)
-    options: dict[str, Any] = {"local": place.local, "bounce": place.bounce}
-    smaller = largest_fitting(work, lengths, threads, place.host, place.device, **options)
+    smaller = place.largest_fitting(work, chunk_lengths(work.numbers), threads)
     advice = "no chunk size would fit" if smaller is None else f"chunks of {smaller} numbers would fit"
     plural = "s" if threads > 1 else ""
     return (

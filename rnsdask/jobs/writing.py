@@ -48,16 +48,12 @@ class Transfer:
     @property
     def resumed_text(self) -> str:
         """What was found of an interrupted job, in words; empty if there was none."""
-        return resumed_text(self.chunks_kept, self.chunks_rewritten)
+        kept, rewritten = self.chunks_kept, self.chunks_rewritten
+        return f"; {kept} chunks kept, {rewritten} damaged ones written again" if kept + rewritten else ""
 
     def as_dict(self) -> dict[str, int]:
         """Return the attributes by their names."""
         return asdict(self)
-
-
-def resumed_text(kept: int, rewritten: int) -> str:
-    """Say how many chunks of an interrupted job were kept and written again; nothing if there were none."""
-    return f"; {kept} chunks kept, {rewritten} damaged ones written again" if kept + rewritten else ""
 
 
 def write_array(

@@ -4,60 +4,33 @@ The format is described in ``docs/store-format.md``. Zarr reads and writes all m
 codecs on a local disk are read and written as files; all others go through Zarr's codecs.
 """
 
-from rnsdask.store.device_files import bounce_buffer, gpu_memory, reads_on_gpu
-from rnsdask.store.group import (
-    GroupInfo,
-    GroupWriter,
-    create_group,
-    describe_group,
-    is_group,
-    open_group,
-    read_group_chunk,
-    verify_group,
-)
-from rnsdask.store.location import Location
-from rnsdask.store.metadata import StoreInfo, open_info
-from rnsdask.store.paths import StorePath, locate
-from rnsdask.store.plain import PlainWriter, create_plain, exists, resume_plain
-from rnsdask.store.reading import (
-    fingerprint,
-    read_chunk,
-    read_chunk_on_gpu,
-    read_part,
-    split_axis,
-    verify,
-)
-from rnsdask.store.writing import ArrayWriter, StoreWriter, create, resume
-
-__all__ = [
-    "ArrayWriter",
-    "GroupInfo",
-    "GroupWriter",
-    "Location",
-    "PlainWriter",
-    "StoreInfo",
-    "StorePath",
-    "StoreWriter",
-    "bounce_buffer",
-    "create",
-    "create_group",
-    "create_plain",
-    "describe_group",
-    "exists",
-    "fingerprint",
-    "gpu_memory",
-    "is_group",
-    "locate",
-    "open_group",
-    "open_info",
-    "read_chunk",
-    "read_chunk_on_gpu",
-    "read_group_chunk",
-    "read_part",
-    "reads_on_gpu",
-    "resume",
-    "resume_plain",
-    "split_axis",
-    "verify",
-    "verify_group",
-]
+from rnsdask.store.device_files import bounce_buffer as bounce_buffer
+from rnsdask.store.device_files import gpu_memory as gpu_memory
+from rnsdask.store.device_files import reads_on_gpu as reads_on_gpu
+from rnsdask.store.group import GroupInfo as GroupInfo
+from rnsdask.store.group import GroupWriter as GroupWriter
+from rnsdask.store.group import create_group as create_group
+from rnsdask.store.group import describe_group as describe_group
+from rnsdask.store.group import is_group as is_group
+from rnsdask.store.group import open_group as open_group
+from rnsdask.store.group import read_group_chunk as read_group_chunk
+from rnsdask.store.group import verify_group as verify_group
+from rnsdask.store.location import Location as Location
+from rnsdask.store.metadata import StoreInfo as StoreInfo
+from rnsdask.store.metadata import open_info as open_info
+from rnsdask.store.paths import StorePath as StorePath
+from rnsdask.store.paths import locate as locate
+from rnsdask.store.plain import PlainWriter as PlainWriter
+from rnsdask.store.plain import create_plain as create_plain
+from rnsdask.store.plain import exists as exists
+from rnsdask.store.plain import resume_plain as resume_plain
+from rnsdask.store.reading import fingerprint as fingerprint
+from rnsdask.store.reading import read_chunk as read_chunk
+from rnsdask.store.reading import read_chunk_on_gpu as read_chunk_on_gpu
+from rnsdask.store.reading import read_part as read_part
+from rnsdask.store.reading import split_axis as split_axis
+from rnsdask.store.reading import verify as verify
+from rnsdask.store.writing import ArrayWriter as ArrayWriter
+from rnsdask.store.writing import StoreWriter as StoreWriter
+from rnsdask.store.writing import create as create
+from rnsdask.store.writing import resume as resume

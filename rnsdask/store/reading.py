@@ -93,8 +93,12 @@ def _read_whole(info: StoreInfo, index: Sequence[int]) -> tuple[NDArray[np.uint3
             return residues, not exceeds(residues.reshape(len(last), -1), last)
         name = info.chunk_name(index)
         residues, valid = read_chunk_file(info.chunk_file(index), info.chunk_shape, last, name)
-    within = (slice(None), *(slice(s.stop - s.start) for s in slices))
-    return np.ascontiguousarray(residues[within]), valid
+    return np.ascontiguousarray(residues[_within(slices)]), valid
+
+
+def _within(slices: tuple[slice, ...]) -> tuple[slice, ...]:
+    """The part of a whole chunk of residues that lies in the array, given the part of the array."""
+    return slice(None), *(slice(s.stop - s.start) for s in slices)
 
 
 def _check_residues(
@@ -122,11 +126,10 @@ def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int]) -> Array:
     """
     info.check_release()
     slices = chunk_slices(index, info.shape, info.chunks)
-    within = (slice(None), *(slice(s.stop - s.start) for s in slices))
     with naming_gpu_memory(info.chunk_name(index)):
         with belonging(info.location, info.opened):
             residues = read_device_file(info.chunk_file(index), info.chunk_shape, info.chunk_name(index))
-        residues = residues[within]
+        residues = residues[_within(slices)]
         residues = residues if residues.flags.c_contiguous else residues.copy()
         matrix = residues.reshape(len(info.moduli), -1)
         if kernels_of(matrix).first_invalid(matrix, info.moduli) is not None:
@@ -166,8 +169,7 @@ def read_part(info: StoreInfo, index: Sequence[int], start: int, stop: int) -> N
     with belonging(info.location, info.opened):
         residues, valid = read_chunk_file(info.chunk_file(index), info.chunk_shape, last, name, columns)
     residues = residues.reshape(len(info.moduli), *info.chunks[:axis], stop - start, *info.chunks[axis + 1 :])
-    within = (slice(None), *(slice(s.stop - s.start) for s in slices))
-    residues = np.ascontiguousarray(residues[within])
+    residues = np.ascontiguousarray(residues[_within(slices)])
     if not valid:
         _check_residues(info, index, residues, [start if i == axis else 0 for i in range(len(info.chunks))])
     return residues

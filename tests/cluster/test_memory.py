@@ -183,14 +183,14 @@ def test_threads_and_chunks_that_fit() -> None:
     work = Work("max", 64, 2**20, 100)
     for threads in (1, 3, 8):
         limit = project(work, threads).host
-        assert memory.most_threads(work, 8, limit) == threads
-        assert memory.most_threads(work, 8, limit - 1) == threads - 1
+        assert memory.Place("here", 8, limit).most_threads(work) == threads
+        assert memory.Place("here", 8, limit - 1).most_threads(work) == threads - 1
     lengths = memory.chunk_lengths(2**20)
     assert lengths[:2] == [2**20, 2**19]
     assert lengths[-1] == 128
     limit = project(Work("max", 64, 2**16, 1600), 4).host
-    assert memory.largest_fitting(work, lengths, 4, limit) == 2**16
-    assert memory.largest_fitting(work, lengths, 4, 2**20) is None
+    assert memory.Place("here", 4, limit).largest_fitting(work, lengths, 4) == 2**16
+    assert memory.Place("here", 4, 2**20).largest_fitting(work, lengths, 4) is None
 
 
 def run(*args: str | int, status: int = 0) -> Any:
