@@ -26,7 +26,7 @@ Index = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Transfer:
-    """What an import, a generation or an export has done.
+    """What a job has read, and what it has written.
 
     Attributes
     ----------
