@@ -86,7 +86,7 @@ class Bench:
     def random(self, seed: int) -> rd.RNSArray:
         """Uniform numbers without a bound."""
         make = random_on_gpu if self.is_gpu else random_on_cpu
-        return rd.RNSArray(make(self.moduli, self.count, seed), self.moduli)
+        return rd.RNSArray(make(self.moduli, self.count, seed), rd.RNS(self.moduli))
 
     def numbers(self, bits: int, bound: bool = False, least: int = 0) -> rd.RNSArray:
         """Numbers of so many bits, some thousand of them in turn; with a bound or without."""
@@ -99,7 +99,7 @@ class Bench:
         whole = np.empty_like(part, shape=(len(part), self.count))
         for start in range(0, self.count, len(some)):
             whole[:, start : start + len(some)] = part[:, : self.count - start]
-        return rd.RNSArray(whole, self.moduli, bound=2**bits if bound else None)
+        return rd.RNSArray(whole, rd.RNS(self.moduli, bound=2**bits if bound else None))
 
     def kernels(self, call: Call, owner: Any = None) -> Callable[[], float]:
         """What measures the kernels of a call, on a CPU all of it."""

@@ -72,7 +72,7 @@ def bench_max(
     make = random_on_gpu if options.gpu else random_on_cpu
     residues = make(moduli, options.count)
     numbers = number_after_number(residues)
-    x = rd.RNSArray(residues, moduli)
+    x = rd.RNSArray(residues, rd.RNS(moduli))
     expected = x.reduce("max").value
 
     def value(index: int) -> int:
@@ -145,7 +145,7 @@ def bench_refinement(
         own = cupy.asarray(residues)
     counts["original"] = paper.refinement_steps(own, improved=False).tolist()
     counts["improved"] = paper.refinement_steps(own, improved=True).tolist()
-    counts["floating-point"] = interval.refinement_steps(own, moduli, accuracy=ACCURACY).tolist()
+    counts["floating-point"] = interval.refinement_steps(own, rd.RNS(moduli), ACCURACY).tolist()
     for bits in (96, 128):
         counts[f"fixed-point, F={bits}"] = [
             fixed_point_steps(residues[:, k : k + 1], moduli, bits) for k in range(len(exponents))

@@ -191,7 +191,7 @@ def bench_arrays(bits: int, threads: int, options: argparse.Namespace) -> list[d
         if options.gpu and threads == 1:
             import cupy
 
-            on_gpu = [rd.RNSArray(cupy.asarray(a.residues), moduli, a.signed, a.bound) for a in eager]
+            on_gpu = [rd.RNSArray(cupy.asarray(a.residues), rd.RNS(moduli, a.signed, a.bound)) for a in eager]
             calls["rnsdask, GPU"] = rnsdask_operations(*on_gpu, synchronise)
         check(calls, x, y, eager)
         return rows_of(f"{options.count:,} numbers of {bits:,} bits", threads, calls, options)
@@ -231,7 +231,7 @@ def bench_matrices(bits: int, size: int, threads: int, options: argparse.Namespa
     if options.gpu and threads == 1:
         import cupy
 
-        p, q = (rd.RNSArray(cupy.asarray(z.residues), moduli, z.signed, z.bound) for z in own)
+        p, q = (rd.RNSArray(cupy.asarray(z.residues), rd.RNS(moduli, z.signed, z.bound)) for z in own)
         products["rnsdask, GPU"] = lambda: synchronise(p @ q)
     check_products(products, a, b)
     calls = {library: {"matrix product": product} for library, product in products.items()}

@@ -65,7 +65,7 @@ RUNS = {
 
 def bench_gpu(moduli: rd.ModuliSet, gib: float, operations: list[str], repeat: int) -> list[dict[str, Any]]:
     residues = random_on_gpu(moduli, int(gib * GIB) // (4 * len(moduli)) // 128 * 128)
-    x = rd.RNSArray(residues, moduli)
+    x = rd.RNSArray(residues, rd.RNS(moduli))
     calls = {"read": lambda: kernels_of(residues).read_all(residues)}
     calls |= {op: lambda op=op: x.reduce(op) for op in operations}
     rows, limit = [], {}

@@ -145,7 +145,7 @@ def resident(
             if (error := future.exception()) is not None:  # it waits, and fetches no residues
                 raise error
         meta = np.empty((0, 0), dtype=np.uint32)
-        yield rd.RNSArray(da.Array(futures, name, ((len(moduli),), lengths), meta=meta), moduli)
+        yield rd.RNSArray(da.Array(futures, name, ((len(moduli),), lengths), meta=meta), rd.RNS(moduli))
     finally:
         forget(client, list(futures.values()))
 
@@ -169,7 +169,7 @@ def write_store(path: Path, moduli: rd.ModuliSet, lengths: tuple[int, ...]) -> N
 
     meta = np.empty((0, 0), dtype=np.uint32)
     residues = da.map_blocks(block, chunks=((len(moduli),), lengths), dtype=np.uint32, meta=meta)
-    rd.RNSArray(residues, moduli).to_zarr(path)
+    rd.RNSArray(residues, rd.RNS(moduli)).to_zarr(path)
 
 
 def equal_chunks(moduli: rd.ModuliSet, gib: float, chunk_gib: float) -> tuple[int, ...]:

@@ -26,12 +26,14 @@ def array_of(
     processor: Processor, values: Any, moduli: rd.ModuliSet, signed: bool = False, bound: int | None = None
 ) -> rd.RNSArray:
     """An eager array without a bound that could prove anything, unless one is given."""
-    return rd.RNSArray(processor.xp.asarray(rns.encode(values, moduli, signed)), moduli, signed, bound)
+    return rd.RNSArray(
+        processor.xp.asarray(rns.encode(values, moduli, signed)), rd.RNS(moduli, signed, bound)
+    )
 
 
 def chunked(x: rd.RNSArray, *chunks: Any) -> rd.RNSArray:
     """The same in Dask chunks, also such as no store allows: their length or lengths along each axis."""
-    return rd.RNSArray(da.from_array(x.residues, chunks=(-1, *chunks)), x.moduli, x.signed, x.bound)
+    return rd.RNSArray(da.from_array(x.residues, chunks=(-1, *chunks)), x.system)
 
 
 def host(array: Any) -> np.ndarray:

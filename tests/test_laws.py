@@ -29,7 +29,9 @@ def rns_system(name: str, moduli: ModuliSet, signed: bool, bound: int | None = N
     return System(
         name=name,
         limits=rns.limits_of(moduli, signed),
-        array=lambda a, place: rd.RNSArray(place(rns.encode(a, moduli, signed)), moduli, signed, bound),
+        array=lambda a, place: rd.RNSArray(
+            place(rns.encode(a, moduli, signed)), rd.RNS(moduli, signed, bound)
+        ),
         from_ints=lambda a: rd.from_ints(a, moduli, signed, chunks=None),
         is_defined=lambda x, a: bool((host(x.residues) == rns.encode(a, moduli, signed)).all()),
         bound=bound,
@@ -46,7 +48,9 @@ def interval_system(name: str, moduli: ModuliSet) -> System:
     return System(
         name=name,
         limits=Range.of("interval", moduli.product),
-        array=lambda a, place: IntervalRNSArray(place(IntervalRNSArray.from_ints(a, moduli).columns), moduli),
+        array=lambda a, place: IntervalRNSArray(
+            place(IntervalRNSArray.from_ints(a, moduli).columns), rd.IntervalRNS(moduli)
+        ),
         from_ints=lambda a: IntervalRNSArray.from_ints(a, moduli),
         is_defined=lambda x, a: headers_hold(x, a),
         is_ring=False,  # the sign of a product that overflows stays

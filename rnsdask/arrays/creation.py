@@ -12,14 +12,19 @@ from dask.base import tokenize
 from numpy.typing import NDArray
 
 from rnsdask import store
-from rnsdask.arrays.interval_rns_array import open_group
+from rnsdask.arrays.interval_rns_array import IntervalRNSArray, open_group
 from rnsdask.arrays.rns_array import RNSArray, array_of_residues
 from rnsdask.backend import check_backend, naming_gpu_memory, to_backend
 from rnsdask.cluster.limits import check_graph
 from rnsdask.core import layout
-from rnsdask.core.errors import abbreviate
-from rnsdask.core.moduli import ModuliSet, as_integer, check_moduli_set
+from rnsdask.core.errors import abbreviate, brief
+from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.place import Place
+from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.lazy.map import map_chunks
 from rnsdask.rns import convert
+from rnsdask.rns.system import RNS
 
 Chunks = layout.Chunks
 
@@ -28,8 +33,11 @@ _SEED_BITS = 128
 
 
 def from_ints(
-    ints: Iterable[Any], moduli: ModuliSet, signed: bool = False, chunks: Chunks | None = "auto"
-) -> RNSArray:
+    ints: Iterable[Any],
+    moduli: ModuliSet | NumberSystem,
+    signed: bool | None = None,
+    chunks: Chunks | None = "auto",
+) -> Any:
     """Make an array of exact integers.
 
     Parameters
@@ -37,12 +45,16 @@ def from_ints(
     ints : iterable of int or gmpy2.mpz, nested lists, or NumPy array
         The numbers. A NumPy array of an integer type or of objects keeps its shape, nested lists have that of
         such an array.
-    moduli : ModuliSet
-        The moduli set, large enough for every number.
-    signed : bool
-        Symmetric range instead of ``0 .. M-1``.
+    moduli : ModuliSet, RNS or IntervalRNS
+        The moduli set, large enough for every number, or a number system.
+    signed : bool, optional
+        Symmetric range instead of ``0 .. M-1``; a system tells it itself.
     chunks : "auto", int, tuple of int, or None
         Chunks of a Dask array, along the axes of the numbers; None for a NumPy array.
+
+    Returns
+    -------
+    RNSArray, or of an IntervalRNS an IntervalRNSArray
 
     Raises
     ------
@@ -50,20 +62,43 @@ def from_ints(
         If a value is not an integer; a float is refused for it may have lost bits already. If `ints` is lazy,
         text, a set or a mapping.
     ValueError
-        If a value is out of range, or masked. The errors name the position.
+        If a value is out of range, or masked. The errors name the position. If a number is beyond the bound
+        of the system, or `signed` contradicts it.
     """
-    check_moduli_set(moduli)
+    system = as_system(moduli, signed=signed)
+    if isinstance(system, IntervalRNS):
+        return IntervalRNSArray.from_ints(ints, system.moduli, chunks)
     flat, shape = convert.flat_values(ints)
-    residues = convert.ints_to_residues(flat, moduli, signed).reshape(len(moduli), *shape)
+    residues = system.encode(flat).reshape(system.rows, *shape)
     bound = max((abs(int(v)) for v in flat), default=0)
-    eager = RNSArray(residues, moduli, signed, bound)
+    if system.bound is not None and bound > system.bound:
+        raise ValueError(f"a number has the magnitude {abbreviate(bound)}, beyond the bound of {system!r}")
+    eager = RNSArray(residues, system.with_bound(bound))
     return eager if chunks is None else eager.rechunk(chunks)
+
+
+def as_system(moduli: ModuliSet | NumberSystem, **given: Any) -> Any:
+    """The number system of a moduli set, with `signed` and `bound` if given; a system as it is.
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    ValueError
+        If what is given contradicts the system.
+    """
+    if not isinstance(moduli, NumberSystem):
+        return RNS(moduli, bool(given.get("signed")), given.get("bound"))
+    for name, value in given.items():
+        if value is not None and value != getattr(moduli, name, None):
+            raise ValueError(f"{name}={brief(value)} contradicts the number system {moduli!r}")
+    return moduli
 
 
 def from_residues(
     residues: Any,
-    moduli: ModuliSet,
-    signed: bool = False,
+    moduli: ModuliSet | RNS,
+    signed: bool | None = None,
     bound: int | None = None,
     *,
     trusted: bool = False,
@@ -76,8 +111,12 @@ def from_residues(
         NumPy, CuPy or Dask; or Zarr's and others that are read by slices, which makes a lazy array with their
         chunks. Residue i of every number must be below ``moduli[i]``. A NumPy or CuPy array is copied, so
         that later writes to it change no number; a read-only NumPy array is taken as it is.
+    moduli : ModuliSet or RNS
+        The set of n moduli, or a number system.
+    signed : bool, optional
+        Symmetric range instead of ``0 .. M-1``; a system tells it itself.
     bound : int, optional
-        Every number must be at most this in magnitude.
+        Every number must be at most this in magnitude; a system tells it itself.
     trusted : bool
         Take the array as it is: neither checked nor copied. Results are wrong if a residue or the bound is,
         or if somebody writes to the array.
@@ -88,16 +127,21 @@ def from_residues(
         If dtype, shape, a residue or the bound is wrong; for a Dask array residues and the bound are checked
         when it is computed.
     """
-    return array_of_residues(residues, moduli, signed, bound, trusted=trusted)
+    system = as_system(moduli, signed=signed, bound=bound)
+    if not isinstance(system, RNS):
+        raise TypeError(
+            f"residues alone have no signs; IntervalRNSArray.from_residues takes both, got {system!r}"
+        )
+    return array_of_residues(residues, system, trusted=trusted)
 
 
 def random(
-    moduli: ModuliSet,
+    moduli: ModuliSet | RNS,
     shape: SupportsIndex | Sequence[SupportsIndex],
     *,
     seed: int | None = None,
     chunks: Chunks = "auto",
-    signed: bool = False,
+    signed: bool | None = None,
 ) -> RNSArray:
     """Make a lazy array of numbers uniform in the whole range, the same for the same seed and chunks.
 
@@ -106,6 +150,8 @@ def random(
 
     Parameters
     ----------
+    moduli : ModuliSet or RNS
+        The moduli set, or a number system without a bound.
     seed : int, optional
         Not negative. Without it, one of 128 bits is drawn from the operating system: two such arrays differ.
         It is in the name of the Dask array, ``x.residues.name`` = ``"random-seed-<seed>-..."``, so that the
@@ -116,7 +162,10 @@ def random(
     ValueError
         If `shape` or `seed` is negative, or `chunks` do not suit.
     """
-    check_moduli_set(moduli)
+    system = as_system(moduli, signed=signed)
+    if not isinstance(system, RNS) or system.bound is not None:
+        raise TypeError(f"random numbers are those of an RNS without a bound, got {system!r}")
+    moduli = system.moduli
     lengths = tuple(shape) if isinstance(shape, Sequence) else (shape,)
     sizes = tuple(as_integer(s, "shape") for s in lengths)
     seed = fresh_seed() if seed is None else as_integer(seed, "seed")
@@ -125,21 +174,19 @@ def random(
     chunk_shape = layout.normalize_chunks(chunks, sizes, len(moduli))
     grid = layout.chunk_grid(sizes, chunk_shape)
     check_graph(math.prod(grid), f"an array of shape {sizes}")
-    described = (moduli, hex(seed), signed, sizes, chunk_shape)
+    described = (moduli, hex(seed), system.signed, sizes, chunk_shape)
     shown = f"-{seed}" if seed.bit_length() <= _SEED_BITS else ""
-    residues = da.map_blocks(
+    residues = map_chunks(
         _random_block,
+        rows=system.rows,
+        chunks=_dask_chunks(sizes, chunk_shape),
+        located=True,
         name=f"random-seed{shown}-{tokenize(described)}",
         moduli=moduli,
-        seed=hex(seed),
+        seed=seed,
         grid=grid,
-        shape=sizes,
-        chunk_shape=chunk_shape,
-        chunks=((len(moduli),), *_dask_chunks(sizes, chunk_shape)),
-        dtype=np.uint32,
-        meta=np.empty((0,) * (len(sizes) + 1), dtype=np.uint32),
     )
-    return RNSArray(residues, moduli, signed)
+    return RNSArray(residues, system)
 
 
 def fresh_seed() -> int:
@@ -151,18 +198,9 @@ def _dask_chunks(shape: tuple[int, ...], chunks: tuple[int, ...]) -> tuple[tuple
     return da.core.normalize_chunks(chunks, shape, dtype=np.uint32)  # type: ignore[no-any-return]
 
 
-def _random_block(
-    *,
-    moduli: ModuliSet,
-    seed: str,
-    grid: tuple[int, ...],
-    shape: tuple[int, ...],
-    chunk_shape: tuple[int, ...],
-    block_id: tuple[int, ...],
-) -> NDArray[np.uint32]:
-    index = block_id[1:]
-    part = tuple(s.stop - s.start for s in layout.chunk_slices(index, shape, chunk_shape))
-    generator = np.random.Generator(np.random.Philox([int(seed, 16), int(np.ravel_multi_index(index, grid))]))
+def _random_block(*, moduli: ModuliSet, seed: int, grid: tuple[int, ...], place: Place) -> NDArray[np.uint32]:
+    part = tuple(stop - start for start, stop in place.location)
+    generator = np.random.Generator(np.random.Philox([seed, int(np.ravel_multi_index(place.index, grid))]))
     residues = np.empty((len(moduli), *part), dtype=np.uint32)
     for row, m in zip(residues, moduli, strict=True):
         row[...] = generator.integers(0, m, size=part, dtype=np.uint32)
@@ -234,18 +272,12 @@ def open_rns(path: store.StorePath, *, part: int | None = None, backend: str = "
         divided = tuple(min(part, c - i) for c in chunks[axis] for i in range(0, c, part))
         chunks = (*chunks[:axis], divided, *chunks[axis + 1 :])
     straight = backend != "cpu" and info.has_chunk_files and kvikio_is_wanted()
-    how = {"part": part, "backend": backend, "straight": straight}
+    how: dict[str, Any] = {"part": part, "backend": backend, "straight": straight}
     # Dask knows chunks as NumPy's, for where they will be read is not known here.
-    residues = da.map_blocks(
-        _read_block,
-        info=info,
-        **how,
-        chunks=((len(info.moduli),), *chunks),
-        dtype=np.uint32,
-        meta=np.empty((0,) * (len(info.shape) + 1), dtype=np.uint32),
-        name=f"open-zarr-{tokenize(info, how)}",
-    )
-    return RNSArray(residues, info.moduli, info.system.signed, info.system.bound)
+    name = f"open-zarr-{tokenize(info, how)}"
+    rows = len(info.moduli)
+    residues = map_chunks(_read_block, rows=rows, chunks=chunks, located=True, name=name, info=info, **how)
+    return RNSArray(residues, info.system)
 
 
 def kvikio_is_wanted() -> bool:
@@ -265,9 +297,9 @@ def _check_part(info: store.StoreInfo, part: int) -> int | None:
 
 
 def _read_block(
-    *, info: store.StoreInfo, part: int | None, backend: str, straight: bool, block_id: tuple[int, ...]
+    *, info: store.StoreInfo, part: int | None, backend: str, straight: bool, place: Place
 ) -> Any:
-    index = block_id[1:]
+    index = place.index
     if not info.count:  # Dask has chunks of no numbers where a store has none
         shape = layout.part_shape(index, info.shape, info.chunks)
         return to_backend(np.empty((len(info.moduli), *shape), dtype=np.uint32), backend)

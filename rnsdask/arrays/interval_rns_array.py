@@ -1,49 +1,28 @@
 """IntervalRNSArray: an array of signed integers with stored intervals, on NumPy, CuPy or Dask."""
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
-from typing import Any, ClassVar
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-import dask.array as da
 import numpy as np
-from dask.base import normalize_token
 from numpy.typing import DTypeLike
 
 from rnsdask import store
+from rnsdask.arrays.arithmetic_array import ArithmeticArray
 from rnsdask.arrays.interval_rns_storage import read_array, write_array
-from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.backend import backend_name
 from rnsdask.core import layout as array_layout
 from rnsdask.core.errors import brief
-from rnsdask.core.moduli import ModuliSet, check_moduli_set
-from rnsdask.core.place import locate_in
-from rnsdask.core.scalar_int import ScalarInt
-from rnsdask.interval_rns import arithmetic, convert, layout
-from rnsdask.interval_rns.reduce import reduce_columns
-from rnsdask.lazy import tree
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.interval_rns import layout
+from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.lazy import interval_rns
 from rnsdask.lazy.check import checked_residues
-from rnsdask.lazy.interval_rns import (
-    Operand,
-    add,
-    divided,
-    mapped,
-    maximum,
-    minimum,
-    multiply,
-    negative,
-    related,
-    sign,
-    subtract,
-    where,
-)
-from rnsdask.lazy.lazy_ints import LazyInts
-from rnsdask.rns.convert import flat_values
 from rnsdask.rns.interval import IntervalEvaluation
-from rnsdask.rns.reduce import REDUCTIONS, ReductionResult
+from rnsdask.rns.system import RNS
 
 
-class IntervalRNSArray(NumberArray):
+class IntervalRNSArray(ArithmeticArray):
     """An array of exact signed integers: sign, residues of the magnitude, and an interval of X/M.
 
     The range is from ``-(M-1)`` to ``M-1``. Sign and comparison come from the stored intervals; residues
@@ -54,29 +33,21 @@ class IntervalRNSArray(NumberArray):
 
     Parameters
     ----------
-    columns : array of uint32, shape (n + 6, *shape)
+    words : array of uint32, shape (n + 6, *shape)
         Residues and headers as :mod:`rnsdask.interval_rns.layout` defines them, which this class does not
         check. A NumPy or CuPy array is not copied: nobody may write to it any more.
-    moduli : ModuliSet
-        The set of n moduli.
+    system : IntervalRNS
+        The number system, of n moduli.
 
     Raises
     ------
     TypeError, ValueError
-        If columns and moduli do not fit.
+        If words and system do not fit.
     """
 
     __slots__ = ()
 
-    functions_of_system: ClassVar[Mapping[str, Callable[..., Any]]] = {
-        function.__name__: function
-        for function in (add, subtract, multiply, negative, maximum, minimum, where, sign)
-    }
-    """What ``rd.add`` and the other functions of arrays call for arrays of this kind."""
-
-    def __init__(self, columns: Any, moduli: ModuliSet) -> None:
-        layout.check_columns(columns, moduli)
-        super().__init__(columns, moduli)
+    system_type = IntervalRNS
 
     # ---- ways to make one ---------------------------------------------------------------------------------
 
@@ -102,10 +73,8 @@ class IntervalRNSArray(NumberArray):
         ValueError
             If a value is out of range. Both errors name the position.
         """
-        check_moduli_set(moduli)
-        flat, shape = flat_values(ints)
-        columns = convert.columns_of_ints(flat, moduli)
-        array = cls(columns.reshape(len(columns), *shape), moduli)
+        system = IntervalRNS(moduli)
+        array = cls(system.encode(ints), system)
         return array if chunks is None else array.rechunk(chunks)
 
     @classmethod
@@ -127,15 +96,14 @@ class IntervalRNSArray(NumberArray):
         checked_residues(residues, moduli)
         if sign.shape != residues.shape[1:] or not bool(((sign == 0) | (sign == 1)).all()):
             raise ValueError(f"signs must be 0 or 1 and of shape {residues.shape[1:]}, got {brief(sign)}")
-        return cls(layout.evaluated(residues, moduli, sign != 0), moduli)
+        return cls(layout.evaluated(residues, moduli, sign != 0), IntervalRNS(moduli))
 
     @classmethod
     def from_rns(cls, x: RNSArray) -> "IntervalRNSArray":
         """Make an array of the numbers of an RNSArray, signed or not; lazy if that is."""
         if not isinstance(x, RNSArray):
             raise TypeError(f"from_rns takes an RNSArray, got {type(x).__name__}")
-        arguments = {"moduli": x.moduli, "signed": x.signed}
-        return cls(mapped(_columns_block, [x.residues], layout.rows_of(x.moduli), **arguments), x.moduli)
+        return cls(interval_rns.columns_of(x), IntervalRNS(x.moduli))
 
     def to_rns(self, signed: bool = True) -> RNSArray:
         """The numbers as an RNSArray of the same moduli set; lazy if this array is.
@@ -146,8 +114,8 @@ class IntervalRNSArray(NumberArray):
             If a number is outside of its range, naming the first one's flat index, the first in its chunk;
             for a Dask array when it is computed.
         """
-        residues = self._map(_residues_block, len(self._moduli), signed=bool(signed))
-        return RNSArray(residues, self._moduli, bool(signed))
+        system = RNS(self.moduli, signed)
+        return RNSArray(interval_rns.residues_of(self, system), system)
 
     # ---- what it is ---------------------------------------------------------------------------------------
 
@@ -157,190 +125,44 @@ class IntervalRNSArray(NumberArray):
 
         A NumPy array is read-only. CuPy knows no such arrays: do not write to it.
         """
-        return self._readable_words
+        return self.words
 
     @property
     def residues(self) -> Any:
         """Residues of the magnitudes, uint32 (n, *shape): part of the columns, and read-only as they are."""
-        return layout.residues_of(self._words, self._moduli)
+        return layout.residues_of(self._words, self.moduli)
 
     @property
     def sign(self) -> Any:
         """Signs, uint8: 1 for numbers below 0, else 0."""
-        return self._part("sign")
+        return interval_rns.part(self, "sign")
 
     @property
     def low(self) -> Any:
         """Lower bounds of the intervals of X/M, float64, before the factor ``2**exponent``."""
-        return self._part("low")
+        return interval_rns.part(self, "low")
 
     @property
     def upp(self) -> Any:
         """Upper bounds, float64, from 1/2 to less than 1; 0 for 0."""
-        return self._part("upp")
+        return interval_rns.part(self, "upp")
 
     @property
     def exponent(self) -> Any:
         """Exponents of both bounds, int32."""
-        return self._part("exponent")
+        return interval_rns.part(self, "exponent")
 
     def interval(self) -> IntervalEvaluation:
         """The stored intervals of X/M, of the magnitudes."""
         return IntervalEvaluation(self.low, self.upp, self.exponent)
 
-    def _part(self, name: str) -> Any:
-        return self._map(_part_block, 1, dtype=layout.PART_DTYPES[name], part=name)[0]
+    # ---- operations ---------------------------------------------------------------------------------------
 
-    def __repr__(self) -> str:
-        chunks = f", chunksize={self._words.chunksize[1:]}" if self._is_lazy else ""
-        return f"IntervalRNSArray<{self._kind}: shape={self.shape}, {self._moduli!r}{chunks}>"
+    def __neg__(self) -> Any:
+        return interval_rns.negative(self, overflow="raise")
 
-    # ---- Dask collection ----------------------------------------------------------------------------------
-
-    def __dask_tokenize__(self) -> Any:
-        return "IntervalRNSArray", normalize_token(self._words), normalize_token(self._moduli)
-
-    @property
-    def _parameters(self) -> tuple[Any, ...]:
-        return (self._moduli,)
-
-    # ---- parts and numbers --------------------------------------------------------------------------------
-
-    def _as_ints(self) -> Any:
-        if not self._is_lazy:
-            return arithmetic.to_ints(self._words, self._moduli)
-        return self._map(_ints_block, 1, dtype=np.dtype(object))[0]
-
-    def rechunk(self, chunks: array_layout.Chunks = "auto") -> "IntervalRNSArray":
-        """Give the array other chunks, as :meth:`.RNSArray.rechunk`; makes it a Dask array if it is not."""
-        self._check_lengths("rechunk")
-        rows = layout.rows_of(self._moduli)
-        lengths = (rows, *array_layout.normalize_chunks(chunks, self.shape, rows))
-        lazy = self._words.rechunk(lengths) if self._is_lazy else da.from_array(self._words, lengths)
-        return IntervalRNSArray(lazy, self._moduli)
-
-    def _map(self, function: Callable[..., Any], rows: int, **options: Any) -> Any:
-        return mapped(function, [self._words], rows, moduli=self._moduli, **options)
-
-    # ---- arithmetic ---------------------------------------------------------------------------------------
-
-    # With arrays of the same moduli set, or integers of the range. Overflow raises, unless errstate was told
-    # otherwise; with "flag" each returns a pair (docs/interval-rns.md).
-
-    def __add__(self, other: Operand) -> Any:
-        return add(self, other)
-
-    def __radd__(self, other: Operand) -> Any:
-        return add(other, self)
-
-    def __sub__(self, other: Operand) -> Any:
-        return subtract(self, other)
-
-    def __rsub__(self, other: Operand) -> Any:
-        return subtract(other, self)
-
-    def __mul__(self, other: Operand) -> Any:
-        return multiply(self, other)
-
-    def __rmul__(self, other: Operand) -> Any:
-        return multiply(other, self)
-
-    def __neg__(self) -> "IntervalRNSArray":
-        return IntervalRNSArray(self._map(_negative_block, layout.rows_of(self._moduli)), self._moduli)
-
-    def __abs__(self) -> "IntervalRNSArray":
-        return IntervalRNSArray(self._map(_absolute_block, layout.rows_of(self._moduli)), self._moduli)
-
-    def __floordiv__(self, divisor: Operand) -> "IntervalRNSArray":
-        """Quotients, rounded towards minus infinity."""
-        return self._divided(self, divisor)[0]
-
-    def __mod__(self, divisor: Operand) -> "IntervalRNSArray":
-        """Remainders, 0 or of the divisor's sign."""
-        return self._divided(self, divisor)[1]
-
-    def __divmod__(self, divisor: Operand) -> "tuple[IntervalRNSArray, IntervalRNSArray]":
-        """Quotients and remainders from one division."""
-        return self._divided(self, divisor)
-
-    def __rfloordiv__(self, dividend: int) -> "IntervalRNSArray":
-        return self._divided(dividend, self)[0]
-
-    def __rmod__(self, dividend: int) -> "IntervalRNSArray":
-        return self._divided(dividend, self)[1]
-
-    def __rdivmod__(self, dividend: int) -> "tuple[IntervalRNSArray, IntervalRNSArray]":
-        return self._divided(dividend, self)
-
-    def _divided(self, dividend: Operand, divisor: Operand) -> "tuple[IntervalRNSArray, IntervalRNSArray]":
-        quotients, remainders = divided(dividend, divisor)
-        return quotients, remainders
-
-    # ---- comparison ---------------------------------------------------------------------------------------
-
-    def __lt__(self, other: Operand) -> Any:
-        return related(self, "<", other)
-
-    def __le__(self, other: Operand) -> Any:
-        return related(self, "<=", other)
-
-    def __gt__(self, other: Operand) -> Any:
-        return related(self, ">", other)
-
-    def __ge__(self, other: Operand) -> Any:
-        return related(self, ">=", other)
-
-    def __eq__(self, other: Operand) -> Any:
-        return related(self, "==", other)
-
-    def __ne__(self, other: Operand) -> Any:
-        return related(self, "!=", other)
-
-    # As NumPy's and Dask's arrays: == does not return one bool, so there can be no hash.
-    __hash__ = None  # type: ignore[assignment]
-
-    # ---- reductions ---------------------------------------------------------------------------------------
-
-    def reduce(self, operation: str, *, split_every: int | None = None) -> Any:
-        """Reduce all numbers, and report how.
-
-        Parameters
-        ----------
-        operation : {"max", "min", "sum"}
-            What to compute.
-        split_every : int, optional
-            How many partial results a task of the tree combines. The result does not depend on it.
-
-        Returns
-        -------
-        ReductionResult
-            On Dask a lazy 0-d array of dtype object that computes to one.
-
-        Raises
-        ------
-        ValueError
-            If the array is empty, except for a sum, or the operation is another one.
-        """
-        if not self._is_lazy:
-            return reduce_columns(operation, self._words, self._moduli)
-        if operation not in REDUCTIONS:
-            raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, got {operation!r}")
-        tree.check_sizes(self._words)
-        if self.size == 0:
-            REDUCTIONS[operation].of_nothing("cpu")
-        partials = da.map_blocks(
-            _reduce_block,
-            self._words,
-            operation=operation,
-            moduli=self._moduli,
-            chunks=((1,), *((1,) * len(axis) for axis in self._words.chunks[1:])),
-            dtype=object,
-            meta=np.empty((0,) * self._words.ndim, dtype=object),
-        )
-        combine = partial(tree.combine_blocks, operation=operation)
-        axes = tuple(range(self._words.ndim))
-        name = f"interval-rns-{operation}"
-        return tree.combine_tree(partials, combine, axes, name, split_every, keepdims=False)
+    def __abs__(self) -> Any:
+        return interval_rns.absolute(self)
 
     def max(self, axis: None = None, out: None = None) -> Any:
         """Maximum of all numbers, exact: a Python int; on Dask a lazy 0-d array that computes to one.
@@ -378,13 +200,6 @@ class IntervalRNSArray(NumberArray):
         self._check_whole("argmin", axis, out)
         return self._field("index", "min")
 
-    def _field(self, field: str, operation: str) -> Any:
-        result = self.reduce(operation)
-        if not self._is_lazy:
-            return getattr(result, field)
-        found = result.map_blocks(_get_field, field, dtype=object, meta=np.empty((), dtype=object))
-        return LazyInts.of(found)
-
     # ---- storage ------------------------------------------------------------------------------------------
 
     def to_zarr(
@@ -412,48 +227,10 @@ class IntervalRNSArray(NumberArray):
             If there is something else at `path`, or it cannot be written.
         """
         location = store.locate(path, storage_options)
-        write_array(self.rechunk(chunks).columns, self._moduli, location, overwrite)
+        write_array(self.rechunk(chunks).columns, self.moduli, location, overwrite)
 
 
 def open_group(location: store.Location) -> IntervalRNSArray:
     """Open a complete group, as :func:`rnsdask.open_zarr` says."""
-    return IntervalRNSArray(*read_array(location))
-
-
-# ---- chunks -----------------------------------------------------------------------------------------------
-
-
-def _columns_block(block: Any, *, moduli: ModuliSet, signed: bool, block_info: Any = None) -> Any:  # noqa: ARG001
-    return convert.columns_of_residues(block, moduli, signed)
-
-
-def _residues_block(block: Any, *, moduli: ModuliSet, signed: bool, block_info: Any = None) -> Any:
-    return convert.residues_of_columns(block, moduli, signed, locate_in(block_info))
-
-
-def _part_block(block: Any, *, moduli: ModuliSet, part: str, block_info: Any = None) -> Any:  # noqa: ARG001
-    return layout.part_of(block, moduli, part)[None]
-
-
-def _ints_block(block: Any, *, moduli: ModuliSet, block_info: Any = None) -> Any:  # noqa: ARG001
-    return arithmetic.to_ints(block, moduli)[None]
-
-
-def _negative_block(block: Any, *, moduli: ModuliSet, block_info: Any = None) -> Any:  # noqa: ARG001
-    return arithmetic.negative(block, moduli)
-
-
-def _absolute_block(block: Any, *, moduli: ModuliSet, block_info: Any = None) -> Any:  # noqa: ARG001
-    return arithmetic.absolute(block, moduli)
-
-
-def _reduce_block(block: Any, *, operation: str, moduli: ModuliSet, block_info: Any = None) -> Any:
-    result = reduce_columns(operation, block, moduli)
-    if result.index is not None:
-        place = locate_in(block_info)(result.index)
-        result = ReductionResult(result.value, place, result.count, result.exact_fallbacks, result.backend)
-    return tree.boxed(result, block.ndim)
-
-
-def _get_field(result: ReductionResult, field: str) -> ScalarInt:
-    return ScalarInt(getattr(result, field))
+    columns, moduli = read_array(location)
+    return IntervalRNSArray(columns, IntervalRNS(moduli))

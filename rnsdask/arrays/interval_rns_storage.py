@@ -16,8 +16,10 @@ from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout as array_layout
 from rnsdask.core.errors import CorruptChunkError, StoreError
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.place import Place
 from rnsdask.interval_rns import layout
 from rnsdask.interval_rns.proof import find_wrong_header
+from rnsdask.lazy.map import map_chunks, reduce_chunks
 from rnsdask.lazy.sources import reads
 from rnsdask.rns.system import RNS
 
@@ -36,28 +38,20 @@ def write_array(columns: da.Array, moduli: ModuliSet, location: store.Location, 
         writer = store.create_group(
             location, KIND, RNS(moduli), shape, layout.PART_DTYPES, chunks=chunks, overwrite=overwrite
         )
-        written = da.map_blocks(
-            _write_block,
-            columns,
-            writer,
-            moduli,
-            chunks=((1,), *((1,) * len(axis) for axis in columns.chunks[1:])),
-            dtype=bool,
-            meta=np.empty((0,) * columns.ndim, dtype=bool),
-        )
-        written.compute()
+        options: dict[str, Any] = {"writer": writer, "moduli": moduli}
+        reduce_chunks(_write_block, columns, dtype=bool, located=True, like=np.empty(0), **options).compute()
     writer.finish()
 
 
 def _write_block(
-    block: Any, writer: store.GroupWriter, moduli: ModuliSet, block_id: tuple[int, ...]
+    block: Any, *, writer: store.GroupWriter, moduli: ModuliSet, place: Place
 ) -> NDArray[np.bool_]:
     block = to_backend(block, "cpu")
     if block[0].size:
         parts = {name: layout.part_of(block, moduli, name) for name in layout.PART_DTYPES}
         residues = np.ascontiguousarray(layout.residues_of(block, moduli))
-        writer.write_chunk(block_id[1:], residues, parts)
-    return np.ones((1,) * len(block_id), dtype=bool)
+        writer.write_chunk(place.index, residues, parts)
+    return np.ones((1,) * block.ndim, dtype=bool)
 
 
 def open_info(path: store.StorePath) -> store.GroupInfo:
@@ -76,19 +70,13 @@ def read_array(location: store.Location) -> tuple[da.Array, ModuliSet]:
         da.core.normalize_chunks((chunk,), (length,), dtype=array_layout.RESIDUE_DTYPE)[0]
         for chunk, length in zip(residues.chunks, residues.shape, strict=True)
     )
-    columns = da.map_blocks(
-        _read_block,
-        info=info,
-        chunks=((rows,), *grid),
-        dtype=array_layout.RESIDUE_DTYPE,
-        meta=np.empty((0,) * (len(residues.shape) + 1), dtype=array_layout.RESIDUE_DTYPE),
-        name=f"open-interval-rns-{tokenize(info)}",
-    )
+    name = f"open-interval-rns-{tokenize(info)}"
+    columns = map_chunks(_read_block, rows=rows, chunks=tuple(grid), located=True, name=name, info=info)
     return columns, residues.moduli
 
 
-def _read_block(*, info: store.GroupInfo, block_id: tuple[int, ...]) -> NDArray[np.uint32]:
-    moduli, index = info.residues.moduli, block_id[1:]
+def _read_block(*, info: store.GroupInfo, place: Place) -> NDArray[np.uint32]:
+    moduli, index = info.residues.moduli, place.index
     if not info.residues.count:  # Dask has chunks of no numbers where a group has none
         shape = array_layout.part_shape(index, info.residues.shape, info.residues.chunks)
         return np.empty((layout.rows_of(moduli), *shape), dtype=array_layout.RESIDUE_DTYPE)

@@ -1,34 +1,56 @@
 """What arrays of numbers have in common, whatever words hold a number: shape, Dask collection, items."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
+import dask
 import dask.array as da
 import numpy as np
-from dask.base import DaskMethodsMixin
+from dask.base import DaskMethodsMixin, normalize_token
 from numpy.typing import DTypeLike, NDArray
 
 from rnsdask.cluster.workers import checked_workers
+from rnsdask.core import layout
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.scalar_int import ScalarInt
-from rnsdask.lazy import indexing
+from rnsdask.lazy import convert, indexing
 from rnsdask.lazy.lazy_ints import LazyInts
 
 
-class NumberArray(DaskMethodsMixin, ABC):
-    """An array of numbers, each a column of 32-bit words, in one NumPy, CuPy or Dask array (rows, *shape).
+class NumberArray(DaskMethodsMixin):
+    """An array of numbers: words of a number system in one NumPy, CuPy or Dask array (rows, *shape).
 
-    If the words are a Dask array, it is a Dask collection and everything is lazy. A subclass takes the words
-    and `_parameters` to be made.
+    If the words are a Dask array, it is a Dask collection and everything is lazy; if they are a NumPy or CuPy
+    array, results come at once, computed on that array's processor.
+
+    Parameters
+    ----------
+    words : array of uint32, shape (rows, *shape)
+        Words as the system defines them, which is not checked. A Dask array is rechunked so that the axis of
+        words has one chunk. A NumPy or CuPy array is not copied: nobody may write to it any more.
+    system : NumberSystem
+        What the words mean.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If words and system do not fit.
     """
 
-    __slots__ = ("_moduli", "_words")
+    __slots__ = ("_system", "_words")
+
+    system_type: ClassVar[type[NumberSystem]]
+    """The kind of system that the array's class has operations for."""
 
     # NumPy's integers leave an operation to this class, as Python's do.
     __array_ufunc__ = None
 
-    def __init__(self, words: Any, moduli: ModuliSet) -> None:
+    def __init__(self, words: Any, system: NumberSystem) -> None:
+        if not isinstance(system, self.system_type):
+            kind, wanted = type(system).__name__, self.system_type.__name__
+            raise TypeError(f"an {type(self).__name__} has words and an {wanted} system, got {kind}")
+        system.check_words(words)
         if isinstance(words, da.Array):
             words = words.rechunk({0: -1}) if words.numblocks[0] > 1 else words
             words = without_empty_chunks(words)
@@ -36,35 +58,36 @@ class NumberArray(DaskMethodsMixin, ABC):
             words = words.view()
             words.flags.writeable = False  # numbers never change, nor does what is known of them
         self._words = words
-        self._moduli = moduli
-
-    @property
-    @abstractmethod
-    def _parameters(self) -> tuple[Any, ...]:
-        """What another array of this kind is made with, beside its words."""
-
-    @abstractmethod
-    def _as_ints(self) -> Any:
-        """The numbers as an object array of Python ints; lazy if this array is."""
-
-    @property
-    def _readable_words(self) -> Any:
-        """The words for users: assigning to items of a Dask array, which changes it, changes a copy."""
-        return self._words.copy() if self._is_lazy else self._words
+        self._system = system
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Arrays that are unpickled can be written to, until the class has made a view of them.
-        return type(self), (self._words, *self._parameters)
+        return type(self), (self._words, self._system)
 
     def _with_words(self, words: Any) -> Self:
-        return type(self)(words, *self._parameters)
+        return type(self)(words, self._system)
 
     # ---- what it is ---------------------------------------------------------------------------------------
 
     @property
+    def words(self) -> Any:
+        """The words: NumPy, CuPy or Dask array of uint32, shape (rows, *shape).
+
+        A NumPy array is read-only. CuPy knows no such arrays: do not write to it.
+        """
+        # Assigning to items of a Dask array changes it: here, a copy.
+        return self._words.copy() if self._is_lazy else self._words
+
+    @property
+    def system(self) -> Any:
+        """The number system: what the words mean."""
+        return self._system
+
+    @property
     def moduli(self) -> ModuliSet:
         """The moduli set."""
-        return self._moduli
+        moduli: ModuliSet = self.system.moduli
+        return moduli
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -138,7 +161,21 @@ class NumberArray(DaskMethodsMixin, ABC):
         found: Any = self == value
         return bool(found.any())
 
+    def __repr__(self) -> str:
+        chunks = f", chunksize={self._words.chunksize[1:]}" if self._is_lazy else ""
+        return f"{type(self).__name__}<{self._kind}: shape={self.shape}, {self._system}{chunks}>"
+
+    def _repr_html_(self) -> str:
+        size = dask.utils.format_bytes(self.nbytes) if self._has_lengths else "unknown"
+        rows = {"Shape": self.shape, **self._system.details(), "Bytes": size}
+        cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows.items())
+        table = f"<table><caption>{type(self).__name__}</caption><tbody>{cells}</tbody></table>"
+        return table + (self._words._repr_html_() if self._is_lazy else "")
+
     # ---- Dask collection ----------------------------------------------------------------------------------
+
+    def __dask_tokenize__(self) -> Any:
+        return type(self).__name__, normalize_token(self._words), normalize_token(self._system)
 
     def __dask_graph__(self) -> Any:
         return self._words.__dask_graph__() if self._is_lazy else None
@@ -153,10 +190,10 @@ class NumberArray(DaskMethodsMixin, ABC):
     __dask_scheduler__ = staticmethod(da.Array.__dask_scheduler__)
 
     def __dask_postcompute__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _rebuild, (self._words.__dask_postcompute__(), type(self), self._parameters)
+        return _rebuild, (self._words.__dask_postcompute__(), type(self), self._system)
 
     def __dask_postpersist__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _rebuild, (self._words.__dask_postpersist__(), type(self), self._parameters)
+        return _rebuild, (self._words.__dask_postpersist__(), type(self), self._system)
 
     def compute(self, **kwargs: Any) -> Any:
         """Compute the words, as of any Dask collection; on a cluster whose workers run this version.
@@ -197,11 +234,27 @@ class NumberArray(DaskMethodsMixin, ABC):
         part = indexing.select(self._words, key)
         if part.ndim > 1:
             return self._with_words(part)
-        ints = self._with_words(part.reshape(-1, 1))._as_ints()
+        ints = convert.to_ints(self._with_words(part.reshape(-1, 1)))
         if not isinstance(part, da.Array):
             return ints[0]
         number = ints.map_blocks(_only_item, drop_axis=0, dtype=object, meta=np.empty((), dtype=object))
         return LazyInts.of(number)
+
+    def rechunk(self, chunks: layout.Chunks = "auto") -> Self:
+        """Give the array other chunks, along the axes of the numbers; makes it a Dask array if it is not.
+
+        Parameters
+        ----------
+        chunks
+            ``"auto"`` (64 to 128 MiB), or the length along each axis; along the last one a multiple of 128 or
+            the whole axis.
+        """
+        self._check_lengths("rechunk")
+        rows = self._system.rows
+        lengths = (rows, *layout.normalize_chunks(chunks, self.shape, rows))
+        return self._with_words(
+            self._words.rechunk(lengths) if self._is_lazy else da.from_array(self._words, lengths)
+        )
 
     def _check_numpys(self, function: str, out: Any, dtype: DTypeLike | None = None) -> None:
         """Refuse what NumPy's functions pass on, such as ``np.sum(x, out=...)``, and this array cannot do."""
@@ -219,7 +272,7 @@ class NumberArray(DaskMethodsMixin, ABC):
 
     def to_ints(self) -> NDArray[np.object_]:
         """All numbers as a NumPy object array of Python ints, of the same shape. Computes a lazy array."""
-        ints = self._as_ints()
+        ints = convert.to_ints(self)
         if self._is_lazy:
             with checked_workers():
                 ints = ints.compute()
@@ -248,14 +301,7 @@ def _only_item(ints: NDArray[np.object_]) -> ScalarInt:
 
 
 def _rebuild(
-    results: Any,
-    rebuild_words: Any,
-    array_type: type[NumberArray],
-    parameters: tuple[Any, ...],
-    **options: Any,
+    results: Any, rebuild_words: Any, array_type: type[NumberArray], system: NumberSystem, **options: Any
 ) -> NumberArray:
     rebuild, arguments = rebuild_words
-    words: Any = rebuild(results, *arguments, **options)
-    array: Any = array_type
-    made: NumberArray = array(words, *parameters)
-    return made
+    return array_type(rebuild(results, *arguments, **options), system)

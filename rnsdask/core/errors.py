@@ -136,6 +136,13 @@ class RNSOverflowError(RNSError, OverflowError):
         )
 
 
+def out_of_range(what: str, ends: tuple[int, int], kind: str, owner: str) -> ValueError:
+    """Make the error of what is outside the range of something, such as ``value 5 at position 2``."""
+    lowest, highest = map(abbreviate, ends)
+    name = f"{kind} range" if kind else "range"
+    return ValueError(f"{what} is outside the {name} from {lowest} to {highest} of {owner}")
+
+
 def brief(value: object) -> str:
     """Write any object short enough for one line of an error message.
 

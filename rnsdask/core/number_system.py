@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rnsdask.core.errors import RNSOverflowError, abbreviate, out_of_range
+
 
 class NumberSystem(ABC):
     """How integers are written as rows of machine words: a frozen value, hashable and picklable.
@@ -16,6 +18,9 @@ class NumberSystem(ABC):
 
     word_dtype: ClassVar[np.dtype[Any]] = np.dtype(np.uint32)
     """Type of a word."""
+
+    range_kind: str = ""
+    """What an error calls the range, such as "signed"."""
 
     @property
     @abstractmethod
@@ -56,5 +61,40 @@ class NumberSystem(ABC):
         """Whether words of the other system mean the same numbers: what is known of their size may differ."""
 
     @abstractmethod
+    def overflow_error(self, value: int, index: int) -> RNSOverflowError:
+        """The error of an exact result out of range, at a flat index of the array."""
+
+    @abstractmethod
     def __dask_tokenize__(self) -> Any:
         """What tells this system from others, for Dask; numbers of any length in text that stays short."""
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """What an array's repr says of the system."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self})"
+
+    def column(self, value: int, ndim: int = 1) -> NDArray[Any]:
+        """Words of an operand that is one integer, ``(rows, 1, ..., 1)`` with `ndim` axes of length 1.
+
+        Raises
+        ------
+        ValueError
+            If it is out of range.
+        """
+        lowest, highest = self.value_range
+        if not lowest <= value <= highest:
+            raise self.out_of_range(f"operand {abbreviate(value)}")
+        return self._encode_one(value).reshape(-1, *(1,) * ndim)
+
+    def _encode_one(self, value: int) -> NDArray[Any]:
+        return self.encode([value])
+
+    @abstractmethod
+    def details(self) -> dict[str, str]:
+        """What people want to know of the system: names and values, in a few words each."""
+
+    def out_of_range(self, what: str, owner: str = "the moduli set") -> ValueError:
+        """The error of a number outside the range, named as in ``operand 5``."""
+        return out_of_range(what, self.value_range, self.range_kind, owner)

@@ -1,8 +1,10 @@
-"""Where the numbers of a chunk lie in the whole array, for messages that name one."""
+"""Where the chunks of an array lie in the whole, for indices of numbers and messages that name one."""
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TypeAlias
 
 import numpy as np
 
@@ -10,30 +12,75 @@ import numpy as np
 Locate: TypeAlias = Callable[[int], int]
 
 
-def locate_in(block_info: Any) -> Locate:
-    """Indices of a chunk's numbers in its array, from what Dask's ``map_blocks`` tells of the first one."""
-    if not block_info:
-        return int  # a call outside any graph: the chunk is the array
-    (_, *location), (_, *shape) = block_info[0]["array-location"], block_info[0]["shape"]
-    return lambda index: flat_index(index, location, shape)
+@dataclass(frozen=True)
+class Place:
+    """Where a chunk lies.
 
-
-def flat_index(index: int, location: Sequence[tuple[int, int]], shape: Sequence[int]) -> int:
-    """Index in an array of `shape` of the number at `index` in its part from the starts to the stops.
-
-    Parameters
+    Attributes
     ----------
-    index : int
-        Flat (C order) index in the part.
-    location : sequence of (start, stop)
-        The part, along each axis.
-    shape : sequence of int
+    index : tuple of int
+        The chunk's index in the grid of chunks.
+    location : tuple of (start, stop)
+        The part of the array that it is, along each axis.
+    shape : tuple of int
         Shape of the whole array. Where Dask does not know it, as after a selection, its lengths are not
-        numbers, and the index stays the one in the part.
+        numbers.
     """
-    if any(map(math.isnan, shape)):
-        return index
-    part = tuple(stop - start for start, stop in location)
-    inside = np.unravel_index(index, part)
-    place = [start + int(i) for (start, _), i in zip(location, inside, strict=True)]
-    return int(np.ravel_multi_index(place, tuple(shape)))
+
+    index: tuple[int, ...]
+    location: tuple[tuple[int, int], ...]
+    shape: tuple[float, ...]
+
+    def flat_index(self, index: int) -> int:
+        """Flat (C order) index in the array of the number at a flat index in the chunk.
+
+        In an array of unknown shape the index stays the one in the chunk.
+        """
+        if any(map(math.isnan, self.shape)):
+            return index
+        part = tuple(stop - start for start, stop in self.location)
+        inside = np.unravel_index(index, part)
+        place = [start + int(i) for (start, _), i in zip(self.location, inside, strict=True)]
+        return int(np.ravel_multi_index(place, tuple(map(int, self.shape))))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The chunks of an array, written so briefly that each task on a chunk can have it.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Shape of the array.
+    lengths : tuple of (int or tuple of int)
+        Of each axis the length of all chunks but the last, or where they differ a table of where they begin
+        and the last one ends.
+    """
+
+    shape: tuple[int, ...]
+    lengths: tuple[int | tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, chunks: Sequence[Sequence[int]]) -> "Grid":
+        """The grid of chunks of the given lengths along each axis."""
+        # Lengths that are not numbers add up to none.
+        return cls(tuple(map(sum, chunks)), tuple(map(_brief_lengths, chunks)))
+
+    def place(self, index: Sequence[int]) -> Place:
+        """The place of one chunk."""
+        axes = zip(index, self.lengths, self.shape, strict=True)
+        location = tuple(
+            (i * axis, min((i + 1) * axis, length)) if isinstance(axis, int) else (axis[i], axis[i + 1])
+            for i, axis, length in axes
+        )
+        return Place(tuple(index), location, self.shape)
+
+
+def _brief_lengths(lengths: Sequence[int]) -> int | tuple[int, ...]:
+    if all(c == lengths[0] for c in lengths[:-1]) and lengths[-1] <= lengths[0]:
+        return int(lengths[0])
+    return (0, *accumulate(lengths))
+
+
+ALONE = Place((), (), (math.nan,))
+"""The place of a chunk that is the whole array, where indices stay what they are."""

@@ -14,13 +14,12 @@ from typing import Any, NoReturn
 import dask.array as da
 import numpy as np
 
-from rnsdask.arrays import choice
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core.errors import ExpressionError
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.overflow import errstate
 from rnsdask.expressions.syntax import Expression
-from rnsdask.lazy import elementwise
+from rnsdask.lazy import functions
 
 _MAX_BITS = 2**20
 """Bits of an integer that operators between integers may give."""
@@ -86,12 +85,12 @@ def _is_even(x: RNSArray) -> Any:
 
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
-    **{name: (getattr(elementwise, name), ("number",) * OPERATIONS[name].arity) for name in OPERATIONS},
-    "negative": (elementwise.negative, ("number",)),
-    "maximum": (choice.maximum, ("number", "number")),
-    "minimum": (choice.minimum, ("number", "number")),
-    "where": (choice.where, ("Boolean", "number", "number")),
-    "sign": (choice.sign, ("number",)),
+    **{name: (getattr(functions, name), ("number",) * OPERATIONS[name].arity) for name in OPERATIONS},
+    "negative": (functions.negative, ("number",)),
+    "maximum": (functions.maximum, ("number", "number")),
+    "minimum": (functions.minimum, ("number", "number")),
+    "where": (functions.where, ("Boolean", "number", "number")),
+    "sign": (functions.sign, ("number",)),
     "is_even": (_is_even, ("number",)),
 }
 """The functions by their names in an expression, and what their arguments are."""
@@ -277,9 +276,9 @@ class _Evaluator:
         if adding and len(b) > len(a):
             a, b = b, a
         if adding and len(a) == 2:
-            return self.apply(node, elementwise.muladd if len(b) == 2 else elementwise.fma, *a, *b)
+            return self.apply(node, functions.muladd if len(b) == 2 else functions.fma, *a, *b)
         if len(a) + len(b) > 2 and self.holds_one():
-            return self.apply(node, elementwise.mulsub, *(*a, 1)[:2], *(*b, 1)[:2])
+            return self.apply(node, functions.mulsub, *(*a, 1)[:2], *(*b, 1)[:2])
         return self.binary(node, self.product(node.left, a), self.product(node.right, b))
 
     def factors(self, node: ast.expr) -> tuple[Any, ...]:
@@ -297,7 +296,7 @@ class _Evaluator:
     def holds_one(self) -> bool:
         """Whether 1 is in the range of the arrays; in one of them, -1 and 0, it is not."""
         arrays = self.operands.values()
-        return all(array.moduli.value_range(array.signed)[1] >= 1 for array in arrays)
+        return all(array.system.value_range[1] >= 1 for array in arrays)
 
     def comparison(self, node: ast.Compare) -> Any:
         kinds = [type(operation) for operation in node.ops]
@@ -328,7 +327,7 @@ class _Evaluator:
 
 def _as_row(vector: RNSArray) -> RNSArray:
     """A matrix of one row."""
-    return RNSArray(vector.residues[:, None, :], vector.moduli, vector.signed, vector.bound)
+    return RNSArray(vector.residues[:, None, :], vector.system)
 
 
 def _itself(value: Any) -> Any:

@@ -74,9 +74,8 @@ def _shown(expression: str) -> str:
 
 def _interval_of(name: str, bound: Bound) -> _Interval:
     if isinstance(bound, RNSArray):
-        lowest, highest = bound.moduli.value_range(bound.signed)
-        magnitude = bound.bound
-        return (lowest, highest) if magnitude is None else (max(lowest, -magnitude), min(highest, magnitude))
+        known: _Interval = bound.system.known_range
+        return known
     ends = bound if isinstance(bound, tuple) else (0, bound)
     if len(ends) != 2:
         raise ValueError(

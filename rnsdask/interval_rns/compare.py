@@ -8,6 +8,7 @@ from rnsdask.interval_rns import layout
 from rnsdask.rns.blocks import matrices
 from rnsdask.rns.compare import compare as compare_residues
 from rnsdask.rns.keys import batches
+from rnsdask.rns.system import RNS
 
 
 def compare(x: Array, y: Array, moduli: ModuliSet) -> Array:
@@ -36,7 +37,7 @@ def compare(x: Array, y: Array, moduli: ModuliSet) -> Array:
         x_residues, y_residues = (layout.residues_of(columns, moduli) for columns in (a, b))
         signs = layout.is_negative(a if a.shape[1] >= b.shape[1] else b, moduli)
         signs = np.asarray(signs, like=order).astype(np.int8)
-        order[part] = np.asarray(compare_residues(x_residues, y_residues, moduli), like=order)
+        order[part] = np.asarray(compare_residues(x_residues, y_residues, RNS(moduli)), like=order)
         order[part] *= 1 - 2 * signs
     return order.reshape(shape)
 

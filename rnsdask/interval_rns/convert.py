@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array
-from rnsdask.core.errors import abbreviate
+from rnsdask.core.errors import abbreviate, out_of_range
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.place import Locate
 from rnsdask.interval_rns import layout
@@ -15,15 +15,7 @@ from rnsdask.interval_rns.arithmetic import to_ints
 from rnsdask.interval_rns.compare import compare
 from rnsdask.rns.convert import ints_to_residues
 from rnsdask.rns.interval import interval_evaluation
-
-
-def check_in_range(value: int, moduli: ModuliSet, what: str) -> None:
-    """Raise ValueError unless the magnitude of an integer is below M."""
-    if abs(value) >= moduli.product:
-        highest = abbreviate(moduli.product - 1)
-        raise ValueError(
-            f"{what} {abbreviate(value)} is outside the range from -{highest} to {highest} of the moduli set"
-        )
+from rnsdask.rns.system import RNS
 
 
 def columns_of_ints(values: Iterable[Any], moduli: ModuliSet) -> NDArray[np.uint32]:
@@ -38,19 +30,21 @@ def columns_of_ints(values: Iterable[Any], moduli: ModuliSet) -> NDArray[np.uint
     """
     integers = [as_integer(value, f"value at position {i}") for i, value in enumerate(values)]
     product = moduli.product
-    if any(not -product < value < product for value in integers):
-        for i, value in enumerate(integers):
-            check_in_range(value, moduli, f"value at position {i},")
+    if any(abs(value) >= product for value in integers):
+        i, value = next((i, value) for i, value in enumerate(integers) if abs(value) >= product)
+        what = f"value at position {i}, {abbreviate(value)}"
+        raise out_of_range(what, (1 - product, product - 1), "", "the moduli set")
     residues = ints_to_residues(map(abs, integers), moduli)
     signs = np.fromiter((value < 0 for value in integers), dtype=np.bool_, count=len(integers))
     return layout.evaluated(residues, moduli, signs)  # type: ignore[no-any-return]
 
 
-def columns_of_residues(residues: Array, moduli: ModuliSet, signed: bool) -> Array:
+def columns_of_residues(residues: Array, system: RNS) -> Array:
     """Columns (n + 6, *shape) of the numbers of an RNSArray's residues (n, *shape)."""
-    if not signed:
+    moduli = system.moduli
+    if not system.signed:
         return layout.evaluated(residues, moduli, np.zeros_like(residues[0], dtype=np.bool_))
-    interval = interval_evaluation(residues, moduli, signed=True, accuracy=layout.new_accuracy(moduli))
+    interval = interval_evaluation(residues, RNS(moduli, True), layout.new_accuracy(moduli))
     negative = interval.upp < 0
     low = np.where(negative, -interval.upp, interval.low)
     upp = np.where(negative, -interval.low, interval.upp)
@@ -58,26 +52,23 @@ def columns_of_residues(residues: Array, moduli: ModuliSet, signed: bool) -> Arr
     return layout.pack(magnitudes, moduli, negative, *layout.normalised(low, upp, interval.exponent))
 
 
-def residues_of_columns(columns: Array, moduli: ModuliSet, signed: bool, locate: Locate = int) -> Array:
-    """Residues (n, *shape) of the numbers in the symmetric range, or from 0 on.
+def residues_of_columns(columns: Array, system: RNS, locate: Locate = int) -> Array:
+    """Residues (n, *shape) of the numbers in another system.
 
     Raises
     ------
     ValueError
         If a number is outside of that range; the message names the first one and its index.
     """
-    lowest, highest = moduli.value_range(signed)
-    ends = columns_of_ints([lowest, highest], moduli).reshape(len(columns), 2, *(1,) * (columns.ndim - 1))
+    moduli = system.moduli
+    ends = columns_of_ints(system.value_range, moduli).reshape(len(columns), 2, *(1,) * (columns.ndim - 1))
     low, high = (compare(columns, ends[:, k], moduli) for k in range(2))
     (outside,) = ((low < 0) | (high > 0)).reshape(-1).nonzero()
     if outside.size:
         first = int(outside[0])
         value = to_ints(columns.reshape(len(columns), -1)[:, [first]], moduli)[0]
-        kind = "signed" if signed else "unsigned"
-        raise ValueError(
-            f"value {abbreviate(value)} at flat index {locate(first)} is outside the {kind} range from "
-            f"{abbreviate(lowest)} to {abbreviate(highest)} of {moduli!r}"
-        )
+        what = f"value {abbreviate(value)} at flat index {locate(first)}"
+        raise system.out_of_range(what, repr(moduli))
     residues = layout.residues_of(columns, moduli)
     negative = layout.is_negative(columns, moduli)
     return np.where(negative, layout.complement(residues, moduli), residues)

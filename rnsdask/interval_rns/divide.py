@@ -9,6 +9,7 @@ from rnsdask.interval_rns import layout
 from rnsdask.interval_rns.arithmetic import to_ints
 from rnsdask.rns import divide
 from rnsdask.rns.blocks import matrices
+from rnsdask.rns.system import RNS
 
 
 def floor_divide(x: Array, y: Array, moduli: ModuliSet, locate: Locate = int) -> Array:
@@ -41,7 +42,7 @@ def floor_divide(x: Array, y: Array, moduli: ModuliSet, locate: Locate = int) ->
         divisor = abs(to_ints(second, moduli)[0])
         if divisor == 0:
             raise ZeroDivisionError(f"division by zero at flat index {locate(0)}")
-    parts = divide.floor_divide(dividends, divisor, moduli, locate=locate)
+    parts = divide.floor_divide(dividends, divisor, RNS(moduli), locate=locate)
     quotients, remainders = parts[:n], parts[n:]
     sign, divisor_sign = (np.broadcast_to(layout.is_negative(c, moduli), (count,)) for c in (first, second))
     # Where the signs differ, the floor is further from 0, unless the remainder is 0.

@@ -20,6 +20,7 @@ from rnsdask.backend import Array
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.interval import interval_evaluation, least_accuracy
+from rnsdask.rns.system import RNS
 
 ACCURACY = 2.0**-20
 """Greatest relative width of a stored interval; one that would be wider is evaluated anew.
@@ -127,7 +128,7 @@ def evaluated(residues: Array, moduli: ModuliSet, sign: Array) -> Array:
     ValueError
         If double precision does not give the accuracy of a stored interval for so many moduli.
     """
-    interval = interval_evaluation(residues, moduli, accuracy=new_accuracy(moduli))
+    interval = interval_evaluation(residues, RNS(moduli), new_accuracy(moduli))
     bounds = normalised(interval.low, interval.upp, interval.exponent)
     return pack(residues, moduli, sign & (interval.upp != 0), *bounds)
 

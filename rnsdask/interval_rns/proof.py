@@ -18,6 +18,7 @@ from rnsdask.interval_rns import layout
 from rnsdask.rns.convert import residues_to_ints
 from rnsdask.rns.interval import interval_evaluation, least_accuracy
 from rnsdask.rns.keys import batches
+from rnsdask.rns.system import RNS
 
 # Numbers looked at a time: they bound the memory beside a chunk.
 _BLOCK = 2**16
@@ -107,7 +108,7 @@ def _holds(
     low: Array, upp: Array, exponent: Array, residues: Array, moduli: ModuliSet, accuracy: float
 ) -> Array:
     """Boolean (N,): each interval holds one that is evaluated from the residues."""
-    found = interval_evaluation(residues, moduli, accuracy=accuracy)
+    found = interval_evaluation(residues, RNS(moduli), accuracy)
     other_low, other_upp, other_exponent = layout.normalised(found.low, found.upp, found.exponent)
     shift = np.clip(exponent.astype(np.int64) - other_exponent, -_FAR, _FAR).astype(np.int32)
     return (np.ldexp(low, shift) <= other_low) & (other_upp <= np.ldexp(upp, shift))

@@ -12,6 +12,7 @@ from rnsdask.core.moduli import ModuliSet
 from rnsdask.interval_rns import layout
 from rnsdask.rns.keys import batches
 from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
+from rnsdask.rns.system import RNS
 
 # Far beyond what a candidate's exponent can differ from the best one's, within the range of doubles.
 _FAR = 900
@@ -50,7 +51,7 @@ def _extremum(columns: Array, moduli: ModuliSet, minimum: bool) -> ReductionResu
     interval = (layout.part_of(columns, moduli, name)[chosen] for name in ("low", "upp", "exponent"))
     candidates = chosen[_may_be_extreme(*interval, least=not right_side)]
     residues = kernels_of(columns).gather(layout.residues_of(columns, moduli), candidates)
-    found = reduce_chunk(REDUCTIONS["max" if right_side else "min"], residues, moduli)
+    found = reduce_chunk(REDUCTIONS["max" if right_side else "min"], residues, RNS(moduli))
     assert found.index is not None
     fallbacks = int(candidates.size) if candidates.size > 1 else 0
     value = -found.value if minimum == right_side else found.value
@@ -79,7 +80,7 @@ def _sum(columns: Array, moduli: ModuliSet) -> ReductionResult:
         else:
             parts = (kernels_of(columns).gather(residues, part) for part in batches(indices, len(columns)))
         for part in parts:
-            found = reduce_chunk(REDUCTIONS["sum"], part, moduli)
+            found = reduce_chunk(REDUCTIONS["sum"], part, RNS(moduli))
             total += sign * found.value
             fallbacks += found.exact_fallbacks
     return ReductionResult(total, None, columns.shape[1], fallbacks, backend_name(columns))

@@ -157,7 +157,7 @@ def _rechunked(array: RNSArray, lengths: Mapping[int, int]) -> RNSArray:
     if 0 in chunks or chunks == array.residues.chunksize[1:]:
         return array
     residues = array.residues.rechunk((len(array.moduli), *chunks))
-    return RNSArray(residues, array.moduli, array.signed, array.bound)
+    return RNSArray(residues, array.system)
 
 
 # ---- reductions -------------------------------------------------------------------------------------------

@@ -44,9 +44,8 @@ def reduce(
     kept = None if checkpoint is None or info is None else Checkpoint(checkpoint, info, operation, groups)
     results = {} if kept is None else kept.load()
     missing = [i for i in range(len(groups)) if i not in results]
-    options: dict[str, Any] = {"signed": array.signed, "bound": array.bound, "backend": backend}
     left = [groups[i] for i in missing]
-    pieces = reduce_groups(array.residues, array.moduli, operation, left, **options) if left else []
+    pieces = reduce_groups(array.residues, array.system, operation, left, backend=backend) if left else []
 
     def keep(i: int, result: "ReductionResult") -> None:
         if kept is not None:

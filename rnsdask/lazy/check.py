@@ -6,10 +6,12 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.backend import Array, backend_name, kernels_of
-from rnsdask.core.layout import RESIDUE_DTYPE, as_matrix
-from rnsdask.core.moduli import ModuliSet, from_text, to_text
-from rnsdask.core.place import Locate, locate_in
+from rnsdask.core.layout import as_matrix
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.place import ALONE, Place
+from rnsdask.lazy.map import map_chunks
 from rnsdask.rns.bounds import find_excess
+from rnsdask.rns.system import RNS
 
 
 def readable(residues: Any) -> Any:
@@ -30,8 +32,8 @@ def readable(residues: Any) -> Any:
     return da.from_array(residues, chunks=(-1, *chunks[1:]))
 
 
-def checked(residues: Any, moduli: ModuliSet, signed: bool, bound: int | None) -> Any:
-    """Check residues (n, *shape) of numbers, and that no number is greater in magnitude than a bound.
+def checked(residues: Any, system: RNS) -> Any:
+    """Check residues (n, *shape) of numbers, and that no number is greater in magnitude than the bound.
 
     Returns
     -------
@@ -46,18 +48,10 @@ def checked(residues: Any, moduli: ModuliSet, signed: bool, bound: int | None) -
     """
     if not isinstance(residues, da.Array):
         is_private = isinstance(residues, np.ndarray) and not residues.flags.writeable
-        return _check_chunk(residues if is_private else residues.copy(), moduli, signed, bound)
-    # Where a chunk lies makes its task large; only an error of the bound names the place.
-    function = _check_residues if bound is None else _check_block
-    return da.map_blocks(
-        function,
-        residues.rechunk({0: -1}),
-        moduli,
-        signed,
-        to_text(bound),
-        dtype=RESIDUE_DTYPE,
-        meta=residues._meta,
-    )
+        return _check_block(residues if is_private else residues.copy(), system=system)
+    # Only an error of the bound names the place.
+    options: dict[str, Any] = {"rows": system.rows, "located": system.bound is not None, "system": system}
+    return map_chunks(_check_block, residues.rechunk({0: -1}), **options)
 
 
 def checked_residues(residues: Array, moduli: ModuliSet) -> Array:
@@ -73,21 +67,10 @@ def checked_residues(residues: Array, moduli: ModuliSet) -> Array:
     return residues
 
 
-def _check_chunk(
-    residues: Array, moduli: ModuliSet, signed: bool, bound: int | None, locate: Locate = int
-) -> Array:
-    checked_residues(residues, moduli)
-    excess = None if bound is None else find_excess(residues, moduli, signed, bound)
-    if excess is not None and bound is not None:
-        raise ValueError(f"the number at flat index {locate(excess.index)} is {excess.text(bound)}")
+def _check_block(residues: Array, *, system: RNS, place: Place = ALONE) -> Array:
+    checked_residues(residues, system.moduli)
+    excess = find_excess(residues, system)
+    if excess is not None and system.bound is not None:
+        where = place.flat_index(excess.index)
+        raise ValueError(f"the number at flat index {where} is {excess.text(system.bound)}")
     return residues
-
-
-def _check_residues(block: Array, moduli: ModuliSet, signed: bool, bound: None) -> Array:
-    return _check_chunk(block, moduli, signed, bound)
-
-
-def _check_block(
-    block: Array, moduli: ModuliSet, signed: bool, bound: str | None, block_info: Any = None
-) -> Array:
-    return _check_chunk(block, moduli, signed, from_text(bound), locate_in(block_info))

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import backend_name, to_backend
 from rnsdask.core.errors import abbreviate
+from rnsdask.lazy.map import map_values
+from rnsdask.lazy.operands import is_number_array
 
 _WHOLE = slice(None)
 
@@ -54,7 +56,7 @@ def _item(k: Any) -> Any:
     """One part of an index as it is, an integer as int, any sequence as an array."""
     if k is None or k is Ellipsis or isinstance(k, slice | bool | np.bool_ | str | da.Array):
         return k
-    if hasattr(k, "residues"):
+    if is_number_array(k):
         raise IndexError(f"an {type(k).__name__} is no index; to_ints() gives integers that are")
     if getattr(k, "ndim", 0):  # CuPy's stay where they are
         _check_unsigned(k)
@@ -330,9 +332,7 @@ def _taken_lazily(words: da.Array, part: _Part, axes: list[int]) -> tuple[da.Arr
             index = index.reshape(-1)
         return words[:, index], 1
     length, axis = int(words.shape[1]), part.axes[0]
-    checked = da.map_blocks(
-        _checked_positions, index, length, axis, dtype=np.int64, meta=np.empty((0,) * index.ndim, np.int64)
-    )
+    checked = map_values(_checked_positions, index, length, axis, dtype=np.int64)
     taken = words[:, checked.reshape(-1)]
     return taken.reshape((taken.shape[0], *index.shape, *taken.shape[2:])), index.ndim
 

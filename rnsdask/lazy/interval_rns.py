@@ -1,225 +1,176 @@
 """Operations of arrays of signed integers with stored intervals, and of integers: lazy on Dask."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any
 
-import dask.array as da
 import numpy as np
 
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.overflow import overflow_mode
-from rnsdask.core.place import flat_index
+from rnsdask.core.place import Place
 from rnsdask.interval_rns import arithmetic, compare, convert, divide, layout
+from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
-    as_mask,
-    broadcast_shape,
-    check_same_processor,
+    Numbers,
+    Operand,
+    as_lazy,
     filled_like,
     integer_of,
     is_lazy_integer,
-    lazy_column,
-    map_located,
-    map_with_integer,
+    is_number_array,
+    made_like,
+    prepare,
     scalar,
-    with_axes,
 )
 from rnsdask.rns.compare import RELATIONS, choose
+from rnsdask.rns.divide import Part
+from rnsdask.rns.system import RNS
 
-# An IntervalRNSArray, or whatever has __index__ and is no bool, or a Dask array of one integer.
-Operand: TypeAlias = Any
 
-
-def add(x: Operand, y: Operand, *, algorithm: int | str | None = None, overflow: str | None = None) -> Any:
-    """Sum ``x + y``, element by element.
+def apply(
+    name: str, x: Operand, y: Operand, *, overflow: str | None = None, algorithm: int | str | None = None
+) -> Any:
+    """Sum, difference or product, as :func:`.functions.add` says.
 
     Parameters
     ----------
-    x, y : IntervalRNSArray or int
-        At least one array; arrays of the same moduli set, on the same processor. Shapes broadcast as NumPy's
-        do. An integer must be in the range too.
+    name : {"add", "subtract", "multiply"}
     algorithm : {1, 2, "digits"}, optional
-        Algorithm 1 of the paper, which branches on signs; Algorithm 2, by radix complement; or the residues
-        of a number spread over threads. Without it, the fastest. The result is the same bit for bit.
-    overflow : {"raise", "wrap", "flag"}, optional
-        What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``.
-
-    Returns
-    -------
-    IntervalRNSArray
-        Lazy if an operand is. Where the exact result is out of range, with ``"wrap"`` its sign and its
-        magnitude modulo M. With ``"flag"`` a pair: the same, and a Boolean array that is true there.
+        Of sums: Algorithm 1 of the paper, which branches on signs; Algorithm 2, by radix complement; or the
+        residues of a number spread over threads. Without it, the fastest. The result is the same bit for bit.
 
     Raises
     ------
-    RNSOverflowError
-        With ``"raise"``, if the magnitude of an exact result is M or more; on Dask when it is computed.
-    TypeError, ValueError
-        If operands do not fit one another, or an option is unknown.
+    ValueError
+        If an option is unknown.
     """
-    return _apply("add", x, y, algorithm, overflow)
+    mode = overflow_mode(overflow)
+    arithmetic.check_algorithm(algorithm)
+    operands = prepare(x, y)
+    system: IntervalRNS = operands.system
+    options: dict[str, Any] = {
+        "operation": name,
+        "moduli": system.moduli,
+        "mode": mode,
+        "algorithm": algorithm,
+    }
+    rows = system.rows + (mode == "flag")
+    token = f"interval-rns-{name}"
+    words = map_chunks(_apply_block, *operands.blocks, rows=rows, located=True, token=token, **options)
+    return made_like((x, y), words, system, mode)
 
 
-def subtract(
-    x: Operand, y: Operand, *, algorithm: int | str | None = None, overflow: str | None = None
-) -> Any:
-    """Difference ``x - y``, as :func:`add`."""
-    return _apply("subtract", x, y, algorithm, overflow)
+def negative(x: Numbers, *, overflow: str | None = None) -> Any:
+    """Opposite number ``-x``, which is always in range; with ``"flag"`` a pair."""
+    if overflow_mode(overflow) == "flag":
+        return apply("subtract", 0, x, overflow=overflow)
+    return _mapped(arithmetic.negative, x)
 
 
-def multiply(x: Operand, y: Operand, *, overflow: str | None = None) -> Any:
-    """Product ``x * y``, as :func:`add`."""
-    return _apply("multiply", x, y, None, overflow)
+def absolute(x: Numbers) -> Any:
+    """Absolute value of each number."""
+    return _mapped(arithmetic.absolute, x)
 
 
-def negative(x: Any, *, overflow: str | None = None) -> Any:
-    """Opposite number ``-x``, which is always in range; with ``"flag"`` a pair as of :func:`add`."""
-    return subtract(0, x, overflow=overflow) if overflow_mode(overflow) == "flag" else -x
+def _mapped(function: Callable[..., Any], x: Numbers) -> Any:
+    options: dict[str, Any] = {"rows": x.system.rows, "moduli": x.system.moduli}
+    return made_like((x,), map_chunks(function, x.words, **options), x.system, "raise")
 
 
 def maximum(x: Operand, y: Operand) -> Any:
     """The greater of two numbers, element by element."""
-    return _chosen(x, y, _maximum_block)
+    return _chosen(_maximum_block, x, y)
 
 
 def minimum(x: Operand, y: Operand) -> Any:
     """The lesser of two numbers, element by element."""
-    return _chosen(x, y, _minimum_block)
+    return _chosen(_minimum_block, x, y)
 
 
 def where(condition: Any, x: Operand, y: Operand) -> Any:
     """The number of `x` where a condition holds, a Boolean array, else that of `y`."""
-    return _chosen(x, y, _where_block, condition)
+    return _chosen(_where_block, x, y, condition)
 
 
-def sign(x: Any) -> Any:
+def _chosen(function: Callable[..., Any], x: Operand, y: Operand, *masks: Any) -> Any:
+    operands = prepare(x, y, masks=masks)
+    system: IntervalRNS = operands.system
+    words = map_chunks(function, *operands.blocks, rows=system.rows, moduli=system.moduli)
+    return made_like((x, y), words, system, "raise")
+
+
+def sign(x: Numbers) -> Any:
     """Sign of each number: an int8 array of -1, 0 and +1."""
-    return mapped(_sign_block, [x.columns], 1, dtype=np.int8, moduli=x.moduli)[0]
+    return map_chunks(_sign_block, x.words, dtype=np.int8, moduli=x.system.moduli)
 
 
-def _chosen(x: Operand, y: Operand, function: Callable[..., Any], *conditions: Any) -> Any:
-    masks = [as_mask(condition) for condition in conditions]
-    blocks, moduli, array_type = _prepare(x, y, masks=masks)
-    return array_type(mapped(function, blocks, layout.rows_of(moduli), moduli=moduli), moduli)
-
-
-def _apply(name: str, x: Operand, y: Operand, algorithm: int | str | None, overflow: str | None) -> Any:
-    mode = overflow_mode(overflow)
-    arithmetic.check_algorithm(algorithm)
-    blocks, moduli, array_type = _prepare(x, y)
-    rows = layout.rows_of(moduli)
-    options = {"operation": name, "moduli": moduli, "mode": mode, "algorithm": algorithm}
-    result = mapped(_apply_block, blocks, rows + (mode == "flag"), **options)
-    array = array_type(result[:rows], moduli)
-    return (array, result[rows] != 0) if mode == "flag" else array
-
-
-def related(x: Operand, relation: str, y: Operand) -> Any:
+def relate(x: Numbers, relation: str, y: Operand) -> Any:
     """Where ``x relation y`` holds, for an array and an array or any integer: a Boolean array."""
+    options: dict[str, Any] = {"dtype": np.bool_, "relation": relation}
     if is_lazy_integer(y):
-        options = {"relation": relation, "moduli": x.moduli}
-        return map_with_integer(_relate_integer, x.columns, y, 1, dtype=np.bool_, **options)[0]
-    if not _is_array(y):
+        return map_chunks(_relate_integer, as_lazy(x.words), y, system=x.system, **options)
+    if not is_number_array(y):
         value = scalar(y)
-        if abs(value) >= x.moduli.product:
-            return filled_like(x.columns, RELATIONS[relation](0, value), np.bool_)
-    blocks, moduli, _ = _prepare(x, y)
-    return mapped(_relate_block, blocks, 1, dtype=np.bool_, relation=relation, moduli=moduli)[0]
+        if abs(value) >= x.system.moduli.product:
+            return filled_like(x.words, RELATIONS[relation](0, value), np.bool_)
+    return map_chunks(_relate_block, *prepare(x, y).blocks, moduli=x.system.moduli, **options)
 
 
-def divided(x: Operand, y: Operand) -> tuple[Any, Any]:
-    """Quotients and remainders of floor division, of an array by an integer or an array, or of an integer.
+def divided(x: Operand, y: Operand, parts: tuple[Part, ...]) -> list[Any]:
+    """The `parts` of floor division of an array by an integer or an array, or of an integer by an array.
 
     Raises
     ------
     ZeroDivisionError
         If a divisor is 0; on Dask when the result is computed.
     """
-    if not _is_array(y) and not is_lazy_integer(y) and scalar(y) == 0:
+    if not is_number_array(y) and not is_lazy_integer(y) and scalar(y) == 0:
         raise ZeroDivisionError("division of an array by the integer 0")
-    blocks, moduli, array_type = _prepare(x, y)
-    rows = layout.rows_of(moduli)
-    both = mapped(_divide_block, blocks, 2 * rows, moduli=moduli)
-    return array_type(both[:rows], moduli), array_type(both[rows:], moduli)
+    operands = prepare(x, y)
+    system: IntervalRNS = operands.system
+    options: dict[str, Any] = {"rows": 2 * system.rows, "moduli": system.moduli}
+    both = map_chunks(_divide_block, *operands.blocks, located=True, **options)
+    found = {"quotient": both[: system.rows], "remainder": both[system.rows :]}
+    return [made_like((x, y), found[part], system, "raise") for part in parts]
 
 
-def mapped(function: Callable[..., Any], blocks: Sequence[Any], rows: int, **options: Any) -> Any:
-    """Apply a function of chunks at once, or lazily if a block is a Dask array."""
-    if any(isinstance(block, da.Array) for block in blocks):
-        return map_located(
-            function, blocks, rows, token=f"interval-rns-{function.__name__.strip('_')}", **options
-        )
-    options.pop("dtype", None)
-    return function(*blocks, **options)
+def part(x: Numbers, name: str) -> Any:
+    """A part of the numbers' headers, one of :data:`.layout.PART_DTYPES`."""
+    options: dict[str, Any] = {"moduli": x.system.moduli, "part": name}
+    return map_chunks(_part_block, x.words, dtype=layout.PART_DTYPES[name], **options)
 
 
-def _is_array(operand: Operand) -> bool:
-    return hasattr(operand, "columns") and hasattr(operand, "moduli")
+def columns_of(x: Numbers) -> Any:
+    """Columns of the numbers of an RNSArray."""
+    rows = layout.rows_of(x.system.moduli)
+    return map_chunks(convert.columns_of_residues, x.words, rows=rows, system=x.system)
 
 
-def _prepare(*operands: Operand, masks: Sequence[Any] = ()) -> tuple[list[Any], ModuliSet, Any]:
-    """Masks (1, *shape), columns of operands, the moduli set, and the arrays' type.
-
-    All blocks have as many axes as the result.
-    """
-    arrays = [operand for operand in operands if _is_array(operand)]
-    moduli = arrays[0].moduli
-    for other in arrays[1:]:
-        if other.moduli != moduli:
-            raise ValueError(f"operands have different moduli sets: {moduli!r} and {other.moduli!r}")
-    inputs = [*masks, *(array.columns for array in arrays)]
-    check_same_processor(inputs)
-    shape = broadcast_shape([tuple(array.shape[1:]) for array in inputs])
-    blocks = [with_axes(mask, len(shape)) for mask in masks]
-    for operand in operands:
-        if _is_array(operand):
-            blocks.append(with_axes(operand.columns, len(shape)))
-        elif is_lazy_integer(operand):
-            rows = layout.rows_of(moduli)
-            blocks.append(lazy_column(operand, len(shape), rows, _column_of, moduli=moduli))
-        else:
-            blocks.append(_column_of(scalar(operand), moduli).reshape(-1, *(1,) * len(shape)))
-    return blocks, moduli, type(arrays[0])
-
-
-def _column_of(value: int, moduli: ModuliSet) -> Any:
-    """Columns (n + 6, 1) of an integer; ValueError if it is out of range."""
-    convert.check_in_range(value, moduli, "operand")
-    return convert.columns_of_ints([value], moduli)
+def residues_of(x: Numbers, system: RNS) -> Any:
+    """Residues of the numbers in another system, which is checked to hold them."""
+    return map_chunks(_residues_block, x.words, rows=system.rows, located=True, system=system)
 
 
 # ---- chunks -----------------------------------------------------------------------------------------------
 
 
-def _locate(block_info: Any) -> Callable[[int], int]:
-    if not block_info:
-        return int
-    (_, *location), (_, *shape) = block_info[None]["array-location"], block_info[None]["shape"]
-    return lambda index: flat_index(index, location, shape)
-
-
 def _apply_block(
-    x: Any,
-    y: Any,
-    *,
-    operation: str,
-    moduli: ModuliSet,
-    mode: str,
-    algorithm: int | str | None,
-    block_info: Any = None,
+    x: Any, y: Any, *, operation: str, moduli: ModuliSet, mode: str, algorithm: int | str | None, place: Place
 ) -> Any:
-    return arithmetic.apply(operation, x, y, moduli, mode, algorithm, _locate(block_info))
+    return arithmetic.apply(operation, x, y, moduli, mode, algorithm, place.flat_index)
 
 
-def _relate_block(x: Any, y: Any, *, relation: str, moduli: ModuliSet, block_info: Any = None) -> Any:  # noqa: ARG001
+def _relate_block(x: Any, y: Any, *, relation: str, moduli: ModuliSet) -> Any:
     return RELATIONS[relation](compare.compare(x, y, moduli), 0)[None]
 
 
-def _relate_integer(x: Any, integer: Any, *, relation: str, moduli: ModuliSet) -> Any:
+def _relate_integer(x: Any, integer: Any, *, relation: str, system: IntervalRNS) -> Any:
     value = integer_of(integer)
-    if abs(value) >= moduli.product:
+    if abs(value) >= system.moduli.product:
         return np.full_like(x[:1], RELATIONS[relation](0, value), dtype=np.bool_)
-    column = _column_of(value, moduli).reshape(-1, *(1,) * (x.ndim - 1))
-    return _relate_block(x, column, relation=relation, moduli=moduli)
+    column = system.column(value, x.ndim - 1)
+    return _relate_block(x, column, relation=relation, moduli=system.moduli)
 
 
 def _maximum_block(x: Any, y: Any, *, moduli: ModuliSet) -> Any:
@@ -239,5 +190,13 @@ def _sign_block(x: Any, *, moduli: ModuliSet) -> Any:
     return np.where(layout.is_negative(x, moduli), -nonzero, nonzero)[None]
 
 
-def _divide_block(x: Any, y: Any, *, moduli: ModuliSet, block_info: Any = None) -> Any:
-    return divide.floor_divide(x, y, moduli, _locate(block_info))
+def _divide_block(x: Any, y: Any, *, moduli: ModuliSet, place: Place) -> Any:
+    return divide.floor_divide(x, y, moduli, place.flat_index)
+
+
+def _part_block(x: Any, *, moduli: ModuliSet, part: str) -> Any:
+    return layout.part_of(x, moduli, part)[None]
+
+
+def _residues_block(x: Any, *, system: RNS, place: Place) -> Any:
+    return convert.residues_of_columns(x, system, place.flat_index)

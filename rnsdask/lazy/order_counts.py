@@ -8,9 +8,10 @@ import dask.array as da
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.core.place import locate_in
+from rnsdask.core.place import Place
 from rnsdask.lazy import compare
-from rnsdask.lazy.operands import Operand, ResidueArray
+from rnsdask.lazy.map import reduce_chunks
+from rnsdask.lazy.operands import Numbers, Operand
 from rnsdask.lazy.tree import boxed, combine_tree
 
 
@@ -32,7 +33,7 @@ class OrderCounts:
     first_difference: int | None
 
 
-def count_orders(a: ResidueArray, b: Operand) -> da.Array:
+def count_orders(a: Numbers, b: Operand) -> da.Array:
     """Compare a lazy array with another of the same shape, or with any integer, in one pass.
 
     Each chunk's order, a byte a number, lives in one task only.
@@ -43,13 +44,7 @@ def count_orders(a: ResidueArray, b: Operand) -> da.Array:
         A :class:`OrderCounts`.
     """
     order = compare.order(a, b)[None]  # with an axis in front, as blocks of residues have
-    partials: da.Array = da.map_blocks(
-        _count_block,
-        order,
-        chunks=tuple((1,) * len(axis) for axis in order.chunks),
-        dtype=object,
-        meta=np.empty((0,) * order.ndim, dtype=object),
-    )
+    partials = reduce_chunks(_count_block, order, located=True)
     return combine_tree(partials, _combine_blocks, tuple(range(order.ndim)), "rns-order-counts")
 
 
@@ -59,11 +54,11 @@ def combine(a: OrderCounts, b: OrderCounts) -> OrderCounts:
     return OrderCounts(a.less + b.less, a.equal + b.equal, a.greater + b.greater, min(firsts, default=None))
 
 
-def _count_block(order: Any, block_info: Any = None) -> NDArray[np.object_]:
+def _count_block(order: Any, *, place: Place) -> NDArray[np.object_]:
     less, greater = int((order < 0).sum()), int((order > 0).sum())
     first = None
     if less + greater:
-        first = locate_in(block_info)(int((order != 0).argmax()))
+        first = place.flat_index(int((order != 0).argmax()))
     return boxed(OrderCounts(less, order.size - less - greater, greater, first), order.ndim)
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
-from itertools import accumulate
-from typing import Any, TypeAlias
+from typing import Any
 
 import dask
 import dask.array as da
@@ -13,31 +12,30 @@ from dask.base import tokenize
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
-from rnsdask.backend import check_backend, naming_gpu_memory, to_backend
-from rnsdask.core.moduli import ModuliSet, from_text, to_text
-from rnsdask.core.place import flat_index
+from rnsdask.backend import Array, check_backend, naming_gpu_memory, to_backend
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.place import Place
+from rnsdask.interval_rns.reduce import reduce_columns
+from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.lazy.map import reduce_chunks
 from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
+from rnsdask.rns.system import RNS
 
 # How many partial results one task combines. Where they are a number each, a wide tree costs no memory, and
 # each level that it saves is a way to the scheduler and back for every reduction.
 _SPLIT_NUMBERS = 64
 _SPLIT_EVERY = 16
 
-Starts: TypeAlias = int | tuple[int, ...]
-"""Where the chunks of an axis start: :func:`chunk_starts`."""
-
 
 def tree_reduce(
-    residues: da.Array,
-    moduli: ModuliSet,
+    words: da.Array,
+    system: NumberSystem,
     operation: str,
     *,
-    signed: bool,
-    bound: int | None,
     split_every: int | None = None,
     backend: str = "auto",
 ) -> da.Array:
-    """Reduce a Dask array of residues to one :class:`.ReductionResult`.
+    """Reduce a Dask array of words to one :class:`.ReductionResult`.
 
     Reading a chunk, moving it to a GPU and reducing it fuse into one task. The result does not depend on
     chunks, `split_every`, processors or workers.
@@ -53,28 +51,26 @@ def tree_reduce(
         If there are no numbers (whose sum alone is known, 0), a chunk's size is unknown, or `operation` or
         `backend` is.
     """
-    partials = _partial_results(residues, moduli, operation, signed, bound, backend)
-    combine = partial(combine_blocks, operation=operation)
-    axes = tuple(range(residues.ndim))
+    partials = _partial_results(words, system, operation, backend)
+    combine = partial(_combine_blocks, operation=operation)
+    axes = tuple(range(words.ndim))
     split_every = split_every or dask.config.get("split_every", _SPLIT_NUMBERS)
     return combine_tree(partials, combine, axes, f"rns-{operation}", split_every, keepdims=False)
 
 
 def reduce_groups(
-    residues: da.Array,
-    moduli: ModuliSet,
+    words: da.Array,
+    system: NumberSystem,
     operation: str,
     groups: Sequence[Sequence[int]],
     *,
-    signed: bool,
-    bound: int | None,
     backend: str = "auto",
 ) -> list[Delayed]:
     """Reduce groups of chunks, each to one :class:`.ReductionResult`; :func:`combine_results` joins them.
 
     Parameters are those of :func:`tree_reduce`, and `groups` of chunks, which are numbered in C order.
     """
-    partials = _partial_results(residues, moduli, operation, signed, bound, backend)
+    partials = _partial_results(words, system, operation, backend)
     return combine_groups(partials, groups, partial(_combine_boxes, operation=operation))
 
 
@@ -106,33 +102,32 @@ def combine_results(results: Sequence[ReductionResult], operation: str) -> Reduc
     return reduce(REDUCTIONS[operation].combine, results)
 
 
-def _partial_results(
-    residues: da.Array, moduli: ModuliSet, operation: str, signed: bool, bound: int | None, backend: str
-) -> da.Array:
+def _partial_results(words: da.Array, system: NumberSystem, operation: str, backend: str) -> da.Array:
     """The result of each chunk, as an array of boxes."""
+    check_operation(operation)
+    check_backend(backend)
+    check_sizes(words)
+    if 0 in words.shape[1:] and REDUCTIONS[operation].identity is None:
+        raise ValueError(
+            f"{operation} of an empty array: it needs at least one number, got shape {words.shape[1:]}"
+        )
+    options: dict[str, Any] = {"operation": operation, "system": system, "backend": backend}
+    return reduce_chunks(_reduce_block, words, located=True, **options)
+
+
+def reduce_words(operation: str, words: Array, system: NumberSystem) -> ReductionResult:
+    """Reduce the words of numbers in memory, NumPy or CuPy, of any system that has reductions."""
+    check_operation(operation)
+    if isinstance(system, IntervalRNS):
+        return reduce_columns(operation, words, system.moduli)
+    assert isinstance(system, RNS)
+    return reduce_chunk(REDUCTIONS[operation], words, system)
+
+
+def check_operation(operation: str) -> None:
+    """Raise ValueError unless a reduction has this name."""
     if operation not in REDUCTIONS:
         raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, got {operation!r}")
-    check_backend(backend)
-    check_sizes(residues)
-    shape, chunks = residues.shape[1:], residues.chunks[1:]
-    if 0 in shape and REDUCTIONS[operation].identity is None:
-        raise ValueError(f"{operation} of an empty array: it needs at least one number, got shape {shape}")
-    partials: da.Array = da.map_blocks(
-        _reduce_block,
-        residues,
-        operation=operation,
-        moduli=moduli,
-        signed=signed,
-        bound=to_text(bound),
-        backend=backend,
-        shape=shape,
-        starts=tuple(chunk_starts(axis) for axis in chunks),
-        # The residue axis stays, with length 1: to drop it, Dask would copy every chunk first.
-        chunks=((1,), *((1,) * len(axis) for axis in chunks)),
-        dtype=object,
-        meta=np.empty((0,) * residues.ndim, dtype=object),
-    )
-    return partials
 
 
 def combine_tree(
@@ -175,9 +170,9 @@ def combine_tree(
     return result
 
 
-def check_sizes(residues: da.Array) -> None:
+def check_sizes(words: da.Array) -> None:
     """Raise ValueError if the size of a chunk is unknown."""
-    if any(np.isnan(c) for axis in residues.chunks for c in axis):
+    if any(np.isnan(c) for axis in words.chunks for c in axis):
         raise ValueError("chunk sizes are unknown; call compute_chunk_sizes() first")
 
 
@@ -188,43 +183,15 @@ def boxed(item: Any, ndim: int) -> np.ndarray[Any, Any]:
     return box
 
 
-def chunk_starts(chunks: Sequence[int]) -> Starts:
-    """Where the chunks of an axis start: their common length, or a table if they differ.
-
-    The common length keeps the tasks of an array of very many chunks small; Dask's own ``block_info`` makes
-    them large, and takes longer to build than the rest of a task.
-    """
-    if all(c == chunks[0] for c in chunks[:-1]) and chunks[-1] <= chunks[0]:
-        return chunks[0]
-    return (0, *accumulate(chunks[:-1]))
-
-
-def start_of(chunk: int, starts: Starts) -> int:
-    """Where one chunk of an axis starts, of what :func:`chunk_starts` gives."""
-    return chunk * starts if isinstance(starts, int) else starts[chunk]
-
-
 def _reduce_block(
-    block: Any,
-    *,
-    operation: str,
-    moduli: ModuliSet,
-    signed: bool,
-    bound: str | None,
-    backend: str,
-    shape: tuple[int, ...],
-    starts: tuple[Starts, ...],
-    block_id: tuple[int, ...],
+    block: Any, *, operation: str, system: NumberSystem, backend: str, place: Place
 ) -> np.ndarray[Any, Any]:
     """Reduce one chunk; its index becomes that of the whole array."""
-    with naming_gpu_memory(f"chunk {block_id[1:]}"):
-        block = to_backend(block, backend)
-        result = reduce_chunk(REDUCTIONS[operation], block, moduli, signed, from_text(bound))
+    with naming_gpu_memory(f"chunk {place.index}"):
+        result = reduce_words(operation, to_backend(block, backend), system)
     if result.index is not None:
-        corner = [start_of(i, axis) for i, axis in zip(block_id[1:], starts, strict=True)]
-        location = [(c, c + length) for c, length in zip(corner, block.shape[1:], strict=True)]
-        result = replace(result, index=flat_index(result.index, location, shape))
-    return boxed(result, len(block_id))
+        result = replace(result, index=place.flat_index(result.index))
+    return boxed(result, block.ndim)
 
 
 def _unchanged(block: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (Dask passes both)
@@ -235,7 +202,7 @@ def _combine_boxes(boxes: list[Any], operation: str) -> ReductionResult:
     return combine_results([box.item() for box in boxes], operation)
 
 
-def combine_blocks(blocks: Any, axis: Any, keepdims: bool, operation: str) -> Any:  # noqa: ARG001
+def _combine_blocks(blocks: Any, axis: Any, keepdims: bool, operation: str) -> Any:  # noqa: ARG001
     """Combine :class:`.ReductionResult` of neighbouring blocks, as :func:`combine_tree` asks for it."""
     if blocks.size == 0:  # Dask tries functions on an empty array to learn what they return
         return blocks

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import to_backend
+from rnsdask.core.place import Place
+from rnsdask.lazy.map import map_chunks, reduce_chunks
 
 
 class ChunkWriter(Protocol):
@@ -44,29 +46,16 @@ def write_chunks(
     int64 array, of one number for each chunk
     """
     masks = () if mask is None else (mask,)
-    written: da.Array = da.map_blocks(
-        _write_block,
-        blocks,
-        *masks,
-        writer=writer,
-        mask_writer=mask_writer,
-        chunks=((1,), *((1,) * len(axis) for axis in blocks.chunks[1:])),
-        dtype=np.int64,
-        meta=np.empty((0,) * blocks.ndim, dtype=np.int64),
-    )
+    chunks = [(1,) * len(axis) for axis in blocks.chunks[1:]]
+    counts: dict[str, Any] = {"rows": 1, "chunks": chunks, "dtype": np.int64, "like": np.empty(0)}
+    options: dict[str, Any] = {"writer": writer, "mask_writer": mask_writer}
+    written: da.Array = map_chunks(_write_block, blocks, *masks, located=True, **counts, **options)
     return written
 
 
 def count_chunks(mask: da.Array) -> da.Array:
     """A lazy array of how often a mask as :func:`write_chunks` takes it holds in each chunk."""
-    counted: da.Array = da.map_blocks(
-        _count_block,
-        mask,
-        chunks=tuple((1,) * len(axis) for axis in mask.chunks),
-        dtype=np.int64,
-        meta=np.empty((0,) * mask.ndim, dtype=np.int64),
-    )
-    return counted
+    return reduce_chunks(_count_block, mask, dtype=np.int64, like=np.empty(0))
 
 
 def total_count(counts: list[NDArray[np.int64]]) -> int:
@@ -80,14 +69,14 @@ def _write_block(
     *,
     writer: ChunkWriter,
     mask_writer: ChunkWriter | None,
-    block_id: tuple[int, ...],
+    place: Place,
 ) -> NDArray[np.int64]:
     if block.size == 0:  # Dask has a chunk of no numbers where a store has none
-        return np.zeros((1,) * len(block_id), dtype=np.int64)
-    writer.write_chunk(block_id[1:], to_backend(block, "cpu"))
+        return np.zeros((1,) * block.ndim, dtype=np.int64)
+    writer.write_chunk(place.index, to_backend(block, "cpu"))
     if mask_writer is not None:
-        mask_writer.write_chunk(block_id[1:], to_backend(mask, "cpu"))
-    return np.zeros((1,) * len(block_id), dtype=np.int64) if mask is None else _count_block(mask)
+        mask_writer.write_chunk(place.index, to_backend(mask, "cpu"))
+    return np.zeros((1,) * block.ndim, dtype=np.int64) if mask is None else _count_block(mask)
 
 
 def _count_block(mask: Any) -> NDArray[np.int64]:

@@ -20,13 +20,11 @@ from rnsdask.backend import FITS, OPEN, OVERFLOWS, Array, backend_name, kernels_
 from rnsdask.constants import WindowCheck, sum_check, window_check
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import RNSOverflowError
-from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.operations import OPERATIONS, Operation
 from rnsdask.core.place import Locate
-from rnsdask.rns import exact as reference
 from rnsdask.rns.blocks import matrices
-from rnsdask.rns.convert import residues_to_ints
 from rnsdask.rns.magnitude import magnitudes
+from rnsdask.rns.system import RNS
 
 Range: TypeAlias = tuple[int, int]
 
@@ -48,12 +46,6 @@ _OPEN_SUMS = 2**-16
 _ROUNDING_ROOM = 0.25
 
 
-def operand_range(moduli: ModuliSet, signed: bool, bound: int | None) -> Range:
-    """Lowest and highest value of an array whose magnitudes are at most `bound`, or unknown."""
-    lowest, highest = moduli.value_range(signed)
-    return (lowest, highest) if bound is None else (max(lowest, -bound), min(highest, bound))
-
-
 def result_range(operation: str, *ranges: Range) -> Range:
     """Bounds of the exact result of an operation on operands in the given ranges, as Python integers.
 
@@ -71,8 +63,7 @@ def result_range(operation: str, *ranges: Range) -> Range:
 def apply(
     name: str,
     blocks: Sequence[Array],
-    moduli: ModuliSet,
-    signed: bool,
+    system: RNS,
     mode: str,
     locate: Locate = int,
     ranges: tuple[Range, ...] | None = None,
@@ -85,6 +76,8 @@ def apply(
         One of `OPERATIONS`.
     blocks : sequence of arrays of uint32, shape (n, *shape) each
         NumPy or CuPy; shapes broadcast. A NumPy block of one number goes with CuPy blocks too.
+    system : RNS
+        Their moduli and range.
     mode : {"raise", "wrap", "flag"}
         What happens on overflow; ``"wrap"`` also serves where all results are known to be in range.
     locate : callable
@@ -102,7 +95,8 @@ def apply(
     RNSOverflowError
         With ``"raise"``, if an exact result is out of range.
     """
-    operation, n = OPERATIONS[name], len(moduli)
+    system = system.with_bound(None)  # which does not hold for results; `ranges` tell what does for operands
+    operation, n, moduli = OPERATIONS[name], system.rows, system.moduli
     operands, shape = matrices(*blocks)
     prototype = next((x for x in operands if backend_name(x) == "cuda"), operands[0])
     rows = n + (mode == "flag")
@@ -110,40 +104,33 @@ def apply(
     if mode == "wrap":
         kernels_of(out).apply(name, operands, moduli, out)
     else:
-        known = ranges or (moduli.value_range(signed),) * len(operands)
-        mask = _apply_checked(operation, operands, moduli, signed, known, out[:n])
+        known = ranges or (system.value_range,) * len(operands)
+        mask = _apply_checked(operation, operands, system, known, out[:n])
         if mode == "flag":
             out[n] = 0 if mask is None else mask
         elif mask is not None and mask.any():
-            raise _error(operation, operands, moduli, signed, int(mask.argmax()), locate)
+            raise _error(operation, operands, system, int(mask.argmax()), locate)
     return out.reshape(rows, *shape)
 
 
 def _error(
-    operation: Operation,
-    operands: Sequence[Array],
-    moduli: ModuliSet,
-    signed: bool,
-    index: int,
-    locate: Locate,
+    operation: Operation, operands: Sequence[Array], system: RNS, index: int, locate: Locate
 ) -> RNSOverflowError:
-    columns = [x[:, index if x.shape[1] > 1 else 0].tolist() for x in operands]
-    value = operation.evaluate(*(reference.value_of(column, moduli, signed) for column in columns))
-    return RNSOverflowError.of_value(value, locate(index), moduli.bits, signed)
+    values = (system.decode_at(x, index if x.shape[1] > 1 else 0) for x in operands)
+    return system.overflow_error(operation.evaluate(*values), locate(index))
 
 
 def _apply_checked(
     operation: Operation,
     operands: Sequence[Array],
-    moduli: ModuliSet,
-    signed: bool,
+    system: RNS,
     ranges: tuple[Range, ...],
     out: Array,
 ) -> Array | None:
     """Write the result modulo M; Boolean (N,): the exact result is out of range. None: none is."""
-    kernels, count = kernels_of(out), out.shape[1]
+    kernels, count, moduli = kernels_of(out), out.shape[1], system.moduli
     step = max(1, _RESIDUES_AT_A_TIME // len(moduli))
-    window = deciding_window(operation.name, moduli, signed, ranges)
+    window = deciding_window(operation.name, system, ranges)
     parts: Any
     if window is None and not operation.is_sum:  # products: no keys tell anything
         kernels.apply(operation.name, operands, moduli, out)
@@ -151,7 +138,7 @@ def _apply_checked(
         parts = (slice(k, k + step) for k in range(0, count, step))
     else:
         if window is None:
-            check = sum_check(moduli, signed, operation.name == "subtract")
+            check = sum_check(moduli, system.signed, operation.name == "subtract")
             states = kernels.apply_checked(operation.name, operands, moduli, check, out)
         else:
             states = kernels.apply_windowed(operation.name, operands, moduli, window, out)
@@ -163,14 +150,12 @@ def _apply_checked(
         parts = (indices[k : k + step] for k in range(0, indices.size, step))
     for part in parts:
         chosen = [_columns(x, part) for x in operands]
-        mask[part] = _overflows(operation, chosen, out[:, part], moduli, signed, ranges)
+        mask[part] = _overflows(operation, chosen, out[:, part], system, ranges)
     return mask
 
 
 @lru_cache(CACHED_SETS)
-def deciding_window(
-    name: str, moduli: ModuliSet, signed: bool, ranges: tuple[Range, ...]
-) -> WindowCheck | None:
+def deciding_window(name: str, system: RNS, ranges: tuple[Range, ...]) -> WindowCheck | None:
     """What the keys of one operand prove of the result, given ranges of all operands; None if that is little.
 
     A result is s x y + z, where x is the operand, s a sign, y the product of the other factors of its term
@@ -180,8 +165,8 @@ def deciding_window(
     operation, best, score = OPERATIONS[name], None, 0
     for sign, factors in operation.terms:
         for k in factors:
-            certain, possible = _windows(operation, k, sign, factors, moduli.value_range(signed), ranges)
-            check = window_check(moduli, signed, k, certain, possible)
+            certain, possible = _windows(operation, k, sign, factors, system.value_range, ranges)
+            check = window_check(system.moduli, system.signed, k, certain, possible)
             if _length(check.fits) > score:
                 best, score = check, _length(check.fits)
     if best is not None and operation.is_sum and _length(best.open) - score > _OPEN_SUMS * 2**64:
@@ -247,12 +232,12 @@ def _overflows(
     operation: Operation,
     operands: Sequence[Array],
     result: Array,
-    moduli: ModuliSet,
-    signed: bool,
+    system: RNS,
     ranges: tuple[Range, ...],
 ) -> Array:
     """Boolean (N,): whether the exact result t is out of range, given the result modulo M."""
-    t, error = _evaluate(operation, operands, moduli, signed, result, ranges)
+    t, error = _evaluate(operation, operands, system, result, ranges)
+    signed = system.signed
     # Between these two, in units of M, every integer is in range, and none outside of them. The numbers 0 and
     # those at the ends themselves are left to the last step.
     low, high = (-0.5, 0.5) if signed else (0.0, 1.0)
@@ -262,14 +247,13 @@ def _overflows(
     mask = (t - error > high) | (t + error < low)
     (near,) = (~fits & ~mask & (error < _ROUNDING_ROOM)).nonzero()
     if near.size:
-        r, exponent = magnitudes(result[:, near], moduli, signed)
+        r, exponent = magnitudes(result[:, near], system)
         r = np.ldexp(r, np.maximum(exponent, _LOWEST_EXPONENT).astype(np.int32))
         mask[near] = np.rint(t[near] - r) != 0
     (huge,) = (~fits & ~mask & (error >= _ROUNDING_ROOM)).nonzero()
     if huge.size:
-        ints = [residues_to_ints(_columns(x, huge), moduli, signed) for x in operands]
-        lowest, highest = moduli.value_range(signed)
-        exact = operation.evaluate(*ints)
+        lowest, highest = system.value_range
+        exact = operation.evaluate(*(system.decode(_columns(x, huge)) for x in operands))
         outside = np.array((exact < lowest) | (exact > highest), dtype=np.bool_)
         mask[huge] = np.asarray(outside, like=mask)
     return mask
@@ -278,8 +262,7 @@ def _overflows(
 def _evaluate(
     operation: Operation,
     operands: Sequence[Array],
-    moduli: ModuliSet,
-    signed: bool,
+    system: RNS,
     result: Array,
     ranges: tuple[Range, ...],
 ) -> tuple[Array, Array]:
@@ -291,8 +274,9 @@ def _evaluate(
     # A single number may be a NumPy array beside operands on a GPU.
     values = []
     for x, known in zip(operands, ranges, strict=True):
-        parts = magnitudes(x, moduli, signed, max(map(abs, known)))
+        parts = magnitudes(x, system.with_bound(max(map(abs, known))))
         values.append(tuple(np.asarray(part, like=result) for part in parts))
+    moduli = system.moduli
     # M = size * 2**bits, rounded to a double.
     size = float(moduli.product >> max(moduli.bits - 64, 0)) / 2.0 ** min(moduli.bits, 64)
     products = []

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import KEY_BITS, KeyConstants, key_constants
 from rnsdask.core.layout import as_matrix
-from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.convert import residues_to_ints
 from rnsdask.rns.keys import EXACT_RESIDUES, certain_below, complemented, number_keys
 from rnsdask.rns.mixed_radix import mixed_radix_digits
 from rnsdask.rns.reduce import shifted_residues
+from rnsdask.rns.system import RNS
 
 # The error of a row's sum of keys, and the sum of its residues, stay below this.
 _SUM_LIMIT = 2 ** (KEY_BITS - 1)
@@ -36,24 +36,17 @@ def _reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, 
 # ---- MAX and MIN ------------------------------------------------------------------------------------------
 
 
-def extrema(
-    residues: Array,
-    moduli: ModuliSet,
-    axes: tuple[int, ...],
-    minimum: bool,
-    signed: bool = False,
-    bound: int | None = None,
-) -> tuple[Array, Array]:
+def extrema(residues: Array, system: RNS, axes: tuple[int, ...], minimum: bool) -> tuple[Array, Array]:
     """Maximum or minimum along axes, and where it is.
 
     Parameters
     ----------
     residues : array of uint32, shape (n, *shape)
         NumPy or CuPy.
+    system : RNS
+        Their number system; fewer moduli are read to choose if it has a bound.
     axes : tuple of int
         Axes of the numbers, from 0, ascending; none of length 0.
-    bound : int, optional
-        Every number is at most this in magnitude; fewer moduli are then read to choose.
 
     Returns
     -------
@@ -65,7 +58,7 @@ def extrema(
     reduced = _reduced_shape(shape, axes)
     if matrix.shape[1] == 0:
         return residues.reshape(len(residues), *reduced), np.zeros_like(matrix[0], np.int64).reshape(reduced)
-    constants = key_constants(moduli, signed, bound)
+    constants = key_constants(system.moduli, system.signed, system.bound)
     used = matrix[: len(constants.moduli)]
     keys = complemented(number_keys(used, constants), minimum)
     keys = _rows(keys.reshape(shape), axes)
@@ -119,13 +112,7 @@ def _first_greatest(digits: Array, minimum: bool) -> Array:
 # ---- SUM --------------------------------------------------------------------------------------------------
 
 
-def sums(
-    residues: Array,
-    moduli: ModuliSet,
-    axes: tuple[int, ...],
-    signed: bool = False,
-    bound: int | None = None,
-) -> NDArray[np.object_]:
+def sums(residues: Array, system: RNS, axes: tuple[int, ...]) -> NDArray[np.object_]:
     """Exact sums along axes, which may be empty, as :func:`extrema` takes them.
 
     With Y = 2**scale X + offset, the sum S of R numbers Y of a row is q M + Z. The residues' sums give Z.
@@ -137,13 +124,13 @@ def sums(
     object array (*reduced)
         Python ints, in NumPy; the reduced axes have length 1.
     """
-    constants = key_constants(moduli, signed, bound)
+    constants = key_constants(system.moduli, system.signed, system.bound)
     count = math.prod(int(residues.shape[1 + axis]) for axis in axes)
     if count > 1 and count * max(constants.slack + 1, 2**32) > _SUM_LIMIT:
         longest = max(axes, key=lambda axis: int(residues.shape[1 + axis]))
         first, second = np.array_split(residues, 2, axis=1 + longest)
-        total: NDArray[np.object_] = sums(first, moduli, axes, signed, bound)
-        total += sums(second, moduli, axes, signed, bound)
+        total: NDArray[np.object_] = sums(first, system, axes)
+        total += sums(second, system, axes)
         return total
     used = residues[: len(constants.moduli)]
     shape = used.shape[1:]

@@ -1,9 +1,17 @@
 """Blocks of residues as kernels take them. No Dask in here."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rnsdask.backend import Array
-from rnsdask.core.layout import as_matrix
+from rnsdask.core.layout import RESIDUE_DTYPE, as_matrix
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.rns.exact import residues_of
+
+
+def column_of(value: int, moduli: ModuliSet, ndim: int = 1) -> NDArray[np.uint32]:
+    """Residues of any integer as those of one number, (n, 1, ..., 1) with `ndim` axes of length 1."""
+    return np.array(residues_of(value, moduli), dtype=RESIDUE_DTYPE).reshape(-1, *(1,) * ndim)
 
 
 def matrices(*blocks: Array) -> tuple[list[Array], tuple[int, ...]]:

@@ -15,11 +15,12 @@ from rnsdask.backend import Array
 from rnsdask.constants import KEY_BITS, key_constants
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import abbreviate
-from rnsdask.core.layout import RESIDUE_DTYPE, as_matrix
+from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns import exact
+from rnsdask.rns.blocks import column_of
 from rnsdask.rns.compare import compare
 from rnsdask.rns.extend import base_extend
+from rnsdask.rns.system import RNS
 
 # Residues looked at a time: on a CPU they stay in its cache, and the memory beside a chunk is bounded.
 _CPU_RESIDUES = 2**20
@@ -53,17 +54,16 @@ class Excess:
         return f"{abbreviate(self.value)}, greater in magnitude than the bound {abbreviate(bound)}{more}"
 
 
-def find_excess(residues: Array, moduli: ModuliSet, signed: bool, bound: int) -> Excess | None:
-    """Find the numbers that are greater in magnitude than a bound, exactly; None if no number is.
+def find_excess(residues: Array, system: RNS) -> Excess | None:
+    """Find the numbers that are greater in magnitude than the system's bound, exactly; None if no number is.
 
     Parameters
     ----------
     residues : array of uint32, shape (n, *shape)
         NumPy or CuPy; each residue below its modulus.
-    bound : int
-        Any that is not negative.
     """
-    if bound >= max(map(abs, moduli.value_range(signed))):
+    moduli, signed, bound = system.moduli, system.signed, system.bound
+    if bound is None or bound >= system.greatest_magnitude:
         return None
     matrix = as_matrix(residues)
     limit = _CPU_RESIDUES if isinstance(matrix, np.ndarray) else _GPU_RESIDUES
@@ -76,7 +76,7 @@ def find_excess(residues: Array, moduli: ModuliSet, signed: bool, bound: int) ->
         count += found
     if first is None:
         return None
-    return Excess(first, exact.value_of(matrix[:, first].tolist(), moduli, signed), count)
+    return Excess(first, system.decode_at(matrix, first), count)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _exceeds(matrix: Array, moduli: ModuliSet, signed: bool, bound: int) -> Arra
     chosen = matrix[: len(plan.moduli)]
     mask = _is_outside(chosen, plan, -bound if signed else 0, bound)
     if plan.others is not None:
-        extended = base_extend(chosen, plan.moduli, plan.others, signed=True)
+        extended = base_extend(chosen, RNS(plan.moduli, True), plan.others)
         mask |= (extended != matrix[len(plan.moduli) :]).any(axis=0)
     return mask
 
@@ -143,5 +143,4 @@ def _is_outside(matrix: Array, plan: _Plan, low: int, high: int) -> Array:
 
 
 def _compare(matrix: Array, value: int, plan: _Plan, bound: int | None) -> Array:
-    column = np.array(exact.residues_of(value, plan.moduli), dtype=RESIDUE_DTYPE).reshape(-1, 1)
-    return compare(matrix, column, plan.moduli, plan.signed, bound)
+    return compare(matrix, column_of(value, plan.moduli), RNS(plan.moduli, plan.signed, bound))

@@ -12,10 +12,10 @@ import numpy as np
 
 from rnsdask.backend import UNDECIDED, Array, backend_name, kernels_of, to_backend
 from rnsdask.constants import KeyConstants, key_constants
-from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.blocks import matrices
 from rnsdask.rns.mixed_radix import mixed_radix_digits
 from rnsdask.rns.reduce import shifted_residues
+from rnsdask.rns.system import RNS
 
 # Numbers searched for undecided ones, and residues converted, at a time: they bound the memory that an
 # adversarial chunk needs beside itself.
@@ -36,21 +36,21 @@ RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
 """The relations by their signs in Python; each holds between a and b just when between their order and 0."""
 
 
-def compare(a: Array, b: Array, moduli: ModuliSet, signed: bool = False, bound: int | None = None) -> Array:
+def compare(a: Array, b: Array, system: RNS) -> Array:
     """Order of the numbers of two blocks: -1, 0 or +1 as a < b, a == b or a > b.
 
     Parameters
     ----------
     a, b : arrays of uint32, shape (n, *shape) each
         NumPy or CuPy; shapes broadcast. A NumPy block of one number goes with CuPy blocks too.
-    bound : int, optional
-        Every number of both is at most this in magnitude; fewer moduli are then read.
+    system : RNS
+        The number system of both; fewer moduli are read if it has a bound.
 
     Returns
     -------
     array of int8, with the common shape
     """
-    constants = key_constants(moduli, signed, bound)
+    constants = key_constants(system.moduli, system.signed, system.bound)
     first, second, shape, swapped = _pair(a, b, len(constants.moduli))
     order, undecided = kernels_of(first).compare(first, second, constants)
     if undecided:
@@ -58,20 +58,18 @@ def compare(a: Array, b: Array, moduli: ModuliSet, signed: bool = False, bound: 
     return (-order if swapped else order).reshape(shape)
 
 
-def differ(a: Array, b: Array, moduli: ModuliSet, signed: bool = False, bound: int | None = None) -> Array:
+def differ(a: Array, b: Array, system: RNS) -> Array:
     """Whether a != b, as :func:`compare` takes them; Boolean. Residues alone decide this."""
-    constants = key_constants(moduli, signed, bound)
+    constants = key_constants(system.moduli, system.signed, system.bound)
     first, second, shape, _ = _pair(a, b, len(constants.moduli))
     order, _ = kernels_of(first).compare(first, second, constants)
     return (order != 0).reshape(shape)
 
 
-def sign(a: Array, moduli: ModuliSet, signed: bool = False, bound: int | None = None) -> Array:
+def sign(a: Array, system: RNS) -> Array:
     """Sign of each number of a block (n, *shape): int8 of -1, 0 or +1, without -1 if unsigned."""
     zero = np.zeros((len(a), *(1,) * (a.ndim - 1)), dtype=np.uint32)
-    if signed:
-        return compare(a, zero, moduli, signed, bound)
-    return differ(a, zero, moduli, signed, bound).astype(np.int8)
+    return compare(a, zero, system) if system.signed else differ(a, zero, system).astype(np.int8)
 
 
 def choose(mask: Array, a: Array, b: Array) -> Array:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, kernels_of, to_backend
 from rnsdask.constants import forward_constants, reverse_constants
-from rnsdask.core.errors import abbreviate, brief
+from rnsdask.core.errors import abbreviate, brief, out_of_range
 from rnsdask.core.layout import as_matrix, check_residue_array
 from rnsdask.core.moduli import LIMB_BITS, ModuliSet, as_integer
 
@@ -241,10 +241,8 @@ class _Range:
 
     def error(self, value: int, place: str) -> ValueError:
         kind = "signed" if self.signed else "unsigned"
-        return ValueError(
-            f"value {abbreviate(value)} at {place} is outside the {kind} range "
-            f"from {abbreviate(self.lowest)} to {abbreviate(self.highest)} of {self.owner}"
-        )
+        what = f"value {abbreviate(value)} at {place}"
+        return out_of_range(what, (self.lowest, self.highest), kind, self.owner)
 
 
 def _moduli_range(moduli: ModuliSet, signed: bool) -> _Range:

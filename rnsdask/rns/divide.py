@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import forward_constants, reverse_constants
 from rnsdask.constants.factors import CACHED_SETS
-from rnsdask.core.errors import RNSOverflowError, abbreviate
-from rnsdask.core.layout import as_matrix, check_residue_array
+from rnsdask.core.errors import abbreviate
+from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import LIMB_BITS, MODULUS_MAX, ModuliSet
 from rnsdask.core.place import Locate
 from rnsdask.rns.convert import ints_to_limbs, limbs_to_ints
 from rnsdask.rns.extend import base_extend
+from rnsdask.rns.system import RNS
 
 Part: TypeAlias = Literal["quotient", "remainder"]
 
@@ -38,8 +39,7 @@ _MODULI_A_PASS = 16
 def floor_divide(
     residues: Array,
     divisor: int | Array,
-    moduli: ModuliSet,
-    signed: bool = False,
+    system: RNS,
     parts: Sequence[Part] = ("quotient", "remainder"),
     locate: Locate = int,
 ) -> Array:
@@ -51,10 +51,8 @@ def floor_divide(
         NumPy or CuPy.
     divisor : int, or array of uint32, shape (n, *shape)
         A Python int of any size, negative only for signed numbers; or residues on the same processor.
-    moduli : ModuliSet
-        The set of n moduli.
-    signed : bool
-        Whether the numbers are in the symmetric range.
+    system : RNS
+        The number system of both.
     parts : sequence of {"quotient", "remainder"}
         What to return.
     locate : callable
@@ -75,68 +73,51 @@ def floor_divide(
         If a result is out of range, naming the first one's index: the quotient of the lowest signed value
         by -1, or the remainder of a number by a greater divisor of the other sign.
     """
-    check_residue_array(residues, moduli)
+    system.check_words(residues)
     if isinstance(divisor, int):
-        check_divisor(divisor, signed)
+        check_divisor(divisor, system.signed)
     matrix = as_matrix(residues)
     divisors = _divisor_rows(matrix, divisor)
     result = np.empty_like(matrix, shape=(len(parts), *matrix.shape), order="C")
-    fixed = _fixed_divisor(divisor, matrix, signed) if isinstance(divisor, int) else None
-    for block in _blocks(matrix.shape[1], moduli.limb_count(signed)):
-        other = fixed if fixed is not None else _limbs(divisors[:, block], moduli, signed)
+    fixed = _fixed_divisor(divisor, matrix, system.signed) if isinstance(divisor, int) else None
+    for block in _blocks(matrix.shape[1], system.moduli.limb_count(system.signed)):
+        other = fixed if fixed is not None else _limbs(divisors[:, block], system)
         _check_not_zero(other, locate, block.start)
-        limbs = _limbs(matrix[:, block], moduli, signed)
-        _divide_block(limbs, other, moduli, signed, parts, result[:, :, block], locate, block.start)
-    return result.reshape(len(parts) * len(moduli), *residues.shape[1:])
-
-
-def remainder(
-    residues: Array,
-    divisor: int,
-    moduli: ModuliSet,
-    signed: bool = False,
-    bound: int | None = None,
-    locate: Locate = int,
-) -> Array:
-    """Residues of the remainders by an integer, as :func:`floor_divide` gives them, in O(n) by a small one.
-
-    `bound`, if given, is an upper bound of each magnitude: fewer moduli then take part.
-    """
-    return divide_by_integer(residues, divisor, moduli, signed, ("remainder",), bound, locate)
+        limbs = _limbs(matrix[:, block], system)
+        _divide_block(limbs, other, system, parts, result[:, :, block], locate, block.start)
+    return result.reshape(len(parts) * system.rows, *residues.shape[1:])
 
 
 def divide_by_integer(
     residues: Array,
     divisor: int,
-    moduli: ModuliSet,
-    signed: bool = False,
+    system: RNS,
     parts: Sequence[Part] = ("quotient", "remainder"),
-    bound: int | None = None,
     locate: Locate = int,
 ) -> Array:
     """As :func:`floor_divide` by an integer, in O(n) by one of 2 to 2**32 that is in the range.
 
-    A quotient by a greater power of two takes several such divisions, as many as are faster than a long one.
+    Fewer moduli take part if the system has a bound. A quotient by a greater power of two takes several such
+    divisions, as many as are faster than a long one.
     """
-    lowest, highest = moduli.value_range(signed)
+    moduli, highest = system.moduli, system.value_range[1]
     if divisor <= highest and _takes_passes(divisor, moduli, parts):
-        once = divide_by_integer(residues, MODULUS_MAX, moduli, signed, parts, bound, locate)
+        once = divide_by_integer(residues, MODULUS_MAX, system, parts, locate)
         # The quotients are small, and without their bound a base extension could not tell them from 0.
-        left = max(-lowest, highest) if bound is None else bound
-        rest = divisor // MODULUS_MAX
-        return divide_by_integer(once, rest, moduli, signed, parts, left // MODULUS_MAX + signed, locate)
+        left = system.with_bound(system.known_magnitude // MODULUS_MAX + system.signed)
+        return divide_by_integer(once, divisor // MODULUS_MAX, left, parts, locate)
     if not 2 <= divisor <= min(MODULUS_MAX, highest + 1):
-        return floor_divide(residues, divisor, moduli, signed, parts, locate)
-    division = _exact_division(divisor, moduli, signed) if "quotient" in parts else None
+        return floor_divide(residues, divisor, system, parts, locate)
+    division = _exact_division(divisor, moduli, system.signed) if "quotient" in parts else None
     if "quotient" in parts and division is None:
-        return floor_divide(residues, divisor, moduli, signed, parts, locate)
-    n, matrix = len(moduli), as_matrix(residues)
-    small = small_remainder(matrix, moduli, divisor, signed, bound).reshape(-1, 1)
+        return floor_divide(residues, divisor, system, parts, locate)
+    n, matrix = system.rows, as_matrix(residues)
+    small = small_remainder(matrix, system, divisor).reshape(-1, 1)
     remainders = np.empty_like(small, shape=matrix.shape, order="C")
     kernels_of(small).limbs_to_residues(small, forward_constants(moduli, 1), remainders)
     results = {"remainder": remainders}
     if division is not None:
-        results["quotient"] = division.quotients(matrix, remainders, moduli, signed, bound)
+        results["quotient"] = division.quotients(matrix, remainders, system)
     stacked = np.concatenate([results[part] for part in parts]) if len(parts) > 1 else results[parts[0]]
     return stacked.reshape(len(parts) * n, *residues.shape[1:])
 
@@ -172,10 +153,9 @@ class _ExactDivision:
     shared: tuple[tuple[int, int, int], ...]
     known: ModuliSet
 
-    def quotients(
-        self, residues: Array, remainders: Array, moduli: ModuliSet, signed: bool, bound: int | None
-    ) -> Array:
-        """(X - r) / d for matrices (n, N) of the residues of X, at most `bound` in magnitude, and of r."""
+    def quotients(self, residues: Array, remainders: Array, system: RNS) -> Array:
+        """(X - r) / d for matrices (n, N) of the residues of X and of r."""
+        moduli, bound = system.moduli, system.bound
         result, inverses = np.empty_like(remainders), self.inverses
         kernels_of(result).apply("mulsub", (residues, inverses, remainders, inverses), moduli, result)
         if not self.shared:
@@ -190,9 +170,9 @@ class _ExactDivision:
         kept = [i for i in range(len(moduli)) if i not in gone]
         targets = ModuliSet(moduli[i] for i in incomplete)
         if bound is not None:
-            greatest = max(map(abs, self.known.value_range(signed)))
-            bound = min(bound // self.divisor + signed, greatest)
-        result[incomplete] = base_extend(result[kept], self.known, targets, signed, bound)
+            bound = bound // self.divisor + system.signed
+        known = RNS(self.known, system.signed, bound)
+        result[incomplete] = base_extend(result[kept], known, targets)
         return result
 
 
@@ -216,23 +196,21 @@ def _exact_division(divisor: int, moduli: ModuliSet, signed: bool) -> _ExactDivi
     return _ExactDivision(divisor, np.array(inverses, dtype=np.uint32).reshape(-1, 1), shared, kept)
 
 
-def small_remainder(
-    residues: Array, moduli: ModuliSet, divisor: int, signed: bool = False, bound: int | None = None
-) -> Array:
+def small_remainder(residues: Array, system: RNS, divisor: int) -> Array:
     """Each number modulo a divisor from 2 to 2**32, as an array of uint32 of shape (*shape).
 
     If the divisor divides a modulus, that residue alone decides; else it is a base extension to one modulus.
     """
-    check_residue_array(residues, moduli)
-    for row, m in zip(residues, moduli, strict=True):
+    system.check_words(residues)
+    for row, m in zip(residues, system.moduli, strict=True):
         if m % divisor == 0:
             return row.copy() if m == divisor else row % np.uint32(divisor)
-    return base_extend(residues, moduli, ModuliSet([divisor]), signed, bound)[0]
+    return base_extend(residues, system, ModuliSet([divisor]))[0]
 
 
-def is_even(residues: Array, moduli: ModuliSet, signed: bool = False, bound: int | None = None) -> Array:
+def is_even(residues: Array, system: RNS) -> Array:
     """Whether each number is even: Boolean array of shape (*shape)."""
-    return small_remainder(residues, moduli, 2, signed, bound) == 0
+    return small_remainder(residues, system, 2) == 0
 
 
 def check_divisor(divisor: int, signed: bool) -> None:
@@ -251,14 +229,10 @@ def check_divisor(divisor: int, signed: bool) -> None:
         raise ValueError(f"unsigned numbers need a positive divisor, got {abbreviate(divisor)}")
 
 
-def bounds_by_integer(
-    divisor: int, moduli: ModuliSet, signed: bool, bound: int | None
-) -> dict[Part, int | None]:
+def bounds_by_integer(divisor: int, system: RNS) -> dict[Part, int | None]:
     """Bounds of the magnitudes of quotients and remainders by an integer, from those of the numbers."""
-    greatest = max(map(abs, moduli.value_range(signed)))
-    greatest = greatest if bound is None else min(bound, greatest)
-    size = abs(divisor)
-    if signed:
+    greatest, size = system.known_magnitude, abs(divisor)
+    if system.signed:
         return {"quotient": -(-greatest // size), "remainder": size - 1}
     return {"quotient": greatest // size, "remainder": min(size - 1, greatest)}
 
@@ -303,30 +277,29 @@ def _blocks(count: int, limb_count: int) -> Iterator[slice]:
     return (slice(first, min(first + length, count)) for first in range(0, count, length))
 
 
-def _limbs(matrix: Array, moduli: ModuliSet, signed: bool) -> Array:
-    return kernels_of(matrix).residues_to_limbs(matrix, reverse_constants(moduli, signed))
+def _limbs(matrix: Array, system: RNS) -> Array:
+    return kernels_of(matrix).residues_to_limbs(matrix, reverse_constants(system.moduli, system.signed))
 
 
 def _divide_block(
     limbs: Array,
     divisors: Array,
-    moduli: ModuliSet,
-    signed: bool,
+    system: RNS,
     parts: Sequence[Part],
     result: Array,
     locate: Locate,
     first: int,
 ) -> None:
     """Divide limbs by limbs, and write the residues of each part, (parts, n, N), to `result`."""
-    kernels = kernels_of(limbs)
+    kernels, signed = kernels_of(limbs), system.signed
     # A limb more for the quotient of the lowest signed value by -1, which must not pass for the value itself.
     width = max(limbs.shape[1] + signed, divisors.shape[1])
     quotients, remainders = kernels.floor_divide_limbs(limbs, divisors, width, signed)
-    constants = forward_constants(moduli, width, signed)
+    constants = forward_constants(system.moduli, width, signed)
     for residues, part in zip(result, parts, strict=True):
         values = quotients if part == "quotient" else remainders
         outside = kernels.first_outside(values, constants)
         if outside is not None:
             value = limbs_to_ints(values[outside : outside + 1], signed)[0]
-            raise RNSOverflowError.of_value(value, locate(first + outside), moduli.bits, signed)
+            raise system.overflow_error(value, locate(first + outside))
         kernels.limbs_to_residues(values, constants, residues)

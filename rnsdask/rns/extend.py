@@ -14,31 +14,25 @@ from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import extension_constants, forward_constants, reverse_constants
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import abbreviate
-from rnsdask.core.layout import as_matrix, check_residue_array
+from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
-from rnsdask.rns.convert import residues_to_ints
+from rnsdask.rns.system import RNS
 
 
-def base_extend(
-    residues: Array, moduli: ModuliSet, targets: ModuliSet, signed: bool = False, bound: int | None = None
-) -> Array:
+def base_extend(residues: Array, system: RNS, targets: ModuliSet) -> Array:
     """Residues of each number modulo each target, exact for any targets.
 
     Parameters
     ----------
     residues : array of uint32, shape (n, *shape)
         NumPy or CuPy.
-    moduli : ModuliSet
-        The set of n moduli.
+    system : RNS
+        Their number system, of n moduli; if it has a bound, fewer of them take part. Residues of negative
+        numbers are not negative, as Python's remainders are not.
     targets : ModuliSet
         The k other moduli. Residues modulo those of both sets are copied. Their range need not hold the
         numbers: a single target gives a remainder.
-    signed : bool
-        Whether the numbers are in the symmetric range. Residues of negative ones are not negative, as
-        Python's remainders are not.
-    bound : int, optional
-        Every number is at most this in magnitude: fewer moduli then take part.
 
     Returns
     -------
@@ -50,15 +44,15 @@ def base_extend(
     TypeError, ValueError
         If `residues` is not a NumPy or CuPy array that fits the moduli set.
     """
-    check_residue_array(residues, moduli)
+    system.check_words(residues)
     matrix = as_matrix(residues)
     result = np.empty_like(matrix, shape=(len(targets), matrix.shape[1]), order="C")
-    own = {m: i for i, m in enumerate(moduli)}
+    own = {m: i for i, m in enumerate(system.moduli)}
     common = [k for k, m in enumerate(targets) if m in own]
     new = [k for k, m in enumerate(targets) if m not in own]
     if new:
         rows = result if not common else np.empty_like(result, shape=(len(new), result.shape[1]))
-        _extend_to_new(matrix, moduli, _subset(targets, tuple(new)), bool(signed), bound, rows)
+        _extend_to_new(matrix, system, _subset(targets, tuple(new)), rows)
         if common:
             result[new] = rows
     if common:
@@ -72,12 +66,11 @@ def _subset(moduli: ModuliSet, positions: tuple[int, ...]) -> ModuliSet:
     return ModuliSet(moduli[k] for k in positions)
 
 
-def _extend_to_new(
-    matrix: Array, moduli: ModuliSet, targets: ModuliSet, signed: bool, bound: int | None, result: Array
-) -> None:
-    """Write the residues modulo targets, none of them in `moduli`; ambiguous numbers pass through limbs."""
+def _extend_to_new(matrix: Array, system: RNS, targets: ModuliSet, result: Array) -> None:
+    """Write the residues modulo targets, none of them the system's; ambiguous numbers pass through limbs."""
     kernels = kernels_of(matrix)
-    constants = extension_constants(moduli, targets, signed, bound)
+    signed = system.signed
+    constants = extension_constants(system.moduli, targets, signed, system.bound)
     (ambiguous,) = kernels.base_extend(matrix, constants, result).nonzero()
     if not ambiguous.size:
         return
@@ -89,14 +82,7 @@ def _extend_to_new(
     result[:, ambiguous] = exact
 
 
-def change_moduli(
-    residues: Array,
-    moduli: ModuliSet,
-    targets: ModuliSet,
-    signed: bool = False,
-    bound: int | None = None,
-    locate: Locate = int,
-) -> Array:
+def change_moduli(residues: Array, system: RNS, targets: ModuliSet, locate: Locate = int) -> Array:
     """Residues under another moduli set whose range holds every number.
 
     If neither the two ranges nor the bound prove that, it is checked: the new residues are extended back,
@@ -104,7 +90,7 @@ def change_moduli(
 
     Parameters
     ----------
-    residues, moduli, targets, signed, bound
+    residues, system, targets
         As :func:`base_extend` takes them.
     locate : callable
         Turns the flat index of a number into the one to report.
@@ -120,34 +106,24 @@ def change_moduli(
     ValueError
         If a number is outside the range of `targets`; the message names the first one and its index.
     """
-    result = base_extend(residues, moduli, targets, signed, bound)
-    if not holds_every_value(moduli, targets, signed, bound):
-        # The range of the targets is a part of the other one, so what comes back equal has fitted.
-        _check_return(residues, moduli, base_extend(result, targets, moduli, signed), targets, signed, locate)
+    result, target = base_extend(residues, system, targets), RNS(targets, system.signed)
+    if not holds_every_value(system, target):
+        # The range of the target is a part of the other one, so what comes back equal has fitted.
+        _check_return(residues, system, base_extend(result, target, system.moduli), target, locate)
     return result
 
 
-def holds_every_value(moduli: ModuliSet, targets: ModuliSet, signed: bool, bound: int | None) -> bool:
-    """Whether the range of `targets` is known to hold all numbers under `moduli` within the bound."""
-    lowest, highest = moduli.value_range(signed)
-    if bound is not None:
-        lowest, highest = max(lowest, -bound), min(highest, bound)
-    least, greatest = targets.value_range(signed)
+def holds_every_value(system: RNS, target: RNS) -> bool:
+    """Whether the range of another system is known to hold all numbers of a system."""
+    (lowest, highest), (least, greatest) = system.known_range, target.value_range
     return least <= lowest and highest <= greatest
 
 
-def _check_return(
-    residues: Array, moduli: ModuliSet, returned: Array, targets: ModuliSet, signed: bool, locate: Locate
-) -> None:
-    matrix = residues.reshape(len(moduli), -1)
+def _check_return(residues: Array, system: RNS, returned: Array, target: RNS, locate: Locate) -> None:
+    matrix = residues.reshape(system.rows, -1)
     (different,) = (matrix != returned.reshape(matrix.shape)).any(axis=0).nonzero()
     if not different.size:
         return
     first = int(different[0])
-    value = residues_to_ints(matrix[:, first : first + 1], moduli, signed)[0]
-    lowest, highest = targets.value_range(signed)
-    kind = "signed" if signed else "unsigned"
-    raise ValueError(
-        f"value {abbreviate(value)} at flat index {locate(first)} is outside the {kind} range from "
-        f"{abbreviate(lowest)} to {abbreviate(highest)} of {targets!r}"
-    )
+    what = f"value {abbreviate(system.decode_at(matrix, first))} at flat index {locate(first)}"
+    raise target.out_of_range(what, repr(target.moduli))

@@ -13,9 +13,9 @@ from fractions import Fraction
 
 from rnsdask.backend import Array, IntervalGoal, kernels_of
 from rnsdask.constants import directed, interval_constants, sufficient_prefix
-from rnsdask.core.errors import abbreviate
-from rnsdask.core.layout import as_matrix, check_residue_array
-from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.layout import as_matrix
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.rns.system import RNS
 
 # For each modulus each of the two bounds loses up to one unit by the reciprocal and two by the fused
 # multiply-add. One more in all covers the rounding of the test whether an interval is accurate.
@@ -43,25 +43,15 @@ class IntervalEvaluation:
     exponent: Array
 
 
-def interval_evaluation(
-    residues: Array,
-    moduli: ModuliSet,
-    signed: bool = False,
-    bound: int | None = None,
-    accuracy: float = 1e-7,
-) -> IntervalEvaluation:
+def interval_evaluation(residues: Array, system: RNS, accuracy: float = 1e-7) -> IntervalEvaluation:
     """Evaluate bounds of X/M for each number X.
 
     Parameters
     ----------
     residues : array of uint32, shape (n, *shape)
         NumPy or CuPy.
-    moduli : ModuliSet
-        The set of n moduli, M their product.
-    signed : bool
-        X is in the symmetric range ``-(M//2) .. (M-1)//2`` instead of ``0 .. M-1``.
-    bound : int, optional
-        Every ``|X| <= bound``. Then only as many of the first moduli are looked at as the bound needs.
+    system : RNS
+        Their number system. Only as many of the first moduli are looked at as its bound needs.
     accuracy : float
         Greatest relative width of an interval: ``upp - low <= accuracy * min(|low|, |upp|)``.
 
@@ -73,47 +63,37 @@ def interval_evaluation(
     Raises
     ------
     TypeError
-        If residues are not a NumPy or CuPy array of uint32, or `bound` is not an integer.
+        If residues are not a NumPy or CuPy array of uint32.
     ValueError
-        If residues do not fit the set, `bound` is negative, or `accuracy` is not positive and finite or
-        smaller than double precision allows for this moduli set.
+        If residues do not fit the set, or `accuracy` is not positive and finite or smaller than double
+        precision allows for this moduli set.
     """
-    low, upp, exponent, _ = _evaluate(residues, moduli, signed, bound, accuracy)
+    low, upp, exponent, _ = _evaluate(residues, system, accuracy)
     shape = residues.shape[1:]
     return IntervalEvaluation(low.reshape(shape), upp.reshape(shape), exponent.reshape(shape))
 
 
-def refinement_steps(
-    residues: Array,
-    moduli: ModuliSet,
-    signed: bool = False,
-    bound: int | None = None,
-    accuracy: float = 1e-7,
-) -> Array:
+def refinement_steps(residues: Array, system: RNS, accuracy: float = 1e-7) -> Array:
     """Count the refinement steps that :func:`interval_evaluation` takes for each number.
 
     Arguments and errors are the same; the result is an array of uint32 of shape ``shape``. Each step reads
     the number's residues once more.
     """
-    *_, steps = _evaluate(residues, moduli, signed, bound, accuracy)
+    *_, steps = _evaluate(residues, system, accuracy)
     return steps.reshape(residues.shape[1:])
 
 
-def _evaluate(
-    residues: Array, moduli: ModuliSet, signed: bool, bound: int | None, accuracy: float
-) -> tuple[Array, Array, Array, Array]:
-    check_residue_array(residues, moduli)
-    if bound is not None and as_integer(bound, "bound") < 0:
-        raise ValueError(f"bound must not be negative, got {abbreviate(bound)}")
-    prefix = sufficient_prefix(moduli, signed, bound)
-    goal = _goal(prefix, moduli, signed, accuracy)
+def _evaluate(residues: Array, system: RNS, accuracy: float) -> tuple[Array, Array, Array, Array]:
+    system.check_words(residues)
+    prefix = sufficient_prefix(system.moduli, system.signed, system.bound)
+    goal = _goal(prefix, system, accuracy)
     matrix = as_matrix(residues[: len(prefix)])
     return kernels_of(matrix).interval(matrix, interval_constants(prefix), goal)
 
 
-def _goal(prefix: ModuliSet, moduli: ModuliSet, signed: bool, accuracy: float) -> IntervalGoal:
+def _goal(prefix: ModuliSet, system: RNS, accuracy: float) -> IntervalGoal:
     """What the kernel is to do, with P the product of `prefix`: evaluate X/P and multiply by P/M."""
-    accuracy = float(accuracy)
+    accuracy, moduli = float(accuracy), system.moduli
     if not (accuracy > 0 and math.isfinite(accuracy)):
         raise ValueError(f"accuracy must be a positive finite number, got {accuracy}")
     least = least_accuracy(len(prefix))
@@ -128,7 +108,7 @@ def _goal(prefix: ModuliSet, moduli: ModuliSet, signed: bool, accuracy: float) -
             f"accuracy {accuracy} is out of reach of double precision for {len(prefix)} moduli: "
             f"it must be at least {1.01 * float(least):.3g}"
         )
-    return IntervalGoal(directed(wanted)[0], bool(signed), scale_low, scale_upp, exponent)
+    return IntervalGoal(directed(wanted)[0], system.signed, scale_low, scale_upp, exponent)
 
 
 def least_accuracy(count: int) -> Fraction:

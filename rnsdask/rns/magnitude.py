@@ -11,6 +11,7 @@ from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import fixed_point_constants, reverse_constants, sufficient_prefix
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import LIMB_BITS, ModuliSet
+from rnsdask.rns.system import RNS
 
 MAGNITUDE_ERROR = 2.0**-13
 """Upper bound of the relative error of :func:`magnitudes`."""
@@ -22,24 +23,23 @@ _ACCURACY_BITS = 14
 _LIMB_ROOM = LIMB_BITS + 2
 
 
-def magnitudes(
-    residues: Array, moduli: ModuliSet, signed: bool, bound: int | None = None
-) -> tuple[Array, Array]:
+def magnitudes(residues: Array, system: RNS) -> tuple[Array, Array]:
     """X/M of each number, as ``mantissa * 2**exponent``.
 
     Parameters
     ----------
     residues : array of uint32, shape (n, N)
         NumPy or CuPy.
-    bound : int, optional
-        Every number is at most this in magnitude: fewer moduli are then looked at.
+    system : RNS
+        Their number system: fewer moduli are looked at if it has a bound.
 
     Returns
     -------
     mantissas, exponents : arrays of float64 and int64, shape (N,)
         Mantissas are below 1 in magnitude, and 0 for 0 alone; the relative error is below `MAGNITUDE_ERROR`.
     """
-    whole, moduli = moduli, sufficient_prefix(moduli, signed, bound)
+    whole, signed = system.moduli, system.signed
+    moduli = sufficient_prefix(whole, signed, system.bound)
     residues = as_matrix(residues[: len(moduli)])
     kernels = kernels_of(residues)
     mantissas, known = _evaluate(residues, moduli, signed, 64)

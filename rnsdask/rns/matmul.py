@@ -14,12 +14,11 @@ from functools import lru_cache
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
-from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.moduli import MODULUS_MAX, ModuliSet
 from rnsdask.core.place import Locate
-from rnsdask.rns import exact
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.interval import interval_evaluation
+from rnsdask.rns.system import RNS
 
 # Relative width of the intervals that bound the magnitudes in a chunk. It adds less than 1/1000 of a bit.
 _ACCURACY = 2.0**-13
@@ -63,21 +62,21 @@ def _further(moduli: ModuliSet, count: int) -> ModuliSet:
     return ModuliSet(_with_further(moduli, count).moduli[len(moduli) :])
 
 
-def enlarged(moduli: ModuliSet, signed: bool, reach: int) -> ModuliSet:
-    """The moduli set with so many further moduli, none if it can be, that its range holds all up to `reach`.
+def enlarged(system: RNS, reach: int) -> RNS:
+    """The system with so many further moduli, none if it can be, that its range holds all up to `reach`.
 
     The set for a greater reach begins with that for a smaller one.
     """
     # At most so many bits does a modulus add, so fewer moduli would not do.
-    count = max(0, reach.bit_length() - moduli.bits) // 32
-    while _with_further(moduli, count).value_range(signed)[1] < reach:
+    count = max(0, reach.bit_length() - system.moduli.bits) // 32
+    while _with_further(system.moduli, count).value_range(system.signed)[1] < reach:
         count += 1
-    return _with_further(moduli, count)
+    return RNS(_with_further(system.moduli, count), system.signed)
 
 
-def is_known_to_fit(moduli: ModuliSet, signed: bool, reach: int) -> bool:
-    """Whether all numbers up to `reach` in magnitude are in the range of the moduli set."""
-    return reach <= moduli.value_range(signed)[1]
+def is_known_to_fit(system: RNS, reach: int) -> bool:
+    """Whether all numbers up to `reach` in magnitude are in the range of the system."""
+    return reach <= system.value_range[1]
 
 
 def multiply(a: Array, b: Array, moduli: ModuliSet) -> Array:
@@ -97,34 +96,35 @@ def multiply(a: Array, b: Array, moduli: ModuliSet) -> Array:
     return out
 
 
-def exact_product(a: Array, b: Array, moduli: ModuliSet, signed: bool, bounds: Sequence[int]) -> Product:
+def exact_product(a: Array, b: Array, systems: Sequence[RNS]) -> Product:
     """Exact matrix product of numbers, as :func:`multiply` takes them.
 
     Parameters
     ----------
-    bounds : pair of int
-        Upper bounds of the magnitudes in `a` and `b`. Where they do not prove that all results are in range,
-        better ones are measured.
+    systems : pair of RNS
+        The systems of `a` and `b`, which differ by their bounds alone. Where these do not prove that all
+        results are in range, better ones are measured.
     """
-    terms = a.shape[2]
+    terms, system = a.shape[2], systems[0]
+    bounds = [known.known_magnitude for known in systems]
     reach = terms * bounds[0] * bounds[1]
-    if not is_known_to_fit(moduli, signed, reach):
-        measured = (_greatest_magnitude(x, moduli, signed) for x in (a, b))
+    if not is_known_to_fit(system, reach):
+        measured = (_greatest_magnitude(x, system.with_bound(None)) for x in (a, b))
         bounds = [min(pair) for pair in zip(bounds, measured, strict=True)]
         reach = terms * bounds[0] * bounds[1]
-    larger = enlarged(moduli, signed, reach)
-    if len(larger) > len(moduli):
+    larger = enlarged(system, reach).moduli
+    if len(larger) > system.rows:
         a, b = (
-            base_extend(x, moduli, larger, signed, bound) for x, bound in zip((a, b), bounds, strict=True)
+            base_extend(x, system.with_bound(bound), larger) for x, bound in zip((a, b), bounds, strict=True)
         )
     return Product(multiply(a, b, larger), reach)
 
 
-def _greatest_magnitude(residues: Array, moduli: ModuliSet, signed: bool) -> int:
+def _greatest_magnitude(residues: Array, system: RNS) -> int:
     """An upper bound of the magnitudes of numbers, at most a thousandth above the greatest."""
     if residues[0].size == 0:
         return 0
-    interval = interval_evaluation(residues, moduli, signed, accuracy=_ACCURACY)
+    interval = interval_evaluation(residues, system, _ACCURACY)
     magnitudes = np.maximum(abs(interval.low), abs(interval.upp))
     # The exponent of 0 says nothing.
     exponents = np.where(magnitudes == 0, _LEAST_EXPONENT, interval.exponent)
@@ -132,21 +132,21 @@ def _greatest_magnitude(residues: Array, moduli: ModuliSet, signed: bool) -> int
     # With the same exponent they can be compared; one cut off is far below the greatest, and only grows.
     shifts = np.maximum(exponents - top, _LEAST_SHIFT).astype(np.int32)
     numerator, denominator = float(np.ldexp(magnitudes, shifts).max()).as_integer_ratio()
-    product = numerator * moduli.product
+    product = numerator * system.moduli.product
     return (product << top if top >= 0 else product >> -top) // denominator
 
 
-def add(parts: Sequence[Product], moduli: ModuliSet, signed: bool) -> Product:
+def add(parts: Sequence[Product], system: RNS) -> Product:
     """Sum of parts of a product."""
     reach = sum(part.reach for part in parts)
-    larger = enlarged(moduli, signed, reach)
+    larger = enlarged(system, reach)
     total = None
     for part in parts:
-        own = enlarged(moduli, signed, part.reach)
+        own = enlarged(system, part.reach)
         residues = part.residues
         if own != larger:
-            residues = base_extend(residues, own, larger, signed, part.reach)
-        total = residues if total is None else sum_modulo(total, residues, larger)
+            residues = base_extend(residues, own.with_bound(part.reach), larger.moduli)
+        total = residues if total is None else sum_modulo(total, residues, larger.moduli)
     assert total is not None
     return Product(total, reach)
 
@@ -158,19 +158,19 @@ def sum_modulo(a: Array, b: Array, moduli: ModuliSet) -> Array:
     return out.reshape(a.shape)
 
 
-def overflows(product: Product, moduli: ModuliSet, signed: bool) -> Array:
-    """Boolean (I, J): each number is outside the range of `moduli`."""
-    n, count = len(moduli), len(product.residues) - len(moduli)
+def overflows(product: Product, system: RNS) -> Array:
+    """Boolean (I, J): each number is outside the range of the system."""
+    n, count = system.rows, len(product.residues) - system.rows
     inner = product.residues[:n]
     if count == 0:
         return np.zeros_like(inner[0], dtype=np.bool_)
     # A result that fits is the number of the range with these residues, so it has that number's others too.
-    expected = base_extend(inner, moduli, _further(moduli, count), signed)
+    expected = base_extend(inner, system.with_bound(None), _further(system.moduli, count))
     return (expected != product.residues[n:]).any(axis=0)
 
 
-def finish(product: Product, moduli: ModuliSet, signed: bool, mode: str, locate: Locate = int) -> Array:
-    """Residues of an exact product under `moduli`.
+def finish(product: Product, system: RNS, mode: str, locate: Locate = int) -> Array:
+    """Residues of an exact product in the system.
 
     Parameters
     ----------
@@ -189,12 +189,11 @@ def finish(product: Product, moduli: ModuliSet, signed: bool, mode: str, locate:
     RNSOverflowError
         With ``"raise"``, if an exact result is out of range.
     """
-    inner, mask = product.residues[: len(moduli)], overflows(product, moduli, signed)
+    inner, mask = product.residues[: system.rows], overflows(product, system)
     if mode == "flag":
         return np.concatenate([inner, mask[None].astype(np.uint32)])
     if mask.any():
         index = int(mask.argmax())
-        column = product.residues.reshape(len(product.residues), -1)[:, index].tolist()
-        value = exact.value_of(column, enlarged(moduli, signed, product.reach), signed)
-        raise RNSOverflowError.of_value(value, locate(index), moduli.bits, signed)
+        value = enlarged(system, product.reach).decode_at(product.residues, index)
+        raise system.overflow_error(value, locate(index))
     return inner

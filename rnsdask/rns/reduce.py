@@ -14,9 +14,9 @@ from rnsdask.backend import Array, Extremum, KeySums, backend_name, kernels_of
 from rnsdask.constants import KEY_BITS, KeyConstants, key_constants
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
-from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns import exact
 from rnsdask.rns.mixed_radix import greatest, mixed_radix_digits, near_top
+from rnsdask.rns.system import RNS
 
 # Numbers whose candidate flags are made at a time, and residues gathered at a time for exact decisions: they
 # bound the memory an adversarial chunk needs beside itself.
@@ -61,12 +61,12 @@ class ReductionResult:
 class Reduction:
     """A reduction as data: what a chunk yields and how two results combine (associatively).
 
-    ``chunk(residues, moduli, signed, bound)`` takes (n, N) residues, N >= 1. The result of ``combine`` does
+    ``chunk(residues, system)`` takes (n, N) residues, N >= 1. The result of ``combine`` does
     not depend on order or grouping. ``identity`` is the value over no numbers, if there is one.
     """
 
     name: str
-    chunk: Callable[[Array, ModuliSet, bool, int | None], ReductionResult]
+    chunk: Callable[[Array, RNS], ReductionResult]
     combine: Callable[[ReductionResult, ReductionResult], ReductionResult]
     identity: int | None = None
 
@@ -77,9 +77,7 @@ class Reduction:
         return ReductionResult(self.identity, None, 0, 0, backend)
 
 
-def reduce_chunk(
-    reduction: Reduction, residues: Array, moduli: ModuliSet, signed: bool = False, bound: int | None = None
-) -> ReductionResult:
+def reduce_chunk(reduction: Reduction, residues: Array, system: RNS) -> ReductionResult:
     """Reduce all numbers of one NumPy or CuPy array.
 
     Parameters
@@ -88,8 +86,8 @@ def reduce_chunk(
         One of `REDUCTIONS`.
     residues : array of uint32, shape (n, *shape)
         Each residue below its modulus.
-    bound : int, optional
-        Every number is at most this in magnitude; fewer moduli are then read.
+    system : RNS
+        Their number system; fewer moduli are read if it has a bound.
 
     Raises
     ------
@@ -99,24 +97,22 @@ def reduce_chunk(
     matrix = as_matrix(residues)
     if matrix.shape[1] == 0:
         return reduction.of_nothing(backend_name(matrix))
-    return reduction.chunk(matrix, moduli, signed, bound)
+    return reduction.chunk(matrix, system)
 
 
 # ---- MAX and MIN ------------------------------------------------------------------------------------------
 
 
-def _maximum(residues: Array, moduli: ModuliSet, signed: bool, bound: int | None) -> ReductionResult:
-    return _extremum(residues, moduli, signed, bound, minimum=False)
+def _maximum(residues: Array, system: RNS) -> ReductionResult:
+    return _extremum(residues, system, minimum=False)
 
 
-def _minimum(residues: Array, moduli: ModuliSet, signed: bool, bound: int | None) -> ReductionResult:
-    return _extremum(residues, moduli, signed, bound, minimum=True)
+def _minimum(residues: Array, system: RNS) -> ReductionResult:
+    return _extremum(residues, system, minimum=True)
 
 
-def _extremum(
-    residues: Array, moduli: ModuliSet, signed: bool, bound: int | None, minimum: bool
-) -> ReductionResult:
-    constants = key_constants(moduli, signed, bound)
+def _extremum(residues: Array, system: RNS, minimum: bool) -> ReductionResult:
+    constants = key_constants(system.moduli, system.signed, system.bound)
     residues = residues[: len(constants.moduli)]
     found = kernels_of(residues).extremum(residues, constants, minimum)
     index, fallbacks = found.index, 0
@@ -124,12 +120,8 @@ def _extremum(
         index = 0
     elif found.ambiguous or found.runner_up >= found.best - constants.slack:
         index, fallbacks = _decide_exactly(residues, constants, minimum, found)
-    value = _number_at(residues, index, constants.moduli, signed)
+    value = RNS(constants.moduli, system.signed).decode_at(residues, index)
     return ReductionResult(value, index, residues.shape[1], fallbacks, backend_name(residues))
-
-
-def _number_at(residues: Array, index: int, moduli: ModuliSet, signed: bool) -> int:
-    return exact.value_of(residues[:, index].tolist(), moduli, signed)
 
 
 def _decide_exactly(
@@ -212,8 +204,8 @@ def _join(a: ReductionResult, b: ReductionResult, winner: ReductionResult) -> Re
 # ---- SUM --------------------------------------------------------------------------------------------------
 
 
-def _sum(residues: Array, moduli: ModuliSet, signed: bool, bound: int | None) -> ReductionResult:
-    constants = key_constants(moduli, signed, bound)
+def _sum(residues: Array, system: RNS) -> ReductionResult:
+    constants = key_constants(system.moduli, system.signed, system.bound)
     residues = residues[: len(constants.moduli)]
     # The keys' error adds up: the number of wraps is unique while count * slack < 2**64.
     block = min(_SUM_BLOCK, 2 ** (KEY_BITS - 1) // max(constants.slack, 1) // 4 * 4)

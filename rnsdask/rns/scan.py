@@ -10,13 +10,11 @@ import numpy as np
 
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import KeyConstants, key_constants
-from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.layout import as_matrix
-from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns.convert import residues_to_ints
-from rnsdask.rns.exact import residues_of
+from rnsdask.rns.blocks import column_of
 from rnsdask.rns.keys import batches, certain_below, complemented, number_keys
 from rnsdask.rns.reduce import REDUCTIONS, reduce_chunk
+from rnsdask.rns.system import RNS
 
 # Running sums of keys have this many bits behind the point, so that a sum twice out of range fits 64 bits.
 _SUM_BITS = 61
@@ -32,31 +30,22 @@ _GPU_BLOCK = 2**26
 _EXACT_BLOCK = 2**12
 
 
-def _sum_of(residues: Array, moduli: ModuliSet, signed: bool, bound: int | None = None) -> int:
-    if residues.shape[1] == 0:
-        return 0
-    return reduce_chunk(REDUCTIONS["sum"], residues, moduli, signed, bound).value
+def _sum_of(residues: Array, system: RNS) -> int:
+    return reduce_chunk(REDUCTIONS["sum"], residues, system).value
 
 
 # ---- running sums -----------------------------------------------------------------------------------------
 
 
-def running_sums(
-    residues: Array,
-    moduli: ModuliSet,
-    signed: bool = False,
-    bound: int | None = None,
-    before: int = 0,
-    start: int = 0,
-) -> Array:
+def running_sums(residues: Array, system: RNS, before: int = 0, start: int = 0) -> Array:
     """Sum of `before` and all numbers up to each one.
 
     Parameters
     ----------
     residues : array of uint32, shape (n, N)
         NumPy or CuPy.
-    bound : int, optional
-        Every number is at most this in magnitude, which may prove that nothing overflows.
+    system : RNS
+        Their number system, whose bound may prove that nothing overflows.
     before : int
         Sum of all numbers before these.
     start : int
@@ -72,17 +61,17 @@ def running_sums(
         If a running sum is out of range, `before` included; it names the first one of these.
     """
     residues = as_matrix(residues)
-    lowest, highest = moduli.value_range(signed)
+    lowest, highest = system.value_range
     if not lowest <= before <= highest:
-        raise RNSOverflowError.of_value(before, start - 1, moduli.bits, signed)
-    if not _sums_fit(residues, moduli, signed, bound, before):
-        overflow = _first_overflow(residues, moduli, signed, before)
+        raise system.overflow_error(before, start - 1)
+    if not _sums_fit(residues, system, before):
+        overflow = _first_overflow(residues, system.with_bound(None), before)
         if overflow is not None:
             index, value = overflow
-            raise RNSOverflowError.of_value(value, start + index, moduli.bits, signed)
+            raise system.overflow_error(value, start + index)
     block = _CPU_BLOCK if isinstance(residues, np.ndarray) else _GPU_BLOCK
     result = np.empty_like(residues, order="C")
-    for row, sums, m in zip(residues, result, moduli, strict=True):
+    for row, sums, m in zip(residues, result, system.moduli, strict=True):
         carry = np.uint64(before % m)
         for first in range(0, len(row), block):
             totals = np.cumsum(row[first : first + block], dtype=np.uint64)
@@ -93,43 +82,42 @@ def running_sums(
     return result
 
 
-def _sums_fit(residues: Array, moduli: ModuliSet, signed: bool, bound: int | None, before: int) -> bool:
+def _sums_fit(residues: Array, system: RNS, before: int) -> bool:
     """Whether all running sums are in range, as far as bounds and the sum of all prove that."""
-    lowest, highest = moduli.value_range(signed)
-    if bound is not None:
-        reach = residues.shape[1] * bound
-        if before + reach <= highest and (not signed or lowest <= before - reach):
+    lowest, highest = system.value_range
+    if system.bound is not None:
+        reach = residues.shape[1] * system.bound
+        if before + reach <= highest and (not system.signed or lowest <= before - reach):
             return True
     # Running sums of numbers that are not negative never fall.
-    return not signed and before + _sum_of(residues, moduli, signed, bound) <= highest
+    return not system.signed and before + _sum_of(residues, system) <= highest
 
 
-def _first_overflow(residues: Array, moduli: ModuliSet, signed: bool, before: int) -> tuple[int, int] | None:
+def _first_overflow(residues: Array, system: RNS, before: int) -> tuple[int, int] | None:
     """Index and value of the first running sum that is out of range."""
-    constants = key_constants(moduli, signed)
+    constants = key_constants(system.moduli, system.signed)
     size = min(_GPU_BLOCK, _SUM_ERROR // _step_error(constants))
     for first in range(0, residues.shape[1], size):
         block = residues[:, first : first + size]
-        overflow = _first_overflow_of_block(block, constants, signed, before)
+        overflow = _first_overflow_of_block(block, system, constants, before)
         if overflow is not None:
             return first + overflow[0], overflow[1]
-        before += _sum_of(block, moduli, signed)
+        before += _sum_of(block, system)
     return None
 
 
 def _first_overflow_of_block(
-    residues: Array, constants: KeyConstants, signed: bool, before: int
+    residues: Array, system: RNS, constants: KeyConstants, before: int
 ) -> tuple[int, int] | None:
-    moduli = constants.moduli
-    lowest, highest = moduli.value_range(signed)
-    (suspects,) = _may_overflow(residues, constants, signed, before).nonzero()
+    lowest, highest = system.value_range
+    (suspects,) = _may_overflow(residues, constants, system.signed, before).nonzero()
     done = 0
     while len(suspects):
         # No sum before this one overflows, so all of them are exact.
         first = int(suspects[0])
-        before += _sum_of(residues[:, done:first], moduli, signed)
+        before += _sum_of(residues[:, done:first], system)
         done = min(first + _EXACT_BLOCK, residues.shape[1])
-        values = residues_to_ints(residues[:, first:done], moduli, signed).tolist()
+        values = system.decode(residues[:, first:done]).tolist()
         values[0] += before
         for index, before in zip(count(first), accumulate(values), strict=False):
             if not lowest <= before <= highest:
@@ -165,14 +153,7 @@ def _may_overflow(residues: Array, constants: KeyConstants, signed: bool, before
 # ---- running maxima and minima ----------------------------------------------------------------------------
 
 
-def running_extrema(
-    residues: Array,
-    moduli: ModuliSet,
-    minimum: bool,
-    signed: bool = False,
-    bound: int | None = None,
-    before: int | None = None,
-) -> Array:
+def running_extrema(residues: Array, system: RNS, minimum: bool, before: int | None = None) -> Array:
     """Maximum (minimum) of `before` and all numbers up to each one, as :func:`running_sums` takes them.
 
     A number is a record if it is greater than `before` and all numbers ahead of it. Keys decide nearly
@@ -183,11 +164,10 @@ def running_extrema(
         return residues
     head = residues[:, :1].copy()
     if before is not None:
-        column = np.array(residues_of(before, moduli), dtype=np.uint32)[:, None]
-        head = np.asarray(column, like=residues)
-    constants = key_constants(moduli, signed, bound)
+        head = np.asarray(column_of(before, system.moduli), like=residues)
+    constants = key_constants(system.moduli, system.signed, system.bound)
     used = len(constants.moduli)
-    records = _records(residues[:used], head[:used], constants, minimum, signed)
+    records = _records(residues[:used], head[:used], constants, minimum, system.signed)
     latest = _running_maximum(np.where(records, np.arange(len(records), dtype=np.int64, like=records), -1))
     result: Array = kernels_of(residues).gather(residues, np.maximum(latest, 0))
     result[:, : int((latest < 0).sum())] = head
@@ -223,16 +203,14 @@ def _exact_records(
     The greatest number ahead of one is its rival, the last certain record (-1: the head), or an undecided
     number after the rival: any other number there is proved to be less than one of these.
     """
-    sign = -1 if minimum else 1
-    (head_value,) = residues_to_ints(head, constants.moduli, signed)
-    last, best = -1, sign * head_value
+    sign, system = -1 if minimum else 1, RNS(constants.moduli, signed)
+    last, best = -1, sign * system.decode_at(head, 0)
     for indices, opponents in zip(
         batches(undecided, len(residues)), batches(rivals, len(residues)), strict=True
     ):
         distinct = np.unique(opponents[opponents > last])
         values, rival_values = (
-            residues_to_ints(kernels_of(residues).gather(residues, chosen), constants.moduli, signed)
-            for chosen in (indices, distinct)
+            system.decode(kernels_of(residues).gather(residues, chosen)) for chosen in (indices, distinct)
         )
         best_of = dict(zip(distinct.tolist(), rival_values, strict=True))
         is_record = np.zeros(len(indices), dtype=np.bool_)

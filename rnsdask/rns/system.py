@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.core.errors import abbreviate
+from rnsdask.core.errors import RNSOverflowError, abbreviate
 from rnsdask.core.layout import check_residue_array
 from rnsdask.core.moduli import ModuliSet, as_integer, check_moduli_set, to_text
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.rns.convert import ints_to_residues, residues_to_ints
+from rnsdask.rns.exact import residues_of, value_of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RNS(NumberSystem):
     """Numbers as residues: word i is the number modulo ``moduli[i]``.
 
@@ -59,9 +60,15 @@ class RNS(NumberSystem):
         return self.moduli.value_range(self.signed)
 
     @property
+    def range_kind(self) -> str:  # type: ignore[override]
+        """What an error calls the range."""
+        return "signed" if self.signed else "unsigned"
+
+    @property
     def greatest_magnitude(self) -> int:
         """The greatest magnitude in the range."""
-        return max(map(abs, self.value_range))
+        lowest, highest = self.value_range
+        return max(-lowest, highest)
 
     @cached_property
     def known_range(self) -> tuple[int, int]:
@@ -70,6 +77,11 @@ class RNS(NumberSystem):
         return (
             (lowest, highest) if self.bound is None else (max(lowest, -self.bound), min(highest, self.bound))
         )
+
+    @property
+    def known_magnitude(self) -> int:
+        """The greatest magnitude that the bound leaves."""
+        return self.greatest_magnitude if self.bound is None else self.bound
 
     def with_bound(self, bound: int | None) -> "RNS":
         """The same system with another bound, or none."""
@@ -83,9 +95,17 @@ class RNS(NumberSystem):
         """Residues of integers: :func:`.ints_to_residues`."""
         return ints_to_residues(values, self.moduli, self.signed)
 
+    def _encode_one(self, value: int) -> NDArray[np.uint32]:
+        return np.array(residues_of(value, self.moduli), dtype=np.uint32)
+
     def decode(self, words: Any) -> NDArray[np.object_]:
         """The integers of residues: :func:`.residues_to_ints`."""
         return residues_to_ints(words, self.moduli, self.signed)
+
+    def decode_at(self, words: Any, index: int) -> int:
+        """One integer, at a flat index of the residues (n, *shape)."""
+        column = words.reshape(len(words), -1)[:, index].tolist()
+        return value_of(column, self.moduli, self.signed)
 
     def check_words(self, words: Any) -> None:
         """Check the type and the shape of an array of residues: :func:`.check_residue_array`."""
@@ -95,12 +115,25 @@ class RNS(NumberSystem):
         """Whether the moduli and the range are the same."""
         return isinstance(other, RNS) and (self.moduli, self.signed) == (other.moduli, other.signed)
 
+    def overflow_error(self, value: int, index: int) -> RNSOverflowError:
+        """The error of an exact result out of range, at a flat index of the array."""
+        return RNSOverflowError.of_value(value, index, self.moduli.bits, self.signed)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Without the cached ranges.
+        return {"moduli": self.moduli, "signed": self.signed, "bound": self.bound}
+
     def __dask_tokenize__(self) -> Any:
         # Dask writes an integer in decimal, which Python refuses beyond 4300 digits.
         return "rnsdask.RNS", self.moduli.__dask_tokenize__(), self.signed, to_text(self.bound)
 
-    def __repr__(self) -> str:
-        parts = [repr(self.moduli), "signed" if self.signed else "unsigned"]
+    def __str__(self) -> str:
+        parts = [repr(self.moduli), self.range_kind]
         if self.bound is not None:
             parts.append(f"bound of {self.bound.bit_length()} bits")
-        return f"RNS({', '.join(parts)})"
+        return ", ".join(parts)
+
+    def details(self) -> dict[str, str]:
+        """Moduli, range and bound."""
+        bound = "unknown" if self.bound is None else f"{self.bound.bit_length()} bits"
+        return {"Moduli": repr(self.moduli), "Range": self.range_kind, "Bound": bound}

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import key_constants
 from rnsdask.core.layout import as_matrix
-from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns.convert import residues_to_ints
 from rnsdask.rns.keys import batches, certain_below, complemented, number_keys
+from rnsdask.rns.system import RNS
 
 
 @dataclass(frozen=True)
@@ -32,14 +31,7 @@ class Selection:
         return np.array(self.indices, dtype=np.int64)
 
 
-def select(
-    residues: Array,
-    moduli: ModuliSet,
-    k: int,
-    signed: bool = False,
-    bound: int | None = None,
-    offset: int = 0,
-) -> Selection:
+def select(residues: Array, system: RNS, k: int, offset: int = 0) -> Selection:
     """The k greatest numbers in descending order, or for k < 0 the -k least in ascending order.
 
     Keys choose the candidates: the numbers not proved to be worse than k others. These alone become Python
@@ -52,22 +44,21 @@ def select(
         NumPy or CuPy.
     k : int
         Not more than N are returned.
-    bound : int, optional
-        Every number is at most this in magnitude; fewer moduli are then read.
     offset : int
         Index of the first number.
     """
     count, minimum = min(abs(k), residues.shape[1]), k < 0
     if count == 0:
         return Selection((), ())
-    constants = key_constants(moduli, signed, bound)
+    constants = key_constants(system.moduli, system.signed, system.bound)
+    used = RNS(constants.moduli, system.signed)
     residues = as_matrix(residues)[: len(constants.moduli)]
     keys = complemented(number_keys(residues, constants), minimum)
     threshold = np.partition(keys, len(keys) - count)[len(keys) - count]
     (candidates,) = (keys >= certain_below(threshold, constants)).nonzero()
     best = Selection((), ())
     for indices in batches(candidates, len(residues)):
-        values = residues_to_ints(kernels_of(residues).gather(residues, indices), constants.moduli, signed)
+        values = used.decode(kernels_of(residues).gather(residues, indices))
         found = Selection(tuple(values), tuple((indices + offset).tolist()))
         best = combine([best, found], k)
     return best

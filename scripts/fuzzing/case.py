@@ -135,7 +135,7 @@ class Case:
         sign = xp.asarray((values < 0).astype(np.uint8))
         columns = rd.IntervalRNSArray.from_residues(residues, sign, self.moduli).columns
         columns = columns if operand.layout == "plain" else xp.asfortranarray(columns)
-        return rd.IntervalRNSArray(self._chunked(columns, operand), self.moduli)
+        return rd.IntervalRNSArray(self._chunked(columns, operand), rd.IntervalRNS(self.moduli))
 
     def _chunked(self, words: Any, operand: Operand) -> Any:
         if operand.chunks is None:

@@ -261,7 +261,10 @@ def check_interval_arithmetic(case: Case, rng: Random) -> int:
     if name == "divide" and (y.values == 0).any():
         return 0
     case.note("operation", name)
-    a, b = (rd.IntervalRNSArray(computed_words(one.array), case.moduli).interval() for one in (x, y))
+    a, b = (
+        rd.IntervalRNSArray(computed_words(one.array), rd.IntervalRNS(case.moduli)).interval()
+        for one in (x, y)
+    )
     got = rd.interval_arithmetic(name, a, b, case.moduli)
     fields = [computed(field).reshape(-1).tolist() for field in (got.low, got.upp, got.exponent)]
     rows = zip(abs(x.values).reshape(-1).tolist(), abs(y.values).reshape(-1).tolist(), *fields, strict=True)

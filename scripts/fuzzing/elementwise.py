@@ -1,6 +1,7 @@
 """Operations element by element: arithmetic, powers, division, comparison, choice."""
 
 import operator
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -61,12 +62,10 @@ def check_arithmetic(case: Case, rng: Random, name: str) -> int:
     by_operator, algorithm = rng.random() < 0.5, rng.choice((None, 1, 2, "digits"))
     if name in OPERATORS and by_operator:
         return check_overflowing(case, rng, lambda: OPERATORS[name](*arrays), exact, options=False)
-    if case.system != "interval":
-        function = getattr(rd, name)
-        return check_overflowing(case, rng, lambda **mode: function(*arrays, **mode), exact)
-    function = getattr(interval_rns, name)
-    choice = {"algorithm": algorithm} if name in ("add", "subtract") else {}
-    return check_overflowing(case, rng, lambda **mode: function(*arrays, **choice, **mode), exact)
+    function = getattr(rd, name)
+    if case.system == "interval" and name in ("add", "subtract") and algorithm is not None:
+        function = partial(interval_rns.apply, name, algorithm=algorithm)
+    return check_overflowing(case, rng, lambda **mode: function(*arrays, **mode), exact)
 
 
 for _name in BOTH:

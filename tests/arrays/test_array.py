@@ -264,7 +264,7 @@ def test_many_dimensions_and_uneven_chunks(values: list[int]) -> None:
 def test_unknown_chunk_sizes_are_refused(values: list[int]) -> None:
     x = rd.from_ints(values, MODULI, chunks=128)
     mask = da.from_array(np.arange(1000) % 2 == 0, chunks=128)
-    part = rd.RNSArray(x.residues[:, mask], MODULI)
+    part = rd.RNSArray(x.residues[:, mask], rd.RNS(MODULI))
     with pytest.raises(ValueError, match="compute_chunk_sizes"):
         part.max()
 
@@ -275,7 +275,9 @@ def test_selected_numbers_with_empty_chunks(unknown: bool) -> None:
     x = rd.from_ints(values, MODULI, chunks=128)
     part = x[x > 0].compute_chunk_sizes()
     if not unknown:
-        part = rd.RNSArray(da.from_array(part.residues.compute(), chunks=(8, (0, 3, 0, 2, 0))), MODULI)
+        part = rd.RNSArray(
+            da.from_array(part.residues.compute(), chunks=(8, (0, 3, 0, 2, 0))), rd.RNS(MODULI)
+        )
     assert part.chunks == ((3, 2),)
     assert dask.compute(part.max(), part.argmax(), part.min(), part.sum()) == (9, 1, 1, 28)
     assert part.topk(2).compute().tolist() == [9, 9]
@@ -321,9 +323,9 @@ def test_tokens_follow_content(values: list[int]) -> None:
         tokenize(y)
         for y in (
             x,
-            rd.RNSArray(x.residues, MODULI, signed=True, bound=x.bound),
-            rd.RNSArray(x.residues, MODULI),
-            rd.RNSArray(x.residues, rd.ModuliSet(reversed(list(MODULI))), bound=x.bound),
+            rd.RNSArray(x.residues, rd.RNS(MODULI, True, x.bound)),
+            rd.RNSArray(x.residues, rd.RNS(MODULI)),
+            rd.RNSArray(x.residues, rd.RNS(rd.ModuliSet(reversed(list(MODULI))), bound=x.bound)),
             rd.from_ints(values[::-1], MODULI, chunks=128),
         )
     }
@@ -331,7 +333,7 @@ def test_tokens_follow_content(values: list[int]) -> None:
     assert tokenize(x) == tokenize(rd.from_ints(values, MODULI, chunks=128))
     assert x.max().name == x.max().name
     assert x.max().name != x.min().name
-    assert rd.RNSArray(x.residues, MODULI).max().name != x.max().name
+    assert rd.RNSArray(x.residues, rd.RNS(MODULI)).max().name != x.max().name
 
 
 def test_numbers_longer_than_python_prints(tmp_path: Path) -> None:
@@ -511,7 +513,7 @@ def test_dask_arrays_of_cupy_chunks(values: list[int]) -> None:
 
     x = rd.from_ints(values, MODULI, chunks=128)
     on_gpu = rd.RNSArray(
-        x.residues.map_blocks(cupy.asarray, meta=cupy.empty((0, 0), dtype=np.uint32)), MODULI
+        x.residues.map_blocks(cupy.asarray, meta=cupy.empty((0, 0), dtype=np.uint32)), rd.RNS(MODULI)
     )
     assert on_gpu.sum().compute() == sum(values)
     assert on_gpu.reduce("max").compute().backend == "cuda"

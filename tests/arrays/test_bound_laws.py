@@ -65,11 +65,9 @@ class Operands:
         if self.lazy:
             return rd.RNSArray(
                 da.from_array(residues, (len(self.moduli), *(5,) * len(shape))),
-                self.moduli,
-                self.signed,
-                bound,
+                rd.RNS(self.moduli, self.signed, bound),
             )
-        return rd.RNSArray(residues, self.moduli, self.signed, bound)
+        return rd.RNSArray(residues, rd.RNS(self.moduli, self.signed, bound))
 
     def operand(self) -> tuple[Any, list[int]]:
         values = self.values()
@@ -269,13 +267,13 @@ def test_a_bound_beyond_the_range_is_cut_down_to_it(tmp_path: Path) -> None:
     moduli = SETS["unsorted"]
     highest = moduli.product - 1
     x = rd.from_ints([5, 7], moduli)
-    assert rd.RNSArray(x.residues, moduli, bound=highest + 1).bound == highest
-    assert rd.RNSArray(x.residues, moduli, bound=highest).bound == highest
-    assert rd.RNSArray(x.residues, moduli, True, bound=highest).bound == moduli.product // 2
+    assert rd.RNSArray(x.residues, rd.RNS(moduli, bound=highest + 1)).bound == highest
+    assert rd.RNSArray(x.residues, rd.RNS(moduli, bound=highest)).bound == highest
+    assert rd.RNSArray(x.residues, rd.RNS(moduli, True, highest)).bound == moduli.product // 2
     signed = rd.from_ints([5, 7], moduli, True)
     small = ModuliSet([65537])
     results = [signed % 10**50, signed % 10**30, x.shrink(small)]
-    loose = rd.RNSArray(x.residues, moduli, bound=10**20)
+    loose = rd.RNSArray(x.residues, rd.RNS(moduli, bound=10**20))
     results += [loose.shrink(small), loose.extend(SETS["one_full"]), (loose % 10**50).shrink(small)]
     for i, result in enumerate(results):
         result.to_zarr(tmp_path / f"{i}")

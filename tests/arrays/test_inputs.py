@@ -104,7 +104,7 @@ def test_a_moduli_set_and_an_integer_are_told_apart() -> None:
         lambda moduli: rd.IntervalRNSArray.from_ints([1], moduli),
         lambda moduli: rd.IntervalRNSArray.from_residues(residues, residues[0], moduli),
         lambda moduli: rd.from_residues(residues, moduli),
-        lambda moduli: rd.RNSArray(residues, moduli),
+        lambda moduli: rd.RNSArray(residues, rd.RNS(moduli)),
         lambda moduli: rd.random(moduli, 3),
     ]
     for attempt in attempts:
@@ -144,7 +144,7 @@ def test_residues_that_are_read_by_slices(tmp_path: Path) -> None:
     masked[1, 3] = np.ma.masked
     for make in (rd.from_residues, rd.RNSArray):
         with pytest.raises(ValueError, match="residues are masked"):
-            make(masked, moduli)
+            make(masked, rd.RNS(moduli))
     for residues, sign in (
         (da.zeros((2, 3), dtype=np.uint32), np.zeros(3)),
         (np.zeros((2, 3), np.uint32), [0] * 3),
@@ -203,7 +203,7 @@ def test_sums_of_nothing_are_0() -> None:
     for shape in ((0, 4), (3, 0), (0, 0), (2, 0, 3)):
         values = np.empty(shape, dtype=object)
         x = rd.from_ints(values, MODULI, chunks=None)
-        lazy = rd.RNSArray(da.from_array(x.residues, chunks=(-1, *(2,) * len(shape))), MODULI)
+        lazy = rd.RNSArray(da.from_array(x.residues, chunks=(-1, *(2,) * len(shape))), rd.RNS(MODULI))
         for each in (x, lazy):
             assert dask.compute(each.sum())[0] == 0
             for axis in range(len(shape)):
@@ -332,7 +332,7 @@ def test_no_message_meets_pythons_limit_of_digits() -> None:
         lambda: rd.required_bits("x + y", x=(HUGE, 0), y=1),
         lambda: rd.required_bits("x + y", x=(HUGE, 0, 1), y=1),
         lambda: rd.required_bits("x ** y", x=2, y=HUGE),
-        lambda: rd.RNSArray(x.residues, MODULI, bound=-HUGE),
+        lambda: rd.RNSArray(x.residues, rd.RNS(MODULI, bound=-HUGE)),
     ]
     for attempt in attempts:
         with pytest.raises((ValueError, TypeError, IndexError, OverflowError)) as caught:

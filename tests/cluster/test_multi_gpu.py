@@ -110,7 +110,7 @@ def test_maximum_last(kind: str, last: str) -> None:
     make = partial(chunk_of_known if last == "planted" else chunk_with_greatest, gpu=kind == "gpu")
     if last == "M - 1":
         greatest, total = moduli.product - 1, total + moduli.product - 1 - greatest
-    pattern = [int(value) for value in rd.RNSArray(random_on_cpu(moduli, PERIOD), moduli).to_ints()]
+    pattern = [int(value) for value in rd.RNSArray(random_on_cpu(moduli, PERIOD), rd.RNS(moduli)).to_ints()]
     if kind == "gpu":
         assert count == 2**28 + 1
     first: dict[str, ReductionResult] = {}

@@ -44,9 +44,11 @@ def arrays(
     made = {}
     for name, values in VALUES.items():
         residues = xp.asarray(rns.encode(values, moduli, signed))
-        x = rd.RNSArray(residues, moduli, signed)
+        x = rd.RNSArray(residues, rd.RNS(moduli, signed))
         made[name] = (
-            x if chunks is None else rd.RNSArray(x.rechunk().residues.rechunk((-1, chunks)), moduli, signed)
+            x
+            if chunks is None
+            else rd.RNSArray(x.rechunk().residues.rechunk((-1, chunks)), rd.RNS(moduli, signed))
         )
     return made
 

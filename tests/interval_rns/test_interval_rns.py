@@ -19,6 +19,7 @@ from rnsdask.interval_rns import arithmetic, layout
 from rnsdask.interval_rns.interval_arithmetic import interval_arithmetic
 from rnsdask.rns.convert import ints_to_residues
 from rnsdask.rns.interval import IntervalEvaluation, interval_evaluation
+from rnsdask.rns.system import RNS
 
 PAPER_SET = ModuliSet([7, 9, 11, 13])
 ALGORITHMS = tuple(INTERVAL_RNS_ALGORITHMS)
@@ -124,7 +125,7 @@ def test_a_huge_gap_is_one_step_outwards(on_each_processor: Processor) -> None:
 def test_interval_arithmetic_of_evaluations(on_each_processor: Processor) -> None:
     moduli = SETS["table2_32"]
     values = [1, 3**40, 10**20, moduli.product - 1]
-    x = interval_evaluation(on_each_processor.xp.asarray(ints_to_residues(values, moduli)), moduli)
+    x = interval_evaluation(on_each_processor.xp.asarray(ints_to_residues(values, moduli)), RNS(moduli))
     for operation, exact in {
         "add": lambda a, b: Fraction(a + b),
         "subtract": lambda a, b: Fraction(a - b),

@@ -262,7 +262,7 @@ def test_client_time_and_graph_of_many_chunks(
     x = rd.open_zarr(writer.info.path)
     lazy: list[Any]
     if operation == "max":
-        lazy = reduce_groups(x.residues, moduli, operation, groups_of(chunks), signed=False, bound=None)
+        lazy = reduce_groups(x.residues, rd.RNS(moduli, False, None), operation, groups_of(chunks))
     elif operation == "write":
         lazy = combine_groups(write_chunks(x.residues, writer), groups_of(chunks), total_count)
     else:

@@ -84,9 +84,9 @@ def test_any_index_selects_or_fails_as_numpys(seed: int) -> None:
     for _ in range(60):
         shape = rng.choice(SHAPES)
         values = numbers(rng, shape)
-        eager = rd.RNSArray(rd.from_ints(values, MODULI, chunks=None).residues, MODULI)
+        eager = rd.RNSArray(rd.from_ints(values, MODULI, chunks=None).residues, rd.RNS(MODULI))
         chunks = (4, *(rng.randint(1, max(length, 1)) for length in shape))
-        lazy = rd.RNSArray(da.from_array(eager.residues, chunks=chunks), MODULI)
+        lazy = rd.RNSArray(da.from_array(eager.residues, chunks=chunks), rd.RNS(MODULI))
         index = index_of(rng, shape)
         expected = outcome(lambda v=values, i=index: v[i])
         signed = [rd.IntervalRNSArray.from_rns(x) for x in (eager, lazy)] if values.size else []
@@ -117,7 +117,7 @@ def test_any_index_selects_or_fails_as_numpys(seed: int) -> None:
 )
 def test_messages_count_the_axes_of_the_numbers(index: Any, message: str) -> None:
     eager = rd.from_ints(np.arange(20).reshape(5, 4), MODULI, chunks=None)
-    lazy = rd.RNSArray(da.from_array(eager.residues, chunks=(4, 2, 3)), MODULI)
+    lazy = rd.RNSArray(da.from_array(eager.residues, chunks=(4, 2, 3)), rd.RNS(MODULI))
     for x in (eager, lazy, rd.IntervalRNSArray.from_rns(eager), rd.IntervalRNSArray.from_rns(lazy)):
         with pytest.raises(IndexError) as caught:
             x[index]
@@ -129,7 +129,7 @@ def test_a_lazy_index(eager: bool) -> None:
     values = np.arange(24, dtype=object).reshape(6, 4) * 7 % 19
     x = rd.from_ints(values, MODULI, chunks=None)
     if not eager:
-        x = rd.RNSArray(da.from_array(x.residues, chunks=(4, 2, 3)), MODULI)
+        x = rd.RNSArray(da.from_array(x.residues, chunks=(4, 2, 3)), rd.RNS(MODULI))
     plain = np.array([3, -1, 0, 3], np.int8)
     rows = da.from_array(plain, chunks=3)
     mask = values > 5
@@ -153,7 +153,7 @@ def test_a_lazy_index(eager: bool) -> None:
 
 def test_a_lazy_index_that_is_wrong() -> None:
     x = rd.RNSArray(
-        da.from_array(rd.from_ints(range(12), MODULI, chunks=None).residues, chunks=(4, 5)), MODULI
+        da.from_array(rd.from_ints(range(12), MODULI, chunks=None).residues, chunks=(4, 5)), rd.RNS(MODULI)
     )
     far = x[da.from_array(np.array([1, 12]), chunks=1)]
     with pytest.raises(IndexError, match="index 12 is out of bounds for axis 0 with size 12"):
@@ -164,7 +164,7 @@ def test_a_lazy_index_that_is_wrong() -> None:
         x[da.ones(12)]
     with pytest.raises(IndexError, match="an RNSArray is no index"):
         x[x]
-    table = rd.RNSArray(x.residues.reshape((4, 3, 4)), MODULI)
+    table = rd.RNSArray(x.residues.reshape((4, 3, 4)), rd.RNS(MODULI))
     with pytest.raises(NotImplementedError, match="beside a Dask array an index takes integers"):
         table[[0, 1], da.ones(4, dtype=bool)]
 

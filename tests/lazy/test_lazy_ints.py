@@ -22,7 +22,7 @@ VALUES = [2**62, 3, 2**250 + 7, 1, 2**63 - 1]
 
 def lazy(values: list[int], moduli: rd.ModuliSet = MODULI, signed: bool = False, chunks: int = 2) -> Any:
     residues = rd.from_ints(values, moduli, signed, chunks=None).residues
-    return rd.RNSArray(da.from_array(residues, chunks=(-1, chunks)), moduli, signed)
+    return rd.RNSArray(da.from_array(residues, chunks=(-1, chunks)), rd.RNS(moduli, signed))
 
 
 BINARY: list[Callable[[Any, Any], Any]] = [
@@ -97,7 +97,7 @@ def test_lazy_integers_convert_and_stay_exact_in_dask_and_numpy() -> None:
     assert (three > plain).compute().tolist() == [True, True, False]
     assert (y[1:2] * three).to_ints().tolist() == (three * y[1:2]).to_ints().tolist() == [9]
     table = lazy(VALUES[:4])
-    table = rd.RNSArray(table.residues.reshape((-1, 2, 2)), MODULI)
+    table = rd.RNSArray(table.residues.reshape((-1, 2, 2)), rd.RNS(MODULI))
     assert int(table.sum(axis=0)[0]) == 2**62 + 2**250 + 7
     assert isinstance(table.sum(axis=0), LazyInts)
     with pytest.raises(

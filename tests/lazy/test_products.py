@@ -25,7 +25,7 @@ from strategies import (
 
 import rnsdask as rd
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.lazy.powers import bases_that_fit
+from rnsdask.rns.powers import bases_that_fit
 
 TOP = MODULI_SETS["top"]
 
@@ -117,9 +117,9 @@ def test_product_of_nothing(on_each_processor: Processor) -> None:
 def test_product_of_more_axes(on_each_processor: Processor) -> None:
     values = [3, 1, -5, 7, 2, -1] * 2
     x = array_of(on_each_processor, values, TOP, True)
-    square = rd.RNSArray(x.residues.reshape(len(TOP), 2, 3, 2), TOP, True)
+    square = rd.RNSArray(x.residues.reshape(len(TOP), 2, 3, 2), rd.RNS(TOP, True))
     assert square.prod() == math.prod(values)
-    lazy = rd.RNSArray(da.from_array(square.residues, chunks=(-1, 1, 2, 1)), TOP, True)
+    lazy = rd.RNSArray(da.from_array(square.residues, chunks=(-1, 1, 2, 1)), rd.RNS(TOP, True))
     assert lazy.prod().compute() == math.prod(values)
     with rd.errstate(overflow="wrap"):
         assert int(lazy.prod()) == math.prod(values)
@@ -167,7 +167,7 @@ def test_powers_of_edges(on_each_processor: Processor, moduli: ModuliSet, signed
     lowest, highest = moduli.value_range(signed)
     edges = edge_values(moduli, signed)
     for k in EXPONENTS if len(moduli) < 10 else (0, 2, 40, moduli.bits, 2**64 + 1):
-        low, high = bases_that_fit(k, moduli, signed)
+        low, high = bases_that_fit(k, rd.RNS(moduli, signed))
         near = {v + d for v in (low, high, 0) for d in (-1, 0, 1)}
         values = sorted({v for v in near if lowest <= v <= highest} | set(edges[:: len(edges) // 12 + 1]))
         x = array_of(on_each_processor, values, moduli, signed)

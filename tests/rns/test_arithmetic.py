@@ -31,7 +31,7 @@ import rnsdask as rd
 from rnsdask.constants import sum_check
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.overflow import overflow_mode
-from rnsdask.rns.arithmetic import deciding_window, operand_range, result_range
+from rnsdask.rns.arithmetic import deciding_window, result_range
 
 EACH = pytest.mark.parametrize("name", OPERATIONS)
 
@@ -225,15 +225,15 @@ def test_thresholds_of_integers_and_bounds(
 def test_keys_of_one_operand_decide(signed: bool) -> None:
     moduli = MODULI_SETS["bits2048"]
     full = moduli.value_range(signed)
-    window = deciding_window("multiply", moduli, signed, (full, (3, 3)))
+    window = deciding_window("multiply", rd.RNS(moduli, signed), (full, (3, 3)))
     assert window is not None
     assert window.deciding == 0
     # Hardly any key is neither proved to fit nor proved to overflow.
     proved, left_open = (last - first for first, last in (window.fits, window.open))
     assert 0 <= left_open - proved < 2**48
-    assert deciding_window("multiply", moduli, signed, (full, full)) is None
-    assert deciding_window("add", moduli, signed, (full, full)) is None
-    window = deciding_window("fma", moduli, signed, ((0, 9), full, (0, 2**100)))
+    assert deciding_window("multiply", rd.RNS(moduli, signed), (full, full)) is None
+    assert deciding_window("add", rd.RNS(moduli, signed), (full, full)) is None
+    window = deciding_window("fma", rd.RNS(moduli, signed), ((0, 9), full, (0, 2**100)))
     assert window is not None
     assert window.deciding == 1
 
@@ -285,7 +285,7 @@ def test_broadcasting(on_each_processor: Processor, name: str, chunks: Any, rng:
     operands: list[Any] = []
     for values in numbers:
         residues = rns.encode(values, TOP)
-        operand = rd.RNSArray(on_each_processor.xp.asarray(residues), TOP)
+        operand = rd.RNSArray(on_each_processor.xp.asarray(residues), rd.RNS(TOP))
         if chunks is not None and values.size > 4:
             operand = operand.rechunk(chunks if values.ndim == 2 else chunks[-1])
         operands.append(operand)
@@ -350,7 +350,7 @@ def test_error_on_dask_names_the_index_in_the_array() -> None:
     values = np.zeros((3, 500), dtype=object)
     values[2, 300] = TOP.product - 3
     x = rd.from_ints(values, TOP, chunks=(1, 128))
-    x = rd.RNSArray(x.residues, TOP)
+    x = rd.RNSArray(x.residues, rd.RNS(TOP))
     lazy = x + 3
     with pytest.raises(rd.RNSOverflowError) as caught:
         lazy.to_ints()
@@ -419,7 +419,7 @@ def test_mismatches() -> None:
 @pytest.mark.parametrize("chunks", [None, 128])
 def test_empty(chunks: int | None) -> None:
     x = rd.from_ints([], TOP, chunks=chunks)
-    x = rd.RNSArray(x.residues, TOP)
+    x = rd.RNSArray(x.residues, rd.RNS(TOP))
     for result in (x + x, x * x, rd.mulsub(x, x, x, 1)):
         assert result.to_ints().tolist() == []
 
@@ -441,10 +441,10 @@ def test_result_range(name: str) -> None:
 
 def test_operand_range() -> None:
     moduli = rd.ModuliSet([3, 5])
-    assert operand_range(moduli, False, None) == (0, 14)
-    assert operand_range(moduli, False, 20) == (0, 14)
-    assert operand_range(moduli, True, 3) == (-3, 3)
-    assert operand_range(moduli, True, 20) == (-7, 7)
+    assert rd.RNS(moduli).known_range == (0, 14)
+    assert rd.RNS(moduli, False, 20).known_range == (0, 14)
+    assert rd.RNS(moduli, True, 3).known_range == (-3, 3)
+    assert rd.RNS(moduli, True, 20).known_range == (-7, 7)
 
 
 @ALL_SETS

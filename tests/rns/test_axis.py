@@ -176,7 +176,7 @@ def test_sums_of_small_sets(data: st.DataObject) -> None:
     signed = data.draw(st.booleans())
     values = data.draw(st.lists(values_in(moduli, signed), min_size=1, max_size=60))
     numbers = objects(values, (1, len(values)))
-    found = axis.sums(rns.encode(numbers, moduli, signed), moduli, (1,), signed)
+    found = axis.sums(rns.encode(numbers, moduli, signed), rd.RNS(moduli, signed), (1,))
     assert found.tolist() == [[sum(values)]]
 
 
@@ -197,7 +197,9 @@ def test_all_axes_give_what_no_axis_gives() -> None:
 
 def test_lazy_results_keep_what_describes_them() -> None:
     moduli = MODULI_SETS["top"]
-    x = rd.RNSArray(rd.random(moduli, (6, 300), chunks=(4, 128)).residues, moduli, bound=moduli.product)
+    x = rd.RNSArray(
+        rd.random(moduli, (6, 300), chunks=(4, 128)).residues, rd.RNS(moduli, bound=moduli.product)
+    )
     top = x.max(0)
     assert top.chunks == ((128, 128, 44),)
     assert (top.moduli, top.signed, top.bound) == (x.moduli, x.signed, x.bound)
@@ -241,7 +243,7 @@ def test_chunks_on_a_gpu_stay_there() -> None:
     moduli = MODULI_SETS["top"]
     numbers = objects(list(range(60)), (6, 10))
     residues = cupy.asarray(rns.encode(numbers, moduli, False))
-    x = rd.RNSArray(da.from_array(residues, chunks=(len(moduli), 4, 5), asarray=False), moduli)
+    x = rd.RNSArray(da.from_array(residues, chunks=(len(moduli), 4, 5), asarray=False), rd.RNS(moduli))
     top = x.max(0)
     for found in (top.residues, x.argmax(0), top.cummin().residues):
         assert isinstance(found._meta, cupy.ndarray)

@@ -51,13 +51,13 @@ def test_find_excess_at_the_edges(
     chosen = [0, greatest, greatest - 1, *(chosen[i] for i in rng.permutation(len(chosen))[:12])]
     for bound in chosen:
         beyond = [i for i, value in enumerate(values) if abs(value) > bound]
-        found = bounds.find_excess(residues, moduli, signed, bound)
+        found = bounds.find_excess(residues, rd.RNS(moduli, signed, bound))
         if beyond:
             assert found == bounds.Excess(beyond[0], values[beyond[0]], len(beyond)), (bound, moduli)
         else:
             assert found is None, (bound, moduli)
         within = np.array([i for i, value in enumerate(values) if abs(value) <= bound], dtype=np.int64)
-        assert bounds.find_excess(residues[:, within], moduli, signed, bound) is None
+        assert bounds.find_excess(residues[:, within], rd.RNS(moduli, signed, bound)) is None
 
 
 @BOTH_RANGES
@@ -68,19 +68,19 @@ def test_find_excess_among_numbers_near_the_bound(
     for bound in (0, 1, 5, 2**31, 2**40, 2**63 - 1, 2**992, 2**1024 - 1, 2**2000, moduli.product // 5):
         values = values_within(bound, signed, rng)
         residues = encoded(on_each_processor, values, moduli, signed)
-        assert bounds.find_excess(residues, moduli, signed, bound) is None
+        assert bounds.find_excess(residues, rd.RNS(moduli, signed, bound)) is None
         greatest = max(map(abs, values))
         if greatest:
             first = next(i for i, value in enumerate(values) if abs(value) == greatest)
             count = sum(abs(value) == greatest for value in values)
-            found = bounds.find_excess(residues, moduli, signed, greatest - 1)
+            found = bounds.find_excess(residues, rd.RNS(moduli, signed, greatest - 1))
             assert found == bounds.Excess(first, values[first], count)
         # Numbers that agree with small ones modulo the first moduli, and the greatest, which is near 0.
         for wrong in (moduli.product - 1, moduli.prefix(3).product, moduli.prefix(60).product + 1):
             wrong = wrong if not signed else wrong // 2
             if wrong > bound:
                 residues = encoded(on_each_processor, [*values, wrong], moduli, signed)
-                found = bounds.find_excess(residues, moduli, signed, bound)
+                found = bounds.find_excess(residues, rd.RNS(moduli, signed, bound))
                 assert found == bounds.Excess(len(values), wrong, 1)
 
 
@@ -88,10 +88,10 @@ def test_find_excess_in_many_blocks_and_layouts(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(bounds, "_CPU_RESIDUES", 64)
     values = list(range(1000))
     residues = rns.encode(values, MODULI).reshape(len(MODULI), 4, 250)
-    assert bounds.find_excess(residues, MODULI, False, 990) == bounds.Excess(991, 991, 9)
+    assert bounds.find_excess(residues, rd.RNS(MODULI, False, 990)) == bounds.Excess(991, 991, 9)
     turned = residues.transpose(0, 2, 1)
-    assert bounds.find_excess(turned, MODULI, False, 990) == bounds.Excess(4 * 241 + 3, 991, 9)
-    assert bounds.find_excess(residues[:, :, :0], MODULI, False, 0) is None
+    assert bounds.find_excess(turned, rd.RNS(MODULI, False, 990)) == bounds.Excess(4 * 241 + 3, 991, 9)
+    assert bounds.find_excess(residues[:, :, :0], rd.RNS(MODULI, False, 0)) is None
 
 
 @BOTH_RANGES
@@ -101,7 +101,7 @@ def test_from_residues_proves_the_bound(on_each_processor: Processor, signed: bo
     message = (
         r"the number at flat index 1 is 0x4.{17} \(71 bits\), greater in magnitude than the bound 5 \(and 1"
     )
-    for make in (rd.from_residues, rd.RNSArray(residues, MODULI, signed).with_residues):
+    for make in (rd.from_residues, rd.RNSArray(residues, rd.RNS(MODULI, signed)).with_residues):
         arguments = () if make != rd.from_residues else (MODULI, signed)
         assert make(residues, *arguments, bound=2**71).bound == 2**71
         with pytest.raises(ValueError, match=message):
@@ -123,7 +123,7 @@ def test_stores_of_wrong_bounds_are_not_valid(tmp_path: Path) -> None:
     ):
         rd.from_residues(x.residues, MODULI, bound=5).to_zarr(tmp_path / "refused")
     for bound, lines in ((599, []), (598, ["chunk c/0/4: number 599 is 599"]), (254, [1, 2, 3, 4])):
-        rd.RNSArray(x.residues, MODULI, bound=bound).to_zarr(tmp_path / "x", overwrite=True)
+        rd.RNSArray(x.residues, rd.RNS(MODULI, bound=bound)).to_zarr(tmp_path / "x", overwrite=True)
         info = store.open_info(tmp_path / "x")
         problems = list(store.verify(info))
         assert len(problems) == len(lines)
@@ -139,7 +139,7 @@ def test_verify_names_a_number_of_more_axes(tmp_path: Path) -> None:
     values = np.arange(12, dtype=object).reshape(3, 4)
     values[2, 1] = -(2**2000)
     residues = rd.from_ints(values, moduli, True).residues
-    rd.RNSArray(residues, moduli, True, 2**2000 - 1).rechunk((2, 4)).to_zarr(tmp_path / "x")
+    rd.RNSArray(residues, rd.RNS(moduli, True, 2**2000 - 1)).rechunk((2, 4)).to_zarr(tmp_path / "x")
     (problem,) = store.verify(store.open_info(tmp_path / "x"))
     assert problem.startswith(f"{tmp_path}/x: chunk c/0/1/0: number (2, 1) is -0x1000")
     assert "(2001 bits), greater in magnitude than the bound 0xffff" in problem
@@ -154,7 +154,7 @@ def test_headers_are_proved(name: str, on_each_processor: Processor) -> None:
     magnitudes = edge_values(moduli)[:: 1 + len(edge_values(moduli)) // 200]
     signs = [(-1) ** i for i in range(len(magnitudes))]
     x = rd.IntervalRNSArray.from_ints([s * m for s, m in zip(signs, magnitudes, strict=True)], moduli)
-    x = rd.IntervalRNSArray(on_each_processor.xp.asarray(x.columns), moduli)
+    x = rd.IntervalRNSArray(on_each_processor.xp.asarray(x.columns), rd.IntervalRNS(moduli))
     with rd.errstate(overflow="wrap"):
         results = [x, x + x, x - x[::-1], x * x[::-1], (x + 1) - 1, -x, abs(x), x // 3, ((x + 7) * 3 - x) * x]
     for y in results:

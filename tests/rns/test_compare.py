@@ -55,21 +55,21 @@ def check_pairs(
     """Compare a[j] with b[j] for every j, both ways."""
     x, y = (encode(processor, values, moduli, signed) for values in (a, b))
     expected = np.array([order(*pair) for pair in zip(a, b, strict=True)], dtype=np.int8)
-    result = compare.compare(x, y, moduli, signed, bound)
+    result = compare.compare(x, y, rd.RNS(moduli, signed, bound))
     assert result.dtype == np.int8
     assert type(result) is type(x)
     assert (processor.to_numpy(result) == expected).all()
-    assert (processor.to_numpy(compare.compare(y, x, moduli, signed, bound)) == -expected).all()
-    different = processor.to_numpy(compare.differ(x, y, moduli, signed, bound))
+    assert (processor.to_numpy(compare.compare(y, x, rd.RNS(moduli, signed, bound))) == -expected).all()
+    different = processor.to_numpy(compare.differ(x, y, rd.RNS(moduli, signed, bound)))
     assert (different == (expected != 0)).all()
 
 
 def check_scalar(processor: Processor, moduli: ModuliSet, a: list[int], value: int, signed: bool) -> None:
     x, y = encode(processor, a, moduli, signed), rns.encode([value], moduli, signed)
     expected = np.array([order(v, value) for v in a], dtype=np.int8)
-    assert (processor.to_numpy(compare.compare(x, y, moduli, signed)) == expected).all()
-    assert (processor.to_numpy(compare.compare(y, x, moduli, signed)) == -expected).all()
-    assert (processor.to_numpy(compare.differ(y, x, moduli, signed)) == (expected != 0)).all()
+    assert (processor.to_numpy(compare.compare(x, y, rd.RNS(moduli, signed))) == expected).all()
+    assert (processor.to_numpy(compare.compare(y, x, rd.RNS(moduli, signed))) == -expected).all()
+    assert (processor.to_numpy(compare.differ(y, x, rd.RNS(moduli, signed))) == (expected != 0)).all()
 
 
 def edge_pairs(moduli: ModuliSet, signed: bool, rng: np.random.Generator) -> tuple[list[int], list[int]]:
@@ -155,8 +155,8 @@ def test_integers_beside_numbers_far_below_the_prefix(
     for bound in bounds_around_prefixes(moduli, signed):
         values = values_within(bound, signed, rng, count=6)
         residues = encode(on_each_processor, values, moduli, signed)
-        x = rd.RNSArray(residues, moduli, signed, bound)
-        unknown = rd.RNSArray(residues, moduli, signed)
+        x = rd.RNSArray(residues, rd.RNS(moduli, signed, bound))
+        unknown = rd.RNSArray(residues, rd.RNS(moduli, signed))
         for value in (0, 1, bound - 1, bound, -bound, bound + 1, -bound - 1, 3 * bound, 2**200, -(2**200)):
             for relation, function in RELATIONS.items():
                 found = on_each_processor.to_numpy(function(x, value)).tolist()
@@ -199,7 +199,9 @@ def test_rows_that_are_not_aligned_to_vectors(on_each_processor: Processor, rng:
     values = [int(v) * moduli.product >> 62 for v in rng.integers(0, 2**62, 1003)]
     x = encode(on_each_processor, values, moduli)
     expected = np.array([order(a, b) for a, b in pairwise(values)])
-    assert (on_each_processor.to_numpy(compare.compare(x[:, :-1], x[:, 1:], moduli)) == expected).all()
+    assert (
+        on_each_processor.to_numpy(compare.compare(x[:, :-1], x[:, 1:], rd.RNS(moduli))) == expected
+    ).all()
 
 
 @given(st.data())
@@ -420,7 +422,7 @@ def test_operands_on_different_processors() -> None:
     import cupy
 
     x = rd.from_ints([1, 2, 3], MODULI, chunks=None)
-    on_gpu = rd.RNSArray(cupy.asarray(x.residues), MODULI)
+    on_gpu = rd.RNSArray(cupy.asarray(x.residues), rd.RNS(MODULI))
     for other in (on_gpu, on_gpu.rechunk()):
         with pytest.raises(TypeError, match="different processors"):
             _ = x < other
@@ -480,7 +482,7 @@ def test_lazy_maximum_minimum_sign_and_where(no_compute: None, rng: np.random.Ge
 
 def test_bounds_of_results() -> None:
     x, y = rd.from_ints([1, 5], MODULI), rd.from_ints([2, 9], MODULI)
-    unknown = rd.RNSArray(y.residues, MODULI)
+    unknown = rd.RNSArray(y.residues, rd.RNS(MODULI))
     assert rd.maximum(x, y).bound == 9
     assert rd.minimum(x, y).bound == 5
     assert rd.minimum(x, unknown).bound == 5

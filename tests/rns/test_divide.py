@@ -81,7 +81,7 @@ def check_division(
     residues = processor.xp.asarray(rns.encode(values, ms, signed))
     each = [divisors] * len(values) if isinstance(divisors, int) else divisors
     other = divisors if isinstance(divisors, int) else processor.xp.asarray(rns.encode(each, ms, signed))
-    result = divide.floor_divide(residues, other, ms, signed, BOTH_PARTS)
+    result = divide.floor_divide(residues, other, rd.RNS(ms, signed), BOTH_PARTS)
     assert isinstance(result, processor.xp.ndarray)
     expected = [
         rns.encode([operation(x, d) for x, d in zip(values, each, strict=True)], ms, signed)
@@ -119,10 +119,12 @@ def test_remainders_alone(
     for divisor in (1, 2, 6, ms[0], 2**16, 2**31 + 1, 2**32):
         expected = [v % divisor for v in values]
         if all(in_range(r, ms, signed) for r in expected):
-            result = on_each_processor.to_numpy(divide.remainder(residues, divisor, ms, signed))
+            system = rd.RNS(ms, signed)
+            found = divide.divide_by_integer(residues, divisor, system, ("remainder",))
+            result = on_each_processor.to_numpy(found)
             np.testing.assert_array_equal(result, rns.encode(expected, ms, signed))
         if divisor > 1:
-            small = divide.small_remainder(residues, ms, divisor, signed)
+            small = divide.small_remainder(residues, rd.RNS(ms, signed), divisor)
             assert on_each_processor.to_numpy(small).tolist() == expected
 
 
@@ -236,7 +238,7 @@ def test_bounds_hold_and_help(signed: bool) -> None:
     assert ((x // 10).bound, (x % 10).bound) == (100 if signed else 99, 9)
     assert ((x // y).bound, (x % y).bound) == (999, 9)
     assert (x % 10**6).bound == (10**6 - 1 if signed else 999)
-    z = rd.RNSArray(x.residues, TOP, signed)
+    z = rd.RNSArray(x.residues, rd.RNS(TOP, signed))
     assert ((z // y).bound, (y % z).bound) == (None, None if signed else 10)
     assert (z >> 100).bound.bit_length() <= TOP.bits - 100 + signed
 
@@ -250,7 +252,7 @@ def test_long_shifts(on_each_processor: Processor, name: str, signed: bool, rng:
     residues = on_each_processor.xp.asarray(rns.encode(values, moduli, signed))
     passes = len(moduli) // 16
     for bits in {33, 63, 64, 65, 96, 127, 128, 32 * passes, 32 * passes + 1, moduli.bits - 2, moduli.bits}:
-        x = rd.RNSArray(residues, moduli, signed)
+        x = rd.RNSArray(residues, rd.RNS(moduli, signed))
         assert (x >> bits).to_ints().tolist() == [v >> bits for v in values]
 
 
@@ -294,8 +296,8 @@ def test_the_one_quotient_out_of_range(on_each_processor: Processor, ms: ModuliS
     residues = on_each_processor.xp.asarray(rns.encode([lowest + 1, 0, lowest], ms, True))
     for divisor in (-1, on_each_processor.xp.asarray(rns.encode([-1, -1, -1], ms, True))):
         with pytest.raises(RNSOverflowError, match="flat index 2: the exact result is"):
-            divide.floor_divide(residues, divisor, ms, True, ("quotient",))
-    assert not divide.floor_divide(residues, -1, ms, True, ("remainder",)).any()
+            divide.floor_divide(residues, divisor, rd.RNS(ms, True), ("quotient",))
+    assert not divide.floor_divide(residues, -1, rd.RNS(ms, True), ("remainder",)).any()
 
 
 def test_a_remainder_out_of_range() -> None:
@@ -345,8 +347,8 @@ def test_small_divisors(on_each_processor: Processor, moduli: rd.ModuliSet, sign
     values = edges[:: max(1, len(edges) * len(moduli) // 20000)] + edges[:3] + edges[-3:]
     residues = on_each_processor.xp.asarray(rns.encode(values, moduli, signed))
     for d in small_divisors(moduli, signed):
-        both = on_each_processor.to_numpy(divide.divide_by_integer(residues, d, moduli, signed))
-        quotients, remainders = (rd.RNSArray(part, moduli, signed) for part in np.split(both, 2))
+        both = on_each_processor.to_numpy(divide.divide_by_integer(residues, d, rd.RNS(moduli, signed)))
+        quotients, remainders = (rd.RNSArray(part, rd.RNS(moduli, signed)) for part in np.split(both, 2))
         assert quotients.to_ints().tolist() == [v // d for v in values], d
         assert remainders.to_ints().tolist() == [v % d for v in values], d
 

@@ -56,7 +56,7 @@ def check_base_extend(
     bound: int | None = None,
 ) -> None:
     residues = processor.xp.asarray(rns.encode(values, ms, signed))
-    result = extend.base_extend(residues, ms, targets, signed, bound)
+    result = extend.base_extend(residues, rd.RNS(ms, signed, bound), targets)
     assert isinstance(result, processor.xp.ndarray)
     assert result.dtype == np.uint32
     np.testing.assert_array_equal(processor.to_numpy(result), residues_by_hand(values, targets))
@@ -117,7 +117,7 @@ def test_any_values_between_any_moduli(
 def test_shapes(on_each_processor: Processor, shape: tuple[int, ...]) -> None:
     values = list(range(int(np.prod(shape))))
     residues = on_each_processor.xp.asarray(rns.encode(values, TOP).reshape(4, *shape))
-    result = extend.base_extend(residues, TOP, MODULI_SETS["unsorted"])
+    result = extend.base_extend(residues, rd.RNS(TOP), MODULI_SETS["unsorted"])
     expected = residues_by_hand(values, MODULI_SETS["unsorted"]).reshape(6, *shape)
     np.testing.assert_array_equal(on_each_processor.to_numpy(result), expected)
 
@@ -154,7 +154,7 @@ def test_values_just_inside_and_just_outside(on_each_processor: Processor, sourc
     lowest, highest = small.value_range(signed)
     inside = [lowest, lowest + 1, 0, highest - 1, highest]
     residues = on_each_processor.xp.asarray(rns.encode(inside, ms, signed))
-    result = extend.change_moduli(residues, ms, small, signed)
+    result = extend.change_moduli(residues, rd.RNS(ms, signed), small)
     np.testing.assert_array_equal(on_each_processor.to_numpy(result), rns.encode(inside, small, signed))
     outside = [
         highest + 1,
@@ -164,7 +164,7 @@ def test_values_just_inside_and_just_outside(on_each_processor: Processor, sourc
     for value in outside:
         residues = on_each_processor.xp.asarray(rns.encode([*inside, value, value], ms, signed))
         with pytest.raises(ValueError, match="at flat index 5 is outside"):
-            extend.change_moduli(residues, ms, small, signed)
+            extend.change_moduli(residues, rd.RNS(ms, signed), small)
 
 
 @pytest.mark.parametrize(("source", "target"), list(itertools.permutations(EXHAUSTIVE_SETS, 2)))
@@ -176,11 +176,11 @@ def test_a_value_fits_or_is_an_error(source: str, target: str, signed: bool) -> 
     for value in range(least, greatest + 1, 1 + ms.product // 500):
         residues = rns.encode([value], ms, signed)
         if lowest <= value <= highest:
-            result = extend.change_moduli(residues, ms, targets, signed)
+            result = extend.change_moduli(residues, rd.RNS(ms, signed), targets)
             assert rns.decode(result, targets, signed) == [value]
         else:
             with pytest.raises(ValueError, match=f"value {value} at flat index 0 is outside"):
-                extend.change_moduli(residues, ms, targets, signed)
+                extend.change_moduli(residues, rd.RNS(ms, signed), targets)
 
 
 def test_misfit_is_named_by_its_index_in_the_whole_array() -> None:
@@ -188,14 +188,16 @@ def test_misfit_is_named_by_its_index_in_the_whole_array() -> None:
     values = np.zeros((3, 384), dtype=object)
     values[2, 300] = TOP.product
     x = rd.from_ints(values, ms, chunks=(2, 128))
-    lazy = rd.RNSArray(x.residues, ms).shrink(TOP)
+    lazy = rd.RNSArray(x.residues, rd.RNS(ms)).shrink(TOP)
     with pytest.raises(ValueError, match=f"at flat index {2 * 384 + 300} is outside the unsigned range"):
         lazy.to_ints()
 
 
 def test_a_bound_proves_without_looking() -> None:
     # A false bound shows that nothing was checked.
-    x = rd.RNSArray(rns.encode([TOP.product], MODULI_SETS["table2_8"]), MODULI_SETS["table2_8"], False, 9)
+    x = rd.RNSArray(
+        rns.encode([TOP.product], MODULI_SETS["table2_8"]), rd.RNS(MODULI_SETS["table2_8"], False, 9)
+    )
     assert x.shrink(TOP).shape == (1,)
 
 

@@ -23,6 +23,7 @@ from strategies import (
 
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.interval import IntervalEvaluation, interval_evaluation, refinement_steps
+from rnsdask.rns.system import RNS
 
 ACCURACY = 1e-7
 BIG_SET = MODULI_SETS["table2_64"]
@@ -65,7 +66,7 @@ def evaluate_and_check(
     accuracy: float = ACCURACY,
 ) -> None:
     residues = processor.xp.asarray(rns.encode(values, moduli, signed))
-    interval = interval_evaluation(residues, moduli, signed, bound, accuracy)
+    interval = interval_evaluation(residues, RNS(moduli, signed, bound), accuracy)
     check_interval(interval, values, moduli, processor, accuracy)
 
 
@@ -73,7 +74,7 @@ def least_accuracy(moduli: ModuliSet, signed: bool = False, bound: int | None = 
     """The limit that the error for an impossible accuracy names."""
     residues = np.zeros((len(moduli), 1), dtype=np.uint32)
     with pytest.raises(ValueError, match="accuracy") as caught:
-        interval_evaluation(residues, moduli, signed, bound, accuracy=1e-300)
+        interval_evaluation(residues, RNS(moduli, signed, bound), 1e-300)
     found = re.search(r"at least (\S+)$", str(caught.value))
     assert found, caught.value
     return float(found[1])
@@ -122,7 +123,7 @@ def test_least_accuracy_of_a_long_set(on_each_processor: Processor) -> None:
 @pytest.mark.parametrize("accuracy", [0.0, -1e-7, math.nan, math.inf, 1e-300, 1e-15])
 def test_impossible_accuracies(accuracy: float) -> None:
     with pytest.raises(ValueError, match="accuracy") as caught:
-        interval_evaluation(np.zeros((64, 3), dtype=np.uint32), BIG_SET, accuracy=accuracy)
+        interval_evaluation(np.zeros((64, 3), dtype=np.uint32), RNS(BIG_SET), accuracy)
     assert str(accuracy) in str(caught.value)
 
 
@@ -153,7 +154,7 @@ def test_each_operation_rounds_as_directed(
     # Large enough for the first sum to be the result, and not so near M that it may wrap.
     values = [v for v in random if moduli.product // 100 < v < moduli.product // 100 * 99]
     residues = on_each_processor.xp.asarray(rns.encode(values, moduli))
-    interval = interval_evaluation(residues, moduli, accuracy=1e-3)
+    interval = interval_evaluation(residues, RNS(moduli), 1e-3)
     low, upp = on_each_processor.to_numpy(interval.low), on_each_processor.to_numpy(interval.upp)
     assert low.tolist() == [exact_sum(v, moduli, up=False) for v in values]
     assert upp.tolist() == [exact_sum(v, moduli, up=True) for v in values]
@@ -178,23 +179,23 @@ def test_a_bound_needs_the_first_moduli_only(bits: int, signed: bool, on_each_pr
     residues = on_each_processor.xp.asarray(residues)
     least = least_accuracy(BIG_SET, signed, bound)
     for accuracy in (ACCURACY, least):
-        interval = interval_evaluation(residues, BIG_SET, signed, bound, accuracy)
+        interval = interval_evaluation(residues, RNS(BIG_SET, signed, bound), accuracy)
         check_interval(interval, values, BIG_SET, on_each_processor, accuracy)
 
 
 def test_invalid_bounds() -> None:
     residues = np.zeros((64, 1), dtype=np.uint32)
     with pytest.raises(ValueError, match="bound must not be negative, got -1"):
-        interval_evaluation(residues, BIG_SET, bound=-1)
+        interval_evaluation(residues, RNS(BIG_SET, bound=-1))
     with pytest.raises(TypeError, match="bound"):
-        interval_evaluation(residues, BIG_SET, bound=1.5)  # type: ignore[arg-type]
+        interval_evaluation(residues, RNS(BIG_SET, bound=1.5))  # type: ignore[arg-type]
 
 
 def test_invalid_residues() -> None:
     with pytest.raises(TypeError, match="uint32"):
-        interval_evaluation(np.zeros((64, 1)), BIG_SET)
+        interval_evaluation(np.zeros((64, 1)), RNS(BIG_SET))
     with pytest.raises(ValueError, match="64 moduli"):
-        interval_evaluation(np.zeros((63, 1), dtype=np.uint32), BIG_SET)
+        interval_evaluation(np.zeros((63, 1), dtype=np.uint32), RNS(BIG_SET))
 
 
 @pytest.mark.parametrize("name", ["table2_64", "table2_256", "moduli512"])
@@ -225,7 +226,7 @@ def test_refinement_steps_of_powers_of_two(n: int, on_each_processor: Processor)
     moduli = MODULI_SETS[f"table2_{n}"]
     exponents = list(range(0, moduli.bits - 1, max(1, moduli.bits // 100)))
     residues = on_each_processor.xp.asarray(rns.encode([1 << k for k in exponents], moduli))
-    steps = on_each_processor.to_numpy(refinement_steps(residues, moduli, accuracy=ACCURACY)).tolist()
+    steps = on_each_processor.to_numpy(refinement_steps(residues, RNS(moduli), ACCURACY)).tolist()
     psi = 4 * 2**-52 * n * math.log2(n) * (1 + ACCURACY / 2) / ACCURACY
     factor = math.floor(math.log2(1 / (2 * psi)))
     original = [max(0, math.ceil((math.log2(psi) + moduli.bits - k) / factor)) for k in exponents]
@@ -236,8 +237,8 @@ def test_refinement_steps_of_powers_of_two(n: int, on_each_processor: Processor)
 
 def test_a_bound_saves_refinement() -> None:
     residues = rns.encode([2**40 - 1], BIG_SET)
-    assert refinement_steps(residues, BIG_SET).tolist() > [20]
-    assert refinement_steps(residues, BIG_SET, bound=2**40 - 1).tolist() == [0]
+    assert refinement_steps(residues, RNS(BIG_SET)).tolist() > [20]
+    assert refinement_steps(residues, RNS(BIG_SET, bound=2**40 - 1)).tolist() == [0]
 
 
 @pytest.mark.parametrize("shape", [(0,), (1,), (2, 3), (2, 0, 3)])
@@ -245,12 +246,12 @@ def test_shapes(shape: tuple[int, ...], on_each_processor: Processor) -> None:
     moduli = MODULI_SETS["table2_4"]
     values = list(range(math.prod(shape)))
     residues = on_each_processor.xp.asarray(rns.encode(values, moduli)).reshape(4, *shape)
-    interval = interval_evaluation(residues, moduli)
+    interval = interval_evaluation(residues, RNS(moduli))
     fields = {"low": np.float64, "upp": np.float64, "exponent": np.int32}
     for name, dtype in fields.items():
         field = getattr(interval, name)
         assert (field.shape, field.dtype) == (shape, dtype), name
-    assert refinement_steps(residues, moduli).shape == shape
+    assert refinement_steps(residues, RNS(moduli)).shape == shape
     flat = IntervalEvaluation(*(getattr(interval, name).ravel() for name in fields))
     check_interval(flat, values, moduli, on_each_processor)
 
@@ -261,7 +262,7 @@ def test_views(on_each_processor: Processor) -> None:
     values = edge_values(moduli)[:50]
     residues = on_each_processor.xp.asarray(rns.encode(values, moduli))
     for part in (slice(5, 23), slice(1, None, 2), slice(None, None, -1)):
-        interval = interval_evaluation(residues[:, part], moduli)
+        interval = interval_evaluation(residues[:, part], RNS(moduli))
         check_interval(interval, values[part], moduli, on_each_processor)
 
 
@@ -287,7 +288,7 @@ def test_processors_agree_bit_for_bit(name: str, rng: np.random.Generator) -> No
         residues = rns.encode(some(edge_values(moduli, signed), moduli), moduli, signed)
         random = np.stack([rng.integers(0, m, 1000, dtype=np.uint64).astype(np.uint32) for m in moduli])
         residues = np.concatenate([residues, random], axis=1)
-        on_cpu = interval_evaluation(residues, moduli, signed)
-        on_gpu = interval_evaluation(cupy.asarray(residues), moduli, signed)
+        on_cpu = interval_evaluation(residues, RNS(moduli, signed))
+        on_gpu = interval_evaluation(cupy.asarray(residues), RNS(moduli, signed))
         for field in ("low", "upp", "exponent"):
             np.testing.assert_array_equal(getattr(on_gpu, field).get(), getattr(on_cpu, field), strict=True)

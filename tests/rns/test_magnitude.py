@@ -16,7 +16,7 @@ def check(
     processor: Processor, values: list[int], moduli: rd.ModuliSet, signed: bool, bound: int | None
 ) -> None:
     residues = processor.xp.asarray(rns.encode(values, moduli, signed))
-    mantissas, exponents = map(processor.to_numpy, magnitudes(residues, moduli, signed, bound))
+    mantissas, exponents = map(processor.to_numpy, magnitudes(residues, rd.RNS(moduli, signed, bound)))
     assert mantissas.dtype == np.float64
     assert exponents.dtype == np.int64
     assert (abs(mantissas) < 1).all()
@@ -44,5 +44,5 @@ def test_bounds(on_each_processor: Processor, name: str, signed: bool, bits: int
 
 
 def test_nothing() -> None:
-    mantissas, exponents = magnitudes(np.empty((4, 0), dtype=np.uint32), MODULI_SETS["top"], True)
+    mantissas, exponents = magnitudes(np.empty((4, 0), dtype=np.uint32), rd.RNS(MODULI_SETS["top"], True))
     assert mantissas.shape == exponents.shape == (0,)

@@ -223,11 +223,11 @@ def test_shapes_of_numpy(on_each_processor: Processor, chunks: str | None) -> No
 def test_transposed_and_sliced_views(on_each_processor: Processor) -> None:
     numbers = grid(9, 12, 20)
     x = array_of(on_each_processor, numbers, TOP, True)
-    turned = rd.RNSArray(x.residues.transpose(0, 2, 1), TOP, True)
+    turned = rd.RNSArray(x.residues.transpose(0, 2, 1), rd.RNS(TOP, True))
     part = x[::2, ::-3]
     assert ((x @ turned).to_ints() == numbers @ numbers.T).all()
     assert ((turned @ x).to_ints() == numbers.T @ numbers).all()
-    other = rd.RNSArray(part.residues.transpose(0, 2, 1), TOP, True)
+    other = rd.RNSArray(part.residues.transpose(0, 2, 1), rd.RNS(TOP, True))
     assert ((part @ other).to_ints() == numbers[::2, ::-3] @ numbers[::2, ::-3].T).all()
 
 
@@ -257,11 +257,11 @@ def test_zero_terms(on_each_processor: Processor, signed: bool) -> None:
 
 def test_bounds() -> None:
     a = rd.from_ints(list(range(10)), TOP)
-    x = rd.RNSArray(a.residues.reshape(len(TOP), 2, 5), TOP, bound=9)
-    y = rd.RNSArray(a.residues.reshape(len(TOP), 5, 2), TOP, bound=100)
+    x = rd.RNSArray(a.residues.reshape(len(TOP), 2, 5), rd.RNS(TOP, bound=9))
+    y = rd.RNSArray(a.residues.reshape(len(TOP), 5, 2), rd.RNS(TOP, bound=100))
     assert (x @ y).bound == 5 * 900
     assert rd.matmul(x, y, overflow="wrap").bound == 5 * 900
-    unknown = rd.RNSArray(y.residues, TOP)
+    unknown = rd.RNSArray(y.residues, rd.RNS(TOP))
     assert (x @ unknown).bound is None
 
 
@@ -275,7 +275,7 @@ def test_results_known_to_fit_are_not_checked(monkeypatch: pytest.MonkeyPatch) -
 
 def test_small_numbers_need_no_further_moduli() -> None:
     residues = rns.encode([3, 4, 0, 5], TOP).reshape(len(TOP), 2, 2)
-    product = contraction.exact_product(residues, residues, TOP, False, (TOP.product, TOP.product))
+    product = contraction.exact_product(residues, residues, (rd.RNS(TOP), rd.RNS(TOP)))
     assert len(product.residues) == len(TOP)
     assert 2 * 25 <= product.reach <= 51
 
@@ -285,7 +285,7 @@ def test_small_numbers_need_no_further_moduli() -> None:
 def test_greatest_magnitude(on_each_processor: Processor, moduli: ModuliSet, signed: bool) -> None:
     for value in edge_values(moduli, signed):
         residues = on_each_processor.xp.asarray(rns.encode([0, value], moduli, signed))
-        found = contraction._greatest_magnitude(residues, moduli, signed)
+        found = contraction._greatest_magnitude(residues, rd.RNS(moduli, signed))
         assert abs(value) <= found <= abs(value) + abs(value) // 1000 + 1
 
 
@@ -296,7 +296,7 @@ def test_enlarged_sets_hold_what_they_are_for(moduli: ModuliSet, signed: bool) -
     before = moduli
     reaches = (0, highest, highest + 1, highest * 5, highest * 2**33, highest**2 * 1000)
     for reach in sorted(reaches):
-        larger = matmul.enlarged(moduli, signed, reach)
+        larger = matmul.enlarged(rd.RNS(moduli, signed), reach).moduli
         assert larger.value_range(signed)[1] >= reach
         assert larger.moduli[: len(before)] == before.moduli
         assert reach > highest or larger == moduli
@@ -327,7 +327,7 @@ def test_lazy_products_compute_nothing_early() -> None:
     residues = da.zeros((len(TOP), 6, 6), dtype=np.uint32, chunks=(-1, 3, 2)).map_blocks(
         fail, dtype=np.uint32, meta=np.empty((0, 0, 0), np.uint32)
     )
-    x = rd.RNSArray(residues, TOP)
+    x = rd.RNSArray(residues, rd.RNS(TOP))
     rd.matmul(x, x, overflow="flag")
     x[0] @ x[1]
 
@@ -347,7 +347,7 @@ def test_mismatches() -> None:
             x @ other
         with pytest.raises(TypeError, match="must be RNSArrays"):
             other @ x
-    cube = rd.RNSArray(x.residues[:, None], TOP, True)
+    cube = rd.RNSArray(x.residues[:, None], rd.RNS(TOP, True))
     with pytest.raises(ValueError, match="one or two axes, got 3"):
         cube @ x
     with pytest.raises(ValueError, match="overflow must be one of"):

@@ -212,7 +212,7 @@ def test_an_array_of_two_axes_is_refused() -> None:
 
 def test_chunks_are_not_kept_between_the_passes(tmp_path: Path) -> None:
     moduli = MODULI_SETS["top"]
-    x = rd.RNSArray(rd.random(moduli, 1280, chunks=128, seed=3).residues // np.uint32(2000), moduli)
+    x = rd.RNSArray(rd.random(moduli, 1280, chunks=128, seed=3).residues // np.uint32(2000), rd.RNS(moduli))
     alive: set[int] = set()
     most = [0]
 
@@ -223,7 +223,7 @@ def test_chunks_are_not_kept_between_the_passes(tmp_path: Path) -> None:
         most[0] = max(most[0], len(alive))
         return block
 
-    y = rd.RNSArray(x.residues.map_blocks(tracked, dtype=np.uint32, meta=x.residues._meta), moduli)
+    y = rd.RNSArray(x.residues.map_blocks(tracked, dtype=np.uint32, meta=x.residues._meta), rd.RNS(moduli))
     with dask.config.set(scheduler="sync"):
         y.cummax().to_zarr(tmp_path / "y.zarr")
     assert most[0] <= 4

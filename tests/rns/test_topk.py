@@ -28,7 +28,7 @@ from strategies import (
 import rnsdask as rd
 from rnsdask.constants import key_constants
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns import keys, topk
+from rnsdask.rns import keys, system
 from rnsdask.rns.convert import residues_to_ints
 from rnsdask.rns.topk import select
 
@@ -38,7 +38,7 @@ def check(
 ) -> None:
     residues = processor.xp.asarray(rns.encode(values, moduli, signed))
     for k in (1, -1, 3, -3, len(values), -len(values), len(values) + 2, 0):
-        found = select(residues, moduli, k, signed, bound)
+        found = select(residues, rd.RNS(moduli, signed, bound), k)
         assert list(found.indices) == best(values, k)
         assert list(found.values) == [values[i] for i in found.indices]
 
@@ -106,13 +106,13 @@ def test_few_candidates_where_a_bound_leaves_most_of_a_modulus_unused(
         converted.append(residues.shape[1])
         return residues_to_ints(residues, moduli, signed)
 
-    monkeypatch.setattr(topk, "residues_to_ints", counted)
+    monkeypatch.setattr(system, "residues_to_ints", counted)
     moduli = MODULI_SETS["bits2048"]
     for signed in (False, True):
         values = [int(v) << 964 for v in rng.integers(-(2**60) if signed else 0, 2**60, size=500)]
         residues = on_each_processor.xp.asarray(rns.encode(values, moduli, signed))
         converted.clear()
-        assert list(select(residues, moduli, 5, signed, 2**1024).indices) == best(values, 5)
+        assert list(select(residues, rd.RNS(moduli, signed, 2**1024), 5).indices) == best(values, 5)
         assert sum(converted) <= 6
 
 
@@ -177,4 +177,4 @@ def test_wrong_arguments() -> None:
     unknown = da.from_array(np.zeros((4, 8), np.uint32), chunks=(4, 4))
     unknown._chunks = ((4,), (float("nan"),) * 2)
     with pytest.raises(ValueError, match="unknown"):
-        rd.RNSArray(unknown, moduli).topk(1)
+        rd.RNSArray(unknown, rd.RNS(moduli)).topk(1)

@@ -20,6 +20,7 @@ from paper_baselines import (
 
 from rnsdask import ModuliSet
 from rnsdask.rns import interval
+from rnsdask.rns.system import RNS
 
 SETS = {n: moduli_set(str(n)) for n in (4, 32)}
 
@@ -115,7 +116,7 @@ def test_refinement_steps(n: int, baselines: dict[int, Any], on_each_processor: 
     assert (original <= original[0]).all()
     assert (improved <= original).all()
     # A step gains about the bits of a double, less those that rounding costs.
-    own = interval.refinement_steps(residues, moduli, accuracy=ACCURACY)
+    own = interval.refinement_steps(residues, RNS(moduli), ACCURACY)
     assert (own <= improved.astype(np.int64) + 2).all()
 
 

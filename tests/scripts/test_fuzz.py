@@ -16,7 +16,7 @@ from fuzzing.checking import OPERATIONS
 from fuzzing.oracle import Range, product_of_all
 
 import rnsdask as rd
-from rnsdask.lazy import elementwise
+from rnsdask.lazy import functions
 
 SECONDS = 6
 
@@ -52,7 +52,7 @@ def one_off_in(operation: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def test_a_wrong_number_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rd, "add", one_off_in(elementwise.add))
+    monkeypatch.setattr(rd, "add", one_off_in(functions.add))
     failures = [runner.run(seed, 0, only="add").failure for seed in range(40)]
     found = [failure for failure in failures if failure is not None]
     assert found
@@ -62,7 +62,7 @@ def test_a_wrong_number_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_an_overflow_that_is_not_told_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rd, "fma", lambda a, b, c, **_: elementwise.fma(a, b, c, overflow="wrap"))
+    monkeypatch.setattr(rd, "fma", lambda a, b, c, **_: functions.fma(a, b, c, overflow="wrap"))
     failures = [runner.run(seed, 0, only="fma").failure for seed in range(40)]
     assert any(failure is not None and "no error for" in failure for failure in failures)
 

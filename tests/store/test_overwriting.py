@@ -118,7 +118,7 @@ def test_a_failed_job_leaves_the_old_store(path: str) -> None:
     lazy = array(NEW).residues.map_blocks(failing, dtype=np.uint32)
     for _ in range(2):
         with pytest.raises(ZeroDivisionError, match="not this one"):
-            rd.RNSArray(lazy, MODULI).to_zarr(path, overwrite=True)
+            rd.RNSArray(lazy, rd.RNS(MODULI)).to_zarr(path, overwrite=True)
         assert values_in(path) == OLD
     array(NEW).to_zarr(path, overwrite=True)
     assert values_in(path) == NEW
@@ -450,7 +450,7 @@ def test_groups(path: str) -> None:
             raise ZeroDivisionError("not this one")
         return block
 
-    broken = rd.IntervalRNSArray(y.columns.map_blocks(failing, dtype=np.uint32), MODULI)
+    broken = rd.IntervalRNSArray(y.columns.map_blocks(failing, dtype=np.uint32), rd.IntervalRNS(MODULI))
     for _ in range(2):
         with pytest.raises(ZeroDivisionError, match="not this one"):
             broken.to_zarr(path, chunks=128, overwrite=True)
@@ -523,7 +523,9 @@ MADE: dict[str, Callable[[rd.RNSArray], rd.RNSArray]] = {
     "chunks": lambda x: x.rechunk(256),
     "where": lambda x: rd.where(x > 5, x, 7),
     "twice optimized": lambda x: dask.optimize(dask.optimize(x + 1)[0] * 2)[0],
-    "concealed": lambda x: rd.RNSArray(x.residues.map_blocks(lambda b: b.copy(), dtype=np.uint32), x.moduli),
+    "concealed": lambda x: rd.RNSArray(
+        x.residues.map_blocks(lambda b: b.copy(), dtype=np.uint32), rd.RNS(x.moduli)
+    ),
 }
 
 

@@ -1,0 +1,134 @@
+"""What arrays of every number system with arithmetic do alike: operators, comparison, reductions."""
+
+from typing import Any
+
+from rnsdask.arrays.number_array import NumberArray
+from rnsdask.core.scalar_int import ScalarInt
+from rnsdask.lazy import functions, tree
+from rnsdask.lazy.lazy_ints import LazyInts
+from rnsdask.lazy.map import map_values
+from rnsdask.lazy.operands import Operand
+from rnsdask.rns.reduce import ReductionResult
+
+
+class ArithmeticArray(NumberArray):
+    """An array of numbers with ``+ - * // %``, comparison, maximum, minimum and sum.
+
+    Operands are arrays of the same numbers, or integers of the range. Overflow raises, unless errstate was
+    told otherwise; with "flag" each operation that can overflow returns a pair (docs/operations.md).
+    """
+
+    __slots__ = ()
+
+    def __add__(self, other: Operand) -> Any:
+        return functions.add(self, other)
+
+    def __radd__(self, other: Operand) -> Any:
+        return functions.add(other, self)
+
+    def __sub__(self, other: Operand) -> Any:
+        return functions.subtract(self, other)
+
+    def __rsub__(self, other: Operand) -> Any:
+        return functions.subtract(other, self)
+
+    def __mul__(self, other: Operand) -> Any:
+        return functions.multiply(self, other)
+
+    def __rmul__(self, other: Operand) -> Any:
+        return functions.multiply(other, self)
+
+    def __neg__(self) -> Any:
+        return functions.negative(self)
+
+    # ---- division -----------------------------------------------------------------------------------------
+
+    def __floordiv__(self, divisor: Operand) -> Any:
+        """Quotients, rounded towards minus infinity, by an integer of any size or by another array."""
+        return functions.divided(self, divisor, "quotient")[0]
+
+    def __mod__(self, divisor: Operand) -> Any:
+        """Remainders, 0 or of the divisor's sign, by an integer of any size or by another array."""
+        return functions.divided(self, divisor, "remainder")[0]
+
+    def __divmod__(self, divisor: Operand) -> tuple[Any, Any]:
+        """Quotients and remainders from one division."""
+        quotients, remainders = functions.divided(self, divisor, "quotient", "remainder")
+        return quotients, remainders
+
+    def __rfloordiv__(self, dividend: Operand) -> Any:
+        return functions.divided(dividend, self, "quotient")[0]
+
+    def __rmod__(self, dividend: Operand) -> Any:
+        return functions.divided(dividend, self, "remainder")[0]
+
+    def __rdivmod__(self, dividend: Operand) -> tuple[Any, Any]:
+        quotients, remainders = functions.divided(dividend, self, "quotient", "remainder")
+        return quotients, remainders
+
+    # ---- comparison ---------------------------------------------------------------------------------------
+
+    # Each compares with an array of the same numbers, or with any integer, exactly. The result is a Boolean
+    # array, as NumPy's. Another type is an error for == too: False would be no answer.
+
+    def __lt__(self, other: Operand) -> Any:
+        return functions.relate(self, "<", other)
+
+    def __le__(self, other: Operand) -> Any:
+        return functions.relate(self, "<=", other)
+
+    def __gt__(self, other: Operand) -> Any:
+        return functions.relate(self, ">", other)
+
+    def __ge__(self, other: Operand) -> Any:
+        return functions.relate(self, ">=", other)
+
+    def __eq__(self, other: Operand) -> Any:
+        return functions.relate(self, "==", other)
+
+    def __ne__(self, other: Operand) -> Any:
+        return functions.relate(self, "!=", other)
+
+    # As NumPy's and Dask's arrays: == does not return one bool, so there can be no hash.
+    __hash__ = None  # type: ignore[assignment]
+
+    # ---- reductions ---------------------------------------------------------------------------------------
+
+    def reduce(self, operation: str, *, split_every: int | None = None, backend: str = "auto") -> Any:
+        """Reduce all numbers, and report how.
+
+        Parameters
+        ----------
+        operation : {"max", "min", "sum"}
+            What to compute.
+        split_every : int, optional
+            How many partial results a task of the tree combines. The result does not depend on it.
+        backend : {"auto", "cpu", "cuda"}
+            For a Dask array: where its chunks are reduced; "auto" takes the GPU of the process that runs
+            the task if there is one. A NumPy or CuPy array is reduced where it is.
+
+        Returns
+        -------
+        ReductionResult
+            On Dask a lazy 0-d array of dtype object that computes to one.
+
+        Raises
+        ------
+        ValueError
+            If the array is empty, except for a sum, or an argument is not one of those above.
+        """
+        if not self._is_lazy:
+            return tree.reduce_words(operation, self._words, self._system)
+        return tree.tree_reduce(
+            self._words, self._system, operation, split_every=split_every, backend=backend
+        )
+
+    def _field(self, field: str, operation: str, split_every: int | None = None) -> Any:
+        result = self.reduce(operation, split_every=split_every)
+        if not self._is_lazy:
+            return getattr(result, field)
+        return LazyInts.of(map_values(_get_field, result, field, dtype=object))
+
+
+def _get_field(result: ReductionResult, field: str) -> ScalarInt:
+    return ScalarInt(getattr(result, field))

@@ -1,0 +1,83 @@
+"""The number system of signed integers with stored intervals."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.core.errors import RNSOverflowError
+from rnsdask.core.moduli import ModuliSet, check_moduli_set
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.interval_rns import arithmetic, convert, layout
+from rnsdask.rns.convert import flat_values
+
+
+@dataclass(frozen=True, repr=False)
+class IntervalRNS(NumberSystem):
+    """Signed integers as the residues of their magnitudes, a sign and an interval of X/M: n + 6 words.
+
+    :mod:`rnsdask.interval_rns.layout` defines the words. The range is from ``-(M-1)`` to ``M-1``.
+
+    Parameters
+    ----------
+    moduli : ModuliSet
+        The set of n moduli, whose product is M.
+
+    Raises
+    ------
+    TypeError
+        If `moduli` is no ModuliSet.
+    """
+
+    moduli: ModuliSet
+
+    def __post_init__(self) -> None:
+        check_moduli_set(self.moduli)
+
+    @property
+    def rows(self) -> int:
+        """Words of a number: its residues and its header."""
+        return layout.rows_of(self.moduli)
+
+    @cached_property
+    def value_range(self) -> tuple[int, int]:
+        """The lowest and the highest number."""
+        return 1 - self.moduli.product, self.moduli.product - 1
+
+    def encode(self, values: Any) -> NDArray[np.uint32]:
+        """Columns (n + 6, *shape) of integers: :func:`.columns_of_ints`."""
+        flat, shape = flat_values(values)
+        columns = convert.columns_of_ints(flat, self.moduli)
+        return columns.reshape(len(columns), *shape)
+
+    def decode(self, words: Any) -> NDArray[np.object_]:
+        """The integers of columns."""
+        ints: NDArray[np.object_] = arithmetic.to_ints(words, self.moduli)
+        return ints
+
+    def check_words(self, words: Any) -> None:
+        """Check the type and the shape of an array of columns: :func:`.check_columns`."""
+        layout.check_columns(words, self.moduli)
+
+    def same_numbers(self, other: NumberSystem) -> bool:
+        """Whether the moduli are the same."""
+        return isinstance(other, IntervalRNS) and self.moduli == other.moduli
+
+    def overflow_error(self, value: int, index: int) -> RNSOverflowError:
+        """The error of an exact result out of range, at a flat index of the array."""
+        return arithmetic.overflow_error(value, index, self.moduli)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"moduli": self.moduli}
+
+    def __dask_tokenize__(self) -> Any:
+        return "rnsdask.IntervalRNS", self.moduli.__dask_tokenize__()
+
+    def __str__(self) -> str:
+        return repr(self.moduli)
+
+    def details(self) -> dict[str, str]:
+        """The moduli."""
+        return {"Moduli": repr(self.moduli)}

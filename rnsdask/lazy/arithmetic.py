@@ -1,0 +1,59 @@
+"""Element-wise arithmetic of arrays of residues and integers, lazy on Dask (:mod:`.rns.arithmetic`)."""
+
+from typing import Any
+
+from rnsdask.backend import Array
+from rnsdask.core.overflow import overflow_mode
+from rnsdask.core.place import ALONE, Place
+from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.operands import Operand, is_lazy_integer, is_number_array, made_like, prepare, scalar
+from rnsdask.rns import arithmetic
+from rnsdask.rns.system import RNS
+
+
+def apply(name: str, *values: Operand, overflow: str | None = None) -> Any:
+    """Apply an operation of :data:`.arithmetic.OPERATIONS`, as :func:`.functions.add` says of a sum."""
+    mode = overflow_mode(overflow)
+    operands = prepare(*values)
+    system: RNS = operands.system.with_bound(None)
+    ranges = tuple(_range_of(value, system) for value in values)
+    low, high = arithmetic.result_range(name, *ranges)
+    lowest, highest = system.value_range
+    is_safe = lowest <= low and high <= highest
+    bound = None
+    if mode == "raise" or is_safe:
+        # What is out of range raises, so a bound of what is left holds for every result.
+        bound = max(abs(max(low, lowest)), abs(min(high, highest)))
+    if is_safe and mode == "raise":
+        mode = "wrap"
+    words = map_chunks(
+        _apply_block,
+        *operands.blocks,
+        rows=system.rows + (mode == "flag"),
+        located=mode != "wrap",
+        token=f"rns-{name}",
+        operation=name,
+        system=system,
+        mode=mode,
+        ranges=None if mode == "wrap" else ranges,
+    )
+    known = bound if bound is not None and bound < system.greatest_magnitude else None
+    return made_like(values, words, system.with_bound(known), mode)
+
+
+def _range_of(value: Operand, system: RNS) -> arithmetic.Range:
+    if is_number_array(value):
+        known: arithmetic.Range = value.system.known_range
+        return known
+    return system.value_range if is_lazy_integer(value) else (scalar(value),) * 2
+
+
+def _apply_block(
+    *blocks: Array,
+    operation: str,
+    system: RNS,
+    mode: str,
+    ranges: tuple[arithmetic.Range, ...] | None,
+    place: Place = ALONE,
+) -> Array:
+    return arithmetic.apply(operation, blocks, system, mode, place.flat_index, ranges)

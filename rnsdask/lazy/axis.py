@@ -1,0 +1,97 @@
+"""Reduction of axes of a lazy array, chunk by chunk and in a tree (:mod:`rnsdask.rns.axis`)."""
+
+from functools import partial
+from typing import Any
+
+import dask.array as da
+import numpy as np
+
+from rnsdask.backend import to_backend
+from rnsdask.core.place import Place
+from rnsdask.core.scalar_int import as_scalars
+from rnsdask.lazy.lazy_ints import LazyInts
+from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
+from rnsdask.lazy.tree import check_sizes, combine_tree
+from rnsdask.rns import axis as reductions
+from rnsdask.rns.system import RNS
+
+
+def extrema(
+    words: Any, system: RNS, axes: tuple[int, ...], minimum: bool, split_every: int | None
+) -> tuple[Any, Any]:
+    """Maximum or minimum along axes of the numbers, which keep length 1, and their places along one axis.
+
+    Returns
+    -------
+    (residues, places)
+        uint32 (n, *reduced) and int64 (*reduced), lazy if `words` are. If several axes are reduced, the
+        places are no indices of a lazy array.
+    """
+    if not isinstance(words, da.Array):
+        return reductions.extrema(words, system, axes, minimum)
+    packed = _extrema_lazily(words, system, axes, minimum, split_every)
+    places = map_chunks(_unpack_places, packed[system.rows :], dtype=np.int64)
+    return packed[: system.rows], places
+
+
+def _extrema_lazily(
+    words: da.Array, system: RNS, axes: tuple[int, ...], minimum: bool, split_every: int | None
+) -> da.Array:
+    """Residues, and two words of the place along the axis, the lower one first: uint32 (n + 2, *reduced).
+
+    If several axes are reduced, the place is 0.
+    """
+    check_sizes(words)
+    options: dict[str, Any] = {"system": system, "axes": axes, "minimum": minimum}
+    rows = {"rows": system.rows + 2, "dtype": np.uint32}
+    partials = reduce_chunks(_extrema_block, words, axes, located=True, **rows, **options)
+    combine = partial(_combine_extrema, **options)
+    return combine_tree(partials, combine, tuple(a + 1 for a in axes), "rns-extrema", split_every)
+
+
+def _extrema_block(block: Any, *, system: RNS, axes: tuple[int, ...], minimum: bool, place: Place) -> Any:
+    found, places = reductions.extrema(to_backend(block, "auto"), system, axes, minimum)
+    places = places + place.location[axes[0]][0] if len(axes) == 1 else np.zeros_like(places)
+    words = np.stack([places & 0xFFFFFFFF, places >> 32]).astype(np.uint32)
+    return _like(np.concatenate([found, words]), block)
+
+
+def _like(array: Any, block: Any) -> Any:
+    """The array on the host if the block is there."""
+    return array.get() if hasattr(array, "get") and isinstance(block, np.ndarray) else array
+
+
+def _combine_extrema(
+    blocks: Any,
+    axis: Any,  # noqa: ARG001  (Dask passes both)
+    keepdims: bool,  # noqa: ARG001
+    system: RNS,
+    axes: tuple[int, ...],
+    minimum: bool,
+) -> Any:
+    if len(blocks) == 0:  # Dask tries functions on an empty array to learn what they return
+        return blocks
+    found, places = reductions.extrema(blocks[: system.rows], system, axes, minimum)
+    if len(axes) == 1:
+        words = np.take_along_axis(blocks[system.rows :], places[None], axis=1 + axes[0])
+    else:
+        words = np.zeros_like(blocks, shape=(2, *places.shape))
+    return np.concatenate([found, words])
+
+
+def _unpack_places(words: Any) -> Any:
+    return words[:1].astype(np.int64) + (words[1:].astype(np.int64) << 32)
+
+
+def sums(words: Any, system: RNS, axes: tuple[int, ...], split_every: int | None) -> Any:
+    """Exact sums along axes of the numbers, which keep length 1: an object array (*reduced)."""
+    if not isinstance(words, da.Array):
+        return reductions.sums(words, system, axes)
+    check_sizes(words)
+    partials = reduce_chunks(_sums_block, words, axes, system=system, axes=axes)
+    totals = combine_tree(partials, np.sum, tuple(a + 1 for a in axes), "rns-sums", split_every)
+    return LazyInts.of(map_values(as_scalars, totals, dtype=object)[0])
+
+
+def _sums_block(block: Any, *, system: RNS, axes: tuple[int, ...]) -> Any:
+    return reductions.sums(to_backend(block, "auto"), system, axes)[None]

@@ -1,0 +1,141 @@
+"""Numbers of an array read as other things, lazy on Dask: integers, residues of other moduli, and bounds."""
+
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend import Array
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.place import Place
+from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.operands import Numbers, is_number_array
+from rnsdask.rns import extend, fixed_point, interval, mixed_radix
+from rnsdask.rns.fixed_point import FixedPointInterval
+from rnsdask.rns.interval import IntervalEvaluation
+from rnsdask.rns.system import RNS
+
+_PACKED = np.dtype([("low", np.float64), ("upp", np.float64), ("exponent", np.int32)])
+
+
+def to_ints(x: Numbers) -> Any:
+    """The numbers as an object array of Python ints; lazy if the array is."""
+    return map_chunks(_ints_block, x.words, dtype=object, system=x.system)
+
+
+def _ints_block(block: Array, *, system: NumberSystem) -> NDArray[np.object_]:
+    return system.decode(block)[None]
+
+
+def change_moduli(x: Numbers, moduli: ModuliSet) -> Any:
+    """Residues of the numbers under other moduli, which are checked to hold them."""
+    options: dict[str, Any] = {"system": x.system, "targets": moduli}
+    return map_chunks(_change_moduli, x.words, rows=len(moduli), located=True, **options)
+
+
+def _change_moduli(block: Array, *, system: RNS, targets: ModuliSet, place: Place) -> Array:
+    return extend.change_moduli(block, system, targets, place.flat_index)
+
+
+def interval_evaluation(x: Numbers, accuracy: float) -> IntervalEvaluation:
+    """Interval of X/M for each number, as :meth:`.RNSArray.interval` says."""
+    words, system = x.words, x.system
+    if not isinstance(words, da.Array):
+        return interval.interval_evaluation(words, system, accuracy)
+    # One number is evaluated at once, to refuse an accuracy that cannot be.
+    interval.interval_evaluation(np.zeros((system.rows, 1), np.uint32), system, accuracy)
+    options: dict[str, Any] = {"dtype": _PACKED, "like": np.empty(0), "system": system, "accuracy": accuracy}
+    packed = map_chunks(_packed_interval, words, **options)
+    return IntervalEvaluation(packed["low"], packed["upp"], packed["exponent"])
+
+
+def _packed_interval(block: Array, *, system: RNS, accuracy: float) -> NDArray[np.void]:
+    """Interval evaluation of a chunk as one structured array, so that one task makes all three fields."""
+    evaluation = interval.interval_evaluation(block, system, accuracy)
+    packed = np.empty((1, *block.shape[1:]), dtype=_PACKED)
+    for name in ("low", "upp", "exponent"):
+        field = getattr(evaluation, name)
+        packed[name][0] = field.get() if hasattr(field, "get") else field
+    return packed
+
+
+def mixed_radix_digits(x: Any, moduli: ModuliSet | None = None) -> Any:
+    """Mixed-radix digits of each number X modulo M, least significant first, in the set's own order.
+
+    Parameters
+    ----------
+    x : RNSArray, or array of uint32, shape (n, *shape)
+        The numbers, or their residues in NumPy or CuPy, each below its modulus.
+    moduli : ModuliSet, optional
+        The set of n moduli, in any order, of residues; of an RNSArray its own.
+
+    Returns
+    -------
+    array of uint32, shape (n, *shape)
+        Digit i is below ``moduli[i]`` and has the weight ``moduli[0] * ... * moduli[i-1]``. Lazy if the
+        RNSArray is.
+
+    Raises
+    ------
+    TypeError
+        If there is no moduli set for residues, or another one than the RNSArray's.
+    """
+    words, moduli = _residues_and_moduli(x, moduli)
+    return map_chunks(mixed_radix.mixed_radix_digits, words, rows=len(moduli), moduli=moduli)
+
+
+def fixed_point_interval(
+    x: Any, moduli: ModuliSet | None = None, bits: int | None = None, scale: int = 0
+) -> FixedPointInterval:
+    """Evaluate the interval of ``2**scale * X/M`` modulo 1 in fixed point.
+
+    Parameters
+    ----------
+    x : RNSArray, or array of uint32, shape (n, *shape)
+        The numbers, or their residues in NumPy or CuPy.
+    moduli : ModuliSet, optional
+        The set of n moduli of residues; of an RNSArray its own.
+    bits : {64, 96, 128}, optional
+        Fraction bits; without it, the fewest that make ``upp - low`` at most ``2**(bits - 24)``.
+    scale : int
+        A refinement: the result is that of ``2**scale * X`` modulo M.
+
+    Returns
+    -------
+    FixedPointInterval
+        Of lazy arrays if the RNSArray is lazy.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If residues do not fit the set, there is none or another than the RNSArray's, `bits` is another number
+        or `scale` is negative.
+    """
+    words, moduli = _residues_and_moduli(x, moduli)
+    if not isinstance(words, da.Array):
+        return fixed_point.fixed_point_interval(words, moduli, bits, scale)
+    # One number is evaluated at once: it tells the bits, and refuses what cannot be.
+    bits = fixed_point.fixed_point_interval(np.zeros((len(moduli), 1), np.uint32), moduli, bits, scale).bits
+    count = bits // 32
+    options: dict[str, Any] = {"moduli": moduli, "bits": bits, "scale": scale}
+    both = map_chunks(_packed_fixed_point, words, rows=2 * count, **options)
+    return FixedPointInterval(both[:count], both[count:], bits, scale)
+
+
+def _packed_fixed_point(block: Array, *, moduli: ModuliSet, bits: int, scale: int) -> Array:
+    found = fixed_point.fixed_point_interval(block, moduli, bits, scale)
+    return np.concatenate([found.low, found.upp])
+
+
+def _residues_and_moduli(x: Any, moduli: ModuliSet | None) -> tuple[Any, ModuliSet]:
+    if not is_number_array(x):
+        if moduli is None:
+            raise TypeError("residues need the moduli set that they belong to")
+        return x, moduli
+    if not isinstance(x.system, RNS):
+        raise TypeError(f"an RNSArray is needed, got an {type(x).__name__}; its to_rns() makes one")
+    if moduli not in (None, x.system.moduli):
+        raise TypeError(f"the array's moduli set is {x.system.moduli!r}, not {moduli!r}")
+    return x.words, x.system.moduli

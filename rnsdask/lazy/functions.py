@@ -1,0 +1,194 @@
+"""The functions of arrays of numbers: each calls what the number system of its operands has for it."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.operations import OPERATIONS
+from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.lazy import arithmetic, compare, divide, interval_rns
+from rnsdask.lazy.operands import Operand, is_number_array
+from rnsdask.rns.divide import Part
+from rnsdask.rns.system import RNS
+
+Functions = Mapping[str, Callable[..., Any]]
+
+_FUNCTIONS: dict[type[NumberSystem], Functions] = {
+    RNS: {
+        **{name: partial(arithmetic.apply, name) for name in OPERATIONS},
+        "negative": lambda a, **options: arithmetic.apply("subtract", 0, a, **options),
+        **{f.__name__: f for f in (compare.maximum, compare.minimum, compare.where, compare.sign)},
+        **{f.__name__: f for f in (compare.relate, divide.divided)},
+    },
+    IntervalRNS: {
+        **{name: partial(interval_rns.apply, name) for name in ("add", "subtract", "multiply")},
+        **{f.__name__: f for f in (interval_rns.negative, interval_rns.maximum, interval_rns.minimum)},
+        **{f.__name__: f for f in (interval_rns.where, interval_rns.sign)},
+        **{f.__name__: f for f in (interval_rns.relate, interval_rns.divided)},
+    },
+}
+
+
+def function_of(name: str, *operands: Operand) -> Callable[..., Any]:
+    """The function of a name of the number system of the arrays among the operands.
+
+    Raises
+    ------
+    TypeError
+        If there is no array, arrays are of several systems, or theirs has no such function.
+    """
+    arrays = [operand for operand in operands if is_number_array(operand)]
+    if not arrays:
+        raise TypeError("at least one operand must be an RNSArray, got integers only")
+    first = arrays[0]
+    for other in arrays[1:]:
+        if type(other.system) is not type(first.system):
+            kinds = sorted((f"{type(array).__name__}s" for array in (first, other)), reverse=True)
+            how = "IntervalRNSArray.from_rns(x) and to_rns() convert"
+            raise TypeError(f"{' and '.join(kinds)} do not mix; {how}")
+    functions = _FUNCTIONS[type(first.system)]
+    if name not in functions:
+        kind = type(first).__name__
+        raise TypeError(f"{name} takes RNSArrays, got an {kind}; its to_rns() makes one")
+    return functions[name]
+
+
+def add(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
+    """Sum ``a + b``, element by element.
+
+    Parameters
+    ----------
+    a, b : RNSArray, IntervalRNSArray or int
+        At least one array; arrays of the same moduli set and range, on the same processor. Shapes broadcast
+        as NumPy's do. An integer must be in the range too. It may be lazy, as ``x.max()`` of a Dask array; it
+        is checked when it is computed.
+    overflow : {"raise", "wrap", "flag"}, optional
+        What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``.
+
+    Returns
+    -------
+    RNSArray or IntervalRNSArray
+        Lazy if an operand is. Where the exact result is out of range, with ``"wrap"`` the result modulo M; of
+        IntervalRNSArrays its sign with its magnitude modulo M. With ``"flag"`` a pair: the same, and a
+        Boolean array that is true there.
+
+    Raises
+    ------
+    RNSOverflowError
+        With ``"raise"``, if an exact result is out of range; on Dask when it is computed.
+    TypeError, ValueError
+        If operands do not fit one another, or `overflow` is no mode.
+    """
+    return function_of("add", a, b)(a, b, overflow=overflow)
+
+
+def subtract(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
+    """Difference ``a - b``, as :func:`add`; of unsigned arrays a result below 0 is an overflow."""
+    return function_of("subtract", a, b)(a, b, overflow=overflow)
+
+
+def multiply(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
+    """Product ``a * b``, as :func:`add`."""
+    return function_of("multiply", a, b)(a, b, overflow=overflow)
+
+
+def negative(a: Operand, *, overflow: str | None = None) -> Any:
+    """Opposite number ``-a``, as :func:`add`; of an unsigned array only 0 has one."""
+    return function_of("negative", a)(a, overflow=overflow)
+
+
+def fma(a: Operand, b: Operand, c: Operand, *, overflow: str | None = None) -> Any:
+    """``a * b + c`` of RNSArrays in one pass, as :func:`add`; only the final result must be in range."""
+    return function_of("fma", a, b, c)(a, b, c, overflow=overflow)
+
+
+def muladd(a: Operand, b: Operand, c: Operand, d: Operand, *, overflow: str | None = None) -> Any:
+    """``a * b + c * d`` of RNSArrays in one pass, as :func:`add`; only the final result must be in range."""
+    return function_of("muladd", a, b, c, d)(a, b, c, d, overflow=overflow)
+
+
+def mulsub(a: Operand, b: Operand, c: Operand, d: Operand, *, overflow: str | None = None) -> Any:
+    """``a * b - c * d`` of RNSArrays in one pass, as :func:`add`; only the final result must be in range."""
+    return function_of("mulsub", a, b, c, d)(a, b, c, d, overflow=overflow)
+
+
+def sign(x: Operand) -> Any:
+    """Sign of each number: -1, 0 or +1.
+
+    Parameters
+    ----------
+    x : RNSArray or IntervalRNSArray
+        An array; an integer's sign needs no residues.
+
+    Returns
+    -------
+    array of int8, shape of `x`
+        NumPy or CuPy; lazy on Dask.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no array of numbers.
+    """
+    return function_of("sign", x)(x)
+
+
+def maximum(a: Operand, b: Operand) -> Any:
+    """The greater of two numbers, element by element.
+
+    Parameters
+    ----------
+    a, b : RNSArray, IntervalRNSArray or int
+        At least one an array, both of one kind; shapes broadcast, an integer is in the array's range.
+
+    Returns
+    -------
+    RNSArray or IntervalRNSArray
+        Lazy if an operand is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the operands do not fit one another: systems, moduli sets, ranges, shapes, processors.
+    """
+    return function_of("maximum", a, b)(a, b)
+
+
+def minimum(a: Operand, b: Operand) -> Any:
+    """The lesser of two numbers, element by element, as :func:`maximum`."""
+    return function_of("minimum", a, b)(a, b)
+
+
+def where(condition: Any, a: Operand, b: Operand) -> Any:
+    """The number of `a` where a condition holds, else that of `b`.
+
+    Parameters
+    ----------
+    condition : Boolean NumPy, CuPy or Dask array
+        For instance a comparison of arrays of numbers.
+    a, b : RNSArray, IntervalRNSArray or int
+        At least one an array, both of one kind; all shapes broadcast.
+
+    Returns
+    -------
+    RNSArray or IntervalRNSArray
+        Lazy if an operand or the condition is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the condition is not Boolean, or the operands do not fit one another.
+    """
+    return function_of("where", a, b)(condition, a, b)
+
+
+def relate(a: Any, relation: str, b: Operand) -> Any:
+    """Where ``a relation b`` holds, such as ``"<"``: a Boolean array, lazy if an operand is."""
+    return function_of("relate", a, b)(a, relation, b)
+
+
+def divided(dividend: Operand, divisor: Operand, *parts: Part) -> list[Any]:
+    """The `parts` of floor division, each an array: ``"quotient"`` and ``"remainder"``."""
+    results: list[Any] = function_of("divided", dividend, divisor)(dividend, divisor, parts)
+    return results

@@ -1,0 +1,178 @@
+"""How chunks are mapped: a function of chunks of words, called at once, or lazily if an array is Dask's.
+
+A function learns where its chunk lies by Dask's index of the chunk and a brief table of all chunks, for
+Dask's own ``block_info`` makes tasks large, and takes longer to build than the rest of a task.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.base import tokenize
+from dask.layers import ArrayBlockIdDep
+from numpy.typing import DTypeLike
+
+from rnsdask.backend import Array, backend_name
+from rnsdask.core.layout import RESIDUE_DTYPE
+from rnsdask.core.place import ALONE, Grid
+
+# Python refuses to write longer integers in decimal, as Dask does for its tokens.
+_SHORT_BITS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class _Call:
+    """A function with its options, which may hold integers of any size, and the chunks' grid if it asks."""
+
+    function: Callable[..., Any]
+    options: dict[str, Any]
+    grid: Grid | None
+
+    def __call__(self, *blocks: Any) -> Any:
+        if self.grid is None:
+            return self.function(*blocks, **self.options)
+        (_, *index), *rest = blocks
+        return self.function(*rest, place=self.grid.place(index), **self.options)
+
+    def __dask_tokenize__(self) -> Any:
+        return tokenize(self.function, _nameable(self.options), self.grid)
+
+
+def _nameable(value: Any) -> Any:
+    """The same options with long integers as text."""
+    if type(value) is int and value.bit_length() > _SHORT_BITS:
+        return "int", hex(value)
+    if isinstance(value, dict):
+        return {key: _nameable(item) for key, item in value.items()}
+    return tuple(map(_nameable, value)) if type(value) is tuple else value
+
+
+def map_chunks(
+    function: Callable[..., Any],
+    *blocks: Any,
+    rows: int | None = None,
+    chunks: Sequence[Sequence[int]] | None = None,
+    dtype: DTypeLike = RESIDUE_DTYPE,
+    located: bool = False,
+    matched: bool = False,
+    like: Any = None,
+    token: str | None = None,
+    name: str | None = None,
+    **options: Any,
+) -> Any:
+    """Apply a function to the chunks of arrays, at once if none of them is lazy.
+
+    Parameters
+    ----------
+    function : callable
+        Called with a chunk of each block, and `options`; a function of a module, for Dask sends it to
+        workers. It returns an array (rows, *shape), or (1, *shape) without `rows`.
+    *blocks : arrays (n, *shape)
+        NumPy, CuPy or Dask, with as many axes, each of the common length or 1. A Dask array of no axes goes
+        to every chunk. Without any, the result is a Dask array.
+    rows : int, optional
+        Rows of what the function returns. Without it, that is one value for each number, and the result has
+        the shape of the numbers.
+    chunks : lengths of chunks along each axis of the numbers, optional
+        Those of the result, if not those of the blocks.
+    dtype
+        Type of what it returns.
+    located : bool
+        Whether it is also called with ``place=``, the :class:`.Place` of its chunk of the blocks.
+    matched : bool
+        Whether chunks go together one by one, whatever their lengths; the result has the first block's.
+    like : array, optional
+        Of the library whose arrays it returns, if not the blocks'. Objects are always in NumPy.
+    token, name : str, optional
+        How the names of tasks begin, or the array's whole name.
+
+    Returns
+    -------
+    NumPy or CuPy array, or a lazy Dask array if a block is one
+    """
+    if blocks and not any(isinstance(block, da.Array) for block in blocks):
+        result = function(*blocks, **({"place": ALONE} if located else {}), **options)
+        return result if rows is not None else result[0]
+    lengths, pairs = _aligned(blocks, matched)
+    ends = tuple(map(tuple, lengths[1:] if chunks is None else chunks))
+    axes = tuple(range(1 + len(ends)))
+    grid = Grid.of(lengths[1:] or ends) if located else None
+    out = ((1 if rows is None else rows,), *ends)
+    call = _Call(function, options, grid)
+    named = [arg.name if isinstance(arg, da.Array) else arg for arg, _ in pairs]
+    token = token or f"rns-{function.__name__.strip('_')}"
+    name = name or f"{token}-{tokenize(call, out, np.dtype(dtype), named)}"
+    if located:
+        pairs = [(ArrayBlockIdDep(out), axes), *pairs]
+    if like is None:
+        like = np.empty(0) if np.dtype(dtype) == object else _prototype(blocks)
+    mapped: da.Array = da.blockwise(
+        call,
+        axes,
+        *(part for pair in pairs for part in pair),
+        name=name,
+        new_axes={} if lengths or located else dict(enumerate(out)),
+        adjust_chunks=dict(enumerate(out)),
+        # Dask's own way to drop an axis copies every chunk; an axis of length 1 costs nothing.
+        concatenate=True,
+        align_arrays=False,
+        dtype=dtype,
+        meta=np.empty_like(like, shape=(0,) * len(axes), dtype=dtype),
+    )
+    return mapped if rows is not None else mapped[0]
+
+
+def _aligned(blocks: Sequence[Any], matched: bool) -> tuple[Sequence[Any], list[tuple[Any, Any]]]:
+    """The lengths of the common chunks along all axes, and the blocks with their axes as Dask takes them."""
+    ndim = max((block.ndim for block in blocks), default=0)
+    axes = tuple(range(ndim))
+    arrays = [_lazy_or_single(block) for block in blocks]
+    words = [array for array in arrays if isinstance(array, da.Array) and array.ndim]
+    lengths: Sequence[Any] = words[0].chunks if words else ()
+    if len(words) > 1 and not matched:
+        found, words = da.core.unify_chunks(*(part for array in words for part in (array, axes)))
+        lengths = [found[axis] for axis in axes]
+    unified = iter(words)
+    pairs: list[tuple[Any, Any]] = []
+    for array in arrays:
+        if not isinstance(array, da.Array):
+            pairs.append((array, None))
+        else:
+            pairs.append((next(unified), axes) if array.ndim else (array, ()))
+    return lengths, pairs
+
+
+def _lazy_or_single(block: Any) -> Any:
+    """A Dask array; or words of one number, which go to the tasks as they are."""
+    if isinstance(block, da.Array) or block.size == block.shape[0]:
+        return block
+    return da.from_array(block, chunks=-1, asarray=False)
+
+
+def _prototype(blocks: Sequence[Any]) -> Array:
+    """An array of the processor that blocks are on: a column of one number is NumPy's on each."""
+    metas = [block._meta if isinstance(block, da.Array) else block for block in blocks if block.ndim]
+    return next((meta for meta in metas if backend_name(meta) == "cuda"), (*metas, np.empty(0))[0])
+
+
+def reduce_chunks(
+    function: Callable[..., Any], words: da.Array, axes: Sequence[int] | None = None, /, **options: Any
+) -> da.Array:
+    """Map each chunk of words to one item along axes of the numbers, or all, by :func:`map_chunks`.
+
+    Without other options, the function gives boxes: object arrays (1, ..., 1).
+    """
+    chunks = [(1,) * len(c) if axes is None or axis in axes else c for axis, c in enumerate(words.chunks[1:])]
+    mapped: da.Array = map_chunks(
+        function, words, **{"rows": 1, "dtype": object, "chunks": chunks, **options}
+    )
+    return mapped
+
+
+def map_values(function: Callable[..., Any], values: da.Array, *arguments: Any, dtype: DTypeLike) -> da.Array:
+    """Apply a function to each chunk of a Dask array of plain values, such as a lazy integer."""
+    meta = np.empty((0,) * values.ndim, dtype=dtype)
+    mapped: da.Array = da.map_blocks(function, values, *arguments, dtype=dtype, meta=meta)
+    return mapped

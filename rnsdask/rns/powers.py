@@ -1,0 +1,129 @@
+"""Powers and inverses modulo M of a chunk of numbers, and exactly which powers overflow. No Dask in here."""
+
+import gmpy2
+import numpy as np
+
+from rnsdask.backend import Array, kernels_of
+from rnsdask.core.errors import RNSOverflowError, abbreviate
+from rnsdask.core.layout import as_matrix
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.place import Locate
+from rnsdask.rns.blocks import column_of
+from rnsdask.rns.compare import compare
+from rnsdask.rns.system import RNS
+
+# The kernel takes exponents of so many bits.
+_DIGIT_BITS = 64
+
+# Longer powers are not computed to say in an error how long they are.
+_EXACT_BITS = 2**20
+
+
+def check_exponent(k: int) -> None:
+    """Raise ValueError if an exponent is negative."""
+    if k < 0:
+        raise ValueError(
+            f"an exponent must not be negative, got {abbreviate(k)}; inverse(x) gives inverses modulo M"
+        )
+
+
+def bases_that_fit(exponent: int, system: RNS) -> tuple[int, int]:
+    """Lowest and highest number of the range whose power is in the range; so are those of all in between."""
+    lowest, highest = system.value_range
+    if exponent < 2:
+        # x**0 = 1 is out of the range of M = 2 only, signed: then nothing fits.
+        return (lowest, highest) if exponent or highest else (1, 0)
+    root = _root(highest, exponent)
+    return (0 if not system.signed else -_root(-lowest if exponent % 2 else highest, exponent)), root
+
+
+def _root(value: int, exponent: int) -> int:
+    """The greatest integer whose power is at most `value`."""
+    if exponent >= value.bit_length():
+        return min(value, 1)
+    return int(gmpy2.iroot(gmpy2.mpz(value), exponent)[0])
+
+
+def power(residues: Array, exponent: int, system: RNS, mode: str, locate: Locate = int) -> Array:
+    """Powers of a chunk (n, *shape); with ``"flag"`` one row more, 1 where the exact one is out of range.
+
+    A power is in range just when its base is between two roots of the ends of the range, so that comparing
+    bases decides. With ``"raise"``, an error names the index that `locate` makes of that in the chunk.
+    """
+    check_exponent(exponent)
+    moduli = system.moduli
+    if mode == "wrap":
+        return _power_modulo(residues, exponent, moduli)
+    mask = _outside(residues, bases_that_fit(exponent, system), system)
+    if mode == "flag":
+        powers = _power_modulo(residues, exponent, moduli)
+        return np.concatenate([powers, mask[None].astype(np.uint32)])
+    if mask.any():
+        index = int(mask.argmax())
+        raise _overflow(system.decode_at(residues, index), exponent, locate(index), system)
+    # The bases of long exponents are 0, 1 and -1, for which only the parity counts.
+    return _power_modulo(residues, exponent if exponent < moduli.bits else 2 - exponent % 2, moduli)
+
+
+def _outside(residues: Array, fitting: tuple[int, int], system: RNS) -> Array:
+    """Boolean (*shape): numbers below the first or above the second of two values."""
+    if fitting[0] > fitting[1]:
+        return np.ones_like(residues[0], dtype=np.bool_)
+    low, high = system.known_range
+    mask = np.zeros_like(residues[0], dtype=np.bool_)
+    for value, sign, is_possible in zip(fitting, (-1, 1), (low < fitting[0], high > fitting[1]), strict=True):
+        # Beyond the bound nothing is to be found, and the moduli that the bound needs do not hold the value.
+        if is_possible:
+            column = column_of(min(max(value, low), high), system.moduli, residues.ndim - 1)
+            mask |= compare(residues, column, system) == sign
+    return mask
+
+
+def _power_modulo(residues: Array, exponent: int, moduli: ModuliSet) -> Array:
+    """Powers modulo M. Exponents beyond the kernel's go digit by digit, as Horner's rule does."""
+    matrix = as_matrix(residues)
+    kernels = kernels_of(matrix)
+
+    def raised(x: Array, k: int) -> Array:
+        out = np.empty_like(matrix, order="C")
+        kernels.power(x, k, moduli, out)
+        return out
+
+    *digits, top = _digits(exponent)
+    result = raised(matrix, top)
+    for digit in reversed(digits):
+        shifted, factor = raised(raised(result, 2 ** (_DIGIT_BITS - 1)), 2), raised(matrix, digit)
+        kernels.apply("multiply", (shifted, factor), moduli, result)
+    return result.reshape(residues.shape)
+
+
+def _digits(exponent: int) -> list[int]:
+    """Digits of an exponent as the kernel takes them, the least significant first; at least one."""
+    count = max(1, -(-exponent.bit_length() // _DIGIT_BITS))
+    return [exponent >> _DIGIT_BITS * i & 2**_DIGIT_BITS - 1 for i in range(count)]
+
+
+def _overflow(base: int, exponent: int, index: int, system: RNS) -> RNSOverflowError:
+    if base.bit_length() * exponent <= _EXACT_BITS:
+        return system.overflow_error(base**exponent, index)
+    signed = system.signed
+    negative = base < 0 and exponent % 2 == 1
+    # In two's complement -2**k is one bit shorter than 2**k.
+    least = (abs(base).bit_length() - 1) * exponent + int(not negative)
+    return RNSOverflowError(index, least + signed, system.moduli.bits - 1, signed, negative, at_least=True)
+
+
+def inverse(residues: Array, moduli: ModuliSet, locate: Locate = int) -> Array:
+    """Inverses modulo M of a chunk (n, *shape); `locate` turns an index of it into the one to report."""
+    matrix = as_matrix(residues)
+    out = np.empty_like(matrix, order="C")
+    kernels_of(matrix).inverse(matrix, moduli, out)
+    failed = out == 0
+    if failed.any():
+        index = int(failed.any(axis=0).argmax())
+        row = int(failed[:, index].argmax())
+        raise ValueError(
+            f"the number at flat index {locate(index)} has no inverse: it and the modulus {moduli[row]} have "
+            f"a common factor"
+        )
+    return out.reshape(residues.shape)
