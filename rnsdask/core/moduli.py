@@ -52,16 +52,8 @@ def check_moduli_set(moduli: object) -> None:
 
 
 def to_text(value: int | None) -> str | None:
-    """Write an integer in hexadecimal, for what Dask names tasks by; None stays None.
-
-    Dask turns integers into decimal digits, which Python does to 4300 of them only.
-    """
+    """Write an integer in hexadecimal, of any length; None stays None."""
     return None if value is None else hex(value)
-
-
-def from_text(text: str | None) -> int | None:
-    """Read what :func:`to_text` wrote."""
-    return None if text is None else int(text, 16)
 
 
 @dataclass(frozen=True, init=False, repr=False)

@@ -103,14 +103,14 @@ def fma(a: Operand, b: Operand, c: Operand, *, overflow: str | None = None) -> A
     return function_of("fma", a, b, c)(a, b, c, overflow=overflow)
 
 
-def muladd(a: Operand, b: Operand, c: Operand, d: Operand, *, overflow: str | None = None) -> Any:
-    """``a * b + c * d`` of RNSArrays in one pass, as :func:`add`; only the final result must be in range."""
-    return function_of("muladd", a, b, c, d)(a, b, c, d, overflow=overflow)
-
-
 def mulsub(a: Operand, b: Operand, c: Operand, d: Operand, *, overflow: str | None = None) -> Any:
     """``a * b - c * d`` of RNSArrays in one pass, as :func:`add`; only the final result must be in range."""
     return function_of("mulsub", a, b, c, d)(a, b, c, d, overflow=overflow)
+
+
+def muladd(a: Operand, b: Operand, c: Operand, d: Operand, *, overflow: str | None = None) -> Any:
+    """``a * b + c * d`` of RNSArrays in one pass, as :func:`add`; only the final result must be in range."""
+    return function_of("muladd", a, b, c, d)(a, b, c, d, overflow=overflow)
 
 
 def sign(x: Operand) -> Any:

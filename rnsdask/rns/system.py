@@ -41,7 +41,8 @@ class RNS(NumberSystem):
 
     def __post_init__(self) -> None:
         check_moduli_set(self.moduli)
-        object.__setattr__(self, "signed", bool(self.signed))
+        if type(self.signed) is not bool:
+            object.__setattr__(self, "signed", bool(self.signed))
         if self.bound is not None:
             bound = as_integer(self.bound, "bound")
             if bound < 0:
@@ -85,7 +86,7 @@ class RNS(NumberSystem):
 
     def with_bound(self, bound: int | None) -> "RNS":
         """The same system with another bound, or none."""
-        return RNS(self.moduli, self.signed, bound)
+        return self if bound is self.bound else RNS(self.moduli, self.signed, bound)
 
     def with_moduli(self, moduli: ModuliSet) -> "RNS":
         """The same range and bound under other moduli."""

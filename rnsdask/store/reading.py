@@ -327,10 +327,11 @@ def bound_problems(info: StoreInfo, index: Sequence[int], residues: Array) -> It
     # Here, for it imports Dask, which whoever only describes a store starts without.
     from rnsdask.rns.bounds import find_excess
 
-    excess, bound = find_excess(residues, info.system), info.system.bound
-    if excess is not None and bound is not None:
+    system = info.system
+    excess = find_excess(residues, system)
+    if excess is not None and system.bound is not None:
         shown = _position(info, index, np.unravel_index(excess.index, residues.shape[1:]))
-        yield f"{info.chunk_name(index)}: number {shown} is {excess.text(bound)}"
+        yield f"{info.chunk_name(index)}: number {shown} is {excess.text(system.bound)}"
 
 
 def _position(

@@ -63,7 +63,7 @@ def check_arithmetic(case: Case, rng: Random, name: str) -> int:
     if name in OPERATORS and by_operator:
         return check_overflowing(case, rng, lambda: OPERATORS[name](*arrays), exact, options=False)
     function = getattr(rd, name)
-    if case.system == "interval" and name in ("add", "subtract") and algorithm is not None:
+    if case.system == "interval" and name in ("add", "subtract"):
         function = partial(interval_rns.apply, name, algorithm=algorithm)
     return check_overflowing(case, rng, lambda **mode: function(*arrays, **mode), exact)
 

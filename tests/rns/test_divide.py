@@ -119,8 +119,7 @@ def test_remainders_alone(
     for divisor in (1, 2, 6, ms[0], 2**16, 2**31 + 1, 2**32):
         expected = [v % divisor for v in values]
         if all(in_range(r, ms, signed) for r in expected):
-            system = rd.RNS(ms, signed)
-            found = divide.divide_by_integer(residues, divisor, system, ("remainder",))
+            found = divide.divide_by_integer(residues, divisor, rd.RNS(ms, signed), ("remainder",))
             result = on_each_processor.to_numpy(found)
             np.testing.assert_array_equal(result, rns.encode(expected, ms, signed))
         if divisor > 1:
