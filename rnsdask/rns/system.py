@@ -41,8 +41,7 @@ class RNS(NumberSystem):
 
     def __post_init__(self) -> None:
         check_moduli_set(self.moduli)
-        if type(self.signed) is not bool:
-            object.__setattr__(self, "signed", bool(self.signed))
+        object.__setattr__(self, "signed", bool(self.signed))
         if self.bound is not None:
             bound = as_integer(self.bound, "bound")
             if bound < 0:
