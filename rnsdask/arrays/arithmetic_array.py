@@ -105,7 +105,7 @@ class ArithmeticArray(NumberArray):
             How many partial results a task of the tree combines. The result does not depend on it.
         backend : {"auto", "cpu", "cuda"}
             For a Dask array: where its chunks are reduced; "auto" takes the GPU of the process that runs
-            the task if there is one. A NumPy or CuPy array is reduced where it is.
+            the task if there is one (not for an IntervalRNSArray). Others are reduced where they are.
 
         Returns
         -------

@@ -62,14 +62,13 @@ def find_excess(residues: Array, system: RNS) -> Excess | None:
     residues : array of uint32, shape (n, *shape)
         NumPy or CuPy; each residue below its modulus.
     """
-    moduli, signed, bound = system.moduli, system.signed, system.bound
-    if bound is None or bound >= system.greatest_magnitude:
+    if system.known_magnitude == system.greatest_magnitude:
         return None
     matrix = as_matrix(residues)
     limit = _CPU_RESIDUES if isinstance(matrix, np.ndarray) else _GPU_RESIDUES
-    step, first, count = max(1, limit // len(moduli)), None, 0
+    step, first, count = max(1, limit // system.rows), None, 0
     for start in range(0, matrix.shape[1], step):
-        mask = _exceeds(matrix[:, start : start + step], moduli, signed, bound)
+        mask = _exceeds(matrix[:, start : start + step], system)
         found = int(mask.sum())
         if found and first is None:
             first = start + int(mask.argmax())
@@ -102,14 +101,15 @@ class _Plan:
 
 
 @lru_cache(CACHED_SETS)
-def _plan(moduli: ModuliSet, signed: bool, bound: int) -> _Plan:
+def _plan(system: RNS) -> _Plan:
+    moduli, bound = system.moduli, system.known_magnitude
     product, count = 1, 0
     while product < 4 * (bound + 1) and count < len(moduli):
         product *= moduli[count]
         count += 1
     chosen = moduli.prefix(count)
     others = ModuliSet(list(moduli)[count:]) if count < len(moduli) else None
-    symmetric = signed or product >= 4 * (bound + 1)
+    symmetric = system.signed or product >= 4 * (bound + 1)
     coarse = None
     if symmetric:
         error = key_constants(chosen, True).slack * product >> KEY_BITS
@@ -118,11 +118,11 @@ def _plan(moduli: ModuliSet, signed: bool, bound: int) -> _Plan:
     return _Plan(chosen, others, symmetric, coarse if is_needed else None)
 
 
-def _exceeds(matrix: Array, moduli: ModuliSet, signed: bool, bound: int) -> Array:
+def _exceeds(matrix: Array, system: RNS) -> Array:
     """Boolean (N,): each number is greater in magnitude than the bound."""
-    plan = _plan(moduli, signed, bound)
+    plan, bound = _plan(system), system.known_magnitude
     chosen = matrix[: len(plan.moduli)]
-    mask = _is_outside(chosen, plan, -bound if signed else 0, bound)
+    mask = _is_outside(chosen, plan, -bound if system.signed else 0, bound)
     if plan.others is not None:
         extended = base_extend(chosen, RNS(plan.moduli, True), plan.others)
         mask |= (extended != matrix[len(plan.moduli) :]).any(axis=0)

@@ -87,10 +87,6 @@ class RNS(NumberSystem):
         """The same system with another bound, or none."""
         return self if bound is self.bound else RNS(self.moduli, self.signed, bound)
 
-    def with_moduli(self, moduli: ModuliSet) -> "RNS":
-        """The same range and bound under other moduli."""
-        return RNS(moduli, self.signed, self.bound)
-
     def encode(self, values: Any) -> NDArray[np.uint32]:
         """Residues of integers: :func:`.ints_to_residues`."""
         return ints_to_residues(values, self.moduli, self.signed)
