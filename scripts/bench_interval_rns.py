@@ -68,7 +68,7 @@ REFERENCE_OF = ("algorithm 2", "mixed", 1_000_000)
 
 def columns_of_dataset(dataset: str, residues: Any, moduli: rd.ModuliSet) -> Any:
     """Numbers of a dataset from random residues, on their processor."""
-    columns = convert.columns_of_residues(residues, moduli, signed=True)
+    columns = convert.columns_of_residues(residues, rd.RNS(moduli, signed=True))
     if dataset == "non-negative":
         return arithmetic.absolute(columns, moduli)
     if dataset == "non-positive":
