@@ -16,6 +16,8 @@ void bind_interval(nb::module_& module);
 void bind_matmul(nb::module_& module);
 void bind_mixed_radix(nb::module_& module);
 void bind_interval_rns(nb::module_& module);
+void bind_python_ints(nb::module_& module);
 void bind_reduce(nb::module_& module);
+void bind_table_product(nb::module_& module);
 
 }  // namespace rns

@@ -70,19 +70,22 @@ struct Forward {
     for (i64 j = 0; j < width; ++j) {
       const u32* number = limbs + (first + j) * stride;
       for (i64 l = 0; l < limb_count; ++l) terms[l].x[j] = number[l];
-      if (table.rows > limb_count) terms[limb_count].x[j] = number[limb_count - 1] >> 31;
+      if (table.rows() > limb_count) terms[limb_count].x[j] = number[limb_count - 1] >> 31;
     }
   }
 
   void convert(i64 count, u32* residues, i64 residue_stride) const {
-    std::vector<Row> terms(table.rows);
-    SumRow sums;
+    std::vector<Row> terms(table.rows());
+    SumRow sums[kResults];
     for (i64 first = 0; first < count; first += kNumbers) {
       const i64 width = std::min(kNumbers, count - first);
       load_tile(first, width, terms);
-      for (i64 i = 0; i < moduli; ++i) {
-        table.sum(terms, i, width, sums);
-        reduce_sums(sums, factors[i], last[i], width, residues + i * residue_stride + first);
+      for (i64 i = 0; i < moduli; i += kResults) {
+        const i64 results = std::min(kResults, moduli - i);
+        table.sum(terms, i, results, width, sums);
+        for (i64 k = 0; k < results; ++k)
+          reduce_sums(sums[k], factors[i + k], last[i + k], width,
+                      residues + (i + k) * residue_stride + first);
       }
     }
   }
@@ -106,14 +109,15 @@ struct Reverse {
   // Results 0 and 1 of the table are the fraction's words, the others the limbs.
   void convert_tile(const std::vector<Row>& terms, i64 width, std::vector<Row>& limbs, Row& q,
                     ChainRow& chains) const {
-    SumRow fraction0, sums;
-    table.sum(terms, 0, width, fraction0);
-    table.sum(terms, 1, width, sums);
-    find_quotients(fraction0, sums, width, q);
+    SumRow sums[kResults];
+    table.sum(terms, 0, 2, width, sums);
+    find_quotients(sums[0], sums[1], width, q);
     chains = {};
-    for (i64 l = 0; l < limb_count; ++l) {
-      table.sum(terms, l + 2, width, sums);
-      next_limbs(chains, sums, q, product[l], highest[l], width, limbs[l]);
+    for (i64 l = 0; l < limb_count; l += kResults) {
+      const i64 results = std::min(kResults, limb_count - l);
+      table.sum(terms, l + 2, results, width, sums);
+      for (i64 k = 0; k < results; ++k)
+        next_limbs(chains, sums[k], q, product[l + k], highest[l + k], width, limbs[l + k]);
     }
   }
 
@@ -151,21 +155,24 @@ struct Extension {
     }
     Row& q = terms[residues.moduli];
     std::fill_n(q.x, width, 0);
-    SumRow fraction0, fraction1;
-    table.sum(terms, 0, width, fraction0);
-    table.sum(terms, 1, width, fraction1);
-    find_certain_quotients(fraction0, fraction1, start, ambiguous_below, width, q, ambiguous);
+    SumRow fractions[2];
+    table.sum(terms, 0, 2, width, fractions);
+    find_certain_quotients(fractions[0], fractions[1], start, ambiguous_below, width, q, ambiguous);
   }
 
   void extend(u32* result, i64 result_stride, u8* ambiguous) const {
-    std::vector<Row> terms(table.rows);
-    SumRow sums;
+    std::vector<Row> terms(table.rows());
+    SumRow sums[kResults];
     for (i64 first = 0; first < residues.count; first += kNumbers) {
       const i64 width = std::min(kNumbers, residues.count - first);
       load_tile(first, width, terms, ambiguous + first);
-      for (i64 k = 0; k < targets; ++k) {
-        table.sum(terms, k + 2, width, sums);
-        reduce_sums(sums, factors[k], target_last[k], width, result + k * result_stride + first);
+      for (i64 i = 0; i < targets; i += kResults) {
+        const i64 results = std::min(kResults, targets - i);
+        table.sum(terms, i + 2, results, width, sums);
+        for (i64 k = 0; k < results; ++k) {
+          reduce_sums(sums[k], factors[i + k], target_last[i + k], width,
+                      result + (i + k) * result_stride + first);
+        }
       }
     }
   }

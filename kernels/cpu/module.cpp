@@ -13,5 +13,7 @@ NB_MODULE(_cpu, module) {
   rns::bind_matmul(module);
   rns::bind_mixed_radix(module);
   rns::bind_interval_rns(module);
+  rns::bind_python_ints(module);
   rns::bind_reduce(module);
+  rns::bind_table_product(module);
 }

@@ -9,9 +9,12 @@
 
 namespace rns {
 
-// Numbers in a tile. Its terms, limbs or residues, are read once for each result, so they should stay
+// Numbers in a tile. Its terms, limbs or residues, are read once for every few results, so they should stay
 // in the first-level cache: 64 numbers of 64 terms are 16 KiB.
 constexpr i64 kNumbers = 64;
+
+// Results that are summed together, so that each term is loaded once for all of them.
+constexpr i64 kResults = 8;
 
 // One term, or one result, of each number.
 struct alignas(64) Row {
@@ -25,17 +28,32 @@ struct alignas(64) SumRow {
   RNS_INLINE ProductSum at(i64 j) const { return {low[j], high[j]}; }
 };
 
+// How products are summed: each instruction set has a way, and all give the same sums, though not always as
+// the same two lanes.
+enum class SumMethod { kPortable, kAvx2, kAvx512 };
+
+bool is_supported(SumMethod method);
+
+// The quickest of those that this processor supports.
+SumMethod best_sum_method();
+
 // A table of constants: row r holds what term r contributes to each result.
-struct Table {
-  const u32* data;
-  i64 rows;
-  i64 stride;
+class Table {
+ public:
+  explicit Table(const Table32& array, SumMethod method = best_sum_method());
 
-  explicit Table(const Table32& array)
-      : data(array.data()), rows(static_cast<i64>(array.shape(0))), stride(array.stride(0)) {}
+  i64 rows() const { return rows_; }
 
-  // The sum of the products of all terms of `width` numbers with their contributions to one result.
-  void sum(const std::vector<Row>& terms, i64 result, i64 width, SumRow& sums) const;
+  // The sums of the products of all terms of `width` numbers with their contributions to `results` of the
+  // results, at most kResults, from `first` on. Terms past `width` are read, but their sums mean nothing.
+  void sum(const std::vector<Row>& terms, i64 first, i64 results, i64 width, SumRow* sums) const;
+
+ private:
+  const u32* data_;
+  i64 rows_;
+  i64 stride_;
+  SumMethod method_;
+  std::vector<float> estimates_;  // the constants, scaled, for methods that estimate a sum besides
 };
 
 }  // namespace rns

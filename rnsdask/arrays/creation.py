@@ -70,7 +70,7 @@ def from_ints(
         return IntervalRNSArray.from_ints(ints, system.moduli, chunks)
     flat, shape = convert.flat_values(ints)
     residues = system.encode(flat).reshape(system.rows, *shape)
-    bound = max((abs(int(v)) for v in flat), default=0)
+    bound = convert.greatest_magnitude(flat)
     if system.bound is not None and bound > system.bound:
         raise ValueError(f"a number has the magnitude {abbreviate(bound)}, beyond the bound of {system!r}")
     eager = RNSArray(residues, system.with_bound(bound))

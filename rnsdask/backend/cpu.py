@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +99,27 @@ def interval(
     return low, upp, exponent, steps
 
 
+def ints_to_limbs(values: list[Any], signed: bool, limbs: NDArray[np.uint32]) -> int:
+    """Write Python ints as (N, L) limbs, in two's complement when `signed`.
+
+    Returns the position of the first value that does not fit, or is of another type: N if there is none.
+    """
+    position: int = _cpu.ints_to_limbs(values, signed, limbs)
+    return position
+
+
+def limbs_to_ints(limbs: NDArray[np.uint32], signed: bool) -> list[int]:
+    """Read (N, L) limbs, contiguous along L, as Python ints."""
+    values: list[int] = _cpu.limbs_to_ints(limbs, signed)
+    return values
+
+
+def greatest_magnitude(values: list[Any]) -> int | None:
+    """The greatest magnitude of Python ints; None if there are no values, or some of another type."""
+    position: int = _cpu.greatest_magnitude(values)
+    return None if position < 0 else abs(values[position])
+
+
 def first_outside(limbs: Array, constants: ForwardConstants) -> int | None:
     if constants.bounds is None:
         return None
@@ -124,6 +146,25 @@ def base_extend(residues: Array, constants: ExtensionConstants, result: Array) -
     tables = (constants.table, constants.last, constants.inverses)
     _cpu.base_extend(source, *tables, *decision, *targets, result, ambiguous)
     return ambiguous.view(np.bool_)
+
+
+def table_sums(
+    terms: NDArray[np.uint32], table: NDArray[np.uint32], method: str
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """The (C, N) sums of the products of (R, N) terms and an (R, C) table by one of `sum_methods`, for tests.
+
+    N is at most 64. With the sums' two lanes, a sum is ``(low - 2**32 high) % 2**64 + 2**32 high``.
+    """
+    shape = table.shape[1], terms.shape[1]
+    low, high = np.empty(shape, dtype=np.uint64), np.empty(shape, dtype=np.uint64)
+    _cpu.table_sums(terms, table, method, low, high)
+    return low, high
+
+
+def sum_methods() -> list[str]:
+    """The ways to sum a table's products that this processor has; all give the same sums."""
+    methods: list[str] = _cpu.sum_methods()
+    return methods
 
 
 def floor_divide_limbs(

@@ -13,7 +13,7 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, kernels_of, to_backend
+from rnsdask.backend import Array, cpu, kernels_of, to_backend
 from rnsdask.constants import forward_constants, reverse_constants
 from rnsdask.core.errors import abbreviate, brief, out_of_range
 from rnsdask.core.layout import as_matrix, check_residue_array
@@ -25,7 +25,7 @@ _LIMB = np.dtype("<u4")
 _BLOCK_NUMBERS = 2**15
 _BLOCK_BYTES = 8 * 2**20
 
-# Types that write themselves as bytes; other integers become Python ints first.
+# Types whose values are integers; others are asked one by one.
 _INTEGER_TYPES = {int, gmpy2.mpz}
 
 
@@ -304,6 +304,16 @@ def flat_values(values: Any) -> tuple[Any, tuple[int, ...]]:
     return integers, (len(integers),)
 
 
+def greatest_magnitude(flat: Any) -> int:
+    """The greatest magnitude of integers as :func:`flat_values` returns them; 0 if there are none."""
+    if len(flat) == 0:
+        return 0
+    if isinstance(flat, np.ndarray):
+        return max(int(flat.max()), -int(flat.min()))
+    greatest = cpu.greatest_magnitude(flat)
+    return max(abs(int(value)) for value in flat) if greatest is None else greatest
+
+
 def _check_source(values: Any) -> None:
     kind = type(values).__name__
     if hasattr(values, "__dask_graph__") and values.__dask_graph__() is not None:
@@ -357,20 +367,20 @@ def _block_to_limbs(
         if outside.size:
             raise allowed.error(int(values[outside[0]]), _place(first + int(outside[0]), shape))
         return _machine_integers_to_limbs(values, limb_count)
-    if not set(map(type, values)) <= _INTEGER_TYPES:
-        values = [_integer(value, _place(first + i, shape)) for i, value in enumerate(values)]
-    width, signed = _LIMB.itemsize * limb_count, allowed.signed
-    try:
-        data = b"".join([value.to_bytes(width, "little", signed=signed) for value in values])
-    except OverflowError:
-        i = next(i for i, value in enumerate(values) if not allowed.lowest <= value <= allowed.highest)
-        raise allowed.error(int(values[i]), _place(first + i, shape)) from None
-    return np.frombuffer(data, dtype=_LIMB).reshape(-1, limb_count).astype(np.uint32, copy=False)
+    limbs = np.empty((len(values), limb_count), dtype=np.uint32)
+    if cpu.ints_to_limbs(values, allowed.signed, limbs) < len(values):
+        values = [_integer(value, first + i, shape) for i, value in enumerate(values)]
+        if cpu.ints_to_limbs(values, allowed.signed, limbs) < len(values):
+            i = next(i for i, value in enumerate(values) if not allowed.lowest <= value <= allowed.highest)
+            raise allowed.error(values[i], _place(first + i, shape))
+    return limbs
 
 
-def _integer(value: Any, place: str) -> int:
+def _integer(value: Any, position: int, shape: tuple[int, ...]) -> int:
+    if type(value) in _INTEGER_TYPES:
+        return int(value)
     try:
-        return as_integer(value, f"value at {place}")
+        return as_integer(value, f"value at {_place(position, shape)}")
     except TypeError as error:
         if not isinstance(value, float | np.floating):
             raise
@@ -389,9 +399,4 @@ def _machine_integers_to_limbs(values: NDArray[Any], limb_count: int) -> NDArray
 
 def _block_to_ints(limbs: Array, signed: bool) -> list[int]:
     """Read (N, L) limbs as Python ints."""
-    data = np.ascontiguousarray(to_backend(limbs, "cpu"), dtype=_LIMB).tobytes()
-    width = _LIMB.itemsize * limbs.shape[1]
-    return [
-        int.from_bytes(data[start : start + width], "little", signed=signed)
-        for start in range(0, len(data), width)
-    ]
+    return cpu.limbs_to_ints(to_backend(limbs, "cpu"), signed)

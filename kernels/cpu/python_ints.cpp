@@ -1,0 +1,168 @@
+// Python integers from and to 32-bit limbs, by their digits in CPython.
+#include <algorithm>
+#include <vector>
+
+#include "bindings.hpp"
+
+namespace rns {
+
+namespace {
+
+using Limbs = nb::ndarray<const u32, nb::ndim<2>, nb::device::cpu>;
+
+// A Python integer's magnitude: digits of PyLong_SHIFT bits, the least significant first and the last not 0.
+struct Magnitude {
+  const digit* digits;
+  i64 count;
+  bool negative;
+};
+
+// Since CPython 3.12, the number of digits is in lv_tag above three bits, of which the lower two are the
+// sign: 0 positive, 1 zero, 2 negative.
+#if PY_VERSION_HEX >= 0x030C0000
+
+Magnitude magnitude_of(PyObject* value) {
+  const _PyLongValue& v = reinterpret_cast<PyLongObject*>(value)->long_value;
+  return {v.ob_digit, static_cast<i64>(v.lv_tag >> 3), (v.lv_tag & 3) == 2};
+}
+
+digit* digits_of(PyLongObject* value) { return value->long_value.ob_digit; }
+
+void make_negative(PyLongObject* value) { value->long_value.lv_tag |= 2; }
+
+#else
+
+Magnitude magnitude_of(PyObject* value) {
+  const Py_ssize_t size = Py_SIZE(value);
+  return {reinterpret_cast<PyLongObject*>(value)->ob_digit, size < 0 ? -size : size, size < 0};
+}
+
+digit* digits_of(PyLongObject* value) { return value->ob_digit; }
+
+void make_negative(PyLongObject* value) { Py_SET_SIZE(value, -Py_SIZE(value)); }
+
+#endif
+
+void negate(u32* limbs, i64 count) {
+  u64 carry = 1;
+  for (i64 l = 0; l < count; ++l) {
+    carry += static_cast<u32>(~limbs[l]);
+    limbs[l] = static_cast<u32>(carry);
+    carry >>= 32;
+  }
+}
+
+// Whether the integer fits into the limbs, in two's complement if `is_signed`, which then hold it.
+bool write_limbs(const Magnitude& value, bool is_signed, u32* limbs, i64 count) {
+  u64 bits = 0;
+  int held = 0;
+  i64 l = 0;
+  for (i64 d = 0; d < value.count; ++d) {
+    bits |= static_cast<u64>(value.digits[d]) << held;
+    held += PyLong_SHIFT;
+    if (held < 32) continue;
+    if (l == count) return false;
+    limbs[l++] = static_cast<u32>(bits);
+    bits >>= 32;
+    held -= 32;
+  }
+  if (bits != 0) {
+    if (l == count) return false;
+    limbs[l++] = static_cast<u32>(bits);
+  }
+  std::fill(limbs + l, limbs + count, 0u);
+  if (!value.negative) return !is_signed || limbs[count - 1] >> 31 == 0;
+  negate(limbs, count);
+  return is_signed && limbs[count - 1] >> 31 == 1;
+}
+
+bool is_below(const Magnitude& a, const Magnitude& b) {
+  if (a.count != b.count) return a.count < b.count;
+  for (i64 d = a.count - 1; d >= 0; --d) {
+    if (a.digits[d] != b.digits[d]) return a.digits[d] < b.digits[d];
+  }
+  return false;
+}
+
+// A new reference to the integer of a magnitude in limbs.
+PyObject* read_magnitude(const u32* limbs, i64 count, bool negative) {
+  while (count > 0 && limbs[count - 1] == 0) --count;
+  if (count <= 1) {
+    const i64 value = count == 0 ? 0 : limbs[0];
+    return PyLong_FromLongLong(negative ? -value : value);
+  }
+  const i64 length = 32 * count - __builtin_clz(limbs[count - 1]);
+  const i64 size = (length + PyLong_SHIFT - 1) / PyLong_SHIFT;
+  PyLongObject* value = _PyLong_New(size);
+  if (value == nullptr) return nullptr;
+  digit* digits = digits_of(value);
+  u64 bits = 0;
+  int held = 0;
+  for (i64 d = 0, l = 0; d < size; ++d) {
+    if (held < PyLong_SHIFT && l < count) {
+      bits |= static_cast<u64>(limbs[l++]) << held;
+      held += 32;
+    }
+    digits[d] = static_cast<digit>(bits & PyLong_MASK);
+    bits >>= PyLong_SHIFT;
+    held -= PyLong_SHIFT;
+  }
+  if (negative) make_negative(value);
+  return reinterpret_cast<PyObject*>(value);
+}
+
+// The position of the first value that is not an int itself or does not fit; their number if there is none.
+i64 write_all(const nb::list& values, bool is_signed, MutableMatrix32 limbs) {
+  const i64 count = static_cast<i64>(values.size()), limb_count = static_cast<i64>(limbs.shape(1));
+  require(static_cast<i64>(limbs.shape(0)) == count && limb_count > 0, "limbs must have a row a value");
+  for (i64 j = 0; j < count; ++j) {
+    PyObject* value = PyList_GET_ITEM(values.ptr(), j);
+    if (!PyLong_CheckExact(value)) return j;
+    if (!write_limbs(magnitude_of(value), is_signed, limbs.data() + j * limb_count, limb_count)) return j;
+  }
+  return count;
+}
+
+nb::list read_all_limbs(const Limbs& limbs, bool is_signed) {
+  const i64 count = static_cast<i64>(limbs.shape(0)), limb_count = static_cast<i64>(limbs.shape(1));
+  require(limb_count == 1 || (limb_count > 1 && limbs.stride(1) == 1), "the limbs' axis must be contiguous");
+  nb::list values = nb::steal<nb::list>(PyList_New(count));
+  if (!values.is_valid()) nb::raise_python_error();
+  std::vector<u32> negated(limb_count);
+  for (i64 j = 0; j < count; ++j) {
+    const u32* number = limbs.data() + j * limbs.stride(0);
+    const bool negative = is_signed && number[limb_count - 1] >> 31 == 1;
+    if (negative) {
+      std::copy_n(number, limb_count, negated.data());
+      negate(negated.data(), limb_count);
+      number = negated.data();
+    }
+    PyObject* value = read_magnitude(number, limb_count, negative);
+    if (value == nullptr) nb::raise_python_error();
+    PyList_SET_ITEM(values.ptr(), j, value);
+  }
+  return values;
+}
+
+}  // namespace
+
+void bind_python_ints(nb::module_& module) {
+  module.def("ints_to_limbs", write_all);
+  module.def("limbs_to_ints", read_all_limbs);
+  // The position of a value of the greatest magnitude; -1 if there is none, or a value is not an int itself.
+  module.def("greatest_magnitude", [](const nb::list& values) {
+    Magnitude greatest = {};
+    i64 position = -1;
+    for (i64 j = 0; j < static_cast<i64>(values.size()); ++j) {
+      PyObject* value = PyList_GET_ITEM(values.ptr(), j);
+      if (!PyLong_CheckExact(value)) return i64{-1};
+      const Magnitude magnitude = magnitude_of(value);
+      if (position >= 0 && !is_below(greatest, magnitude)) continue;
+      greatest = magnitude;
+      position = j;
+    }
+    return position;
+  });
+}
+
+}  // namespace rns
