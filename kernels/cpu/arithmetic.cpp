@@ -141,8 +141,8 @@ class TileKeys {
   }
   void add_rows(i64 i, i64 rows, i64 first, i64 offset, i64 width) {
     if (x_.count == 1) return;
-    add_to_keys(x_.row(i) + first + offset, x_.stride, rows, c_ + i, width, sums_.low + offset,
-                sums_.high + offset);
+    const u32* x = x_.row(i) + first + offset;
+    add_to_keys(x, x, x_.stride, rows, c_ + i, width, sums_.low + offset, sums_.high + offset);
   }
   u64* low() { return sums_.low; }
   u32* high() { return sums_.high; }

@@ -15,15 +15,20 @@ namespace {
 constexpr i64 kBlock = 16;
 
 // Adds kRows rows to the sums of full blocks. Rows are taken together so that the sums are loaded and stored
-// once for all of them.
-using AddBlocks = void (*)(const u32* x, i64 stride, const u64* c, i64 width, u64* low, u32* high);
+// once for all of them. As many rows from `next` on, which come next, are brought into the second-level
+// cache: the processor does not foresee a row's part, which is a page long, before some of it has been read.
+using AddBlocks = void (*)(const u32* x, const u32* next, i64 stride, const u64* c, i64 width, u64* low,
+                           u32* high);
 using AddKeyed = void (*)(const KeyedSum& sum, i64 width);
 
+RNS_INLINE void bring_near(const u32* x) { __builtin_prefetch(x, 0, 2); }
+
 template <int kRows>
-void add_blocks(const u32* x, i64 stride, const u64* c, i64 width, u64* __restrict__ low,
+void add_blocks(const u32* x, const u32* next, i64 stride, const u64* c, i64 width, u64* __restrict__ low,
                 u32* __restrict__ high) {
   for (i64 j = 0; j < width; j += kBlock) {
     for (int r = 0; r < kRows; ++r) {
+      bring_near(next + r * stride + j);
       for (i64 k = 0; k < kBlock / 2; ++k) {
         const u32* pair = x + r * stride + j + 2 * k;
         key_accumulate(low[j + k], high[j + 2 * k], pair[0], c[r]);
@@ -35,8 +40,8 @@ void add_blocks(const u32* x, i64 stride, const u64* c, i64 width, u64* __restri
 
 template <int kRows, bool kSubtract>
 void add_keyed_blocks(const KeyedSum& s, i64 width) {
-  add_blocks<kRows>(s.x, s.x_stride, s.c, width, s.x_low, s.x_high);
-  add_blocks<kRows>(s.y, s.y_stride, s.c, width, s.y_low, s.y_high);
+  add_blocks<kRows>(s.x, s.x, s.x_stride, s.c, width, s.x_low, s.x_high);
+  add_blocks<kRows>(s.y, s.y, s.y_stride, s.c, width, s.y_low, s.y_high);
   for (int r = 0; r < kRows; ++r) {
     const u32 *x = s.x + r * s.x_stride, *y = s.y + r * s.y_stride, last = s.moduli[r].last;
     u32* out = s.out + r * s.out_stride;
@@ -81,12 +86,13 @@ RNS_LEVEL256 void accumulate(Lanes256& lanes, __m256i v, u64 c) {
 }
 
 template <int kRows>
-__attribute__((target("arch=x86-64-v3"))) void add_blocks_256(const u32* x, i64 stride, const u64* c,
-                                                              i64 width, u64* low, u32* high) {
+__attribute__((target("arch=x86-64-v3"))) void add_blocks_256(const u32* x, const u32* next, i64 stride,
+                                                              const u64* c, i64 width, u64* low, u32* high) {
   for (i64 j = 0; j < width; j += 8) {
     Lanes256 lanes;
     load(lanes, low, high, j);
     for (int r = 0; r < kRows; ++r) {
+      if (j % kBlock == 0) bring_near(next + r * stride + j);
       accumulate(lanes, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + r * stride + j)), c[r]);
     }
     store(lanes, low, high, j);
@@ -149,12 +155,13 @@ RNS_LEVEL512 void accumulate(Lanes512& lanes, __m512i v, u64 c) {
 }
 
 template <int kRows>
-__attribute__((target("arch=x86-64-v4"))) void add_blocks_512(const u32* x, i64 stride, const u64* c,
-                                                              i64 width, u64* low, u32* high) {
+__attribute__((target("arch=x86-64-v4"))) void add_blocks_512(const u32* x, const u32* next, i64 stride,
+                                                              const u64* c, i64 width, u64* low, u32* high) {
   for (i64 j = 0; j < width; j += 16) {
     Lanes512 lanes;
     load(lanes, low, high, j);
     for (int r = 0; r < kRows; ++r) {
+      bring_near(next + r * stride + j);
       accumulate(lanes, _mm512_loadu_si512(x + r * stride + j), c[r]);
     }
     store(lanes, low, high, j);
@@ -217,10 +224,10 @@ AddKeyed best_add_keyed() {
 #endif
 
 template <int kRows>
-void add_rows(const u32* x, i64 stride, const u64* c, i64 width, u64* low, u32* high) {
+void add_rows(const u32* x, const u32* next, i64 stride, const u64* c, i64 width, u64* low, u32* high) {
   static const AddBlocks add_blocks_here = best_add_blocks<kRows>();
   const i64 full = width / kBlock * kBlock;
-  add_blocks_here(x, stride, c, full, low, high);
+  add_blocks_here(x, next, stride, c, full, low, high);
   for (int r = 0; r < kRows; ++r) {
     for (i64 j = full; j < width; ++j) key_accumulate(low[j], high[j], x[r * stride + j], c[r]);
   }
@@ -249,11 +256,14 @@ RNS_VECTORISED u64 sum_row(const u32* x, i64 width) {
   return total;
 }
 
-void add_to_keys(const u32* x, i64 stride, i64 rows, const u64* c, i64 width, u64* low, u32* high) {
+void add_to_keys(const u32* x, const u32* next, i64 stride, i64 rows, const u64* c, i64 width, u64* low,
+                 u32* high) {
   i64 i = 0;
-  for (; i + 4 <= rows; i += 4) add_rows<4>(x + i * stride, stride, c + i, width, low, high);
-  for (; i + 2 <= rows; i += 2) add_rows<2>(x + i * stride, stride, c + i, width, low, high);
-  for (; i < rows; ++i) add_rows<1>(x + i * stride, stride, c + i, width, low, high);
+  for (; i + 4 <= rows; i += 4)
+    add_rows<4>(x + i * stride, next + i * stride, stride, c + i, width, low, high);
+  for (; i + 2 <= rows; i += 2)
+    add_rows<2>(x + i * stride, next + i * stride, stride, c + i, width, low, high);
+  for (; i < rows; ++i) add_rows<1>(x + i * stride, next + i * stride, stride, c + i, width, low, high);
 }
 
 void add_keyed(const KeyedSum& sum, i64 rows, i64 width) {
@@ -293,7 +303,12 @@ void evaluate_keys(const Residues& residues, const u64* c, u64 start, i64 first,
   std::fill_n(sums.high, width, 0u);
   for (i64 i = 0; i < residues.moduli; i += 4) {
     const i64 end = std::min(i + 4, residues.moduli);
-    add_to_keys(residues.row(i) + first, residues.stride, end - i, c + i, width, sums.low, sums.high);
+    // The next rows, of which there may be fewer than these, or the first ones of the next tile.
+    const bool is_last = end == residues.moduli;
+    const i64 row = is_last ? 0 : std::min(end, residues.moduli - (end - i));
+    const i64 column = is_last ? std::min(first + width, residues.count - width) : first;
+    add_to_keys(residues.row(i) + first, residues.row(row) + column, residues.stride, end - i, c + i, width,
+                sums.low, sums.high);
     if (row_sums == nullptr) continue;
     for (i64 k = i; k < end; ++k) row_sums[k] += sum_row(residues.row(k) + first, width);
   }

@@ -16,8 +16,10 @@ struct KeyLanes {
 };
 
 // Adds residue(i, j) c[i] to the sum of each number j < width, for `rows` rows that are `stride` apart. A
-// part of a longer strip must start at a multiple of 16.
-void add_to_keys(const u32* x, i64 stride, i64 rows, const u64* c, i64 width, u64* low, u32* high);
+// part of a longer strip must start at a multiple of 16. As many rows from `next` on are those to come; where
+// that is not known, `next` is x.
+void add_to_keys(const u32* x, const u32* next, i64 stride, i64 rows, const u64* c, i64 width, u64* low,
+                 u32* high);
 
 // What add_to_keys does for two arrays, together with the sums (differences) of their residues modulo each
 // m_i, so that each residue is loaded once.
