@@ -168,6 +168,28 @@ __attribute__((target("arch=x86-64-v4"))) void add_blocks_512(const u32* x, cons
   }
 }
 
+// The same by whole 64-bit products, which leave nothing for the upper lane: two instructions a row fewer,
+// where such a multiplication is no slower than that of 32 bits. AMD's are not; Intel's take three times as
+// long.
+template <int kRows>
+__attribute__((target("arch=x86-64-v4"))) void add_blocks_by_whole_products(const u32* x, const u32* next,
+                                                                            i64 stride, const u64* c,
+                                                                            i64 width, u64* low, u32*) {
+  const __m512i lower_half = _mm512_set1_epi64(0xFFFFFFFF);
+  for (i64 j = 0; j < width; j += 16) {
+    __m512i even = _mm512_loadu_si512(low + j), odd = _mm512_loadu_si512(low + j + kBlock / 2);
+    for (int r = 0; r < kRows; ++r) {
+      bring_near(next + r * stride + j);
+      const __m512i v = _mm512_loadu_si512(x + r * stride + j);
+      const __m512i factor = _mm512_set1_epi64(static_cast<i64>(c[r]));
+      even = _mm512_add_epi64(even, _mm512_mullo_epi64(_mm512_and_si512(v, lower_half), factor));
+      odd = _mm512_add_epi64(odd, _mm512_mullo_epi64(_mm512_srli_epi64(v, 32), factor));
+    }
+    _mm512_storeu_si512(low + j, even);
+    _mm512_storeu_si512(low + j + kBlock / 2, odd);
+  }
+}
+
 template <int kRows, bool kSubtract>
 __attribute__((target("arch=x86-64-v4"))) void add_keyed_512(const KeyedSum& s, i64 width) {
   using Vector = u32 __attribute__((vector_size(64)));
@@ -197,7 +219,8 @@ __attribute__((target("arch=x86-64-v4"))) void add_keyed_512(const KeyedSum& s, 
 
 template <int kRows>
 AddBlocks best_add_blocks() {
-  if (__builtin_cpu_supports("x86-64-v4")) return add_blocks_512<kRows>;
+  if (__builtin_cpu_supports("x86-64-v4"))
+    return __builtin_cpu_is("amd") ? add_blocks_by_whole_products<kRows> : add_blocks_512<kRows>;
   if (__builtin_cpu_supports("x86-64-v3")) return add_blocks_256<kRows>;
   return add_blocks<kRows>;
 }
