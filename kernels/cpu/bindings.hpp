@@ -19,5 +19,6 @@ void bind_interval_rns(nb::module_& module);
 void bind_python_ints(nb::module_& module);
 void bind_reduce(nb::module_& module);
 void bind_table_product(nb::module_& module);
+void bind_text(nb::module_& module);
 
 }  // namespace rns

@@ -16,4 +16,5 @@ NB_MODULE(_cpu, module) {
   rns::bind_python_ints(module);
   rns::bind_reduce(module);
   rns::bind_table_product(module);
+  rns::bind_text(module);
 }

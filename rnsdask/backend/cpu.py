@@ -196,6 +196,27 @@ def crc32c(words: Array) -> int:
     return checksum
 
 
+def parse_lines(
+    text: bytes, start: int, longest: int, signed: bool, limbs: NDArray[np.uint32]
+) -> tuple[int, int]:
+    """Read lines of text, each an integer, into (N, L) limbs; in two's complement when `signed`.
+
+    Returns
+    -------
+    rows, end : int
+        How many were read, and where in the text they end: before the first line that does not end there,
+        has more than `longest` characters, is no integer or does not fit into the limbs.
+    """
+    rows, end = _cpu.parse_lines(text, start, longest, signed, limbs)
+    return rows, end
+
+
+def format_lines(limbs: NDArray[np.uint32], signed: bool, hexadecimal: bool) -> NDArray[np.uint8]:
+    """Write (N, L) limbs, in two's complement when `signed`, as lines of text."""
+    text = np.empty(len(limbs) * (10 * limbs.shape[1] + 4), dtype=np.uint8)
+    return text[: _cpu.format_lines(limbs, signed, hexadecimal, text)]
+
+
 def apply(operation: str, operands: Sequence[Array], moduli: ModuliSet, out: Array) -> None:
     _cpu.apply(operation, operands, modulus_table(moduli), out)
 

@@ -52,9 +52,9 @@ def import_(
     may have any size.
     """
     from rnsdask.core import layout
-    from rnsdask.core.integer_text import BinaryReader, TextReader, remaining_bytes
     from rnsdask.jobs import integers, memory_plan
     from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.integer_streams import BinaryReader, TextReader, remaining_bytes
     from rnsdask.jobs.progress import metered
     from rnsdask.rns.system import RNS
 

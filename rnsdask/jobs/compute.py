@@ -1,7 +1,8 @@
 """Computing for a job, on threads or on a cluster, with progress: Dask collections, and many calls."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 Advance = Callable[[int], object]
 """Told how much more has been done, in bytes, in numbers or in chunks."""
+
+_MOST_AHEAD = 4
+"""Threads that convert batches for one that reads or writes them all."""
 
 
 def compute(
@@ -100,12 +104,31 @@ def mapping(
 @contextmanager
 def mapping_on_threads(threads: int | None = None) -> Iterator[Callable[..., Iterator[Any]]]:
     """What applies a function to many items on threads, in their order; an error ends it without the rest."""
-    with ThreadPoolExecutor(threads) as pool:
+    with _threads(threads) as pool:
+        yield pool.map
+
+
+@contextmanager
+def _threads(count: int | None) -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(count) as pool:
         try:
-            yield pool.map
+            yield pool
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
+
+
+def map_ahead(function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+    """Apply a function to items on threads, in their order, where few items may be in memory at a time."""
+    threads = min(dask.config.get("num_workers", None) or CPU_COUNT, _MOST_AHEAD)
+    begun: deque[Future[Any]] = deque()
+    with _threads(threads) as pool:
+        for item in items:
+            begun.append(pool.submit(function, item))
+            if len(begun) > threads:
+                yield begun.popleft().result()
+        while begun:
+            yield begun.popleft().result()
 
 
 def _map_on_cluster(

@@ -10,21 +10,22 @@ from numpy.typing import NDArray
 from rnsdask import store
 from rnsdask.core import layout
 from rnsdask.core.errors import InputError, JobError
-from rnsdask.core.integer_text import BinaryReader, TextReader, binary_records, text_lines
-from rnsdask.jobs.compute import Advance, mapping_on_threads
+from rnsdask.jobs.compute import Advance, map_ahead, mapping_on_threads
+from rnsdask.jobs.integer_streams import IntegerReader, binary_records, text_lines
 from rnsdask.jobs.writing import Index, Transfer, check_same, resume_store, written_chunks
 from rnsdask.rns import convert
 from rnsdask.rns.system import RNS
 
-# Residues converted at a time. A batch of integers costs several times the memory of its residues.
-_BATCH_RESIDUES = 2**20
+# Residues of a batch, and at least so many integers: some batches at a time take less memory than a chunk.
+_BATCH_RESIDUES = 2**18
+_BATCH_INTEGERS = 16
 
 
 # ---- Into a store -----------------------------------------------------------------------------------------
 
 
 def import_integers(
-    source: TextReader | BinaryReader,
+    source: IntegerReader,
     name: str,
     path: str,
     system: RNS,
@@ -38,7 +39,7 @@ def import_integers(
 
     Parameters
     ----------
-    source : TextReader or BinaryReader
+    source : IntegerReader
         The integers; their range must be that of the system.
     name : str
         The stream's name in error messages.
@@ -90,7 +91,7 @@ def _resume(path: str, system: RNS, length: int | None) -> tuple[store.StoreWrit
         return writer, *written_chunks(writer, map_chunks)
 
 
-def _finish(writer: store.StoreWriter, source: TextReader | BinaryReader, name: str) -> store.StoreInfo:
+def _finish(writer: store.StoreWriter, source: IntegerReader, name: str) -> store.StoreInfo:
     if source.count != writer.info.count:
         begun = f"{writer.info.path}: it was begun with {writer.info.count} integers or more"
         raise JobError(f"{begun}, and {name} holds {source.count}; it cannot be resumed")
@@ -98,36 +99,36 @@ def _finish(writer: store.StoreWriter, source: TextReader | BinaryReader, name: 
 
 
 def _batch_size(system: RNS) -> int:
-    return max(layout.CHUNK_MULTIPLE, _BATCH_RESIDUES // system.rows)
+    return max(_BATCH_INTEGERS, _BATCH_RESIDUES // system.rows)
 
 
-def _next_chunk(
-    source: TextReader | BinaryReader, system: RNS, length: int, advance: Advance
-) -> NDArray[np.uint32]:
+def _next_chunk(source: IntegerReader, system: RNS, length: int, advance: Advance) -> NDArray[np.uint32]:
     """Read up to `length` integers, as residues."""
     residues = np.empty((system.rows, length), dtype=np.uint32)
-    filled = 0
-    for batch in _batches(source, length, _batch_size(system), advance):
-        if isinstance(batch, list):
-            part = system.encode(batch)
-        else:
-            part = convert.to_residues(batch, system.moduli, system.signed)
-        residues[:, filled : filled + len(batch)] = part
-        filled += len(batch)
-    return residues[:, :filled]
+    begun = source.count
+
+    def convert_batch(batch: tuple[int, NDArray[np.uint32]]) -> None:
+        first, limbs = batch
+        part = convert.to_residues(limbs, system.moduli, system.signed)
+        residues[:, first : first + len(limbs)] = part
+
+    for _ in map_ahead(convert_batch, _batches(source, length, _batch_size(system), advance)):
+        pass
+    return residues[:, : source.count - begun]
 
 
 def _batches(
-    source: TextReader | BinaryReader, total: int, size: int, advance: Advance
-) -> Iterator[list[Any] | NDArray[np.uint32]]:
-    """Read `total` integers, or what is left of them, in batches of at most `size`."""
-    while total:
+    source: IntegerReader, total: int, size: int, advance: Advance
+) -> Iterator[tuple[int, NDArray[np.uint32]]]:
+    """Read at most `total` integers in batches of at most `size`, each with its position."""
+    first = 0
+    while first < total:
         before = source.bytes_read
-        batch = source.read(min(size, total))
-        if not len(batch):
+        limbs = source.read(min(size, total - first))
+        if not len(limbs):
             return
-        total -= len(batch)
-        yield batch
+        yield first, limbs
+        first += len(limbs)
         advance(source.bytes_read - before)
 
 
@@ -161,22 +162,31 @@ def export_integers(
     _check_consecutive(info)
     system = info.system
     done = written = 0
-    for index in info.indices():
-        residues = layout.as_matrix(store.read_chunk(info, index))
-        size = _batch_size(system)
-        for start in range(0, residues.shape[1], size):
-            part = residues[:, start : start + size]
-            if width is None:
-                data = text_lines(system.decode(part), hexadecimal=hexadecimal)
-            else:
-                limbs = convert.to_limbs(part, system.moduli, system.signed)
-                data = binary_records(limbs, width, signed=system.signed, first_index=done)
-            stream.write(data)
-            done += part.shape[1]
-            written += len(data)
-            advance(part.shape[1])
+
+    def convert_batch(batch: tuple[int, NDArray[np.uint32]]) -> tuple[int, bytes | memoryview]:
+        first, residues = batch
+        limbs = convert.to_limbs(residues, system.moduli, system.signed)
+        if width is None:
+            return len(limbs), text_lines(limbs, signed=system.signed, hexadecimal=hexadecimal)
+        return len(limbs), binary_records(limbs, width, signed=system.signed, first_index=first)
+
+    for integers, data in map_ahead(convert_batch, _stored_batches(info, _batch_size(system))):
+        stream.write(data)
+        done += integers
+        written += len(data)
+        advance(integers)
     stream.flush()
     return Transfer(done, info.nbytes, written)
+
+
+def _stored_batches(info: store.StoreInfo, size: int) -> Iterator[tuple[int, NDArray[np.uint32]]]:
+    """Read a store's integers in batches of at most `size`, each with its position."""
+    first = 0
+    for index in info.indices():
+        residues = layout.as_matrix(store.read_chunk(info, index))
+        for start in range(0, residues.shape[1], size):
+            yield first + start, residues[:, start : start + size]
+        first += residues.shape[1]
 
 
 def _check_consecutive(info: store.StoreInfo) -> None:

@@ -1,0 +1,311 @@
+"""Reading integers from text and binary streams, and writing them, in bounded memory, as 32-bit limbs.
+
+Text
+    One integer a line, decimal or hexadecimal (``0x``), with an optional sign, and nothing else on the line.
+    Lines end in LF or CRLF; the last one need not. So line ``k`` (from 1) is the integer of index ``k - 1``.
+Binary
+    Records of a fixed width in bytes, little-endian, unsigned or two's complement, without a header.
+
+What does not fit in a stream is an `InputError` that names the stream and the line, or the index and byte.
+"""
+
+import os
+import stat
+from abc import ABC, abstractmethod
+from typing import Any, BinaryIO
+
+import gmpy2
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend.cpu import format_lines, parse_lines
+from rnsdask.core.errors import InputError, JobError, abbreviate
+from rnsdask.core.integer_text import not_an_integer, parse_integer, to_decimal
+from rnsdask.core.moduli import LIMB_BITS
+from rnsdask.rns.convert import ints_to_limbs, limbs_to_ints
+
+_TEXT_BYTES = 2**18
+"""Text read from a stream at a time, at least."""
+
+# Kernels convert decimal digits in a time that grows with the square of their number; GMP does better from
+# about these lengths on.
+_LONGEST_PARSED = 4000
+_MOST_LIMBS_FORMATTED = 160
+
+
+def remaining_bytes(stream: BinaryIO) -> int | None:
+    """Return how many bytes a regular file still holds, or None for a pipe or any other stream."""
+    try:
+        status = os.fstat(stream.fileno())
+    except OSError:  # a stream in memory has no file descriptor
+        return None
+    return max(0, status.st_size - stream.tell()) if stat.S_ISREG(status.st_mode) else None
+
+
+class IntegerReader(ABC):
+    """Integers of a stream, a batch at a time, as 32-bit limbs.
+
+    Parameters
+    ----------
+    stream : binary stream
+        What is read.
+    name : str
+        The stream's name in error messages.
+    lowest, highest : int
+        The values allowed, both included.
+    signed : bool
+        Whether limbs are two's complement.
+
+    Attributes
+    ----------
+    count : int
+        Integers read so far.
+    bound : int
+        The largest absolute value among them.
+    bytes_read : int
+        Bytes that they took in the stream.
+    """
+
+    def __init__(self, stream: BinaryIO, name: str, lowest: int, highest: int, signed: bool) -> None:
+        self._stream, self._name = stream, name
+        self._lowest, self._highest, self._signed = lowest, highest, signed
+        self.count = self.bound = self.bytes_read = 0
+
+    @abstractmethod
+    def read(self, count: int) -> NDArray[np.uint32]:
+        """Return the next ``count`` integers, fewer at the end of the stream, none after it.
+
+        Returns
+        -------
+        limbs : uint32 array of shape (integers, L)
+            Little-endian limbs, in two's complement when signed.
+
+        Raises
+        ------
+        InputError
+            If the stream holds something else, or an integer that is not between ``lowest`` and ``highest``.
+        """
+
+    @abstractmethod
+    def _place(self, row: int) -> str:
+        """Say where the integer is that comes so many after those counted."""
+
+    def _accept(self, limbs: NDArray[np.uint32], size: int) -> None:
+        """Check the range of integers that took `size` bytes in the stream, and count them."""
+        if len(limbs):
+            smallest = _extreme(limbs, self._signed, largest=False)
+            largest = _extreme(limbs, self._signed, largest=True)
+            if smallest < self._lowest or largest > self._highest:
+                raise InputError(self._first_out_of_range(limbs))
+            self.bound = max(self.bound, largest, -smallest)
+        self.count += len(limbs)
+        self.bytes_read += size
+
+    def _first_out_of_range(self, limbs: NDArray[np.uint32]) -> str:
+        values = (_limbs_to_int(row, self._signed) for row in limbs)
+        row, value = next((i, value) for i, value in enumerate(values) if self._is_outside(value))
+        return f"{self._place(row)}: {self._out_of_range(value)}"
+
+    def _is_outside(self, value: int) -> bool:
+        return not self._lowest <= value <= self._highest
+
+    def _out_of_range(self, value: int) -> str:
+        lowest, highest = abbreviate(self._lowest), abbreviate(self._highest)
+        hint = " (negative integers need a signed array)" if value < 0 == self._lowest else ""
+        return f"{abbreviate(value)} is not in the range of {lowest} to {highest}{hint}"
+
+
+class TextReader(IntegerReader):
+    """Integers of a text stream; limbs are as many as the range needs, signed if it has negative numbers."""
+
+    def __init__(self, stream: BinaryIO, name: str, lowest: int, highest: int) -> None:
+        super().__init__(stream, name, lowest, highest, signed=lowest < 0)
+        bits = max(highest.bit_length(), (~lowest).bit_length() if self._signed else 1) + self._signed
+        self._limb_count = -(-bits // LIMB_BITS)
+        longest = max(abs(lowest), abs(highest))
+        self._limit = max(gmpy2.mpz(longest).num_digits(10), len(f"0x{longest:x}")) + 1  # the sign
+        self._text, self._start = b"", 0  # what is read of the stream, and where in it the next line starts
+
+    def read(self, count: int) -> NDArray[np.uint32]:
+        """Return the next integers: :meth:`IntegerReader.read`."""
+        limbs = np.empty((count, self._limb_count), dtype=np.uint32)
+        longest = min(self._limit, _LONGEST_PARSED)
+        row = size = 0
+        while True:
+            rows, end = parse_lines(self._text, self._start, longest, self._signed, limbs[row:])
+            row, size, self._start = row + rows, size + end - self._start, end
+            if row < count and self._read_on():
+                continue
+            line = self._next_line() if row < count else b""
+            if not line:
+                break
+            # One that the kernel leaves to others: long, or without an end, or none that is allowed.
+            value, problem = self._parse(line)
+            if problem:
+                self._accept(limbs[:row], size)  # of bad lines, the first is named
+                raise InputError(f"{self._place(0)}: {problem}")
+            limbs[row] = ints_to_limbs([value], self._limb_count, self._signed)[0]
+            row, size = row + 1, size + len(line)
+        self._accept(limbs[:row], size)
+        return limbs[:row]
+
+    def _place(self, row: int) -> str:
+        return f"{self._name}:{self.count + row + 1}"
+
+    def _read_on(self) -> bool:
+        """Read more of the stream if the next line may be longer than what is left of the text."""
+        # Two characters more for CRLF. A longer line is cut there: an endless one is never held in memory.
+        longest = self._limit + 2
+        if len(self._text) - self._start >= longest:
+            return False
+        more = self._stream.read(max(_TEXT_BYTES, longest))
+        if more:
+            self._text, self._start = self._text[self._start :] + more, 0
+        return bool(more)
+
+    def _next_line(self) -> bytes:
+        end = self._text.find(b"\n", self._start, self._start + self._limit + 2) + 1
+        line = self._text[self._start : end or self._start + self._limit + 2]
+        self._start += len(line)
+        return line
+
+    def _parse(self, line: bytes) -> tuple[Any, str]:
+        """Return the integer of a line, and what is wrong with it, if anything."""
+        line = line.removesuffix(b"\n").removesuffix(b"\r")
+        if len(line) > self._limit:
+            lowest, highest = abbreviate(self._lowest), abbreviate(self._highest)
+            limit = f"the line has more than {self._limit} characters"
+            return None, f"{limit}, longer than any integer from {lowest} to {highest}"
+        value = parse_integer(line)
+        if value is None:
+            return None, not_an_integer(line)
+        return value, self._out_of_range(int(value)) if self._is_outside(value) else ""
+
+
+class BinaryReader(IntegerReader):
+    """Integers of a stream of fixed-width records, as limbs of a record's width.
+
+    Parameters
+    ----------
+    width : int
+        Bytes of a record, at least 1.
+    signed : bool
+        Whether records are two's complement.
+
+    Raises
+    ------
+    InputError
+        If the stream is a file whose size is not a multiple of `width`.
+    """
+
+    def __init__(
+        self, stream: BinaryIO, name: str, width: int, lowest: int, highest: int, *, signed: bool
+    ) -> None:
+        super().__init__(stream, name, lowest, highest, signed)
+        self._width = width
+        size = remaining_bytes(stream)
+        if size is not None and size % width:
+            raise InputError(self._trailing(size))
+
+    def read(self, count: int) -> NDArray[np.uint32]:
+        """Return the next integers: :meth:`IntegerReader.read`; a stream must not end within a record."""
+        data = self._stream.read(count * self._width)
+        if len(data) % self._width:
+            raise InputError(self._trailing(self.bytes_read + len(data)))
+        limbs = _records_to_limbs(data, self._width, self._signed)
+        self._accept(limbs, len(data))
+        return limbs
+
+    def _place(self, row: int) -> str:
+        return f"{self._name}: index {self.count + row} (byte {self.bytes_read + row * self._width})"
+
+    def _trailing(self, size: int) -> str:
+        return (
+            f"{self._name}: its size of {size} bytes is not a multiple of the width of {self._width}: "
+            f"{size % self._width} bytes remain after the last whole integer"
+        )
+
+
+def text_lines(limbs: NDArray[np.uint32], *, signed: bool, hexadecimal: bool = False) -> memoryview:
+    """Write integers one a line, in decimal or as ``0x...`` (a negative one as ``-0x...``).
+
+    Parameters
+    ----------
+    limbs : uint32 array of shape (integers, limbs)
+        Little-endian limbs, in two's complement when signed.
+    signed : bool
+        Whether limbs are two's complement.
+    """
+    if hexadecimal or limbs.shape[1] <= _MOST_LIMBS_FORMATTED:
+        return format_lines(limbs, signed, hexadecimal).data
+    digits = map(to_decimal, limbs_to_ints(limbs, signed))
+    return memoryview("".join(f"{text}\n" for text in digits).encode("ascii"))
+
+
+def binary_records(limbs: NDArray[np.uint32], width: int, *, signed: bool, first_index: int = 0) -> bytes:
+    """Write integers as little-endian records of ``width`` bytes.
+
+    Parameters
+    ----------
+    limbs : uint32 array of shape (integers, limbs)
+        Little-endian limbs, in two's complement when signed.
+    width : int
+        Bytes of a record.
+    signed : bool
+        Whether limbs and records are two's complement.
+    first_index : int
+        The index of the first integer, for the error message.
+
+    Raises
+    ------
+    JobError
+        If an integer does not fit into ``width`` bytes; it names the first one's index and value.
+    """
+    octets = np.ascontiguousarray(limbs, dtype="<u4").view(np.uint8)
+    given = octets.shape[1]
+    fill = _sign_bytes(octets[:, min(width, given) - 1], signed)
+    lost = (octets[:, width:] != fill[:, None]).any(axis=1)
+    if lost.any():
+        row = int(lost.argmax())
+        value = abbreviate(_limbs_to_int(limbs[row], signed))
+        raise JobError(f"index {first_index + row}: {value} does not fit into {width} bytes")
+    if width <= given:
+        return octets[:, :width].tobytes()
+    padding = np.broadcast_to(fill[:, None], (len(octets), width - given))
+    return np.concatenate([octets, padding], axis=1).tobytes()
+
+
+def _records_to_limbs(data: bytes, width: int, signed: bool) -> NDArray[np.uint32]:
+    """Cut a stream's bytes into records, each widened to a whole number of limbs."""
+    octets = np.frombuffer(data, dtype=np.uint8).reshape(-1, width)
+    if width % 4:
+        widened = np.empty((len(octets), width + -width % 4), dtype=np.uint8)
+        widened[:, :width] = octets
+        widened[:, width:] = _sign_bytes(octets[:, -1], signed)[:, None]
+        octets = widened
+    return octets.view("<u4").astype(np.uint32, copy=False)
+
+
+def _sign_bytes(top: NDArray[np.uint8], signed: bool) -> NDArray[np.uint8]:
+    """Return the byte that extends each integer, from its most significant byte."""
+    return np.where(top >= 128, np.uint8(255), np.uint8(0)) if signed else np.zeros_like(top)
+
+
+def _limbs_to_int(limbs: NDArray[np.uint32], signed: bool) -> int:
+    return int.from_bytes(limbs.astype("<u4").tobytes(), "little", signed=signed)
+
+
+def _extreme(limbs: NDArray[np.uint32], signed: bool, *, largest: bool) -> int:
+    """Return the largest or the smallest of at least one integer."""
+    # From the top limb down, keep the rows that lead; seldom more than one is left after the first.
+    rows: slice | NDArray[np.intp] = slice(None)
+    for limb in reversed(range(limbs.shape[1])):
+        column: NDArray[Any] = limbs[rows, limb]
+        if signed and limb == limbs.shape[1] - 1:
+            column = column.view(np.int32)
+        leading = np.flatnonzero(column == (column.max() if largest else column.min()))
+        rows = leading if isinstance(rows, slice) else rows[leading]
+        if len(rows) == 1:
+            break
+    assert not isinstance(rows, slice)
+    return _limbs_to_int(limbs[rows[0]], signed)

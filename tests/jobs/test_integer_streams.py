@@ -1,0 +1,461 @@
+"""Reading and writing integers, against Python's own conversions."""
+
+import io
+import os
+import random
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import BOTH_RANGES
+
+from rnsdask.core.errors import InputError, JobError, abbreviate
+from rnsdask.core.integer_text import to_decimal
+from rnsdask.jobs.integer_streams import (
+    BinaryReader,
+    IntegerReader,
+    TextReader,
+    binary_records,
+    remaining_bytes,
+    text_lines,
+)
+
+HIGHEST = 10**30
+ANY = (-(2**60000), 2**60000)
+
+
+def text_reader(text: bytes, lowest: int = 0, highest: int = HIGHEST) -> TextReader:
+    return TextReader(io.BytesIO(text), "numbers.txt", lowest, highest)
+
+
+def integers_of(limbs: np.ndarray, signed: bool) -> list[int]:
+    assert limbs.dtype == np.uint32
+    return [int.from_bytes(row.astype("<u4").tobytes(), "little", signed=signed) for row in limbs]
+
+
+def read(reader: IntegerReader, count: int, signed: bool = True) -> list[int]:
+    return integers_of(reader.read(count), signed)
+
+
+def batches(reader: IntegerReader, size: int, signed: bool = False) -> Iterator[list[int]]:
+    """All batches of a reader."""
+    while integers := read(reader, size, signed):
+        yield integers
+
+
+def lines(values: Iterable[int], hexadecimal: bool = False) -> bytes:
+    """As `text_lines` writes integers, which takes their limbs."""
+    return "".join(f"{hex(v) if hexadecimal else to_decimal(v)}\n" for v in values).encode()
+
+
+def records(values: list[int], width: int, signed: bool) -> bytes:
+    return b"".join(value.to_bytes(width, "little", signed=signed) for value in values)
+
+
+def limbs_of(values: list[int], limb_count: int, signed: bool) -> np.ndarray:
+    return (
+        np.frombuffer(records(values, 4 * limb_count, signed), "<u4")
+        .reshape(-1, limb_count)
+        .astype(np.uint32)
+    )
+
+
+# --- Text ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        (b"0", 0),
+        (b"-0", 0),
+        (b"+7", 7),
+        (b"-7", -7),
+        (b"0007", 7),
+        (b"0777", 777),  # decimal, not octal
+        (b"0xff", 255),
+        (b"0XFf", 255),
+        (b"+0x10", 16),
+        (b"-0x10", -16),
+        (b"123456789012345678901234567890", 123456789012345678901234567890),
+        (b"18446744073709551615", 2**64 - 1),
+    ],
+)
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b""])
+def test_text_line(line: bytes, value: int, end: bytes) -> None:
+    reader = text_reader(line + end, *ANY)
+    assert read(reader, 10) == [value]
+    assert read(reader, 10) == []
+    assert (reader.count, reader.bound, reader.bytes_read) == (1, abs(value), len(line + end))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"abc",
+        b"1_000",
+        b"1,000",
+        b" 1",
+        b"1 ",
+        b"1\t",
+        b"+",
+        b"-",
+        b"--1",
+        b"+-1",
+        b"0x",
+        b"-0x",
+        b"0xg",
+        b"0b1",
+        b"0o7",
+        b"1.0",
+        b"1e3",
+        b"ff",
+        b"nan",
+        b"1\x00",
+        b"1\r",
+        b"\xef\xbb\xbf1",  # a byte order mark
+        "١".encode(),  # a digit that is not ASCII
+        b"\xff\xfe",
+    ],
+)
+def test_text_bad_line_is_named(line: bytes) -> None:
+    with pytest.raises(InputError, match=r"^numbers\.txt:3: .* is not an integer") as caught:
+        text_reader(b"1\r\n2\n" + line + b"\r\n4\n", *ANY).read(100)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", [b"1\n\n3\n", b"1\n\r\n3\n", b"1\n\n"])
+def test_text_empty_line_is_named(text: bytes) -> None:
+    with pytest.raises(InputError, match=r"^numbers\.txt:2: empty line"):
+        text_reader(text).read(100)
+
+
+def test_text_long_bad_line_is_shortened() -> None:
+    with pytest.raises(InputError) as caught:
+        text_reader(b"x" * 5000, *ANY).read(1)
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3, 100])
+def test_text_batches_and_line_numbers(batch: int) -> None:
+    good = b"".join(b"%d\n" % i for i in range(50))
+    assert [v for b in batches(text_reader(good), batch) for v in b] == list(range(50))
+    reader = text_reader(good + b"x\n")
+    with pytest.raises(InputError, match=r"^numbers\.txt:51: "):
+        list(batches(reader, batch))
+
+
+def test_text_range() -> None:
+    reader = text_reader(b"-5\n0\n4\n", -5, 4)
+    assert read(reader, 10) == [-5, 0, 4]
+    assert reader.bound == 5
+    for text, lowest, highest, message in [
+        (b"1\n2\n5\n6\n", -5, 4, r":3: 5 is not in the range of -5 to 4$"),
+        (b"1\n-6\n", -5, 4, r":2: -6 is not in the range of -5 to 4$"),
+        (
+            b"0\n-1\n",
+            0,
+            4,
+            r":2: -1 is not in .* 0 to 4 \(negative integers need a signed array\)$",
+        ),
+        (b"0x5\n", 0, 4, r":1: 5 is not in"),
+    ]:
+        with pytest.raises(InputError, match=r"^numbers\.txt" + message):
+            text_reader(text, lowest, highest).read(10)
+
+
+@pytest.mark.parametrize("highest", [9, 10, 15, 16, 99, 2**64, 2**2048 - 1, 10**617])
+@BOTH_RANGES
+def test_text_extremes_of_the_range_are_read(highest: int, signed: bool) -> None:
+    lowest = -highest - 1 if signed else 0
+    for value in (lowest, highest):
+        for text in (lines([value]), lines([value], hexadecimal=True)):
+            for line in (text, text.replace(b"\n", b"\r\n"), text.strip()):
+                assert read(text_reader(line, lowest, highest), 1, signed) == [value]
+    for value in (lowest - 1, highest + 1):
+        for hexadecimal in (False, True):
+            with pytest.raises(InputError, match=r"^numbers\.txt:1: "):
+                text_reader(lines([value], hexadecimal), lowest, highest).read(1)
+
+
+def test_text_beyond_the_digit_limit_of_python() -> None:
+    value = 7**20000  # 16,902 digits
+    limbs = limbs_of([value, -value], 1755, signed=True)
+    for hexadecimal in (False, True):
+        text = bytes(text_lines(limbs, signed=True, hexadecimal=hexadecimal))
+        assert text == lines([value, -value], hexadecimal)
+        assert read(text_reader(text, *ANY), 2) == [value, -value]
+
+
+def test_text_endless_line_is_not_held_in_memory() -> None:
+    class Endless(io.RawIOBase):
+        given = 0
+
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+            buffer[:] = b"1" * len(buffer)
+            self.given += len(buffer)
+            return len(buffer)
+
+    endless = Endless()
+    with pytest.raises(InputError, match=r"^numbers\.txt:1: the line has more than 32 characters"):
+        TextReader(io.BufferedReader(endless), "numbers.txt", 0, HIGHEST).read(1000)
+    assert endless.given < 10**6
+
+
+def random_integers(rng: np.random.Generator, lengths: list[int], count: int, signed: bool) -> list[int]:
+    """Integers of mixed lengths, given in bits."""
+    bits = random.Random(int(rng.integers(2**63)))
+    signs = (-1, 1) if signed else (1,)
+    return [bits.choice(signs) * bits.getrandbits(bits.choice(lengths)) for _ in range(count)]
+
+
+def test_text_round_trip_of_random_integers(rng: np.random.Generator) -> None:
+    values = random_integers(rng, [1, 31, 32, 64, 300], 2000, signed=True)
+    for hexadecimal in (False, True):
+        text = text_lines(limbs_of(values, 10, signed=True), signed=True, hexadecimal=hexadecimal)
+        assert text == lines(values, hexadecimal)
+        reader = text_reader(bytes(text), -(2**300), 2**300)
+        assert [v for b in batches(reader, 97, signed=True) for v in b] == values
+        assert (reader.count, reader.bound) == (2000, max(map(abs, values)))
+
+
+# Lengths around whole words and chunks of digits, for the kernels, and beyond what they convert.
+DIGITS = [*range(1, 42), 56, 57, 58, 75, 76, 77, 94, 95, 96, 308, 617, 1000, 3999, 4000, 4001, 6000]
+LIMBS = [1, 2, 3, 4, 5, 8, 9, 64, 159, 160, 161, 200]
+
+
+@pytest.mark.parametrize("digits", DIGITS)
+def test_text_of_each_length_is_read(digits: int, rng: np.random.Generator) -> None:
+    low, high = 10 ** (digits - 1), 10**digits - 1
+    (middle,) = random_integers(rng, [high.bit_length() - 1], 1, signed=False)
+    values = [low, high, middle, -low, -high, -middle, 0]
+    for form in (b"", b"0", b"00000000000000000000"):  # leading zeros
+        for hexadecimal in (False, True):
+            text = re.sub(rb"^(-?(?:0x)?)(?=.)", rb"\g<1>" + form, lines(values, hexadecimal), flags=re.M)
+            reader = text_reader(text, -(10 ** (digits + 21)), 10 ** (digits + 21))
+            assert read(reader, 100) == values
+            assert (reader.count, reader.bound, reader.bytes_read) == (7, high, len(text))
+
+
+@pytest.mark.parametrize("limb_count", LIMBS)
+@BOTH_RANGES
+def test_text_of_each_length_is_written(limb_count: int, signed: bool, rng: np.random.Generator) -> None:
+    bits = 32 * limb_count - signed
+    powers = [10**k for k in {0, 1, 18, 19, 20, 37, 38, 39, int(bits * 0.30102)} if 10**k < 2**bits]
+    values = [0, 1, 2**bits - 1, *powers, *(power - 1 for power in powers)]
+    values += random_integers(rng, [0, 1, bits // 2, bits], 50, signed=False)
+    values += [~value for value in values] if signed else []
+    random.Random(int(rng.integers(2**63))).shuffle(values)  # numbers of all lengths side by side
+    limbs = limbs_of(values, limb_count, signed)
+    for count in (0, 1, 2, 3, 4, 5, len(values)):
+        for hexadecimal in (False, True):
+            text = text_lines(limbs[:count], signed=signed, hexadecimal=hexadecimal)
+            assert text == lines(values[:count], hexadecimal)
+
+
+def first_problem(text: bytes, lowest: int, highest: int) -> tuple[list[int], str]:
+    """What a text holds up to its first bad line, and a pattern of the error that names it; plainly."""
+    limit = max(len(str(max(-lowest, highest))), len(hex(max(-lowest, highest)))) + 1
+    values: list[int] = []
+    for number, line in enumerate(re.findall(rb"[^\n]*\n|[^\n]+$", text), 1):
+        line = line.removesuffix(b"\n").removesuffix(b"\r")
+        match = re.fullmatch(rb"([+-]?)(0[xX](?=[0-9a-fA-F])|)([0-9a-fA-F]+)", line)
+        base = 16 if match and match[2] else 10
+        if len(line) > limit:
+            return values, rf"^n:{number}: the line has more than {limit} characters"
+        if not line:
+            return values, rf"^n:{number}: empty line"
+        if not match or (base == 10 and not match[3].isdigit()):
+            return values, rf"^n:{number}: .* is not an integer"
+        value = int(match[1] + match[3], base)
+        if not lowest <= value <= highest:
+            return values, rf"^n:{number}: {re.escape(abbreviate(value))} is not in the range"
+        values.append(value)
+    return values, ""
+
+
+# What is legal, nearly legal and not, put together to lines.
+DIGITS_OF_LINES = [b"0", b"1", b"9", b"00000000", b"12345678", b"4294967296", b"18446744073709551615"]
+OTHERS = [
+    b"+",
+    b"-",
+    b"0x",
+    b"0X",
+    b"fF",
+    b" ",
+    b"\t",
+    b"\x0b",
+    b"\r",
+    b"\0",
+    b"_",
+    b".",
+    b"e",
+    b"/",
+    b":",
+    b"@",
+]
+OTHERS += [b"g", b"\xb2", b"\xff", "\u0663".encode()]
+PIECES = st.sampled_from(DIGITS_OF_LINES) | st.sampled_from(OTHERS)
+RANGES = [(0, 4), (0, 255), (-128, 127), (0, 2**32 - 1), (-(2**31), 2**31 - 1)]
+RANGES += [(-(2**63), 2**63 - 2), (0, 10**60)]
+
+
+@given(
+    st.lists(st.lists(PIECES, max_size=5).map(b"".join), max_size=12),
+    st.sampled_from([b"\n", b"\r\n"]),
+    st.sampled_from([b"", b"\n", b"\r", b"\r\n", b"\n\n"]),
+    st.sampled_from(RANGES),
+    st.integers(1, 13),
+)
+def test_text_like_a_plain_reader(
+    pieces: list[bytes], end: bytes, last: bytes, allowed: tuple[int, int], batch: int
+) -> None:
+    text = end.join(pieces) + last
+    values, problem = first_problem(text, *allowed)
+    reader = TextReader(io.BytesIO(text), "n", *allowed)
+    found: list[int] = []
+    with pytest.raises(InputError, match=problem) if problem else nullcontext():
+        for part in batches(reader, batch, signed=allowed[0] < 0):
+            found += part
+    assert found == values[: len(found)]
+    assert problem or found == values
+
+
+@pytest.mark.parametrize(
+    "bad", [b"", b"x", b" 1", b"1_0", b"1\0", b"-", b"0x", b"9" * 29, b"1" * 32, b"-1", "\u0663".encode()]
+)
+@pytest.mark.parametrize("before", [0, 1, 5000, 8738, 8739, 20000])  # 8738 lines are the text read at a time
+def test_text_bad_line_anywhere(bad: bytes, before: int) -> None:
+    good = b"%029d\n" % (10**28)
+    text = good * before + bad + b"\n" + good + b"y\n"
+    values, problem = first_problem(text, 0, 10**28)
+    assert len(values) == before
+    for batch in (2**20, 777):
+        with pytest.raises(InputError, match=problem):
+            list(batches(TextReader(io.BytesIO(text), "n", 0, 10**28), batch))
+
+
+def test_text_first_of_many_bad_lines_is_named() -> None:
+    with pytest.raises(InputError, match=r"^numbers\.txt:2: 6 is not in the range"):
+        text_reader(b"1\n6\nx\n", 0, 5).read(100)
+
+
+def test_text_of_short_reads() -> None:
+    class Short(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            return super().read(min(size or 0, 7))
+
+    values = [10**i for i in range(30)]
+    reader = TextReader(Short(lines(values)), "n", 0, HIGHEST)
+    assert [v for b in batches(reader, 4) for v in b] == values
+
+
+def test_text_lines_of_a_million_digits(rng: np.random.Generator) -> None:
+    values = random_integers(rng, [3_321_928, 3_000_000, 100], 3, signed=True)
+    values.append(2**3_321_928)
+    reader = TextReader(io.BytesIO(lines(values).rstrip()), "n", -(2**3_321_928), 2**3_321_928)
+    assert read(reader, 3) == values[:3]
+    assert read(reader, 3) == values[3:]
+    limit = r"^n:2: the line has more than 100000[12] characters"  # GMP says 10**6 or one more
+    reader = TextReader(io.BytesIO(b"1\n" + b"0" * 1_000_003), "n", 0, 10**1_000_000 - 1)
+    with pytest.raises(InputError, match=limit):
+        reader.read(2)
+
+
+# --- Binary -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 7, 8, 12, 13, 256])
+@BOTH_RANGES
+@pytest.mark.parametrize("batch", [1, 3, 1000])
+def test_binary(width: int, signed: bool, batch: int) -> None:
+    bits = 8 * width
+    lowest, highest = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+    values = [0, 1, 2, 127, lowest, highest, highest - 1, lowest + 1, highest // 2, lowest // 2, 0]
+    data = records(values, width, signed)
+    reader = BinaryReader(io.BytesIO(data), "x.bin", width, lowest, highest, signed=signed)
+    limb_count = -(-width // 4)
+    expected = [v % 2 ** (32 * limb_count) for v in values]  # two's complement, widened to whole limbs
+    assert [v for b in batches(reader, batch) for v in b] == expected
+    assert (reader.count, reader.bytes_read) == (len(values), len(data))
+    assert reader.bound == max(map(abs, values))
+
+
+@BOTH_RANGES
+def test_binary_bound_of_random_integers(rng: np.random.Generator, signed: bool) -> None:
+    for _ in range(50):
+        lengths = rng.choice([1, 20, 33, 70, 94], 3).tolist()
+        values = random_integers(rng, lengths, 30, signed)
+        data = records(values, 12, signed)
+        reader = BinaryReader(io.BytesIO(data), "x.bin", 12, -(2**95), 2**95, signed=signed)
+        for _ in batches(reader, 7):
+            pass
+        assert reader.bound == max(map(abs, values))
+
+
+def test_binary_range() -> None:
+    data = records([5, 6, 1000, 7, 2000], 3, False)
+    reader = BinaryReader(io.BytesIO(data), "x.bin", 3, 0, 999, signed=False)
+    assert len(reader.read(2)) == 2
+    with pytest.raises(
+        InputError, match=r"^x\.bin: index 2 \(byte 6\): 1000 is not in the range of 0 to 999$"
+    ):
+        reader.read(3)
+    reader = BinaryReader(io.BytesIO(records([-5, -6], 3, True)), "x.bin", 3, -5, 5, signed=True)
+    with pytest.raises(InputError, match=r"^x\.bin: index 1 \(byte 3\): -6 is not"):
+        reader.read(2)
+
+
+def test_binary_stream_that_ends_within_a_record() -> None:
+    reader = BinaryReader(io.BytesIO(b"abcdefgh" * 3 + b"ijk"), "<stdin>", 8, 0, 2**64, signed=False)
+    assert len(reader.read(3)) == 3
+    with pytest.raises(InputError, match=r"^<stdin>: its size of 27 bytes .* width of 8: 3 bytes remain"):
+        reader.read(3)
+
+
+def test_binary_file_size_is_checked_before_reading(tmp_path: Path) -> None:
+    path = tmp_path / "x.bin"
+    path.write_bytes(bytes(27))
+    with path.open("rb") as stream:
+        assert remaining_bytes(stream) == 27
+        with pytest.raises(InputError, match=r"27 bytes .* 3 bytes remain"):
+            BinaryReader(stream, "x.bin", 8, 0, 2**64, signed=False)
+        assert remaining_bytes(stream) == 27
+        stream.read(7)
+        assert remaining_bytes(stream) == 20
+
+
+def test_remaining_bytes_of_other_streams() -> None:
+    assert remaining_bytes(io.BytesIO(b"abc")) is None
+    read_end, write_end = os.pipe()
+    with os.fdopen(read_end, "rb") as stream:
+        os.close(write_end)
+        assert remaining_bytes(stream) is None
+
+
+@pytest.mark.parametrize("limb_count", [1, 2, 3])
+@BOTH_RANGES
+def test_binary_records(limb_count: int, signed: bool) -> None:
+    for width in range(1, 4 * limb_count + 6):
+        bits = min(8 * width, 32 * limb_count) - signed
+        low = -(2**bits) if signed else 0
+        values = [0, 1, low, 2**bits - 1, 2**bits // 3]
+        data = binary_records(limbs_of(values, limb_count, signed), width, signed=signed)
+        assert data == records(values, width, signed)
+        if width < 4 * limb_count:
+            for bad in (2**bits, low - 1) if signed else (2**bits,):
+                message = re.escape(f"index 102: {abbreviate(bad)} does not fit into {width} bytes")
+                limbs = limbs_of([1, 2, bad, bad], limb_count, signed)
+                with pytest.raises(JobError, match=message):
+                    binary_records(limbs, width, signed=signed, first_index=100)
+
+
+def test_binary_records_of_no_integers() -> None:
+    assert binary_records(np.empty((0, 3), np.uint32), 5, signed=True) == b""
