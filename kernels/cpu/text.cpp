@@ -172,7 +172,7 @@ RNS_INLINE u64 divide_word(u64& upper, u64 word) {
   u64 remainder = word - quotient * kChunk;
   const bool above = remainder > static_cast<u64>(q);
   quotient -= above;
-  remainder += kChunk & -static_cast<u64>(above);  // no branch, which would be a guess
+  remainder += above ? kChunk : 0;
   if (__builtin_expect(remainder >= kChunk, 0)) {
     ++quotient;
     remainder -= kChunk;

@@ -35,7 +35,7 @@ class _Need:
     chunks: int = 0  # arrays of residues as large as a chunk
     per_number: int = 0  # bytes of keys, flags, orders and indices for each number
     per_exact: int = 0  # bytes for each residue gathered for an exact decision
-    integers: int = 0  # batches of Python ints
+    integers: int = 0  # batches of Python ints, or of limbs and text
     writes: bool = False
 
 

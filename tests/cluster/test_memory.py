@@ -137,6 +137,8 @@ def test_peak_is_not_above_projection(
             3,
         ),
         (["export", "x.zarr", "out", "--binary", "32"], 8, 2**15, True, 1),
+        (["export", "x.zarr", "out"], 64, 2**15, False, 1),
+        (["import", "lines", "out.zarr", "--bits", "1984", "--chunk", "32768"], 2, 1024, False, 1),
         (
             ["import", "zeros", "out.zarr", "--binary", "4", "--bits", "1984", "--chunk", "32768"],
             2,
@@ -158,6 +160,7 @@ def test_peak_on_the_host(
     monkeypatch.chdir(tmp_path)
     make_store(tmp_path / "x.zarr", n, numbers, "random", compressed)
     Path("zeros").write_bytes(bytes(2**19))
+    Path("lines").write_bytes(b"0\n" * 2**17)
     planned, taken = peaks(tmp_path, command, threads)
     assert planned["threads"] == threads
     assert taken["peak"] <= planned["host"]
