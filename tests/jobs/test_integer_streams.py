@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
+import gmpy2
 import numpy as np
 import pytest
 from hypothesis import given
@@ -262,7 +263,8 @@ def test_text_of_each_length_is_written(limb_count: int, signed: bool, rng: np.r
 
 def first_problem(text: bytes, lowest: int, highest: int) -> tuple[list[int], str]:
     """What a text holds up to its first bad line, and a pattern of the error that names it; plainly."""
-    limit = max(len(str(max(-lowest, highest))), len(hex(max(-lowest, highest)))) + 1
+    longest = max(-lowest, highest)
+    limit = max(gmpy2.mpz(longest).num_digits(10), len(hex(longest))) + 1  # digits: so many, or one more
     values: list[int] = []
     for number, line in enumerate(re.findall(rb"[^\n]*\n|[^\n]+$", text), 1):
         line = line.removesuffix(b"\n").removesuffix(b"\r")
