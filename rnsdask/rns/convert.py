@@ -301,7 +301,7 @@ def flat_values(values: Any) -> tuple[Any, tuple[int, ...]]:
     integers = list(values)
     if integers and _is_row(integers[0]):
         return _flat_rows(integers)
-    if set(map(type, integers[:1])) == set(map(type, integers)) == {gmpy2.mpz}:
+    if integers and type(integers[0]) is gmpy2.mpz and set(map(type, integers)) == {gmpy2.mpz}:
         integers = list(map(int, integers))
     return integers, (len(integers),)
 
