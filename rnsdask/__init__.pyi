@@ -4,6 +4,11 @@ from .arrays.creation import from_residues as from_residues
 from .arrays.creation import open_zarr as open_zarr
 from .arrays.creation import random as random
 from .arrays.interval_rns_array import IntervalRNSArray as IntervalRNSArray
+from .arrays.joining import concatenate as concatenate
+from .arrays.joining import expand_dims as expand_dims
+from .arrays.joining import hstack as hstack
+from .arrays.joining import stack as stack
+from .arrays.joining import vstack as vstack
 from .arrays.rns_array import RNSArray as RNSArray
 from .core.errors import ChangedStoreError as ChangedStoreError
 from .core.errors import CorruptChunkError as CorruptChunkError

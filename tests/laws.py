@@ -550,6 +550,30 @@ def selecting_commutes_with_operations(case: Case) -> None:
     case.claim_array(rd.add(x[mask], y[mask], overflow="wrap"), exact[mask], "sum of masks")
 
 
+SHAPES: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "reshape": lambda _, x, __: x.reshape(4, -1, 3),
+    "ravel of the transpose": lambda _, x, __: x.T.ravel(),
+    "swapped axes": lambda m, x, y: m.stack([x, y]).swapaxes(0, -1),
+    "squeeze": lambda m, x, _: m.expand_dims(x, (0, -1)).squeeze(0),
+    "concatenate": lambda m, x, y: m.concatenate([x, y[::-1], x[:3]]),
+    "stack": lambda m, x, y: m.stack([x, y], axis=-1),
+    "hstack": lambda m, x, y: m.hstack([y, x]),
+    "vstack": lambda m, x, y: m.vstack([x, y]),
+}
+"""By NumPy's module and two arrays of it, or by this package and two arrays of numbers."""
+
+
+@law
+def shapes_commute_with_operations(case: Case) -> None:
+    x, y, a, b = case.draw(2)
+    total, exact = rd.add(x, y, overflow="wrap"), case.limits.wrapped(a + b)
+    for name, function in SHAPES.items():
+        expected = function(np, exact, a)
+        case.claim_array(function(rd, total, x), expected, f"{name} of a sum")
+        sides = function(rd, x, x[:]), function(rd, y, case.array(a * 0))
+        case.claim_array(rd.add(*sides, overflow="wrap"), expected, f"sum of {name}")
+
+
 @law
 def shapes_broadcast_as_numpys(case: Case) -> None:
     x, a = case.draw()

@@ -15,6 +15,7 @@ from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import convert, indexing
+from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.lazy_ints import LazyInts
 
 
@@ -221,7 +222,7 @@ class NumberArray(DaskMethodsMixin):
                 self._words = without_empty_chunks(self._words.compute_chunk_sizes())
         return self
 
-    # ---- parts and numbers --------------------------------------------------------------------------------
+    # ---- parts --------------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Any:
         """Select numbers as NumPy does; one number alone comes as a Python int (lazily, on Dask).
@@ -231,14 +232,74 @@ class NumberArray(DaskMethodsMixin):
         IndexError, TypeError, ValueError, NotImplementedError
             As :func:`.indexing.select` says: those of NumPy.
         """
-        part = indexing.select(self._words, key)
-        if part.ndim > 1:
-            return self._with_words(part)
-        ints = convert.to_ints(self._with_words(part.reshape(-1, 1)))
-        if not isinstance(part, da.Array):
+        return self._part(indexing.select(self._words, key))
+
+    def _part(self, words: Any) -> Any:
+        """An array of some of the numbers; of words without an axis of numbers, the number itself."""
+        if words.ndim > 1:
+            return self._with_words(words)
+        ints = convert.to_ints(self._with_words(words.reshape(-1, 1)))
+        if not isinstance(words, da.Array):
             return ints[0]
         number = ints.map_blocks(_only_item, drop_axis=0, dtype=object, meta=np.empty((), dtype=object))
         return LazyInts.of(number)
+
+    # ---- shape --------------------------------------------------------------------------------------------
+
+    # Each follows NumPy's method of its name: arguments, results and errors. Where no axis would be left, the
+    # result is the number itself, as that of an index. Lazy on Dask, with the same bound.
+
+    def reshape(self, *shape: Any, order: str = "C") -> Any:
+        """The numbers in C order in another shape, given as a tuple or as integers, one of which may be -1.
+
+        Raises
+        ------
+        ValueError
+            If the shape does not hold as many numbers, the order is not ``"C"``, or a length is unknown.
+        """
+        self._check_reshape(order)
+        return self._part(shapes.reshape(self._words, shape[0] if len(shape) == 1 else shape))
+
+    def ravel(self, order: str = "C") -> Any:
+        """The numbers in C order along one axis."""
+        self._check_reshape(order)
+        return self._with_words(shapes.reshape(self._words, -1))
+
+    def _check_reshape(self, order: str) -> None:
+        if order != "C":
+            raise ValueError(f"order must be 'C', got {order!r:.40}; transpose the array first for another")
+        self._check_lengths("the shape")
+
+    @property
+    def T(self) -> Self:  # noqa: N802  (NumPy's name)
+        """The array with its axes in reverse order."""
+        return self.transpose()
+
+    def transpose(self, *axes: Any) -> Self:
+        """The array with its axes in another order: reversed, or as given, a tuple or integers.
+
+        Raises
+        ------
+        ValueError
+            If not each axis is named once; AxisError, which is one, if there is no such axis.
+        """
+        return self._with_words(shapes.transpose(self._words, axes))
+
+    def swapaxes(self, axis1: int, axis2: int) -> Self:
+        """The array with two axes exchanged; AxisError if there is no such axis."""
+        return self._with_words(shapes.swapaxes(self._words, axis1, axis2))
+
+    def squeeze(self, axis: int | tuple[int, ...] | None = None) -> Any:
+        """The array without the axes of length 1, or without those given.
+
+        Raises
+        ------
+        ValueError
+            If an axis given has another length, or an unknown one; AxisError if there is no such axis.
+        """
+        return self._part(shapes.squeeze(self._words, axis))
+
+    # ---- chunks and numbers -------------------------------------------------------------------------------
 
     def rechunk(self, chunks: layout.Chunks = "auto") -> Self:
         """Give the array other chunks, along the axes of the numbers; makes it a Dask array if it is not.

@@ -8,7 +8,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy import arithmetic, compare, divide, interval_rns
-from rnsdask.lazy.operands import Operand, is_number_array
+from rnsdask.lazy.operands import Numbers, Operand, is_number_array
 from rnsdask.rns.divide import Part
 from rnsdask.rns.system import RNS
 
@@ -41,17 +41,21 @@ def function_of(name: str, *operands: Operand) -> Callable[..., Any]:
     arrays = [operand for operand in operands if is_number_array(operand)]
     if not arrays:
         raise TypeError("at least one operand must be an RNSArray, got integers only")
-    first = arrays[0]
-    for other in arrays[1:]:
+    check_one_kind(*arrays)
+    functions = _FUNCTIONS[type(arrays[0].system)]
+    if name not in functions:
+        kind = type(arrays[0]).__name__
+        raise TypeError(f"{name} takes RNSArrays, got an {kind}; its to_rns() makes one")
+    return functions[name]
+
+
+def check_one_kind(first: Numbers, *others: Numbers) -> None:
+    """Raise TypeError if arrays are of several kinds of number systems."""
+    for other in others:
         if type(other.system) is not type(first.system):
             kinds = sorted((f"{type(array).__name__}s" for array in (first, other)), reverse=True)
             how = "IntervalRNSArray.from_rns(x) and to_rns() convert"
             raise TypeError(f"{' and '.join(kinds)} do not mix; {how}")
-    functions = _FUNCTIONS[type(first.system)]
-    if name not in functions:
-        kind = type(first).__name__
-        raise TypeError(f"{name} takes RNSArrays, got an {kind}; its to_rns() makes one")
-    return functions[name]
 
 
 def add(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
