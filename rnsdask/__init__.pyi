@@ -4,10 +4,14 @@ from .arrays.creation import from_residues as from_residues
 from .arrays.creation import open_zarr as open_zarr
 from .arrays.creation import random as random
 from .arrays.interval_rns_array import IntervalRNSArray as IntervalRNSArray
+from .arrays.joining import broadcast_to as broadcast_to
 from .arrays.joining import concatenate as concatenate
 from .arrays.joining import expand_dims as expand_dims
 from .arrays.joining import hstack as hstack
+from .arrays.joining import pad as pad
+from .arrays.joining import split as split
 from .arrays.joining import stack as stack
+from .arrays.joining import tile as tile
 from .arrays.joining import vstack as vstack
 from .arrays.rns_array import RNSArray as RNSArray
 from .core.errors import ChangedStoreError as ChangedStoreError

@@ -559,6 +559,12 @@ SHAPES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "stack": lambda m, x, y: m.stack([x, y], axis=-1),
     "hstack": lambda m, x, y: m.hstack([y, x]),
     "vstack": lambda m, x, y: m.vstack([x, y]),
+    "take": lambda _, x, __: x.take([3, -1, 3], axis=0),
+    "repeat": lambda _, x, __: x.repeat(2, axis=-1),
+    "tile": lambda m, x, _: m.tile(x, (2, 1)),
+    "broadcast_to": lambda m, x, _: m.broadcast_to(x, (2, *x.shape)),
+    "pad": lambda m, x, _: m.pad(x, (1, 2)),
+    "split": lambda m, x, _: m.split(x, 4)[2],
 }
 """By NumPy's module and two arrays of it, or by this package and two arrays of numbers."""
 

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import dask.array as da
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from rnsdask.arrays.number_array import NumberArray
+from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.functions import check_one_kind
-from rnsdask.lazy.operands import as_lazy, check_alike
+from rnsdask.lazy.operands import check_alike
 from rnsdask.rns.system import RNS
 
 
@@ -45,10 +45,10 @@ def concatenate(arrays: Iterable[Any], axis: int | None = 0) -> Any:
     axis = normalize_axis_index(axis, numbers[0].ndim)
     # Without numbers along the axis, whose lengths may differ, nothing is allocated to check the others.
     rests = [(*x.shape[:axis], 0, *x.shape[axis + 1 :]) for x in numbers]
-    if len(numbers) > 1 and any(np.isnan(length) for rest in rests for length in rest):
-        raise ValueError("the length of an axis is unknown; call compute_chunk_sizes() before joining")
+    if len(numbers) > 1:
+        _check_known("concatenate", *rests)
     np.concatenate([shapes.model(rest) for rest in rests], axis)
-    return _joined(numbers, axis)
+    return _like(numbers, shapes.joined([x.words for x in numbers], axis))
 
 
 def stack(arrays: Iterable[Any], axis: int = 0) -> Any:
@@ -85,11 +85,95 @@ def expand_dims(x: Any, axis: int | tuple[int, ...]) -> Any:
         If an axis is named twice; AxisError, which is one, if the result has no such axis.
     """
     (x,) = _checked("expand_dims", [x])
-    return _like([x], shapes.expand_dims(x.words, axis))
+    return _of_words(x, shapes.expand_dims(x.words, axis))
 
 
-def _checked(function: str, arrays: Iterable[Any]) -> list[NumberArray]:
-    """Arrays of one system on one processor, or TypeError or ValueError."""
+def broadcast_to(x: Any, shape: Any) -> Any:
+    """The array with its axes of length 1, and new ones before all, repeated, as ``numpy.broadcast_to``.
+
+    An eager result is a view, which takes no memory.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no array of numbers.
+    ValueError
+        If the array does not broadcast to the shape, or a length is unknown.
+    """
+    (x,) = _checked("broadcast_to", [x], with_lengths=True)
+    return _of_words(x, shapes.broadcast_to(x.words, shape))
+
+
+def tile(x: Any, reps: Any) -> Any:
+    """The array repeated as a whole along each axis, as ``numpy.tile``.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no array of numbers, or `reps` are no integers.
+    ValueError
+        If one of them is negative, or a length is unknown.
+    """
+    (x,) = _checked("tile", [x], with_lengths=True)
+    return _of_words(x, shapes.tile(x.words, reps))
+
+
+def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
+    """The array with one number around it, as ``numpy.pad`` in its mode ``"constant"``.
+
+    Parameters
+    ----------
+    x : RNSArray or IntervalRNSArray
+        The array. If it has a bound, that of the result holds for the number around it too.
+    pad_width : int, (before, after), or a pair for each axis
+        How many numbers.
+    mode : str
+        ``"constant"``.
+    constant_values : int
+        The number, the same on all sides.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no array of numbers, or a width or the number is no integer.
+    ValueError
+        If a width is negative, widths do not suit the axes, the number is out of range, the mode is another,
+        or a length is unknown.
+    """
+    (x,) = _checked("pad", [x], with_lengths=True)
+    if mode != "constant":
+        raise ValueError(f"mode must be 'constant', got {mode!r:.40}")
+    widths, value = shapes.pad_widths(pad_width, x.ndim), as_integer(constant_values, "constant_values")
+    words = shapes.pad(x.words, widths, x.system.column(value, x.ndim))
+    system = x.system
+    if isinstance(system, RNS) and system.bound is not None:
+        system = system.with_bound(max(system.bound, abs(value)))
+    return type(x)(words, system)
+
+
+def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """Arrays that make up this one along an axis, as ``numpy.split``.
+
+    Parameters
+    ----------
+    x : RNSArray or IntervalRNSArray
+        The array.
+    indices_or_sections : int, or sequence of int
+        The number of parts of equal length, or where along the axis each part but the first begins.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no array of numbers.
+    ValueError
+        If the parts are not equal, or a length is unknown; AxisError, which is one, if there is no such axis.
+    """
+    (x,) = _checked("split", [x], with_lengths=True)
+    return [_of_words(x, words) for words in shapes.split(x.words, indices_or_sections, axis)]
+
+
+def _checked(function: str, arrays: Iterable[Any], *, with_lengths: bool = False) -> list[NumberArray]:
+    """Arrays of one system on one processor, of known lengths if asked, or TypeError or ValueError."""
     numbers = list(arrays)
     for position, x in enumerate(numbers):
         if not isinstance(x, NumberArray):
@@ -99,15 +183,19 @@ def _checked(function: str, arrays: Iterable[Any]) -> list[NumberArray]:
         raise ValueError(f"{function} needs at least one array")
     check_one_kind(*numbers)
     check_alike(*numbers)
+    if with_lengths:
+        _check_known(function, *(x.shape for x in numbers))
     return numbers
 
 
-def _joined(numbers: Sequence[NumberArray], axis: int) -> Any:
-    """Arrays that fit one another, joined along an axis."""
-    words = [x.words for x in numbers]
-    if any(isinstance(array, da.Array) for array in words):
-        return _like(numbers, da.concatenate([as_lazy(array) for array in words], axis + 1))
-    return _like(numbers, np.concatenate(words, axis + 1))
+def _check_known(function: str, *lengths: tuple[Any, ...]) -> None:
+    if any(np.isnan(length) for shape in lengths for length in shape):
+        raise ValueError(f"{function} of an array of unknown length; call compute_chunk_sizes() first")
+
+
+def _of_words(x: NumberArray, words: Any) -> Any:
+    """An array as this one, of other words of its numbers."""
+    return type(x)(words, x.system)
 
 
 def _like(numbers: Sequence[NumberArray], words: Any) -> Any:

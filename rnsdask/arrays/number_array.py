@@ -299,6 +299,73 @@ class NumberArray(DaskMethodsMixin):
         """
         return self._part(shapes.squeeze(self._words, axis))
 
+    def flip(self, axis: int | tuple[int, ...] | None = None) -> Self:
+        """The array in reverse order along all axes, or along those given; as ``numpy.flip``."""
+        self._check_lengths("flip")
+        return self._with_words(shapes.flip(self._words, axis))
+
+    def roll(self, shift: Any, axis: int | tuple[int, ...] | None = None) -> Self:
+        """The array shifted along axes, or in C order; what leaves it at one end enters at the other.
+
+        As ``numpy.roll``.
+
+        Raises
+        ------
+        TypeError
+            If a shift is no integer.
+        ValueError
+            If shifts and axes do not go together; AxisError, which is one, if there is no such axis.
+        """
+        self._check_lengths("roll")
+        return self._with_words(shapes.roll(self._words, shift, axis))
+
+    def take(self, indices: Any, axis: int | None = None, out: None = None, mode: str = "raise") -> Any:
+        """The numbers at indices along an axis, or in C order.
+
+        Parameters
+        ----------
+        indices : integers, of any shape
+            An index from the end may be negative. A Dask array makes the result lazy.
+        axis : int, optional
+            The axis, in whose place the axes of `indices` come.
+        out, mode
+            There for NumPy, whose ``np.take(x, indices)`` gives them; None and ``"raise"``.
+
+        Raises
+        ------
+        IndexError
+            If an index is out of bounds; for a Dask array of indices when the result is computed.
+        TypeError
+            If indices are no integers.
+        ValueError
+            If a length is unknown, or the mode is another; AxisError, which is one, if there is no such axis.
+        """
+        self._check_numpys("take", out)
+        if mode != "raise":
+            raise ValueError(f"mode must be 'raise', got {mode!r:.40}")
+        self._check_lengths("take")
+        return self._part(shapes.take(self._words, indices, axis))
+
+    def repeat(self, repeats: Any, axis: int | None = None) -> Self:
+        """Each number repeated, along an axis or in C order.
+
+        Parameters
+        ----------
+        repeats : int, or sequence of int
+            How often each number, or each place along the axis, comes.
+        axis : int, optional
+            The axis.
+
+        Raises
+        ------
+        TypeError
+            If `repeats` are no integers.
+        ValueError
+            If they are negative or do not suit the axis; AxisError, which is one, if there is no such axis.
+        """
+        self._check_lengths("repeat")
+        return self._with_words(shapes.repeat(self._words, repeats, axis))
+
     # ---- chunks and numbers -------------------------------------------------------------------------------
 
     def rechunk(self, chunks: layout.Chunks = "auto") -> Self:

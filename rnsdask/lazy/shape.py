@@ -5,12 +5,20 @@ itself checks them, on a model of that shape which takes no memory, and so count
 results are views where NumPy's are.
 """
 
+import math
+import operator
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import dask.array as da
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from numpy.typing import NDArray
+
+from rnsdask.core import layout
+from rnsdask.lazy import indexing
+from rnsdask.lazy.operands import as_lazy, with_axes
 
 _WHOLE = slice(None)
 
@@ -65,3 +73,147 @@ def expand_dims(words: Any, axis: Any) -> Any:
     count = words.ndim - 1 + (len(axis) if isinstance(axis, tuple | list) else 1)
     axes = normalize_axis_tuple(axis, count)
     return words[(_WHOLE, *(None if k in axes else _WHOLE for k in range(count)))]
+
+
+def joined(parts: Sequence[Any], axis: int) -> Any:
+    """Words that fit one another, along an axis of the numbers; lazy if some are."""
+    if any(isinstance(words, da.Array) for words in parts):
+        return da.concatenate([as_lazy(words) for words in parts], axis + 1)
+    return np.concatenate(parts, axis + 1)
+
+
+def along(axis: int, part: Any) -> tuple[Any, ...]:
+    """An index of words that selects a part of one axis of the numbers."""
+    return (*(_WHOLE,) * (axis + 1), part)
+
+
+def flip(words: Any, axis: Any) -> Any:
+    """As ``numpy.flip``."""
+    ndim = words.ndim - 1
+    axes = range(ndim) if axis is None else normalize_axis_tuple(axis, ndim)
+    return words[(_WHOLE, *(slice(None, None, -1 if k in axes else None) for k in range(ndim)))]
+
+
+def roll(words: Any, shift: Any, axis: Any) -> Any:
+    """As ``numpy.roll``; TypeError if a shift is no integer."""
+    if axis is None:
+        return reshape(roll(reshape(words, -1), shift, 0), words.shape[1:])
+    axes = normalize_axis_tuple(axis, words.ndim - 1, allow_duplicate=True)
+    pairs = np.broadcast(np.asarray(shift, dtype=object), axes)
+    if pairs.ndim > 1:
+        raise ValueError("shift and axis must be integers or sequences of them")
+    shifts = dict.fromkeys(axes, 0)
+    for one, k in pairs:
+        shifts[int(k)] += operator.index(one)
+    function = da.roll if isinstance(words, da.Array) else np.roll
+    return function(words, tuple(shifts.values()), tuple(k + 1 for k in shifts))
+
+
+def take(words: Any, indices: Any, axis: int | None) -> Any:
+    """As ``numpy.take``, where Booleans count as 0 and 1; without numbers' axes for one index of one axis."""
+    words, axis = (reshape(words, -1), 0) if axis is None else (words, axis)
+    axis = normalize_axis_index(axis, words.ndim - 1)
+    array = indices if hasattr(indices, "dtype") else np.asarray(indices)
+    is_lazy_integer = isinstance(array, da.Array) and not array.ndim
+    if array.dtype.kind not in "biu" and not is_lazy_integer:
+        raise TypeError(f"indices must be integers, got {array.dtype}")
+    array = array.astype(np.intp) if array.dtype.kind == "b" else array
+    return indexing.select(words, (*(_WHOLE,) * axis, array))
+
+
+def repeat(words: Any, repeats: Any, axis: int | None) -> Any:
+    """As ``numpy.repeat``; TypeError if a count is no integer."""
+    words, axis = (reshape(words, -1), 0) if axis is None else (words, axis)
+    axis = normalize_axis_index(axis, words.ndim - 1)
+    length, counts = words.shape[axis + 1], np.asarray(repeats)
+    if counts.size and counts.dtype.kind not in "biu":
+        raise TypeError(f"repeats must be integers, got {counts.dtype}")
+    if not isinstance(words, da.Array):
+        return np.repeat(words, repeats, axis + 1)
+    if counts.size == 1 and length:
+        np.repeat(np.empty(0), counts)  # NumPy's check
+        return da.repeat(words, int(counts.item()), axis + 1)
+    return take(words, np.repeat(np.arange(length), repeats), axis)
+
+
+def broadcast_to(words: Any, shape: Any) -> Any:
+    """As ``numpy.broadcast_to``; on Dask a new length is cut where a chunk would pass 64 MiB."""
+    new = np.broadcast_to(model(words.shape[1:]), shape).shape
+    words = with_axes(words, len(new))
+    target = (words.shape[0], *new)
+    if not isinstance(words, da.Array):
+        return np.broadcast_to(words, target)
+    chunks = list(words.chunks)
+    room = int(layout.DEFAULT_CHUNK_BYTES // (words.itemsize * math.prod(words.chunksize) or 1))
+    for axis in reversed(range(1, words.ndim)):
+        if target[axis] != words.shape[axis]:
+            chunks[axis] = _chunks_of(target[axis], max(room, 1))
+            room //= max(chunks[axis][0], 1)
+    return da.broadcast_to(words, target, chunks=tuple(chunks))
+
+
+def _chunks_of(length: int, most: int) -> tuple[int, ...]:
+    return (most,) * (length // most) + ((length % most,) if length % most or not length else ())
+
+
+def tile(words: Any, reps: Any) -> Any:
+    """As ``numpy.tile``."""
+    counts = [operator.index(count) for count in (reps if np.iterable(reps) else (reps,))]
+    if any(count < 0 for count in counts):
+        raise ValueError(f"reps must not be negative, got {reps!r:.80}")
+    counts = [1] * (words.ndim - 1 - len(counts)) + counts
+    words = with_axes(words, len(counts))
+    if not isinstance(words, da.Array):
+        return np.tile(words, (1, *counts))
+    for axis, count in enumerate(counts):
+        words = joined([words] * count, axis) if count else words[along(axis, slice(0))]
+    return words
+
+
+def pad_widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
+    """The widths before and after each axis, given as ``numpy.pad`` takes them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are no integers, negative, or not as many as the axes.
+    """
+    widths = np.asarray(pad_width)
+    if widths.dtype.kind not in "iu":
+        raise TypeError(f"pad_width must be integers, got {widths.dtype}")
+    if widths.size and widths.min() < 0:
+        raise ValueError(f"pad_width must not be negative, got {pad_width!r:.80}")
+    return [(before, after) for before, after in np.broadcast_to(widths, (ndim, 2)).tolist()]
+
+
+def pad(words: Any, widths: Sequence[tuple[int, int]], column: Any) -> Any:
+    """Put one number, a column (rows, 1, ..., 1), around the numbers; on Dask in chunks as long as theirs."""
+    for axis, sides in enumerate(widths):
+        before, after = ([_filled(words, axis, width, column)] if width else [] for width in sides)
+        words = joined([*before, words, *after], axis)
+    return words
+
+
+def _filled(words: Any, axis: int, width: int, column: Any) -> Any:
+    """One number in the shape of words, but for the width along an axis of the numbers."""
+    shape = (*words.shape[: axis + 1], width, *words.shape[axis + 2 :])
+    if not isinstance(words, da.Array):
+        return np.broadcast_to(np.asarray(column, like=words), shape)
+    own = words.chunks
+    chunks = (*own[: axis + 1], _chunks_of(width, max(own[axis + 1]) or width), *own[axis + 2 :])
+    return da.broadcast_to(as_lazy(np.asarray(column, like=words._meta)), shape, chunks)
+
+
+def split(words: Any, indices_or_sections: Any, axis: int) -> list[Any]:
+    """As ``numpy.split``."""
+    np.split(model(words.shape[1:]), indices_or_sections, axis)
+    axis = normalize_axis_index(axis, words.ndim - 1)
+    length = words.shape[axis + 1]
+    if np.iterable(indices_or_sections):
+        places = [0, *indices_or_sections, length]
+    else:
+        sections = operator.index(indices_or_sections)
+        places = [length // sections * k for k in range(sections + 1)]
+    # By the rules of the numbers' indices, for Dask reads some bounds of slices otherwise.
+    slices = (slice(start, stop) for start, stop in pairwise(places))
+    return [indexing.select(words, (*(_WHOLE,) * axis, part)) for part in slices]

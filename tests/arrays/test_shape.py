@@ -73,9 +73,9 @@ def check(call: Call, a: np.ndarray, x: Any) -> None:
         strict=True,
     ):
         (computed,) = dask.compute(result)
-        if part.ndim == 0:
+        if np.ndim(part) == 0:
             assert isinstance(computed, int)
-            assert computed == part.item()
+            assert computed == part
             continue
         assert type(result) is type(x)
         assert result.system == x.system
@@ -85,6 +85,11 @@ def check(call: Call, a: np.ndarray, x: Any) -> None:
         assert result.chunks is None or all(all(axis) or axis == (0,) for axis in result.chunks)
         if isinstance(computed.words, np.ndarray):
             assert not computed.words.flags.writeable
+
+
+def of(module: Any, name: str, x: Any, *arguments: Any) -> Any:
+    """NumPy's function, or the method of an array of numbers."""
+    return getattr(np, name)(x, *arguments) if module is np else getattr(x, name)(*arguments)
 
 
 CALLS: dict[str, Call] = {
@@ -139,6 +144,63 @@ CALLS: dict[str, Call] = {
     "stack none": lambda m, _: m.stack([]),
     "hstack": lambda m, x: m.hstack([x, x]),
     "vstack": lambda m, x: m.vstack([x, x[..., ::-1]]),
+    # ---- numbers in other places, or more often
+    "flip": lambda m, x: of(m, "flip", x),
+    "flip -1": lambda m, x: of(m, "flip", x, -1),
+    "flip tuple": lambda m, x: of(m, "flip", x, (0, 1)),
+    "flip repeated": lambda m, x: of(m, "flip", x, (0, 0)),
+    "roll": lambda m, x: of(m, "roll", x, 3),
+    "roll 0": lambda m, x: of(m, "roll", x, -1, 0),
+    "roll -1": lambda m, x: of(m, "roll", x, 10**6 + 1, -1),
+    "roll axes": lambda m, x: of(m, "roll", x, (1, -2), (1, 0)),
+    "roll the same axis": lambda m, x: of(m, "roll", x, [1, 1], (0, 0)),
+    "roll all axes": lambda m, x: of(m, "roll", x, 1, (0, -1)),
+    "roll in C order twice": lambda m, x: of(m, "roll", x, (1, 2)),
+    "roll mismatched": lambda m, x: of(m, "roll", x, (1, 2, 3), (0, 0)),
+    "roll far": lambda m, x: of(m, "roll", x, 1, 4),
+    "take": lambda _, x: x.take([0, -1, 0, 2]),
+    "take one": lambda _, x: x.take(-1),
+    "take 0": lambda _, x: x.take(0, axis=0),
+    "take -1": lambda _, x: x.take(np.array([[0, 1], [2, 0]], np.uint8), axis=-1),
+    "take 1": lambda _, x: x.take((1, 0), 1),
+    "take Booleans": lambda _, x: x.take([True, False], 0),
+    "take none": lambda _, x: x.take(np.array([], dtype=int), -1),
+    "take far": lambda _, x: x.take([0, 99], 0),
+    "take by NumPy": lambda _, x: np.take(x, [0, 0], axis=-1),
+    "repeat": lambda _, x: x.repeat(2),
+    "repeat 0": lambda _, x: x.repeat(3, axis=0),
+    "repeat -1": lambda _, x: x.repeat([5], -1),
+    "repeat 1": lambda _, x: x.repeat(1, 1),
+    "repeat never": lambda _, x: x.repeat(0, 0),
+    "repeat each": lambda _, x: x.repeat(np.arange(x.shape[-1]), axis=-1),
+    "repeat mismatched": lambda _, x: x.repeat([1, 2, 3, 4, 5, 6, 7], axis=0),
+    "repeat negatively": lambda _, x: x.repeat(-1, axis=0),
+    "repeat each negatively": lambda _, x: x.repeat([-1] * x.shape[0], axis=0),
+    "repeat far": lambda _, x: x.repeat(2, 3),
+    "tile": lambda m, x: m.tile(x, 3),
+    "tile pair": lambda m, x: m.tile(x, (2, 3)),
+    "tile many": lambda m, x: m.tile(x, (2, 1, 1, 2)),
+    "tile 1": lambda m, x: m.tile(x, ()),
+    "tile never": lambda m, x: m.tile(x, (0, 2)),
+    "tile floats": lambda m, x: m.tile(x, 1.5),
+    "broadcast_to more": lambda m, x: m.broadcast_to(x, (3, *x.shape)),
+    "broadcast_to longer": lambda m, x: m.broadcast_to(x, (*x.shape[:-1], 4)),
+    "broadcast_to none": lambda m, x: m.broadcast_to(x[:1], (0, *x.shape[1:])),
+    "broadcast_to int": lambda m, x: m.broadcast_to(x, 12),
+    "broadcast_to ()": lambda m, x: m.broadcast_to(x, ()),
+    "broadcast_to negative": lambda m, x: m.broadcast_to(x, (-1, *x.shape)),
+    "pad": lambda m, x: m.pad(x, 2),
+    "pad sides": lambda m, x: m.pad(x, (0, 7), constant_values=-(10**9)),
+    "pad axes": lambda m, x: m.pad(x, [(1, 2), (0, 3)], "constant"),
+    "pad far": lambda m, x: m.pad(x, [(1, 2)] * 4),
+    "pad negatively": lambda m, x: m.pad(x, -1),
+    "pad floats": lambda m, x: m.pad(x, 1.0),
+    "split": lambda m, x: m.split(x, 2),
+    "split -1": lambda m, x: m.split(x, 3, axis=-1),
+    "split by none": lambda m, x: m.split(x, 0),
+    "split at": lambda m, x: m.split(x, [1, 1, 9, -1, 3], axis=-1),
+    "split at nothing": lambda m, x: m.split(x, []),
+    "split far": lambda m, x: m.split(x, 1, axis=3),
 }
 
 
@@ -154,7 +216,22 @@ def test_as_numpys(kind: str, name: str) -> None:
                 raise AssertionError(f"{layout}, chunks {lengths}") from error
 
 
-@pytest.mark.parametrize("name", ["reshape rows", "T", "concatenate", "stack -1", "squeeze"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "reshape rows",
+        "T",
+        "concatenate",
+        "stack -1",
+        "squeeze",
+        "roll -1",
+        "repeat each",
+        "tile pair",
+        "broadcast_to more",
+        "pad",
+        "take -1",
+    ],
+)
 def test_on_each_processor(name: str, on_each_processor: Processor) -> None:
     a = numbers_of((4, 6))
     for chunks in (None, (3, 4)):
@@ -200,6 +277,51 @@ def test_what_does_not_join() -> None:
         rd.hstack([x, array_of(abs(a), rd.RNS(MODULI), None)])
 
 
+def test_a_padded_array_is_bounded() -> None:
+    x = array_of(numbers_of((3,), 0)[:1], rd.RNS(MODULI, True, 5), None)
+    assert [rd.pad(x, 1, constant_values=v).bound for v in (0, 3, -9)] == [5, 5, 9]
+    assert rd.pad(array_of(numbers_of((3,)), rd.RNS(MODULI, True), None), 1).bound is None
+    with pytest.raises(ValueError, match="is outside the signed range"):
+        rd.pad(x, 1, constant_values=MODULI.product)
+    with pytest.raises(TypeError, match="constant_values must be an integer"):
+        rd.pad(x, 1, constant_values=0.5)
+    with pytest.raises(ValueError, match="mode must be 'constant', got 'edge'"):
+        rd.pad(x, 1, "edge")
+
+
+def test_what_is_stricter_than_numpy() -> None:
+    x = array_of(numbers_of((4, 6)), SYSTEMS["RNS"], None)
+    for lazy in (x, x.rechunk()):
+        for floats in (lambda y: y.roll(1.5), lambda y: y.repeat(1.5), lambda y: y.take([0.0])):
+            with pytest.raises(TypeError):
+                floats(lazy)
+        with pytest.raises(ValueError, match="reps must not be negative, got -1"):
+            rd.tile(lazy[:0], -1)
+    with pytest.raises(ValueError, match="mode must be 'raise', got 'wrap'"):
+        x.take(7, 0, mode="wrap")
+    with pytest.raises(TypeError, match="takes no out"):
+        x.take(1, out=x)  # type: ignore[arg-type]
+
+
+def test_lazy_indices_are_taken() -> None:
+    a = numbers_of((4, 6))
+    indices = np.array([3, 0, -1])
+    for chunks in (None, (3, 4)):
+        x = array_of(a, SYSTEMS["RNS"], chunks)
+        assert x.take(da.from_array(indices, chunks=2), 1).to_ints().tolist() == a.take(indices, 1).tolist()
+        assert rd.stack([x, x]).max(axis=(0, 1)).to_ints().tolist() == a.max(axis=0).tolist()
+    assert int(x.take(x.argmax())) == a.max()
+
+
+def test_what_makes_arrays_longer_keeps_chunks_short() -> None:
+    x = array_of(numbers_of((4,)), SYSTEMS["RNS"], (3,))
+    assert rd.pad(x, (0, 10)).chunks == ((3, 1, 3, 3, 3, 1),)
+    assert rd.tile(x, 2).chunks == ((3, 1, 3, 1),)
+    wide = rd.broadcast_to(x, (10**4, 10**4, 4))
+    assert wide.chunks[1:] == ((10**4,), (3, 1))
+    assert 4 * len(MODULI) * math.prod(wide.words.chunksize[1:]) in range(2**25, 2**26)
+
+
 # ---- lazy arrays -------------------------------------------------------------------------------------------
 
 
@@ -215,9 +337,10 @@ def test_of_unknown_length() -> None:
     a = numbers_of((6, 4))
     x = array_of(a, SYSTEMS["RNS"], (2, 3))
     some, chosen = x[da.from_array(np.arange(6) > 2, chunks=2)], a[3:]
-    for refused in (lambda: some.reshape(-1), some.ravel, lambda: rd.concatenate([some, some], 1)):
+    calls = ["reshape -1", "ravel", "concatenate 1", "flip", "roll", "take", "repeat", "tile", "pad", "split"]
+    for refused in (*calls, "broadcast_to more"):
         with pytest.raises(ValueError, match="call compute_chunk_sizes"):
-            refused()
+            CALLS[refused](rd, some)
     with pytest.raises(ValueError, match="size not equal to one"):
         some.squeeze(0)
     assert some.T.to_ints().tolist() == chosen.T.tolist()
@@ -242,3 +365,10 @@ def test_results_calculate() -> None:
             expected = a.T.reshape(3, 8) + a.reshape(3, 8)
             assert found.to_ints().tolist() == expected.tolist()
             assert dask.compute(found.max(), found.argmin()) == (expected.max(), expected.argmin())
+            wide, exact = rd.broadcast_to(x[:, None], (4, 3, 6)), np.broadcast_to(a[:, None], (4, 3, 6))
+            assert dask.compute(wide.sum(), wide.min(), wide.flip().argmax()) == (
+                exact.sum(),
+                exact.min(),
+                np.flip(exact).argmax(),
+            )
+            assert (wide * wide.flip()).to_ints().tolist() == (exact * np.flip(exact)).tolist()
