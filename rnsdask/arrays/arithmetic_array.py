@@ -99,8 +99,8 @@ class ArithmeticArray(NumberArray):
 
         Parameters
         ----------
-        operation : {"max", "min", "sum"}
-            What to compute.
+        operation : {"max", "min", "sum", "bound"}
+            What to compute; the bound is that of `RNSArray.measure_bound`.
         split_every : int, optional
             How many partial results a task of the tree combines. The result does not depend on it.
         backend : {"auto", "cpu", "cuda"}
@@ -115,7 +115,7 @@ class ArithmeticArray(NumberArray):
         Raises
         ------
         ValueError
-            If the array is empty, except for a sum, or an argument is not one of those above.
+            If the array is empty, except for a sum or a bound, or an argument is not one of those above.
         """
         if not self._is_lazy:
             return tree.reduce_words(operation, self._words, self._system)

@@ -16,7 +16,7 @@ from rnsdask.core.errors import StoreError
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.lazy import axis as axis_reductions
 from rnsdask.lazy import convert, divide, matmul, powers, products, scan, topk, write
-from rnsdask.lazy.check import checked, readable
+from rnsdask.lazy.check import checked, readable, within_bound
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.sources import reads
 from rnsdask.rns.interval import IntervalEvaluation
@@ -89,6 +89,59 @@ class RNSArray(ArithmeticArray):
             Take the array as it is: neither checked nor copied.
         """
         return array_of_residues(residues, self.system.with_bound(bound), trusted=trusted)
+
+    def with_bound(self, bound: SupportsIndex | None, *, trusted: bool = False) -> "RNSArray":
+        """The same numbers with another bound.
+
+        Parameters
+        ----------
+        bound : int or None
+            Every number must be at most this in magnitude; None forgets the bound. One beyond the range is
+            cut down to it.
+        trusted : bool
+            Do not check the numbers. A wrong bound makes wrong results.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is no integer, or negative.
+        ValueError
+            If a number is beyond it, naming the first; for a Dask array when a chunk is computed. Numbers are
+            not looked at where the bound that they have already is not greater.
+        """
+        system = self.system.with_bound(None if bound is None else as_integer(bound, "bound"))
+        is_proved = trusted or self.system.known_magnitude <= system.known_magnitude
+        return RNSArray(self._words if is_proved else within_bound(self._words, system), system)
+
+    def measure_bound(self, *, backend: str = "auto") -> int:
+        """A tight bound, by one pass over the residues: for :meth:`with_bound`, with ``trusted=True``.
+
+        Computes a lazy array. A bound that the array has is relied on: ``x.with_bound(None).measure_bound()``
+        looks at all residues.
+
+        Parameters
+        ----------
+        backend : {"auto", "cpu", "cuda"}
+            Where the chunks of a Dask array are measured, as for :meth:`reduce`.
+
+        Returns
+        -------
+        int
+            At least the greatest magnitude, and less than twice that: 2**bits - 1 with the bits of the
+            greatest magnitude, or the end of the range or this array's bound if that is less. 0 without
+            numbers.
+
+        Raises
+        ------
+        ValueError
+            If the chunk sizes are unknown.
+        """
+        result = self.reduce("bound", backend=backend)
+        if self._is_lazy:
+            with checked_workers():
+                result = result.compute()
+        bound: int = result.value
+        return bound
 
     # ---- products and powers ------------------------------------------------------------------------------
 

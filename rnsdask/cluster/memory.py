@@ -46,6 +46,7 @@ _NEEDS = {
     "max": _EXTREMUM,
     "min": _EXTREMUM,
     "sum": _EXTREMUM,
+    "bound": _EXTREMUM,
     "topk": _Need(per_number=80, per_exact=48, integers=1),
     "verify": _Need(per_number=24),
     "cumsum": _SCAN,

@@ -1,4 +1,4 @@
-"""MAX, MIN and SUM of a chunk of signed integers with stored intervals. No Dask in here.
+"""MAX, MIN, SUM and a bound of a chunk of signed integers with stored intervals. No Dask in here.
 
 The intervals choose the numbers that may be the extremum, without a look at residues; the reductions of
 residues (:mod:`rnsdask.rns.reduce`) decide among these few, and sum the magnitudes of either sign.
@@ -24,19 +24,21 @@ def reduce_columns(operation: str, columns: Array, moduli: ModuliSet) -> Reducti
 
     Parameters
     ----------
-    operation : {"max", "min", "sum"}
+    operation : {"max", "min", "sum", "bound"}
         What to compute. Of a maximum or minimum the result names the smallest flat index that holds it.
 
     Raises
     ------
     ValueError
-        If there are no numbers, whose sum alone is 0, or the operation is another one.
+        If there are no numbers, whose sum and bound alone are 0, or the operation is another one.
     """
     if operation not in REDUCTIONS:
         raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, got {operation!r}")
     matrix = as_matrix(columns)
     if matrix.shape[1] == 0:
         return REDUCTIONS[operation].of_nothing(backend_name(matrix))
+    if operation == "bound":
+        return reduce_chunk(REDUCTIONS[operation], layout.residues_of(matrix, moduli), RNS(moduli))
     if operation == "sum":
         return _sum(matrix, moduli)
     return _extremum(matrix, moduli, operation == "min")

@@ -54,6 +54,21 @@ def checked(residues: Any, system: RNS) -> Any:
     return map_chunks(_check_block, residues.rechunk({0: -1}), **options)
 
 
+def within_bound(residues: Any, system: RNS) -> Any:
+    """Check that no number is greater in magnitude than the bound; each residue is below its modulus.
+
+    Returns
+    -------
+    The same NumPy or CuPy array; or a Dask array that checks each chunk when it is computed.
+
+    Raises
+    ------
+    ValueError
+        If a number is beyond the bound; the message names the first.
+    """
+    return map_chunks(_check_bound, residues, rows=system.rows, located=True, system=system)
+
+
 def checked_residues(residues: Array, moduli: ModuliSet) -> Array:
     """Return a NumPy or CuPy array of residues, or raise ValueError if one is not below its modulus."""
     matrix = as_matrix(residues)
@@ -68,7 +83,10 @@ def checked_residues(residues: Array, moduli: ModuliSet) -> Array:
 
 
 def _check_block(residues: Array, *, system: RNS, place: Place = ALONE) -> Array:
-    checked_residues(residues, system.moduli)
+    return _check_bound(checked_residues(residues, system.moduli), system=system, place=place)
+
+
+def _check_bound(residues: Array, *, system: RNS, place: Place) -> Array:
     excess = find_excess(residues, system)
     if excess is not None and system.bound is not None:
         where = place.flat_index(excess.index)

@@ -14,8 +14,7 @@ from rnsdask.constants import KEY_BITS, KeyConstants, key_constants
 from rnsdask.core.layout import as_matrix
 from rnsdask.rns.convert import residues_to_ints
 from rnsdask.rns.keys import EXACT_RESIDUES, certain_below, complemented, number_keys
-from rnsdask.rns.mixed_radix import mixed_radix_digits
-from rnsdask.rns.reduce import shifted_residues
+from rnsdask.rns.mixed_radix import mixed_radix_digits, shifted_residues
 from rnsdask.rns.system import RNS
 
 # The error of a row's sum of keys, and the sum of its residues, stay below this.

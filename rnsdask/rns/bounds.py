@@ -65,10 +65,9 @@ def find_excess(residues: Array, system: RNS) -> Excess | None:
     if system.known_magnitude == system.greatest_magnitude:
         return None
     matrix = as_matrix(residues)
-    limit = _CPU_RESIDUES if isinstance(matrix, np.ndarray) else _GPU_RESIDUES
-    step, first, count = max(1, limit // system.rows), None, 0
+    step, first, count = block_length(matrix), None, 0
     for start in range(0, matrix.shape[1], step):
-        mask = _exceeds(matrix[:, start : start + step], system)
+        mask = exceeds(matrix[:, start : start + step], system)
         found = int(mask.sum())
         if found and first is None:
             first = start + int(mask.argmax())
@@ -76,6 +75,12 @@ def find_excess(residues: Array, system: RNS) -> Excess | None:
     if first is None:
         return None
     return Excess(first, system.decode_at(matrix, first), count)
+
+
+def block_length(matrix: Array) -> int:
+    """How many numbers of residues (n, N) are looked at at a time."""
+    limit = _CPU_RESIDUES if isinstance(matrix, np.ndarray) else _GPU_RESIDUES
+    return max(1, limit // len(matrix))
 
 
 @dataclass(frozen=True)
@@ -118,8 +123,8 @@ def _plan(system: RNS) -> _Plan:
     return _Plan(chosen, others, symmetric, coarse if is_needed else None)
 
 
-def _exceeds(matrix: Array, system: RNS) -> Array:
-    """Boolean (N,): each number is greater in magnitude than the bound."""
+def exceeds(matrix: Array, system: RNS) -> Array:
+    """Boolean (N,): each number is greater in magnitude than the bound, which is below the range's ends."""
     plan, bound = _plan(system), system.known_magnitude
     chosen = matrix[: len(plan.moduli)]
     mask = _is_outside(chosen, plan, -bound if system.signed else 0, bound)

@@ -13,8 +13,7 @@ import numpy as np
 from rnsdask.backend import UNDECIDED, Array, backend_name, kernels_of, to_backend
 from rnsdask.constants import KeyConstants, key_constants
 from rnsdask.rns.blocks import matrices
-from rnsdask.rns.mixed_radix import mixed_radix_digits
-from rnsdask.rns.reduce import shifted_residues
+from rnsdask.rns.mixed_radix import mixed_radix_digits, shifted_residues
 from rnsdask.rns.system import RNS
 
 # Numbers searched for undecided ones, and residues converted, at a time: they bound the memory that an

@@ -10,8 +10,7 @@ import numpy as np
 
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import KEY_BITS, KeyConstants, fixed_point_constants
-from rnsdask.rns.mixed_radix import mixed_radix_digits, near_top
-from rnsdask.rns.reduce import shifted_residues
+from rnsdask.rns.mixed_radix import mixed_radix_digits, near_top, shifted_residues
 
 # Residues gathered at a time for exact decisions.
 EXACT_RESIDUES = 2**22

@@ -7,8 +7,10 @@ number, and so serve only the few numbers that interval evaluations cannot tell 
 
 from typing import Any
 
+import numpy as np
+
 from rnsdask.backend import Array, kernels_of
-from rnsdask.constants import mixed_radix_constants
+from rnsdask.constants import KeyConstants, mixed_radix_constants
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 
@@ -31,6 +33,20 @@ def mixed_radix_digits(residues: Array, moduli: ModuliSet) -> Array:
     matrix = as_matrix(residues)
     digits = kernels_of(matrix).mixed_radix_digits(matrix, mixed_radix_constants(moduli))
     return digits.reshape(residues.shape)
+
+
+def shifted_residues(residues: Array, indices: Array, constants: KeyConstants) -> Array:
+    """Residues of X + offset for the numbers at `indices`: not negative, below M, and in the order of X.
+
+    Without the scale of the keys: whether 2**scale X is taken changes no order.
+    """
+    chosen = kernels_of(residues).gather(residues, indices)
+    if not constants.offset:
+        return chosen
+    moduli = np.array(list(constants.moduli), dtype=np.uint64)[:, None]
+    offset = np.array([constants.offset % m for m in constants.moduli], dtype=np.uint64)[:, None]
+    shifted = chosen + np.asarray(offset, like=chosen)
+    return (shifted % np.asarray(moduli, like=chosen)).astype(np.uint32)
 
 
 def near_top(digits: Array, moduli: ModuliSet) -> Array:

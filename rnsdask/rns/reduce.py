@@ -1,4 +1,4 @@
-"""MAX, MIN and SUM of a chunk of numbers, and how the results of chunks combine. No Dask in here.
+"""MAX, MIN, SUM and a tight bound of a chunk of numbers, and how results of chunks combine. No Dask in here.
 
 A chunk takes one pass over its residues, which evaluates every number's key (a 64-bit upper bound of
 2**64 X/M, or of a multiple where numbers are known to be small) and keeps no array of them. Numbers that the
@@ -8,14 +8,13 @@ keys cannot tell apart are decided by mixed-radix conversion. The bounds are der
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from rnsdask.backend import Array, Extremum, KeySums, backend_name, kernels_of
 from rnsdask.constants import KEY_BITS, KeyConstants, key_constants
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.rns import exact
-from rnsdask.rns.mixed_radix import greatest, mixed_radix_digits, near_top
+from rnsdask.rns.measured_bound import measured_bound
+from rnsdask.rns.mixed_radix import greatest, mixed_radix_digits, near_top, shifted_residues
 from rnsdask.rns.system import RNS
 
 # Numbers whose candidate flags are made at a time, and residues gathered at a time for exact decisions: they
@@ -34,7 +33,7 @@ class ReductionResult:
     Attributes
     ----------
     value : int
-        The maximum, minimum or sum; exact, of any size.
+        The maximum, minimum or sum, exact, of any size; or the bound (:func:`.measured_bound`).
     index : int or None
         Of a maximum or minimum: the smallest flat (C order) index that holds it.
     count : int
@@ -163,20 +162,6 @@ def _candidates(residues: Array, constants: KeyConstants, minimum: bool, thresho
             yield indices[i : i + batch]
 
 
-def shifted_residues(residues: Array, indices: Array, constants: KeyConstants) -> Array:
-    """Residues of X + offset for the numbers at `indices`: not negative, below M, and in the order of X.
-
-    Without the scale of the keys: whether 2**scale X is taken changes no order.
-    """
-    chosen = kernels_of(residues).gather(residues, indices)
-    if not constants.offset:
-        return chosen
-    moduli = np.array(list(constants.moduli), dtype=np.uint64)[:, None]
-    offset = np.array([constants.offset % m for m in constants.moduli], dtype=np.uint64)[:, None]
-    shifted = chosen + np.asarray(offset, like=chosen)
-    return (shifted % np.asarray(moduli, like=chosen)).astype(np.uint32)
-
-
 def _combine_maxima(a: ReductionResult, b: ReductionResult) -> ReductionResult:
     return _join(a, b, b if (b.value, -_index(b)) > (a.value, -_index(a)) else a)
 
@@ -251,9 +236,22 @@ def _combine_sums(a: ReductionResult, b: ReductionResult) -> ReductionResult:
     return _join(a, b, ReductionResult(a.value + b.value, None, 0, 0, ""))
 
 
+# ---- bound ------------------------------------------------------------------------------------------------
+
+
+def _bound(residues: Array, system: RNS) -> ReductionResult:
+    bound, count = measured_bound(residues, system), residues.shape[1]
+    return ReductionResult(bound, None, count, 0, backend_name(residues))
+
+
+def _combine_bounds(a: ReductionResult, b: ReductionResult) -> ReductionResult:
+    return _join(a, b, b if b.value > a.value else a)
+
+
 REDUCTIONS: dict[str, Reduction] = {
     "max": Reduction("max", _maximum, _combine_maxima),
     "min": Reduction("min", _minimum, _combine_minima),
     "sum": Reduction("sum", _sum, _combine_sums, identity=0),
+    "bound": Reduction("bound", _bound, _combine_bounds, identity=0),
 }
 """The reductions by name."""

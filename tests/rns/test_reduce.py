@@ -28,10 +28,15 @@ from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
 from rnsdask.rns.system import RNS
 
 
+def longest(values: list[int]) -> int:
+    """The greatest integer as long, in bits, as the greatest magnitude."""
+    return int(2 ** max(map(abs, values)).bit_length() - 1)
+
+
 def check(
     processor: Processor, moduli: ModuliSet, values: list[int], signed: bool = False, bound: int | None = None
 ) -> dict[str, ReductionResult]:
-    """Reduce on a processor, and compare with Python's max, min and sum."""
+    """Reduce on a processor, and compare with Python's max, min, sum and length in bits."""
     residues = processor.xp.asarray(rns.encode(values, moduli, signed))
     results = {op: reduce_chunk(r, residues, RNS(moduli, signed, bound)) for op, r in REDUCTIONS.items()}
     assert results["max"].value == max(values)
@@ -39,6 +44,7 @@ def check(
     assert results["min"].value == min(values)
     assert results["min"].index == values.index(min(values))
     assert results["sum"].value == sum(values)
+    assert results["bound"].value == min(longest(values), RNS(moduli, signed, bound).known_magnitude)
     for result in results.values():
         assert result.count == len(values)
         assert result.backend == processor.name
@@ -236,7 +242,7 @@ def test_fallbacks_are_counted(on_each_processor: Processor) -> None:
     assert check(on_each_processor, moduli, [*spread, spread[-1] - 1])["max"].exact_fallbacks == 2
     # M - 1 may be 0 to the interval evaluation, and the other way round.
     results = check(on_each_processor, moduli, [*spread, moduli.product - 1])
-    assert all(result.exact_fallbacks >= 1 for result in results.values())
+    assert all(results[name].exact_fallbacks >= 1 for name in ("max", "min", "sum"))
 
 
 def test_conversions_of_an_adversarial_array_are_linear(
@@ -264,7 +270,7 @@ def test_conversions_of_an_adversarial_array_are_linear(
 def test_empty(on_each_processor: Processor, operation: str) -> None:
     moduli = MODULI_SETS["top"]
     empty = on_each_processor.xp.zeros((len(moduli), 0), dtype=np.uint32)
-    if operation == "sum":
+    if operation in ("sum", "bound"):
         result = reduce_chunk(REDUCTIONS[operation], empty, RNS(moduli))
         assert (result.value, result.index, result.count) == (0, None, 0)
         return
@@ -297,9 +303,9 @@ def test_combining_is_independent_of_grouping(values: list[int], data: st.DataOb
             i = data.draw(st.integers(0, len(partials) - 2))
             partials[i : i + 2] = [reduction.combine(partials[i], partials[i + 1])]
         (whole,) = partials
-        assert whole.value == {"max": max, "min": min, "sum": sum}[operation](values)
+        assert whole.value == {"max": max, "min": min, "sum": sum, "bound": longest}[operation](values)
         assert whole.count == len(values)
-        if operation != "sum":
+        if operation in ("max", "min"):
             assert whole.index == values.index(whole.value)
 
 

@@ -1,0 +1,76 @@
+"""How long the greatest number of a chunk is, in magnitude: a bound that is tight. No Dask in here.
+
+A sample gives a bound that holds for nearly all numbers. One pass proves it, as in :mod:`rnsdask.rns.bounds`,
+or finds the numbers beyond it, which alone are measured. So small numbers in a large range cost no more than
+the proof of their bound, and numbers as long as M next to nothing: no number can be longer.
+"""
+
+import numpy as np
+
+from rnsdask.backend import Array, kernels_of
+from rnsdask.constants import sufficient_prefix
+from rnsdask.core.layout import as_matrix
+from rnsdask.rns.bounds import block_length, exceeds
+from rnsdask.rns.keys import batches
+from rnsdask.rns.magnitude import magnitudes
+from rnsdask.rns.system import RNS
+
+# Numbers whose magnitudes are looked at first.
+_SAMPLE = 256
+
+_EXPONENT_OF_ZERO = -(2**40)
+
+
+def measured_bound(residues: Array, system: RNS) -> int:
+    """The greatest integer that is no longer, in bits, than the greatest magnitude; 0 without numbers.
+
+    It is at least the greatest magnitude and less than twice that, and does not depend on how numbers are cut
+    into chunks; it is cut down to the range, and to the system's bound.
+
+    Parameters
+    ----------
+    residues : array of uint32, shape (n, *shape)
+        NumPy or CuPy; each residue below its modulus.
+    system : RNS
+        Their number system; fewer moduli are read if it has a bound.
+    """
+    system = RNS(sufficient_prefix(system.moduli, system.signed, system.bound), system.signed, system.bound)
+    matrix = as_matrix(residues[: system.rows])
+    count, step = matrix.shape[1], block_length(matrix)
+    bound = _raised(0, _sample(matrix), system) if count else 0
+    for start in range(0, count, step):
+        if bound == system.known_magnitude:
+            break
+        block = matrix[:, start : start + step]
+        (beyond,) = exceeds(block, system.with_bound(bound)).nonzero()
+        for indices in batches(beyond, system.rows):
+            bound = _measured(bound, kernels_of(block).gather(block, indices), system)
+    return bound
+
+
+def _sample(matrix: Array) -> Array:
+    """Some numbers at even distances."""
+    indices = np.arange(0, matrix.shape[1], -(-matrix.shape[1] // _SAMPLE), dtype=np.int64)
+    return kernels_of(matrix).gather(matrix, np.asarray(indices, like=matrix))
+
+
+def _measured(bound: int, residues: Array, system: RNS) -> int:
+    """The bound, raised until it holds for some numbers (n, k) too."""
+    while residues.shape[1]:
+        bound = _raised(bound, residues, system)
+        if bound == system.known_magnitude:
+            break
+        # Those left are longer than the number that seemed the greatest, by the error of magnitudes.
+        (beyond,) = exceeds(residues, system.with_bound(bound)).nonzero()
+        residues = kernels_of(residues).gather(residues, beyond)
+    return bound
+
+
+def _raised(bound: int, residues: Array, system: RNS) -> int:
+    """The bound, raised to hold for the number whose magnitude seems the greatest."""
+    mantissas, exponents = magnitudes(residues, system)
+    fractions, shifts = np.frexp(abs(mantissas))
+    sizes = np.where(fractions == 0, _EXPONENT_OF_ZERO, exponents + shifts)
+    index = int(np.where(sizes == sizes.max(), fractions, 0.0).argmax())
+    bits: int = system.decode_at(residues, index).bit_length()
+    return min(max(bound, (1 << bits) - 1), system.known_magnitude)
