@@ -1,4 +1,4 @@
-"""The commands ``max``, ``min`` and ``sum``."""
+"""The commands ``max``, ``min``, ``sum`` and ``bound``."""
 
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -19,52 +19,75 @@ from rnsdask.cli.printing import echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
+    from rnsdask.jobs.cost import Cost
     from rnsdask.rns.reduce import ReductionResult
+    from rnsdask.store import StoreInfo
 
 
 def _reduction(name: str, description: str) -> click.Command:
     """Make the command of a reduction."""
 
     @click.command(name, cls=Command, help=description)
-    @store_argument
-    @with_cluster
-    @processor_options
-    @progress_option
-    @checkpoint_option
-    @json_option
-    def command(
-        path: str,
-        connection: AbstractContextManager[Any],
-        backend: str,
-        progress: bool,
-        checkpoint: Path | None,
-        as_json: bool,
-    ) -> None:
-        from rnsdask import store
-        from rnsdask.arrays import creation
-        from rnsdask.jobs.cost import measured
-        from rnsdask.jobs.memory_plan import fitting, work_on
-        from rnsdask.jobs.reduction import reduce
-
-        found = store.open_info(path)
-        options: dict[str, Any] = {"backend": backend, "info": found}
-        with connection as client, fitting(work_on(found, name), client, **options) as part:
-            array = creation.open_rns(path, part=part, backend=backend)
-            how: dict[str, Any] = {"progress": progress, "checkpoint": checkpoint}
-            with measured(client, [found.path]) as cost:
-                result = reduce(array, name, client, **how, **options)
+    @_reduction_options
+    def command(path: str, as_json: bool, **options: Any) -> None:
+        found, result, cost = _reduce_store(path, name, **options)
         fields = result_fields(result)
-        done = {key: fields[key] for key in ("backend", "exact_fallbacks")}
-        cost.record(name, array.size, array.nbytes, **done)
         if as_json:
-            print_json({"op": name, "store": path, **fields, **cost.as_dict(), "bytes_read": array.nbytes})
+            print_json({"op": name, "store": path, **fields, **cost.as_dict(), "bytes_read": found.nbytes})
             return
         where = "" if result.index is None else f" at index {result.index}"
-        work = f"{size_text(array.nbytes)} in {cost_text(array.nbytes, cost)}, {result.backend}"
         echo(f"{name} of {result.count} integers{where}:", fields["value"])
-        echo(f"({work}, {result.exact_fallbacks} exact fallbacks)")
+        echo(f"({_work_text(found, result, cost)}, {result.exact_fallbacks} exact fallbacks)")
 
     return command
+
+
+def _reduction_options(command: Any) -> Any:
+    """Give a command the store, and the options of :func:`_reduce_store`."""
+    decorators = (
+        store_argument,
+        with_cluster,
+        processor_options,
+        progress_option,
+        checkpoint_option,
+        json_option,
+    )
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    return command
+
+
+def _reduce_store(
+    path: str,
+    name: str,
+    connection: AbstractContextManager[Any],
+    backend: str,
+    progress: bool,
+    checkpoint: Path | None,
+) -> tuple["StoreInfo", "ReductionResult", "Cost"]:
+    """Run the job of a reduction of a store."""
+    from rnsdask import store
+    from rnsdask.arrays import creation
+    from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.memory_plan import fitting, work_on
+    from rnsdask.jobs.reduction import reduce
+
+    found = store.open_info(path)
+    options: dict[str, Any] = {"backend": backend, "info": found}
+    with connection as client, fitting(work_on(found, name), client, **options) as part:
+        array = creation.open_rns(path, part=part, backend=backend)
+        if name == "bound":
+            array = array.with_bound(None)  # measured from all residues, whatever the store says
+        how: dict[str, Any] = {"progress": progress, "checkpoint": checkpoint}
+        with measured(client, [found.path]) as cost:
+            result = reduce(array, name, client, **how, **options)
+    done = {"backend": result.backend, "exact_fallbacks": result.exact_fallbacks}
+    cost.record(name, array.size, array.nbytes, **done)
+    return found, result, cost
+
+
+def _work_text(found: "StoreInfo", result: "ReductionResult", cost: "Cost") -> str:
+    return f"{size_text(found.nbytes)} in {cost_text(found.nbytes, cost)}, {result.backend}"
 
 
 def result_fields(result: "ReductionResult") -> dict[str, Any]:
@@ -76,8 +99,32 @@ def result_fields(result: "ReductionResult") -> dict[str, Any]:
     return {"value": to_decimal(result.value), **index, "count": result.count, **how}
 
 
+@click.command("bound", cls=Command)
+@_reduction_options
+def _bound(path: str, as_json: bool, **options: Any) -> None:
+    """Tight bound of the magnitudes in STORE: less than twice the greatest one.
+
+    It is measured from all residues, also where the store states a bound. One that a number is beyond is an
+    error.
+    """
+    from rnsdask.core.errors import StoreError
+
+    found, result, cost = _reduce_store(path, "bound", **options)
+    bits, stated = result.value.bit_length(), found.system.bound
+    if stated is not None and stated < 1 << bits >> 1:
+        has = f"its bound has {stated.bit_length()} bits"
+        raise StoreError(f"{found.path}: {has}, but a number in it of {bits} bits is greater in magnitude")
+    fields = {"op": "bound", "store": path, "bits": bits, **result_fields(result)}
+    if as_json:
+        print_json({**fields, **cost.as_dict(), "bytes_read": found.nbytes})
+        return
+    echo(f"bound of {result.count} integers, {bits} bits:", fields["value"])
+    echo(f"({_work_text(found, result, cost)})")
+
+
 REDUCTIONS = (
     _reduction("max", "Exact maximum of STORE, and the smallest index that holds it."),
     _reduction("min", "Exact minimum of STORE, and the smallest index that holds it."),
     _reduction("sum", "Exact sum of STORE, also beyond the range of its moduli set."),
+    _bound,
 )

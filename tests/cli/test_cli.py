@@ -113,7 +113,7 @@ def test_info_does_not_import_dask() -> None:
 def test_version_and_help() -> None:
     assert succeed("--version") == f"rnsdask, version {rd.__version__}\n"
     names = set(main.commands)
-    reductions = {"max", "min", "sum", "eval", "topk", "compare", "cumsum", "cummax", "cummin"}
+    reductions = {"max", "min", "sum", "bound", "eval", "topk", "compare", "cumsum", "cummax", "cummin"}
     assert names == {"moduli", "import", "random", "info", "verify", "export", *reductions}
     for name in names:
         assert succeed(name, "-h").startswith(f"Usage: rnsdask {name} ")

@@ -190,7 +190,7 @@ WRITTEN = ["-o", "out.zarr"]
 OUTPUTS = ["out.zarr", "mask.zarr"]
 FEW = ["--count", "3840", *RANDOM[2:]]  # 30 chunks
 JOBS: dict[str, list[str]] = {
-    **{operation: [operation, "x.zarr"] for operation in ("max", "min", "sum")},
+    **{operation: [operation, "x.zarr"] for operation in ("max", "min", "sum", "bound")},
     "exact fallbacks": ["max", "close.zarr"],
     "checkpoint": ["sum", "x.zarr", "--checkpoint", "kept"],
     "verify": ["verify", "x.zarr"],
