@@ -44,7 +44,7 @@ def concatenate(arrays: Iterable[Any], axis: int | None = 0) -> Any:
         numbers, axis = [x.ravel() for x in numbers], 0
     axis = normalize_axis_index(axis, numbers[0].ndim)
     # Without numbers along the axis, whose lengths may differ, nothing is allocated to check the others.
-    rests = [(*x.shape[:axis], 0, *x.shape[axis + 1 :]) for x in numbers]
+    rests = [tuple(0 if k == axis else length for k, length in enumerate(x.shape)) for x in numbers]
     if len(numbers) > 1:
         _check_known("concatenate", *rests)
     np.concatenate([shapes.model(rest) for rest in rests], axis)
@@ -174,6 +174,8 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 def _checked(function: str, arrays: Iterable[Any], *, with_lengths: bool = False) -> list[NumberArray]:
     """Arrays of one system on one processor, of known lengths if asked, or TypeError or ValueError."""
+    if isinstance(arrays, NumberArray) and arrays.ndim == 1:  # its items are integers, which may be many
+        raise TypeError(f"{function} takes a sequence of arrays, got one {type(arrays).__name__}")
     numbers = list(arrays)
     for position, x in enumerate(numbers):
         if not isinstance(x, NumberArray):

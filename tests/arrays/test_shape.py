@@ -133,9 +133,11 @@ CALLS: dict[str, Call] = {
     "concatenate 1": lambda m, x: m.concatenate([x, x], 1),
     "concatenate all": lambda m, x: m.concatenate([x, x[:1]], axis=None),
     "concatenate one": lambda m, x: m.concatenate([x]),
+    "concatenate rows": lambda m, x: m.concatenate(x.reshape(-1, 1, 2)),
     "concatenate none": lambda m, _: m.concatenate([]),
     "concatenate shapes": lambda m, x: m.concatenate([x, x[:, 1:]], 0),
     "concatenate axes": lambda m, x: m.concatenate([x, x[None]]),
+    "concatenate axes along 1": lambda m, x: m.concatenate([x[None], x], 1),
     "stack": lambda m, x: m.stack([x, x[::-1], x]),
     "stack -1": lambda m, x: m.stack((x, x), axis=-1),
     "stack 1": lambda m, x: m.stack([x, x], 1),
@@ -267,6 +269,8 @@ def test_what_does_not_join() -> None:
         rd.concatenate([x, array_of(a, SYSTEMS["IntervalRNS"], None)])
     with pytest.raises(TypeError, match="stack takes arrays of numbers, got int at position 1"):
         rd.stack([x, 5])
+    with pytest.raises(TypeError, match="hstack takes a sequence of arrays, got one RNSArray"):
+        rd.hstack(x)
     with pytest.raises(TypeError, match="concatenate takes arrays of numbers, got ndarray at position 0"):
         rd.concatenate([a, x])
     with pytest.raises(TypeError, match="expand_dims takes arrays of numbers, got list"):
