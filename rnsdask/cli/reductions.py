@@ -101,25 +101,37 @@ def result_fields(result: "ReductionResult") -> dict[str, Any]:
 
 @click.command("bound", cls=Command)
 @_reduction_options
-def _bound(path: str, as_json: bool, **options: Any) -> None:
+@click.option("--write", is_flag=True, help="Put it into the metadata of STORE, unless that has a lower one.")
+def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
     """Tight bound of the magnitudes in STORE: less than twice the greatest one.
 
     It is measured from all residues, also where the store states a bound. One that a number is beyond is an
     error.
     """
+    from rnsdask import store
     from rnsdask.core.errors import StoreError
 
+    if write:
+        store.check_bound_is_writable(store.locate(path))
     found, result, cost = _reduce_store(path, "bound", **options)
     bits, stated = result.value.bit_length(), found.system.bound
     if stated is not None and stated < 1 << bits >> 1:
         has = f"its bound has {stated.bit_length()} bits"
         raise StoreError(f"{found.path}: {has}, but a number in it of {bits} bits is greater in magnitude")
     fields = {"op": "bound", "store": path, "bits": bits, **result_fields(result)}
+    if write:
+        fields["written"] = stated is None or result.value < stated
+        if fields["written"]:
+            store.write_bound(found, result.value)
     if as_json:
         print_json({**fields, **cost.as_dict(), "bytes_read": found.nbytes})
         return
     echo(f"bound of {result.count} integers, {bits} bits:", fields["value"])
     echo(f"({_work_text(found, result, cost)})")
+    if write:
+        echo(
+            f"written to {path}" if fields["written"] else f"not written: {path} has one that is not greater"
+        )
 
 
 REDUCTIONS = (

@@ -1,0 +1,64 @@
+"""Writing the bound of a store that is whole, which alone of its metadata may change."""
+
+from pathlib import Path
+from typing import SupportsIndex
+
+from rnsdask.core.errors import StoreError
+from rnsdask.store.attributes import ATTRIBUTE, complete_attribute, with_exact_bound
+from rnsdask.store.chunk_files import write_file
+from rnsdask.store.documents import parse_document, with_attributes
+from rnsdask.store.location import METADATA_KEY, Location
+from rnsdask.store.metadata import StoreInfo, load
+from rnsdask.store.reading import content_of
+from rnsdask.store.replacing import check_no_part
+
+
+def check_bound_is_writable(location: Location) -> None:
+    """Raise StoreError unless `write_bound` can write that of a store at this place."""
+    if not location.is_local:
+        # No service replaces an object only if nobody has begun to overwrite the store just before.
+        raise StoreError(f"{location.path}: its bound cannot be written: that is done in local stores only")
+    check_no_part(location)
+
+
+def write_bound(info: StoreInfo, bound: SupportsIndex) -> StoreInfo:
+    """Replace the bound of a complete local store, at once or not at all; its chunks stay.
+
+    Who has it open must open it again: reading a chunk is a ChangedStoreError from then on. A job that is to
+    replace the store fails, and both stay.
+
+    Parameters
+    ----------
+    info
+        The store, as it was opened before its numbers were looked at.
+    bound
+        Upper bound of the absolute value of every number, which is not checked.
+
+    Returns
+    -------
+    info : StoreInfo
+        The store as it is then.
+
+    Raises
+    ------
+    ValueError
+        If the bound is not within the range of the moduli set.
+    ChangedStoreError
+        If the store was overwritten, or its metadata changed, since it was opened.
+    StoreError
+        If it is remote, or a part of a group; :class:`.StoreAccessError` if it cannot be written.
+    """
+    location = info.location
+    check_bound_is_writable(location)
+    system = with_exact_bound(info.system, bound)
+    content = info.content or content_of(location, map(info.chunk_key, info.indices()))
+    attribute = complete_attribute(parse_document(location.read_metadata()), system, content)
+    metadata = with_attributes(location, {ATTRIBUTE: attribute})
+
+    def check() -> None:
+        info.opened.check(location)
+
+    # A whole store is overwritten by exchanging its folder. If that comes after the check, the file that is
+    # to be renamed is in the old folder, so that nothing of it appears in the new one.
+    write_file(Path(location.path, METADATA_KEY), metadata, f"{location.path}: it", check)
+    return load(location)[0]
