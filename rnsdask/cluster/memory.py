@@ -46,7 +46,7 @@ _NEEDS = {
     "max": _EXTREMUM,
     "min": _EXTREMUM,
     "sum": _EXTREMUM,
-    "bound": _EXTREMUM,
+    "bound": _Need(chunks=3, per_number=40, per_exact=48),
     "topk": _Need(per_number=80, per_exact=48, integers=1),
     "verify": _Need(per_number=24),
     "cumsum": _SCAN,

@@ -87,6 +87,8 @@ OUT = ["-o", "out.zarr"]
         (["min", "x.zarr"], 4, 2**19, FALLING, True, 2),
         (["max", "x.zarr"], 64, 2**16, "random", True, 4),
         (["sum", "x.zarr"], 3, 2**20, FALLING, False, 2),
+        (["bound", "x.zarr"], 64, 2**16, FALLING, False, 2),
+        (["bound", "x.zarr"], 3, 2**20, "random", True, 2),
         (["topk", "100", "x.zarr"], 3, 2**18, FALLING, False, 2),
         (["cumsum", "x.zarr", "out.zarr"], 64, 2**13, FALLING, False, 2),
         (["cummax", "x.zarr", "out.zarr"], 64, 2**14, "random", False, 2),
