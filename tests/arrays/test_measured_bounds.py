@@ -72,6 +72,16 @@ def test_measured_beside_powers_of_two(on_each_processor: Processor, signed: boo
             assert x.measure_bound() == tight(values, LONG, signed), bits
 
 
+def test_measured_beyond_the_sample_beside_powers_of_two(
+    on_each_processor: Processor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measured_bound, "_SAMPLE", 1)
+    for bits in (64, 900, 2000):
+        for values in ([2**bits - 1, 2**bits], [2**bits, 2**bits - 1], [2**bits - 1, 3, 2**bits]):
+            x = array_of(on_each_processor, [0, *values], LONG)
+            assert x.measure_bound() == 2 ** (bits + 1) - 1
+
+
 @BOTH_RANGES
 @pytest.mark.parametrize("name", ["top", "unsorted", "bits2048", "tiny_beside_huge"])
 def test_measured_where_the_sample_tells_nothing(
