@@ -128,9 +128,9 @@ def repeat(words: Any, repeats: Any, axis: int | None) -> Any:
     length, counts = words.shape[axis + 1], np.asarray(repeats)
     if counts.size and counts.dtype.kind not in "biu":
         raise TypeError(f"repeats must be integers, got {counts.dtype}")
-    if not isinstance(words, da.Array):
+    if isinstance(words, np.ndarray):
         return np.repeat(words, repeats, axis + 1)
-    if counts.size == 1 and length:
+    if isinstance(words, da.Array) and counts.size == 1 and length:
         np.repeat(np.empty(0), counts)  # NumPy's check
         return da.repeat(words, int(counts.item()), axis + 1)
     return take(words, np.repeat(np.arange(length), repeats), axis)

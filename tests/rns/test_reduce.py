@@ -330,5 +330,6 @@ def test_more_than_2_to_32_numbers(operation: str) -> None:
         row[count - 1] = value % m
     result = reduce_chunk(REDUCTIONS[operation], residues, RNS(moduli))
     assert result.count == count
-    assert result.value == (0 if operation == "min" else value)
-    assert result.index == {"max": count - 1, "min": 0, "sum": None}[operation]
+    bound = min(longest([value]), moduli.product - 1)
+    assert result.value == {"max": value, "min": 0, "sum": value, "bound": bound}[operation]
+    assert result.index == {"max": count - 1, "min": 0}.get(operation)
