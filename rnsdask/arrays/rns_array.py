@@ -187,10 +187,7 @@ class RNSArray(ArithmeticArray):
             If an axis is wrong, or there are no numbers to choose from.
         """
         self._check_numpys("max", out)
-        axes = self._axes(axis)
-        if len(axes) == self.ndim and not keepdims:
-            return self._field("value", "max", split_every)
-        return self._extrema_along(axes, keepdims, False, split_every)
+        return self._extremum("max", axis, keepdims, split_every)
 
     def min(
         self,
@@ -202,10 +199,7 @@ class RNSArray(ArithmeticArray):
     ) -> Any:
         """Minimum of all numbers or along axes, as :meth:`max`."""
         self._check_numpys("min", out)
-        axes = self._axes(axis)
-        if len(axes) == self.ndim and not keepdims:
-            return self._field("value", "min", split_every)
-        return self._extrema_along(axes, keepdims, True, split_every)
+        return self._extremum("min", axis, keepdims, split_every)
 
     def sum(
         self,
@@ -271,10 +265,11 @@ class RNSArray(ArithmeticArray):
             raise ValueError(f"{name} along an axis of length 0: it needs at least one number, got {self!r}")
         return axis_reductions.extrema(self._words, self.system, axes, minimum, split_every)
 
-    def _extrema_along(
-        self, axes: tuple[int, ...], keepdims: bool, minimum: bool, split_every: int | None
-    ) -> "RNSArray":
-        residues, _ = self._extrema(axes, minimum, split_every)
+    def _extremum(self, name: str, axis: Axis | None, keepdims: bool, split_every: int | None) -> Any:
+        axes = self._axes(axis)
+        if len(axes) == self.ndim and not keepdims:
+            return self._field("value", name, split_every)
+        residues, _ = self._extrema(axes, name == "min", split_every)
         residues = residues if keepdims else _without_axes(residues, tuple(axis + 1 for axis in axes))
         return self._with_words(residues)
 
