@@ -17,7 +17,7 @@ from rnsdask.arrays.rns_array import RNSArray, array_of_residues
 from rnsdask.backend import check_backend, naming_gpu_memory, to_backend
 from rnsdask.cluster.limits import check_graph
 from rnsdask.core import layout
-from rnsdask.core.errors import abbreviate, brief
+from rnsdask.core.errors import StoreAccessError, StoreError, abbreviate, brief
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
@@ -254,11 +254,15 @@ def open_zarr(
     """
     check_backend(backend)
     location = store.locate(path, storage_options)
-    if store.is_group(location):
-        if part is not None or backend != "cpu":
-            raise ValueError(f"{location.path}: an IntervalRNSArray is read in whole chunks, on the CPU")
-        return open_group(location)
-    return open_rns(location, part=part, backend=backend)
+    try:
+        return open_rns(location, part=part, backend=backend)
+    except StoreError as error:
+        # Asked only here: what residues are takes one read of metadata, and each may be a request.
+        if isinstance(error, StoreAccessError) or not store.is_group(location):
+            raise
+    if part is not None or backend != "cpu":
+        raise ValueError(f"{location.path}: an IntervalRNSArray is read in whole chunks, on the CPU")
+    return open_group(location)
 
 
 def open_rns(path: store.StorePath, *, part: int | None = None, backend: str = "cpu") -> RNSArray:
