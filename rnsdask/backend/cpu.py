@@ -69,7 +69,8 @@ def compare(a: Array, b: Array, constants: KeyConstants) -> tuple[NDArray[np.int
 
 
 def gather(residues: Array, indices: Array) -> NDArray[np.uint32]:
-    return np.ascontiguousarray(residues[:, indices])
+    gathered: NDArray[np.uint32] = residues.take(indices, axis=1)
+    return gathered
 
 
 def mixed_radix_digits(residues: Array, constants: MixedRadixConstants) -> NDArray[np.uint32]:

@@ -1,8 +1,9 @@
 """Sums, differences and products of chunks of numbers, and exactly which of them overflow. No Dask in here.
 
 The residues of a result are those of the exact result modulo M. Whether the exact result t is in range is
-decided in three steps, each for the numbers that the one before leaves open (docs/operations.md):
+decided in steps, each for the numbers that the one before leaves open (docs/operations.md):
 
+0. Bounds of the factors of a product, measured in one pass over each where nothing is known of them.
 1. 64-bit keys, evaluated in the pass that computes the result: of both operands of a sum or a difference, or
    of one operand that decides alone because ranges of the others are known.
 2. X/M of each operand X as a double with an exponent: they give t/M with a small relative error.
@@ -10,7 +11,7 @@ decided in three steps, each for the numbers that the one before leaves open (do
    large for its error (in a difference of two huge products), t as a Python integer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -24,6 +25,7 @@ from rnsdask.core.operations import OPERATIONS, Operation
 from rnsdask.core.place import Locate
 from rnsdask.rns.blocks import matrices
 from rnsdask.rns.magnitude import magnitudes
+from rnsdask.rns.measured_bound import MANY, measured_bound, sampled_bound
 from rnsdask.rns.system import RNS
 
 Range: TypeAlias = tuple[int, int]
@@ -131,6 +133,12 @@ def _apply_checked(
     kernels, count, moduli = kernels_of(out), out.shape[1], system.moduli
     step = max(1, _RESIDUES_AT_A_TIME // len(moduli))
     window = deciding_window(operation.name, system, ranges)
+    if window is None and not operation.is_sum and count >= MANY:
+        ranges = _measured_ranges(operation, operands, system, ranges)
+        if _is_within(result_range(operation.name, *ranges), system.value_range):
+            kernels.apply(operation.name, operands, moduli, out)
+            return None
+        window = deciding_window(operation.name, system, ranges)
     parts: Any
     if window is None and not operation.is_sum:  # products: no keys tell anything
         kernels.apply(operation.name, operands, moduli, out)
@@ -152,6 +160,25 @@ def _apply_checked(
         chosen = [_columns(x, part) for x in operands]
         mask[part] = _overflows(operation, chosen, out[:, part], system, ranges)
     return mask
+
+
+def _measured_ranges(
+    operation: Operation, operands: Sequence[Array], system: RNS, ranges: tuple[Range, ...]
+) -> tuple[Range, ...]:
+    """Ranges of the operands, by one pass over each if some of the numbers tell that results may all fit."""
+
+    def found(measure: Callable[[Array, RNS], int]) -> tuple[Range, ...]:
+        known = [system.with_bound(max(map(abs, ends))) for ends in ranges]
+        bounds = [measure(*pair) for pair in zip(operands, known, strict=True)]
+        return tuple((max(low, -b), min(high, b)) for b, (low, high) in zip(bounds, ranges, strict=True))
+
+    if _is_within(result_range(operation.name, *found(sampled_bound)), system.value_range):
+        return found(measured_bound)
+    return ranges
+
+
+def _is_within(inner: Range, outer: Range) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
 @lru_cache(CACHED_SETS)

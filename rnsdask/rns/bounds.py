@@ -18,8 +18,8 @@ from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.blocks import column_of
-from rnsdask.rns.compare import compare
 from rnsdask.rns.extend import base_extend
+from rnsdask.rns.order import order_of
 from rnsdask.rns.system import RNS
 
 # Residues looked at a time: on a CPU they stay in its cache, and the memory beside a chunk is bounded.
@@ -148,4 +148,4 @@ def _is_outside(matrix: Array, plan: _Plan, low: int, high: int) -> Array:
 
 
 def _compare(matrix: Array, value: int, plan: _Plan, bound: int | None) -> Array:
-    return compare(matrix, column_of(value, plan.moduli), RNS(plan.moduli, plan.signed, bound))
+    return order_of(matrix, column_of(value, plan.moduli), key_constants(plan.moduli, plan.signed, bound))

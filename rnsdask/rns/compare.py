@@ -1,28 +1,21 @@
 """Comparison of numbers, exact for every pair: order, sign, and the choice between two.
 
-One pass over the residues evaluates both numbers' keys, and notices equal residues. Keys that lie further
-apart than their error decide. The others are decided by their mixed-radix digits (docs/mathematics.md).
+Where keys leave many numbers open because all are small beside the range, their bound is measured, and keys
+for that bound decide (:mod:`.order`).
 """
 
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from rnsdask.backend import UNDECIDED, Array, backend_name, kernels_of, to_backend
+from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import KeyConstants, key_constants
-from rnsdask.rns.blocks import matrices
-from rnsdask.rns.mixed_radix import mixed_radix_digits, shifted_residues
+from rnsdask.rns.measured_bound import narrowed
+from rnsdask.rns.order import by_digits, order_of, pair
 from rnsdask.rns.system import RNS
-
-# Numbers searched for undecided ones, and residues converted, at a time: they bound the memory that an
-# adversarial chunk needs beside itself.
-_SEARCH_BLOCK = 2**26
-_EXACT_RESIDUES = 2**22
-
-# A GPU converts a number by one thread, as long for one number as for thousands: so few go to the host.
-_FEW = 64
 
 RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
@@ -50,17 +43,25 @@ def compare(a: Array, b: Array, system: RNS) -> Array:
     array of int8, with the common shape
     """
     constants = key_constants(system.moduli, system.signed, system.bound)
-    first, second, shape, swapped = _pair(a, b, len(constants.moduli))
-    order, undecided = kernels_of(first).compare(first, second, constants)
-    if undecided:
-        _decide_exactly(order, first, second, constants)
-    return (-order if swapped else order).reshape(shape)
+    return order_of(a, b, constants, partial(_decide, RNS(constants.moduli, system.signed, system.bound)))
+
+
+def _decide(
+    system: RNS, order: Array, chosen: Array, first: Array, second: Array, constants: KeyConstants
+) -> None:
+    """Decide numbers in place as :func:`.by_digits`, many small ones by the keys for their bound."""
+    a, b = (x if x.shape[1] == 1 else kernels_of(x).gather(x, chosen) for x in (first, second))
+    narrow = narrowed(system, a, b)
+    if narrow is None:
+        by_digits(order, chosen, first, second, constants)
+    else:
+        order[chosen] = compare(a, b, narrow)
 
 
 def differ(a: Array, b: Array, system: RNS) -> Array:
     """Whether a != b, as :func:`compare` takes them; Boolean. Residues alone decide this."""
     constants = key_constants(system.moduli, system.signed, system.bound)
-    first, second, shape, _ = _pair(a, b, len(constants.moduli))
+    first, second, shape, _ = pair(a, b, len(constants.moduli))
     order, _ = kernels_of(first).compare(first, second, constants)
     return (order != 0).reshape(shape)
 
@@ -76,43 +77,3 @@ def choose(mask: Array, a: Array, b: Array) -> Array:
     # One number for all is a NumPy block on every processor; so is a mask that needed no residues.
     like = next((block for block in (mask, a, b) if not isinstance(block, np.ndarray)), mask)
     return np.where(*(np.asarray(block, like=like) for block in (mask, a, b)))
-
-
-def _pair(a: Array, b: Array, rows: int) -> tuple[Array, Array, tuple[int, ...], bool]:
-    """Matrices of the first rows, their numbers' shape, and whether they are swapped.
-
-    The second may be one number for all, so the longer one, or the one on a GPU, comes first.
-    """
-    (first, second), shape = matrices(a[:rows], b[:rows])
-    is_host = [isinstance(matrix, np.ndarray) for matrix in (first, second)]
-    swapped = first.shape[1] != np.prod(shape) or (is_host[0] and not is_host[1])
-    return (second, first, shape, True) if swapped else (first, second, shape, False)
-
-
-def _decide_exactly(order: Array, first: Array, second: Array, constants: KeyConstants) -> None:
-    """Decide the undecided in place, by their mixed-radix digits."""
-    batch = max(1, _EXACT_RESIDUES // len(first))
-    one = None
-    if second.shape[1] != first.shape[1] or backend_name(second) != backend_name(first):
-        one = _digits(second, np.zeros(1, dtype=np.int64), constants)
-    for start in range(0, len(order), _SEARCH_BLOCK):
-        (indices,) = (order[start : start + _SEARCH_BLOCK] == UNDECIDED).nonzero()
-        for i in range(0, len(indices), batch):
-            chosen = indices[i : i + batch] + start
-            digits = _digits(first, chosen, constants)
-            others = _digits(second, chosen, constants) if one is None else np.asarray(one, like=digits)
-            order[chosen] = np.asarray(_order_of_digits(digits, others), like=order)
-
-
-def _digits(residues: Array, indices: Array, constants: KeyConstants) -> Array:
-    chosen = shifted_residues(residues, indices, constants)
-    if len(indices) <= _FEW:
-        chosen = to_backend(chosen, "cpu")
-    return mixed_radix_digits(chosen, constants.moduli)
-
-
-def _order_of_digits(a: Array, b: Array) -> Array:
-    """Order of numbers by their digits (n, k): that of the most significant ones that differ."""
-    top = len(a) - 1 - (a != b)[::-1].argmax(axis=0, keepdims=True)
-    a, b = (np.take_along_axis(digits, top, axis=0)[0] for digits in (a, np.broadcast_to(b, a.shape)))
-    return (a > b).astype(np.int8) - (a < b).astype(np.int8)

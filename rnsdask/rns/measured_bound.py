@@ -18,10 +18,38 @@ from rnsdask.rns.system import RNS
 # Numbers whose magnitudes are looked at first.
 _SAMPLE = 256
 
+MANY = 1024
+"""So many numbers are worth measuring before something else is done with them."""
+
+# Numbers are small beside a system if their bound is shorter than its own by so many bits.
+_SMALL_BITS = 16
+
 _EXPONENT_OF_ZERO = -(2**40)
 
 
-def measured_bound(residues: Array, system: RNS) -> int:
+def narrowed(system: RNS, *matrices: Array) -> RNS | None:
+    """The system with a bound of many numbers that are all small beside it; None if they are not, or few.
+
+    Evaluations under it tell numbers apart that those under the whole system cannot.
+
+    Parameters
+    ----------
+    *matrices : arrays of uint32, shape (n, N) each
+        NumPy or CuPy; the numbers.
+    """
+    if max(matrix.shape[1] for matrix in matrices) < MANY:
+        return None
+    enough, bound = system.known_magnitude >> _SMALL_BITS, 0
+    if enough == 0:
+        return None
+    for matrix in matrices:
+        bound = max(bound, measured_bound(matrix, system, enough))
+        if bound > enough:
+            return None
+    return system.with_bound(bound)
+
+
+def measured_bound(residues: Array, system: RNS, enough: int | None = None) -> int:
     """The greatest integer that is no longer, in bits, than the greatest magnitude; 0 without numbers.
 
     It is at least the greatest magnitude and less than twice that, and does not depend on how numbers are cut
@@ -33,12 +61,16 @@ def measured_bound(residues: Array, system: RNS) -> int:
         NumPy or CuPy; each residue below its modulus.
     system : RNS
         Their number system; fewer moduli are read if it has a bound.
+    enough : int, optional
+        Measure no further where the bound is beyond this. The result is then the greatest bound there is.
     """
     system = RNS(sufficient_prefix(system.moduli, system.signed, system.bound), system.signed, system.bound)
     matrix = as_matrix(residues[: system.rows])
     count, step = matrix.shape[1], block_length(matrix)
     bound = _raised(0, _sample(matrix), system) if count else 0
     for start in range(0, count, step):
+        if enough is not None and bound > enough:
+            return system.known_magnitude
         if bound == system.known_magnitude:
             break
         block = matrix[:, start : start + step]
@@ -46,6 +78,13 @@ def measured_bound(residues: Array, system: RNS) -> int:
         for indices in batches(beyond, system.rows):
             bound = _measured(bound, kernels_of(block).gather(block, indices), system)
     return bound
+
+
+def sampled_bound(residues: Array, system: RNS) -> int:
+    """What :func:`measured_bound` gives for some of the numbers, at even distances: a guess for all."""
+    moduli = sufficient_prefix(system.moduli, system.signed, system.bound)
+    matrix = as_matrix(residues[: len(moduli)])
+    return _raised(0, _sample(matrix), RNS(moduli, system.signed, system.bound)) if matrix.shape[1] else 0
 
 
 def _sample(matrix: Array) -> Array:

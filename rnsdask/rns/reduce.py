@@ -13,7 +13,7 @@ from rnsdask.constants import KEY_BITS, KeyConstants, key_constants
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.rns import exact
-from rnsdask.rns.measured_bound import measured_bound
+from rnsdask.rns.measured_bound import measured_bound, narrowed
 from rnsdask.rns.mixed_radix import greatest, mixed_radix_digits, near_top, shifted_residues
 from rnsdask.rns.system import RNS
 
@@ -111,22 +111,31 @@ def _minimum(residues: Array, system: RNS) -> ReductionResult:
 
 
 def _extremum(residues: Array, system: RNS, minimum: bool) -> ReductionResult:
-    constants = key_constants(system.moduli, system.signed, system.bound)
-    residues = residues[: len(constants.moduli)]
-    found = kernels_of(residues).extremum(residues, constants, minimum)
-    index, fallbacks = found.index, 0
-    if residues.shape[1] == 1:
-        index = 0
-    elif found.ambiguous or found.runner_up >= found.best - constants.slack:
-        index, fallbacks = _decide_exactly(residues, constants, minimum, found)
-    value = RNS(constants.moduli, system.signed).decode_at(residues, index)
+    moduli = key_constants(system.moduli, system.signed, system.bound).moduli
+    system, residues = RNS(moduli, system.signed, system.bound), residues[: len(moduli)]
+    index, fallbacks = _place_of_extremum(residues, system, minimum)
+    value = system.decode_at(residues, index)
     return ReductionResult(value, index, residues.shape[1], fallbacks, backend_name(residues))
 
 
-def _decide_exactly(
-    residues: Array, constants: KeyConstants, minimum: bool, found: Extremum
-) -> tuple[int, int]:
+def _place_of_extremum(residues: Array, system: RNS, minimum: bool) -> tuple[int, int]:
+    """Index of the extremum, the first one of equals, and how many numbers were decided exactly."""
+    constants = key_constants(system.moduli, system.signed, system.bound)
+    residues = residues[: len(constants.moduli)]
+    if residues.shape[1] == 1:
+        return 0, 0
+    found = kernels_of(residues).extremum(residues, constants, minimum)
+    if not found.ambiguous and found.runner_up < found.best - constants.slack:
+        return found.index, 0
+    narrow = narrowed(system, residues)
+    if narrow is not None:
+        return _place_of_extremum(residues, narrow, minimum)
+    return _decide_exactly(residues, system, minimum, found)
+
+
+def _decide_exactly(residues: Array, system: RNS, minimum: bool, found: Extremum) -> tuple[int, int]:
     """Index of the extremum among the numbers that the keys cannot tell apart, and how many they are."""
+    constants = key_constants(system.moduli, system.signed, system.bound)
     threshold = max(found.best - constants.slack, 0)
     best_index, best_value, best_residues, candidates = -1, 0, None, 0
     for indices in _candidates(residues, constants, minimum, threshold):
@@ -138,7 +147,12 @@ def _decide_exactly(
             if different.size == 0:
                 continue
             chosen, indices = chosen[:, different], indices[different]
-        position = greatest(mixed_radix_digits(chosen, constants.moduli), minimum)
+        batch = kernels_of(residues).gather(residues, indices)
+        narrow = narrowed(system, batch)
+        if narrow is None:
+            position = greatest(mixed_radix_digits(chosen, constants.moduli), minimum)
+        else:
+            position, _ = _place_of_extremum(batch, narrow, minimum)
         value = exact.value_of(chosen[:, position].tolist(), constants.moduli)
         if best_residues is None or (value < best_value if minimum else value > best_value):
             best_index, best_value = int(indices[position]), value
@@ -227,8 +241,9 @@ def _wrapped(residues: Array, sums: KeySums, constants: KeyConstants) -> int:
     threshold = 2**KEY_BITS - 1
     wrapped = 0
     for indices in _candidates(residues, constants, True, threshold):
-        digits = mixed_radix_digits(shifted_residues(residues, indices, constants), constants.moduli)
-        wrapped += int(near_top(digits, constants.moduli).sum())
+        chosen = shifted_residues(residues, indices, constants)
+        if narrowed(RNS(constants.moduli), chosen) is None:  # small numbers are not near M
+            wrapped += int(near_top(mixed_radix_digits(chosen, constants.moduli), constants.moduli).sum())
     return wrapped
 
 
