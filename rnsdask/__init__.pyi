@@ -3,6 +3,10 @@ from .arrays.creation import from_ints as from_ints
 from .arrays.creation import from_residues as from_residues
 from .arrays.creation import open_zarr as open_zarr
 from .arrays.creation import random as random
+from .arrays.elementary import count_nonzero as count_nonzero
+from .arrays.elementary import diff as diff
+from .arrays.elementary import outer as outer
+from .arrays.elementary import ptp as ptp
 from .arrays.interval_rns_array import IntervalRNSArray as IntervalRNSArray
 from .arrays.joining import broadcast_to as broadcast_to
 from .arrays.joining import concatenate as concatenate
@@ -30,7 +34,9 @@ from .interval_rns.interval_arithmetic import interval_arithmetic as interval_ar
 from .interval_rns.system import IntervalRNS as IntervalRNS
 from .lazy.convert import fixed_point_interval as fixed_point_interval
 from .lazy.convert import mixed_radix_digits as mixed_radix_digits
+from .lazy.functions import absolute as absolute
 from .lazy.functions import add as add
+from .lazy.functions import clip as clip
 from .lazy.functions import fma as fma
 from .lazy.functions import maximum as maximum
 from .lazy.functions import minimum as minimum

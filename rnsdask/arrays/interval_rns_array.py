@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from rnsdask import store
-from rnsdask.arrays.arithmetic_array import ArithmeticArray
+from rnsdask.arrays.elementary_array import ElementaryArray
 from rnsdask.arrays.interval_rns_storage import read_array, write_array
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.backend import backend_name
@@ -22,7 +22,7 @@ from rnsdask.rns.interval import IntervalEvaluation
 from rnsdask.rns.system import RNS
 
 
-class IntervalRNSArray(ArithmeticArray):
+class IntervalRNSArray(ElementaryArray):
     """An array of exact signed integers: sign, residues of the magnitude, and an interval of X/M.
 
     The range is from ``-(M-1)`` to ``M-1``. Sign and comparison come from the stored intervals; residues
@@ -160,9 +160,6 @@ class IntervalRNSArray(ArithmeticArray):
 
     def __neg__(self) -> Any:
         return interval_rns.negative(self, overflow="raise")
-
-    def __abs__(self) -> Any:
-        return interval_rns.absolute(self)
 
     def max(self, axis: None = None, out: None = None) -> Any:
         """Maximum of all numbers, exact: a Python int; on Dask a lazy 0-d array that computes to one.

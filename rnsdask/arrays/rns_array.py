@@ -1,21 +1,20 @@
 """RNSArray: an array of integers held as residues, on NumPy, CuPy or Dask."""
 
 from collections.abc import Mapping
-from typing import Any, SupportsIndex, TypeAlias
+from typing import Any, SupportsIndex
 
 import dask.array as da
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import DTypeLike, NDArray
 
 from rnsdask import store
-from rnsdask.arrays.arithmetic_array import ArithmeticArray
+from rnsdask.arrays.elementary_array import Axis, ElementaryArray
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout
 from rnsdask.core.errors import StoreError
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.lazy import axis as axis_reductions
-from rnsdask.lazy import convert, divide, matmul, powers, products, scan, topk, write
+from rnsdask.lazy import convert, divide, matmul, moments, powers, products, scan, topk, write
 from rnsdask.lazy.check import checked, readable, within_bound
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.sources import reads
@@ -23,10 +22,8 @@ from rnsdask.rns.interval import IntervalEvaluation
 from rnsdask.rns.system import RNS
 from rnsdask.rns.topk import select as topk_of_chunk
 
-Axis: TypeAlias = int | tuple[int, ...]
 
-
-class RNSArray(ArithmeticArray):
+class RNSArray(ElementaryArray):
     """An array of exact integers in a residue number system.
 
     It composes an array of residues with the moduli set that they belong to. If the residues are a Dask
@@ -251,13 +248,6 @@ class RNSArray(ArithmeticArray):
         self._check_numpys("argmin", out)
         return self._place(axis, keepdims, True, split_every)
 
-    def _axes(self, axis: Axis | None) -> tuple[int, ...]:
-        """Check the axes to reduce; ascending."""
-        axes = tuple(range(self.ndim)) if axis is None else normalize_axis_tuple(axis, self.ndim, "axis")
-        if not axes:
-            raise ValueError("axis must name at least one axis, got ()")
-        return tuple(sorted(axes))
-
     def _extrema(self, axes: tuple[int, ...], minimum: bool, split_every: int | None) -> tuple[Any, Any]:
         """Residues and places of the extrema along axes, which keep length 1."""
         if any(self.shape[axis] == 0 for axis in axes):
@@ -281,6 +271,39 @@ class RNSArray(ArithmeticArray):
             return _as_array(index, self.ndim) if keepdims else index
         _, places = self._extrema((axis,), minimum, split_every)
         return places if keepdims else _without_axes(places, (axis,))
+
+    def var(
+        self,
+        axis: Axis | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        ddof: int = 0,
+        *,
+        keepdims: bool = False,
+        split_every: int | None = None,
+    ) -> Any:
+        """Variance of all numbers or along axes, exact, as :meth:`mean` gives means.
+
+        Parameters
+        ----------
+        axis, dtype, out, keepdims
+            Those of :meth:`sum`.
+        ddof : int
+            The sum of the squares of the differences from the mean is divided by the count minus this.
+        split_every : int, optional
+            How many partial results a task of the tree combines.
+
+        Raises
+        ------
+        TypeError
+            If `ddof` is no integer.
+        ValueError
+            If an axis is wrong, there are no more numbers than `ddof`, or a length is unknown.
+        """
+        self._check_numpys("var", out, dtype)
+        axes, count = self._axes(axis), self._count("var", axis, ddof)
+        variances = moments.variance(self, axes, count, as_integer(ddof, "ddof"), split_every)
+        return variances if keepdims else _without_axes(variances, axes)
 
     def prod(
         self,

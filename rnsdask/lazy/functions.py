@@ -1,5 +1,6 @@
 """The functions of arrays of numbers: each calls what the number system of its operands has for it."""
 
+import builtins
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -7,8 +8,9 @@ from typing import Any
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.lazy import absolute as absolutes
 from rnsdask.lazy import arithmetic, compare, divide, interval_rns
-from rnsdask.lazy.operands import Numbers, Operand, is_number_array
+from rnsdask.lazy.operands import Numbers, Operand, is_lazy_integer, is_number_array, scalar
 from rnsdask.rns.divide import Part
 from rnsdask.rns.system import RNS
 
@@ -19,13 +21,13 @@ _FUNCTIONS: dict[type[NumberSystem], Functions] = {
         **{name: partial(arithmetic.apply, name) for name in OPERATIONS},
         "negative": lambda a, **options: arithmetic.apply("subtract", 0, a, **options),
         **{f.__name__: f for f in (compare.maximum, compare.minimum, compare.where, compare.sign)},
-        **{f.__name__: f for f in (compare.relate, divide.divided)},
+        **{f.__name__: f for f in (compare.relate, divide.divided, absolutes.absolute)},
     },
     IntervalRNS: {
         **{name: partial(interval_rns.apply, name) for name in ("add", "subtract", "multiply")},
         **{f.__name__: f for f in (interval_rns.negative, interval_rns.maximum, interval_rns.minimum)},
         **{f.__name__: f for f in (interval_rns.where, interval_rns.sign)},
-        **{f.__name__: f for f in (interval_rns.relate, interval_rns.divided)},
+        **{f.__name__: f for f in (interval_rns.relate, interval_rns.divided, interval_rns.absolute)},
     },
 }
 
@@ -100,6 +102,56 @@ def multiply(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
 def negative(a: Operand, *, overflow: str | None = None) -> Any:
     """Opposite number ``-a``, as :func:`add`; of an unsigned array only 0 has one."""
     return function_of("negative", a)(a, overflow=overflow)
+
+
+def absolute(x: Operand, *, overflow: str | None = None) -> Any:
+    """Absolute value ``abs(x)``, as :func:`add`; only the lowest signed number's can be out of range."""
+    return function_of("absolute", x)(x, overflow=overflow)
+
+
+def clip(x: Any, min: Operand | None = None, max: Operand | None = None) -> Any:  # noqa: A002
+    """The numbers of an array, but none below `min` or above `max`, as ``numpy.clip``.
+
+    Parameters
+    ----------
+    x : RNSArray or IntervalRNSArray
+        The array.
+    min, max : array like `x`, int or None
+        The ends; None for no end. Shapes broadcast. Where `min` is above `max`, the result is `max`. An
+        integer beyond all numbers of `x`, which changes nothing, may be of any size.
+
+    Returns
+    -------
+    RNSArray or IntervalRNSArray
+        Lazy if an operand is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the operands do not fit one another: systems, moduli sets, ranges, shapes, processors.
+    """
+    if not is_number_array(x):
+        raise TypeError(f"clip takes an array of numbers, got {type(x).__name__}")
+    low, high = _range_of(x, x.system)
+    for end, name, farther in ((min, "maximum", builtins.max), (max, "minimum", builtins.min)):
+        if end is None:
+            continue
+        ends = _range_of(end, x.system)
+        after = farther(low, ends[0]), farther(high, ends[1])
+        if not (ends[0] == ends[1] and after == (low, high)):
+            x = function_of(name, x, end)(x, end)
+        low, high = after
+    if isinstance(x.system, RNS):
+        x = type(x)(x.words, x.system.with_bound(builtins.max(abs(low), abs(high))))
+    return x
+
+
+def _range_of(operand: Operand, system: NumberSystem) -> tuple[int, int]:
+    """What is known to hold of the numbers of an operand: the least and the greatest that they may be."""
+    if is_number_array(operand):
+        known: tuple[int, int] = getattr(operand.system, "known_range", operand.system.value_range)
+        return known
+    return system.value_range if is_lazy_integer(operand) else (scalar(operand),) * 2
 
 
 def fma(a: Operand, b: Operand, c: Operand, *, overflow: str | None = None) -> Any:

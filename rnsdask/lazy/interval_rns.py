@@ -68,9 +68,11 @@ def negative(x: Numbers, *, overflow: str | None = None) -> Any:
     return _mapped(arithmetic.negative, x)
 
 
-def absolute(x: Numbers) -> Any:
-    """Absolute value of each number."""
-    return _mapped(arithmetic.absolute, x)
+def absolute(x: Numbers, *, overflow: str | None = None) -> Any:
+    """Absolute value of each number, which is always in range; with ``"flag"`` a pair."""
+    result = _mapped(arithmetic.absolute, x)
+    is_flagged = overflow_mode(overflow) == "flag"
+    return (result, filled_like(x.words, 0, np.bool_)) if is_flagged else result
 
 
 def _mapped(function: Callable[..., Any], x: Numbers) -> Any:
