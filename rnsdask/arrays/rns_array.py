@@ -13,11 +13,15 @@ from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout
 from rnsdask.core.errors import StoreError
 from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.overflow import overflow_mode
 from rnsdask.lazy import axis as axis_reductions
 from rnsdask.lazy import convert, divide, matmul, moments, powers, products, scan, topk, write
 from rnsdask.lazy.check import checked, readable, within_bound
 from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.operands import made_like
 from rnsdask.lazy.sources import reads
+from rnsdask.rns.axis_products import bound_of_products
+from rnsdask.rns.axis_scan import AxisExtrema, AxisProducts, AxisSums, LineScan, Scan
 from rnsdask.rns.interval import IntervalEvaluation
 from rnsdask.rns.system import RNS
 from rnsdask.rns.topk import select as topk_of_chunk
@@ -311,15 +315,16 @@ class RNSArray(ElementaryArray):
         dtype: DTypeLike | None = None,
         out: None = None,
         *,
+        keepdims: bool = False,
         overflow: str | None = None,
         split_every: int | None = None,
     ) -> Any:
-        """Product of all numbers, exact; 1 of no numbers.
+        """Product of all numbers or along axes, exact; 1 of no numbers.
 
         Parameters
         ----------
-        axis, dtype, out
-            There for NumPy, whose ``np.prod(x)`` gives them.
+        axis, dtype, out, keepdims
+            Those of :meth:`sum`.
         overflow : {"raise", "wrap", "flag"}, optional
             What happens if it is out of range; without it, what :func:`.errstate` set, else ``"raise"``.
         split_every : int, optional
@@ -327,19 +332,29 @@ class RNSArray(ElementaryArray):
 
         Returns
         -------
-        int
-            With ``"wrap"`` modulo M, as a number of the range; with ``"flag"`` a pair, this number and a bool
-            that is true if the exact product is out of range. On Dask lazy 0-d arrays that compute to these.
+        int or RNSArray
+            Of all numbers a Python int, on Dask a lazy 0-d array that computes to one; along some axes, or
+            with `keepdims`, an RNSArray. With ``"wrap"`` modulo M, as numbers of the range; with ``"flag"`` a
+            pair, the same and a bool, or Boolean array, that is true where the exact product is out of range.
 
         Raises
         ------
         RNSOverflowError
-            With ``"raise"``, if the product is out of range; its index is 0, for the result is one number.
+            With ``"raise"``, if a product is out of range, naming its flat index in the result; on Dask
+            when it is computed.
+        ValueError
+            If an axis is wrong.
         """
         self._check_numpys("prod", out, dtype)
-        if axis is not None and self._axes(axis) != tuple(range(self.ndim)):
-            raise ValueError(f"prod is that of all numbers, got axis {axis!r:.40} of shape {self.shape}")
-        return products.prod(self, overflow, split_every)
+        axes = self._axes(axis)
+        if len(axes) == self.ndim and not keepdims:
+            return products.prod(self, overflow, split_every)
+        found = products.prod_along(self, axes, overflow, split_every)
+        if keepdims:
+            return found
+        if isinstance(found, tuple):
+            return _without_axes(found[0], axes), _without_axes(found[1], axes)
+        return _without_axes(found, axes)
 
     def topk(self, k: int, *, backend: str = "auto") -> Any:
         """The k greatest numbers of a 1-D array in descending order, as Dask defines it.
@@ -388,15 +403,17 @@ class RNSArray(ElementaryArray):
         *,
         backend: str = "auto",
     ) -> "RNSArray":
-        """Sums of all numbers up to each one of a 1-D array, exactly.
+        """Sums of all numbers up to each one along an axis, exactly.
 
         On Dask, one pass over the chunks gives their sums and a second one writes, with the same chunks. The
         array is made, or read, in each of them, so that it need not fit in memory.
 
         Parameters
         ----------
-        axis, dtype, out
-            There for NumPy, whose ``np.cumsum(x)`` gives them; the axis is the only one.
+        axis : int, optional
+            The axis; without it the result is that of :meth:`ravel`, as NumPy's.
+        dtype, out
+            There for NumPy, whose ``np.cumsum(x)`` gives them.
         backend : {"auto", "cpu", "cuda"}
             Where the first pass over a Dask array's chunks computes, as for :meth:`reduce`. The second one
             does so where they are.
@@ -404,31 +421,82 @@ class RNSArray(ElementaryArray):
         Raises
         ------
         ValueError
-            If the array has more than one axis.
+            If there is no such axis, or a length is unknown.
         RNSOverflowError
             If a sum is out of range, naming the first one; for a Dask array when it is computed, naming
             the first one of a chunk or the last one before it.
         """
         self._check_numpys("cumsum", out, dtype)
-        if axis is not None:
-            self._axes(axis)
-        self._check_lengths("cumsum")
-        bound = None if self.bound is None else self.bound * len(self)
-        return self._scan("cumsum", bound, backend)
+        x, k = self._line("cumsum", axis)
+        bound = None if x.bound is None else x.bound * x.shape[k]
+        if x.ndim == 1:
+            how: Scan = LineScan(x.system, k, operation="cumsum")
+        else:
+            how = AxisSums(x.system, k)
+        return RNSArray(scan.scan(x.words, how, backend), x.system.with_bound(bound))
 
-    def cummax(self, *, backend: str = "auto") -> "RNSArray":
-        """Maxima of all numbers up to each one of a 1-D array, in two passes as :meth:`cumsum`."""
-        return self._scan("cummax", self.bound, backend)
+    def cumprod(
+        self,
+        axis: int | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        overflow: str | None = None,
+        backend: str = "auto",
+    ) -> Any:
+        """Products of all numbers up to each one along an axis, in two passes as :meth:`cumsum`.
 
-    def cummin(self, *, backend: str = "auto") -> "RNSArray":
-        """Minima of all numbers up to each one of a 1-D array, in two passes as :meth:`cumsum`."""
-        return self._scan("cummin", self.bound, backend)
+        Parameters
+        ----------
+        axis, dtype, out, backend
+            Those of :meth:`cumsum`.
+        overflow : {"raise", "wrap", "flag"}, optional
+            What happens to products out of range; without it, what :func:`.errstate` set, else ``"raise"``.
 
-    def _scan(self, operation: str, bound: int | None, backend: str) -> "RNSArray":
-        if self.ndim != 1:
-            raise ValueError(f"{operation} takes an array of one axis, got shape {self.shape}")
-        words = scan.scan(self._words, self.system, operation, backend)
-        return RNSArray(words, self.system.with_bound(bound))
+        Returns
+        -------
+        RNSArray
+            With ``"wrap"`` the products modulo M; with ``"flag"`` a pair, the same and a Boolean array that
+            is true where the exact product is out of range.
+
+        Raises
+        ------
+        RNSOverflowError
+            With ``"raise"``, if a product is out of range, naming the first one; for a Dask array when it is
+            computed, naming the first one of a chunk.
+        ValueError
+            If there is no such axis, or a length is unknown.
+        """
+        self._check_numpys("cumprod", out, dtype)
+        x, k = self._line("cumprod", axis)
+        mode = overflow_mode(overflow)
+        bound = bound_of_products(x.system, x.shape[k])
+        is_safe = bound is not None and mode == "raise"
+        how = AxisProducts(x.system, k, "wrap" if is_safe else mode)
+        return made_like((x,), scan.scan(x.words, how, backend), x.system.with_bound(bound), mode)
+
+    def cummax(self, axis: int | None = None, *, backend: str = "auto") -> "RNSArray":
+        """Maxima of all numbers up to each one along an axis, in two passes as :meth:`cumsum`."""
+        return self._running_extrema("cummax", axis, backend)
+
+    def cummin(self, axis: int | None = None, *, backend: str = "auto") -> "RNSArray":
+        """Minima of all numbers up to each one along an axis, in two passes as :meth:`cumsum`."""
+        return self._running_extrema("cummin", axis, backend)
+
+    def _running_extrema(self, operation: str, axis: int | None, backend: str) -> "RNSArray":
+        x, k = self._line(operation, axis)
+        if x.ndim == 1:
+            how: Scan = LineScan(x.system, k, operation=operation)
+        else:
+            how = AxisExtrema(x.system, k, minimum=operation == "cummin")
+        return RNSArray(scan.scan(x.words, how, backend), x.system)
+
+    def _line(self, function: str, axis: int | None) -> tuple["RNSArray", int]:
+        """The array and its axis, or with None all numbers along one axis."""
+        self._check_lengths(function)
+        if axis is None:
+            return self if self.ndim == 1 else self.ravel(), 0
+        return self, self._axes(as_integer(axis, "axis"))[0]
 
     # ---- division and size --------------------------------------------------------------------------------
 

@@ -1,5 +1,9 @@
-"""Product of all numbers of an array, exact: on Dask chunk by chunk, in a tree (:mod:`.rns.products`)."""
+"""Products of all numbers of an array or along axes, exact: on Dask chunk by chunk, in a tree.
 
+Of all numbers by :mod:`.rns.products`, along axes by :mod:`.rns.axis_products`.
+"""
+
+import math
 from functools import partial, reduce
 from typing import Any
 
@@ -9,11 +13,13 @@ import numpy as np
 from rnsdask.backend import to_backend
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.overflow import overflow_mode
+from rnsdask.core.place import Place
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy.lazy_ints import LazyInts
-from rnsdask.lazy.map import map_values, reduce_chunks
-from rnsdask.lazy.operands import Numbers
-from rnsdask.lazy.tree import boxed, combine_tree
+from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
+from rnsdask.lazy.operands import Numbers, made_like
+from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
+from rnsdask.rns import axis_products
 from rnsdask.rns.products import combine, factors_of_chunk, result_of
 from rnsdask.rns.system import RNS
 
@@ -33,6 +39,49 @@ def prod(x: Numbers, overflow: str | None, split_every: int | None) -> Any:
         return LazyInts.of(result)
     value = LazyInts.of(map_values(_item, result, 0, dtype=object))
     return value, map_values(_item, result, 1, dtype=np.bool_)
+
+
+def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_every: int | None) -> Any:
+    """Products along axes, which keep length 1, as :meth:`.RNSArray.prod` says."""
+    mode, words, system = overflow_mode(overflow), x.words, x.system
+    if isinstance(words, da.Array):
+        check_sizes(words)
+    terms = math.prod(int(words.shape[1 + axis]) for axis in axes)
+    bound = axis_products.bound_of_products(system, terms)
+    checked = "wrap" if bound is not None and mode == "raise" else mode
+    options: dict[str, Any] = {"system": system, "mode": checked}
+    if isinstance(words, da.Array):
+        rows = system.rows + (checked != "wrap")
+        factors = reduce_chunks(
+            _axis_factors_block, words, axes, rows=rows, dtype=np.uint32, axes=axes, **options
+        )
+        merge = partial(_combine_factors, moduli=system.moduli, axes=axes)
+        factors = combine_tree(factors, merge, tuple(a + 1 for a in axes), "rns-axis-prod", split_every)
+    else:
+        factors = _axis_factors_block(words, axes=axes, **options)
+    words = map_chunks(_finish_block, factors, rows=system.rows + (mode == "flag"), located=True, **options)
+    return made_like((x,), words, system.with_bound(bound), mode)
+
+
+def _axis_factors_block(block: Any, *, system: RNS, mode: str, axes: tuple[int, ...]) -> Any:
+    factors = axis_products.factors_of(block, system, mode)
+    return axis_products.factors_along(factors, system.moduli, axes)
+
+
+def _combine_factors(
+    blocks: Any,
+    axis: Any,  # noqa: ARG001  (Dask passes both)
+    keepdims: bool,  # noqa: ARG001
+    moduli: ModuliSet,
+    axes: tuple[int, ...],
+) -> Any:
+    if len(blocks) == 0:  # Dask tries functions on an empty array to learn what they return
+        return blocks
+    return axis_products.factors_along(blocks, moduli, axes)
+
+
+def _finish_block(factors: Any, *, system: RNS, mode: str, place: Place) -> Any:
+    return axis_products.finish(factors, system, mode, place.flat_index)
 
 
 def _factors_block(block: Any, *, system: RNS, mode: str) -> np.ndarray[Any, Any]:

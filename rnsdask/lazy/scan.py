@@ -1,8 +1,6 @@
-"""Running sums, maxima and minima of an array, on Dask in two passes (:mod:`rnsdask.rns.scan`)."""
+"""Running results of an array along an axis, on Dask in two passes (:mod:`rnsdask.rns.axis_scan`)."""
 
-from collections.abc import Callable
 from itertools import chain
-from operator import add
 from typing import Any
 
 import dask.array as da
@@ -14,40 +12,31 @@ from dask.graph_manipulation import clone
 from dask.highlevelgraph import HighLevelGraph
 
 from rnsdask.backend import check_backend, to_backend
-from rnsdask.core.place import Place
+from rnsdask.core.place import ALONE, Place
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
-from rnsdask.rns import scan as running
-from rnsdask.rns.reduce import REDUCTIONS, reduce_chunk
-from rnsdask.rns.system import RNS
-
-_REDUCTION_OF = {"cumsum": "sum", "cummax": "max", "cummin": "min"}
+from rnsdask.rns.axis_scan import Scan
 
 
-def scan(words: Any, system: RNS, operation: str, backend: str) -> Any:
-    """Running sums, maxima or minima of a 1-D array: residues (n, N), with the same chunks on Dask.
+def scan(words: Any, how: Scan, backend: str = "auto") -> Any:
+    """Running results of an array of residues (n, *shape), with the same chunks on Dask.
 
     There a pass reduces every chunk, on the processor that `backend` names, and one writes, where the chunks
-    are.
+    are. With the scan's mode ``"flag"`` there is one row more.
     """
+    rows = how.system.rows + (how.mode == "flag")
     if not isinstance(words, da.Array):
-        return _scanned(words, None, system, operation)
+        return how.results(words, None, ALONE)
     check_backend(backend)
     check_sizes(words)
-    options: dict[str, Any] = {"system": system, "operation": operation}
-    totals = reduce_chunks(_total_block, words, backend=backend, **options)
+    name = type(how).__name__
+    totals = reduce_chunks(_total_block, words, backend=backend, how=how)
     # In a tree: with one task of all totals, Dask would run reads of overlapping chunks in a poor order.
-    joined = combine_tree(totals, _join_totals, (1,), f"rns-{operation}-totals")
-    chunks = ((words.numblocks[1],),)
-    prefixes = map_chunks(_prefixes, joined, rows=1, chunks=chunks, dtype=object, operation=operation)
-    pairs = (_made_again(words), prefixes.rechunk((1, 1)))
-    return map_chunks(_scan_block, *pairs, rows=system.rows, located=True, matched=True, **options)
-
-
-def _scanned(words: Any, before: int | None, system: RNS, operation: str, start: int = 0) -> Any:
-    if operation == "cumsum":
-        return running.running_sums(words, system, before or 0, start)
-    return running.running_extrema(words, system, operation == "cummin", before)
+    joined = combine_tree(totals, _join_totals, (how.axis + 1,), f"rns-{name}-totals")
+    chunks = tuple((n,) if k == how.axis else (1,) * n for k, n in enumerate(words.numblocks[1:]))
+    prefixes = map_chunks(_prefixes, joined, rows=1, chunks=chunks, dtype=object, how=how)
+    pairs = (_made_again(words), prefixes.rechunk({how.axis + 1: 1}))
+    return map_chunks(_scan_block, *pairs, rows=rows, located=True, matched=True, how=how)
 
 
 def _made_again(residues: da.Array) -> da.Array:
@@ -83,33 +72,29 @@ def _key_again(key: Any, seed: str) -> Any:
     return f"{key}-again-{seed}"
 
 
-def _total_block(block: Any, *, system: RNS, operation: str, backend: str) -> np.ndarray[Any, Any]:
-    """Box of a tuple of a chunk's exact result, None if it is empty."""
-    if block.shape[1] == 0:
-        return boxed((None,), 2)
-    found = reduce_chunk(REDUCTIONS[_REDUCTION_OF[operation]], to_backend(block, backend), system)
-    return boxed((found.value,), 2)
+def _total_block(block: Any, *, how: Scan, backend: str) -> np.ndarray[Any, Any]:
+    """Box of a tuple of a chunk's total, None if it is empty."""
+    total = how.total(to_backend(block, backend)) if block.size else None
+    return boxed((total,), block.ndim)
 
 
 def _join_totals(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (Dask passes both)
-    return boxed(tuple(chain.from_iterable(blocks.flat)), 2)
+    if blocks.size == 0:  # Dask tries functions on an empty array to learn what they return
+        return blocks
+    return boxed(tuple(chain.from_iterable(blocks.flat)), blocks.ndim)
 
 
-def _prefixes(totals: np.ndarray[Any, Any], *, operation: str) -> np.ndarray[Any, Any]:
-    """Result of all chunks before each one; None for the first."""
-    joins: dict[str, Callable[[int, int], int]] = {"cumsum": add, "cummax": max, "cummin": min}
-    join = joins[operation]
-    results = totals.item()
-    before = np.empty((1, len(results)), dtype=object)
+def _prefixes(totals: np.ndarray[Any, Any], *, how: Scan) -> np.ndarray[Any, Any]:
+    """Boxes of the total of all chunks before each one along the axis; None for the first."""
+    found = totals.item()
+    before = np.empty(len(found), dtype=object)
     result = None
-    for i, total in enumerate(results):
-        before[0, i] = result
+    for i, total in enumerate(found):
+        before[i] = result
         if total is not None:
-            result = total if result is None else join(result, total)
-    return before
+            result = total if result is None else how.join(result, total)
+    return before.reshape([len(found) if k == how.axis + 1 else 1 for k in range(totals.ndim)])
 
 
-def _scan_block(
-    block: Any, before: np.ndarray[Any, Any], *, system: RNS, operation: str, place: Place
-) -> Any:
-    return _scanned(block, before.item(), system, operation, place.location[0][0])
+def _scan_block(block: Any, before: np.ndarray[Any, Any], *, how: Scan, place: Place) -> Any:
+    return how.results(block, before.item(), place)

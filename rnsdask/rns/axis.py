@@ -21,14 +21,15 @@ from rnsdask.rns.system import RNS
 _SUM_LIMIT = 2 ** (KEY_BITS - 1)
 
 
-def _rows(array: Array, axes: tuple[int, ...]) -> Array:
+def rows_along(array: Array, axes: tuple[int, ...]) -> Array:
     """View or copy (K, R): the `axes` together as the last one."""
     kept = tuple(axis for axis in range(array.ndim) if axis not in axes)
     lengths = [array.shape[axis] for axis in kept]
     return array.transpose(*kept, *axes).reshape(math.prod(lengths), -1)
 
 
-def _reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape with the `axes` of length 1."""
     return tuple(1 if axis in axes else length for axis, length in enumerate(shape))
 
 
@@ -54,14 +55,14 @@ def extrema(residues: Array, system: RNS, axes: tuple[int, ...], minimum: bool) 
         (C order) index into the axes reduced, the smallest one that holds the extremum.
     """
     shape, matrix = residues.shape[1:], as_matrix(residues)
-    reduced = _reduced_shape(shape, axes)
+    reduced = reduced_shape(shape, axes)
     if matrix.shape[1] == 0:
         return residues.reshape(len(residues), *reduced), np.zeros_like(matrix[0], np.int64).reshape(reduced)
     constants = key_constants(system.moduli, system.signed, system.bound)
     used = matrix[: len(constants.moduli)]
     keys = complemented(number_keys(used, constants), minimum)
-    keys = _rows(keys.reshape(shape), axes)
-    numbers = _rows(np.arange(matrix.shape[1], dtype=np.int64, like=keys).reshape(shape), axes)
+    keys = rows_along(keys.reshape(shape), axes)
+    numbers = rows_along(np.arange(matrix.shape[1], dtype=np.int64, like=keys).reshape(shape), axes)
     is_candidate = keys >= certain_below(keys.max(axis=1, keepdims=True), constants)
     places = is_candidate.argmax(axis=1)
     _decide_exactly(places, is_candidate, numbers, used, constants, minimum)
@@ -133,10 +134,10 @@ def sums(residues: Array, system: RNS, axes: tuple[int, ...]) -> NDArray[np.obje
         return total
     used = residues[: len(constants.moduli)]
     shape = used.shape[1:]
-    reduced = _reduced_shape(shape, axes)
+    reduced = reduced_shape(shape, axes)
     if used[0].size == 0:
         return np.zeros(reduced, dtype=object)
-    keys = _rows(number_keys(as_matrix(used), constants).reshape(shape), axes)
+    keys = rows_along(number_keys(as_matrix(used), constants).reshape(shape), axes)
     low = (keys & np.uint64(2**32 - 1)).sum(axis=1, dtype=np.uint64)
     high = (keys >> np.uint64(32)).sum(axis=1, dtype=np.uint64)
     key_sums = _host_ints(low) + _host_ints(high) * 2**32 + count
@@ -156,7 +157,7 @@ def _host_ints(array: Array) -> NDArray[np.object_]:
 
 def _remainders(residues: Array, axes: tuple[int, ...], constants: KeyConstants, count: int) -> Array:
     """Residues (k, K) of the sum of each row's Y."""
-    totals = [_rows(row, axes).sum(axis=1, dtype=np.uint64) for row in residues]
+    totals = [rows_along(row, axes).sum(axis=1, dtype=np.uint64) for row in residues]
     result = np.empty_like(residues, shape=(len(residues), len(totals[0])), order="C")
     for row, total, m in zip(result, totals, constants.moduli, strict=True):
         if constants.scale:
