@@ -49,6 +49,9 @@ from .lazy.functions import subtract as subtract
 from .lazy.functions import where as where
 from .lazy.matmul import dot as dot
 from .lazy.matmul import matmul as matmul
+from .lazy.number_theory import bit_length as bit_length
+from .lazy.number_theory import gcd as gcd
+from .lazy.number_theory import lcm as lcm
 from .lazy.powers import inverse as inverse
 from .lazy.powers import power as power
 from .rns.fixed_point import FixedPointInterval as FixedPointInterval

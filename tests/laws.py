@@ -413,6 +413,45 @@ def division(case: Case) -> None:
         case.claim_array(x % divisor, a % d, "remainder")
 
 
+# ---- number theory -----------------------------------------------------------------------------------------
+
+
+@law
+def divisors_and_multiples(case: Case) -> None:
+    """gcd and lcm by arrays and by integers; their product is that of the magnitudes."""
+    x, y, a, b = case.draw(2)
+    few = case.numbers(a.shape[-1:]) // case.random.getrandbits(64)
+    common = mapped(lambda v: case.random.choice((0, 1, 6, v)), a)  # numbers with much in common
+    z = case.array(common)
+    integer = case.random.choice(case.system.edges())
+    pairs = ((x, y, a, b), (x, z, a, common), (x, case.array(few), a, few), (integer, x, integer, a))
+    for left, right, values, others in pairs:
+        both = [np.broadcast_to(np.asarray(v, dtype=object), a.shape) for v in (values, others)]
+        for name, function in (("gcd", math.gcd), ("lcm", math.lcm)):
+            exact = mapped(function, *both)
+            outside = case.limits.outside(exact)
+            result, mask = getattr(rd, name)(left, right, overflow="flag")
+            case.claim_array(result, case.limits.wrapped(exact), name)
+            case.claim(mask, outside, f"overflow of {name}")
+            if outside.any() and case.random.random() < 0.2:
+                with pytest.raises(rd.RNSOverflowError):
+                    case.host(getattr(rd, name)(left, right))
+            elif not outside.any():
+                case.claim_array(getattr(rd, name)(left, right), exact, name)
+
+
+@law
+def lengths_are_those_of_magnitudes(case: Case) -> None:
+    x, a = case.draw()
+    powers = objects(case.random.choice((-1, 1)) << case.random.randrange(700) for _ in range(a.size))
+    powers = mapped(lambda v, d: v + d if case.limits.holds(v + d) else 0, powers.reshape(a.shape), a % 3 - 1)
+    powers = np.where(abs(powers) <= max(map(abs, case.system.ends)), powers, 0)
+    for y, b in ((x, a), (case.array(powers), powers)):
+        expected = mapped(int.bit_length, b, dtype=np.int64)
+        case.claim(y.bit_length(), expected, "bit_length")
+        case.claim(rd.bit_length(y) - expected, expected * 0, "type of bit_length")
+
+
 # ---- round trips -------------------------------------------------------------------------------------------
 
 

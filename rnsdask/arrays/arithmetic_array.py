@@ -4,7 +4,7 @@ from typing import Any
 
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.core.scalar_int import ScalarInt
-from rnsdask.lazy import functions, tree
+from rnsdask.lazy import functions, number_theory, tree
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_values
 from rnsdask.lazy.operands import Operand
@@ -91,6 +91,12 @@ class ArithmeticArray(NumberArray):
 
     # As NumPy's and Dask's arrays: == does not return one bool, so there can be no hash.
     __hash__ = None  # type: ignore[assignment]
+
+    # ---- size ---------------------------------------------------------------------------------------------
+
+    def bit_length(self) -> Any:
+        """Bits of each number's magnitude, as :func:`.bit_length`: int64, lazy on Dask."""
+        return number_theory.bit_length(self)
 
     # ---- reductions ---------------------------------------------------------------------------------------
 

@@ -54,15 +54,15 @@ def magnitudes(residues: Array, system: RNS) -> tuple[Array, Array]:
                 kernels.gather(residues, small), reverse_constants(moduli, signed)
             )
             mantissa, exponent = _leading_limbs(limbs, signed)
-            mantissas[small] = mantissa / _size(moduli) * 2.0**-_LIMB_ROOM
+            mantissas[small] = mantissa / size_of(moduli) * 2.0**-_LIMB_ROOM
             exponents[small] = exponent + (_LIMB_ROOM - moduli.bits)
     if moduli is not whole:
-        mantissas *= _size(moduli) / _size(whole) / 2
+        mantissas *= size_of(moduli) / size_of(whole) / 2
         exponents += moduli.bits - whole.bits + 1
     return mantissas, exponents
 
 
-def _size(moduli: ModuliSet) -> float:
+def size_of(moduli: ModuliSet) -> float:
     """M / 2**bits, from 1/2 to 1, rounded to a double."""
     return float(moduli.product >> max(moduli.bits - 64, 0)) / 2.0 ** min(moduli.bits, 64)
 

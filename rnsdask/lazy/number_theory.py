@@ -1,0 +1,120 @@
+"""Common divisors and multiples, and lengths in bits, lazy on Dask (:mod:`.rns.number_theory`)."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rnsdask.backend import Array
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.overflow import overflow_mode
+from rnsdask.core.place import Place
+from rnsdask.interval_rns import number_theory as of_intervals
+from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.lazy.functions import check_one_kind
+from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.operands import Operand, is_number_array, made_like, prepare
+from rnsdask.rns import number_theory
+from rnsdask.rns.system import RNS
+
+
+def gcd(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
+    """Greatest common divisor of two numbers, element by element, as ``numpy.gcd``.
+
+    Parameters
+    ----------
+    a, b : RNSArray, IntervalRNSArray or int
+        At least one an array, both of one kind, as :func:`.add` takes them.
+    overflow : {"raise", "wrap", "flag"}, optional
+        What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``. Only
+        the magnitude of a signed RNSArray's lowest number can be.
+
+    Returns
+    -------
+    RNSArray or IntervalRNSArray
+        At least 0; ``gcd(0, x)`` is ``abs(x)``. Lazy if an operand is. With ``"flag"`` a pair, as of a sum.
+
+    Raises
+    ------
+    RNSOverflowError
+        With ``"raise"``, if an exact result is out of range; on Dask when it is computed.
+    TypeError, ValueError
+        If operands do not fit one another, or `overflow` is no mode.
+    """
+    return _of_pairs("gcd", a, b, overflow)
+
+
+def lcm(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
+    """Least common multiple of two numbers, as :func:`gcd` and ``numpy.lcm``: at least 0, and 0 of a 0."""
+    return _of_pairs("lcm", a, b, overflow)
+
+
+def bit_length(x: Operand) -> Any:
+    """Bits of each number's magnitude, as Python's ``int.bit_length``: 0 of 0.
+
+    Parameters
+    ----------
+    x : RNSArray or IntervalRNSArray
+        An array.
+
+    Returns
+    -------
+    array of int64, shape of `x`
+        NumPy or CuPy; lazy on Dask.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no array of numbers.
+    """
+    if not is_number_array(x):
+        raise TypeError(f"bit_length takes an RNSArray or an IntervalRNSArray, got {type(x).__name__}")
+    return map_chunks(_lengths_block, x.words, dtype=np.int64, system=x.system)
+
+
+def _of_pairs(name: str, a: Operand, b: Operand, overflow: str | None) -> Any:
+    mode = overflow_mode(overflow)
+    if arrays := list(filter(is_number_array, (a, b))):
+        check_one_kind(*arrays)
+    operands = prepare(a, b)
+    system: Any = operands.system
+    if isinstance(system, RNS):
+        system = system.with_bound(_bound_of(name, (a, b), operands.bounds, system))
+    options: dict[str, Any] = {"operation": name, "system": operands.system, "mode": mode}
+    rows = system.rows + (mode == "flag")
+    words = map_chunks(
+        _pairs_block, *operands.blocks, rows=rows, located=True, token=f"rns-{name}", **options
+    )
+    return made_like((a, b), words, system, mode)
+
+
+def _bound_of(
+    name: str, values: tuple[Operand, ...], bounds: tuple[int | None, ...], system: RNS
+) -> int | None:
+    """A bound of the results, or None if none is known or it is beyond the range."""
+    known = [bound for bound in bounds if bound is not None]
+    pairs = zip(values, bounds, strict=True)
+    # Not of an array, whose number may be 0: the divisor of 0 and a number is as large as this number.
+    divided = [bound for value, bound in pairs if bound and not is_number_array(value)]
+    if name == "gcd" and divided:
+        return min(divided)
+    if len(known) < len(bounds):
+        return None
+    bound = math.prod(known) if name == "lcm" else max(known)
+    return bound if bound <= system.value_range[1] else None
+
+
+# ---- chunks -----------------------------------------------------------------------------------------------
+
+
+def _pairs_block(
+    x: Array, y: Array, *, operation: str, system: NumberSystem, mode: str, place: Place
+) -> Array:
+    return number_theory.of_pairs(operation, x, y, system, mode, place.flat_index)
+
+
+def _lengths_block(block: Array, *, system: NumberSystem) -> Array:
+    if isinstance(system, IntervalRNS):
+        return of_intervals.bit_length(block, system)[None]
+    assert isinstance(system, RNS)
+    return number_theory.bit_length(block, system)[None]
