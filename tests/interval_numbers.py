@@ -21,7 +21,7 @@ def check_columns(columns: Any, values: Sequence[int], moduli: ModuliSet, proces
         assert parts[name].dtype == dtype
     fields = (processor.to_numpy(parts[name]).tolist() for name in ("sign", "low", "upp", "exponent"))
     for value, sign, low, upp, exponent in zip(values, *fields, strict=True):
-        what = f"x = {value}, [{low!r}, {upp!r}] * 2**{exponent}, {moduli}"
+        what = f"x = {value:#x}, [{low!r}, {upp!r}] * 2**{exponent}, {moduli}"
         assert sign == (value < 0), what
         if value == 0:
             assert (low, upp, exponent) == (0.0, 0.0, 0), what

@@ -45,6 +45,7 @@ def rns_system(name: str, moduli: ModuliSet, signed: bool, bound: int | None = N
 
 def interval_system(name: str, moduli: ModuliSet) -> System:
     to_rns, from_rns = IntervalRNSArray.to_rns, IntervalRNSArray.from_rns
+    longer = ModuliSet([*reversed(ModuliSet.for_bits(moduli.bits + 40, 17))])
     return System(
         name=name,
         limits=Range.of("interval", moduli.product),
@@ -55,17 +56,10 @@ def interval_system(name: str, moduli: ModuliSet) -> System:
         is_defined=lambda x, a: headers_hold(x, a),
         is_ring=False,  # the sign of a product that overflows stays
         reopen=rd.open_zarr,
-        round_trips=(lambda x: rd.where(x < 0, -from_rns(to_rns(abs(x), False)), abs(x)),),
-        lacks={
-            "powers": "it has none",
-            **{
-                f"{law}{name}": "it has none"
-                for law in ("", "overflow_of_")
-                for name in ("fma", "mulsub", "muladd")
-            },
-            **dict.fromkeys(("products_are_folds", "scans_are_folds"), "to_rns() makes what has them"),
-            **dict.fromkeys(("selections_are_sorted", "reductions_along_axes_are_folds"), "likewise"),
-        },
+        round_trips=(
+            lambda x: rd.where(x < 0, -from_rns(to_rns(abs(x), False)), abs(x)),
+            lambda x: x.extend(longer).shrink(x.moduli),
+        ),
     )
 
 

@@ -1,10 +1,11 @@
 """IntervalRNSArray: an array of signed integers with stored intervals, on NumPy, CuPy or Dask."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial, wraps
+from inspect import signature
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from rnsdask import store
 from rnsdask.arrays.elementary_array import ElementaryArray
@@ -18,8 +19,42 @@ from rnsdask.interval_rns import layout
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy import interval_rns
 from rnsdask.lazy.check import checked_residues
+from rnsdask.lazy.widening import through_rns
 from rnsdask.rns.interval import IntervalEvaluation
 from rnsdask.rns.system import RNS
+
+Method = Callable[..., Any]
+
+
+def _same(method: Method) -> Method:
+    """A method of RNSArrays whose functions know arrays of intervals too."""
+    return method
+
+
+_through_rns = partial(through_rns, make=RNSArray)
+
+
+def _reduction(method: Method, field: str, operation: str) -> Method:
+    """A reduction of all numbers by their intervals, and along axes as that of RNSArrays."""
+    by_residues, arguments_of = _through_rns(method), signature(method)
+
+    @wraps(by_residues)
+    def reduction(self: "IntervalRNSArray", *args: Any, **options: Any) -> Any:
+        given = arguments_of.bind(self, *args, **options).arguments
+        self._check_numpys(method.__name__, given.get("out"), given.get("dtype"))
+        axis, split_every = given.get("axis"), given.get("split_every")
+        is_whole = axis is None or (self.ndim == 1 and axis in (0, -1))
+        others = given.keys() - {"self", "axis", "split_every"}
+        if is_whole and all(given[name] in (None, False) for name in others):
+            return self._field(field, operation, split_every)
+        return by_residues(self, *args, **options)
+
+    return reduction
+
+
+def _bits_of_sum(x: "IntervalRNSArray", *_: Any, **__: Any) -> int:
+    """Bits of a sum of all numbers."""
+    return x.moduli.bits + x.size.bit_length()
 
 
 class IntervalRNSArray(ElementaryArray):
@@ -161,41 +196,63 @@ class IntervalRNSArray(ElementaryArray):
     def __neg__(self) -> Any:
         return interval_rns.negative(self, overflow="raise")
 
-    def max(self, axis: None = None, out: None = None) -> Any:
-        """Maximum of all numbers, exact: a Python int; on Dask a lazy 0-d array that computes to one.
+    # What an RNSArray has. Methods that ask the number system are the same. The others are those of a wider
+    # signed RNSArray, but for reductions of all numbers, which the stored intervals decide.
 
-        `axis` and `out` are there for NumPy, whose ``np.max(x)`` gives them.
+    __matmul__ = _same(RNSArray.__matmul__)
+    __rmatmul__ = _same(RNSArray.__rmatmul__)
+    __pow__ = _same(RNSArray.__pow__)
+    __rshift__ = _same(RNSArray.__rshift__)
+    __lshift__ = _same(RNSArray.__lshift__)
+    measure_bound = _same(RNSArray.measure_bound)
+    prod = _same(RNSArray.prod)
+
+    max = _reduction(RNSArray.max, "value", "max")
+    min = _reduction(RNSArray.min, "value", "min")
+    sum = _reduction(RNSArray.sum, "value", "sum")
+    argmax = _reduction(RNSArray.argmax, "index", "max")
+    argmin = _reduction(RNSArray.argmin, "index", "min")
+
+    topk = _through_rns(RNSArray.topk)
+    argtopk = _through_rns(RNSArray.argtopk)
+    cumsum = _through_rns(RNSArray.cumsum, _bits_of_sum)
+    cummax = _through_rns(RNSArray.cummax)
+    cummin = _through_rns(RNSArray.cummin)
+
+    def is_even(self) -> Any:
+        """Whether each number is even: a Boolean array of the same shape, lazy on Dask."""
+        return RNSArray(self.residues, RNS(self.moduli)).is_even()
+
+    # ---- other moduli sets --------------------------------------------------------------------------------
+
+    def extend(self, moduli: ModuliSet) -> "IntervalRNSArray":
+        """The same numbers under another moduli set (base extension), exactly.
+
+        Parameters
+        ----------
+        moduli : ModuliSet
+            Usually a larger set. If its product is less, each number is checked to be in its range.
+
+        Returns
+        -------
+        IntervalRNSArray
+            With the same chunks.
+
+        Raises
+        ------
+        ValueError
+            If a number does not fit, naming its flat index, the first in its chunk; for a Dask array when it
+            is computed.
         """
-        self._check_whole("max", axis, out)
-        return self._field("value", "max")
+        if not isinstance(moduli, ModuliSet):
+            raise TypeError(f"moduli must be a ModuliSet, got {type(moduli).__name__}")
+        return IntervalRNSArray(interval_rns.change_moduli(self, moduli), IntervalRNS(moduli))
 
-    def min(self, axis: None = None, out: None = None) -> Any:
-        """Minimum of all numbers, as :meth:`max`."""
-        self._check_whole("min", axis, out)
-        return self._field("value", "min")
-
-    def sum(self, axis: None = None, dtype: DTypeLike | None = None, out: None = None) -> Any:
-        """Sum of all numbers, exact also beyond the range, as :meth:`max`; of no numbers 0."""
-        self._check_whole("sum", axis, out, dtype)
-        return self._field("value", "sum")
-
-    def _check_whole(self, function: str, axis: Any, out: Any, dtype: DTypeLike | None = None) -> None:
-        self._check_numpys(function, out, dtype)
-        if axis is not None and (self.ndim > 1 or axis not in (0, -1)):
-            raise ValueError(
-                f"{function} of an IntervalRNSArray is that of all numbers, got axis {axis!r:.40}; "
-                "to_rns() makes an RNSArray, which reduces along axes"
-            )
-
-    def argmax(self, axis: None = None, out: None = None) -> Any:
-        """Smallest flat (C order) index of the maximum, as :meth:`max`."""
-        self._check_whole("argmax", axis, out)
-        return self._field("index", "max")
-
-    def argmin(self, axis: None = None, out: None = None) -> Any:
-        """Smallest flat (C order) index of the minimum, as :meth:`max`."""
-        self._check_whole("argmin", axis, out)
-        return self._field("index", "min")
+    def shrink(self, moduli: ModuliSet) -> "IntervalRNSArray":
+        """The same numbers under a set of at most as many moduli; otherwise as :meth:`extend`."""
+        if isinstance(moduli, ModuliSet) and len(moduli) > len(self.moduli):
+            raise ValueError(f"an array of {len(self.moduli)} moduli cannot shrink to {len(moduli)} moduli")
+        return self.extend(moduli)
 
     # ---- storage ------------------------------------------------------------------------------------------
 

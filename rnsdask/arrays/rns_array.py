@@ -256,7 +256,9 @@ class RNSArray(ElementaryArray):
         """Residues and places of the extrema along axes, which keep length 1."""
         if any(self.shape[axis] == 0 for axis in axes):
             name = "min" if minimum else "max"
-            raise ValueError(f"{name} along an axis of length 0: it needs at least one number, got {self!r}")
+            raise ValueError(
+                f"{name} along an axis of length 0: it needs at least one number, got shape {self.shape}"
+            )
         return axis_reductions.extrema(self._words, self.system, axes, minimum, split_every)
 
     def _extremum(self, name: str, axis: Axis | None, keepdims: bool, split_every: int | None) -> Any:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from rnsdask.backend import Array
 from rnsdask.core.errors import abbreviate, out_of_range
 from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
 from rnsdask.interval_rns import layout
 from rnsdask.interval_rns.arithmetic import to_ints
@@ -52,6 +53,17 @@ def columns_of_residues(residues: Array, system: RNS) -> Array:
     return layout.pack(magnitudes, moduli, negative, *layout.normalised(low, upp, interval.exponent))
 
 
+def check_range(columns: Array, moduli: ModuliSet, target: NumberSystem, owner: str, locate: Locate) -> None:
+    """Raise ValueError unless each number is in the range of another system, which is not wider."""
+    ends = columns_of_ints(target.value_range, moduli).reshape(len(columns), 2, *(1,) * (columns.ndim - 1))
+    low, high = (compare(columns, ends[:, k], moduli) for k in range(2))
+    outside = (low < 0) | (high > 0)
+    if bool(outside.any()):
+        first = int(outside.reshape(-1).argmax())
+        value = to_ints(columns.reshape(len(columns), -1)[:, [first]], moduli)[0]
+        raise target.out_of_range(f"value {abbreviate(value)} at flat index {locate(first)}", owner)
+
+
 def residues_of_columns(columns: Array, system: RNS, locate: Locate = int) -> Array:
     """Residues (n, *shape) of the numbers in another system.
 
@@ -61,14 +73,7 @@ def residues_of_columns(columns: Array, system: RNS, locate: Locate = int) -> Ar
         If a number is outside of that range; the message names the first one and its index.
     """
     moduli = system.moduli
-    ends = columns_of_ints(system.value_range, moduli).reshape(len(columns), 2, *(1,) * (columns.ndim - 1))
-    low, high = (compare(columns, ends[:, k], moduli) for k in range(2))
-    (outside,) = ((low < 0) | (high > 0)).reshape(-1).nonzero()
-    if outside.size:
-        first = int(outside[0])
-        value = to_ints(columns.reshape(len(columns), -1)[:, [first]], moduli)[0]
-        what = f"value {abbreviate(value)} at flat index {locate(first)}"
-        raise system.out_of_range(what, repr(moduli))
+    check_range(columns, moduli, system, repr(moduli), locate)
     residues = layout.residues_of(columns, moduli)
     negative = layout.is_negative(columns, moduli)
     return np.where(negative, layout.complement(residues, moduli), residues)

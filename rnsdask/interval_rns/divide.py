@@ -1,29 +1,42 @@
 """Division of chunks of signed integers with Python's floor semantics, by their magnitudes' division."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
 from rnsdask.interval_rns import layout
-from rnsdask.interval_rns.arithmetic import to_ints
+from rnsdask.interval_rns.arithmetic import absolute, apply, negative, overflow_error, to_ints
+from rnsdask.interval_rns.compare import compare
+from rnsdask.interval_rns.convert import columns_of_ints
 from rnsdask.rns import divide
 from rnsdask.rns.blocks import matrices
+from rnsdask.rns.divide import Part
 from rnsdask.rns.system import RNS
 
 
-def floor_divide(x: Array, y: Array, moduli: ModuliSet, locate: Locate = int) -> Array:
+def floor_divide(
+    x: Array,
+    y: Array,
+    moduli: ModuliSet,
+    parts: Sequence[Part] = ("quotient", "remainder"),
+    locate: Locate = int,
+) -> Array:
     """Quotients and remainders: ``x = q y + r``, and r is 0 or has the sign of y.
 
     Parameters
     ----------
     x, y : arrays of uint32, shape (n + 6, *shape) each
         Columns, NumPy or CuPy; shapes broadcast. A NumPy block of one number goes with CuPy blocks too.
+    parts : sequence of "quotient" and "remainder"
+        What is wanted.
 
     Returns
     -------
-    array of uint32, shape (2 (n + 6), *shape)
-        The columns of the quotients, then those of the remainders. Both are always in range.
+    array of uint32, shape (len(parts) (n + 6), *shape)
+        The columns of the parts, one after the other. Both are always in range.
 
     Raises
     ------
@@ -36,26 +49,77 @@ def floor_divide(x: Array, y: Array, moduli: ModuliSet, locate: Locate = int) ->
     count = int(np.prod(shape))
     first, second = (np.asarray(columns, like=like) for columns in (first, second))
     if count == 0:
-        return np.empty_like(like, shape=(2 * layout.rows_of(moduli), *shape))
-    dividends, divisor = np.broadcast_to(first[:n], (n, count)), second[:n]
+        return np.empty_like(like, shape=(len(parts) * layout.rows_of(moduli), *shape))
+    dividends = np.broadcast_to(first[:n], (n, count))
     if second.shape[1] == 1:
         divisor = abs(to_ints(second, moduli)[0])
         if divisor == 0:
             raise ZeroDivisionError(f"division by zero at flat index {locate(0)}")
-    parts = divide.floor_divide(dividends, divisor, RNS(moduli), locate=locate)
-    quotients, remainders = parts[:n], parts[n:]
+        both = divide.divide_by_integer(dividends, divisor, RNS(moduli), locate=locate)
+    else:
+        both = divide.floor_divide(dividends, second[:n], RNS(moduli), locate=locate)
+    quotients, remainders = both[:n], both[n:]
     sign, divisor_sign = (np.broadcast_to(layout.is_negative(c, moduli), (count,)) for c in (first, second))
     # Where the signs differ, the floor is further from 0, unless the remainder is 0.
     away = (sign != divisor_sign) & (remainders != 0).any(axis=0)
     kernels = kernels_of(quotients)
-    more, rest = np.empty_like(quotients), np.empty_like(remainders)
-    kernels.apply("add", (quotients, np.ones((n, 1), dtype=np.uint32)), moduli, more)
-    kernels.apply("subtract", (second[:n], remainders), moduli, rest)
-    quotients, remainders = np.where(away, more, quotients), np.where(away, rest, remainders)
-    columns = np.concatenate(
-        [
-            layout.evaluated(quotients, moduli, sign != divisor_sign),
-            layout.evaluated(remainders, moduli, divisor_sign),
-        ]
-    )
+    found = []
+    for part in parts:
+        out = np.empty_like(quotients)
+        if part == "quotient":
+            kernels.apply("add", (quotients, np.ones((n, 1), dtype=np.uint32)), moduli, out)
+            magnitudes, signs = np.where(away, out, quotients), sign != divisor_sign
+        else:
+            kernels.apply("subtract", (second[:n], remainders), moduli, out)
+            magnitudes, signs = np.where(away, out, remainders), divisor_sign
+        found.append(layout.evaluated(magnitudes, moduli, signs))
+    columns = np.concatenate(found)
     return columns.reshape(len(columns), *shape)
+
+
+def divide_by_integer(
+    columns: Array, divisor: int, moduli: ModuliSet, parts: Sequence[Part], locate: Locate = int
+) -> Array:
+    """As :func:`floor_divide` by an integer of any size.
+
+    Raises
+    ------
+    RNSOverflowError
+        If a remainder is wanted and out of range, naming the first one's index: that of a number by a divisor
+        beyond the range, of the other sign.
+    """
+    ndim = columns.ndim - 1
+    if abs(divisor) < moduli.product:
+        return floor_divide(columns, _column(divisor, moduli, ndim), moduli, parts, locate)
+    away = layout.nonzero(columns, moduli) & (layout.is_negative(columns, moduli) != (divisor < 0))
+    found = {"remainder": columns}
+    if "quotient" in parts:
+        minus_one, zero = (np.asarray(_column(value, moduli, ndim), like=columns) for value in (-1, 0))
+        found["quotient"] = np.where(away, minus_one, zero)
+    if "remainder" in parts and bool(away.any()):
+        found["remainder"] = np.where(away, _far_remainders(columns, divisor, away, moduli, locate), columns)
+    return np.concatenate([found[part] for part in parts])
+
+
+def _far_remainders(columns: Array, divisor: int, away: Array, moduli: ModuliSet, locate: Locate) -> Array:
+    """Columns of x + d where `away` holds, d being beyond the range and of the other sign; any elsewhere.
+
+    With T = M - 1, the magnitude |d| - |x| is T - (|x| - e), for e = |d| - T; it is in range from |x| = e on.
+    """
+    ndim, top = columns.ndim - 1, moduli.product - 1
+    least = abs(divisor) - top
+    sizes = absolute(columns, moduli)
+    outside = away
+    if least <= top:
+        outside = away & (compare(sizes, _column(least, moduli, ndim), moduli) < 0)
+    if bool(outside.any()):
+        index = int(outside.reshape(-1).argmax())
+        value = to_ints(columns.reshape(len(columns), -1)[:, [index]], moduli)[0] + divisor
+        raise overflow_error(value, locate(index), moduli)
+    above = apply("subtract", sizes, _column(least, moduli, ndim), moduli, "wrap")
+    remainders = apply("subtract", _column(top, moduli, ndim), above, moduli, "wrap")
+    return negative(remainders, moduli) if divisor < 0 else remainders
+
+
+def _column(value: int, moduli: ModuliSet, ndim: int) -> Array:
+    return columns_of_ints([value], moduli).reshape(-1, *(1,) * ndim)

@@ -10,6 +10,7 @@ from rnsdask.backend import Array
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
+from rnsdask.lazy.interval_rns import residues_modulo
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers, is_number_array
 from rnsdask.rns import extend, fixed_point, interval, mixed_radix
@@ -66,21 +67,21 @@ def mixed_radix_digits(x: Any, moduli: ModuliSet | None = None) -> Any:
 
     Parameters
     ----------
-    x : RNSArray, or array of uint32, shape (n, *shape)
+    x : RNSArray, IntervalRNSArray, or array of uint32, shape (n, *shape)
         The numbers, or their residues in NumPy or CuPy, each below its modulus.
     moduli : ModuliSet, optional
-        The set of n moduli, in any order, of residues; of an RNSArray its own.
+        The set of n moduli, in any order, of residues; of an array of numbers its own.
 
     Returns
     -------
     array of uint32, shape (n, *shape)
         Digit i is below ``moduli[i]`` and has the weight ``moduli[0] * ... * moduli[i-1]``. Lazy if the
-        RNSArray is.
+        array of numbers is.
 
     Raises
     ------
     TypeError
-        If there is no moduli set for residues, or another one than the RNSArray's.
+        If there is no moduli set for residues, or another one than the array's.
     """
     words, moduli = _residues_and_moduli(x, moduli)
     return map_chunks(mixed_radix.mixed_radix_digits, words, rows=len(moduli), moduli=moduli)
@@ -93,10 +94,10 @@ def fixed_point_interval(
 
     Parameters
     ----------
-    x : RNSArray, or array of uint32, shape (n, *shape)
+    x : RNSArray, IntervalRNSArray, or array of uint32, shape (n, *shape)
         The numbers, or their residues in NumPy or CuPy.
     moduli : ModuliSet, optional
-        The set of n moduli of residues; of an RNSArray its own.
+        The set of n moduli of residues; of an array of numbers its own.
     bits : {64, 96, 128}, optional
         Fraction bits; without it, the fewest that make ``upp - low`` at most ``2**(bits - 24)``.
     scale : int
@@ -105,12 +106,12 @@ def fixed_point_interval(
     Returns
     -------
     FixedPointInterval
-        Of lazy arrays if the RNSArray is lazy.
+        Of lazy arrays if the array of numbers is lazy.
 
     Raises
     ------
     TypeError, ValueError
-        If residues do not fit the set, there is none or another than the RNSArray's, `bits` is another number
+        If residues do not fit the set, there is none or another than the array's, `bits` is another number
         or `scale` is negative.
     """
     words, moduli = _residues_and_moduli(x, moduli)
@@ -134,8 +135,6 @@ def _residues_and_moduli(x: Any, moduli: ModuliSet | None) -> tuple[Any, ModuliS
         if moduli is None:
             raise TypeError("residues need the moduli set that they belong to")
         return x, moduli
-    if not isinstance(x.system, RNS):
-        raise TypeError(f"an RNSArray is needed, got an {type(x).__name__}; its to_rns() makes one")
     if moduli not in (None, x.system.moduli):
         raise TypeError(f"the array's moduli set is {x.system.moduli!r}, not {moduli!r}")
-    return x.words, x.system.moduli
+    return (x.words if isinstance(x.system, RNS) else residues_modulo(x)), x.system.moduli

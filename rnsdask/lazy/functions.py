@@ -25,6 +25,7 @@ _FUNCTIONS: dict[type[NumberSystem], Functions] = {
     },
     IntervalRNS: {
         **{name: partial(interval_rns.apply, name) for name in ("add", "subtract", "multiply")},
+        **{name: partial(interval_rns.fused, name) for name in ("fma", "mulsub", "muladd")},
         **{f.__name__: f for f in (interval_rns.negative, interval_rns.maximum, interval_rns.minimum)},
         **{f.__name__: f for f in (interval_rns.where, interval_rns.sign)},
         **{f.__name__: f for f in (interval_rns.relate, interval_rns.divided, interval_rns.absolute)},
@@ -155,17 +156,17 @@ def _range_of(operand: Operand, system: NumberSystem) -> tuple[int, int]:
 
 
 def fma(a: Operand, b: Operand, c: Operand, *, overflow: str | None = None) -> Any:
-    """``a * b + c`` of RNSArrays in one pass, as :func:`add`; only the final result must be in range."""
+    """``a * b + c`` in one pass, as :func:`add`; only the final result must be in range."""
     return function_of("fma", a, b, c)(a, b, c, overflow=overflow)
 
 
 def mulsub(a: Operand, b: Operand, c: Operand, d: Operand, *, overflow: str | None = None) -> Any:
-    """``a * b - c * d`` of RNSArrays in one pass, as :func:`add`; only the final result must be in range."""
+    """``a * b - c * d`` in one pass, as :func:`add`; only the final result must be in range."""
     return function_of("mulsub", a, b, c, d)(a, b, c, d, overflow=overflow)
 
 
 def muladd(a: Operand, b: Operand, c: Operand, d: Operand, *, overflow: str | None = None) -> Any:
-    """``a * b + c * d`` of RNSArrays in one pass, as :func:`add`; only the final result must be in range."""
+    """``a * b + c * d`` in one pass, as :func:`add`; only the final result must be in range."""
     return function_of("muladd", a, b, c, d)(a, b, c, d, overflow=overflow)
 
 

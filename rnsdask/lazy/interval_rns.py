@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Place
-from rnsdask.interval_rns import arithmetic, compare, convert, divide, layout
+from rnsdask.interval_rns import arithmetic, compare, convert, divide, extend, layout, widening
+from rnsdask.interval_rns import powers as interval_powers
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
@@ -23,6 +24,7 @@ from rnsdask.lazy.operands import (
     prepare,
     scalar,
 )
+from rnsdask.rns import powers
 from rnsdask.rns.compare import RELATIONS, choose
 from rnsdask.rns.divide import Part
 from rnsdask.rns.system import RNS
@@ -59,6 +61,38 @@ def apply(
     token = f"interval-rns-{name}"
     words = map_chunks(_apply_block, *operands.blocks, rows=rows, located=True, token=token, **options)
     return made_like((x, y), words, system, mode)
+
+
+def fused(name: str, *values: Operand, overflow: str | None = None) -> Any:
+    """A sum of signed products of operands, as :func:`.functions.fma` says."""
+    mode = overflow_mode(overflow)
+    operands = prepare(*values)
+    system: IntervalRNS = operands.system
+    options: dict[str, Any] = {"operation": name, "moduli": system.moduli, "mode": mode}
+    rows, token = system.rows + (mode == "flag"), f"interval-rns-{name}"
+    words = map_chunks(_fused_block, *operands.blocks, rows=rows, located=True, token=token, **options)
+    return made_like(values, words, system, mode)
+
+
+def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
+    """Powers of each number, as :func:`.powers.power` says."""
+    mode = overflow_mode(overflow)
+    system: IntervalRNS = x.system
+    options: dict[str, Any] = {"moduli": system.moduli, "mode": mode, "rows": system.rows + (mode == "flag")}
+    if is_lazy_integer(exponent):
+        words = map_chunks(_power_block_lazily, as_lazy(x.words), exponent, located=True, **options)
+    else:
+        options["exponent"] = as_integer(exponent, "exponent")
+        powers.check_exponent(options["exponent"])
+        words = map_chunks(_power_block, x.words, located=True, **options)
+    return made_like((x,), words, system, mode)
+
+
+def inverse(x: Numbers) -> Any:
+    """Inverse modulo M of each number, with its sign, as :func:`.powers.inverse` says."""
+    options: dict[str, Any] = {"rows": x.system.rows, "moduli": x.system.moduli}
+    words = map_chunks(_inverse_block, x.words, located=True, **options)
+    return made_like((x,), words, x.system, "raise")
 
 
 def negative(x: Numbers, *, overflow: str | None = None) -> Any:
@@ -120,21 +154,29 @@ def relate(x: Numbers, relation: str, y: Operand) -> Any:
 
 
 def divided(x: Operand, y: Operand, parts: tuple[Part, ...]) -> list[Any]:
-    """The `parts` of floor division of an array by an integer or an array, or of an integer by an array.
+    """The `parts` of floor division of an array by any integer or an array, or of an integer by an array.
 
     Raises
     ------
     ZeroDivisionError
         If a divisor is 0; on Dask when the result is computed.
     """
-    if not is_number_array(y) and not is_lazy_integer(y) and scalar(y) == 0:
-        raise ZeroDivisionError("division of an array by the integer 0")
-    operands = prepare(x, y)
-    system: IntervalRNS = operands.system
-    options: dict[str, Any] = {"rows": 2 * system.rows, "moduli": system.moduli}
-    both = map_chunks(_divide_block, *operands.blocks, located=True, **options)
-    found = {"quotient": both[: system.rows], "remainder": both[system.rows :]}
-    return [made_like((x, y), found[part], system, "raise") for part in parts]
+    function: Callable[..., Any]
+    options: dict[str, Any] = {}
+    if is_number_array(y):
+        operands = prepare(x, y)
+        system, function, blocks = operands.system, _divide_block, operands.blocks
+    elif is_lazy_integer(y):
+        system, function, blocks = x.system, _divide_by_lazy_integer, (as_lazy(x.words), y)
+    else:
+        system, function, blocks = x.system, _divide_by_integer, (x.words,)
+        options = {"divisor": scalar(y)}
+        if options["divisor"] == 0:
+            raise ZeroDivisionError("division of an array by the integer 0")
+    options |= {"rows": len(parts) * system.rows, "moduli": system.moduli, "parts": parts}
+    stacked = map_chunks(function, *blocks, located=True, **options)
+    pieces = (stacked[i * system.rows : (i + 1) * system.rows] for i in range(len(parts)))
+    return [made_like((x, y), words, system, "raise") for words in pieces]
 
 
 def part(x: Numbers, name: str) -> Any:
@@ -149,6 +191,17 @@ def columns_of(x: Numbers) -> Any:
     return map_chunks(convert.columns_of_residues, x.words, rows=rows, system=x.system)
 
 
+def residues_modulo(x: Numbers) -> Any:
+    """Residues of the numbers modulo each modulus, whatever range they are meant in."""
+    return map_chunks(_modulo_block, x.words, rows=len(x.system.moduli), moduli=x.system.moduli)
+
+
+def change_moduli(x: Numbers, targets: ModuliSet) -> Any:
+    """Columns of the numbers under other moduli, which are checked to hold them."""
+    options: dict[str, Any] = {"moduli": x.system.moduli, "targets": targets}
+    return map_chunks(_change_moduli, x.words, rows=layout.rows_of(targets), located=True, **options)
+
+
 def residues_of(x: Numbers, system: RNS) -> Any:
     """Residues of the numbers in another system, which is checked to hold them."""
     return map_chunks(_residues_block, x.words, rows=system.rows, located=True, system=system)
@@ -161,6 +214,22 @@ def _apply_block(
     x: Any, y: Any, *, operation: str, moduli: ModuliSet, mode: str, algorithm: int | str | None, place: Place
 ) -> Any:
     return arithmetic.apply(operation, x, y, moduli, mode, algorithm, place.flat_index)
+
+
+def _fused_block(*blocks: Any, operation: str, moduli: ModuliSet, mode: str, place: Place) -> Any:
+    return widening.apply(operation, blocks, moduli, mode, place.flat_index)
+
+
+def _power_block(x: Any, *, exponent: int, moduli: ModuliSet, mode: str, place: Place) -> Any:
+    return interval_powers.power(x, exponent, moduli, mode, place.flat_index)
+
+
+def _power_block_lazily(x: Any, exponent: Any, *, moduli: ModuliSet, mode: str, place: Place) -> Any:
+    return interval_powers.power(x, integer_of(exponent), moduli, mode, place.flat_index)
+
+
+def _inverse_block(x: Any, *, moduli: ModuliSet, place: Place) -> Any:
+    return interval_powers.inverse(x, moduli, place.flat_index)
 
 
 def _relate_block(x: Any, y: Any, *, relation: str, moduli: ModuliSet) -> Any:
@@ -192,12 +261,33 @@ def _sign_block(x: Any, *, moduli: ModuliSet) -> Any:
     return np.where(layout.is_negative(x, moduli), -nonzero, nonzero)[None]
 
 
-def _divide_block(x: Any, y: Any, *, moduli: ModuliSet, place: Place) -> Any:
-    return divide.floor_divide(x, y, moduli, place.flat_index)
+def _divide_block(x: Any, y: Any, *, moduli: ModuliSet, parts: tuple[Part, ...], place: Place) -> Any:
+    return divide.floor_divide(x, y, moduli, parts, place.flat_index)
+
+
+def _divide_by_integer(
+    x: Any, *, divisor: int, moduli: ModuliSet, parts: tuple[Part, ...], place: Place
+) -> Any:
+    return divide.divide_by_integer(x, divisor, moduli, parts, place.flat_index)
+
+
+def _divide_by_lazy_integer(
+    x: Any, integer: Any, *, moduli: ModuliSet, parts: tuple[Part, ...], place: Place
+) -> Any:
+    return divide.divide_by_integer(x, integer_of(integer), moduli, parts, place.flat_index)
 
 
 def _part_block(x: Any, *, moduli: ModuliSet, part: str) -> Any:
     return layout.part_of(x, moduli, part)[None]
+
+
+def _modulo_block(x: Any, *, moduli: ModuliSet) -> Any:
+    residues = layout.residues_of(x, moduli)
+    return np.where(layout.is_negative(x, moduli), layout.complement(residues, moduli), residues)
+
+
+def _change_moduli(x: Any, *, moduli: ModuliSet, targets: ModuliSet, place: Place) -> Any:
+    return extend.change_moduli(x, moduli, targets, place.flat_index)
 
 
 def _residues_block(x: Any, *, system: RNS, place: Place) -> Any:

@@ -1,5 +1,6 @@
 """Products of vectors and matrices, NumPy, CuPy or Dask, chunk by chunk (:mod:`rnsdask.rns.matmul`)."""
 
+import math
 from functools import partial
 from typing import Any
 
@@ -9,8 +10,9 @@ import numpy as np
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Grid, Place
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import Numbers, as_lazy, check_alike, is_number_array
+from rnsdask.lazy.operands import Numbers, as_lazy, check_alike, is_number_array, made_like
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
+from rnsdask.lazy.widening import also_of_intervals, through_rns
 from rnsdask.rns import matmul as products
 from rnsdask.rns.matmul import Product
 from rnsdask.rns.system import RNS
@@ -19,12 +21,32 @@ from rnsdask.rns.system import RNS
 _SPLIT_EVERY = 4
 
 
+def _matmul_of_intervals(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
+    """Product of IntervalRNSArrays; that of two vectors is the only number of a matrix."""
+    if not (is_number_array(a) and is_number_array(b) and a.words.ndim == b.words.ndim == 2):
+        return _wide_matmul(a, b, overflow=overflow)
+    row = made_like((a,), a.words[:, None], a.system, "raise")
+    product = _wide_matmul(row, b, overflow=overflow)
+    if not isinstance(product, tuple):
+        return product[0]
+    result, mask = product
+    return result[0], mask[0] if isinstance(mask, da.Array) else bool(mask[0])
+
+
+def _bits_of_sums(a: Any, b: Any) -> int:
+    """Bits of a sum of as many products as a matrix product of IntervalRNSArrays adds."""
+    first = a if is_number_array(a) else b
+    length = first.words.shape[-1]
+    return int(2 * first.system.moduli.bits + (0 if math.isnan(length) else length.bit_length()))
+
+
+@also_of_intervals(_matmul_of_intervals)
 def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     """Product ``a @ b`` of matrices or vectors, as NumPy's for one or two axes.
 
     Parameters
     ----------
-    a, b : RNSArray, shape (I, K) or (K,), and (K, J) or (K,)
+    a, b : RNSArray or IntervalRNSArray, shape (I, K) or (K,), and (K, J) or (K,)
         Arrays of the same moduli set and range, on the same processor.
     overflow : {"raise", "wrap", "flag"}, optional
         What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``. Only
@@ -32,9 +54,10 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
 
     Returns
     -------
-    RNSArray, shape (I, J), (I,) or (J,), or int
-        Of two vectors a Python int. Lazy if an operand is. With ``"flag"`` a pair: the results modulo M, and
-        a Boolean array (of two vectors a bool) that is true where the exact result is out of range.
+    RNSArray or IntervalRNSArray, shape (I, J), (I,) or (J,), or int
+        Of two vectors a Python int. Lazy if an operand is. With ``"flag"`` a pair: the results as those of a
+        sum that wraps, and a Boolean array (of two vectors a bool) that is true where the exact result is
+        out of range.
 
     Raises
     ------
@@ -66,6 +89,9 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
         return result
     mask = mask[kept]
     return result, mask if mask.ndim or isinstance(mask, da.Array) else bool(mask)
+
+
+_wide_matmul = through_rns(matmul, _bits_of_sums, overflows=True)
 
 
 def dot(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:

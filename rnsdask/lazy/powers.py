@@ -8,18 +8,21 @@ from rnsdask.backend import Array
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Place
+from rnsdask.lazy import interval_rns
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers, as_lazy, check_rns_array, integer_of, is_lazy_integer, made_like
+from rnsdask.lazy.widening import also_of_intervals
 from rnsdask.rns import powers
 from rnsdask.rns.system import RNS
 
 
+@also_of_intervals(interval_rns.power)
 def power(x: Numbers, exponent: SupportsIndex, *, overflow: str | None = None) -> Any:
     """Power ``x**exponent`` of each number; ``0**0`` is 1.
 
     Parameters
     ----------
-    x : RNSArray
+    x : RNSArray or IntervalRNSArray
         The bases.
     exponent : int
         Any that is not negative; also one lazy integer, which is checked when it is computed.
@@ -28,7 +31,7 @@ def power(x: Numbers, exponent: SupportsIndex, *, overflow: str | None = None) -
 
     Returns
     -------
-    RNSArray
+    RNSArray or IntervalRNSArray
         Lazy if `x` is. With ``"flag"`` a pair: the results modulo M, and a Boolean array that is true where
         the exact result is out of range.
 
@@ -58,26 +61,27 @@ def power(x: Numbers, exponent: SupportsIndex, *, overflow: str | None = None) -
     return made_like((x,), words, system.with_bound(known), mode)
 
 
+@also_of_intervals(interval_rns.inverse)
 def inverse(x: Numbers) -> Any:
-    """Inverse modulo M of each number: the number y of the range with ``x y`` = 1 modulo M.
+    """Inverse modulo M of each number: the number y of the range with ``x y`` = 1 modulo M, of two x's sign.
 
     A product with it is an exact quotient: where x divides a, ``multiply(a, inverse(x), overflow="wrap")``
     is a / x.
 
     Parameters
     ----------
-    x : RNSArray
+    x : RNSArray or IntervalRNSArray
         Numbers without a common factor with M.
 
     Returns
     -------
-    RNSArray
+    RNSArray or IntervalRNSArray
         Lazy if `x` is.
 
     Raises
     ------
     TypeError
-        If `x` is no RNSArray.
+        If `x` is no such array.
     ValueError
         If a number has a common factor with a modulus, naming both; for a Dask array when it is computed,
         and then the first number of its chunk.

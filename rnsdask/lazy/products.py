@@ -10,17 +10,20 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from rnsdask.backend import to_backend
+from rnsdask.backend import Array, to_backend
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Place
 from rnsdask.core.scalar_int import ScalarInt
+from rnsdask.interval_rns import products as of_intervals
+from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
 from rnsdask.lazy.operands import Numbers, made_like
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
 from rnsdask.rns import axis_products
-from rnsdask.rns.products import combine, factors_of_chunk, result_of
+from rnsdask.rns.products import Factors, combine, factors_of_chunk, result_of
 from rnsdask.rns.system import RNS
 
 
@@ -29,7 +32,7 @@ def prod(x: Numbers, overflow: str | None, split_every: int | None) -> Any:
     mode = overflow_mode(overflow)
     words, system = x.words, x.system
     if not isinstance(words, da.Array):
-        return result_of(factors_of_chunk(words, system, mode), system, mode)
+        return _result(_factors(words, system, mode), system, mode)
     partials = reduce_chunks(_factors_block, words, system=system, mode=mode)
     axes = tuple(range(words.ndim))
     merge = partial(_combine_blocks, moduli=system.moduli)
@@ -84,8 +87,22 @@ def _finish_block(factors: Any, *, system: RNS, mode: str, place: Place) -> Any:
     return axis_products.finish(factors, system, mode, place.flat_index)
 
 
-def _factors_block(block: Any, *, system: RNS, mode: str) -> np.ndarray[Any, Any]:
-    return boxed(factors_of_chunk(to_backend(block, "auto"), system, mode), block.ndim)
+def _factors(words: Array, system: NumberSystem, mode: str) -> Factors:
+    if isinstance(system, IntervalRNS):
+        return of_intervals.factors_of_chunk(words, system, mode)
+    assert isinstance(system, RNS)
+    return factors_of_chunk(words, system, mode)
+
+
+def _result(factors: Factors, system: NumberSystem, mode: str) -> Any:
+    if isinstance(system, IntervalRNS):
+        return of_intervals.result_of(factors, system, mode)
+    assert isinstance(system, RNS)
+    return result_of(factors, system, mode)
+
+
+def _factors_block(block: Any, *, system: NumberSystem, mode: str) -> np.ndarray[Any, Any]:
+    return boxed(_factors(to_backend(block, "auto"), system, mode), block.ndim)
 
 
 def _combine_blocks(blocks: Any, axis: Any, keepdims: bool, moduli: ModuliSet) -> Any:  # noqa: ARG001
@@ -95,8 +112,8 @@ def _combine_blocks(blocks: Any, axis: Any, keepdims: bool, moduli: ModuliSet) -
     return boxed(factors, blocks.ndim) if keepdims else factors
 
 
-def _result_block(factors: Any, system: RNS, mode: str) -> Any:
-    result = result_of(factors, system, mode)
+def _result_block(factors: Any, system: NumberSystem, mode: str) -> Any:
+    result = _result(factors, system, mode)
     return result if mode == "flag" else ScalarInt(result)
 
 

@@ -60,7 +60,8 @@ def power(residues: Array, exponent: int, system: RNS, mode: str, locate: Locate
         return np.concatenate([powers, mask[None].astype(np.uint32)])
     if mask.any():
         index = int(mask.argmax())
-        raise _overflow(system.decode_at(residues, index), exponent, locate(index), system)
+        base = system.decode_at(residues, index)
+        raise overflow_error(base, exponent, locate(index), moduli.bits, signed=system.signed)
     # The bases of long exponents are 0, 1 and -1, for which only the parity counts.
     return _power_modulo(residues, exponent if exponent < moduli.bits else 2 - exponent % 2, moduli)
 
@@ -103,14 +104,16 @@ def _digits(exponent: int) -> list[int]:
     return [exponent >> _DIGIT_BITS * i & 2**_DIGIT_BITS - 1 for i in range(count)]
 
 
-def _overflow(base: int, exponent: int, index: int, system: RNS) -> RNSOverflowError:
+def overflow_error(
+    base: int, exponent: int, index: int, range_bits: int, *, signed: bool
+) -> RNSOverflowError:
+    """The error of a power out of range, as :meth:`.RNSOverflowError.of_value` says, of whatever length."""
     if base.bit_length() * exponent <= _EXACT_BITS:
-        return system.overflow_error(base**exponent, index)
-    signed = system.signed
+        return RNSOverflowError.of_value(base**exponent, index, range_bits, signed)
     negative = base < 0 and exponent % 2 == 1
     # In two's complement -2**k is one bit shorter than 2**k.
     least = (abs(base).bit_length() - 1) * exponent + int(not negative)
-    return RNSOverflowError(index, least + signed, system.moduli.bits - 1, signed, negative, at_least=True)
+    return RNSOverflowError(index, least + signed, range_bits - 1, signed, negative, at_least=True)
 
 
 def inverse(residues: Array, moduli: ModuliSet, locate: Locate = int) -> Array:

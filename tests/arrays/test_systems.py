@@ -113,9 +113,10 @@ def test_systems_do_not_mix() -> None:
     for call in (lambda: x < y, lambda: y // x, lambda: rd.where(x > 1, x, y), lambda: x % y):
         with pytest.raises(TypeError, match=r"do not mix; IntervalRNSArray.from_rns\(x\) and to_rns\(\)"):
             call()
-    for function, count in ((rd.fma, 3), (rd.mulsub, 4), (rd.muladd, 4)):
-        with pytest.raises(TypeError, match="takes RNSArrays, got an IntervalRNSArray; its to_rns"):
-            function(*(y,) * count)
+    for function, count in ((rd.fma, 3), (rd.mulsub, 4), (rd.muladd, 4), (rd.matmul, 2), (rd.gcd, 2)):
+        with pytest.raises(TypeError, match="RNSArrays and IntervalRNSArrays do not mix"):
+            function(x, *(y,) * (count - 1))
+        assert function(*(y,) * count) is not None
     with pytest.raises(TypeError, match="at least one operand must be an RNSArray"):
         rd.add(1, 2)
 
@@ -142,8 +143,12 @@ def test_digits_and_fixed_point_of_an_array(chunks: int | None) -> None:
         rd.mixed_radix_digits(x, OTHER)
     with pytest.raises(TypeError, match="residues need the moduli set"):
         rd.fixed_point_interval(residues)
-    with pytest.raises(TypeError, match="an RNSArray is needed, got an IntervalRNSArray"):
-        rd.mixed_radix_digits(rd.IntervalRNSArray.from_rns(x))
+    # Of a negative number those of what is the same modulo M.
+    negative = rd.IntervalRNSArray.from_rns(x) - (MODULI.product - 5)
+    same = rd.add(x, 5, overflow="wrap")
+    assert (rd.mixed_radix_digits(negative) == rd.mixed_radix_digits(same)).all()
+    found, wanted = dask.compute(rd.fixed_point_interval(negative), rd.fixed_point_interval(same))
+    np.testing.assert_array_equal(found.low, wanted.low)
 
 
 def test_arrays_say_what_their_system_is() -> None:

@@ -1,0 +1,113 @@
+"""Chunks of signed integers with intervals as residues of a signed system that holds more, and back.
+
+The *wide* system has the moduli of the numbers and some more, so that its symmetric range holds every number
+and the exact results of what is computed there. Coming back, the first residues of a result and its sign are
+those of its magnitude modulo M. No Dask in here.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import gmpy2
+import numpy as np
+
+from rnsdask.backend import Array, backend_name, kernels_of
+from rnsdask.constants.factors import CACHED_SETS
+from rnsdask.core.moduli import MODULUS_MAX, ModuliSet
+from rnsdask.core.operations import OPERATIONS
+from rnsdask.core.place import Locate
+from rnsdask.interval_rns import layout
+from rnsdask.interval_rns.arithmetic import overflow_error
+from rnsdask.interval_rns.extend import extended_magnitudes, magnitude_bits, rounded
+from rnsdask.rns.blocks import column_of, matrices
+from rnsdask.rns.compare import compare, sign
+from rnsdask.rns.system import RNS
+
+
+def wide_system(moduli: ModuliSet, bits: int) -> RNS:
+    """A signed system whose first moduli are those given, for numbers below ``2**bits`` in magnitude.
+
+    Raises
+    ------
+    ValueError
+        If there are too few other moduli up to 2**32 without a common factor with these.
+    """
+    return RNS(_wide_moduli(moduli, rounded(max(bits + 2 - moduli.bits, 1))), True)
+
+
+@lru_cache(CACHED_SETS)
+def _wide_moduli(moduli: ModuliSet, missing: int) -> ModuliSet:
+    """The moduli and others, the greatest ones, whose product has more than `missing` bits."""
+    product, goal = gmpy2.mpz(moduli.product), moduli.bits + missing
+    added = []
+    for candidate in range(MODULUS_MAX, 1, -1):
+        if gmpy2.gcd(product, candidate) == 1:
+            added.append(candidate)
+            product *= candidate
+            if product.bit_length() > goal:
+                return ModuliSet([*moduli, *added])
+    raise ValueError(f"too few integers up to 2**32 have no common factor with the moduli of {moduli!r}")
+
+
+def widened(columns: Array, moduli: ModuliSet, wide: RNS) -> Array:
+    """Residues (w, *shape) in a wide system of the numbers of a chunk (n + 6, *shape)."""
+    magnitudes = extended_magnitudes(columns, moduli, wide.moduli)
+    return np.where(
+        layout.is_negative(columns, moduli), layout.complement(magnitudes, wide.moduli), magnitudes
+    )
+
+
+def narrowed(residues: Array, wide: RNS, moduli: ModuliSet, mode: str, locate: Locate = int) -> Array:
+    """Columns of the numbers of residues (w, *shape) in a wide system.
+
+    Parameters
+    ----------
+    mode : {"raise", "wrap", "flag"}
+        What happens where a magnitude is M or more, as :func:`.arithmetic.apply` says.
+    locate : callable
+        Turns a flat index in the chunk into the one that an error names.
+
+    Returns
+    -------
+    array of uint32, shape (n + 6, *shape), with ``"flag"`` one row more
+    """
+    negative = sign(residues, wide) < 0
+    own = residues[: len(moduli)]
+    magnitudes = np.where(negative, layout.complement(own, moduli), own)
+    columns = layout.evaluated(magnitudes, moduli, negative)
+    if mode == "wrap":
+        return columns
+    outside = _outside(residues, wide, moduli.product - 1)
+    if mode == "flag":
+        return np.concatenate([columns, outside[None].astype(np.uint32)])
+    if bool(outside.any()):
+        index = int(outside.reshape(-1).argmax())
+        raise overflow_error(wide.decode_at(residues, index), locate(index), moduli)
+    return columns
+
+
+def _outside(residues: Array, wide: RNS, greatest: int) -> Array:
+    """Boolean (*shape): the magnitude is above the greatest one."""
+    if wide.known_magnitude <= greatest:
+        return np.zeros_like(residues[0], dtype=np.bool_)
+    ndim = residues.ndim - 1
+    low, high = (compare(residues, column_of(end, wide.moduli, ndim), wide) for end in (-greatest, greatest))
+    return (low < 0) | (high > 0)
+
+
+def apply(name: str, blocks: Sequence[Array], moduli: ModuliSet, mode: str, locate: Locate = int) -> Array:
+    """Apply one of :data:`.OPERATIONS` to a chunk of each operand, in a system that holds the exact results.
+
+    The intervals tell how many moduli that takes. Parameters and results are those of
+    :func:`.arithmetic.apply`.
+    """
+    sizes = [magnitude_bits(block, moduli) for block in blocks]
+    terms = OPERATIONS[name].terms
+    bits = rounded(max(sum(sizes[k] for k in factors) for _, factors in terms) + len(terms) - 1)
+    wide = wide_system(moduli, bits).with_bound(2**bits)
+    operands, shape = matrices(*(widened(block, moduli, wide) for block in blocks))
+    prototype: Any = next((block for block in operands if backend_name(block) == "cuda"), operands[0])
+    out = np.empty_like(prototype, shape=(wide.rows, int(np.prod(shape))), order="C")
+    kernels_of(out).apply(name, operands, wide.moduli, out)
+    return narrowed(out.reshape(wide.rows, *shape), wide, moduli, mode, locate)

@@ -1,0 +1,128 @@
+"""Functions of RNSArrays as functions of IntervalRNSArrays: by a wider signed system, and back.
+
+What an RNSArray has, an IntervalRNSArray gets by one line: a function of the Dask half by a decorator,
+:func:`also_of_intervals`, a method by :func:`through_rns` in the class. Numbers of an interval system go in
+as residues of a signed system with more moduli (:mod:`rnsdask.interval_rns.widening`), chunk by chunk;
+arrays of numbers among the results come back, all else stays as it is.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from rnsdask.backend import Array
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.overflow import errstate, overflow_mode
+from rnsdask.core.place import Place
+from rnsdask.interval_rns import widening
+from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.lazy.functions import check_one_kind
+from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.operands import Numbers, check_alike, is_number_array
+from rnsdask.rns.system import RNS
+
+Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
+
+
+@dataclass(frozen=True)
+class Residues:
+    """Residues and their system: what functions of the Dask half need of an RNSArray."""
+
+    words: Any
+    system: RNS
+
+
+def of_intervals(value: Any) -> bool:
+    """Whether a value is an array of signed integers with intervals."""
+    return is_number_array(value) and isinstance(value.system, IntervalRNS)
+
+
+def also_of_intervals(function: Function) -> Callable[[F], F]:
+    """Decorate a function of RNSArrays: where an argument is an IntervalRNSArray, `function` is called."""
+
+    def decorate(of_residues: F) -> F:
+        @wraps(of_residues)
+        def of_either(*args: Any, **options: Any) -> Any:
+            arrays = [value for value in (*args, *options.values()) if is_number_array(value)]
+            if not any(map(of_intervals, arrays)):
+                return of_residues(*args, **options)
+            check_one_kind(*arrays)
+            return function(*args, **options)
+
+        return cast("F", of_either)
+
+    return decorate
+
+
+def through_rns(
+    function: Function,
+    bits: Callable[..., int] | None = None,
+    *,
+    overflows: bool = False,
+    make: Callable[[Any, RNS], Any] = Residues,
+) -> Function:
+    """A function of IntervalRNSArrays made of one of RNSArrays.
+
+    Parameters
+    ----------
+    function : callable
+        Takes arrays of numbers among its arguments, and gives such arrays, tuples and lists of them, or
+        anything else.
+    bits : callable, optional
+        Tells from the arguments how many bits every exact result takes, so that none is out of range on the
+        way. Without it, results are no longer than the numbers.
+    overflows : bool
+        Whether the function takes ``overflow=``. Else results out of range are an error.
+    make : callable
+        Makes an array for the function, of words and system.
+    """
+
+    @wraps(function)
+    def through(*args: Any, **options: Any) -> Any:
+        mode = overflow_mode(options.pop("overflow", None)) if overflows else "raise"
+        arrays = [value for value in (*args, *options.values()) if of_intervals(value)]
+        check_alike(*arrays)
+        moduli: ModuliSet = arrays[0].system.moduli
+        wide = widening.wide_system(moduli, moduli.bits if bits is None else bits(*args, **options))
+
+        def widened(value: Any) -> Any:
+            return _widened(value, wide, make) if of_intervals(value) else value
+
+        with errstate(overflow="raise"):
+            result = function(*map(widened, args), **{name: widened(v) for name, v in options.items()})
+        return _narrowed(result, type(arrays[0]), moduli, mode)
+
+    if function.__doc__:
+        through.__doc__ = function.__doc__.replace("RNSArray", "IntervalRNSArray")
+    return through
+
+
+def _widened(x: Numbers, wide: RNS, make: Callable[[Any, RNS], Any]) -> Any:
+    moduli: ModuliSet = x.system.moduli
+    words = map_chunks(_widened_block, x.words, rows=wide.rows, moduli=moduli, wide=wide)
+    return make(words, wide.with_bound(moduli.product - 1))
+
+
+def _narrowed(result: Any, array_type: Function, moduli: ModuliSet, mode: str) -> Any:
+    """A result with the arrays of residues in it as arrays of intervals."""
+    if isinstance(result, tuple | list):
+        return type(result)(_narrowed(part, array_type, moduli, mode) for part in result)
+    if not is_number_array(result):
+        return result
+    system = IntervalRNS(moduli)
+    options: dict[str, Any] = {"wide": result.system, "moduli": moduli, "mode": mode}
+    rows = system.rows + (mode == "flag")
+    words = map_chunks(_narrowed_block, result.words, rows=rows, located=True, **options)
+    if mode == "flag":
+        return array_type(words[:-1], system), words[-1] != 0
+    return array_type(words, system)
+
+
+def _widened_block(columns: Array, *, moduli: ModuliSet, wide: RNS) -> Array:
+    return widening.widened(columns, moduli, wide)
+
+
+def _narrowed_block(residues: Array, *, wide: RNS, moduli: ModuliSet, mode: str, place: Place) -> Array:
+    return widening.narrowed(residues, wide, moduli, mode, place.flat_index)

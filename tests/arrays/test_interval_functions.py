@@ -1,0 +1,483 @@
+"""What IntervalRNSArrays have as RNSArrays do, at the ends of their range, against Python's integers."""
+
+import math
+import operator
+import pickle
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from conftest import Processor
+from fuzzing.oracle import Range, best, mapped, objects, product_of_all
+from interval_numbers import check_columns, edge_numbers
+from sample_arrays import host
+from strategies import MODULI_SETS
+
+import rnsdask as rd
+from rnsdask import IntervalRNSArray, RNSArray, RNSOverflowError
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.interval_rns import widening
+from rnsdask.rns.system import RNS
+
+EIGHT = MODULI_SETS["table2_8"]
+SETS = {"eight": EIGHT, "two": ModuliSet([3, 2**32]), "one": ModuliSet([2**32]), "tiny": ModuliSet([2])}
+KINDS = ("eager", "dask")
+
+
+@pytest.fixture(autouse=True)
+def _in_this_thread() -> Iterator[None]:
+    with dask.config.set(scheduler="sync"):
+        yield
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def random(rng: np.random.Generator) -> Random:
+    return Random(int(rng.integers(2**63)))
+
+
+def made(values: Any, moduli: ModuliSet, processor: Processor, kind: str) -> IntervalRNSArray:
+    x = IntervalRNSArray.from_ints(values, moduli)
+    columns = processor.xp.asarray(x.columns)
+    if kind == "dask":
+        chunks = (len(columns), *(max(1, length // 3) for length in x.shape))
+        columns = da.from_array(columns, chunks=chunks, asarray=False)
+    return IntervalRNSArray(columns, x.system)
+
+
+def check(result: Any, expected: Any, processor: Processor) -> None:
+    (result,) = dask.compute(result)
+    assert isinstance(result, IntervalRNSArray)
+    assert result.shape == np.shape(expected)
+    flat = result.columns.reshape(len(result.columns), -1)
+    check_columns(flat, np.asarray(expected, dtype=object).reshape(-1).tolist(), result.moduli, processor)
+
+
+def check_modes(
+    function: Callable[..., Any],
+    exact: np.ndarray,
+    limits: Range,
+    processor: Processor,
+    wrapped: np.ndarray | None = None,
+) -> None:
+    """Check a function of the overflow mode by what its exact results are."""
+    outside = limits.outside(exact)
+    wrapped = limits.wrapped(exact) if wrapped is None else wrapped
+    result, mask = function(overflow="flag")
+    assert (host(mask) == outside).all()
+    check(result, wrapped, processor)
+    check(function(overflow="wrap"), wrapped, processor)
+    if not outside.any():
+        check(function(overflow="raise"), exact, processor)
+        return
+    with pytest.raises(RNSOverflowError) as error:
+        dask.compute(function(overflow="raise"))
+    index = error.value.index
+    assert outside.reshape(-1)[index]
+    value = exact.reshape(-1)[index]
+    assert error.value.bits_available == limits.product.bit_length()
+    assert error.value.negative == (value < 0)
+    if not error.value.at_least:
+        assert error.value.bits_needed == limits.bits_needed(value)
+
+
+# ---- element by element ------------------------------------------------------------------------------------
+
+FUSED = {
+    "fma": (3, lambda a, b, c: a * b + c),
+    "mulsub": (4, lambda a, b, c, d: a * b - c * d),
+    "muladd": (4, lambda a, b, c, d: a * b + c * d),
+}
+
+
+@pytest.mark.parametrize("name", FUSED)
+@pytest.mark.parametrize("moduli", SETS.values(), ids=SETS)
+def test_sums_of_products(
+    name: str, moduli: ModuliSet, random: Random, on_each_processor: Processor, kind: str
+) -> None:
+    limits, (arity, exactly) = Range.of("interval", moduli.product), FUSED[name]
+    edges = edge_numbers(moduli, random)
+    count = 4 * len(edges)
+    operands = [objects(random.choices(edges, k=count)) for _ in range(arity)]
+    operands[2][: count // 2] = -operands[0][: count // 2] * (1 if arity == 3 else -1)  # cancellation
+    arrays = [made(v, moduli, on_each_processor, kind) for v in operands]
+    function = getattr(rd, name)
+    exact = mapped(exactly, *operands)
+    check_modes(lambda **mode: function(*arrays, **mode), exact, limits, on_each_processor)
+    inside = objects(v for v in edges if abs(v) <= math.isqrt(moduli.product) // 2)
+    small = made(inside, moduli, on_each_processor, kind)
+    check(function(*(small,) * arity), mapped(exactly, *(inside,) * arity), on_each_processor)
+
+
+def test_operands_of_sums_of_products(on_each_processor: Processor, kind: str) -> None:
+    values = objects([3, -5, 0, 10**20])
+    x = made(values, EIGHT, on_each_processor, kind)
+    lazy = x.rechunk() if kind == "eager" and on_each_processor.name == "cpu" else x
+    check(rd.fma(x, 2, -7), values * 2 - 7, on_each_processor)
+    check(rd.fma(-2, x[:2].reshape(2, 1), x), objects([-2]) * values[:2, None] + values, on_each_processor)
+    check(rd.muladd(2, x, lazy.min(), -3), values * 2 + 15, on_each_processor)
+    check(rd.mulsub(x[:0], x[:0], x[:0], 5), values[:0], on_each_processor)
+    for wrong in (EIGHT.product, -EIGHT.product):
+        with pytest.raises(ValueError, match="outside the range"):
+            rd.fma(x, x, wrong)
+    with pytest.raises(TypeError, match="must be an integer"):
+        rd.fma(x, x, 1.5)
+    with pytest.raises(ValueError, match="different moduli sets"):
+        rd.fma(x, x, made(values, ModuliSet.for_bits(500), on_each_processor, kind))
+    with pytest.raises(ValueError, match="do not broadcast"):
+        rd.fma(x, x[:3], x)
+
+
+@pytest.mark.parametrize("moduli", SETS.values(), ids=SETS)
+def test_powers(moduli: ModuliSet, random: Random, on_each_processor: Processor, kind: str) -> None:
+    product = moduli.product
+    limits = Range.of("interval", product)
+    roots = {s * (round(product ** (1 / k)) + d) for k in (2, 3, 5) for d in (-1, 0, 1) for s in (1, -1)}
+    values = objects(v for v in (*edge_numbers(moduli, random), *roots) if limits.holds(v))
+    x = made(values, moduli, on_each_processor, kind)
+    for k in (0, 1, 2, 3, 5, moduli.bits, 2**64 + 1, 2**70):
+        # A long power of what is no 0, 1, -1 is out of range: any number with its sign stands for it.
+        exact = mapped(
+            lambda v, k=k: v**k if k < 400 or abs(v) < 2 else (-2 if v < 0 and k % 2 else 2) * product, values
+        )
+        wrapped = mapped(lambda v, k=k: pow(abs(v), k, product) * (-1 if v < 0 and k % 2 else 1), values)
+        check_modes(lambda k=k, **mode: rd.power(x, k, **mode), exact, limits, on_each_processor, wrapped)
+    check(made([2, -1, 0], EIGHT, on_each_processor, kind) ** 5, [32, -1, 0], on_each_processor)
+    lazy = da.from_delayed(dask.delayed(3), (), dtype=np.int64)
+    check(made([2, -1, 0], EIGHT, on_each_processor, kind) ** lazy, [8, -1, 0], on_each_processor)
+    with pytest.raises(ValueError, match="an exponent must not be negative"):
+        x**-1
+    with pytest.raises(TypeError, match="exponent must be an integer"):
+        rd.power(x, 2.0)  # type: ignore[arg-type]
+
+
+def test_inverses(random: Random, on_each_processor: Processor, kind: str) -> None:
+    moduli = EIGHT
+    values = [v for v in edge_numbers(moduli, random) if math.gcd(v, moduli.product) == 1]
+    x = made(values, moduli, on_each_processor, kind)
+    inverses = rd.inverse(x)
+    expected = [pow(abs(v), -1, moduli.product) * (-1 if v < 0 else 1) for v in values]
+    check(inverses, expected, on_each_processor)
+    quotients = objects(random.randint(-(2**20), 2**20) for _ in values)
+    products = rd.multiply(x, made(quotients, moduli, on_each_processor, kind), overflow="wrap")
+    assert [int(v) for v in rd.multiply(products, inverses, overflow="wrap").to_ints()] == quotients.tolist()
+    with pytest.raises(ValueError, match="the number at flat index 1 has no inverse"):
+        dask.compute(rd.inverse(made([1, moduli[2], -1], moduli, on_each_processor, kind)))
+
+
+@pytest.mark.parametrize("moduli", SETS.values(), ids=SETS)
+def test_division_by_integers_of_any_size(
+    moduli: ModuliSet, random: Random, on_each_processor: Processor, kind: str
+) -> None:
+    product, limits = moduli.product, Range.of("interval", moduli.product)
+    values = objects(edge_numbers(moduli, random))
+    x = made(values, moduli, on_each_processor, kind)
+    near = (
+        product,
+        product + 1,
+        product + product // 2,
+        2 * product - 3,
+        2 * product - 2,
+        2 * product,
+        product**2,
+    )
+    for d in (*near, *(-v for v in near), product - 1, 1 - product, 7, -(2**32), 1, -1, 10**400):
+        if limits.holds(d) and d == 0:
+            continue
+        quotients = mapped(lambda v, d=d: v // d, values)
+        check(x // d, quotients, on_each_processor)
+        remainders = mapped(lambda v, d=d: v % d, values)
+        outside = limits.outside(remainders)
+        lazy = da.from_array(objects([d]), chunks=1)[0]
+        fitting = values[~outside]
+        y = made(fitting, moduli, on_each_processor, kind)
+        for divisor in (d, lazy):
+            q, r = divmod(y, divisor)
+            check(q, fitting // d, on_each_processor)
+            check(r, fitting % d, on_each_processor)
+        if outside.any():
+            with pytest.raises(RNSOverflowError) as error:
+                dask.compute(x % d)
+            assert outside[error.value.index]
+            assert error.value.bits_needed == limits.bits_needed(remainders[error.value.index])
+    with pytest.raises(ZeroDivisionError):
+        x // 0
+    with pytest.raises(ZeroDivisionError):
+        dask.compute(x % da.from_array(objects([0]), chunks=1)[0])
+
+
+def test_shifts_and_parity(random: Random, on_each_processor: Processor, kind: str) -> None:
+    values = objects(edge_numbers(EIGHT, random))
+    x = made(values, EIGHT, on_each_processor, kind)
+    for bits in (0, 1, 31, 64, EIGHT.bits - 1, EIGHT.bits, 10**9):
+        reach = min(bits, EIGHT.bits + 1)
+        check(x >> bits, mapped(lambda v, reach=reach: v >> reach, values), on_each_processor)
+    small = values[abs(values) < 2**30]
+    check(made(small, EIGHT, on_each_processor, kind) << 70, small * 2**70, on_each_processor)
+    with pytest.raises(ValueError, match="outside the range"):
+        x << EIGHT.bits
+    with pytest.raises(RNSOverflowError):
+        dask.compute(x << 2)
+    with pytest.raises(ValueError, match="shift must not be negative"):
+        x >> -1
+    for moduli in SETS.values():
+        numbers = edge_numbers(moduli, random)
+        found = made(numbers, moduli, on_each_processor, kind).is_even()
+        assert host(found).tolist() == [v % 2 == 0 for v in numbers]
+
+
+# ---- products ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [((3, 5), (5, 4)), ((5,), (5, 4)), ((3, 5), (5,)), ((2, 0), (0, 3)), ((1, 1), (1, 1))]
+)
+def test_matrix_products(
+    left: tuple[int, ...], right: tuple[int, ...], random: Random, on_each_processor: Processor, kind: str
+) -> None:
+    limits, edges = Range.of("interval", EIGHT.product), edge_numbers(EIGHT, random)
+    for pool in (edges, [v for v in edges if abs(v) < 2**50]):
+        a, b = (objects(random.choices(pool, k=math.prod(s)), s) for s in (left, right))
+        x, y = (made(v, EIGHT, on_each_processor, kind) for v in (a, b))
+        exact = np.asarray(np.dot(a, b), dtype=object) if left[-1] else objects([0] * 6, (2, 3))
+        check_modes(lambda x=x, y=y, **mode: rd.matmul(x, y, **mode), exact, limits, on_each_processor)
+    check(x @ y, exact, on_each_processor)
+
+
+def test_product_of_vectors(on_each_processor: Processor, kind: str) -> None:
+    product = EIGHT.product
+    x = made([product - 1, 2, -3], EIGHT, on_each_processor, kind)
+    y = made([1, -5, 4], EIGHT, on_each_processor, kind)
+    assert int(rd.dot(x, y)) == product - 1 - 10 - 12
+    value, mask = rd.dot(x, x, overflow="flag")
+    assert int(value) == ((product - 1) ** 2 + 13) % product
+    assert bool(host(mask)) is True
+    assert int(rd.dot(x, -x, overflow="wrap")) == -(((product - 1) ** 2 + 13) % product)
+    with pytest.raises(RNSOverflowError, match="flat index 0"):
+        int(rd.dot(x, x))
+    if kind == "eager":
+        assert type(rd.dot(x, y)) is int
+        assert type(mask) is bool
+    with pytest.raises(ValueError, match="do not match for a matrix product"):
+        rd.dot(x, y[:2])
+    with pytest.raises(TypeError, match="both operands of a matrix product must be"):
+        x @ 5
+    with pytest.raises(ValueError, match="one or two axes, got 3"):
+        x[None, None] @ y
+
+
+@pytest.mark.parametrize("moduli", SETS.values(), ids=SETS)
+def test_product_of_all_numbers(
+    moduli: ModuliSet, random: Random, on_each_processor: Processor, kind: str
+) -> None:
+    limits = Range.of("interval", moduli.product)
+    edges = edge_numbers(moduli, random)
+    few = [v for v in edges if abs(v) < 4 and v] * 3
+    for values in (
+        [-1] * 7,
+        few,
+        few[:3],
+        edges,
+        [-1, 0, 5 % moduli.product],
+        [limits.lowest],
+        edges * 9,
+        [v for v in edges if v],
+    ):
+        x = made(values, moduli, on_each_processor, kind)
+        expected, outside = product_of_all(values, limits)
+        sign = -1 if sum(v < 0 for v in values) % 2 else 1
+        expected = sign * (math.prod(map(abs, values)) % moduli.product)
+        found, mask = x.prod(overflow="flag")
+        assert (int(found), bool(host(mask))) == (expected, outside)
+        assert int(x.prod(overflow="wrap")) == expected
+        if not outside:
+            assert int(x.prod()) == expected
+            continue
+        with pytest.raises(RNSOverflowError) as error:
+            int(x.prod())
+        assert error.value.index == 0
+        assert error.value.negative == (sign < 0)
+        assert error.value.bits_needed <= limits.bits_needed(math.prod(values))
+    assert int(made([[5]], EIGHT, on_each_processor, kind)[:, :0].prod()) == 1
+
+
+# ---- reductions, selections, scans ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("moduli", SETS.values(), ids=SETS)
+def test_reductions_along_axes(
+    moduli: ModuliSet, random: Random, on_each_processor: Processor, kind: str
+) -> None:
+    a = objects(random.choices(edge_numbers(moduli, random), k=24), (2, 3, 4))
+    x = made(a, moduli, on_each_processor, kind)
+    for axis in (0, -1, (0, 2), (0, 1, 2)):
+        for name in ("max", "min", "sum"):
+            for keepdims in (False, True):
+                found = getattr(x, name)(axis, keepdims=keepdims)
+                expected = getattr(np, name)(a, axis=axis, keepdims=keepdims)
+                if name == "sum" or np.ndim(expected) == 0:
+                    assert np.array_equal(np.asarray(dask.compute(found)[0]), np.asarray(expected))
+                else:
+                    check(found, expected, on_each_processor)
+    for axis in (0, 1, -1):
+        places = mapped(int, np.argmax(a == a.max(axis=axis, keepdims=True), axis=axis))
+        assert (host(x.argmax(axis)) == places).all()
+        assert (host(np.argmax(x, axis=axis)) == places).all()
+        assert x.argmin(axis, keepdims=True).shape == np.argmin(np.zeros(a.shape), axis, keepdims=True).shape
+    assert int(x.max()) == a.max()
+    assert int(x.argmin()) == a.reshape(-1).tolist().index(a.min())
+    assert int(x.sum(split_every=2)) == a.sum()
+
+
+def test_reductions_of_no_numbers_and_wrong_axes(on_each_processor: Processor, kind: str) -> None:
+    x = made([[1, -2], [3, 4]], EIGHT, on_each_processor, kind)
+    empty = x[:0]
+    assert host(empty.sum(0)).tolist() == [0, 0]
+    assert empty.max(1).shape == (0,)
+    for call in (lambda: empty.max(0), lambda: empty.max(), lambda: empty.argmin(axis=0)):
+        with pytest.raises(ValueError, match="at least one number"):
+            call()
+    for axis in (2, (0, 0), ()):
+        with pytest.raises(ValueError, match="axis"):
+            x.max(axis)
+    with pytest.raises(TypeError, match="IntervalRNSArray takes no out"):
+        x.max(out=np.empty(2))
+    with pytest.raises(TypeError, match="IntervalRNSArray is exact, got dtype"):
+        x.sum(dtype=float)
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        x.max(where=True)
+
+
+def test_selections_and_scans(random: Random, on_each_processor: Processor, kind: str) -> None:
+    values = random.sample(edge_numbers(EIGHT, random), 20) * 2
+    x = made(values, EIGHT, on_each_processor, kind)
+    for k in (0, 1, 7, -7, 100):
+        places = best(values, k)
+        assert host(x.argtopk(k)).tolist() == places
+        assert host(x.topk(k)).tolist() == [values[i] for i in places]
+    for name, function in (("cummax", np.maximum), ("cummin", np.minimum)):
+        check(getattr(x, name)(), function.accumulate(objects(values)), on_each_processor)
+    top = EIGHT.product - 1
+    steps = [top, -1, -top, -top + 1, 2, top, top - 2]
+    check(made(steps, EIGHT, on_each_processor, kind).cumsum(), np.cumsum(objects(steps)), on_each_processor)
+    over = made([top, -5, 6, 9, -20], EIGHT, on_each_processor, kind)
+    with pytest.raises(RNSOverflowError) as error:
+        dask.compute(over.cumsum())
+    # In chunks of one number, any of the chunks may be the first to fail.
+    assert error.value.index in ((2,) if kind == "eager" else (2, 3))
+    assert error.value.bits_needed == Range.of("interval", top + 1).bits_needed(top + 1)
+    assert x[:0].cumsum().shape == (0,)
+    with pytest.raises(ValueError, match="an array of one axis"):
+        x[None].cumsum()
+    with pytest.raises(ValueError, match="an array of one axis"):
+        x[None].topk(2)
+
+
+def test_lengths_that_are_unknown(on_each_processor: Processor) -> None:
+    x = made([5, -3, 8, 1], EIGHT, on_each_processor, "dask")
+    some = x[x > 0]
+    check(rd.fma(some, 2, 1), [11, 17, 3], on_each_processor)
+    check(some**2, [25, 64, 1], on_each_processor)
+    assert host(some.is_even()).tolist() == [False, True, False]
+    for call in (some.cumsum, lambda: some.topk(2), lambda: some @ some, lambda: some.max(0)):
+        with pytest.raises(ValueError, match="unknown"):
+            call()
+
+
+# ---- other moduli, bounds ----------------------------------------------------------------------------------
+
+
+def test_other_moduli(random: Random, on_each_processor: Processor, kind: str) -> None:
+    values = edge_numbers(EIGHT, random)
+    x = made(values, EIGHT, on_each_processor, kind)
+    other = ModuliSet([*ModuliSet.for_bits(EIGHT.bits + 1, 16), *ModuliSet([3]).moduli][:-1])
+    check(x.extend(other), values, on_each_processor)
+    small = [v for v in values if abs(v) < 3 * 2**32]
+    two = SETS["two"]
+    check(made(small, EIGHT, on_each_processor, kind).shrink(two), small, on_each_processor)
+    beyond = made([1, 3 * 2**32 - 1, -3 * 2**32], EIGHT, on_each_processor, kind)
+    with pytest.raises(ValueError, match=r"value -12884901888 at flat index 2 is outside the range from"):
+        dask.compute(beyond.shrink(two))
+    with pytest.raises(ValueError, match="cannot shrink to"):
+        x.shrink(ModuliSet.for_bits(2000))
+    with pytest.raises(TypeError, match="moduli must be a ModuliSet"):
+        x.extend([3, 5])  # type: ignore[arg-type]
+
+
+def test_measured_bounds(on_each_processor: Processor, kind: str) -> None:
+    for values, bound in (
+        ([3, -(2**70) - 1], 2**71 - 1),
+        ([0, 0], 0),
+        ([EIGHT.product - 1], EIGHT.product - 1),
+    ):
+        assert made(values, EIGHT, on_each_processor, kind).measure_bound() == bound
+
+
+# ---- the way there and back --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(MODULI_SETS))
+def test_wide_systems_hold_all_numbers(name: str, random: Random, on_each_processor: Processor) -> None:
+    moduli = MODULI_SETS[name]
+    top = moduli.product - 1
+    values = [0, 1, -1, top, -top, top // 2 + 1, *(random.randint(-top, top) for _ in range(5))]
+    columns = on_each_processor.xp.asarray(IntervalRNSArray.from_ints(values, moduli).columns)
+    for bits in (moduli.bits, moduli.bits + 1, 2 * moduli.bits + 7):
+        wide = widening.wide_system(moduli, bits)
+        assert wide.moduli.moduli[: len(moduli)] == moduli.moduli
+        assert wide.value_range[0] <= -(2**bits) < 2**bits <= wide.value_range[1]
+        residues = widening.widened(columns, moduli, wide)
+        assert wide.decode(residues).tolist() == values
+        for known in (wide, wide.with_bound(top)):
+            back = widening.narrowed(residues, known, moduli, "raise")
+            check_columns(back, values, moduli, on_each_processor)
+    larger = [top + 1, -top - 1, *values]
+    packed = widening.narrowed(on_each_processor.xp.asarray(wide.encode(larger)), wide, moduli, "flag")
+    assert on_each_processor.to_numpy(packed[-1]).tolist() == [1, 1] + [0] * len(values)
+    check_columns(packed[:-1], [0, 0, *values], moduli, on_each_processor)
+
+
+def test_small_numbers_take_few_more_moduli(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exact results of a sum of products take as many moduli as the intervals ask for."""
+    asked: list[RNS] = []
+    original = widening.wide_system
+
+    def noted(*args: Any) -> RNS:
+        asked.append(original(*args))
+        return asked[-1]
+
+    monkeypatch.setattr(widening, "wide_system", noted)
+    moduli = ModuliSet.for_bits(1000)
+    x = IntervalRNSArray.from_ints([3**100, -7], moduli)
+    assert rd.fma(x, x, x).to_ints().tolist() == [3**200 + 3**100, 42]
+    assert len(asked[-1].moduli) <= len(moduli) + 2
+    y = IntervalRNSArray.from_ints([moduli.product - 1], moduli)
+    rd.fma(y, y, y, overflow="wrap")
+    assert len(asked[-1].moduli) >= 2 * len(moduli)
+
+
+def test_methods_say_whose_they_are() -> None:
+    for name in ("max", "sum", "argmin", "topk", "cumsum", "cummax"):
+        method = getattr(IntervalRNSArray, name)
+        assert method.__name__ == name
+        assert method.__doc__
+        assert " RNSArray" not in method.__doc__
+    assert "IntervalRNSArray" in (IntervalRNSArray.max.__doc__ or "")
+    assert "IntervalRNSArray" not in (RNSArray.max.__doc__ or "")
+
+
+def test_lazy_results_are_pickled_and_named_alike() -> None:
+    x = IntervalRNSArray.from_ints(range(20), EIGHT, chunks=20)
+    for function in (lambda y: rd.fma(y, y, 1), lambda y: y**3, lambda y: y.cumsum(), operator.neg):
+        first, second = function(x), function(x)
+        assert dask.base.tokenize(first) == dask.base.tokenize(second)
+        again = pickle.loads(pickle.dumps(first))
+        assert again.to_ints().tolist() == first.to_ints().tolist()
