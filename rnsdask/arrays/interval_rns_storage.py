@@ -1,6 +1,6 @@
 """Arrays of signed integers with stored intervals on disk: a Zarr group (docs/store-format.md)."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,6 @@ from dask.base import tokenize
 from numpy.typing import NDArray
 
 from rnsdask import store
-from rnsdask.backend import to_backend
 from rnsdask.cluster.limits import check_graph
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout as array_layout
@@ -19,8 +18,9 @@ from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Place
 from rnsdask.interval_rns import layout
 from rnsdask.interval_rns.proof import find_wrong_header
-from rnsdask.lazy.map import map_chunks, reduce_chunks
+from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.sources import reads
+from rnsdask.lazy.write import write_chunks
 from rnsdask.rns.system import RNS
 
 KIND = "mpint"  # what format 1 calls them
@@ -29,29 +29,81 @@ KIND = "mpint"  # what format 1 calls them
 
 def write_array(columns: da.Array, moduli: ModuliSet, location: store.Location, overwrite: bool) -> None:
     """Write lazy columns to a new group, chunk by chunk."""
+    with checked_workers():
+        writer = create(columns, moduli, location, overwrite=overwrite)
+        write_chunks(columns, writer).compute()
+        writer.finish()
+
+
+def create(
+    columns: da.Array,
+    moduli: ModuliSet,
+    location: store.Location,
+    *,
+    overwrite: bool = False,
+    job_identity: str | None = None,
+) -> "ColumnsWriter":
+    """Create a group for lazy columns in chunks that a store can have, and write none of them yet."""
     if overwrite and reads(columns.dask, location):
         raise StoreError(f"{location.path}: an array cannot overwrite the group that it is read from")
     shape: tuple[int, ...] = columns.shape[1:]
     # Of an axis without numbers, Dask has a chunk of no length, and a store a grid of no chunks.
     chunks = array_layout.storable_chunks(columns.chunks[1:], shape, len(moduli))
-    with checked_workers():
-        writer = store.create_group(
-            location, KIND, RNS(moduli), shape, layout.PART_DTYPES, chunks=chunks, overwrite=overwrite
-        )
-        options: dict[str, Any] = {"writer": writer, "moduli": moduli}
-        reduce_chunks(_write_block, columns, dtype=bool, located=True, like=np.empty(0), **options).compute()
-    writer.finish()
+    how: dict[str, Any] = {"chunks": chunks, "overwrite": overwrite, "job_identity": job_identity}
+    writer = store.create_group(location, KIND, RNS(moduli), shape, layout.PART_DTYPES, **how)
+    return ColumnsWriter(writer, moduli)
 
 
-def _write_block(
-    block: Any, *, writer: store.GroupWriter, moduli: ModuliSet, place: Place
-) -> NDArray[np.bool_]:
-    block = to_backend(block, "cpu")
-    if block[0].size:
-        parts = {name: layout.part_of(block, moduli, name) for name in layout.PART_DTYPES}
-        residues = np.ascontiguousarray(layout.residues_of(block, moduli))
-        writer.write_chunk(place.index, residues, parts)
-    return np.ones((1,) * block.ndim, dtype=bool)
+def resume(
+    location: store.Location, check: Callable[[store.StoreInfo], object], job_identity: str | None
+) -> "ColumnsWriter":
+    """Open an incomplete group to write the rest, as :func:`rnsdask.store.resume_group`."""
+    writer = store.resume_group(location, KIND, layout.PART_DTYPES, check, job_identity=job_identity)
+    return ColumnsWriter(writer, writer.moduli)
+
+
+class ColumnsWriter(store.ArrayWriter):
+    """Writes chunks of columns to a group, as `store.StoreWriter` those of residues to a store."""
+
+    def __init__(self, group: store.GroupWriter, moduli: ModuliSet) -> None:
+        super().__init__(group.owner, None)
+        self._group, self._moduli = group, moduli
+
+    def __dask_tokenize__(self) -> tuple[object, ...]:
+        return "rnsdask.ColumnsWriter", *self._group.__dask_tokenize__()
+
+    def chunk_name(self, index: Sequence[int]) -> str:
+        """Return what messages call a chunk."""
+        return self._group.chunk_name(index)
+
+    def indices(self) -> Iterable[tuple[int, ...]]:
+        """Return the indices of all chunks, in C order."""
+        return self._group.indices()
+
+    def write_chunk(self, index: Sequence[int], columns: NDArray[np.uint32]) -> None:
+        """Write a whole chunk of columns: residues and each part, each at once or not at all."""
+        parts = {name: layout.part_of(columns, self._moduli, name) for name in layout.PART_DTYPES}
+        residues = np.ascontiguousarray(layout.residues_of(columns, self._moduli))
+        self._group.write_chunk(index, residues, parts)
+
+    def read_chunk(self, index: Sequence[int]) -> NDArray[np.uint32]:
+        """Read a chunk that is written, and check it."""
+        return _columns_of(*self._group.read_chunk(index), self._moduli, self.chunk_name(index))
+
+    def missing_chunks(self) -> list[tuple[int, ...]]:
+        """List the indices of the chunks that are not written yet, in C order."""
+        return self._group.missing_chunks()
+
+    def _problems(self, index: tuple[int, ...]) -> list[str]:
+        try:
+            self.read_chunk(index)
+        except StoreError as error:
+            return [str(error)]
+        return []
+
+    def finish(self) -> None:
+        """Declare the group complete; if it is to replace another one, it does so now."""
+        self._group.finish()
 
 
 def open_info(path: store.StorePath) -> store.GroupInfo:
@@ -80,14 +132,18 @@ def _read_block(*, info: store.GroupInfo, place: Place) -> NDArray[np.uint32]:
     if not info.residues.count:  # Dask has chunks of no numbers where a group has none
         shape = array_layout.part_shape(index, info.residues.shape, info.residues.chunks)
         return np.empty((layout.rows_of(moduli), *shape), dtype=array_layout.RESIDUE_DTYPE)
-    residues, parts = store.read_group_chunk(info, index)
+    return _columns_of(*store.read_group_chunk(info, index), moduli, f"{info.path}: chunk {index}")
+
+
+def _columns_of(
+    residues: NDArray[np.uint32], parts: dict[str, NDArray[Any]], moduli: ModuliSet, name: str
+) -> NDArray[np.uint32]:
+    """Columns of what is read of a chunk; CorruptChunkError if a header in it is one that no number has."""
     right = layout.follow_rules(residues, moduli, **parts)
     if not right.all():
         wrong = int(right.argmin())
-        values = ", ".join(f"{name} {part.reshape(-1)[wrong]}" for name, part in parts.items())
-        raise CorruptChunkError(
-            f"{info.path}: chunk {index}: number {wrong} has a header that no number has: {values}"
-        )
+        values = ", ".join(f"{part} {value.reshape(-1)[wrong]}" for part, value in parts.items())
+        raise CorruptChunkError(f"{name}: number {wrong} has a header that no number has: {values}")
     return layout.pack(residues, moduli, **parts)  # type: ignore[no-any-return]
 
 

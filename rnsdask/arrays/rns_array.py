@@ -320,6 +320,7 @@ class RNSArray(ElementaryArray):
         keepdims: bool = False,
         overflow: str | None = None,
         split_every: int | None = None,
+        backend: str = "auto",
     ) -> Any:
         """Product of all numbers or along axes, exact; 1 of no numbers.
 
@@ -331,6 +332,8 @@ class RNSArray(ElementaryArray):
             What happens if it is out of range; without it, what :func:`.errstate` set, else ``"raise"``.
         split_every : int, optional
             How many partial results a task of the tree combines.
+        backend : {"auto", "cpu", "cuda"}
+            Where the chunks of a Dask array are gone through, as for :meth:`reduce`.
 
         Returns
         -------
@@ -350,7 +353,7 @@ class RNSArray(ElementaryArray):
         self._check_numpys("prod", out, dtype)
         axes = self._axes(axis)
         if len(axes) == self.ndim and not keepdims:
-            return products.prod(self, overflow, split_every)
+            return products.prod(self, overflow, split_every, backend)
         found = products.prod_along(self, axes, overflow, split_every)
         if keepdims:
             return found

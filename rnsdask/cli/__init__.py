@@ -6,11 +6,13 @@ Its modules import nothing but click at the top; each command imports what it ne
 import click
 
 from rnsdask.cli.comparison import compare
+from rnsdask.cli.derivations import DERIVATIONS
 from rnsdask.cli.errors import Group
 from rnsdask.cli.evaluation import eval_
 from rnsdask.cli.import_export import export, import_
 from rnsdask.cli.inspection import info, verify
 from rnsdask.cli.moduli import moduli
+from rnsdask.cli.products import prod
 from rnsdask.cli.random import random
 from rnsdask.cli.reductions import REDUCTIONS
 from rnsdask.cli.scans import SCANS
@@ -26,5 +28,12 @@ def main() -> None:
     """
 
 
-for command in (moduli, import_, random, info, verify, export, *REDUCTIONS, eval_, *SCANS, topk, compare):
+COMMANDS = (
+    *(moduli, import_, random, info, verify, export),
+    *(*REDUCTIONS, prod),
+    *(eval_, *SCANS, topk, compare),
+    *DERIVATIONS,
+)
+
+for command in COMMANDS:
     main.add_command(command)

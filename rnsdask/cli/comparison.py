@@ -3,7 +3,7 @@
 import re
 from contextlib import AbstractContextManager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -11,9 +11,6 @@ from rnsdask.cli.errors import ComparingCommand
 from rnsdask.cli.options import NEGATIVE_NUMBERS, processor_job_options
 from rnsdask.cli.printing import CommandError, echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
-
-if TYPE_CHECKING:
-    from rnsdask.arrays.rns_array import RNSArray
 
 _INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
 
@@ -35,19 +32,21 @@ def compare(
     Prints how many are less, equal and greater, and the first index where they differ. Exit status 0: all
     are equal; 1: some differ; 2: trouble. A store whose name is an integer is written ./NAME.
     """
-    from rnsdask import store
-    from rnsdask.arrays import creation
     from rnsdask.jobs.compute import compute
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting, work_on
+    from rnsdask.jobs.sources import Source
     from rnsdask.lazy.order_counts import count_orders
 
-    first = creation.open_rns(path, backend=backend)
-    second = _integer(other) if _INTEGER.fullmatch(other) else _store(first, path, other, backend)
-    arrays = [first] if isinstance(second, int) else [first, second]
-    infos = [store.open_info(store_path) for store_path in (path, other)[: len(arrays)]]
-    paths = [info.path for info in infos]
-    work = work_on(infos[0], "compare", stores=len(arrays))
+    integer = _integer(other) if _INTEGER.fullmatch(other) else None
+    sources = [Source.at(place) for place in (path, other)[: 2 if integer is None else 1]]
+    arrays = [source.array(backend=backend) for source in sources]
+    first = arrays[0]
+    if integer is None:
+        _check_alike(path, first, other, arrays[1])
+    second = arrays[1] if integer is None else integer
+    paths = [source.residues.path for source in sources]
+    work = work_on(sources[0].info, "compare", stores=len(arrays))
     with connection as client, fitting(work, client, backend=backend):
         lazy = count_orders(first, second)
         amount: dict[str, Any] = {"numbers": first.size, "nbytes": sum(array.nbytes for array in arrays)}
@@ -55,9 +54,7 @@ def compare(
             counts = compute(lazy, client, progress=progress, label="compare", **amount).item()
     # An integer that no number of the store can be is compared without reading it.
     layers = lazy.dask.layers.keys()
-    read = {
-        array.residues.name: array for array in arrays if not layers.isdisjoint(array.residues.dask.layers)
-    }
+    read = {array.words.name: array for array in arrays if not layers.isdisjoint(array.words.dask.layers)}
     bytes_read = sum(array.nbytes for array in read.values())  # a store beside itself is read once
     cost.record("compare", first.size, bytes_read)
     if as_json:
@@ -81,13 +78,14 @@ def _integer(text: str) -> int:
     return sign * int(gmpy2.mpz(digits.removeprefix("0x"), 16 if digits.startswith("0x") else 10))
 
 
-def _store(first: "RNSArray", path: str, other: str, backend: str) -> "RNSArray":
-    """Open the second store, which must be of the first one's shape."""
-    from rnsdask.arrays import creation
-
-    second = creation.open_rns(other, backend=backend)
+def _check_alike(path: str, first: Any, other: str, second: Any) -> None:
+    """Raise CommandError unless two stores are of one shape and one kind of numbers."""
+    if type(first) is not type(second):
+        raise CommandError(
+            f"{path} holds an {type(first).__name__} and {other} an {type(second).__name__}; "
+            "rnsdask convert SRC DST --to rns or --to interval makes them of one kind"
+        )
     if first.shape != second.shape:
         raise CommandError(
             f"{path} has shape {first.shape} and {other} {second.shape}; they must be the same"
         )
-    return second

@@ -20,8 +20,8 @@ from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
     from rnsdask.jobs.cost import Cost
+    from rnsdask.jobs.sources import Source
     from rnsdask.rns.reduce import ReductionResult
-    from rnsdask.store import StoreInfo
 
 
 def _reduction(name: str, description: str) -> click.Command:
@@ -30,14 +30,14 @@ def _reduction(name: str, description: str) -> click.Command:
     @click.command(name, cls=Command, help=description)
     @_reduction_options
     def command(path: str, as_json: bool, **options: Any) -> None:
-        found, result, cost = _reduce_store(path, name, **options)
+        _, nbytes, result, cost = _reduce_store(path, name, **options)
         fields = result_fields(result)
         if as_json:
-            print_json({"op": name, "store": path, **fields, **cost.as_dict(), "bytes_read": found.nbytes})
+            print_json({"op": name, "store": path, **fields, **cost.as_dict(), "bytes_read": nbytes})
             return
         where = "" if result.index is None else f" at index {result.index}"
         echo(f"{name} of {result.count} integers{where}:", fields["value"])
-        echo(f"({_work_text(found, result, cost)}, {result.exact_fallbacks} exact fallbacks)")
+        echo(f"({_work_text(nbytes, result, cost)}, {result.exact_fallbacks} exact fallbacks)")
 
     return command
 
@@ -64,30 +64,29 @@ def _reduce_store(
     backend: str,
     progress: bool,
     checkpoint: Path | None,
-) -> tuple["StoreInfo", "ReductionResult", "Cost"]:
-    """Run the job of a reduction of a store."""
-    from rnsdask import store
-    from rnsdask.arrays import creation
+) -> tuple["Source", int, "ReductionResult", "Cost"]:
+    """Run the job of a reduction of a store or group; also tell how many bytes of it were read."""
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting, work_on
     from rnsdask.jobs.reduction import reduce
+    from rnsdask.jobs.sources import Source
 
-    found = store.open_info(path)
-    options: dict[str, Any] = {"backend": backend, "info": found}
-    with connection as client, fitting(work_on(found, name), client, **options) as part:
-        array = creation.open_rns(path, part=part, backend=backend)
-        if name == "bound":
+    found = Source.at(path)
+    plan: dict[str, Any] = {"backend": backend, "info": found.whole_store}
+    with connection as client, fitting(work_on(found.info, name), client, **plan) as part:
+        array = found.array(part=part, backend=backend)
+        if name == "bound" and found.whole_store is not None:
             array = array.with_bound(None)  # measured from all residues, whatever the store says
-        how: dict[str, Any] = {"progress": progress, "checkpoint": checkpoint}
-        with measured(client, [found.path]) as cost:
-            result = reduce(array, name, client, **how, **options)
+        how: dict[str, Any] = {"progress": progress, "checkpoint": checkpoint, "info": found.info}
+        with measured(client, [found.residues.path]) as cost:
+            result = reduce(array, name, client, backend=backend, **how)
     done = {"backend": result.backend, "exact_fallbacks": result.exact_fallbacks}
     cost.record(name, array.size, array.nbytes, **done)
-    return found, result, cost
+    return found, array.nbytes, result, cost
 
 
-def _work_text(found: "StoreInfo", result: "ReductionResult", cost: "Cost") -> str:
-    return f"{size_text(found.nbytes)} in {cost_text(found.nbytes, cost)}, {result.backend}"
+def _work_text(nbytes: int, result: "ReductionResult", cost: "Cost") -> str:
+    return f"{size_text(nbytes)} in {cost_text(nbytes, cost)}, {result.backend}"
 
 
 def result_fields(result: "ReductionResult") -> dict[str, Any]:
@@ -112,22 +111,26 @@ def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
     from rnsdask.core.errors import StoreError
 
     if write:
-        store.check_bound_is_writable(store.locate(path))
-    found, result, cost = _reduce_store(path, "bound", **options)
-    bits, stated = result.value.bit_length(), found.system.bound
+        location = store.locate(path)
+        if store.is_group(location):
+            raise StoreError(f"{location.path}: --write is of stores of residues, and this is a group")
+        store.check_bound_is_writable(location)
+    found, nbytes, result, cost = _reduce_store(path, "bound", **options)
+    info = found.residues
+    bits, stated = result.value.bit_length(), info.system.bound
     if stated is not None and stated < 1 << bits >> 1:
         has = f"its bound has {stated.bit_length()} bits"
-        raise StoreError(f"{found.path}: {has}, but a number in it of {bits} bits is greater in magnitude")
+        raise StoreError(f"{info.path}: {has}, but a number in it of {bits} bits is greater in magnitude")
     fields = {"op": "bound", "store": path, "bits": bits, **result_fields(result)}
     if write:
         fields["written"] = stated is None or result.value < stated
         if fields["written"]:
-            store.write_bound(found, result.value)
+            store.write_bound(info, result.value)
     if as_json:
-        print_json({**fields, **cost.as_dict(), "bytes_read": found.nbytes})
+        print_json({**fields, **cost.as_dict(), "bytes_read": nbytes})
         return
     echo(f"bound of {result.count} integers, {bits} bits:", fields["value"])
-    echo(f"({_work_text(found, result, cost)})")
+    echo(f"({_work_text(nbytes, result, cost)})")
     if write:
         echo(
             f"written to {path}" if fields["written"] else f"not written: {path} has one that is not greater"

@@ -28,22 +28,22 @@ def _scan(name: str, description: str) -> click.Command:
         progress: bool,
         as_json: bool,
     ) -> None:
-        from rnsdask import store
-        from rnsdask.arrays import creation
         from rnsdask.jobs.compute import naming
         from rnsdask.jobs.cost import measured
         from rnsdask.jobs.identity import job_identity
         from rnsdask.jobs.memory_plan import fitting, work_on
+        from rnsdask.jobs.sources import Source
         from rnsdask.jobs.writing import write_array
 
-        array, info = creation.open_rns(source, backend=backend), store.open_info(source)
-        identity = job_identity(name, {"source": info})
+        opened = Source.at(source)
+        array = opened.array_with(name, backend=backend)
+        identity = job_identity(name, {"source": opened.info})
         scanned = getattr(array, name)(backend=backend)
         with (
             connection as client,
-            fitting(work_on(info, name), client, backend=backend),
+            fitting(work_on(opened.info, name), client, backend=backend),
             naming(f"{name} of {source}"),
-            measured(client, [info.path]) as cost,
+            measured(client, [opened.residues.path]) as cost,
         ):
             done = write_array(scanned, path, client, progress=progress, job_identity=identity, **mode)
         bytes_read = 2 * array.nbytes

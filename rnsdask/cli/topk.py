@@ -22,19 +22,19 @@ def topk(
 
     A negative K gives the -K least, the least first. Equal integers come by index, the lowest first.
     """
-    from rnsdask import store
-    from rnsdask.arrays import creation
     from rnsdask.core.integer_text import to_decimal
     from rnsdask.jobs.compute import compute
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting, work_on
+    from rnsdask.jobs.sources import Source
 
-    info = store.open_info(path)
-    with connection as client, fitting(work_on(info, "topk"), client, backend=backend, info=info) as part:
-        array = creation.open_rns(path, part=part, backend=backend)
+    source = Source.at(path)
+    plan: dict[str, Any] = {"backend": backend, "info": source.whole_store}
+    with connection as client, fitting(work_on(source.info, "topk"), client, **plan) as part:
+        array = source.array_with("topk", part=part, backend=backend)
         found = [array.topk(k, backend=backend), array.argtopk(k, backend=backend)]
         amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
-        with measured(client, [info.path]) as cost:
+        with measured(client, [source.residues.path]) as cost:
             values, indices = compute(found, client, progress=progress, label="topk", **amount)
     cost.record("topk", array.size, array.nbytes)
     texts = [to_decimal(value) for value in values]

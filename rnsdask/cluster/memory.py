@@ -54,6 +54,11 @@ _NEEDS = {
     "cummin": _SCAN,
     "compare": _Need(per_number=120, per_exact=48, integers=1),
     "eval": _Need(per_number=120, per_exact=48, integers=1, writes=True),
+    "prod": _Need(chunks=3, per_number=40, integers=1),
+    "extend": _Need(chunks=3, per_number=40, integers=1, writes=True),
+    "shrink": _Need(chunks=3, per_number=40, integers=1, writes=True),
+    "convert": _Need(chunks=3, per_number=120, integers=1, writes=True),
+    **dict.fromkeys(("concat", "slice", "rechunk", "reshape"), _Need(chunks=2, writes=True)),
     "random": _Need(chunks=1, per_number=16, writes=True),
     "import": _Need(chunks=1, integers=1, writes=True),
     "export": _Need(chunks=1, integers=1),
@@ -83,6 +88,9 @@ class Work:
         How many chunks the array's edge cuts, so that they are copied.
     arrays : int
         Of ``eval``: how many results of operations are alive at one time.
+    held : int
+        Bytes that wait between tasks in the process that runs them all, whatever its threads: pieces of
+        chunks that are to be joined to others. Workers put them on their disks.
     """
 
     operation: str
@@ -93,6 +101,7 @@ class Work:
     direct: bool = True
     cut: int = 0
     arrays: int = 0
+    held: int = 0
 
     @property
     def chunk_bytes(self) -> int:
@@ -138,7 +147,8 @@ def project(
     if not (gpu and work.direct):
         bounce = None
     host = (_reading(work) if bounce is None else bounce) + _writing(work, need) + _THREAD_BYTES
-    graph = work.chunks * GRAPH_BYTES if local else 0
+    # A piece may be a view of a chunk twice its size.
+    graph = work.chunks * GRAPH_BYTES + 2 * work.held if local else 0
     # Beside the threads' own: copies of cut chunks.
     copies = min(threads, work.cut) * work.chunk_bytes * max(work.stores, 1)
     if not gpu:

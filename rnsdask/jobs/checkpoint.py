@@ -15,8 +15,9 @@ from typing import Any
 
 from rnsdask.core.errors import JobError
 from rnsdask.core.moduli import to_text
+from rnsdask.jobs.identity import state_of
 from rnsdask.rns.reduce import ReductionResult
-from rnsdask.store import StoreInfo, fingerprint
+from rnsdask.store import GroupInfo, StoreInfo
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX
 
 FORMAT = 1
@@ -31,8 +32,8 @@ class Checkpoint:
     ----------
     folder : Path
         Made if it is not there.
-    info : StoreInfo
-        The store that is reduced.
+    info : StoreInfo or GroupInfo
+        The store that is reduced, or the group.
     operation : str
         The reduction.
     groups : sequence of range
@@ -45,7 +46,9 @@ class Checkpoint:
         something else. Changes of the metadata, and of any chunk's size or time of modification, are seen.
     """
 
-    def __init__(self, folder: Path, info: StoreInfo, operation: str, groups: Sequence[range]) -> None:
+    def __init__(
+        self, folder: Path, info: StoreInfo | GroupInfo, operation: str, groups: Sequence[range]
+    ) -> None:
         self.folder = folder
         self._groups = groups
         job = _job(info, operation, groups)
@@ -119,19 +122,20 @@ class Checkpoint:
         return JobError(f"{where}: the checkpoint cannot be {what}: {why}")
 
 
-def _job(info: StoreInfo, operation: str, groups: Sequence[range]) -> dict[str, Any]:
+def _job(info: StoreInfo | GroupInfo, operation: str, groups: Sequence[range]) -> dict[str, Any]:
     """What makes two jobs the same."""
+    residues = info.residues if isinstance(info, GroupInfo) else info
     return {
         "format": FORMAT,
         "operation": operation,
         "store": info.path,
-        "moduli": list(info.moduli),
-        "signed": info.system.signed,
-        "bound": to_text(info.system.bound),
-        "shape": list(info.shape),
-        "chunks": list(info.chunks),
+        "moduli": list(residues.moduli),
+        "signed": residues.system.signed,
+        "bound": to_text(residues.system.bound),
+        "shape": list(residues.shape),
+        "chunks": list(residues.chunks),
         "pieces": len(groups),
-        "input": fingerprint(info),
+        "input": state_of(info),
     }
 
 

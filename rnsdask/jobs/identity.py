@@ -5,10 +5,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from rnsdask.store import StoreInfo, fingerprint
+from rnsdask.store import GroupInfo, StoreInfo, fingerprint, fingerprint_group
 
 
-def job_identity(operation: str, inputs: Mapping[str, StoreInfo], **parameters: Any) -> str:
+def state_of(info: StoreInfo | GroupInfo) -> str:
+    """Hash of a store, or a group, as it is now: of its metadata, and of the size and time of each chunk."""
+    return fingerprint_group(info) if isinstance(info, GroupInfo) else fingerprint(info)
+
+
+def job_identity(operation: str, inputs: Mapping[str, StoreInfo | GroupInfo], **parameters: Any) -> str:
     """Hash of an operation, its parameters, and its inputs as they are now.
 
     Parameters
@@ -19,6 +24,6 @@ def job_identity(operation: str, inputs: Mapping[str, StoreInfo], **parameters: 
     parameters
         What else the result depends on; JSON can write it.
     """
-    stores = {name: [info.path, fingerprint(info)] for name, info in inputs.items()}
+    stores = {name: [info.path, state_of(info)] for name, info in inputs.items()}
     content = {"operation": operation, "inputs": stores, "parameters": parameters}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

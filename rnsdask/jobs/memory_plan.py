@@ -19,6 +19,7 @@ from rnsdask.cluster.workers import ask_workers
 from rnsdask.core import layout
 from rnsdask.core.errors import JobError
 from rnsdask.core.messages import tell
+from rnsdask.interval_rns.layout import rows_of
 from rnsdask.jobs.log import record
 
 if TYPE_CHECKING:
@@ -34,8 +35,13 @@ _MOST_PARTS = 4096
 """Most parts of a chunk: for each of them the whole chunk is read."""
 
 
-def work_on(info: store.StoreInfo, operation: str, **fields: Any) -> Work:
-    """Describe a job that reads a store, or writes one like it."""
+def work_on(info: store.StoreInfo | store.GroupInfo, operation: str, **fields: Any) -> Work:
+    """Describe a job that reads a store, or writes one like it; or a group."""
+    if isinstance(info, store.GroupInfo):
+        residues = info.residues
+        # Beside what residues take: signs and intervals, and copies of the numbers of either sign.
+        how: dict[str, Any] = {"direct": False, "arrays": 2, **fields}
+        return describe(operation, rows_of(residues.moduli), residues.shape, residues.chunks, **how)
     return describe(
         operation, len(info.moduli), info.shape, info.chunks, direct=info.has_chunk_files, **fields
     )

@@ -12,19 +12,19 @@ from rnsdask.lazy.tree import combine_results, reduce_groups
 if TYPE_CHECKING:
     from distributed import Client
 
-    from rnsdask.arrays.rns_array import RNSArray
+    from rnsdask.arrays.arithmetic_array import ArithmeticArray
     from rnsdask.rns.reduce import ReductionResult
 
 
 def reduce(
-    array: "RNSArray",
+    array: "ArithmeticArray",
     operation: str,
     client: "Client | None" = None,
     *,
     backend: str = "auto",
     progress: bool = False,
     checkpoint: Path | None = None,
-    info: store.StoreInfo | None = None,
+    info: store.StoreInfo | store.GroupInfo | None = None,
 ) -> "ReductionResult":
     """Reduce a lazy array.
 
@@ -32,20 +32,21 @@ def reduce(
     ----------
     checkpoint : Path, optional
         A folder that keeps finished partial results; those that it holds already are not computed again.
-    info : StoreInfo, optional
-        With `checkpoint`: the store that the array is read from.
+    info : StoreInfo or GroupInfo, optional
+        With `checkpoint`: what the array is read from.
 
     Raises
     ------
     JobError
         If the checkpoint is of another job, or the input has changed; or the cluster has gone.
     """
-    groups = groups_of(array.residues.npartitions)
+    words = array.words
+    groups = groups_of(words.npartitions)
     kept = None if checkpoint is None or info is None else Checkpoint(checkpoint, info, operation, groups)
     results = {} if kept is None else kept.load()
     missing = [i for i in range(len(groups)) if i not in results]
     left = [groups[i] for i in missing]
-    pieces = reduce_groups(array.residues, array.system, operation, left, backend=backend) if left else []
+    pieces = reduce_groups(words, array.system, operation, left, backend=backend) if left else []
 
     def keep(i: int, result: "ReductionResult") -> None:
         if kept is not None:

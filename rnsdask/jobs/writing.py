@@ -2,13 +2,18 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask import store
+from rnsdask.arrays import interval_rns_storage
+from rnsdask.arrays.number_array import NumberArray
+from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.backend import to_backend
+from rnsdask.core import layout
 from rnsdask.core.errors import JobError, abbreviate
 from rnsdask.jobs.compute import compute, mapping
 from rnsdask.jobs.run import groups_of
@@ -18,8 +23,6 @@ from rnsdask.lazy.write import ChunkWriter, count_chunks, total_count, write_chu
 if TYPE_CHECKING:
     import dask.array as da
     from distributed import Client
-
-    from rnsdask.arrays.rns_array import RNSArray
 
 Index = tuple[int, ...]
 
@@ -57,22 +60,25 @@ class Transfer:
 
 
 def write_array(
-    array: "RNSArray",
+    array: NumberArray,
     path: str,
     client: "Client | None" = None,
     *,
     overwrite: bool = False,
     resume: bool = False,
     progress: bool = False,
+    label: str = "write",
     job_identity: str | None = None,
     begun: Callable[[], object] = lambda: None,
 ) -> Transfer:
-    """Compute a lazy array into a store with the same chunks.
+    """Compute a lazy array into a store, or a group, with the same chunks.
 
     Parameters
     ----------
     resume : bool
         Write only the chunks that an incomplete store at `path` still lacks, or holds damaged.
+    label : str
+        What progress calls it.
     job_identity : str, optional
         What makes the array, as :func:`.job_identity` tells.
     begun : callable
@@ -83,32 +89,56 @@ def write_array(
     JobError, StoreError
         If the store to resume is not one of this array, or was begun by another one.
     """
-    source = array.with_storable_chunks()
+    source = storable(array)
     kept: set[Index] = set()
     damaged: set[Index] = set()
     writer = open_store(source, path, overwrite=overwrite, resume=resume, job_identity=job_identity)
     begun()
     if resume:
-        kept, damaged = check_written([(writer, source.residues)], client)
+        kept, damaged = check_written([(writer, source.words)], client)
     missing = [index for index in writer.indices() if index not in kept]
     amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
-    write(source.residues, writer, missing, client, progress=progress, label="write", **amount)
+    write(source.words, writer, missing, client, progress=progress, label=label, **amount)
     return Transfer(array.size, 0, array.nbytes, len(kept), len(damaged))
 
 
+def storable(array: NumberArray) -> Any:
+    """The array with the same chunks where a store can have them, else with those of 64 to 128 MiB."""
+    if isinstance(array, RNSArray):
+        return array.with_storable_chunks()
+    chunks = array.chunks or ()
+    return array.rechunk(layout.storable_chunks(chunks, array.shape, len(array.moduli)) if chunks else "auto")
+
+
 def open_store(
-    source: "RNSArray",
+    source: NumberArray,
     path: str,
     *,
     overwrite: bool = False,
     resume: bool = False,
     job_identity: str | None = None,
-) -> store.StoreWriter:
+) -> store.ArrayWriter:
     """Create the store of an array with storable chunks, or open an incomplete one that is like it."""
+    if not isinstance(source, RNSArray):
+        return _open_group(source, path, overwrite, resume, job_identity)
     if not resume:
         return source.create_store(path, overwrite=overwrite, job_identity=job_identity)
     facts = {name: getattr(source, name) for name in ("moduli", "signed", "bound", "shape")}
     return resume_store(path, job_identity, **facts, chunks=source.storable_lengths())
+
+
+def _open_group(
+    source: NumberArray, path: str, overwrite: bool, resume: bool, job_identity: str | None
+) -> store.ArrayWriter:
+    """Create the group of an IntervalRNSArray, or open an incomplete one that is like it."""
+    location, words, moduli = store.locate(path), source.words, source.moduli
+    if not resume:
+        how: dict[str, Any] = {"overwrite": overwrite, "job_identity": job_identity}
+        return interval_rns_storage.create(words, moduli, location, **how)
+    chunks = layout.storable_chunks(source.chunks or (), source.shape, len(moduli))
+    lengths = layout.normalize_chunks(chunks, source.shape, len(moduli))
+    check = partial(_check_facts, wanted={"moduli": moduli, "shape": source.shape, "chunks": lengths})
+    return interval_rns_storage.resume(location, check, job_identity)
 
 
 def check_written(
@@ -178,16 +208,16 @@ def resume_store(path: str, job_identity: str | None = None, **wanted: Any) -> s
     `job_identity` is as `store.create` takes it, and `wanted` are attributes of `store.StoreInfo` or of its
     system, with the values that the job gives them.
     """
+    return store.resume(path, partial(_check_facts, wanted=wanted), job_identity=job_identity)
 
-    def check(info: store.StoreInfo) -> None:
-        facts = {**vars(info), **vars(info.system)}
-        for name, value in wanted.items():
-            if (found := facts[name]) != value:
-                if name == "bound":
-                    found, value = (None if bound is None else abbreviate(bound) for bound in (found, value))
-                raise JobError(f"{info.path}: it cannot be resumed: its {name}: {found}; of the job: {value}")
 
-    return store.resume(path, check, job_identity=job_identity)
+def _check_facts(info: store.StoreInfo, wanted: dict[str, Any]) -> None:
+    facts = {**vars(info), **vars(info.system)}
+    for name, value in wanted.items():
+        if (found := facts[name]) != value:
+            if name == "bound":
+                found, value = (None if bound is None else abbreviate(bound) for bound in (found, value))
+            raise JobError(f"{info.path}: it cannot be resumed: its {name}: {found}; of the job: {value}")
 
 
 def written_chunks(

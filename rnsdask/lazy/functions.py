@@ -21,14 +21,15 @@ _FUNCTIONS: dict[type[NumberSystem], Functions] = {
         **{name: partial(arithmetic.apply, name) for name in OPERATIONS},
         "negative": lambda a, **options: arithmetic.apply("subtract", 0, a, **options),
         **{f.__name__: f for f in (compare.maximum, compare.minimum, compare.where, compare.sign)},
-        **{f.__name__: f for f in (compare.relate, divide.divided, absolutes.absolute)},
+        **{f.__name__: f for f in (compare.relate, compare.order, divide.divided, absolutes.absolute)},
     },
     IntervalRNS: {
         **{name: partial(interval_rns.apply, name) for name in ("add", "subtract", "multiply")},
         **{name: partial(interval_rns.fused, name) for name in ("fma", "mulsub", "muladd")},
         **{f.__name__: f for f in (interval_rns.negative, interval_rns.maximum, interval_rns.minimum)},
         **{f.__name__: f for f in (interval_rns.where, interval_rns.sign)},
-        **{f.__name__: f for f in (interval_rns.relate, interval_rns.divided, interval_rns.absolute)},
+        **{f.__name__: f for f in (interval_rns.relate, interval_rns.order)},
+        **{f.__name__: f for f in (interval_rns.divided, interval_rns.absolute)},
     },
 }
 

@@ -153,6 +153,13 @@ def relate(x: Numbers, relation: str, y: Operand) -> Any:
     return map_chunks(_relate_block, *prepare(x, y).blocks, moduli=x.system.moduli, **options)
 
 
+def order(x: Numbers, y: Operand) -> Any:
+    """Order of the numbers of an array and of an array or any integer, as :func:`.compare.order`."""
+    if not is_number_array(y) and abs(value := scalar(y)) >= x.system.moduli.product:
+        return filled_like(x.words, -1 if value > 0 else 1, np.int8)
+    return map_chunks(_order_block, *prepare(x, y).blocks, dtype=np.int8, moduli=x.system.moduli)
+
+
 def divided(x: Operand, y: Operand, parts: tuple[Part, ...]) -> list[Any]:
     """The `parts` of floor division of an array by any integer or an array, or of an integer by an array.
 
@@ -230,6 +237,10 @@ def _power_block_lazily(x: Any, exponent: Any, *, moduli: ModuliSet, mode: str, 
 
 def _inverse_block(x: Any, *, moduli: ModuliSet, place: Place) -> Any:
     return interval_powers.inverse(x, moduli, place.flat_index)
+
+
+def _order_block(x: Any, y: Any, *, moduli: ModuliSet) -> Any:
+    return compare.compare(x, y, moduli)[None]
 
 
 def _relate_block(x: Any, y: Any, *, relation: str, moduli: ModuliSet) -> Any:

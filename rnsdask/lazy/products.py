@@ -10,7 +10,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from rnsdask.backend import Array, to_backend
+from rnsdask.backend import Array, check_backend, to_backend
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import overflow_mode
@@ -27,13 +27,14 @@ from rnsdask.rns.products import Factors, combine, factors_of_chunk, result_of
 from rnsdask.rns.system import RNS
 
 
-def prod(x: Numbers, overflow: str | None, split_every: int | None) -> Any:
+def prod(x: Numbers, overflow: str | None, split_every: int | None, backend: str = "auto") -> Any:
     """Product of all numbers, as :meth:`.RNSArray.prod` says."""
     mode = overflow_mode(overflow)
     words, system = x.words, x.system
     if not isinstance(words, da.Array):
         return _result(_factors(words, system, mode), system, mode)
-    partials = reduce_chunks(_factors_block, words, system=system, mode=mode)
+    check_backend(backend)
+    partials = reduce_chunks(_factors_block, words, system=system, mode=mode, backend=backend)
     axes = tuple(range(words.ndim))
     merge = partial(_combine_blocks, moduli=system.moduli)
     factors = combine_tree(partials, merge, axes, "rns-prod", split_every, keepdims=False)
@@ -101,8 +102,8 @@ def _result(factors: Factors, system: NumberSystem, mode: str) -> Any:
     return result_of(factors, system, mode)
 
 
-def _factors_block(block: Any, *, system: NumberSystem, mode: str) -> np.ndarray[Any, Any]:
-    return boxed(_factors(to_backend(block, "auto"), system, mode), block.ndim)
+def _factors_block(block: Any, *, system: NumberSystem, mode: str, backend: str) -> np.ndarray[Any, Any]:
+    return boxed(_factors(to_backend(block, backend), system, mode), block.ndim)
 
 
 def _combine_blocks(blocks: Any, axis: Any, keepdims: bool, moduli: ModuliSet) -> Any:  # noqa: ARG001

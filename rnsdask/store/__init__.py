@@ -13,9 +13,11 @@ from rnsdask.store.group import GroupInfo as GroupInfo
 from rnsdask.store.group import GroupWriter as GroupWriter
 from rnsdask.store.group import create_group as create_group
 from rnsdask.store.group import describe_group as describe_group
+from rnsdask.store.group import fingerprint_group as fingerprint_group
 from rnsdask.store.group import is_group as is_group
 from rnsdask.store.group import open_group as open_group
 from rnsdask.store.group import read_group_chunk as read_group_chunk
+from rnsdask.store.group import resume_group as resume_group
 from rnsdask.store.group import verify_group as verify_group
 from rnsdask.store.location import Location as Location
 from rnsdask.store.metadata import StoreInfo as StoreInfo

@@ -17,8 +17,9 @@ from zarr.storage import MemoryStore
 
 from rnsdask.core.errors import ChangedStoreError, IncompleteStoreError, StoreAccessError, StoreError
 from rnsdask.core.layout import Chunks, chunk_slices
+from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.system import RNS
-from rnsdask.store.attributes import ATTRIBUTE, FORMAT, json_hash
+from rnsdask.store.attributes import ATTRIBUTE, FORMAT, check_job_identity, json_hash
 from rnsdask.store.codecs import ChunkCodecs
 from rnsdask.store.documents import (
     Files,
@@ -30,9 +31,16 @@ from rnsdask.store.documents import (
 )
 from rnsdask.store.location import METADATA_KEY, STAGED, Location, chunk_key
 from rnsdask.store.metadata import Opened, StoreInfo, load, open_info
-from rnsdask.store.ownership import is_left_behind
+from rnsdask.store.ownership import Owner, is_left_behind
 from rnsdask.store.paths import StorePath, locate
-from rnsdask.store.reading import belonging, content_of, decode_chunk, read_chunk
+from rnsdask.store.reading import (
+    belonging,
+    content_of,
+    decode_chunk,
+    fingerprint,
+    read_chunk,
+    versions_of,
+)
 from rnsdask.store.replacing import Replacement, attributes_in, clear, state
 from rnsdask.store.writing import StoreWriter, create, encode_chunk
 
@@ -85,6 +93,7 @@ def create_group(
     *,
     chunks: Chunks = "auto",
     overwrite: bool = False,
+    job_identity: str | None = None,
 ) -> "GroupWriter":
     """Create a group without chunks; it is incomplete until its writer has finished.
 
@@ -99,6 +108,8 @@ def create_group(
     overwrite
         Whether to replace a group of this kind that `path` holds already. Nothing else is ever replaced. One
         that is whole stays until the new one is.
+    job_identity
+        As `rnsdask.store.create` takes it, for :func:`resume_group`.
 
     Raises
     ------
@@ -117,13 +128,55 @@ def create_group(
                 f"{location.path}: it exists; what is to replace {replacement.location.path} is written there"
             )
     files: Files = {}
-    zarr.create_group(store=MemoryStore(files), attributes={ATTRIBUTE: _attribute(kind, complete=False)})
+    attribute = {**_attribute(kind, complete=False), "recipe": job_identity}
+    zarr.create_group(store=MemoryStore(files), attributes={ATTRIBUTE: attribute})
     # First what says whose it is: from then on its writer adds nothing.
     location.child(RESIDUES).remove(METADATA_KEY)
     location.write(METADATA_KEY, files[METADATA_KEY].to_bytes(), f"{location.path}: it")
     clear(location, keep=(METADATA_KEY,), parts=names)
     writer = create(location.child(RESIDUES), system, shape, chunks=chunks, group=kind)
     info = writer.info
+    documents = {name: _create_part(location.child(name), dtype, info) for name, dtype in parts.items()}
+    return GroupWriter(location, kind, writer, documents, replacement)
+
+
+def resume_group(
+    path: StorePath,
+    kind: str,
+    parts: Parts,
+    check: Callable[[StoreInfo], object] = lambda _: None,
+    *,
+    job_identity: str | None = None,
+) -> "GroupWriter":
+    """Open an incomplete group, to write the chunks that it still lacks; as `rnsdask.store.resume`.
+
+    Parameters
+    ----------
+    path, kind, parts, job_identity
+        As :func:`create_group` takes them.
+    check
+        Called with the store of the residues before anything changes; it may raise.
+
+    Raises
+    ------
+    StoreError
+        If there is no such group, or it is complete, or was created by another job, or cannot be written.
+    """
+    location = locate(path).check_writable()
+    replacement = Replacement.begun(location)
+    if replacement is not None:
+        location = replacement.staged
+    attribute, _ = _group_attribute(location)
+    if attribute is None or attribute.get("kind") != kind:
+        raise StoreError(f"{location.path}: it cannot be resumed: it is no group of kind {kind!r}")
+    if attribute.get("complete") is not False:
+        raise StoreError(f"{location.path}: the group is complete: there is nothing to resume")
+    info, _ = load(location.child(RESIDUES))
+    check(info)
+    check_job_identity(location, job_identity)
+    writer = StoreWriter(info, Owner(info.location))
+    writer.take_over(None, group=kind)
+    # Anew, for the job may have ended before it wrote them.
     documents = {name: _create_part(location.child(name), dtype, info) for name, dtype in parts.items()}
     return GroupWriter(location, kind, writer, documents, replacement)
 
@@ -163,6 +216,24 @@ class GroupWriter:
     def __dask_tokenize__(self) -> tuple[object, ...]:
         return "rnsdask.GroupWriter", self._location.path, *self._residues.__dask_tokenize__()
 
+    @property
+    def owner(self) -> Owner:
+        """The right of this writer to the group."""
+        return self._residues.owner
+
+    @property
+    def moduli(self) -> ModuliSet:
+        """The moduli set of the residues."""
+        return self._residues.info.moduli
+
+    def chunk_name(self, index: Sequence[int]) -> str:
+        """Return what messages call a chunk of all arrays."""
+        return f"{self._location.path}: chunk {tuple(index)}"
+
+    def indices(self) -> Iterable[tuple[int, ...]]:
+        """Return the indices of all chunks, in C order."""
+        return self._residues.info.indices()
+
     def write_chunk(
         self, index: Sequence[int], residues: NDArray[np.uint32], parts: Mapping[str, NDArray[Any]]
     ) -> None:
@@ -183,6 +254,20 @@ class GroupWriter:
             encoded = encode_chunk(metadata, key, selection, parts[name])
             label = _chunk_name(self._location, name, index)
             self._residues.owner.put_chunk(location, key, encoded, label)
+
+    def read_chunk(self, index: Sequence[int]) -> tuple[NDArray[np.uint32], dict[str, NDArray[Any]]]:
+        """Read a chunk of every array that is written, and check it, as :func:`read_group_chunk`."""
+        return _read_parts(self._location, self._residues.info, self._parts.items(), index)
+
+    def missing_chunks(self) -> list[tuple[int, ...]]:
+        """List the indices of the chunks of which an array is not written yet, in C order."""
+        sizes, missing = self._location.sizes(), set(self._residues.missing_chunks())
+        missing.update(
+            index
+            for index in self.indices()
+            if any(f"{name}/{chunk_key(index)}" not in sizes for name in self._parts)
+        )
+        return sorted(missing)
 
     def finish(self) -> None:
         """Declare the group complete; if it is to replace another one, it does so now.
@@ -350,13 +435,27 @@ def read_group_chunk(
         If one cannot be read.
     """
     with belonging(info.location, info.opened):
-        residues = read_chunk(info.residues, index)
-        selection = chunk_slices(index, info.residues.shape, info.residues.chunks)
-        parts = {}
-        for name, metadata in info.parts:
-            location, label = info.location.child(name), _chunk_name(info.location, name, index)
-            parts[name] = decode_chunk(location, metadata, chunk_key(index), label, selection)
-    return residues, parts
+        return _read_parts(info.location, info.residues, info.parts, index)
+
+
+def fingerprint_group(info: GroupInfo) -> str:
+    """Hash of a group's metadata and of the state of each chunk, as `rnsdask.store.fingerprint`."""
+    keys = [f"{name}/{chunk_key(index)}" for name, _ in info.parts for index in info.residues.indices()]
+    metadata = [[name, document.decode()] for name, document in info.parts]
+    states = repr(versions_of(info.location, keys))
+    return json_hash([info.opened.digest, fingerprint(info.residues), metadata, states])
+
+
+def _read_parts(
+    location: Location, info: StoreInfo, parts: Iterable[tuple[str, bytes]], index: Sequence[int]
+) -> tuple[NDArray[np.uint32], dict[str, NDArray[Any]]]:
+    """Read a chunk of the residues, and of each part, given with its metadata document."""
+    residues, found = read_chunk(info, index), {}
+    selection, key = chunk_slices(index, info.shape, info.chunks), chunk_key(index)
+    for name, metadata in parts:
+        label = _chunk_name(location, name, index)
+        found[name] = decode_chunk(location.child(name), metadata, key, label, selection)
+    return residues, found
 
 
 def verify_group(

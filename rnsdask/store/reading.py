@@ -284,15 +284,17 @@ def fingerprint(info: StoreInfo) -> str:
     Content that was changed without a change of these is not noticed.
     """
     digest = hashlib.sha256(info.identity.encode())
-    keys = map(info.chunk_key, info.indices())
-    with ThreadPoolExecutor(_REQUESTS) as pool:
-        if info.location.lists:
-            versions: Iterable[Any] = map(info.location.versions().get, keys)
-        else:
-            versions = pool.map(partial(_version, info.location), keys)
-        for version in versions:
-            digest.update(repr(version).encode())
+    for version in versions_of(info.location, map(info.chunk_key, info.indices())):
+        digest.update(repr(version).encode())
     return digest.hexdigest()
+
+
+def versions_of(location: Location, keys: Iterable[str]) -> list[tuple[Any, ...] | None]:
+    """Size, inode and time of modification, or version, of each of some files at a place; None if missing."""
+    if location.lists:
+        return list(map(location.versions().get, keys))
+    with ThreadPoolExecutor(_REQUESTS) as pool:
+        return list(pool.map(partial(_version, location), keys))
 
 
 def _version(location: Location, key: str) -> tuple[Any, ...] | None:

@@ -232,10 +232,10 @@ class StoreWriter(ArrayWriter):
     def __dask_tokenize__(self) -> tuple[object, ...]:
         return "rnsdask.StoreWriter", self.owner.token, *self.info.__dask_tokenize__()
 
-    def take_over(self, job_identity: str | None) -> None:
+    def take_over(self, job_identity: str | None, group: str | None = None) -> None:
         """Make the store this writer's, and remove what interrupted writes have left behind."""
         location = self.info.location
-        attribute = begun_attribute(self.info.system, self.owner.token, job_identity)
+        attribute = begun_attribute(self.info.system, self.owner.token, job_identity, group)
         self.owner.take(with_attributes(location, {ATTRIBUTE: attribute}))
         self._reload()
         remove_left_behind(location)

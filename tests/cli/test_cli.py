@@ -113,8 +113,10 @@ def test_info_does_not_import_dask() -> None:
 def test_version_and_help() -> None:
     assert succeed("--version") == f"rnsdask, version {rd.__version__}\n"
     names = set(main.commands)
-    reductions = {"max", "min", "sum", "bound", "eval", "topk", "compare", "cumsum", "cummax", "cummin"}
-    assert names == {"moduli", "import", "random", "info", "verify", "export", *reductions}
+    reductions = {"max", "min", "sum", "bound", "prod", "eval", "topk", "compare"}
+    derivations = {"cumsum", "cummax", "cummin", "extend", "shrink", "convert"}
+    derivations |= {"concat", "slice", "rechunk", "reshape"}
+    assert names == {"moduli", "import", "random", "info", "verify", "export", *reductions, *derivations}
     for name in names:
         assert succeed(name, "-h").startswith(f"Usage: rnsdask {name} ")
 

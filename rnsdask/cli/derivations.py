@@ -1,0 +1,254 @@
+"""Commands that make a store of others, such as ``extend``, ``convert``, ``concat`` and ``slice``."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rnsdask.cli.errors import Command, refuse, refusing
+from rnsdask.cli.options import (
+    NEGATIVE_NUMBERS,
+    job_options,
+    processor_job_options,
+    with_mode,
+    with_moduli,
+)
+from rnsdask.cli.printing import echo
+from rnsdask.cli.streams import cost_text, print_json, size_text
+
+if TYPE_CHECKING:
+    from rnsdask.core.moduli import ModuliSet
+
+_source = click.argument("source", metavar="SRC")
+_destination = click.argument("path", metavar="DST")
+
+
+def _derive(
+    operation: str,
+    sources: Sequence[str],
+    path: str,
+    make: Callable[..., Any],
+    *,
+    mode: dict[str, bool],
+    connection: AbstractContextManager[Any],
+    progress: bool,
+    as_json: bool,
+    backend: str = "cpu",
+    **about: Any,
+) -> None:
+    """Write what is made of the arrays of some stores to a new one, and tell of it."""
+    if path == "-":
+        refuse("a store cannot be standard output; rnsdask export writes text there")
+    from rnsdask.jobs import derivation
+    from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.memory_plan import fitting
+    from rnsdask.jobs.sources import Source
+
+    opened = [Source.at(source) for source in sources]
+    try:
+        prepared = derivation.prepare(operation, opened, make, backend=backend, **about)
+    except (IndexError, TypeError, ValueError) as error:
+        refuse(f"{operation} of {' '.join(sources)}: {error}")
+    paths = [source.residues.path for source in prepared.sources]
+    with (
+        connection as client,
+        fitting(prepared.work, client, backend=backend),
+        measured(client, paths) as cost,
+    ):
+        done = derivation.write(prepared, path, client, progress=progress, **mode)
+    cost.record(operation, done.count, done.bytes_read)
+    if as_json:
+        named = {"store": sources[0]} if len(sources) == 1 else {"stores": list(sources)}
+        fields = {"op": operation, **named, "output": path, "shape": prepared.array.shape}
+        print_json({**fields, **done.as_dict(), **cost.as_dict()})
+        return
+    work = f"{size_text(done.bytes_read)} read ({cost_text(done.bytes_read, cost)})"
+    told = f"{done.count} integers, {size_text(done.bytes_written)}; {work}"
+    echo(f"{path}: {told}{done.resumed_text}")
+
+
+# ---- other words for the same numbers ---------------------------------------------------------------------
+
+
+def _of_moduli(name: str, description: str) -> click.Command:
+    """Make the command of a method that takes a moduli set."""
+
+    @click.command(name, cls=Command, help=description)
+    @_source
+    @_destination
+    @with_moduli
+    @with_mode
+    @processor_job_options
+    def command(source: str, path: str, moduli: "ModuliSet", **options: Any) -> None:
+        about: dict[str, Any] = {"method": name, "moduli": list(moduli)}
+        _derive(name, [source], path, lambda x: getattr(x, name)(moduli), **about, **options)
+
+    return command
+
+
+@click.command(cls=Command)
+@_source
+@_destination
+@click.option(
+    "--to",
+    "system",
+    type=click.Choice(["interval", "rns"]),
+    required=True,
+    help="A group of magnitudes with signs and intervals; or a store of residues.",
+)
+@click.option(
+    "--signed/--unsigned",
+    default=None,
+    help="Of --to rns: the range around 0, or from 0 to M-1.  [default: signed]",
+)
+@with_mode
+@processor_job_options
+def convert(source: str, path: str, system: str, signed: bool | None, **options: Any) -> None:
+    """Write the integers of SRC to a new store DST of another number system, under the same moduli."""
+    if system == "interval" and signed is not None:
+        refuse("--signed and --unsigned are of --to rns: an interval array has a sign for each number")
+    range_signed = signed is not False
+
+    def make(x: Any) -> Any:
+        from rnsdask.arrays.interval_rns_array import IntervalRNSArray
+        from rnsdask.arrays.rns_array import RNSArray
+
+        if isinstance(x, RNSArray if system == "rns" else IntervalRNSArray):
+            raise ValueError(f"it is an {type(x).__name__} already, which is what --to {system} makes")
+        return x.to_rns(range_signed) if system == "rns" else IntervalRNSArray.from_rns(x)
+
+    _derive("convert", [source], path, make, to=system, signed=range_signed, **options)
+
+
+# ---- the same words in another order, or in other chunks --------------------------------------------------
+
+
+@click.command(cls=Command)
+@click.argument("sources", metavar="SRC...", nargs=-1, required=True)
+@click.option("-o", "--output", "path", metavar="STORE", required=True, help="The new store.")
+@click.option("--axis", type=int, default=0, show_default=True, help="The axis along which they are joined.")
+@with_mode
+@job_options
+def concat(sources: tuple[str, ...], path: str, axis: int, **options: Any) -> None:
+    """Join the arrays of stores along an axis that they have, in the order given, to a new store.
+
+    They have the same moduli set and range, and the same shape but for the axis.
+    """
+
+    def make(*arrays: Any) -> Any:
+        from rnsdask.arrays.joining import concatenate
+
+        if len({type(array) for array in arrays}) > 1:
+            raise TypeError(
+                "some hold residues and some groups with intervals; "
+                "rnsdask convert SRC DST --to rns or --to interval makes them of one kind"
+            )
+        return concatenate(arrays, axis)
+
+    _derive("concat", sources, path, make, axis=axis, **options)
+
+
+@click.command("slice", cls=Command, context_settings=NEGATIVE_NUMBERS)
+@_source
+@_destination
+@click.argument("index", metavar="INDEX")
+@with_mode
+@job_options
+def slice_(source: str, path: str, index: str, **options: Any) -> None:
+    """Write the part of SRC that INDEX selects to a new store DST.
+
+    INDEX is what stands between the brackets in Python, NumPy's basic indexing: "10:20", "::-1", "3, ::2",
+    "..., -1", "None". Chunks of which nothing is selected are not read.
+    """
+    key = _read_index(index)
+    _derive("slice", [source], path, lambda x: x[key], index=repr(key), **options)
+
+
+@click.command(cls=Command)
+@_source
+@_destination
+@click.option(
+    "--chunks",
+    required=True,
+    metavar="N,...|auto",
+    help="A chunk's length along each axis; auto: chunks of 64 to 128 MiB.",
+)
+@with_mode
+@job_options
+def rechunk(source: str, path: str, chunks: str, **options: Any) -> None:
+    """Write the integers of SRC to a new store DST of other chunks."""
+    lengths = "auto" if chunks == "auto" else _read_lengths(chunks, "--chunks")
+    _derive("rechunk", [source], path, lambda x: x.rechunk(lengths), chunks=lengths, **options)
+
+
+@click.command(cls=Command, context_settings=NEGATIVE_NUMBERS)
+@_source
+@_destination
+@click.argument("shape", metavar="SHAPE")
+@with_mode
+@job_options
+def reshape(source: str, path: str, shape: str, **options: Any) -> None:
+    """Write the integers of SRC, in C order, to a new store DST of another SHAPE, such as "1000,-1"."""
+    lengths = _read_lengths(shape, "SHAPE")
+    _derive("reshape", [source], path, lambda x: x.reshape(lengths), shape=lengths, **options)
+
+
+def _read_lengths(text: str, name: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        refuse(f"{name}: {text!r:.60} is not integers with commas between them, such as 1000,128")
+
+
+def _read_index(text: str) -> Any:
+    """The index that a text means: integers, slices, ``...`` and ``None``; nothing of it is run."""
+    import ast
+
+    with refusing():
+        try:
+            parsed = ast.parse(f"_[{text}]", mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            parsed = None
+        if not isinstance(parsed, ast.Subscript) or not isinstance(parsed.value, ast.Name):
+            raise _wrong_index(text)
+        place = parsed.slice
+        if isinstance(place, ast.Tuple):
+            return tuple(_index_part(part, text) for part in place.elts)
+        return _index_part(place, text)
+
+
+def _index_part(node: Any, text: str) -> Any:
+    import ast
+
+    if isinstance(node, ast.Slice):
+        ends = (node.lower, node.upper, node.step)
+        return slice(*(None if end is None else _index_part(end, text) for end in ends))
+    if isinstance(node, ast.Constant) and (node.value in (None, ...) or type(node.value) is int):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        value = _index_part(node.operand, text)
+        if type(value) is int:
+            return -value if isinstance(node.op, ast.USub) else value
+    raise _wrong_index(text)
+
+
+def _wrong_index(text: str) -> ValueError:
+    return ValueError(
+        f"INDEX: {text!r:.60} is no index of integers, slices, ... and None, such as 10:20 or ..., ::2"
+    )
+
+
+DERIVATIONS = (
+    _of_moduli(
+        "extend", "Write the integers of SRC to a new store DST under another moduli set that holds them."
+    ),
+    _of_moduli(
+        "shrink", "Write the integers of SRC to a new store DST under a set of at most as many moduli."
+    ),
+    convert,
+    concat,
+    slice_,
+    rechunk,
+    reshape,
+)

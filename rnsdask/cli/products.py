@@ -1,0 +1,58 @@
+"""The command ``prod``."""
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+import click
+
+from rnsdask.cli.errors import Command
+from rnsdask.cli.options import processor_job_options, store_argument
+from rnsdask.cli.printing import echo
+from rnsdask.cli.streams import cost_text, print_json, size_text
+
+
+@click.command(cls=Command)
+@store_argument
+@click.option(
+    "--overflow",
+    type=click.Choice(["raise", "wrap", "flag"]),
+    default="raise",
+    show_default=True,
+    help="Of a product out of range: an error; the product modulo M; or this, and whether it was.",
+)
+@processor_job_options
+def prod(
+    path: str,
+    overflow: str,
+    connection: AbstractContextManager[Any],
+    backend: str,
+    progress: bool,
+    as_json: bool,
+) -> None:
+    """Exact product of all integers of STORE; 1 of none."""
+    from rnsdask.core.integer_text import to_decimal
+    from rnsdask.jobs.compute import compute, naming
+    from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.memory_plan import fitting, work_on
+    from rnsdask.jobs.sources import Source
+
+    source = Source.at(path)
+    plan: dict[str, Any] = {"backend": backend, "info": source.whole_store}
+    with connection as client, fitting(work_on(source.info, "prod"), client, **plan) as part:
+        array = source.array_with("prod", part=part, backend=backend)
+        where: dict[str, Any] = {} if source.whole_store is None else {"backend": backend}
+        found = array.prod(overflow=overflow, **where)
+        wanted = list(found) if overflow == "flag" else [found]
+        amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
+        with naming(f"prod of {path}"), measured(client, [source.residues.path]) as cost:
+            value, *flagged = compute(wanted, client, progress=progress, label="prod", **amount)
+    cost.record("prod", array.size, array.nbytes)
+    text = to_decimal(value)
+    if as_json:
+        flags = {"flagged": bool(flagged[0])} if flagged else {}
+        fields = {"value": text, "count": array.size, **flags, **cost.as_dict(), "bytes_read": array.nbytes}
+        print_json({"op": "prod", "store": path, **fields})
+        return
+    echo(f"prod of {array.size} integers:", text)
+    told = "; out of range, modulo M" if any(map(bool, flagged)) else ""
+    echo(f"({size_text(array.nbytes)} in {cost_text(array.nbytes, cost)}{told})")

@@ -1,0 +1,191 @@
+"""The job that writes a lazy array made of stores: opened, planned, written chunk by chunk, continued."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dask.core import flatten
+
+from rnsdask.arrays.number_array import NumberArray
+from rnsdask.cluster.memory import Work
+from rnsdask.core.errors import JobError
+from rnsdask.jobs import memory_plan
+from rnsdask.jobs.compute import naming
+from rnsdask.jobs.identity import job_identity
+from rnsdask.jobs.sources import Source, check_target
+from rnsdask.jobs.writing import Transfer, storable, write_array
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+Lengths = tuple[tuple[int, ...], ...]
+"""Lengths of all chunks along each axis."""
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """A lazy array made of stores, checked; nothing has been read but what the stores say about themselves.
+
+    Attributes
+    ----------
+    operation : str
+        What makes it, one of the names in :data:`.memory.OPERATIONS`.
+    array : RNSArray or IntervalRNSArray
+        Itself, with chunks that a store can have.
+    sources : tuple of Source
+        What it is made of, each store once.
+    bytes_read : int
+        Bytes of words that are read to make it.
+    work : Work
+        What is known of the memory that it takes.
+    identity : str
+        What its numbers follow from.
+    """
+
+    operation: str
+    array: Any
+    sources: tuple[Source, ...]
+    bytes_read: int
+    work: Work
+    identity: str
+
+
+def prepare(
+    operation: str,
+    sources: Sequence[Source],
+    make: Callable[..., Any],
+    *,
+    backend: str = "cpu",
+    method: str = "words",
+    **parameters: Any,
+) -> Derivation:
+    """Check what is to be made of some stores.
+
+    Parameters
+    ----------
+    make
+        Called with the lazy arrays of the sources; it gives the lazy array.
+    backend
+        Where their chunks go as they are read.
+    method
+        What the arrays must have, as :meth:`.Source.array_with` says.
+    parameters
+        What else the result depends on; JSON can write it.
+
+    Raises
+    ------
+    IndexError, TypeError, ValueError
+        What `make` raises.
+    JobError
+        If the operation is not one of what a source holds.
+    """
+    opened = {source.path: source.array_with(method, backend=backend) for source in sources}
+    made = make(*(opened[source.path] for source in sources))
+    if not isinstance(made, NumberArray):
+        raise ValueError(
+            "it selects one number, and a store has at least one axis; 5:6 selects an array of one"
+        )
+    array = storable(made)
+    work = _work(operation, list(opened.values()), made, array, sources)
+    inputs = {str(position): source.info for position, source in enumerate(sources)}
+    identity = job_identity(operation, inputs, **parameters)
+    once = tuple({source.path: source for source in sources}.values())
+    return Derivation(operation, array, once, _bytes_read(array, list(opened.values())), work, identity)
+
+
+def _work(operation: str, arrays: Sequence[Any], made: Any, array: Any, sources: Sequence[Source]) -> Work:
+    """Describe the job by the largest chunks, and the most words of a number, that there are."""
+    everything = [*arrays, made, array]
+    largest = max(everything, key=lambda one: (math.prod(one.words.chunksize[1:]), one.size))
+    chunks = tuple(max(1, int(length)) for length in largest.words.chunksize[1:])
+    rows = max(one.system.rows for one in everything)
+    direct = all(source.whole_store is not None and source.whole_store.has_chunk_files for source in sources)
+    alive = most_alive(made.chunks, array.chunks, array.shape) + sum(_alive(one, array) for one in arrays)
+    held = alive * rows * array.words.itemsize
+    return memory_plan.describe(operation, rows, largest.shape, chunks, direct=direct, held=held)
+
+
+def _alive(source: Any, array: Any) -> int:
+    """Most numbers of a source's chunks that wait for one another where it gets another shape or chunks."""
+    if source.shape == array.shape:
+        return most_alive(source.chunks, array.chunks, source.shape)
+    if source.size != array.size:
+        return 0
+    # Dask reshapes chunks that have all of the axes but the first.
+    rows = (source.chunks[0], *((length,) for length in source.shape[1:]))
+    return most_alive(source.chunks, rows, source.shape)
+
+
+def most_alive(before: Lengths, after: Lengths, shape: Sequence[int]) -> int:
+    """Most numbers that are in memory at a time where chunks are cut and joined to others, in C order.
+
+    Chunks that each lie in one of the new ones wait for no other. Else, along the first axis where they do
+    not, what a new chunk and an old one cover waits until all of it is made.
+    """
+    for axis, (old, new) in enumerate(zip(before, after, strict=True)):
+        if not _ends(new) <= _ends(old):
+            outer = math.prod(max(lengths) for lengths in after[:axis])
+            return min(outer * (max(old) + max(new)) * math.prod(shape[axis + 1 :]), math.prod(shape))
+    return 0
+
+
+def _ends(lengths: Sequence[int]) -> set[int]:
+    total, ends = 0, set()
+    for length in lengths:
+        total += length
+        ends.add(total)
+    return ends
+
+
+def _bytes_read(array: Any, arrays: Sequence[Any]) -> int:
+    """Bytes of the chunks that are read; where the array is as large as its sources, all of them."""
+    if array.size >= sum(one.size for one in arrays):
+        return sum(one.nbytes for one in arrays)
+    wanted = set(flatten(array.words.__dask_keys__()))
+    layers = array.words.__dask_graph__().cull(wanted).layers
+    total = 0
+    for one in arrays:
+        words = one.words
+        for name, layer in layers.items():
+            if name.startswith(words.name):  # a layer that is cut down has a name that goes on
+                keys = layer.get_output_keys()
+                total += sum(math.prod(map(_at, words.chunks, key[1:])) for key in keys) * words.itemsize
+    return total
+
+
+def _at(lengths: Sequence[int], position: int) -> int:
+    return lengths[position]
+
+
+def write(
+    derivation: Derivation,
+    path: str,
+    client: "Client | None" = None,
+    *,
+    overwrite: bool = False,
+    resume: bool = False,
+    progress: bool = False,
+) -> Transfer:
+    """Write the array to a store, or to a group, as :func:`.write_array` does.
+
+    Raises
+    ------
+    StoreError
+        If the path is taken, or is what is read, or cannot be written, or resumed.
+    JobError
+        If a number is out of range. What is written stays, incomplete. If what is to be resumed is not of
+        this job.
+    """
+    check_target(path, derivation.sources)
+    named = " ".join(source.path for source in derivation.sources)
+    mode: dict[str, Any] = {"overwrite": overwrite, "resume": resume, "progress": progress}
+    identity, array = derivation.identity, derivation.array
+    with naming(f"{derivation.operation} of {named}"):
+        try:
+            done = write_array(array, path, client, job_identity=identity, label=derivation.operation, **mode)
+        except ValueError as error:  # a number that the new system does not hold
+            raise JobError(f"{derivation.operation} of {named}: {error}") from error
+    return Transfer(
+        done.count, derivation.bytes_read, done.bytes_written, done.chunks_kept, done.chunks_rewritten
+    )

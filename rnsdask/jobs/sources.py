@@ -1,0 +1,95 @@
+"""Stores and groups that a job reads, opened alike."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from rnsdask import store
+from rnsdask.arrays import creation, interval_rns_storage
+from rnsdask.arrays.interval_rns_array import IntervalRNSArray, open_group
+from rnsdask.backend import naming_gpu_memory, to_backend
+from rnsdask.core.errors import JobError, StoreAccessError, StoreError
+from rnsdask.core.place import Place
+from rnsdask.lazy.map import map_chunks
+
+Described: TypeAlias = store.StoreInfo | store.GroupInfo
+
+
+@dataclass(frozen=True)
+class Source:
+    """A store or a group that a job reads.
+
+    Attributes
+    ----------
+    path : str
+        Where it is, as the user says it.
+    info : StoreInfo or GroupInfo
+        What it says about itself.
+    """
+
+    path: str
+    info: Described
+
+    @classmethod
+    def at(cls, path: str) -> "Source":
+        """The complete store or group at a place.
+
+        Raises
+        ------
+        StoreError
+            If there is none.
+        """
+        try:
+            return cls(path, store.open_info(path))
+        except StoreError as error:
+            if isinstance(error, StoreAccessError) or not store.is_group(store.locate(path)):
+                raise
+        return cls(path, interval_rns_storage.open_info(path))
+
+    @property
+    def residues(self) -> store.StoreInfo:
+        """The store of its residues: of a group, those of the magnitudes."""
+        return self.info.residues if isinstance(self.info, store.GroupInfo) else self.info
+
+    @property
+    def whole_store(self) -> store.StoreInfo | None:
+        """The store, whose chunks may be read in parts; None if it is a group."""
+        return None if isinstance(self.info, store.GroupInfo) else self.info
+
+    def array(self, *, backend: str = "cpu", part: int | None = None) -> Any:
+        """Open it as a lazy array, whose chunks go to a processor as :func:`.open_zarr` says."""
+        if isinstance(self.info, store.StoreInfo):
+            return creation.open_rns(self.path, backend=backend, part=part)
+        array = open_group(self.info.location)
+        if backend == "cpu":
+            return array
+        how: dict[str, Any] = {"rows": array.system.rows, "located": True, "backend": backend}
+        return IntervalRNSArray(map_chunks(_moved, array.words, **how), array.system)
+
+    def array_with(self, method: str, **options: Any) -> Any:
+        """The same, for a job that calls a method of the array.
+
+        Raises
+        ------
+        JobError
+            If the array has no such method; it names the way out.
+        """
+        array = self.array(**options)
+        if hasattr(array, method):
+            return array
+        raise JobError(
+            f"{self.path}: {method} is of stores of residues, and this is a group with intervals; "
+            "rnsdask convert SRC DST --to rns makes a store of it"
+        )
+
+
+def _moved(words: Any, *, backend: str, place: Place) -> Any:
+    with naming_gpu_memory(f"chunk {place.index}"):
+        return to_backend(words, backend)
+
+
+def check_target(path: str, sources: Iterable[Source]) -> None:
+    """Raise StoreError if what a job writes would be in the place of what it reads."""
+    target = store.locate(path)
+    if any(source.info.location.overlaps(target) for source in sources):
+        raise StoreError(f"{path}: an operand is read from there, so the result cannot be written there")
