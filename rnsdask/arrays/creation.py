@@ -24,6 +24,7 @@ from rnsdask.core.place import Place
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.map import map_chunks
 from rnsdask.rns import convert
+from rnsdask.rns.random import random_residues
 from rnsdask.rns.system import RNS
 
 Chunks = layout.Chunks
@@ -143,7 +144,7 @@ def random(
     chunks: Chunks = "auto",
     signed: bool | None = None,
 ) -> RNSArray:
-    """Make a lazy array of numbers uniform in the whole range, the same for the same seed and chunks.
+    """Make a lazy array of numbers uniform in a range, the same for the same seed and chunks.
 
     Each chunk has a stream of its own (NumPy's Philox, seeded with `seed` and the chunk's number), so the
     numbers do not depend on workers or processors.
@@ -151,7 +152,8 @@ def random(
     Parameters
     ----------
     moduli : ModuliSet or RNS
-        The moduli set, or a number system without a bound.
+        The moduli set, or a number system. Numbers are uniform in the whole range; or, where the system has a
+        bound, among all those of the range that are within it.
     seed : int, optional
         Not negative. Without it, one of 128 bits is drawn from the operating system: two such arrays differ.
         It is in the name of the Dask array, ``x.residues.name`` = ``"random-seed-<seed>-..."``, so that the
@@ -163,8 +165,8 @@ def random(
         If `shape` or `seed` is negative, or `chunks` do not suit.
     """
     system = as_system(moduli, signed=signed)
-    if not isinstance(system, RNS) or system.bound is not None:
-        raise TypeError(f"random numbers are those of an RNS without a bound, got {system!r}")
+    if not isinstance(system, RNS):
+        raise TypeError(f"random numbers are those of an RNS, got {system!r}")
     moduli = system.moduli
     lengths = tuple(shape) if isinstance(shape, Sequence) else (shape,)
     sizes = tuple(as_integer(s, "shape") for s in lengths)
@@ -174,7 +176,7 @@ def random(
     chunk_shape = layout.normalize_chunks(chunks, sizes, len(moduli))
     grid = layout.chunk_grid(sizes, chunk_shape)
     check_graph(math.prod(grid), f"an array of shape {sizes}")
-    described = (moduli, hex(seed), system.signed, sizes, chunk_shape)
+    described = (system, hex(seed), sizes, chunk_shape)
     shown = f"-{seed}" if seed.bit_length() <= _SEED_BITS else ""
     residues = map_chunks(
         _random_block,
@@ -182,7 +184,7 @@ def random(
         chunks=_dask_chunks(sizes, chunk_shape),
         located=True,
         name=f"random-seed{shown}-{tokenize(described)}",
-        moduli=moduli,
+        system=system,
         seed=seed,
         grid=grid,
     )
@@ -198,13 +200,11 @@ def _dask_chunks(shape: tuple[int, ...], chunks: tuple[int, ...]) -> tuple[tuple
     return da.core.normalize_chunks(chunks, shape, dtype=np.uint32)  # type: ignore[no-any-return]
 
 
-def _random_block(*, moduli: ModuliSet, seed: int, grid: tuple[int, ...], place: Place) -> NDArray[np.uint32]:
+def _random_block(*, system: RNS, seed: int, grid: tuple[int, ...], place: Place) -> NDArray[np.uint32]:
     part = tuple(stop - start for start, stop in place.location)
-    generator = np.random.Generator(np.random.Philox([seed, int(np.ravel_multi_index(place.index, grid))]))
-    residues = np.empty((len(moduli), *part), dtype=np.uint32)
-    for row, m in zip(residues, moduli, strict=True):
-        row[...] = generator.integers(0, m, size=part, dtype=np.uint32)
-    return residues
+    number = int(np.ravel_multi_index(place.index, grid)) if 0 not in grid else 0
+    generator = np.random.Generator(np.random.Philox([seed, number]))
+    return random_residues(system, part, generator)
 
 
 def open_zarr(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rnsdask.cli.errors import Command, refusing
+from rnsdask.cli.errors import Command, refuse, refusing
 from rnsdask.cli.options import POSITIVE, job_options, store_argument, with_creation, with_moduli
 from rnsdask.cli.printing import echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 @click.option("--count", type=POSITIVE, required=True, metavar="N", help="How many integers.")
 @with_moduli
 @click.option(
+    "--max-bits",
+    type=POSITIVE,
+    metavar="B",
+    help="Only integers of at most B bits in magnitude; by default those of the whole range.",
+)
+@click.option(
     "--seed", type=click.IntRange(min=0), help="Of the generator; by default a new one, which is told."
 )
 @with_creation
@@ -27,6 +33,7 @@ def random(
     path: str,
     count: int,
     moduli: "ModuliSet",
+    max_bits: int | None,
     seed: int | None,
     signed: bool,
     chunks: Any,
@@ -44,14 +51,21 @@ def random(
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.identity import job_identity
     from rnsdask.jobs.writing import write_array
+    from rnsdask.rns.system import RNS
 
     is_told = seed is None
     if seed is None:
         if mode.get("resume"):
             raise click.UsageError("--resume needs --seed, the one that the store was begun with")
         seed = creation.fresh_seed()
+    system = RNS(moduli, signed)
+    if max_bits is not None:
+        longest = (system.value_range[1] + 1).bit_length() - 1
+        if max_bits > longest:
+            refuse(f"--max-bits must be at most {longest}, for the moduli set and its range; got {max_bits}")
+        system = system.with_bound((1 << max_bits) - 1)
     with refusing():
-        array = creation.random(moduli, count, seed=seed, chunks=chunks, signed=signed)
+        array = creation.random(system, count, seed=seed, chunks=chunks)
     work = memory_plan.describe("random", len(moduli), array.shape, array.residues.chunksize[1:])
     identity = job_identity("random", {}, seed=seed)
     options: dict[str, Any] = {"progress": progress, "job_identity": identity, **mode}

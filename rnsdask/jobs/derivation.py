@@ -121,12 +121,13 @@ def most_alive(before: Lengths, after: Lengths, shape: Sequence[int]) -> int:
     """Most numbers that are in memory at a time where chunks are cut and joined to others, in C order.
 
     Chunks that each lie in one of the new ones wait for no other. Else, along the first axis where they do
-    not, what a new chunk and an old one cover waits until all of it is made.
+    not, what a new chunk and the old ones at its two ends cover waits until all of it is made.
     """
     for axis, (old, new) in enumerate(zip(before, after, strict=True)):
         if not _ends(new) <= _ends(old):
             outer = math.prod(max(lengths) for lengths in after[:axis])
-            return min(outer * (max(old) + max(new)) * math.prod(shape[axis + 1 :]), math.prod(shape))
+            rows = outer * (max(new) + 2 * max(old))
+            return min(rows * math.prod(shape[axis + 1 :]), math.prod(shape))
     return 0
 
 
@@ -140,6 +141,8 @@ def _ends(lengths: Sequence[int]) -> set[int]:
 
 def _bytes_read(array: Any, arrays: Sequence[Any]) -> int:
     """Bytes of the chunks that are read; where the array is as large as its sources, all of them."""
+    if not array.size:
+        return 0
     if array.size >= sum(one.size for one in arrays):
         return sum(one.nbytes for one in arrays)
     wanted = set(flatten(array.words.__dask_keys__()))

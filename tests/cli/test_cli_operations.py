@@ -468,6 +468,9 @@ def test_compare_of_two_axes() -> None:
     "args",
     [
         *([op, "a.zarr"] for op in ("max", "min", "sum")),
+        ["prod", "a.zarr", "--overflow", "wrap"],
+        ["extend", "a.zarr", "out.zarr", "--bits", "300"],
+        ["convert", "a.zarr", "out.zarr", "--to", "interval"],
         *([op, "a.zarr", "out.zarr"] for op in ("cumsum", "cummax", "cummin")),
         ["topk", "3", "a.zarr"],
         ["compare", "a.zarr", "a.zarr"],

@@ -204,6 +204,12 @@ JOBS: dict[str, list[str]] = {
     "resume": ["eval", "x - x % 2", "x=x.zarr", *WRITTEN, "--resume"],
     "cumsum": ["cumsum", "small.zarr", "out.zarr"],
     "cummax": ["cummax", "x.zarr", "out.zarr"],
+    "extend": ["extend", "x.zarr", "out.zarr", "--bits", "200"],
+    "convert": ["convert", "x.zarr", "out.zarr", "--to", "interval"],
+    "concat": ["concat", "x.zarr", "y.zarr", "-o", "out.zarr"],
+    "slice": ["slice", "x.zarr", "out.zarr", "::-1"],
+    "rechunk": ["rechunk", "x.zarr", "out.zarr", "--chunks", "384"],
+    "prod": ["prod", "x.zarr", "--overflow", "flag"],
 }
 
 SOME = [
@@ -560,7 +566,7 @@ def test_every_byte_of_a_checkpoint_counts() -> None:
 
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("seed", range(max(RUNS, 3)))
-@pytest.mark.parametrize("command", ["import", "random", "sum", "eval", "cumsum"])
+@pytest.mark.parametrize("command", ["import", "random", "sum", "eval", "cumsum", "convert"])
 def test_a_killed_job_continues(command: str, seed: int, slow_module: str) -> None:
     rnd = random.Random(seed)
     Path("numbers").write_text("".join(f"{rnd.getrandbits(90)}\n" for _ in range(2000)))
@@ -571,13 +577,15 @@ def test_a_killed_job_continues(command: str, seed: int, slow_module: str) -> No
         "sum": ["sum", "s.zarr", "--checkpoint", "kept"],
         "eval": ["eval", "3*s", "s=s.zarr", "-o", "x.zarr", "--overflow", "flag", "--mask", "mask.zarr"],
         "cumsum": ["cumsum", "small.zarr", "x.zarr"],
+        "convert": ["convert", "s.zarr", "x.zarr", "--to", "interval"],
     }[command]
     succeed("random", "s.zarr", "--count", "2000", "--seed", "3", *options)
     succeed("eval", "s >> 20", "s=s.zarr", "-o", "small.zarr")
     script = f"exec(open({slow_module!r}).read()); {COMMAND[2]}"
     process = subprocess.Popen([sys.executable, "-c", script, *args], stdout=subprocess.DEVNULL)
-    some = rnd.randint(0, 10)
-    wait_until(lambda: len(list(Path("x.zarr/c/0").glob("*"))) + kept_pieces() >= some or process.poll() == 0)
+    chunks = Path("x.zarr/residues/c/0" if command == "convert" else "x.zarr/c/0")
+    some = rnd.randint(int(command == "convert"), 10)
+    wait_until(lambda: len(list(chunks.glob("*"))) + kept_pieces() >= some or process.poll() == 0)
     time.sleep(rnd.uniform(0.0, 0.1))
     process.kill()
     process.wait()

@@ -55,6 +55,11 @@ COMMANDS: dict[str, list[str]] = {
     "cumsum": ["cumsum", "{x}", "new.zarr"],
     "cummax": ["cummax", "{x}", "new.zarr"],
     "cummin": ["cummin", "{x}", "new.zarr"],
+    "extend": ["extend", "{x}", "new.zarr", "--bits", "100"],
+    "convert": ["convert", "{x}", "new.zarr", "--to", "interval"],
+    "concat": ["concat", "{x}", "{x}", "-o", "new.zarr"],
+    "slice": ["slice", "{x}", "new.zarr", "::-1"],
+    "prod": ["prod", "{x}", "--overflow", "wrap"],
     "topk": ["topk", "3", "{x}"],
     "compare": ["compare", "{x}", "{x}"],
 }
@@ -215,7 +220,7 @@ def test_a_store_without_numbers(name: str, commands: Commands, made: Path, tmp_
         assert ended.stderr == ""
 
 
-OUTPUTS = ["import", "random", "eval to a store", "cumsum", "cummax", "cummin"]
+OUTPUTS = ["import", "random", "eval to a store", "cumsum", "cummax", "cummin", "convert", "slice"]
 
 
 @pytest.mark.parametrize("name", OUTPUTS)

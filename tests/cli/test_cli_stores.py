@@ -1,0 +1,493 @@
+"""Commands that make a store of others, ``prod``, and groups where stores go: against Python's integers."""
+
+import json
+import math
+import os
+import re
+import shutil
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import fail, succeed
+from distributed import LocalCluster
+
+import rnsdask as rd
+from rnsdask import store
+from rnsdask.jobs.derivation import most_alive
+
+MS = rd.ModuliSet.for_bits(256)
+X = [(i**7 * 12345678901) % 2**250 for i in range(700)]
+S = [(-1) ** i * (i * i * i * 31 % 2**60) for i in range(30 * 256)]
+TABLE = np.array(S, dtype=object).reshape(30, 256)
+SMALL = [1, -1, 2, -3, 1, 5] * 20
+
+
+@pytest.fixture(autouse=True)
+def stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stores of one and two axes, and the groups of the same numbers."""
+    monkeypatch.chdir(tmp_path)
+    rd.from_ints(X, MS, chunks=128).to_zarr("x.zarr")
+    s = rd.from_ints(TABLE, MS, True, chunks=(7, 128))
+    s.to_zarr("s.zarr")
+    rd.IntervalRNSArray.from_rns(s).to_zarr("g.zarr", chunks=(7, 128))
+    rd.IntervalRNSArray.from_rns(rd.open_zarr("x.zarr")).to_zarr("h.zarr", chunks=128)
+
+
+def as_json(*args: object, status: int = 0) -> dict[str, Any]:
+    return dict(json.loads(succeed(*args, "--json", status=status)))
+
+
+def values_in(path: str) -> Any:
+    return rd.open_zarr(path).to_ints().tolist()
+
+
+def contents(path: str) -> dict[str, bytes]:
+    return {str(f.relative_to(path)): f.read_bytes() for f in Path(path).rglob("*") if f.is_file()}
+
+
+# ---- other words for the same numbers ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("path", "values"), [("x.zarr", X), ("s.zarr", TABLE.tolist())])
+def test_extend_and_shrink(path: str, values: list[Any]) -> None:
+    found = as_json("extend", path, "e.zarr", "--bits", 300)
+    assert values_in("e.zarr") == values
+    info, wide = store.open_info(path), store.open_info("e.zarr")
+    assert (wide.moduli, wide.chunks) == (rd.ModuliSet.for_bits(300), info.chunks)
+    assert (wide.system.signed, wide.system.bound) == (info.system.signed, info.system.bound)
+    assert (found["op"], found["store"], found["output"]) == ("extend", path, "e.zarr")
+    assert (found["count"], found["bytes_read"]) == (info.count, info.nbytes)
+    assert found["bytes_written"] == wide.nbytes
+    Path("moduli").write_text("\n".join(map(str, reversed(MS))))
+    assert succeed("shrink", "e.zarr", "x2.zarr", "--moduli", "moduli").startswith(f"x2.zarr: {info.count} ")
+    assert values_in("x2.zarr") == values
+    assert list(store.open_info("x2.zarr").moduli) == list(reversed(MS))
+
+
+def test_numbers_that_a_set_does_not_hold() -> None:
+    message = fail("shrink", "x.zarr", "o.zarr", "--bits", 64)
+    match = re.match(r"shrink of x\.zarr: value 0x([0-9a-f]+) .* at flat index (\d+) is outside", message)
+    assert match, message
+    index = int(match[2])
+    assert X[index] == int(match[1], 16)
+    range_end = rd.ModuliSet.for_bits(64).product
+    assert [value >= range_end for value in X[index // 128 * 128 :]].index(True) == index % 128
+    assert "of 9 moduli cannot shrink to 10 moduli" in fail("shrink", "x.zarr", "n", "--bits", 300, status=2)
+    assert not json.loads(succeed("info", "o.zarr", "--json"))["complete"]
+
+
+def test_convert() -> None:
+    succeed("convert", "s.zarr", "i.zarr", "--to", "interval")
+    found = rd.open_zarr("i.zarr")
+    assert isinstance(found, rd.IntervalRNSArray)
+    assert found.to_ints().tolist() == TABLE.tolist()
+    assert found.chunks == rd.open_zarr("s.zarr").chunks
+    assert "whole and valid" in succeed("verify", "i.zarr")
+    assert contents("i.zarr") == contents("g.zarr")
+    succeed("convert", "i.zarr", "r.zarr", "--to", "rns")
+    assert values_in("r.zarr") == TABLE.tolist()
+    assert store.open_info("r.zarr").system.signed
+    succeed("convert", "h.zarr", "u.zarr", "--to", "rns", "--unsigned")
+    assert values_in("u.zarr") == X
+    assert not store.open_info("u.zarr").system.signed
+    assert "convert of g.zarr: value -" in fail("convert", "g.zarr", "no.zarr", "--to", "rns", "--unsigned")
+
+
+# ---- the same words in another order ----------------------------------------------------------------------
+
+
+INDICES: list[tuple[str, str, Any]] = [
+    ("x.zarr", "10:500", np.s_[10:500]),
+    ("x.zarr", "-300:", np.s_[-300:]),
+    ("x.zarr", "::-1", np.s_[::-1]),
+    ("x.zarr", " 650 : 3 : -7 ", np.s_[650:3:-7]),
+    ("x.zarr", "::2", np.s_[::2]),
+    ("x.zarr", "5:5", np.s_[5:5]),
+    ("x.zarr", f"{-(10**30)}:{10**30}", np.s_[:]),
+    ("x.zarr", "None, 1:4", np.s_[None, 1:4]),
+    ("x.zarr", "...", np.s_[...]),
+    ("s.zarr", "3", np.s_[3]),
+    ("s.zarr", "-1, ::-3", np.s_[-1, ::-3]),
+    ("s.zarr", "..., 200", np.s_[..., 200]),
+    ("s.zarr", "4:25:5, 100:140", np.s_[4:25:5, 100:140]),
+    ("s.zarr", "::-1, ::-1", np.s_[::-1, ::-1]),
+    ("g.zarr", "20:, 255:0:-2", np.s_[20:, 255:0:-2]),
+    ("h.zarr", "-1:-400:-1", np.s_[-1:-400:-1]),
+]
+
+
+@pytest.mark.parametrize(("path", "text", "key"), INDICES)
+def test_slice(path: str, text: str, key: Any) -> None:
+    values = TABLE if path in ("s.zarr", "g.zarr") else np.array(X, dtype=object)
+    found = as_json("slice", path, "o.zarr", text)
+    assert values_in("o.zarr") == values[key].tolist()
+    assert type(rd.open_zarr("o.zarr")) is type(rd.open_zarr(path))
+    assert found["shape"] == list(values[key].shape)
+    assert found["count"] == values[key].size
+    assert "whole and valid" in succeed("verify", "o.zarr")
+
+
+def test_slice_reads_what_it_needs() -> None:
+    whole = store.open_info("x.zarr").chunk_bytes
+    for text, chunks in (("5:100", 1), ("120:130", 2), ("::-200", 4), ("690:", None), ("5:5", 0)):
+        found = as_json("slice", "x.zarr", "o.zarr", text, "--overwrite")["bytes_read"]
+        last = (700 - 5 * 128) * whole // 128
+        assert found == (last if chunks is None else chunks * whole - (text == "::-200") * (whole - last)), (
+            text
+        )
+    for path in Path("x.zarr/c/0").iterdir():
+        if path.name != "1":
+            path.unlink()
+    succeed("slice", "x.zarr", "o.zarr", "130:250:3", "--overwrite")
+    assert values_in("o.zarr") == X[130:250:3]
+    assert "x.zarr: chunk c/0/2" in fail("slice", "x.zarr", "o.zarr", "130:260", "--overwrite")
+
+
+def test_concat() -> None:
+    rd.from_ints(X[:300], MS, chunks=256).to_zarr("y.zarr")
+    found = as_json("concat", "x.zarr", "y.zarr", "x.zarr", "-o", "o.zarr")
+    assert values_in("o.zarr") == X + X[:300] + X
+    assert found["stores"] == ["x.zarr", "y.zarr", "x.zarr"]
+    read = sum(store.open_info(path).nbytes for path in ("x.zarr", "y.zarr"))
+    assert (found["count"], found["bytes_read"]) == (1700, read)
+    assert store.open_info("o.zarr").system.bound == max(X)
+    succeed("concat", "s.zarr", "s.zarr", "--axis", -1, "-o", "t.zarr")
+    assert values_in("t.zarr") == np.concatenate([TABLE, TABLE], axis=1).tolist()
+    succeed("concat", "g.zarr", "g.zarr", "--axis", 0, "-o", "u.zarr")
+    assert values_in("u.zarr") == np.concatenate([TABLE, TABLE]).tolist()
+    succeed("concat", "h.zarr", "-o", "v.zarr")
+    assert values_in("v.zarr") == X
+
+
+@pytest.mark.parametrize("path", ["s.zarr", "g.zarr"])
+@pytest.mark.parametrize("chunks", ["30,128", "1,256", "11,128", "auto"])
+def test_rechunk(path: str, chunks: str) -> None:
+    succeed("rechunk", path, "o.zarr", "--chunks", chunks)
+    assert values_in("o.zarr") == TABLE.tolist()
+    if chunks != "auto":
+        assert rd.open_zarr("o.zarr").words.chunksize[1:] == tuple(map(int, chunks.split(",")))
+
+
+@pytest.mark.parametrize("path", ["s.zarr", "g.zarr", "x.zarr"])
+@pytest.mark.parametrize("shape", ["-1", "2,-1", "5,2,-1"])
+def test_reshape(path: str, shape: str) -> None:
+    succeed("reshape", path, "o.zarr", shape)
+    values = np.array(X, dtype=object) if path == "x.zarr" else TABLE
+    assert values_in("o.zarr") == values.reshape(tuple(map(int, shape.split(",")))).tolist()
+
+
+def test_an_empty_store() -> None:
+    succeed("slice", "x.zarr", "empty.zarr", "0:0")
+    for args in (
+        ["extend", "empty.zarr", "o.zarr", "--bits", 300],
+        ["convert", "empty.zarr", "o.zarr", "--to", "interval"],
+        ["slice", "empty.zarr", "o.zarr", "::-1"],
+        ["rechunk", "empty.zarr", "o.zarr", "--chunks", 256],
+        ["reshape", "empty.zarr", "o.zarr", "0,5"],
+        ["concat", "empty.zarr", "empty.zarr", "-o", "o.zarr"],
+    ):
+        assert as_json(*args)["count"] == 0, args
+        assert rd.open_zarr("o.zarr").size == 0
+        shutil.rmtree("o.zarr")
+    succeed("concat", "empty.zarr", "x.zarr", "-o", "o.zarr")
+    assert values_in("o.zarr") == X
+    assert as_json("prod", "empty.zarr")["value"] == "1"
+
+
+# ---- prod -------------------------------------------------------------------------------------------------
+
+
+def test_prod() -> None:
+    rd.from_ints(SMALL, MS, True, chunks=128).to_zarr("small.zarr")
+    value = math.prod(SMALL)
+    found = as_json("prod", "small.zarr")
+    assert (found["op"], found["value"], found["count"]) == ("prod", str(value), 120)
+    assert found["bytes_read"] == store.open_info("small.zarr").nbytes
+    assert succeed("prod", "small.zarr").splitlines()[:2] == ["prod of 120 integers:", str(value)]
+    found = as_json("prod", "small.zarr", "--overflow", "flag")
+    assert (found["value"], found["flagged"]) == (str(value), False)
+    rd.from_ints([*X[1:5], 0, *X[5:300]], MS, chunks=128).to_zarr("zero.zarr")
+    assert as_json("prod", "zero.zarr")["value"] == "0"
+    rd.from_ints(X[1:], MS, chunks=128).to_zarr("huge.zarr")
+    wrapped = math.prod(X[1:]) % MS.product
+    assert as_json("prod", "huge.zarr", "--overflow", "wrap")["value"] == str(wrapped)
+    found = as_json("prod", "huge.zarr", "--overflow", "flag")
+    assert (found["value"], found["flagged"]) == (str(wrapped), True)
+    assert "out of range, modulo M" in succeed("prod", "huge.zarr", "--overflow", "flag")
+    assert fail("prod", "huge.zarr").startswith("prod of huge.zarr: overflow at flat index 0: ")
+
+
+# ---- groups where stores go -------------------------------------------------------------------------------
+
+
+def test_reductions_of_a_group() -> None:
+    for name, value in (("max", max(S)), ("min", min(S)), ("sum", sum(S))):
+        found = as_json(name, "g.zarr")
+        assert (found["value"], found["count"]) == (str(value), len(S))
+        if name != "sum":
+            assert found["index"] == S.index(value)
+    assert as_json("bound", "g.zarr")["bits"] == max(map(abs, S)).bit_length()
+    assert "this is a group" in fail("bound", "g.zarr", "--write")
+
+
+def test_compare_groups() -> None:
+    other = [value + (i % 3 - 1) for i, value in enumerate(S)]
+    table = np.array(other, dtype=object).reshape(TABLE.shape)
+    rd.IntervalRNSArray.from_ints(table, MS, chunks=(30, 128)).to_zarr("k.zarr")
+    counts = [sum(i % 3 == k for i in range(len(S))) for k in (2, 1, 0)]
+    found = as_json("compare", "g.zarr", "k.zarr", status=1)
+    assert [found[name] for name in ("less", "equal", "greater")] == counts
+    assert found["first_difference"] == 0
+    assert as_json("compare", "g.zarr", "g.zarr")["equal"] == len(S)
+    for integer in (0, -5, 10**30, -(10**400), 10**400):
+        found = as_json("compare", "g.zarr", integer, status=1)
+        expected = [sum(f) for f in zip(*((v < integer, v == integer, v > integer) for v in S), strict=True)]
+        assert [found[name] for name in ("less", "equal", "greater")] == expected
+    assert "makes them of one kind" in fail("compare", "g.zarr", "s.zarr", status=2)
+
+
+def test_checkpoint_of_a_group() -> None:
+    expected = as_json("max", "g.zarr", "--checkpoint", "kept")["value"]
+    assert as_json("max", "g.zarr", "--checkpoint", "kept")["value"] == expected == str(max(S))
+    os.utime("g.zarr/sign/c/0/1", ns=(0, 0))
+    assert "the store has changed since" in fail("max", "g.zarr", "--checkpoint", "kept")
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["topk", 3, "h.zarr"],
+        ["cumsum", "h.zarr", "o.zarr"],
+        ["extend", "h.zarr", "o.zarr", "--bits", 300],
+        ["prod", "h.zarr"],
+    ],
+)
+def test_commands_that_take_no_group_name_the_way_out(args: list[Any]) -> None:
+    method = args[0] if args[0] != "topk" else "topk"
+    if hasattr(rd.IntervalRNSArray, method):
+        pytest.skip(f"arrays with intervals have {method}")
+    assert "rnsdask convert SRC DST --to rns makes a store of it" in fail(*args)
+
+
+# ---- faults -----------------------------------------------------------------------------------------------
+
+
+FAULTS: list[tuple[list[Any], int, str]] = [
+    (["extend", "none.zarr", "o", "--bits", 300], 1, r"none.zarr: there is no such store"),
+    (["slice", "none.zarr", "o", ":"], 1, r"none.zarr: there is no such store"),
+    (["concat", "x.zarr", "none.zarr", "-o", "o"], 1, r"none.zarr: there is no such store"),
+    (["prod", "none.zarr"], 1, r"none.zarr: there is no such store"),
+    (["extend", "x.zarr", "s.zarr", "--bits", 300], 1, r"s.zarr: it exists; replace it with --overwrite"),
+    (["convert", "s.zarr", "g.zarr", "--to", "interval"], 1, r"g.zarr: it exists; replace it"),
+    (["slice", "x.zarr", "x.zarr", ":5", "--overwrite"], 1, r"x.zarr: an operand is read from there"),
+    (["concat", "x.zarr", "-o", "x.zarr/deep"], 1, r"x.zarr/deep: an operand is read from there"),
+    (["convert", "g.zarr", "g.zarr", "--to", "rns", "--overwrite"], 1, r"g.zarr: an operand is read from"),
+    (["extend", "x.zarr", "o"], 2, r"give either --bits or --moduli"),
+    (["extend", "x.zarr", "-", "--bits", 300], 2, r"a store cannot be standard output; rnsdask export"),
+    (["convert", "x.zarr", "o"], 2, r"Missing option '--to'"),
+    (["convert", "x.zarr", "o", "--to", "rns"], 2, r"convert of x.zarr: it is an RNSArray already"),
+    (["convert", "g.zarr", "o", "--to", "interval"], 2, r"it is an IntervalRNSArray already"),
+    (["convert", "x.zarr", "o", "--to", "interval", "--signed"], 2, r"are of --to rns"),
+    (
+        ["concat", "x.zarr", "s.zarr", "-o", "o"],
+        2,
+        r"concat of x.zarr s.zarr: operands have different ranges",
+    ),
+    (["concat", "x.zarr", "e.zarr", "-o", "o"], 2, r"concat of x.zarr e.zarr: .*different moduli sets"),
+    (["concat", "s.zarr", "g.zarr", "-o", "o"], 2, r"rnsdask convert SRC DST --to rns or --to interval"),
+    (["concat", "x.zarr", "-o", "o", "--axis", 1], 2, r"concat of x.zarr: axis 1 is out of bounds"),
+    (
+        ["concat", "s.zarr", "t.zarr", "-o", "o"],
+        2,
+        r"concat of s.zarr t.zarr: all the input array dimensions",
+    ),
+    (["concat", "x.zarr", "s.zarr"], 2, r"Missing option '-o'"),
+    (["slice", "x.zarr", "o", "5"], 2, r"slice of x.zarr: it selects one number"),
+    (["slice", "x.zarr", "o", "700:, 1"], 2, r"slice of x.zarr: too many indices"),
+    (
+        ["slice", "s.zarr", "o", "30"],
+        2,
+        r"slice of s.zarr: index 30 is out of bounds for axis 0 with size 30",
+    ),
+    (["slice", "x.zarr", "o", "::0"], 2, r"slice of x.zarr: slice step cannot be zero"),
+    *(
+        (["slice", "x.zarr", "o", text], 2, r"INDEX: .* is no index of integers, slices, \.\.\. and None")
+        for text in (
+            "",
+            "5:;",
+            "a",
+            "1.5:",
+            "x[3]",
+            "[1, 2]",
+            "True",
+            "'5'",
+            "5](3)[",
+            "f()",
+            "-None",
+            "1:(2",
+        )
+    ),
+    (["slice", "s.zarr", "o", "..., ..."], 2, r"an index can only have a single ellipsis"),
+    (["rechunk", "x.zarr", "o", "--chunks", "many"], 2, r"--chunks: 'many' is not integers with commas"),
+    (
+        ["rechunk", "x.zarr", "o", "--chunks", "0"],
+        2,
+        r"rechunk of x.zarr: a chunk's length must be at least 1",
+    ),
+    (["rechunk", "s.zarr", "o", "--chunks", "128"], 2, r"rechunk of s.zarr: .*one length for each of the 2"),
+    (["reshape", "x.zarr", "o", "7,x"], 2, r"SHAPE: '7,x' is not integers with commas"),
+    (["reshape", "x.zarr", "o", "7,99"], 2, r"reshape of x.zarr: cannot reshape array of size 700"),
+]
+
+
+@pytest.mark.parametrize(("args", "status", "message"), FAULTS)
+def test_faults(args: list[Any], status: int, message: str) -> None:
+    if "e.zarr" in args:
+        rd.from_ints(X, rd.ModuliSet.for_bits(300), chunks=128).to_zarr("e.zarr")
+    if "t.zarr" in args:
+        rd.from_ints(TABLE[:, :128], MS, True, chunks=(30, 128)).to_zarr("t.zarr")
+    before = {path: contents(path) for path in ("x.zarr", "s.zarr", "g.zarr")}
+    found = fail(*args, status=status)
+    assert re.search(message, found), found
+    assert before == {path: contents(path) for path in before}
+    assert not Path("o").exists()
+
+
+# ---- jobs that go on --------------------------------------------------------------------------------------
+
+
+JOBS: dict[str, list[Any]] = {
+    "extend": ["extend", "x.zarr", "out.zarr", "--bits", 300],
+    "interval": ["convert", "x.zarr", "out.zarr", "--to", "interval"],
+    "rns": ["convert", "h.zarr", "out.zarr", "--to", "rns"],
+    "slice": ["slice", "x.zarr", "out.zarr", "128:"],
+    "group slice": ["slice", "h.zarr", "out.zarr", "128:"],
+    "concat": ["concat", "x.zarr", "-o", "out.zarr"],
+    "rechunk": ["rechunk", "s.zarr", "out.zarr", "--chunks", "5,256"],
+    "reshape": ["reshape", "rows.zarr", "out.zarr", "60,128"],
+}
+
+
+def set_incomplete(path: str) -> None:
+    """Undo the end of a job that has written a store or a group."""
+    for file in Path(path).rglob("zarr.json"):
+        document = json.loads(file.read_text())
+        attribute = document["attributes"]["rnsdask"]
+        if "complete" in attribute:
+            attribute["complete"] = False
+        file.write_text(json.dumps(document))
+
+
+@pytest.mark.parametrize("kind", JOBS)
+def test_an_interrupted_job_continues(kind: str) -> None:
+    rd.from_ints(TABLE, MS, True, chunks=(6, 256)).to_zarr("rows.zarr")
+    printed = as_json(*JOBS[kind])
+    expected = contents("out.zarr")
+    is_group = Path("out.zarr/sign").exists()
+    chunks = sorted(Path("out.zarr", "residues" if is_group else "", "c").rglob("*"))
+    files = [path for path in chunks if path.is_file()]
+    total = len(files)
+    set_incomplete("out.zarr")
+    files[0].unlink()
+    damaged = bytearray(files[1].read_bytes())
+    damaged[20] ^= 1
+    files[1].write_bytes(damaged)
+    lost, broken = 1, 1
+    if is_group:
+        Path("out.zarr/upp/c/2").unlink()
+        sign = Path("out.zarr/sign/c/3")
+        sign.write_bytes(bytes([sign.read_bytes()[0] ^ 1]) + sign.read_bytes()[1:])
+        lost, broken = 2, 2
+    found = as_json(*JOBS[kind], "--resume")
+    assert (found["chunks_kept"], found["chunks_rewritten"]) == (total - lost - broken, broken)
+    assert {name: printed[name] for name in ("count", "bytes_read", "bytes_written")}.items() <= found.items()
+    assert contents("out.zarr") == expected
+    assert "is complete: there is nothing to resume" in fail(*JOBS[kind], "--resume")
+    assert contents("out.zarr") == expected
+    succeed(*JOBS[kind], "--overwrite")
+    assert contents("out.zarr") == expected
+
+
+def test_a_job_continues_no_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_args: Any) -> None:
+        raise OSError("the end")
+
+    for args, writer, others in (
+        (JOBS["interval"], store.GroupWriter, [["convert", "w.zarr", "out.zarr", "--to", "interval"]]),
+        (JOBS["slice"], store.StoreWriter, [["slice", "x.zarr", "out.zarr", ":-128"]]),
+        (JOBS["extend"], store.StoreWriter, [["extend", "w.zarr", "out.zarr", "--bits", 300]]),
+    ):
+        rd.from_ints([*X[1:], max(X)], MS, chunks=128).to_zarr("w.zarr", overwrite=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(writer, "write_chunk", stop)
+            assert "the end" in fail(*args, "--retries", 0)
+        for other in others:
+            assert "it cannot be resumed: it was begun by another job" in fail(*other, "--resume")
+        assert "it exists; replace it" in fail(*args)
+        succeed(*args, "--resume")
+        shutil.rmtree("out.zarr")
+
+
+def test_a_group_that_replaces_one_continues(monkeypatch: pytest.MonkeyPatch) -> None:
+    succeed("slice", "h.zarr", "out.zarr", ":300")
+    before = contents("out.zarr")
+    write = store.GroupWriter.write_chunk
+
+    def write_chunk(writer: store.GroupWriter, index: Any, *parts: Any) -> None:
+        if index == (3,):
+            raise ValueError("the end")
+        write(writer, index, *parts)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.GroupWriter, "write_chunk", write_chunk)
+        assert "the end" in fail(*JOBS["interval"], "--overwrite")
+    assert contents("out.zarr") == before
+    assert as_json(*JOBS["interval"], "--resume")["chunks_kept"] > 0
+    assert values_in("out.zarr") == X
+    assert not Path("out.zarr.partial").exists()
+
+
+def test_on_a_cluster() -> None:
+    rd.from_ints(TABLE, MS, True, chunks=(6, 256)).to_zarr("rows.zarr")
+    with LocalCluster(n_workers=2, processes=False, dashboard_address=":0") as cluster:
+        place = ["--scheduler", cluster.scheduler_address]
+        for kind, args in JOBS.items():
+            succeed(*args, *place)
+            found = contents("out.zarr")
+            shutil.rmtree("out.zarr")
+            succeed(*args)
+            assert contents("out.zarr") == found, kind
+            shutil.rmtree("out.zarr")
+        rd.from_ints(SMALL, MS, True, chunks=128).to_zarr("small.zarr")
+        assert as_json("prod", "small.zarr", *place)["value"] == str(math.prod(SMALL))
+        assert as_json("max", "g.zarr", *place)["value"] == str(max(S))
+
+
+# ---- the plan of memory -----------------------------------------------------------------------------------
+
+
+def lengths(total: int, chunk: int) -> tuple[int, ...]:
+    return tuple(min(chunk, total - start) for start in range(0, total, chunk))
+
+
+@pytest.mark.parametrize("shape", [(24,), (12, 10), (6, 4, 8)])
+def test_what_is_alive_at_a_time(shape: tuple[int, ...], rng: np.random.Generator) -> None:
+    """No fewer than are alive where new chunks are made in C order, and old ones go when the last is made."""
+    for _ in range(60):
+        before = tuple(lengths(n, int(rng.integers(1, n + 1))) for n in shape)
+        after = tuple(lengths(n, int(rng.integers(1, n + 1))) for n in shape)
+        old = np.stack(np.meshgrid(*(np.repeat(range(len(c)), c) for c in before), indexing="ij"), -1)
+        new = np.stack(np.meshgrid(*(np.repeat(range(len(c)), c) for c in after), indexing="ij"), -1)
+        order = {index: i for i, index in enumerate(product(*(range(len(c)) for c in after)))}
+        uses: dict[tuple[int, ...], list[int]] = {}
+        for a, b in zip(old.reshape(-1, len(shape)), new.reshape(-1, len(shape)), strict=True):
+            uses.setdefault(tuple(a.tolist()), []).append(order[tuple(b.tolist())])
+        size = {index: math.prod(c[i] for c, i in zip(before, index, strict=True)) for index in uses}
+        waiting = [
+            sum(size[index] for index, when in uses.items() if min(when) <= step < max(when))
+            for step in range(len(order))
+        ]
+        assert max(waiting) <= most_alive(before, after, shape), (before, after)
