@@ -1,6 +1,5 @@
 """Ways to make an RNSArray: from integers, from residues, at random, from a store."""
 
-import math
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, SupportsIndex
@@ -22,6 +21,7 @@ from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.lazy.chunks import normalize_chunks
 from rnsdask.lazy.map import map_chunks
 from rnsdask.rns import convert
 from rnsdask.rns.random import random_residues
@@ -50,8 +50,8 @@ def from_ints(
         The moduli set, large enough for every number, or a number system.
     signed : bool, optional
         Symmetric range instead of ``0 .. M-1``; a system tells it itself.
-    chunks : "auto", int, tuple of int, or None
-        Chunks of a Dask array, along the axes of the numbers; None for a NumPy array.
+    chunks : "auto", int, tuple, mapping, str, or None
+        Chunks of a Dask array, as :meth:`.NumberArray.rechunk` takes them; None for a NumPy array.
 
     Returns
     -------
@@ -154,6 +154,8 @@ def random(
     moduli : ModuliSet or RNS
         The moduli set, or a number system. Numbers are uniform in the whole range; or, where the system has a
         bound, among all those of the range that are within it.
+    chunks : "auto", int, tuple, mapping, or str
+        As :meth:`.NumberArray.rechunk` takes them.
     seed : int, optional
         Not negative. Without it, one of 128 bits is drawn from the operating system: two such arrays differ.
         It is in the name of the Dask array, ``x.residues.name`` = ``"random-seed-<seed>-..."``, so that the
@@ -173,20 +175,19 @@ def random(
     seed = fresh_seed() if seed is None else as_integer(seed, "seed")
     if seed < 0:
         raise ValueError(f"seed must not be negative, got {abbreviate(seed)}")
-    chunk_shape = layout.normalize_chunks(chunks, sizes, len(moduli))
-    grid = layout.chunk_grid(sizes, chunk_shape)
-    check_graph(math.prod(grid), f"an array of shape {sizes}")
-    described = (system, hex(seed), sizes, chunk_shape)
+    lengths_of_chunks = normalize_chunks(chunks, sizes, len(moduli))
+    check_graph(math.prod(map(len, lengths_of_chunks)), f"an array of shape {sizes}")
+    described = (system, hex(seed), sizes, lengths_of_chunks)
     shown = f"-{seed}" if seed.bit_length() <= _SEED_BITS else ""
     residues = map_chunks(
         _random_block,
         rows=system.rows,
-        chunks=_dask_chunks(sizes, chunk_shape),
+        chunks=lengths_of_chunks,
         located=True,
         name=f"random-seed{shown}-{tokenize(described)}",
         system=system,
         seed=seed,
-        grid=grid,
+        grid=tuple(map(len, lengths_of_chunks)),
     )
     return RNSArray(residues, system)
 

@@ -98,8 +98,8 @@ class IntervalRNSArray(ElementaryArray):
             The numbers, as :func:`rnsdask.from_ints` takes them.
         moduli : ModuliSet
             The moduli set; every magnitude is below M.
-        chunks : "auto", int, tuple of int, or None
-            Chunks of a Dask array, along the axes of the numbers; None for a NumPy array.
+        chunks : "auto", int, tuple, mapping, str, or None
+            Chunks of a Dask array, as :meth:`rechunk` takes them; None for a NumPy array.
 
         Raises
         ------

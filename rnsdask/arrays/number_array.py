@@ -16,6 +16,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import convert, indexing
 from rnsdask.lazy import shape as shapes
+from rnsdask.lazy.chunks import normalize_chunks
 from rnsdask.lazy.lazy_ints import LazyInts
 
 
@@ -374,12 +375,19 @@ class NumberArray(DaskMethodsMixin):
         Parameters
         ----------
         chunks
-            ``"auto"`` (64 to 128 MiB), or the length along each axis; along the last one a multiple of 128 or
-            the whole axis.
+            As Dask takes them: one length for all axes or one for each, where -1 is the whole axis and None
+            what it is; the lengths of all chunks along an axis; a size such as ``"32MiB"``; a mapping from
+            some of the axes to these. ``"auto"``, of all axes, means 64 to 128 MiB.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If they are none of these, do not add up to the shape, or a length that they need is unknown.
+        JobError
+            If there are more chunks than this process has memory for.
         """
-        self._check_lengths("rechunk")
         rows = self._system.rows
-        lengths = (rows, *layout.normalize_chunks(chunks, self.shape, rows))
+        lengths = ((rows,), *normalize_chunks(chunks, self.shape, rows, self.chunks))
         return self._with_words(
             self._words.rechunk(lengths) if self._is_lazy else da.from_array(self._words, lengths)
         )

@@ -1,5 +1,6 @@
 """Options that several commands share, and what is made of them."""
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,6 +35,16 @@ def _read_gpus(_ctx: click.Context, _param: click.Parameter, value: str | None) 
 
 def _read_progress(_ctx: click.Context, _param: click.Parameter, value: bool | None) -> bool:
     return sys.stderr.isatty() if value is None else value
+
+
+def _read_chunks(_ctx: click.Context, _param: click.Parameter, value: str) -> Any:
+    """Chunks as arrays take them: one integer or text, or a tuple of several."""
+    items = [item.strip() for item in value.split(",")]
+    chunks = tuple(int(item) if re.fullmatch(r"[+-]?[0-9]+", item) else item for item in items)
+    for length in chunks:
+        if isinstance(length, int) and length < 1 and length != -1:
+            raise click.BadParameter(f"a chunk's length must be at least 1, or -1, got {length}")
+    return chunks if len(chunks) > 1 else chunks[0]
 
 
 POSITIVE = click.IntRange(min=1)
@@ -78,7 +89,13 @@ moduli_options = _options(
 _creation_options = _options(
     click.option("--signed", is_flag=True, help="Symmetric range around 0 instead of 0 to M-1."),
     click.option(
-        "--chunk", "chunks", type=POSITIVE, metavar="N", help="Integers in a chunk, a multiple of 128."
+        "--chunk",
+        "--chunks",
+        "chunks",
+        callback=_read_chunks,
+        default="auto",
+        metavar="N[,N...]",
+        help="Integers in a chunk, along each axis; -1: all of it; auto: chunks of 64 to 128 MiB.",
     ),
 )
 
@@ -158,8 +175,8 @@ def with_creation(command: _Function) -> _Function:
     @_creation_options
     @with_mode
     @wraps(command)
-    def wrapped(chunks: int | None, **rest: Any) -> Any:
-        return command(chunks="auto" if chunks is None else chunks, **rest)
+    def wrapped(**options: Any) -> Any:
+        return command(**options)
 
     return wrapped
 

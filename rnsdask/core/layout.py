@@ -5,8 +5,8 @@ The residues of an array of numbers of shape ``shape`` under n moduli are one ``
 Shapes and chunks in this module leave the residue axis out.
 """
 
-from collections.abc import Sequence
-from typing import Any, Literal, SupportsIndex, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -20,12 +20,13 @@ RESIDUE_DTYPE = np.dtype(np.uint32)
 """Type of a residue."""
 
 CHUNK_MULTIPLE = 128
-"""A chunk's length along the last axis is a multiple of this: rows start at multiples of 512 bytes."""
+"""A default chunk's last length is a multiple of this: rows start at multiples of 512 bytes."""
 
 DEFAULT_CHUNK_BYTES = 64 * 2**20
 """Least size of a default chunk; the greatest is twice this."""
 
-Chunks: TypeAlias = Literal["auto"] | SupportsIndex | Sequence[SupportsIndex]
+Chunks: TypeAlias = str | SupportsIndex | Sequence[Any] | Mapping[int, Any]
+"""Chunks along the axes of the numbers, in any way that Dask takes them."""
 
 
 def round_up(value: int, multiple: int) -> int:
@@ -53,17 +54,16 @@ def default_chunk(n_moduli: int, count: int | None = None) -> int:
 
 
 def normalize_chunks(chunks: Chunks, shape: Sequence[int], n_moduli: int) -> tuple[int, ...]:
-    """Turn any way to give chunks into the chunk's length along each axis of the numbers.
+    """Turn the chunks that are asked of a store, which are all alike, into the length along each axis.
 
-    A chunk longer than its axis is cut down to the axis (the last one rounded up to a multiple of 128). An
-    axis of length 0 is one that will grow: its chunk is kept.
+    A chunk longer than its axis is cut down to the axis (along the last one a multiple of 128 to the next
+    multiple of 128). An axis of length 0 is one that will grow: its chunk is kept.
 
     Parameters
     ----------
     chunks
-        ``"auto"`` for chunks of 64 to 128 MiB; or one integer for each axis of `shape`; or, for a
-        one-dimensional array, just the integer. Along the last axis it is a multiple of 128, or covers the
-        whole axis.
+        ``"auto"`` for chunks of 64 to 128 MiB; or one integer for each axis of `shape`, or for all of them;
+        -1 is the whole axis.
     shape
         Shape of the array of numbers, without the residue axis.
     n_moduli
@@ -72,62 +72,64 @@ def normalize_chunks(chunks: Chunks, shape: Sequence[int], n_moduli: int) -> tup
     Raises
     ------
     TypeError, ValueError
-        If `chunks` is none of these, or breaks the rule of the last axis.
+        If `chunks` is none of these.
     """
+    check_shape(shape)
+    if isinstance(chunks, str):
+        if chunks != "auto":
+            raise ValueError(f"chunks must be 'auto', an integer or a tuple of integers, got {chunks!r}")
+        return _automatic_chunks(shape, n_moduli)
+    lengths = _chunk_lengths(chunks, shape)
+    outer = (min(c, s) if s else c for c, s in zip(lengths[:-1], shape[:-1], strict=True))
+    return (*outer, _last_chunk(lengths[-1], shape[-1]))
+
+
+def check_shape(shape: Sequence[int]) -> None:
+    """Raise ValueError unless it can be the shape of an array of numbers."""
     if len(shape) == 0:
         raise ValueError("an array of numbers needs at least one axis, got shape ()")
     for axis, length in enumerate(shape):
         if length < 0:
             raise ValueError(f"shape must not be negative, got {abbreviate(length)} on axis {axis}")
-    if isinstance(chunks, str):
-        if chunks != "auto":
-            raise ValueError(f"chunks must be 'auto', an integer or a tuple of integers, got {chunks!r}")
-        return _automatic_chunks(shape, n_moduli)
-    lengths = _chunk_lengths(chunks, len(shape))
-    outer = (min(c, s) if s else c for c, s in zip(lengths[:-1], shape[:-1], strict=True))
-    return (*outer, _last_chunk(lengths[-1], shape[-1]))
 
 
-def storable_chunks(chunks: Sequence[Sequence[int]], shape: Sequence[int], n_moduli: int) -> Chunks:
-    """Chunks of a store for an array in chunks: the same ones if the format allows them, else ``"auto"``.
+def are_regular(chunks: Sequence[Sequence[int]]) -> bool:
+    """Whether chunks are all alike along each axis but for a shorter last one, as those of a store."""
+    return all(all(c == axis[0] for c in axis[:-1]) and axis[-1] <= axis[0] for axis in chunks)
+
+
+def storable_chunks(chunks: Sequence[Sequence[int]], shape: Sequence[int], n_moduli: int) -> tuple[int, ...]:
+    """Chunks of a store for an array in chunks: the same, or the longest along each axis where they differ.
 
     Parameters
     ----------
     chunks
         The lengths of all chunks along each axis of `shape`.
     """
-    lengths = tuple(axis[0] for axis in chunks)
-    even = all(
-        all(c == length for c in axis[:-1]) and axis[-1] <= length
-        for axis, length in zip(chunks, lengths, strict=True)
-    )
-    try:
-        return normalize_chunks(lengths, shape, n_moduli) if even else "auto"
-    except ValueError:
-        return "auto"
+    return normalize_chunks(tuple(max(1, *axis) for axis in chunks), shape, n_moduli)
 
 
 def _last_chunk(chunk: int, length: int) -> int:
-    """Apply the rule of the last axis to a chunk's length along it."""
-    if chunk % CHUNK_MULTIPLE == 0:
-        return min(chunk, round_up(length, CHUNK_MULTIPLE)) if length else chunk
-    if 0 < length <= chunk:
-        return length
-    raise ValueError(
-        f"the chunk along the last axis must be a multiple of {CHUNK_MULTIPLE}, or cover the whole axis of "
-        f"{length}; got {abbreviate(chunk)}"
-    )
+    """Cut a chunk's length along the last axis down to the axis."""
+    if not length:
+        return chunk
+    return min(chunk, length if chunk % CHUNK_MULTIPLE else round_up(length, CHUNK_MULTIPLE))
 
 
-def _chunk_lengths(chunks: object, ndim: int) -> tuple[int, ...]:
+def _chunk_lengths(chunks: object, shape: Sequence[int]) -> tuple[int, ...]:
     """Read explicit chunks: one positive integer for each axis."""
     if isinstance(chunks, Sequence):
         lengths = tuple(as_integer(c, f"chunk length of axis {axis}") for axis, c in enumerate(chunks))
     else:
-        lengths = (as_integer(chunks, "chunks"),)
-    if len(lengths) != ndim:
-        raise ValueError(f"chunks must give one length for each of the {ndim} axes, got {brief(chunks)}")
+        lengths = (as_integer(chunks, "chunks"),) * len(shape)
+    if len(lengths) != len(shape):
+        raise ValueError(
+            f"chunks must give one length for each of the {len(shape)} axes, got {brief(chunks)}"
+        )
+    lengths = tuple(s if c == -1 and s else c for c, s in zip(lengths, shape, strict=True))
     for axis, length in enumerate(lengths):
+        if length == -1:
+            raise ValueError(f"a chunk of a whole axis needs an axis of known length, got -1 on axis {axis}")
         if length < 1:
             raise ValueError(f"a chunk's length must be at least 1, got {abbreviate(length)} on axis {axis}")
     return lengths

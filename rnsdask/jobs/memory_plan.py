@@ -121,7 +121,8 @@ def part_lengths(info: store.StoreInfo) -> list[int]:
     """Lengths into which a store's chunks can be divided evenly, as chunks of another store have to be."""
     axis = store.split_axis(info.chunks)
     chunk, grid = info.chunks[axis], info.grid[axis]
-    unit = layout.CHUNK_MULTIPLE if axis == len(info.chunks) - 1 else 1
+    is_aligned = axis == len(info.chunks) - 1 and chunk % layout.CHUNK_MULTIPLE == 0
+    unit = layout.CHUNK_MULTIPLE if is_aligned else 1
     most = min(_MOST_PARTS, -(-chunk // unit))
     lengths = {layout.round_up(-(-chunk // parts), unit) for parts in range(2, most + 1)}
     return sorted(length for length in lengths if length < chunk and (grid == 1 or chunk % length == 0))

@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from rnsdask.core.layout import (
     CHUNK_MULTIPLE,
+    are_regular,
     check_residue_array,
     chunk_grid,
     chunk_slices,
     default_chunk,
     normalize_chunks,
     round_up,
+    storable_chunks,
 )
 from rnsdask.core.moduli import ModuliSet
 
@@ -85,6 +87,12 @@ def test_default_chunk_is_aligned_and_of_64_to_128_mib(n_moduli: int, count: int
         (1024, (1000,), (1024,)),
         (262144, (0,), (262144,)),
         (1, (1,), (1,)),
+        (100, (1000,), (100,)),
+        (999, (1000,), (999,)),
+        (100, (0,), (100,)),
+        (-1, (1000,), (1000,)),
+        (7, (100, 50), (7, 7)),
+        ((-1, 33), (100, 50), (100, 33)),
         ((7, 128), (100, 1000), (7, 128)),
         ((7, 50), (100, 50), (7, 50)),
         ((700, 128), (100, 1000), (100, 128)),
@@ -122,17 +130,9 @@ def test_automatic_chunks_keep_every_rule(shape: list[int], n_moduli: int) -> No
     ("chunks", "shape", "error", "message"),
     [
         ("Auto", (10,), ValueError, "chunks must be 'auto', an integer or a tuple of integers, got 'Auto'"),
-        (100, (1000,), ValueError, "must be a multiple of 128, or cover the whole axis of 1000; got 100"),
-        (
-            (7, 999),
-            (100, 1000),
-            ValueError,
-            "must be a multiple of 128, or cover the whole axis of 1000; got 999",
-        ),
-        (100, (0,), ValueError, "must be a multiple of 128, or cover the whole axis of 0; got 100"),
         (0, (10,), ValueError, "a chunk's length must be at least 1, got 0 on axis 0"),
-        ((-1, 128), (10, 256), ValueError, "a chunk's length must be at least 1, got -1 on axis 0"),
-        (128, (10, 256), ValueError, "chunks must give one length for each of the 2 axes, got 128"),
+        ((-2, 128), (10, 256), ValueError, "a chunk's length must be at least 1, got -2 on axis 0"),
+        (-1, (0,), ValueError, "a chunk of a whole axis needs an axis of known length, got -1 on axis 0"),
         (
             (128, 128),
             (256,),
@@ -158,6 +158,23 @@ def test_normalize_chunks_refuses(
 ) -> None:
     with pytest.raises(error, match=f"{re.escape(message)}$"):
         normalize_chunks(chunks, shape, 64)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "shape", "regular", "expected"),
+    [
+        (((3, 3, 2),), (8,), True, (3,)),
+        (((3, 3, 3),), (9,), True, (3,)),
+        (((3, 3, 4),), (10,), False, (4,)),
+        (((1, 60, 35),), (96,), False, (60,)),
+        (((2, 5), (4, 4)), (7, 8), False, (5, 4)),
+        (((0,), (4, 4)), (0, 8), True, (1, 4)),
+        (((1024, 976),), (2000,), True, (1024,)),
+    ],
+)
+def test_chunks_of_a_store(chunks: Any, shape: tuple[int, ...], regular: bool, expected: Any) -> None:
+    assert are_regular(chunks) is regular
+    assert storable_chunks(chunks, shape, 64) == expected
 
 
 def test_chunk_grid_beyond_32_bits() -> None:

@@ -1,0 +1,136 @@
+"""Chunks of arrays in memory, given in any way that Dask takes them."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import dask.array as da
+import numpy as np
+from dask.utils import parse_bytes
+from numpy.lib.array_utils import normalize_axis_index
+
+from rnsdask.cluster.limits import check_graph
+from rnsdask.core import layout
+from rnsdask.core.errors import abbreviate, brief
+from rnsdask.core.moduli import as_integer
+
+Lengths: TypeAlias = tuple[tuple[int, ...], ...]
+"""The lengths of all chunks along each axis."""
+
+
+def normalize_chunks(chunks: Any, shape: Sequence[int], rows: int, current: Lengths | None = None) -> Lengths:
+    """The lengths of all chunks along each axis of the numbers, by the rules of Dask.
+
+    Parameters
+    ----------
+    chunks
+        What `dask.array.core.normalize_chunks` and `rechunk` take: one length for all axes, or one for each,
+        where -1 stands for the whole axis and None for what it is; the lengths of all chunks along an axis;
+        ``"auto"``, or a size in bytes such as ``"64MiB"``; a mapping from some of the axes to these.
+        ``"auto"`` of all axes is this package's (:func:`.layout.normalize_chunks`), of some of them Dask's,
+        which its setting ``array.chunk-size`` limits.
+    shape
+        Shape of the array of numbers.
+    rows
+        Words of a number, whose bytes sizes are in.
+    current
+        The chunks that it has; without them axes that are not given are in one chunk.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `chunks` is none of these, or does not suit the shape, or the length of an axis that gets other
+        chunks is unknown.
+    JobError
+        If there are more chunks than this process has memory for.
+    """
+    if not any(map(math.isnan, shape)):
+        layout.check_shape(shape)
+    wanted = _by_axis(chunks, len(shape), current)
+    for axis, (item, length) in enumerate(zip(wanted, shape, strict=True)):
+        if current is None or item is not current[axis]:
+            _check(item, length, axis)
+    if all(isinstance(item, str) and item == "auto" for item in wanted):
+        wanted = list(layout.normalize_chunks("auto", shape, rows))
+    counts = map(_least_count, wanted, shape)
+    check_graph(math.prod(counts), f"an array of shape {tuple(shape)}")
+    number = np.dtype((np.void, rows * layout.RESIDUE_DTYPE.itemsize))
+    normalized: Lengths = da.core.normalize_chunks(
+        tuple(wanted), tuple(shape), dtype=number, previous_chunks=current
+    )
+    return normalized
+
+
+def _by_axis(chunks: Any, ndim: int, current: Lengths | None) -> list[Any]:
+    """What is wanted along each axis, as Dask's `rechunk` spreads it."""
+    kept: Sequence[Any] = (-1,) * ndim if current is None else current
+    if isinstance(chunks, Mapping):
+        given = {
+            normalize_axis_index(as_integer(axis, "axis of chunks"), ndim): chunks[axis] for axis in chunks
+        }
+        wanted = [given.get(axis) for axis in range(ndim)]
+    elif isinstance(chunks, list | tuple | np.ndarray):
+        wanted = list(chunks)
+        if ndim == 1 and len(wanted) > 1 and not any(isinstance(item, list | tuple) for item in wanted):
+            wanted = [tuple(wanted)]
+    elif isinstance(chunks, str):
+        wanted = [chunks] * ndim
+    else:
+        wanted = [as_integer(chunks, "chunks")] * ndim
+    if len(wanted) != ndim:
+        raise ValueError(f"chunks must give one length for each of the {ndim} axes, got {brief(chunks)}")
+    return [
+        before if item is None else _as_written(item, axis)
+        for axis, (item, before) in enumerate(zip(wanted, kept, strict=True))
+    ]
+
+
+def _as_written(item: Any, axis: int) -> Any:
+    """One axis' chunks, with all numbers as Python's."""
+    if isinstance(item, str):
+        return item
+    if isinstance(item, list | tuple | np.ndarray):
+        return tuple(as_integer(length, f"chunk length of axis {axis}") for length in item)
+    return as_integer(item, f"chunk length of axis {axis}")
+
+
+def _check(item: Any, length: float, axis: int) -> None:
+    """Raise ValueError unless these can be the chunks of an axis."""
+    if math.isnan(length):
+        raise ValueError(
+            f"axis {axis} is of unknown length, so its chunks cannot be changed: it was selected by a "
+            "condition; call compute_chunk_sizes() first"
+        )
+    if isinstance(item, str):
+        _check_size(item)
+    elif isinstance(item, tuple):
+        if not item or min(item) < 0:
+            raise ValueError(f"chunks of axis {axis} must be lengths from 0 on, got {brief(item)}")
+        if sum(item) != length:
+            raise ValueError(
+                f"chunks of axis {axis} must add up to its length {length}, got {abbreviate(sum(item))}"
+            )
+    elif item < 1 and item != -1 and length:
+        raise ValueError(
+            "a chunk's length must be at least 1, or -1 for the whole axis, "
+            f"got {abbreviate(item)} on axis {axis}"
+        )
+
+
+def _check_size(text: str) -> None:
+    """Raise ValueError unless it is "auto", or a number of bytes."""
+    try:
+        is_right = text == "auto" or parse_bytes(text) > 0
+    except ValueError:
+        is_right = False
+    if not is_right:
+        raise ValueError(
+            f"chunks must be 'auto', a size such as '64MiB', or integers for lengths, got {text!r:.40}"
+        )
+
+
+def _least_count(item: Any, length: float) -> int:
+    """How many chunks an axis has, or where that is not known yet 1."""
+    if isinstance(item, tuple):
+        return len(item)
+    return -(-int(length) // item) if isinstance(item, int) and item > 0 else 1
