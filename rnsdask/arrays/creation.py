@@ -4,7 +4,6 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, SupportsIndex
 
-import dask
 import dask.array as da
 import numpy as np
 from dask.base import tokenize
@@ -13,8 +12,8 @@ from numpy.typing import NDArray
 from rnsdask import store
 from rnsdask.arrays.interval_rns_array import IntervalRNSArray, open_group
 from rnsdask.arrays.rns_array import RNSArray, array_of_residues
-from rnsdask.backend import check_backend, naming_gpu_memory, to_backend
-from rnsdask.cluster.limits import check_graph
+from rnsdask.arrays.rns_storage import read_words
+from rnsdask.backend import check_backend
 from rnsdask.core import layout
 from rnsdask.core.errors import StoreAccessError, StoreError, abbreviate, brief
 from rnsdask.core.moduli import ModuliSet, as_integer
@@ -176,7 +175,6 @@ def random(
     if seed < 0:
         raise ValueError(f"seed must not be negative, got {abbreviate(seed)}")
     lengths_of_chunks = normalize_chunks(chunks, sizes, len(moduli))
-    check_graph(math.prod(map(len, lengths_of_chunks)), f"an array of shape {sizes}")
     described = (system, hex(seed), sizes, lengths_of_chunks)
     shown = f"-{seed}" if seed.bit_length() <= _SEED_BITS else ""
     residues = map_chunks(
@@ -211,6 +209,7 @@ def _random_block(*, system: RNS, seed: int, grid: tuple[int, ...], place: Place
 def open_zarr(
     path: store.StorePath,
     *,
+    component: str | None = None,
     part: int | None = None,
     backend: str = "cpu",
     storage_options: Mapping[str, Any] | None = None,
@@ -229,6 +228,8 @@ def open_zarr(
     path : str, path-like, or zarr.abc.store.Store
         A local path; a URL of any file system that fsspec knows; or Zarr's ``LocalStore``, ``FsspecStore`` or
         ``ObjectStore``. See docs/remote.md.
+    component : str, optional
+        The path of the array within the Zarr group at `path`, such as ``"a/b"``.
     storage_options : mapping, optional
         Of fsspec, for a URL, as Zarr and xarray take them: credentials, the endpoint, and the like. They are
         sent to the workers.
@@ -254,7 +255,7 @@ def open_zarr(
         If it has more chunks than this process has memory for.
     """
     check_backend(backend)
-    location = store.locate(path, storage_options)
+    location = store.component_of(store.locate(path, storage_options), component)
     try:
         return open_rns(location, part=part, backend=backend)
     except StoreError as error:
@@ -268,55 +269,5 @@ def open_zarr(
 
 def open_rns(path: store.StorePath, *, part: int | None = None, backend: str = "cpu") -> RNSArray:
     """Open a complete store of residues, as :func:`open_zarr` does."""
-    check_backend(backend)
     info = store.open_info(store.locate(path))
-    check_graph(info.n_chunks, info.path)
-    chunks = _dask_chunks(info.shape, info.chunks)
-    if part is not None and (part := _check_part(info, as_integer(part, "part"))) is not None:
-        axis = store.split_axis(info.chunks)
-        divided = tuple(min(part, c - i) for c in chunks[axis] for i in range(0, c, part))
-        chunks = (*chunks[:axis], divided, *chunks[axis + 1 :])
-    straight = backend != "cpu" and info.has_chunk_files and kvikio_is_wanted()
-    how: dict[str, Any] = {"part": part, "backend": backend, "straight": straight}
-    # Dask knows chunks as NumPy's, for where they will be read is not known here.
-    name = f"open-zarr-{tokenize(info, how)}"
-    rows = len(info.moduli)
-    residues = map_chunks(_read_block, rows=rows, chunks=chunks, located=True, name=name, info=info, **how)
-    return RNSArray(residues, info.system)
-
-
-def kvikio_is_wanted() -> bool:
-    """Whether processes that have KvikIO and a GPU are to use it: Dask's setting ``rnsdask.kvikio``."""
-    return bool(dask.config.get("rnsdask.kvikio", True))
-
-
-def _check_part(info: store.StoreInfo, part: int) -> int | None:
-    """Check the length of parts; None if they are whole chunks."""
-    if part < 1:
-        raise ValueError(f"part must be at least 1, got {abbreviate(part)}")
-    if part >= info.chunks[store.split_axis(info.chunks)] or not info.count:
-        return None
-    if not info.has_chunk_files:
-        raise ValueError(f"{info.path}: only local chunks without compression can be read in parts")
-    return part
-
-
-def _read_block(
-    *, info: store.StoreInfo, part: int | None, backend: str, straight: bool, place: Place
-) -> Any:
-    index = place.index
-    if not info.count:  # Dask has chunks of no numbers where a store has none
-        shape = layout.part_shape(index, info.shape, info.chunks)
-        return to_backend(np.empty((len(info.moduli), *shape), dtype=np.uint32), backend)
-    if part is None:
-        if straight and store.reads_on_gpu():
-            return store.read_chunk_on_gpu(info, index)
-        residues = store.read_chunk(info, index)
-        with naming_gpu_memory(info.chunk_name(index)):
-            return to_backend(residues, backend)
-    axis = store.split_axis(info.chunks)
-    chunk, within = divmod(index[axis], -(-info.chunks[axis] // part))
-    index = (*index[:axis], chunk, *index[axis + 1 :])
-    residues = store.read_part(info, index, within * part, (within + 1) * part)
-    with naming_gpu_memory(info.chunk_name(index)):
-        return to_backend(residues, backend)
+    return RNSArray(read_words(info, part=part, backend=backend), info.system)

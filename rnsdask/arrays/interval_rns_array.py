@@ -1,16 +1,17 @@
 """IntervalRNSArray: an array of signed integers with stored intervals, on NumPy, CuPy or Dask."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial, wraps
 from inspect import signature
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rnsdask import store
+from rnsdask.arrays import interval_rns_storage
 from rnsdask.arrays.elementary_array import ElementaryArray
-from rnsdask.arrays.interval_rns_storage import read_array, write_array
 from rnsdask.arrays.rns_array import RNSArray
+from rnsdask.arrays.storage import Storage
 from rnsdask.backend import backend_name
 from rnsdask.core import layout as array_layout
 from rnsdask.core.errors import brief
@@ -83,6 +84,7 @@ class IntervalRNSArray(ElementaryArray):
     __slots__ = ()
 
     system_type = IntervalRNS
+    storage: ClassVar[Storage] = interval_rns_storage
 
     # ---- ways to make one ---------------------------------------------------------------------------------
 
@@ -254,37 +256,8 @@ class IntervalRNSArray(ElementaryArray):
             raise ValueError(f"an array of {len(self.moduli)} moduli cannot shrink to {len(moduli)} moduli")
         return self.extend(moduli)
 
-    # ---- storage ------------------------------------------------------------------------------------------
-
-    def to_zarr(
-        self,
-        path: store.StorePath,
-        *,
-        chunks: array_layout.Chunks = "auto",
-        overwrite: bool = False,
-        storage_options: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Write the array to a new Zarr group, chunk by chunk (docs/store-format.md).
-
-        Parameters
-        ----------
-        path, storage_options
-            Where: as :func:`rnsdask.open_zarr` takes them.
-        chunks
-            The stored chunks along each axis, as :meth:`rechunk` takes them.
-        overwrite
-            Whether to replace such a group that `path` holds already. It stays until the new one is whole.
-
-        Raises
-        ------
-        StoreError
-            If there is something else at `path`, or it cannot be written.
-        """
-        location = store.locate(path, storage_options)
-        write_array(self.rechunk(chunks).columns, self.moduli, location, overwrite)
-
 
 def open_group(location: store.Location) -> IntervalRNSArray:
     """Open a complete group, as :func:`rnsdask.open_zarr` says."""
-    columns, moduli = read_array(location)
-    return IntervalRNSArray(columns, IntervalRNS(moduli))
+    info = interval_rns_storage.open_info(location)
+    return IntervalRNSArray(interval_rns_storage.read_words(info), IntervalRNS(info.residues.moduli))

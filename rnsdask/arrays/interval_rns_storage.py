@@ -10,56 +10,21 @@ from dask.base import tokenize
 from numpy.typing import NDArray
 
 from rnsdask import store
+from rnsdask.arrays.storage import Stored
 from rnsdask.cluster.limits import check_graph
-from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout as array_layout
 from rnsdask.core.errors import CorruptChunkError, StoreError
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Place
 from rnsdask.interval_rns import layout
 from rnsdask.interval_rns.proof import find_wrong_header
+from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.lazy.chunks import normalize_chunks
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.sources import reads
-from rnsdask.lazy.write import write_chunks
 from rnsdask.rns.system import RNS
 
 KIND = "mpint"  # what format 1 calls them
 """What the attribute of a group says that it holds."""
-
-
-def write_array(columns: da.Array, moduli: ModuliSet, location: store.Location, overwrite: bool) -> None:
-    """Write lazy columns to a new group, chunk by chunk."""
-    with checked_workers():
-        writer = create(columns, moduli, location, overwrite=overwrite)
-        write_chunks(columns, writer).compute()
-        writer.finish()
-
-
-def create(
-    columns: da.Array,
-    moduli: ModuliSet,
-    location: store.Location,
-    *,
-    overwrite: bool = False,
-    job_identity: str | None = None,
-) -> "ColumnsWriter":
-    """Create a group for lazy columns in chunks that a store can have, and write none of them yet."""
-    if overwrite and reads(columns.dask, location):
-        raise StoreError(f"{location.path}: an array cannot overwrite the group that it is read from")
-    shape: tuple[int, ...] = columns.shape[1:]
-    # Of an axis without numbers, Dask has a chunk of no length, and a store a grid of no chunks.
-    chunks = array_layout.storable_chunks(columns.chunks[1:], shape, len(moduli))
-    how: dict[str, Any] = {"chunks": chunks, "overwrite": overwrite, "job_identity": job_identity}
-    writer = store.create_group(location, KIND, RNS(moduli), shape, layout.PART_DTYPES, **how)
-    return ColumnsWriter(writer, moduli)
-
-
-def resume(
-    location: store.Location, check: Callable[[store.StoreInfo], object], job_identity: str | None
-) -> "ColumnsWriter":
-    """Open an incomplete group to write the rest, as :func:`rnsdask.store.resume_group`."""
-    writer = store.resume_group(location, KIND, layout.PART_DTYPES, check, job_identity=job_identity)
-    return ColumnsWriter(writer, writer.moduli)
 
 
 class ColumnsWriter(store.ArrayWriter):
@@ -106,25 +71,58 @@ class ColumnsWriter(store.ArrayWriter):
         self._group.finish()
 
 
+def create(
+    location: store.Location,
+    system: IntervalRNS,
+    shape: Sequence[int],
+    chunks: Sequence[int],
+    *,
+    overwrite: bool,
+    with_room: bool = False,
+    job_identity: str | None = None,
+) -> ColumnsWriter:
+    """Create a group without chunks."""
+    how: dict[str, Any] = {"overwrite": overwrite, "with_room": with_room, "job_identity": job_identity}
+    parts = layout.PART_DTYPES
+    writer = store.create_group(location, KIND, RNS(system.moduli), shape, parts, chunks=tuple(chunks), **how)
+    return ColumnsWriter(writer, system.moduli)
+
+
+def resume(
+    location: store.Location, check: Callable[[store.StoreInfo], object], job_identity: str | None
+) -> ColumnsWriter:
+    """Open an incomplete group to write the rest, as :func:`rnsdask.store.resume_group`."""
+    writer = store.resume_group(location, KIND, layout.PART_DTYPES, check, job_identity=job_identity)
+    return ColumnsWriter(writer, writer.moduli)
+
+
+def open_stored(location: store.Location) -> Stored:
+    """Open a complete group that is to be appended to."""
+    info = open_info(location)
+    residues = info.residues
+    return Stored(info, IntervalRNS(residues.moduli), residues.shape, residues.chunks)
+
+
+def append(info: store.GroupInfo, system: IntervalRNS, axis: int, length: int) -> ColumnsWriter:
+    """Begin a group of more numbers along an axis, which replaces this one."""
+    moduli = system.moduli
+    return ColumnsWriter(store.append_group(info, RNS(moduli), axis, length, layout.PART_DTYPES), moduli)
+
+
 def open_info(path: store.StorePath) -> store.GroupInfo:
     """Read and check what a complete group says about itself."""
     return store.open_group(path, KIND, layout.PART_DTYPES)
 
 
-def read_array(location: store.Location) -> tuple[da.Array, ModuliSet]:
-    """Open a complete group: lazy columns, and the moduli set."""
-    info = open_info(location)
+def read_words(info: store.GroupInfo) -> da.Array:
+    """The columns of a complete group, lazy."""
     residues = info.residues
     check_graph(residues.n_chunks, info.path)
     rows = layout.rows_of(residues.moduli)
-    # Axis by axis: where one has no numbers, Dask repeats the chunks of the others.
-    grid = (
-        da.core.normalize_chunks((chunk,), (length,), dtype=array_layout.RESIDUE_DTYPE)[0]
-        for chunk, length in zip(residues.chunks, residues.shape, strict=True)
-    )
+    chunks = normalize_chunks(residues.chunks, residues.shape, rows)
     name = f"open-interval-rns-{tokenize(info)}"
-    columns = map_chunks(_read_block, rows=rows, chunks=tuple(grid), located=True, name=name, info=info)
-    return columns, residues.moduli
+    words: da.Array = map_chunks(_read_block, rows=rows, chunks=chunks, located=True, name=name, info=info)
+    return words
 
 
 def _read_block(*, info: store.GroupInfo, place: Place) -> NDArray[np.uint32]:

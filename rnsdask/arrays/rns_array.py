@@ -1,25 +1,22 @@
 """RNSArray: an array of integers held as residues, on NumPy, CuPy or Dask."""
 
-from collections.abc import Mapping
-from typing import Any, SupportsIndex
+from typing import Any, ClassVar, SupportsIndex
 
 import dask.array as da
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from rnsdask import store
+from rnsdask.arrays import rns_storage
 from rnsdask.arrays.elementary_array import Axis, ElementaryArray
+from rnsdask.arrays.storage import Storage
 from rnsdask.cluster.workers import checked_workers
-from rnsdask.core import layout
-from rnsdask.core.errors import StoreError
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.lazy import axis as axis_reductions
-from rnsdask.lazy import convert, divide, matmul, moments, powers, products, scan, topk, write
+from rnsdask.lazy import convert, divide, matmul, moments, powers, products, scan, topk
 from rnsdask.lazy.check import checked, readable, within_bound
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import made_like
-from rnsdask.lazy.sources import reads
 from rnsdask.rns.axis_products import bound_of_products
 from rnsdask.rns.axis_scan import AxisExtrema, AxisProducts, AxisSums, LineScan, Scan
 from rnsdask.rns.interval import IntervalEvaluation
@@ -54,6 +51,7 @@ class RNSArray(ElementaryArray):
     __slots__ = ()
 
     system_type = RNS
+    storage: ClassVar[Storage] = rns_storage
 
     # ---- what it is ---------------------------------------------------------------------------------------
 
@@ -572,62 +570,6 @@ class RNSArray(ElementaryArray):
         if len(moduli) > len(self.moduli):
             raise ValueError(f"an array of {len(self.moduli)} moduli cannot shrink to {len(moduli)} moduli")
         return self.extend(moduli)
-
-    # ---- storage ------------------------------------------------------------------------------------------
-
-    def to_zarr(
-        self,
-        path: store.StorePath,
-        *,
-        overwrite: bool = False,
-        storage_options: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Write the array to a new Zarr store, chunk by chunk (docs/store-format.md).
-
-        A Dask array keeps its chunks where the format allows them, else it gets those of 64 to 128 MiB.
-
-        Parameters
-        ----------
-        path, storage_options
-            Where: as :func:`.open_zarr` takes them.
-        overwrite
-            Whether to replace a Zarr array that is there already. It stays until the new one is whole.
-
-        Raises
-        ------
-        StoreError
-            If there is something at `path` and `overwrite` is false, or it is not a store, or this very
-            array is read from it; :class:`.StoreAccessError` if it cannot be written.
-        JobError
-            If it would be computed on a cluster, and a worker does not run this version of rnsdask.
-        """
-        source, location = self.with_storable_chunks(), store.locate(path, storage_options)
-        with checked_workers():
-            writer = source.create_store(location, overwrite=overwrite)
-            write.write_chunks(source.residues, writer).compute()
-            writer.finish()
-
-    def create_store(
-        self, path: store.StorePath, *, overwrite: bool = False, job_identity: str | None = None
-    ) -> store.StoreWriter:
-        """Create a store for this array, a Dask array with storable chunks, and write none of them yet."""
-        location = store.locate(path)
-        if overwrite and reads(self._words.dask, location):
-            raise StoreError(f"{location.path}: an array cannot overwrite the store that it is read from")
-        how: dict[str, Any] = {"overwrite": overwrite, "job_identity": job_identity}
-        return store.create(location, self.system, self.shape, chunks=self.storable_lengths(), **how)
-
-    def storable_lengths(self) -> tuple[int, ...]:
-        """A chunk's length along each axis in the store that `create_store` makes."""
-        chunks: Any = "auto" if self.size == 0 else self._words.chunksize[1:]
-        return layout.normalize_chunks(chunks, self.shape, len(self.moduli))
-
-    def with_storable_chunks(self) -> "RNSArray":
-        """A Dask array with the same chunks where a store can have them, else with those of 64 to 128 MiB."""
-        self._check_lengths("to_zarr")
-        if self.chunks is None:
-            return self.rechunk("auto")
-        return self.rechunk(layout.storable_chunks(self.chunks, self.shape, len(self.moduli)))
 
 
 def array_of_residues(residues: Any, system: RNS, *, trusted: bool) -> RNSArray:

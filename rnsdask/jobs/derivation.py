@@ -14,7 +14,7 @@ from rnsdask.jobs import memory_plan
 from rnsdask.jobs.compute import naming
 from rnsdask.jobs.identity import job_identity
 from rnsdask.jobs.sources import Source, check_target
-from rnsdask.jobs.writing import Transfer, storable, write_array
+from rnsdask.jobs.writing import Transfer, write_array
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -86,7 +86,7 @@ def prepare(
         raise ValueError(
             "it selects one number, and a store has at least one axis; 5:6 selects an array of one"
         )
-    array = storable(made)
+    array = made.with_storable_chunks()
     work = _work(operation, list(opened.values()), made, array, sources)
     inputs = {str(position): source.info for position, source in enumerate(sources)}
     identity = job_identity(operation, inputs, **parameters)

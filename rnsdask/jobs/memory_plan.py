@@ -11,7 +11,7 @@ import dask
 from dask.system import CPU_COUNT
 
 from rnsdask import store
-from rnsdask.arrays.creation import kvikio_is_wanted
+from rnsdask.arrays.rns_storage import kvikio_is_wanted
 from rnsdask.cluster.limits import process_limit
 from rnsdask.cluster.memory import Place, Work, chunk_lengths
 from rnsdask.cluster.scheduler import workers_of

@@ -13,7 +13,6 @@ from rnsdask.arrays import interval_rns_storage
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.backend import to_backend
-from rnsdask.core import layout
 from rnsdask.core.errors import JobError, abbreviate
 from rnsdask.jobs.compute import compute, mapping
 from rnsdask.jobs.run import groups_of
@@ -89,7 +88,7 @@ def write_array(
     JobError, StoreError
         If the store to resume is not one of this array, or was begun by another one.
     """
-    source = storable(array)
+    source = array.with_storable_chunks()
     kept: set[Index] = set()
     damaged: set[Index] = set()
     writer = open_store(source, path, overwrite=overwrite, resume=resume, job_identity=job_identity)
@@ -102,14 +101,6 @@ def write_array(
     return Transfer(array.size, 0, array.nbytes, len(kept), len(damaged))
 
 
-def storable(array: NumberArray) -> Any:
-    """The array with the same chunks where a store can have them, else with those of 64 to 128 MiB."""
-    if isinstance(array, RNSArray):
-        return array.with_storable_chunks()
-    chunks = array.chunks or ()
-    return array.rechunk(layout.storable_chunks(chunks, array.shape, len(array.moduli)) if chunks else "auto")
-
-
 def open_store(
     source: NumberArray,
     path: str,
@@ -119,26 +110,16 @@ def open_store(
     job_identity: str | None = None,
 ) -> store.ArrayWriter:
     """Create the store of an array with storable chunks, or open an incomplete one that is like it."""
-    if not isinstance(source, RNSArray):
-        return _open_group(source, path, overwrite, resume, job_identity)
+    writer: store.ArrayWriter
     if not resume:
-        return source.create_store(path, overwrite=overwrite, job_identity=job_identity)
-    facts = {name: getattr(source, name) for name in ("moduli", "signed", "bound", "shape")}
-    return resume_store(path, job_identity, **facts, chunks=source.storable_lengths())
-
-
-def _open_group(
-    source: NumberArray, path: str, overwrite: bool, resume: bool, job_identity: str | None
-) -> store.ArrayWriter:
-    """Create the group of an IntervalRNSArray, or open an incomplete one that is like it."""
-    location, words, moduli = store.locate(path), source.words, source.moduli
-    if not resume:
-        how: dict[str, Any] = {"overwrite": overwrite, "job_identity": job_identity}
-        return interval_rns_storage.create(words, moduli, location, **how)
-    chunks = layout.storable_chunks(source.chunks or (), source.shape, len(moduli))
-    lengths = layout.normalize_chunks(chunks, source.shape, len(moduli))
-    check = partial(_check_facts, wanted={"moduli": moduli, "shape": source.shape, "chunks": lengths})
-    return interval_rns_storage.resume(location, check, job_identity)
+        writer = source.create_store(path, overwrite=overwrite, job_identity=job_identity)
+        return writer
+    facts: dict[str, Any] = {"shape": source.shape, "chunks": source.storable_lengths()}
+    if isinstance(source, RNSArray):
+        facts |= {name: getattr(source, name) for name in ("moduli", "signed", "bound")}
+        return resume_store(path, job_identity, **facts)
+    check = partial(_check_facts, wanted={"moduli": source.moduli, **facts})
+    return interval_rns_storage.resume(store.locate(path), check, job_identity)
 
 
 def check_written(

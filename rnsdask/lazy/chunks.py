@@ -61,6 +61,30 @@ def normalize_chunks(chunks: Any, shape: Sequence[int], rows: int, current: Leng
     return normalized
 
 
+def store_chunks(chunks: Any, shape: Sequence[int], rows: int, current: Lengths | None) -> tuple[int, ...]:
+    """A chunk's length along each axis in a store whose chunks are given as `normalize_chunks` takes them.
+
+    A length that is given is kept, though the axis is shorter.
+
+    Raises
+    ------
+    ValueError
+        If chunks differ along an axis.
+    """
+    lengths = normalize_chunks(chunks, shape, rows, current)
+    if not layout.are_regular(lengths):
+        raise ValueError(
+            "the chunks of a store are of one length along each axis, but for a shorter last one; "
+            f"got {brief(chunks)}"
+        )
+    regular = layout.storable_chunks(lengths, shape, rows)
+    wanted = _by_axis(chunks, len(shape), current)
+    return tuple(
+        item if isinstance(item, int) and item > 0 else length
+        for item, length in zip(wanted, regular, strict=True)
+    )
+
+
 def _by_axis(chunks: Any, ndim: int, current: Lengths | None) -> list[Any]:
     """What is wanted along each axis, as Dask's `rechunk` spreads it."""
     kept: Sequence[Any] = (-1,) * ndim if current is None else current

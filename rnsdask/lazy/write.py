@@ -1,10 +1,14 @@
 """Dask graphs that write: each chunk of an array goes to a store as soon as it is made."""
 
 from collections.abc import Sequence
+from functools import partial
+from operator import add
 from typing import Any, Protocol
 
 import dask.array as da
 import numpy as np
+from dask.base import optimize
+from dask.delayed import delayed
 from numpy.typing import NDArray
 
 from rnsdask.backend import to_backend
@@ -18,9 +22,6 @@ class ChunkWriter(Protocol):
     def write_chunk(self, index: Sequence[int], block: Any, /) -> None:
         """Write a whole chunk, so that it appears at once or not at all."""
 
-    def missing_chunks(self) -> list[tuple[int, ...]]:
-        """List the indices of the chunks that are not written yet, in C order."""
-
     def finish(self) -> object:
         """Declare that all is written."""
 
@@ -30,6 +31,8 @@ def write_chunks(
     writer: ChunkWriter,
     mask: da.Array | None = None,
     mask_writer: ChunkWriter | None = None,
+    *,
+    first: Sequence[int] | None = None,
 ) -> da.Array:
     """A lazy array that, when it is computed, writes each chunk and counts where the mask holds in it.
 
@@ -40,6 +43,8 @@ def write_chunks(
         row of other values.
     mask : Boolean array (1, *shape), optional
         With the same chunks; written by `mask_writer` if there is one.
+    first : sequence of int, optional
+        Index, in what is written, of the first of these chunks.
 
     Returns
     -------
@@ -48,9 +53,19 @@ def write_chunks(
     masks = () if mask is None else (mask,)
     chunks = [(1,) * len(axis) for axis in blocks.chunks[1:]]
     counts: dict[str, Any] = {"rows": 1, "chunks": chunks, "dtype": np.int64, "like": np.empty(0)}
-    options: dict[str, Any] = {"writer": writer, "mask_writer": mask_writer}
+    options: dict[str, Any] = {"writer": writer, "mask_writer": mask_writer, "first": first}
     written: da.Array = map_chunks(_write_block, blocks, *masks, located=True, **counts, **options)
     return written
+
+
+def finished(written: da.Array, writer: ChunkWriter) -> Any:
+    """A Dask Delayed that computes what :func:`write_chunks` gives, and then declares that all is written."""
+    (optimized,) = optimize(written)
+    return delayed(partial(_finish, writer), name="finish", pure=False)(optimized)
+
+
+def _finish(writer: ChunkWriter, _written: Any) -> None:
+    writer.finish()
 
 
 def count_chunks(mask: da.Array) -> da.Array:
@@ -69,13 +84,15 @@ def _write_block(
     *,
     writer: ChunkWriter,
     mask_writer: ChunkWriter | None,
+    first: Sequence[int] | None,
     place: Place,
 ) -> NDArray[np.int64]:
     if block.size == 0:  # Dask has a chunk of no numbers where a store has none
         return np.zeros((1,) * block.ndim, dtype=np.int64)
-    writer.write_chunk(place.index, to_backend(block, "cpu"))
+    index = place.index if first is None else tuple(map(add, place.index, first))
+    writer.write_chunk(index, to_backend(block, "cpu"))
     if mask_writer is not None:
-        mask_writer.write_chunk(place.index, to_backend(mask, "cpu"))
+        mask_writer.write_chunk(index, to_backend(mask, "cpu"))
     return np.zeros((1,) * block.ndim, dtype=np.int64) if mask is None else _count_block(mask)
 
 

@@ -4,6 +4,8 @@ The format is described in ``docs/store-format.md``. Zarr reads and writes all m
 codecs on a local disk are read and written as files; all others go through Zarr's codecs.
 """
 
+from rnsdask.store.appending import append as append
+from rnsdask.store.appending import append_group as append_group
 from rnsdask.store.bound import check_bound_is_writable as check_bound_is_writable
 from rnsdask.store.bound import write_bound as write_bound
 from rnsdask.store.device_files import bounce_buffer as bounce_buffer
@@ -19,6 +21,8 @@ from rnsdask.store.group import open_group as open_group
 from rnsdask.store.group import read_group_chunk as read_group_chunk
 from rnsdask.store.group import resume_group as resume_group
 from rnsdask.store.group import verify_group as verify_group
+from rnsdask.store.hierarchy import component_of as component_of
+from rnsdask.store.hierarchy import create_parents as create_parents
 from rnsdask.store.location import Location as Location
 from rnsdask.store.metadata import StoreInfo as StoreInfo
 from rnsdask.store.metadata import open_info as open_info

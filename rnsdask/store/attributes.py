@@ -162,6 +162,11 @@ def read_writer(location: Location, attribute: str = ATTRIBUTE) -> str | None:
     return _read_field(location, attribute, "writer")
 
 
+def read_job_identity(location: Location) -> str | None:
+    """Read what the values of an incomplete array follow from; None if that is not known."""
+    return _read_field(location, ATTRIBUTE, "recipe")
+
+
 def check_job_identity(
     location: Location, job_identity: str | None, attribute: str = ATTRIBUTE
 ) -> str | None:

@@ -7,6 +7,7 @@ the route is shorter. Zarr copies a chunk several times, all chunks in one threa
 import errno
 import math
 import os
+import shutil
 import stat
 import uuid
 import weakref
@@ -278,9 +279,45 @@ def write_file(
     _write_whole(file, lambda stream: stream.write(content), name, check, place)
 
 
+def link_file(
+    file: Path, source: Path, name: str, check: Callable[[], object] = lambda: None, place: Path | None = None
+) -> None:
+    """Have a file appear that is another one too: a link to it, or a copy; as `write_chunk_file` does.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    """
+    if not source.exists():
+        raise FileNotFoundError(source)
+    _make_whole(file, lambda partial: _link_or_copy(source, partial), name, check, place)
+
+
+def _link_or_copy(source: Path, file: Path) -> None:
+    try:
+        os.link(source, file)
+    except OSError:  # of another file system, or one without links
+        shutil.copyfile(source, file)
+
+
 def _write_whole(
     file: Path,
     write: Callable[[BufferedWriter], object],
+    name: str,
+    check: Callable[[], object],
+    place: Path | None,
+) -> None:
+    def make(partial: Path) -> None:
+        with partial.open("xb") as stream:
+            write(stream)
+
+    _make_whole(file, make, name, check, place)
+
+
+def _make_whole(
+    file: Path,
+    make: Callable[[Path], object],
     name: str,
     check: Callable[[], object],
     place: Path | None,
@@ -292,8 +329,7 @@ def _write_whole(
             partial.parent.mkdir(parents=True, exist_ok=True)
             file.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with partial.open("xb") as stream:
-                write(stream)
+            make(partial)
             check()
             partial.replace(file)
         except BaseException:

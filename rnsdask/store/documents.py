@@ -71,6 +71,13 @@ def make_strict_document(
     )
 
 
+def new_group(attributes: dict[str, Any]) -> bytes:
+    """Have Zarr make the metadata document of a group."""
+    files: Files = {}
+    zarr.create_group(store=MemoryStore(files), attributes=attributes)
+    return files[METADATA_KEY].to_bytes()
+
+
 def axis_names(ndim: int) -> tuple[str, ...]:
     """Names of the axes of numbers, for Zarr and xarray."""
     return ("x",) if ndim == 1 else tuple(f"x{axis}" for axis in range(ndim))

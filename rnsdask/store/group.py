@@ -11,9 +11,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
-from zarr.storage import MemoryStore
 
 from rnsdask.core.errors import ChangedStoreError, IncompleteStoreError, StoreAccessError, StoreError
 from rnsdask.core.layout import Chunks, chunk_slices
@@ -22,10 +20,10 @@ from rnsdask.rns.system import RNS
 from rnsdask.store.attributes import ATTRIBUTE, FORMAT, check_job_identity, json_hash
 from rnsdask.store.codecs import ChunkCodecs
 from rnsdask.store.documents import (
-    Files,
     array_document,
     axis_names,
     make_strict_document,
+    new_group,
     parse_document,
     with_attributes,
 )
@@ -41,7 +39,7 @@ from rnsdask.store.reading import (
     read_chunk,
     versions_of,
 )
-from rnsdask.store.replacing import Replacement, attributes_in, clear, state
+from rnsdask.store.replacing import Replacement, attributes_in, clear, document_of, state
 from rnsdask.store.writing import StoreWriter, create, encode_chunk
 
 RESIDUES = "residues"
@@ -93,6 +91,7 @@ def create_group(
     *,
     chunks: Chunks = "auto",
     overwrite: bool = False,
+    with_room: bool = False,
     job_identity: str | None = None,
 ) -> "GroupWriter":
     """Create a group without chunks; it is incomplete until its writer has finished.
@@ -108,6 +107,8 @@ def create_group(
     overwrite
         Whether to replace a group of this kind that `path` holds already. Nothing else is ever replaced. One
         that is whole stays until the new one is.
+    chunks, with_room
+        As `rnsdask.store.create` takes them.
     job_identity
         As `rnsdask.store.create` takes it, for :func:`resume_group`.
 
@@ -127,14 +128,12 @@ def create_group(
             raise StoreError(
                 f"{location.path}: it exists; what is to replace {replacement.location.path} is written there"
             )
-    files: Files = {}
-    attribute = {**_attribute(kind, complete=False), "recipe": job_identity}
-    zarr.create_group(store=MemoryStore(files), attributes={ATTRIBUTE: attribute})
+    begun = new_group({ATTRIBUTE: {**_attribute(kind, complete=False), "recipe": job_identity}})
     # First what says whose it is: from then on its writer adds nothing.
     location.child(RESIDUES).remove(METADATA_KEY)
-    location.write(METADATA_KEY, files[METADATA_KEY].to_bytes(), f"{location.path}: it")
+    location.write(METADATA_KEY, begun, f"{location.path}: it")
     clear(location, keep=(METADATA_KEY,), parts=names)
-    writer = create(location.child(RESIDUES), system, shape, chunks=chunks, group=kind)
+    writer = create(location.child(RESIDUES), system, shape, chunks=chunks, group=kind, with_room=with_room)
     info = writer.info
     documents = {name: _create_part(location.child(name), dtype, info) for name, dtype in parts.items()}
     return GroupWriter(location, kind, writer, documents, replacement)
@@ -217,6 +216,23 @@ class GroupWriter:
         return "rnsdask.GroupWriter", self._location.path, *self._residues.__dask_tokenize__()
 
     @property
+    def replaces(self) -> bool:
+        """Whether the group replaces another one when it is finished."""
+        return self._replacement is not None
+
+    def take_from(self, old: Location, indices: Iterable[Sequence[int]]) -> None:
+        """Take over some chunks of the group that this one replaces, and all attributes of others' keys."""
+        kept = list(indices)
+        keys = [f"{RESIDUES}/{self._residues.info.chunk_key(index)}" for index in kept]
+        keys += [f"{name}/{chunk_key(index)}" for name in self._parts for index in kept]
+        self._residues.owner.share_chunks(self._location, old, keys)
+        for path in ("", RESIDUES, *self._parts):
+            before, after = (place.child(path) if path else place for place in (old, self._location))
+            others = {k: v for k, v in attributes_in(document_of(before)).items() if k != ATTRIBUTE}
+            if others:
+                after.write(METADATA_KEY, with_attributes(after, others), f"{after.path}: it")
+
+    @property
     def owner(self) -> Owner:
         """The right of this writer to the group."""
         return self._residues.owner
@@ -284,7 +300,7 @@ class GroupWriter:
                 key = f"{name}/{chunk_key(index)}"
                 if key not in sizes:
                     raise StoreError(f"{path}: it cannot be completed: {key} is not written")
-        group = _hash_of_chunks(location, info, self._parts)
+        group = hash_of_chunks(location, info, self._parts)
         for name in self._parts:
             part = location.child(name)
             metadata = with_attributes(part, {ATTRIBUTE: {"group": group}})
@@ -307,7 +323,7 @@ def _digest(attribute: Mapping[str, Any]) -> str:
     return json_hash({name: value for name, value in attribute.items() if name != "digest"})
 
 
-def _hash_of_chunks(location: Location, residues: StoreInfo, parts: Iterable[str]) -> str:
+def hash_of_chunks(location: Location, residues: StoreInfo, parts: Iterable[str]) -> str:
     """Hash of the checksums of all chunks of all parts."""
     keys = {name: map(chunk_key, residues.indices()) for name in sorted(parts)}
     hashes = {name: content_of(location.child(name), of_part) for name, of_part in keys.items()}
@@ -486,7 +502,7 @@ def verify_group(
         yield from problems
     group = info.residues.group
     names = [name for name, _ in info.parts]
-    if not found and group not in (None, _hash_of_chunks(info.location, info.residues, names)):
+    if not found and group not in (None, hash_of_chunks(info.location, info.residues, names)):
         yield f"{info.path}: its chunks are whole, but not those that it was completed with"
 
 

@@ -7,20 +7,24 @@ away: whatever those have checked before, nothing of theirs can appear any more.
 
 import shutil
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rnsdask.core.errors import StoreError
+from rnsdask.core.errors import CorruptChunkError, StoreError
 from rnsdask.store.attributes import ATTRIBUTE, read_writer
-from rnsdask.store.chunk_files import PARTIAL_SUFFIX, write_file
+from rnsdask.store.chunk_files import PARTIAL_SUFFIX, link_file, write_file
 from rnsdask.store.documents import changed_metadata
-from rnsdask.store.location import METADATA_KEY, Location
+from rnsdask.store.location import METADATA_KEY, STAGED, Location
 
 WRITER_PREFIX = ".writer-"
 """Begin of the name of the folder where the files of a writer are while they are written."""
+
+_REQUESTS = 16
+"""Files that are shared at a time."""
 
 
 def is_left_behind(name: str) -> bool:
@@ -97,6 +101,26 @@ class Owner:
         if not location.create(key, encoded, name):
             self.check()
             location.write(key, encoded, name)
+
+    def share_chunks(self, new: Location, old: Location, keys: Iterable[str]) -> None:
+        """Have what is written at a place, and is this writer's, hold chunks of what it will replace.
+
+        On a local disk they are the same files: nobody ever changes a chunk's file, but puts another in its
+        place.
+        """
+        with ThreadPoolExecutor(_REQUESTS) as pool:
+            list(pool.map(lambda key: self._share(new, old, key), keys))
+
+    def _share(self, new: Location, old: Location, key: str) -> None:
+        name = f"{new.path}: chunk {key}"
+        try:
+            if self.place is not None:
+                link_file(Path(new.path, key), Path(old.path, key), name, self.check, self.place)
+                return
+            self.check()
+            old.copy(key, f"{STAGED}/{key}", name)
+        except FileNotFoundError:
+            raise CorruptChunkError(f"{old.path}: chunk {key} is missing") from None
 
 
 def remove_folders_of_writers(location: Location) -> None:

@@ -21,6 +21,7 @@ from rnsdask.store.documents import parse_document
 from rnsdask.store.location import CHUNK_FOLDER, METADATA_KEY, STAGED, LocalLocation, Location
 from rnsdask.store.metadata import Opened
 from rnsdask.store.ownership import is_left_behind
+from rnsdask.store.reading import content_of
 
 _REQUESTS = 16
 
@@ -96,6 +97,19 @@ class Replacement:
         self.location = location
         self.staged = staging(location)
         self._old = self._opened()
+        self._lasting: tuple[int, int] | None = None
+
+    def keep_chunks(self, position: int, count: int) -> None:
+        """Where nothing can be moved, keep the first chunks along an axis, which the new one has too.
+
+        Parameters
+        ----------
+        position
+            Where a chunk's index along the axis stands in its key, from the end: -1 is the last.
+        count
+            How many of them along the axis stay.
+        """
+        self._lasting = position, count
 
     def _opened(self) -> Opened | None:
         try:
@@ -131,7 +145,7 @@ class Replacement:
                 f"{self.location.path}: it was changed while {self.staged.path} was written to replace it"
             )
         if not self.location.is_local:
-            self._copy(metadata)
+            self._copy(metadata) if self._lasting is None else self._add(metadata, *self._lasting)
             return
         write(metadata)
         old, new = os.path.realpath(self.location.path), self.staged.path
@@ -159,6 +173,27 @@ class Replacement:
             list(pool.map(lambda key: place.copy(f"{STAGED}/{key}", key, f"{place.path}: {key}"), keys))
         place.write(METADATA_KEY, metadata, f"{place.path}: it")
         clear(staged)
+
+    def _add(self, metadata: bytes, position: int, count: int) -> None:
+        """Add the chunks that are new to the old ones; the old array is whole until the metadata are written.
+
+        Of those that are written anew, the old array has a part, and what it holds of it stays the same.
+        """
+        place, staged = self.location, self.staged
+        keys = sorted(set(staged.sizes()) - {METADATA_KEY}, key=_index_in)
+        new = [key for key in keys if _index_in(key)[position] >= count]
+        with ThreadPoolExecutor(_REQUESTS) as pool:
+            list(pool.map(lambda key: place.copy(f"{STAGED}/{key}", key, f"{place.path}: {key}"), new))
+        content = attributes_in(parse_document(metadata))[ATTRIBUTE]["content"]
+        if content_of(place, keys) != content or self._opened() != self._old:
+            raise StoreError(f"{place.path}: it was changed while {staged.path} was added to it")
+        place.write(METADATA_KEY, metadata, f"{place.path}: it")
+        clear(staged)
+
+
+def _index_in(key: str) -> tuple[int, ...]:
+    """The index of a chunk in the grid, which its key tells."""
+    return tuple(map(int, key.split("/")[1:]))
 
 
 def clear(location: Location, keep: Sequence[str] = (), parts: Collection[str] = ()) -> None:

@@ -51,6 +51,7 @@ def create(
     codecs: Iterable[Any] | None = None,
     job_identity: str | None = None,
     group: str | None = None,
+    with_room: bool = False,
 ) -> "StoreWriter":
     """Create a store without chunks; it is incomplete until its writer has finished.
 
@@ -75,6 +76,8 @@ def create(
         whether it is the same.
     group
         What kind of group it is a part of, if it is in one.
+    with_room
+        Whether chunks that are longer than the array stay so, for what will be appended.
 
     Raises
     ------
@@ -85,7 +88,8 @@ def create(
     """
     location = locate(path)
     lengths = tuple(as_integer(length, f"length of axis {axis}") for axis, length in enumerate(shape))
-    chunk_lengths = normalize_chunks(chunks, lengths, system.rows)
+    growing = (0,) * len(lengths) if with_room else lengths
+    chunk_lengths = normalize_chunks(chunks, growing, system.rows)
     owner, replacement = begin(location, overwrite)
     attribute = begun_attribute(system, owner.token, job_identity, group)
     # Before anything is replaced, so that a wrong codec shows.

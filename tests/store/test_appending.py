@@ -1,0 +1,570 @@
+"""to_zarr as Dask's and Zarr's: appending, modes, components, chunks, and writing that is computed later."""
+
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import dask
+import fsspec
+import numpy as np
+import pytest
+import zarr
+from conftest import Processor
+from distributed import Client
+from strategies import STORE_SET
+from zarr.codecs import ZstdCodec
+
+import rnsdask as rd
+from rnsdask import store
+from rnsdask.arrays import interval_rns_storage
+from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, IncompleteStoreError, StoreError
+from rnsdask.rns.system import RNS
+from rnsdask.store import ownership, replacing
+from rnsdask.store.location import RemoteLocation
+
+MODULI = STORE_SET
+URL = "memory://test-appending/x.zarr"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    yield
+    file_system = fsspec.filesystem("memory")
+    if file_system.exists("/test-appending"):
+        file_system.rm("/test-appending", recursive=True)
+
+
+@pytest.fixture(params=["local", "link", "memory"])
+def path(request: pytest.FixtureRequest) -> str:
+    """A place for a store: a folder, a link to one, and an object store."""
+    if request.param == "link":
+        Path("elsewhere/target").mkdir(parents=True)
+        Path("x.zarr").symlink_to("elsewhere/target")
+    return URL if request.param == "memory" else "x.zarr"
+
+
+def unsigned(values: Any, chunks: Any = None) -> Any:
+    return rd.from_ints(np.abs(values), MODULI, chunks=chunks)
+
+
+def signed(values: Any, chunks: Any = None) -> Any:
+    return rd.from_ints(values, RNS(MODULI, signed=True), chunks=chunks)
+
+
+def interval(values: Any, chunks: Any = None) -> Any:
+    return rd.IntervalRNSArray.from_ints(values, MODULI, chunks=chunks)
+
+
+SYSTEMS = pytest.mark.parametrize("make", [unsigned, signed, interval])
+
+
+def numbers(shape: Any, rng: np.random.Generator) -> np.ndarray:
+    """Integers of both signs, of which each is another one."""
+    values = rng.permutation(np.arange(1, 1 + int(np.prod(shape)))).astype(object) ** 4
+    return (values * np.where(rng.random(values.size) < 0.5, -1, 1)).reshape(shape)
+
+
+def verified(path: str) -> Any:
+    """The array at a place, in which nothing is wrong."""
+    location = store.locate(path)
+    if store.is_group(location):
+        assert list(interval_rns_storage.verify(interval_rns_storage.open_info(path))) == []
+    else:
+        assert list(store.verify(store.open_info(path))) == []
+    return rd.open_zarr(path)
+
+
+def ints(path: str) -> Any:
+    return verified(path).to_ints().tolist()
+
+
+def files_in(path: str) -> dict[str, bytes]:
+    location = store.locate(path)
+    return {key: location.read(key, key, 2**30) for key in location.sizes()}
+
+
+# ---- appending --------------------------------------------------------------------------------------------
+
+
+@SYSTEMS
+@pytest.mark.parametrize(
+    ("shapes", "chunks", "axis"),
+    [
+        ([(99,), (1,), (33,), (200,)], 33, -1),
+        ([(10,), (10,), (300,)], 128, 0),
+        ([(0,), (7,), (0,), (6,)], 5, 0),
+        ([(5, 7), (4, 7), (9, 7)], (3, 4), 0),
+        ([(5, 7), (5, 1), (5, 6)], (3, 4), 1),
+        ([(2, 0, 3), (2, 2, 3), (2, 3, 3)], (1, 2, 2), -2),
+    ],
+)
+def test_appended_arrays_are_the_same_as_written_at_once(
+    make: Callable[..., Any], shapes: list[Any], chunks: Any, axis: int, rng: np.random.Generator
+) -> None:
+    parts = [numbers(shape, rng) for shape in shapes]
+    make(parts[0]).to_zarr("x.zarr", chunks=chunks)
+    for i in range(1, len(parts)):
+        # In chunks of its own, in memory, and in uneven ones.
+        lazy = [None, 2, tuple((1, n - 1) if n > 1 else (n,) for n in shapes[i])][i % 3]
+        whole = np.concatenate(parts[: i + 1], axis)
+        make(parts[i], lazy).to_zarr("x.zarr", append_dim=axis)
+        expected = make(whole)
+        assert ints("x.zarr") == expected.to_ints().tolist()
+        assert getattr(rd.open_zarr("x.zarr"), "bound", None) == getattr(expected, "bound", None)
+        expected.to_zarr("y.zarr", chunks=chunks, overwrite=True)
+        assert files_in("x.zarr") == files_in("y.zarr")
+    assert {entry.name for entry in Path().iterdir()} == {"x.zarr", "y.zarr"}
+
+
+def test_each_kind_of_place(path: str, rng: np.random.Generator) -> None:
+    parts = [numbers(size, rng) for size in (100, 7, 60)]
+    signed(parts[0], 33).to_zarr(path, mode="a", append_dim=0)
+    for part in parts[1:]:
+        signed(part, 5).to_zarr(path, mode="r+", append_dim=0)
+    assert ints(path) == np.concatenate(parts).tolist()
+    assert rd.open_zarr(path).chunks == ((33, 33, 33, 33, 33, 2),)
+    assert Path("x.zarr").is_symlink() == Path("elsewhere").exists()
+    assert not any(".partial" in str(entry) for entry in Path().rglob("*"))
+    assert not any(".partial" in key for key in files_in(path))
+
+
+def test_chunks_stay_the_same_files() -> None:
+    unsigned(np.arange(100), 30).to_zarr("x.zarr")
+    before = {i: Path(f"x.zarr/c/0/{i}").stat() for i in range(4)}
+    unsigned(np.arange(100)).to_zarr("x.zarr", append_dim=0)
+    after = {i: Path(f"x.zarr/c/0/{i}").stat() for i in range(4)}
+    assert [before[i].st_ino == after[i].st_ino for i in range(4)] == [True, True, True, False]
+    assert all(entry.st_nlink == 1 for entry in after.values())
+
+
+def test_file_systems_without_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", refuse)
+    interval(np.arange(100), 30).to_zarr("x.zarr")
+    interval(np.arange(100, 150)).to_zarr("x.zarr", append_dim=0)
+    assert ints("x.zarr") == list(range(150))
+
+
+def test_arrays_of_each_processor(on_each_processor: Processor) -> None:
+    values = [3**i for i in range(40)]
+    x = rd.from_ints(values, MODULI, chunks=None)
+    x = rd.RNSArray(on_each_processor.xp.asarray(x.residues), x.system)
+    x.to_zarr("x.zarr", chunks=16)
+    x.to_zarr("x.zarr", append_dim=0)
+    x.rechunk((1, 39)).to_zarr("x.zarr", append_dim=0)
+    assert ints("x.zarr") == values * 3
+
+
+def test_bounds_hold_for_both() -> None:
+    for first, second, expected in ((5, 9, 9), (9, 5, 9), (None, 5, None), (5, None, None)):
+        x = unsigned([1, 2, 3]).with_bound(first, trusted=True)
+        x.to_zarr("x.zarr", overwrite=True)
+        x.with_bound(second, trusted=True).to_zarr("x.zarr", append_dim=0)
+        assert verified("x.zarr").bound == expected
+
+
+def test_codecs_and_attributes_stay(rng: np.random.Generator) -> None:
+    values = numbers(300, rng)
+    system = RNS(MODULI, signed=True)
+    writer = store.create("x.zarr", system, (300,), chunks=128, codecs=[ZstdCodec(level=3)])
+    residues = system.encode(values)
+    for i in range(3):
+        writer.write_chunk((i,), np.ascontiguousarray(residues[:, i * 128 : (i + 1) * 128]))
+    writer.finish()
+    zarr.open_array("x.zarr").update_attributes({"mine": [1, 2]})
+    signed(values[:50]).to_zarr("x.zarr", append_dim=0)
+    assert ints("x.zarr") == [*values, *values[:50]]
+    array = zarr.open_array("x.zarr", mode="r")
+    assert array.attrs["mine"] == [1, 2]
+    assert "zstd" in store.open_info("x.zarr").codecs[1]
+    interval(values, 100).to_zarr("y.zarr")
+    for part in ("", "/sign", "/residues"):
+        zarr.open("y.zarr" + part).update_attributes({"mine": part})
+    interval(values[:50]).to_zarr("y.zarr", append_dim=0)
+    assert ints("y.zarr") == [*values, *values[:50]]
+    for part in ("", "/sign", "/residues"):
+        assert zarr.open("y.zarr" + part, mode="r").attrs["mine"] == part
+
+
+def test_a_store_is_appended_to_itself() -> None:
+    signed(np.arange(-50, 50), 30).to_zarr("x.zarr")
+    x = rd.open_zarr("x.zarr")
+    (x * 2)[:70].to_zarr("x.zarr", append_dim=0)
+    assert ints("x.zarr") == [*range(-50, 50), *range(-100, 40, 2)]
+
+
+@pytest.mark.parametrize(
+    ("second", "options", "error", "message"),
+    [
+        (lambda: signed([1]), {}, ValueError, r"it holds numbers of .* unsigned.*, not of .*\]\), signed"),
+        (lambda: rd.from_ints([1], rd.ModuliSet([7, 11])), {}, ValueError, "nothing is appended"),
+        (lambda: interval([1]), {}, StoreError, "it is not a group of kind 'mpint'"),
+        (lambda: unsigned([[1]]), {}, ValueError, r"of shape \(1, 1\) cannot be appended along axis 0"),
+        (lambda: unsigned([1]), {"append_dim": 1}, ValueError, "axis 1 is out of bounds"),
+        (lambda: unsigned([1]), {"append_dim": "x"}, TypeError, "append_dim must be an integer"),
+        (lambda: unsigned([1]), {"mode": "w"}, ValueError, "append_dim needs mode 'a' or 'r[+]', got 'w'"),
+        (lambda: unsigned([1]), {"mode": "r"}, ValueError, "mode must be one of 'w-', 'w', 'a', 'r[+]', got"),
+        (lambda: unsigned([1]), {"overwrite": True}, ValueError, "append_dim needs mode"),
+        (lambda: unsigned([1]), {"chunks": 31}, ValueError, r"its chunks are \(30,\), and stay so.*\(31,\)"),
+    ],
+)
+def test_what_cannot_be_appended(
+    second: Callable[[], Any], options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    unsigned(np.arange(100), 30).to_zarr("x.zarr")
+    before = files_in("x.zarr")
+    with pytest.raises(error, match=message):
+        second().to_zarr("x.zarr", **{"append_dim": 0, **options})
+    assert files_in("x.zarr") == before
+    assert [entry.name for entry in Path().iterdir()] == ["x.zarr"]
+
+
+def test_other_axes_must_agree() -> None:
+    interval(np.arange(6).reshape(2, 3)).to_zarr("x.zarr")
+    with pytest.raises(ValueError, match=r"it has shape \(2, 3\), so an array of shape \(2, 4\) cannot be"):
+        interval(np.arange(8).reshape(2, 4)).to_zarr("x.zarr", append_dim=0)
+    signed(np.arange(6)).to_zarr("y.zarr")
+    with pytest.raises(StoreError, match="it is a Zarr group, not an array"):
+        signed([1]).to_zarr("x.zarr", append_dim=0)
+    with pytest.raises(StoreError, match="it is a part of a group, and is not written alone"):
+        unsigned(np.arange(3).reshape(1, 3)).to_zarr("x.zarr/residues", append_dim=0)
+
+
+def test_nothing_is_there_to_append_to() -> None:
+    with pytest.raises(StoreError, match="there is no such store"):
+        unsigned([1]).to_zarr("x.zarr", mode="r+", append_dim=0)
+    with pytest.raises(ValueError, match=r"mode 'r\+' changes an array that is there: it needs append_dim"):
+        unsigned([1]).to_zarr("x.zarr", mode="r+")
+    store.create("x.zarr", RNS(MODULI), (3,), chunks=128)
+    with pytest.raises(IncompleteStoreError):
+        unsigned([1]).to_zarr("x.zarr", append_dim=0)
+
+
+def test_a_group_that_is_remote_is_written_anew() -> None:
+    interval(np.arange(10)).to_zarr(URL)
+    with pytest.raises(StoreError, match="nothing can be appended to a group that is remote"):
+        interval([1]).to_zarr(URL, append_dim=0)
+    assert ints(URL) == list(range(10))
+
+
+# ---- what goes wrong --------------------------------------------------------------------------------------
+
+
+def failing_from(x: Any, chunk: int) -> Any:
+    def fail(block: Any, block_id: Any) -> Any:
+        if block_id[1] >= chunk:
+            raise ZeroDivisionError("not this one")
+        return block
+
+    return type(x)(x.words.map_blocks(fail, dtype=np.uint32), x.system)
+
+
+@SYSTEMS
+def test_a_failed_append_changes_nothing(make: Callable[..., Any]) -> None:
+    make(np.arange(100), 30).to_zarr("x.zarr")
+    before, x = files_in("x.zarr"), make(np.arange(100, 200), 10)
+    handle = rd.open_zarr("x.zarr")
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError, match="not this one"):
+            failing_from(x, 5).to_zarr("x.zarr", append_dim=0)
+        assert files_in("x.zarr") == before
+        assert handle.to_ints().tolist() == ints("x.zarr") == list(range(100))
+    x.to_zarr("x.zarr", append_dim=0)
+    assert ints("x.zarr") == list(range(200))
+    with pytest.raises(
+        ChangedStoreError, match=r"it was overwritten, or its metadata changed, since it was opened"
+    ):
+        handle.to_ints()
+    assert [entry.name for entry in Path().iterdir()] == ["x.zarr"]
+
+
+@SYSTEMS
+def test_damage_of_the_old_array_is_not_taken_over(make: Callable[..., Any]) -> None:
+    folder = "x.zarr/residues" if make is interval else "x.zarr"
+    make(np.arange(100), 30).to_zarr("whole.zarr")
+
+    def refused(change: Callable[[], object]) -> None:
+        shutil.rmtree("x.zarr", ignore_errors=True)
+        shutil.copytree("whole.zarr", "x.zarr")
+        change()
+        before = files_in("x.zarr")
+        with pytest.raises(CorruptChunkError, match=r"is missing|is corrupt|not those that it was completed"):
+            make([1]).to_zarr("x.zarr", append_dim=0)
+        assert files_in("x.zarr") == before
+
+    chunks = [Path(f"{folder}/c/0/{i}") for i in range(4)]
+    refused(chunks[0].unlink)
+    refused(chunks[3].unlink)
+    refused(lambda: shutil.copy(chunks[0], chunks[1]))
+    refused(lambda: chunks[3].write_bytes(b"x" + chunks[3].read_bytes()[1:]))
+
+
+def test_two_appends_at_a_time(path: str) -> None:
+    unsigned(np.arange(100), 30).to_zarr(path)
+    first = unsigned(np.arange(100, 110)).to_zarr(path, append_dim=0, compute=False)
+    second = unsigned(np.arange(200, 210)).to_zarr(path, append_dim=0, compute=False)
+    with pytest.raises(StoreError, match="another job has begun to write it"):
+        first.compute()
+    assert ints(path) == list(range(100))
+    second.compute()
+    assert ints(path) == [*range(100), *range(200, 210)]
+
+
+def test_what_changed_meanwhile_is_not_lost(path: str) -> None:
+    unsigned(np.arange(100), 30).to_zarr(path)
+    later = unsigned(np.arange(100, 110)).to_zarr(path, append_dim=0, compute=False)
+    location = store.locate(path)
+    changed = location.read_metadata().replace(b'"complete"', b'"complete" ')
+    location.write("zarr.json", changed, "it")
+    with pytest.raises(StoreError, match=r"it was changed|it was overwritten"):
+        later.compute()
+    assert location.read_metadata() == changed
+    assert rd.open_zarr(path).to_ints().tolist() == list(range(100))
+
+
+_APPENDING = """
+import sys
+import numpy as np
+import rnsdask as rd
+moduli = rd.ModuliSet(map(int, sys.argv[2].split(",")))
+x = rd.from_ints(np.arange(1000), moduli, chunks=None)
+if sys.argv[1] == "interval":
+    x = rd.IntervalRNSArray.from_rns(x)
+print("ready", flush=True)
+while True:
+    x.to_zarr("x.zarr", append_dim=0)
+"""
+
+
+@pytest.mark.parametrize("kind", ["rns", "interval"])
+def test_processes_that_are_killed_while_they_append(kind: str, rng: np.random.Generator) -> None:
+    """Whenever it is, what is there is whole: so often all of what is appended, and nothing else."""
+    rnd = random.Random(int(rng.integers(2**32)))
+    make = interval if kind == "interval" else unsigned
+    make(np.arange(1000), 300).to_zarr("x.zarr")
+    count = 1
+    for _ in range(2):
+        arguments = [sys.executable, "-c", _APPENDING, kind, ",".join(map(str, MODULI))]
+        process = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(rnd.uniform(0.0, 0.4))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        found = ints("x.zarr")
+        assert len(found) % 1000 == 0
+        assert len(found) >= 1000 * count
+        count = len(found) // 1000
+        assert found == list(range(1000)) * count
+        if replacing.state(store.locate("x.zarr.partial")) == "whole":
+            shutil.rmtree("x.zarr.partial")  # killed before the exchange: it is not touched
+        make(np.arange(1000)).to_zarr("x.zarr", append_dim=0)
+        count += 1
+        assert ints("x.zarr") == list(range(1000)) * count
+
+
+class Interrupted(BaseException):
+    pass
+
+
+def interrupting(monkeypatch: pytest.MonkeyPatch, after: int) -> list[int]:
+    """Let what changes a remote place end with an interruption after so many changes."""
+    left = [after]
+    for name in ("_put", "copy", "remove"):
+        change = getattr(RemoteLocation, name)
+
+        def changing(*args: Any, change: Any = change, **options: Any) -> Any:
+            left[0] -= 1
+            if left[0] < 0:
+                raise Interrupted
+            return change(*args, **options)
+
+        monkeypatch.setattr(RemoteLocation, name, changing)
+    monkeypatch.setattr(replacing, "_REQUESTS", 1)
+    monkeypatch.setattr(ownership, "_REQUESTS", 1)
+    return left
+
+
+def test_an_append_to_an_object_store_is_interrupted_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At every step the old array is there, with all its numbers, or the new one."""
+    old, new = list(range(100)), list(range(100, 170))
+    seen = []
+    for after in range(100):
+        unsigned(old, 30).to_zarr(URL, overwrite=True)
+        with monkeypatch.context() as patch, dask.config.set(scheduler="sync"):
+            left = interrupting(patch, after)
+            with suppress(Interrupted):
+                unsigned(new).to_zarr(URL, append_dim=0)
+        if left[0] >= 0:
+            break
+        found = rd.open_zarr(URL).to_ints().tolist()
+        assert found in (old, old + new)
+        seen.append(found == old)
+        if found == old:
+            unsigned(new).to_zarr(URL, append_dim=0)
+            assert ints(URL) == old + new
+    assert ints(URL) == old + new
+    assert seen == sorted(seen, reverse=True)
+    assert set(seen) == {True, False}
+
+
+# ---- modes, places and chunks -----------------------------------------------------------------------------
+
+
+@SYSTEMS
+def test_modes(make: Callable[..., Any]) -> None:
+    make([1, 2, 3]).to_zarr("x.zarr", mode="w-")
+    for mode in ("w-", "a", None):
+        with pytest.raises(StoreError, match="it exists"):
+            make([4]).to_zarr("x.zarr", mode=mode)
+    make([5]).to_zarr("x.zarr", mode="w")
+    assert ints("x.zarr") == [5]
+    make([6]).to_zarr("x.zarr", overwrite=True)
+    make([7]).to_zarr("y.zarr", mode="a")
+    make([8]).to_zarr("z.zarr", mode="w")
+    assert [ints(f"{name}.zarr") for name in "xyz"] == [[6], [7], [8]]
+    with pytest.raises(ValueError, match="overwrite=True is mode 'w', got mode 'w-'"):
+        make([9]).to_zarr("x.zarr", mode="w-", overwrite=True)
+    with pytest.raises(StoreError, match=r"cannot overwrite the (store|group) that it is read from"):
+        rd.open_zarr("x.zarr").to_zarr("x.zarr", mode="w")
+
+
+@SYSTEMS
+@pytest.mark.parametrize("root", ["data.zarr", "memory://test-appending/data.zarr"])
+def test_components(make: Callable[..., Any], root: str) -> None:
+    make([1, 2, 3]).to_zarr(root, component="a/b")
+    make([4]).to_zarr(root, component="/a/c/")
+    make([5]).to_zarr(root, component="d")
+    make([6]).to_zarr(root, component="d", mode="w")
+    if "://" not in root or make is not interval:
+        make([7, 8]).to_zarr(root, component="d", append_dim=0)
+        assert rd.open_zarr(root, component="d").to_ints().tolist() == [6, 7, 8]
+    assert rd.open_zarr(root, component="a/b").to_ints().tolist() == [1, 2, 3]
+    assert ints(f"{root}/a/c") == [4]
+    group = zarr.open_group(store.locate(root).path, mode="r")
+    assert set(group) == {"a", "d"}
+    assert set(group["a"]) == {"b", "c"}
+    with pytest.raises(StoreError, match="it is an array, which holds no others"):
+        make([1]).to_zarr(root, component="a/b/e")
+    with pytest.raises(StoreError, match=r"there is no such store|not a group"):
+        rd.open_zarr(root, component="a/e")
+
+
+@pytest.mark.parametrize("component", ["", "/", "a//b", "a/../b", ".", ".partial", "a/zarr.json"])
+def test_what_is_no_component(component: str) -> None:
+    with pytest.raises(ValueError, match="component must be names with / between them"):
+        unsigned([1]).to_zarr("x.zarr", component=component)
+    with pytest.raises(ValueError, match="component must be names with / between them"):
+        rd.open_zarr("x.zarr", component=component)
+    assert not Path("x.zarr").exists()
+
+
+def test_a_component_of_something_else() -> None:
+    with pytest.raises(TypeError, match="component must be a string such as 'a/b', got int"):
+        rd.open_zarr("x.zarr", component=1)  # type: ignore[arg-type]
+    Path("old").mkdir()
+    Path("old/.zgroup").write_text("{}")
+    with pytest.raises(StoreError, match=r"it is not a Zarr group of format 3: it has a file \.zgroup"):
+        unsigned([1]).to_zarr("old", component="x")
+    zarr.create_group("data", attributes={"mine": 1})
+    unsigned([1]).to_zarr("data", component="x")
+    assert zarr.open_group("data", mode="r").attrs["mine"] == 1
+
+
+@SYSTEMS
+@pytest.mark.parametrize(
+    ("chunks", "stored", "lazy"),
+    [
+        (7, (7, 7), ((7, 7, 6), (7, 7, 7, 7, 2))),
+        ((128, 128), (128, 128), ((20,), (30,))),
+        ((-1, 9), (20, 9), ((20,), (9, 9, 9, 3))),
+        ({1: 9}, (20, 9), ((20,), (9, 9, 9, 3))),
+        (((15, 5), 30), (15, 30), ((15, 5), (30,))),
+        ("auto", (20, 128), ((20,), (30,))),
+    ],
+)
+def test_chunks_of_stores(make: Callable[..., Any], chunks: Any, stored: Any, lazy: Any) -> None:
+    values = np.arange(600).reshape(20, 30)
+    make(values).to_zarr("x.zarr", chunks=chunks)
+    info = store.open_info("x.zarr/residues" if make is interval else "x.zarr")
+    if chunks != "auto":
+        assert info.chunks == stored
+    assert rd.open_zarr("x.zarr").chunks == lazy
+    assert ints("x.zarr") == values.tolist()
+
+
+@SYSTEMS
+def test_uneven_chunks_are_changed_with_a_warning(make: Callable[..., Any], recwarn: Any) -> None:
+    x = make(np.arange(96), ((1, 60, 35),))
+    with pytest.warns(UserWarning, match=r"chunks differ along an axis.*it gets chunks of \(60,\)") as caught:
+        x.to_zarr("x.zarr")
+    assert caught[0].filename == __file__
+    assert rd.open_zarr("x.zarr").chunks == ((60, 36),)
+    assert ints("x.zarr") == list(range(96))
+    with pytest.raises(ValueError, match="the chunks of a store are of one length along each axis"):
+        x.to_zarr("y.zarr", chunks=((1, 60, 35),))
+    recwarn.clear()
+    x.to_zarr("y.zarr", chunks=50)
+    x.rechunk(40).to_zarr("z.zarr")
+    assert not [w for w in recwarn if issubclass(w.category, UserWarning)]
+    assert [rd.open_zarr(f"{name}.zarr").chunks for name in "yz"] == [((50, 46),), ((40, 40, 16),)]
+
+
+def test_unknown_lengths_are_refused() -> None:
+    x = unsigned(np.arange(60), 20)
+    selected = x[x.residues[0] % 2 == 0]
+    for options in ({}, {"append_dim": 0}, {"chunks": 5}):
+        with pytest.raises(ValueError, match=r"call compute_chunk_sizes\(\) first"):
+            selected.to_zarr("x.zarr", **options)
+    assert not Path("x.zarr").exists()
+
+
+# ---- computed later ---------------------------------------------------------------------------------------
+
+
+@SYSTEMS
+def test_writing_is_computed_later(make: Callable[..., Any]) -> None:
+    values = np.arange(100)
+    later = [make(values, 30).to_zarr(f"{i}.zarr", compute=False) for i in range(2)]
+    later.append(make(values).to_zarr("2.zarr", component="a/b", chunks=7, compute=False))
+    for path in ("0.zarr", "1.zarr", "2.zarr/a/b"):
+        with pytest.raises(IncompleteStoreError):
+            rd.open_zarr(path)
+    assert dask.compute(*later) == (None, None, None)
+    for path in ("0.zarr", "1.zarr", "2.zarr/a/b"):
+        assert ints(path) == values.tolist()
+    with pytest.raises(StoreError, match="another job has begun to write it, or it was removed"):
+        later[0].compute()
+    assert ints("0.zarr") == values.tolist()
+
+
+@SYSTEMS
+def test_what_fails_later_is_incomplete(make: Callable[..., Any]) -> None:
+    make([1, 2]).to_zarr("y.zarr")
+    x = failing_from(make(np.arange(100), 30), 2)
+    for path, options in (("x.zarr", {}), ("y.zarr", {"mode": "w"})):
+        later = x.to_zarr(path, compute=False, **options)
+        with pytest.raises(ZeroDivisionError, match="not this one"):
+            later.compute()
+    with pytest.raises(IncompleteStoreError):
+        rd.open_zarr("x.zarr")
+    assert ints("y.zarr") == [1, 2]
+
+
+def test_writing_later_on_a_cluster() -> None:
+    with Client(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None):
+        later = signed(np.arange(-50, 50), 7).to_zarr("x.zarr", compute=False)
+        assert later.persist().compute() is None
+        signed(np.arange(10)).to_zarr("x.zarr", append_dim=0, compute=False).compute()
+    assert ints("x.zarr") == [*range(-50, 50), *range(10)]
