@@ -8,6 +8,7 @@ from .arrays.elementary import diff as diff
 from .arrays.elementary import outer as outer
 from .arrays.elementary import ptp as ptp
 from .arrays.interval_rns_array import IntervalRNSArray as IntervalRNSArray
+from .arrays.joining import block as block
 from .arrays.joining import broadcast_to as broadcast_to
 from .arrays.joining import concatenate as concatenate
 from .arrays.joining import expand_dims as expand_dims

@@ -598,6 +598,7 @@ SHAPES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "stack": lambda m, x, y: m.stack([x, y], axis=-1),
     "hstack": lambda m, x, y: m.hstack([y, x]),
     "vstack": lambda m, x, y: m.vstack([x, y]),
+    "block": lambda m, x, y: m.block([[x, y], [y, x]]),
     "take": lambda _, x, __: x.take([3, -1, 3], axis=0),
     "repeat": lambda _, x, __: x.repeat(2, axis=-1),
     "tile": lambda m, x, _: m.tile(x, (2, 1)),

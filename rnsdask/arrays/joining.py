@@ -74,6 +74,58 @@ def vstack(arrays: Iterable[Any]) -> Any:
     return concatenate([expand_dims(x, 0) if x.ndim == 1 else x for x in numbers])
 
 
+def block(arrays: Any) -> Any:
+    """Join nested lists of arrays as they stand beside and below one another, as ``numpy.block``.
+
+    Parameters
+    ----------
+    arrays : array, or nested lists of arrays
+        The innermost lists are joined along the last axis, those around them along the one before, and so on.
+        Arrays of fewer axes get new ones of length 1 in front.
+
+    Returns
+    -------
+    RNSArray or IntervalRNSArray
+        As :func:`concatenate` gives it; one array alone as it is, with as many axes.
+
+    Raises
+    ------
+    TypeError
+        If lists are tuples, or something else than an array of numbers is in them, also an integer.
+    ValueError
+        If lists are not nested alike, or one is empty, or arrays do not go together.
+    """
+    depth, leaves = _nested(arrays, "arrays")
+    ndim = max(depth, *(x.ndim for x in _checked("block", leaves)))
+    return _block(arrays, ndim, ndim - depth)
+
+
+def _nested(arrays: Any, name: str) -> tuple[int, list[Any]]:
+    """How deeply lists are nested, and what is in them; `name` is what errors call them."""
+    if isinstance(arrays, tuple):
+        raise TypeError(f"block takes nested lists, got a tuple as {name}")
+    if not isinstance(arrays, list):
+        return 0, [arrays]
+    if not arrays:
+        raise ValueError(f"block joins no empty list, got one as {name}")
+    parts = [_nested(item, f"{name}[{i}]") for i, item in enumerate(arrays)]
+    depths = [depth for depth, _ in parts]
+    if len(set(depths)) > 1:
+        other = next(i for i, depth in enumerate(depths) if depth != depths[0])
+        raise ValueError(
+            f"block takes lists that are nested alike: {name}[0] is {depths[0]} deep, {name}[{other}] "
+            f"{depths[other]}"
+        )
+    return 1 + depths[0], [leaf for _, leaves in parts for leaf in leaves]
+
+
+def _block(arrays: Any, ndim: int, axis: int) -> Any:
+    """Join nested lists, the outermost along `axis` of `ndim` ones."""
+    if isinstance(arrays, list):
+        return concatenate([_block(item, ndim, axis + 1) for item in arrays], axis)
+    return expand_dims(arrays, tuple(range(ndim - arrays.ndim)))
+
+
 def expand_dims(x: Any, axis: int | tuple[int, ...]) -> Any:
     """The array with new axes of length 1, which are at `axis` of the result, as ``numpy.expand_dims``.
 

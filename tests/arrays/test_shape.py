@@ -144,6 +144,19 @@ CALLS: dict[str, Call] = {
     "stack far": lambda m, x: m.stack([x, x], 9),
     "stack shapes": lambda m, x: m.stack([x, x[:0], x[None]]),
     "stack none": lambda m, _: m.stack([]),
+    "block": lambda m, x: m.block([[x, x], [x[::-1], x]]),
+    "block of one": lambda m, x: m.block(x),
+    "block of a list": lambda m, x: m.block([x, x[..., :1], x[..., :0]]),
+    "block of four levels": lambda m, x: m.block([[[[x], [x]]], [[[x], [x]]]]),
+    "block of fewer axes": lambda m, x: m.block([[x], [x.ravel()[: x.shape[-1]]], [x[:1]]]),
+    "block of fewer axes beside": lambda m, x: m.block([[x[:1], x.ravel()[:3]]]),
+    "block of columns": lambda m, x: m.block([[x, x[:, :0]], [x[:0]]]),
+    "block none": lambda m, _: m.block([]),
+    "block empty list": lambda m, x: m.block([[x], []]),
+    "block other depth": lambda m, x: m.block([[x], x]),
+    "block deeper": lambda m, x: m.block([x, [x]]),
+    "block tuple": lambda m, x: m.block([(x, x)]),
+    "block other shapes": lambda m, x: m.block([[x], [x, x]]),
     "hstack": lambda m, x: m.hstack([x, x]),
     "vstack": lambda m, x: m.vstack([x, x[..., ::-1]]),
     # ---- numbers in other places, or more often
@@ -260,6 +273,18 @@ def test_a_join_of_eager_and_lazy_is_lazy() -> None:
         joined = rd.concatenate([eager, lazy], axis=1)
         assert dask.is_dask_collection(joined)
         assert joined.to_ints().tolist() == np.concatenate([a, a], 1).tolist()
+
+
+def test_what_makes_no_block() -> None:
+    x = rd.from_ints([[1, 2]], MODULI)
+    with pytest.raises(TypeError, match="block takes arrays of numbers, got int at position 1"):
+        rd.block([[x, 3]])
+    with pytest.raises(TypeError, match=r"block takes nested lists, got a tuple as arrays\[1\]"):
+        rd.block([[x], (x,)])
+    with pytest.raises(ValueError, match=r"block joins no empty list, got one as arrays\[0\]\[1\]"):
+        rd.block([[[x], []]])
+    with pytest.raises(ValueError, match=r"nested alike: arrays\[0\]\[0\] is 0 deep, arrays\[0\]\[2\] 1"):
+        rd.block([[x, x, [x]]])
 
 
 def test_what_does_not_join() -> None:
