@@ -210,11 +210,12 @@ def open_zarr(
     path: store.StorePath,
     *,
     component: str | None = None,
+    chunks: Chunks | None = None,
     part: int | None = None,
     backend: str = "cpu",
     storage_options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Open a complete store as a lazy array, a Dask chunk for each stored one.
+    """Open a complete store as a lazy array, a Dask chunk for each stored one unless told otherwise.
 
     Returns
     -------
@@ -233,6 +234,8 @@ def open_zarr(
     storage_options : mapping, optional
         Of fsspec, for a URL, as Zarr and xarray take them: credentials, the endpoint, and the like. They are
         sent to the workers.
+    chunks : "auto", int, tuple, mapping, or str, optional
+        Dask chunks, as :meth:`.NumberArray.rechunk` takes them. Stored ones are read whole, then divided.
     part : int, optional
         For chunks too large for memory: a Dask chunk for each part of so many numbers along the chunk's
         first axis longer than 1. Each part reads the whole chunk for its checksum, and so takes as long.
@@ -256,6 +259,11 @@ def open_zarr(
     """
     check_backend(backend)
     location = store.component_of(store.locate(path, storage_options), component)
+    array = _open(location, part, backend)
+    return array if chunks is None else array.rechunk(chunks)
+
+
+def _open(location: store.Location, part: int | None, backend: str) -> Any:
     try:
         return open_rns(location, part=part, backend=backend)
     except StoreError as error:

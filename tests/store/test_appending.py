@@ -136,6 +136,16 @@ def test_each_kind_of_place(path: str, rng: np.random.Generator) -> None:
     assert not any(".partial" in key for key in files_in(path))
 
 
+def test_a_store_that_obstore_reaches(rng: np.random.Generator) -> None:
+    obstore = pytest.importorskip("obstore")
+    place = store.locate(zarr.storage.ObjectStore(obstore.store.MemoryStore())).child("x")
+    parts = [numbers(size, rng) for size in (100, 7, 60)]
+    for i, part in enumerate(parts):
+        signed(part).to_zarr(place, append_dim=0, chunks=33 if i == 0 else None)
+    assert rd.open_zarr(place).to_ints().tolist() == np.concatenate(parts).tolist()
+    assert list(store.verify(store.open_info(place))) == []
+
+
 def test_chunks_stay_the_same_files() -> None:
     unsigned(np.arange(100), 30).to_zarr("x.zarr")
     before = {i: Path(f"x.zarr/c/0/{i}").stat() for i in range(4)}
@@ -502,6 +512,17 @@ def test_chunks_of_stores(make: Callable[..., Any], chunks: Any, stored: Any, la
         assert info.chunks == stored
     assert rd.open_zarr("x.zarr").chunks == lazy
     assert ints("x.zarr") == values.tolist()
+
+
+@SYSTEMS
+def test_stores_are_opened_in_other_chunks(make: Callable[..., Any]) -> None:
+    values = np.arange(600).reshape(20, 30)
+    make(values).to_zarr("x.zarr", chunks=7)
+    for chunks, lengths in ((11, ((11, 9), (11, 11, 8))), ({0: -1}, ((20,), (7, 7, 7, 7, 2)))):
+        x = rd.open_zarr("x.zarr", chunks=chunks)
+        assert x.chunks == lengths
+        assert x.to_ints().tolist() == values.tolist()
+    assert rd.open_zarr("x.zarr", chunks="auto").chunks == ((20,), (30,))
 
 
 @SYSTEMS
