@@ -18,6 +18,8 @@ from .arrays.joining import split as split
 from .arrays.joining import stack as stack
 from .arrays.joining import tile as tile
 from .arrays.joining import vstack as vstack
+from .arrays.limbs import from_bytes as from_bytes
+from .arrays.limbs import from_limbs as from_limbs
 from .arrays.rns_array import RNSArray as RNSArray
 from .core.errors import ChangedStoreError as ChangedStoreError
 from .core.errors import CorruptChunkError as CorruptChunkError

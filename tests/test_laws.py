@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import dask
 import numpy as np
@@ -23,6 +24,11 @@ import rnsdask as rd
 from rnsdask import IntervalRNSArray
 from rnsdask.core.moduli import ModuliSet
 
+PLAIN_FORMS: tuple[Callable[[Any], Any], ...] = (
+    lambda x: rd.from_limbs(x.to_limbs(64, axis=0), x.system, axis=0),
+    lambda x: rd.from_bytes(x.to_bytes(byteorder="big"), byteorder="big", moduli=x.system),
+)
+
 
 def rns_system(name: str, moduli: ModuliSet, signed: bool, bound: int | None = None) -> System:
     longer = ModuliSet([*reversed(ModuliSet.for_bits(moduli.bits + 40, 17))])
@@ -39,6 +45,7 @@ def rns_system(name: str, moduli: ModuliSet, signed: bool, bound: int | None = N
             lambda x: rd.from_residues(x.residues, x.moduli, x.signed, x.bound),
             lambda x: x.extend(longer).shrink(x.moduli),
             lambda x: IntervalRNSArray.from_rns(x).to_rns(x.signed),
+            *PLAIN_FORMS,
         ),
     )
 
@@ -59,6 +66,7 @@ def interval_system(name: str, moduli: ModuliSet) -> System:
         round_trips=(
             lambda x: rd.where(x < 0, -from_rns(to_rns(abs(x), False)), abs(x)),
             lambda x: x.extend(longer).shrink(x.moduli),
+            *PLAIN_FORMS,
         ),
     )
 

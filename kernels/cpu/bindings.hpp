@@ -20,5 +20,6 @@ void bind_python_ints(nb::module_& module);
 void bind_reduce(nb::module_& module);
 void bind_table_product(nb::module_& module);
 void bind_text(nb::module_& module);
+void bind_wide_residues(nb::module_& module);
 
 }  // namespace rns

@@ -188,7 +188,8 @@ i64 first_outside(const Limbs& limbs, const u32* bounds, u32 flip) {
 }
 
 void check_limbs(const Limbs& limbs) {
-  require(limbs.shape(1) == 1 || limbs.stride(1) == 1, "limbs: the limbs' axis must be contiguous");
+  require(limbs.shape(0) == 0 || limbs.shape(1) == 1 || limbs.stride(1) == 1,
+          "limbs: the limbs' axis must be contiguous");
 }
 
 }  // namespace

@@ -17,4 +17,5 @@ NB_MODULE(_cpu, module) {
   rns::bind_reduce(module);
   rns::bind_table_product(module);
   rns::bind_text(module);
+  rns::bind_wide_residues(module);
 }

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rnsdask import store
 from rnsdask.arrays.interval_rns_array import IntervalRNSArray, open_group
-from rnsdask.arrays.rns_array import RNSArray, array_of_residues
+from rnsdask.arrays.rns_array import RNSArray, array_of_foreign_residues, array_of_residues
 from rnsdask.arrays.rns_storage import read_words
 from rnsdask.backend import check_backend
 from rnsdask.core import layout
@@ -19,10 +19,13 @@ from rnsdask.core.errors import StoreAccessError, StoreError, abbreviate, brief
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
+from rnsdask.core.wide_moduli import moduli_of_residues
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.chunks import normalize_chunks
+from rnsdask.lazy.foreign import residues_first
 from rnsdask.lazy.map import map_chunks
 from rnsdask.rns import convert
+from rnsdask.rns.foreign import system_of
 from rnsdask.rns.random import random_residues
 from rnsdask.rns.system import RNS
 
@@ -97,26 +100,36 @@ def as_system(moduli: ModuliSet | NumberSystem, **given: Any) -> Any:
 
 def from_residues(
     residues: Any,
-    moduli: ModuliSet | RNS,
+    moduli: ModuliSet | RNS | Iterable[SupportsIndex],
     signed: bool | None = None,
     bound: int | None = None,
     *,
+    axis: int = 0,
+    chunks: Chunks | None = None,
     trusted: bool = False,
 ) -> RNSArray:
     """Make an array of integers from their residues, which are checked.
 
     Parameters
     ----------
-    residues : array of uint32, shape (n, *shape)
+    residues : array of an integer type, shape (n, *shape)
         NumPy, CuPy or Dask; or Zarr's and others that are read by slices, which makes a lazy array with their
-        chunks. Residue i of every number must be below ``moduli[i]``. A NumPy or CuPy array is copied, so
-        that later writes to it change no number; a read-only NumPy array is taken as it is.
-    moduli : ModuliSet or RNS
-        The set of n moduli, or a number system.
+        chunks. Residue i of every number must be from 0 to below ``moduli[i]``. A NumPy or CuPy array is
+        copied, so that later writes to it change no number; a read-only NumPy array of uint32 is taken as it
+        is.
+    moduli : ModuliSet, RNS or iterable of int
+        The n moduli, or a number system. Integers may be up to 2**64, as homomorphic encryption has them: if
+        one is greater than 2**32, each number is written anew, exactly, under 32-bit moduli,
+        ``ModuliSet.for_bits`` of the length of their product.
     signed : bool, optional
-        Symmetric range instead of ``0 .. M-1``; a system tells it itself.
+        Symmetric range of the moduli given instead of ``0 .. M-1``; a system tells it itself.
     bound : int, optional
         Every number must be at most this in magnitude; a system tells it itself.
+    axis : int
+        The axis of residues, such as -1 for ``(*shape, n)``.
+    chunks : "auto", int, or tuple of int, optional
+        Chunks along the axes of the numbers, which make a Dask array. A file that NumPy has mapped into
+        memory is then read chunk by chunk.
     trusted : bool
         Take the array as it is: neither checked nor copied. Results are wrong if a residue or the bound is,
         or if somebody writes to the array.
@@ -124,15 +137,24 @@ def from_residues(
     Raises
     ------
     TypeError, ValueError
-        If dtype, shape, a residue or the bound is wrong; for a Dask array residues and the bound are checked
-        when it is computed.
+        If dtype, shape, a modulus, a residue or the bound is wrong; for a Dask array residues and the bound
+        are checked when it is computed.
     """
-    system = as_system(moduli, signed=signed, bound=bound)
-    if not isinstance(system, RNS):
+    if isinstance(moduli, NumberSystem) and not isinstance(moduli, RNS):
         raise TypeError(
-            f"residues alone have no signs; IntervalRNSArray.from_residues takes both, got {system!r}"
+            f"residues alone have no signs; IntervalRNSArray.from_residues takes both, got {moduli!r}"
         )
-    return array_of_residues(residues, system, trusted=trusted)
+    given = moduli.moduli if isinstance(moduli, RNS) else moduli_of_residues(moduli)
+    if isinstance(moduli, RNS):
+        system = as_system(moduli, signed=signed, bound=bound)
+    else:
+        system = system_of(given, bool(signed), bound)
+    found = residues_first(residues, given, axis, chunks)
+    if isinstance(given, ModuliSet) and found.dtype == np.uint32:
+        array = array_of_residues(found, system, trusted=trusted)
+    else:
+        array = array_of_foreign_residues(found, given, system, trusted=trusted)
+    return array if chunks is None else array.rechunk(chunks)
 
 
 def random(

@@ -1,7 +1,7 @@
 """What arrays of numbers have in common, whatever words hold a number: shape, Dask collection, items."""
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Self, SupportsIndex
 
 import dask
 import dask.array as da
@@ -16,7 +16,7 @@ from rnsdask.core import layout
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.scalar_int import ScalarInt
-from rnsdask.lazy import convert, indexing
+from rnsdask.lazy import convert, foreign, indexing
 from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.chunks import normalize_chunks
 from rnsdask.lazy.lazy_ints import LazyInts
@@ -508,6 +508,89 @@ class NumberArray(DaskMethodsMixin):
             with checked_workers():
                 ints = ints.compute()
         return np.asarray(ints)
+
+    def to_residues(
+        self,
+        moduli: ModuliSet | Iterable[SupportsIndex],
+        *,
+        axis: int = 0,
+        dtype: DTypeLike | None = None,
+        overflow: str = "raise",
+    ) -> Any:
+        """Residues of the numbers under any moduli up to 2**64, as :func:`.from_residues` reads them.
+
+        Parameters
+        ----------
+        moduli : ModuliSet or iterable of int
+            Pairwise coprime integers from 2 to 2**64.
+        axis : int
+            The axis of residues in the result: 0 for ``(k, *shape)``, -1 for ``(*shape, k)``.
+        dtype : integer type, optional
+            Without it uint32 if no modulus is greater than 2**32, else uint64.
+        overflow : {"raise", "wrap"}
+            Numbers must be in the range of these moduli, the symmetric one if this array may have negative
+            numbers, for from no other can they be read back. With ``"wrap"`` they need not be.
+
+        Returns
+        -------
+        NumPy, CuPy or Dask array
+            Lazy if this array is. Residues of negative numbers are not negative, as Python's remainders.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is wrong.
+        ValueError
+            If a number is out of range, naming the first one's flat index, the first in its chunk; for a Dask
+            array when it is computed.
+        """
+        return foreign.to_residues(self, moduli, axis, dtype, overflow)
+
+    def to_limbs(self, bits: int = 32, *, count: int | None = None, axis: int = -1) -> Any:
+        """The numbers as machine words, the least significant first, as :func:`.from_limbs` reads them.
+
+        In two's complement if the range has negative numbers.
+
+        Parameters
+        ----------
+        bits : {32, 64}
+            Bits of a limb, of uint32 or uint64.
+        count : int, optional
+            Limbs of a number; without it as many as hold the whole range.
+        axis : int
+            The axis of limbs in the result.
+
+        Returns
+        -------
+        NumPy, CuPy or Dask array of shape (*shape, count)
+            Lazy if this array is.
+
+        Raises
+        ------
+        ValueError
+            If a number does not fit, naming the first one's flat index, the first in its chunk; for a Dask
+            array when it is computed.
+        """
+        return foreign.to_limbs(self, bits, count, axis)
+
+    def to_bytes(self, length: int | None = None, byteorder: str = "little") -> Any:
+        """The numbers as bytes, uint8 of shape (*shape, length), as :func:`.from_bytes` reads them.
+
+        In two's complement if the range has negative numbers. ``x.to_bytes(8).tobytes()`` is a buffer.
+
+        Parameters
+        ----------
+        length : int, optional
+            Bytes of a number; without it as many as hold the whole range.
+        byteorder : {"little", "big"}
+            Which byte comes first.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`to_limbs`.
+        """
+        return foreign.to_bytes(self, length, byteorder)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """NumPy's conversion: the numbers as Python ints, never as anything that could lose a bit."""

@@ -12,13 +12,15 @@ from rnsdask.arrays.storage import Storage
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.overflow import overflow_mode
+from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.lazy import axis as axis_reductions
-from rnsdask.lazy import convert, divide, matmul, moments, powers, products, scan, topk
+from rnsdask.lazy import convert, divide, foreign, matmul, moments, powers, products, scan, topk
 from rnsdask.lazy.check import checked, readable, within_bound
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import made_like
 from rnsdask.rns.axis_products import bound_of_products
 from rnsdask.rns.axis_scan import AxisExtrema, AxisProducts, AxisSums, LineScan, Scan
+from rnsdask.rns.foreign import system_of
 from rnsdask.rns.interval import IntervalEvaluation
 from rnsdask.rns.system import RNS
 from rnsdask.rns.topk import select as topk_of_chunk
@@ -573,10 +575,22 @@ class RNSArray(ElementaryArray):
 
 
 def array_of_residues(residues: Any, system: RNS, *, trusted: bool) -> RNSArray:
-    """Make an array as :func:`.from_residues` says."""
+    """Make an array of residues of uint32 as :func:`.from_residues` says."""
     system.check_words(residues)
     residues = readable(residues)
     return RNSArray(residues if trusted else checked(residues, system), system)
+
+
+def array_of_foreign_residues(
+    residues: Any, moduli: ModuliSet | WideModuli, system: RNS, *, trusted: bool
+) -> RNSArray:
+    """Make an array of residues (n, *shape) of any other integer type, or under wide moduli."""
+    # What the moduli prove of the numbers needs no look at them.
+    stated = system_of(moduli, system.signed, None).known_magnitude
+    array = RNSArray(foreign.words_of_residues(residues, moduli, system, trusted), system)
+    if trusted or system.known_magnitude >= stated:
+        return array
+    return RNSArray(within_bound(array.words, system), system)
 
 
 def _without_axes(array: Any, axes: tuple[int, ...]) -> Any:

@@ -26,6 +26,8 @@ from rnsdask.constants import (
     ProductBounds,
     ReverseConstants,
     SumCheck,
+    WideDigitConstants,
+    WideForwardConstants,
     WindowCheck,
     last_residues,
     modulus_table,
@@ -121,7 +123,7 @@ def greatest_magnitude(values: list[Any]) -> int | None:
     return None if position < 0 else abs(values[position])
 
 
-def first_outside(limbs: Array, constants: ForwardConstants) -> int | None:
+def first_outside(limbs: Array, constants: ForwardConstants | WideForwardConstants) -> int | None:
     if constants.bounds is None:
         return None
     index: int = _cpu.first_outside(limbs, constants.bounds, constants.flip)
@@ -166,6 +168,18 @@ def sum_methods() -> list[str]:
     """The ways to sum a table's products that this processor has; all give the same sums."""
     methods: list[str] = _cpu.sum_methods()
     return methods
+
+
+def wide_digits(residues: Array, constants: WideDigitConstants) -> NDArray[np.uint64]:
+    digits = np.empty((residues.shape[1], len(residues) + 1), dtype=np.uint64)
+    _cpu.wide_digits(residues, constants.last, constants.inverses, constants.highest, digits)
+    return digits
+
+
+def limbs_to_wide_residues(limbs: Array, constants: WideForwardConstants) -> NDArray[np.uint64]:
+    residues = np.empty((len(constants.last), len(limbs)), dtype=np.uint64)
+    _cpu.limbs_to_wide_residues(limbs, constants.weights, constants.last, constants.factors, residues)
+    return residues
 
 
 def floor_divide_limbs(

@@ -14,6 +14,8 @@ from rnsdask.constants import (
     ProductBounds,
     ReverseConstants,
     SumCheck,
+    WideDigitConstants,
+    WideForwardConstants,
     WindowCheck,
 )
 from rnsdask.core.moduli import ModuliSet
@@ -111,7 +113,7 @@ class Kernels(Protocol):
     ) -> tuple[Array, Array, Array, Array]:
         """Lower and upper bounds (float64), exponents (int32) and refinement steps (uint32), each (N,)."""
 
-    def first_outside(self, limbs: Array, constants: ForwardConstants) -> int | None:
+    def first_outside(self, limbs: Array, constants: ForwardConstants | WideForwardConstants) -> int | None:
         """Index of the first number out of range, of (N, L) limbs contiguous along L; None if none is."""
 
     def limbs_to_residues(self, limbs: Array, constants: ForwardConstants, residues: Array) -> None:
@@ -122,6 +124,15 @@ class Kernels(Protocol):
 
     def base_extend(self, residues: Array, constants: ExtensionConstants, result: Array) -> Array:
         """Write the residues modulo the targets to `result`; Boolean (N,): they may be wrong by M."""
+
+    def wide_digits(self, residues: Array, constants: WideDigitConstants) -> Array:
+        """The (N, n + 1) uint64 mixed-radix digits of (n, N) uint64 residues in any layout.
+
+        Digit i has the weight m_0 ... m_{i-1}; the last one is 1 if the number is above the highest, else 0.
+        """
+
+    def limbs_to_wide_residues(self, limbs: Array, constants: WideForwardConstants) -> Array:
+        """The (n, N) uint64 residues of (N, L) limbs, contiguous."""
 
     def floor_divide_limbs(
         self, limbs: Array, divisors: Array, width: int, signed: bool

@@ -21,6 +21,13 @@ from rnsdask.constants.interval import IntervalConstants, directed, interval_con
 from rnsdask.constants.interval_rns import MAX_EXPONENT, ProductBounds, product_bounds
 from rnsdask.constants.keys import KEY_BITS, KeyConstants, key_constants, sufficient_prefix
 from rnsdask.constants.mixed_radix import MixedRadixConstants, mixed_radix_constants
+from rnsdask.constants.wide_residues import (
+    WideDigitConstants,
+    WideForwardConstants,
+    digits_to_residues,
+    wide_digit_constants,
+    wide_forward_constants,
+)
 
 __all__ = [
     "FIXED_POINT_BITS",
@@ -35,7 +42,10 @@ __all__ = [
     "ProductBounds",
     "ReverseConstants",
     "SumCheck",
+    "WideDigitConstants",
+    "WideForwardConstants",
     "WindowCheck",
+    "digits_to_residues",
     "directed",
     "extension_constants",
     "fixed_point_constants",
@@ -50,5 +60,7 @@ __all__ = [
     "reverse_constants",
     "sufficient_prefix",
     "sum_check",
+    "wide_digit_constants",
+    "wide_forward_constants",
     "window_check",
 ]

@@ -53,23 +53,24 @@ def forward_constants(moduli: ModuliSet, limb_count: int, signed: bool = False) 
     return ForwardConstants(
         moduli,
         limb_count,
-        _padded(table),
+        padded(table),
         last_residues(moduli),
         word_factors(moduli),
-        _range_bounds(moduli, limb_count, signed),
+        range_bounds(moduli.value_range(signed), limb_count, signed),
         2**31 if signed else 0,
     )
 
 
-def _padded(table: NDArray[np.uint32]) -> NDArray[np.uint32]:
+def padded(table: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Append zeros to each row, up to a multiple of TABLE_MULTIPLE."""
     return np.ascontiguousarray(np.pad(table, ((0, 0), (0, -table.shape[1] % TABLE_MULTIPLE))))
 
 
-def _range_bounds(moduli: ModuliSet, limb_count: int, signed: bool) -> NDArray[np.uint32] | None:
+def range_bounds(value_range: tuple[int, int], limb_count: int, signed: bool) -> NDArray[np.uint32] | None:
+    """The ends of a range as limbs, as :class:`ForwardConstants` has them."""
     representable = 1 << LIMB_BITS * limb_count
     offset = representable >> 1 if signed else 0
-    lowest, highest = (end + offset for end in moduli.value_range(signed))
+    lowest, highest = (end + offset for end in value_range)
     if lowest <= 0 and highest >= representable - 1:
         return None
     return limbs_of([max(lowest, 0), min(highest, representable - 1)], limb_count)
@@ -108,7 +109,7 @@ def reverse_constants(moduli: ModuliSet, signed: bool = False) -> ReverseConstan
     return ReverseConstants(
         moduli,
         limb_count,
-        _padded(np.hstack([fractions, limbs_of(moduli.partial_products, limb_count)])),
+        padded(np.hstack([fractions, limbs_of(moduli.partial_products, limb_count)])),
         last_residues(moduli),
         shoup_factors(list(moduli.partial_inverses), list(moduli)),
         limbs_of([moduli.product % 2 ** (LIMB_BITS * limb_count)], limb_count)[0],
@@ -155,7 +156,7 @@ def extension_constants(
     return ExtensionConstants(
         source,
         targets,
-        _padded(np.hstack([fractions, np.array(rows, dtype=np.uint32)])),
+        padded(np.hstack([fractions, np.array(rows, dtype=np.uint32)])),
         last_residues(source),
         shoup_factors(list(source.partial_inverses), list(source)),
         n + (2**31 if signed else 0),

@@ -85,7 +85,7 @@ class ModuliSet:
         if not isinstance(moduli, Iterable):
             raise TypeError(f"moduli must be an iterable of integers, got {type(moduli).__name__}")
         values = tuple(as_integer(m, f"modulus at position {i}") for i, m in enumerate(moduli))
-        _check_moduli(values)
+        check_moduli(values)
         object.__setattr__(self, "moduli", values)
 
     @classmethod
@@ -247,14 +247,14 @@ class ModuliSet:
         return "rnsdask.ModuliSet", self.moduli
 
 
-def _check_moduli(moduli: tuple[int, ...]) -> None:
-    """Raise ValueError unless the moduli make a moduli set."""
+def check_moduli(moduli: tuple[int, ...], bits: int = 32) -> None:
+    """Raise ValueError unless the moduli are pairwise coprime integers from 2 to 2**bits, at least one."""
     if not moduli:
         raise ValueError("a moduli set needs at least one modulus, got none")
     for j, m in enumerate(moduli):
-        if not 2 <= m <= MODULUS_MAX:
+        if not 2 <= m <= 2**bits:
             raise ValueError(
-                f"modulus {abbreviate(m)} (position {j}) is out of bounds: moduli are from 2 to 2**32"
+                f"modulus {abbreviate(m)} (position {j}) is out of bounds: moduli are from 2 to 2**{bits}"
             )
     if (shared := first_shared(moduli)) is not None:
         i, j = shared

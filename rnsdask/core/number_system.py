@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.core.errors import RNSOverflowError, abbreviate, out_of_range
+from rnsdask.core.place import Locate
 
 
 class NumberSystem(ABC):
@@ -45,6 +46,28 @@ class NumberSystem(ABC):
     @abstractmethod
     def decode(self, words: Any) -> NDArray[np.object_]:
         """Read words of NumPy or CuPy as Python ints, an object array of shape ``shape``."""
+
+    @abstractmethod
+    def limbs_of(self, words: Any) -> Any:
+        """Words (rows, N) of NumPy or CuPy as 32-bit limbs, uint32 (N, L), least significant first.
+
+        In two's complement if :attr:`is_signed`, and as many as hold any number.
+        """
+
+    @abstractmethod
+    def words_of_limbs(self, limbs: Any, signed: bool, locate: Locate) -> Any:
+        """Words (rows, N) of NumPy's or CuPy's contiguous limbs (N, L), in two's complement if `signed`.
+
+        Raises
+        ------
+        ValueError
+            If a number is out of range; the message names the first, and its index as `locate` turns it.
+        """
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether numbers may be negative."""
+        return self.value_range[0] < 0
 
     @abstractmethod
     def check_words(self, words: Any) -> None:

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.moduli import ModuliSet, check_moduli_set
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.place import Locate
 from rnsdask.interval_rns import arithmetic, convert, layout
+from rnsdask.interval_rns.limbs import columns_of_limbs, limbs_of_columns
 from rnsdask.rns.convert import flat_values
 
 
@@ -56,6 +58,14 @@ class IntervalRNS(NumberSystem):
         """The integers of columns."""
         ints: NDArray[np.object_] = arithmetic.to_ints(words, self.moduli)
         return ints
+
+    def limbs_of(self, words: Any) -> Any:
+        """Limbs of the numbers, in two's complement."""
+        return limbs_of_columns(words, self.moduli)
+
+    def words_of_limbs(self, limbs: Any, signed: bool, locate: Locate) -> Any:
+        """Columns of numbers of limbs: :func:`.columns_of_limbs`."""
+        return columns_of_limbs(limbs, self.moduli, signed, locate)
 
     def check_words(self, words: Any) -> None:
         """Check the type and the shape of an array of columns: :func:`.check_columns`."""

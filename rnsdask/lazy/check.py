@@ -14,8 +14,10 @@ from rnsdask.rns.bounds import find_excess
 from rnsdask.rns.system import RNS
 
 
-def readable(residues: Any) -> Any:
+def readable(residues: Any, axis: int = 0) -> Any:
     """An array of NumPy, CuPy or Dask: a lazy one of any other kind, which is read by slices.
+
+    Of the latter, `axis` is the one that runs over a number's residues, which is not cut into chunks.
 
     Raises
     ------
@@ -28,8 +30,9 @@ def readable(residues: Any) -> Any:
         return residues
     if not hasattr(residues, "__getitem__"):
         raise TypeError(f"residues must be an array that is read by slices, got {type(residues).__name__}")
-    chunks = getattr(residues, "chunks", None) or ("auto",) * residues.ndim
-    return da.from_array(residues, chunks=(-1, *chunks[1:]))
+    chunks = list(getattr(residues, "chunks", None) or ("auto",) * residues.ndim)
+    chunks[axis] = -1
+    return da.from_array(residues, chunks=tuple(chunks))
 
 
 def checked(residues: Any, system: RNS) -> Any:

@@ -18,6 +18,7 @@ from rnsdask.constants import forward_constants, reverse_constants
 from rnsdask.core.errors import abbreviate, brief, out_of_range
 from rnsdask.core.layout import as_matrix, check_residue_array
 from rnsdask.core.moduli import LIMB_BITS, ModuliSet, as_integer
+from rnsdask.core.place import Locate
 
 _LIMB = np.dtype("<u4")
 
@@ -29,7 +30,7 @@ _BLOCK_BYTES = 8 * 2**20
 _INTEGER_TYPES = {int, gmpy2.mpz}
 
 
-def to_residues(limbs: Array, moduli: ModuliSet, signed: bool = False) -> Array:
+def to_residues(limbs: Array, moduli: ModuliSet, signed: bool = False, locate: Locate | None = None) -> Array:
     """Convert limbs to residues.
 
     Parameters
@@ -40,6 +41,8 @@ def to_residues(limbs: Array, moduli: ModuliSet, signed: bool = False) -> Array:
         The set of n moduli.
     signed : bool
         Whether the limbs are in two's complement, and the range is the symmetric one.
+    locate : callable, optional
+        Turns the flat index of a number into the one to report.
 
     Returns
     -------
@@ -61,7 +64,8 @@ def to_residues(limbs: Array, moduli: ModuliSet, signed: bool = False) -> Array:
     outside = kernels.first_outside(matrix, constants)
     if outside is not None:
         value = limbs_to_ints(matrix[outside : outside + 1], signed)[0]
-        raise _moduli_range(moduli, signed).error(value, _place(outside, shape))
+        place = _place(outside, shape) if locate is None else f"flat index {locate(outside)}"
+        raise _moduli_range(moduli, signed).error(value, place)
     residues = np.empty_like(matrix, shape=(len(moduli), count), order="C")
     kernels.limbs_to_residues(matrix, constants, residues)
     return residues.reshape(len(moduli), *shape)

@@ -11,7 +11,8 @@ from rnsdask.core.errors import RNSOverflowError, abbreviate
 from rnsdask.core.layout import check_residue_array
 from rnsdask.core.moduli import ModuliSet, as_integer, check_moduli_set, to_text
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.rns.convert import ints_to_residues, residues_to_ints
+from rnsdask.core.place import Locate
+from rnsdask.rns.convert import ints_to_residues, residues_to_ints, to_limbs, to_residues
 from rnsdask.rns.exact import residues_of, value_of
 
 
@@ -102,6 +103,16 @@ class RNS(NumberSystem):
         """One integer, at a flat index of the residues (n, *shape)."""
         column = words.reshape(len(words), -1)[:, index].tolist()
         return value_of(column, self.moduli, self.signed)
+
+    def limbs_of(self, words: Any) -> Any:
+        """Limbs of the numbers of residues: :func:`.to_limbs`."""
+        return to_limbs(words, self.moduli, self.signed)
+
+    def words_of_limbs(self, limbs: Any, signed: bool, locate: Locate) -> Any:
+        """Residues of numbers of limbs, which are two's complement just if the range is signed."""
+        if signed != self.signed:
+            raise ValueError(f"signed={signed} contradicts the number system {self!r}")
+        return to_residues(limbs, self.moduli, signed, locate)
 
     def check_words(self, words: Any) -> None:
         """Check the type and the shape of an array of residues: :func:`.check_residue_array`."""

@@ -24,6 +24,7 @@ from rnsdask.backend.cuda.interval_rns import (
 from rnsdask.backend.cuda.keyed import candidates, compare, extremum, gather, row_sums
 from rnsdask.backend.cuda.matmul import matmul
 from rnsdask.backend.cuda.mixed_radix import mixed_radix_digits
+from rnsdask.backend.cuda.wide_residues import limbs_to_wide_residues, wide_digits
 
 __all__ = [
     "apply",
@@ -46,10 +47,12 @@ __all__ = [
     "interval_rns_multiply",
     "inverse",
     "limbs_to_residues",
+    "limbs_to_wide_residues",
     "matmul",
     "mixed_radix_digits",
     "power",
     "read_all",
     "residues_to_limbs",
     "row_sums",
+    "wide_digits",
 ]

@@ -9,10 +9,15 @@ from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import array_arguments, on_device, row_stride
 from rnsdask.backend.cuda_layout import BLOCK, TILE_LIMBS
 from rnsdask.backend.protocol import Array
-from rnsdask.constants import ExtensionConstants, ForwardConstants, ReverseConstants
+from rnsdask.constants import (
+    ExtensionConstants,
+    ForwardConstants,
+    ReverseConstants,
+    WideForwardConstants,
+)
 
 
-def first_outside(limbs: Array, constants: ForwardConstants) -> int | None:
+def first_outside(limbs: Array, constants: ForwardConstants | WideForwardConstants) -> int | None:
     if constants.bounds is None:
         return None
     position = cupy.full(1, 2**64 - 1, dtype=cupy.uint64)

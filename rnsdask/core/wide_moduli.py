@@ -1,0 +1,78 @@
+"""Moduli of up to 64 bits, under which other libraries hold residues."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, SupportsIndex
+
+from rnsdask.core.coprime import product
+from rnsdask.core.moduli import MODULUS_MAX, ModuliSet, as_integer, check_moduli, check_moduli_set
+
+WIDE_BITS = 64
+"""A modulus is at most two to this power: its residues are unsigned 64-bit integers."""
+
+
+@dataclass(frozen=True)
+class WideModuli:
+    """Pairwise coprime integers from 2 to 2**64, in the order given: hashable and picklable.
+
+    Numbers are read from residues under them and written to such; computing is done under a ModuliSet.
+
+    Raises
+    ------
+    ValueError
+        If there is no modulus, one is out of bounds, or two share a factor.
+    """
+
+    moduli: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        check_moduli(self.moduli, WIDE_BITS)
+
+    @cached_property
+    def product(self) -> int:
+        """The dynamic range, the product of all moduli."""
+        return int(product(self.moduli))
+
+    def value_range(self, signed: bool) -> tuple[int, int]:
+        """The lowest and the highest number of the range, as :meth:`.ModuliSet.value_range`."""
+        if signed:
+            return -(self.product // 2), (self.product - 1) // 2
+        return 0, self.product - 1
+
+    def __len__(self) -> int:
+        return len(self.moduli)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.moduli)
+
+    def __repr__(self) -> str:
+        width = (max(self.moduli) - 1).bit_length()
+        return f"{len(self)} moduli of up to {width} bits, M of {self.product.bit_length()} bits"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"moduli": self.moduli}
+
+    def __dask_tokenize__(self) -> tuple[str, tuple[int, ...]]:
+        return "rnsdask.WideModuli", self.moduli
+
+
+def moduli_of_residues(moduli: ModuliSet | Iterable[SupportsIndex]) -> ModuliSet | WideModuli:
+    """The moduli of residues from elsewhere: a moduli set, or integers up to 2**64.
+
+    Returns
+    -------
+    ModuliSet or WideModuli
+        The former if no modulus is greater than 2**32.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are none, or not pairwise coprime.
+    """
+    if isinstance(moduli, ModuliSet | WideModuli):
+        return moduli
+    if not isinstance(moduli, Iterable) or isinstance(moduli, str | bytes):
+        check_moduli_set(moduli)  # its error names the ways to make one
+    values = tuple(as_integer(m, f"modulus at position {i}") for i, m in enumerate(moduli))
+    return ModuliSet(values) if max(values, default=0) <= MODULUS_MAX else WideModuli(values)

@@ -1,0 +1,220 @@
+"""Numbers in the forms of other programs, lazy on Dask: residues under wide moduli, limbs and bytes."""
+
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+from numpy.typing import DTypeLike
+
+from rnsdask.core.errors import abbreviate, brief
+from rnsdask.core.layout import normalize_chunks
+from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.wide_moduli import WideModuli, moduli_of_residues
+from rnsdask.lazy.check import readable
+from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.operands import Numbers
+from rnsdask.rns import foreign
+from rnsdask.rns.system import RNS
+
+_LIMB_TYPES = {32: np.uint32, 64: np.uint64}
+
+
+# ---- residues ---------------------------------------------------------------------------------------------
+
+
+def residues_first(residues: Any, moduli: ModuliSet | WideModuli, axis: int, chunks: Any = None) -> Any:
+    """An array of residues of any integer type with its axis of residues in front, (n, *shape).
+
+    Parameters
+    ----------
+    residues : array
+        NumPy, CuPy or Dask; or another that is read by slices, which makes a lazy one, as a NumPy file that
+        is mapped into memory does if there are `chunks`.
+    axis : int
+        The axis of residues.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If type or shape is wrong.
+    """
+    _check_array(residues, "residues", "iuO", "integers")
+    axis = _checked_axis(residues, axis, len(moduli), "residue")
+    if isinstance(residues, np.memmap) and chunks is not None:
+        residues = _lazy_file(residues, axis, len(moduli), chunks)
+    return _in_front(readable(residues, axis), axis)
+
+
+def _lazy_file(residues: Any, axis: int, rows: int, chunks: Any) -> da.Array:
+    lengths = list(residues.shape)
+    del lengths[axis]
+    shape = tuple(lengths)
+    lengths = list(normalize_chunks(chunks, shape, rows))
+    lengths.insert(axis, -1)
+    lazy: da.Array = da.from_array(residues, chunks=tuple(lengths))
+    return lazy
+
+
+def words_of_residues(residues: Any, moduli: ModuliSet | WideModuli, system: RNS, trusted: bool) -> Any:
+    """Words of numbers from residues (n, *shape) of any integer type: :func:`.foreign.words_of_residues`."""
+    options: dict[str, Any] = {"moduli": moduli, "system": system, "trusted": trusted}
+    return map_chunks(foreign.words_of_residues, residues, rows=system.rows, located=True, **options)
+
+
+def to_residues(x: Numbers, moduli: Any, axis: int, dtype: DTypeLike | None, overflow: str) -> Any:
+    """Residues of the numbers, as :meth:`.NumberArray.to_residues` says."""
+    found = moduli_of_residues(moduli)
+    if overflow not in ("raise", "wrap"):
+        raise ValueError(f"overflow must be 'raise' or 'wrap', got {brief(overflow)}")
+    smallest = np.uint32 if isinstance(found, ModuliSet) else np.uint64
+    wanted = np.dtype(smallest if dtype is None else dtype)
+    greatest = max(found) - 1
+    if wanted.kind not in "iu" or greatest > np.iinfo(wanted).max:
+        raise ValueError(f"dtype must be an integer type that holds residues up to {greatest}, got {wanted}")
+    options: dict[str, Any] = {"system": x.system, "moduli": found, "wrap": overflow == "wrap"}
+    how: dict[str, Any] = {"rows": len(found), "dtype": wanted, "located": True}
+    axis = _axis_of(x, axis)
+    return _placed(map_chunks(_residues_block, x.words, **how, **options, wanted=wanted), axis)
+
+
+def _residues_block(block: Any, *, wanted: np.dtype[Any], **options: Any) -> Any:
+    return foreign.residues_of_words(block, dtype=wanted, **options)
+
+
+# ---- limbs and bytes --------------------------------------------------------------------------------------
+
+
+def words_of_limbs(limbs: Any, system: NumberSystem, signed: bool, axis: int) -> Any:
+    """Words of numbers of limbs of 32 or 64 bits, or bytes, along an axis, the least significant first."""
+    limbs = _in_front(readable(limbs, axis), axis)
+    options: dict[str, Any] = {"system": system, "signed": signed}
+    return map_chunks(foreign.words_of_limbs, limbs, rows=system.rows, located=True, **options)
+
+
+def checked_limbs(limbs: Any, axis: int) -> int:
+    """Check an array of limbs; returns their axis."""
+    _check_array(limbs, "limbs", "u", "uint32 or uint64", (4, 8))
+    return _checked_axis(limbs, axis, None, "limb")
+
+
+def checked_bytes(data: Any, length: Any, byteorder: str | None) -> Any:
+    """An array of bytes (*shape, length), the least significant first, of such an array or a buffer.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is neither, or its size is no multiple of `length`.
+    """
+    little = _is_little(byteorder)
+    if isinstance(data, bytes | bytearray | memoryview):
+        if length is None:
+            raise TypeError("a buffer needs the length of each number in bytes, as length=")
+        width = _positive(length, "length")
+        octets = np.frombuffer(data, dtype=np.uint8)
+        if octets.size % width:
+            raise ValueError(
+                f"the buffer's size of {octets.size} bytes is not a multiple of the length of {width}: "
+                f"{octets.size % width} bytes remain after the last whole number"
+            )
+        data = octets.reshape(-1, width)
+    _check_array(data, "bytes", "u", "uint8", (1,))
+    data = readable(data, -1)
+    _checked_axis(data, -1, None if length is None else _positive(length, "length"), "byte")
+    return data if little else data[..., ::-1]
+
+
+def to_limbs(x: Numbers, bits: int, count: int | None, axis: int) -> Any:
+    """Limbs of the numbers, as :meth:`.NumberArray.to_limbs` says."""
+    if bits not in _LIMB_TYPES:
+        raise ValueError(f"bits must be 32 or 64, got {brief(bits)}")
+    dtype = np.dtype(_LIMB_TYPES[bits])
+    axis = _axis_of(x, axis)
+    return _placed(_limbs(x, _count(x, count, bits, "count"), dtype, reverse=False), axis)
+
+
+def to_bytes(x: Numbers, length: int | None, byteorder: str | None) -> Any:
+    """Bytes of the numbers, as :meth:`.NumberArray.to_bytes` says."""
+    reverse = not _is_little(byteorder)
+    return _placed(
+        _limbs(x, _count(x, length, 8, "length"), np.dtype(np.uint8), reverse=reverse), x.words.ndim - 1
+    )
+
+
+def _limbs(x: Numbers, count: int, dtype: np.dtype[Any], *, reverse: bool) -> Any:
+    options: dict[str, Any] = {"system": x.system, "count": count, "reverse": reverse, "limb_type": dtype}
+    return map_chunks(_limbs_block, x.words, rows=count, dtype=dtype, located=True, **options)
+
+
+def _limbs_block(block: Any, *, limb_type: np.dtype[Any], **options: Any) -> Any:
+    return foreign.limbs_of_words(block, dtype=limb_type, **options)
+
+
+def _count(x: Numbers, count: int | None, bits: int, name: str) -> int:
+    """How many limbs; without a count as many as hold the range of the system."""
+    if count is not None:
+        return _positive(count, name)
+    lowest, highest = x.system.value_range
+    needed: int = max(1, -(-(max(highest, ~lowest if lowest < 0 else 0).bit_length() + (lowest < 0)) // bits))
+    return needed
+
+
+# ---- what all of them share -------------------------------------------------------------------------------
+
+
+def _is_little(byteorder: str | None) -> bool:
+    if byteorder not in ("little", "big"):
+        raise ValueError(f"byteorder must be 'little' or 'big', got {brief(byteorder)}")
+    return byteorder == "little"
+
+
+def _positive(value: Any, name: str) -> int:
+    number = as_integer(value, name)
+    if number < 1:
+        raise ValueError(f"{name} must be at least 1, got {abbreviate(number)}")
+    return number
+
+
+def _check_array(array: Any, what: str, kinds: str, wanted: str, sizes: tuple[int, ...] = ()) -> None:
+    if not all(hasattr(array, name) for name in ("dtype", "shape", "ndim")):
+        raise TypeError(f"{what} must be a NumPy, CuPy or Dask array, got {type(array).__name__}")
+    dtype = np.dtype(array.dtype)
+    if dtype.kind not in kinds or (sizes and dtype.itemsize not in sizes):
+        raise TypeError(f"{what} must be {wanted}, got dtype {dtype}")
+    if np.ma.is_masked(array):
+        raise ValueError(f"{what} are masked; fill them first")
+
+
+def _checked_axis(array: Any, axis: int, length: int | None, what: str) -> int:
+    """Check that an array has an axis of residues, limbs or bytes, and one of numbers; returns the former."""
+    if array.ndim < 2:
+        raise ValueError(
+            f"the array must have a {what} axis and at least one axis of numbers, got shape {array.shape}"
+        )
+    axis = int(normalize_axis_index(as_integer(axis, "axis"), array.ndim))
+    found = array.shape[axis]
+    if length is not None and found != length:
+        rule = f"one row for each of the {length} moduli" if what == "residue" else f"a length of {length}"
+        raise ValueError(f"the {what} axis (axis {axis}) must have {rule}, got shape {array.shape}")
+    if not found > 0:
+        raise ValueError(f"the {what} axis (axis {axis}) must not be empty, got shape {array.shape}")
+    return axis
+
+
+def _in_front(array: Any, axis: int) -> Any:
+    """An array with one axis moved to the front, where Dask has it in one chunk."""
+    if not isinstance(array, da.Array):
+        return np.moveaxis(array, axis, 0)
+    return da.moveaxis(array, axis, 0).rechunk({0: -1})
+
+
+def _axis_of(x: Numbers, axis: int) -> int:
+    """Check the place of a new axis among those of the numbers."""
+    return int(normalize_axis_index(as_integer(axis, "axis"), x.words.ndim))
+
+
+def _placed(array: Any, axis: int) -> Any:
+    """An array with its first axis moved to another place."""
+    move = da.moveaxis if isinstance(array, da.Array) else np.moveaxis
+    return array if axis == 0 else move(array, 0, axis)
