@@ -16,6 +16,7 @@ from rnsdask.constants import (
     wide_forward_constants,
 )
 from rnsdask.core.errors import abbreviate, out_of_range
+from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
@@ -117,7 +118,7 @@ def residues_of_words(
         If a number is out of range; the message names the first one and its index.
     """
     shape = words.shape[1:]
-    limbs = system.limbs_of(words.reshape(len(words), -1))
+    limbs = system.limbs_of(as_matrix(words))
     kernels, count = kernels_of(limbs), limbs.shape[1]
     if isinstance(moduli, ModuliSet):
         constants = forward_constants(moduli, count, system.is_signed)
@@ -181,7 +182,7 @@ def limbs_of_words(
     ValueError
         If a number does not fit; the message names the first one and its index.
     """
-    limbs = system.limbs_of(words.reshape(len(words), -1))
+    limbs = system.limbs_of(as_matrix(words))
     size = np.dtype(dtype).itemsize
     lost = first_lost(limbs, count * size, system.is_signed)
     if lost is not None:
