@@ -3,8 +3,9 @@
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypedDict
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
@@ -12,45 +13,114 @@ from rnsdask.cli.errors import Command, refuse, refusing
 from rnsdask.cli.options import (
     binary_option,
     json_option,
+    moduli_of_other_programs,
+    moduli_options,
+    moduli_set,
     progress_option,
+    residue_options,
     store_argument,
     with_creation,
     with_log,
-    with_moduli,
 )
 from rnsdask.cli.printing import echo, output_errors
 from rnsdask.cli.streams import cost_text, open_input, print_json, size_text
 
 if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
+    from rnsdask.core.wide_moduli import WideModuli
 
 
 @click.command("import", cls=Command)
 @click.argument("source", metavar="INPUT")
 @store_argument
-@with_moduli
+@moduli_options
 @with_creation
 @binary_option
+@residue_options
 @with_log
 @progress_option
 @json_option
 def import_(
     source: str,
     path: str,
-    moduli: "ModuliSet",
-    signed: bool,
-    chunks: Any,
-    mode: dict[str, bool],
+    bits: int | None,
+    modulus_bits: int | None,
+    moduli_file: str | None,
+    moduli_list: str | None,
+    residues: bool,
+    axis: str | None,
     width: int | None,
-    progress: bool,
-    as_json: bool,
+    **options: Any,
 ) -> None:
     """Write the integers of INPUT (- for standard input) to a new STORE.
 
     INPUT is text, with one decimal or 0x hexadecimal integer on every line and nothing else; or, with
     --binary, integers of a fixed width, in two's complement with --signed. It is read piece by piece, so it
-    may have any size.
+    may have any size. With --residues it is a NumPy file (.npy) or a Zarr array of residues of any integer
+    type; moduli greater than 2**32 are replaced by others, exactly.
     """
+    if residues:
+        if width is not None or bits is not None or modulus_bits is not None:
+            refuse("--residues excludes --binary, --bits and --modulus-bits")
+        moduli = moduli_of_other_programs(moduli_list, moduli_file)
+        _import_residues(source, path, moduli, int(axis or 0), **options)
+        return
+    if moduli_list is not None or axis is not None:
+        refuse("--moduli-list and --axis need --residues")
+    if moduli_file == source == "-":
+        refuse("INPUT and --moduli cannot both be standard input")
+    _import_integers(source, path, moduli_set(bits, modulus_bits, moduli_file), width, **options)
+
+
+def _import_residues(
+    source: str,
+    path: str,
+    moduli: "ModuliSet | WideModuli",
+    axis: int,
+    *,
+    signed: bool,
+    chunks: Any,
+    mode: dict[str, bool],
+    progress: bool,
+    as_json: bool,
+) -> None:
+    from rnsdask.arrays import creation
+    from rnsdask.jobs import memory_plan
+    from rnsdask.jobs import residues as job
+    from rnsdask.jobs.cost import measured
+
+    found = job.open_residues(source)
+    with refusing():
+        array = creation.from_residues(found, moduli, signed, axis=axis, chunks=chunks)
+    work = memory_plan.describe(
+        "residues", len(array.moduli), array.shape, [max(axis) for axis in array.chunks or ()]
+    )
+    how = {"moduli": list(map(str, moduli)), "axis": axis}
+    with memory_plan.fitting(work), measured() as cost:
+        done = job.import_residues(array, found, source, path, how, progress=progress, **mode)
+    cost.record("import", done.count, done.bytes_read)
+    if as_json:
+        moduli_used = len(array.moduli)
+        fields = {**done.as_dict(), **cost.as_dict(), "moduli": moduli_used, "bits": array.moduli.bits}
+        print_json({"op": "import", "store": path, "input": source, **fields})
+    else:
+        time_taken = cost_text(done.bytes_read, cost)
+        echo(f"{path}: {done.count} integers, {size_text(done.bytes_written)} under {array.moduli!r};")
+        echo(f"  {size_text(done.bytes_read)} of {source} read ({time_taken}){done.resumed_text}")
+
+
+def _import_integers(
+    source: str,
+    path: str,
+    moduli: "ModuliSet",
+    width: int | None,
+    *,
+    signed: bool,
+    chunks: Any,
+    mode: dict[str, bool],
+    progress: bool,
+    as_json: bool,
+) -> None:
     from rnsdask.core import layout
     from rnsdask.jobs import integers, memory_plan
     from rnsdask.jobs.cost import measured
@@ -83,16 +153,13 @@ def import_(
         echo(f"  {size_text(done.bytes_read)} of {name} read ({time_taken}){done.resumed_text}")
 
 
-class _Form(TypedDict):
-    hexadecimal: bool
-    width: int | None
-
-
 @click.command(cls=Command)
 @store_argument
 @click.argument("output", metavar="OUTPUT")
 @click.option("--hex", "hexadecimal", is_flag=True, help="Write 0x hexadecimal instead of decimal.")
 @binary_option
+@residue_options
+@click.option("--moduli", "moduli_file", metavar="FILE", help="With --residues: file of moduli, one a line.")
 @click.option("--overwrite", is_flag=True, help="Replace OUTPUT if there is such a file.")
 @with_log
 @progress_option
@@ -102,22 +169,37 @@ def export(
     output: str,
     hexadecimal: bool,
     width: int | None,
+    residues: bool,
+    moduli_list: str | None,
+    moduli_file: str | None,
+    axis: str | None,
     overwrite: bool,
     progress: bool,
     as_json: bool,
 ) -> None:
-    """Write the integers of STORE to OUTPUT (- for standard output), as import reads them."""
-    if hexadecimal and width is not None:
-        refuse("give --hex or --binary, not both")
+    """Write the integers of STORE to OUTPUT (- for standard output), as import reads them.
+
+    With --residues OUTPUT is a NumPy file (.npy) of their residues, under the moduli of the store or others
+    that hold every number, up to 2**64: of uint32 if none is greater than 2**32, else of uint64.
+    """
+    if hexadecimal + residues + (width is not None) > 1:
+        refuse("give one of --hex, --binary and --residues, not several")
+    if not residues and (moduli_list, moduli_file, axis) != (None, None, None):
+        refuse("--moduli-list, --moduli and --axis need --residues")
     if as_json and output == "-":
         refuse("--json needs an OUTPUT other than -")
     from rnsdask import store
     from rnsdask.jobs import integers, memory_plan
+    from rnsdask.jobs import residues as residue_jobs
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.progress import metered
 
     found = store.open_info(path)
-    form: _Form = {"hexadecimal": hexadecimal, "width": width}
+    write = partial(integers.export_integers, hexadecimal=hexadecimal, width=width)
+    if residues:
+        own = (moduli_list, moduli_file) == (None, None)
+        moduli = found.moduli if own else moduli_of_other_programs(moduli_list, moduli_file)
+        write = partial(residue_jobs.export_residues, moduli=moduli, axis=int(axis or 0))
     amount = {"numbers": found.count, "nbytes": found.nbytes}
     with (
         memory_plan.fitting(memory_plan.work_on(found, "export")),
@@ -125,7 +207,7 @@ def export(
         metered("export", found.count, **amount, shown=progress) as meter,
         _output(output, overwrite) as stream,
     ):
-        done = integers.export_integers(found, stream, advance=meter.advance, **form)
+        done = write(found, stream, advance=meter.advance)
     cost.record("export", done.count, done.bytes_read)
     if as_json:
         print_json({"op": "export", "store": path, "output": output, **done.as_dict(), **cost.as_dict()})

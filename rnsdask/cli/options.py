@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import reduce, wraps
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from rnsdask.cli.streams import open_input
 
 if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
+    from rnsdask.core.wide_moduli import WideModuli
 
 _Function = Callable[..., Any]
 _Decorator = Callable[[_Function], _Function]
@@ -258,6 +260,43 @@ def _connection(
             echo(f"dashboard: {address}", err=True)
         with reporting(client, report):
             yield client
+
+
+residue_options = _options(
+    click.option(
+        "--residues", is_flag=True, help="Residues instead of integers: a NumPy file, or a Zarr array."
+    ),
+    click.option(
+        "--moduli-list",
+        metavar="M,M,...",
+        help="With --residues: the moduli, up to 2**64; also --moduli FILE.",
+    ),
+    click.option(
+        "--axis",
+        type=click.Choice(["0", "-1"]),
+        help="With --residues: their axis, first or last.  [default: 0]",
+    ),
+)
+"""Those of residues of other programs: `residues`, `moduli_list` and `axis`."""
+
+
+def moduli_of_other_programs(moduli_list: str | None, moduli_file: str | None) -> "ModuliSet | WideModuli":
+    """Make of a list or a file the moduli of residues, which may be greater than those of a moduli set."""
+    from rnsdask.core.integer_text import read_moduli
+    from rnsdask.core.wide_moduli import moduli_of_residues
+
+    if (moduli_list is None) == (moduli_file is None):
+        refuse("--residues needs either --moduli-list or --moduli")
+    if moduli_file is None:
+        text = str(moduli_list).replace(",", "\n").encode("utf-8", "surrogateescape")
+        with refusing():
+            return moduli_of_residues(read_moduli(BytesIO(text), "--moduli-list"))
+    with open_input(moduli_file) as (stream, name):
+        moduli = read_moduli(stream, name)
+    try:
+        return moduli_of_residues(moduli)
+    except ValueError as error:
+        raise CommandError(f"{name}: {error}") from None
 
 
 def moduli_set(bits: int | None, modulus_bits: int | None, moduli_file: str | None) -> "ModuliSet":

@@ -62,6 +62,7 @@ _NEEDS = {
     "random": _Need(chunks=1, per_number=16, writes=True),
     "import": _Need(chunks=1, integers=1, writes=True),
     "export": _Need(chunks=1, integers=1),
+    "residues": _Need(chunks=5, per_number=16, writes=True),
 }
 
 OPERATIONS = tuple(_NEEDS)

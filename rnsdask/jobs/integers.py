@@ -98,7 +98,8 @@ def _finish(writer: store.StoreWriter, source: IntegerReader, name: str) -> stor
     return writer.finish(bound=source.bound)
 
 
-def _batch_size(system: RNS) -> int:
+def batch_size(system: RNS) -> int:
+    """How many integers are converted at a time."""
     return max(_BATCH_INTEGERS, _BATCH_RESIDUES // system.rows)
 
 
@@ -112,7 +113,7 @@ def _next_chunk(source: IntegerReader, system: RNS, length: int, advance: Advanc
         part = convert.to_residues(limbs, system.moduli, system.signed)
         residues[:, first : first + len(limbs)] = part
 
-    for _ in map_ahead(convert_batch, _batches(source, length, _batch_size(system), advance)):
+    for _ in map_ahead(convert_batch, _batches(source, length, batch_size(system), advance)):
         pass
     return residues[:, : source.count - begun]
 
@@ -159,7 +160,7 @@ def export_integers(
     JobError
         If an integer does not fit into a record, or the chunks are not consecutive parts of the array.
     """
-    _check_consecutive(info)
+    check_consecutive(info)
     system = info.system
     done = written = 0
 
@@ -170,7 +171,7 @@ def export_integers(
             return len(limbs), text_lines(limbs, signed=system.signed, hexadecimal=hexadecimal)
         return len(limbs), binary_records(limbs, width, signed=system.signed, first_index=first)
 
-    for integers, data in map_ahead(convert_batch, _stored_batches(info, _batch_size(system))):
+    for integers, data in map_ahead(convert_batch, stored_batches(info, batch_size(system))):
         stream.write(data)
         done += integers
         written += len(data)
@@ -179,7 +180,7 @@ def export_integers(
     return Transfer(done, info.nbytes, written)
 
 
-def _stored_batches(info: store.StoreInfo, size: int) -> Iterator[tuple[int, NDArray[np.uint32]]]:
+def stored_batches(info: store.StoreInfo, size: int) -> Iterator[tuple[int, NDArray[np.uint32]]]:
     """Read a store's integers in batches of at most `size`, each with its position."""
     first = 0
     for index in info.indices():
@@ -189,7 +190,7 @@ def _stored_batches(info: store.StoreInfo, size: int) -> Iterator[tuple[int, NDA
         first += residues.shape[1]
 
 
-def _check_consecutive(info: store.StoreInfo) -> None:
+def check_consecutive(info: store.StoreInfo) -> None:
     """Check that the chunks, one after the other, are the array in C order."""
     divided = [axis for axis, chunks in enumerate(info.grid) if chunks > 1]
     if divided and any(chunk > 1 for chunk in info.chunks[: divided[-1]]):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 # These run on the host whatever the processor of others.
-_HOST_OPERATIONS = ("verify", "random", "import", "export")
+_HOST_OPERATIONS = ("verify", "random", "import", "export", "residues")
 
 # These go through their chunks one by one.
 _SERIAL_OPERATIONS = ("import", "export")

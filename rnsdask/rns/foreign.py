@@ -39,6 +39,8 @@ def system_of(moduli: Moduli, signed: bool, bound: int | None) -> RNS:
         return RNS(moduli, signed, bound)
     greatest = max(map(abs, moduli.value_range(signed)))
     target = ModuliSet.for_bits((moduli.product - 1).bit_length())
+    if target.product // target[-1] >= moduli.product:
+        target = target.prefix(len(target) - 1)
     return RNS(target, signed, greatest if bound is None else min(as_integer(bound, "bound"), greatest))
 
 

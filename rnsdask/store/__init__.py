@@ -31,6 +31,7 @@ from rnsdask.store.paths import locate as locate
 from rnsdask.store.plain import PlainWriter as PlainWriter
 from rnsdask.store.plain import create_plain as create_plain
 from rnsdask.store.plain import exists as exists
+from rnsdask.store.plain import open_any_array as open_any_array
 from rnsdask.store.plain import resume_plain as resume_plain
 from rnsdask.store.reading import fingerprint as fingerprint
 from rnsdask.store.reading import read_chunk as read_chunk

@@ -109,6 +109,22 @@ def _opened(metadata: bytes) -> zarr.Array[Any]:
     return zarr.open_array(files_in_memory({METADATA_KEY: metadata}), mode="r")
 
 
+def open_any_array(path: str) -> zarr.Array[Any]:
+    """Open a Zarr array that any program has written, to be read by slices.
+
+    Raises
+    ------
+    StoreError
+        If there is none, or it cannot be read.
+    """
+    try:
+        return zarr.open_array(path, mode="r")
+    except FileNotFoundError:
+        raise StoreError(f"{path}: there is no such file or Zarr array") from None
+    except Exception as error:  # of any type, for anything may stand in the files
+        raise StoreError(f"{path}: it cannot be opened as a Zarr array: {error!r}") from error
+
+
 def exists(path: StorePath) -> bool:
     """Whether there is metadata of a Zarr array or group at a path, or of one that is to replace it."""
     location = locate(path)

@@ -82,6 +82,11 @@ def test_residues_become_numbers_and_come_back(
         ):
             assert x.to_ints().tolist() == values
             assert (x.signed, x.moduli.product >= math.prod(moduli)) == (signed, True)
+            assert (
+                x.moduli == rd.ModuliSet(moduli)
+                if max(moduli) <= 2**32
+                else (x.moduli.product // x.moduli[-1] < math.prod(moduli))
+            )
             result = x.to_residues(moduli, axis=axis)
             assert isinstance(result, da.Array) == (x.chunks is not None)
             found = host(result)

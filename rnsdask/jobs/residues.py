@@ -1,0 +1,127 @@
+"""Jobs that bring residues of other programs into a store and out of it, in bounded memory."""
+
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from rnsdask import store
+from rnsdask.arrays.rns_array import RNSArray
+from rnsdask.core.errors import InputError, JobError
+from rnsdask.core.files import naming_file
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.place import Place
+from rnsdask.core.wide_moduli import WideModuli
+from rnsdask.jobs.compute import Advance, map_ahead
+from rnsdask.jobs.identity import job_identity
+from rnsdask.jobs.integers import batch_size, check_consecutive, stored_batches
+from rnsdask.jobs.writing import Transfer, write_array
+from rnsdask.rns.foreign import residues_of_words
+
+
+def open_residues(path: str) -> Any:
+    """Open residues that another program has written: a NumPy file, mapped into memory, or a Zarr array.
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+    StoreError
+        If the Zarr array cannot be opened.
+    """
+    if not Path(path).is_file():
+        return store.open_any_array(path)
+    try:
+        with naming_file(path):
+            found = np.load(path, mmap_mode="r", allow_pickle=False)
+    except ValueError as error:  # what it says is about pickles, which a file of anything may be
+        raise InputError(f"{path}: it is no NumPy file (.npy) of integers") from error
+    if not isinstance(found, np.ndarray):
+        raise InputError(f"{path}: it is an archive of NumPy files (.npz); one array (.npy) was expected")
+    return found
+
+
+def import_residues(
+    array: RNSArray, source: Any, name: str, path: str, how: dict[str, Any], **options: Any
+) -> Transfer:
+    """Write an array that was made of residues to a store.
+
+    Parameters
+    ----------
+    array : RNSArray
+        Lazy, as :func:`.from_residues` makes it of `source`.
+    source : array
+        The residues, called `name` in messages.
+    how : dict
+        What the numbers depend on besides, by which a job that goes on with the store knows it; JSON can
+        write it.
+    options
+        As :func:`.write_array` takes them.
+
+    Raises
+    ------
+    InputError
+        If a residue is not below its modulus.
+    """
+    identity = job_identity("import", {}, shape=source.shape, dtype=str(source.dtype), **how)
+    try:
+        done = write_array(array, path, job_identity=identity, **options)
+    except ValueError as error:
+        if type(error) is not ValueError:  # of the store
+            raise
+        raise InputError(f"{name}: {error}") from error
+    nbytes = int(source.nbytes)
+    return Transfer(done.count, nbytes, done.bytes_written, done.chunks_kept, done.chunks_rewritten)
+
+
+def export_residues(
+    info: store.StoreInfo,
+    stream: BinaryIO,
+    moduli: ModuliSet | WideModuli,
+    *,
+    axis: int = 0,
+    advance: Advance = lambda _: None,
+) -> Transfer:
+    """Write the numbers of a store as a NumPy file of residues under any moduli that hold them.
+
+    Parameters
+    ----------
+    stream : binary stream
+        For residues along the first axis it must be one of a file, for rows are written piece by piece.
+    axis : {0, -1}
+        The axis of residues.
+    advance : callable
+        Told how many more integers are written.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of the range of the moduli.
+    JobError
+        If the stream is no file, or the chunks are not consecutive parts of the array.
+    """
+    check_consecutive(info)
+    if axis == 0 and not stream.seekable():
+        raise JobError("residues along axis 0 can be written to a file only; --axis -1 writes them in order")
+    dtype = np.dtype("<u4" if isinstance(moduli, ModuliSet) else "<u8")
+    shape = (len(moduli), *info.shape) if axis == 0 else (*info.shape, len(moduli))
+    header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(stream, header)
+    begun = stream.tell() if axis == 0 else 0
+
+    def convert_batch(batch: tuple[int, Any]) -> tuple[int, Any]:
+        first, words = batch
+        place = Place((0,), ((first, first + words.shape[1]),), (info.count,))
+        how: dict[str, Any] = {"moduli": moduli, "wrap": False, "dtype": dtype, "place": place}
+        return first, residues_of_words(words, system=info.system, **how)
+
+    for first, residues in map_ahead(convert_batch, stored_batches(info, batch_size(info.system))):
+        if axis == 0:
+            for i, row in enumerate(residues):
+                stream.seek(begun + (i * info.count + first) * dtype.itemsize)
+                stream.write(row.data)
+        else:
+            stream.write(np.ascontiguousarray(residues.T).data)
+        advance(residues.shape[1])
+    stream.flush()
+    return Transfer(info.count, info.nbytes, info.count * len(moduli) * dtype.itemsize)
