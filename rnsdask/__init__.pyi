@@ -20,6 +20,7 @@ from .arrays.joining import tile as tile
 from .arrays.joining import vstack as vstack
 from .arrays.limbs import from_bytes as from_bytes
 from .arrays.limbs import from_limbs as from_limbs
+from .arrays.parquet import read_parquet as read_parquet
 from .arrays.rns_array import RNSArray as RNSArray
 from .core.errors import ChangedStoreError as ChangedStoreError
 from .core.errors import CorruptChunkError as CorruptChunkError

@@ -44,6 +44,7 @@ USERS = {
     "kvikio": ("store.device_files",),
     "numcodecs": ("store.codecs",),
     "obstore": ("store",),
+    "pyarrow": ("arrays.parquet",),
     "rich": ("jobs.progress",),
     "zarr": ("store",),
 }

@@ -22,12 +22,13 @@ from rnsdask.core.place import Place
 from rnsdask.core.wide_moduli import moduli_of_residues
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.chunks import normalize_chunks
-from rnsdask.lazy.foreign import residues_first
+from rnsdask.lazy.foreign import encoded, residues_first
 from rnsdask.lazy.map import map_chunks
 from rnsdask.rns import convert
 from rnsdask.rns.foreign import system_of
 from rnsdask.rns.random import random_residues
 from rnsdask.rns.system import RNS
+from rnsdask.rns.values import flat_integers, moduli_that_hold
 
 Chunks = layout.Chunks
 
@@ -36,8 +37,8 @@ _SEED_BITS = 128
 
 
 def from_ints(
-    ints: Iterable[Any],
-    moduli: ModuliSet | NumberSystem,
+    ints: Any,
+    moduli: ModuliSet | NumberSystem | None = None,
     signed: bool | None = None,
     chunks: Chunks | None = "auto",
 ) -> Any:
@@ -45,15 +46,20 @@ def from_ints(
 
     Parameters
     ----------
-    ints : iterable of int or gmpy2.mpz, nested lists, or NumPy array
+    ints : iterable of int or gmpy2.mpz, nested lists, or array
         The numbers. A NumPy array of an integer type or of objects keeps its shape, nested lists have that of
-        such an array.
-    moduli : ModuliSet, RNS or IntervalRNS
-        The moduli set, large enough for every number, or a number system.
+        such an array. Text is read where it is the item of a list or an array: decimal, or hexadecimal after
+        ``0x``. A Series or an Index of pandas, or an array of Arrow, of integers, of text, or of decimals
+        without fraction. A Dask array stays lazy, with its chunks.
+    moduli : ModuliSet, RNS or IntervalRNS, optional
+        The moduli set, large enough for every number, or a number system. Without it the fewest 32-bit moduli
+        that hold the numbers, all of which are looked at; a Dask array needs it.
     signed : bool, optional
-        Symmetric range instead of ``0 .. M-1``; a system tells it itself.
+        Symmetric range instead of ``0 .. M-1``; a system tells it itself. Without moduli, the range is signed
+        if a number is negative.
     chunks : "auto", int, tuple, mapping, str, or None
-        Chunks of a Dask array, as :meth:`.NumberArray.rechunk` takes them; None for a NumPy array.
+        Chunks of a Dask array, as :meth:`.NumberArray.rechunk` takes them; None for a NumPy array. Of what is
+        lazy already ``"auto"`` and None change nothing.
 
     Returns
     -------
@@ -62,22 +68,51 @@ def from_ints(
     Raises
     ------
     TypeError
-        If a value is not an integer; a float is refused for it may have lost bits already. If `ints` is lazy,
-        text, a set or a mapping.
+        If a value is not an integer; a float is refused for it may have lost bits already. If `ints` is one
+        text, a set or a mapping, or another lazy collection than a Dask array.
     ValueError
-        If a value is out of range, or masked. The errors name the position. If a number is beyond the bound
-        of the system, or `signed` contradicts it.
+        If a value is out of range, masked or missing, or a text is none. The errors name the position; of a
+        Dask array that in its chunk, when it is computed. If a number is beyond the bound of the system, or
+        `signed` contradicts it.
     """
+    if isinstance(ints, da.Array):
+        return _from_lazy_ints(ints, moduli, signed, chunks)
+    flat, shape = flat_integers(ints)
+    if moduli is None:
+        moduli, signed = moduli_that_hold(flat, shape, signed)
     system = as_system(moduli, signed=signed)
     if isinstance(system, IntervalRNS):
-        return IntervalRNSArray.from_ints(ints, system.moduli, chunks)
-    flat, shape = convert.flat_values(ints)
+        words = system.encode(flat)
+        array = IntervalRNSArray(words.reshape(len(words), *shape), system)
+        return array if chunks is None else array.rechunk(chunks)
     residues = system.encode(flat).reshape(system.rows, *shape)
     bound = convert.greatest_magnitude(flat)
     if system.bound is not None and bound > system.bound:
         raise ValueError(f"a number has the magnitude {abbreviate(bound)}, beyond the bound of {system!r}")
     eager = RNSArray(residues, system.with_bound(bound))
     return eager if chunks is None else eager.rechunk(chunks)
+
+
+def _from_lazy_ints(
+    ints: da.Array, moduli: ModuliSet | NumberSystem | None, signed: bool | None, chunks: Chunks | None
+) -> Any:
+    """A lazy array of the integers of a Dask array, with its chunks unless others are given."""
+    if moduli is None:
+        raise TypeError("a lazy array needs the moduli that hold its numbers: from_ints(x, moduli)")
+    if ints.ndim == 0 or ints.dtype.kind not in "iuOSUT":
+        raise TypeError(f"a lazy array must be of integers, of one axis or more, got {ints!r}")
+    system = as_system(moduli, signed=signed)
+    like = np.empty(0, system.word_dtype)
+    words = map_chunks(encoded, ints[None], rows=system.rows, like=like, system=system)
+    if isinstance(system, IntervalRNS):
+        array: Any = IntervalRNSArray(words, system)
+    else:
+        # What the type proves of the numbers; the bound of a system is checked.
+        limits = np.iinfo(ints.dtype) if ints.dtype.kind in "iu" else None
+        known = None if limits is None else max(int(limits.max), -int(limits.min))
+        array = RNSArray(words, system.with_bound(known))
+        array = array if system.bound is None else array.with_bound(system.bound)
+    return array if chunks is None or chunks == "auto" else array.rechunk(chunks)
 
 
 def as_system(moduli: ModuliSet | NumberSystem, **given: Any) -> Any:

@@ -23,6 +23,7 @@ from rnsdask.lazy.check import checked_residues
 from rnsdask.lazy.widening import through_rns
 from rnsdask.rns.interval import IntervalEvaluation
 from rnsdask.rns.system import RNS
+from rnsdask.rns.values import flat_integers
 
 Method = Callable[..., Any]
 
@@ -111,7 +112,8 @@ class IntervalRNSArray(ElementaryArray):
             If a value is out of range. Both errors name the position.
         """
         system = IntervalRNS(moduli)
-        array = cls(system.encode(ints), system)
+        flat, shape = flat_integers(ints)
+        array = cls(system.encode(flat).reshape(system.rows, *shape), system)
         return array if chunks is None else array.rechunk(chunks)
 
     @classmethod

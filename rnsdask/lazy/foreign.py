@@ -17,8 +17,16 @@ from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers
 from rnsdask.rns import foreign
 from rnsdask.rns.system import RNS
+from rnsdask.rns.values import flat_integers
 
 _LIMB_TYPES = {32: np.uint32, 64: np.uint64}
+
+
+def encoded(block: Any, *, system: NumberSystem) -> Any:
+    """Words of a chunk of integers (1, *shape), or of their text."""
+    flat, shape = flat_integers(block[0])
+    words = system.encode(flat)
+    return words.reshape(len(words), *shape)
 
 
 # ---- residues ---------------------------------------------------------------------------------------------

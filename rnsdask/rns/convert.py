@@ -64,7 +64,7 @@ def to_residues(limbs: Array, moduli: ModuliSet, signed: bool = False, locate: L
     outside = kernels.first_outside(matrix, constants)
     if outside is not None:
         value = limbs_to_ints(matrix[outside : outside + 1], signed)[0]
-        place = _place(outside, shape) if locate is None else f"flat index {locate(outside)}"
+        place = place_of(outside, shape) if locate is None else f"flat index {locate(outside)}"
         raise _moduli_range(moduli, signed).error(value, place)
     residues = np.empty_like(matrix, shape=(len(moduli), count), order="C")
     kernels.limbs_to_residues(matrix, constants, residues)
@@ -134,7 +134,7 @@ def ints_to_residues(values: Iterable[Any], moduli: ModuliSet, signed: bool = Fa
         outside = kernels.first_outside(limbs, constants)
         if outside is not None:
             position = block.start + outside
-            raise allowed.error(int(flat[position]), _place(position, shape))
+            raise allowed.error(int(flat[position]), place_of(position, shape))
         kernels.limbs_to_residues(limbs, constants, residues[:, block])
     return residues.reshape(len(moduli), *shape)
 
@@ -253,7 +253,7 @@ def _moduli_range(moduli: ModuliSet, signed: bool) -> _Range:
     return _Range(*moduli.value_range(signed), bool(signed), "the moduli set")
 
 
-def _place(position: int, shape: tuple[int, ...]) -> str:
+def place_of(position: int, shape: tuple[int, ...]) -> str:
     """Describe where in an array of this shape the number at a flat position lies."""
     if len(shape) == 1:
         return f"position {position}"
@@ -310,6 +310,13 @@ def flat_values(values: Any) -> tuple[Any, tuple[int, ...]]:
     return integers, (len(integers),)
 
 
+def as_python_ints(flat: list[Any], shape: tuple[int, ...]) -> list[int]:
+    """Integers of any type, flat of an array of a shape, as Python ints; TypeError if one is none."""
+    if not flat or cpu.greatest_magnitude(flat) is not None:
+        return flat
+    return [_integer(value, i, shape) for i, value in enumerate(flat)]
+
+
 def greatest_magnitude(flat: Any) -> int:
     """The greatest magnitude of integers as :func:`flat_values` returns them; 0 if there are none."""
     if len(flat) == 0:
@@ -334,7 +341,7 @@ def _flat_array(values: Any) -> tuple[Any, tuple[int, ...]]:
     """As :func:`flat_values`, of an array of one axis or more."""
     if np.ma.is_masked(values):
         first = int(np.flatnonzero(np.ma.getmaskarray(values))[0])
-        raise ValueError(f"values are masked, the first at {_place(first, values.shape)}; fill them first")
+        raise ValueError(f"values are masked, the first at {place_of(first, values.shape)}; fill them first")
     # Neither a mask nor a matrix's way to reshape.
     array = np.asarray(to_backend(values, "cpu"))
     if array.dtype.kind in "mMV":
@@ -371,14 +378,14 @@ def _block_to_limbs(
     if isinstance(values, np.ndarray):
         outside = np.flatnonzero((values < allowed.lowest) | (values > allowed.highest))
         if outside.size:
-            raise allowed.error(int(values[outside[0]]), _place(first + int(outside[0]), shape))
+            raise allowed.error(int(values[outside[0]]), place_of(first + int(outside[0]), shape))
         return _machine_integers_to_limbs(values, limb_count)
     limbs = np.empty((len(values), limb_count), dtype=np.uint32)
     if cpu.ints_to_limbs(values, allowed.signed, limbs) < len(values):
         values = [_integer(value, first + i, shape) for i, value in enumerate(values)]
         if cpu.ints_to_limbs(values, allowed.signed, limbs) < len(values):
             i = next(i for i, value in enumerate(values) if not allowed.lowest <= value <= allowed.highest)
-            raise allowed.error(values[i], _place(first + i, shape))
+            raise allowed.error(values[i], place_of(first + i, shape))
     return limbs
 
 
@@ -386,7 +393,7 @@ def _integer(value: Any, position: int, shape: tuple[int, ...]) -> int:
     if type(value) in _INTEGER_TYPES:
         return int(value)
     try:
-        return as_integer(value, f"value at {_place(position, shape)}")
+        return as_integer(value, f"value at {place_of(position, shape)}")
     except TypeError as error:
         if not isinstance(value, float | np.floating):
             raise

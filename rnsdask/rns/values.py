@@ -1,0 +1,134 @@
+"""Integers as other libraries hold them, and as text: turned into what number systems encode."""
+
+from typing import Any
+
+import numpy as np
+
+from rnsdask.backend import cpu
+from rnsdask.core.integer_text import not_an_integer, parse_integer
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.rns.convert import as_python_ints, flat_values, place_of
+
+_SPACES = b" \t\r\n"
+_LIMB_BYTES = 4
+
+
+def flat_integers(values: Any) -> tuple[Any, tuple[int, ...]]:
+    """Values as a list, or as a one-dimensional array of a NumPy integer type, and their shape.
+
+    Parameters
+    ----------
+    values
+        What :func:`.flat_values` takes; text of integers, decimal or hexadecimal after ``0x``, in lists and
+        in arrays of NumPy; a Series, an Index or an array of pandas; an array of Arrow.
+
+    Raises
+    ------
+    TypeError
+        If they are none of these.
+    ValueError
+        If one is missing, or a text is no integer; the message names its position.
+    """
+    library = type(values).__module__.partition(".")[0]
+    if library == "pandas":
+        values = _of_pandas(values)
+    elif library == "pyarrow":
+        values = _of_arrow(values)
+    flat, shape = flat_values(values)
+    if isinstance(flat, list) and not {str, bytes, np.str_, np.bytes_}.isdisjoint(map(type, flat)):
+        flat = [_parsed(v, i, shape) if isinstance(v, str | bytes) else v for i, v in enumerate(flat)]
+    return flat, shape
+
+
+def _parsed(text: str | bytes, position: int, shape: tuple[int, ...]) -> int:
+    line = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    value = parse_integer(line.strip(_SPACES))
+    if value is None:
+        problem = not_an_integer(line) if line.strip(_SPACES) else "empty text is not an integer"
+        raise ValueError(f"value at {place_of(position, shape)}: {problem}")
+    return int(value)
+
+
+def _of_pandas(values: Any) -> Any:
+    kind = type(values).__name__
+    if not hasattr(values, "isna") or not hasattr(values, "dtype"):
+        raise TypeError(
+            f"values must be a Series, an Index or an array of pandas, got a {kind}; choose a column"
+        )
+    missing = np.asarray(values.isna())
+    if missing.any():
+        raise _missing(int(missing.argmax()))
+    if hasattr(values.dtype, "pyarrow_dtype"):
+        return _of_arrow(getattr(values, "array", values).__arrow_array__())
+    return values.to_numpy()
+
+
+def _missing(position: int) -> ValueError:
+    return ValueError(f"value at position {position} is missing; fill or drop missing values first")
+
+
+def _of_arrow(values: Any) -> Any:
+    """An array of Arrow, in chunks or not, as an array of NumPy or a list."""
+    if not hasattr(values, "null_count") or not hasattr(values, "type"):
+        raise TypeError(f"values must be an array of Arrow, got a {type(values).__name__}; choose a column")
+    if values.null_count:
+        raise _missing(int(np.flatnonzero(np.asarray(values.is_null()))[0]))
+    if range_of_arrow(values.type) is None:
+        return values.to_pylist()
+    if hasattr(values.type, "precision"):
+        parts = values.chunks if hasattr(values, "chunks") else [values]
+        return [number for part in parts for number in _decimals(part)]
+    return np.asarray(values)
+
+
+def _decimals(part: Any) -> list[int]:
+    """Decimals of scale 0, which Arrow holds as little-endian integers in two's complement."""
+    width = part.type.bit_width // 8
+    octets = np.frombuffer(part.buffers()[1], dtype=np.uint8, count=(part.offset + len(part)) * width)
+    limbs = octets.view("<u4").reshape(-1, width // _LIMB_BYTES)[part.offset :]
+    return cpu.limbs_to_ints(np.ascontiguousarray(limbs, dtype=np.uint32), True)
+
+
+def range_of_arrow(kind: Any) -> tuple[int, int] | None:
+    """The least and the greatest integer that an Arrow type can hold; None of text.
+
+    Raises
+    ------
+    TypeError
+        If it is a type of something else.
+    """
+    name = str(kind)
+    if name.startswith(("int", "uint")):
+        limits = np.iinfo(name)
+        return int(limits.min), int(limits.max)
+    if name.startswith("decimal") and kind.scale == 0:
+        return 1 - 10**kind.precision, 10**kind.precision - 1
+    if name in ("string", "large_string", "string_view"):
+        return None
+    raise TypeError(f"values must be integers, decimals of scale 0 or text, got Arrow's type {name}")
+
+
+def moduli_that_hold(flat: Any, shape: tuple[int, ...], signed: bool | None) -> tuple[ModuliSet, bool]:
+    """The fewest 32-bit moduli that hold integers as :func:`flat_integers` gives them, and the sign.
+
+    The range is signed if one of them is negative, unless `signed` tells it.
+
+    Raises
+    ------
+    TypeError
+        If one is no integer.
+    """
+    lowest = highest = 0
+    if isinstance(flat, list):
+        integers = as_python_ints(flat, shape)
+        lowest, highest = min(integers, default=0), max(integers, default=0)
+    elif len(flat):
+        lowest, highest = int(flat.min()), int(flat.max())
+    return moduli_of_range(lowest, highest, signed)
+
+
+def moduli_of_range(lowest: int, highest: int, signed: bool | None) -> tuple[ModuliSet, bool]:
+    """The fewest 32-bit moduli that hold a range, as :func:`moduli_that_hold`."""
+    is_signed = lowest < 0 if signed is None else bool(signed)
+    bits = max(highest.bit_length(), (~lowest).bit_length() if lowest < 0 else 0, 1) + is_signed
+    return ModuliSet.for_bits(bits), is_signed
