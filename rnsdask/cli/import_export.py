@@ -24,6 +24,7 @@ from rnsdask.cli.options import (
 )
 from rnsdask.cli.printing import echo, output_errors
 from rnsdask.cli.streams import cost_text, open_input, print_json, size_text
+from rnsdask.cli.value_export import export_values
 
 if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
@@ -179,8 +180,9 @@ def export(
 ) -> None:
     """Write the integers of STORE to OUTPUT (- for standard output), as import reads them.
 
-    With --residues OUTPUT is a NumPy file (.npy) of their residues, under the moduli of the store or others
-    that hold every number, up to 2**64: of uint32 if none is greater than 2**32, else of uint64.
+    STORE may also be a group; or what eval wrote of a comparison, as 0 and 1, or of sign. With --residues OUTPUT
+    is a NumPy file (.npy) of the residues of a store, under its moduli or others that hold every number, up to
+    2**64: of uint32 if none is greater than 2**32, else of uint64.
     """
     if hexadecimal + residues + (width is not None) > 1:
         refuse("give one of --hex, --binary and --residues, not several")
@@ -188,6 +190,9 @@ def export(
         refuse("--moduli-list, --moduli and --axis need --residues")
     if as_json and output == "-":
         refuse("--json needs an OUTPUT other than -")
+    opened = _output(output, overwrite)
+    if not residues and export_values(path, output, opened, hexadecimal, width, progress, as_json):
+        return
     from rnsdask import store
     from rnsdask.jobs import integers, memory_plan
     from rnsdask.jobs import residues as residue_jobs
@@ -205,7 +210,7 @@ def export(
         memory_plan.fitting(memory_plan.work_on(found, "export")),
         measured(paths=[found.path]) as cost,
         metered("export", found.count, **amount, shown=progress) as meter,
-        _output(output, overwrite) as stream,
+        opened as stream,
     ):
         done = write(found, stream, advance=meter.advance)
     cost.record("export", done.count, done.bytes_read)

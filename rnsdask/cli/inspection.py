@@ -18,11 +18,16 @@ if TYPE_CHECKING:
 @store_argument
 @json_option
 def info(path: str, as_json: bool) -> None:
-    """Describe STORE, without reading its chunks."""
+    """Describe STORE, without reading its chunks: a store, a group, or what eval wrote of a comparison."""
     from rnsdask.store.group import describe_group
     from rnsdask.store.metadata import load
     from rnsdask.store.paths import locate
+    from rnsdask.store.plain import describe_plain
 
+    values = describe_plain(path)
+    if values is not None:
+        _describe_values(values, as_json)
+        return
     kind, found, complete = describe_group(path) or (None, *load(locate(path)))
     place = locate(path).path
     if as_json:
@@ -44,6 +49,24 @@ def info(path: str, as_json: bool) -> None:
         "residues": size_text(found.nbytes),
         "codecs": ", ".join(found.codecs),
         "complete": "yes" if complete else "no",
+    }
+    echo(*(f"{name:<11}{value}" for name, value in rows.items()))
+
+
+def _describe_values(values: dict[str, Any], as_json: bool) -> None:
+    """Print what a plain array says about itself."""
+    if as_json:
+        print_json({"op": "info", "group": "values", **values})
+        return
+    kind = "true and false" if values["dtype"] == "bool" else "integers"
+    shape, chunk = (" x ".join(map(str, values[name])) for name in ("shape", "chunks"))
+    rows = {
+        "store": values["store"],
+        "values": f"{shape} of {values['dtype']}: {kind}, no store of residues",
+        "chunks": f"{values['n_chunks']} of {chunk} values",
+        "size": size_text(values["bytes"]),
+        "codecs": ", ".join(values["codecs"]),
+        "complete": "yes" if values["complete"] else "no",
     }
     echo(*(f"{name:<11}{value}" for name, value in rows.items()))
 

@@ -30,9 +30,14 @@ from rnsdask.store.paths import StorePath as StorePath
 from rnsdask.store.paths import locate as locate
 from rnsdask.store.plain import PlainWriter as PlainWriter
 from rnsdask.store.plain import create_plain as create_plain
+from rnsdask.store.plain import describe_plain as describe_plain
 from rnsdask.store.plain import exists as exists
 from rnsdask.store.plain import open_any_array as open_any_array
 from rnsdask.store.plain import resume_plain as resume_plain
+from rnsdask.store.plain_reading import PlainInfo as PlainInfo
+from rnsdask.store.plain_reading import is_plain as is_plain
+from rnsdask.store.plain_reading import open_plain as open_plain
+from rnsdask.store.plain_reading import read_plain_chunk as read_plain_chunk
 from rnsdask.store.reading import fingerprint as fingerprint
 from rnsdask.store.reading import read_chunk as read_chunk
 from rnsdask.store.reading import read_chunk_on_gpu as read_chunk_on_gpu

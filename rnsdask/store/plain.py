@@ -1,5 +1,6 @@
 """Plain Zarr arrays of one value for each number, such as masks of overflows; no stores of numbers."""
 
+import math
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
@@ -8,10 +9,11 @@ import numpy as np
 import zarr
 from numpy.typing import DTypeLike, NDArray
 
-from rnsdask.core.errors import StoreError
+from rnsdask.core.errors import StoreAccessError, StoreError
 from rnsdask.core.layout import chunk_grid, chunk_slices
 from rnsdask.store.attributes import PLAIN_ATTRIBUTE, begun_fields, check_job_identity
-from rnsdask.store.documents import files_in_memory, make_document, with_attributes
+from rnsdask.store.codecs import describe_codecs
+from rnsdask.store.documents import array_document, files_in_memory, make_document, with_attributes
 from rnsdask.store.location import METADATA_KEY, Location, chunk_key
 from rnsdask.store.ownership import Owner, remove_left_behind
 from rnsdask.store.paths import StorePath, locate
@@ -129,6 +131,32 @@ def exists(path: StorePath) -> bool:
     """Whether there is metadata of a Zarr array or group at a path, or of one that is to replace it."""
     location = locate(path)
     return location.exists(METADATA_KEY) or Replacement.begun(location) is not None
+
+
+def describe_plain(path: StorePath) -> dict[str, Any] | None:
+    """What a plain array that rnsdask wrote, or has begun, says about itself; None if there is none."""
+    location = locate(path)
+    try:
+        document = array_document(location.read_metadata())
+        attribute = document["attributes"][PLAIN_ATTRIBUTE]
+        complete = attribute["complete"] is True
+    except StoreAccessError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    shape, chunks = (tuple(document["shape"]), tuple(document["chunk_grid"]["configuration"]["chunk_shape"]))
+    count = math.prod(shape)
+    return {
+        "store": location.path,
+        "dtype": document["data_type"],
+        "count": count,
+        "shape": shape,
+        "chunks": chunks,
+        "n_chunks": math.prod(chunk_grid(shape, chunks)),
+        "bytes": count * np.dtype(document["data_type"]).itemsize,
+        "codecs": describe_codecs(document),
+        "complete": complete,
+    }
 
 
 def _description(array: zarr.Array[Any]) -> dict[str, Any]:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from rnsdask.store.metadata import StoreInfo
+    from rnsdask.store.plain_reading import PlainInfo
 
 _P = ParamSpec("_P")
+_Info = TypeVar("_Info", bound="StoreInfo | PlainInfo")
 _Residues = TypeVar("_Residues", bound=Any)  # of NumPy or CuPy
-_Read = Callable[Concatenate["StoreInfo", _P], _Residues]
+_Read = Callable[Concatenate[_Info, _P], _Residues]
 
 PROCESS = uuid.uuid4().hex
 """Another one in each process: a worker that was started again is not the one before."""
@@ -50,11 +52,11 @@ _statistics: dict[str, ReadStatistics] = {}
 _lock = threading.Lock()
 
 
-def counted(read: _Read[_P, _Residues]) -> _Read[_P, _Residues]:
+def counted(read: _Read[_Info, _P, _Residues]) -> _Read[_Info, _P, _Residues]:
     """Count what a function reads of a store, its first argument; what it fails to read is not counted."""
 
     @wraps(read)
-    def counting(info: "StoreInfo", /, *args: _P.args, **kwargs: _P.kwargs) -> _Residues:
+    def counting(info: _Info, /, *args: _P.args, **kwargs: _P.kwargs) -> _Residues:
         started = time.perf_counter()
         residues = read(info, *args, **kwargs)
         read_now = ReadStatistics(1, residues.nbytes, time.perf_counter() - started)
