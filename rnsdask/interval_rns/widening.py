@@ -14,6 +14,7 @@ import numpy as np
 
 from rnsdask.backend import Array, backend_name, kernels_of
 from rnsdask.constants.factors import CACHED_SETS
+from rnsdask.core.coprime import greedy_coprime
 from rnsdask.core.moduli import MODULUS_MAX, ModuliSet
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.place import Locate
@@ -38,14 +39,14 @@ def wide_system(moduli: ModuliSet, bits: int) -> RNS:
 
 @lru_cache(CACHED_SETS)
 def _wide_moduli(moduli: ModuliSet, missing: int) -> ModuliSet:
-    """The moduli and others, the greatest ones, whose product has more than `missing` bits."""
-    product, goal = gmpy2.mpz(moduli.product), moduli.bits + missing
-    added = []
-    for candidate in range(MODULUS_MAX, 1, -1):
+    """The moduli and others, of the greatest ones, whose product has at least `missing` bits more."""
+    product, wanted = gmpy2.mpz(moduli.product), gmpy2.mpz(1) << moduli.bits + missing - 1
+    added, whole = [], product
+    for candidate in greedy_coprime(MODULUS_MAX, -1, 1):
         if gmpy2.gcd(product, candidate) == 1:
             added.append(candidate)
-            product *= candidate
-            if product.bit_length() > goal:
+            whole *= candidate
+            if whole >= wanted:
                 return ModuliSet([*moduli, *added])
     raise ValueError(f"too few integers up to 2**32 have no common factor with the moduli of {moduli!r}")
 

@@ -102,8 +102,9 @@ def product_of_all(values: list[int], limits: Range) -> tuple[int, bool]:
         exact *= value
         if abs(exact) > limits.product:
             break  # no factor is 0, so it never comes back
-    modulo = reduce(lambda x, y: x * y % limits.product, values, 1 % limits.product)
-    return limits.wrap(modulo), not limits.holds(exact)
+    sign = -1 if sum(value < 0 for value in values) % 2 else 1
+    modulo = reduce(lambda x, y: x * abs(y) % limits.product, values, 1 % limits.product)
+    return limits.wrap(sign * modulo), not limits.holds(exact)
 
 
 def best(values: list[int], k: int) -> list[int]:

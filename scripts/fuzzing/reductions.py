@@ -21,8 +21,6 @@ from fuzzing.checking import (
 )
 from fuzzing.oracle import best, objects, product_of_all
 
-RNS = ("unsigned", "signed")
-
 
 def of_one_axis(case: Case, rng: Random) -> Chosen:
     """An array of the case, or if that has several axes one of its own."""
@@ -32,14 +30,14 @@ def of_one_axis(case: Case, rng: Random) -> Chosen:
     return case.fresh(rng, (rng.randint(0, min(300, case.most_numbers)),))
 
 
-def split(case: Case, rng: Random) -> dict[str, Any]:
+def split(rng: Random) -> dict[str, Any]:
     every = rng.choice((None, 2, 3, 7))
-    return {} if every is None or case.system == "interval" else {"split_every": every}
+    return {} if every is None else {"split_every": every}
 
 
 @operation("reduce")
 def check_reductions(case: Case, rng: Random) -> int:
-    (x,), options = case.take(rng), split(case, rng)
+    (x,), options = case.take(rng), split(rng)
     flat = x.values.reshape(-1).tolist()
     for name in ("max", "min", "argmax", "argmin"):
         if not flat:
@@ -52,9 +50,9 @@ def check_reductions(case: Case, rng: Random) -> int:
     return max(len(flat), 1)
 
 
-@operation("reduce along axes", RNS)
+@operation("reduce along axes")
 def check_axes(case: Case, rng: Random) -> int:
-    (x,), options = case.take(rng), split(case, rng)
+    (x,), options = case.take(rng), split(rng)
     axes = tuple(rng.sample(range(x.values.ndim), rng.randint(1, x.values.ndim)))
     axes = tuple(axis - x.values.ndim if rng.random() < 0.3 else axis for axis in axes)
     axis = axes[0] if len(axes) == 1 else axes
@@ -78,9 +76,9 @@ def check_axes(case: Case, rng: Random) -> int:
     return count
 
 
-@operation("place along an axis", RNS)
+@operation("place along an axis")
 def check_places(case: Case, rng: Random) -> int:
-    (x,), options = case.take(rng), split(case, rng)
+    (x,), options = case.take(rng), split(rng)
     axis, keepdims = rng.randrange(x.values.ndim), rng.random() < 0.5
     name = rng.choice(("argmax", "argmin"))
     case.note("axis, keepdims, reduction", (axis, keepdims, name))
@@ -95,9 +93,9 @@ def check_places(case: Case, rng: Random) -> int:
     return x.values.size
 
 
-@operation("prod", RNS)
+@operation("prod")
 def check_prod(case: Case, rng: Random) -> int:
-    (x,), options, mode = case.take(rng), split(case, rng), rng.choice(MODES)
+    (x,), options, mode = case.take(rng), split(rng), rng.choice(MODES)
     if rng.random() < 0.5:  # few numbers, for a product in range
         x = case.fresh(rng, (rng.randint(0, 4),))
     flat = x.values.reshape(-1).tolist()
@@ -115,7 +113,7 @@ def check_prod(case: Case, rng: Random) -> int:
     return max(len(flat), 1)
 
 
-@operation("topk", RNS)
+@operation("topk")
 def check_topk(case: Case, rng: Random) -> int:
     x = of_one_axis(case, rng)
     flat = x.values.tolist()
@@ -127,7 +125,7 @@ def check_topk(case: Case, rng: Random) -> int:
     return max(len(flat), 1)
 
 
-@operation("cumsum", RNS)
+@operation("cumsum")
 def check_cumsum(case: Case, rng: Random) -> int:
     x = of_one_axis(case, rng)
     exact = objects(accumulate(x.values.tolist()))
@@ -143,7 +141,7 @@ def check_cumsum(case: Case, rng: Random) -> int:
     return outside.size
 
 
-@operation("cummax and cummin", RNS)
+@operation("cummax and cummin")
 def check_running_extrema(case: Case, rng: Random) -> int:
     x = of_one_axis(case, rng)
     flat = x.values.tolist()
@@ -153,7 +151,7 @@ def check_running_extrema(case: Case, rng: Random) -> int:
     )
 
 
-@operation("reduce reports", RNS)
+@operation("reduce reports")
 def check_reduce_reports(case: Case, rng: Random) -> int:
     """What `reduce` says beside the value."""
     (x,), name = case.take(rng), rng.choice(("max", "min", "sum"))
@@ -169,7 +167,7 @@ def check_reduce_reports(case: Case, rng: Random) -> int:
     return len(flat)
 
 
-@operation("NumPy's functions", RNS)
+@operation("NumPy's functions")
 def check_functions_of_numpy(case: Case, rng: Random) -> int:
     """What NumPy's own functions make of an array is what its methods give."""
     (x,), name = case.take(rng), rng.choice(("max", "min", "sum"))
