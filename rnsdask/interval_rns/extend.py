@@ -1,5 +1,7 @@
 """Base extension of signed integers whose intervals tell how few moduli suffice for it. No Dask in here."""
 
+import numpy as np
+
 from rnsdask.backend import Array
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
@@ -20,8 +22,12 @@ def rounded(bits: int) -> int:
 
 def magnitude_bits(columns: Array, moduli: ModuliSet) -> int:
     """Bits that hold every magnitude of a chunk (n + 6, *shape), by the stored intervals; at least 1."""
-    exponents = layout.part_of(columns, moduli, "exponent")[layout.nonzero(columns, moduli)]
-    return max(int(exponents.max()) + moduli.bits, 1) if exponents.size else 1
+    exponents = layout.part_of(columns, moduli, "exponent")
+    if not exponents.size:
+        return 1
+    lowest = np.full_like(exponents, -moduli.bits)  # as of 0
+    greatest = np.where(layout.nonzero(columns, moduli), exponents, lowest).max()
+    return max(int(greatest) + moduli.bits, 1)
 
 
 def extended_magnitudes(columns: Array, moduli: ModuliSet, targets: ModuliSet) -> Array:
