@@ -152,8 +152,21 @@ class RNSArray(ElementaryArray):
     def __rmatmul__(self, other: Any) -> Any:
         return matmul.matmul(other, self)
 
-    def __pow__(self, exponent: SupportsIndex) -> Any:
-        return powers.power(self, exponent)
+    def __pow__(self, exponent: Any, modulus: SupportsIndex | None = None) -> Any:
+        """Powers by :func:`.power`; with a modulus, as ``pow(x, k, m)``, powers modulo that integer.
+
+        These are exact, whatever lies between. Their exponent is one integer of any size, a negative one
+        raises inverses; the modulus' magnitude minus 1 must be in the range.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is none of these, or a number has no inverse, naming its index; that is found when
+            a Dask array is computed.
+        """
+        if modulus is None:
+            return powers.power(self, exponent)
+        return powers.power_modulo(self, exponent, modulus)
 
     # ---- reductions ---------------------------------------------------------------------------------------
 

@@ -180,9 +180,9 @@ def export(
 ) -> None:
     """Write the integers of STORE to OUTPUT (- for standard output), as import reads them.
 
-    STORE may also be a group; or what eval wrote of a comparison, as 0 and 1, or of sign. With --residues OUTPUT
-    is a NumPy file (.npy) of the residues of a store, under its moduli or others that hold every number, up to
-    2**64: of uint32 if none is greater than 2**32, else of uint64.
+    STORE may also be a group; or what eval wrote of a comparison, as 0 and 1, or of sign. With --residues
+    OUTPUT is a NumPy file (.npy) of the residues of a store, under its moduli or others that hold every
+    number, up to 2**64: of uint32 if none is greater than 2**32, else of uint64.
     """
     if hexadecimal + residues + (width is not None) > 1:
         refuse("give one of --hex, --binary and --residues, not several")

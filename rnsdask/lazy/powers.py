@@ -3,6 +3,7 @@
 from typing import Any, SupportsIndex
 
 import dask.array as da
+import numpy as np
 
 from rnsdask.backend import Array
 from rnsdask.core.moduli import ModuliSet, as_integer
@@ -10,42 +11,56 @@ from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Place
 from rnsdask.lazy import interval_rns
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import Numbers, as_lazy, check_rns_array, integer_of, is_lazy_integer, made_like
+from rnsdask.lazy.operands import (
+    Numbers,
+    as_lazy,
+    broadcast_shape,
+    check_rns_array,
+    check_same_processor,
+    integer_of,
+    is_lazy_integer,
+    is_number_array,
+    made_like,
+    with_axes,
+)
 from rnsdask.lazy.widening import also_of_intervals
-from rnsdask.rns import powers
+from rnsdask.rns import modular_power, powers
 from rnsdask.rns.system import RNS
 
 
 @also_of_intervals(interval_rns.power)
-def power(x: Numbers, exponent: SupportsIndex, *, overflow: str | None = None) -> Any:
+def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     """Power ``x**exponent`` of each number; ``0**0`` is 1.
 
     Parameters
     ----------
     x : RNSArray or IntervalRNSArray
         The bases.
-    exponent : int
-        Any that is not negative; also one lazy integer, which is checked when it is computed.
+    exponent : int, or array of integers
+        Any that is not negative; also one lazy integer, which is checked when it is computed. Of an array, or
+        nested lists, of machine integers one for each number; both broadcast.
     overflow : {"raise", "wrap", "flag"}, optional
         What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``.
 
     Returns
     -------
     RNSArray or IntervalRNSArray
-        Lazy if `x` is. With ``"flag"`` a pair: the results modulo M, and a Boolean array that is true where
-        the exact result is out of range.
+        Lazy if `x` or the array of exponents is. With ``"flag"`` a pair: the results modulo M, and a Boolean
+        array that is true where the exact result is out of range.
 
     Raises
     ------
     RNSOverflowError
         With ``"raise"``, if an exact result is out of range; on Dask when it is computed.
     TypeError, ValueError
-        If an argument is none of these, or the exponent is negative.
+        If an argument is none of these, or an exponent is negative; of a lazy one when it is computed.
     """
     mode = overflow_mode(overflow)
     check_rns_array(x)
     if is_lazy_integer(exponent):
         return _power_lazily(x, exponent, mode)
+    if isinstance(exponent, list | tuple) or is_number_array(exponent) or np.ndim(exponent) > 0:
+        return _power_by_array(x, exponent, mode)
     k, system = as_integer(exponent, "exponent"), x.system
     powers.check_exponent(k)
     (low, high), (lowest, highest) = system.known_range, powers.bases_that_fit(k, system)
@@ -59,6 +74,40 @@ def power(x: Numbers, exponent: SupportsIndex, *, overflow: str | None = None) -
     options: dict[str, Any] = {"exponent": k, "system": system, "mode": mode}
     words = map_chunks(_power_block, x.words, rows=system.rows + (mode == "flag"), located=True, **options)
     return made_like((x,), words, system.with_bound(known), mode)
+
+
+def power_modulo(x: Numbers, exponent: SupportsIndex, modulus: SupportsIndex) -> Any:
+    """Power ``pow(number, exponent, modulus)`` of each number, as Python has it for integers.
+
+    Parameters
+    ----------
+    x : RNSArray
+        The bases.
+    exponent : int
+        Of any size; a negative one raises the inverses modulo `modulus`.
+    modulus : int
+        Not 0; negative of signed numbers only. Its magnitude minus 1 must be in the range.
+
+    Returns
+    -------
+    RNSArray
+        0, or of the modulus' sign and less in magnitude; lazy if `x` is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is none of these.
+    ValueError
+        If a number has no inverse, naming its flat index; for a Dask array when it is computed, and then the
+        first number of its chunk.
+    """
+    check_rns_array(x)
+    system = x.system
+    k, m = as_integer(exponent, "exponent"), as_integer(modulus, "modulus")
+    modular_power.check_modulus(m, system)
+    options: dict[str, Any] = {"exponent": k, "modulus": m, "system": system}
+    words = map_chunks(_power_modulo_block, x.words, rows=system.rows, located=True, **options)
+    return made_like((x,), words, system.with_bound(abs(m) - 1), "raise")
 
 
 @also_of_intervals(interval_rns.inverse)
@@ -100,6 +149,23 @@ def _power_lazily(x: Numbers, exponent: da.Array, mode: str) -> Any:
     return made_like((x,), packed, system.with_bound(None), mode)
 
 
+def _power_by_array(x: Numbers, exponents: Any, mode: str) -> Any:
+    """Powers by an array of exponents, which broadcasts with the numbers."""
+    if is_number_array(exponents):
+        raise TypeError(f"exponents must be machine integers, got an {type(exponents).__name__}")
+    system, words = x.system, x.words
+    if not hasattr(exponents, "dtype"):
+        exponents = np.asarray(exponents, like=words._meta if isinstance(words, da.Array) else words)
+    if exponents.dtype.kind not in "iu":
+        raise TypeError(f"exponents must be integers of a machine type, got {exponents.dtype}")
+    check_same_processor([words, exponents])
+    shape = broadcast_shape([tuple(words.shape[1:]), tuple(exponents.shape)])
+    blocks = [with_axes(block, len(shape)) for block in (words, exponents[None])]
+    options: dict[str, Any] = {"system": system, "mode": mode, "rows": system.rows + (mode == "flag")}
+    packed = map_chunks(_power_block_by_array, *blocks, located=True, **options)
+    return made_like((x,), packed, system.with_bound(None), mode)
+
+
 # ---- chunks -----------------------------------------------------------------------------------------------
 
 
@@ -109,6 +175,14 @@ def _power_block(block: Array, *, exponent: int, system: RNS, mode: str, place: 
 
 def _power_block_lazily(block: Array, exponent: Any, *, system: RNS, mode: str, place: Place) -> Array:
     return powers.power(block, integer_of(exponent), system, mode, place.flat_index)
+
+
+def _power_block_by_array(block: Array, exponents: Array, *, system: RNS, mode: str, place: Place) -> Array:
+    return powers.power_by_array(block, exponents, system, mode, place.flat_index)
+
+
+def _power_modulo_block(block: Array, *, exponent: int, modulus: int, system: RNS, place: Place) -> Array:
+    return modular_power.power_modulo(block, exponent, modulus, system, place.flat_index)
 
 
 def _inverse_block(block: Array, *, moduli: ModuliSet, place: Place) -> Array:

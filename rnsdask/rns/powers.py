@@ -53,17 +53,65 @@ def power(residues: Array, exponent: int, system: RNS, mode: str, locate: Locate
     check_exponent(exponent)
     moduli = system.moduli
     if mode == "wrap":
-        return _power_modulo(residues, exponent, moduli)
+        return power_of_residues(residues, exponent, moduli)
     mask = _outside(residues, bases_that_fit(exponent, system), system)
     if mode == "flag":
-        powers = _power_modulo(residues, exponent, moduli)
+        powers = power_of_residues(residues, exponent, moduli)
         return np.concatenate([powers, mask[None].astype(np.uint32)])
     if mask.any():
         index = int(mask.argmax())
         base = system.decode_at(residues, index)
         raise overflow_error(base, exponent, locate(index), moduli.bits, signed=system.signed)
     # The bases of long exponents are 0, 1 and -1, for which only the parity counts.
-    return _power_modulo(residues, exponent if exponent < moduli.bits else 2 - exponent % 2, moduli)
+    return power_of_residues(residues, exponent if exponent < moduli.bits else 2 - exponent % 2, moduli)
+
+
+def power_by_array(residues: Array, exponents: Array, system: RNS, mode: str, locate: Locate = int) -> Array:
+    """Powers of a chunk (n, *shape) by an exponent for each number, integers (1, *shape), as :func:`power`.
+
+    Exponents of so many bits take as many squares of all numbers. Whether powers are in range is decided for
+    all numbers of one exponent together; beyond the bits of M exponents differ by their parity alone.
+    """
+    lengths = np.broadcast_shapes(residues.shape[1:], exponents.shape[1:])
+    matrix = as_matrix(np.broadcast_to(residues, (len(residues), *lengths)))
+    given = np.broadcast_to(exponents[0], lengths).reshape(-1)
+    negative = given < 0
+    if negative.any():
+        index = int(negative.argmax())
+        raise ValueError(
+            f"an exponent must not be negative, got {int(given[index])} at flat index {locate(index)}"
+        )
+    given = given.astype(np.uint64)
+    if mode == "wrap":
+        return _power_of_each(matrix, given, system.moduli).reshape(len(matrix), *lengths)
+    most = np.uint64(system.moduli.bits)
+    alike = np.where(given > most, most + (given + most) % np.uint64(2), given)
+    mask = np.zeros_like(given, dtype=np.bool_)
+    for exponent in np.unique(alike).tolist():
+        (chosen,) = (alike == np.uint64(exponent)).nonzero()
+        part = kernels_of(matrix).gather(matrix, chosen)
+        mask[chosen] = _outside(part, bases_that_fit(exponent, system), system)
+    if mode == "raise" and mask.any():
+        index = int(mask.argmax())
+        raise _overflow(system.decode_at(matrix, index), int(given[index]), locate(index), system)
+    # What is in range has the same power by an exponent that is like its own.
+    powers = _power_of_each(matrix, given if mode == "flag" else alike, system.moduli)
+    if mode == "flag":
+        powers = np.concatenate([powers, mask[None].astype(np.uint32)])
+    return powers.reshape(len(powers), *lengths)
+
+
+def _power_of_each(matrix: Array, exponents: Array, moduli: ModuliSet) -> Array:
+    """Powers modulo M of numbers (n, N) by exponents (N,), by squares from the most significant bit."""
+    kernels = kernels_of(matrix)
+    result = np.broadcast_to(np.asarray(column_of(1, moduli), like=matrix), matrix.shape).copy()
+    for bit in reversed(range(int(exponents.max()).bit_length() if exponents.size else 0)):
+        square = np.empty_like(matrix, order="C")
+        kernels.apply("multiply", (result, result), moduli, square)
+        kernels.apply("multiply", (square, matrix), moduli, result)
+        has_bit = (exponents >> np.uint64(bit)) & np.uint64(1) != 0
+        result = np.where(has_bit[None], result, square)
+    return result
 
 
 def _outside(residues: Array, fitting: tuple[int, int], system: RNS) -> Array:
@@ -80,8 +128,8 @@ def _outside(residues: Array, fitting: tuple[int, int], system: RNS) -> Array:
     return mask
 
 
-def _power_modulo(residues: Array, exponent: int, moduli: ModuliSet) -> Array:
-    """Powers modulo M. Exponents beyond the kernel's go digit by digit, as Horner's rule does."""
+def power_of_residues(residues: Array, exponent: int, moduli: ModuliSet) -> Array:
+    """Powers modulo M of residues (n, *shape); long exponents go digit by digit, as Horner's rule does."""
     matrix = as_matrix(residues)
     kernels = kernels_of(matrix)
 
