@@ -1,3 +1,4 @@
+from . import linalg as linalg
 from ._version import __version__ as __version__
 from .arrays.creation import from_ints as from_ints
 from .arrays.creation import from_residues as from_residues

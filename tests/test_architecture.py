@@ -27,6 +27,7 @@ PACKAGES = (
     "cluster",
     "lazy",
     "arrays",
+    "linalg",
     "expressions",
     "jobs",
     "cli",

@@ -10,7 +10,7 @@ import numpy as np
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Grid, Place
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import Numbers, as_lazy, check_alike, is_number_array, made_like
+from rnsdask.lazy.operands import Numbers, as_lazy, check_alike, is_number_array, made_like, with_axes
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
 from rnsdask.lazy.widening import also_of_intervals, through_rns
 from rnsdask.rns import matmul as products
@@ -42,19 +42,19 @@ def _bits_of_sums(a: Any, b: Any) -> int:
 
 @also_of_intervals(_matmul_of_intervals)
 def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
-    """Product ``a @ b`` of matrices or vectors, as NumPy's for one or two axes.
+    """Product ``a @ b`` of matrices or vectors, or of stacks of matrices, as NumPy's.
 
     Parameters
     ----------
-    a, b : RNSArray or IntervalRNSArray, shape (I, K) or (K,), and (K, J) or (K,)
-        Arrays of the same moduli set and range, on the same processor.
+    a, b : RNSArray or IntervalRNSArray, shape (*batch, I, K) or (K,), and (*batch, K, J) or (K,)
+        Arrays of the same moduli set and range, on the same processor. The axes of the batch broadcast.
     overflow : {"raise", "wrap", "flag"}, optional
         What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``. Only
         the results count, not partial sums.
 
     Returns
     -------
-    RNSArray or IntervalRNSArray, shape (I, J), (I,) or (J,), or int
+    RNSArray or IntervalRNSArray, shape (*batch, I, J), (*batch, I) or (*batch, J), or int
         Of two vectors a Python int. Lazy if an operand is. With ``"flag"`` a pair: the results as those of a
         sum that wraps, and a Boolean array (of two vectors a bool) that is true where the exact result is
         out of range.
@@ -64,27 +64,28 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     RNSOverflowError
         With ``"raise"``, if an exact result is out of range; on Dask when it is computed.
     TypeError, ValueError
-        If operands do not fit one another, have more than two axes, or `overflow` is no mode.
+        If operands do not fit one another, or `overflow` is no mode.
     """
     mode = overflow_mode(overflow)
     _check_operands(a, b)
-    x = a.words if a.words.ndim == 3 else a.words[:, None, :]
-    y = b.words if b.words.ndim == 3 else b.words[:, :, None]
+    is_vector = [array.words.ndim == 2 for array in (a, b)]
+    x = a.words[:, None, :] if is_vector[0] else a.words
+    y = b.words[:, :, None] if is_vector[1] else b.words
+    ndim = max(x.ndim, y.ndim) - 1
+    x, y = with_axes(x, ndim), with_axes(y, ndim)
     _check_shapes(x, y, a, b)
     systems = (a.system, b.system)
-    reach = int(x.shape[2]) * a.system.known_magnitude * b.system.known_magnitude
+    reach = int(x.shape[-1]) * a.system.known_magnitude * b.system.known_magnitude
     is_safe = products.is_known_to_fit(a.system, reach)
     # What is out of range raises, so a bound of what is left holds for every result.
     is_known = reach < a.system.greatest_magnitude and (mode == "raise" or is_safe)
     system = a.system.with_bound(reach if is_known else None)
     product, mask = _words(x, y, systems, "wrap" if is_safe and mode == "raise" else mode)
-    is_vector = [array.words.ndim == 2 for array in (a, b)]
-    kept = tuple(0 if vector else slice(None) for vector in is_vector)
+    kept = (..., *(0 if vector else slice(None) for vector in is_vector))
     array_type: Any = type(a)
-    if all(is_vector):
-        result = array_type(product[:, 0], system)[0]
-    else:
-        result = array_type(product[(slice(None), *kept)], system)
+    is_number = all(is_vector)
+    result = array_type(product[:, 0] if is_number else product[kept], system)
+    result = result[0] if is_number else result
     if mode != "flag":
         return result
     mask = mask[kept]
@@ -95,8 +96,31 @@ _wide_matmul = through_rns(matmul, _bits_of_sums, overflows=True)
 
 
 def dot(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
-    """Dot product, which for one or two axes is :func:`matmul`."""
+    """Dot product of matrices or vectors, which for one or two axes is :func:`matmul`; no more are taken."""
+    _check_operands(a, b)
+    for operand in (a, b):
+        if operand.words.ndim > 3:
+            raise ValueError(
+                f"operands of dot have one or two axes, got {operand.words.ndim - 1}; matmul takes stacks of "
+                "matrices"
+            )
     return matmul(a, b, overflow=overflow)
+
+
+def identity_like(x: Numbers) -> Any:
+    """Identity matrices, modulo M, in the shape of an array of square matrices; lazy if it is."""
+    system = x.system
+    words = map_chunks(_identity_block, x.words, rows=system.rows, located=True)
+    return made_like((x,), words, system.with_bound(1), "raise")
+
+
+def _identity_block(block: Any, *, place: Place) -> Any:
+    starts = [start for start, _ in place.location[-2:]] or [0, 0]
+    rows, columns = (
+        np.arange(start, start + length, dtype=np.int64, like=block)
+        for start, length in zip(starts, block.shape[-2:], strict=True)
+    )
+    return np.broadcast_to((rows[:, None] == columns).astype(np.uint32), block.shape)
 
 
 def _check_operands(a: Any, b: Any) -> None:
@@ -106,9 +130,6 @@ def _check_operands(a: Any, b: Any) -> None:
                 f"both operands of a matrix product must be RNSArrays, got {type(operand).__name__} "
                 "(* multiplies by a number)"
             )
-        ndim = operand.words.ndim - 1
-        if ndim > 2:
-            raise ValueError(f"operands of a matrix product have one or two axes, got {ndim}")
     check_alike(a, b)
 
 
@@ -116,16 +137,22 @@ def _check_shapes(x: Any, y: Any, a: Numbers, b: Numbers) -> None:
     for residues in (x, y):
         if isinstance(residues, da.Array):
             check_sizes(residues)
-    if x.shape[2] != y.shape[1]:
-        shapes = " and ".join(str(tuple(array.words.shape[1:])) for array in (a, b))
+    shapes = " and ".join(str(tuple(array.words.shape[1:])) for array in (a, b))
+    if x.shape[-1] != y.shape[-2]:
         raise ValueError(
-            f"shapes {shapes} do not match for a matrix product: its sums would have {x.shape[2]} and "
-            f"{y.shape[1]} terms"
+            f"shapes {shapes} do not match for a matrix product: its sums would have {x.shape[-1]} and "
+            f"{y.shape[-2]} terms"
         )
+    try:
+        np.broadcast_shapes(x.shape[1:-2], y.shape[1:-2])
+    except ValueError:
+        raise ValueError(
+            f"shapes {shapes} do not match for a matrix product: all axes but the last two must broadcast"
+        ) from None
 
 
 def _words(x: Any, y: Any, systems: tuple[RNS, RNS], mode: str) -> Any:
-    """Residues (n, I, J) of the product and, with ``"flag"``, the mask; NumPy, CuPy or Dask arrays."""
+    """Residues (n, *batch, I, J) of the product, and with ``"flag"`` the mask; NumPy, CuPy or Dask."""
     system = systems[0]
     if isinstance(x, da.Array) or isinstance(y, da.Array):
         packed: Any = _multiply_lazily(as_lazy(x), as_lazy(y), systems, mode)
@@ -138,26 +165,30 @@ def _words(x: Any, y: Any, systems: tuple[RNS, RNS], mode: str) -> Any:
 
 def _multiply_lazily(x: da.Array, y: da.Array, systems: tuple[RNS, RNS], mode: str) -> da.Array:
     """Products of chunks, sums of those along the contracted axis in a tree, and a check of the results."""
-    system = systems[0]
+    system, batch = systems[0], tuple(f"b{axis}" for axis in range(x.ndim - 3))
+    _, (x, y) = da.core.unify_chunks(x, ("r", *batch, "i", "k"), y, ("s", *batch, "k", "j"))
+    axes = ("k", *batch, "i", "j")
     partials = da.blockwise(
         _multiply_blocks,
-        "kij",
+        axes,
         x,
-        "rik",
+        ("r", *batch, "i", "k"),
         y,
-        "rkj",
+        ("r", *batch, "k", "j"),
         systems=systems,
         is_exact=mode != "wrap",
         # Blocks come in lists along r: to join them, Dask would copy each.
         concatenate=False,
-        adjust_chunks=dict.fromkeys("kij", 1),
+        adjust_chunks=dict.fromkeys(axes, 1),
+        align_arrays=False,
         dtype=object,
-        meta=np.empty((0, 0, 0), dtype=object),
+        meta=np.empty((0,) * len(axes), dtype=object),
         token="rns-matmul",
     )
     combine = partial(_add_blocks, system=system)
     sums = combine_tree(partials, combine, (0,), "rns-matmul-sum", _SPLIT_EVERY)
-    chunks = (x.chunks[1], y.chunks[2])
+    pairs = zip(x.chunks[1:-2], y.chunks[1:-2], strict=True)
+    chunks = (*(a if sum(a) != 1 else b for a, b in pairs), x.chunks[-2], y.chunks[-1])
     rows = system.rows + (mode == "flag")
     options: dict[str, Any] = {"system": system, "mode": mode, "grid": Grid.of(chunks)}
     finished: da.Array = map_chunks(
@@ -170,14 +201,14 @@ def _multiply_blocks(a: list[Any], b: list[Any], *, systems: tuple[RNS, RNS], is
     """Box of the product of two chunks, or modulo M."""
     (x,), (y,) = a, b
     if not is_exact:
-        return boxed(Product(products.multiply(x, y, systems[0].moduli), 0), 3)
-    return boxed(products.exact_product(x, y, systems), 3)
+        return boxed(Product(products.multiply(x, y, systems[0].moduli), 0), x.ndim)
+    return boxed(products.exact_product(x, y, systems), x.ndim)
 
 
 def _add_blocks(blocks: Any, axis: Any, keepdims: bool, system: RNS) -> Any:  # noqa: ARG001
     if blocks.size == 0:  # Dask tries functions on an empty array to learn what they return
         return blocks
-    return boxed(products.add(blocks.ravel().tolist(), system), 3)
+    return boxed(products.add(blocks.ravel().tolist(), system), blocks.ndim)
 
 
 def _finish_block(box: Any, *, system: RNS, mode: str, grid: Grid, place: Place) -> Any:

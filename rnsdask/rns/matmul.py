@@ -16,6 +16,7 @@ import numpy as np
 from rnsdask.backend import Array, kernels_of
 from rnsdask.core.moduli import MODULUS_MAX, ModuliSet
 from rnsdask.core.place import Locate
+from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.interval import interval_evaluation
 from rnsdask.rns.system import RNS
@@ -27,6 +28,9 @@ _LEAST_SHIFT = -500
 
 _CACHED_SETS = 256
 
+# Of stacks of matrices of fewer products each, all are multiplied together.
+_SMALL_PRODUCT = 2**12
+
 
 @dataclass(frozen=True)
 class Product:
@@ -34,7 +38,7 @@ class Product:
 
     Attributes
     ----------
-    residues : array of uint32, shape (n + p, I, J)
+    residues : array of uint32, shape (n + p, *batch, I, J)
         Under the moduli set :func:`enlarged` by p moduli for `reach`.
     reach : int
         Every number is at most this in magnitude.
@@ -84,16 +88,39 @@ def multiply(a: Array, b: Array, moduli: ModuliSet) -> Array:
 
     Parameters
     ----------
-    a, b : arrays of uint32, shapes (n, I, K) and (n, K, J)
-        NumPy or CuPy, both of one kind; of any layout.
+    a, b : arrays of uint32, shapes (n, *batch, I, K) and (n, *batch, K, J)
+        NumPy or CuPy, both of one kind; of any layout. The axes of the batch broadcast.
 
     Returns
     -------
-    array of uint32, shape (n, I, J)
+    array of uint32, shape (n, *batch, I, J)
     """
-    out = np.empty_like(a, shape=(len(moduli), a.shape[1], b.shape[2]), order="C")
-    kernels_of(out).matmul(a, b, moduli, out)
+    batch = np.broadcast_shapes(a.shape[1:-2], b.shape[1:-2])
+    a, b = (np.broadcast_to(x, (len(x), *batch, *x.shape[-2:])) for x in (a, b))
+    terms, count = a.shape[-1], math.prod(batch)
+    products = len(moduli) * a.shape[-2] * terms * b.shape[-1]
+    if 0 < terms < count and products < _SMALL_PRODUCT:
+        return _multiply_small(a, b, moduli)
+    out = np.empty_like(a, shape=(len(moduli), *batch, a.shape[-2], b.shape[-1]), order="C")
+    if not batch:
+        kernels_of(out).matmul(a, b, moduli, out)
+        return out
+    for index in np.ndindex(batch):
+        place = (slice(None), *index)
+        out[place] = multiply(a[place], b[place], moduli)
     return out
+
+
+def _multiply_small(a: Array, b: Array, moduli: ModuliSet) -> Array:
+    """The same of more matrices than sums have terms: one term of all results at a time."""
+    total = None
+    for k in range(a.shape[-1]):
+        factors = a[..., k : k + 1], b[..., k : k + 1, :]
+        if total is None:
+            total = apply("multiply", factors, RNS(moduli), "wrap")
+        else:
+            total = apply("fma", (*factors, total), RNS(moduli), "wrap")
+    return total
 
 
 def exact_product(a: Array, b: Array, systems: Sequence[RNS]) -> Product:
@@ -105,7 +132,7 @@ def exact_product(a: Array, b: Array, systems: Sequence[RNS]) -> Product:
         The systems of `a` and `b`, which differ by their bounds alone. Where these do not prove that all
         results are in range, better ones are measured.
     """
-    terms, system = a.shape[2], systems[0]
+    terms, system = a.shape[-1], systems[0]
     bounds = [known.known_magnitude for known in systems]
     reach = terms * bounds[0] * bounds[1]
     if not is_known_to_fit(system, reach):
@@ -159,7 +186,7 @@ def sum_modulo(a: Array, b: Array, moduli: ModuliSet) -> Array:
 
 
 def overflows(product: Product, system: RNS) -> Array:
-    """Boolean (I, J): each number is outside the range of the system."""
+    """Boolean (*batch, I, J): each number is outside the range of the system."""
     n, count = system.rows, len(product.residues) - system.rows
     inner = product.residues[:n]
     if count == 0:
@@ -181,7 +208,7 @@ def finish(product: Product, system: RNS, mode: str, locate: Locate = int) -> Ar
 
     Returns
     -------
-    array of uint32, shape (n, I, J)
+    array of uint32, shape (n, *batch, I, J)
         With ``"flag"`` one row more, which holds 1 where the exact result is out of range, else 0.
 
     Raises

@@ -93,7 +93,8 @@ def power_by_array(residues: Array, exponents: Array, system: RNS, mode: str, lo
         mask[chosen] = _outside(part, bases_that_fit(exponent, system), system)
     if mode == "raise" and mask.any():
         index = int(mask.argmax())
-        raise _overflow(system.decode_at(matrix, index), int(given[index]), locate(index), system)
+        base, bits = system.decode_at(matrix, index), system.moduli.bits
+        raise overflow_error(base, int(given[index]), locate(index), bits, signed=system.signed)
     # What is in range has the same power by an exponent that is like its own.
     powers = _power_of_each(matrix, given if mode == "flag" else alike, system.moduli)
     if mode == "flag":

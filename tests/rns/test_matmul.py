@@ -348,8 +348,8 @@ def test_mismatches() -> None:
         with pytest.raises(TypeError, match="must be RNSArrays"):
             other @ x
     cube = rd.RNSArray(x.residues[:, None], rd.RNS(TOP, True))
-    with pytest.raises(ValueError, match="one or two axes, got 3"):
-        cube @ x
+    with pytest.raises(ValueError, match="one or two axes, got 3; matmul takes stacks"):
+        rd.dot(cube, x)
     with pytest.raises(ValueError, match="overflow must be one of"):
         rd.matmul(x, x[0], overflow="no")
     lazy = x.rechunk((1, 3))[0]

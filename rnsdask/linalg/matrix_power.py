@@ -1,0 +1,65 @@
+"""Powers of square matrices, by repeated squaring."""
+
+from typing import Any, SupportsIndex
+
+from rnsdask.arrays.rns_array import RNSArray
+from rnsdask.core.errors import abbreviate
+from rnsdask.core.moduli import as_integer
+from rnsdask.core.overflow import overflow_mode
+from rnsdask.lazy.matmul import identity_like, matmul
+
+
+def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> Any:
+    """Power ``x @ x @ ... @ x`` of square matrices, as ``numpy.linalg.matrix_power``.
+
+    Parameters
+    ----------
+    x : RNSArray, shape (..., N, N)
+        One matrix, or a stack of them.
+    k : int
+        How many factors, not negative; with 0 the results are identity matrices.
+    overflow : {"raise", "wrap"}, optional
+        What happens to results out of range, as in :func:`.matmul`; without it, what :func:`.errstate` set,
+        else ``"raise"``. With ``"raise"`` the powers that repeated squaring passes must be in range too.
+
+    Returns
+    -------
+    RNSArray, shape (..., N, N)
+        Lazy if `x` is, with the bound that follows.
+
+    Raises
+    ------
+    RNSOverflowError
+        With ``"raise"``, if a result or a power in between is out of range; on Dask when it is computed.
+    TypeError
+        If `x` is no RNSArray, or `k` no integer.
+    ValueError
+        If the matrices are not square, a length is unknown, `k` is negative, or `overflow` is ``"flag"``, for
+        what is flagged in between says nothing about results.
+    """
+    if not isinstance(x, RNSArray):
+        raise TypeError(f"matrix_power takes an RNSArray, got {type(x).__name__}")
+    exponent, mode = as_integer(k, "k"), overflow_mode(overflow)
+    x._check_lengths("matrix_power")
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"matrix_power takes square matrices, got shape {x.shape}")
+    if exponent < 0:
+        raise ValueError(
+            f"k must not be negative, for matrices have no inverses here, got {abbreviate(exponent)}"
+        )
+    if mode == "flag":
+        raise ValueError(
+            'matrix_power takes overflow="raise" or "wrap", got "flag"; matmul flags one product'
+        )
+    if exponent == 0:
+        if mode == "raise" and x.system.value_range[1] < 1:
+            raise x.system.overflow_error(1, 0)
+        return identity_like(x)
+    square, result = x, None
+    while True:
+        exponent, bit = divmod(exponent, 2)
+        if bit:
+            result = square if result is None else matmul(result, square, overflow=mode)
+        if not exponent:
+            return result
+        square = matmul(square, square, overflow=mode)
