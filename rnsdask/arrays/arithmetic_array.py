@@ -4,7 +4,7 @@ from typing import Any
 
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.core.scalar_int import ScalarInt
-from rnsdask.lazy import functions, number_theory, tree
+from rnsdask.lazy import functions, number_theory, sort, tree
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_values
 from rnsdask.lazy.operands import Operand
@@ -97,6 +97,35 @@ class ArithmeticArray(NumberArray):
     def bit_length(self) -> Any:
         """Bits of each number's magnitude, as :func:`.bit_length`: int64, lazy on Dask."""
         return number_theory.bit_length(self)
+
+    # ---- order --------------------------------------------------------------------------------------------
+
+    def argsort(
+        self,
+        axis: int | None = -1,
+        kind: str | None = None,  # noqa: ARG002  (NumPy passes it)
+        order: None = None,
+        *,
+        stable: bool | None = None,
+    ) -> Any:
+        """Indices that sort the array along an axis, as :func:`rnsdask.argsort`.
+
+        `kind`, `order` and `stable` are there for NumPy, whose ``np.argsort(x)`` gives them; each sort is
+        stable, and of whole numbers.
+        """
+        if order is not None:
+            raise TypeError(f"argsort of an {type(self).__name__} takes no order: its numbers have no fields")
+        return sort.argsort(self, axis, stable=stable)
+
+    def sort(self, *_: Any, **__: Any) -> None:
+        """Refused, for NumPy's method sorts in place, and numbers here never change.
+
+        Raises
+        ------
+        TypeError
+            Always; ``rd.sort(x)`` gives a sorted array.
+        """
+        raise TypeError(f"an {type(self).__name__} never changes: use rd.sort(x), which gives a sorted array")
 
     # ---- reductions ---------------------------------------------------------------------------------------
 

@@ -53,6 +53,11 @@ def residues_of(columns: Any, moduli: ModuliSet) -> Any:
     return columns[: len(moduli)]
 
 
+def signed_residues_of(columns: Any, moduli: ModuliSet) -> Any:
+    """The residues and, in a last row, the signs (n + 1, *shape), which tell numbers apart: a view."""
+    return columns[: len(moduli) + _SIGN + 1]
+
+
 def part_of(columns: Array, moduli: ModuliSet, name: str) -> Array:
     """One of `PART_DTYPES` as an array (*shape) of its type: a copy."""
     header = columns[len(moduli) :]

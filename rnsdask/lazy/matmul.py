@@ -97,9 +97,8 @@ _wide_matmul = through_rns(matmul, _bits_of_sums, overflows=True)
 
 def dot(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     """Dot product of matrices or vectors, which for one or two axes is :func:`matmul`; no more are taken."""
-    _check_operands(a, b)
     for operand in (a, b):
-        if operand.words.ndim > 3:
+        if is_number_array(operand) and operand.words.ndim > 3:
             raise ValueError(
                 f"operands of dot have one or two axes, got {operand.words.ndim - 1}; matmul takes stacks of "
                 "matrices"

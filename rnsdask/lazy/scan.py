@@ -35,18 +35,20 @@ def scan(words: Any, how: Scan, backend: str = "auto") -> Any:
     joined = combine_tree(totals, _join_totals, (how.axis + 1,), f"rns-{name}-totals")
     chunks = tuple((n,) if k == how.axis else (1,) * n for k, n in enumerate(words.numblocks[1:]))
     prefixes = map_chunks(_prefixes, joined, rows=1, chunks=chunks, dtype=object, how=how)
-    pairs = (_made_again(words), prefixes.rechunk({how.axis + 1: 1}))
+    pairs = (made_again(words), prefixes.rechunk({how.axis + 1: 1}))
     return map_chunks(_scan_block, *pairs, rows=rows, located=True, matched=True, how=how)
 
 
-def _made_again(residues: da.Array) -> da.Array:
+def made_again(residues: da.Array, time: int = 0) -> da.Array:
     """The same array under other keys, so that a chunk is made twice and not kept from first use to last.
+
+    Each `time` has keys of its own.
 
     Dask's ``clone`` (2026.8) does so where every layer is blockwise; tasks of other layers, such as slices,
     it leaves with their old keys. Then all tasks are listed here, and each gets a new key; what is in memory
     already, also on a cluster, keeps its own.
     """
-    seed = tokenize(residues.name)
+    seed = tokenize(residues.name, time)
     if all(isinstance(layer, Blockwise) for layer in residues.dask.layers.values()):
         copy: da.Array = clone(residues, seed=seed)
         return copy

@@ -17,6 +17,9 @@ EXACT_RESIDUES = 2**22
 
 _LAST_KEY = 2**KEY_BITS - 1
 
+# 2**64 over the golden ratio, to the next odd integer: a multiplier that mixes all bits.
+_HASH_FACTOR = 0x9E3779B97F4A7C15
+
 
 def number_keys(residues: Array, constants: KeyConstants) -> Array:
     """Key of each number, ambiguous ones decided, so that keys compare as plain integers.
@@ -41,11 +44,77 @@ def number_keys(residues: Array, constants: KeyConstants) -> Array:
     keys += np.uint64(constants.start)  # wraps, as the sum of the key itself does
     if constants.ambiguous_below:
         (ambiguous,) = (keys < np.uint64(constants.ambiguous_below)).nonzero()
-        for indices in batches(ambiguous, len(residues)):
-            digits = mixed_radix_digits(shifted_residues(residues, indices, constants), constants.moduli)
-            # Near 0 the key stands as it is. Near M it passed 2**64, of which t stays short.
-            keys[indices[near_top(digits, constants.moduli)]] = np.uint64(_LAST_KEY)
+        # Near 0 the key stands as it is. Near M it passed 2**64, of which t stays short.
+        keys[ambiguous[_are_near_top(residues, ambiguous, constants)]] = np.uint64(_LAST_KEY)
     return keys
+
+
+def _are_near_top(residues: Array, indices: Array, constants: KeyConstants) -> Array:
+    """Boolean (k,), of numbers known to be near 0 or M: whether it is M. Equal ones are converted once."""
+    first, group = distinct(residues, indices)
+    decided = np.zeros_like(first, dtype=np.bool_)
+    start = 0
+    for part in batches(indices[first], len(residues)):
+        digits = mixed_radix_digits(shifted_residues(residues, part, constants), constants.moduli)
+        decided[start : start + len(part)] = near_top(digits, constants.moduli)
+        start += len(part)
+    return decided[group]
+
+
+def distinct(words: Array, indices: Array) -> tuple[Array, Array]:
+    """Of each number that occurs one place, and for each place the number that is there.
+
+    Numbers are grouped by a hash of their words, and compared with one of their group. Where hashes collide,
+    which costs time only, a number may have several places.
+
+    Parameters
+    ----------
+    words : array of uint32, shape (r, N)
+        Rows that tell unequal numbers apart.
+    indices : array of int64, shape (k,)
+        The numbers at these places.
+
+    Returns
+    -------
+    (first, group)
+        int64 (d,), places in `indices`; and int64 (k,), so that the number at a place is that at
+        ``first[group]``.
+    """
+    hashes = np.zeros_like(indices, dtype=np.uint64)
+    for row in words:
+        hashes *= np.uint64(_HASH_FACTOR)
+        hashes += row[indices]
+    order = np.argsort(hashes, kind="stable")
+    sorted_hashes = hashes[order]
+    begins = np.ones_like(order, dtype=np.bool_)
+    begins[1:] = sorted_hashes[1:] != sorted_hashes[:-1]
+    first = order[begins]
+    group = np.empty_like(order)
+    group[order] = groups_of(begins)
+    (alien,) = _differ(words, indices, indices[first[group]]).nonzero()
+    group[alien] = len(first) + np.arange(len(alien), dtype=np.int64, like=group)
+    return np.concatenate([first, alien]), group
+
+
+def groups_of(begins: Array) -> Array:
+    """For each place, how many groups have begun before the last that begins at it or before: int64.
+
+    Parameters
+    ----------
+    begins : Boolean array, shape (k,)
+        Where a group begins; the first place does.
+    """
+    (starts,) = begins.nonzero()
+    places = np.arange(len(begins), dtype=np.int64, like=starts)
+    return np.searchsorted(starts, places, side="right") - 1
+
+
+def _differ(words: Array, first: Array, second: Array) -> Array:
+    """Boolean (k,): the numbers at two indices differ."""
+    differ = np.zeros_like(first, dtype=np.bool_)
+    for row in words:
+        differ |= row[first] != row[second]
+    return differ
 
 
 def certain_below(keys: Array, constants: KeyConstants) -> Array:

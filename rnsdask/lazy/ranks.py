@@ -1,0 +1,254 @@
+"""The sorted numbers of a lazy 1-D array in chunks of known lengths: an exact sample sort.
+
+Each chunk is sorted, and samples with bounds of their ranks meet in a tree (:mod:`rnsdask.rns.rank_summary`).
+For the ranks of each chunk of the result they give two numbers of the array between which these are. The
+numbers there of all chunks are sorted, and as it is known how many come before them, the ranks are cut out
+exactly. Equal numbers count as ordered by index, so that no value is too frequent for one chunk.
+
+Where there are many chunks, only so many of the result are made together, and the array is made, or read,
+again for the next ones.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate, pairwise
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.base import tokenize
+from dask.highlevelgraph import HighLevelGraph
+from numpy.typing import NDArray
+
+from rnsdask.backend import Array, to_backend
+from rnsdask.core.errors import RNSError
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.place import Place
+from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
+from rnsdask.lazy.ordering import comparison, sorted_indices
+from rnsdask.lazy.scan import made_again
+from rnsdask.lazy.tree import boxed, combine_tree
+from rnsdask.rns.rank_summary import RankSummary, combine
+from rnsdask.rns.sort import search, taken
+
+# Words behind a number's: the lower and the upper one of its index.
+INDEX_ROWS = 2
+
+# Chunks of the result that are made together; of more than the square of this, the root.
+_TOGETHER = 16
+
+# Samples of a chunk, for each chunk, and at most: with so many, a chunk of the result is cut out of some
+# fewer than 1.5 times as many numbers.
+_SAMPLES_A_CHUNK = 8
+_MOST_SAMPLES = 2**14
+
+
+def sorted_words(words: da.Array, system: NumberSystem) -> da.Array:
+    """The words of sorted numbers with their indices, uint32 (rows + 2, N), in the chunks of `words`.
+
+    Parameters
+    ----------
+    words : Dask array of uint32, shape (rows, N)
+        In chunks of known lengths.
+    """
+    ends = (0, *accumulate(words.chunks[1]))
+    count = words.numblocks[1]
+    together = max(_TOGETHER, math.isqrt(count - 1) + 1)
+    options: dict[str, Any] = {"system": system, "rows": system.rows + INDEX_ROWS, "located": True}
+    # Each part begins with a column that says how many numbers of its chunk come before it.
+    chunks = (tuple(length + 1 for length in words.chunks[1]),)
+    parts = map_chunks(_sorted_block, words, chunks=chunks, **options)
+    cuts = _cuts(parts, system, ends)
+    groups = [range(first, min(first + together, count)) for first in range(0, count, together)]
+    sources: list[Any] = []
+    layer: dict[Any, Any] = {}
+    name = f"rns-sorted-{tokenize(words, system)}"
+    for k, group in enumerate(groups):
+        if len(groups) > 1:
+            unknown = ((math.nan,) * count,)
+            parts = map_chunks(
+                _part_block, made_again(words, k), cuts, chunks=unknown, group=group, **options
+            )
+        places = _places(parts, cuts, system, group)
+        sources += [parts, places]
+        keys = [[(array.name, 0, i) for i in range(count)] for array in (parts, places)]
+        for j in group:
+            merge = partial(_merged, system=system, chunk=j - group[0], start=ends[j], stop=ends[j + 1])
+            layer[name, 0, j] = (merge, *keys)
+    graph = HighLevelGraph.from_collections(name, layer, dependencies=sources)
+    return da.Array(graph, name, ((options["rows"],), words.chunks[1]), meta=words._meta)
+
+
+def indices_of(packed: Any) -> Any:
+    """The indices (k,), int64, of numbers in the last two rows of words (rows + 2, k)."""
+    return packed[-2].astype(np.int64) | packed[-1].astype(np.int64) << 32
+
+
+def with_indices(words: Array, indices: Array) -> Array:
+    """Words (rows + 2, k) with the indices (k,) in the last two rows."""
+    halves = np.stack([indices & 0xFFFFFFFF, indices >> 32]).astype(np.uint32)
+    return np.concatenate([words, halves])
+
+
+# ---- samples -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Cuts:
+    """Numbers between which those of each chunk of the result are.
+
+    Attributes
+    ----------
+    words : array of uint32, shape (rows + 2, m)
+        Sorted numbers, in NumPy.
+    first, last : arrays of int64, one for each chunk
+        The chunk's numbers come not before the first of these, -1 where there is none, and before the last
+        one, m if there is none.
+    """
+
+    words: NDArray[np.uint32]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+
+    def cut(self, number: int) -> NDArray[np.uint32] | None:
+        """One of the numbers, (rows + 2, 1), or None."""
+        return self.words[:, number : number + 1] if 0 <= number < self.words.shape[1] else None
+
+
+def _cuts(parts: da.Array, system: NumberSystem, ends: tuple[int, ...]) -> da.Array:
+    """A lazy array of no axes of the `_Cuts` for chunks that end at these ranks."""
+    size = min(_SAMPLES_A_CHUNK * (len(ends) - 1), _MOST_SAMPLES)
+    samples = reduce_chunks(_sample_block, parts, size=size)
+    joined = combine_tree(
+        samples, partial(_combine_samples, system=system, size=size), (0, 1), "rns-ranks", keepdims=False
+    )
+    return map_values(_cuts_of, joined, ends, dtype=object)
+
+
+def _sample_block(part: Any, *, size: int) -> NDArray[np.object_]:
+    count = part.shape[1] - 1
+    places = np.unique(np.linspace(0, count - 1, min(size, count)).round().astype(np.int64))
+    words = to_backend(taken(part, np.asarray(places + 1, like=part)), "cpu")
+    return boxed(RankSummary(words, places, places, count), 2)
+
+
+def _combine_samples(blocks: Any, axis: Any, keepdims: bool, system: NumberSystem, size: int) -> Any:  # noqa: ARG001
+    if blocks.size == 0:  # Dask tries functions on an empty array to learn what they return
+        return blocks
+    sorter = partial(_sorter, system=system)
+    return boxed(combine(blocks.ravel().tolist(), size, sorter), 2 if keepdims else 0)
+
+
+def _sorter(words: Any, system: NumberSystem) -> Any:
+    return sorted_indices(words, system, 0)
+
+
+def _cuts_of(box: Any, ends: tuple[int, ...]) -> NDArray[np.object_]:
+    summary = box.item()
+    first, last = np.array([summary.bracket(start, stop) for start, stop in pairwise(ends)]).T
+    used = np.unique([*first[first >= 0], *last[last < len(summary.least)]]).astype(np.int64)
+    places = np.searchsorted(used, first, side="right") - 1, np.searchsorted(used, last)
+    return boxed(_Cuts(summary.words[:, used], *places), 0)
+
+
+# ---- parts of chunks ---------------------------------------------------------------------------------------
+
+
+def _sorted_block(block: Any, *, system: NumberSystem, place: Place) -> Any:
+    return _part(block, slice(None), 0, system, place)
+
+
+def _part_block(block: Any, box: Any, *, system: NumberSystem, group: range, place: Place) -> Any:
+    """The numbers of a chunk that may be in a group of chunks of the result, sorted."""
+    cuts: _Cuts = box.item()
+    low, high = cuts.cut(cuts.first[group[0]]), cuts.cut(cuts.last[group[-1]])
+    start = place.location[0][0]
+    before = _come_before(block, low, system, start)
+    chosen = ~before if high is None else ~before & _come_before(block, high, system, start)
+    return _part(block, chosen.nonzero()[0], int(before.sum()), system, place)
+
+
+def _come_before(block: Any, number: Any, system: NumberSystem, start: int) -> Any:
+    """Boolean (N,): numbers of a chunk that come before one, (rows + 2, 1) or None for the very first."""
+    if number is None:
+        return np.zeros_like(block[0], dtype=np.bool_)
+    order = comparison(system)(block, number[:-INDEX_ROWS])
+    come_before = order < 0
+    earlier = max(int(indices_of(number)[0]) - start, 0)  # of equal numbers
+    come_before[:earlier] |= order[:earlier] == 0
+    return come_before
+
+
+def _part(block: Any, chosen: Any, before: int, system: NumberSystem, place: Place) -> Any:
+    """Some numbers of a chunk, sorted, with their indices, behind a column of how many come before them."""
+    if not isinstance(chosen, slice):
+        block = taken(block, chosen)
+    order = sorted_indices(block, system, 0)
+    indices = order if isinstance(chosen, slice) else chosen[order]
+    packed = with_indices(taken(block, order), indices + place.location[0][0])
+    head = with_indices(np.zeros_like(block, shape=(len(block), 1)), np.full_like(indices, before, shape=1))
+    return np.concatenate([head, packed], axis=1)
+
+
+# ---- chunks of the result ----------------------------------------------------------------------------------
+
+
+def _places(parts: da.Array, cuts: da.Array, system: NumberSystem, group: range) -> da.Array:
+    """Where each part is cut for the chunks of a group: int64 (2, chunks) for each chunk that has a part."""
+    chunks = ((len(group),) * parts.numblocks[1],)
+    like = np.empty(0)
+    places: da.Array = map_chunks(
+        _places_block,
+        parts,
+        cuts,
+        rows=2,
+        chunks=chunks,
+        dtype=np.int64,
+        like=like,
+        system=system,
+        group=group,
+    )
+    return places
+
+
+def _places_block(part: Any, box: Any, *, system: NumberSystem, group: range) -> NDArray[np.int64]:
+    """How many numbers of a chunk come before the first and the last cut of each chunk of the result."""
+    cuts: _Cuts = box.item()
+    first, last = cuts.first[group[0] : group[-1] + 1], cuts.last[group[0] : group[-1] + 1]
+    start, stop = max(first[0], 0), last[-1] + 1
+    before, count = int(indices_of(part[:, :1])[0]), part.shape[1] - 1
+    inside = _places_of(cuts.words[:, start:stop], part[:, 1:], system)
+    # Without a first or last one, all numbers of the chunk from the first on, or up to the last.
+    places: NDArray[np.int64] = before + np.array([0, *inside, count], dtype=np.int64)
+    found: NDArray[np.int64] = places[np.stack([first - start + 1, last - start + 1])]
+    return found
+
+
+def _places_of(cuts: Any, numbers: Any, system: NumberSystem) -> list[int]:
+    """How many of sorted numbers come before each cut, by value and index."""
+    words, columns = numbers[:-INDEX_ROWS], np.asarray(cuts[:-INDEX_ROWS], like=numbers)
+    compare = comparison(system)
+    first, last = (search(words, columns, compare, side).tolist() for side in ("left", "right"))
+    equal = zip(first, last, indices_of(cuts).tolist(), strict=True)
+    return [low + int((indices_of(numbers[:, low:high]) < index).sum()) for low, high, index in equal]
+
+
+def _merged(
+    parts: list[Any], places: list[Any], system: NumberSystem, chunk: int, start: int, stop: int
+) -> Any:
+    """The numbers of the ranks `start` to `stop` - 1, with their indices, from parts of all chunks."""
+    before, pieces = 0, []
+    for part, (firsts, lasts) in zip(parts, places, strict=True):
+        first, last = int(firsts[chunk]), int(lasts[chunk])
+        offset = 1 - int(indices_of(part[:, :1])[0])
+        pieces.append(part[:, first + offset : last + offset])
+        before += first
+    joined = np.concatenate(pieces, axis=1)
+    if not 0 <= start - before <= stop - before <= joined.shape[1]:
+        raise RNSError(
+            f"ranks {start} to {stop} of the sorted array are not where they were: the array, which is made "
+            "or read several times to be sorted, changed meanwhile; sort what is in a store or in memory"
+        )
+    order = sorted_indices(joined[:-INDEX_ROWS], system, 0)
+    return taken(joined, order[start - before : stop - before])

@@ -1,0 +1,187 @@
+"""Sorting arrays of numbers: `sort`, `argsort` and `median`, exact and stable."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from rnsdask.backend import Array
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.scalar_int import ScalarInt
+from rnsdask.lazy import ranks, shape
+from rnsdask.lazy.convert import to_ints
+from rnsdask.lazy.map import map_chunks, map_values
+from rnsdask.lazy.operands import made_like
+from rnsdask.lazy.ordering import check_numbers, sorted_indices
+from rnsdask.lazy.tree import check_sizes
+from rnsdask.rns.sort import positions, taken
+
+
+def sort(x: Any, axis: int | None = -1) -> Any:
+    """The numbers sorted along an axis, the least first, as ``numpy.sort``.
+
+    Parameters
+    ----------
+    x : RNSArray or IntervalRNSArray
+        The numbers.
+    axis : int, optional
+        The axis; with None the array is sorted as its ``ravel()``.
+
+    Returns
+    -------
+    RNSArray or IntervalRNSArray
+        Lazy if `x` is. One of one axis keeps its chunks, and is made, or read, several times where it has
+        many (docs/operations.md, "Order"); along one of several axes each chunk has all numbers.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no array of numbers.
+    ValueError
+        If a length is unknown; AxisError, which is one, if there is no such axis.
+    """
+    words, axis = _along("sort", x, axis)
+    return made_like((x,), _sorted(words, x.system, axis, indices=False), x.system, "raise")
+
+
+def argsort(x: Any, axis: int | None = -1, *, stable: bool | None = None) -> Any:  # noqa: ARG001
+    """Indices that sort an array along an axis, as ``numpy.argsort``; of equal numbers, the lowest first.
+
+    Parameters
+    ----------
+    x, axis
+        As :func:`sort` takes them.
+    stable : bool, optional
+        There for NumPy's sake: each sort is stable here.
+
+    Returns
+    -------
+    array of int64
+        NumPy or CuPy; lazy if `x` is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`sort`.
+    """
+    words, axis = _along("argsort", x, axis)
+    return _sorted(words, x.system, axis, indices=True)
+
+
+def _along(function: str, x: Any, axis: int | None) -> tuple[Any, int]:
+    """The words to sort, and the axis of the numbers to sort along, from 0."""
+    check_numbers(function, x)
+    words = x.words
+    if isinstance(words, da.Array):
+        check_sizes(words)
+    if axis is None:
+        return shape.reshape(words, -1), 0
+    return words, normalize_axis_index(axis, words.ndim - 1)
+
+
+def _sorted(words: Any, system: NumberSystem, axis: int, *, indices: bool) -> Any:
+    """Words sorted along an axis of the numbers, or the indices that do so."""
+    if isinstance(words, da.Array) and words.numblocks[1 + axis] > 1:
+        if words.ndim == 2:
+            packed = ranks.sorted_words(words, system)
+            if indices:
+                return map_chunks(_index_block, packed, dtype=np.int64)
+            return map_chunks(_number_block, packed, rows=system.rows)
+        words = words.rechunk({k: -1 if k in (0, 1 + axis) else "auto" for k in range(words.ndim)})
+    options: dict[str, Any] = {"system": system, "axis": axis}
+    if indices:
+        return map_chunks(_argsort_block, words, dtype=np.int64, **options)
+    return map_chunks(_sort_block, words, rows=system.rows, **options)
+
+
+def _index_block(packed: Array) -> Array:
+    return ranks.indices_of(packed)[None]
+
+
+def _number_block(packed: Array) -> Array:
+    return packed[: -ranks.INDEX_ROWS]
+
+
+def _sort_block(block: Array, *, system: NumberSystem, axis: int) -> Array:
+    return taken(block, sorted_indices(block, system, axis))
+
+
+def _argsort_block(block: Array, *, system: NumberSystem, axis: int) -> Array:
+    return positions(sorted_indices(block, system, axis), axis)[None]
+
+
+# ---- median ------------------------------------------------------------------------------------------------
+
+
+def median(x: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool = False) -> Any:
+    """The median of all numbers or along axes, exact, as ``numpy.median``.
+
+    Parameters
+    ----------
+    x : RNSArray or IntervalRNSArray
+        The numbers.
+    axis : int or tuple of int, optional
+        The axes; all without it.
+    keepdims : bool
+        Keep these axes, with length 1.
+
+    Returns
+    -------
+    int or fractions.Fraction, or object array of them
+        Of an even count of numbers it is the mean of the two in the middle: an int, or where their sum is odd
+        a Fraction. Of all numbers alone; on Dask a lazy array that computes to it.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no array of numbers.
+    ValueError
+        If there are no numbers along the axes, or a length is unknown; AxisError, which is one, if there is
+        no such axis.
+    """
+    check_numbers("median", x)
+    words = x.words
+    if isinstance(words, da.Array):
+        check_sizes(words)
+    lengths = words.shape[1:]
+    axes = tuple(range(len(lengths))) if axis is None else normalize_axis_tuple(axis, len(lengths), "axis")
+    kept = tuple(k for k in range(len(lengths)) if k not in axes)
+    count = math.prod(lengths[k] for k in axes)
+    if not axes or not count:
+        raise ValueError(
+            f"median takes at least one number along axes, got axis {axis!r:.40} of shape {lengths}"
+        )
+    lines = shape.transpose(words, (*kept, *sorted(axes)))
+    lines = shape.reshape(lines, (*(lengths[k] for k in kept), count))
+    ordered = _sorted(lines, x.system, len(kept), indices=False)
+    middle = made_like((x,), ordered[..., (count - 1) // 2 : count // 2 + 1], x.system, "raise")
+    means = _means_of_ends(to_ints(middle))
+    if keepdims:
+        return means.reshape(tuple(1 if k in axes else length for k, length in enumerate(lengths)))
+    if kept:
+        return means
+    return map_values(_only_item, means, dtype=object) if isinstance(means, da.Array) else means.item()
+
+
+def _means_of_ends(ints: Any) -> Any:
+    """Half the sum of the first and the last of numbers along the last axis."""
+    totals = ints[..., 0] + ints[..., -1]
+    if isinstance(totals, da.Array):
+        return map_values(_halves, totals, dtype=object)
+    return _halves(totals)
+
+
+def _halves(totals: Any) -> Any:
+    totals = np.asarray(totals, dtype=object)  # one alone may be a Python int
+    halves = np.empty_like(totals)
+    for place, total in np.ndenumerate(totals):
+        halves[place] = Fraction(total, 2) if total % 2 else int(total // 2)
+    return halves
+
+
+def _only_item(values: Any) -> Any:
+    value = values.item()
+    return ScalarInt(value) if isinstance(value, int) else value

@@ -1,0 +1,255 @@
+"""Stable sorting of a chunk's numbers along an axis, and binary search in sorted ones. No Dask in here.
+
+Keys of 64 bits put the numbers in order, but for those too near to one another. A run of such numbers is
+settled by comparing residues: where all are equal, it is in order already. Of the others, each distinct
+number is converted to mixed-radix digits once, however often it occurs.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from rnsdask.backend import Array, backend_name, kernels_of
+from rnsdask.constants import KeyConstants, key_constants
+from rnsdask.core.layout import as_matrix
+from rnsdask.rns.keys import batches, complemented, distinct, groups_of, number_keys
+from rnsdask.rns.mixed_radix import mixed_radix_digits, shifted_residues
+from rnsdask.rns.system import RNS
+
+# CuPy's functions that take items at indices are wrong beyond this.
+_MOST_ON_GPU = 2**31
+
+Compare = Callable[[Array, Array], Array]
+"""Order of the numbers of two blocks of words, int8 of -1, 0 and +1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ordering:
+    """What numbers, flat, are sorted by.
+
+    Attributes
+    ----------
+    keys : array of uint64, shape (N,)
+        A number is less than another one if its key is, by more than `slack`. Equal numbers have equal keys.
+    slack : int
+        The keys' error.
+    words : array of uint32, shape (r, N)
+        Rows that tell unequal numbers apart.
+    digits : callable
+        For indices (k,) of numbers, uint32 (d, k): digits that compare as the numbers do, from the last row,
+        the most significant, to the first.
+    """
+
+    keys: Array
+    slack: int
+    words: Array
+    digits: Callable[[Array], Array]
+
+
+def ordering(residues: Array, system: RNS) -> Ordering:
+    """What residues (n, *shape) are sorted by; fewer moduli are read if the system has a bound."""
+    constants = key_constants(system.moduli, system.signed, system.bound)
+    used = as_matrix(residues)[: len(constants.moduli)]
+    return Ordering(number_keys(used, constants), constants.slack, used, partial(_digits, used, constants))
+
+
+def _digits(residues: Array, constants: KeyConstants, indices: Array) -> Array:
+    digits = np.empty_like(residues, shape=(len(residues), len(indices)), order="C")
+    start = 0
+    for part in batches(indices, len(residues)):
+        chosen = shifted_residues(residues, part, constants)
+        digits[:, start : start + len(part)] = mixed_radix_digits(chosen, constants.moduli)
+        start += len(part)
+    return digits
+
+
+# ---- sorting -----------------------------------------------------------------------------------------------
+
+
+def sorted_indices(by: Ordering, shape: tuple[int, ...], axis: int, descending: bool = False) -> Array:
+    """Flat (C order) indices of the numbers of an array, sorted along an axis; equal ones by index.
+
+    Parameters
+    ----------
+    by : Ordering
+        That of all numbers of the array, in C order.
+    shape : tuple of int
+        The array's.
+    axis : int
+        From 0.
+
+    Returns
+    -------
+    array of int64, shape `shape`
+        NumPy or CuPy.
+
+    Raises
+    ------
+    ValueError
+        If these are 2**31 numbers or more on a GPU.
+    """
+    count, length = math.prod(shape), shape[axis]
+    if count >= _MOST_ON_GPU and backend_name(by.keys) == "cuda":
+        raise ValueError(f"a GPU sorts less than 2**31 numbers at a time, got {count}; make smaller chunks")
+    numbers = np.arange(count, dtype=np.int64, like=by.keys).reshape(shape)
+    if length < 2 or not count:
+        return numbers
+    moved = np.moveaxis(numbers, axis, -1)
+    numbers = moved.reshape(-1, length)
+    keys = np.moveaxis(complemented(by.keys, descending).reshape(shape), axis, -1).reshape(-1, length)
+    places = np.argsort(keys, axis=1, kind="stable")
+    keys = np.take_along_axis(keys, places, axis=1).reshape(-1)
+    numbers = np.take_along_axis(numbers, places, axis=1).reshape(-1)
+    _settle(numbers, keys, length, by, descending)
+    return np.moveaxis(numbers.reshape(moved.shape), -1, axis)
+
+
+def positions(indices: Array, axis: int) -> Array:
+    """Indices along the axis that flat indices, each of a number of its own line along it, stand for."""
+    stride = math.prod(indices.shape[axis + 1 :])
+    return indices // stride % indices.shape[axis] if indices.size else indices
+
+
+def taken(words: Array, indices: Array) -> Array:
+    """The words (rows, *indices.shape) of numbers at flat indices."""
+    chosen = kernels_of(words).gather(as_matrix(words), indices.reshape(-1))
+    return chosen.reshape(len(words), *indices.shape)
+
+
+def _settle(numbers: Array, keys: Array, length: int, by: Ordering, descending: bool) -> None:
+    """Put numbers, in lines of a length in the order of their keys, into their exact order, in place."""
+    is_linked = np.zeros_like(keys, dtype=np.bool_)
+    is_linked[1:] = keys[1:] - keys[:-1] <= np.uint64(by.slack)
+    is_linked[::length] = False
+    is_near = is_linked.copy()
+    is_near[:-1] |= is_linked[1:]
+    (near,) = is_near.nonzero()
+    if not len(near):
+        return
+    linked = is_linked[near]
+    runs = groups_of(~linked)
+    differs = linked & _differ_from_previous(by.words, numbers[near])
+    is_unsettled = np.zeros_like(linked)
+    is_unsettled[runs[differs]] = True  # of the runs, of which there are no more than numbers
+    chosen = is_unsettled[runs]
+    near, runs = near[chosen], runs[chosen]
+    if not len(near):
+        return
+    first, group = distinct(by.words, numbers[near])
+    digits = by.digits(numbers[near][first])
+    ranks = _ranks(~digits if descending else digits)[group]
+    # Equal numbers have equal keys, so they come by index.
+    numbers[near] = numbers[near][np.lexsort(np.stack([ranks, runs]))]
+
+
+def _differ_from_previous(words: Array, indices: Array) -> Array:
+    """Boolean (k,): the number at an index is not equal to that at the index before; not so the first."""
+    differs = np.zeros_like(indices, dtype=np.bool_)
+    start = 1
+    for part in batches(indices[1:], len(words)):
+        chosen = kernels_of(words).gather(words, indices[start - 1 : start + len(part)])
+        differs[start : start + len(part)] = (chosen[:, 1:] != chosen[:, :-1]).any(axis=0)
+        start += len(part)
+    return differs
+
+
+def _ranks(digits: Array) -> Array:
+    """How many numbers are less than each one, int64 (k,), by digits (d, k) as `Ordering` has them."""
+    ranks = np.zeros_like(digits[0], dtype=np.int64)
+    undecided = np.arange(len(ranks), dtype=np.int64, like=digits)
+    for row in digits[::-1]:
+        digit = row[undecided].astype(np.int64)
+        if not len(digit):
+            break
+        if bool((digit == digit[0]).all()):
+            continue
+        order = np.lexsort(np.stack([digit, ranks[undecided]]))
+        undecided, digit = undecided[order], digit[order]
+        rank = ranks[undecided]
+        begins = _begins(rank)
+        parts = begins | _begins(digit)
+        # Where a part begins behind the numbers of its rank, so many are less.
+        firsts = _first_places(parts)
+        ranks[undecided] = rank + firsts - _first_places(begins)
+        is_alone = parts.copy()
+        is_alone[:-1] &= parts[1:]
+        undecided = undecided[~is_alone]
+    return ranks
+
+
+def _begins(values: Array) -> Array:
+    """Boolean (k,): a value is another one than that before; so is the first."""
+    begins = np.ones_like(values, dtype=np.bool_)
+    begins[1:] = values[1:] != values[:-1]
+    return begins
+
+
+def _first_places(begins: Array) -> Array:
+    """For each place, the last one up to it at which something begins."""
+    (starts,) = begins.nonzero()
+    return starts[groups_of(begins)]
+
+
+# ---- equal numbers -----------------------------------------------------------------------------------------
+
+
+def begin_groups(words: Array, indices: Array) -> Array:
+    """Boolean (k,): at this place of sorted numbers, another one begins than that before; so does the first.
+
+    Parameters
+    ----------
+    words : array of uint32, shape (r, N)
+        Rows that tell unequal numbers apart.
+    indices : array of int64, shape (k,)
+        Of sorted numbers.
+    """
+    begins = _differ_from_previous(words, indices)
+    begins[:1] = True
+    return begins
+
+
+# ---- search ------------------------------------------------------------------------------------------------
+
+
+def search(a: Array, v: Array, compare: Compare, side: str = "left", sorter: Array | None = None) -> Array:
+    """Where numbers would be inserted among sorted ones, to keep these sorted: by halving, exactly.
+
+    Parameters
+    ----------
+    a : array of uint32, shape (rows, N)
+        Words of sorted numbers.
+    v : array of uint32, shape (rows, m)
+        Words of the numbers looked for.
+    compare : callable
+        The order of numbers.
+    side : {"left", "right"}
+        Before all equal numbers, or behind them.
+    sorter : array of int64, shape (N,), optional
+        Indices that sort `a`.
+
+    Returns
+    -------
+    array of int64, shape (m,)
+    """
+    found = np.zeros_like(v, shape=v.shape[1:], dtype=np.int64)
+    indices = np.arange(len(found), dtype=np.int64, like=found)
+    for part in batches(indices, len(v)) if a.shape[1] else ():
+        found[part] = _search(a, kernels_of(v).gather(v, part), compare, side, sorter)
+    return found
+
+
+def _search(a: Array, v: Array, compare: Compare, side: str, sorter: Array | None) -> Array:
+    low = np.zeros_like(v, shape=v.shape[1:], dtype=np.int64)
+    high = np.full_like(low, a.shape[1])
+    for _ in range(a.shape[1].bit_length()):
+        middle = (low + high) // 2
+        is_open = low < high
+        place = np.minimum(middle, a.shape[1] - 1)
+        order = compare(kernels_of(a).gather(a, place if sorter is None else sorter[place]), v)
+        is_before = order <= 0 if side == "right" else order < 0
+        low = np.where(is_open & is_before, middle + 1, low)
+        high = np.where(is_open & ~is_before, middle, high)
+    return low
