@@ -59,9 +59,12 @@ from .lazy.number_theory import gcd as gcd
 from .lazy.number_theory import lcm as lcm
 from .lazy.powers import inverse as inverse
 from .lazy.powers import power as power
+from .lazy.search import isin as isin
+from .lazy.search import searchsorted as searchsorted
 from .lazy.sort import argsort as argsort
 from .lazy.sort import median as median
 from .lazy.sort import sort as sort
+from .lazy.unique import unique as unique
 from .rns.fixed_point import FixedPointInterval as FixedPointInterval
 from .rns.interval import IntervalEvaluation as IntervalEvaluation
 from .rns.reduce import ReductionResult as ReductionResult

@@ -4,11 +4,13 @@ from typing import Any, ClassVar, SupportsIndex
 
 import dask.array as da
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import DTypeLike, NDArray
 
 from rnsdask.arrays import rns_storage
 from rnsdask.arrays.elementary_array import Axis, ElementaryArray
 from rnsdask.arrays.storage import Storage
+from rnsdask.backend import check_backend
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.overflow import overflow_mode
@@ -374,41 +376,47 @@ class RNSArray(ElementaryArray):
             return _without_axes(found[0], axes), _without_axes(found[1], axes)
         return _without_axes(found, axes)
 
-    def topk(self, k: int, *, backend: str = "auto") -> Any:
-        """The k greatest numbers of a 1-D array in descending order, as Dask defines it.
+    def topk(self, k: int, axis: int = -1, *, backend: str = "auto") -> Any:
+        """The k greatest numbers along an axis in descending order, as Dask defines it.
 
         Parameters
         ----------
         k : int
-            For k < 0, the -k least numbers in ascending order. An array of fewer numbers gives them all.
+            For k < 0, the -k least numbers in ascending order. An axis of fewer numbers gives them all.
+        axis : int
+            The axis.
         backend : {"auto", "cpu", "cuda"}
-            Where the chunks of a Dask array are gone through, as for :meth:`reduce`.
+            Where the chunks of a Dask array of one axis are gone through, as for :meth:`reduce`; those of
+            several axes are where they are.
 
         Returns
         -------
-        object array of Python ints, shape (min(abs(k), len(self)),)
-            In NumPy; for a Dask array lazy.
+        object array of Python ints
+            In NumPy, with min(abs(k), length) numbers along the axis; for a Dask array lazy.
 
         Raises
         ------
         ValueError
-            If the array has more than one axis.
+            If a length is unknown; AxisError, which is one, if there is no such axis.
         """
-        return self._selection("values", k, np.dtype(object), backend)
+        return self._selection("values", k, axis, backend)
 
-    def argtopk(self, k: int, *, backend: str = "auto") -> Any:
+    def argtopk(self, k: int, axis: int = -1, *, backend: str = "auto") -> Any:
         """Indices (int64) of the numbers that :meth:`topk` gives; of equal ones, the lowest first."""
-        return self._selection("indices", k, np.dtype(np.int64), backend)
+        return self._selection("indices", k, axis, backend)
 
-    def _selection(self, field: str, k: int, dtype: np.dtype[Any], backend: str) -> Any:
-        if self.ndim != 1:
-            raise ValueError(f"topk and argtopk take an array of one axis, got shape {self.shape}")
+    def _selection(self, field: str, k: int, axis: int, backend: str) -> Any:
+        axis = normalize_axis_index(as_integer(axis, "axis"), self.ndim)
         k = as_integer(k, "k")
         self._check_lengths("topk")
+        check_backend(backend)
+        if self.ndim > 1:
+            return topk.along_axis(self._words, self.system, k, axis, field)
         if not self._is_lazy:
             found = topk_of_chunk(self._words, self.system, k)
             return found.values_array() if field == "values" else found.indices_array()
         selection = topk.select(self._words, self.system, k, backend)
+        dtype = np.dtype(object if field == "values" else np.int64)
         return topk.selected(selection, field, min(abs(k), len(self)), dtype)
 
     # ---- scan ---------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def sort(x: Any, axis: int | None = -1) -> Any:
         If a length is unknown; AxisError, which is one, if there is no such axis.
     """
     words, axis = _along("sort", x, axis)
-    return made_like((x,), _sorted(words, x.system, axis, indices=False), x.system, "raise")
+    return made_like((x,), sorted_along(words, x.system, axis), x.system, "raise")
 
 
 def argsort(x: Any, axis: int | None = -1, *, stable: bool | None = None) -> Any:  # noqa: ARG001
@@ -68,7 +68,7 @@ def argsort(x: Any, axis: int | None = -1, *, stable: bool | None = None) -> Any
         As :func:`sort`.
     """
     words, axis = _along("argsort", x, axis)
-    return _sorted(words, x.system, axis, indices=True)
+    return sorted_along(words, x.system, axis, indices=True)
 
 
 def _along(function: str, x: Any, axis: int | None) -> tuple[Any, int]:
@@ -82,7 +82,7 @@ def _along(function: str, x: Any, axis: int | None) -> tuple[Any, int]:
     return words, normalize_axis_index(axis, words.ndim - 1)
 
 
-def _sorted(words: Any, system: NumberSystem, axis: int, *, indices: bool) -> Any:
+def sorted_along(words: Any, system: NumberSystem, axis: int, *, indices: bool = False) -> Any:
     """Words sorted along an axis of the numbers, or the indices that do so."""
     if isinstance(words, da.Array) and words.numblocks[1 + axis] > 1:
         if words.ndim == 2:
@@ -110,7 +110,7 @@ def _sort_block(block: Array, *, system: NumberSystem, axis: int) -> Array:
 
 
 def _argsort_block(block: Array, *, system: NumberSystem, axis: int) -> Array:
-    return positions(sorted_indices(block, system, axis), axis)[None]
+    return positions(sorted_indices(block, system, axis), block.shape[1:], axis)[None]
 
 
 # ---- median ------------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def median(x: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
         )
     lines = shape.transpose(words, (*kept, *sorted(axes)))
     lines = shape.reshape(lines, (*(lengths[k] for k in kept), count))
-    ordered = _sorted(lines, x.system, len(kept), indices=False)
+    ordered = sorted_along(lines, x.system, len(kept))
     middle = made_like((x,), ordered[..., (count - 1) // 2 : count // 2 + 1], x.system, "raise")
     means = _means_of_ends(to_ints(middle))
     if keepdims:

@@ -1,4 +1,4 @@
-"""The k greatest numbers of a lazy array, chunk by chunk and in a tree (:mod:`rnsdask.rns.topk`)."""
+"""The k greatest numbers of a lazy array, or along an axis, chunk by chunk and in a tree."""
 
 from functools import partial
 from typing import Any
@@ -7,13 +7,20 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.backend import check_backend, to_backend
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.core.scalar_int import as_scalars
+from rnsdask.lazy import ranks
 from rnsdask.lazy.lazy_ints import LazyInts
-from rnsdask.lazy.map import map_chunks, reduce_chunks
+from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
+from rnsdask.lazy.ordering import sorted_indices
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
 from rnsdask.rns import topk
+from rnsdask.rns.sort import positions, taken
 from rnsdask.rns.system import RNS
+
+# Chunks whose best numbers one task combines along an axis.
+_SPLIT_EVERY = 16
 
 
 def select(words: da.Array, system: RNS, k: int, backend: str) -> da.Array:
@@ -44,3 +51,72 @@ def _selected(box: np.ndarray[Any, Any], *, field: str) -> Any:
     selection = box.item()
     array = as_scalars(selection.values_array()) if field == "values" else selection.indices_array()
     return array[None]
+
+
+def along_axis(words: Any, system: NumberSystem, k: int, axis: int, field: str) -> Any:
+    """The k greatest numbers of each line along an axis, the best first; for k < 0 the least.
+
+    Returns
+    -------
+    array, with min(abs(k), length) along the axis
+        Python ints for the field ``"values"``, else int64 indices along the axis. Lazy if the words are.
+    """
+    best = _best(words, system, k, axis)
+    if field == "values":
+        ints = map_chunks(_values_block, best, dtype=object, system=system)
+        return LazyInts.of(map_values(as_scalars, ints, dtype=object)) if isinstance(ints, da.Array) else ints
+    return map_chunks(_indices_block, best, dtype=np.int64)
+
+
+def _values_block(best: Any, *, system: NumberSystem) -> Any:
+    return system.decode(best[: -ranks.INDEX_ROWS])[None]
+
+
+def _indices_block(best: Any) -> Any:
+    return ranks.indices_of(best)[None]
+
+
+def _best(words: Any, system: NumberSystem, k: int, axis: int) -> Any:
+    """Words (rows + 2, *shape) of the best numbers, with the indices along the axis in the last two rows."""
+    options: dict[str, Any] = {"system": system, "k": k, "axis": axis}
+    if not isinstance(words, da.Array):
+        return _best_of_block(words, place=None, **options)
+    check_sizes(words)
+    chunks = [
+        tuple(min(abs(k), length) for length in lengths) if at == axis else lengths
+        for at, lengths in enumerate(words.chunks[1:])
+    ]
+    best = map_chunks(
+        _best_of_block, words, rows=system.rows + ranks.INDEX_ROWS, chunks=chunks, located=True, **options
+    )
+    while best.numblocks[1 + axis] > 1:
+        best = _combined(best, _SPLIT_EVERY, **options)
+    return best
+
+
+def _combined(best: da.Array, count: int, *, system: NumberSystem, k: int, axis: int) -> da.Array:
+    """The best of so many neighbouring chunks along the axis, in one chunk for these."""
+    lengths = best.chunks[1 + axis]
+    joined = tuple(sum(lengths[i : i + count]) for i in range(0, len(lengths), count))
+    best = best.rechunk({1 + axis: joined})
+    kept = tuple(min(abs(k), length) for length in joined)
+    chunks = [kept if at == axis else given for at, given in enumerate(best.chunks[1:])]
+    options: dict[str, Any] = {"system": system, "k": k, "axis": axis}
+    combined: da.Array = map_chunks(_best_of_best, best, rows=len(best), chunks=chunks, **options)
+    return combined
+
+
+def _best_of_block(block: Any, *, system: NumberSystem, k: int, axis: int, place: Place | None) -> Any:
+    order = sorted_indices(block, system, axis, k > 0)[_first(axis, k)]
+    indices = positions(order, block.shape[1:], axis)
+    start = place.location[axis][0] if place else 0
+    return ranks.with_indices(taken(block, order), indices + start)
+
+
+def _best_of_best(block: Any, *, system: NumberSystem, k: int, axis: int) -> Any:
+    order = sorted_indices(block[: -ranks.INDEX_ROWS], system, axis, k > 0)[_first(axis, k)]
+    return taken(block, order)
+
+
+def _first(axis: int, k: int) -> tuple[slice, ...]:
+    return (*(slice(None),) * axis, slice(abs(k)))

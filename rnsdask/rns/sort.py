@@ -94,23 +94,23 @@ def sorted_indices(by: Ordering, shape: tuple[int, ...], axis: int, descending: 
     count, length = math.prod(shape), shape[axis]
     if count >= _MOST_ON_GPU and backend_name(by.keys) == "cuda":
         raise ValueError(f"a GPU sorts less than 2**31 numbers at a time, got {count}; make smaller chunks")
-    numbers = np.arange(count, dtype=np.int64, like=by.keys).reshape(shape)
+    numbers = np.arange(count, dtype=np.int64, like=by.keys)
     if length < 2 or not count:
-        return numbers
-    moved = np.moveaxis(numbers, axis, -1)
-    numbers = moved.reshape(-1, length)
+        return numbers.reshape(shape)
+    moved = np.moveaxis(numbers.reshape(shape), axis, -1)
     keys = np.moveaxis(complemented(by.keys, descending).reshape(shape), axis, -1).reshape(-1, length)
     places = np.argsort(keys, axis=1, kind="stable")
-    keys = np.take_along_axis(keys, places, axis=1).reshape(-1)
-    numbers = np.take_along_axis(numbers, places, axis=1).reshape(-1)
+    places += numbers[::length, None]  # in the lines, one behind another
+    places = places.reshape(-1)
+    keys = keys.reshape(-1)[places]
+    numbers = places if axis == len(shape) - 1 else moved.reshape(-1)[places]
     _settle(numbers, keys, length, by, descending)
     return np.moveaxis(numbers.reshape(moved.shape), -1, axis)
 
 
-def positions(indices: Array, axis: int) -> Array:
-    """Indices along the axis that flat indices, each of a number of its own line along it, stand for."""
-    stride = math.prod(indices.shape[axis + 1 :])
-    return indices // stride % indices.shape[axis] if indices.size else indices
+def positions(indices: Array, shape: tuple[int, ...], axis: int) -> Array:
+    """The indices along an axis of numbers at flat indices of an array of a shape."""
+    return indices // math.prod(shape[axis + 1 :]) % shape[axis] if indices.size else indices
 
 
 def taken(words: Array, indices: Array) -> Array:

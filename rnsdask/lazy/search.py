@@ -1,0 +1,212 @@
+"""Searching sorted numbers, and membership: `searchsorted` and `isin`, exact."""
+
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend import Array, backend_name
+from rnsdask.core.moduli import as_integer
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.lazy import indexing, shape
+from rnsdask.lazy.functions import check_one_kind, relate
+from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.operands import as_lazy, check_alike, integer_of, is_lazy_integer, is_number_array
+from rnsdask.lazy.ordering import check_numbers, comparison
+from rnsdask.lazy.sort import sorted_along
+from rnsdask.lazy.tree import check_sizes
+from rnsdask.rns.convert import flat_values
+from rnsdask.rns.sort import search
+
+# What the row behind the words of a number that is looked for says of it.
+_INSIDE, _BELOW, _ABOVE = 0, 1, 2
+
+
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    """Where numbers would be inserted into a sorted array to keep it sorted, as ``numpy.searchsorted``.
+
+    Parameters
+    ----------
+    a : RNSArray or IntervalRNSArray
+        Sorted numbers along one axis.
+    v : array of numbers, int, or integers
+        What to insert: an array of the same kind, moduli and range; or integers of any size: one, which may
+        be lazy, or nested lists or a NumPy array of them.
+    side : {"left", "right"}
+        Before the numbers equal to it, or behind them.
+    sorter : array of integers, shape (len(a),), optional
+        Indices that sort `a`, as :func:`.argsort` gives them.
+
+    Returns
+    -------
+    int, or array of int64 in the shape of `v`
+        An int for one integer. Lazy if an argument is.
+
+    Raises
+    ------
+    TypeError
+        If `a` is no array of numbers, or `v` is none of the above.
+    ValueError
+        If `a` has several axes, the side is another one, `sorter` has another shape, or moduli or ranges
+        differ.
+    """
+    check_numbers("searchsorted", a)
+    if side not in ("left", "right"):
+        raise ValueError(f"side must be 'left' or 'right', got {side!r:.40}")
+    if a.words.ndim != 2:
+        raise ValueError(f"searchsorted takes sorted numbers along one axis, got shape {a.words.shape[1:]}")
+    words = a.words if sorter is None else _in_order(a.words, sorter)
+    wanted, lengths, system = _wanted(v, a)
+    found = _over_chunks(words, wanted, system, side)
+    if lengths is None:
+        return found[0] if isinstance(found, da.Array) else int(found[0])
+    return found.reshape(lengths)
+
+
+def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
+    """Where a number is one of some values, as ``numpy.isin``.
+
+    Parameters
+    ----------
+    x : RNSArray or IntervalRNSArray
+        The numbers.
+    values : array of numbers, int, or integers
+        As :func:`searchsorted` takes them.
+    invert : bool
+        Say where it is none of them.
+
+    Returns
+    -------
+    Boolean array in the shape of `x`
+        Lazy if an argument is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`searchsorted`, or if the length of `x` or an array of values is unknown.
+    """
+    check_numbers("isin", x)
+    looked_for, lengths, _ = _wanted(x, x)
+    wanted, shape_of_values, system = _wanted(values, x)
+    if shape_of_values is None:  # one integer, which may be lazy
+        return relate(x, "!=" if invert else "==", values)
+    for words in (looked_for, wanted):
+        if isinstance(words, da.Array):
+            check_sizes(words)
+    if not is_number_array(values):
+        wanted = wanted[:, wanted[-1] == _INSIDE]  # no number of the array equals another integer
+    found = _over_chunks(sorted_along(wanted[:-1], system, 0), looked_for, system, "both").reshape(lengths)
+    return ~found if invert else found
+
+
+def _in_order(words: Any, sorter: Any) -> Any:
+    """The numbers in the order that indices give."""
+    indices = sorter if hasattr(sorter, "dtype") else np.asarray(sorter)
+    if indices.shape != words.shape[1:]:
+        raise ValueError(f"sorter must have shape {words.shape[1:]}, as the array, got {indices.shape}")
+    if indices.dtype.kind not in "iu":
+        raise TypeError(f"sorter must be integers, got {indices.dtype}")
+    return indexing.select(words, indices)
+
+
+# ---- what is looked for ------------------------------------------------------------------------------------
+
+
+def _wanted(v: Any, a: Any) -> tuple[Any, tuple[Any, ...] | None, NumberSystem]:
+    """What is looked for in an array, as that of numbers that it could hold.
+
+    Returns
+    -------
+    (wanted, lengths, system)
+        Words (rows + 1, m), the last row `_INSIDE` or on which side of the range; the shape of `v`, None of
+        an integer alone; and the system of all words.
+    """
+    system = a.system
+    if is_number_array(v):
+        check_one_kind(a, v)
+        check_alike(a, v)
+        if hasattr(system, "with_bound"):
+            bounds = system.bound, v.system.bound
+            system = system.with_bound(None if None in bounds else max(bounds))
+        flat = shape.reshape(v.words, -1)
+        return map_chunks(_inside_block, flat, rows=system.rows + 1), v.words.shape[1:], system
+    if is_lazy_integer(v):
+        options: dict[str, Any] = {"rows": system.rows + 1, "chunks": ((1,),), "system": system}
+        return map_chunks(_integer_block, v, like=_meta_of(a.words), **options), None, system
+    if isinstance(v, da.Array):
+        raise TypeError(
+            f"a Dask array of integers is no array of numbers: rd.from_ints makes one, got {v!r:.80}"
+        )
+    if hasattr(v, "__index__") and not getattr(v, "ndim", 0):
+        values, lengths = [as_integer(v, "v")], None
+    else:
+        flat, lengths = flat_values(v)
+        values = [as_integer(value, f"v, at flat index {i},") for i, value in enumerate(flat)]
+    return np.asarray(_columns(values, system), like=_meta_of(a.words)), lengths, system
+
+
+def _meta_of(words: Any) -> Any:
+    return words._meta if isinstance(words, da.Array) else words
+
+
+def _inside_block(words: Array) -> Array:
+    return np.concatenate([words, np.full_like(words[:1], _INSIDE)])
+
+
+def _integer_block(integer: Any, *, system: NumberSystem) -> Array:
+    return _columns([integer_of(integer)], system)
+
+
+def _columns(values: list[int], system: NumberSystem) -> NDArray[np.uint32]:
+    """Words (rows + 1, m) of integers of any size: of those out of range, those of 0."""
+    lowest, highest = getattr(system, "known_range", system.value_range)
+    sides = [_BELOW if value < lowest else _ABOVE if value > highest else _INSIDE for value in values]
+    inside = [0 if side else value for value, side in zip(values, sides, strict=True)]
+    words = system.encode(inside).reshape(system.rows, -1)
+    return np.concatenate([words, np.array([sides], dtype=np.uint32).reshape(1, -1)])
+
+
+# ---- chunk by chunk ----------------------------------------------------------------------------------------
+
+
+def _over_chunks(words: Any, wanted: Any, system: NumberSystem, side: str) -> Any:
+    """Places of what is wanted in sorted words (rows, N), (m,); for ``"both"``, whether it is there."""
+    if not isinstance(words, da.Array) and not isinstance(wanted, da.Array):
+        return _search_block(words, wanted, system, side)
+    dtype = np.bool_ if side == "both" else np.int64
+    found = da.blockwise(
+        _search_blocks,
+        "ij",
+        as_lazy(words),
+        "ri",
+        as_lazy(wanted),
+        "sj",
+        system=system,
+        side=side,
+        concatenate=False,
+        align_arrays=False,
+        adjust_chunks={"i": 1},
+        dtype=dtype,
+        meta=np.empty_like(_meta_of(words), shape=(0, 0), dtype=dtype),
+        token="rns-search",
+    )
+    # A number's place is that in each chunk, added up.
+    return found.any(axis=0) if side == "both" else found.sum(axis=0, dtype=np.int64)
+
+
+def _search_blocks(words: list[Any], wanted: list[Any], *, system: NumberSystem, side: str) -> Any:
+    return _search_block(words[0], wanted[0], system, side)[None]
+
+
+def _search_block(words: Any, wanted: Any, system: NumberSystem, side: str) -> Any:
+    if backend_name(words) == "cuda":
+        wanted = np.asarray(wanted, like=words)
+    left, right = (
+        search(words, wanted[:-1], comparison(system), name) if side in (name, "both") else wanted[-1]
+        for name in ("left", "right")
+    )
+    if side == "both":
+        return left != right
+    above = np.where(wanted[-1] == _ABOVE, words.shape[1], 0)
+    return np.where(wanted[-1] == _INSIDE, left if side == "left" else right, above)

@@ -1,0 +1,171 @@
+"""Distinct numbers of an array: `unique`, exact."""
+
+from itertools import accumulate, pairwise
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.base import tokenize
+from dask.highlevelgraph import HighLevelGraph
+
+from rnsdask.backend import Array
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.place import Place
+from rnsdask.lazy import ranks, shape
+from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.operands import made_like
+from rnsdask.lazy.ordering import check_numbers, sorted_indices, telling_rows
+from rnsdask.lazy.tree import check_sizes
+from rnsdask.rns.keys import groups_of
+from rnsdask.rns.sort import begin_groups, taken
+
+
+def unique(
+    x: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False
+) -> Any:
+    """The distinct numbers of an array, sorted, as ``numpy.unique``.
+
+    Parameters
+    ----------
+    x : RNSArray or IntervalRNSArray
+        The numbers, taken as its ``ravel()``.
+    return_index : bool
+        Also give the flat index at which each one is first.
+    return_inverse : bool
+        Also give for each number of `x` the index of it among the distinct ones.
+    return_counts : bool
+        Also give how often each one occurs.
+
+    Returns
+    -------
+    RNSArray or IntervalRNSArray, or a tuple of it and what is asked for besides
+        Arrays of int64, the inverse in the shape of `x`. Lazy if `x` is, all but the inverse then of an
+        unknown length, until ``compute_chunk_sizes()``.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no array of numbers.
+    ValueError
+        If a length is unknown.
+    """
+    check_numbers("unique", x)
+    words = x.words
+    if isinstance(words, da.Array):
+        check_sizes(words)
+    flat = shape.reshape(words, -1)
+    find = _found_lazily if isinstance(flat, da.Array) else _found
+    numbers, index, inverse, counts = find(flat, x.system, return_inverse)
+    results = [made_like((x,), numbers, x.system, "raise")]
+    results += [index] if return_index else []
+    results += [inverse.reshape(words.shape[1:])] if return_inverse else []
+    results += [counts] if return_counts else []
+    return tuple(results) if len(results) > 1 else results[0]
+
+
+def _found(words: Array, system: NumberSystem, _: bool) -> tuple[Array, Array, Array, Array]:
+    """Words (rows, N) of the distinct numbers, where they are first, the inverse, and counts."""
+    order = sorted_indices(words, system, 0)
+    begins = begin_groups(telling_rows(words, system), order)
+    (starts,) = begins.nonzero()
+    inverse = np.empty_like(order)
+    inverse[order] = groups_of(begins)
+    first = order[starts]
+    return taken(words, first), first, inverse, np.diff(starts, append=len(order))
+
+
+def _found_lazily(words: da.Array, system: NumberSystem, with_inverse: bool) -> tuple[Any, Any, Any, Any]:
+    """The same of a Dask array. The inverse takes a graph of its own, which is made if it is asked for."""
+    if not words.size:
+        nothing = da.zeros(0, dtype=np.int64, like=words._meta)
+        return words, nothing, nothing, nothing
+    packed = ranks.sorted_words(words, system)
+    chunks = words.chunks[1]
+    ones = ((1,) * len(chunks),)
+    last = map_chunks(_last_number, packed, rows=len(packed), chunks=ones)
+    previous = da.concatenate([last[:, :1], last[:, :-1]], axis=1).rechunk({1: 1})
+    begins = map_chunks(
+        _begins_block, packed, previous, dtype=np.bool_, matched=True, located=True, system=system
+    )
+    # Of each chunk how many numbers begin in it, and the rank of the first; all of these go to one task.
+    totals = map_chunks(_totals_block, begins[None], rows=2, chunks=ones, dtype=np.int64, located=True)
+    totals = totals.rechunk({1: -1})
+    size = int(words.shape[1])
+    before = map_chunks(_before, totals, dtype=np.int64).rechunk(1)
+    after = map_chunks(_after, totals, dtype=np.int64, size=size).rechunk(1)
+    unknown: Any = ((np.nan,) * len(chunks),)
+    counts = map_chunks(
+        _counts_block, begins[None], after[None], chunks=unknown, dtype=np.int64, matched=True, located=True
+    )
+    index = map_chunks(_indices_block, packed, dtype=np.int64)[begins]
+    inverse = _inverse(packed, begins, before) if with_inverse else None
+    return packed[: system.rows][:, begins], index, inverse, counts
+
+
+def _last_number(packed: Any) -> Any:
+    return packed[:, -1:]
+
+
+def _indices_block(packed: Any) -> Any:
+    return ranks.indices_of(packed)[None]
+
+
+def _begins_block(packed: Any, previous: Any, *, system: NumberSystem, place: Place) -> Any:
+    """Where another number begins than the one before, of which that of the first is in another chunk."""
+    rows = telling_rows(np.concatenate([previous, packed], axis=1), system)
+    begins = begin_groups(rows, np.arange(rows.shape[1], dtype=np.int64, like=rows))[1:]
+    if place.location[0][0] == 0:
+        begins[:1] = True
+    return begins[None]
+
+
+def _totals_block(begins: Any, *, place: Place) -> Any:
+    """How many numbers begin in a chunk, and the rank of the first one, -1 without: int64 (2, 1)."""
+    count = int(begins.sum())
+    first = place.location[0][0] + int(begins[0].argmax()) if count else -1
+    return np.array([[count], [first]], dtype=np.int64)
+
+
+def _before(totals: Any) -> Any:
+    """How many numbers begin before each chunk."""
+    return np.concatenate([[0], np.cumsum(totals[0])[:-1]])[None]
+
+
+def _after(totals: Any, *, size: int) -> Any:
+    """The rank of the first number that begins after each chunk, or the count of all."""
+    firsts = np.where(totals[1] < 0, size, totals[1])
+    return np.append(np.minimum.accumulate(firsts[::-1])[::-1][1:], size)[None]
+
+
+def _counts_block(begins: Any, after: Any, *, place: Place) -> Any:
+    (starts,) = begins[0].nonzero()
+    return np.diff(starts, append=int(after.item()) - place.location[0][0])[None]
+
+
+def _inverse(packed: da.Array, begins: da.Array, before: da.Array) -> da.Array:
+    """For each number of the array, how many distinct ones are less: each chunk is put together from all."""
+    pairs = map_chunks(_pairs_block, packed, begins[None], before[None], rows=2, dtype=np.int64, matched=True)
+    name = f"rns-inverse-{tokenize(pairs)}"
+    keys = [(pairs.name, 0, j) for j in range(pairs.numblocks[1])]
+    ends = pairwise((0, *accumulate(packed.chunks[1])))
+    layer: dict[Any, Any] = {(name, i): (_put_back, keys, *part) for i, part in enumerate(ends)}
+    sources: list[Any] = [pairs]
+    graph = HighLevelGraph.from_collections(name, layer, dependencies=sources)
+    return da.Array(graph, name, packed.chunks[1:], meta=begins._meta.astype(np.int64))
+
+
+def _pairs_block(packed: Any, begins: Any, before: Any) -> Any:
+    """The indices of sorted numbers, and the numbers of the distinct ones that they are: int64 (2, k)."""
+    (starts,) = begins[0].nonzero()
+    places = np.arange(begins.shape[1], dtype=np.int64, like=starts)
+    numbers = np.searchsorted(starts, places, side="right") - 1 + int(before.item())
+    return np.stack([ranks.indices_of(packed), numbers])
+
+
+def _put_back(pairs: list[Any], start: int, stop: int) -> Any:
+    """The numbers of those at the indices `start` to `stop` - 1."""
+    result = np.empty_like(pairs[0], shape=stop - start)
+    for indices, numbers in pairs:
+        inside = (indices >= start) & (indices < stop)
+        result[indices[inside] - start] = numbers[inside]
+    return result
