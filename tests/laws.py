@@ -11,6 +11,7 @@ import operator
 import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -547,6 +548,46 @@ def selections_are_sorted(case: Case) -> None:
         places = best(values, k)
         case.claim(x.argtopk(k), places, f"argtopk({k})")
         case.claim(x.topk(k), objects(values[i] for i in places), f"topk({k})")
+
+
+@law
+def selections_along_axes_are_sorted(case: Case) -> None:
+    x, a = case.draw()
+    x, a = (x, a) if x.ndim > 1 else (x[None], a[None])
+    for axis, k in ((0, 3), (1, -2)):
+        order = np.argsort(-a if k > 0 else a, axis, kind="stable")
+        places = np.take(order, range(min(abs(k), a.shape[axis])), axis)
+        case.claim(x.argtopk(k, axis), places, f"argtopk({k}) along {axis}")
+        case.claim(x.topk(k, axis), np.take_along_axis(a, places, axis), f"topk({k}) along {axis}")
+
+
+@law
+def sorting_is_stable(case: Case) -> None:
+    """Along the last axis and of all numbers, with equal ones among them."""
+    a = case.numbers()
+    a = np.where(case.mask()[1], a, a.flat[0])
+    x = case.array(a)
+    for axis in (-1, None):
+        case.claim_array(rd.sort(x, axis), np.sort(a, axis), f"sorted along {axis}")
+        case.claim(rd.argsort(x, axis), np.argsort(a, axis, kind="stable"), f"indices along {axis}")
+    middle = np.sort(a, None)[[(a.size - 1) // 2, a.size // 2]].tolist()
+    case.claim(rd.median(x), Fraction(sum(middle), 2), "median")
+
+
+@law
+def distinct_numbers_are_found(case: Case) -> None:
+    a = case.numbers()
+    a = np.where(case.mask()[1], a, a.flat[0])
+    x, held = case.array(a), sorted(set(a.ravel().tolist()))
+    numbers, index, inverse, counts = rd.unique(x, True, True, True)
+    flat, place = a.ravel().tolist(), {value: i for i, value in enumerate(held)}
+    case.claim_array(numbers, objects(held), "distinct numbers")
+    case.claim(index, [flat.index(value) for value in held], "where they are first")
+    case.claim(inverse, mapped(place.get, a, dtype=np.int64), "inverse")
+    case.claim(counts, [flat.count(value) for value in held], "counts")
+    some = [*held[::2], case.limits.highest + 1]
+    case.claim(rd.isin(x, some), mapped(set(some).__contains__, a, dtype=bool), "membership")
+    case.claim(rd.searchsorted(rd.sort(x, None), some), [sorted(flat).index(v) for v in some[:-1]] + [a.size])
 
 
 @law

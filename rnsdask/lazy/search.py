@@ -61,7 +61,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     found = _over_chunks(words, wanted, system, side)
     if lengths is None:
         return found[0] if isinstance(found, da.Array) else int(found[0])
-    return found.reshape(lengths)
+    return shaped(found, lengths)
 
 
 def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
@@ -84,20 +84,25 @@ def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
     Raises
     ------
     TypeError, ValueError
-        As :func:`searchsorted`, or if the length of `x` or an array of values is unknown.
+        As :func:`searchsorted`, or if the length of an array of values is unknown.
     """
     check_numbers("isin", x)
     looked_for, lengths, _ = _wanted(x, x)
     wanted, shape_of_values, system = _wanted(values, x)
     if shape_of_values is None:  # one integer, which may be lazy
         return relate(x, "!=" if invert else "==", values)
-    for words in (looked_for, wanted):
-        if isinstance(words, da.Array):
-            check_sizes(words)
+    if isinstance(wanted, da.Array):
+        check_sizes(wanted)
     if not is_number_array(values):
         wanted = wanted[:, wanted[-1] == _INSIDE]  # no number of the array equals another integer
-    found = _over_chunks(sorted_along(wanted[:-1], system, 0), looked_for, system, "both").reshape(lengths)
+    ordered = sorted_along(wanted[:-1], system, 0)
+    found = shaped(_over_chunks(ordered, looked_for, system, "both"), lengths)
     return ~found if invert else found
+
+
+def shaped(flat: Any, lengths: tuple[Any, ...]) -> Any:
+    """Plain values along one axis in the shape of numbers that they are of; the length may be unknown."""
+    return shape.reshape(flat[None], lengths)[0] if len(lengths) > 1 else flat
 
 
 def _in_order(words: Any, sorter: Any) -> Any:
@@ -129,7 +134,9 @@ def _wanted(v: Any, a: Any) -> tuple[Any, tuple[Any, ...] | None, NumberSystem]:
         if hasattr(system, "with_bound"):
             bounds = system.bound, v.system.bound
             system = system.with_bound(None if None in bounds else max(bounds))
-        flat = shape.reshape(v.words, -1)
+        if v.words.ndim > 2 and isinstance(v.words, da.Array):
+            check_sizes(v.words)
+        flat = shape.reshape(v.words, -1) if v.words.ndim > 2 else v.words
         return map_chunks(_inside_block, flat, rows=system.rows + 1), v.words.shape[1:], system
     if is_lazy_integer(v):
         options: dict[str, Any] = {"rows": system.rows + 1, "chunks": ((1,),), "system": system}

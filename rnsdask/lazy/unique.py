@@ -15,6 +15,7 @@ from rnsdask.lazy import ranks, shape
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import made_like
 from rnsdask.lazy.ordering import check_numbers, sorted_indices, telling_rows
+from rnsdask.lazy.search import shaped
 from rnsdask.lazy.tree import check_sizes
 from rnsdask.rns.keys import groups_of
 from rnsdask.rns.sort import begin_groups, taken
@@ -58,7 +59,7 @@ def unique(
     numbers, index, inverse, counts = find(flat, x.system, return_inverse)
     results = [made_like((x,), numbers, x.system, "raise")]
     results += [index] if return_index else []
-    results += [inverse.reshape(words.shape[1:])] if return_inverse else []
+    results += [shaped(inverse, words.shape[1:])] if return_inverse else []
     results += [counts] if return_counts else []
     return tuple(results) if len(results) > 1 else results[0]
 
@@ -77,7 +78,7 @@ def _found(words: Array, system: NumberSystem, _: bool) -> tuple[Array, Array, A
 def _found_lazily(words: da.Array, system: NumberSystem, with_inverse: bool) -> tuple[Any, Any, Any, Any]:
     """The same of a Dask array. The inverse takes a graph of its own, which is made if it is asked for."""
     if not words.size:
-        nothing = da.zeros(0, dtype=np.int64, like=words._meta)
+        nothing = words[0].astype(np.int64)
         return words, nothing, nothing, nothing
     packed = ranks.sorted_words(words, system)
     chunks = words.chunks[1]

@@ -1,0 +1,69 @@
+"""Distinct numbers against NumPy's on the same integers, eager and in chunks."""
+
+from collections.abc import Iterator
+
+import dask
+import numpy as np
+import pytest
+from conftest import Processor
+from fuzzing.oracle import objects
+from sample_arrays import array_of, chunked, host
+from strategies import MODULI_SETS
+
+import rnsdask as rd
+
+EIGHT = MODULI_SETS["table2_8"]
+
+
+@pytest.fixture(autouse=True)
+def _in_this_thread() -> Iterator[None]:
+    with dask.config.set(scheduler="sync"):
+        yield
+
+
+def check(x: rd.RNSArray | rd.IntervalRNSArray, values: np.ndarray) -> None:
+    expected = np.unique(values.astype(np.int64), True, True, True)
+    numbers, *others = dask.compute(*rd.unique(x, True, True, True), traverse=False)
+    assert numbers.to_ints().tolist() == expected[0].tolist()
+    for found, wanted in zip(others, expected[1:], strict=True):
+        assert found.dtype == np.int64
+        assert found.shape == wanted.shape
+        assert (host(found) == wanted).all()
+
+
+@pytest.mark.parametrize("span", [1, 2, 30, 10**9])
+def test_chunks(on_each_processor: Processor, span: int, rng: np.random.Generator) -> None:
+    """Few and many distinct numbers, which go through several chunks, or whole chunks of one."""
+    for length, chunks in ((1, 1), (40, 7), (60, (1, 58, 1)), (90, 3)):
+        values = rng.integers(0, span, size=length).astype(object)
+        x = array_of(on_each_processor, values, EIGHT)
+        check(x, values)
+        check(chunked(x, chunks), values)
+
+
+def test_axes_and_signs(on_each_processor: Processor, rng: np.random.Generator) -> None:
+    values = objects(rng.integers(-3, 3, size=60).tolist(), (3, 4, 5))
+    x = array_of(on_each_processor, values, EIGHT, True)
+    intervals = rd.IntervalRNSArray.from_rns(x)
+    for array in (x, chunked(x, 2, (1, 3), 3), intervals, rd.IntervalRNSArray.from_rns(chunked(x, 2, 4, 1))):
+        check(array, values)
+
+
+def test_no_numbers(on_each_processor: Processor) -> None:
+    x = array_of(on_each_processor, objects([], (0, 3)), EIGHT)
+    check(x, np.empty((0, 3), dtype=object))
+    check(chunked(x, 1, 2), np.empty((0, 3), dtype=object))
+
+
+def test_what_is_asked_for() -> None:
+    x = rd.from_ints([3, 1, 3], EIGHT)
+    assert rd.unique(x).to_ints().tolist() == [1, 3]
+    assert type(rd.unique(x)) is rd.RNSArray
+    numbers, counts = rd.unique(x, return_counts=True)
+    assert (numbers.to_ints().tolist(), counts.compute().tolist()) == ([1, 3], [1, 2])
+    assert numbers.compute_chunk_sizes().shape == (2,)
+    assert numbers.bound == x.bound
+    with pytest.raises(TypeError, match="takes an RNSArray"):
+        rd.unique([1, 2])
+    with pytest.raises(ValueError, match="compute_chunk_sizes"):
+        rd.unique(x[x > 1])
