@@ -87,7 +87,7 @@ def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
         As :func:`searchsorted`, or if the length of an array of values is unknown.
     """
     check_numbers("isin", x)
-    looked_for, lengths, _ = _wanted(x, x)
+    looked_for, *_ = _wanted(x, x)
     wanted, shape_of_values, system = _wanted(values, x)
     if shape_of_values is None:  # one integer, which may be lazy
         return relate(x, "!=" if invert else "==", values)
@@ -96,7 +96,7 @@ def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
     if not is_number_array(values):
         wanted = wanted[:, wanted[-1] == _INSIDE]  # no number of the array equals another integer
     ordered = sorted_along(wanted[:-1], system, 0)
-    found = shaped(_over_chunks(ordered, looked_for, system, "both"), lengths)
+    found = shaped(_over_chunks(ordered, looked_for, system, "both"), x.words.shape[1:])
     return ~found if invert else found
 
 

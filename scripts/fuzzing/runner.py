@@ -17,7 +17,15 @@ import numpy as np
 from fuzzing.case import Case
 from fuzzing.checking import OPERATIONS, Operation, shown
 
-OPERATION_MODULES = ("elementwise", "reductions", "matrices", "conversion", "indexing", "structure")
+OPERATION_MODULES = (
+    "elementwise",
+    "reductions",
+    "ordering",
+    "matrices",
+    "conversion",
+    "indexing",
+    "structure",
+)
 
 for _module in OPERATION_MODULES:
     importlib.import_module(f"fuzzing.{_module}")
