@@ -603,6 +603,46 @@ def reductions_along_axes_are_folds(case: Case) -> None:
         case.claim(x.argmax(**options), places, f"argmax along {axis}")
 
 
+@law
+def running_folds_along_axes(case: Case) -> None:
+    """Products, running sums, products and extrema, and variances, along an axis."""
+    x, a = case.draw()
+    x, a = (x, a) if x.ndim > 1 else (x.reshape(8, 12), a.reshape(8, 12))
+    axis = case.random.randrange(2)
+    for name, exact in (("prod", np.prod(a, axis=axis)), ("cumprod", np.cumprod(a, axis=axis))):
+        result, mask = getattr(x, name)(axis, overflow="flag")
+        case.claim_array(result, case.limits.wrapped(exact), f"{name} along {axis}")
+        case.claim(mask, case.limits.outside(exact), f"overflow of {name} along {axis}")
+    for name, function in (("cummax", np.maximum), ("cummin", np.minimum)):
+        case.claim_array(getattr(x, name)(axis), function.accumulate(a, axis=axis), f"{name} along {axis}")
+    case.claim_array((x // 16).cumsum(axis), np.cumsum(a // 16, axis=axis), f"cumsum along {axis}")
+    count = a.shape[axis]
+    means = mapped(lambda total, n=count: Fraction(total, n), a.sum(axis=axis))
+    squares = mapped(lambda total, n=count: Fraction(total, n), (a * a).sum(axis=axis))
+    case.claim(x.var(axis), squares - means * means, f"variance along {axis}")
+
+
+@law
+def elementary_functions_are_pythons(case: Case) -> None:
+    x, y, a, b = case.draw(2)
+    low, high = sorted(case.random.sample(case.system.edges(), 2))
+    with rd.errstate(overflow="wrap"):
+        case.claim_array(abs(x), case.limits.wrapped(abs(a)), "absolute value")
+        case.claim_array(rd.diff(x, axis=0), case.limits.wrapped(np.diff(a, axis=0)), "difference")
+    case.claim_array(x.clip(low, high), np.clip(a, low, high), f"clip to {low} and {high}")
+    case.claim_array(rd.clip(x, y), np.maximum(a, b), "clip by an array")
+    values = a.ravel().tolist()
+    case.claim(rd.count_nonzero(x, 0), np.count_nonzero(a, axis=0), "count of those that are not 0")
+    case.claim(x.any(-1), (a != 0).any(-1), "any")
+    case.claim(x.all(0), (a != 0).all(0), "all")
+    mean, span, everything = case.host(x.mean(), rd.ptp(x), x.all())
+    assert (mean, span, everything) == (
+        Fraction(sum(values), len(values)),
+        max(values) - min(values),
+        all(values),
+    )
+
+
 # ---- shapes ------------------------------------------------------------------------------------------------
 
 

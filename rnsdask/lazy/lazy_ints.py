@@ -19,6 +19,8 @@ _DIVIDING = (np.floor_divide, np.true_divide, np.remainder)
 class LazyInts(da.Array):
     """A Dask array of dtype object whose elements are Python ints, such as a maximum not yet computed.
 
+    Or they are fractions of such, as a mean is.
+
     Dask finds out the dtype of a result by a try on zeros, and so refuses to divide Python ints; and it
     converts to a Python number only what has NumPy's ``item``. This one does both. Its arithmetic gives its
     like again; whatever else of Dask is applied to it gives a plain Dask array.

@@ -19,7 +19,7 @@ import rnsdask as rd
 from rnsdask import IntervalRNSArray
 from rnsdask.core.moduli import ModuliSet
 
-NAMES = ("top", "table2_8", "two_three")
+NAMES = ("top", "two_three")
 SETS = pytest.mark.parametrize("moduli", [MODULI_SETS[name] for name in NAMES], ids=NAMES)
 SIGNED = MODULI_SETS["top"]
 SHAPE = (5, 7)
