@@ -194,7 +194,7 @@ def _check_appended(array: "NumberArray", stored: Stored, axis: int, chunks: lay
         )
     if chunks is not None:
         grown = tuple(length + array.shape[axis] * (k == axis) for k, length in enumerate(stored.shape))
-        lengths = store_chunks(chunks, grown, array.system.rows, None)
+        lengths = store_chunks(chunks, grown, array.system.rows)
         if lengths != stored.chunks:
             raise ValueError(
                 f"{path}: its chunks are {stored.chunks}, and stay so when it grows; got chunks of {lengths}"

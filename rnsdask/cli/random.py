@@ -51,6 +51,7 @@ def random(
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.identity import job_identity
     from rnsdask.jobs.writing import write_array
+    from rnsdask.lazy.chunks import store_chunks
     from rnsdask.rns.system import RNS
 
     is_told = seed is None
@@ -65,7 +66,8 @@ def random(
             refuse(f"--max-bits must be at most {longest}, for the moduli set and its range; got {max_bits}")
         system = system.with_bound((1 << max_bits) - 1)
     with refusing():
-        array = creation.random(system, count, seed=seed, chunks=chunks)
+        lengths = store_chunks(chunks, (count,), len(moduli))
+        array = creation.random(system, count, seed=seed, chunks=lengths)
     work = memory_plan.describe("random", len(moduli), array.shape, array.residues.chunksize[1:])
     identity = job_identity("random", {}, seed=seed)
     options: dict[str, Any] = {"progress": progress, "job_identity": identity, **mode}

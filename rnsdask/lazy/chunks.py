@@ -61,7 +61,9 @@ def normalize_chunks(chunks: Any, shape: Sequence[int], rows: int, current: Leng
     return normalized
 
 
-def store_chunks(chunks: Any, shape: Sequence[int], rows: int, current: Lengths | None) -> tuple[int, ...]:
+def store_chunks(
+    chunks: Any, shape: Sequence[int], rows: int, current: Lengths | None = None
+) -> tuple[int, ...]:
     """A chunk's length along each axis in a store whose chunks are given as `normalize_chunks` takes them.
 
     A length that is given is kept, though the axis is shorter.

@@ -531,6 +531,25 @@ def test_random_resumes() -> None:
     assert contents("a.zarr") != expected
 
 
+@pytest.mark.parametrize(
+    ("chunks", "length"),
+    [("33", 33), ("-1", 100), ("60,40", 60), ("128", 100), ("auto", 100), ("300", 100), ("0.1 kB", 6)],
+)
+def test_chunks_of_any_length(chunks: str, length: int) -> None:
+    options = ["--bits", 100, "--chunks", chunks]
+    succeed("random", "a.zarr", "--count", 100, "--seed", 7, *options)
+    assert as_json("info", "a.zarr")["chunks"] == [length]
+    assert succeed("verify", "a.zarr").startswith("a.zarr: 100 integers, whole and valid")
+
+
+def test_chunks_that_a_store_cannot_have() -> None:
+    options = ["--count", 100, "--bits", 100, "--seed", 7, "--chunk", "40,60"]
+    assert "chunks of a store are of one length along each axis" in fail(
+        "random", "a.zarr", *options, status=2
+    )
+    assert not Path("a.zarr").exists()
+
+
 def test_random_signed() -> None:
     make_random("a.zarr", "--signed")
     assert int(as_json("min", "a.zarr")["value"]) < 0 < int(as_json("max", "a.zarr")["value"])

@@ -206,6 +206,15 @@ def test_codecs_and_attributes_stay(rng: np.random.Generator) -> None:
         assert zarr.open("y.zarr" + part, mode="r").attrs["mine"] == part
 
 
+@pytest.mark.parametrize("name", ["empty", "group", "matrix", "signed", "small", "zstd"])
+def test_stores_of_older_versions_grow(name: str) -> None:
+    shutil.copytree(Path(__file__).parents[1] / "data" / "format1" / name, "x.zarr")
+    x = rd.open_zarr("x.zarr").compute()
+    expected = np.concatenate([x.to_ints(), x[:1].to_ints()]).tolist()
+    x[:1].to_zarr("x.zarr", append_dim=0)
+    assert ints("x.zarr") == expected
+
+
 def test_a_store_is_appended_to_itself() -> None:
     signed(np.arange(-50, 50), 30).to_zarr("x.zarr")
     x = rd.open_zarr("x.zarr")
