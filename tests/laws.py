@@ -9,6 +9,7 @@ import copy
 import math
 import operator
 import pickle
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -478,7 +479,9 @@ def stores_round_trip(case: Case) -> None:
     x, a = case.draw()
     folder, contents = case.folder(), []
     for path in (folder / "first", folder / "second"):
-        x.to_zarr(path)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "the array's chunks differ", UserWarning)
+            x.to_zarr(path)
         files = [file for file in path.rglob("*") if file.is_file()]
         contents.append({file.relative_to(path): file.read_bytes() for file in files})
     assert len(contents[0]) > 1
@@ -487,6 +490,19 @@ def stores_round_trip(case: Case) -> None:
     case.claim_array(again, a)
     for name in ("moduli", "signed", "bound"):
         assert getattr(again, name, None) == getattr(x, name, None)
+
+
+@law
+def stores_grow(case: Case) -> None:
+    """What is appended comes after what is there, along any axis, in the chunks that are there."""
+    x, y, a, b = case.draw(2)
+    for axis in range(a.ndim):
+        path = case.folder() / f"grown-{axis}"
+        x.to_zarr(path, chunks=17)
+        y.to_zarr(path, append_dim=axis)
+        again = case.system.reopen(path)
+        assert all(set(lengths[:-1]) <= {17} for lengths in again.chunks)
+        case.claim_array(again, np.concatenate([a, b], axis))
 
 
 @law
