@@ -61,7 +61,7 @@ def write_chunks(
 def finished(written: da.Array, writer: ChunkWriter) -> Any:
     """A Dask Delayed that computes what :func:`write_chunks` gives, and then declares that all is written."""
     (optimized,) = optimize(written)
-    return delayed(partial(_finish, writer), name="finish", pure=False)(optimized)
+    return delayed(partial(_finish, writer), pure=False)(optimized)
 
 
 def _finish(writer: ChunkWriter, _written: Any) -> None:
