@@ -120,10 +120,13 @@ struct Magnitude {
   }
 };
 
+RNS_INLINE bool is_space(char c) { return c == ' ' || c == '\t'; }
+
 // Reads lines of at most `longest` characters into rows of limbs, up to the first that does not end, is no
-// integer or does not fit. Returns how many were read, and where they end.
-std::pair<i64, i64> parse_lines(const char* text, i64 start, i64 size, i64 longest, bool is_signed,
-                                const MutableMatrix32& limbs) {
+// integer or does not fit. As many as `spaces` spaces around an integer do not count. Returns how many were
+// read, and where they end.
+std::pair<i64, i64> parse_lines(const char* text, i64 start, i64 size, i64 longest, i64 spaces,
+                                bool is_signed, const MutableMatrix32& limbs) {
   const i64 rows = static_cast<i64>(limbs.shape(0)), limb_count = static_cast<i64>(limbs.shape(1));
   Magnitude magnitude;
   magnitude.words.resize(longest / 16 + 1);
@@ -132,6 +135,11 @@ std::pair<i64, i64> parse_lines(const char* text, i64 start, i64 size, i64 longe
     const char* line_end = static_cast<const char*>(std::memchr(p, '\n', size - start));
     if (line_end == nullptr) return {row, start};
     const char* end = line_end > p && line_end[-1] == '\r' ? line_end - 1 : line_end;
+    if (end - p > longest + spaces) return {row, start};
+    if (spaces > 0) {
+      while (p < end && is_space(*p)) ++p;
+      while (p < end && is_space(end[-1])) --end;
+    }
     if (p == end || end - p > longest) return {row, start};
     const bool negative = *p == '-';
     p += *p == '-' || *p == '+';
@@ -269,15 +277,15 @@ i64 format_lines(const Table32& limbs, bool is_signed, bool hexadecimal, char* t
 }  // namespace
 
 void bind_text(nb::module_& module) {
-  module.def("parse_lines",
-             [](const nb::bytes& text, i64 start, i64 longest, bool is_signed, MutableMatrix32 limbs) {
-               const i64 size = static_cast<i64>(text.size());
-               require(0 <= start && start <= size, "start must be a position in the text");
-               require(longest > 0 && limbs.shape(1) > 0, "a number has at least one limb and one character");
-               const char* data = text.c_str();
-               nb::gil_scoped_release release;
-               return parse_lines(data, start, size, longest, is_signed, limbs);
-             });
+  module.def("parse_lines", [](const nb::bytes& text, i64 start, i64 longest, i64 spaces, bool is_signed,
+                               MutableMatrix32 limbs) {
+    const i64 size = static_cast<i64>(text.size());
+    require(0 <= start && start <= size, "start must be a position in the text");
+    require(longest > 0 && limbs.shape(1) > 0, "a number has at least one limb and one character");
+    const char* data = text.c_str();
+    nb::gil_scoped_release release;
+    return parse_lines(data, start, size, longest, spaces, is_signed, limbs);
+  });
   module.def("format_lines", [](const Table32& limbs, bool is_signed, bool hexadecimal, Vector8 text) {
     const i64 limb_count = static_cast<i64>(limbs.shape(1));
     require(limb_count > 0, "a number has at least one limb");

@@ -212,9 +212,11 @@ def crc32c(words: Array) -> int:
 
 
 def parse_lines(
-    text: bytes, start: int, longest: int, signed: bool, limbs: NDArray[np.uint32]
+    text: bytes, start: int, longest: int, spaces: int, signed: bool, limbs: NDArray[np.uint32]
 ) -> tuple[int, int]:
     """Read lines of text, each an integer, into (N, L) limbs; in two's complement when `signed`.
+
+    There may be as many as `spaces` spaces and tabs around an integer.
 
     Returns
     -------
@@ -222,7 +224,7 @@ def parse_lines(
         How many were read, and where in the text they end: before the first line that does not end there,
         has more than `longest` characters, is no integer or does not fit into the limbs.
     """
-    rows, end = _cpu.parse_lines(text, start, longest, signed, limbs)
+    rows, end = _cpu.parse_lines(text, start, longest, spaces, signed, limbs)
     return rows, end
 
 

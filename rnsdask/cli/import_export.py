@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 @with_creation
 @binary_option
 @residue_options
+@click.option("--shape", metavar="R,C,...", help="The shape of the array; C order.  [default: one axis]")
+@click.option(
+    "--strict", is_flag=True, help="Refuse blank lines, spaces around integers and a byte order mark."
+)
 @with_log
 @progress_option
 @json_option
@@ -51,18 +55,23 @@ def import_(
     residues: bool,
     axis: str | None,
     width: int | None,
+    shape: str | None,
+    strict: bool,
     **options: Any,
 ) -> None:
     """Write the integers of INPUT (- for standard input) to a new STORE.
 
-    INPUT is text, with one decimal or 0x hexadecimal integer on every line and nothing else; or, with
-    --binary, integers of a fixed width, in two's complement with --signed. It is read piece by piece, so it
-    may have any size. With --residues it is a NumPy file (.npy) or a Zarr array of residues of any integer
-    type; moduli greater than 2**32 are replaced by others, exactly.
+    INPUT is text, with one decimal or 0x hexadecimal integer on a line; or, with --binary, integers of a
+    fixed width, in two's complement with --signed. It is read piece by piece, so it may have any size; text
+    may be compressed (gzip, bzip2, xz, zstandard), records if INPUT ends so (.gz, .bz2, .xz, .zst). With
+    --residues it is a NumPy file (.npy) or a Zarr array of residues of any integer type; moduli greater than
+    2**32 are replaced by others, exactly.
     """
+    if strict and (residues or width is not None):
+        refuse("--strict is about text, not --binary or --residues")
     if residues:
-        if width is not None or bits is not None or modulus_bits is not None:
-            refuse("--residues excludes --binary, --bits and --modulus-bits")
+        if any(option is not None for option in (width, bits, modulus_bits, shape)):
+            refuse("--residues excludes --binary, --bits, --modulus-bits and --shape")
         moduli = moduli_of_other_programs(moduli_list, moduli_file)
         _import_residues(source, path, moduli, int(axis or 0), **options)
         return
@@ -70,7 +79,16 @@ def import_(
         refuse("--moduli-list and --axis need --residues")
     if moduli_file == source == "-":
         refuse("INPUT and --moduli cannot both be standard input")
-    _import_integers(source, path, moduli_set(bits, modulus_bits, moduli_file), width, **options)
+    moduli_of_store = moduli_set(bits, modulus_bits, moduli_file)
+    _import_integers(source, path, moduli_of_store, width, _shape(shape), strict, **options)
+
+
+def _shape(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    if not all(part.strip().isdecimal() and part.isascii() for part in text.split(",")):
+        refuse(f"--shape must be lengths with commas between them, such as 200,300, got {text!r:.80}")
+    return tuple(int(part) for part in text.split(","))
 
 
 def _import_residues(
@@ -115,6 +133,8 @@ def _import_integers(
     path: str,
     moduli: "ModuliSet",
     width: int | None,
+    shape: tuple[int, ...] | None,
+    strict: bool,
     *,
     signed: bool,
     chunks: Any,
@@ -122,28 +142,29 @@ def _import_integers(
     progress: bool,
     as_json: bool,
 ) -> None:
-    from rnsdask.core import layout
     from rnsdask.jobs import integers, memory_plan
+    from rnsdask.jobs.compression import decompressed
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.integer_streams import BinaryReader, TextReader, remaining_bytes
     from rnsdask.jobs.progress import metered
     from rnsdask.rns.system import RNS
 
     with refusing():
-        length = layout.normalize_chunks(chunks, (0,), len(moduli))
+        lengths = integers.consecutive_chunks(chunks, shape, len(moduli))
     system = RNS(moduli, signed)
     lowest, highest = system.value_range
-    work = memory_plan.describe("import", len(moduli), length, length, cut=1)
-    with memory_plan.fitting(work), open_input(source) as (stream, name):
+    work = memory_plan.describe("import", len(moduli), lengths, lengths, cut=1)
+    with memory_plan.fitting(work), open_input(source) as (opened, name):
+        stream = decompressed(opened, name, by_content=width is None)
         reader = (
-            TextReader(stream, name, lowest, highest)
+            TextReader(stream, name, lowest, highest, strict=strict)
             if width is None
             else BinaryReader(stream, name, width, lowest, highest, signed=signed)
         )
         size = remaining_bytes(stream)
         with measured() as cost, metered("import", size, nbytes=size or 0, shown=progress) as meter:
             done = integers.import_integers(
-                reader, name, path, system, chunks=chunks, advance=meter.advance, **mode
+                reader, name, path, system, chunks=chunks, shape=shape, advance=meter.advance, **mode
             )
     cost.record("import", done.count, done.bytes_read)
     if as_json:
@@ -180,9 +201,10 @@ def export(
 ) -> None:
     """Write the integers of STORE to OUTPUT (- for standard output), as import reads them.
 
-    STORE may also be a group; or what eval wrote of a comparison, as 0 and 1, or of sign. With --residues
-    OUTPUT is a NumPy file (.npy) of the residues of a store, under its moduli or others that hold every
-    number, up to 2**64: of uint32 if none is greater than 2**32, else of uint64.
+    STORE may also be a group; or what eval wrote of a comparison, as 0 and 1, or of sign. OUTPUT is
+    compressed if it ends so (.gz, .bz2, .xz, .zst). With --residues it is a NumPy file (.npy) of the residues
+    of a store, under its moduli or others that hold every number, up to 2**64: of uint32 if none is greater
+    than 2**32, else of uint64.
     """
     if hexadecimal + residues + (width is not None) > 1:
         refuse("give one of --hex, --binary and --residues, not several")
@@ -190,6 +212,8 @@ def export(
         refuse("--moduli-list, --moduli and --axis need --residues")
     if as_json and output == "-":
         refuse("--json needs an OUTPUT other than -")
+    if residues and output.endswith((".gz", ".bz2", ".xz", ".zst")):
+        refuse("residues are written as a NumPy file, which is not compressed")
     opened = _output(output, overwrite)
     if not residues and export_values(path, output, opened, hexadecimal, width, progress, as_json):
         return
@@ -222,10 +246,15 @@ def export(
         echo(f"{output}: {done.count} integers, {work}", err=output == "-")
 
 
-def _output(path: str, overwrite: bool) -> AbstractContextManager[BinaryIO]:
+@contextmanager
+def _output(path: str, overwrite: bool) -> Iterator[BinaryIO]:
+    """What is written: a new file or standard output, compressed as the name says."""
     from rnsdask.core.files import new_file
+    from rnsdask.jobs.compression import compressing
 
-    return _standard_output() if path == "-" else new_file(Path(path), overwrite=overwrite)
+    opened = _standard_output() if path == "-" else new_file(Path(path), overwrite=overwrite)
+    with opened as file, compressing(file, path) as stream:
+        yield stream
 
 
 @contextmanager

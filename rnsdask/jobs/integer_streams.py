@@ -1,8 +1,9 @@
 """Reading integers from text and binary streams, and writing them, in bounded memory, as 32-bit limbs.
 
 Text
-    One integer a line, decimal or hexadecimal (``0x``), with an optional sign, and nothing else on the line.
-    Lines end in LF or CRLF; the last one need not. So line ``k`` (from 1) is the integer of index ``k - 1``.
+    One integer a line, decimal or hexadecimal (``0x``), with an optional sign. Lines end in LF or CRLF; the
+    last one need not. Spaces and tabs around an integer, blank lines, and a byte order mark before the first
+    do not count, unless reading is strict: then line ``k`` (from 1) is the integer of index ``k - 1``.
 Binary
     Records of a fixed width in bytes, little-endian, unsigned or two's complement, without a header.
 
@@ -12,6 +13,8 @@ What does not fit in a stream is an `InputError` that names the stream and the l
 import os
 import stat
 from abc import ABC, abstractmethod
+from array import array
+from bisect import bisect_right
 from typing import Any, BinaryIO
 
 import gmpy2
@@ -23,9 +26,16 @@ from rnsdask.core.errors import InputError, JobError, abbreviate
 from rnsdask.core.integer_text import not_an_integer, parse_integer, to_decimal
 from rnsdask.core.moduli import LIMB_BITS
 from rnsdask.rns.convert import ints_to_limbs, limbs_to_ints
+from rnsdask.rns.foreign import first_lost, resized, widened
 
 _TEXT_BYTES = 2**18
 """Text read from a stream at a time, at least."""
+
+_SPACES = b" \t"
+_MOST_SPACES = 4096
+"""Characters that a line may have besides those of an integer."""
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 # Kernels convert decimal digits in a time that grows with the square of their number; GMP does better from
 # about these lengths on.
@@ -116,14 +126,28 @@ class IntegerReader(ABC):
 
 
 class TextReader(IntegerReader):
-    """Integers of a text stream; limbs are as many as the range needs, signed if it has negative numbers."""
+    """Integers of a text stream; limbs are as many as the range needs, signed if it has negative numbers.
 
-    def __init__(self, stream: BinaryIO, name: str, lowest: int, highest: int) -> None:
+    Parameters
+    ----------
+    strict : bool
+        Whether spaces, blank lines and a byte order mark are errors.
+    """
+
+    def __init__(
+        self, stream: BinaryIO, name: str, lowest: int, highest: int, *, strict: bool = False
+    ) -> None:
         super().__init__(stream, name, lowest, highest, signed=lowest < 0)
+        self._strict = strict
+        # Lines before those of the current batch, and how many of its integers come before each blank line.
+        self._lines, self._blank = 0, array("q")
         bits = max(highest.bit_length(), (~lowest).bit_length() if self._signed else 1) + self._signed
         self._limb_count = -(-bits // LIMB_BITS)
         longest = max(abs(lowest), abs(highest))
         self._limit = max(gmpy2.mpz(longest).num_digits(10), len(f"0x{longest:x}")) + 1  # the sign
+        # Of a line; two characters more for CRLF.
+        self._longest_line = self._limit + 2 + (0 if strict else _MOST_SPACES)
+        self._is_begun = False
         self._text, self._start = b"", 0  # what is read of the stream, and where in it the next line starts
 
     def read(self, count: int) -> NDArray[np.uint32]:
@@ -132,14 +156,19 @@ class TextReader(IntegerReader):
         longest = min(self._limit, _LONGEST_PARSED)
         row = size = 0
         while True:
-            rows, end = parse_lines(self._text, self._start, longest, self._signed, limbs[row:])
+            how = (longest, 0 if self._strict else _MOST_SPACES, self._signed)
+            rows, end = parse_lines(self._text, self._start, *how, limbs[row:])
             row, size, self._start = row + rows, size + end - self._start, end
             if row < count and self._read_on():
                 continue
             line = self._next_line() if row < count else b""
             if not line:
                 break
-            # One that the kernel leaves to others: long, or without an end, or none that is allowed.
+            # One that the kernel leaves to others: blank, long, or without an end, or none that is allowed.
+            if not self._strict and self._is_blank(line):
+                self._blank.append(row)
+                size += len(line)
+                continue
             value, problem = self._parse(line)
             if problem:
                 self._accept(limbs[:row], size)  # of bad lines, the first is named
@@ -149,30 +178,47 @@ class TextReader(IntegerReader):
         self._accept(limbs[:row], size)
         return limbs[:row]
 
+    def _accept(self, limbs: NDArray[np.uint32], size: int) -> None:
+        super()._accept(limbs, size)
+        self._lines += len(limbs) + len(self._blank)
+        del self._blank[:]
+
     def _place(self, row: int) -> str:
-        return f"{self._name}:{self.count + row + 1}"
+        return f"{self._name}:{self._lines + row + 1 + bisect_right(self._blank, row)}"
 
     def _read_on(self) -> bool:
         """Read more of the stream if the next line may be longer than what is left of the text."""
-        # Two characters more for CRLF. A longer line is cut there: an endless one is never held in memory.
-        longest = self._limit + 2
-        if len(self._text) - self._start >= longest:
+        # A longer line is cut there: an endless one is never held in memory.
+        if len(self._text) - self._start >= self._longest_line:
             return False
-        more = self._stream.read(max(_TEXT_BYTES, longest))
+        more = self._stream.read(max(_TEXT_BYTES, self._longest_line))
         if more:
             self._text, self._start = self._text[self._start :] + more, 0
+            if not self._is_begun and not self._strict and more.startswith(_BYTE_ORDER_MARK):
+                self._start = len(_BYTE_ORDER_MARK)
+                self.bytes_read += self._start
+            self._is_begun = True
         return bool(more)
 
     def _next_line(self) -> bytes:
-        end = self._text.find(b"\n", self._start, self._start + self._limit + 2) + 1
-        line = self._text[self._start : end or self._start + self._limit + 2]
+        cut = self._start + self._longest_line
+        end = self._text.find(b"\n", self._start, cut) + 1
+        line = self._text[self._start : end or cut]
         self._start += len(line)
         return line
 
+    def _is_blank(self, line: bytes) -> bool:
+        return not self._is_cut(line) and not line.removesuffix(b"\n").removesuffix(b"\r").strip(_SPACES)
+
+    def _is_cut(self, line: bytes) -> bool:
+        return len(line) == self._longest_line and not line.endswith(b"\n")
+
     def _parse(self, line: bytes) -> tuple[Any, str]:
         """Return the integer of a line, and what is wrong with it, if anything."""
+        is_cut = self._is_cut(line)
         line = line.removesuffix(b"\n").removesuffix(b"\r")
-        if len(line) > self._limit:
+        line = line if self._strict else line.strip(_SPACES)
+        if is_cut or len(line) > self._limit:
             lowest, highest = abbreviate(self._lowest), abbreviate(self._highest)
             limit = f"the line has more than {self._limit} characters"
             return None, f"{limit}, longer than any integer from {lowest} to {highest}"
@@ -212,7 +258,8 @@ class BinaryReader(IntegerReader):
         data = self._stream.read(count * self._width)
         if len(data) % self._width:
             raise InputError(self._trailing(self.bytes_read + len(data)))
-        limbs = _records_to_limbs(data, self._width, self._signed)
+        octets = np.frombuffer(data, dtype=np.uint8).reshape(-1, self._width)
+        limbs: NDArray[np.uint32] = widened(octets, self._signed)
         self._accept(limbs, len(data))
         return limbs
 
@@ -261,34 +308,12 @@ def binary_records(limbs: NDArray[np.uint32], width: int, *, signed: bool, first
     JobError
         If an integer does not fit into ``width`` bytes; it names the first one's index and value.
     """
-    octets = np.ascontiguousarray(limbs, dtype="<u4").view(np.uint8)
-    given = octets.shape[1]
-    fill = _sign_bytes(octets[:, min(width, given) - 1], signed)
-    lost = (octets[:, width:] != fill[:, None]).any(axis=1)
-    if lost.any():
-        row = int(lost.argmax())
-        value = abbreviate(_limbs_to_int(limbs[row], signed))
-        raise JobError(f"index {first_index + row}: {value} does not fit into {width} bytes")
-    if width <= given:
-        return octets[:, :width].tobytes()
-    padding = np.broadcast_to(fill[:, None], (len(octets), width - given))
-    return np.concatenate([octets, padding], axis=1).tobytes()
-
-
-def _records_to_limbs(data: bytes, width: int, signed: bool) -> NDArray[np.uint32]:
-    """Cut a stream's bytes into records, each widened to a whole number of limbs."""
-    octets = np.frombuffer(data, dtype=np.uint8).reshape(-1, width)
-    if width % 4:
-        widened = np.empty((len(octets), width + -width % 4), dtype=np.uint8)
-        widened[:, :width] = octets
-        widened[:, width:] = _sign_bytes(octets[:, -1], signed)[:, None]
-        octets = widened
-    return octets.view("<u4").astype(np.uint32, copy=False)
-
-
-def _sign_bytes(top: NDArray[np.uint8], signed: bool) -> NDArray[np.uint8]:
-    """Return the byte that extends each integer, from its most significant byte."""
-    return np.where(top >= 128, np.uint8(255), np.uint8(0)) if signed else np.zeros_like(top)
+    lost = first_lost(limbs, width, signed)
+    if lost is not None:
+        value = abbreviate(_limbs_to_int(limbs[lost], signed))
+        raise JobError(f"index {first_index + lost}: {value} does not fit into {width} bytes")
+    records: bytes = resized(limbs, width, signed).tobytes()
+    return records
 
 
 def _limbs_to_int(limbs: NDArray[np.uint32], signed: bool) -> int:

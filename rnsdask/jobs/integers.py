@@ -1,6 +1,7 @@
 """Jobs that bring integers into a store and out of it, in bounded memory."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any, BinaryIO
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from rnsdask import store
 from rnsdask.core import layout
 from rnsdask.core.errors import InputError, JobError
+from rnsdask.core.moduli import as_integer
 from rnsdask.jobs.compute import Advance, map_ahead, mapping_on_threads
 from rnsdask.jobs.integer_streams import IntegerReader, binary_records, text_lines
 from rnsdask.jobs.writing import Index, Transfer, check_same, resume_store, written_chunks
@@ -31,6 +33,7 @@ def import_integers(
     system: RNS,
     *,
     chunks: layout.Chunks = "auto",
+    shape: tuple[int, ...] | None = None,
     overwrite: bool = False,
     resume: bool = False,
     advance: Advance = lambda _: None,
@@ -43,6 +46,8 @@ def import_integers(
         The integers; their range must be that of the system.
     name : str
         The stream's name in error messages.
+    shape : tuple of int, optional
+        The shape of the array, filled in C order; one axis without it.
     resume : bool
         Continue an incomplete store that was begun from the same integers: they are read again, and compared
         with the chunks that are written, which stay.
@@ -56,36 +61,85 @@ def import_integers(
     InputError
         If the stream holds no integer, or something else. The store, if created yet, stays incomplete.
     """
-    (length,) = layout.normalize_chunks(chunks, (0,), system.rows)
+    lengths = consecutive_chunks(chunks, shape, system.rows)
     writer: store.StoreWriter | None = None
     written: set[Index] = set()
     damaged: set[Index] = set()
     if resume:
-        writer, written, damaged = _resume(path, system, None if chunks == "auto" else length)
-        (length,) = writer.info.chunks
-    for i in count():
-        residues = _next_chunk(source, system, length, advance)
-        if writer is not None and (i,) in written:
-            if source.count < min((i + 1) * length, writer.info.count):
+        wanted: dict[str, Any] = {} if chunks == "auto" else {"chunks": lengths}
+        wanted |= {} if shape is None else {"shape": shape}
+        writer, written, damaged = _resume(path, system, wanted)
+        lengths = writer.info.chunks
+    for index, part in _parts(shape, lengths):
+        begun, size = source.count, math.prod(part)
+        residues = _next_chunk(source, system, size, advance)
+        is_whole = source.count == begun + size
+        if shape is not None and not is_whole:
+            raise InputError(_other_count(name, str(source.count), shape))
+        if writer is not None and index in written:
+            if not is_whole and source.count < writer.info.count:
                 break
-            check_same(writer, (i,), residues)
+            check_same(writer, index, residues.reshape(-1, *part) if shape else residues)
         elif residues.shape[1]:
             if writer is None:
-                writer = store.create(path, system, residues.shape[1:], chunks=length, overwrite=overwrite)
+                first = shape or residues.shape[1:]
+                writer = store.create(path, system, first, chunks=lengths, overwrite=overwrite)
             elif source.count > writer.info.count:
                 writer.resize((source.count,))
-            writer.write_chunk((i,), residues)
-        if source.count < (i + 1) * length:
+            writer.write_chunk(index, residues.reshape(-1, *part) if shape else residues)
+        if not is_whole:
             break
+    if shape is not None and len(source.read(1)):
+        raise InputError(_other_count(name, "more", shape))
     if writer is None:
         raise InputError(f"{name}: it is empty; at least one integer was expected")
     info = _finish(writer, source, name)
     return Transfer(info.count, source.bytes_read, info.nbytes, len(written), len(damaged))
 
 
-def _resume(path: str, system: RNS, length: int | None) -> tuple[store.StoreWriter, set[Index], set[Index]]:
+def consecutive_chunks(chunks: layout.Chunks, shape: tuple[int, ...] | None, rows: int) -> tuple[int, ...]:
+    """Chunks of an array that is filled in C order: consecutive parts of it.
+
+    Raises
+    ------
+    ValueError
+        If `chunks` does not suit, or the shape has no numbers.
+    """
+    if shape is None:
+        return layout.normalize_chunks(chunks, (0,), rows)
+    if not shape or 0 in shape:
+        raise ValueError(f"shape must have at least one number along each axis, got {shape}")
+    if chunks != "auto" and len(shape) > 1 and not isinstance(chunks, Sequence):
+        chunks = _rows_of(as_integer(chunks, "chunks"), shape)
+    return layout.normalize_chunks(chunks, shape, rows)
+
+
+def _rows_of(count: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Chunks of at most so many numbers, from the last axis upwards; consecutive parts of the array."""
+    lengths: list[int] = []
+    for length in reversed(shape):
+        lengths.append(max(1, min(length, count)))
+        count //= length
+    return tuple(reversed(lengths))
+
+
+def _parts(shape: tuple[int, ...] | None, chunks: tuple[int, ...]) -> Iterator[tuple[Index, tuple[int, ...]]]:
+    """The index and the shape of each chunk in order; without an end if the shape is not known yet."""
+    if shape is None:
+        yield from (((i,), chunks) for i in count())
+        return
+    for index in np.ndindex(*layout.chunk_grid(shape, chunks)):
+        yield index, layout.part_shape(index, shape, chunks)
+
+
+def _other_count(name: str, found: str, shape: tuple[int, ...]) -> str:
+    return f"{name}: shape {shape} takes {math.prod(shape)} integers, it holds {found}"
+
+
+def _resume(
+    path: str, system: RNS, wanted: dict[str, Any]
+) -> tuple[store.StoreWriter, set[Index], set[Index]]:
     """Open an incomplete store, and find out which of its chunks are whole, and which are damaged."""
-    wanted: dict[str, Any] = {} if length is None else {"chunks": (length,)}
     writer = resume_store(path, moduli=system.moduli, signed=system.signed, **wanted)
     with mapping_on_threads() as map_chunks:
         return writer, *written_chunks(writer, map_chunks)

@@ -31,7 +31,7 @@ ANY = (-(2**60000), 2**60000)
 
 
 def text_reader(text: bytes, lowest: int = 0, highest: int = HIGHEST) -> TextReader:
-    return TextReader(io.BytesIO(text), "numbers.txt", lowest, highest)
+    return TextReader(io.BytesIO(text), "numbers.txt", lowest, highest, strict=True)
 
 
 def integers_of(limbs: np.ndarray, signed: bool) -> list[int]:
@@ -261,13 +261,17 @@ def test_text_of_each_length_is_written(limb_count: int, signed: bool, rng: np.r
             assert text == lines(values[:count], hexadecimal)
 
 
-def first_problem(text: bytes, lowest: int, highest: int) -> tuple[list[int], str]:
+def first_problem(text: bytes, lowest: int, highest: int, strict: bool = True) -> tuple[list[int], str]:
     """What a text holds up to its first bad line, and a pattern of the error that names it; plainly."""
     longest = max(-lowest, highest)
     limit = max(gmpy2.mpz(longest).num_digits(10), len(hex(longest))) + 1  # digits: so many, or one more
     values: list[int] = []
     for number, line in enumerate(re.findall(rb"[^\n]*\n|[^\n]+$", text), 1):
         line = line.removesuffix(b"\n").removesuffix(b"\r")
+        if not strict:
+            line = line.strip(b" \t")
+            if not line:
+                continue
         match = re.fullmatch(rb"([+-]?)(0[xX](?=[0-9a-fA-F])|)([0-9a-fA-F]+)", line)
         base = 16 if match and match[2] else 10
         if len(line) > limit:
@@ -315,13 +319,14 @@ RANGES += [(-(2**63), 2**63 - 2), (0, 10**60)]
     st.sampled_from([b"", b"\n", b"\r", b"\r\n", b"\n\n"]),
     st.sampled_from(RANGES),
     st.integers(1, 13),
+    st.booleans(),
 )
 def test_text_like_a_plain_reader(
-    pieces: list[bytes], end: bytes, last: bytes, allowed: tuple[int, int], batch: int
+    pieces: list[bytes], end: bytes, last: bytes, allowed: tuple[int, int], batch: int, strict: bool
 ) -> None:
     text = end.join(pieces) + last
-    values, problem = first_problem(text, *allowed)
-    reader = TextReader(io.BytesIO(text), "n", *allowed)
+    values, problem = first_problem(text, *allowed, strict)
+    reader = TextReader(io.BytesIO(text), "n", *allowed, strict=strict)
     found: list[int] = []
     with pytest.raises(InputError, match=problem) if problem else nullcontext():
         for part in batches(reader, batch, signed=allowed[0] < 0):
@@ -334,14 +339,54 @@ def test_text_like_a_plain_reader(
     "bad", [b"", b"x", b" 1", b"1_0", b"1\0", b"-", b"0x", b"9" * 29, b"1" * 32, b"-1", "\u0663".encode()]
 )
 @pytest.mark.parametrize("before", [0, 1, 5000, 8738, 8739, 20000])  # 8738 lines are the text read at a time
-def test_text_bad_line_anywhere(bad: bytes, before: int) -> None:
+@pytest.mark.parametrize("strict", [False, True])
+def test_text_bad_line_anywhere(bad: bytes, before: int, strict: bool) -> None:
     good = b"%029d\n" % (10**28)
     text = good * before + bad + b"\n" + good + b"y\n"
-    values, problem = first_problem(text, 0, 10**28)
-    assert len(values) == before
+    values, problem = first_problem(text, 0, 10**28, strict)
+    assert len(values) == before + (not strict and bad in (b"", b" 1")) * 2 - (not strict and bad == b"")
     for batch in (2**20, 777):
         with pytest.raises(InputError, match=problem):
-            list(batches(TextReader(io.BytesIO(text), "n", 0, 10**28), batch))
+            list(batches(TextReader(io.BytesIO(text), "n", 0, 10**28, strict=strict), batch))
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("size", [1, 3, 10**6])
+def test_text_with_spaces_and_blank_lines(mark: bytes, end: bytes, size: int) -> None:
+    values = [k**9 for k in range(300)]
+    padded = [b"%*d" % (40, v) if v % 2 else b"\t%d  \t" % v for v in values]
+    pieces = [line for k, text in enumerate(padded) for line in [b"", b" \t "] * (k % 3) + [text]]
+    data = mark + end.join([*pieces, b"", b" "])
+    reader = TextReader(io.BytesIO(data), "n", 0, HIGHEST)
+    assert [v for part in batches(reader, size) for v in part] == values
+    assert (reader.count, reader.bound) == (300, max(values))
+    bad = TextReader(io.BytesIO(data + end + b"x"), "n", 0, HIGHEST)
+    with pytest.raises(InputError, match=rf"^n:{len(pieces) + 3}: 'x' is not an integer"):
+        list(batches(bad, size))
+    high = TextReader(io.BytesIO(data), "n", 0, 299**9 - 1)
+    with pytest.raises(InputError, match=rf"^n:{len(pieces)}: .* is not in the range"):
+        list(batches(high, size))
+
+
+def test_text_of_a_mark_alone_or_late() -> None:
+    mark = b"\xef\xbb\xbf"
+    reader = TextReader(io.BytesIO(mark), "n", 0, 9)
+    assert (read(reader, 5), reader.bytes_read) == ([], 3)
+    for data in (mark + mark + b"1", b"1\n" + mark + b"1"):
+        with pytest.raises(InputError, match=r"^n:[12]: .* is not an integer"):
+            list(batches(TextReader(io.BytesIO(data), "n", 0, 9), 5))
+
+
+def test_text_of_too_many_spaces() -> None:
+    for spaces, good in ((4096, True), (5000, False), (10**6, False)):
+        for data in (b" " * spaces + b"7\n", b"7" + b" " * spaces + b"\n8", b"1\n" + b" " * spaces + b"\n2"):
+            reader = TextReader(io.BytesIO(data), "n", 0, 9)
+            if good:
+                assert sum(v for part in batches(reader, 2) for v in part) in (7, 15, 3)
+            else:
+                with pytest.raises(InputError, match=r"^n:[12]: the line has more than \d+ characters"):
+                    list(batches(reader, 2))
 
 
 def test_text_first_of_many_bad_lines_is_named() -> None:

@@ -1,0 +1,189 @@
+"""Text with spaces, compressed files and shapes, by the command line and against Python's own libraries."""
+
+import bz2
+import gzip
+import io
+import lzma
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from commands import fail, succeed
+
+import rnsdask as rd
+from rnsdask.cli import main
+from rnsdask.core.errors import InputError, JobError
+from rnsdask.jobs.compression import compressing, decompressed
+from rnsdask.jobs.integer_streams import TextReader
+
+VALUES = [k**7 for k in range(2000)]
+TEXT = b"".join(b"%d\n" % v for v in VALUES)
+
+
+def zstd() -> Any:
+    return pytest.importorskip("backports.zstd" if sys.version_info < (3, 14) else "compression.zstd")
+
+
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": lambda data: bytes(zstd().compress(data)),
+}
+DECOMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.decompress,
+    ".bz2": bz2.decompress,
+    ".xz": lzma.decompress,
+    ".zst": lambda data: bytes(zstd().decompress(data)),
+}
+EACH = pytest.mark.parametrize("suffix", COMPRESS)
+
+
+@pytest.fixture(autouse=True)
+def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def imported(*args: object, stdin: bytes | None = None) -> list[int]:
+    arguments = ["import", *map(str, args), "--bits", "128", "--chunk", "512", "--overwrite"]
+    result = CliRunner().invoke(main, arguments, input=stdin, prog_name="rnsdask")
+    assert (result.exit_code, result.stderr) == (0, ""), result.output
+    values: list[int] = rd.open_zarr("x.zarr").to_ints().tolist()
+    return values
+
+
+# ---- compression ------------------------------------------------------------------------------------------
+
+
+@EACH
+def test_compressed_files_go_in_and_out(suffix: str) -> None:
+    compress, decompress = COMPRESS[suffix], DECOMPRESS[suffix]
+    Path(f"n.txt{suffix}").write_bytes(compress(TEXT))
+    assert imported(f"n.txt{suffix}", "x.zarr") == VALUES
+    Path("n").write_bytes(compress(TEXT[:1000]) + compress(TEXT[1000:]))  # of any name, and in two parts
+    assert imported("n", "x.zarr") == VALUES
+    assert imported("-", "x.zarr", stdin=compress(TEXT)) == VALUES
+    succeed("export", "x.zarr", f"out{suffix}")
+    assert decompress(Path(f"out{suffix}").read_bytes()) == TEXT
+    succeed("export", "x.zarr", f"again{suffix}")
+    assert Path(f"again{suffix}").read_bytes() == Path(f"out{suffix}").read_bytes()
+    succeed("export", "x.zarr", f"records{suffix}", "--binary", "16")
+    assert decompress(Path(f"records{suffix}").read_bytes()) == b"".join(
+        v.to_bytes(16, "little") for v in VALUES
+    )
+    assert imported(f"records{suffix}", "x.zarr", "--binary", "16") == VALUES
+
+
+@EACH
+def test_damaged_and_cut_files_are_errors(suffix: str) -> None:
+    data = COMPRESS[suffix](TEXT * 20)
+    middle = len(data) // 2
+    damaged = data[:middle] + bytes(b ^ 0x55 for b in data[middle : middle + 40]) + data[middle + 40 :]
+    for bad in (data[:-5], data[:middle], damaged, data + b"garbage", data[:9]):
+        Path("n").write_bytes(bad)
+        message = fail("import", "n", "x.zarr", "--bits", 128, "--overwrite", "--no-progress")
+        assert re.match("n: its compressed data are damaged or cut: |n:[0-9]+: ", message), message
+    Path("n").write_bytes(COMPRESS[suffix](b"1\nx\n"))
+    assert fail("import", "n", "x.zarr", "--bits", 8, "--overwrite").startswith("n:2: 'x' is not an integer")
+
+
+def test_records_are_compressed_if_their_name_says_so() -> None:
+    values = [int.from_bytes(b"\x1f\x8b\x08\x00", "little"), 5]  # begins as gzip does
+    Path("n.bin").write_bytes(b"".join(v.to_bytes(4, "little") for v in values))
+    assert imported("n.bin", "x.zarr", "--binary", "4") == values
+    Path("n.gz").write_bytes(gzip.compress(b"12345678123"))
+    assert "its size of 11 bytes is not a multiple" in fail(
+        "import", "n.gz", "x.zarr", "--bits", 64, "--binary", 8, "--overwrite"
+    )
+
+
+def test_memory_stays_bounded_whatever_is_compressed() -> None:
+    bomb = bz2.compress(b"0" * 2**24)
+    stream = decompressed(io.BytesIO(bomb), "n", by_content=True)
+    assert stream.read(10) == b"0" * 10
+    with pytest.raises(InputError, match="the line has more than"):
+        TextReader(stream, "n", 0, 2**64).read(5)
+
+
+def test_without_the_package_of_zstandard(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("compression", "compression.zstd", "backports", "backports.zstd"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(InputError, match=r"reading zstandard needs a package: pip install 'rnsdask\[zstd\]'"):
+        decompressed(io.BytesIO(b"\x28\xb5\x2f\xfd"), "n", by_content=True)
+    with (
+        pytest.raises(JobError, match="writing zstandard needs a package"),
+        compressing(io.BytesIO(), "n.zst"),
+    ):
+        pass
+
+
+# ---- spaces -----------------------------------------------------------------------------------------------
+
+
+def test_spaces_blank_lines_and_a_mark_are_taken_unless_strict() -> None:
+    data = b"\xef\xbb\xbf 1\r\n\r\n\t0x10 \n\n  7"
+    Path("n").write_bytes(data)
+    assert imported("n", "x.zarr") == [1, 16, 7]
+    for text, message in (
+        (data, r"n:1: '.*1' is not an integer"),
+        (b"1\n 2\n", "n:2: ' 2' is not an integer"),
+        (b"1\n\n2\n", "n:2: empty line"),
+        (b"1\n2 \n", "n:2: '2 ' is not an integer"),
+    ):
+        Path("n").write_bytes(text)
+        assert re.match(message, fail("import", "n", "y.zarr", "--bits", 64, "--strict", "--overwrite"))
+    Path("n").write_bytes(b"1\r\n2\r\n")
+    assert imported("n", "x.zarr", "--strict") == [1, 2]
+    Path("n").write_bytes(b" \n\n")
+    assert "n: it is empty" in fail("import", "n", "y.zarr", "--bits", 64)
+    assert "--strict is about text" in fail(
+        "import", "n", "y.zarr", "--bits", 64, "--binary", 8, "--strict", status=2
+    )
+
+
+# ---- shapes -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(2000,), (4, 500), (500, 4), (2, 5, 200), (1, 2000), (2000, 1)])
+@pytest.mark.parametrize("chunk", ["auto", 128, 1024])
+def test_shapes(shape: tuple[int, ...], chunk: Any) -> None:
+    Path("n").write_bytes(TEXT)
+    options = [] if chunk == "auto" else ["--chunk", chunk]
+    succeed("import", "n", "x.zarr", "--bits", 128, "--shape", ",".join(map(str, shape)), *options)
+    x = rd.open_zarr("x.zarr")
+    assert x.to_ints().tolist() == np.array(VALUES, dtype=object).reshape(shape).tolist()
+    if chunk != "auto":
+        assert np.prod(x.residues.chunksize[1:]) <= chunk
+    succeed("export", "x.zarr", "out")
+    assert Path("out").read_bytes() == TEXT
+
+
+def test_shapes_that_are_refused() -> None:
+    Path("n").write_bytes(TEXT)
+    how = ["--bits", 128, "--overwrite", "--no-progress", "--shape"]
+    for shape, status, message in (
+        ("2,3", 1, r"n: shape \(2, 3\) takes 6 integers, it holds more"),
+        ("3,700", 1, r"n: shape \(3, 700\) takes 2100 integers, it holds 2000"),
+        ("0,5", 2, "at least one number along each axis"),
+        ("2;3", 2, "--shape must be lengths with commas"),
+        ("-2,3", 2, "--shape must be lengths with commas"),
+        ("", 2, "--shape must be lengths with commas"),
+    ):
+        assert re.search(message, fail("import", "n", "x.zarr", *how, shape, status=status))
+        with pytest.raises(rd.StoreError):
+            rd.open_zarr("x.zarr")
+
+
+def test_a_shaped_import_goes_on() -> None:
+    lines = TEXT.splitlines(keepends=True)
+    Path("n").write_bytes(b"".join([*lines[:1500], b"x\n", *lines[1501:]]))
+    how = ["--bits", 128, "--shape", "10,200", "--chunk", 400, "--no-progress"]
+    assert "n:1501: 'x'" in fail("import", "n", "x.zarr", *how)
+    Path("n").write_bytes(TEXT)
+    assert "3 chunks kept" in succeed("import", "n", "x.zarr", *how, "--resume")
+    assert rd.open_zarr("x.zarr").to_ints().ravel().tolist() == VALUES
