@@ -171,6 +171,13 @@ JOBS = {
     "max": "max x",
     "min": "min y",
     "sum": "sum x",
+    "extend": f"extend x {OUTPUT} --bits 4096",
+    "to intervals": f"convert x {OUTPUT} --to interval",
+    "from intervals": f"convert group {OUTPUT} --to rns --unsigned",
+    "product": "prod x --overflow flag",
+    "max of a group": "max group",
+    "sum of a group": "sum group",
+    "groups": "compare group group",
     "topk": "topk 7 x",
     "compare": "compare x y",
 }
@@ -180,12 +187,13 @@ Outcome = dict[str, Any]
 
 
 def make_stores(folder: Path, numbers: int, bits: int, chunk: int | None) -> None:
-    """Two stores of random numbers, and one whose running sums are in the range."""
+    """Two stores of random numbers, one whose running sums are in the range, and a group."""
     options = f"--count {numbers} --bits {bits}" + (f" --chunk {chunk}" if chunk else "")
     for command in (
         f"random x {options} --seed 5",
         f"random y {options} --seed 6",
         "eval 'x >> 64' x=x -o small --backend cpu",
+        "convert x group --to interval --backend cpu",
     ):
         status, _, errors = rnsdask(command, folder)
         if status != 0:

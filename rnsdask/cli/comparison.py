@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from rnsdask.cli.errors import ComparingCommand
-from rnsdask.cli.options import NEGATIVE_NUMBERS, processor_job_options
+from rnsdask.cli.options import NEGATIVE_NUMBERS, complete_path, processor_job_options
 from rnsdask.cli.printing import CommandError, echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
@@ -16,8 +16,8 @@ _INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
 
 
 @click.command(cls=ComparingCommand, context_settings=NEGATIVE_NUMBERS)
-@click.argument("path", metavar="A")
-@click.argument("other", metavar="B")
+@click.argument("path", metavar="A", shell_complete=complete_path)
+@click.argument("other", metavar="B", shell_complete=complete_path)
 @processor_job_options
 def compare(
     path: str,

@@ -9,6 +9,8 @@ import click
 from rnsdask.cli.errors import Command, refuse, refusing
 from rnsdask.cli.options import (
     NEGATIVE_NUMBERS,
+    check_store_path,
+    complete_path,
     job_options,
     processor_job_options,
     with_mode,
@@ -20,8 +22,8 @@ from rnsdask.cli.streams import cost_text, print_json, size_text
 if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
 
-_source = click.argument("source", metavar="SRC")
-_destination = click.argument("path", metavar="DST")
+_source = click.argument("source", metavar="SRC", shell_complete=complete_path)
+_destination = click.argument("path", metavar="DST", shell_complete=complete_path)
 
 
 def _derive(
@@ -38,8 +40,7 @@ def _derive(
     **about: Any,
 ) -> None:
     """Write what is made of the arrays of some stores to a new one, and tell of it."""
-    if path == "-":
-        refuse("a store cannot be standard output; rnsdask export writes text there")
+    check_store_path(path)
     from rnsdask.jobs import derivation
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting
@@ -125,8 +126,16 @@ def convert(source: str, path: str, system: str, signed: bool | None, **options:
 
 
 @click.command(cls=Command)
-@click.argument("sources", metavar="SRC...", nargs=-1, required=True)
-@click.option("-o", "--output", "path", metavar="STORE", required=True, help="The new store.")
+@click.argument("sources", metavar="SRC...", nargs=-1, required=True, shell_complete=complete_path)
+@click.option(
+    "-o",
+    "--output",
+    "path",
+    metavar="STORE",
+    required=True,
+    shell_complete=complete_path,
+    help="The new store.",
+)
 @click.option("--axis", type=int, default=0, show_default=True, help="The axis along which they are joined.")
 @with_mode
 @job_options

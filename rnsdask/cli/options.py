@@ -56,7 +56,21 @@ NEGATIVE_NUMBERS = {"ignore_unknown_options": True}
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
-store_argument = click.argument("path", metavar="STORE")
+
+def complete_path(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> Any:
+    """Have the shell complete the path of a store, which may also be a URL."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
+def check_store_path(path: str) -> None:
+    """Refuse standard output as the place of a new store."""
+    if path == "-":
+        refuse("a store cannot be standard output; rnsdask export writes text there")
+
+
+store_argument = click.argument("path", metavar="STORE", shell_complete=complete_path)
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object on standard output."

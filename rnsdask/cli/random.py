@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnsdask.cli.errors import Command, refuse, refusing
-from rnsdask.cli.options import POSITIVE, job_options, store_argument, with_creation, with_moduli
+from rnsdask.cli.options import (
+    POSITIVE,
+    check_store_path,
+    job_options,
+    store_argument,
+    with_creation,
+    with_moduli,
+)
 from rnsdask.cli.printing import echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
@@ -46,6 +53,7 @@ def random(
 
     Without --seed one is drawn, and told on standard error at once: to repeat the numbers, or to --resume.
     """
+    check_store_path(path)
     from rnsdask.arrays import creation
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs.cost import measured

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from rnsdask.cli.errors import Command
-from rnsdask.cli.options import processor_job_options, with_mode
+from rnsdask.cli.options import check_store_path, complete_path, processor_job_options, with_mode
 from rnsdask.cli.printing import echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
@@ -15,8 +15,8 @@ def _scan(name: str, description: str) -> click.Command:
     """Make the command of a scan."""
 
     @click.command(name, cls=Command, help=description)
-    @click.argument("source", metavar="SRC")
-    @click.argument("path", metavar="DST")
+    @click.argument("source", metavar="SRC", shell_complete=complete_path)
+    @click.argument("path", metavar="DST", shell_complete=complete_path)
     @with_mode
     @processor_job_options
     def command(
@@ -28,6 +28,7 @@ def _scan(name: str, description: str) -> click.Command:
         progress: bool,
         as_json: bool,
     ) -> None:
+        check_store_path(path)
         from rnsdask.jobs.compute import naming
         from rnsdask.jobs.cost import measured
         from rnsdask.jobs.identity import job_identity

@@ -220,6 +220,21 @@ def test_prod() -> None:
     assert fail("prod", "huge.zarr").startswith("prod of huge.zarr: overflow at flat index 0: ")
 
 
+def test_random_within_bits() -> None:
+    for bits, signed in ((1, []), (7, ["--signed"]), (200, ["--signed"]), (256, [])):
+        args = ["--count", 2000, "--bits", 256, "--max-bits", bits, "--seed", 4, "--chunk", 512, *signed]
+        succeed("random", f"{bits}.zarr", *args)
+        values, highest = values_in(f"{bits}.zarr"), 2**bits - 1
+        assert all((-highest if signed else 0) <= value <= highest for value in values)
+        assert max(values).bit_length() == bits
+        assert (min(values) < 0) == bool(signed)
+        assert store.open_info(f"{bits}.zarr").system.bound == highest
+        assert "whole and valid" in succeed("verify", f"{bits}.zarr")
+        expected = contents(f"{bits}.zarr")
+        succeed("random", f"{bits}.zarr", *args, "--overwrite")
+        assert contents(f"{bits}.zarr") == expected
+
+
 # ---- groups where stores go -------------------------------------------------------------------------------
 
 
@@ -287,6 +302,10 @@ FAULTS: list[tuple[list[Any], int, str]] = [
     (["convert", "g.zarr", "g.zarr", "--to", "rns", "--overwrite"], 1, r"g.zarr: an operand is read from"),
     (["extend", "x.zarr", "o"], 2, r"give either --bits or --moduli"),
     (["extend", "x.zarr", "-", "--bits", 300], 2, r"a store cannot be standard output; rnsdask export"),
+    (["cumsum", "x.zarr", "-"], 2, r"a store cannot be standard output; rnsdask export"),
+    (["random", "-", "--count", 5, "--bits", 64], 2, r"a store cannot be standard output; rnsdask export"),
+    (["random", "o", "--count", 5, "--bits", 64, "--max-bits", 96], 2, r"--max-bits must be at most 95"),
+    (["random", "o", "--count", 5, "--bits", 64, "--signed", "--max-bits", 95], 2, r"must be at most 94"),
     (["convert", "x.zarr", "o"], 2, r"Missing option '--to'"),
     (["convert", "x.zarr", "o", "--to", "rns"], 2, r"convert of x.zarr: it is an RNSArray already"),
     (["convert", "g.zarr", "o", "--to", "interval"], 2, r"it is an IntervalRNSArray already"),

@@ -98,6 +98,9 @@ OUT = ["-o", "out.zarr"]
         (["eval", "a*b - b", "--overflow", "flag", "--sum", "--max"], 4, 2**16, FALLING, False, 2),
         (["eval", "where(a < b, a + b, a // 3)", "--overflow", "flag", *OUT], 8, 2**15, FALLING, False, 2),
         (["eval", "a // b", *OUT], 3, 2**15, FALLING, True, 2),
+        (["extend", "x.zarr", "out.zarr", "--bits", "4000"], 64, 2**16, "random", False, 2),
+        (["convert", "x.zarr", "out.zarr", "--to", "interval"], 8, 2**18, "random", False, 2),
+        (["prod", "x.zarr", "--overflow", "flag"], 3, 2**20, "random", False, 2),
     ],
 )
 def test_peak_is_not_above_projection(
@@ -138,6 +141,9 @@ def test_peak_is_not_above_projection(
             False,
             3,
         ),
+        (["slice", "x.zarr", "out.zarr", "::-3"], 64, 2**16, False, 2),
+        (["rechunk", "x.zarr", "out.zarr", "--chunks", str(2**14)], 64, 2**16, True, 2),
+        (["concat", "x.zarr", "x.zarr", "-o", "out.zarr"], 64, 2**15, False, 2),
         (["export", "x.zarr", "out", "--binary", "32"], 8, 2**15, True, 1),
         (["export", "x.zarr", "out"], 64, 2**15, False, 1),
         (["import", "lines", "out.zarr", "--bits", "1984", "--chunk", "32768"], 2, 1024, False, 1),
@@ -166,6 +172,30 @@ def test_peak_on_the_host(
     planned, taken = peaks(tmp_path, command, threads)
     assert planned["threads"] == threads
     assert taken["peak"] <= planned["host"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+@pytest.mark.parametrize("command", [["max", "group.zarr"], ["sum", "group.zarr"]])
+def test_peak_of_a_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_store(tmp_path / "x.zarr", 3, 2**18, "random", False)
+    array = rd.open_zarr("x.zarr")
+    rd.IntervalRNSArray.from_rns(array).to_zarr("group.zarr", chunks=2**18)
+    planned, taken = peaks(tmp_path, command, 2)
+    assert planned["threads"] == 2
+    assert taken["peak"] <= planned["host"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+def test_peak_of_rows_that_become_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shape, chunks = (2**9, 2**13), (2**4, 2**13)
+    writer = store.create("x.zarr", RNS(rd.ModuliSet.for_bits(31 * 16)), shape, chunks=chunks)
+    for index in writer.info.indices():
+        writer.write_chunk(index, np.zeros(writer.info.chunk_shape, dtype=np.uint32))
+    size = writer.finish().nbytes
+    planned, taken = peaks(tmp_path, ["rechunk", "x.zarr", "out.zarr", "--chunks", f"{2**9},{2**8}"], 2)
+    assert size < taken["peak"] <= planned["host"]
 
 
 def test_projection_grows() -> None:
