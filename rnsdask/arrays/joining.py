@@ -10,7 +10,7 @@ from rnsdask.arrays.number_array import NumberArray
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.functions import check_one_kind
-from rnsdask.lazy.operands import check_alike
+from rnsdask.lazy.operands import check_alike, find_lengths
 from rnsdask.rns.system import RNS
 
 
@@ -36,24 +36,24 @@ def concatenate(arrays: Iterable[Any], axis: int | None = 0) -> Any:
         If something else than an array of numbers is to be joined, also an integer, or arrays of several
         kinds, or on several processors.
     ValueError
-        If there is no array, or moduli sets, ranges or shapes differ, or the length of another axis is
-        unknown; AxisError, which is one, if there is no such axis.
+        If there is no array, or moduli sets, ranges or shapes differ; AxisError, which is one, if there is
+        no such axis.
     """
     numbers = _checked("concatenate", arrays)
     if axis is None:
         numbers, axis = [x.ravel() for x in numbers], 0
     axis = normalize_axis_index(axis, numbers[0].ndim)
     # Without numbers along the axis, whose lengths may differ, nothing is allocated to check the others.
+    if len(numbers) > 1 and any(np.isnan(x.shape[k]) for x in numbers for k in range(x.ndim) if k != axis):
+        find_lengths(*numbers)
     rests = [tuple(0 if k == axis else length for k, length in enumerate(x.shape)) for x in numbers]
-    if len(numbers) > 1:
-        _check_known("concatenate", *rests)
     np.concatenate([shapes.model(rest) for rest in rests], axis)
     return _like(numbers, shapes.joined([x.words for x in numbers], axis))
 
 
 def stack(arrays: Iterable[Any], axis: int = 0) -> Any:
     """Join arrays of one shape along a new axis, as ``numpy.stack``; otherwise as :func:`concatenate`."""
-    numbers = _checked("stack", arrays)
+    numbers = _checked("stack", arrays, with_lengths=True)
     if len({x.shape for x in numbers}) > 1:
         raise ValueError(
             f"all arrays of a stack must have the same shape, got {[x.shape for x in numbers]!r:.200}"
@@ -150,7 +150,7 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     TypeError
         If `x` is no array of numbers.
     ValueError
-        If the array does not broadcast to the shape, or a length is unknown.
+        If the array does not broadcast to the shape.
     """
     (x,) = _checked("broadcast_to", [x], with_lengths=True)
     return _of_words(x, shapes.broadcast_to(x.words, shape))
@@ -164,7 +164,7 @@ def tile(x: Any, reps: Any) -> Any:
     TypeError
         If `x` is no array of numbers, or `reps` are no integers.
     ValueError
-        If one of them is negative, or a length is unknown.
+        If one of them is negative.
     """
     (x,) = _checked("tile", [x], with_lengths=True)
     return _of_words(x, shapes.tile(x.words, reps))
@@ -189,8 +189,8 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
     TypeError
         If `x` is no array of numbers, or a width or the number is no integer.
     ValueError
-        If a width is negative, widths do not suit the axes, the number is out of range, the mode is another,
-        or a length is unknown.
+        If a width is negative, widths do not suit the axes, the number is out of range, or the mode is
+        another.
     """
     (x,) = _checked("pad", [x], with_lengths=True)
     if mode != "constant":
@@ -218,7 +218,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     TypeError
         If `x` is no array of numbers.
     ValueError
-        If the parts are not equal, or a length is unknown; AxisError, which is one, if there is no such axis.
+        If the parts are not equal; AxisError, which is one, if there is no such axis.
     """
     (x,) = _checked("split", [x], with_lengths=True)
     return [_of_words(x, words) for words in shapes.split(x.words, indices_or_sections, axis)]
@@ -238,13 +238,8 @@ def _checked(function: str, arrays: Iterable[Any], *, with_lengths: bool = False
     check_one_kind(*numbers)
     check_alike(*numbers)
     if with_lengths:
-        _check_known(function, *(x.shape for x in numbers))
+        find_lengths(*numbers)
     return numbers
-
-
-def _check_known(function: str, *lengths: tuple[Any, ...]) -> None:
-    if any(np.isnan(length) for shape in lengths for length in shape):
-        raise ValueError(f"{function} of an array of unknown length; call compute_chunk_sizes() first")
 
 
 def _of_words(x: NumberArray, words: Any) -> Any:

@@ -1,7 +1,9 @@
 """What arrays of numbers have in common, whatever words hold a number: shape, Dask collection, items."""
 
+import math
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Self, SupportsIndex
+from typing import Any, ClassVar, Generic, Self, SupportsIndex, TypeVar
 
 import dask
 import dask.array as da
@@ -10,16 +12,21 @@ from dask.base import DaskMethodsMixin, normalize_token
 from numpy.typing import DTypeLike, NDArray
 
 from rnsdask import store
+from rnsdask.arrays import protocols
 from rnsdask.arrays.storage import Storage, check_not_its_own, to_zarr
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.core.scalar_int import ScalarInt
-from rnsdask.lazy import convert, foreign, indexing
+from rnsdask.core.scalar_int import ScalarInt, as_scalars
+from rnsdask.lazy import casting, convert, foreign, indexing
 from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.chunks import normalize_chunks
 from rnsdask.lazy.lazy_ints import LazyInts
+from rnsdask.lazy.map import map_values
+from rnsdask.lazy.operands import without_empty_chunks
+
+Made = TypeVar("Made", bound="NumberArray")
 
 
 class NumberArray(DaskMethodsMixin):
@@ -49,9 +56,6 @@ class NumberArray(DaskMethodsMixin):
 
     storage: ClassVar[Storage]
     """How arrays of the class are stored."""
-
-    # NumPy's integers leave an operation to this class, as Python's do.
-    __array_ufunc__ = None
 
     def __init__(self, words: Any, system: NumberSystem) -> None:
         if not isinstance(system, self.system_type):
@@ -109,19 +113,57 @@ class NumberArray(DaskMethodsMixin):
     @property
     def size(self) -> int:
         """Number of numbers; ValueError if it is unknown, as after selecting by a condition."""
-        self._check_lengths("size")
+        self._refuse_unknown("size")
         return int(np.prod(self.shape, dtype=object))
 
     @property
     def nbytes(self) -> int:
         """Bytes of all words, as :attr:`size`."""
-        self._check_lengths("nbytes")
+        self._refuse_unknown("nbytes")
         return int(self._words.nbytes)
 
     @property
     def chunks(self) -> tuple[tuple[int, ...], ...] | None:
         """Lengths of the chunks along each axis, as Dask gives them; None if the array is not chunked."""
         return self._words.chunks[1:] if self._is_lazy else None
+
+    @property
+    def numblocks(self) -> tuple[int, ...] | None:
+        """Number of chunks along each axis, as Dask gives it; None if the array is not chunked."""
+        return self._words.numblocks[1:] if self._is_lazy else None
+
+    @property
+    def npartitions(self) -> int | None:
+        """Number of chunks; None if the array is not chunked."""
+        return self._words.npartitions if self._is_lazy else None
+
+    @property
+    def chunksize(self) -> tuple[int, ...] | None:
+        """Greatest length of a chunk along each axis; None if the array is not chunked."""
+        return self._words.chunksize[1:] if self._is_lazy else None
+
+    @property
+    def blocks(self) -> "_Blocks[Self]":
+        """The chunks, selected by an index of :attr:`numblocks`, as Dask's ``blocks``: a lazy array.
+
+        Raises
+        ------
+        AttributeError
+            If the array is not chunked.
+        """
+        if not self._is_lazy:
+            raise AttributeError("an array in memory has no blocks; rechunk() makes a Dask array of it")
+        return _Blocks(self)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the elements for NumPy and Dask, which take them for Python ints: object."""
+        return np.dtype(object)
+
+    @property
+    def _meta(self) -> NDArray[np.object_]:
+        """What Dask's own functions, which convert the numbers, find chunks to be."""
+        return np.empty((0,) * self.ndim, dtype=object)
 
     @property
     def _is_lazy(self) -> bool:
@@ -137,7 +179,13 @@ class NumberArray(DaskMethodsMixin):
         """Whether the length along each axis is known."""
         return not any(np.isnan(length) for length in self.shape)
 
-    def _check_lengths(self, what: str) -> None:
+    def _check_lengths(self, what: str) -> None:  # noqa: ARG002
+        """Make sure that lengths are known, for what needs them; it computes those that are not."""
+        if not self._has_lengths:
+            self.compute_chunk_sizes()
+
+    def _refuse_unknown(self, what: str) -> None:
+        """Refuse what must not compute anything, if a length is unknown."""
         if not self._has_lengths:
             raise ValueError(
                 f"{what} of an array of unknown length, shape {self.shape}: it was selected by a condition; "
@@ -157,6 +205,7 @@ class NumberArray(DaskMethodsMixin):
         ValueError
             If there are none or more numbers than one.
         """
+        self._check_lengths("truth")
         count = self.size
         if count != 1:
             kind = "truth value of an empty array" if count == 0 else f"truth value of {count} numbers"
@@ -221,11 +270,13 @@ class NumberArray(DaskMethodsMixin):
     def compute_chunk_sizes(self) -> Self:
         """Find out unknown chunk sizes, as after selecting by a Boolean array, in place; as Dask's own.
 
-        Reductions of all numbers need the sizes, to say where a number is.
+        What needs them calls this itself: indices, ``len``, :meth:`rechunk` and others
+        (docs/operations.md).
         """
         if self._is_lazy:
             with checked_workers():
-                self._words = without_empty_chunks(self._words.compute_chunk_sizes())
+                # Of a copy, for other arrays may have these words, with their empty chunks.
+                self._words = without_empty_chunks(self._words.copy().compute_chunk_sizes())
         return self
 
     # ---- parts --------------------------------------------------------------------------------------------
@@ -235,10 +286,13 @@ class NumberArray(DaskMethodsMixin):
 
         Raises
         ------
-        IndexError, TypeError, ValueError, NotImplementedError
+        IndexError, TypeError, ValueError
             As :func:`.indexing.select` says: those of NumPy.
         """
-        return self._part(indexing.select(self._words, key))
+        try:
+            return self._part(indexing.select(self._words, key))
+        except indexing.UnknownLengthError:
+            return self.compute_chunk_sizes()[key]
 
     def _part(self, words: Any) -> Any:
         """An array of some of the numbers; of words without an axis of numbers, the number itself."""
@@ -261,7 +315,7 @@ class NumberArray(DaskMethodsMixin):
         Raises
         ------
         ValueError
-            If the shape does not hold as many numbers, the order is not ``"C"``, or a length is unknown.
+            If the shape does not hold as many numbers, or the order is not ``"C"``.
         """
         self._check_reshape(order)
         return self._part(shapes.reshape(self._words, shape[0] if len(shape) == 1 else shape))
@@ -301,8 +355,9 @@ class NumberArray(DaskMethodsMixin):
         Raises
         ------
         ValueError
-            If an axis given has another length, or an unknown one; AxisError if there is no such axis.
+            If an axis given has another length; AxisError if there is no such axis.
         """
+        self._check_lengths("squeeze")
         return self._part(shapes.squeeze(self._words, axis))
 
     def flip(self, axis: int | tuple[int, ...] | None = None) -> Self:
@@ -344,7 +399,7 @@ class NumberArray(DaskMethodsMixin):
         TypeError
             If indices are no integers.
         ValueError
-            If a length is unknown, or the mode is another; AxisError, which is one, if there is no such axis.
+            If the mode is another; AxisError, which is one, if there is no such axis.
         """
         self._check_numpys("take", out)
         if mode != "raise":
@@ -497,9 +552,45 @@ class NumberArray(DaskMethodsMixin):
             raise TypeError(f"{function} of an {type(self).__name__} is exact, got dtype {np.dtype(dtype)}")
 
     def __iter__(self) -> Iterator[Any]:
-        if not self._is_lazy and self.ndim == 1:
+        """Iterate along the first axis: Python ints of an array of one axis, else arrays.
+
+        A lazy array of one axis is computed chunk by chunk; the parts of others are lazy, as Dask's.
+        """
+        if self.ndim > 1:
+            self._check_lengths("iteration")
+            return (self[i] for i in range(len(self)))
+        if not self._is_lazy:
             return iter(self.to_ints())
-        return (self[i] for i in range(len(self)))
+        blocks = self._with_words(self._words).blocks  # which stay as they are when sizes are found out
+        return (number for i in range(blocks.size) for number in blocks[i].to_ints())
+
+    def map_blocks(
+        self, function: Callable[..., Any], *, dtype: DTypeLike | None = None, **options: Any
+    ) -> Any:
+        """Apply a function to each chunk, as Dask's ``map_blocks``; of an array in memory, to it as a whole.
+
+        Parameters
+        ----------
+        function : callable
+            Called with an array in memory like this one, and `options`. It returns such an array, of the same
+            moduli set and range, or with `dtype` a NumPy or CuPy array, of the same shape in either case.
+        dtype : optional
+            Type of the array that it returns, if not an array of numbers.
+
+        Returns
+        -------
+        array like this one, or of `dtype`
+            Lazy if this one is, with the same chunks. It has no bound.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the function returns anything else; for a lazy array when it is computed.
+        """
+        made = casting.map_blocks(type(self), self, function, dtype, options)
+        return made if dtype is not None else type(self)(made, casting.without_bound(self._system))
+
+    # ---- as NumPy's numbers -------------------------------------------------------------------------------
 
     def to_ints(self) -> NDArray[np.object_]:
         """All numbers as a NumPy object array of Python ints, of the same shape. Computes a lazy array."""
@@ -592,6 +683,88 @@ class NumberArray(DaskMethodsMixin):
         """
         return foreign.to_bytes(self, length, byteorder)
 
+    def astype(self, dtype: DTypeLike, copy: bool = True) -> Any:  # noqa: ARG002  (the result is a new object)
+        """The numbers in another type, without a loss.
+
+        Parameters
+        ----------
+        dtype
+            object for Python ints; a type of integers; or bool, which is whether a number is not 0.
+        copy : bool
+            There for NumPy and xarray; the result is a new array in any case.
+
+        Returns
+        -------
+        array of `dtype`, of the same shape
+            NumPy, or CuPy for other types than object if the words are; lazy on Dask.
+
+        Raises
+        ------
+        TypeError
+            If it is another type, such as float.
+        OverflowError
+            If a number does not fit, naming its flat index, the first in its chunk; for a lazy array when it
+            is computed.
+        """
+        wanted = np.dtype(dtype)
+        if wanted.kind == "O":
+            return self.to_dask_array() if self._is_lazy else self.to_ints()
+        if wanted.kind == "b":
+            nonzero: Any = self
+            return nonzero != 0
+        return casting.to_machine_integers(self, wanted)
+
+    def tolist(self) -> list[Any]:
+        """All numbers as nested lists of Python ints; computes a lazy array."""
+        found: list[Any] = self.to_ints().tolist()
+        return found
+
+    def item(self, *args: Any) -> int:
+        """One number as a Python int, as ``ndarray.item``; computes a lazy array's.
+
+        Parameters
+        ----------
+        *args
+            Nothing, of an array of one number; or a flat (C order) index; or an index of each axis.
+
+        Raises
+        ------
+        ValueError
+            If the array has more numbers than one, or the number of indices is not that of axes.
+        IndexError
+            If an index is out of bounds.
+        """
+        self._check_lengths("item")
+        if not args and self.size != 1:
+            raise ValueError(f"item() takes an array of one number, got shape {self.shape}; name an index")
+        index = args[0] if len(args) == 1 else args or (0,) * self.ndim
+        if isinstance(index, tuple):
+            if len(index) != self.ndim:
+                raise ValueError(f"item() takes an index of each of {self.ndim} axes, got {index!r:.80}")
+            return int(self[tuple(map(operator.index, index))])
+        flat = operator.index(index)
+        if not -self.size <= flat < self.size:
+            raise IndexError(f"index {flat} is out of bounds for size {self.size}")
+        return int(self[np.unravel_index(flat % self.size, self.shape)])
+
+    def copy(self, order: str = "C") -> Self:  # noqa: ARG002  (there for NumPy)
+        """The same numbers in memory of their own, as if anybody could write to either."""
+        return self._with_words(self._words.copy())
+
+    def flatten(self, order: str = "C") -> Self:
+        """As :meth:`ravel`, in memory of its own."""
+        flat: Self = self.ravel(order)
+        return flat.copy()
+
+    def nonzero(self) -> tuple[Any, ...]:
+        """Indices of the numbers that are not 0, an int64 array for each axis; as ``numpy.nonzero``."""
+        self._check_lengths("nonzero")
+        nonzero: Any = self
+        indices: tuple[Any, ...] = (nonzero != 0).nonzero()
+        return indices
+
+    # ---- protocols of NumPy and Dask ----------------------------------------------------------------------
+
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """NumPy's conversion: the numbers as Python ints, never as anything that could lose a bit."""
         name = f"an {type(self).__name__}"
@@ -601,13 +774,49 @@ class NumberArray(DaskMethodsMixin):
             raise ValueError(f"{name} cannot be converted to an array of numbers without a copy")
         return self.to_ints()
 
+    def to_dask_array(self) -> LazyInts:
+        """The numbers as a Dask array of Python ints, which is what ``da.asarray(x)`` gives.
 
-def without_empty_chunks(words: da.Array) -> da.Array:
-    """Leave out chunks of no numbers, which have no extremum; unknown sizes stay."""
-    if any(np.isnan(c) for axis in words.chunks for c in axis):
-        return words
-    chunks = tuple(tuple(c for c in axis if c) or (0,) for axis in words.chunks)
-    return words if chunks == words.chunks else words.rechunk(chunks)
+        Dask's own functions, such as ``da.concatenate``, calculate with such; NumPy's and this package's stay
+        with residues.
+        """
+        lazy = self if self._is_lazy else self.rechunk()
+        return LazyInts.of(map_values(as_scalars, convert.to_ints(lazy), dtype=object))
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """Functions of NumPy such as ``np.add``; see :mod:`.protocols`."""
+        return protocols.apply_ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Iterable[type], args: Any, kwargs: Any
+    ) -> Any:
+        """Functions of NumPy such as ``np.concatenate``; see :mod:`.protocols`."""
+        return protocols.apply_function(function, types, args, kwargs)
+
+
+class _Blocks(Generic[Made]):
+    """The chunks of a lazy array, to be selected by an index."""
+
+    def __init__(self, array: Made) -> None:
+        self._array = array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of chunks along each axis."""
+        return self._array._words.numblocks[1:]  # type: ignore[no-any-return]
+
+    @property
+    def size(self) -> int:
+        """Number of chunks."""
+        return math.prod(self.shape)
+
+    def __getitem__(self, index: Any) -> Made:
+        indices = index if isinstance(index, tuple) else (index,)
+        return self._array._with_words(self._array._words.blocks[(slice(None), *indices)])
+
+    def ravel(self) -> list[Made]:
+        """All chunks in C order."""
+        return [self[index] for index in np.ndindex(self.shape)]
 
 
 def _only_item(ints: NDArray[np.object_]) -> ScalarInt:

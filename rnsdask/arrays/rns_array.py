@@ -133,11 +133,6 @@ class RNSArray(ElementaryArray):
             At least the greatest magnitude, and less than twice that: 2**bits - 1 with the bits of the
             greatest magnitude, or the end of the range or this array's bound if that is less. 0 without
             numbers.
-
-        Raises
-        ------
-        ValueError
-            If the chunk sizes are unknown.
         """
         result = self.reduce("bound", backend=backend)
         if self._is_lazy:
@@ -236,6 +231,7 @@ class RNSArray(ElementaryArray):
         axes = self._axes(axis)
         if len(axes) == self.ndim and not keepdims:
             return self._field("value", "sum", split_every)
+        self._check_lengths("sum")
         sums = axis_reductions.sums(self._words, self.system, axes, split_every)
         return sums if keepdims else _without_axes(sums, axes)
 
@@ -269,6 +265,7 @@ class RNSArray(ElementaryArray):
 
     def _extrema(self, axes: tuple[int, ...], minimum: bool, split_every: int | None) -> tuple[Any, Any]:
         """Residues and places of the extrema along axes, which keep length 1."""
+        self._check_lengths("axis")
         if any(self.shape[axis] == 0 for axis in axes):
             name = "min" if minimum else "max"
             raise ValueError(

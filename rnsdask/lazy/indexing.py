@@ -5,6 +5,7 @@ wrong with an index, and so counts the user's axes. For Dask, whose own rules di
 slices, small integers, several arrays, axes that move), an index is first brought to what both read alike.
 """
 
+import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,9 +18,13 @@ from numpy.typing import NDArray
 from rnsdask.backend import backend_name, to_backend
 from rnsdask.core.errors import abbreviate
 from rnsdask.lazy.map import map_values
-from rnsdask.lazy.operands import is_number_array
+from rnsdask.lazy.operands import is_number_array, of_known_lengths
 
 _WHOLE = slice(None)
+
+
+class UnknownLengthError(ValueError):
+    """An index needs the length of an axis that is not known, as after selecting by a condition."""
 
 
 def select(words: Any, key: Any) -> Any:
@@ -41,8 +46,8 @@ def select(words: Any, key: Any) -> Any:
     ------
     IndexError, TypeError, ValueError
         Those of NumPy; for a Dask index some when the result is computed.
-    NotImplementedError
-        If a Dask index comes with another array in the index.
+    UnknownLengthError
+        If an axis is cut whose length is unknown.
     """
     items = [_item(k) for k in (key if isinstance(key, tuple) else (key,))]
     is_lazy = any(isinstance(item, da.Array) for item in items)
@@ -159,10 +164,10 @@ def _consumes(item: Any) -> int:
 
 
 def _check_known(part: _Part, shape: tuple[int, ...]) -> None:
-    """Raise ValueError if an axis of unknown length is cut."""
+    """Raise UnknownLengthError if an axis of unknown length is cut."""
     is_blockwise = part.item == _WHOLE if isinstance(part.item, slice) else _is_lazy_mask(part.item)
     if not is_blockwise and any(np.isnan(shape[axis]) for axis in part.axes):
-        raise ValueError(
+        raise UnknownLengthError(
             "the array's length is unknown, as after selecting by a condition; "
             "call compute_chunk_sizes() before indexing it"
         )
@@ -188,8 +193,6 @@ def _check_small(parts: list[_Part], shape: tuple[int, ...]) -> None:
 def _check_lazy(part: _Part, shape: tuple[int, ...]) -> None:
     index = part.item
     if index.dtype == np.bool_:
-        if index.ndim == 0:
-            raise NotImplementedError("a lazy Boolean of no axes is no index here; compute it first")
         for axis, length in zip(part.axes, index.shape, strict=True):
             if length != shape[axis] and not np.isnan(length) and not np.isnan(shape[axis]):
                 raise IndexError(
@@ -205,13 +208,11 @@ def _is_lazy_mask(item: Any) -> bool:
 
 
 def _select_lazily(words: da.Array, parts: list[_Part]) -> da.Array:
-    """Slices, new axes and integers first, then one array, or several of the same shape."""
+    """Slices, new axes and integers first, then arrays, together."""
     shape = words.shape[1:]
     lazy = [part for part in parts if isinstance(part.item, da.Array)]
     arrays = [part for part in parts if _is_array(part.item)]
-    are_numbers = bool(lazy) and all(getattr(part.item, "ndim", 1) == 0 for part in arrays)
-    if lazy and len(arrays) > 1 and not are_numbers:
-        raise NotImplementedError("beside a Dask array an index takes integers, slices and new axes only")
+    are_numbers = bool(lazy) and all(_is_number(part.item) for part in arrays)
     basic, axes, position = _basic(parts, shape)
     words = words[basic]
     if are_numbers:
@@ -222,7 +223,12 @@ def _select_lazily(words: da.Array, parts: list[_Part]) -> da.Array:
         return words
     if not _are_adjacent([part.item for part in parts]):
         position = 1
-    taken, ndim = _taken_lazily(words, lazy[0], axes) if lazy else _taken(words, arrays, axes, shape)
+    if not lazy:
+        taken, ndim = _taken(words, arrays, axes, shape)
+    elif len(arrays) > 1:
+        taken, ndim = _taken_jointly(words, arrays, axes, shape)
+    else:
+        taken, ndim = _taken_lazily(words, lazy[0], axes)
     # The new axes lie behind that of the words.
     placed: da.Array = da.moveaxis(taken, list(range(1, 1 + ndim)), list(range(position, position + ndim)))
     return placed
@@ -263,6 +269,11 @@ def _is_array(item: Any) -> bool:
     return _is_place(item) and type(item) is not int
 
 
+def _is_number(item: Any) -> bool:
+    """Whether an array is one integer."""
+    return getattr(item, "ndim", 1) == 0 and item.dtype != np.bool_
+
+
 def _normal_slice(item: slice, length: int) -> slice:
     """The same slice with bounds from 0 to the length, as Dask reads them right."""
     if item == _WHOLE:
@@ -284,7 +295,7 @@ def _taken(
     indices: list[NDArray[Any]] = []
     places: list[int | None] = []
     for part in arrays:
-        item = np.asarray(part.item.get() if hasattr(part.item, "get") else part.item)
+        item = _on_host(part.item)
         if item.dtype == np.bool_:
             # Of no axes, it adds one of length 1 or 0.
             found = item.nonzero() if item.ndim else (np.zeros(int(item), np.intp),)
@@ -327,14 +338,72 @@ def _taken_lazily(words: da.Array, part: _Part, axes: list[int]) -> tuple[da.Arr
     index = part.item
     words = da.moveaxis(words, axes, list(range(1, 1 + len(axes))))
     if index.dtype == np.bool_:
-        if index.ndim > 1:
-            words = words.reshape((words.shape[0], -1, *words.shape[1 + index.ndim :]))
+        if index.ndim != 1:  # of no axes, it adds one of length 1 or 0
+            words = _merged(words, index.size, index.ndim)
             index = index.reshape(-1)
         return words[:, index], 1
     length, axis = int(words.shape[1]), part.axes[0]
     checked = map_values(_checked_positions, index, length, axis, dtype=np.int64)
-    taken = words[:, checked.reshape(-1)]
-    return taken.reshape((taken.shape[0], *index.shape, *taken.shape[2:])), index.ndim
+    return _taken_at(words, checked), index.ndim
+
+
+def _merged(words: da.Array, count: int, axes: int) -> da.Array:
+    """Words with the first axes of the numbers merged to one of a length; with none, a new one."""
+    shape = (words.shape[0], count, *words.shape[1 + axes :])
+    merged: da.Array = words.reshape(shape) if words.size else da.zeros_like(words, shape=shape, chunks=shape)
+    return merged
+
+
+def _taken_at(words: da.Array, index: da.Array) -> da.Array:
+    """What a lazy array of positions from 0 on chooses from the axis behind that of the words."""
+    if words.shape[1] == 0 and of_known_lengths(index).size:
+        raise IndexError("an index is out of bounds: there are no numbers along its axis")
+    if 0 in (words.shape[1], index.size):  # where Dask's indexing fails
+        shape = (words.shape[0], *of_known_lengths(index).shape, *words.shape[2:])
+        nothing: da.Array = da.zeros_like(words, shape=shape, chunks=shape)
+        return nothing
+    is_line = index.ndim == 1  # whose length may be unknown
+    taken: da.Array = words[:, index if is_line else index.reshape(-1)]
+    return taken if is_line else taken.reshape((taken.shape[0], *index.shape, *taken.shape[2:]))
+
+
+def _taken_jointly(
+    words: da.Array, arrays: list[_Part], axes: list[int], shape: tuple[int, ...]
+) -> tuple[da.Array, int]:
+    """What several arrays choose together, some of them lazy, as :func:`_taken`.
+
+    Their axes are merged to one, in which the arrays' positions are counted. Lengths of lazy arrays that are
+    unknown, as those of masks are, are computed.
+    """
+    positions: list[tuple[da.Array, int | None]] = []
+    for part in arrays:
+        item = part.item if isinstance(part.item, da.Array) else da.asarray(_on_host(part.item))
+        places = part.axes or (None,)
+        if item.dtype == np.bool_:
+            found = item.nonzero() if item.ndim else item.reshape(1).nonzero()
+            positions += zip(map(of_known_lengths, found), places, strict=True)
+        else:
+            positions.append((of_known_lengths(item), *places))
+    try:
+        common = np.broadcast_shapes(*(index.shape for index, _ in positions))
+    except ValueError:
+        shapes = " ".join(str(index.shape) for index, _ in positions)
+        raise IndexError(
+            f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes}"
+        ) from None
+    words = da.moveaxis(words, axes, list(range(1, 1 + len(axes))))
+    count = math.prod(words.shape[1 : 1 + len(axes)])
+    flat = da.zeros(common, dtype=np.int64)
+    for index, axis in positions:
+        if axis is not None:
+            length = int(shape[axis])
+            flat = flat * length + map_values(_checked_positions, index, length, axis, dtype=np.int64)
+    words = _merged(words, count, len(axes))
+    return _taken_at(words, flat), len(common)
+
+
+def _on_host(array: Any) -> NDArray[Any]:
+    return np.asarray(array.get() if hasattr(array, "get") else array)
 
 
 def _checked_positions(index: Any, length: int, axis: int) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ import numpy as np
 from dask.base import tokenize
 
 from rnsdask.core.scalar_int import ARITHMETIC, COMPARISONS, DIVISIONS, UNARY, Function, ScalarInt
+from rnsdask.lazy.operands import is_number_array
 
 # Python refuses to write integers of more than 4300 decimal digits, or 14285 bits.
 _LONG_BITS = 10_000
@@ -38,6 +39,8 @@ class LazyInts(da.Array):
         return self.of(super().__getitem__(index))  # type: ignore[no-untyped-call]
 
     def __array_ufunc__(self, numpy_ufunc: Any, method: Any, *inputs: Any, **kwargs: Any) -> Any:
+        if any(map(is_number_array, inputs)):
+            return NotImplemented
         if method == "__call__" and numpy_ufunc in _DIVIDING and not kwargs:
             return self.of(da.core.elemwise(numpy_ufunc, *map(_nameable, inputs), dtype=object))
         return super().__array_ufunc__(numpy_ufunc, method, *inputs, **kwargs)  # type: ignore[no-untyped-call]
@@ -88,7 +91,7 @@ def _quotient(function: Function, is_reflected: bool) -> Callable[..., Any]:
     """A method that divides, without Dask's try on zeros."""
 
     def method(self: LazyInts, other: Any) -> Any:
-        if getattr(other, "__array_ufunc__", self) is None:  # an array of numbers, which divides itself
+        if is_number_array(other):  # which divides itself
             return NotImplemented
         other = _nameable(other)
         pair = (other, self) if is_reflected else (self, other)

@@ -10,7 +10,15 @@ import numpy as np
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Grid, Place
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import Numbers, as_lazy, check_alike, is_number_array, made_like, with_axes
+from rnsdask.lazy.operands import (
+    Numbers,
+    as_lazy,
+    check_alike,
+    find_lengths,
+    is_number_array,
+    made_like,
+    with_axes,
+)
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
 from rnsdask.lazy.widening import also_of_intervals, through_rns
 from rnsdask.rns import matmul as products
@@ -68,6 +76,7 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     """
     mode = overflow_mode(overflow)
     _check_operands(a, b)
+    find_lengths(a, b)
     is_vector = [array.words.ndim == 2 for array in (a, b)]
     x = a.words[:, None, :] if is_vector[0] else a.words
     y = b.words[:, :, None] if is_vector[1] else b.words

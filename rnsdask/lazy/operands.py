@@ -30,6 +30,9 @@ class Numbers(Protocol):
     def system(self) -> Any:
         """The number system."""
 
+    def compute_chunk_sizes(self) -> Any:
+        """Find out unknown chunk sizes, in place."""
+
 
 # Also gmpy2's and NumPy's integers: whatever has __index__ and is no bool. And Dask arrays of one integer.
 Operand: TypeAlias = Any
@@ -87,7 +90,19 @@ def scalar(operand: Operand) -> int:
             "an operand must be an RNSArray or an integer, which may be lazy, got a Dask array of shape "
             f"{operand.shape} and dtype {operand.dtype}"
         )
+    check_no_array(operand)
     return as_integer(operand, "an operand beside an array of numbers")
+
+
+def check_no_array(operand: Operand) -> None:
+    """Raise TypeError, which says what to do, if an operand is an array of another library, or a list."""
+    if getattr(operand, "ndim", 0) or isinstance(operand, list | tuple):
+        dtype, kind = getattr(operand, "dtype", None), type(operand).__name__
+        what = kind if dtype is None else f"{kind} of {dtype}, shape {operand.shape}"
+        raise TypeError(
+            f"an operand beside an array of numbers must be an integer, got {what}; rd.from_ints(values, "
+            "x.system) makes an array of numbers of it"
+        )
 
 
 def is_lazy_integer(operand: Operand) -> TypeGuard[da.Array]:
@@ -121,14 +136,16 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
         If an operand is neither, no operand is an array, a mask is not Boolean, or arrays are on different
         processors.
     ValueError
-        If moduli sets, ranges or shapes disagree, an integer is out of range, or the shape of one of several
-        arrays is unknown.
+        If moduli sets, ranges or shapes disagree, or an integer is out of range.
     """
     arrays = [operand for operand in operands if is_number_array(operand)]
     if not arrays:
         raise TypeError("at least one operand must be an RNSArray, got integers only")
     system = arrays[0].system
     masks = [as_mask(mask) for mask in masks]
+    if len(arrays) + len(masks) > 1:
+        masks = [of_known_lengths(mask) for mask in masks]
+        find_lengths(*arrays)
     words = [array.words for array in arrays]
     check_alike(*arrays)
     check_same_processor([*masks, *words])
@@ -167,6 +184,28 @@ def check_alike(*arrays: Numbers) -> None:
                 f"operands have different ranges: one is {first.range_kind}, another {other.range_kind}"
             )
     check_same_processor([array.words for array in arrays])
+
+
+def find_lengths(*arrays: Numbers) -> None:
+    """Find out lengths that are unknown, of arrays that others must fit."""
+    for array in arrays:
+        if any(np.isnan(length) for length in array.words.shape):
+            array.compute_chunk_sizes()
+
+
+def of_known_lengths(values: Any) -> Any:
+    """A plain array with its lengths, which are computed if Dask does not know them."""
+    if not isinstance(values, da.Array) or not any(np.isnan(length) for length in values.shape):
+        return values
+    return without_empty_chunks(values.copy().compute_chunk_sizes())
+
+
+def without_empty_chunks(array: da.Array) -> da.Array:
+    """Leave out chunks without numbers, which have no extremum; unknown sizes stay."""
+    if any(np.isnan(c) for axis in array.chunks for c in axis):
+        return array
+    chunks = tuple(tuple(c for c in axis if c) or (0,) for axis in array.chunks)
+    return array if chunks == array.chunks else array.rechunk(chunks)
 
 
 def as_mask(mask: Any) -> Any:

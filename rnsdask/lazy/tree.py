@@ -14,10 +14,10 @@ from dask.highlevelgraph import HighLevelGraph
 
 from rnsdask.backend import Array, check_backend, naming_gpu_memory, to_backend
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.core.place import Place
+from rnsdask.core.place import ALONE, Grid, Place
 from rnsdask.interval_rns.reduce import reduce_columns
 from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.lazy.map import reduce_chunks
+from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
 from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
 from rnsdask.rns.system import RNS
 
@@ -48,10 +48,12 @@ def tree_reduce(
     Raises
     ------
     ValueError
-        If there are no numbers (whose sum alone is known, 0), a chunk's size is unknown, or `operation` or
-        `backend` is.
+        If there are no numbers (whose sum alone is known, 0), or `operation` or `backend` is unknown. Of
+        chunks of unknown sizes, without numbers when it is computed.
     """
     partials = _partial_results(words, system, operation, backend)
+    if not has_sizes(words):
+        return _combine_unplaced(partials, operation)
     combine = partial(_combine_blocks, operation=operation)
     axes = tuple(range(words.ndim))
     split_every = split_every or dask.config.get("split_every", _SPLIT_NUMBERS)
@@ -70,6 +72,7 @@ def reduce_groups(
 
     Parameters are those of :func:`tree_reduce`, and `groups` of chunks, which are numbered in C order.
     """
+    check_sizes(words)
     partials = _partial_results(words, system, operation, backend)
     return combine_groups(partials, groups, partial(_combine_boxes, operation=operation))
 
@@ -106,13 +109,29 @@ def _partial_results(words: da.Array, system: NumberSystem, operation: str, back
     """The result of each chunk, as an array of boxes."""
     check_operation(operation)
     check_backend(backend)
-    check_sizes(words)
     if 0 in words.shape[1:] and REDUCTIONS[operation].identity is None:
-        raise ValueError(
-            f"{operation} of an empty array: it needs at least one number, got shape {words.shape[1:]}"
-        )
+        raise _of_nothing(operation, words.shape[1:])
     options: dict[str, Any] = {"operation": operation, "system": system, "backend": backend}
-    return reduce_chunks(_reduce_block, words, located=True, **options)
+    function = _reduce_block if has_sizes(words) else _reduce_unplaced
+    return reduce_chunks(function, words, located=True, **options)
+
+
+def _of_nothing(operation: str, shape: tuple[Any, ...]) -> ValueError:
+    return ValueError(f"{operation} of an empty array: it needs at least one number, got shape {shape}")
+
+
+def _combine_unplaced(partials: da.Array, operation: str) -> da.Array:
+    """Combine the results of chunks of unknown sizes in one task, which learns where each chunk lies."""
+    whole = partials.rechunk(dict.fromkeys(range(partials.ndim), -1))
+    boxes: da.Array = map_chunks(
+        _combine_placed,
+        whole,
+        rows=1,
+        chunks=((1,),) * (partials.ndim - 1),
+        dtype=object,
+        operation=operation,
+    )
+    return map_values(_only_item, boxes.reshape(1)[0], dtype=object)
 
 
 def reduce_words(operation: str, words: Array, system: NumberSystem) -> ReductionResult:
@@ -170,9 +189,14 @@ def combine_tree(
     return result
 
 
+def has_sizes(words: da.Array) -> bool:
+    """Whether the size of each chunk is known."""
+    return not any(np.isnan(c) for axis in words.chunks for c in axis)
+
+
 def check_sizes(words: da.Array) -> None:
     """Raise ValueError if the size of a chunk is unknown."""
-    if any(np.isnan(c) for axis in words.chunks for c in axis):
+    if not has_sizes(words):
         raise ValueError("chunk sizes are unknown; call compute_chunk_sizes() first")
 
 
@@ -194,6 +218,40 @@ def _reduce_block(
     if result.index is not None:
         result = replace(result, index=place.flat_index(result.index))
     return boxed(result, block.ndim)
+
+
+def _reduce_unplaced(
+    block: Any, *, operation: str, system: NumberSystem, backend: str, place: Place
+) -> np.ndarray[Any, Any]:
+    """Reduce one chunk of unknown size: a box of its shape and its result, None without numbers."""
+    result = None
+    if 0 not in block.shape or REDUCTIONS[operation].identity is not None:
+        alone = replace(place, shape=ALONE.shape)
+        result = _reduce_block(block, operation=operation, system=system, backend=backend, place=alone).item()
+    return boxed((block.shape[1:], result), block.ndim)
+
+
+def _combine_placed(boxes: np.ndarray[Any, Any], *, operation: str) -> np.ndarray[Any, Any]:
+    """Combine boxes of all chunks, with indices of the whole array."""
+    chunks = boxes[0]
+    # The chunks at the edges of the grid tell the lengths along each axis.
+    edges = [np.moveaxis(chunks, axis, -1).reshape(-1, count)[0] for axis, count in enumerate(chunks.shape)]
+    grid = Grid.of([[shape[axis] for shape, _ in edge] for axis, edge in enumerate(edges)])
+    results = []
+    for index in np.ndindex(chunks.shape):
+        _, result = chunks[index]
+        if result is not None and result.index is not None:
+            result = replace(result, index=grid.place(index).flat_index(result.index))
+        results += [] if result is None else [result]
+    if not results:
+        raise ValueError(
+            f"{operation} of an empty array: it needs at least one number, got shape {grid.shape}"
+        )
+    return boxed(combine_results(results, operation), boxes.ndim)
+
+
+def _only_item(box: Any) -> Any:
+    return box.item() if isinstance(box, np.ndarray) else box
 
 
 def _unchanged(block: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (Dask passes both)

@@ -1,12 +1,17 @@
 """Indexing: against NumPy's arrays of Python ints, over a grid of indices, eager and lazy, of all arrays."""
 
+import itertools
+import math
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
+from conftest import Processor
 
 import rnsdask as rd
 
@@ -165,47 +170,195 @@ def test_a_lazy_index_that_is_wrong() -> None:
     with pytest.raises(IndexError, match="an RNSArray is no index"):
         x[x]
     table = rd.RNSArray(x.residues.reshape((4, 3, 4)), rd.RNS(MODULI))
-    with pytest.raises(NotImplementedError, match="beside a Dask array an index takes integers"):
+    with pytest.raises(IndexError, match=r"shape mismatch: .* with shapes \(2,\) \(4,\)"):
         table[[0, 1], da.ones(4, dtype=bool)]
+    with pytest.raises(IndexError, match="index 9 is out of bounds for axis 1 with size 4"):
+        table[[0, 1], da.from_array(np.array([0, 9]))].to_ints()
 
 
-def test_lengths_that_are_unknown_say_what_to_do() -> None:
-    values = [5, 3, 9, 1, 7, 2]
-    for whole in (
-        rd.from_ints(values, MODULI, chunks=128),
-        rd.IntervalRNSArray.from_ints(values, MODULI, chunks=128),
-    ):
-        x: Any = whole[whole > 4]
-        attempts: list[Callable[[], Any]] = [
-            lambda x=x: len(x),
-            lambda x=x: x.size,
-            lambda x=x: x.nbytes,
-            lambda x=x: x[0],
-            lambda x=x: x[::2],
-            lambda x=x: x[[0]],
-            lambda x=x: x.rechunk(128),
-            lambda x=x: x.max(),
-            lambda x=x: x.sum(),
-            lambda x=x: bool(x),
-            lambda x=x: list(x),
-            lambda x=x: x.to_zarr("never.zarr"),
-        ]
-        if isinstance(x, rd.RNSArray):
-            attempts += [
-                lambda x=x: x.topk(2),
-                lambda x=x: x.cumsum(),
-                lambda x=x: x.cummax(),
-                lambda x=x: x.max(axis=0, keepdims=True),
-                lambda x=x: x @ x,
-            ]
-            assert "unknown" in x._repr_html_()
-        for attempt in attempts:
-            with pytest.raises(ValueError, match=r"compute_chunk_sizes\(\)"):
-                attempt()
-        assert "nan" in repr(x)
-        assert x[x > 5].to_ints().tolist() == [9, 7]
-        assert x.compute_chunk_sizes().shape == (3,)
-        assert int(x[0]) == 5
+def lazy_part(rng: random.Random, item: Any) -> Any:
+    """An array in an index as Dask's, of any chunks; sometimes as it is."""
+    if not isinstance(item, np.ndarray) or rng.random() < 0.3:
+        return item
+    chunks = tuple(rng.randint(1, max(length, 1)) for length in item.shape)
+    return da.from_array(item, chunks=chunks)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_several_arrays_in_an_index_some_of_them_lazy(seed: int, on_each_processor: Processor) -> None:
+    rng = random.Random(seed)
+    for _ in range(12):
+        shape = rng.choice([(5, 4), (3, 4, 2), (2, 3, 2, 3), (4, 0), (6,)])
+        values = numbers(rng, shape)
+        common, parts = rng.choice([(2,), (3, 2), (1,), (0,)]), []
+        axis = 0
+        while axis < len(shape):
+            n = shape[axis]
+            indices = [rng.randrange(-n, n) for _ in range(math.prod(common))] if n else []
+            wide = np.array(indices, int).reshape(common if n else 0)
+            mask = np.zeros(shape[axis : axis + rng.randint(1, 2)], bool)
+            mask.ravel()[: common[0]] = True
+            number = rng.randrange(n or 1)
+            parts.append(rng.choice([wide, wide, wide[..., :1], mask, slice(None, None, -1), number]))
+            axis += mask.ndim if parts[-1] is mask else 1
+        expected = outcome(lambda v=values, i=tuple(parts): v[i])
+        index = tuple(lazy_part(rng, p) for p in parts)
+        words = rd.from_ints(values, MODULI, chunks=None).residues
+        eager = rd.RNSArray(on_each_processor.xp.asarray(words), rd.RNS(MODULI))
+        chunks = (4, *(rng.randint(1, max(length, 1)) for length in shape))
+        lazy = rd.RNSArray(da.from_array(eager.residues, chunks=chunks, asarray=False), rd.RNS(MODULI))
+        for x in (eager, lazy):
+            found = outcome(lambda x=x, i=index: x[i])
+            assert found == expected or (found[0] is expected[0] is IndexError), (seed, shape, parts, index)
+
+
+def test_a_lazy_truth_as_an_index() -> None:
+    x = rd.from_ints(range(4), MODULI, chunks=None)
+    for truth in (True, False):
+        lazy = da.from_array(np.array(truth))
+        expected = np.arange(4)[np.array(truth)]
+        assert x[lazy].to_ints().tolist() == expected.tolist()
+        assert x[lazy].compute().shape == expected.shape
+        assert x[lazy, [2]].to_ints().tolist() == np.arange(4)[np.array(truth), [2]].tolist()
+
+
+def test_masks_of_several_axes_are_conditions_on_numbers(on_each_processor: Processor) -> None:
+    values = np.arange(24, dtype=object).reshape(2, 3, 4) * 7 % 19
+    words = on_each_processor.xp.asarray(rd.from_ints(values, MODULI, chunks=None).residues)
+    eager = rd.RNSArray(words, rd.RNS(MODULI))
+    lazy = rd.RNSArray(da.from_array(words, chunks=(4, 1, 2, 3), asarray=False), rd.RNS(MODULI))
+    for x in (eager, lazy, rd.IntervalRNSArray.from_rns(eager), rd.IntervalRNSArray.from_rns(lazy)):
+        for found, expected in [
+            (x[x > 5], values[values > 5]),
+            (x[x[..., 0] > 5], values[values[..., 0] > 5]),
+            (x[:, x[0] > 5], values[:, values[0] > 5]),
+            (x[1, x[0] > 5], values[1, values[0] > 5]),
+            (x[:, (x > 5)[0, :, 0], ::-2], values[:, (values > 5)[0, :, 0], ::-2]),
+            (x[np.nonzero(x)], values[np.nonzero(values)]),
+            (x[x > 99], values[values > 99]),
+        ]:
+            assert found.to_ints().tolist() == expected.tolist()
+
+
+def selections() -> list[tuple[str, Any, list[int]]]:
+    """Arrays of unknown length by name, each made anew, and their numbers: some, of one chunk, and none."""
+    values = np.array([[5, 3, 9, 1, 7], [2, 8, 8, 0, 4], [6, 1, 3, 9, 9]], dtype=object)
+    words = rd.from_ints(values, MODULI, chunks=None).residues
+    lazy = rd.RNSArray(da.from_array(words, chunks=(4, (1, 1, 1), (2, 3))), rd.RNS(MODULI))
+    made = []
+    for name, x in (("rns", lazy), ("interval", rd.IntervalRNSArray.from_rns(lazy))):
+        made += [(f"{name} > {v}", x[x > v], values[values > v].tolist()) for v in (4, 8, 100)]
+        made += [(f"{name} < 0", x[x < 1], [0])]
+    return made
+
+
+WITHOUT_LENGTHS: dict[str, tuple[Callable[[Any], Any], Callable[[list[int]], Any]]] = {
+    "max": (lambda x: x.max(), max),
+    "min": (lambda x: x.min(), min),
+    "argmax": (lambda x: x.argmax(), lambda v: v.index(max(v))),
+    "argmin": (lambda x: x.argmin(), lambda v: v.index(min(v))),
+    "sum": (lambda x: x.sum(), sum),
+    "comparison": (lambda x: x > 6, lambda v: [n > 6 for n in v]),
+    "selection": (lambda x: x[x > 6], lambda v: [n for n in v if n > 6]),
+    "arithmetic": (lambda x: x * 2 + 1, lambda v: [n * 2 + 1 for n in v]),
+}
+
+WITH_LENGTHS: dict[str, tuple[Callable[[Any], Any], Callable[[list[int]], Any]]] = {
+    "len": (len, len),
+    "iteration": (list, list),
+    "number": (lambda x: x[-1], lambda v: v[-1]),
+    "slice": (lambda x: x[::-2], lambda v: v[::-2]),
+    "places": (lambda x: x[[0, 0, -1]], lambda v: [v[0], v[0], v[-1]]),
+    "rechunk": (lambda x: x.rechunk(), list),
+    "flip": (lambda x: x.flip(), lambda v: v[::-1]),
+    "reshape": (lambda x: x.reshape(1, -1), lambda v: [v]),
+    "take": (lambda x: x.take([0]), lambda v: [v[0]]),
+    "sum of two": (lambda x: x + x[:], lambda v: [2 * n for n in v]),
+    "choice": (lambda x: rd.where(x > 6, x, 0), lambda v: [n if n > 6 else 0 for n in v]),
+    "padding": (lambda x: rd.pad(x, 1), lambda v: [0, *v, 0]),
+    "stack": (lambda x: rd.stack([x, x]), lambda v: [v, v]),
+    "nonzero": (lambda x: x[x.nonzero()], lambda v: [n for n in v if n]),
+    "truth": (lambda x: bool(x[:1]), lambda v: bool(v[0]) if v else 1 / 0),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_LENGTHS)
+def test_a_selection_is_not_computed_to_know_its_length(name: str) -> None:
+    function, oracle = WITHOUT_LENGTHS[name]
+    for what, x, values in selections():
+        with dask.config.set(scheduler=lambda *_, **__: pytest.fail("something was computed")):
+            result = function(x)
+        assert np.isnan(x.shape[0])
+        if not values and name in ("max", "min", "argmax", "argmin"):
+            with pytest.raises(ValueError, match="of an empty array"):
+                result.compute(scheduler="sync")
+        else:
+            found = np.asarray(result.compute(scheduler="sync"))
+            assert found.tolist() == oracle(values), what
+
+
+@pytest.mark.parametrize("name", WITH_LENGTHS)
+def test_lengths_of_a_selection_are_found_where_they_are_needed(name: str) -> None:
+    function, oracle = WITH_LENGTHS[name]
+    with dask.config.set(scheduler="sync"):
+        for what, x, values in selections():
+            try:
+                expected = oracle(values)
+            except (IndexError, ZeroDivisionError):
+                with pytest.raises((IndexError, ValueError)):
+                    function(x)
+                continue
+            assert np.asarray(function(x), dtype=object).tolist() == expected, what
+            assert x.shape == (len(values),)
+
+
+def test_selections_are_scanned_sorted_out_and_stored(tmp_path: Path) -> None:
+    with dask.config.set(scheduler="sync"):
+        for what, x, values in selections():
+            if not isinstance(x, rd.RNSArray):
+                continue
+            assert x[:].cumsum().to_ints().tolist() == list(itertools.accumulate(values)), what
+            assert x.cummax().to_ints().tolist() == list(itertools.accumulate(values, max))
+            assert x.topk(2).compute().tolist() == sorted(values, reverse=True)[:2]
+            assert int(x.prod()) == math.prod(values)
+            if values:
+                assert int(x.max(axis=0, keepdims=True).to_ints()[0]) == max(values)
+                assert int(x @ x) == sum(n * n for n in values)
+        for number, (what, x, values) in enumerate(selections()):
+            x.to_zarr(tmp_path / str(number))
+            assert rd.open_zarr(tmp_path / str(number)).to_ints().tolist() == values, what
+
+
+def test_selections_of_tables_keep_the_other_axes() -> None:
+    values = np.arange(24, dtype=object).reshape(4, 6) * 7 % 19
+    words = rd.from_ints(values, MODULI, chunks=None).residues
+    with dask.config.set(scheduler="sync"):
+        for mask in (values[0] > 9, values[0] > 99):
+
+            def make(mask: Any = mask) -> Any:
+                x = rd.RNSArray(da.from_array(words, chunks=(4, 3, 2)), rd.RNS(MODULI))
+                return x[:, da.from_array(mask, chunks=2)]
+
+            expected = values[:, mask]
+            assert int(make().sum()) == expected.sum()
+            assert make().sum(axis=0).compute().tolist() == expected.sum(axis=0).tolist()
+            assert make().sum(axis=1).compute().tolist() == expected.sum(axis=1).tolist()
+            assert make()[1].to_ints().tolist() == expected[1].tolist()
+            assert make().T.to_ints().tolist() == expected.T.tolist()
+            if expected.size:
+                assert int(make().argmax()) == expected.argmax()
+                assert int(make().argmin()) == expected.argmin()
+                assert make().max(axis=0).to_ints().tolist() == expected.max(axis=0).tolist()
+
+
+def test_what_must_not_compute_says_what_to_do() -> None:
+    x = selections()[0][1]
+    for what in ("size", "nbytes"):
+        with pytest.raises(ValueError, match=r"compute_chunk_sizes\(\)"):
+            getattr(x, what)
+    assert "nan" in repr(x)
+    assert "unknown" in x._repr_html_()
+    assert x.compute_chunk_sizes().size == 8
 
 
 def test_the_truth_of_an_array_is_numpys() -> None:

@@ -193,5 +193,4 @@ def test_wrong_arguments() -> None:
         rd.random(moduli, 4).topk(1, backend="gpu")
     unknown = da.from_array(np.zeros((4, 8), np.uint32), chunks=(4, 4))
     unknown._chunks = ((4,), (float("nan"),) * 2)
-    with pytest.raises(ValueError, match="unknown"):
-        rd.RNSArray(unknown, rd.RNS(moduli)).topk(1)
+    assert rd.RNSArray(unknown, rd.RNS(moduli)).topk(1).compute().tolist() == [0]

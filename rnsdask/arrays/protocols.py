@@ -1,0 +1,271 @@
+"""NumPy's protocols: what ``np.add(x, y)``, ``np.add.reduce(x)`` and ``np.max(x)`` do with arrays of numbers.
+
+A function of NumPy is found by its name: as a public function of the package, or as a method of the array.
+What has neither is refused, for NumPy itself would make Python ints of all residues, unasked.
+"""
+
+import inspect
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any
+
+import dask.array as da
+import numpy as np
+
+from rnsdask.core.scalar_int import ScalarInt
+from rnsdask.lazy import functions
+from rnsdask.lazy.operands import check_no_array, is_number_array
+
+# ---- ufuncs -----------------------------------------------------------------------------------------------
+
+
+def _relation(symbol: str) -> Callable[..., Any]:
+    mirrored = symbol.translate(str.maketrans("<>", "><"))
+
+    def compare(a: Any, b: Any) -> Any:
+        return functions.relate(a, symbol, b) if is_number_array(a) else functions.relate(b, mirrored, a)
+
+    return compare
+
+
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "absolute": abs,
+    "positive": lambda a: a,
+    "square": lambda a: functions.multiply(a, a),
+    "floor_divide": lambda a, b: functions.divided(a, b, "quotient")[0],
+    "remainder": lambda a, b: functions.divided(a, b, "remainder")[0],
+    "divmod": lambda a, b: tuple(functions.divided(a, b, "quotient", "remainder")),
+    "left_shift": operator.lshift,
+    "right_shift": operator.rshift,
+    **{
+        name: _relation(symbol)
+        for name, symbol in (
+            *(("less", "<"), ("less_equal", "<="), ("greater", ">"), ("greater_equal", ">=")),
+            *(("equal", "=="), ("not_equal", "!=")),
+        )
+    },
+}
+"""The ufuncs that are operators here; others are public functions of the same name."""
+
+_REDUCTIONS = {
+    **{"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"},
+    **{"logical_and": "all", "logical_or": "any"},
+}
+_SCANS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
+"""The methods that ``ufunc.reduce`` and ``ufunc.accumulate`` are."""
+
+_INSTEAD = {
+    **{"divide": "x // y gives quotients", "logical_not": "x == 0 gives Booleans"},
+    **dict.fromkeys(("logical_and", "logical_or", "logical_xor"), "x != 0 gives Booleans"),
+    **{"isclose": "x == y is exact", "allclose": "np.array_equal is exact"},
+}
+"""What to call in place of what is not there; without an entry, what makes Python ints."""
+
+
+def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+    """What ``__array_ufunc__`` of an array of numbers returns.
+
+    Parameters
+    ----------
+    ufunc, method
+        NumPy's function, and which of its methods is called: ``"__call__"``, ``"reduce"`` and so on.
+    inputs : sequence
+        Its operands, at least one an array of numbers.
+    options : dict
+        Its keywords.
+
+    Raises
+    ------
+    TypeError
+        If there is no such function here, an operand is an array of another library, or an option is
+        ``out``, ``where``, or a dtype other than object.
+    """
+    if not _all_known(type(v) for v in inputs if hasattr(v, "__array_ufunc__")):
+        return NotImplemented
+    name = f"numpy.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+    given = _checked_options(name, options)
+    operands = [_operand(value) for value in inputs]
+    if method == "reduce":
+        return _along(_REDUCTIONS, ufunc, name, operands, {"axis": 0, **given})
+    if method == "accumulate":
+        return _along(_SCANS, ufunc, name, operands, {"axis": 0, **given})
+    if given:
+        raise TypeError(f"{name} of an array of numbers takes no {next(iter(given))}")
+    function = _public(ufunc.__name__) or _OPERATORS.get(ufunc.__name__)
+    if function is None or method not in ("__call__", "outer"):
+        raise _refusal(name, inputs)
+    return _outer(function, *operands) if method == "outer" else function(*operands)
+
+
+def _checked_options(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what results cannot have; leave out what asks for what they are."""
+    given = dict(options)
+    if any(array is not None for array in given.pop("out", None) or ()):
+        raise TypeError(f"{name} of an array of numbers takes no out: its result is a new object")
+    dtype = given.pop("dtype", None)
+    if dtype is not None and np.dtype(dtype) != object:
+        raise TypeError(f"{name} of an array of numbers is exact, got dtype {np.dtype(dtype)}")
+    if given.pop("where", True) is not True:
+        raise TypeError(f"{name} of an array of numbers takes no where; rd.where chooses numbers")
+    return given
+
+
+def _operand(value: Any) -> Any:
+    """An operand as operators take it; NumPy's scalars as Python's, which ask no ufunc again."""
+    if is_number_array(value) or (isinstance(value, da.Array) and not value.ndim):
+        return value
+    value = _scalar(value)
+    check_no_array(value)
+    return value
+
+
+def _scalar(value: Any) -> Any:
+    """NumPy's scalars and arrays of no axes as Python's numbers."""
+    return value.item() if isinstance(value, np.generic | np.ndarray) and not np.ndim(value) else value
+
+
+def _along(
+    methods: dict[str, str], ufunc: np.ufunc, name: str, operands: list[Any], given: dict[str, Any]
+) -> Any:
+    """Reduce or accumulate by the method that does so; of one axis, the axis need not be named."""
+    x, *positional = operands
+    if positional:
+        raise TypeError(f"{name} of an array of numbers takes its options by name")
+    method = getattr(x, methods.get(ufunc.__name__, ""), None)
+    if method is None:
+        raise _refusal(name, operands)
+    if given.get("keepdims") is False:
+        del given["keepdims"]
+    if x.ndim == 1 and given["axis"] in (None, 0, -1) and "keepdims" not in given:
+        del given["axis"]
+    if wrong := next((key for key in given if key not in inspect.signature(method).parameters), None):
+        raise TypeError(f"{name} of an {type(x).__name__} with {x.ndim} axes takes no {wrong}")
+    return method(**given)
+
+
+def _outer(function: Callable[..., Any], a: Any, b: Any) -> Any:
+    """All pairs: the axes of the first operand, then those of the second."""
+    if is_number_array(a) and is_number_array(b):
+        a = a[(..., *(None,) * (b.words.ndim - 1))]  # type: ignore[index]
+    return function(a, b)
+
+
+# ---- other functions --------------------------------------------------------------------------------------
+
+_MODULES = ("numpy", "numpy.linalg")
+"""Where NumPy has functions that mean what their names say here too."""
+
+_NUMPYS_OWN = {
+    *("array_split", "dsplit", "flatnonzero", "hsplit", "iscomplexobj", "isrealobj", "moveaxis", "ndim"),
+    *("reshape", "rollaxis", "shape", "size", "transpose", "vsplit"),
+}
+"""Functions that NumPy writes in terms of an array's methods and attributes alone."""
+
+_ALIASES = MappingProxyType({"amax": "max", "amin": "min"})
+
+
+def apply_function(function: Callable[..., Any], types: Iterable[type], args: Any, kwargs: Any) -> Any:
+    """What ``__array_function__`` of an array of numbers returns.
+
+    Parameters
+    ----------
+    function : callable
+        NumPy's.
+    types : iterable of type
+        The types of arguments that have such a protocol.
+    args, kwargs
+        The arguments.
+
+    Raises
+    ------
+    TypeError
+        If there is no such function here.
+    """
+    if not _all_known(types):
+        return NotImplemented
+    name = function.__name__
+    if function.__module__ not in _MODULES:
+        raise _refusal(f"{function.__module__}.{name}", (*args, *kwargs.values()))
+    if name in _NUMPYS_OWN:  # as subclasses of NumPy's arrays call it
+        return np.empty(0).__array_function__(function, (), args, kwargs)
+    name, args = _ALIASES.get(name, name), tuple(map(_scalar, args))
+    found = _SPECIAL.get(name) or _public(name)
+    if found is not None:
+        return found(*args, **kwargs)
+    x, args, kwargs = _first(function, args, kwargs)
+    if not is_number_array(x) or not callable(getattr(type(x), name, None)):
+        raise _refusal(f"{function.__module__}.{name}", (x, *args, *kwargs.values()))
+    return getattr(x, name)(*args, **kwargs)
+
+
+def _first(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
+    """The first argument, also if it was given by name, and the others."""
+    if args:
+        return args[0], args[1:], kwargs
+    name = next(iter(inspect.signature(function).parameters), "")
+    return kwargs.get(name), (), {key: value for key, value in kwargs.items() if key != name}
+
+
+def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:  # noqa: ARG001  (no number is a NaN)
+    """Whether shapes and all numbers are equal; computes lazy arrays."""
+    if not (is_number_array(a1) and is_number_array(a2)):
+        kinds = f"{type(a1).__name__} and {type(a2).__name__}"
+        raise TypeError(
+            f"numpy.array_equal takes two arrays of numbers, got {kinds}; rd.from_ints makes them"
+        )
+    if a1.words.shape[1:] != a2.words.shape[1:] and not any(
+        np.isnan(length) for x in (a1, a2) for length in x.words.shape
+    ):
+        return False
+    return bool((functions.relate(a1, "==", a2)).all())
+
+
+def _result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
+    return np.result_type(*(np.dtype(object) if is_number_array(v) else v for v in arrays_and_dtypes))
+
+
+def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    if x is None and y is None:
+        return condition.nonzero()
+    return functions.where(condition, x, y)
+
+
+def _append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    return _public("concatenate")((arr, values), axis)  # type: ignore[misc]
+
+
+_SPECIAL: dict[str, Callable[..., Any]] = {
+    "append": _append,
+    "array_equal": _array_equal,
+    "result_type": _result_type,
+    "where": _where,
+}
+
+
+# ---- both -------------------------------------------------------------------------------------------------
+
+
+def _public(name: str) -> Callable[..., Any] | None:
+    """The package's public function of a name; found when it is called, for functions are made of arrays."""
+    package = import_module(__name__.partition(".")[0])
+    found = getattr(package, name) if name in package.__all__ else None
+    return found if inspect.isfunction(found) else None
+
+
+def _all_known(types: Iterable[type]) -> bool:
+    """Whether the types are those of numbers and arrays; xarray's and others have a say of their own."""
+    known = (np.ndarray, np.generic, da.Array, ScalarInt)
+    return all(
+        issubclass(t, known) or hasattr(t, "system_type") or t.__module__.startswith("cupy") for t in types
+    )
+
+
+def _refusal(name: str, arguments: Iterable[Any]) -> TypeError:
+    """The error of a function that would make Python ints of all residues, and the way out."""
+    kind = next((type(v).__name__ for v in arguments if is_number_array(v)), "array of numbers")
+    way = _INSTEAD.get(name.split(".")[-1])
+    if way is None:
+        way = f"np.asarray(x) makes Python ints of the numbers, which {name} may take"
+    return TypeError(f"{name} takes no {kind}; {way}")

@@ -1,0 +1,426 @@
+"""NumPy's and Dask's protocols: their functions on arrays of numbers, against NumPy's of Python ints."""
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from conftest import Processor
+from dask.base import tokenize
+
+import rnsdask as rd
+from rnsdask.lazy.lazy_ints import LazyInts
+
+MODULI = rd.ModuliSet([251, 253, 255, 256])
+HIGH = MODULI.product // 2 - 1
+VALUES = np.array([[3, -7, 0], [100, 2, -1]], dtype=object)
+KINDS = ["rns", "rns lazy", "interval", "interval lazy"]
+
+
+@pytest.fixture(autouse=True)
+def in_this_thread() -> Iterator[None]:
+    with dask.config.set(scheduler="sync"):
+        yield
+
+
+def make(kind: str, values: Any = VALUES, xp: Any = np) -> Any:
+    x = rd.from_ints(np.asarray(values, dtype=object), MODULI, signed=True, chunks=None)
+    words = xp.asarray(x.residues)
+    if "lazy" in kind:
+        chunks = tuple(max(1, length // 2) for length in words.shape[1:])
+        words = da.from_array(words, chunks=(4, *chunks), asarray=False)
+    x = rd.RNSArray(words, x.system)
+    return rd.IntervalRNSArray.from_rns(x) if "interval" in kind else x
+
+
+def plain(result: Any) -> Any:
+    """Nested lists of Python's numbers of any result, computed."""
+    if isinstance(result, tuple | list):
+        return [plain(part) for part in result]
+    if hasattr(result, "to_ints"):
+        return result.to_ints().tolist()
+    result = result.compute() if isinstance(result, da.Array) else result
+    result = result.get() if hasattr(result, "get") else result
+    return result.tolist() if hasattr(result, "tolist") else result
+
+
+UFUNCS: dict[str, Callable[[Any], Any]] = {
+    "add": lambda x: np.add(x, 5),
+    "add reversed": lambda x: np.add(5, x),
+    "add arrays": lambda x: np.add(x, x),
+    "subtract": lambda x: np.subtract(np.int64(7), x),
+    "multiply": lambda x: np.multiply(x, np.uint8(200)),
+    "negative": np.negative,
+    "positive": np.positive,
+    "square": np.square,
+    "floor_divide": lambda x: np.floor_divide(x, 3),
+    "floor_divide reversed": lambda x: np.floor_divide(np.int16(-100), x * x + 1),
+    "remainder": lambda x: np.remainder(x, -7),
+    "mod": lambda x: np.mod(x, 7),
+    "maximum": lambda x: np.maximum(x, 1),
+    "minimum": lambda x: np.minimum(x, x[::-1]),
+    "sign": np.sign,
+    "less": lambda x: np.less(x, 2),
+    "less reversed": lambda x: np.less(2, x),
+    "less_equal": lambda x: np.less_equal(2, x),
+    "greater": lambda x: np.greater(2, x),
+    "greater_equal": lambda x: np.greater_equal(x, x[::-1]),
+    "equal": lambda x: np.equal(x, 100),
+    "equal reversed": lambda x: np.equal(np.int8(100), x),
+    "not_equal": lambda x: np.not_equal(10**40, x),
+    "add.reduce": lambda x: np.add.reduce(x, axis=None),
+    "add.reduce of a line": lambda x: np.add.reduce(x[0]),
+    "maximum.reduce": lambda x: np.maximum.reduce(x[1]),
+    "minimum.reduce": lambda x: np.minimum.reduce(x, axis=None),
+    "add.outer": lambda x: np.add.outer(x, x[0]),
+    "multiply.outer": lambda x: np.multiply.outer(x[0], 3),
+    "less.outer": lambda x: np.less.outer(x[0], x[1]),
+}
+
+ONLY_RNS: dict[str, Callable[[Any], Any]] = {
+    "power": lambda x: np.power(x, 3),
+    "left_shift": lambda x: np.left_shift(x, 4),
+    "right_shift": lambda x: np.right_shift(x, 1),
+    "matmul": lambda x: np.matmul(x, x.T),
+    "add.reduce along an axis": np.add.reduce,
+    "maximum.reduce along an axis": lambda x: np.maximum.reduce(x, axis=1, keepdims=True),
+    "multiply.reduce": lambda x: np.multiply.reduce(x[1]),
+    "add.accumulate": lambda x: np.add.accumulate(x[0]),
+    "maximum.accumulate": lambda x: np.maximum.accumulate(x[1]),
+    "max": lambda x: np.max(x, axis=0),
+    "amin": lambda x: np.amin(x, axis=1, keepdims=True),
+    "sum": lambda x: np.sum(x, axis=(0, 1)),
+    "prod": lambda x: np.prod(x[1]),
+    "argmax": lambda x: np.argmax(x, axis=1),
+    "cumsum": lambda x: np.cumsum(x[1]),
+    "dot": lambda x: np.dot(x, x.T),
+    "linalg.matmul": lambda x: np.linalg.matmul(x, x.T),
+}
+
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "max": np.max,
+    "min": np.min,
+    "sum": np.sum,
+    "argmax": np.argmax,
+    "argmin": np.argmin,
+    "concatenate": lambda x: np.concatenate([x, x], axis=1),
+    "concatenate flat": lambda x: np.concatenate((x, x[0]), axis=None),
+    "stack": lambda x: np.stack([x, x], axis=-1),
+    "hstack": lambda x: np.hstack([x, x]),
+    "vstack": lambda x: np.vstack([x, x[0]]),
+    "append": lambda x: np.append(x, x[0]),
+    "split": lambda x: np.split(x, 3, axis=1),
+    "array_split": lambda x: np.array_split(x, 2, axis=1),
+    "hsplit": lambda x: np.hsplit(x, [1]),
+    "where": lambda x: np.where(np.array([True, False, True]), x, 9),
+    "where of numbers": lambda x: np.where(x > 1, 0, x),
+    "where alone": np.where,
+    "nonzero": np.nonzero,
+    "flatnonzero": np.flatnonzero,
+    "reshape": lambda x: np.reshape(x, (3, -1)),
+    "reshape order": lambda x: np.reshape(x, (3, -1), order="C"),
+    "ravel": np.ravel,
+    "transpose": np.transpose,
+    "transpose axes": lambda x: np.transpose(x, axes=(1, 0)),
+    "moveaxis": lambda x: np.moveaxis(x, 0, -1),
+    "rollaxis": lambda x: np.rollaxis(x, 1),
+    "swapaxes": lambda x: np.swapaxes(x, 0, 1),
+    "squeeze": lambda x: np.squeeze(x[:1]),
+    "expand_dims": lambda x: np.expand_dims(x, (0, 2)),
+    "broadcast_to": lambda x: np.broadcast_to(x, (2, 2, 3)),
+    "roll": lambda x: np.roll(x, 2),
+    "flip": lambda x: np.flip(m=x, axis=1),
+    "take": lambda x: np.take(x, [0, -1], axis=1),
+    "repeat": lambda x: np.repeat(x, 2, axis=0),
+    "tile": lambda x: np.tile(x, (2, 1)),
+    "pad": lambda x: np.pad(x, ((1, 0), (0, 2))),
+    "copy": np.copy,
+    "shape": lambda x: (np.shape(x), np.ndim(x), np.size(x), np.size(x, 0)),
+    "array_equal": lambda x: (np.array_equal(x, x + 0), np.array_equal(x, x + 1), np.array_equal(x, x[0])),
+    "iscomplexobj": lambda x: (np.iscomplexobj(x), np.isrealobj(x)),
+    "astype": lambda x: np.astype(x, np.int16),
+    "operators of NumPy's scalars": lambda x: [np.int64(3) + x, np.array(3) * x, 7 - x, np.uint8(7) - x],
+    "divisions by NumPy's scalars": lambda x: [x // np.int64(3), x % np.int8(-3), np.int64(5) // (x * x + 1)],
+    "comparisons with NumPy's scalars": lambda x: [np.int64(3) > x, np.int8(100) == x, x != np.uint64(2)],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ufuncs_are_the_operators(kind: str, on_each_processor: Processor) -> None:
+    x, wanted = make(kind, xp=on_each_processor.xp), "lazy" in kind
+    for name, function in {**UFUNCS, **(ONLY_RNS if kind[:3] == "rns" else {})}.items():
+        result, expected = function(x), function(VALUES)
+        parts = result if isinstance(result, tuple | list) else (result,)
+        assert all(dask.is_dask_collection(part) == wanted for part in parts), name
+        assert plain(result) == plain(expected), name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_functions_are_found_by_their_names(kind: str, on_each_processor: Processor) -> None:
+    x = make(kind, xp=on_each_processor.xp)
+    for name, function in FUNCTIONS.items():
+        result = function(x)
+        assert plain(result) == plain(function(VALUES)), name
+        if isinstance(result, rd.RNSArray | rd.IntervalRNSArray):
+            assert type(result) is type(x), name
+            assert result._kind == x._kind, name
+
+
+def test_a_name_that_appears_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = make("rns")
+    with pytest.raises(TypeError, match=r"numpy\.trapezoid takes no RNSArray"):
+        np.trapezoid(x)
+    with pytest.raises(TypeError, match=r"numpy\.ediff1d takes no RNSArray"):
+        np.ediff1d(x)
+
+    def trapezoid(self: Any, dx: int) -> Any:
+        return self, dx
+
+    def ediff1d(ary: Any, to_end: int) -> Any:
+        return ary, to_end
+
+    monkeypatch.setattr(rd.RNSArray, "trapezoid", trapezoid, raising=False)
+    monkeypatch.setattr(rd, "ediff1d", ediff1d, raising=False)
+    monkeypatch.setattr(rd, "__all__", [*rd.__all__, "ediff1d"])
+    for found in (np.trapezoid(x, dx=2), np.trapezoid(y=x, dx=2), np.ediff1d(x, to_end=2)):
+        assert found[0] is x
+        assert found[1] == 2
+
+
+REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "out": (lambda x: np.add(x, 1, out=np.zeros((2, 3), object)), "numpy.add .* takes no out"),
+    "in place": (lambda x: operator.iadd(np.zeros((2, 3), object), x), "takes no out|rd.from_ints"),
+    "where": (lambda x: np.add(x, 1, where=np.ones(3, bool)), "takes no where"),
+    "dtype": (lambda x: np.multiply(x, 2, dtype=np.float64), "is exact, got dtype float64"),
+    "casting": (lambda x: np.add(x, 1, casting="unsafe"), "takes no casting"),
+    "initial": (lambda x: np.add.reduce(x, axis=None, initial=5), "takes no initial"),
+    "no operator": (lambda x: np.sqrt(x), r"numpy.sqrt takes no \w+Array; np.asarray\(x\)"),
+    "division": (lambda x: np.true_divide(x, 2), "numpy.divide takes no .*//"),
+    "logic": (lambda x: np.logical_and(x, x), "x != 0"),
+    "at": (lambda x: np.add.at(x, np.array(0), 1), "numpy.add.at takes no"),
+    "reduceat": (lambda x: np.add.reduceat(x, 0), "numpy.add.reduceat takes no"),
+    "scan": (lambda x: np.bitwise_or.accumulate(x), "numpy.bitwise_or.accumulate takes no"),
+    "array": (lambda x: np.add(np.arange(3), x), r"got ndarray of int64, shape \(3,\); rd.from_ints"),
+    "operator of an array": (lambda x: np.arange(3) * x, "rd.from_ints"),
+    "object array": (lambda x: np.add(x, VALUES), "rd.from_ints"),
+    "array after": (lambda x: x + np.arange(3), "rd.from_ints"),
+    "list": (lambda x: np.maximum(x, [1, 2, 3]), "rd.from_ints"),
+    "Dask array": (lambda x: np.add(da.arange(3), x), "rd.from_ints"),
+    "Dask array after": (lambda x: x + da.arange(3), "RNSArray or an integer"),
+    "float": (lambda x: np.float64(2.5) * x, "must be an integer, got 2.5"),
+    "bool": (lambda x: np.True_ + x, "must be an integer, got True"),
+    "function": (lambda x: np.fft.fft(x), r"numpy.fft.fft takes no \w+Array; np.asarray\(x\)"),
+    "another module's": (lambda x: np.emath.power(x, 2), "power takes no"),
+    "joining": (lambda x: np.concatenate([x, VALUES]), "arrays of numbers, got ndarray at position 1"),
+    "Dask joining": (lambda x: np.concatenate([da.ones((2, 3)), x]), "got Array at position 0"),
+    "equality with an array": (lambda x: np.array_equal(x, VALUES), "rd.from_ints"),
+    "histogram": (lambda x: np.histogram(x), "numpy.histogram takes no"),
+    "float type": (lambda x: x.astype(float), "astype of exact integers"),
+    "complex type": (lambda x: np.astype(x, complex), "astype of exact integers"),
+    "text": (lambda x: x.astype(str), "astype of exact integers"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_numpy_would_turn_into_objects_is_refused(kind: str) -> None:
+    x = make(kind)
+    for name, (function, message) in REFUSED.items():
+        with pytest.raises(TypeError, match=message):
+            pytest.fail(f"{name}: {function(x)}")
+
+
+def test_lazy_integers_leave_arrays_of_numbers_to_themselves() -> None:
+    squares = VALUES * VALUES + 1
+    for kind in ("rns lazy", "interval lazy", "rns"):
+        x, top = make(kind, squares), make("rns lazy").max()
+        for function in (
+            operator.add,
+            operator.mul,
+            operator.floordiv,
+            operator.mod,
+            operator.lt,
+            operator.eq,
+        ):
+            assert plain(function(top, x)) == plain(function(100, squares))
+            assert plain(function(x, top)) == plain(function(squares, 100))
+        for ufunc in (np.add, np.floor_divide, np.remainder, np.greater, np.maximum):
+            assert plain(ufunc(top, x)) == plain(ufunc(100, squares))
+        assert plain(np.divmod(x, 7)) == plain([squares // 7, squares % 7])
+        assert plain(np.divmod(np.int64(70), x)) == plain([70 // squares, 70 % squares])
+        assert plain(divmod(top, x)) == plain([100 // squares, 100 % squares])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dask_makes_arrays_of_python_ints(kind: str) -> None:
+    x = make(kind, VALUES + HIGH // 8)
+    expected = (VALUES + HIGH // 8).tolist()
+    for array in (da.asarray(x), da.asanyarray(x), x.to_dask_array(), da.array(x)):
+        assert isinstance(array, LazyInts)
+        assert array.chunks == (x.chunks or ((2,), (3,)))
+        assert array.compute().tolist() == expected
+    powers = x.to_dask_array() ** 9  # beyond any machine integer
+    assert powers.compute().tolist() == ((VALUES + HIGH // 8) ** 9).tolist()
+    assert da.concatenate([x, x]).compute().tolist() == expected * 2
+    assert da.stack([x, x]).compute().tolist() == [expected] * 2
+    assert int(da.concatenate([x, x]).sum()) == 2 * int(x.sum())
+    assert plain(da.add(x, x)) == (2 * (VALUES + HIGH // 8)).tolist()
+    assert type(da.maximum(x, 3)) is type(x)
+    assert da.where(x > 3, x, 0).compute().tolist() == np.where(VALUES + HIGH // 8 > 3, expected, 0).tolist()
+    total, top = dask.compute(x.sum(), x.max())
+    assert (total, top) == (int((VALUES + HIGH // 8).sum()), HIGH // 8 + 100)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers_in_other_types(kind: str, on_each_processor: Processor) -> None:
+    x = make(kind, xp=on_each_processor.xp)
+    assert x.dtype == object
+    assert np.result_type(x, np.int8) is np.dtype(object)
+    for dtype in (object, np.int8, np.int64, "int16", bool):
+        cast = x.astype(dtype)
+        assert cast.dtype == np.dtype(dtype)
+        assert dask.is_dask_collection(cast) == ("lazy" in kind)
+        assert plain(cast) == VALUES.astype(dtype).tolist()
+    for value, dtype in [(128, np.int8), (-129, np.int8), (-1, np.uint8), (-1, np.uint64), (256, np.uint8)]:
+        values = np.zeros(7, dtype=object)
+        values[5] = value
+        with pytest.raises(OverflowError, match=f"flat index 5 is {value}, outside of {np.dtype(dtype)}"):
+            plain(make(kind, values, on_each_processor.xp).astype(dtype))
+        values[5] = np.iinfo(dtype).max % HIGH
+        assert plain(make(kind, values).astype(dtype)) == values.tolist()
+    assert plain(make(kind, [HIGH, -HIGH]).astype(np.int32)) == [HIGH, -HIGH]
+    assert make(kind, np.zeros((2, 0), object)).astype(np.int64).shape == (2, 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_single_numbers_and_lists(kind: str) -> None:
+    x, line = make(kind), make(kind, range(9))
+    assert x.tolist() == VALUES.tolist()
+    assert x.item(1, 0) == x.item((1, 0)) == x.item(3) == x.item(-3) == x.item(np.int8(3)) == 100
+    assert type(x.item(3)) is int
+    assert x[:1, 1:2].item() == -7
+    for wrong, error in [((), ValueError), ((6,), IndexError), ((0, 3), IndexError), ((0, 0, 0), ValueError)]:
+        with pytest.raises(error):
+            x.item(*wrong)
+    with pytest.raises(TypeError):
+        x.item(1.0)
+    assert list(line) == list(range(9))
+    assert [row.tolist() for row in x] == VALUES.tolist()
+    assert all(type(row) is type(x) for row in x)
+    for wrong_type in (int, float, operator.index):  # as NumPy's arrays with axes
+        with pytest.raises(TypeError):
+            wrong_type(x[:1, :1])
+    for copied in (x.copy(), np.copy(x), x.copy(order="K")):
+        assert copied.tolist() == VALUES.tolist()
+        assert tokenize(copied) == tokenize(x)
+    assert x.flatten().tolist() == np.ravel(x).tolist() == VALUES.ravel().tolist()
+    if "lazy" not in kind:
+        assert not np.shares_memory(x.flatten().words, x.words)
+        assert not np.shares_memory(x.copy().words, x.words)
+    assert plain(x.nonzero()) == plain(VALUES.nonzero())
+
+
+def test_a_lazy_line_is_iterated_chunk_by_chunk() -> None:
+    seen: list[int] = []
+
+    def watched(block: Any) -> Any:
+        seen.append(block.shape[1])
+        return block
+
+    words = rd.from_ints(range(12), MODULI, chunks=None).residues
+    lazy = da.from_array(words, chunks=(4, 4)).map_blocks(watched, meta=words[:, :0])
+    for x in (rd.RNSArray(lazy, rd.RNS(MODULI)), rd.RNSArray(lazy, rd.RNS(MODULI))[:]):
+        seen.clear()
+        numbers = iter(x)
+        assert (next(numbers), seen) == (0, [4])
+        assert [next(numbers) for _ in range(3)] == [1, 2, 3]
+        assert seen == [4]
+        assert list(numbers) == list(range(4, 12))
+        assert seen == [4, 4, 4]
+    selection = rd.RNSArray(lazy, rd.RNS(MODULI))
+    selection = selection[selection % 4 < 2]
+    assert [int(number) for number in selection] == [0, 1, 4, 5, 8, 9]
+    assert np.isnan(selection.shape[0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_chunks_have_dasks_names(kind: str) -> None:
+    x = make(kind)
+    if "lazy" not in kind:
+        assert (x.chunks, x.numblocks, x.npartitions, x.chunksize) == (None, None, None, None)
+        assert not hasattr(x, "blocks")
+        return
+    dask_array = x.to_dask_array()
+    for name in ("chunks", "numblocks", "npartitions", "chunksize"):
+        assert getattr(x, name) == getattr(dask_array, name)
+    assert (x.blocks.shape, x.blocks.size) == (dask_array.blocks.shape, dask_array.blocks.size)
+    for index in (0, (1, 2), (slice(None), 1), (slice(1), slice(1, None)), -1, (..., [1, 2])):
+        assert x.blocks[index].tolist() == dask_array.blocks[index].compute().tolist()
+    parts = [part.compute().tolist() for part in dask_array.blocks.ravel()]
+    assert [part.tolist() for part in x.blocks.ravel()] == parts
+    with pytest.raises(IndexError):
+        x.blocks[2]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_functions_of_chunks(kind: str, on_each_processor: Processor) -> None:
+    x = make(kind, xp=on_each_processor.xp)
+    doubled = x.map_blocks(lambda block, by: block * by, by=2)
+    assert type(doubled) is type(x)
+    assert doubled.chunks == x.chunks
+    assert doubled.tolist() == (VALUES * 2).tolist()
+    assert getattr(doubled, "bound", None) is None
+    assert plain(x.map_blocks(lambda block: block > 1, dtype=bool)) == (VALUES > 1).astype(bool).tolist()
+    assert plain(x.map_blocks(lambda block: block.to_ints().astype(float), dtype=float)) == VALUES.tolist()
+    kinds = set()
+    x.map_blocks(lambda block: kinds.add((type(block), dask.is_dask_collection(block))) or block).to_ints()
+    assert kinds == {(type(x), False)}
+    other = rd.ModuliSet([251, 253, 255, 257])
+    for function, error, message in [
+        (lambda block: block.to_ints(), TypeError, "returned an object of type ndarray"),
+        (lambda block: block[:, :0], ValueError, "must keep the shape of a chunk"),
+        (lambda block: type(block)(block.words, type(block.system)(other)), ValueError, "keep the system"),
+        (lambda block: str(block), TypeError, "returned an object of type str"),
+    ]:
+        with pytest.raises(error, match=message):
+            plain(x.map_blocks(function))
+    with pytest.raises(TypeError, match="was told dtype int8, but its function returned bool"):
+        plain(x.map_blocks(lambda block: block > 1, dtype=np.int8))
+    with pytest.raises(ValueError, match="must keep the shape"):
+        plain(x.map_blocks(lambda block: (block > 1)[0], dtype=bool))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_xarray_names_axes_of_arrays_of_numbers(kind: str) -> None:
+    xarray = pytest.importorskip("xarray")
+    x = make(kind)
+    named = xarray.DataArray(x, dims=("row", "column"), coords={"row": [10, 20]})
+    assert named.data is x
+    results = {
+        "sum": (named + 1, VALUES + 1),
+        "product": (named * named, VALUES * VALUES),
+        "comparison": (named > 1, VALUES > 1),
+        "place": (named.sel(row=20), VALUES[1]),
+        "places": (named.isel(column=[2, 0]), VALUES[:, [2, 0]]),
+        "transposed": (named.T, VALUES.T),
+        "joined": (xarray.concat([named, named], "row"), np.concatenate([VALUES, VALUES])),
+        "stacked": (named.stack(both=("row", "column")), VALUES.ravel()),
+        "sorted": (named.sortby("row", ascending=False), VALUES[::-1]),
+        "total": (named.sum(skipna=False), VALUES.sum()),
+    }
+    for what, (found, expected) in results.items():
+        assert plain(found.data) == plain(expected), what
+        if found.ndim and found.dtype == object:
+            assert type(found.data) is type(x), what
+    assert named.equals(named.copy())
+    assert named.values.tolist() == VALUES.tolist()
+    assert type(x).__name__ in repr(named)
+    if "lazy" not in kind:
+        assert plain((named + named.isel(row=0)).data) == (VALUES + VALUES[0]).tolist()
+        assert plain(named.roll(column=1).data) == np.roll(VALUES, 1, axis=1).tolist()
+        assert plain(named.where(named > 1, 0).data) == np.where(VALUES > 1, VALUES, 0).tolist()
+    else:
+        assert named.compute().data.chunks is None
+        assert named.compute().data.tolist() == VALUES.tolist()
