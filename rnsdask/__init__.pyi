@@ -8,6 +8,9 @@ from .arrays.elementary import count_nonzero as count_nonzero
 from .arrays.elementary import diff as diff
 from .arrays.elementary import outer as outer
 from .arrays.elementary import ptp as ptp
+from .arrays.filling import full_like as full_like
+from .arrays.filling import ones_like as ones_like
+from .arrays.filling import zeros_like as zeros_like
 from .arrays.interval_rns_array import IntervalRNSArray as IntervalRNSArray
 from .arrays.joining import block as block
 from .arrays.joining import broadcast_to as broadcast_to

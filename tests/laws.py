@@ -676,6 +676,44 @@ def slicing_commutes_with_operations(case: Case) -> None:
 
 
 @law
+def selections_of_unknown_length_reduce(case: Case) -> None:
+    """Numbers that a condition selects are reduced, iterated and indexed as those in memory are."""
+    x, a = case.draw()
+    edges = sorted(a.ravel().tolist())
+    for limit in (edges[len(edges) // 2], edges[-1]):
+        chosen = a[(a >= limit).astype(bool)]
+        for name in ("max", "min", "sum", "argmax", "argmin"):
+            expected = getattr(chosen, name)()
+            case.claim(getattr(x[x >= limit], name)(), expected, f"{name} of a selection")
+        case.claim_array(x[x >= limit][::-1], chosen[::-1], "a selection reversed")
+        assert [int(number) for number in x[x >= limit]] == chosen.tolist()
+    case.claim(x[x > edges[-1]].sum(), 0, "sum of none")
+
+
+@law
+def numpys_functions_are_found(case: Case) -> None:
+    """NumPy's functions give what operators and methods do, on the array's side of the way to integers."""
+    x, y, a, b = case.draw(2)
+    with rd.errstate(overflow="wrap"):
+        for name in ("add", "subtract", "multiply"):
+            ufunc = getattr(np, name)
+            case.claim_array(ufunc(x, y), case.limits.wrapped(ufunc(a, b)), f"np.{name}")
+    for name in ("maximum", "minimum"):
+        case.claim_array(getattr(np, name)(x, y), getattr(np, name)(a, b), f"np.{name}")
+    for name in ("less", "greater_equal", "equal", "not_equal"):
+        value = case.random.choice(a.ravel().tolist())
+        expected = getattr(np, name)(value, a).astype(bool)
+        case.claim(getattr(np, name)(value, x), expected, f"np.{name}")
+    case.claim(np.sum(x), a.sum(), "np.sum")
+    case.claim(np.maximum.reduce(x, axis=None), a.max(), "np.maximum.reduce")
+    case.claim_array(np.where(x > y, x, y), np.where(a > b, a, b), "np.where")
+    case.claim_array(np.concatenate([x, y], axis=-1), np.concatenate([a, b], axis=-1), "np.concatenate")
+    case.claim_array(np.moveaxis(x, 0, -1), np.moveaxis(a, 0, -1), "np.moveaxis")
+    assert np.array_equal(x, x[:])
+    assert np.array_equal(x, y) == (a.tolist() == b.tolist())
+
+
+@law
 def selecting_commutes_with_operations(case: Case) -> None:
     """By Boolean masks, of the caller's or of a comparison."""
     x, y, a, b = case.draw(2)

@@ -8,7 +8,6 @@ import inspect
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from types import MappingProxyType
 from typing import Any
 
 import dask.array as da
@@ -163,7 +162,12 @@ _NUMPYS_OWN = {
 }
 """Functions that NumPy writes in terms of an array's methods and attributes alone."""
 
-_ALIASES = MappingProxyType({"amax": "max", "amin": "min"})
+_ALIASES = {
+    **{"amax": "max", "amin": "min"},
+    # No number is a NaN.
+    **{f"nan{name}": name for name in ("argmax", "argmin", "cumsum", "max", "min", "prod", "sum")},
+}
+"""Other names of functions."""
 
 
 def apply_function(function: Callable[..., Any], types: Iterable[type], args: Any, kwargs: Any) -> Any:

@@ -14,6 +14,7 @@ from dask.blockwise import Blockwise
 from numpy.typing import DTypeLike
 
 from rnsdask.backend import Array, backend_name
+from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy.map import map_chunks
 from rnsdask.rns.system import RNS
@@ -197,7 +198,8 @@ def of_known_lengths(values: Any) -> Any:
     """A plain array with its lengths, which are computed if Dask does not know them."""
     if not isinstance(values, da.Array) or not any(np.isnan(length) for length in values.shape):
         return values
-    return without_empty_chunks(values.copy().compute_chunk_sizes())
+    with checked_workers():
+        return without_empty_chunks(values.copy().compute_chunk_sizes())
 
 
 def without_empty_chunks(array: da.Array) -> da.Array:

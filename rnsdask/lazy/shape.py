@@ -204,6 +204,13 @@ def _filled(words: Any, axis: int, width: int, column: Any) -> Any:
     return da.broadcast_to(as_lazy(np.asarray(column, like=words._meta)), shape, chunks)
 
 
+def filled(words: Any, column: Any) -> Any:
+    """One number, a column (rows, 1, ..., 1), in the shape of words and their chunks; in memory as a view."""
+    if not isinstance(words, da.Array):
+        return np.broadcast_to(np.asarray(column, like=words), words.shape)
+    return da.broadcast_to(as_lazy(np.asarray(column, like=words._meta)), words.shape, words.chunks)
+
+
 def split(words: Any, indices_or_sections: Any, axis: int) -> list[Any]:
     """As ``numpy.split``."""
     np.split(model(words.shape[1:]), indices_or_sections, axis)

@@ -104,6 +104,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "max": np.max,
     "min": np.min,
     "sum": np.sum,
+    "nansum": np.nansum,
     "argmax": np.argmax,
     "argmin": np.argmin,
     "concatenate": lambda x: np.concatenate([x, x], axis=1),
@@ -138,6 +139,10 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "tile": lambda x: np.tile(x, (2, 1)),
     "pad": lambda x: np.pad(x, ((1, 0), (0, 2))),
     "copy": np.copy,
+    "full_like": lambda x: np.full_like(x, -5),
+    "zeros_like": np.zeros_like,
+    "ones_like": lambda x: np.ones_like(x) + x,
+    "zeros_like of a type": lambda x: np.zeros_like(x, dtype=bool),
     "shape": lambda x: (np.shape(x), np.ndim(x), np.size(x), np.size(x, 0)),
     "array_equal": lambda x: (np.array_equal(x, x + 0), np.array_equal(x, x + 1), np.array_equal(x, x[0])),
     "iscomplexobj": lambda x: (np.iscomplexobj(x), np.isrealobj(x)),
@@ -390,6 +395,27 @@ def test_functions_of_chunks(kind: str, on_each_processor: Processor) -> None:
         plain(x.map_blocks(lambda block: block > 1, dtype=np.int8))
     with pytest.raises(ValueError, match="must keep the shape"):
         plain(x.map_blocks(lambda block: (block > 1)[0], dtype=bool))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_number_in_the_shape_of_an_array(kind: str, on_each_processor: Processor) -> None:
+    x = make(kind, xp=on_each_processor.xp)
+    full = rd.full_like(x, -HIGH)
+    assert type(full) is type(x)
+    assert full.chunks == x.chunks
+    assert full.tolist() == np.full_like(VALUES, -HIGH).tolist()
+    assert getattr(full, "bound", HIGH) == HIGH
+    assert rd.zeros_like(make(kind, np.zeros((2, 0), object))).shape == (2, 0)
+    assert np.full_like(x, 3, dtype=np.int8).dtype == np.int8
+    selected = rd.ones_like(x[x > 1])
+    assert selected.tolist() == [1] * 3
+    with pytest.raises(ValueError, match="range"):
+        rd.full_like(x, MODULI.product)
+    for wrong in (2.0, True, "1"):
+        with pytest.raises(TypeError, match="fill_value must be an integer"):
+            rd.full_like(x, wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="full_like takes an array of numbers, got ndarray"):
+        rd.full_like(VALUES, 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
