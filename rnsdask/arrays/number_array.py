@@ -757,11 +757,13 @@ class NumberArray(DaskMethodsMixin):
         return flat.copy()
 
     def nonzero(self) -> tuple[Any, ...]:
-        """Indices of the numbers that are not 0, an int64 array for each axis; as ``numpy.nonzero``."""
+        """Indices of the numbers that are not 0, an int64 array for each axis; as ``numpy.nonzero``.
+
+        Those of a lazy array have an unknown length.
+        """
         self._check_lengths("nonzero")
-        nonzero: Any = self
-        indices: tuple[Any, ...] = (nonzero != 0).nonzero()
-        return indices
+        numbers: Any = self
+        return indexing.nonzero(numbers != 0)
 
     # ---- protocols of NumPy and Dask ----------------------------------------------------------------------
 

@@ -84,6 +84,8 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: di
     if not _all_known(type(v) for v in inputs if hasattr(v, "__array_ufunc__")):
         return NotImplemented
     name = f"numpy.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+    if method not in ("__call__", "outer", "reduce", "accumulate"):
+        raise _refusal(name, inputs)
     given = _checked_options(name, options)
     operands = [_operand(value) for value in inputs]
     if method == "reduce":
@@ -93,7 +95,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: di
     if given:
         raise TypeError(f"{name} of an array of numbers takes no {next(iter(given))}")
     function = _public(ufunc.__name__) or _OPERATORS.get(ufunc.__name__)
-    if function is None or method not in ("__call__", "outer"):
+    if function is None:
         raise _refusal(name, inputs)
     return _outer(function, *operands) if method == "outer" else function(*operands)
 
@@ -129,9 +131,7 @@ def _along(
     methods: dict[str, str], ufunc: np.ufunc, name: str, operands: list[Any], given: dict[str, Any]
 ) -> Any:
     """Reduce or accumulate by the method that does so; of one axis, the axis need not be named."""
-    x, *positional = operands
-    if positional:
-        raise TypeError(f"{name} of an array of numbers takes its options by name")
+    (x,) = operands
     method = getattr(x, methods.get(ufunc.__name__, ""), None)
     if method is None:
         raise _refusal(name, operands)

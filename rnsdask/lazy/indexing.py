@@ -147,7 +147,10 @@ def _expanded(items: list[Any], shape: tuple[int, ...]) -> list[_Part]:
     parts, axis = [], 0
     for item in (*items[:where], *middle, *items[where + ellipses :]):
         count = _consumes(item)
-        parts.append(_Part(item, tuple(range(axis, axis + count))))
+        axes = tuple(range(axis, axis + count))
+        if _is_lazy_mask(item) and not any(np.isnan(shape[k]) for k in axes):
+            item = of_known_lengths(item)
+        parts.append(_Part(item, axes))
         axis += count
     for part in parts:
         _check_known(part, shape)
@@ -165,7 +168,9 @@ def _consumes(item: Any) -> int:
 
 def _check_known(part: _Part, shape: tuple[int, ...]) -> None:
     """Raise UnknownLengthError if an axis of unknown length is cut."""
-    is_blockwise = part.item == _WHOLE if isinstance(part.item, slice) else _is_lazy_mask(part.item)
+    item = part.item
+    is_like = _is_lazy_mask(item) and any(np.isnan(length) for length in item.shape)
+    is_blockwise = item == _WHOLE if isinstance(item, slice) else is_like
     if not is_blockwise and any(np.isnan(shape[axis]) for axis in part.axes):
         raise UnknownLengthError(
             "the array's length is unknown, as after selecting by a condition; "
@@ -380,7 +385,7 @@ def _taken_jointly(
         item = part.item if isinstance(part.item, da.Array) else da.asarray(_on_host(part.item))
         places = part.axes or (None,)
         if item.dtype == np.bool_:
-            found = item.nonzero() if item.ndim else item.reshape(1).nonzero()
+            found = nonzero(item if item.ndim else item.reshape(1))
             positions += zip(map(of_known_lengths, found), places, strict=True)
         else:
             positions.append((of_known_lengths(item), *places))
@@ -400,6 +405,14 @@ def _taken_jointly(
             flat = flat * length + map_values(_checked_positions, index, length, axis, dtype=np.int64)
     words = _merged(words, count, len(axes))
     return _taken_at(words, flat), len(common)
+
+
+def nonzero(mask: Any) -> tuple[Any, ...]:
+    """Indices where a mask holds, one array for each axis; those of a lazy mask in NumPy."""
+    if isinstance(mask, da.Array) and backend_name(mask._meta) == "cuda":
+        mask = map_values(_on_host, mask, dtype=np.bool_)  # Dask would choose from NumPy's indices by it
+    found: tuple[Any, ...] = mask.nonzero()
+    return found
 
 
 def _on_host(array: Any) -> NDArray[Any]:

@@ -351,6 +351,36 @@ def test_selections_of_tables_keep_the_other_axes() -> None:
                 assert make().max(axis=0).to_ints().tolist() == expected.max(axis=0).tolist()
 
 
+def test_masks_and_arrays_of_unknown_lengths_meet() -> None:
+    values = np.array([5, 3, 9, 1, 7, 8, 6, 2], dtype=object)
+    x = rd.RNSArray(
+        da.from_array(rd.from_ints(values, MODULI, chunks=None).residues, chunks=(4, 3)), rd.RNS(MODULI)
+    )
+    chosen = values[values > 4]
+    plain = np.array([True, False, True, True, False])
+    with dask.config.set(scheduler="sync"):
+        assert x[x > 4][da.from_array(plain, chunks=5)].to_ints().tolist() == chosen[plain].tolist()
+        assert x[x > 4][plain].to_ints().tolist() == chosen[plain].tolist()
+        mask = x[x > 4] > 6  # of unknown length, for an array whose length is known
+        known = x[x > 4].compute_chunk_sizes()
+        for same in (known, known.rechunk(), known.compute()):
+            assert same[mask].to_ints().tolist() == chosen[chosen > 6].tolist()
+        with pytest.raises(IndexError, match="size of axis is 8 but size of corresponding boolean axis is 5"):
+            x[mask]
+        with pytest.raises(IndexError, match="size of axis is 5 but size of corresponding boolean axis is 8"):
+            x[x > 4][da.ones(8, dtype=bool)]
+        table = x.reshape(2, 4)
+        rows, columns = (
+            da.from_array(np.array([False, True])),
+            da.from_array(np.array([1, 0, 1, 1]) > 0, chunks=2),
+        )
+        both = table[rows][:, columns]
+        expected = values.reshape(2, 4)[1:, [0, 2, 3]]
+        assert np.isnan(both.shape).all()
+        assert (int(both.argmin()), int(both.max())) == (expected.argmin(), expected.max())
+        assert both.to_ints().tolist() == expected.tolist()
+
+
 def test_what_must_not_compute_says_what_to_do() -> None:
     x = selections()[0][1]
     for what in ("size", "nbytes"):
