@@ -19,11 +19,13 @@ from fuzzing.checking import OPERATIONS, Operation, shown
 
 OPERATION_MODULES = (
     "elementwise",
+    "elementary",
     "reductions",
     "ordering",
     "matrices",
     "conversion",
     "indexing",
+    "shapes",
     "structure",
 )
 
