@@ -1,18 +1,21 @@
 """How many bits a chain of operations needs, from the bounds of its inputs."""
 
-import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
+
+import numpy as np
 
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core.errors import abbreviate, brief
 from rnsdask.core.moduli import as_integer
+from rnsdask.expressions.functions import FORMS, NUMBERS, SIGNS
+from rnsdask.expressions.ranges import Range, check_bits
+from rnsdask.expressions.syntax import Expression, parse
+from rnsdask.expressions.walk import Key, walk
+from rnsdask.lazy.operands import broadcast_shape
 
 Bound: TypeAlias = int | tuple[int, int] | RNSArray
-_Interval: TypeAlias = tuple[int, int]
-
-_MAX_EXPONENT = 2**16
-
-_SHOWN = 60
 
 
 def required_bits(expression: str, **bounds: Bound) -> int:
@@ -21,61 +24,155 @@ def required_bits(expression: str, **bounds: Bound) -> int:
     Parameters
     ----------
     expression : str
-        Of names, integers, ``+ - * **``, unary ``-`` and parentheses; exponents are integers from 0 to 65536.
-        It is parsed, not evaluated as Python.
+        As the command ``eval`` takes it (docs/cli.md), so of names, integers, operators, slices and functions
+        such as ``maximum``. It is parsed, never run as Python.
     **bounds : int, pair of ints, or RNSArray
         For each name the greatest value of an input that is not negative; or its lowest and its highest
-        value; or an array, whose own bound counts (or its range).
+        value; or an array, whose own bound counts (or its range). ``@`` needs arrays, for their shapes.
 
     Returns
     -------
     int
         For ``ModuliSet.for_bits(bits)``. If a value may be negative, that is to be a signed array, and the
-        bits count the sign. Every intermediate result is counted as well; each name stands for
-        any value of its bounds at each place where it occurs.
+        bits count the sign. Every intermediate result is counted as well, those of ``a*b`` in ``a*b + c``
+        too; each name stands for any value of its bounds at each place where it occurs.
 
     Raises
     ------
     ValueError, TypeError
-        If the expression has anything else in it, a name without a bound, or a bound is not one.
+        If the expression has anything else in it, a name without a bound, or an operation that may give more
+        than 2**20 bits; or a bound is not one.
 
     Examples
     --------
     >>> required_bits("a*b + c", a=2**100, b=2**100, c=(-5, 5))
     202
     """
-    intervals = {name: _interval_of(name, bound) for name, bound in bounds.items()}
-    steps: list[_Interval] = []
-    try:
-        _evaluate(_parsed(expression), intervals, steps)
-    except RecursionError:
-        raise ValueError(
-            f"expression {_shown(expression)}: it is nested too deeply; put parentheses around parts of a "
-            "long sum or product, so that none has more than a few hundred terms"
-        ) from None
-    lowest, highest = min(low for low, _ in steps), max(high for _, high in steps)
-    if lowest >= 0:
-        return max(1, highest.bit_length())
-    return 1 + max(highest.bit_length(), (-lowest - 1).bit_length())
+    known = {name: _known(name, bound) for name, bound in bounds.items()}
+    return bits_of(range_of_steps({"": parse(expression)}, known, fused=False))
 
 
-def _parsed(expression: str) -> ast.expr:
-    try:
-        return ast.parse(expression.strip(), mode="eval").body
-    except SyntaxError as error:
-        raise ValueError(f"expression {_shown(expression)}: {error.msg}") from None
-    except MemoryError:  # what the parser says of its own stack
-        raise RecursionError from None
+def bits_of(found: Range) -> int:
+    """Bits of all integers of a range; with the sign, if one may be negative."""
+    low, high = found
+    if low >= 0:
+        return max(1, high.bit_length())
+    return 1 + max(high.bit_length(), (-low - 1).bit_length())
 
 
-def _shown(expression: str) -> str:
-    return repr(expression if len(expression) <= _SHOWN else f"{expression[:_SHOWN]}...")
+@dataclass(frozen=True)
+class Known:
+    """What is known of a value before it is computed.
+
+    Attributes
+    ----------
+    range : (int, int)
+        The lowest and the highest number that it may hold.
+    shape : tuple of int or None
+        Shape of the array, if it is known.
+    kind : str
+        One of the kinds of `functions.py`.
+    """
+
+    range: Range
+    shape: tuple[int, ...] | None = None
+    kind: str = NUMBERS
 
 
-def _interval_of(name: str, bound: Bound) -> _Interval:
+def range_of_steps(
+    expressions: Mapping[str, Expression],
+    names: Mapping[str, Known],
+    *,
+    fused: bool = True,
+    lowest: int | None = None,
+) -> Range:
+    """The least range known to hold all results, names and integers in expressions.
+
+    Parameters
+    ----------
+    expressions : mapping
+        By their names, which those that follow may use.
+    names : mapping
+        What is known of all other names.
+    fused : bool
+        Whether a sum of products is one step, as in :func:`.evaluate`.
+    lowest : int, optional
+        Below it, a result is an error, so that none is in what follows: 0 for unsigned arrays.
+
+    Raises
+    ------
+    ExpressionError
+        If an expression is wrong, or its operands do not fit one another.
+    """
+    steps, known = _Steps(fused, lowest), dict(names)
+    for name, expression in expressions.items():
+        for used in expression.names:
+            if used in known and known[used].kind == NUMBERS:
+                steps.count(known[used].range)
+        value = walk(expression, known, steps)
+        if isinstance(value, int):
+            value = Known((value, value))
+            steps.count(value.range)
+        known[name] = value
+    return steps.low or 0, steps.high or 0
+
+
+class _Steps:
+    """Values of which only a range and a shape are known, and the range of all of them so far."""
+
+    def __init__(self, fused: bool, lowest: int | None) -> None:
+        self.fused = fused
+        self.lowest = lowest
+        self.low: int | None = None
+        self.high: int | None = None
+
+    def count(self, found: Range) -> None:
+        self.low = found[0] if self.low is None else min(self.low, found[0])
+        self.high = found[1] if self.high is None else max(self.high, found[1])
+
+    def kind(self, value: Known) -> str:
+        return value.kind
+
+    def fuses(self, _name: str) -> bool:
+        return self.fused
+
+    def apply(self, name: str, *values: int | Known) -> Known:
+        form = FORMS[name]
+        ranges = [value.range if isinstance(value, Known) else (value, value) for value in values]
+        arrays = [value for value in values if isinstance(value, Known)]
+        shape: tuple[int, ...] | None
+        if name == "matmul":
+            terms, shape = _product(arrays)
+            found = form.of_ranges(*ranges, terms)
+        else:
+            found, shape = form.of_ranges(*ranges), _common_shape(arrays)
+        for value, operand in list(zip(values, ranges, strict=True))[: form.counted]:
+            if not isinstance(value, Known) or value.kind == SIGNS:
+                self.count(operand)
+        if name == "left_shift":  # it is a product with an integer, which must be in range too
+            self.count((0, 1 << ranges[1][0]))
+        return self.result(name, found, shape)
+
+    def result(self, name: str, found: Range, shape: tuple[int, ...] | None) -> Known:
+        kind = FORMS[name].result
+        if kind != NUMBERS:
+            return Known(found, shape, kind)
+        check_bits(max(end.bit_length() for end in found))
+        if self.lowest is not None:
+            found = max(found[0], self.lowest), max(found[1], self.lowest)
+        self.count(found)
+        return Known(found, shape)
+
+    def select(self, value: Known, key: Key) -> Known:
+        if value.shape is None:
+            return value
+        shape = np.broadcast_to(np.int8(0), value.shape)[key].shape
+        return replace(value, shape=shape or (1,))
+
+
+def _known(name: str, bound: Bound) -> Known:
     if isinstance(bound, RNSArray):
-        known: _Interval = bound.system.known_range
-        return known
+        return Known(bound.system.known_range, bound.shape)
     ends = bound if isinstance(bound, tuple) else (0, bound)
     if len(ends) != 2:
         raise ValueError(
@@ -87,49 +184,22 @@ def _interval_of(name: str, bound: Bound) -> _Interval:
             f"bound of {name!r}: the lowest value {abbreviate(lowest)} is above the highest "
             f"{abbreviate(highest)}"
         )
-    return lowest, highest
+    return Known((lowest, highest))
 
 
-def _evaluate(node: ast.expr, bounds: dict[str, _Interval], steps: list[_Interval]) -> _Interval:
-    """Interval of a subexpression, which joins `steps` as do those of its parts."""
-    match node:
-        case ast.Name(id=name):
-            if name not in bounds:
-                raise ValueError(f"expression: {name!r} has no bound")
-            result = bounds[name]
-        case ast.Constant(value=int(value)) if not isinstance(value, bool):
-            result = (value, value)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            low, high = _evaluate(operand, bounds, steps)
-            result = (-high, -low)
-        case ast.BinOp(left=base, op=ast.Pow(), right=ast.Constant(value=int(exponent))):
-            result = _power(_evaluate(base, bounds, steps), exponent)
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as operation, right=right):
-            operands = _evaluate(left, bounds, steps), _evaluate(right, bounds, steps)
-            result = _combine(operation, *operands)
-        case _:
-            raise ValueError(
-                f"expression: {ast.unparse(node)!r} is not one of names, integers, + - * and ** by an integer"
-            )
-    steps.append(result)
-    return result
+def _common_shape(arrays: Sequence[Known]) -> tuple[int, ...] | None:
+    shapes = [array.shape for array in arrays]
+    known = [shape for shape in shapes if shape is not None]
+    return broadcast_shape(known) if len(known) == len(shapes) else None
 
 
-def _combine(operation: ast.operator, a: _Interval, b: _Interval) -> _Interval:
-    match operation:
-        case ast.Add():
-            return a[0] + b[0], a[1] + b[1]
-        case ast.Sub():
-            return a[0] - b[1], a[1] - b[0]
-        case _:
-            products = [x * y for x in a for y in b]
-            return min(products), max(products)
-
-
-def _power(base: _Interval, exponent: int) -> _Interval:
-    if not 0 <= exponent <= _MAX_EXPONENT:
-        raise ValueError(f"expression: an exponent must be from 0 to {_MAX_EXPONENT}, got {brief(exponent)}")
-    ends = sorted(end**exponent for end in base)
-    # An even power of an interval around 0 has its least value there.
-    lowest = 0 if exponent and exponent % 2 == 0 and base[0] <= 0 <= base[1] else ends[0]
-    return lowest, ends[1]
+def _product(arrays: Sequence[Known]) -> tuple[int, tuple[int, ...]]:
+    """The number of terms of each sum of a matrix product, and its shape."""
+    if len(arrays) < 2:
+        raise ValueError("both operands of a matrix product must be arrays")
+    a, b = (array.shape for array in arrays)
+    if a is None or b is None:
+        raise ValueError("the terms of @ are known of arrays only, not of bounds that are integers")
+    if not (1 <= len(a) <= 2 and 1 <= len(b) <= 2) or a[-1] != b[0]:
+        raise ValueError(f"shapes {a} and {b} do not match for a matrix product")
+    return a[-1], (*a[:-1], *b[1:]) or (1,)

@@ -46,8 +46,8 @@ class Expression:
 
     @property
     def operations(self) -> int:
-        """How many operations and functions it applies."""
-        kinds = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Call)
+        """How many operations, functions and indices it applies."""
+        kinds = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Call, ast.Subscript)
         return sum(isinstance(node, kinds) for node in ast.walk(self.body))
 
     def error(self, node: ast.expr, rule: str) -> ExpressionError:

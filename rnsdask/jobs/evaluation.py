@@ -13,8 +13,8 @@ from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.cluster.memory import Work
 from rnsdask.core import layout
 from rnsdask.core.errors import ExpressionError, StoreError
-from rnsdask.expressions.expression import Evaluation, check_names, evaluate
-from rnsdask.expressions.syntax import parse
+from rnsdask.expressions.expression import Evaluation, evaluate
+from rnsdask.expressions.syntax import Expression, parse
 from rnsdask.jobs import memory_plan, writing
 from rnsdask.jobs.compute import compute, naming
 from rnsdask.jobs.identity import job_identity
@@ -113,7 +113,7 @@ def prepare(
         If a store cannot be opened, or is incomplete.
     """
     expression = parse(text)
-    check_names(expression, paths)
+    _check_used(expression, paths)
     by_path = {path: creation.open_rns(path, backend=backend) for path in dict.fromkeys(paths.values())}
     aligned = align({name: by_path[path] for name, path in paths.items()})
     arrays = tuple(by_path.values())
@@ -128,6 +128,12 @@ def prepare(
         arrays=expression.operations,
     )
     return PreparedExpression(text, evaluate(expression, aligned, overflow), arrays, work, stores, overflow)
+
+
+def _check_used(expression: Expression, names: Mapping[str, object]) -> None:
+    for name in names:
+        if name not in expression.names:
+            raise ExpressionError(f"expression {expression.text!r} does not use the name {name!r}")
 
 
 def _largest_chunks(arrays: Mapping[str, RNSArray]) -> tuple[tuple[int, ...], tuple[int, ...]]:
