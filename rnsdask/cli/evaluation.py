@@ -1,6 +1,6 @@
 """The command ``eval``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,8 @@ from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
     from rnsdask.jobs.cost import Cost
-    from rnsdask.jobs.evaluation import Outcome, PreparedExpression
-    from rnsdask.jobs.writing import Transfer
+    from rnsdask.jobs.evaluation import Output, PreparedExpressions
+    from rnsdask.jobs.evaluation_run import Outcome
 
 _REDUCTIONS = {
     "max": "Greatest value, with the smallest index that holds it.",
@@ -26,38 +26,79 @@ _REDUCTIONS = {
     "count": "Of how many a comparison holds.",
 }
 
+_SINGLE = ""
+"""The name of the result of a single expression, as in `jobs/evaluation.py`."""
 
-def _read_bindings(_ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
-    bindings: dict[str, str] = {}
+
+class _EvalCommand(Command):
+    """A command whose reductions are flags for one expression, and take the name of one of several."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options."""
+        end = args.index("--") if "--" in args else len(args)
+        if not any(arg.startswith(("-e", "--expression")) for arg in args[:end]):
+            flags = {f"--{name}" for name in _REDUCTIONS}
+            args = [f"{arg}=" if arg in flags else arg for arg in args[:end]] + args[end:]
+        return super().parse_args(ctx, args)
+
+
+def _read_expressions(_ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
+    return _read_pairs(texts, "EXPRESSION")
+
+
+def _read_pairs(texts: Sequence[str], kind: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
     for text in texts:
-        name, equals, path = text.partition("=")
-        if not (equals and path and name.isidentifier() and name.isascii()):
-            raise click.BadParameter(f"{text!r} is not NAME=STORE with a name like a or x1")
-        if name in bindings:
+        name, equals, value = text.partition("=")
+        name = name.strip() if kind == "EXPRESSION" else name
+        if not (equals and value and name.isidentifier() and name.isascii()):
+            raise click.BadParameter(f"{text!r} is not NAME={kind} with a name like a or x1")
+        if name in pairs:
             raise click.BadParameter(f"the name {name!r} is given twice")
-        bindings[name] = path
-    return bindings
+        pairs[name] = value
+    return pairs
 
 
 def _reduction_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add an option for each reduction; the command gets those that are given as `wanted`, in their order."""
+    """Add an option for each reduction; the command gets `wanted`, in their order, by names of results."""
 
-    def remember(ctx: click.Context, param: click.Parameter, given: bool) -> None:
-        if given:
-            ctx.meta.setdefault("wanted", []).append(param.name)
+    def remember(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -> None:
+        wanted = ctx.meta.setdefault("wanted", {})
+        for name in dict.fromkeys(names):
+            wanted.setdefault(name, []).append(param.name)
 
     for name, description in reversed(_REDUCTIONS.items()):
         option = click.option(
-            f"--{name}", is_flag=True, expose_value=False, callback=remember, help=description
+            f"--{name}",
+            multiple=True,
+            metavar="[NAME]",
+            expose_value=False,
+            callback=remember,
+            help=description,
         )
         command = option(command)
     return command
 
 
-@click.command("eval", cls=Command)
-@click.argument("expression")
-@click.argument("paths", metavar="NAME=STORE...", nargs=-1, required=True, callback=_read_bindings)
-@click.option("-o", "--output", metavar="STORE", help="Write the values to a new store.")
+@click.command("eval", cls=_EvalCommand)
+@click.argument("words", metavar="[EXPRESSION] NAME=STORE...", nargs=-1)
+@click.option(
+    "-e",
+    "--expression",
+    "named",
+    metavar="NAME=EXPRESSION",
+    multiple=True,
+    callback=_read_expressions,
+    help="One of several expressions; those that follow may use its name.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    metavar="[NAME=]STORE",
+    multiple=True,
+    help="Write the values to a new store; with -e, of which result.",
+)
 @_reduction_options
 @click.option(
     "--overflow",
@@ -66,86 +107,169 @@ def _reduction_options(command: Callable[..., Any]) -> Callable[..., Any]:
     show_default=True,
     help="An error; results modulo M; or these with a count of those that were out of range.",
 )
-@click.option("--mask", "mask_path", metavar="PATH", help="With -o and --overflow flag: write where.")
+@click.option(
+    "--mask",
+    "masks",
+    metavar="[NAME=]PATH",
+    multiple=True,
+    help="With -o and --overflow flag: write where.",
+)
+@click.option("--extend", is_flag=True, help="Extend the stores to the fewest moduli that hold every result.")
 @with_mode
 @processor_job_options
 def eval_(
-    expression: str,
-    paths: dict[str, str],
-    output: str | None,
+    words: tuple[str, ...],
+    named: dict[str, str],
+    outputs: tuple[str, ...],
     overflow: str,
-    mask_path: str | None,
+    masks: tuple[str, ...],
+    extend: bool,
     mode: dict[str, bool],
     connection: AbstractContextManager[Any],
     backend: str,
     progress: bool,
     as_json: bool,
 ) -> None:
-    """Evaluate EXPRESSION over stores, and write its values or reduce them in one pass.
+    """Evaluate EXPRESSION over stores, and write its values or reduce them, in one pass.
 
-    The expression has + - * // % ** << >> @, comparisons, & | ^ ~ between them, integers of any size, the
-    names, and functions: fma(a, b, c), muladd(a, b, c, d), mulsub, maximum, minimum, where(condition, a, b),
-    sign, is_even, add, subtract, multiply, negative. It is parsed, never run as Python. If it starts with -,
-    put it in parentheses.
+    The expression has + - * // % ** << >> @, comparisons, & | ^ ~ between them, parts such as a[10:20] and
+    a[:, 3], integers of any size, the names, and functions: abs, max, min, gcd, lcm, bit_length, clip(a, low,
+    high), pow, where(condition, a, b), sign, is_even, fma(a, b, c), muladd(a, b, c, d), mulsub, maximum,
+    minimum, add, subtract, multiply, negative. It is parsed, never run as Python. If it starts with -, put it
+    in parentheses.
 
     \b
     rnsdask eval "a*b + c" a=A.zarr b=B.zarr c=C.zarr -o OUT.zarr
     rnsdask eval "a*b + c" a=A.zarr b=B.zarr c=C.zarr --max --sum --argmax
+    rnsdask eval -e "s = a + b" -e "p = s*s" a=A.zarr b=B.zarr -o s=S.zarr --max p
     """  # noqa: D301  (click's own sign, for lines that stay as they are)
-    wanted: list[str] = click.get_current_context().meta.get("wanted", [])
-    _check_options(output, wanted, overflow, mask_path, mode)
+    texts, paths = _read_words(words, named)
+    wanted: dict[str, list[str]] = click.get_current_context().meta.get("wanted", {})
+    _check_options(outputs, wanted, overflow, masks, mode, extend)
+    written = _read_outputs(outputs, masks, bool(named))
     from rnsdask.core.errors import ExpressionError
-    from rnsdask.jobs import evaluation
+    from rnsdask.jobs import evaluation, evaluation_run
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting
 
-    count_flagged = overflow == "flag"
     try:
-        prepared = evaluation.prepare(expression, paths, overflow=overflow, backend=backend)
-        if output is None:
-            evaluation.check_reductions(prepared, wanted)
+        prepared = evaluation.prepare(texts, paths, overflow=overflow, backend=backend, extend=extend)
+        evaluation.check_wanted(prepared, wanted, written)
     except ExpressionError as error:
         refuse(str(error))
-    options: dict[str, Any] = {"count_flagged": count_flagged, "progress": progress}
+    _tell_extension(prepared)
+    options: dict[str, Any] = {"count_flagged": overflow == "flag", "progress": progress, **mode}
     with (
         connection as client,
         fitting(prepared.work, client, backend=backend),
         measured(client, prepared.paths) as cost,
     ):
-        if output is None:
-            done = evaluation.reduce(prepared, wanted, client, backend=backend, **options)
-        else:
-            done = evaluation.write(prepared, output, client, mask_path=mask_path, **mode, **options)
-    cost.record("eval", prepared.count, prepared.bytes_read, exact_fallbacks=_exact_fallbacks(done))
+        done = evaluation_run.run(prepared, wanted, written, client, backend=backend, **options)
+    nbytes = prepared.bytes_read(list(done))
+    count = sum(map(prepared.count, done))
+    cost.record("eval", count, nbytes, exact_fallbacks=_exact_fallbacks(done))
     if as_json:
-        places: dict[str, Any] = {} if output is None else {"output": output, "mask": mask_path}
-        print_json({**_fields(prepared, done, places), **cost.as_dict()})
-    elif output is None:
-        _print_results(prepared, done, cost)
-    elif done.written is not None:
-        _print_written(done, done.written, cost, output, mask_path)
+        print_json({"op": "eval", **_fields(prepared, done, written, nbytes), **cost.as_dict()})
+    else:
+        _print(prepared, done, written, cost, nbytes)
+
+
+# ---- what is given ----------------------------------------------------------------------------------------
+
+
+def _read_words(words: tuple[str, ...], named: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The expressions by the names of their results, and the stores by theirs."""
+    if not named and not words:
+        refuse("Missing argument 'EXPRESSION'.")
+    texts, stores = (named, words) if named else ({_SINGLE: words[0]}, words[1:])
+    if not stores:
+        refuse("Missing argument 'NAME=STORE...'.")
+    return texts, _read_pairs(stores, "STORE")
+
+
+def _read_outputs(outputs: tuple[str, ...], masks: tuple[str, ...], named: bool) -> dict[str, "Output"]:
+    """Where each result goes, and its mask."""
+    from rnsdask.jobs.evaluation import Output
+
+    if not named and max(len(outputs), len(masks)) > 1:
+        refuse("one expression has one -o and one --mask; give several as -e NAME=EXPRESSION")
+    paths = _read_pairs(outputs, "STORE") if named else dict(zip([_SINGLE], outputs, strict=False))
+    of_masks = _read_pairs(masks, "PATH") if named else dict(zip([_SINGLE], masks, strict=False))
+    for name in of_masks:
+        if name not in paths:
+            refuse(f"--mask {name}=PATH needs -o {name}=STORE")
+    return {name: Output(path, of_masks.get(name)) for name, path in paths.items()}
 
 
 def _check_options(
-    output: str | None, wanted: list[str], overflow: str, mask_path: str | None, mode: dict[str, bool]
+    outputs: tuple[str, ...],
+    wanted: dict[str, list[str]],
+    overflow: str,
+    masks: tuple[str, ...],
+    mode: dict[str, bool],
+    extend: bool,
 ) -> None:
-    if (output is None) == (not wanted):
-        refuse("give either -o STORE or reductions, such as --max --sum")
-    if mask_path is not None and (output is None or overflow != "flag"):
+    if not outputs and not wanted:
+        refuse("give -o STORE, or reductions, such as --max --sum")
+    if masks and (not outputs or overflow != "flag"):
         refuse("--mask needs -o and --overflow flag")
+    if extend and overflow != "raise":
+        refuse("--extend makes all results fit; it does not go with --overflow wrap or flag")
     for name, given in mode.items():
-        if given and output is None:
+        if given and not outputs:
             refuse(f"--{name} needs -o")
 
 
-def _fields(prepared: "PreparedExpression", done: "Outcome", places: dict[str, Any]) -> dict[str, Any]:
-    fields: dict[str, Any] = {"op": "eval", "expression": prepared.text, **places}
-    if not places:
-        fields["results"] = {name: _value_fields(name, result) for name, result in done.results.items()}
-    if done.flagged is not None:
-        fields["flagged"] = done.flagged
-    read = {"count": prepared.count, "bytes_read": prepared.bytes_read}
-    return {**fields, **(read if done.written is None else done.written.as_dict())}
+# ---- what is told -----------------------------------------------------------------------------------------
+
+
+def _tell_extension(prepared: "PreparedExpressions") -> None:
+    """Say how many moduli the results have, and what might make them fewer."""
+    from rnsdask.core.messages import tell
+
+    extension = prepared.extension
+    if extension is None or extension.before == extension.after:
+        return
+    line = f"rnsdask: extended from {extension.before} to {extension.after} moduli"
+    if extension.unbounded:
+        names = ", ".join(extension.unbounded)
+        line += f"; of {names} no bound is known: rnsdask bound STORE --write may make them fewer"
+    tell(line)
+
+
+def _fields(
+    prepared: "PreparedExpressions", done: dict[str, "Outcome"], outputs: dict[str, "Output"], nbytes: int
+) -> dict[str, Any]:
+    how: dict[str, Any] = {}
+    if prepared.extension is not None:
+        how["moduli"] = prepared.extension.after
+    if list(done) == [_SINGLE]:
+        return {**_result_fields(prepared, _SINGLE, done[_SINGLE], outputs, nbytes), **how}
+    results = {name: _result_fields(prepared, name, outcome, outputs, None) for name, outcome in done.items()}
+    return {"results": results, **how, "bytes_read": nbytes}
+
+
+def _result_fields(
+    prepared: "PreparedExpressions",
+    name: str,
+    outcome: "Outcome",
+    outputs: dict[str, "Output"],
+    nbytes: int | None,
+) -> dict[str, Any]:
+    fields: dict[str, Any] = {"expression": prepared.expressions[name].text}
+    if name in outputs:
+        fields.update(output=outputs[name].path, mask=outputs[name].mask_path)
+    if outcome.results:
+        fields["results"] = {
+            option: _value_fields(option, found) for option, found in outcome.results.items()
+        }
+    if outcome.flagged is not None:
+        fields["flagged"] = outcome.flagged
+    amounts: dict[str, Any] = {"count": prepared.count(name)}
+    if outcome.written is not None:
+        amounts.update(outcome.written.as_dict())
+    amounts.pop("bytes_read", None)
+    return {**fields, **amounts, **({} if nbytes is None else {"bytes_read": nbytes})}
 
 
 def _value_fields(name: str, result: Any) -> dict[str, Any]:
@@ -156,34 +280,48 @@ def _value_fields(name: str, result: Any) -> dict[str, Any]:
     return result_fields(result)
 
 
-def _exact_fallbacks(done: "Outcome") -> int | None:
+def _exact_fallbacks(done: dict[str, "Outcome"]) -> int | None:
     """Those of all reductions together; None if there was no reduction of numbers."""
-    from rnsdask.jobs.evaluation import REDUCTION_OF
+    from rnsdask.jobs.evaluation_run import REDUCTION_OF
 
     # A maximum and its index are of one reduction.
-    reductions = {REDUCTION_OF[name]: result for name, result in done.results.items() if name != "count"}
+    reductions = {
+        (name, REDUCTION_OF[option]): result
+        for name, outcome in done.items()
+        for option, result in outcome.results.items()
+        if option != "count"
+    }
     return sum(result.exact_fallbacks for result in reductions.values()) if reductions else None
 
 
-def _print_results(prepared: "PreparedExpression", done: "Outcome", cost: "Cost") -> None:
-    for name, result in done.results.items():
-        where = f" at index {result.index}" if name in ("max", "min") else ""
-        value = _value_fields(name, result)["value"]
-        echo(f"{name} of {prepared.count} values{where}:", value)
-    work = f"{size_text(prepared.bytes_read)} in {cost_text(prepared.bytes_read, cost)}"
-    fallbacks = _exact_fallbacks(done)
-    exact = "" if fallbacks is None else f", {fallbacks} exact fallbacks"
-    echo(f"({work}{exact}{_flagged_text(done)})")
-
-
-def _print_written(
-    done: "Outcome", written: "Transfer", cost: "Cost", output: str, mask_path: str | None
+def _print(
+    prepared: "PreparedExpressions",
+    done: dict[str, "Outcome"],
+    outputs: dict[str, "Output"],
+    cost: "Cost",
+    nbytes: int,
 ) -> None:
-    mask = "" if mask_path is None else f", their mask in {mask_path}"
-    work = f"{size_text(written.bytes_read)} read ({cost_text(written.bytes_read, cost)})"
-    told = f"{written.count} values, {size_text(written.bytes_written)}; {work}"
-    echo(f"{output}: {told}{_flagged_text(done)}{mask}{written.resumed_text}")
+    written = {name: outcome.written for name, outcome in done.items() if outcome.written is not None}
+    for name, outcome in done.items():
+        of = f"{name}, {prepared.count(name)}" if name else f"{prepared.count(name)}"
+        for option, result in outcome.results.items():
+            where = f" at index {result.index}" if option in ("max", "min") else ""
+            echo(f"{option} of {of} values{where}:", _value_fields(option, result)["value"])
+    work = f"{size_text(nbytes)} in {cost_text(nbytes, cost)}"
+    for name, transfer in written.items():
+        flagged, mask_path = _flagged_text(done[name]), outputs[name].mask_path
+        mask = "" if mask_path is None else f", their mask in {mask_path}"
+        told = f"{transfer.count} values, {size_text(transfer.bytes_written)}"
+        if list(done) == [_SINGLE] and not done[name].results:
+            told += f"; {size_text(nbytes)} read ({cost_text(nbytes, cost)})"
+        echo(f"{outputs[name].path}: {told}{flagged}{mask}{transfer.resumed_text}")
+    if list(written) != [_SINGLE] or done[_SINGLE].results:
+        fallbacks = _exact_fallbacks(done)
+        exact = "" if fallbacks is None else f", {fallbacks} exact fallbacks"
+        others = "".join(_flagged_text(done[name], name) for name in done if name not in written)
+        echo(f"({work}{exact}{others})")
 
 
-def _flagged_text(done: "Outcome") -> str:
-    return "" if done.flagged is None else f"; {done.flagged} out of range, modulo M"
+def _flagged_text(outcome: "Outcome", name: str = "") -> str:
+    of = f" of {name}" if name else ""
+    return "" if outcome.flagged is None else f"; {outcome.flagged}{of} out of range, modulo M"

@@ -14,7 +14,7 @@ from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.expressions import ranges
 from rnsdask.expressions.ranges import Range
-from rnsdask.lazy import functions
+from rnsdask.lazy import functions, number_theory
 
 NUMBERS, SIGNS, BOOLEANS = "an array of numbers", "an array of signs", "a Boolean array"
 """The kinds of arrays in an expression, as messages call them; signs are any small integers."""
@@ -129,12 +129,6 @@ _OPERATORS = {
     "logical_not": Form(("Boolean",), operator.invert, ranges.truth, BOOLEANS, counted=_NONE),
 }
 
-_LATER = (
-    ("gcd", ("number",) * 2, ranges.gcd, NUMBERS),
-    ("lcm", ("number",) * 2, ranges.lcm, NUMBERS),
-    ("bit_length", ("number",), ranges.bit_length, SIGNS),
-)
-
 FUNCTIONS = {
     **{
         name: Form(("number",) * operation.arity, getattr(functions, name), ranges.SUMS_OF_PRODUCTS[name])
@@ -149,11 +143,9 @@ FUNCTIONS = {
     "where": Form(("Boolean", "number", "number"), functions.where, ranges.where),
     "sign": Form(("number",), functions.sign, ranges.sign, SIGNS),
     "is_even": Form(("number",), _is_even, ranges.truth, BOOLEANS),
-    **{
-        name: Form(arguments, getattr(functions, name), of_ranges, result)
-        for name, arguments, of_ranges, result in _LATER
-        if hasattr(functions, name)
-    },
+    "gcd": Form(("number",) * 2, number_theory.gcd, ranges.gcd),
+    "lcm": Form(("number",) * 2, number_theory.lcm, ranges.lcm),
+    "bit_length": Form(("number",), number_theory.bit_length, ranges.bit_length, SIGNS),
 }
 """The functions by their names in an expression."""
 

@@ -1,326 +1,312 @@
-"""The job of an expression over stores: reductions of it in one pass, or its values in a store."""
+"""Expressions over stores, prepared: parsed, checked, planned, and made into lazy arrays."""
 
+import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dask.array as da
 import numpy as np
 
 from rnsdask import store
-from rnsdask.arrays import creation
+from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.cluster.memory import Work
 from rnsdask.core import layout
-from rnsdask.core.errors import ExpressionError, StoreError
+from rnsdask.core.errors import ExpressionError
 from rnsdask.expressions.expression import Evaluation, evaluate
+from rnsdask.expressions.extension import enough_moduli
+from rnsdask.expressions.functions import BOOLEANS, NUMBERS, SIGNS
+from rnsdask.expressions.required_bits import Known, range_of_steps
 from rnsdask.expressions.syntax import Expression, parse
 from rnsdask.jobs import memory_plan, writing
-from rnsdask.jobs.compute import compute, naming
-from rnsdask.jobs.identity import job_identity
+from rnsdask.jobs.derivation import most_alive
+from rnsdask.jobs.operands import Operand, aligned, bytes_read
 
-if TYPE_CHECKING:
-    from distributed import Client
-
-REDUCTION_OF = {"max": "max", "argmax": "max", "min": "min", "argmin": "min", "sum": "sum"}
-"""What can be asked of numbers, and the reduction that tells it."""
+SINGLE = ""
+"""The name of the result of an expression without one."""
 
 
 @dataclass(frozen=True)
-class PreparedExpression:
-    """An expression over stores, checked; nothing has been read but what the stores say about themselves.
+class Extension:
+    """By how much the moduli of all operands were extended.
 
     Attributes
     ----------
-    text : str
-        The expression.
-    evaluation : Evaluation
-        Its lazy value.
-    arrays : tuple of RNSArray
-        The stores, each once.
-    work : Work
-        What is known of the memory that it takes.
-    stores : dict of StoreInfo
-        What each name stands for.
-    overflow : str
-        What happens to results out of range.
+    before, after : int
+        The most moduli of an operand, and those of all results.
+    unbounded : tuple of str
+        Names of operands without a bound, whose whole range counted.
     """
 
-    text: str
-    evaluation: Evaluation
-    arrays: tuple[RNSArray, ...]
+    before: int
+    after: int
+    unbounded: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where values go, and the mask of their overflows."""
+
+    path: str
+    mask_path: str | None = None
+
+
+@dataclass(frozen=True)
+class PreparedExpressions:
+    """Expressions over stores, checked; nothing has been read but what the stores say about themselves.
+
+    Attributes
+    ----------
+    expressions : dict of Expression
+        By the names of their results, in their order.
+    evaluations : dict of Evaluation
+        Their lazy values.
+    operands : tuple of Operand
+        What is read, each store once.
+    work : Work
+        What is known of the memory that it takes.
+    stores : dict
+        What each name that is no result stands for: what the store says about itself.
+    overflow : str
+        What happens to results out of range.
+    extension : Extension or None
+        If operands were to be extended.
+    """
+
+    expressions: dict[str, Expression]
+    evaluations: dict[str, Evaluation]
+    operands: tuple[Operand, ...]
     work: Work
-    stores: dict[str, store.StoreInfo]
+    stores: dict[str, store.StoreInfo | store.GroupInfo | store.PlainInfo]
     overflow: str
+    extension: Extension | None
 
     @property
     def paths(self) -> list[str]:
-        """Where the stores are, as :class:`.StoreInfo` names it."""
-        return list(dict.fromkeys(info.path for info in self.stores.values()))
+        """The stores whose reads are counted."""
+        return list(dict.fromkeys(operand.path for operand in self.operands))
 
     @property
-    def bytes_read(self) -> int:
-        """Bytes of residues that evaluating it reads."""
-        value = self.evaluation.value
-        layers = (value.residues if isinstance(value, RNSArray) else value).dask.layers.keys()
-        return sum(a.nbytes for a in self.arrays if not layers.isdisjoint(a.residues.dask.layers))
+    def called(self) -> str:
+        """What messages call the job."""
+        if list(self.expressions) == [SINGLE]:
+            return f"expression {self.expressions[SINGLE].text!r}"
+        return f"expressions {', '.join(self.expressions)}"
 
-    @property
-    def count(self) -> int:
-        """Number of values."""
-        return int(self.evaluation.value.size)
+    def bytes_read(self, names: Sequence[str]) -> int:
+        """Bytes of words that the results of some names take to be read."""
+        values = [self.evaluations[name].value for name in names]
+        parts = any(_selects(expression) for expression in self.expressions.values())
+        return bytes_read(list(map(_array_of, values)), self.operands, parts)
 
-    def mask(self) -> da.Array:
-        """Where an operation was out of range, with shape and chunks of the value."""
-        value, mask = self.evaluation.value, self.evaluation.mask
+    def count(self, name: str) -> int:
+        """Number of values of a result."""
+        return int(self.evaluations[name].value.size)
+
+    def mask(self, name: str) -> da.Array:
+        """Where an operation was out of range, with shape and chunks of the values."""
+        value, mask = self.evaluations[name].value, self.evaluations[name].mask
         if mask is None:
             mask = da.zeros(value.shape, dtype=bool, chunks=value.chunks)
         whole: da.Array = da.broadcast_to(mask, value.shape).rechunk(value.chunks)
         return whole
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What a job found or did.
+def _selects(expression: Expression) -> bool:
+    return any(isinstance(node, ast.Subscript) for node in ast.walk(expression.body))
 
-    Attributes
-    ----------
-    results : dict
-        Of reductions: the result of each that was asked for; ``"count"`` is an int.
-    flagged : int or None
-        How many values are flagged, where that was asked for.
-    written : Transfer or None
-        What was written, without the mask, if anything was.
-    """
 
-    results: dict[str, Any]
-    flagged: int | None
-    written: writing.Transfer | None = None
+def _array_of(value: Any) -> Any:
+    """The Dask array of a lazy value."""
+    return value.words if isinstance(value, NumberArray) else value
 
 
 def prepare(
-    text: str, paths: Mapping[str, str], *, overflow: str = "raise", backend: str = "auto"
-) -> PreparedExpression:
-    """Check an expression and the stores that its names stand for.
+    texts: Mapping[str, str],
+    paths: Mapping[str, str],
+    *,
+    overflow: str = "raise",
+    backend: str = "auto",
+    extend: bool = False,
+) -> PreparedExpressions:
+    """Check expressions and the stores that their names stand for.
 
     Stores with different chunks are brought to common ones, so that each chunk is read once.
 
+    Parameters
+    ----------
+    texts
+        Expressions by the names of their results, which those that follow may use.
+    paths
+        Where the stores of all other names are.
+    extend
+        Whether all operands are extended to the fewest moduli that hold every result.
+
     Raises
     ------
     ExpressionError
-        If the expression is wrong, or its operands do not fit one another.
+        If an expression is wrong, or its operands do not fit one another.
     StoreError
         If a store cannot be opened, or is incomplete.
     """
-    expression = parse(text)
-    _check_used(expression, paths)
-    by_path = {path: creation.open_rns(path, backend=backend) for path in dict.fromkeys(paths.values())}
-    aligned = align({name: by_path[path] for name, path in paths.items()})
-    arrays = tuple(by_path.values())
-    stores = {name: store.open_info(path) for name, path in paths.items()}
-    work = memory_plan.describe(
-        "eval",
-        max(len(array.moduli) for array in arrays),
-        *_largest_chunks(aligned),
-        stores=len(arrays),
-        direct=all(info.has_chunk_files for info in stores.values()),
-        # Each operation's result may be alive until the last one is made.
-        arrays=expression.operations,
+    expressions = {name: parse(text) for name, text in texts.items()}
+    _check_used(expressions, paths)
+    opened = {path: Operand.at(path, backend) for path in dict.fromkeys(paths.values())}
+    operands = {name: opened[path] for name, path in paths.items()}
+    _check_one_kind(operands)
+    extension = None
+    if extend:
+        operands, extension = _extended(expressions, operands)
+    together = aligned(operands)
+    values: dict[str, Any] = {name: operand.array for name, operand in together.items()}
+    for name, expression in expressions.items():
+        values[name] = evaluate(expression, values, overflow)
+    evaluations = {name: values[name] for name in expressions}
+    return PreparedExpressions(
+        expressions,
+        evaluations,
+        tuple(opened.values()),
+        _work(expressions, evaluations, opened, together),
+        {name: operand.info for name, operand in operands.items()},
+        overflow,
+        extension,
     )
-    return PreparedExpression(text, evaluate(expression, aligned, overflow), arrays, work, stores, overflow)
 
 
-def _check_used(expression: Expression, names: Mapping[str, object]) -> None:
-    for name in names:
-        if name not in expression.names:
-            raise ExpressionError(f"expression {expression.text!r} does not use the name {name!r}")
+def _check_used(expressions: Mapping[str, Expression], paths: Mapping[str, str]) -> None:
+    used = {name for expression in expressions.values() for name in expression.names}
+    for name in paths:
+        if name not in used:
+            if list(expressions) == [SINGLE]:
+                text = expressions[SINGLE].text
+                raise ExpressionError(f"expression {text!r} does not use the name {name!r}")
+            raise ExpressionError(f"no expression uses the name {name!r}")
+        if name in expressions:
+            raise ExpressionError(f"the name {name!r} is that of a store and of an expression")
 
 
-def _largest_chunks(arrays: Mapping[str, RNSArray]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Shape and chunk lengths of the array with the most numbers."""
-    largest = max(arrays.values(), key=lambda array: array.size)
-    return largest.shape, tuple(max(1, int(length)) for length in largest.residues.chunksize[1:])
+def _check_one_kind(operands: Mapping[str, Operand]) -> None:
+    kinds = {type(operand.array): name for name, operand in operands.items() if operand.is_number}
+    if len(kinds) > 1:
+        first, second = (f"{name} stands for an {kind.__name__}" for kind, name in kinds.items())
+        raise ExpressionError(
+            f"{first}, and {second}, which do not mix; rnsdask convert makes one of another"
+        )
 
 
-def align(arrays: Mapping[str, RNSArray]) -> dict[str, RNSArray]:
-    """Give arrays whose shapes broadcast the same chunks along each axis: the shortest ones there are."""
-    try:
-        shape = np.broadcast_shapes(*(array.shape for array in arrays.values()))
-    except ValueError:  # the expression may be a product of matrices; if not, it tells what is wrong
-        return dict(arrays)
-    lengths: dict[int, int] = {}
-    for array in arrays.values():
-        for axis, (length, chunk) in enumerate(zip(array.shape, array.residues.chunksize[1:], strict=True)):
-            place = axis - array.ndim
-            if length == shape[place] and length:
-                lengths[place] = min(chunk, lengths.get(place, chunk))
-    return {name: _rechunked(array, lengths) for name, array in arrays.items()}
+def _work(
+    expressions: Mapping[str, Expression],
+    evaluations: Mapping[str, Evaluation],
+    opened: Mapping[str, Operand],
+    together: Mapping[str, Operand],
+) -> Work:
+    """Describe the job by the largest chunks, and the most words of a number, that there are."""
+    blocks = [operand.words for operand in together.values()]
+    largest = max(blocks, key=lambda words: words.size)
+    rows = max(int(words.shape[0]) for words in blocks)
+    parts = [evaluation for name, evaluation in evaluations.items() if _selects(expressions[name])]
+    held = sum(_alive_of_parts(evaluation.value) for evaluation in parts) * rows * 4
+    return memory_plan.describe(
+        "eval",
+        rows,
+        largest.shape[1:],
+        tuple(max(1, int(length)) for length in largest.chunksize[1:]),
+        stores=len(opened),
+        direct=all(operand.has_chunk_files for operand in opened.values()),
+        # Each operation's result may be alive until the last one is made; so are operands in other moduli.
+        arrays=sum(expression.operations for expression in expressions.values())
+        + sum(not operand.has_chunk_files or operand.rows != rows for operand in opened.values()),
+        held=held,
+    )
 
 
-def _rechunked(array: RNSArray, lengths: Mapping[int, int]) -> RNSArray:
-    own = zip(array.shape, range(-array.ndim, 0), strict=True)
-    chunks = tuple(min(length, lengths[place]) if length else 0 for length, place in own)
-    if 0 in chunks or chunks == array.residues.chunksize[1:]:
-        return array
-    residues = array.residues.rechunk((len(array.moduli), *chunks))
-    return RNSArray(residues, array.system)
+def _alive_of_parts(value: Any) -> int:
+    """Most values that wait for one another where parts are joined to chunks that a store can have."""
+    source = storable(value)
+    return most_alive(value.chunks, source.chunks, value.shape)
 
 
-# ---- reductions -------------------------------------------------------------------------------------------
+def storable(value: Any) -> Any:
+    """The same values in chunks that a store can have."""
+    if isinstance(value, NumberArray):
+        return value.with_storable_chunks()
+    chunks = layout.storable_chunks(value.chunks, value.shape, 1)
+    return value.rechunk(layout.normalize_chunks(chunks, value.shape, 1))
 
 
-def reduce(
-    prepared: PreparedExpression,
-    wanted: Sequence[str],
-    client: "Client | None" = None,
-    *,
-    count_flagged: bool = False,
-    backend: str = "auto",
-    progress: bool = False,
-) -> Outcome:
-    """Reduce the values of an expression in one pass that reads each chunk once and writes nothing.
+# ---- more moduli ------------------------------------------------------------------------------------------
 
-    Parameters
-    ----------
-    wanted
-        Of ``"max"``, ``"min"``, ``"sum"``, ``"argmax"``, ``"argmin"`` for numbers; ``"count"`` for a
-        comparison: of how many it holds.
 
-    Raises
-    ------
-    ExpressionError
-        If the expression's values are not of that kind.
-    JobError
-        If a result is out of range, or a divisor is 0.
+def _extended(
+    expressions: Mapping[str, Expression], operands: Mapping[str, Operand]
+) -> tuple[dict[str, Operand], Extension]:
+    """Bring all arrays of numbers to the fewest moduli that hold every result."""
+    numbers = {name: operand for name, operand in operands.items() if operand.is_number}
+    for name, operand in numbers.items():
+        if not isinstance(operand.array, RNSArray):
+            raise ExpressionError(
+                f"--extend is of stores of residues, and {name} stands for an IntervalRNSArray; rnsdask "
+                "convert makes a store of it"
+            )
+    signed = {operand.array.signed for operand in numbers.values()}
+    if len(signed) != 1:
+        raise ExpressionError(
+            "--extend needs an array of numbers"
+            if not signed
+            else "operands have different ranges: one is signed, another unsigned; no extension changes that"
+        )
+    known = {name: _known(operand) for name, operand in operands.items()}
+    is_signed = signed.pop()
+    found = range_of_steps(expressions, known, lowest=None if is_signed else 0)
+    widest = max((operand.array.moduli for operand in numbers.values()), key=lambda moduli: moduli.product)
+    target = enough_moduli(widest, found, is_signed)
+    made: dict[int, Any] = {}
+    for operand in numbers.values():
+        if operand.array.moduli != target:
+            made.setdefault(id(operand), replace(operand, array=operand.array.extend(target)))
+    unbounded = tuple(name for name, operand in numbers.items() if operand.array.bound is None)
+    extension = Extension(max(len(o.array.moduli) for o in numbers.values()), len(target), unbounded)
+    return {name: made.get(id(operand), operand) for name, operand in operands.items()}, extension
+
+
+def _known(operand: Operand) -> Known:
+    """What is known of an operand's values."""
+    array = operand.array
+    if operand.is_number:
+        return Known(array.system.known_range, array.shape, NUMBERS)
+    if array.dtype == np.bool_:
+        return Known((0, 1), array.shape, BOOLEANS)
+    ends = np.iinfo(array.dtype)
+    return Known((int(ends.min), int(ends.max)), array.shape, SIGNS)
+
+
+# ---- what is asked of results -----------------------------------------------------------------------------
+
+
+def check_wanted(
+    prepared: PreparedExpressions, wanted: Mapping[str, Sequence[str]], outputs: Mapping[str, Output]
+) -> None:
+    """Raise ExpressionError if results cannot be reduced so, there are no such, or nothing is done with one.
+
+    `wanted` has reductions by the names of results: of ``"max"``, ``"min"``, ``"sum"``, ``"argmax"``,
+    ``"argmin"`` for numbers; ``"count"`` for a comparison: of how many it holds.
     """
-    value = prepared.evaluation.value
-    check_reductions(prepared, wanted)
-    tasks: dict[str, Any] = {
-        name: value.sum() if name == "count" else value.reduce(name, backend=backend)
-        for name in dict.fromkeys("count" if w == "count" else REDUCTION_OF[w] for w in wanted)
-    }
-    if count_flagged:
-        tasks["flagged"] = prepared.mask().sum()
-    with naming(f"expression {prepared.text!r}"):
-        values = compute(list(tasks.values()), client, progress=progress, **_amount(prepared))
-        found = dict(zip(tasks, values, strict=True))
-    flagged = int(found["flagged"]) if count_flagged else None
-    results = {w: int(found[w]) if w == "count" else found[REDUCTION_OF[w]] for w in wanted}
-    return Outcome(results, flagged)
-
-
-def check_reductions(prepared: PreparedExpression, wanted: Sequence[str]) -> None:
-    """Raise ExpressionError if the values of an expression cannot be reduced so."""
-    value, name = prepared.evaluation.value, f"expression {prepared.text!r}"
-    for option in wanted:
-        if option == "count" and (isinstance(value, RNSArray) or value.dtype != np.bool_):
-            raise ExpressionError(f"{name}: --count counts where a comparison holds, and this is none")
-        if option != "count" and not isinstance(value, RNSArray):
-            raise ExpressionError(f"{name}: --{option} is of numbers, and this is of dtype {value.dtype}")
-
-
-# ---- writing ----------------------------------------------------------------------------------------------
-
-
-def write(
-    prepared: PreparedExpression,
-    path: str,
-    client: "Client | None" = None,
-    *,
-    mask_path: str | None = None,
-    count_flagged: bool = False,
-    overwrite: bool = False,
-    resume: bool = False,
-    progress: bool = False,
-) -> Outcome:
-    """Write the values of an expression, chunk by chunk.
-
-    Numbers go to a store; what a comparison or ``sign`` gives, to a plain Zarr array of its dtype.
-
-    Parameters
-    ----------
-    mask_path
-        Where the mask of overflows goes, a plain Boolean Zarr array, in the same pass.
-    resume
-        Write only the chunks that an incomplete array at `path` still lacks, or holds damaged, or whose mask
-        is not whole at `mask_path`.
-
-    Raises
-    ------
-    StoreError
-        If a path is taken, or is one of the stores that are read, or cannot be written, or resumed.
-    JobError
-        If a result is out of range, or a divisor is 0. What is written stays, incomplete. If what is to be
-        resumed is not of this job.
-    """
-    paths = [path] if mask_path is None else [path, mask_path]
-    _check_paths(prepared, paths)
-    value = prepared.evaluation.value
-    source = value.with_storable_chunks() if isinstance(value, RNSArray) else _storable(value)
-    prepared = replace(prepared, evaluation=Evaluation(source, prepared.evaluation.mask))
-    identity = job_identity("eval", prepared.stores, expression=prepared.text, overflow=prepared.overflow)
-    mode: dict[str, Any] = {"overwrite": overwrite, "resume": resume, "job_identity": identity}
-    writer: store.ArrayWriter
-    if isinstance(source, RNSArray):
-        writer, blocks = writing.open_store(source, path, **mode), source.residues
-    else:
-        writer, blocks = _open_plain(path, source, **mode), source[None]
-    writers = [(writer, blocks)]
-    mask = prepared.mask()[None] if count_flagged or mask_path is not None else None
-    mask_writer = None
-    if mask_path is not None and mask is not None:
-        mask_writer = _open_mask(mask_path, mask[0], **mode)
-        writers.append((mask_writer, mask))
-    with naming(f"expression {prepared.text!r}"):
-        kept, damaged = writing.check_written(writers, client) if resume else (set(), set())
-        missing = [index for index in np.ndindex(blocks.numblocks[1:]) if index not in kept]
-        options: dict[str, Any] = {"mask": mask, "mask_writer": mask_writer, "counted": sorted(kept)}
-        options.update(progress=progress, **_amount(prepared))
-        flagged = writing.write(blocks, writer, missing, client, **options)
-    amounts = (prepared.count, prepared.bytes_read, blocks.nbytes, len(kept), len(damaged))
-    return Outcome({}, None if mask is None else flagged, writing.Transfer(*amounts))
-
-
-def _amount(prepared: PreparedExpression) -> dict[str, Any]:
-    """What progress says of a job."""
-    return {"label": "eval", "numbers": prepared.count, "nbytes": prepared.bytes_read}
-
-
-def _check_paths(prepared: PreparedExpression, paths: Sequence[str]) -> None:
-    targets = {path: store.locate(path) for path in paths}
-    first, *others = targets.values()
-    if len(targets) < len(paths) or any(first.overlaps(other) for other in others):
-        raise StoreError(f"{paths[0]}: the values and the mask cannot both be written there")
-    for path, target in targets.items():
-        if any(info.location.overlaps(target) for info in prepared.stores.values()):
-            raise StoreError(f"{path}: an operand is read from there, so the result cannot be written there")
-
-
-def _storable(values: da.Array) -> da.Array:
-    chunks = layout.storable_chunks(values.chunks, values.shape, 1)
-    storable: da.Array = values.rechunk(layout.normalize_chunks(chunks, values.shape, 1))
-    return storable
-
-
-def _open_plain(
-    path: str,
-    values: da.Array,
-    *,
-    overwrite: bool,
-    resume: bool,
-    job_identity: str,
-    complete_too: bool = False,
-) -> store.PlainWriter:
-    chunks = tuple(max(1, int(length)) for length in values.chunksize)
-    array = (path, values.shape, chunks, values.dtype)
-    if resume:
-        return store.resume_plain(*array, complete_too=complete_too, job_identity=job_identity)
-    return store.create_plain(*array, overwrite=overwrite, job_identity=job_identity)
-
-
-def _open_mask(
-    path: str, mask: da.Array, *, overwrite: bool, resume: bool, job_identity: str
-) -> store.PlainWriter:
-    """Create a mask, or continue one: a job may have ended before it made its mask, or just after that."""
-    mode: dict[str, Any] = {"overwrite": overwrite, "resume": resume and store.exists(path)}
-    return _open_plain(path, mask, **mode, job_identity=job_identity, complete_too=True)
+    known = prepared.expressions
+    for name in (*wanted, *outputs):
+        if name not in known:
+            raise ExpressionError(f"{name!r} is the name of no expression; these are {', '.join(known)}")
+    used = {name for expression in known.values() for name in expression.names}
+    for name, expression in known.items():
+        if name not in used and name not in wanted and name not in outputs:
+            raise ExpressionError(f"expression {expression.text!r}: {name!r} is not reduced, written or used")
+    for name, reductions in wanted.items():
+        value, called = prepared.evaluations[name].value, f"expression {known[name].text!r}"
+        is_number = isinstance(value, NumberArray)
+        for option in reductions:
+            if option == "count" and (is_number or value.dtype != np.bool_):
+                raise ExpressionError(f"{called}: --count counts where a comparison holds, and this is none")
+            if option != "count" and not is_number:
+                raise ExpressionError(
+                    f"{called}: --{option} is of numbers, and this is of dtype {value.dtype}"
+                )

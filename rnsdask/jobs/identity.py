@@ -5,15 +5,17 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from rnsdask.store import GroupInfo, StoreInfo, fingerprint, fingerprint_group
+from rnsdask.store import GroupInfo, PlainInfo, StoreInfo, fingerprint, fingerprint_group
 
 
-def state_of(info: StoreInfo | GroupInfo) -> str:
-    """Hash of a store, or a group, as it is now: of its metadata, and of the size and time of each chunk."""
+def state_of(info: StoreInfo | GroupInfo | PlainInfo) -> str:
+    """Hash of a store, a group or a plain array as it is now: of metadata, and each chunk's size and time."""
     return fingerprint_group(info) if isinstance(info, GroupInfo) else fingerprint(info)
 
 
-def job_identity(operation: str, inputs: Mapping[str, StoreInfo | GroupInfo], **parameters: Any) -> str:
+def job_identity(
+    operation: str, inputs: Mapping[str, StoreInfo | GroupInfo | PlainInfo], **parameters: Any
+) -> str:
     """Hash of an operation, its parameters, and its inputs as they are now.
 
     Parameters

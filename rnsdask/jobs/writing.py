@@ -16,7 +16,7 @@ from rnsdask.backend import to_backend
 from rnsdask.core.errors import JobError, abbreviate
 from rnsdask.jobs.compute import compute, mapping
 from rnsdask.jobs.run import groups_of
-from rnsdask.lazy.tree import combine_groups
+from rnsdask.lazy.tree import grouped, pieces_of
 from rnsdask.lazy.write import ChunkWriter, count_chunks, total_count, write_chunks
 
 if TYPE_CHECKING:
@@ -145,39 +145,44 @@ def write(
     writer: ChunkWriter,
     indices: Sequence[Index],
     client: "Client | None" = None,
+    **how: Any,
+) -> None:
+    """Compute the chunks at some indices, have them written, and finish; `how` is that of `compute`."""
+    compute([piece for some in pieces_of(*counts(blocks, writer, indices)) for piece in some], client, **how)
+    writer.finish()
+
+
+def counts(
+    blocks: "da.Array",
+    writer: ChunkWriter,
+    indices: Sequence[Index],
     *,
     mask: "da.Array | None" = None,
     mask_writer: ChunkWriter | None = None,
     counted: Sequence[Index] = (),
-    **how: Any,
-) -> int:
-    """Compute the chunks at some indices, have them written, and finish.
+) -> list["da.Array"]:
+    """Lazy arrays that, when they are computed, have the chunks at some indices written.
 
-    Parameters are those of :func:`.write_chunks`, those of `compute`, and
+    Parameters are those of :func:`.write_chunks`, and
 
     counted
         Indices of chunks that are written already, but of which the mask is to be counted.
 
     Returns
     -------
-    int
-        How many values of the mask hold in all these chunks.
+    list of arrays
+        Each block is how many values of the mask hold in a group of chunks; :func:`.pieces_of` makes a job
+        of them.
     """
-    pieces = _counting_pieces(write_chunks(blocks, writer, mask, mask_writer), indices)
-    if mask is not None:
-        pieces += _counting_pieces(count_chunks(mask), counted)
-    totals = compute(pieces, client, **how)
-    for one in (mask_writer, writer):  # the values last: as long as they are incomplete, both can be resumed
-        if one is not None:
-            one.finish()
-    return sum(totals)
+    written = _counting_groups(write_chunks(blocks, writer, mask, mask_writer), indices)
+    return written if mask is None else written + _counting_groups(count_chunks(mask), counted)
 
 
-def _counting_pieces(counts: "da.Array", indices: Sequence[Index]) -> list[Any]:
-    """Pieces of a job that each add up the counts of a group of chunks."""
+def _counting_groups(counts: "da.Array", indices: Sequence[Index]) -> list["da.Array"]:
+    """The counts of groups of chunks, each added up: one array, none without chunks."""
     numbers = [int(np.ravel_multi_index(index, counts.numblocks[1:])) for index in indices]
     groups = [numbers[group.start : group.stop] for group in groups_of(len(numbers))]
-    return [*combine_groups(counts, groups, total_count)] if groups else []
+    return [grouped(counts, groups, total_count)] if groups else []
 
 
 # ---- what is there already --------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import dask
 import dask.array as da
 import numpy as np
 from dask.base import tokenize
+from dask.core import flatten
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
@@ -84,6 +85,13 @@ def combine_groups(
 
     One graph is shared by all: a call of ``delayed`` for each group would take milliseconds for each block.
     """
+    return pieces_of(grouped(blocks, groups, combine))[0]
+
+
+def grouped(
+    blocks: da.Array, groups: Sequence[Sequence[int]], combine: Callable[[list[Any]], Any]
+) -> da.Array:
+    """What :func:`combine_groups` gives, as an array of one block for each group."""
     name = f"rns-groups-{tokenize(blocks, groups, combine)}"
     grid = blocks.numblocks
 
@@ -95,9 +103,22 @@ def combine_groups(
     }
     sources: list[Any] = [blocks]
     graph = HighLevelGraph.from_collections(name, layer, dependencies=sources)
-    combined: Any = da.Array(graph, name, chunks=((1,) * len(groups),), dtype=object)
-    pieces: list[Delayed] = combined.to_delayed().tolist()
-    return pieces
+    return da.Array(graph, name, chunks=((1,) * len(groups),), dtype=object)
+
+
+def pieces_of(*arrays: da.Array) -> list[list[Delayed]]:
+    """The blocks of each of some arrays, which share what they have in common.
+
+    Were each optimised alone, its tasks would make by themselves what another's make too.
+    """
+    if not arrays:
+        return []
+    keys = [list(flatten(array.__dask_keys__())) for array in arrays]
+    merged = HighLevelGraph.merge(*(array.dask for array in arrays))
+    optimized = da.Array.__dask_optimize__(merged, [key for of_array in keys for key in of_array])
+    layer = f"rns-pieces-{tokenize(keys)}"
+    graph = HighLevelGraph.from_collections(layer, optimized, dependencies=())
+    return [[Delayed(key, graph, layer=layer) for key in of_array] for of_array in keys]
 
 
 def combine_results(results: Sequence[ReductionResult], operation: str) -> ReductionResult:

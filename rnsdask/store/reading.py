@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from rnsdask.store.documents import array_document
 from rnsdask.store.location import METADATA_KEY, STAGED, Location
 from rnsdask.store.metadata import Opened, StoreInfo
 from rnsdask.store.statistics import counted
+
+if TYPE_CHECKING:
+    from rnsdask.store.plain_reading import PlainInfo
 
 _REQUESTS = 16
 """How many files are asked for at a time, where only a little of each is wanted."""
@@ -278,7 +281,7 @@ def _ends_of(location: Location, keys: Iterable[str]) -> bytes:
     return b"".join(ends)
 
 
-def fingerprint(info: StoreInfo) -> str:
+def fingerprint(info: "StoreInfo | PlainInfo") -> str:
     """Hash of a store's metadata, and of the size, inode and time of modification (or version) of each chunk.
 
     Content that was changed without a change of these is not noticed.

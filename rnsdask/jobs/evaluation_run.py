@@ -1,0 +1,274 @@
+"""Running prepared expressions: reductions of them, and their values in stores, in one pass."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import dask.array as da
+import numpy as np
+
+from rnsdask import store
+from rnsdask.arrays.number_array import NumberArray
+from rnsdask.core.errors import StoreError
+from rnsdask.expressions.expression import Evaluation
+from rnsdask.jobs import writing
+from rnsdask.jobs.compute import compute, naming
+from rnsdask.jobs.evaluation import SINGLE, Output, PreparedExpressions, storable
+from rnsdask.jobs.identity import job_identity
+from rnsdask.lazy.tree import pieces_of
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+REDUCTION_OF = {"max": "max", "argmax": "max", "min": "min", "argmin": "min", "sum": "sum"}
+"""What can be asked of numbers, and the reduction that tells it."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a job found of a result, or did with it.
+
+    Attributes
+    ----------
+    results : dict
+        Of reductions: the result of each that was asked for; ``"count"`` is an int.
+    flagged : int or None
+        How many values are flagged, where that was asked for.
+    written : Transfer or None
+        What was written, without the mask, if anything was.
+    """
+
+    results: dict[str, Any]
+    flagged: int | None
+    written: writing.Transfer | None = None
+
+
+def run(
+    prepared: PreparedExpressions,
+    wanted: Mapping[str, Sequence[str]],
+    outputs: Mapping[str, Output],
+    client: "Client | None" = None,
+    *,
+    count_flagged: bool = False,
+    overwrite: bool = False,
+    resume: bool = False,
+    backend: str = "auto",
+    progress: bool = False,
+) -> dict[str, Outcome]:
+    """Reduce results, and write them chunk by chunk, in one pass that reads each chunk once.
+
+    Numbers go to a store, or those with intervals to a group; what a comparison or ``sign`` gives, to a plain
+    Zarr array of its dtype. A mask of overflows goes to a plain Boolean one.
+
+    Parameters
+    ----------
+    wanted
+        Reductions by the names of results, as :func:`check_wanted` has checked.
+    outputs
+        Where values go, by the names of results.
+    count_flagged
+        Whether to count the values for which an operation was out of range.
+    resume
+        Write only the chunks that incomplete arrays still lack, or hold damaged, or whose mask is not whole.
+
+    Raises
+    ------
+    StoreError
+        If a path is taken, or is one of the stores that are read, or cannot be written, or resumed.
+    JobError
+        If a result is out of range, or a divisor is 0. What is written stays, incomplete. If what is to be
+        resumed is not of this job.
+    """
+    _check_paths(prepared, outputs, new=not (overwrite or resume))
+    names = [name for name in prepared.expressions if name in wanted or name in outputs]
+    mode = {"overwrite": overwrite, "resume": resume}
+    targets = {
+        name: _Target.begin(prepared, name, output, count_flagged, mode, alone=len(outputs) == 1)
+        for name, output in outputs.items()
+    }
+    with naming(prepared.called):
+        for target in targets.values():
+            if target.resumed:
+                target.find_kept(client)
+        reductions = _reductions(prepared, wanted, outputs, count_flagged, backend)
+        counts = [array for target in targets.values() for array in target.counts()]
+        amount: dict[str, Any] = {
+            "numbers": sum(map(prepared.count, names)),
+            "nbytes": prepared.bytes_read(names),
+        }
+        pieces = [piece for some in pieces_of(*counts, *reductions.values()) for piece in some]
+        found = iter(compute(pieces, client, progress=progress, label="eval", **amount))
+        for target in targets.values():
+            target.finish()
+    flagged = {
+        name: sum(next(found) for array in target.counts() for _ in range(array.npartitions))
+        for name, target in targets.items()
+    }
+    reduced = dict(zip(reductions, map(_item, found), strict=True))
+    return {
+        name: Outcome(
+            _results(name, wanted.get(name, ()), reduced),
+            (flagged[name] if name in targets else int(reduced[name, "flagged"])) if count_flagged else None,
+            targets[name].transfer(prepared.count(name), prepared.bytes_read([name]))
+            if name in targets
+            else None,
+        )
+        for name in names
+    }
+
+
+def _item(result: Any) -> Any:
+    """The only item of an array of no axes, as a task gives it."""
+    return result.item() if isinstance(result, np.ndarray | np.generic) else result
+
+
+def _reductions(
+    prepared: PreparedExpressions,
+    wanted: Mapping[str, Sequence[str]],
+    outputs: Mapping[str, Output],
+    count_flagged: bool,
+    backend: str,
+) -> dict[tuple[str, str], Any]:
+    """Lazy reductions by the names of results and their own; a maximum and its index are one."""
+    tasks: dict[tuple[str, str], Any] = {}
+    for name, options in wanted.items():
+        value = prepared.evaluations[name].value
+        for option in options:
+            if option == "count":
+                tasks[name, option] = value.sum()
+            elif (name, REDUCTION_OF[option]) not in tasks:
+                tasks[name, REDUCTION_OF[option]] = value.reduce(REDUCTION_OF[option], backend=backend)
+        if count_flagged and name not in outputs:
+            tasks[name, "flagged"] = prepared.mask(name).sum()
+    return tasks
+
+
+def _results(name: str, options: Sequence[str], reduced: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
+    return {
+        option: int(reduced[name, option]) if option == "count" else reduced[name, REDUCTION_OF[option]]
+        for option in options
+    }
+
+
+@dataclass
+class _Target:
+    """A store that a result is written to, and one of its mask."""
+
+    blocks: da.Array
+    writer: store.ArrayWriter
+    mask: da.Array | None
+    mask_writer: store.ArrayWriter | None
+    resumed: bool
+    kept: set[writing.Index]
+    damaged: set[writing.Index]
+    planned: list[da.Array] | None = None
+
+    @classmethod
+    def begin(
+        cls,
+        prepared: PreparedExpressions,
+        name: str,
+        output: Output,
+        count_flagged: bool,
+        mode: dict[str, bool],
+        alone: bool,
+    ) -> "_Target":
+        """Create what is written, or open it to be continued.
+
+        Of several stores that a job was to write, some may not have been begun when it ended.
+        """
+        evaluation = prepared.evaluations[name]
+        source = storable(evaluation.value)
+        stored = replace(
+            prepared, evaluations={**prepared.evaluations, name: Evaluation(source, evaluation.mask)}
+        )
+        is_resumed = mode["resume"] and (alone or store.exists(output.path))
+        how: dict[str, Any] = {**mode, "resume": is_resumed, "job_identity": _identity(prepared, name)}
+        writer: store.ArrayWriter
+        if isinstance(source, NumberArray):
+            writer, blocks = writing.open_store(source, output.path, **how), source.words
+        else:
+            writer, blocks = _open_plain(output.path, source, **how), source[None]
+        mask = stored.mask(name)[None] if count_flagged or output.mask_path is not None else None
+        mask_writer = None
+        if output.mask_path is not None and mask is not None:
+            mask_writer = _open_mask(output.mask_path, mask[0], **how)
+        return cls(blocks, writer, mask, mask_writer, is_resumed, set(), set())
+
+    def find_kept(self, client: "Client | None") -> None:
+        """Find the chunks that are written already."""
+        writers = [(self.writer, self.blocks)]
+        if self.mask_writer is not None and self.mask is not None:
+            writers.append((self.mask_writer, self.mask))
+        self.kept, self.damaged = writing.check_written(writers, client)
+
+    def counts(self) -> list[da.Array]:
+        """What writes the chunks that are missing, and counts the flagged values."""
+        if self.planned is None:
+            missing = [index for index in np.ndindex(self.blocks.numblocks[1:]) if index not in self.kept]
+            masks: dict[str, Any] = {"mask": self.mask, "mask_writer": self.mask_writer}
+            counted = sorted(self.kept)
+            self.planned = writing.counts(self.blocks, self.writer, missing, counted=counted, **masks)
+        return self.planned
+
+    def finish(self) -> None:
+        """Declare all complete: the values last, for as long as they are incomplete, both can be resumed."""
+        for one in (self.mask_writer, self.writer):
+            if one is not None:
+                one.finish()
+
+    def transfer(self, count: int, nbytes: int) -> writing.Transfer:
+        return writing.Transfer(count, nbytes, int(self.blocks.nbytes), len(self.kept), len(self.damaged))
+
+
+def _identity(prepared: PreparedExpressions, name: str) -> str:
+    """What the values of a result follow from."""
+    texts = {other: expression.text for other, expression in prepared.expressions.items()}
+    how: dict[str, Any] = {"expression": texts[SINGLE]} if SINGLE in texts else {"expressions": texts}
+    how["overflow"] = prepared.overflow
+    if name != SINGLE:
+        how["name"] = name
+    if prepared.extension is not None:
+        how["extended_to"] = prepared.extension.after
+    return job_identity("eval", prepared.stores, **how)
+
+
+def _check_paths(prepared: PreparedExpressions, outputs: Mapping[str, Output], new: bool) -> None:
+    given = [path for output in outputs.values() for path in (output.path, output.mask_path)]
+    paths = [path for path in given if path is not None]
+    targets = [store.locate(path) for path in paths]
+    for i, (path, target) in enumerate(zip(paths, targets, strict=True)):
+        for other, before in zip(paths[:i], targets[:i], strict=True):
+            if before.overlaps(target):
+                both = "the values and the mask" if len(outputs) == 1 else f"what is for it and for {other}"
+                raise StoreError(f"{path}: {both} cannot both be written there")
+        if any(info.location.overlaps(target) for info in prepared.stores.values()):
+            raise StoreError(f"{path}: an operand is read from there, so the result cannot be written there")
+    if new and len(paths) > 1:  # none is begun if another one cannot be
+        for path in paths:
+            if store.exists(path):
+                raise StoreError(f"{path}: it exists; replace it with --overwrite (overwrite=True)")
+
+
+def _open_plain(
+    path: str,
+    values: da.Array,
+    *,
+    overwrite: bool,
+    resume: bool,
+    job_identity: str,
+    complete_too: bool = False,
+) -> store.PlainWriter:
+    chunks = tuple(max(1, int(length)) for length in values.chunksize)
+    array = (path, values.shape, chunks, values.dtype)
+    if resume:
+        return store.resume_plain(*array, complete_too=complete_too, job_identity=job_identity)
+    return store.create_plain(*array, overwrite=overwrite, job_identity=job_identity)
+
+
+def _open_mask(
+    path: str, mask: da.Array, *, overwrite: bool, resume: bool, job_identity: str
+) -> store.PlainWriter:
+    """Create a mask, or continue one: a job may have ended before it made its mask, or just after that."""
+    mode: dict[str, Any] = {"overwrite": overwrite, "resume": resume and store.exists(path)}
+    return _open_plain(path, mask, **mode, job_identity=job_identity, complete_too=True)
