@@ -1,6 +1,6 @@
 """What arrays of every number system with arithmetic do alike: operators, comparison, reductions."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.core.scalar_int import ScalarInt
@@ -65,6 +65,19 @@ class ArithmeticArray(NumberArray):
     def __rdivmod__(self, dividend: Operand) -> tuple[Any, Any]:
         quotients, remainders = functions.divided(dividend, self, "quotient", "remainder")
         return quotients, remainders
+
+    def __truediv__(self, divisor: object) -> NoReturn:
+        """Refused, for a quotient is no integer as a rule.
+
+        Raises
+        ------
+        TypeError
+            Always; it names the way out.
+        """
+        kind = type(self).__name__
+        raise TypeError(f"/ of an {kind} is not exact: // gives quotients, % remainders, divmod both")
+
+    __rtruediv__ = __truediv__
 
     # ---- comparison ---------------------------------------------------------------------------------------
 

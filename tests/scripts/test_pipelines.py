@@ -1,9 +1,11 @@
 """The pipelines against slow and obvious computations of the same."""
 
+import math
 import runpy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 PIPELINES = Path(__file__).resolve().parents[2] / "pipelines"
@@ -50,3 +52,33 @@ def test_determinants_over_several_chunks(pipeline: dict[str, Any]) -> None:
     result = pipeline["summary"](4, 20_000, 1)
     assert result["greatest"] == 16  # Hadamard's maximum for 4 x 4, met by many of the sample
     assert result["least"] == -16
+
+
+# ---- counting ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def counting() -> dict[str, Any]:
+    return runpy.run_path(str(PIPELINES / "counting.py"))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 40])
+def test_pascal(counting: dict[str, Any], rows: int) -> None:
+    expected = [[math.comb(i + j, i) for j in range(rows)] for i in range(rows)]
+    assert counting["pascal"](rows).to_ints().tolist() == expected
+
+
+@pytest.mark.parametrize("coefficients", [[7], [0, 0, -1], [3**k * (-1) ** k for k in range(30)]])
+def test_horner(counting: dict[str, Any], coefficients: list[int]) -> None:
+    points = np.array([-1000, -1, 0, 1, 2, 999])
+    expected = [sum(c * int(p) ** k for k, c in enumerate(coefficients)) for p in points]
+    assert counting["horner"](coefficients, points).to_ints().tolist() == expected
+
+
+def test_domino_tilings(counting: dict[str, Any]) -> None:
+    fibonacci = [1, 1]
+    for _ in range(99):
+        fibonacci.append(fibonacci[-1] + fibonacci[-2])
+    assert counting["domino_tilings"](2, 100) == fibonacci[100]
+    assert counting["domino_tilings"](3, 3) == 0
+    assert counting["domino_tilings"](8, 8) == 12_988_816  # Kasteleyn 1961
