@@ -155,6 +155,17 @@ def test_chunks_stay_the_same_files() -> None:
     assert all(entry.st_nlink == 1 for entry in after.values())
 
 
+def test_zarr_alone_reads_what_has_grown() -> None:
+    values = np.arange(70).reshape(7, 10)
+    unsigned(values[:, :4]).to_zarr("x.zarr", component="a", chunks=3)
+    unsigned(values[:, 4:]).to_zarr("x.zarr", component="a", append_dim=1)
+    array = zarr.open_group("x.zarr", mode="r")["a"]
+    assert array.chunks == (4, 3, 3)
+    assert array.attrs["rnsdask"]["format"] == 1
+    residues = np.stack([values % m for m in MODULI])
+    np.testing.assert_array_equal(array[:], residues)
+
+
 def test_file_systems_without_links(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise OSError(1, "Operation not permitted")
