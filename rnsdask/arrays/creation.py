@@ -185,7 +185,8 @@ def from_residues(
     else:
         system = system_of(given, bool(signed), bound)
     found = residues_first(residues, given, axis, chunks)
-    if isinstance(given, ModuliSet) and found.dtype == np.uint32:
+    # Those of another layout are brought into that of words.
+    if isinstance(given, ModuliSet) and found.dtype == np.uint32 and axis in (0, -found.ndim):
         array = array_of_residues(found, system, trusted=trusted)
     else:
         array = array_of_foreign_residues(found, given, system, trusted=trusted)

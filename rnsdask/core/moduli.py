@@ -247,6 +247,22 @@ class ModuliSet:
         return "rnsdask.ModuliSet", self.moduli
 
 
+def fewest_moduli(lowest: int, highest: int, signed: bool) -> ModuliSet:
+    """The fewest of the largest 32-bit moduli whose range, signed or not, holds two numbers and all between.
+
+    Without `signed`, a negative number counts as 0.
+    """
+    bits = max(highest.bit_length(), (~lowest).bit_length() if lowest < 0 else 0, 1) + signed
+    moduli = ModuliSet.for_bits(bits)
+    while len(moduli) > 1:
+        fewer = moduli.prefix(len(moduli) - 1)
+        least, greatest = fewer.value_range(signed)
+        if least > (lowest if signed else 0) or highest > greatest:
+            break
+        moduli = fewer
+    return moduli
+
+
 def check_moduli(moduli: tuple[int, ...], bits: int = 32) -> None:
     """Raise ValueError unless the moduli are pairwise coprime integers from 2 to 2**bits, at least one."""
     if not moduli:

@@ -17,7 +17,7 @@ from rnsdask.constants import (
 )
 from rnsdask.core.errors import abbreviate, out_of_range
 from rnsdask.core.layout import as_matrix
-from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.moduli import ModuliSet, as_integer, fewest_moduli
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.core.wide_moduli import WideModuli
@@ -37,11 +37,13 @@ def system_of(moduli: Moduli, signed: bool, bound: int | None) -> RNS:
     """
     if isinstance(moduli, ModuliSet):
         return RNS(moduli, signed, bound)
-    greatest = max(map(abs, moduli.value_range(signed)))
-    target = ModuliSet.for_bits((moduli.product - 1).bit_length())
-    if target.product // target[-1] >= moduli.product:
-        target = target.prefix(len(target) - 1)
-    return RNS(target, signed, greatest if bound is None else min(as_integer(bound, "bound"), greatest))
+    lowest, highest = moduli.value_range(signed)
+    greatest = max(-lowest, highest)
+    return RNS(
+        fewest_moduli(lowest, highest, signed),
+        signed,
+        greatest if bound is None else min(as_integer(bound, "bound"), greatest),
+    )
 
 
 def words_of_residues(residues: Array, *, moduli: Moduli, system: RNS, trusted: bool, place: Place) -> Array:
@@ -65,7 +67,7 @@ def words_of_residues(residues: Array, *, moduli: Moduli, system: RNS, trusted: 
     elif not trusted:
         _check_below(matrix, moduli, place)
     if isinstance(moduli, ModuliSet):
-        return matrix.astype(np.uint32).reshape(residues.shape)
+        return matrix.astype(np.uint32, order="C").reshape(residues.shape)
     kernels = kernels_of(matrix)
     constants = wide_digit_constants(moduli, system.signed)
     digits = kernels.wide_digits(matrix.astype(np.uint64, copy=False), constants)

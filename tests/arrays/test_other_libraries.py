@@ -33,7 +33,7 @@ MODULI = rd.ModuliSet.for_bits(300)
         ([2**64 - 2, 5], 64, False),
         ([-(2**64)], 65, True),
         ([3, "-0xfff"], 13, True),
-        (np.array([[2**63, 1]], dtype=np.uint64), 64, False),
+        (np.array([[2**64 - 1, 1]], dtype=np.uint64), 64, False),
         (np.array([-128, 127], dtype=np.int8), 8, True),
         (np.array([], dtype=np.int64), 1, False),
         (np.array([np.int32(7), 10**30], dtype=object), 100, False),
@@ -57,6 +57,9 @@ def test_any_integers_without_moduli(values: list[int]) -> None:
     assert x.to_ints().tolist() == values
     lowest, highest = x.system.value_range
     assert all(lowest <= v <= highest for v in values)
+    if len(x.moduli) > 1:
+        least, greatest = x.moduli.prefix(len(x.moduli) - 1).value_range(x.signed)
+        assert not all(least <= v <= greatest for v in values)
     if any(v < 0 for v in values):
         with pytest.raises(ValueError, match="outside the unsigned range"):
             rd.from_ints(values, signed=False)
