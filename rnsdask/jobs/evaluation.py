@@ -206,7 +206,7 @@ def _work(
     largest = max(blocks, key=lambda words: words.size)
     rows = max(int(words.shape[0]) for words in blocks)
     parts = [evaluation for name, evaluation in evaluations.items() if _selects(expressions[name])]
-    held = sum(_alive_of_parts(evaluation.value) for evaluation in parts) * rows * 4
+    held = sum(_alive_of_parts(evaluation.value) for evaluation in parts) * rows * largest.itemsize
     return memory_plan.describe(
         "eval",
         rows,
