@@ -6,6 +6,7 @@ from inspect import signature
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from rnsdask import store
 from rnsdask.arrays import interval_rns_storage
@@ -16,10 +17,13 @@ from rnsdask.backend import backend_name
 from rnsdask.core import layout as array_layout
 from rnsdask.core.errors import brief
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.overflow import overflow_mode
 from rnsdask.interval_rns import layout
+from rnsdask.interval_rns.axis_products import IntervalProducts
 from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.lazy import interval_rns
+from rnsdask.lazy import interval_rns, scan
 from rnsdask.lazy.check import checked_residues
+from rnsdask.lazy.operands import made_like
 from rnsdask.lazy.widening import through_rns
 from rnsdask.rns.interval import IntervalEvaluation
 from rnsdask.rns.system import RNS
@@ -210,6 +214,7 @@ class IntervalRNSArray(ElementaryArray):
     __lshift__ = _same(RNSArray.__lshift__)
     measure_bound = _same(RNSArray.measure_bound)
     prod = _same(RNSArray.prod)
+    _line = _same(RNSArray._line)
 
     max = _reduction(RNSArray.max, "value", "max")
     min = _reduction(RNSArray.min, "value", "min")
@@ -220,8 +225,28 @@ class IntervalRNSArray(ElementaryArray):
     topk = _through_rns(RNSArray.topk)
     argtopk = _through_rns(RNSArray.argtopk)
     cumsum = _through_rns(RNSArray.cumsum, _bits_of_sum)
+    var = _through_rns(RNSArray.var)
     cummax = _through_rns(RNSArray.cummax)
     cummin = _through_rns(RNSArray.cummin)
+
+    def cumprod(
+        self,
+        axis: int | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        overflow: str | None = None,
+        backend: str = "auto",
+    ) -> Any:
+        """Products of all numbers up to each one along an axis, as :meth:`.RNSArray.cumprod`.
+
+        With ``"wrap"`` and ``"flag"`` a result has the sign of the exact product, its magnitude modulo M.
+        """
+        self._check_numpys("cumprod", out, dtype)
+        mode = overflow_mode(overflow)
+        x, k = self._line("cumprod", axis)
+        how = IntervalProducts(RNS(self.moduli), k, mode)
+        return made_like((x,), scan.scan(x.words, how, backend), self.system, mode)
 
     def is_even(self) -> Any:
         """Whether each number is even: a Boolean array of the same shape, lazy on Dask."""

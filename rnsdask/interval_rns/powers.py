@@ -40,6 +40,26 @@ def power(columns: Array, exponent: int, moduli: ModuliSet, mode: str, locate: L
     return np.concatenate([result, outside[None].astype(np.uint32)]) if mode == "flag" else result
 
 
+def power_by_array(
+    columns: Array, exponents: Array, moduli: ModuliSet, mode: str, locate: Locate = int
+) -> Array:
+    """Powers of a chunk by an exponent for each number, integers (1, *shape), as :func:`power`."""
+    shape = np.broadcast_shapes(columns.shape[1:], exponents.shape[1:])
+    columns = np.broadcast_to(columns, (len(columns), *shape))
+    exponents = np.broadcast_to(exponents[0], shape)
+    sizes = layout.residues_of(columns, moduli)
+    powered = powers.power_by_array(sizes, exponents[None], RNS(moduli), "flag", locate)
+    outside = powered[-1] != 0
+    if mode == "raise" and bool(outside.any()):
+        index = int(outside.argmax())
+        base = to_ints(columns.reshape(len(columns), -1)[:, [index]], moduli)[0]
+        exponent = int(exponents.reshape(-1)[index])
+        raise powers.overflow_error(base, exponent, locate(index), moduli.bits + 1, signed=True)
+    negative = layout.is_negative(columns, moduli) & (exponents % 2 == 1)
+    result = layout.evaluated(powered[:-1], moduli, negative)
+    return np.concatenate([result, outside[None].astype(np.uint32)]) if mode == "flag" else result
+
+
 def inverse(columns: Array, moduli: ModuliSet, locate: Locate = int) -> Array:
     """Of each number of a chunk the inverse modulo M that has its sign."""
     inverses = powers.inverse(layout.residues_of(columns, moduli), moduli, locate)

@@ -9,6 +9,7 @@ import numpy as np
 
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Grid, Place
+from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Numbers,
@@ -118,22 +119,26 @@ def dot(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
 def identity_like(x: Numbers) -> Any:
     """Identity matrices, modulo M, in the shape of an array of square matrices; lazy if it is."""
     system = x.system
-    words = map_chunks(_identity_block, x.words, rows=system.rows, located=True)
-    return made_like((x,), words, system.with_bound(1), "raise")
+    words = map_chunks(_identity_block, x.words, rows=system.rows, located=True, system=system)
+    return made_like((x,), words, system.with_bound(1) if isinstance(system, RNS) else system, "raise")
 
 
-def _identity_block(block: Any, *, place: Place) -> Any:
+def _identity_block(block: Any, *, system: Any, place: Place) -> Any:
     starts = [start for start, _ in place.location[-2:]] or [0, 0]
     rows, columns = (
         np.arange(start, start + length, dtype=np.int64, like=block)
         for start, length in zip(starts, block.shape[-2:], strict=True)
     )
-    return np.broadcast_to((rows[:, None] == columns).astype(np.uint32), block.shape)
+    is_one = rows[:, None] == columns
+    if isinstance(system, RNS):
+        return np.broadcast_to(is_one.astype(np.uint32), block.shape)
+    one, zero = (np.asarray(system.column(value, block.ndim - 1), like=block) for value in (1, 0))
+    return np.broadcast_to(np.where(is_one, one, zero), block.shape)
 
 
 def _check_operands(a: Any, b: Any) -> None:
     for operand in (a, b):
-        if not (is_number_array(operand) and isinstance(operand.system, RNS)):
+        if not (is_number_array(operand) and isinstance(operand.system, RNS | IntervalRNS)):
             raise TypeError(
                 f"both operands of a matrix product must be RNSArrays, got {type(operand).__name__} "
                 "(* multiplies by a number)"

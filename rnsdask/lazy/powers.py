@@ -6,9 +6,12 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.backend import Array
+from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Place
+from rnsdask.interval_rns import powers as interval_powers
+from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy import interval_rns
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
@@ -23,12 +26,28 @@ from rnsdask.lazy.operands import (
     made_like,
     with_axes,
 )
-from rnsdask.lazy.widening import also_of_intervals
+from rnsdask.lazy.widening import also_of_intervals, through_rns
 from rnsdask.rns import modular_power, powers
 from rnsdask.rns.system import RNS
 
 
-@also_of_intervals(interval_rns.power)
+def _power_of_intervals(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
+    if _is_array(exponent):
+        return _power_by_array(x, exponent, overflow_mode(overflow))
+    return interval_rns.power(x, exponent, overflow=overflow)
+
+
+def _power_of_intervals_modulo(x: Numbers, exponent: SupportsIndex, modulus: SupportsIndex) -> Any:
+    highest, m = x.system.value_range[1], as_integer(modulus, "modulus")
+    if abs(m) - 1 > highest:
+        raise ValueError(
+            f"powers modulo {abbreviate(m)} do not fit the moduli set, whose range ends at "
+            f"{abbreviate(highest)}; extend the array first"
+        )
+    return _wide_power_modulo(x, exponent, m)
+
+
+@also_of_intervals(_power_of_intervals)
 def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     """Power ``x**exponent`` of each number; ``0**0`` is 1.
 
@@ -59,7 +78,7 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     check_rns_array(x)
     if is_lazy_integer(exponent):
         return _power_lazily(x, exponent, mode)
-    if isinstance(exponent, list | tuple) or is_number_array(exponent) or np.ndim(exponent) > 0:
+    if _is_array(exponent):
         return _power_by_array(x, exponent, mode)
     k, system = as_integer(exponent, "exponent"), x.system
     powers.check_exponent(k)
@@ -76,12 +95,20 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     return made_like((x,), words, system.with_bound(known), mode)
 
 
+def _is_array(exponent: Any) -> bool:
+    """Whether there is an exponent for each number."""
+    if is_lazy_integer(exponent):
+        return False
+    return isinstance(exponent, list | tuple) or is_number_array(exponent) or np.ndim(exponent) > 0
+
+
+@also_of_intervals(_power_of_intervals_modulo)
 def power_modulo(x: Numbers, exponent: SupportsIndex, modulus: SupportsIndex) -> Any:
     """Power ``pow(number, exponent, modulus)`` of each number, as Python has it for integers.
 
     Parameters
     ----------
-    x : RNSArray
+    x : RNSArray or IntervalRNSArray
         The bases.
     exponent : int
         Of any size; a negative one raises the inverses modulo `modulus`.
@@ -90,7 +117,7 @@ def power_modulo(x: Numbers, exponent: SupportsIndex, modulus: SupportsIndex) ->
 
     Returns
     -------
-    RNSArray
+    RNSArray or IntervalRNSArray
         0, or of the modulus' sign and less in magnitude; lazy if `x` is.
 
     Raises
@@ -108,6 +135,9 @@ def power_modulo(x: Numbers, exponent: SupportsIndex, modulus: SupportsIndex) ->
     options: dict[str, Any] = {"exponent": k, "modulus": m, "system": system}
     words = map_chunks(_power_modulo_block, x.words, rows=system.rows, located=True, **options)
     return made_like((x,), words, system.with_bound(abs(m) - 1), "raise")
+
+
+_wide_power_modulo = through_rns(power_modulo)
 
 
 @also_of_intervals(interval_rns.inverse)
@@ -163,7 +193,7 @@ def _power_by_array(x: Numbers, exponents: Any, mode: str) -> Any:
     blocks = [with_axes(block, len(shape)) for block in (words, exponents[None])]
     options: dict[str, Any] = {"system": system, "mode": mode, "rows": system.rows + (mode == "flag")}
     packed = map_chunks(_power_block_by_array, *blocks, located=True, **options)
-    return made_like((x,), packed, system.with_bound(None), mode)
+    return made_like((x,), packed, system.with_bound(None) if isinstance(system, RNS) else system, mode)
 
 
 # ---- chunks -----------------------------------------------------------------------------------------------
@@ -177,7 +207,9 @@ def _power_block_lazily(block: Array, exponent: Any, *, system: RNS, mode: str, 
     return powers.power(block, integer_of(exponent), system, mode, place.flat_index)
 
 
-def _power_block_by_array(block: Array, exponents: Array, *, system: RNS, mode: str, place: Place) -> Array:
+def _power_block_by_array(block: Array, exponents: Array, *, system: Any, mode: str, place: Place) -> Array:
+    if isinstance(system, IntervalRNS):
+        return interval_powers.power_by_array(block, exponents, system.moduli, mode, place.flat_index)
     return powers.power_by_array(block, exponents, system, mode, place.flat_index)
 
 

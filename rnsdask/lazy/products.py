@@ -16,6 +16,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Place
 from rnsdask.core.scalar_int import ScalarInt
+from rnsdask.interval_rns import axis_products as interval_products
 from rnsdask.interval_rns import products as of_intervals
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.lazy_ints import LazyInts
@@ -51,11 +52,12 @@ def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_ev
     if isinstance(words, da.Array):
         check_sizes(words)
     terms = math.prod(int(words.shape[1 + axis]) for axis in axes)
-    bound = axis_products.bound_of_products(system, terms)
+    is_plain = isinstance(system, RNS)
+    bound = axis_products.bound_of_products(system, terms) if is_plain else None
     checked = "wrap" if bound is not None and mode == "raise" else mode
     options: dict[str, Any] = {"system": system, "mode": checked}
     if isinstance(words, da.Array):
-        rows = system.rows + (checked != "wrap")
+        rows = len(system.moduli) + (checked != "wrap" or not is_plain)
         factors = reduce_chunks(
             _axis_factors_block, words, axes, rows=rows, dtype=np.uint32, axes=axes, **options
         )
@@ -64,11 +66,14 @@ def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_ev
     else:
         factors = _axis_factors_block(words, axes=axes, **options)
     words = map_chunks(_finish_block, factors, rows=system.rows + (mode == "flag"), located=True, **options)
-    return made_like((x,), words, system.with_bound(bound), mode)
+    return made_like((x,), words, system.with_bound(bound) if is_plain else system, mode)
 
 
-def _axis_factors_block(block: Any, *, system: RNS, mode: str, axes: tuple[int, ...]) -> Any:
-    factors = axis_products.factors_of(block, system, mode)
+def _axis_factors_block(block: Any, *, system: Any, mode: str, axes: tuple[int, ...]) -> Any:
+    if isinstance(system, IntervalRNS):
+        factors = interval_products.factors_of(block, system.moduli)
+    else:
+        factors = axis_products.factors_of(block, system, mode)
     return axis_products.factors_along(factors, system.moduli, axes)
 
 
@@ -84,7 +89,9 @@ def _combine_factors(
     return axis_products.factors_along(blocks, moduli, axes)
 
 
-def _finish_block(factors: Any, *, system: RNS, mode: str, place: Place) -> Any:
+def _finish_block(factors: Any, *, system: Any, mode: str, place: Place) -> Any:
+    if isinstance(system, IntervalRNS):
+        return interval_products.finish(factors, system.moduli, mode, place.flat_index)
     return axis_products.finish(factors, system, mode, place.flat_index)
 
 

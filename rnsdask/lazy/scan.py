@@ -24,7 +24,6 @@ def scan(words: Any, how: Scan, backend: str = "auto") -> Any:
     There a pass reduces every chunk, on the processor that `backend` names, and one writes, where the chunks
     are. With the scan's mode ``"flag"`` there is one row more.
     """
-    rows = how.system.rows + (how.mode == "flag")
     if not isinstance(words, da.Array):
         return how.results(words, None, ALONE)
     check_backend(backend)
@@ -36,7 +35,7 @@ def scan(words: Any, how: Scan, backend: str = "auto") -> Any:
     chunks = tuple((n,) if k == how.axis else (1,) * n for k, n in enumerate(words.numblocks[1:]))
     prefixes = map_chunks(_prefixes, joined, rows=1, chunks=chunks, dtype=object, how=how)
     pairs = (made_again(words), prefixes.rechunk({how.axis + 1: 1}))
-    return map_chunks(_scan_block, *pairs, rows=rows, located=True, matched=True, how=how)
+    return map_chunks(_scan_block, *pairs, rows=how.rows, located=True, matched=True, how=how)
 
 
 def made_again(residues: da.Array, time: int = 0) -> da.Array:

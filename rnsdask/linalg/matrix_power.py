@@ -2,6 +2,7 @@
 
 from typing import Any, SupportsIndex
 
+from rnsdask.arrays.interval_rns_array import IntervalRNSArray
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
@@ -14,17 +15,18 @@ def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> An
 
     Parameters
     ----------
-    x : RNSArray, shape (..., N, N)
+    x : RNSArray or IntervalRNSArray, shape (..., N, N)
         One matrix, or a stack of them.
     k : int
         How many factors, not negative; with 0 the results are identity matrices.
     overflow : {"raise", "wrap"}, optional
         What happens to results out of range, as in :func:`.matmul`; without it, what :func:`.errstate` set,
-        else ``"raise"``. With ``"raise"`` the powers that repeated squaring passes must be in range too.
+        else ``"raise"``. With ``"raise"`` the powers that repeated squaring passes must be in range too. For
+        an IntervalRNSArray that is the only one, for magnitudes wrap and signs do not.
 
     Returns
     -------
-    RNSArray, shape (..., N, N)
+    RNSArray or IntervalRNSArray, shape (..., N, N)
         Lazy if `x` is, with the bound that follows.
 
     Raises
@@ -32,13 +34,13 @@ def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> An
     RNSOverflowError
         With ``"raise"``, if a result or a power in between is out of range; on Dask when it is computed.
     TypeError
-        If `x` is no RNSArray, or `k` no integer.
+        If `x` is no such array, or `k` no integer.
     ValueError
         If the matrices are not square, a length is unknown, `k` is negative, or `overflow` is ``"flag"``, for
         what is flagged in between says nothing about results.
     """
-    if not isinstance(x, RNSArray):
-        raise TypeError(f"matrix_power takes an RNSArray, got {type(x).__name__}")
+    if not isinstance(x, RNSArray | IntervalRNSArray):
+        raise TypeError(f"matrix_power takes an RNSArray or an IntervalRNSArray, got {type(x).__name__}")
     exponent, mode = as_integer(k, "k"), overflow_mode(overflow)
     x._check_lengths("matrix_power")
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
@@ -50,6 +52,11 @@ def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> An
     if mode == "flag":
         raise ValueError(
             'matrix_power takes overflow="raise" or "wrap", got "flag"; matmul flags one product'
+        )
+    if mode == "wrap" and isinstance(x, IntervalRNSArray):
+        raise ValueError(
+            'matrix_power of an IntervalRNSArray takes overflow="raise", got "wrap": signs of powers in '
+            "between that wrap say nothing about results; to_rns() makes an RNSArray"
         )
     if exponent == 0:
         if mode == "raise" and x.system.value_range[1] < 1:

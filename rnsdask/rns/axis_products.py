@@ -20,7 +20,7 @@ from rnsdask.rns.compare import choose, compare, sign
 from rnsdask.rns.system import RNS
 
 # Flags of a product: the magnitude is M or more, before factors of 0; a factor is 0; it is negative.
-_BEYOND, _ZERO, _NEGATIVE = 1, 2, 4
+BEYOND, ZERO, NEGATIVE = 1, 2, 4
 
 
 def bound_of_products(system: RNS, terms: int) -> int | None:
@@ -38,7 +38,7 @@ def factors_of(residues: Array, system: RNS, mode: str) -> Array:
     if mode == "wrap":
         return residues
     signs = sign(residues, system)
-    flags = (signs == 0) * np.uint32(_ZERO) + (signs < 0) * np.uint32(_NEGATIVE)
+    flags = (signs == 0) * np.uint32(ZERO) + (signs < 0) * np.uint32(NEGATIVE)
     return np.concatenate([absolute(residues, system, "wrap"), flags[None].astype(np.uint32)])
 
 
@@ -48,8 +48,8 @@ def multiply(a: Array, b: Array, moduli: ModuliSet) -> Array:
         return arithmetic.apply("multiply", (a, b), RNS(moduli), "wrap")
     # Magnitudes are numbers of the unsigned range, also M/2, which no signed one is.
     product = arithmetic.apply("multiply", (a[:-1], b[:-1]), RNS(moduli), "flag")
-    product[-1] |= (a[-1] | b[-1]) & np.uint32(_BEYOND | _ZERO)
-    product[-1] |= (a[-1] ^ b[-1]) & np.uint32(_NEGATIVE)
+    product[-1] |= (a[-1] | b[-1]) & np.uint32(BEYOND | ZERO)
+    product[-1] |= (a[-1] ^ b[-1]) & np.uint32(NEGATIVE)
     return product
 
 
@@ -87,12 +87,12 @@ def finish(factors: Array, system: RNS, mode: str, locate: Locate = int) -> Arra
     if mode == "wrap":
         return factors
     magnitudes, flags = factors[:-1], factors[-1]
-    negative = (flags & np.uint32(_NEGATIVE)) != 0
+    negative = (flags & np.uint32(NEGATIVE)) != 0
     zero = column_of(0, system.moduli, magnitudes.ndim - 1)
     negated = arithmetic.apply("subtract", (zero, magnitudes), RNS(system.moduli), "wrap")
     result = choose(negative[None], negated, magnitudes)
-    outside = _beyond_signed(magnitudes, negative, system) | ((flags & np.uint32(_BEYOND)) != 0)
-    outside &= (flags & np.uint32(_ZERO)) == 0
+    outside = _beyond_signed(magnitudes, negative, system) | ((flags & np.uint32(BEYOND)) != 0)
+    outside &= (flags & np.uint32(ZERO)) == 0
     if mode == "flag":
         return np.concatenate([result, outside[None].astype(np.uint32)])
     if outside.any():
@@ -116,8 +116,8 @@ def _beyond_signed(magnitudes: Array, negative: Array, system: RNS) -> Array:
 def _overflow(factors: Array, index: int, system: RNS, locate: Locate) -> RNSOverflowError:
     moduli, signed = system.moduli, system.signed
     flags = int(factors[-1].reshape(-1)[index])
-    negative = bool(flags & _NEGATIVE)
-    if flags & _BEYOND:
+    negative = bool(flags & NEGATIVE)
+    if flags & BEYOND:
         # In two's complement -2**k is one bit shorter than 2**k.
         needed = (moduli.product - int(negative)).bit_length() + int(signed)
         return RNSOverflowError(locate(index), needed, moduli.bits - 1, signed, negative, at_least=True)

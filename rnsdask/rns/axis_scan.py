@@ -45,6 +45,11 @@ class Scan(ABC):
     axis: int
     mode: str = "raise"
 
+    @property
+    def rows(self) -> int:
+        """Words of a result, with ``"flag"`` one more."""
+        return self.system.rows + (self.mode == "flag")
+
     @abstractmethod
     def total(self, block: Array) -> Any:
         """What a chunk (n, *shape) of at least one number along the axis contributes: in NumPy or Python."""
@@ -171,7 +176,7 @@ class AxisProducts(Scan):
 
     def total(self, block: Array) -> Any:
         """Factors of the products along the axis."""
-        factors = axis_products.factors_of(block, self.system, self.mode)
+        factors = self.factors(block)
         return to_backend(axis_products.factors_along(factors, self.system.moduli, (self.axis,)), "cpu")
 
     def join(self, first: Any, second: Any) -> Any:
@@ -180,11 +185,19 @@ class AxisProducts(Scan):
 
     def results(self, block: Array, before: Any | None, place: Place) -> Array:
         """Residues of the running products, and with ``"flag"`` a mask."""
-        factors = axis_products.factors_of(block, self.system, self.mode)
+        factors = self.factors(block)
         found = axis_products.running_factors(factors, self.system.moduli, self.axis)
         if before is not None:
             found = self.join(found, _spread(before, found))
-        return axis_products.finish(found, self.system, self.mode, place.flat_index)
+        return self.finish(found, place)
+
+    def factors(self, block: Array) -> Array:
+        """Factors of single numbers."""
+        return axis_products.factors_of(block, self.system, self.mode)
+
+    def finish(self, factors: Array, place: Place) -> Array:
+        """Residues of products, and with ``"flag"`` a mask."""
+        return axis_products.finish(factors, self.system, self.mode, place.flat_index)
 
 
 def _spread(total: Any, like: Array) -> Array:

@@ -148,7 +148,7 @@ def test_powers_that_are_refused(on_each_processor: Processor) -> None:
         power(x, -1)
     with pytest.raises(ValueError, match='takes overflow="raise" or "wrap"'):
         power(x, 2, overflow="flag")
-    for matrix, k in ((x, 1.5), (np.eye(2), 2), (rd.IntervalRNSArray.from_rns(x), 2)):
+    for matrix, k in ((x, 1.5), (np.eye(2), 2), (x, "2")):
         with pytest.raises(TypeError):
             power(matrix, k)
     unknown = chunked(x.ravel(), 2)
