@@ -195,7 +195,7 @@ def apply_function(function: Callable[..., Any], types: Iterable[type], args: An
     if name in _NUMPYS_OWN:  # as subclasses of NumPy's arrays call it
         return np.empty(0).__array_function__(function, (), args, kwargs)
     name, args = _ALIASES.get(name, name), tuple(map(_scalar, args))
-    found = _SPECIAL.get(name) or _public(name)
+    found = _SPECIAL.get(name) or _public(name, function.__module__)
     if found is not None:
         return found(*args, **kwargs)
     x, args, kwargs = _first(function, args, kwargs)
@@ -251,10 +251,11 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
 # ---- both -------------------------------------------------------------------------------------------------
 
 
-def _public(name: str) -> Callable[..., Any] | None:
+def _public(name: str, module: str = "numpy") -> Callable[..., Any] | None:
     """The package's public function of a name; found when it is called, for functions are made of arrays."""
     package = import_module(__name__.partition(".")[0])
-    found = getattr(package, name) if name in package.__all__ else None
+    owners = (package.linalg, package) if module == "numpy.linalg" else (package,)
+    found = next((getattr(owner, name) for owner in owners if name in owner.__all__), None)
     return found if inspect.isfunction(found) else None
 
 
