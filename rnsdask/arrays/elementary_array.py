@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike
 from rnsdask.arrays.arithmetic_array import ArithmeticArray
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
-from rnsdask.lazy import functions, moments
+from rnsdask.lazy import functions, moments, shape
 from rnsdask.lazy.operands import Operand
 
 Axis: TypeAlias = int | tuple[int, ...]
@@ -116,6 +116,30 @@ class ElementaryArray(ArithmeticArray):
             f"std of an {type(self).__name__} would not be exact: it is the root of var(), which is, and "
             "which math.sqrt(x.var()) takes to a float"
         )
+
+    # ---- diagonals ----------------------------------------------------------------------------------------
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        """The numbers whose indices along two axes differ by `offset`, as ``ndarray.diagonal``.
+
+        Returns
+        -------
+        RNSArray or IntervalRNSArray
+            Without the two axes, and with one more, the last, along the diagonal; lazy if this array is.
+
+        Raises
+        ------
+        ValueError
+            If the axes are the same, or a length is unknown; AxisError, which is one, if there is no such
+            axis.
+        """
+        self._check_lengths("diagonal")
+        return self._with_words(shape.diagonal(self._words, as_integer(offset, "offset"), axis1, axis2))
+
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, out: None = None) -> Any:
+        """Sum of the numbers of a diagonal, as :meth:`diagonal` and `sum` take and give them."""
+        self._check_numpys("trace", out)
+        return self.diagonal(offset, axis1, axis2).sum(-1)
 
     def _count(self, function: str, axis: Axis | None, ddof: int = 0) -> int:
         """How many numbers are reduced to one; ValueError if they are too few, or it is unknown."""

@@ -144,7 +144,8 @@ def clip(x: Any, min: Operand | None = None, max: Operand | None = None) -> Any:
             x = function_of(name, x, end)(x, end)
         low, high = after
     if isinstance(x.system, RNS):
-        x = type(x)(x.words, x.system.with_bound(builtins.max(abs(low), abs(high))))
+        bound = builtins.max(abs(low), abs(high))
+        x = type(x)(x.words, x.system.with_bound(bound if bound < x.system.greatest_magnitude else None))
     return x
 
 

@@ -224,3 +224,11 @@ def split(words: Any, indices_or_sections: Any, axis: int) -> list[Any]:
     # By the rules of the numbers' indices, for Dask reads some bounds of slices otherwise.
     slices = (slice(start, stop) for start, stop in pairwise(places))
     return [indexing.select(words, (*(_WHOLE,) * axis, part)) for part in slices]
+
+
+def diagonal(words: Any, offset: int, axis1: int, axis2: int) -> Any:
+    """As ``numpy.diagonal``."""
+    model(words.shape[1:]).diagonal(offset, axis1, axis2)
+    first, second = (1 + normalize_axis_index(axis, words.ndim - 1) for axis in (axis1, axis2))
+    function = da.diagonal if isinstance(words, da.Array) else np.diagonal
+    return function(words, offset, first, second)

@@ -227,6 +227,22 @@ def test_outer_products(on_each_processor: Processor) -> None:
     assert refusal(rd.RNSOverflowError, lambda: rd.outer(y * 2**60, y))
 
 
+def test_diagonals(on_each_processor: Processor) -> None:
+    a = objects(range(-12, 12), (2, 3, 4))
+    x = array_of(on_each_processor, a, SIGNED, True)
+    for y in (x, chunked(x, 1, 2, 3), IntervalRNSArray.from_rns(chunked(x, 2, 2, 2))):
+        for offset in (0, 1, -2, 9):
+            for axes in ((0, 1), (2, 0), (-1, 1)):
+                assert (y.diagonal(offset, *axes).to_ints() == a.diagonal(offset, *axes)).all()
+                if isinstance(y, rd.RNSArray):
+                    assert (np.asarray(computed(y.trace(offset, *axes))) == a.trace(offset, *axes)).all()
+        assert int(y[0].trace()) == a[0].trace()
+        assert int(y[0].trace(9)) == 0
+        for error, axes in ((ValueError, (1, 1)), (ValueError, (0, 3))):
+            assert refusal(error, lambda y=y, k=axes: y.diagonal(0, *k))
+    assert refusal(ValueError, lambda: x[0, 0].diagonal())
+
+
 # ---- statistics -------------------------------------------------------------------------------------------
 
 
