@@ -116,7 +116,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "split": lambda x: np.split(x, 3, axis=1),
     "array_split": lambda x: np.array_split(x, 2, axis=1),
     "hsplit": lambda x: np.hsplit(x, [1]),
-    "where": lambda x: np.where(np.array([True, False, True]), x, 9),
+    "where": lambda x: np.where(x[0] > -5, x, 9),
     "where of numbers": lambda x: np.where(x > 1, 0, x),
     "where alone": np.where,
     "nonzero": np.nonzero,
