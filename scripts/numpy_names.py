@@ -214,11 +214,11 @@ def page() -> str:
     """The page as Markdown."""
     parts = [
         "# For those who know NumPy and Dask\n\n"
-        "`np` is NumPy, `da` dask.array, `rd` rnsdask, and `x` an array of numbers. NumPy's functions take arrays "
-        "of numbers, and do what the name beside them does: `np.add(x, y)` is `rd.add(x, y)`. What is not named "
-        "here is a `TypeError` that says so, for NumPy itself would turn all residues into Python ints; "
-        "`np.asarray(x)` does so when asked. `out=`, `where=` and dtypes other than object are refused, for "
-        "results are new arrays of exact numbers.\n\n"
+        "`np` is NumPy, `da` dask.array, `rd` rnsdask, and `x` an array of numbers. NumPy's functions take "
+        "arrays of numbers, and do what the name beside them does: `np.add(x, y)` is `rd.add(x, y)`. What is "
+        "not named here is a `TypeError` that says so, for NumPy itself would turn all residues into Python "
+        "ints; `np.asarray(x)` does so when asked. `out=`, `where=` and dtypes other than object are refused, "
+        "for results are new arrays of exact numbers.\n\n"
         "Made by `scripts/numpy_names.py`; a test compares it with the code."
     ]
     for title, (text, rows) in SECTIONS.items():

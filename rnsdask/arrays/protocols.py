@@ -165,9 +165,13 @@ _NUMPYS_OWN = {
 _ALIASES = {
     **{"amax": "max", "amin": "min"},
     # No number is a NaN.
-    **{f"nan{name}": name for name in ("argmax", "argmin", "cumsum", "max", "min", "prod", "sum")},
+    **{f"nan{name}": name for name in ("argmax", "argmin", "cumprod", "cumsum", "max", "mean", "median")},
+    **{f"nan{name}": name for name in ("min", "prod", "std", "sum", "var")},
 }
 """Other names of functions."""
+
+_KEYWORDS = {"clip": {"a_min": "min", "a_max": "max"}}
+"""Other names of arguments."""
 
 
 def apply_function(function: Callable[..., Any], types: Iterable[type], args: Any, kwargs: Any) -> Any:
@@ -194,22 +198,23 @@ def apply_function(function: Callable[..., Any], types: Iterable[type], args: An
         raise _refusal(f"{function.__module__}.{name}", (*args, *kwargs.values()))
     if name in _NUMPYS_OWN:  # as subclasses of NumPy's arrays call it
         return np.empty(0).__array_function__(function, (), args, kwargs)
+    args, kwargs = _with_first(function, args, kwargs)
     name, args = _ALIASES.get(name, name), tuple(map(_scalar, args))
     found = _SPECIAL.get(name) or _public(name, function.__module__)
-    if found is not None:
-        return found(*args, **kwargs)
-    x, args, kwargs = _first(function, args, kwargs)
-    if not is_number_array(x) or not callable(getattr(type(x), name, None)):
-        raise _refusal(f"{function.__module__}.{name}", (x, *args, *kwargs.values()))
-    return getattr(x, name)(*args, **kwargs)
+    if found is None and args and is_number_array(args[0]):
+        method = getattr(type(args[0]), name, None)
+        found = method if callable(method) else None
+    if found is None:
+        raise _refusal(f"{function.__module__}.{name}", (*args, *kwargs.values()))
+    return found(*args, **kwargs)
 
 
-def _first(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
-    """The first argument, also if it was given by name, and the others."""
-    if args:
-        return args[0], args[1:], kwargs
-    name = next(iter(inspect.signature(function).parameters), "")
-    return kwargs.get(name), (), {key: value for key, value in kwargs.items() if key != name}
+def _with_first(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:
+    """Arguments whose first is not given by name, and keywords as they are called here."""
+    names = _KEYWORDS.get(function.__name__, {})
+    kwargs = {names.get(key, key): value for key, value in kwargs.items()}
+    first = "" if args else next(iter(inspect.signature(function).parameters), "")
+    return ((kwargs.pop(first),), kwargs) if first in kwargs else (args, kwargs)
 
 
 def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:  # noqa: ARG001  (no number is a NaN)

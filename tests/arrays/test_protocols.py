@@ -187,10 +187,21 @@ def test_a_name_that_appears_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def ediff1d(ary: Any, to_end: int) -> Any:
         return ary, to_end
 
+    def clip(x: Any, min: int, max: int) -> Any:  # noqa: A002
+        return x, max - min
+
     monkeypatch.setattr(rd.RNSArray, "trapezoid", trapezoid, raising=False)
     monkeypatch.setattr(rd, "ediff1d", ediff1d, raising=False)
-    monkeypatch.setattr(rd, "__all__", [*rd.__all__, "ediff1d"])
-    for found in (np.trapezoid(x, dx=2), np.trapezoid(y=x, dx=2), np.ediff1d(x, to_end=2)):
+    monkeypatch.setattr(rd, "clip", clip, raising=False)
+    monkeypatch.setattr(rd, "__all__", [*rd.__all__, "ediff1d", "clip"])
+    clipped = [np.clip(x, 1, 3), np.clip(x, a_min=1, a_max=3), np.clip(a=x, min=1, max=3)]
+    named = [
+        np.trapezoid(x, dx=2),
+        np.trapezoid(y=x, dx=2),
+        np.ediff1d(x, to_end=2),
+        np.ediff1d(ary=x, to_end=2),
+    ]
+    for found in clipped + named:
         assert found[0] is x
         assert found[1] == 2
 
