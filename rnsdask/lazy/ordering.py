@@ -43,6 +43,12 @@ def comparison(system: NumberSystem) -> Callable[[Array, Array], Array]:
     return partial(compare.compare, system=system)
 
 
+def places(a: Array, v: Array, system: NumberSystem, side: str) -> Array:
+    """Where the numbers of words (rows, m) would be inserted among sorted ones (rows, N): int64 (m,)."""
+    sorter = partial(sorted_indices, system=system, axis=0)
+    return sort.search(a, v, comparison(system), sorter, side)
+
+
 def telling_rows(words: Any, system: NumberSystem) -> Any:
     """The first rows of words, which tell unequal numbers apart: a view."""
     if isinstance(system, IntervalRNS):

@@ -26,11 +26,11 @@ from rnsdask.core.errors import RNSError
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
-from rnsdask.lazy.ordering import comparison, sorted_indices
+from rnsdask.lazy.ordering import comparison, places, sorted_indices
 from rnsdask.lazy.scan import made_again
 from rnsdask.lazy.tree import boxed, combine_tree
 from rnsdask.rns.rank_summary import RankSummary, combine
-from rnsdask.rns.sort import search, taken
+from rnsdask.rns.sort import taken
 
 # Words behind a number's: the lower and the upper one of its index.
 INDEX_ROWS = 2
@@ -70,9 +70,9 @@ def sorted_words(words: da.Array, system: NumberSystem) -> da.Array:
             parts = map_chunks(
                 _part_block, made_again(words, k), cuts, chunks=unknown, group=group, **options
             )
-        places = _places(parts, cuts, system, group)
-        sources += [parts, places]
-        keys = [[(array.name, 0, i) for i in range(count)] for array in (parts, places)]
+        edges = _edges(parts, cuts, system, group)
+        sources += [parts, edges]
+        keys = [[(array.name, 0, i) for i in range(count)] for array in (parts, edges)]
         for j in group:
             merge = partial(_merged, system=system, chunk=j - group[0], start=ends[j], stop=ends[j + 1])
             layer[name, 0, j] = (merge, *keys)
@@ -136,12 +136,8 @@ def _sample_block(part: Any, *, size: int) -> NDArray[np.object_]:
 def _combine_samples(blocks: Any, axis: Any, keepdims: bool, system: NumberSystem, size: int) -> Any:  # noqa: ARG001
     if blocks.size == 0:  # Dask tries functions on an empty array to learn what they return
         return blocks
-    sorter = partial(_sorter, system=system)
+    sorter = partial(sorted_indices, system=system, axis=0)
     return boxed(combine(blocks.ravel().tolist(), size, sorter), 2 if keepdims else 0)
-
-
-def _sorter(words: Any, system: NumberSystem) -> Any:
-    return sorted_indices(words, system, 0)
 
 
 def _cuts_of(box: Any, ends: tuple[int, ...]) -> NDArray[np.object_]:
@@ -194,12 +190,12 @@ def _part(block: Any, chosen: Any, before: int, system: NumberSystem, place: Pla
 # ---- chunks of the result ----------------------------------------------------------------------------------
 
 
-def _places(parts: da.Array, cuts: da.Array, system: NumberSystem, group: range) -> da.Array:
+def _edges(parts: da.Array, cuts: da.Array, system: NumberSystem, group: range) -> da.Array:
     """Where each part is cut for the chunks of a group: int64 (2, chunks) for each chunk that has a part."""
     chunks = ((len(group),) * parts.numblocks[1],)
     like = np.empty(0)
-    places: da.Array = map_chunks(
-        _places_block,
+    edges: da.Array = map_chunks(
+        _edges_block,
         parts,
         cuts,
         rows=2,
@@ -209,37 +205,36 @@ def _places(parts: da.Array, cuts: da.Array, system: NumberSystem, group: range)
         system=system,
         group=group,
     )
-    return places
+    return edges
 
 
-def _places_block(part: Any, box: Any, *, system: NumberSystem, group: range) -> NDArray[np.int64]:
+def _edges_block(part: Any, box: Any, *, system: NumberSystem, group: range) -> NDArray[np.int64]:
     """How many numbers of a chunk come before the first and the last cut of each chunk of the result."""
     cuts: _Cuts = box.item()
     first, last = cuts.first[group[0] : group[-1] + 1], cuts.last[group[0] : group[-1] + 1]
     start, stop = max(first[0], 0), last[-1] + 1
     before, count = int(indices_of(part[:, :1])[0]), part.shape[1] - 1
-    inside = _places_of(cuts.words[:, start:stop], part[:, 1:], system)
+    inside = _before_cuts(cuts.words[:, start:stop], part[:, 1:], system)
     # Without a first or last one, all numbers of the chunk from the first on, or up to the last.
-    places: NDArray[np.int64] = before + np.array([0, *inside, count], dtype=np.int64)
-    found: NDArray[np.int64] = places[np.stack([first - start + 1, last - start + 1])]
+    ends = before + np.array([0, *inside, count], dtype=np.int64)
+    found: NDArray[np.int64] = ends[np.stack([first - start + 1, last - start + 1])]
     return found
 
 
-def _places_of(cuts: Any, numbers: Any, system: NumberSystem) -> list[int]:
+def _before_cuts(cuts: Any, numbers: Any, system: NumberSystem) -> list[int]:
     """How many of sorted numbers come before each cut, by value and index."""
     words, columns = numbers[:-INDEX_ROWS], np.asarray(cuts[:-INDEX_ROWS], like=numbers)
-    compare = comparison(system)
-    first, last = (search(words, columns, compare, side).tolist() for side in ("left", "right"))
+    first, last = (places(words, columns, system, side).tolist() for side in ("left", "right"))
     equal = zip(first, last, indices_of(cuts).tolist(), strict=True)
     return [low + int((indices_of(numbers[:, low:high]) < index).sum()) for low, high, index in equal]
 
 
 def _merged(
-    parts: list[Any], places: list[Any], system: NumberSystem, chunk: int, start: int, stop: int
+    parts: list[Any], edges: list[Any], system: NumberSystem, chunk: int, start: int, stop: int
 ) -> Any:
     """The numbers of the ranks `start` to `stop` - 1, with their indices, from parts of all chunks."""
     before, pieces = 0, []
-    for part, (firsts, lasts) in zip(parts, places, strict=True):
+    for part, (firsts, lasts) in zip(parts, edges, strict=True):
         first, last = int(firsts[chunk]), int(lasts[chunk])
         offset = 1 - int(indices_of(part[:, :1])[0])
         pieces.append(part[:, first + offset : last + offset])

@@ -13,11 +13,11 @@ from rnsdask.lazy import indexing, shape
 from rnsdask.lazy.functions import check_one_kind, relate
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import as_lazy, check_alike, integer_of, is_lazy_integer, is_number_array
-from rnsdask.lazy.ordering import check_numbers, comparison
+from rnsdask.lazy.ordering import check_numbers, places, telling_rows
 from rnsdask.lazy.sort import sorted_along
 from rnsdask.lazy.tree import check_sizes
 from rnsdask.rns.convert import flat_values
-from rnsdask.rns.sort import search
+from rnsdask.rns.sort import taken
 
 # What the row behind the words of a number that is looked for says of it.
 _INSIDE, _BELOW, _ABOVE = 0, 1, 2
@@ -209,11 +209,14 @@ def _search_blocks(words: list[Any], wanted: list[Any], *, system: NumberSystem,
 def _search_block(words: Any, wanted: Any, system: NumberSystem, side: str) -> Any:
     if backend_name(words) == "cuda":
         wanted = np.asarray(wanted, like=words)
-    left, right = (
-        search(words, wanted[:-1], comparison(system), name) if side in (name, "both") else wanted[-1]
-        for name in ("left", "right")
-    )
-    if side == "both":
-        return left != right
-    above = np.where(wanted[-1] == _ABOVE, words.shape[1], 0)
-    return np.where(wanted[-1] == _INSIDE, left if side == "left" else right, above)
+    numbers = wanted[:-1]
+    if side != "both":
+        beyond = np.where(wanted[-1] == _ABOVE, words.shape[1], 0)
+        return np.where(wanted[-1] == _INSIDE, places(words, numbers, system, side), beyond)
+    found = places(words, numbers, system, "left")
+    is_before = found < words.shape[1]
+    (candidates,) = is_before.nonzero()
+    rows = telling_rows(words, system), telling_rows(numbers, system)
+    pair = taken(rows[0], found[candidates]), taken(rows[1], candidates)
+    is_before[candidates] = (pair[0] == pair[1]).all(axis=0)
+    return is_before

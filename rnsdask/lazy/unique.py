@@ -89,15 +89,15 @@ def _found_lazily(words: da.Array, system: NumberSystem, with_inverse: bool) -> 
         _begins_block, packed, previous, dtype=np.bool_, matched=True, located=True, system=system
     )
     # Of each chunk how many numbers begin in it, and the rank of the first; all of these go to one task.
-    totals = map_chunks(_totals_block, begins[None], rows=2, chunks=ones, dtype=np.int64, located=True)
+    on_host: dict[str, Any] = {"dtype": np.int64, "like": np.empty(0)}
+    totals = map_chunks(_totals_block, begins[None], rows=2, chunks=ones, located=True, **on_host)
     totals = totals.rechunk({1: -1})
     size = int(words.shape[1])
     before = map_chunks(_before, totals, dtype=np.int64).rechunk(1)
     after = map_chunks(_after, totals, dtype=np.int64, size=size).rechunk(1)
     unknown: Any = ((np.nan,) * len(chunks),)
-    counts = map_chunks(
-        _counts_block, begins[None], after[None], chunks=unknown, dtype=np.int64, matched=True, located=True
-    )
+    pair = begins[None], after[None]
+    counts = map_chunks(_counts_block, *pair, chunks=unknown, dtype=np.int64, matched=True, located=True)
     index = map_chunks(_indices_block, packed, dtype=np.int64)[begins]
     inverse = _inverse(packed, begins, before) if with_inverse else None
     return packed[: system.rows][:, begins], index, inverse, counts

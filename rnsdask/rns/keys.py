@@ -83,7 +83,7 @@ def distinct(words: Array, indices: Array) -> tuple[Array, Array]:
     hashes = np.zeros_like(indices, dtype=np.uint64)
     for row in words:
         hashes *= np.uint64(_HASH_FACTOR)
-        hashes += row[indices]
+        hashes += _items(row, indices)
     order = np.argsort(hashes, kind="stable")
     sorted_hashes = hashes[order]
     begins = np.ones_like(order, dtype=np.bool_)
@@ -113,8 +113,13 @@ def _differ(words: Array, first: Array, second: Array) -> Array:
     """Boolean (k,): the numbers at two indices differ."""
     differ = np.zeros_like(first, dtype=np.bool_)
     for row in words:
-        differ |= row[first] != row[second]
+        differ |= _items(row, first) != _items(row, second)
     return differ
+
+
+def _items(row: Array, indices: Array) -> Array:
+    """The items of one row, by the kernel that takes them from any length."""
+    return kernels_of(row).gather(row[None], indices)[0]
 
 
 def certain_below(keys: Array, constants: KeyConstants) -> Array:

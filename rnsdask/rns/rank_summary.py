@@ -5,14 +5,13 @@ Sensor Networks", PODS 2004. The rank of a number is how many of the array come 
 (rows, k), the last two rows are a number's index in the array, which orders equal numbers.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-Sorter = Callable[[NDArray[np.uint32]], NDArray[np.int64]]
-"""Gives the indices (k,) that sort words, without the rows of the index; stable."""
+from rnsdask.rns.sort import Sorter
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +53,8 @@ class RankSummary:
 
 def combine(summaries: Sequence[RankSummary], size: int, sorter: Sorter) -> RankSummary:
     """The summary, of at most `size` numbers, of several parts, in the order of their indices.
+
+    What the sorter gets are words without the rows of the index.
 
     Between two numbers of a part that are next to each other in its summary, any number of them may come
     before a number of another part: so the bounds add up, and pruning to `size` numbers widens them by the

@@ -25,6 +25,9 @@ _MOST_ON_GPU = 2**31
 Compare = Callable[[Array, Array], Array]
 """Order of the numbers of two blocks of words, int8 of -1, 0 and +1."""
 
+Sorter = Callable[[Array], Array]
+"""Indices (k,) that sort words (rows, k); equal numbers by index."""
+
 
 @dataclass(frozen=True, eq=False)
 class Ordering:
@@ -206,7 +209,7 @@ def begin_groups(words: Array, indices: Array) -> Array:
     indices : array of int64, shape (k,)
         Of sorted numbers.
     """
-    begins = _differ_from_previous(words, indices)
+    begins = _differ_from_previous(as_matrix(words), indices)
     begins[:1] = True
     return begins
 
@@ -214,8 +217,10 @@ def begin_groups(words: Array, indices: Array) -> Array:
 # ---- search ------------------------------------------------------------------------------------------------
 
 
-def search(a: Array, v: Array, compare: Compare, side: str = "left", sorter: Array | None = None) -> Array:
-    """Where numbers would be inserted among sorted ones, to keep these sorted: by halving, exactly.
+def search(a: Array, v: Array, compare: Compare, sorter: Sorter, side: str) -> Array:
+    """Where numbers would be inserted among sorted ones, to keep these sorted.
+
+    Few are searched for by halving; many are sorted together with those that are sorted already.
 
     Parameters
     ----------
@@ -225,30 +230,46 @@ def search(a: Array, v: Array, compare: Compare, side: str = "left", sorter: Arr
         Words of the numbers looked for.
     compare : callable
         The order of numbers.
+    sorter : callable
+        Gives the indices that sort words (rows, k), equal numbers by index.
     side : {"left", "right"}
         Before all equal numbers, or behind them.
-    sorter : array of int64, shape (N,), optional
-        Indices that sort `a`.
 
     Returns
     -------
     array of int64, shape (m,)
     """
+    a, v = as_matrix(a), as_matrix(v)
+    count, wanted = a.shape[1], v.shape[1]
+    if count and wanted * count.bit_length() > 2 * (count + wanted):
+        return _places_by_sorting(a, v, sorter, side)
     found = np.zeros_like(v, shape=v.shape[1:], dtype=np.int64)
-    indices = np.arange(len(found), dtype=np.int64, like=found)
-    for part in batches(indices, len(v)) if a.shape[1] else ():
-        found[part] = _search(a, kernels_of(v).gather(v, part), compare, side, sorter)
+    indices = np.arange(wanted, dtype=np.int64, like=found)
+    for part in batches(indices, len(v)) if count else ():
+        found[part] = _places_by_halving(a, kernels_of(v).gather(v, part), compare, side)
     return found
 
 
-def _search(a: Array, v: Array, compare: Compare, side: str, sorter: Array | None) -> Array:
+def _places_by_sorting(a: Array, v: Array, sorter: Sorter, side: str) -> Array:
+    # Of equal numbers those come first that are first here.
+    a_is_first = side == "right"
+    order = sorter(np.concatenate([a, v] if a_is_first else [v, a], axis=1))
+    start = a.shape[1] if a_is_first else 0
+    is_wanted = (order >= start) & (order < start + v.shape[1])
+    (places,) = is_wanted.nonzero()
+    found = np.empty_like(places)
+    # Behind so many in all, of which those wanted are as many as came before.
+    found[order[places] - start] = places - np.arange(len(places), dtype=np.int64, like=places)
+    return found
+
+
+def _places_by_halving(a: Array, v: Array, compare: Compare, side: str) -> Array:
     low = np.zeros_like(v, shape=v.shape[1:], dtype=np.int64)
     high = np.full_like(low, a.shape[1])
     for _ in range(a.shape[1].bit_length()):
         middle = (low + high) // 2
         is_open = low < high
-        place = np.minimum(middle, a.shape[1] - 1)
-        order = compare(kernels_of(a).gather(a, place if sorter is None else sorter[place]), v)
+        order = compare(kernels_of(a).gather(a, np.minimum(middle, a.shape[1] - 1)), v)
         is_before = order <= 0 if side == "right" else order < 0
         low = np.where(is_open & is_before, middle + 1, low)
         high = np.where(is_open & ~is_before, middle, high)

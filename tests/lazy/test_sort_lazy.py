@@ -78,9 +78,9 @@ def test_a_chunk_of_the_result_takes_few_numbers(
     """Of what the samples leave open, at most half as many again, however the numbers are spread."""
     taken: list[int] = []
 
-    def sorting(words: Any, *arguments: Any) -> Any:
+    def sorting(words: Any, *arguments: Any, **options: Any) -> Any:
         taken.append(words.shape[1])
-        return before(words, *arguments)
+        return before(words, *arguments, **options)
 
     before = ranks.sorted_indices
     monkeypatch.setattr(ranks, "sorted_indices", sorting)

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -126,12 +127,19 @@ def test_axes(on_each_processor: Processor, rng: np.random.Generator) -> None:
             assert (host(found) == np.argsort(values, axis, kind="stable")).all()
 
 
-def test_search(on_each_processor: Processor, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("wanted_count", [1, 3, 200])
+def test_search(on_each_processor: Processor, wanted_count: int, rng: np.random.Generator) -> None:
+    """By halving, for few, and by sorting, for many."""
     moduli = MODULI_SETS["unsorted"]
+    system = rd.RNS(moduli, True)
+
+    def sorter(words: Any) -> Any:
+        return sort.sorted_indices(sort.ordering(words, system), words.shape[1:], 0)
+
     for count in (0, 1, 2, 3, 64, 100):
         values = sorted(some_edges(moduli, True, rng, count) + [5, 5] * (count // 3))
-        wanted = some_edges(moduli, True, rng, 200)
+        wanted = [5, *values[:2], *some_edges(moduli, True, rng, wanted_count)][-wanted_count:]
         a, v = (on_each_processor.xp.asarray(rns.encode(w, moduli, True)) for w in (values, wanted))
         for side, bisect in (("left", bisect_left), ("right", bisect_right)):
-            found = sort.search(a, v, partial(compare, system=rd.RNS(moduli, True)), side)
+            found = sort.search(a, v, partial(compare, system=system), sorter, side)
             assert host(found).tolist() == [bisect(values, w) for w in wanted]
