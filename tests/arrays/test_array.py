@@ -118,8 +118,9 @@ def test_from_residues(on_each_processor: Processor, values: list[int]) -> None:
 
 def test_from_residues_checks(values: list[int]) -> None:
     residues = rns.encode(values, MODULI)
-    with pytest.raises(TypeError, match="uint32"):
-        rd.from_residues(residues.astype(np.int64), MODULI)
+    with pytest.raises(TypeError, match="residues must be integers, got dtype float64"):
+        rd.from_residues(residues.astype(np.float64), MODULI)
+    assert rd.from_residues(residues.astype(np.int64), MODULI).to_ints().tolist() == values
     with pytest.raises(ValueError, match="8 moduli"):
         rd.from_residues(residues[:7], MODULI)
     residues[3, 700] = MODULI[3]
