@@ -8,25 +8,29 @@ from rnsdask.core.moduli import MODULUS_MAX, ModuliSet
 from rnsdask.expressions.ranges import Range
 
 
-def enough_moduli(moduli: ModuliSet, found: Range, signed: bool) -> ModuliSet:
-    """A set that holds a range of integers: the moduli given, and the fewest after them that suffice.
+def needed_product(found: Range, signed: bool, symmetric: bool) -> int:
+    """The least product of moduli whose range holds the integers from a lowest to a highest one.
 
     Parameters
     ----------
-    moduli : ModuliSet
-        The set to begin with.
     found : (int, int)
-        The lowest and the highest integer; below 0 only signed sets hold any.
+        The lowest and the highest; below 0 only signed numbers are.
     signed : bool
-        Whether the range is to be symmetric around 0.
-
-    Returns
-    -------
-    ModuliSet
-        The same one if it suffices. The others are as wide as its widest modulus, as long as there are such.
+        Whether numbers have a sign.
+    symmetric : bool
+        Whether that halves their range; a sign beside the residues does not.
     """
     low, high = found
-    needed = max(-2 * low, 2 * high + 1) if signed else high + 1
+    if not signed:
+        return high + 1
+    return max(-2 * low, 2 * high + 1) if symmetric else max(-low, high) + 1
+
+
+def enough_moduli(moduli: ModuliSet, needed: int) -> ModuliSet:
+    """A set of moduli with a product: the set given if it suffices, else with the fewest after it that do.
+
+    They are as wide as its widest modulus, as long as there are such.
+    """
     everything, added = gmpy2.mpz(moduli.product), list[int]()
     candidates = _candidates(max(moduli))
     while everything < needed:

@@ -10,7 +10,6 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.expressions import ranges
 from rnsdask.expressions.ranges import Range
@@ -75,31 +74,18 @@ def _wide(small: Any) -> Any:
     return np.array(min(max(small, ends.min), ends.max)) if isinstance(small, int) else small.astype(np.int64)
 
 
-def _absolute(x: Any) -> Any:
-    if x.system.value_range[0] == 0:
-        return x
-    opposite = functions.negative(x)
-    if isinstance(opposite, tuple):  # with the mask of the lowest number, which has none
-        return functions.maximum(x, opposite[0]), opposite[1]
-    return functions.maximum(x, opposite)
-
-
-def _clip(x: Any, low: Any, high: Any) -> Any:
-    return functions.minimum(functions.maximum(x, low), high)
-
-
 def _is_even(x: Any) -> Any:
-    return x.is_even() if isinstance(x, RNSArray) else x % 2 == 0
+    return x.is_even()
 
 
 def _matmul(x: Any, y: Any) -> Any:
     # Of two vectors the sum of the products is an array of one number, not a Python int.
-    are_vectors = all(isinstance(array, RNSArray) and array.ndim == 1 for array in (x, y))
+    are_vectors = all(isinstance(array, NumberArray) and array.ndim == 1 for array in (x, y))
     return _as_row(x) @ y if are_vectors else x @ y
 
 
-def _as_row(vector: RNSArray) -> RNSArray:
-    return RNSArray(vector.residues[:, None, :], vector.system)
+def _as_row(vector: NumberArray) -> NumberArray:
+    return type(vector)(vector.words[:, None, :], vector.system)
 
 
 _INTEGER_SECOND = ("number", "integer")
@@ -135,10 +121,10 @@ FUNCTIONS = {
         for name, operation in OPERATIONS.items()
     },
     "negative": Form(("number",), functions.negative, ranges.negative),
-    "abs": Form(("number",), getattr(functions, "absolute", _absolute), ranges.absolute),
+    "abs": Form(("number",), functions.absolute, ranges.absolute),
     "maximum": Form(("number",) * 2, functions.maximum, ranges.maximum),
     "minimum": Form(("number",) * 2, functions.minimum, ranges.minimum),
-    "clip": Form(("number",) * 3, getattr(functions, "clip", _clip), ranges.clip),
+    "clip": Form(("number",) * 3, functions.clip, ranges.clip),
     "pow": Form(("number", "integer", "integer"), pow, ranges.power, least=2, counted=_FIRST),
     "where": Form(("Boolean", "number", "number"), functions.where, ranges.where),
     "sign": Form(("number",), functions.sign, ranges.sign, SIGNS),

@@ -10,18 +10,18 @@ import numpy as np
 
 from rnsdask import store
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.cluster.memory import Work
 from rnsdask.core import layout
 from rnsdask.core.errors import ExpressionError
 from rnsdask.expressions.expression import Evaluation, evaluate
-from rnsdask.expressions.extension import enough_moduli
+from rnsdask.expressions.extension import enough_moduli, needed_product
 from rnsdask.expressions.functions import BOOLEANS, NUMBERS, SIGNS
 from rnsdask.expressions.required_bits import Known, range_of_steps
 from rnsdask.expressions.syntax import Expression, parse
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.derivation import most_alive
 from rnsdask.jobs.operands import Operand, aligned, bytes_read
+from rnsdask.rns.system import RNS
 
 SINGLE = ""
 """The name of the result of an expression without one."""
@@ -243,30 +243,26 @@ def _extended(
 ) -> tuple[dict[str, Operand], Extension]:
     """Bring all arrays of numbers to the fewest moduli that hold every result."""
     numbers = {name: operand for name, operand in operands.items() if operand.is_number}
-    for name, operand in numbers.items():
-        if not isinstance(operand.array, RNSArray):
-            raise ExpressionError(
-                f"--extend is of stores of residues, and {name} stands for an IntervalRNSArray; rnsdask "
-                "convert makes a store of it"
-            )
-    signed = {operand.array.signed for operand in numbers.values()}
-    if len(signed) != 1:
+    if not numbers:
+        raise ExpressionError("--extend needs an array of numbers")
+    systems = [operand.array.system for operand in numbers.values()]
+    signed = {system.value_range[0] < 0 for system in systems}
+    if len(signed) > 1:
         raise ExpressionError(
-            "--extend needs an array of numbers"
-            if not signed
-            else "operands have different ranges: one is signed, another unsigned; no extension changes that"
+            "operands have different ranges: one is signed, another unsigned; no extension changes that"
         )
     known = {name: _known(operand) for name, operand in operands.items()}
     is_signed = signed.pop()
     found = range_of_steps(expressions, known, lowest=None if is_signed else 0)
-    widest = max((operand.array.moduli for operand in numbers.values()), key=lambda moduli: moduli.product)
-    target = enough_moduli(widest, found, is_signed)
+    widest = max((system.moduli for system in systems), key=lambda moduli: moduli.product)
+    needed = needed_product(found, is_signed, symmetric=isinstance(systems[0], RNS))
+    target = enough_moduli(widest, needed)
     made: dict[int, Any] = {}
     for operand in numbers.values():
         if operand.array.moduli != target:
             made.setdefault(id(operand), replace(operand, array=operand.array.extend(target)))
-    unbounded = tuple(name for name, operand in numbers.items() if operand.array.bound is None)
-    extension = Extension(max(len(o.array.moduli) for o in numbers.values()), len(target), unbounded)
+    unbounded = tuple(name for name, o in numbers.items() if getattr(o.array, "bound", 0) is None)
+    extension = Extension(max(len(system.moduli) for system in systems), len(target), unbounded)
     return {name: made.get(id(operand), operand) for name, operand in operands.items()}, extension
 
 
@@ -274,7 +270,8 @@ def _known(operand: Operand) -> Known:
     """What is known of an operand's values."""
     array = operand.array
     if operand.is_number:
-        return Known(array.system.known_range, array.shape, NUMBERS)
+        system = array.system
+        return Known(getattr(system, "known_range", system.value_range), array.shape, NUMBERS)
     if array.dtype == np.bool_:
         return Known((0, 1), array.shape, BOOLEANS)
     ends = np.iinfo(array.dtype)

@@ -425,5 +425,9 @@ def test_groups_of_interval_arrays(reads: Counter[Any]) -> None:
     assert plain_in("m.zarr") == [a < b for a, b in PAIRS]
     message = fail("eval", "g + a", "g=g.zarr", "a=a.zarr", "--max", status=2)
     assert "do not mix; rnsdask convert makes" in message
-    assert "rnsdask convert makes a store" in fail("eval", "g", "g=g.zarr", "--max", "--extend", status=2)
+    found = as_json("g**40 - h", *names, "-o", "p.zarr", "--extend", warned="extended from 9 to")
+    assert values_in("p.zarr") == [a**40 - b for a, b in PAIRS]
+    needed = (MS.product - 1) ** 40 + MS.product - 1
+    moduli = store.open_info("p.zarr/residues").moduli
+    assert moduli.prefix(found["moduli"] - 1).product <= needed < moduli.product
     assert "an operand is read from there" in fail("eval", "g", "g=g.zarr", "-o", "g.zarr", "--overwrite")
