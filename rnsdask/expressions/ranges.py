@@ -102,6 +102,8 @@ def power(a: Range, exponent: Range, modulus: Range | None = None) -> Range:
         m = modulus[0]
         return _hull(0, m - 1 if m > 0 else m + 1)
     k = exponent[0]
+    if k < 0:
+        raise ValueError("the exponent of a power must not be negative")
     if max(map(abs, a)) > 1:
         check_bits(k * max(end.bit_length() for end in a))
     ends = sorted(end**k for end in a)

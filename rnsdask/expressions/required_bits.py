@@ -200,6 +200,7 @@ def _product(arrays: Sequence[Known]) -> tuple[int, tuple[int, ...]]:
     a, b = (array.shape for array in arrays)
     if a is None or b is None:
         raise ValueError("the terms of @ are known of arrays only, not of bounds that are integers")
-    if not (1 <= len(a) <= 2 and 1 <= len(b) <= 2) or a[-1] != b[0]:
+    if not a or not b or a[-1] != b[max(len(b) - 2, 0)]:
         raise ValueError(f"shapes {a} and {b} do not match for a matrix product")
-    return a[-1], (*a[:-1], *b[1:]) or (1,)
+    stacked = broadcast_shape([a[:-2], b[:-2]])
+    return a[-1], (*stacked, *a[-2:-1], *(b[-1:] if len(b) > 1 else ())) or (1,)
