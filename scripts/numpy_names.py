@@ -74,6 +74,7 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
             Row("np.gcd np.lcm", "rd.gcd rd.lcm", "`lcm` may overflow."),
             Row("np.diff", "rd.diff", _OVERFLOWS),
             Row("np.isin", "rd.isin"),
+            Row("np.diagonal", "x.diagonal"),
             Row("np.sqrt np.exp np.log np.sin np.floor", "", "Not exact, or nothing to do."),
             Row("np.iscomplexobj np.isrealobj", "x.dtype"),
         ],
@@ -85,14 +86,14 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
             Row("np.min np.amin np.nanmin", "x.min"),
             Row("np.argmax np.argmin np.nanargmax np.nanargmin", "x.argmax x.argmin"),
             Row("np.ptp", "rd.ptp"),
-            Row("np.sum np.nansum", "x.sum", f"Exact beyond the range. {_INTS}"),
+            Row("np.sum np.nansum np.trace", "x.sum x.trace", f"Exact beyond the range. {_INTS}"),
             Row("np.prod np.nanprod", "x.prod", _OVERFLOWS),
             Row("np.any np.all", "x.any x.all"),
             Row("np.count_nonzero", "rd.count_nonzero"),
-            Row("np.mean", "x.mean", "`fractions.Fraction`."),
-            Row("np.var", "x.var", "`fractions.Fraction`."),
-            Row("np.std", "x.std", "`TypeError`: a root is not exact; `math.sqrt(x.var())`."),
-            Row("np.median", "rd.median", "An int, or a `fractions.Fraction`."),
+            Row("np.mean np.nanmean", "x.mean", "`fractions.Fraction`."),
+            Row("np.var np.nanvar", "x.var", "`fractions.Fraction`."),
+            Row("np.std np.nanstd", "x.std", "`TypeError`: a root is not exact; `math.sqrt(x.var())`."),
+            Row("np.median np.nanmedian", "rd.median", "An int, or a `fractions.Fraction`."),
             Row("np.average np.percentile np.quantile np.histogram", "", "Not exact as a rule."),
             Row("np.array_equal", "x.__eq__", "Of two arrays of numbers; computes lazy ones."),
         ],
@@ -101,7 +102,7 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
         "",
         [
             Row("np.cumsum np.nancumsum", "x.cumsum", "A sum out of the range raises."),
-            Row("np.cumprod", "x.cumprod", _OVERFLOWS),
+            Row("np.cumprod np.nancumprod", "x.cumprod", _OVERFLOWS),
             Row("np.maximum.accumulate np.minimum.accumulate", "x.cummax x.cummin"),
         ],
     ),
@@ -217,8 +218,8 @@ def page() -> str:
         "`np` is NumPy, `da` dask.array, `rd` rnsdask, and `x` an array of numbers. NumPy's functions take "
         "arrays of numbers, and do what the name beside them does: `np.add(x, y)` is `rd.add(x, y)`. What is "
         "not named here is a `TypeError` that says so, for NumPy itself would turn all residues into Python "
-        "ints; `np.asarray(x)` does so when asked. `out=`, `where=` and dtypes other than object are refused, "
-        "for results are new arrays of exact numbers.\n\n"
+        "ints; `np.asarray(x)` does so when asked. `out=`, `where=` and dtypes other than object are "
+        "refused, for results are new arrays of exact numbers.\n\n"
         "Made by `scripts/numpy_names.py`; a test compares it with the code."
     ]
     for title, (text, rows) in SECTIONS.items():

@@ -1,6 +1,6 @@
 """What arrays of every number system with arithmetic do alike: operators, comparison, reductions."""
 
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.core.scalar_int import ScalarInt
@@ -40,6 +40,9 @@ class ArithmeticArray(NumberArray):
 
     def __neg__(self) -> Any:
         return functions.negative(self)
+
+    def __pos__(self) -> Self:
+        return self
 
     # ---- division -----------------------------------------------------------------------------------------
 
