@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import dask
@@ -114,6 +115,20 @@ def test_the_array_is_made_again_for_chunks_that_are_not_together(monkeypatch: p
         made.clear()
         assert rd.sort(x).to_ints().tolist() == values[::-1]
         assert len(made) == 10 * passes
+
+
+def test_stores_results_and_parts_are_sorted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In several passes, whatever the array is made of."""
+    monkeypatch.setattr(ranks, "_TOGETHER", 2)
+    x = rd.random(EIGHT, 1500, chunks=128, seed=1)
+    values = sorted(x.to_ints().tolist())
+    rd.sort(x).to_zarr(tmp_path / "sorted")
+    stored = rd.open_zarr(tmp_path / "sorted")
+    assert stored.to_ints().tolist() == values
+    assert rd.sort(rd.sort(stored[::-1])).to_ints().tolist() == values
+    assert rd.sort(x.persist()).to_ints().tolist() == values
+    assert rd.sort(x[x > values[700]].compute_chunk_sizes()).to_ints().tolist() == values[701:]
+    assert rd.sort(x % 10)[200:300].to_ints().tolist() == sorted(v % 10 for v in values)[200:300]
 
 
 def test_an_array_that_changes_is_no_sorted_array(monkeypatch: pytest.MonkeyPatch) -> None:
