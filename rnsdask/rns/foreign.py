@@ -71,7 +71,7 @@ def words_of_residues(residues: Array, *, moduli: Moduli, system: RNS, trusted: 
     kernels = kernels_of(matrix)
     constants = wide_digit_constants(moduli, system.signed)
     digits = kernels.wide_digits(matrix.astype(np.uint64, copy=False), constants)
-    words = np.empty_like(digits, shape=(system.rows, len(digits)), dtype=np.uint32)
+    words = np.empty_like(digits, shape=(system.rows, len(digits)), dtype=np.uint32, order="C")
     kernels.limbs_to_residues(digits.view(np.uint32), digits_to_residues(moduli, system.moduli), words)
     return words.reshape(system.rows, *residues.shape[1:])
 
@@ -128,7 +128,7 @@ def residues_of_words(
         constants = forward_constants(moduli, count, system.is_signed)
         if not wrap:
             _check_range(limbs, kernels.first_outside(limbs, constants), moduli, system.is_signed, place)
-        residues = np.empty_like(limbs, shape=(len(moduli), len(limbs)))
+        residues = np.empty_like(limbs, shape=(len(moduli), len(limbs)), order="C")
         kernels.limbs_to_residues(limbs, constants, residues)
     else:
         wide = wide_forward_constants(moduli, count, system.is_signed)
