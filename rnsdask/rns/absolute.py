@@ -24,7 +24,7 @@ def absolute(residues: Array, system: RNS, mode: str, locate: Locate = int) -> A
     if mode == "wrap":
         return result
     lowest, highest = system.value_range
-    if -lowest <= max(highest, system.known_magnitude - 1):
+    if -lowest <= highest or system.known_magnitude < -lowest:  # a bound leaves less to compare by
         outside = np.zeros_like(negative)
     else:
         outside = ~differ(residues, column_of(lowest, system.moduli, residues.ndim - 1), system)

@@ -320,3 +320,14 @@ def test_peak_to_peak(on_each_processor: Processor, signed: bool, rng: np.random
         if signed:
             assert refusal(rd.RNSOverflowError, lambda x=x: rd.ptp(x, axis=1).residues)
     assert rd.ptp(IntervalRNSArray.from_rns(array_of(CPU, a, SIGNED, signed))) == limits.product - 1
+
+
+def test_absolute_values_of_numbers_that_a_bound_keeps_from_the_lowest() -> None:
+    """Of even M, the lowest number and 0 agree modulo all odd moduli, which a bound may leave alone."""
+    moduli = rd.ModuliSet([3, 5, 7, 2**16])
+    for bound in (0, 1, 30, None):
+        x = rd.from_ints([0, 0], moduli, signed=True, chunks=None).with_bound(bound)
+        assert abs(x).to_ints().tolist() == [0, 0]
+    lowest = moduli.value_range(True)[0]
+    with pytest.raises(rd.RNSOverflowError):
+        abs(rd.from_ints([0, lowest], moduli, signed=True, chunks=None)).to_ints()
