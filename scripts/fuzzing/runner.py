@@ -27,6 +27,7 @@ OPERATION_MODULES = (
     "indexing",
     "shapes",
     "structure",
+    "expressions",
 )
 
 for _module in OPERATION_MODULES:

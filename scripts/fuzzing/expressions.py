@@ -1,0 +1,89 @@
+"""Expressions as text: random ones, evaluated step by step with Python's integers."""
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import numpy as np
+
+import rnsdask as rd
+from fuzzing.case import Case
+from fuzzing.checking import must_fail, operation, require, same_array, same_numbers
+from fuzzing.oracle import mapped
+from rnsdask.expressions.expression import evaluate
+from rnsdask.expressions.syntax import parse
+
+Step = tuple[str, Callable[..., int]]
+
+# Products by name: with + and - they would be one operation, of which only the result must be in range.
+ONE: tuple[Step, ...] = (
+    ("-({})", lambda a: -a),
+    ("abs({})", abs),
+    ("({}) // 3", lambda a: a // 3),
+    ("({}) % 5", lambda a: a % 5),
+    ("({}) >> 2", lambda a: a >> 2),
+    ("({})**2", lambda a: a**2),
+)
+TWO: tuple[Step, ...] = (
+    ("({}) + ({})", lambda a, b: a + b),
+    ("({}) - ({})", lambda a, b: a - b),
+    ("multiply({}, {})", lambda a, b: a * b),
+    ("max({}, {})", max),
+    ("min({}, {})", min),
+    ("multiply(sign({}), {})", lambda a, b: ((a > 0) - (a < 0)) * b),
+    ("where(({0}) < ({1}), {1}, {0})", lambda a, b: b if a < b else a),
+    ("where(is_even({0}) ^ (({0}) != ({1})), {0}, {1})", lambda a, b: a if (a % 2 == 0) ^ (a != b) else b),
+)
+THREE: tuple[Step, ...] = (
+    ("({}) * ({}) + ({})", lambda a, b, c: a * b + c),
+    ("({2}) - ({0}) * ({1})", lambda a, b, c: c - a * b),
+    ("clip({}, {}, {})", lambda a, b, c: min(max(a, b), c)),
+)
+ENDS = ("", "[..., ::2]", "[..., ::-1]", "[..., 1:-1]", "[..., -1:]")
+
+
+@operation("expression")
+def check_expression(case: Case, rng: Random) -> int:
+    """The result of each step is in range, or the whole is an overflow."""
+    chosen = case.take(rng, 3, integers=False)
+    names = dict(zip("abc", chosen, strict=True))
+    shape = np.broadcast_shapes(*(one.values.shape for one in chosen))
+    values = {name: np.broadcast_to(one.values, shape) for name, one in names.items()}
+    text, exact, fails = tree(case, rng, values, rng.randint(1, 3))
+    compared, end = rng.random() < 0.2, rng.choice(ENDS)
+    text = f"(({text}) < a){end}" if compared else f"({text}){end}"
+    case.note("expression", text)
+    expression = parse(text)
+    operands = {name: one.array for name, one in names.items() if name in expression.names}
+    if fails:
+        must_fail(lambda: evaluate(expression, operands).value, rd.RNSOverflowError, text)
+        return max(exact.size, 1)
+    used = np.broadcast_shapes(*(names[name].values.shape for name in operands))
+    got = evaluate(expression, operands).value
+    part = eval(f"whole{end}", {"whole": cut(exact, used)})
+    if compared:
+        less = mapped(lambda x, y: x < y, cut(exact, used), cut(values["a"], used)).astype(bool)
+        return same_array(got, eval(f"whole{end}", {"whole": less}), text)
+    require(got.shape == part.shape, f"{text}: shape {got.shape} instead of {part.shape}")
+    return same_numbers(case, got, np.ascontiguousarray(part))
+
+
+def cut(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """What was repeated to the shape of all operands, in that of those that are used."""
+    index = (0,) * (values.ndim - len(shape))
+    places = tuple(slice(0, own) for own in shape)
+    return values[index][places]
+
+
+def tree(case: Case, rng: Random, values: dict[str, np.ndarray], depth: int) -> tuple[str, np.ndarray, bool]:
+    """A random expression, its exact values, and whether a step of it is out of range."""
+    if depth == 0:
+        name = rng.choice(sorted(values))
+        return name, values[name], False
+    steps = rng.choice((ONE, TWO, TWO, THREE))
+    form, function = rng.choice(steps)
+    count = {ONE: 1, TWO: 2, THREE: 3}[steps]
+    parts = [tree(case, rng, values, rng.randint(0, depth - 1)) for _ in range(count)]
+    exact: Any = mapped(function, *(part[1] for part in parts))
+    fails = any(part[2] for part in parts) or bool(case.limits.outside(exact).any())
+    return form.format(*(part[0] for part in parts)), exact, fails
