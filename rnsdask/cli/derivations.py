@@ -180,14 +180,14 @@ def slice_(source: str, path: str, index: str, **options: Any) -> None:
 @click.option(
     "--chunks",
     required=True,
-    metavar="N,...|auto",
-    help="A chunk's length along each axis; auto: chunks of 64 to 128 MiB.",
+    metavar="N,...|SIZE|auto",
+    help="A chunk's length along each axis, -1 for all of it; a size, as 32MiB; auto: 64 to 128 MiB.",
 )
 @with_mode
 @job_options
 def rechunk(source: str, path: str, chunks: str, **options: Any) -> None:
     """Write the integers of SRC to a new store DST of other chunks."""
-    lengths = "auto" if chunks == "auto" else _read_lengths(chunks, "--chunks")
+    lengths = chunks if chunks.isalnum() and not chunks.isdecimal() else _read_lengths(chunks, "--chunks")
     _derive("rechunk", [source], path, lambda x: x.rechunk(lengths), chunks=lengths, **options)
 
 

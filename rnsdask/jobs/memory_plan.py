@@ -39,8 +39,9 @@ def work_on(info: store.StoreInfo | store.GroupInfo, operation: str, **fields: A
     """Describe a job that reads a store, or writes one like it; or a group."""
     if isinstance(info, store.GroupInfo):
         residues = info.residues
-        # Beside what residues take: signs and intervals, and copies of the numbers of either sign.
-        how: dict[str, Any] = {"direct": False, "arrays": 2, **fields}
+        # Beside what residues take: signs, intervals, copies of the numbers of either sign, and the same
+        # numbers in a wider system, where intervals do not decide.
+        how: dict[str, Any] = {"direct": False, "arrays": 6, **fields}
         return describe(operation, rows_of(residues.moduli), residues.shape, residues.chunks, **how)
     return describe(
         operation, len(info.moduli), info.shape, info.chunks, direct=info.has_chunk_files, **fields
