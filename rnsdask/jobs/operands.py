@@ -13,6 +13,7 @@ from dask.highlevelgraph import HighLevelGraph
 
 from rnsdask import store
 from rnsdask.arrays.number_array import NumberArray
+from rnsdask.backend import naming_gpu_memory, to_backend
 from rnsdask.cluster.limits import check_graph
 from rnsdask.core import layout
 from rnsdask.core.errors import StoreAccessError, StoreError
@@ -54,7 +55,7 @@ class Operand:
             if isinstance(error, StoreAccessError) or not store.is_plain(path):
                 raise
             info = store.open_plain(path)
-            return cls(info, open_plain(info))
+            return cls(info, open_plain(info, backend))
         return cls(source.info, source.array(backend=backend))
 
     @property
@@ -96,21 +97,24 @@ class Operand:
         return replace(self, array=array)
 
 
-def open_plain(info: store.PlainInfo) -> da.Array:
-    """A complete plain array as a lazy one, a Dask chunk for each stored one."""
+def open_plain(info: store.PlainInfo, backend: str = "cpu") -> da.Array:
+    """A complete plain array as a lazy one, whose chunks go to a processor as :func:`.open_zarr` says."""
     check_graph(info.n_chunks, info.path)
     chunks = da.core.normalize_chunks(info.chunks, info.shape, dtype=info.dtype)
-    options: dict[str, Any] = {"dtype": info.dtype, "located": True, "info": info}
-    name = f"open-plain-{tokenize(info)}"
+    options: dict[str, Any] = {"dtype": info.dtype, "located": True, "info": info, "backend": backend}
+    name = f"open-plain-{tokenize(info, backend)}"
     values = map_chunks(_read_block, rows=1, chunks=chunks, name=name, **options)
     array: da.Array = values[0]
     return array
 
 
-def _read_block(*, info: store.PlainInfo, place: Place) -> Any:
-    if not info.count:  # Dask has chunks of no values where the array has none
-        return np.empty((1, *layout.part_shape(place.index, info.shape, info.chunks)), dtype=info.dtype)
-    return store.read_plain_chunk(info, place.index)[None]
+def _read_block(*, info: store.PlainInfo, backend: str, place: Place) -> Any:
+    if info.count:
+        values = store.read_plain_chunk(info, place.index)
+    else:  # Dask has chunks of no values where the array has none
+        values = np.empty(layout.part_shape(place.index, info.shape, info.chunks), dtype=info.dtype)
+    with naming_gpu_memory(info.chunk_name(place.index)):
+        return to_backend(values[None], backend)
 
 
 def aligned(operands: Mapping[str, Operand]) -> dict[str, Operand]:
