@@ -80,6 +80,7 @@ def test_functions_of_numpy_do_what_the_rows_say() -> None:
     offered = {function for function in functions if not is_refused(function)}
     named = {name: found(name, np) for name in names("theirs") if name.startswith("np.")}
     said = {named[name] for row in ROWS if row.here for name in row.theirs.split() if name in named}
+    said.add(np._core.umath.clip)  # type: ignore[attr-defined]  # the ufunc behind np.clip
     refused = {named[name] for row in ROWS if not row.here for name in row.theirs.split()}
     assert {f.__name__ for f in offered - said} == set()
     assert {f.__name__ for f in refused & offered} == set()
