@@ -12,8 +12,6 @@ from fuzzing.checking import computed, operation, require, same_array, same_numb
 from fuzzing.oracle import mapped, objects
 from rnsdask.lazy import ranks
 
-RNS = ("unsigned", "signed")
-
 
 def with_few_together(case: Case, rng: Random, x: Chosen) -> None:
     """Take few chunks of a result together, now and then, so that the array is made several times."""
@@ -52,7 +50,7 @@ def check_median(case: Case, rng: Random) -> int:
     return same_array(np.asarray(got, dtype=object), expected, "median")
 
 
-@operation("topk along axes", RNS)
+@operation("topk along axes")
 def check_topk_along_axes(case: Case, rng: Random) -> int:
     (x,) = case.take(rng)
     axis = rng.randrange(x.values.ndim)
