@@ -60,6 +60,7 @@ def _reduction(method: Method, field: str, operation: str) -> Method:
 
 def _bits_of_sum(x: "IntervalRNSArray", *_: Any, **__: Any) -> int:
     """Bits of a sum of all numbers."""
+    x._check_lengths("cumsum")
     return x.moduli.bits + x.size.bit_length()
 
 

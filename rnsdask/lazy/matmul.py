@@ -26,6 +26,9 @@ from rnsdask.rns import matmul as products
 from rnsdask.rns.matmul import Product
 from rnsdask.rns.system import RNS
 
+# Bits of any length of an axis.
+_MOST_BITS = 63
+
 # Parts of a product that are added at a time: each is as large as a chunk of the result.
 _SPLIT_EVERY = 4
 
@@ -46,7 +49,9 @@ def _bits_of_sums(a: Any, b: Any) -> int:
     """Bits of a sum of as many products as a matrix product of IntervalRNSArrays adds."""
     first = a if is_number_array(a) else b
     length = first.words.shape[-1]
-    return int(2 * first.system.moduli.bits + (0 if math.isnan(length) else length.bit_length()))
+    # An unknown length is known by then, or refused.
+    terms = _MOST_BITS if math.isnan(length) else length.bit_length()
+    return int(2 * first.system.moduli.bits + terms)
 
 
 @also_of_intervals(_matmul_of_intervals)
