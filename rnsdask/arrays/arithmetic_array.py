@@ -3,6 +3,7 @@
 from typing import Any, NoReturn, Self
 
 from rnsdask.arrays.number_array import NumberArray
+from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import functions, number_theory, sort, tree
 from rnsdask.lazy.lazy_ints import LazyInts
@@ -173,6 +174,31 @@ class ArithmeticArray(NumberArray):
         return tree.tree_reduce(
             self._words, self._system, operation, split_every=split_every, backend=backend
         )
+
+    def measure_bound(self, *, backend: str = "auto") -> int:
+        """A tight bound, by one pass over the residues: for :meth:`with_bound`, with ``trusted=True``.
+
+        Computes a lazy array. A bound that the array has is relied on: ``x.with_bound(None).measure_bound()``
+        looks at all residues.
+
+        Parameters
+        ----------
+        backend : {"auto", "cpu", "cuda"}
+            Where the chunks of a Dask array are measured, as for :meth:`reduce`.
+
+        Returns
+        -------
+        int
+            At least the greatest magnitude, and less than twice that: 2**bits - 1 with the bits of the
+            greatest magnitude, or the end of the range or this array's bound if that is less. 0 without
+            numbers.
+        """
+        result = self.reduce("bound", backend=backend)
+        if self._is_lazy:
+            with checked_workers():
+                result = result.compute()
+        bound: int = result.value
+        return bound
 
     def _field(self, field: str, operation: str, split_every: int | None = None) -> Any:
         result = self.reduce(operation, split_every=split_every)

@@ -84,7 +84,7 @@ def diff(
     if times == 0:
         return x
     x = _joined(x, axis, prepend, append)
-    x._check_lengths("diff")
+    x._find_lengths()
     for _ in range(min(times, max(x.shape[axis], 1))):
         later, earlier = (x[along(axis, part)[1:]] for part in (slice(1, None), slice(-1)))
         x = functions.subtract(later, earlier, overflow=mode)

@@ -1,6 +1,6 @@
 """What arrays of every number system with arithmetic have of NumPy's elementary methods."""
 
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
@@ -9,14 +9,14 @@ from numpy.typing import DTypeLike
 from rnsdask.arrays.arithmetic_array import ArithmeticArray
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
-from rnsdask.lazy import functions, moments, shape
+from rnsdask.lazy import divide, functions, matmul, moments, powers, products, shape
 from rnsdask.lazy.operands import Operand
 
 Axis: TypeAlias = int | tuple[int, ...]
 
 
 class ElementaryArray(ArithmeticArray):
-    """An array of numbers with absolute values, `clip`, `any`, `all`, and statistics of its reductions."""
+    """An array of numbers with absolute values, `clip`, `any`, `all`, products, powers, exact statistics."""
 
     __slots__ = ()
 
@@ -73,6 +73,96 @@ class ElementaryArray(ArithmeticArray):
         if not axes:
             raise ValueError("axis must name at least one axis, got ()")
         return tuple(sorted(axes))
+
+    # ---- products and powers ------------------------------------------------------------------------------
+
+    def __matmul__(self, other: Any) -> Any:
+        return matmul.matmul(self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return matmul.matmul(other, self)
+
+    def __pow__(self, exponent: Any, modulus: SupportsIndex | None = None) -> Any:
+        """Powers by :func:`.power`; with a modulus, as ``pow(x, k, m)``, powers modulo that integer.
+
+        These are exact, whatever lies between. Their exponent is one integer of any size, a negative one
+        raises inverses; the modulus' magnitude minus 1 must be in the range.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is none of these, or a number has no inverse, naming its index; that is found when
+            a Dask array is computed.
+        """
+        if modulus is None:
+            return powers.power(self, exponent)
+        return powers.power_modulo(self, exponent, modulus)
+
+    def __rshift__(self, bits: SupportsIndex) -> Any:
+        """Floor division by ``2**bits``, for any number of bits that is not negative."""
+        # No number is longer than M, so that all further shifts give the same.
+        return self // divide.power_of_two(bits, self.moduli.bits)
+
+    def __lshift__(self, bits: SupportsIndex) -> Any:
+        """Product with ``2**bits``, which must be in the range itself; overflow as in a product."""
+        return self * divide.power_of_two(bits, self.moduli.bits)
+
+    def prod(
+        self,
+        axis: Axis | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        overflow: str | None = None,
+        split_every: int | None = None,
+        backend: str = "auto",
+    ) -> Any:
+        """Product of all numbers or along axes, exact; 1 of no numbers.
+
+        Parameters
+        ----------
+        axis, dtype, out, keepdims
+            Those of :meth:`sum`.
+        overflow : {"raise", "wrap", "flag"}, optional
+            What happens if it is out of range; without it, what :func:`.errstate` set, else ``"raise"``.
+        split_every : int, optional
+            How many partial results a task of the tree combines.
+        backend : {"auto", "cpu", "cuda"}
+            Where the chunks of a Dask array are gone through, as for :meth:`reduce`.
+
+        Returns
+        -------
+        int or RNSArray
+            Of all numbers a Python int, on Dask a lazy 0-d array that computes to one; along some axes, or
+            with `keepdims`, an RNSArray. With ``"wrap"`` modulo M, as numbers of the range; with ``"flag"`` a
+            pair, the same and a bool, or Boolean array, that is true where the exact product is out of range.
+
+        Raises
+        ------
+        RNSOverflowError
+            With ``"raise"``, if a product is out of range, naming its flat index in the result; on Dask
+            when it is computed.
+        ValueError
+            If an axis is wrong.
+        """
+        self._check_numpys("prod", out, dtype)
+        axes = self._axes(axis)
+        if len(axes) == self.ndim and not keepdims:
+            return products.prod(self, overflow, split_every, backend)
+        found = products.prod_along(self, axes, overflow, split_every)
+        if keepdims:
+            return found
+        if isinstance(found, tuple):
+            return without_axes(found[0], axes), without_axes(found[1], axes)
+        return without_axes(found, axes)
+
+    def _line(self, axis: int | None) -> tuple[Any, int]:
+        """The array and its axis, or with None all numbers along one axis."""
+        self._find_lengths()
+        if axis is None:
+            return self if self.ndim == 1 else self.ravel(), 0
+        return self, self._axes(as_integer(axis, "axis"))[0]
 
     # ---- statistics ---------------------------------------------------------------------------------------
 
@@ -133,7 +223,7 @@ class ElementaryArray(ArithmeticArray):
             If the axes are the same, or a length is unknown; AxisError, which is one, if there is no such
             axis.
         """
-        self._check_lengths("diagonal")
+        self._find_lengths()
         return self._with_words(shape.diagonal(self._words, as_integer(offset, "offset"), axis1, axis2))
 
     def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, out: None = None) -> Any:
@@ -143,7 +233,7 @@ class ElementaryArray(ArithmeticArray):
 
     def _count(self, function: str, axis: Axis | None, ddof: int = 0) -> int:
         """How many numbers are reduced to one; ValueError if they are too few, or it is unknown."""
-        self._check_lengths(function)
+        self._find_lengths()
         freedom = as_integer(ddof, "ddof")
         count = int(np.prod([self.shape[k] for k in self._axes(axis)], dtype=object))
         if count <= max(freedom, 0):
@@ -152,3 +242,8 @@ class ElementaryArray(ArithmeticArray):
             )
             raise ValueError(f"{function} needs {needed}, got {count} of shape {self.shape}")
         return count
+
+
+def without_axes(array: Any, axes: tuple[int, ...]) -> Any:
+    """Leave out axes of length 1."""
+    return array[tuple(0 if axis in axes else slice(None) for axis in range(array.ndim))]

@@ -32,11 +32,6 @@ from rnsdask.rns.values import flat_integers
 Method = Callable[..., Any]
 
 
-def _same(method: Method) -> Method:
-    """A method of RNSArrays whose functions know arrays of intervals too."""
-    return method
-
-
 _through_rns = partial(through_rns, make=RNSArray)
 
 
@@ -60,7 +55,7 @@ def _reduction(method: Method, field: str, operation: str) -> Method:
 
 def _bits_of_sum(x: "IntervalRNSArray", *_: Any, **__: Any) -> int:
     """Bits of a sum of all numbers."""
-    x._check_lengths("cumsum")
+    x._find_lengths()
     return x.moduli.bits + x.size.bit_length()
 
 
@@ -205,17 +200,7 @@ class IntervalRNSArray(ElementaryArray):
     def __neg__(self) -> Any:
         return interval_rns.negative(self, overflow="raise")
 
-    # What an RNSArray has. Methods that ask the number system are the same. The others are those of a wider
-    # signed RNSArray, but for reductions of all numbers, which the stored intervals decide.
-
-    __matmul__ = _same(RNSArray.__matmul__)
-    __rmatmul__ = _same(RNSArray.__rmatmul__)
-    __pow__ = _same(RNSArray.__pow__)
-    __rshift__ = _same(RNSArray.__rshift__)
-    __lshift__ = _same(RNSArray.__lshift__)
-    measure_bound = _same(RNSArray.measure_bound)
-    prod = _same(RNSArray.prod)
-    _line = _same(RNSArray._line)
+    # Methods of a wider signed RNSArray, but for reductions of all numbers, which stored intervals decide.
 
     max = _reduction(RNSArray.max, "value", "max")
     min = _reduction(RNSArray.min, "value", "min")
@@ -245,7 +230,7 @@ class IntervalRNSArray(ElementaryArray):
         """
         self._check_numpys("cumprod", out, dtype)
         mode = overflow_mode(overflow)
-        x, k = self._line("cumprod", axis)
+        x, k = self._line(axis)
         how = IntervalProducts(RNS(self.moduli), k, mode)
         return made_like((x,), scan.scan(x.words, how, backend), self.system, mode)
 

@@ -8,15 +8,14 @@ from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import DTypeLike, NDArray
 
 from rnsdask.arrays import rns_storage
-from rnsdask.arrays.elementary_array import Axis, ElementaryArray
+from rnsdask.arrays.elementary_array import Axis, ElementaryArray, without_axes
 from rnsdask.arrays.storage import Storage
 from rnsdask.backend import check_backend
-from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.lazy import axis as axis_reductions
-from rnsdask.lazy import convert, divide, foreign, matmul, moments, powers, products, scan, topk
+from rnsdask.lazy import convert, divide, foreign, moments, scan, topk
 from rnsdask.lazy.check import checked, readable, within_bound
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import made_like
@@ -116,55 +115,6 @@ class RNSArray(ElementaryArray):
         is_proved = trusted or self.system.known_magnitude <= system.known_magnitude
         return RNSArray(self._words if is_proved else within_bound(self._words, system), system)
 
-    def measure_bound(self, *, backend: str = "auto") -> int:
-        """A tight bound, by one pass over the residues: for :meth:`with_bound`, with ``trusted=True``.
-
-        Computes a lazy array. A bound that the array has is relied on: ``x.with_bound(None).measure_bound()``
-        looks at all residues.
-
-        Parameters
-        ----------
-        backend : {"auto", "cpu", "cuda"}
-            Where the chunks of a Dask array are measured, as for :meth:`reduce`.
-
-        Returns
-        -------
-        int
-            At least the greatest magnitude, and less than twice that: 2**bits - 1 with the bits of the
-            greatest magnitude, or the end of the range or this array's bound if that is less. 0 without
-            numbers.
-        """
-        result = self.reduce("bound", backend=backend)
-        if self._is_lazy:
-            with checked_workers():
-                result = result.compute()
-        bound: int = result.value
-        return bound
-
-    # ---- products and powers ------------------------------------------------------------------------------
-
-    def __matmul__(self, other: Any) -> Any:
-        return matmul.matmul(self, other)
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return matmul.matmul(other, self)
-
-    def __pow__(self, exponent: Any, modulus: SupportsIndex | None = None) -> Any:
-        """Powers by :func:`.power`; with a modulus, as ``pow(x, k, m)``, powers modulo that integer.
-
-        These are exact, whatever lies between. Their exponent is one integer of any size, a negative one
-        raises inverses; the modulus' magnitude minus 1 must be in the range.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an argument is none of these, or a number has no inverse, naming its index; that is found when
-            a Dask array is computed.
-        """
-        if modulus is None:
-            return powers.power(self, exponent)
-        return powers.power_modulo(self, exponent, modulus)
-
     # ---- reductions ---------------------------------------------------------------------------------------
 
     def max(
@@ -231,9 +181,9 @@ class RNSArray(ElementaryArray):
         axes = self._axes(axis)
         if len(axes) == self.ndim and not keepdims:
             return self._field("value", "sum", split_every)
-        self._check_lengths("sum")
+        self._find_lengths()
         sums = axis_reductions.sums(self._words, self.system, axes, split_every)
-        return sums if keepdims else _without_axes(sums, axes)
+        return sums if keepdims else without_axes(sums, axes)
 
     def argmax(
         self,
@@ -265,7 +215,7 @@ class RNSArray(ElementaryArray):
 
     def _extrema(self, axes: tuple[int, ...], minimum: bool, split_every: int | None) -> tuple[Any, Any]:
         """Residues and places of the extrema along axes, which keep length 1."""
-        self._check_lengths("axis")
+        self._find_lengths()
         if any(self.shape[axis] == 0 for axis in axes):
             name = "min" if minimum else "max"
             raise ValueError(
@@ -278,7 +228,7 @@ class RNSArray(ElementaryArray):
         if len(axes) == self.ndim and not keepdims:
             return self._field("value", name, split_every)
         residues, _ = self._extrema(axes, name == "min", split_every)
-        residues = residues if keepdims else _without_axes(residues, tuple(axis + 1 for axis in axes))
+        residues = residues if keepdims else without_axes(residues, tuple(axis + 1 for axis in axes))
         return self._with_words(residues)
 
     def _place(self, axis: int | None, keepdims: bool, minimum: bool, split_every: int | None) -> Any:
@@ -288,7 +238,7 @@ class RNSArray(ElementaryArray):
             index = self._field("index", "min" if minimum else "max", split_every)
             return _as_array(index, self.ndim) if keepdims else index
         _, places = self._extrema((axis,), minimum, split_every)
-        return places if keepdims else _without_axes(places, (axis,))
+        return places if keepdims else without_axes(places, (axis,))
 
     def var(
         self,
@@ -321,57 +271,7 @@ class RNSArray(ElementaryArray):
         self._check_numpys("var", out, dtype)
         axes, count = self._axes(axis), self._count("var", axis, ddof)
         variances = moments.variance(self, axes, count, as_integer(ddof, "ddof"), split_every)
-        return variances if keepdims else _without_axes(variances, axes)
-
-    def prod(
-        self,
-        axis: Axis | None = None,
-        dtype: DTypeLike | None = None,
-        out: None = None,
-        *,
-        keepdims: bool = False,
-        overflow: str | None = None,
-        split_every: int | None = None,
-        backend: str = "auto",
-    ) -> Any:
-        """Product of all numbers or along axes, exact; 1 of no numbers.
-
-        Parameters
-        ----------
-        axis, dtype, out, keepdims
-            Those of :meth:`sum`.
-        overflow : {"raise", "wrap", "flag"}, optional
-            What happens if it is out of range; without it, what :func:`.errstate` set, else ``"raise"``.
-        split_every : int, optional
-            How many partial results a task of the tree combines.
-        backend : {"auto", "cpu", "cuda"}
-            Where the chunks of a Dask array are gone through, as for :meth:`reduce`.
-
-        Returns
-        -------
-        int or RNSArray
-            Of all numbers a Python int, on Dask a lazy 0-d array that computes to one; along some axes, or
-            with `keepdims`, an RNSArray. With ``"wrap"`` modulo M, as numbers of the range; with ``"flag"`` a
-            pair, the same and a bool, or Boolean array, that is true where the exact product is out of range.
-
-        Raises
-        ------
-        RNSOverflowError
-            With ``"raise"``, if a product is out of range, naming its flat index in the result; on Dask
-            when it is computed.
-        ValueError
-            If an axis is wrong.
-        """
-        self._check_numpys("prod", out, dtype)
-        axes = self._axes(axis)
-        if len(axes) == self.ndim and not keepdims:
-            return products.prod(self, overflow, split_every, backend)
-        found = products.prod_along(self, axes, overflow, split_every)
-        if keepdims:
-            return found
-        if isinstance(found, tuple):
-            return _without_axes(found[0], axes), _without_axes(found[1], axes)
-        return _without_axes(found, axes)
+        return variances if keepdims else without_axes(variances, axes)
 
     def topk(self, k: int, axis: int = -1, *, backend: str = "auto") -> Any:
         """The k greatest numbers along an axis in descending order, as Dask defines it.
@@ -405,7 +305,7 @@ class RNSArray(ElementaryArray):
     def _selection(self, field: str, k: int, axis: int, backend: str) -> Any:
         axis = normalize_axis_index(as_integer(axis, "axis"), self.ndim)
         k = as_integer(k, "k")
-        self._check_lengths("topk")
+        self._find_lengths()
         check_backend(backend)
         if self.ndim > 1:
             return topk.along_axis(self._words, self.system, k, axis, field)
@@ -450,7 +350,7 @@ class RNSArray(ElementaryArray):
             the first one of a chunk or the last one before it.
         """
         self._check_numpys("cumsum", out, dtype)
-        x, k = self._line("cumsum", axis)
+        x, k = self._line(axis)
         bound = None if x.bound is None else x.bound * x.shape[k]
         if x.ndim == 1:
             how: Scan = LineScan(x.system, k, operation="cumsum")
@@ -491,7 +391,7 @@ class RNSArray(ElementaryArray):
             If there is no such axis, or a length is unknown.
         """
         self._check_numpys("cumprod", out, dtype)
-        x, k = self._line("cumprod", axis)
+        x, k = self._line(axis)
         mode = overflow_mode(overflow)
         bound = bound_of_products(x.system, x.shape[k])
         is_safe = bound is not None and mode == "raise"
@@ -507,19 +407,12 @@ class RNSArray(ElementaryArray):
         return self._running_extrema("cummin", axis, backend)
 
     def _running_extrema(self, operation: str, axis: int | None, backend: str) -> "RNSArray":
-        x, k = self._line(operation, axis)
+        x, k = self._line(axis)
         if x.ndim == 1:
             how: Scan = LineScan(x.system, k, operation=operation)
         else:
             how = AxisExtrema(x.system, k, minimum=operation == "cummin")
         return RNSArray(scan.scan(x.words, how, backend), x.system)
-
-    def _line(self, function: str, axis: int | None) -> tuple["RNSArray", int]:
-        """The array and its axis, or with None all numbers along one axis."""
-        self._check_lengths(function)
-        if axis is None:
-            return self if self.ndim == 1 else self.ravel(), 0
-        return self, self._axes(as_integer(axis, "axis"))[0]
 
     # ---- division and size --------------------------------------------------------------------------------
 
@@ -542,15 +435,6 @@ class RNSArray(ElementaryArray):
             If no evaluation in double precision is that accurate for this moduli set.
         """
         return convert.interval_evaluation(self, accuracy)
-
-    def __rshift__(self, bits: SupportsIndex) -> Any:
-        """Floor division by ``2**bits``, for any number of bits that is not negative."""
-        # No number is longer than M, so that all further shifts give the same.
-        return self // divide.power_of_two(bits, self.moduli.bits)
-
-    def __lshift__(self, bits: SupportsIndex) -> Any:
-        """Product with ``2**bits``, which must be in the range itself; overflow as in a product."""
-        return self * divide.power_of_two(bits, self.moduli.bits)
 
     def is_even(self) -> Any:
         """Whether each number is even: a Boolean array of the same shape, lazy on Dask."""
@@ -609,11 +493,6 @@ def array_of_foreign_residues(
     if trusted or system.known_magnitude >= stated:
         return array
     return RNSArray(within_bound(array.words, system), system)
-
-
-def _without_axes(array: Any, axes: tuple[int, ...]) -> Any:
-    """Leave out axes of length 1."""
-    return array[tuple(0 if axis in axes else slice(None) for axis in range(array.ndim))]
 
 
 def _as_array(index: Any, ndim: int) -> Any:

@@ -89,7 +89,7 @@ def to_zarr(
 ) -> Any:
     """Write an array as :meth:`.NumberArray.to_zarr` says."""
     mode = _checked_mode(mode, append_dim, overwrite)
-    array._check_lengths("to_zarr")
+    array._find_lengths()
     root = store.locate(path, storage_options)
     location = store.component_of(root, component)
     if append_dim is not None and (mode == "r+" or store.exists(location)):

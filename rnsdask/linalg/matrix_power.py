@@ -42,7 +42,7 @@ def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> An
     if not isinstance(x, RNSArray | IntervalRNSArray):
         raise TypeError(f"matrix_power takes an RNSArray or an IntervalRNSArray, got {type(x).__name__}")
     exponent, mode = as_integer(k, "k"), overflow_mode(overflow)
-    x._check_lengths("matrix_power")
+    x._find_lengths()
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError(f"matrix_power takes square matrices, got shape {x.shape}")
     if exponent < 0:

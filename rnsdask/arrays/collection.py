@@ -1,0 +1,341 @@
+"""What arrays of numbers are whatever words hold a number: words and a system, shape, a Dask collection."""
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import dask
+import dask.array as da
+import numpy as np
+from dask.base import DaskMethodsMixin, normalize_token
+from numpy.typing import DTypeLike, NDArray
+
+from rnsdask.cluster.workers import checked_workers
+from rnsdask.core import layout
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.lazy import casting
+from rnsdask.lazy.chunks import normalize_chunks
+from rnsdask.lazy.operands import without_empty_chunks
+
+Made = TypeVar("Made", bound="NumberCollection")
+
+
+class NumberCollection(DaskMethodsMixin):
+    """An array of numbers: words of a number system in one NumPy, CuPy or Dask array (rows, *shape).
+
+    If the words are a Dask array, it is a Dask collection and everything is lazy; if they are a NumPy or CuPy
+    array, results come at once, computed on that array's processor.
+
+    Parameters
+    ----------
+    words : array of uint32, shape (rows, *shape)
+        Words as the system defines them, which is not checked. A Dask array is rechunked so that the axis of
+        words has one chunk. A NumPy or CuPy array is not copied: nobody may write to it any more.
+    system : NumberSystem
+        What the words mean.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If words and system do not fit.
+    """
+
+    __slots__ = ("_system", "_words")
+
+    system_type: ClassVar[type[NumberSystem]]
+    """The kind of system that the array's class has operations for."""
+
+    def __init__(self, words: Any, system: NumberSystem) -> None:
+        if not isinstance(system, self.system_type):
+            kind, wanted = type(system).__name__, self.system_type.__name__
+            raise TypeError(f"an {type(self).__name__} has words and an {wanted} system, got {kind}")
+        system.check_words(words)
+        if isinstance(words, da.Array):
+            words = words.rechunk({0: -1}) if words.numblocks[0] > 1 else words
+            words = without_empty_chunks(words)
+        elif isinstance(words, np.ndarray):
+            words = words.view()
+            words.flags.writeable = False  # numbers never change, nor does what is known of them
+        self._words = words
+        self._system = system
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Arrays that are unpickled can be written to, until the class has made a view of them.
+        return type(self), (self._words, self._system)
+
+    def _with_words(self, words: Any) -> Self:
+        return type(self)(words, self._system)
+
+    # ---- what it is ---------------------------------------------------------------------------------------
+
+    @property
+    def words(self) -> Any:
+        """The words: NumPy, CuPy or Dask array of uint32, shape (rows, *shape).
+
+        A NumPy array is read-only. CuPy knows no such arrays: do not write to it.
+        """
+        # Assigning to items of a Dask array changes it: here, a copy.
+        return self._words.copy() if self._is_lazy else self._words
+
+    @property
+    def system(self) -> Any:
+        """The number system: what the words mean."""
+        return self._system
+
+    @property
+    def moduli(self) -> ModuliSet:
+        """The moduli set."""
+        moduli: ModuliSet = self.system.moduli
+        return moduli
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array of numbers."""
+        return tuple(self._words.shape[1:])
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of numbers; ValueError if it is unknown, as after selecting by a condition."""
+        self._refuse_unknown("size")
+        return int(np.prod(self.shape, dtype=object))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all words, as :attr:`size`."""
+        self._refuse_unknown("nbytes")
+        return int(self._words.nbytes)
+
+    @property
+    def chunks(self) -> tuple[tuple[int, ...], ...] | None:
+        """Lengths of the chunks along each axis, as Dask gives them; None if the array is not chunked."""
+        return self._words.chunks[1:] if self._is_lazy else None
+
+    @property
+    def numblocks(self) -> tuple[int, ...] | None:
+        """Number of chunks along each axis, as Dask gives it; None if the array is not chunked."""
+        return self._words.numblocks[1:] if self._is_lazy else None
+
+    @property
+    def npartitions(self) -> int | None:
+        """Number of chunks; None if the array is not chunked."""
+        return self._words.npartitions if self._is_lazy else None
+
+    @property
+    def chunksize(self) -> tuple[int, ...] | None:
+        """Greatest length of a chunk along each axis; None if the array is not chunked."""
+        return self._words.chunksize[1:] if self._is_lazy else None
+
+    @property
+    def blocks(self) -> "_Blocks[Self]":
+        """The chunks, selected by an index of :attr:`numblocks`, as Dask's ``blocks``: a lazy array.
+
+        Raises
+        ------
+        AttributeError
+            If the array is not chunked.
+        """
+        if not self._is_lazy:
+            raise AttributeError("an array in memory has no blocks; rechunk() makes a Dask array of it")
+        return _Blocks(self)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the elements for NumPy and Dask, which take them for Python ints: object."""
+        return np.dtype(object)
+
+    @property
+    def _meta(self) -> NDArray[np.object_]:
+        """What Dask's own functions, which convert the numbers, find chunks to be."""
+        return np.empty((0,) * self.ndim, dtype=object)
+
+    @property
+    def _is_lazy(self) -> bool:
+        return isinstance(self._words, da.Array)
+
+    @property
+    def _kind(self) -> str:
+        """The library of the words, for people."""
+        return "dask" if self._is_lazy else type(self._words).__module__.partition(".")[0]
+
+    @property
+    def _has_lengths(self) -> bool:
+        """Whether the length along each axis is known."""
+        return not any(np.isnan(length) for length in self.shape)
+
+    def _find_lengths(self) -> None:
+        """Make sure that lengths are known, for what needs them; it computes those that are not."""
+        if not self._has_lengths:
+            self.compute_chunk_sizes()
+
+    def _refuse_unknown(self, what: str) -> None:
+        """Refuse what must not compute anything, if a length is unknown."""
+        if not self._has_lengths:
+            raise ValueError(
+                f"{what} of an array of unknown length, shape {self.shape}: it was selected by a condition; "
+                "call compute_chunk_sizes() first"
+            )
+
+    def __len__(self) -> int:
+        if np.isnan(self.shape[0]):
+            self._find_lengths()
+        return int(self._words.shape[1])
+
+    def __repr__(self) -> str:
+        chunks = f", chunksize={self._words.chunksize[1:]}" if self._is_lazy else ""
+        return f"{type(self).__name__}<{self._kind}: shape={self.shape}, {self._system}{chunks}>"
+
+    def _repr_html_(self) -> str:
+        size = dask.utils.format_bytes(self.nbytes) if self._has_lengths else "unknown"
+        rows = {"Shape": self.shape, **self._system.details(), "Bytes": size}
+        cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows.items())
+        table = f"<table><caption>{type(self).__name__}</caption><tbody>{cells}</tbody></table>"
+        return table + (self._words._repr_html_() if self._is_lazy else "")
+
+    # ---- Dask collection ----------------------------------------------------------------------------------
+
+    def __dask_tokenize__(self) -> Any:
+        return type(self).__name__, normalize_token(self._words), normalize_token(self._system)
+
+    def __dask_graph__(self) -> Any:
+        return self._words.__dask_graph__() if self._is_lazy else None
+
+    def __dask_keys__(self) -> Any:
+        return self._words.__dask_keys__()
+
+    def __dask_layers__(self) -> Any:
+        return self._words.__dask_layers__()
+
+    __dask_optimize__ = staticmethod(da.Array.__dask_optimize__)
+    __dask_scheduler__ = staticmethod(da.Array.__dask_scheduler__)
+
+    def __dask_postcompute__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _rebuild, (self._words.__dask_postcompute__(), type(self), self._system)
+
+    def __dask_postpersist__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _rebuild, (self._words.__dask_postpersist__(), type(self), self._system)
+
+    def compute(self, **kwargs: Any) -> Any:
+        """Compute the words, as of any Dask collection; on a cluster whose workers run this version.
+
+        Raises
+        ------
+        JobError
+            If a worker does not.
+        """
+        with checked_workers(kwargs.get("scheduler")):
+            return super().compute(**kwargs)  # type: ignore[no-untyped-call]
+
+    def persist(self, **kwargs: Any) -> Any:
+        """Compute the words where they stay, chunk by chunk; as :meth:`compute`."""
+        with checked_workers(kwargs.get("scheduler")):
+            return super().persist(**kwargs)  # type: ignore[no-untyped-call]
+
+    def compute_chunk_sizes(self) -> Self:
+        """Find out unknown chunk sizes, as after selecting by a Boolean array, in place; as Dask's own.
+
+        What needs them calls this itself: indices, ``len``, :meth:`rechunk` and others
+        (docs/operations.md).
+        """
+        if self._is_lazy:
+            with checked_workers():
+                # Of a copy, for other arrays may have these words, with their empty chunks.
+                self._words = without_empty_chunks(self._words.copy().compute_chunk_sizes())
+        return self
+
+    # ---- chunks -------------------------------------------------------------------------------------------
+
+    def rechunk(self, chunks: layout.Chunks = "auto") -> Self:
+        """Give the array other chunks, along the axes of the numbers; makes it a Dask array if it is not.
+
+        Parameters
+        ----------
+        chunks
+            As Dask takes them: one length for all axes or one for each, where -1 is the whole axis and None
+            what it is; the lengths of all chunks along an axis; a size such as ``"32MiB"``; a mapping from
+            some of the axes to these. ``"auto"``, of all axes, means 64 to 128 MiB.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If they are none of these, do not add up to the shape, or a length that they need is unknown.
+        JobError
+            If there are more chunks than this process has memory for.
+        """
+        rows = self._system.rows
+        lengths = ((rows,), *normalize_chunks(chunks, self.shape, rows, self.chunks))
+        return self._with_words(
+            self._words.rechunk(lengths) if self._is_lazy else da.from_array(self._words, lengths)
+        )
+
+    def map_blocks(
+        self, function: Callable[..., Any], *, dtype: DTypeLike | None = None, **options: Any
+    ) -> Any:
+        """Apply a function to each chunk, as Dask's ``map_blocks``; of an array in memory, to it as a whole.
+
+        Parameters
+        ----------
+        function : callable
+            Called with an array in memory like this one, and `options`. It returns such an array, of the same
+            moduli set and range, or with `dtype` a NumPy or CuPy array, of the same shape in either case.
+        dtype : optional
+            Type of the array that it returns, if not an array of numbers.
+
+        Returns
+        -------
+        array like this one, or of `dtype`
+            Lazy if this one is, with the same chunks. It has no bound.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the function returns anything else; for a lazy array when it is computed.
+        """
+        made = casting.map_blocks(type(self), self, function, dtype, options)
+        return made if dtype is not None else type(self)(made, casting.without_bound(self._system))
+
+    def _check_numpys(self, function: str, out: Any, dtype: DTypeLike | None = None) -> None:
+        """Refuse what NumPy's functions pass on, such as ``np.sum(x, out=...)``, and this array cannot do."""
+        if out is not None:
+            raise TypeError(
+                f"{function} of an {type(self).__name__} takes no out: its result is a new object"
+            )
+        if dtype is not None and np.dtype(dtype) != object:
+            raise TypeError(f"{function} of an {type(self).__name__} is exact, got dtype {np.dtype(dtype)}")
+
+
+class _Blocks(Generic[Made]):
+    """The chunks of a lazy array, to be selected by an index."""
+
+    def __init__(self, array: Made) -> None:
+        self._array = array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of chunks along each axis."""
+        return self._array._words.numblocks[1:]  # type: ignore[no-any-return]
+
+    @property
+    def size(self) -> int:
+        """Number of chunks."""
+        return math.prod(self.shape)
+
+    def __getitem__(self, index: Any) -> Made:
+        indices = index if isinstance(index, tuple) else (index,)
+        return self._array._with_words(self._array._words.blocks[(slice(None), *indices)])
+
+    def ravel(self) -> list[Made]:
+        """All chunks in C order."""
+        return [self[index] for index in np.ndindex(self.shape)]
+
+
+def _rebuild(
+    results: Any, rebuild_words: Any, array_type: type[NumberCollection], system: NumberSystem, **options: Any
+) -> NumberCollection:
+    rebuild, arguments = rebuild_words
+    return array_type(rebuild(results, *arguments, **options), system)
