@@ -22,12 +22,15 @@ def scan(words: Any, how: Scan, backend: str = "auto") -> Any:
     """Running results of an array of residues (n, *shape), with the same chunks on Dask.
 
     There a pass reduces every chunk, on the processor that `backend` names, and one writes, where the chunks
-    are. With the scan's mode ``"flag"`` there is one row more.
+    are; where there is one chunk along the axis, the second alone. With the scan's mode ``"flag"`` there is one
+    row more.
     """
     if not isinstance(words, da.Array):
         return how.results(words, None, ALONE)
     check_backend(backend)
     check_sizes(words)
+    if words.numblocks[how.axis + 1] == 1:
+        return map_chunks(_scan_lone_block, words, rows=how.rows, located=True, how=how)
     name = type(how).__name__
     totals = reduce_chunks(_total_block, words, backend=backend, how=how)
     # In a tree: with one task of all totals, Dask would run reads of overlapping chunks in a poor order.
@@ -95,6 +98,10 @@ def _prefixes(totals: np.ndarray[Any, Any], *, how: Scan) -> np.ndarray[Any, Any
         if total is not None:
             result = total if result is None else how.join(result, total)
     return before.reshape([len(found) if k == how.axis + 1 else 1 for k in range(totals.ndim)])
+
+
+def _scan_lone_block(block: Any, *, how: Scan, place: Place) -> Any:
+    return how.results(block, None, place)
 
 
 def _scan_block(block: Any, before: np.ndarray[Any, Any], *, how: Scan, place: Place) -> Any:

@@ -1,5 +1,6 @@
 """Running sums, maxima and minima against itertools.accumulate."""
 
+import math
 import operator
 import threading
 import weakref
@@ -278,3 +279,12 @@ def test_numbers_in_memory_are_not_copied_for_the_second_pass() -> None:
     assert x.cumsum().to_ints().tolist() == list(accumulate(range(100, 1000)))
     held = [x.persist(), x.rechunk(256).persist()[3:]]
     assert all(y.cummin().to_ints().tolist() == [int(y[0].compute())] * len(y) for y in held)
+
+
+@pytest.mark.timeout(30)
+def test_scans_of_scans_in_one_chunk_are_made_once() -> None:
+    """In two passes each, the first would be made 2**40 times."""
+    x = rd.from_ints([1] * 41, ModuliSet.for_bits(90), chunks=64)
+    for _ in range(40):
+        x = x.cumsum()
+    assert x.to_ints().tolist() == [math.comb(40 + k, k) for k in range(41)]
