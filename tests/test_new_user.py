@@ -216,7 +216,7 @@ STORES = [
 ]
 
 XARRAY = [
-    Gives("xr.DataArray(x, dims=['row', 'column']).sum('row').values", "X.sum(axis=0)"),
+    Gives("xr.DataArray(x, dims=['row', 'column']).sum('row', skipna=False).values", "X.sum(axis=0)"),
     Gives("xr.DataArray(x.to_ints(), dims=['row', 'column']).max().item()", "X.max()"),
     Gives("pd.Series(u).tolist()", "U.tolist()"),
     Gives("pd.DataFrame({'u': u.to_ints()})['u'].max()", "U.max()"),

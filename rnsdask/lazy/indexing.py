@@ -22,6 +22,9 @@ from rnsdask.lazy.operands import is_number_array, of_known_lengths
 
 _WHOLE = slice(None)
 
+# No axis is as long.
+_BEYOND = 2**62
+
 
 class UnknownLengthError(ValueError):
     """An index needs the length of an axis that is not known, as after selecting by a condition."""
@@ -99,7 +102,7 @@ def _select_now(words: Any, items: list[Any]) -> Any:
     if backend_name(words) == "cuda":
         if any(getattr(getattr(item, "dtype", None), "kind", "") in ("i", "u") for item in items):
             _check(items, words.shape[1:])  # CuPy takes indices that are out of bounds modulo the length
-        items = [np.asarray(item, like=words) if isinstance(item, np.ndarray) else item for item in items]
+        items = [_for_cupy(item, words) for item in items]
     try:
         if _are_adjacent(items) or all(type(item) is int or not _is_place(item) for item in items):
             return words[(_WHOLE, *items)]
@@ -108,9 +111,19 @@ def _select_now(words: Any, items: list[Any]) -> Any:
         rest = () if any(item is Ellipsis for item in items) else (Ellipsis,)
         last = np.moveaxis(words, 0, -1)[(*items, *rest, _WHOLE)]
         return np.moveaxis(last, -1, 0)
-    except IndexError:
+    except (IndexError, TypeError, ValueError):
         _check(items, words.shape[1:])
         raise
+
+
+def _for_cupy(item: Any, words: Any) -> Any:
+    """A part of an index as CuPy takes it: arrays of its own, and slices whose ends fit machine integers."""
+    if isinstance(item, np.ndarray):
+        return np.asarray(item, like=words)
+    if not isinstance(item, slice):
+        return item
+    ends = (item.start, item.stop, item.step)
+    return slice(*(end if end is None else max(-_BEYOND, min(operator.index(end), _BEYOND)) for end in ends))
 
 
 def _check(items: Sequence[Any], shape: tuple[int, ...]) -> None:

@@ -218,6 +218,9 @@ def _multiply_lazily(x: da.Array, y: da.Array, systems: tuple[RNS, RNS], mode: s
 def _multiply_blocks(a: list[Any], b: list[Any], *, systems: tuple[RNS, RNS], is_exact: bool) -> Any:
     """Box of the product of two chunks, or modulo M."""
     (x,), (y,) = a, b
+    # Chunks of no numbers may be NumPy's on each processor, for Dask makes new ones.
+    like = next((block for block in (x, y) if not isinstance(block, np.ndarray)), x)
+    x, y = (np.asarray(block, like=like) for block in (x, y))
     if not is_exact:
         return boxed(Product(products.multiply(x, y, systems[0].moduli), 0), x.ndim)
     return boxed(products.exact_product(x, y, systems), x.ndim)

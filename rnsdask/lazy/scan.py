@@ -22,8 +22,8 @@ def scan(words: Any, how: Scan, backend: str = "auto") -> Any:
     """Running results of an array of residues (n, *shape), with the same chunks on Dask.
 
     There a pass reduces every chunk, on the processor that `backend` names, and one writes, where the chunks
-    are; where there is one chunk along the axis, the second alone. With the scan's mode ``"flag"`` there is one
-    row more.
+    are; the second alone where one chunk holds the axis. With the scan's mode ``"flag"`` there is one row
+    more.
     """
     if not isinstance(words, da.Array):
         return how.results(words, None, ALONE)

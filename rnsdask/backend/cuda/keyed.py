@@ -149,6 +149,7 @@ def _scalar(residues: Any, constants: KeyConstants) -> tuple[Any, np.uint64]:
 
 def gather(residues: Array, indices: Array) -> Array:
     n, chosen = residues.shape[0], indices.size
+    indices = cupy.ascontiguousarray(indices)  # a view of one line of an array may not be
     out = cupy.empty((n, chosen), dtype=cupy.uint32)
     arguments = (residues, row_stride(residues), np.int32(n), indices, np.int64(chosen), out)
     launching.launch("reduce", "gather", chosen, arguments)
