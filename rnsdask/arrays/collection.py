@@ -263,12 +263,18 @@ class NumberCollection(DaskMethodsMixin):
         Raises
         ------
         TypeError, ValueError
-            If they are none of these, do not add up to the shape, or a length that they need is unknown.
+            If they are none of these, or do not add up to the shape.
         JobError
             If there are more chunks than this process has memory for.
         """
         rows = self._system.rows
-        lengths = ((rows,), *normalize_chunks(chunks, self.shape, rows, self.chunks))
+        try:
+            lengths = ((rows,), *normalize_chunks(chunks, self.shape, rows, self.chunks))
+        except ValueError:
+            if self._has_lengths:
+                raise
+            self._find_lengths()
+            return self.rechunk(chunks)
         return self._with_words(
             self._words.rechunk(lengths) if self._is_lazy else da.from_array(self._words, lengths)
         )

@@ -32,6 +32,8 @@ def topk(
     plan: dict[str, Any] = {"backend": backend, "info": source.whole_store}
     with connection as client, fitting(work_on(source.info, "topk"), client, **plan) as part:
         array = source.array_with("topk", part=part, backend=backend)
+        if array.ndim != 1:
+            raise ValueError(f"topk takes an array of one axis, got shape {array.shape}")
         found = [array.topk(k, backend=backend), array.argtopk(k, backend=backend)]
         amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
         with measured(client, [source.residues.path]) as cost:

@@ -210,7 +210,8 @@ def test_differences_out_of_range(on_each_processor: Processor) -> None:
     assert refusal(ValueError, lambda: rd.diff(x, prepend=x[:, :1], axis=0))
     assert refusal(TypeError, lambda: rd.diff(a))
     unknown = chunked(x.ravel(), 2)
-    assert "unknown length" in refusal(ValueError, lambda: rd.diff(unknown[unknown > 3]))
+    selected = np.array([v for v in np.ravel(a) if v > 3], dtype=object)
+    assert rd.diff(unknown[unknown > 3]).to_ints().tolist() == np.diff(selected).tolist()
 
 
 def test_outer_products(on_each_processor: Processor) -> None:
@@ -301,7 +302,7 @@ def test_statistics_that_are_refused(on_each_processor: Processor) -> None:
         assert refusal(TypeError, lambda y=y: y.mean(dtype=float))
         assert computed(y.var(ddof=-6)) == Fraction(35, 24)
     unknown = chunked(x.ravel(), 2)
-    assert "unknown length" in refusal(ValueError, lambda: unknown[unknown > 3].mean())
+    assert computed(unknown[unknown > 3].mean()) == Fraction(9, 2)
     selected = unknown[unknown > 3].compute_chunk_sizes()
     assert (computed(selected.mean()), computed(selected.var())) == (Fraction(9, 2), Fraction(1, 4))
 

@@ -122,7 +122,6 @@ def test_a_moduli_set_and_an_integer_are_told_apart() -> None:
     for wrong in (
         lambda: rd.random(MODULI, MODULI),
         lambda: rd.ModuliSet.for_bits(MODULI),
-        lambda: x**MODULI,
         lambda: x + MODULI,
     ):
         with pytest.raises(TypeError, match="must be an integer, got ModuliSet"):
@@ -185,9 +184,7 @@ def test_numpys_functions_of_arrays() -> None:
             assert dask.compute(np.prod(x))[0] == values.prod()
             assert np.cumsum(x).to_ints().tolist() == np.cumsum(values).tolist()
         else:
-            with pytest.raises(
-                ValueError, match="max of an IntervalRNSArray is that of all numbers, got axis 1"
-            ):
+            with pytest.raises(ValueError, match="axis 1 is out of bounds for array of dimension 1"):
                 x.max(axis=1)
     table = np.array([[1, 2], [3, 2**90]], dtype=object)
     for x in arrays(table)[:2]:
@@ -254,19 +251,6 @@ def test_functions_of_interval_arrays(lazy: bool) -> None:
     assert not np.asarray(outside).any()
     flipped, outside = rd.negative(x, overflow="flag")
     assert flipped.to_ints().tolist() == [-p for p in a]
-    for wrong in (lambda: rd.fma(x, y, 1), lambda: rd.mulsub(1, x, 2, y)):
-        with pytest.raises(
-            TypeError, match=r"takes RNSArrays, got an IntervalRNSArray; its to_rns\(\) makes one"
-        ):
-            wrong()
-    for wrong in (
-        lambda: rd.power(x, 2),
-        lambda: rd.inverse(x),
-        lambda: rd.matmul(x, y),
-        lambda: rd.dot(x, y),
-    ):
-        with pytest.raises(TypeError, match=r"must be .*RNSArray.*, got IntervalRNSArray"):
-            wrong()
     other = rd.from_ints([1, 2, 3, 4, 5], MODULI, signed=True, chunks=None)
     mixed: list[Callable[[], Any]] = [
         lambda: x + other,

@@ -403,7 +403,7 @@ def test_scan_errors() -> None:
     assert re.match(r"cumsum of x\.zarr: overflow at flat index \d+: ", fail("cumsum", "x.zarr", "out.zarr"))
     rd.from_ints(np.ones((3, 3), dtype=object), MS).to_zarr("two.zarr")
     assert "takes an array of one axis" in fail("cummax", "two.zarr", "out2.zarr")
-    assert "take an array of one axis" in fail("topk", 2, "two.zarr")
+    assert "takes an array of one axis" in fail("topk", 2, "two.zarr")
     assert not Path("out2.zarr").exists()
 
 

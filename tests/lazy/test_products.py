@@ -217,15 +217,17 @@ def test_bad_exponents() -> None:
     x = array_of(CPU, [3, 5], TOP, False)
     with pytest.raises(ValueError, match="must not be negative, got -1"):
         x**-1
-    for exponent in (1.5, "2", x, None, True):
+    for exponent in (1.5, "2", None, True):
         with pytest.raises(TypeError, match="exponent must be an integer"):
             x**exponent
-    with pytest.raises(TypeError, match="exponent must be an integer, got a lazy Array"):
+    with pytest.raises(TypeError, match="exponents must be machine integers, got an RNSArray"):
+        x**x
+    with pytest.raises(TypeError, match="exponent"):
         rd.power(x, da.ones(3))
     with pytest.raises(TypeError, match="must be an RNSArray, got int"):
         rd.power(3, 4)
-    with pytest.raises(TypeError):
-        pow(x, 2, 5)
+    with pytest.raises(TypeError, match="modulus must be an integer"):
+        pow(x, 2, 5.0)  # type: ignore[call-overload]
     with pytest.raises(rd.RNSOverflowError, match=r"index 1: .* at least") as caught:
         array_of(CPU, [1, 5], TOP, False) ** 10**30
     assert caught.value.bits_needed == 2 * 10**30 + 1

@@ -343,9 +343,9 @@ def test_mismatches() -> None:
     with pytest.raises(ValueError, match="one is signed, another unsigned"):
         x @ array_of(CPU, abs(grid(1, 3, 2)), TOP, False)
     for other in (5, np.ones((3, 2)), None):
-        with pytest.raises(TypeError, match="must be RNSArrays"):
+        with pytest.raises(TypeError, match=r"must be RNSArrays|rd\.from_ints"):
             x @ other
-        with pytest.raises(TypeError, match="must be RNSArrays"):
+        with pytest.raises(TypeError, match=r"must be RNSArrays|rd\.from_ints"):
             other @ x
     cube = rd.RNSArray(x.residues[:, None], rd.RNS(TOP, True))
     with pytest.raises(ValueError, match="one or two axes, got 3; matmul takes stacks"):
@@ -353,5 +353,5 @@ def test_mismatches() -> None:
     with pytest.raises(ValueError, match="overflow must be one of"):
         rd.matmul(x, x[0], overflow="no")
     lazy = x.rechunk((1, 3))[0]
-    with pytest.raises(ValueError, match="chunk sizes are unknown"):
+    with pytest.raises(ValueError, match=r"shapes \(1,\) and \(3,\) do not match"):
         lazy[lazy > 5] @ lazy
