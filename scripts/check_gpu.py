@@ -253,10 +253,10 @@ def check_jobs(args: argparse.Namespace) -> Iterator[list[str]]:
         make_stores(folder, args.numbers, args.bits, args.chunk)
 
         def on_cpu(job: str) -> Outcome:
-            return outcome(job, folder, f"cpu-{job}", "--backend", "cpu")
+            return outcome(job, folder, f"cpu-{job.replace(' ', '-')}", "--backend", "cpu")
 
         def on_gpu(number: int, job: str, options: tuple[str, ...], environment: dict[str, str]) -> list[str]:
-            found = outcome(job, folder, f"gpu-{number}", *options, **environment)
+            found = outcome(job, folder, f"gpu-{number:06}", *options, **environment)
             same = found == expected[job]
             kvikio = "KvikIO" if environment["DASK_RNSDASK__KVIKIO"] == "true" else "pinned reads"
             return [] if same else [f"{' '.join(options)}, {kvikio}: {difference(job, expected[job], found)}"]
