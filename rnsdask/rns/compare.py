@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
-from rnsdask.constants import KeyConstants, key_constants
-from rnsdask.rns.measured_bound import narrowed
+from rnsdask.constants import KEY_BITS, KeyConstants, key_constants
+from rnsdask.rns.blocks import column_of
+from rnsdask.rns.measured_bound import MANY, narrowed
 from rnsdask.rns.order import by_digits, order_of, pair
 from rnsdask.rns.system import RNS
 
@@ -49,13 +50,36 @@ def compare(a: Array, b: Array, system: RNS) -> Array:
 def _decide(
     system: RNS, order: Array, chosen: Array, first: Array, second: Array, constants: KeyConstants
 ) -> None:
-    """Decide numbers in place as :func:`.by_digits`, many small ones by the keys for their bound."""
+    """Decide numbers in place as :func:`.by_digits`, many of them by keys that tell more."""
+    if chosen.size >= MANY and second.shape[1] == 1:
+        chosen = _beside_a_barrier(order, chosen, first, second, constants)
     a, b = (x if x.shape[1] == 1 else kernels_of(x).gather(x, chosen) for x in (first, second))
     narrow = narrowed(system, a, b)
     if narrow is None:
         by_digits(order, chosen, first, second, constants)
     else:
         order[chosen] = compare(a, b, narrow)
+
+
+def _beside_a_barrier(
+    order: Array, chosen: Array, first: Array, second: Array, constants: KeyConstants
+) -> Array:
+    """Decide in place the numbers that lie on the other side of a barrier than one number; those left.
+
+    The key of a number so near an end of the range that it may have wrapped tells nothing of any other. That
+    of a barrier, which is farther from the end, does.
+    """
+    moduli, product = constants.moduli, constants.moduli.product
+    limit = ((constants.ambiguous_below + constants.slack) * product >> (KEY_BITS - 1)) + 1
+    value = (RNS(moduli).decode_at(second, 0) + constants.offset) % product
+    if not constants.ambiguous_below or limit <= value < product - limit or 2 * limit > product:
+        return chosen
+    barrier, side = (limit, 1) if value < limit else (product - limit, -1)
+    numbers = kernels_of(first).gather(first, chosen)
+    column = column_of(barrier - constants.offset, moduli)
+    found, _ = kernels_of(numbers).compare(numbers, column, constants)
+    order[chosen[found == side]] = side
+    return chosen[found != side]
 
 
 def differ(a: Array, b: Array, system: RNS) -> Array:

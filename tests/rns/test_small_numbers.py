@@ -11,6 +11,7 @@ from sample_arrays import RELATIONS, array_of, host
 from strategies import BOTH_RANGES, MODULI_SETS
 
 import rnsdask as rd
+from rnsdask.constants import key_constants
 from rnsdask.rns import measured_bound
 
 MODULI = MODULI_SETS["bits2048"]
@@ -109,3 +110,23 @@ def test_powers(on_each_processor: Processor, signed: bool, random: Random) -> N
     assert (x**3).to_ints().tolist() == [v**3 for v in values]
     with pytest.raises(rd.RNSOverflowError):
         x**5
+
+
+@BOTH_RANGES
+@pytest.mark.parametrize("name", ["bits2048", "unsorted", "top"])
+def test_comparison_with_numbers_at_the_ends(
+    on_each_processor: Processor, name: str, signed: bool, random: Random
+) -> None:
+    """Keys of such numbers tell nothing of others; those of a barrier do, and numbers beside it are drawn."""
+    moduli = MODULI_SETS[name]
+    lowest, highest = moduli.value_range(signed)
+    constants = key_constants(moduli, signed)
+    reach = (2 * (constants.ambiguous_below + constants.slack) * moduli.product >> 64) + 1
+    places = [lowest, highest, lowest + reach, highest - reach, lowest + reach // 2, highest - reach // 2]
+    values = [random.choice(places) + random.randint(-3, 3) for _ in range(COUNT)]
+    values += [random.randint(lowest, highest) for _ in range(COUNT)]
+    values = [min(max(v, lowest), highest) for v in values]
+    x = array_of(on_each_processor, values, moduli, signed)
+    for scalar in (lowest, lowest + 5, highest - 5, highest, *random.sample(values, 4)):
+        for relation in RELATIONS.values():
+            assert host(relation(x, scalar)).tolist() == [relation(v, scalar) for v in values]
