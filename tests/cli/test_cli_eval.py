@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import threading
 from collections import Counter
 from pathlib import Path
@@ -181,9 +182,8 @@ def test_several_are_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_was_not_begun_is_resumed_too(monkeypatch: pytest.MonkeyPatch) -> None:
     both = ["-o", "s=s.zarr", "-o", "p=p.zarr"]
     interrupt(monkeypatch, *SEVERAL[:4], *STORES, *both)
-    for file in sorted(Path("p.zarr").rglob("*"), reverse=True):
-        file.rmdir() if file.is_dir() else file.unlink()
-    Path("p.zarr").rmdir()
+    while Path("p.zarr").exists():  # threads of the interrupted job may still end their chunks
+        shutil.rmtree("p.zarr", ignore_errors=True)
     as_json(*SEVERAL[:4], *STORES, *both, "--resume")
     assert (values_in("s.zarr"), values_in("p.zarr")) == (SUMS, PRODUCTS)
 
