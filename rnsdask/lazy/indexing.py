@@ -358,7 +358,7 @@ def _taken_lazily(words: da.Array, part: _Part, axes: list[int]) -> tuple[da.Arr
     if index.dtype == np.bool_:
         if index.ndim != 1:  # of no axes, it adds one of length 1 or 0
             words = _merged(words, index.size, index.ndim)
-            index = index.reshape(-1)
+            index = _merged(index[None], index.size, index.ndim)[0]
         return words[:, index], 1
     length, axis = int(words.shape[1]), part.axes[0]
     checked = map_values(_checked_positions, index, length, axis, dtype=np.int64)
@@ -424,6 +424,8 @@ def nonzero(mask: Any) -> tuple[Any, ...]:
     """Indices where a mask holds, one array for each axis; those of a lazy mask in NumPy."""
     if isinstance(mask, da.Array) and backend_name(mask._meta) == "cuda":
         mask = map_values(_on_host, mask, dtype=np.bool_)  # Dask would choose from NumPy's indices by it
+    if isinstance(mask, da.Array) and not mask.size:  # where Dask's fails
+        return tuple(da.zeros(0, dtype=np.int64) for _ in range(mask.ndim))
     found: tuple[Any, ...] = mask.nonzero()
     return found
 

@@ -1,6 +1,5 @@
 """Products of vectors and matrices, NumPy, CuPy or Dask, chunk by chunk (:mod:`rnsdask.rns.matmul`)."""
 
-import math
 from functools import partial
 from typing import Any
 
@@ -26,15 +25,13 @@ from rnsdask.rns import matmul as products
 from rnsdask.rns.matmul import Product
 from rnsdask.rns.system import RNS
 
-# Bits of any length of an axis.
-_MOST_BITS = 63
-
 # Parts of a product that are added at a time: each is as large as a chunk of the result.
 _SPLIT_EVERY = 4
 
 
 def _matmul_of_intervals(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     """Product of IntervalRNSArrays; that of two vectors is the only number of a matrix."""
+    find_lengths(*filter(is_number_array, (a, b)))
     if not (is_number_array(a) and is_number_array(b) and a.words.ndim == b.words.ndim == 2):
         return _wide_matmul(a, b, overflow=overflow)
     row = made_like((a,), a.words[:, None], a.system, "raise")
@@ -48,10 +45,7 @@ def _matmul_of_intervals(a: Numbers, b: Numbers, *, overflow: str | None = None)
 def _bits_of_sums(a: Any, b: Any) -> int:
     """Bits of a sum of as many products as a matrix product of IntervalRNSArrays adds."""
     first = a if is_number_array(a) else b
-    length = first.words.shape[-1]
-    # An unknown length is known by then, or refused.
-    terms = _MOST_BITS if math.isnan(length) else length.bit_length()
-    return int(2 * first.system.moduli.bits + terms)
+    return int(2 * first.system.moduli.bits + first.words.shape[-1].bit_length())
 
 
 @also_of_intervals(_matmul_of_intervals)

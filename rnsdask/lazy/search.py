@@ -12,10 +12,16 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy import indexing, shape
 from rnsdask.lazy.functions import check_one_kind, relate
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import as_lazy, check_alike, integer_of, is_lazy_integer, is_number_array
+from rnsdask.lazy.operands import (
+    as_lazy,
+    check_alike,
+    find_lengths,
+    integer_of,
+    is_lazy_integer,
+    is_number_array,
+)
 from rnsdask.lazy.ordering import check_numbers, places, telling_rows
 from rnsdask.lazy.sort import sorted_along
-from rnsdask.lazy.tree import check_sizes
 from rnsdask.rns.convert import flat_values
 from rnsdask.rns.sort import taken
 
@@ -56,6 +62,8 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
         raise ValueError(f"side must be 'left' or 'right', got {side!r:.40}")
     if a.words.ndim != 2:
         raise ValueError(f"searchsorted takes sorted numbers along one axis, got shape {a.words.shape[1:]}")
+    if sorter is not None:
+        find_lengths(a)
     words = a.words if sorter is None else _in_order(a.words, sorter)
     wanted, lengths, system = _wanted(v, a)
     found = _over_chunks(words, wanted, system, side)
@@ -84,15 +92,15 @@ def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
     Raises
     ------
     TypeError, ValueError
-        As :func:`searchsorted`, or if the length of an array of values is unknown.
+        As :func:`searchsorted`.
     """
     check_numbers("isin", x)
+    if is_number_array(values):
+        find_lengths(values)
     looked_for, *_ = _wanted(x, x)
     wanted, shape_of_values, system = _wanted(values, x)
     if shape_of_values is None:  # one integer, which may be lazy
         return relate(x, "!=" if invert else "==", values)
-    if isinstance(wanted, da.Array):
-        check_sizes(wanted)
     if not is_number_array(values):
         wanted = wanted[:, wanted[-1] == _INSIDE]  # no number of the array equals another integer
     ordered = sorted_along(wanted[:-1], system, 0)
@@ -134,8 +142,8 @@ def _wanted(v: Any, a: Any) -> tuple[Any, tuple[Any, ...] | None, NumberSystem]:
         if hasattr(system, "with_bound"):
             bounds = system.bound, v.system.bound
             system = system.with_bound(None if None in bounds else max(bounds))
-        if v.words.ndim > 2 and isinstance(v.words, da.Array):
-            check_sizes(v.words)
+        if v.words.ndim > 2:
+            find_lengths(v)
         flat = shape.reshape(v.words, -1) if v.words.ndim > 2 else v.words
         return map_chunks(_inside_block, flat, rows=system.rows + 1), v.words.shape[1:], system
     if is_lazy_integer(v):

@@ -14,9 +14,8 @@ from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import ranks, shape
 from rnsdask.lazy.convert import to_ints
 from rnsdask.lazy.map import map_chunks, map_values
-from rnsdask.lazy.operands import made_like
+from rnsdask.lazy.operands import find_lengths, made_like
 from rnsdask.lazy.ordering import check_numbers, sorted_indices
-from rnsdask.lazy.tree import check_sizes
 from rnsdask.rns.sort import positions, taken
 
 
@@ -41,7 +40,7 @@ def sort(x: Any, axis: int | None = -1) -> Any:
     TypeError
         If `x` is no array of numbers.
     ValueError
-        If a length is unknown; AxisError, which is one, if there is no such axis.
+        AxisError, which is one, if there is no such axis.
     """
     words, axis = _along("sort", x, axis)
     return made_like((x,), sorted_along(words, x.system, axis), x.system, "raise")
@@ -74,9 +73,8 @@ def argsort(x: Any, axis: int | None = -1, *, stable: bool | None = None) -> Any
 def _along(function: str, x: Any, axis: int | None) -> tuple[Any, int]:
     """The words to sort, and the axis of the numbers to sort along, from 0."""
     check_numbers(function, x)
+    find_lengths(x)
     words = x.words
-    if isinstance(words, da.Array):
-        check_sizes(words)
     if axis is None:
         return shape.reshape(words, -1), 0
     return words, normalize_axis_index(axis, words.ndim - 1)
@@ -139,13 +137,11 @@ def median(x: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
     TypeError
         If `x` is no array of numbers.
     ValueError
-        If there are no numbers along the axes, or a length is unknown; AxisError, which is one, if there is
-        no such axis.
+        If there are no numbers along the axes; AxisError, which is one, if there is no such axis.
     """
     check_numbers("median", x)
+    find_lengths(x)
     words = x.words
-    if isinstance(words, da.Array):
-        check_sizes(words)
     lengths = words.shape[1:]
     axes = tuple(range(len(lengths))) if axis is None else normalize_axis_tuple(axis, len(lengths), "axis")
     kept = tuple(k for k in range(len(lengths)) if k not in axes)

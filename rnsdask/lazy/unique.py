@@ -13,10 +13,9 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.lazy import ranks, shape
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import made_like
+from rnsdask.lazy.operands import find_lengths, made_like
 from rnsdask.lazy.ordering import check_numbers, sorted_indices, telling_rows
 from rnsdask.lazy.search import shaped
-from rnsdask.lazy.tree import check_sizes
 from rnsdask.rns.keys import groups_of
 from rnsdask.rns.sort import begin_groups, taken
 
@@ -47,13 +46,10 @@ def unique(
     ------
     TypeError
         If `x` is no array of numbers.
-    ValueError
-        If a length is unknown.
     """
     check_numbers("unique", x)
+    find_lengths(x)
     words = x.words
-    if isinstance(words, da.Array):
-        check_sizes(words)
     flat = shape.reshape(words, -1)
     find = _found_lazily if isinstance(flat, da.Array) else _found
     numbers, index, inverse, counts = find(flat, x.system, return_inverse)

@@ -3,7 +3,9 @@
 import itertools
 import math
 import random
+import statistics
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -277,6 +279,16 @@ WITH_LENGTHS: dict[str, tuple[Callable[[Any], Any], Callable[[list[int]], Any]]]
     "choice": (lambda x: rd.where(x > 6, x, 0), lambda v: [n if n > 6 else 0 for n in v]),
     "padding": (lambda x: rd.pad(x, 1), lambda v: [0, *v, 0]),
     "stack": (lambda x: rd.stack([x, x]), lambda v: [v, v]),
+    "product of vectors": (lambda x: int(x @ x), lambda v: sum(n * n for n in v)),
+    "sort": (lambda x: rd.sort(x), sorted),
+    "order of all": (lambda x: rd.argsort(x, None), lambda v: sorted(range(len(v)), key=v.__getitem__)),
+    "median": (
+        lambda x: rd.median(x).compute(),
+        lambda v: statistics.median(map(Fraction, v)) if v else v[0],
+    ),
+    "distinct": (lambda x: rd.unique(x), lambda v: sorted(set(v))),
+    "values to look for": (lambda x: rd.isin(x, x), lambda v: [True] * len(v)),
+    "sorter": (lambda x: rd.searchsorted(x, 9, sorter=rd.argsort(x[:])), lambda v: sum(n < 9 for n in v)),
     "nonzero": (lambda x: x[x.nonzero()], lambda v: [n for n in v if n]),
     "truth": (lambda x: bool(x[:1]), lambda v: bool(v[0]) if v else 1 / 0),
 }
@@ -295,6 +307,20 @@ def test_a_selection_is_not_computed_to_know_its_length(name: str) -> None:
         else:
             found = np.asarray(result.compute(scheduler="sync"))
             assert found.tolist() == oracle(values), what
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 0, 3)])
+def test_lazy_masks_of_no_numbers(on_each_processor: Processor, shape: tuple[int, ...]) -> None:
+    values = np.empty(shape, dtype=object)
+    chunks = [(length - length // 2, length // 2) if length else (0,) for length in shape]
+    words = on_each_processor.xp.asarray(rd.from_ints(values, MODULI, chunks=None).residues)
+    eager = rd.RNSArray(words, rd.RNS(MODULI))
+    for numbers in (eager, rd.IntervalRNSArray.from_rns(eager)):
+        x = numbers.rechunk(tuple(chunks))
+        selected = x[x > 0]
+        assert selected.to_ints().tolist() == []
+        assert int(selected.sum()) == 0
+        assert [places.compute().tolist() for places in x.nonzero()] == [[]] * len(shape)
 
 
 @pytest.mark.parametrize("name", WITH_LENGTHS)

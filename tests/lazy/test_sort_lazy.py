@@ -177,10 +177,6 @@ def test_wrong_arguments() -> None:
         x.sort()
     with pytest.raises(TypeError, match="no order"):
         x.argsort(order="f")  # type: ignore[arg-type]
-    unknown = x[x > 5]
-    for function in (rd.sort, rd.argsort, rd.median):
-        with pytest.raises(ValueError, match="compute_chunk_sizes"):
-            function(unknown)
 
 
 def test_sorting_computes_nothing_before_it_is_asked_for() -> None:
