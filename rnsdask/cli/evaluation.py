@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnsdask.cli.errors import Command, refuse
-from rnsdask.cli.options import processor_job_options, with_mode
+from rnsdask.cli.options import check_store_path, processor_job_options, with_mode
 from rnsdask.cli.printing import echo
 from rnsdask.cli.reductions import result_fields
 from rnsdask.cli.streams import cost_text, print_json, size_text
@@ -198,6 +198,8 @@ def _read_outputs(outputs: tuple[str, ...], masks: tuple[str, ...], named: bool)
     for name in of_masks:
         if name not in paths:
             refuse(f"--mask {name}=PATH needs -o {name}=STORE")
+    for path in (*paths.values(), *of_masks.values()):
+        check_store_path(path)
     return {name: Output(path, of_masks.get(name)) for name, path in paths.items()}
 
 

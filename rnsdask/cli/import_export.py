@@ -104,13 +104,17 @@ def _import_residues(
     as_json: bool,
 ) -> None:
     from rnsdask.arrays import creation
+    from rnsdask.core.errors import InputError
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs import residues as job
     from rnsdask.jobs.cost import measured
 
     found = job.open_residues(source)
-    with refusing():
-        array = creation.from_residues(found, moduli, signed, axis=axis, chunks=chunks)
+    try:
+        with refusing():
+            array = creation.from_residues(found, moduli, signed, axis=axis, chunks=chunks)
+    except TypeError as error:
+        raise InputError(f"{source}: {error}") from error
     work = memory_plan.describe(
         "residues", len(array.moduli), array.shape, [max(axis) for axis in array.chunks or ()]
     )
@@ -223,6 +227,8 @@ def export(
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.progress import metered
 
+    if store.is_group(store.locate(path)):
+        raise ValueError(f"{path}: it is a group, of no residues; rnsdask convert --to rns makes a store")
     found = store.open_info(path)
     write = partial(integers.export_integers, hexadecimal=hexadecimal, width=width)
     if residues:

@@ -39,7 +39,9 @@ def _scan(name: str, description: str) -> click.Command:
         opened = Source.at(source)
         array = opened.array_with(name, backend=backend)
         if array.ndim != 1:  # whose memory the plan knows
-            raise ValueError(f"{name} takes an array of one axis, got shape {array.shape}")
+            raise ValueError(
+                f"{name} takes an array of one axis, which rnsdask reshape makes; got shape {array.shape}"
+            )
         identity = job_identity(name, {"source": opened.info})
         scanned = getattr(array, name)(backend=backend)
         with (

@@ -33,7 +33,9 @@ def topk(
     with connection as client, fitting(work_on(source.info, "topk"), client, **plan) as part:
         array = source.array_with("topk", part=part, backend=backend)
         if array.ndim != 1:
-            raise ValueError(f"topk takes an array of one axis, got shape {array.shape}")
+            raise ValueError(
+                f"topk takes an array of one axis, which rnsdask reshape makes; got shape {array.shape}"
+            )
         found = [array.topk(k, backend=backend), array.argtopk(k, backend=backend)]
         amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
         with measured(client, [source.residues.path]) as cost:

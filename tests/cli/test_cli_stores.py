@@ -312,6 +312,7 @@ FAULTS: list[tuple[list[Any], int, str]] = [
     (["extend", "x.zarr", "o"], 2, r"give either --bits or --moduli"),
     (["extend", "x.zarr", "-", "--bits", 300], 2, r"a store cannot be standard output; rnsdask export"),
     (["cumsum", "x.zarr", "-"], 2, r"a store cannot be standard output; rnsdask export"),
+    (["eval", "x", "x=x.zarr", "-o", "-"], 2, r"a store cannot be standard output; rnsdask export"),
     (["random", "-", "--count", 5, "--bits", 64], 2, r"a store cannot be standard output; rnsdask export"),
     (["random", "o", "--count", 5, "--bits", 64, "--max-bits", 96], 2, r"--max-bits must be at most 95"),
     (["random", "o", "--count", 5, "--bits", 64, "--signed", "--max-bits", 95], 2, r"must be at most 94"),

@@ -130,7 +130,7 @@ def test_an_interrupted_import_goes_on() -> None:
         (
             ["floats.npy", "x.zarr", "--moduli-list", "7,11"],
             1,
-            "residues must be integers, got dtype float64",
+            "^floats.npy: residues must be integers, got dtype float64$",
         ),
         (["good.npy", "x.zarr", "--moduli-list", "7"], 2, "one row for each of the 1 moduli"),
         (["good.npy", "x.zarr", "--moduli-list", "7,14"], 2, "not coprime"),
@@ -153,6 +153,10 @@ def test_exports_that_are_refused() -> None:
     rd.from_ints([1, 2**40], rd.ModuliSet.for_bits(64), chunks=128).to_zarr("x.zarr")
     message = fail("export", "--residues", "x.zarr", "o.npy", "--moduli-list", "257", "--no-progress")
     assert "value 1099511627776 at flat index 1 is outside the unsigned range from 0 to 256" in message
+    assert not Path("o.npy").exists()
+    rd.from_ints([1, -2], rd.IntervalRNS(rd.ModuliSet([7, 11]))).to_zarr("group.zarr")
+    message = fail("export", "--residues", "group.zarr", "o.npy")
+    assert message == "group.zarr: it is a group, of no residues; rnsdask convert --to rns makes a store"
     assert not Path("o.npy").exists()
     assert "not several" in fail("export", "--residues", "--hex", "x.zarr", "o.npy", status=2)
     assert "need --residues" in fail("export", "x.zarr", "o.npy", "--axis", "-1", status=2)
