@@ -83,6 +83,21 @@ class ArithmeticArray(NumberArray):
 
     __rtruediv__ = __truediv__
 
+    def __invert__(self, *_: object) -> NoReturn:
+        """Refused, as ``& | ^``, for residues have no bits.
+
+        Raises
+        ------
+        TypeError
+            Always; it names the way out.
+        """
+        raise TypeError(
+            f"an {type(self).__name__} has no bits for & | ^ ~: % and // by powers of two give some, and "
+            "np.asarray(x) is an array of Python ints, which have"
+        )
+
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__
+
     # ---- comparison ---------------------------------------------------------------------------------------
 
     # Each compares with an array of the same numbers, or with any integer, exactly. The result is a Boolean

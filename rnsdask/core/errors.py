@@ -131,8 +131,8 @@ class RNSOverflowError(RNSError, OverflowError):
         kind = "signed" if self.signed else "unsigned"
         return (
             f"overflow at flat index {self.index}: the exact result is {what}{abbreviate(self.bits_needed)} "
-            f"bits long, "
-            f"the moduli set holds {kind} numbers of {self.bits_available} bits"
+            f"bits long, the moduli set holds {kind} numbers of {self.bits_available} bits; extend takes "
+            'more moduli, overflow "wrap" or "flag" gives it modulo M'
         )
 
 

@@ -18,7 +18,7 @@ from fuzzing.oracle import Range, product_of_all
 import rnsdask as rd
 from rnsdask.lazy import functions
 
-SECONDS = 6
+SECONDS = 8
 
 
 def test_everything_public(on_each_processor: Processor) -> None:
