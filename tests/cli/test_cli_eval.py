@@ -152,17 +152,21 @@ OTHER_JOB = "it cannot be resumed: it was begun by another job (another"
 
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, *command: str) -> None:
-    """Run a job that ends when it has written three chunks to stores."""
+    """Run a job that ends when it has written three chunks to stores, also for its threads that go on."""
     write, before = store.StoreWriter.write_chunk, itertools.count()
+    writers: set[str] = set()
+    is_over = threading.Event()
 
     def write_chunk(writer: store.StoreWriter, index: tuple[int, ...], block: Any) -> None:
-        if next(before) >= 3:
+        if not is_over.is_set():
+            writers.add(writer.owner.token)
+        if writer.owner.token in writers and next(before) >= 3:
             raise ValueError("the end")
         write(writer, index, block)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(store.StoreWriter, "write_chunk", write_chunk)
-        assert "the end" in fail("eval", *command)
+    monkeypatch.setattr(store.StoreWriter, "write_chunk", write_chunk)
+    assert "the end" in fail("eval", *command)
+    is_over.set()
 
 
 def test_several_are_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
