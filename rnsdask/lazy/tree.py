@@ -55,8 +55,12 @@ def tree_reduce(
     partials = _partial_results(words, system, operation, backend)
     if not has_sizes(words):
         return _combine_unplaced(partials, operation)
-    combine = partial(_combine_blocks, operation=operation)
     axes = tuple(range(words.ndim))
+    if partials.npartitions == 1:
+        lone: dict[str, Any] = {"dtype": object, "meta": np.empty((), dtype=object)}
+        alone: da.Array = da.blockwise(_unboxed, (), partials, axes, concatenate=False, **lone)
+        return alone
+    combine = partial(_combine_blocks, operation=operation)
     split_every = split_every or dask.config.get("split_every", _SPLIT_NUMBERS)
     return combine_tree(partials, combine, axes, f"rns-{operation}", split_every, keepdims=False)
 
@@ -277,6 +281,14 @@ def _only_item(box: Any) -> Any:
 
 def _unchanged(block: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (Dask passes both)
     return block
+
+
+def _unboxed(boxes: Any) -> ReductionResult:
+    """What is in the only box of an array, as Dask gives its blocks: in lists in lists."""
+    while isinstance(boxes, list):
+        (boxes,) = boxes
+    result: ReductionResult = boxes.item()
+    return result
 
 
 def _combine_boxes(boxes: list[Any], operation: str) -> ReductionResult:
