@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rnsdask.core.layout import CHUNK_MULTIPLE, RESIDUE_DTYPE
-from rnsdask.rns.keys import EXACT_RESIDUES
+from rnsdask.rns.blocks import EXACT_RESIDUES
 
 _MIB = 2**20
 

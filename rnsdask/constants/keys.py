@@ -30,6 +30,11 @@ class KeyConstants:
     slack: int
     ambiguous_below: int
 
+    @property
+    def signed(self) -> bool:
+        """Whether the numbers are those of the symmetric range."""
+        return self.offset > 0
+
 
 def coefficient_slack(moduli: ModuliSet, bits: int, scale: int = 0) -> int:
     """Upper bound of what rounding the coefficients down takes from the sum of x_i c_i.

@@ -3,9 +3,9 @@
 A kernel gives the residues, the sign and the interval of each result from the operands' intervals, and flags
 the few whose intervals say too little:
 
-- the interval holds 0, after cancellation, so that the sign is open: mixed-radix conversion of the
+- the interval holds 0, after cancellation, so that the sign is open: exact conversion of the
   difference decides it;
-- the interval reaches 1, so that the magnitude may be M or more: mixed-radix conversion decides it too;
+- the interval reaches 1, so that the magnitude may be M or more: exact conversion decides it too;
 - the interval is wider than :data:`.layout.ACCURACY`.
 
 The interval of each of these is evaluated anew from the residues. docs/interval-rns.md derives the rules.
@@ -21,10 +21,9 @@ from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
 from rnsdask.interval_rns import layout
-from rnsdask.rns.blocks import matrices
+from rnsdask.rns.blocks import batches, matrices
 from rnsdask.rns.convert import residues_to_ints
-from rnsdask.rns.keys import batches
-from rnsdask.rns.mixed_radix import mixed_radix_digits, near_top
+from rnsdask.rns.exact_order import are_near_top
 
 # The kernels' flags (kernels/include/rns/interval_rns.cuh).
 _OPEN_SIGN, _OPEN_RANGE, _OUTSIDE = 1, 4, 8
@@ -151,8 +150,8 @@ def _settle_part(columns: Array, indices: Array, flags: Array, moduli: ModuliSet
     is_top = np.zeros_like(outside)
     (near,) = (open_sign | ((flags & _OPEN_RANGE) != 0) & ~outside).nonzero()
     if near.size:
-        digits = mixed_radix_digits(residues[:, near], moduli)
-        is_top[near] = near_top(digits, moduli)
+        chosen = kernels_of(residues).gather(residues, near)
+        is_top[near] = are_near_top(chosen, moduli, signed=False)
     negative = open_sign & is_top
     residues = np.where(negative, layout.complement(residues, moduli), residues)
     outside |= ((flags & _OPEN_RANGE) != 0) & ~is_top & ~open_sign

@@ -5,9 +5,8 @@ import numpy as np
 from rnsdask.backend import UNDECIDED, Array, backend_name, kernels_of
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.interval_rns import layout
-from rnsdask.rns.blocks import matrices
+from rnsdask.rns.blocks import batches, matrices
 from rnsdask.rns.compare import compare as compare_residues
-from rnsdask.rns.keys import batches
 from rnsdask.rns.system import RNS
 
 

@@ -15,9 +15,9 @@ from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.interval_rns import layout
+from rnsdask.rns.blocks import batches
 from rnsdask.rns.convert import residues_to_ints
 from rnsdask.rns.interval import interval_evaluation, least_accuracy
-from rnsdask.rns.keys import batches
 from rnsdask.rns.system import RNS
 
 # Numbers looked at a time: they bound the memory beside a chunk.

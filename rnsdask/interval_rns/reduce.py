@@ -10,7 +10,7 @@ from rnsdask.backend import Array, backend_name, kernels_of
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.interval_rns import layout
-from rnsdask.rns.keys import batches
+from rnsdask.rns.blocks import batches
 from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
 from rnsdask.rns.system import RNS
 

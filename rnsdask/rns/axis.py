@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, kernels_of
-from rnsdask.constants import KEY_BITS, KeyConstants, key_constants
+from rnsdask.constants import KEY_BITS, KeyConstants
 from rnsdask.core.layout import as_matrix
+from rnsdask.rns.blocks import EXACT_RESIDUES
 from rnsdask.rns.convert import residues_to_ints
-from rnsdask.rns.keys import EXACT_RESIDUES, certain_below, complemented, number_keys
-from rnsdask.rns.mixed_radix import mixed_radix_digits, shifted_residues
+from rnsdask.rns.exact_order import comparable_limbs
+from rnsdask.rns.keys import Keyed, certain_below, complemented, keyed
 from rnsdask.rns.system import RNS
 
 # The error of a row's sum of keys, and the sum of its residues, stay below this.
@@ -58,14 +59,12 @@ def extrema(residues: Array, system: RNS, axes: tuple[int, ...], minimum: bool) 
     reduced = reduced_shape(shape, axes)
     if matrix.shape[1] == 0:
         return residues.reshape(len(residues), *reduced), np.zeros_like(matrix[0], np.int64).reshape(reduced)
-    constants = key_constants(system.moduli, system.signed, system.bound)
-    used = matrix[: len(constants.moduli)]
-    keys = complemented(number_keys(used, constants), minimum)
-    keys = rows_along(keys.reshape(shape), axes)
+    found = keyed(matrix, system)
+    keys = rows_along(complemented(found.keys, minimum).reshape(shape), axes)
     numbers = rows_along(np.arange(matrix.shape[1], dtype=np.int64, like=keys).reshape(shape), axes)
-    is_candidate = keys >= certain_below(keys.max(axis=1, keepdims=True), constants)
+    is_candidate = keys >= certain_below(keys.max(axis=1, keepdims=True), found.constants)
     places = is_candidate.argmax(axis=1)
-    _decide_exactly(places, is_candidate, numbers, used, constants, minimum)
+    _decide_exactly(places, is_candidate, numbers, found, minimum)
     best = np.take_along_axis(numbers, places[:, None], axis=1)[:, 0]
     chosen = kernels_of(matrix).gather(matrix, best)
     return chosen.reshape(len(residues), *reduced), places.reshape(reduced)
@@ -75,11 +74,11 @@ def _decide_exactly(
     places: Array,
     is_candidate: Array,
     numbers: Array,
-    residues: Array,
-    constants: KeyConstants,
+    found: Keyed,
     minimum: bool,
 ) -> None:
-    """Correct the places of the rows with more than one candidate, by mixed-radix digits."""
+    """Correct the places of the rows with more than one candidate, by limbs."""
+    residues, constants = found.residues, found.constants
     counts = is_candidate.sum(axis=1)
     (undecided,) = (counts > 1).nonzero()
     # Rows of as many candidates come together, for each batch is as wide as its widest row.
@@ -91,8 +90,9 @@ def _decide_exactly(
         # A row's candidates in ascending order; numbers proved to be worse fill it up.
         columns = np.argsort(~is_candidate[rows], axis=1, kind="stable")[:, :widest]
         indices = np.take_along_axis(numbers[rows], columns, axis=1).reshape(-1)
-        digits = mixed_radix_digits(shifted_residues(residues, indices, constants), constants.moduli)
-        first = _first_greatest(digits.reshape(len(digits), *columns.shape), minimum)
+        chosen = kernels_of(residues).gather(residues, indices)
+        limbs = comparable_limbs(chosen, constants.moduli, constants.signed)
+        first = _first_greatest(limbs.reshape(len(limbs), *columns.shape), minimum)
         places[rows] = np.take_along_axis(columns, first[:, None], axis=1)[:, 0]
 
 
@@ -124,20 +124,21 @@ def sums(residues: Array, system: RNS, axes: tuple[int, ...]) -> NDArray[np.obje
     object array (*reduced)
         Python ints, in NumPy; the reduced axes have length 1.
     """
-    constants = key_constants(system.moduli, system.signed, system.bound)
     count = math.prod(int(residues.shape[1 + axis]) for axis in axes)
-    if count > 1 and count * max(constants.slack + 1, 2**32) > _SUM_LIMIT:
+    # The slack is not more than the sum of the moduli.
+    if count > 1 and count * max(sum(system.moduli) + 1, 2**32) > _SUM_LIMIT:
         longest = max(axes, key=lambda axis: int(residues.shape[1 + axis]))
         first, second = np.array_split(residues, 2, axis=1 + longest)
         total: NDArray[np.object_] = sums(first, system, axes)
         total += sums(second, system, axes)
         return total
-    used = residues[: len(constants.moduli)]
-    shape = used.shape[1:]
+    shape = residues.shape[1:]
     reduced = reduced_shape(shape, axes)
-    if used[0].size == 0:
+    if residues[0].size == 0:
         return np.zeros(reduced, dtype=object)
-    keys = rows_along(number_keys(as_matrix(used), constants).reshape(shape), axes)
+    found = keyed(as_matrix(residues), system)
+    constants, used = found.constants, residues[: len(found.residues)]
+    keys = rows_along(found.keys.reshape(shape), axes)
     low = (keys & np.uint64(2**32 - 1)).sum(axis=1, dtype=np.uint64)
     high = (keys >> np.uint64(32)).sum(axis=1, dtype=np.uint64)
     key_sums = _host_ints(low) + _host_ints(high) * 2**32 + count

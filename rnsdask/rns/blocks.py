@@ -1,5 +1,7 @@
 """Blocks of residues as kernels take them. No Dask in here."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,6 +9,9 @@ from rnsdask.backend import Array
 from rnsdask.core.layout import RESIDUE_DTYPE, as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.exact import residues_of
+
+# Residues gathered at a time for exact decisions.
+EXACT_RESIDUES = 2**22
 
 
 def column_of(value: int, moduli: ModuliSet, ndim: int = 1) -> NDArray[np.uint32]:
@@ -30,3 +35,9 @@ def matrices(*blocks: Array) -> tuple[list[Array], tuple[int, ...]]:
         result.append(as_matrix(block))
     assert all(matrix.shape[1] in (1, count) for matrix in result)
     return result, shape
+
+
+def batches(indices: Array, rows: int) -> Iterator[Array]:
+    """Indices of numbers, so many at a time that gathering `rows` residues of each takes bounded memory."""
+    size = max(1, EXACT_RESIDUES // max(rows, 1))
+    return (indices[i : i + size] for i in range(0, len(indices), size))

@@ -15,7 +15,7 @@ from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import KEY_BITS, KeyConstants, key_constants
 from rnsdask.rns.blocks import column_of
 from rnsdask.rns.measured_bound import MANY, narrowed
-from rnsdask.rns.order import by_digits, order_of, pair
+from rnsdask.rns.order import by_limbs, order_of, pair
 from rnsdask.rns.system import RNS
 
 RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -50,13 +50,13 @@ def compare(a: Array, b: Array, system: RNS) -> Array:
 def _decide(
     system: RNS, order: Array, chosen: Array, first: Array, second: Array, constants: KeyConstants
 ) -> None:
-    """Decide numbers in place as :func:`.by_digits`, many of them by keys that tell more."""
+    """Decide numbers in place as :func:`.by_limbs`, many of them by keys that tell more."""
     if chosen.size >= MANY and second.shape[1] == 1:
         chosen = _beside_a_barrier(order, chosen, first, second, constants)
-    a, b = (x if x.shape[1] == 1 else kernels_of(x).gather(x, chosen) for x in (first, second))
+    a, b = (x if x.shape[1] in (1, chosen.size) else kernels_of(x).gather(x, chosen) for x in (first, second))
     narrow = narrowed(system, a, b)
     if narrow is None:
-        by_digits(order, chosen, first, second, constants)
+        by_limbs(order, chosen, first, second, constants)
     else:
         order[chosen] = compare(a, b, narrow)
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
-from rnsdask.constants import FixedPointConstants, fixed_point_constants, mixed_radix_constants
+from rnsdask.constants import FixedPointConstants, fixed_point_constants
 from rnsdask.core.layout import as_matrix, check_residue_array
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns.mixed_radix import near_top
+from rnsdask.rns.exact_order import are_near_top
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,10 @@ def _add(words: Array, addend: int) -> tuple[Array, Array]:
 
 def _near_top(residues: Array, indices: Array, constants: FixedPointConstants) -> Array:
     """Whether 2**scale * X modulo M is near M, for the numbers at `indices`, known to be near 0 or M."""
-    kernels, moduli = kernels_of(residues), constants.moduli
+    moduli = constants.moduli
     factors = np.array([pow(2, constants.scale, m) for m in moduli], dtype=np.uint64)[:, None]
     sizes = np.array(list(moduli), dtype=np.uint64)[:, None]
-    chosen = kernels.gather(residues, indices).astype(np.uint64)
+    chosen = kernels_of(residues).gather(residues, indices).astype(np.uint64)
     # Below 2**32 each, so the product of a residue and a factor fits 64 bits.
     chosen = chosen * np.asarray(factors, like=chosen) % np.asarray(sizes, like=chosen)
-    digits = kernels.mixed_radix_digits(chosen.astype(np.uint32), mixed_radix_constants(moduli))
-    return near_top(digits, moduli)
+    return are_near_top(chosen.astype(np.uint32), moduli, signed=False)

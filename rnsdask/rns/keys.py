@@ -4,21 +4,72 @@ Reductions of all numbers keep no keys (:mod:`rnsdask.rns.reduce`). Where many n
 another - along an axis, in a scan, for the k greatest - their keys are computed once, 8 bytes a number.
 """
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
-from rnsdask.constants import KEY_BITS, KeyConstants, fixed_point_constants
-from rnsdask.rns.mixed_radix import mixed_radix_digits, near_top, shifted_residues
-
-# Residues gathered at a time for exact decisions.
-EXACT_RESIDUES = 2**22
+from rnsdask.constants import KEY_BITS, KeyConstants, fixed_point_constants, key_constants
+from rnsdask.rns.blocks import batches
+from rnsdask.rns.exact_order import are_near_top
+from rnsdask.rns.measured_bound import SMALL_BITS, narrowed
+from rnsdask.rns.system import RNS
 
 _LAST_KEY = 2**KEY_BITS - 1
 
 # 2**64 over the golden ratio, to the next odd integer: a multiplier that mixes all bits.
 _HASH_FACTOR = 0x9E3779B97F4A7C15
+
+
+@dataclass(frozen=True, eq=False)
+class Keyed:
+    """Numbers of a chunk with their keys, as :func:`number_keys` gives them.
+
+    Attributes
+    ----------
+    residues : array of uint32, shape (k, N)
+        The rows of ``constants.moduli``, which determine each number.
+    constants : KeyConstants
+    keys : array of uint64, shape (N,)
+    """
+
+    residues: Array
+    constants: KeyConstants
+    keys: Array
+
+
+def keyed(residues: Array, system: RNS, *others: Array) -> Keyed:
+    """Keys of numbers that are compared with one another, of all their moduli or of as few as tell more.
+
+    Where all numbers are small beside the system, their keys are all alike; under a bound that is measured
+    then they are not.
+
+    Parameters
+    ----------
+    residues : array of uint32, shape (n, N)
+        NumPy or CuPy.
+    *others : arrays of uint32, shape (n, k)
+        Further numbers, whose keys under the result's constants are to be compared with these.
+    """
+    constants = key_constants(system.moduli, system.signed, system.bound)
+    used = residues[: len(constants.moduli)]
+    keys = _evaluated(used, constants)
+    if _are_crowded(keys, constants):
+        others = tuple(block[: len(used)] for block in others)
+        narrow = narrowed(RNS(constants.moduli, system.signed, system.bound), used, *others)
+        if narrow is not None:
+            return keyed(used, narrow, *others)
+    return Keyed(used, constants, _unambiguous(keys, used, constants))
+
+
+def _are_crowded(keys: Array, constants: KeyConstants) -> bool:
+    """Whether all keys are as near to that of 0 as those of small numbers."""
+    if not keys.size:
+        return False
+    reach = 1 << (KEY_BITS - SMALL_BITS)
+    of_zero = (constants.offset << KEY_BITS) // constants.moduli.product
+    shifted = keys + np.uint64((reach - of_zero) % 2**KEY_BITS)  # from 0 to 2 reach, modulo 2**64
+    return int(shifted.max()) <= 2 * reach + constants.slack
 
 
 def number_keys(residues: Array, constants: KeyConstants) -> Array:
@@ -36,27 +87,37 @@ def number_keys(residues: Array, constants: KeyConstants) -> Array:
     -------
     array of uint64, shape (N,)
     """
+    return _unambiguous(_evaluated(residues, constants), residues, constants)
+
+
+def _evaluated(residues: Array, constants: KeyConstants) -> Array:
+    """Keys of which those below ``constants.ambiguous_below`` may have passed 2**64."""
     evaluation = fixed_point_constants(constants.moduli, KEY_BITS, constants.scale)
     words, _ = kernels_of(residues).fixed_point(residues, evaluation)
     keys = words[1].astype(np.uint64)
     keys <<= np.uint64(32)
     keys |= words[0]
     keys += np.uint64(constants.start)  # wraps, as the sum of the key itself does
-    if constants.ambiguous_below:
-        (ambiguous,) = (keys < np.uint64(constants.ambiguous_below)).nonzero()
-        # Near 0 the key stands as it is. Near M it passed 2**64, of which t stays short.
-        keys[ambiguous[_are_near_top(residues, ambiguous, constants)]] = np.uint64(_LAST_KEY)
     return keys
 
 
-def _are_near_top(residues: Array, indices: Array, constants: KeyConstants) -> Array:
+def _unambiguous(keys: Array, residues: Array, constants: KeyConstants) -> Array:
+    """The keys, in place, with those that passed 2**64 replaced by the greatest."""
+    if constants.ambiguous_below:
+        (ambiguous,) = (keys < np.uint64(constants.ambiguous_below)).nonzero()
+        # Near 0 the key stands as it is. Near M it passed 2**64, of which t stays short.
+        keys[ambiguous[_near_top(residues, ambiguous, constants)]] = np.uint64(_LAST_KEY)
+    return keys
+
+
+def _near_top(residues: Array, indices: Array, constants: KeyConstants) -> Array:
     """Boolean (k,), of numbers known to be near 0 or M: whether it is M. Equal ones are converted once."""
     first, group = distinct(residues, indices)
     decided = np.zeros_like(first, dtype=np.bool_)
     start = 0
     for part in batches(indices[first], len(residues)):
-        digits = mixed_radix_digits(shifted_residues(residues, part, constants), constants.moduli)
-        decided[start : start + len(part)] = near_top(digits, constants.moduli)
+        chosen = kernels_of(residues).gather(residues, part)
+        decided[start : start + len(part)] = are_near_top(chosen, constants.moduli, constants.signed)
         start += len(part)
     return decided[group]
 
@@ -131,9 +192,3 @@ def certain_below(keys: Array, constants: KeyConstants) -> Array:
 def complemented(keys: Array, minimum: bool) -> Array:
     """Keys by which the least number is the greatest, for `minimum`; the same slack holds for them."""
     return ~keys if minimum else keys
-
-
-def batches(indices: Array, rows: int) -> Iterator[Array]:
-    """Indices of numbers, so many at a time that gathering `rows` residues of each takes bounded memory."""
-    size = max(1, EXACT_RESIDUES // max(rows, 1))
-    return (indices[i : i + size] for i in range(0, len(indices), size))

@@ -10,8 +10,8 @@ import numpy as np
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import sufficient_prefix
 from rnsdask.core.layout import as_matrix
+from rnsdask.rns.blocks import batches
 from rnsdask.rns.bounds import block_length, exceeds
-from rnsdask.rns.keys import batches
 from rnsdask.rns.magnitude import magnitudes
 from rnsdask.rns.system import RNS
 
@@ -21,8 +21,8 @@ _SAMPLE = 256
 MANY = 1024
 """So many numbers are worth measuring before something else is done with them."""
 
-# Numbers are small beside a system if their bound is shorter than its own by so many bits.
-_SMALL_BITS = 16
+SMALL_BITS = 16
+"""Numbers are small beside a system if their bound is shorter than its own by so many bits."""
 
 _EXPONENT_OF_ZERO = -(2**40)
 
@@ -39,7 +39,7 @@ def narrowed(system: RNS, *matrices: Array) -> RNS | None:
     """
     if max(matrix.shape[1] for matrix in matrices) < MANY:
         return None
-    enough, bound = system.known_magnitude >> _SMALL_BITS, 0
+    enough, bound = system.known_magnitude >> SMALL_BITS, 0
     if enough == 0:
         return None
     for matrix in matrices:

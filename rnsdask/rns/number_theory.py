@@ -15,9 +15,9 @@ from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
-from rnsdask.rns.blocks import matrices
-from rnsdask.rns.keys import EXACT_RESIDUES, batches
+from rnsdask.rns.blocks import EXACT_RESIDUES, batches, matrices
 from rnsdask.rns.magnitude import MAGNITUDE_ERROR, magnitudes, size_of
+from rnsdask.rns.measured_bound import narrowed
 from rnsdask.rns.system import RNS
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {"gcd": gmpy2.gcd, "lcm": gmpy2.lcm}
@@ -73,6 +73,7 @@ def bit_length(residues: Array, system: RNS) -> Array:
     matrix = as_matrix(residues)
     if not matrix.shape[1]:
         return np.empty_like(matrix, shape=residues.shape[1:], dtype=np.int64)
+    system = narrowed(system, matrix) or system
     fractions, exponents = magnitudes(matrix, system)
     lengths, decided = lengths_of(abs(fractions), exponents, MAGNITUDE_ERROR, system.moduli)
     decide_lengths(lengths, decided, matrix, system)

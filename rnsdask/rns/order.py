@@ -1,7 +1,7 @@
-"""Order of the numbers of two blocks, by 64-bit keys and mixed-radix digits. No Dask in here.
+"""Order of the numbers of two blocks, by 64-bit keys and by limbs. No Dask in here.
 
 One pass over the residues evaluates both numbers' keys, and notices equal residues. Keys that lie further
-apart than their error decide. The others are decided by their mixed-radix digits (docs/mathematics.md).
+apart than their error decide. The others are decided by their limbs (docs/mathematics.md).
 """
 
 from collections.abc import Callable, Iterator
@@ -11,32 +11,30 @@ import numpy as np
 
 from rnsdask.backend import UNDECIDED, Array, backend_name, kernels_of, to_backend
 from rnsdask.constants import KeyConstants
-from rnsdask.rns.blocks import matrices
-from rnsdask.rns.mixed_radix import mixed_radix_digits, shifted_residues
+from rnsdask.rns.blocks import batches, matrices
+from rnsdask.rns.exact_order import comparable_limbs
 
-# Numbers searched for undecided ones, and residues converted, at a time: they bound the memory that an
-# adversarial chunk needs beside itself.
+# Numbers searched for undecided ones at a time: it bounds the memory that an adversarial chunk needs.
 _SEARCH_BLOCK = 2**26
-_EXACT_RESIDUES = 2**22
 
 # A GPU converts a number by one thread, as long for one number as for thousands: so few go to the host.
 _FEW = 64
 
 
 Decide: TypeAlias = Callable[[Array, Array, Array, Array, KeyConstants], None]
-"""Decides the numbers at some indices in place, as :func:`by_digits`."""
+"""Decides the numbers at some indices in place, as :func:`by_limbs`."""
 
 
-def by_digits(order: Array, chosen: Array, first: Array, second: Array, constants: KeyConstants) -> None:
-    """Decide the numbers at some indices in place, by their mixed-radix digits."""
-    digits = _digits(first, chosen, constants)
+def by_limbs(order: Array, chosen: Array, first: Array, second: Array, constants: KeyConstants) -> None:
+    """Decide the numbers at some indices in place, by their limbs."""
+    limbs = _limbs(first, chosen, constants)
     # One number for all may be on another processor.
     is_one = second.shape[1] != first.shape[1] or backend_name(second) != backend_name(first)
-    others = _digits(second, np.zeros(1, dtype=np.int64) if is_one else chosen, constants)
-    order[chosen] = np.asarray(_order_of_digits(digits, np.asarray(others, like=digits)), like=order)
+    others = _limbs(second, np.zeros(1, dtype=np.int64) if is_one else chosen, constants)
+    order[chosen] = np.asarray(_order_of_digits(limbs, np.asarray(others, like=limbs)), like=order)
 
 
-def order_of(a: Array, b: Array, constants: KeyConstants, decide: Decide = by_digits) -> Array:
+def order_of(a: Array, b: Array, constants: KeyConstants, decide: Decide = by_limbs) -> Array:
     """Order of the numbers of two blocks (n, *shape): int8 of -1, 0 or +1, with the common shape.
 
     `decide` is called with the numbers that keys leave open, so many at a time that memory is bounded.
@@ -62,22 +60,20 @@ def pair(a: Array, b: Array, rows: int) -> tuple[Array, Array, tuple[int, ...], 
 
 def _undecided(order: Array, first: Array) -> Iterator[Array]:
     """Indices of the numbers that keys did not decide, so many at a time that memory is bounded."""
-    batch = max(1, _EXACT_RESIDUES // len(first))
     for start in range(0, len(order), _SEARCH_BLOCK):
         (indices,) = (order[start : start + _SEARCH_BLOCK] == UNDECIDED).nonzero()
-        for i in range(0, len(indices), batch):
-            yield indices[i : i + batch] + start
+        yield from batches(indices + start, len(first))
 
 
-def _digits(residues: Array, indices: Array, constants: KeyConstants) -> Array:
-    chosen = shifted_residues(residues, indices, constants)
+def _limbs(residues: Array, indices: Array, constants: KeyConstants) -> Array:
+    chosen = kernels_of(residues).gather(residues, indices)
     if len(indices) <= _FEW:
         chosen = to_backend(chosen, "cpu")
-    return mixed_radix_digits(chosen, constants.moduli)
+    return comparable_limbs(chosen, constants.moduli, constants.signed)
 
 
 def _order_of_digits(a: Array, b: Array) -> Array:
-    """Order of numbers by their digits (n, k): that of the most significant ones that differ."""
+    """Order of numbers by their digits (d, k): that of the most significant ones that differ."""
     top = len(a) - 1 - (a != b)[::-1].argmax(axis=0, keepdims=True)
     a, b = (np.take_along_axis(digits, top, axis=0)[0] for digits in (a, np.broadcast_to(b, a.shape)))
     return (a > b).astype(np.int8) - (a < b).astype(np.int8)

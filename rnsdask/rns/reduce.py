@@ -2,7 +2,7 @@
 
 A chunk takes one pass over its residues, which evaluates every number's key (a 64-bit upper bound of
 2**64 X/M, or of a multiple where numbers are known to be small) and keeps no array of them. Numbers that the
-keys cannot tell apart are decided by mixed-radix conversion. The bounds are derived in docs/mathematics.md.
+keys cannot tell apart are decided by their limbs. The bounds are derived in docs/mathematics.md.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,14 +13,13 @@ from rnsdask.constants import KEY_BITS, KeyConstants, key_constants
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.rns import exact
+from rnsdask.rns.blocks import batches
+from rnsdask.rns.exact_order import are_near_top, comparable_limbs, greatest
 from rnsdask.rns.measured_bound import measured_bound, narrowed
-from rnsdask.rns.mixed_radix import greatest, mixed_radix_digits, near_top, shifted_residues
 from rnsdask.rns.system import RNS
 
-# Numbers whose candidate flags are made at a time, and residues gathered at a time for exact decisions: they
-# bound the memory an adversarial chunk needs beside itself.
+# Numbers whose candidate flags are made at a time: it bounds the memory an adversarial chunk needs.
 _FLAG_BLOCK = 2**26
-_EXACT_RESIDUES = 2**22
 
 # Sums of residues and of half keys stay below 2**64.
 _SUM_BLOCK = 2**31
@@ -136,24 +135,24 @@ def _place_of_extremum(residues: Array, system: RNS, minimum: bool) -> tuple[int
 def _decide_exactly(residues: Array, system: RNS, minimum: bool, found: Extremum) -> tuple[int, int]:
     """Index of the extremum among the numbers that the keys cannot tell apart, and how many they are."""
     constants = key_constants(system.moduli, system.signed, system.bound)
+    used = RNS(constants.moduli, system.signed, system.bound)
     threshold = max(found.best - constants.slack, 0)
     best_index, best_value, best_residues, candidates = -1, 0, None, 0
     for indices in _candidates(residues, constants, minimum, threshold):
         candidates += indices.size
-        chosen = shifted_residues(residues, indices, constants)
+        chosen = kernels_of(residues).gather(residues, indices)
         if best_residues is not None:
             # Equal numbers come later and lose: an array of equal numbers needs no conversion.
             (different,) = (chosen != best_residues).any(axis=0).nonzero()
             if different.size == 0:
                 continue
-            chosen, indices = chosen[:, different], indices[different]
-        batch = kernels_of(residues).gather(residues, indices)
-        narrow = narrowed(system, batch)
+            chosen, indices = kernels_of(chosen).gather(chosen, different), indices[different]
+        narrow = narrowed(used, chosen)
         if narrow is None:
-            position = greatest(mixed_radix_digits(chosen, constants.moduli), minimum)
+            position = greatest(comparable_limbs(chosen, used.moduli, used.signed), minimum)
         else:
-            position, _ = _place_of_extremum(batch, narrow, minimum)
-        value = exact.value_of(chosen[:, position].tolist(), constants.moduli)
+            position, _ = _place_of_extremum(chosen, narrow, minimum)
+        value = used.decode_at(chosen, position)
         if best_residues is None or (value < best_value if minimum else value > best_value):
             best_index, best_value = int(indices[position]), value
             best_residues = chosen[:, position : position + 1]
@@ -163,7 +162,6 @@ def _decide_exactly(residues: Array, system: RNS, minimum: bool, found: Extremum
 def _candidates(residues: Array, constants: KeyConstants, minimum: bool, threshold: int) -> Iterator[Array]:
     """Ascending indices of the numbers to decide exactly, in batches; the first batch is a single one."""
     kernels = kernels_of(residues)
-    batch = max(1, _EXACT_RESIDUES // residues.shape[0])
     first = True
     for start in range(0, residues.shape[1], _FLAG_BLOCK):
         block = residues[:, start : start + _FLAG_BLOCK]
@@ -172,8 +170,7 @@ def _candidates(residues: Array, constants: KeyConstants, minimum: bool, thresho
         if first and indices.size:
             yield indices[:1]
             indices, first = indices[1:], False
-        for i in range(0, indices.size, batch):
-            yield indices[i : i + batch]
+        yield from batches(indices, len(residues))
 
 
 def _combine_maxima(a: ReductionResult, b: ReductionResult) -> ReductionResult:
@@ -204,17 +201,25 @@ def _join(a: ReductionResult, b: ReductionResult, winner: ReductionResult) -> Re
 
 
 def _sum(residues: Array, system: RNS) -> ReductionResult:
+    # The keys' error, at most the sum of the moduli, adds up: the number of wraps is unique while all of it
+    # is below 2**64.
+    block = min(_SUM_BLOCK, 2 ** (KEY_BITS - 1) // (sum(system.moduli) + 1) // 4 * 4)
+    count = residues.shape[1]
+    parts = [_sum_of_block(residues[:, k : k + block], system) for k in range(0, count, block)]
+    total, fallbacks = (sum(column) for column in zip(*parts, strict=True))
+    return ReductionResult(total, None, count, fallbacks, backend_name(residues))
+
+
+def _sum_of_block(residues: Array, system: RNS) -> tuple[int, int]:
+    """Exact sum of some numbers, and how many keys were ambiguous."""
     constants = key_constants(system.moduli, system.signed, system.bound)
-    residues = residues[: len(constants.moduli)]
-    # The keys' error adds up: the number of wraps is unique while count * slack < 2**64.
-    block = min(_SUM_BLOCK, 2 ** (KEY_BITS - 1) // max(constants.slack, 1) // 4 * 4)
-    total, fallbacks = 0, 0
-    for start in range(0, residues.shape[1], block):
-        part = residues[:, start : start + block]
-        sums = kernels_of(part).row_sums(part, constants)
-        total += _exact_sum(part, sums, constants)
-        fallbacks += sums.ambiguous
-    return ReductionResult(total, None, residues.shape[1], fallbacks, backend_name(residues))
+    used = residues[: len(constants.moduli)]
+    sums = kernels_of(used).row_sums(used, constants)
+    if sums.ambiguous == used.shape[1]:  # as those of small numbers are, but not under a bound of their own
+        narrow = narrowed(system, residues)
+        if narrow is not None:
+            return _sum_of_block(residues, narrow)
+    return _exact_sum(used, sums, constants), sums.ambiguous
 
 
 def _exact_sum(residues: Array, sums: KeySums, constants: KeyConstants) -> int:
@@ -241,9 +246,8 @@ def _wrapped(residues: Array, sums: KeySums, constants: KeyConstants) -> int:
     threshold = 2**KEY_BITS - 1
     wrapped = 0
     for indices in _candidates(residues, constants, True, threshold):
-        chosen = shifted_residues(residues, indices, constants)
-        if narrowed(RNS(constants.moduli), chosen) is None:  # small numbers are not near M
-            wrapped += int(near_top(mixed_radix_digits(chosen, constants.moduli), constants.moduli).sum())
+        chosen = kernels_of(residues).gather(residues, indices)
+        wrapped += int(are_near_top(chosen, constants.moduli, constants.signed).sum())
     return wrapped
 
 

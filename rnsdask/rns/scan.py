@@ -11,8 +11,8 @@ import numpy as np
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import KeyConstants, key_constants
 from rnsdask.core.layout import as_matrix
-from rnsdask.rns.blocks import column_of
-from rnsdask.rns.keys import batches, certain_below, complemented, number_keys
+from rnsdask.rns.blocks import batches, column_of
+from rnsdask.rns.keys import certain_below, complemented, keyed, number_keys
 from rnsdask.rns.reduce import REDUCTIONS, reduce_chunk
 from rnsdask.rns.system import RNS
 
@@ -165,26 +165,26 @@ def running_extrema(residues: Array, system: RNS, minimum: bool, before: int | N
     head = residues[:, :1].copy()
     if before is not None:
         head = np.asarray(column_of(before, system.moduli), like=residues)
-    constants = key_constants(system.moduli, system.signed, system.bound)
-    used = len(constants.moduli)
-    records = _records(residues[:used], head[:used], constants, minimum, system.signed)
+    records = _records(residues, head, system, minimum)
     latest = _running_maximum(np.where(records, np.arange(len(records), dtype=np.int64, like=records), -1))
     result: Array = kernels_of(residues).gather(residues, np.maximum(latest, 0))
     result[:, : int((latest < 0).sum())] = head
     return result
 
 
-def _records(residues: Array, head: Array, constants: KeyConstants, minimum: bool, signed: bool) -> Array:
+def _records(residues: Array, head: Array, system: RNS, minimum: bool) -> Array:
     """Boolean (N,): each number is greater (less) than the head and all numbers ahead of it."""
-    keys = [number_keys(part, constants) for part in (head, residues)]
-    keys = complemented(np.concatenate(keys), minimum)
+    numbers = keyed(residues, system, head)
+    residues, constants = numbers.residues, numbers.constants
+    head = head[: len(residues)]
+    keys = complemented(np.concatenate([number_keys(head, constants), numbers.keys]), minimum)
     ahead, keys = _running_maximum(keys)[:-1], keys[1:]
     records = (keys > ahead) & (keys - ahead > np.uint64(constants.slack))
     (undecided,) = (~records & (keys >= certain_below(ahead, constants))).nonzero()
     if len(undecided):
         certain = np.where(records, np.arange(len(records), dtype=np.int64, like=records), -1)
         rivals = _running_maximum(certain)[undecided]
-        for found in _exact_records(residues, head, constants, minimum, signed, undecided, rivals):
+        for found in _exact_records(residues, head, constants, minimum, undecided, rivals):
             records[found] = True
     return records
 
@@ -194,7 +194,6 @@ def _exact_records(
     head: Array,
     constants: KeyConstants,
     minimum: bool,
-    signed: bool,
     undecided: Array,
     rivals: Array,
 ) -> Iterator[Array]:
@@ -203,7 +202,7 @@ def _exact_records(
     The greatest number ahead of one is its rival, the last certain record (-1: the head), or an undecided
     number after the rival: any other number there is proved to be less than one of these.
     """
-    sign, system = -1 if minimum else 1, RNS(constants.moduli, signed)
+    sign, system = -1 if minimum else 1, RNS(constants.moduli, constants.signed)
     last, best = -1, sign * system.decode_at(head, 0)
     for indices, opponents in zip(
         batches(undecided, len(residues)), batches(rivals, len(residues)), strict=True

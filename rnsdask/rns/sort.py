@@ -2,7 +2,7 @@
 
 Keys of 64 bits put the numbers in order, but for those too near to one another. A run of such numbers is
 settled by comparing residues: where all are equal, it is in order already. Of the others, each distinct
-number is converted to mixed-radix digits once, however often it occurs.
+number is converted to limbs once, however often it occurs.
 """
 
 import math
@@ -13,10 +13,11 @@ from functools import partial
 import numpy as np
 
 from rnsdask.backend import Array, backend_name, kernels_of
-from rnsdask.constants import KeyConstants, key_constants
+from rnsdask.constants import KeyConstants
 from rnsdask.core.layout import as_matrix
-from rnsdask.rns.keys import batches, complemented, distinct, groups_of, number_keys
-from rnsdask.rns.mixed_radix import mixed_radix_digits, shifted_residues
+from rnsdask.rns.blocks import batches
+from rnsdask.rns.exact_order import comparable_limbs
+from rnsdask.rns.keys import complemented, distinct, groups_of, keyed
 from rnsdask.rns.system import RNS
 
 # CuPy's functions that take items at indices are wrong beyond this.
@@ -54,19 +55,17 @@ class Ordering:
 
 def ordering(residues: Array, system: RNS) -> Ordering:
     """What residues (n, *shape) are sorted by; fewer moduli are read if the system has a bound."""
-    constants = key_constants(system.moduli, system.signed, system.bound)
-    used = as_matrix(residues)[: len(constants.moduli)]
-    return Ordering(number_keys(used, constants), constants.slack, used, partial(_digits, used, constants))
+    numbers = keyed(as_matrix(residues), system)
+    words, constants = numbers.residues, numbers.constants
+    return Ordering(numbers.keys, constants.slack, words, partial(_limbs, words, constants))
 
 
-def _digits(residues: Array, constants: KeyConstants, indices: Array) -> Array:
-    digits = np.empty_like(residues, shape=(len(residues), len(indices)), order="C")
-    start = 0
-    for part in batches(indices, len(residues)):
-        chosen = shifted_residues(residues, part, constants)
-        digits[:, start : start + len(part)] = mixed_radix_digits(chosen, constants.moduli)
-        start += len(part)
-    return digits
+def _limbs(residues: Array, constants: KeyConstants, indices: Array) -> Array:
+    parts = [
+        comparable_limbs(kernels_of(residues).gather(residues, part), constants.moduli, constants.signed)
+        for part in batches(indices, len(residues))
+    ]
+    return np.concatenate(parts, axis=1)
 
 
 # ---- sorting -----------------------------------------------------------------------------------------------

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, kernels_of
-from rnsdask.constants import key_constants
 from rnsdask.core.layout import as_matrix
-from rnsdask.rns.keys import batches, certain_below, complemented, number_keys
+from rnsdask.rns.blocks import batches
+from rnsdask.rns.keys import certain_below, complemented, keyed
 from rnsdask.rns.system import RNS
 
 
@@ -50,15 +50,14 @@ def select(residues: Array, system: RNS, k: int, offset: int = 0) -> Selection:
     count, minimum = min(abs(k), residues.shape[1]), k < 0
     if count == 0:
         return Selection((), ())
-    constants = key_constants(system.moduli, system.signed, system.bound)
-    used = RNS(constants.moduli, system.signed)
-    residues = as_matrix(residues)[: len(constants.moduli)]
-    keys = complemented(number_keys(residues, constants), minimum)
+    numbers = keyed(as_matrix(residues), system)
+    used = RNS(numbers.constants.moduli, system.signed)
+    keys = complemented(numbers.keys, minimum)
     threshold = np.partition(keys, len(keys) - count)[len(keys) - count]
-    (candidates,) = (keys >= certain_below(threshold, constants)).nonzero()
+    (candidates,) = (keys >= certain_below(threshold, numbers.constants)).nonzero()
     best = Selection((), ())
-    for indices in batches(candidates, len(residues)):
-        values = used.decode(kernels_of(residues).gather(residues, indices))
+    for indices in batches(candidates, len(numbers.residues)):
+        values = used.decode(kernels_of(residues).gather(numbers.residues, indices))
         found = Selection(tuple(values), tuple((indices + offset).tolist()))
         best = combine([best, found], k)
     return best

@@ -26,7 +26,7 @@ from strategies import (
 
 import rnsdask as rd
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns import axis, keys
+from rnsdask.rns import axis, blocks
 
 
 def rows_of(numbers: np.ndarray, axes: tuple[int, ...]) -> tuple[list[list[int]], tuple[int, ...]]:
@@ -148,7 +148,7 @@ def test_undecided_rows_in_several_batches(
     monkeypatch: pytest.MonkeyPatch, on_each_processor: Processor, rng: np.random.Generator
 ) -> None:
     monkeypatch.setattr(axis, "EXACT_RESIDUES", 40)
-    monkeypatch.setattr(keys, "EXACT_RESIDUES", 40)
+    monkeypatch.setattr(blocks, "EXACT_RESIDUES", 40)
     moduli = MODULI_SETS["top"]
     far, near = rng.integers(0, 2**62, size=(9, 11)), rng.integers(0, 4, size=(9, 11))
     mixed = np.where(rng.random((9, 11)) < 0.5, far.astype(object) << 60, near.astype(object))

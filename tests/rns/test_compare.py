@@ -31,8 +31,8 @@ from strategies import (
 import rnsdask as rd
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.lazy import compare as lazy_compare
-from rnsdask.rns import compare
-from rnsdask.rns import order as order_by_digits
+from rnsdask.rns import blocks, compare
+from rnsdask.rns import order as order_by_limbs
 
 MODULI = MODULI_SETS["unsorted"]
 
@@ -175,7 +175,7 @@ def test_integers_beside_numbers_far_below_the_prefix(
 def test_random_numbers_far_below_the_prefix_need_no_exact_decision(
     on_each_processor: Processor, signed: bool, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(order_by_digits, "mixed_radix_digits")
+    monkeypatch.delattr(order_by_limbs, "comparable_limbs")
     moduli = MODULI_SETS["bits2048"]
     for bound in (2**64, 2**1024, moduli.prefix(31).product):
         a, b = ([int(v) * bound >> 61 for v in rng.integers(0, 2**61, 500)] for _ in "ab")
@@ -186,9 +186,9 @@ def test_random_numbers_far_below_the_prefix_need_no_exact_decision(
 def test_more_numbers_than_a_tile_or_a_batch(
     on_each_processor: Processor, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(order_by_digits, "_EXACT_RESIDUES", 1000)
-    monkeypatch.setattr(order_by_digits, "_SEARCH_BLOCK", 777)
-    monkeypatch.setattr(order_by_digits, "_FEW", 100)
+    monkeypatch.setattr(blocks, "EXACT_RESIDUES", 1000)
+    monkeypatch.setattr(order_by_limbs, "_SEARCH_BLOCK", 777)
+    monkeypatch.setattr(order_by_limbs, "_FEW", 100)
     a = rng.integers(0, 5, 5003).tolist()
     b = rng.integers(0, 5, 5003).tolist()
     check_pairs(on_each_processor, MODULI_SETS["table2_8"], a, b)

@@ -1,14 +1,12 @@
-"""Mixed-radix digits and what they decide, against Python integers."""
+"""Mixed-radix digits against Python integers."""
 
 import numpy as np
-import pytest
 from conftest import Processor
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import rns
 from strategies import (
     ALL_SETS,
-    EXHAUSTIVE_SETS,
     MODULI_SETS,
     arrays_of_values,
     moduli_sets,
@@ -16,7 +14,7 @@ from strategies import (
 )
 
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns.mixed_radix import greatest, mixed_radix_digits, near_top
+from rnsdask.rns.mixed_radix import mixed_radix_digits
 
 
 def digits_of(processor: Processor, values: list[int], moduli: ModuliSet) -> np.ndarray:
@@ -50,32 +48,3 @@ def test_shape_is_kept(on_each_processor: Processor) -> None:
     assert digits.shape == residues.shape
     flat = mixed_radix_digits(residues.reshape(6, 24), moduli)
     assert (on_each_processor.to_numpy(digits).reshape(6, 24) == on_each_processor.to_numpy(flat)).all()
-
-
-@ALL_SETS
-def test_near_top_tells_the_ends_apart(on_each_processor: Processor, moduli: ModuliSet) -> None:
-    last = moduli[-1]
-    # "Near" reaches to a quarter of M at most.
-    reach = min(moduli.product // 4, moduli.product // last) if last > 3 else 0
-    low = sorted({0, reach // 2, reach})
-    high = [moduli.product - 1 - v for v in low]
-    digits = on_each_processor.xp.asarray(digits_of(on_each_processor, low + high, moduli))
-    expected = [False] * len(low) + [True] * len(high)
-    assert on_each_processor.to_numpy(near_top(digits, moduli)).tolist() == expected
-
-
-@pytest.mark.parametrize("moduli", EXHAUSTIVE_SETS.values(), ids=EXHAUSTIVE_SETS)
-def test_greatest_of_all_values(moduli: ModuliSet, rng: np.random.Generator) -> None:
-    order = rng.permutation(moduli.product)
-    digits = mixed_radix_digits(rns.encode(order.tolist(), moduli), moduli)
-    assert greatest(digits) == order.argmax()
-    assert greatest(digits, minimum=True) == order.argmin()
-
-
-def test_greatest_takes_the_first_of_equals(on_each_processor: Processor) -> None:
-    moduli = MODULI_SETS["top"]
-    values = [5, moduli.product - 1, 7, moduli.product - 1, 5]
-    residues = on_each_processor.xp.asarray(rns.encode(values, moduli))
-    digits = mixed_radix_digits(residues, moduli)
-    assert greatest(digits) == 1
-    assert greatest(digits, minimum=True) == 0

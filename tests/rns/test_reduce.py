@@ -23,7 +23,7 @@ from strategies import (
 
 from rnsdask.constants import key_constants
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns import reduce
+from rnsdask.rns import blocks, reduce
 from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
 from rnsdask.rns.system import RNS
 
@@ -226,7 +226,7 @@ def test_small_blocks_give_the_same_results(
 ) -> None:
     """The blocks of flags, exact decisions and sums, which only huge chunks fill otherwise."""
     monkeypatch.setattr(reduce, "_FLAG_BLOCK", 64)
-    monkeypatch.setattr(reduce, "_EXACT_RESIDUES", 50)
+    monkeypatch.setattr(blocks, "EXACT_RESIDUES", 50)
     monkeypatch.setattr(reduce, "_SUM_BLOCK", 68)
     moduli = MODULI_SETS["table2_8"]
     for top in (1, 3, 1000):
@@ -250,13 +250,13 @@ def test_conversions_of_an_adversarial_array_are_linear(
 ) -> None:
     """Equal numbers are not converted at all, distinct ones within the error bound once each."""
     converted: list[int] = []
-    convert = reduce.mixed_radix_digits
+    convert = reduce.comparable_limbs
 
-    def counted(residues: Any, moduli: ModuliSet) -> Any:
+    def counted(residues: Any, moduli: ModuliSet, signed: bool) -> Any:
         converted.append(residues.shape[1])
-        return convert(residues, moduli)
+        return convert(residues, moduli, signed)
 
-    monkeypatch.setattr(reduce, "mixed_radix_digits", counted)
+    monkeypatch.setattr(reduce, "comparable_limbs", counted)
     moduli = MODULI_SETS["table2_16"]
     middle = moduli.product // 2
     for values, most in (([middle] * 5000, 1), ([middle + j % 1000 for j in range(5000)], 5000)):

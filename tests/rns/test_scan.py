@@ -34,7 +34,7 @@ import rnsdask as rd
 from rnsdask import store
 from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns import keys, scan
+from rnsdask.rns import blocks, scan
 
 FUNCTIONS = {"cumsum": operator.add, "cummax": max, "cummin": min}
 
@@ -128,7 +128,7 @@ def test_any_values_any_chunks(data: st.DataObject) -> None:
 def test_blocks_and_batches(
     monkeypatch: pytest.MonkeyPatch, on_each_processor: Processor, signed: bool, rng: np.random.Generator
 ) -> None:
-    monkeypatch.setattr(keys, "EXACT_RESIDUES", 12)
+    monkeypatch.setattr(blocks, "EXACT_RESIDUES", 12)
     monkeypatch.setattr(scan, "_EXACT_BLOCK", 2)
     monkeypatch.setattr(scan, "_CPU_BLOCK", 7)
     monkeypatch.setattr(scan, "_GPU_BLOCK", 5)

@@ -29,7 +29,7 @@ from strategies import (
 import rnsdask as rd
 from rnsdask.constants import key_constants
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns import keys, system
+from rnsdask.rns import blocks, keys, system
 from rnsdask.rns.convert import residues_to_ints
 from rnsdask.rns.topk import select
 
@@ -125,7 +125,7 @@ def test_a_bound_takes_fewer_moduli(on_each_processor: Processor, rng: np.random
 
 
 def test_candidates_in_several_batches(monkeypatch: pytest.MonkeyPatch, on_each_processor: Processor) -> None:
-    monkeypatch.setattr(keys, "EXACT_RESIDUES", 1)
+    monkeypatch.setattr(blocks, "EXACT_RESIDUES", 1)
     moduli = MODULI_SETS["top"]
     check(on_each_processor, moduli, [3, 1, 2, 3, 3, 0, 1] * 3, False)
     check(on_each_processor, moduli, [moduli.product - 1, 0, moduli.product - 2] * 3, False)
