@@ -5,14 +5,15 @@ decided in steps, each for the numbers that the one before leaves open (docs/ope
 
 0. Bounds of the factors of a product, measured in one pass over each where nothing is known of them.
 1. 64-bit keys, evaluated in the pass that computes the result: of both operands of a sum or a difference, or
-   of one operand that decides alone because ranges of the others are known.
+   of one operand that decides alone because ranges of the others are known. Where they leave many numbers
+   open, as they do if all are small, bounds of those.
 2. X/M of each operand X as a double with an exponent: they give t/M with a small relative error.
 3. The same of the result r modulo M: (t - r)/M is an integer, and 0 just when t is in range. If t/M is too
    large for its error (in a difference of two huge products), t as a Python integer.
 """
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,6 +25,7 @@ from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.operations import OPERATIONS, Operation
 from rnsdask.core.place import Locate
 from rnsdask.rns.blocks import matrices
+from rnsdask.rns.compare import compare
 from rnsdask.rns.magnitude import magnitudes
 from rnsdask.rns.measured_bound import MANY, measured_bound, sampled_bound
 from rnsdask.rns.system import RNS
@@ -131,7 +133,6 @@ def _apply_checked(
 ) -> Array | None:
     """Write the result modulo M; Boolean (N,): the exact result is out of range. None: none is."""
     kernels, count, moduli = kernels_of(out), out.shape[1], system.moduli
-    step = max(1, _RESIDUES_AT_A_TIME // len(moduli))
     window = deciding_window(operation.name, system, ranges)
     if window is None and not operation.is_sum and count >= MANY:
         ranges = _measured_ranges(operation, operands, system, ranges)
@@ -139,27 +140,61 @@ def _apply_checked(
             kernels.apply(operation.name, operands, moduli, out)
             return None
         window = deciding_window(operation.name, system, ranges)
-    parts: Any
     if window is None and not operation.is_sum:  # products: no keys tell anything
         kernels.apply(operation.name, operands, moduli, out)
+        return _decided(partial(_overflows, operation, system=system, ranges=ranges), None, operands, out)
+    if window is None:
+        check = sum_check(moduli, system.signed, operation.name == "subtract")
+        states = kernels.apply_checked(operation.name, operands, moduli, check, out)
+    else:
+        states = kernels.apply_windowed(operation.name, operands, moduli, window, out)
+    # Nearly always all fit, and one look at the states says so; searching them would take longer.
+    if states.size == 0 or int(states.max()) == FITS:
+        return None
+    decide = partial(_overflows_beside_keys, operation, system=system, ranges=ranges)
+    return _decided(decide, states, operands, out)
+
+
+def _decided(
+    decide: Callable[[Sequence[Array], Array], Array],
+    states: Array | None,
+    operands: Sequence[Array],
+    out: Array,
+) -> Array:
+    """Boolean (N,): the exact result is out of range; what states leave open, or all, is decided in parts."""
+    step = max(1, _RESIDUES_AT_A_TIME // len(out))
+    parts: Iterator[Any]
+    if states is None:
+        count = out.shape[1]
         mask = np.empty_like(out, shape=(count,), dtype=np.bool_)
         parts = (slice(k, k + step) for k in range(0, count, step))
     else:
-        if window is None:
-            check = sum_check(moduli, system.signed, operation.name == "subtract")
-            states = kernels.apply_checked(operation.name, operands, moduli, check, out)
-        else:
-            states = kernels.apply_windowed(operation.name, operands, moduli, window, out)
-        # Nearly always all fit, and one look at the states says so; searching them would take longer.
-        if states.size == 0 or int(states.max()) == FITS:
-            return None
         mask = states == OVERFLOWS
         (indices,) = (states == OPEN).nonzero()
         parts = (indices[k : k + step] for k in range(0, indices.size, step))
     for part in parts:
         chosen = [_columns(x, part) for x in operands]
-        mask[part] = _overflows(operation, chosen, out[:, part], system, ranges)
+        mask[part] = decide(chosen, _columns(out, part))
     return mask
+
+
+def _overflows_beside_keys(
+    operation: Operation,
+    operands: Sequence[Array],
+    result: Array,
+    system: RNS,
+    ranges: tuple[Range, ...],
+) -> Array:
+    """As :func:`_overflows`, for numbers that keys leave open: if they are many, most likely small ones."""
+    if operation.name == "subtract" and not system.signed:
+        minuend, subtrahend = operands
+        below: Array = compare(minuend, subtrahend, system.with_bound(max(high for _, high in ranges))) < 0
+        return below
+    if result.shape[1] >= MANY:
+        ranges = _measured_ranges(operation, operands, system, ranges)
+        if _is_within(result_range(operation.name, *ranges), system.value_range):
+            return np.zeros_like(result, shape=result.shape[1:], dtype=np.bool_)
+    return _overflows(operation, operands, result, system, ranges)
 
 
 def _measured_ranges(
@@ -252,7 +287,10 @@ def _quotients(allowed: Range, y: int, every: Range) -> Range:
 
 
 def _columns(operand: Array, part: Any) -> Array:
-    return operand if operand.shape[1] == 1 else operand[:, part]
+    """Numbers of an operand: a slice of them, or those at indices; one for all stays one."""
+    if operand.shape[1] == 1:
+        return operand
+    return operand[:, part] if isinstance(part, slice) else kernels_of(operand).gather(operand, part)
 
 
 def _overflows(

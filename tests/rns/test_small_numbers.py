@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable
+from itertools import accumulate
 from random import Random
 
 import numpy as np
@@ -130,3 +131,52 @@ def test_comparison_with_numbers_at_the_ends(
     for scalar in (lowest, lowest + 5, highest - 5, highest, *random.sample(values, 4)):
         for relation in RELATIONS.values():
             assert host(relation(x, scalar)).tolist() == [relation(v, scalar) for v in values]
+
+
+@KINDS
+@BOTH_RANGES
+def test_order(on_each_processor: Processor, kind: str, signed: bool, random: Random) -> None:
+    values = numbers(kind, signed, random)
+    x = array_of(on_each_processor, values, MODULI, signed)
+    assert rd.sort(x).to_ints().tolist() == sorted(values)
+    for k in (5, -5):
+        best = sorted(range(COUNT), key=lambda i: (-values[i] if k > 0 else values[i], i))[:5]
+        assert (list(x.topk(k)), host(x.argtopk(k)).tolist()) == ([values[i] for i in best], best)
+    assert x.cummax().to_ints().tolist() == list(accumulate(values, max))
+    assert x.cummin().to_ints().tolist() == list(accumulate(values, min))
+    assert host(rd.bit_length(x)).tolist() == [v.bit_length() for v in values]
+
+
+@KINDS
+@BOTH_RANGES
+def test_axes(on_each_processor: Processor, kind: str, signed: bool, random: Random) -> None:
+    values = numbers(kind, signed, random)
+    values += values[: -COUNT % 7]
+    rows = [values[i : i + 7] for i in range(0, len(values), 7)]
+    x = array_of(on_each_processor, values, MODULI, signed).reshape(-1, 7)
+    assert x.max(axis=1).to_ints().tolist() == [max(row) for row in rows]
+    assert host(x.argmin(axis=1)).tolist() == [row.index(min(row)) for row in rows]
+    assert x.max(axis=0).to_ints().tolist() == [max(column) for column in zip(*rows, strict=True)]
+    assert x.sum(axis=1).tolist() == [sum(row) for row in rows]
+    assert x.sum(axis=0).tolist() == [sum(column) for column in zip(*rows, strict=True)]
+
+
+@KINDS
+@BOTH_RANGES
+@pytest.mark.parametrize("name", ["add", "subtract"])
+def test_sums(on_each_processor: Processor, kind: str, signed: bool, name: str, random: Random) -> None:
+    exact = {"add": operator.add, "subtract": operator.sub}[name]
+    values, others = numbers(kind, signed, random), numbers(kind, signed, random)
+    others[::3] = values[::3]
+    lowest, highest = MODULI.value_range(signed)
+    x, y = (array_of(on_each_processor, v, MODULI, signed) for v in (values, others))
+    some = values[7]
+    for first, second, pairs in (
+        (x, y, list(zip(values, others, strict=True))),
+        (x, some, [(v, some) for v in values]),
+        (some, x, [(some, v) for v in values]),
+    ):
+        results = [exact(a, b) for a, b in pairs]
+        found, mask = getattr(rd, name)(first, second, overflow="flag")
+        assert host(mask).tolist() == [not lowest <= v <= highest for v in results]
+        assert found.to_ints().tolist() == [(v - lowest) % MODULI.product + lowest for v in results]
