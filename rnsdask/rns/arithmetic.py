@@ -162,12 +162,10 @@ def _decided(
     out: Array,
 ) -> Array:
     """Boolean (N,): the exact result is out of range; what states leave open, or all, is decided in parts."""
-    step = max(1, _RESIDUES_AT_A_TIME // len(out))
-    parts: Iterator[Any]
-    if states is None:
-        count = out.shape[1]
+    step, count = max(1, _RESIDUES_AT_A_TIME // len(out)), out.shape[1]
+    parts: Iterator[Any] = (slice(k, k + step) for k in range(0, count, step))
+    if states is None or int(states.min()) == OPEN == int(states.max()):
         mask = np.empty_like(out, shape=(count,), dtype=np.bool_)
-        parts = (slice(k, k + step) for k in range(0, count, step))
     else:
         mask = states == OVERFLOWS
         (indices,) = (states == OPEN).nonzero()
