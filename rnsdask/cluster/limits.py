@@ -1,5 +1,9 @@
 """How much memory this process may use, and whether a graph of so many chunks fits into it."""
 
+from importlib.util import find_spec
+from pathlib import Path
+from runpy import run_path
+
 from rnsdask.cluster.memory import GRAPH_BYTES
 from rnsdask.core.errors import JobError
 
@@ -12,15 +16,22 @@ def process_limit() -> int:
     import resource
 
     import psutil
-    from distributed.system import memory_limit
 
-    limit = int(memory_limit())
+    limit = _memory_limit()
     address_space, _ = resource.getrlimit(resource.RLIMIT_AS)
     if address_space == resource.RLIM_INFINITY:
         return limit
     usage = psutil.Process().memory_info()
     mapped = int(usage.vms - usage.rss)
     return min(limit, address_space - mapped)  # what is mapped and not used counts too
+
+
+def _memory_limit() -> int:
+    """What ``distributed.system`` says, by itself: importing its package takes longer than a short job."""
+    package = find_spec("distributed")
+    assert package is not None
+    file = Path(package.origin or "").with_name("system.py")
+    return int(run_path(str(file))["memory_limit"]())
 
 
 def check_graph(count: int, what: str) -> None:

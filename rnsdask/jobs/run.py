@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import dask
+from dask import threaded
 from dask.base import compute
 from dask.callbacks import Callback
 from dask.delayed import Delayed
@@ -141,7 +142,8 @@ def _on_threads(pieces: dict[int, Any], finish: Done, meter: Meter | None) -> li
             stack.enter_context(Callback(posttask=on_task))
             if meter is not None:
                 stack.enter_context(TaskCounter(meter))
-            results = compute(*pieces.values(), scheduler="threads")
+            # By the function: looking up its name imports all of Dask.distributed.
+            results = compute(*pieces.values(), scheduler=threaded.get)
     except Exception as error:
         return [error]
     for (i, piece), result in zip(pieces.items(), results, strict=True):

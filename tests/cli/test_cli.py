@@ -110,6 +110,28 @@ def test_info_does_not_import_dask() -> None:
     assert subprocess.check_output([sys.executable, "-c", script], text=True).endswith("\nFalse\n")
 
 
+@pytest.mark.parametrize("command", ["max", "sum", "topk", "verify"])
+def test_a_job_on_threads_imports_no_more_than_it_needs(command: str) -> None:
+    import_values()
+    heavy = ("distributed", "pandas", "pyarrow", "xarray")
+    arguments = [command, *(["2"] if command == "topk" else []), "x.zarr"]
+    script = (
+        f"import sys; from rnsdask.cli import main; main({arguments}, standalone_mode=False); "
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", script], text=True).endswith("\n[]\n")
+
+
+def test_xarray_may_be_imported_after_a_job() -> None:
+    pytest.importorskip("xarray")
+    import_values()
+    script = (
+        "from rnsdask.cli import main; main(['max', 'x.zarr'], standalone_mode=False); "
+        "import rnsdask, xarray; print(xarray.DataArray(rnsdask.open_zarr('x.zarr')).shape)"
+    )
+    assert subprocess.check_output([sys.executable, "-c", script], text=True).endswith(",)\n")
+
+
 def test_version_and_help() -> None:
     assert succeed("--version") == f"rnsdask, version {rd.__version__}\n"
     names = set(main.commands)
