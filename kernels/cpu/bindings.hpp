@@ -10,6 +10,7 @@ void bind_check(nb::module_& module);
 void bind_compare(nb::module_& module);
 void bind_convert(nb::module_& module);
 void bind_crc32c(nb::module_& module);
+void bind_decimal(nb::module_& module);
 void bind_divide(nb::module_& module);
 void bind_fixed_point(nb::module_& module);
 void bind_interval(nb::module_& module);
@@ -19,7 +20,8 @@ void bind_interval_rns(nb::module_& module);
 void bind_python_ints(nb::module_& module);
 void bind_reduce(nb::module_& module);
 void bind_table_product(nb::module_& module);
-void bind_text(nb::module_& module);
+void bind_text_format(nb::module_& module);
+void bind_text_parse(nb::module_& module);
 void bind_wide_residues(nb::module_& module);
 
 }  // namespace rns

@@ -7,6 +7,7 @@ NB_MODULE(_cpu, module) {
   rns::bind_compare(module);
   rns::bind_convert(module);
   rns::bind_crc32c(module);
+  rns::bind_decimal(module);
   rns::bind_divide(module);
   rns::bind_fixed_point(module);
   rns::bind_interval(module);
@@ -16,6 +17,7 @@ NB_MODULE(_cpu, module) {
   rns::bind_python_ints(module);
   rns::bind_reduce(module);
   rns::bind_table_product(module);
-  rns::bind_text(module);
+  rns::bind_text_format(module);
+  rns::bind_text_parse(module);
   rns::bind_wide_residues(module);
 }

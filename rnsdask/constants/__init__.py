@@ -15,6 +15,13 @@ from rnsdask.constants.convert import (
     limbs_of,
     reverse_constants,
 )
+from rnsdask.constants.decimal import (
+    DECIMAL_BASE,
+    DECIMAL_DIGITS,
+    DecimalConstants,
+    decimal_constants,
+    decimal_forward_constants,
+)
 from rnsdask.constants.factors import last_residues
 from rnsdask.constants.fixed_point import FIXED_POINT_BITS, FixedPointConstants, fixed_point_constants
 from rnsdask.constants.interval import IntervalConstants, directed, interval_constants
@@ -30,9 +37,12 @@ from rnsdask.constants.wide_residues import (
 )
 
 __all__ = [
+    "DECIMAL_BASE",
+    "DECIMAL_DIGITS",
     "FIXED_POINT_BITS",
     "KEY_BITS",
     "MAX_EXPONENT",
+    "DecimalConstants",
     "ExtensionConstants",
     "FixedPointConstants",
     "ForwardConstants",
@@ -45,6 +55,8 @@ __all__ = [
     "WideDigitConstants",
     "WideForwardConstants",
     "WindowCheck",
+    "decimal_constants",
+    "decimal_forward_constants",
     "digits_to_residues",
     "directed",
     "extension_constants",

@@ -1,4 +1,4 @@
-"""Reading integers from text and binary streams, and writing them, in bounded memory, as 32-bit limbs.
+"""Reading integers from text and binary streams, and writing them, in bounded memory, as limbs.
 
 Text
     One integer a line, decimal or hexadecimal (``0x``), with an optional sign. Lines end in LF or CRLF; the
@@ -11,21 +11,25 @@ What does not fit in a stream is an `InputError` that names the stream and the l
 """
 
 import os
+import re
 import stat
 from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_right
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend.cpu import format_lines, parse_lines
+from rnsdask.backend.cpu import format_decimal, format_hexadecimal, parse_decimal_lines, parse_lines
+from rnsdask.constants import DECIMAL_BASE, DECIMAL_DIGITS
 from rnsdask.core.errors import InputError, JobError, abbreviate
 from rnsdask.core.integer_text import not_an_integer, parse_integer, to_decimal
-from rnsdask.core.moduli import LIMB_BITS
-from rnsdask.rns.convert import ints_to_limbs, limbs_to_ints
+from rnsdask.core.moduli import LIMB_BITS, ModuliSet
+from rnsdask.rns.convert import to_residues
+from rnsdask.rns.decimal import decimal_to_residues
 from rnsdask.rns.foreign import first_lost, resized, widened
 
 _TEXT_BYTES = 2**18
@@ -35,12 +39,8 @@ _SPACES = b" \t"
 _MOST_SPACES = 4096
 """Characters that a line may have besides those of an integer."""
 
+_HEXADECIMAL = re.compile(rb"[ \t]*[+-]?0[xX][0-9a-fA-F]+[ \t]*\r?\n?")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-# Kernels convert decimal digits in a time that grows with the square of their number; GMP does better from
-# about these lengths on.
-_LONGEST_PARSED = 4000
-_MOST_LIMBS_FORMATTED = 160
 
 
 def remaining_bytes(stream: BinaryIO) -> int | None:
@@ -52,8 +52,62 @@ def remaining_bytes(stream: BinaryIO) -> int | None:
     return max(0, status.st_size - stream.tell()) if stat.S_ISREG(status.st_mode) else None
 
 
+@dataclass(frozen=True)
+class Batch:
+    """Some integers of a stream.
+
+    Attributes
+    ----------
+    limbs : uint32 array of shape (integers, L)
+        32-bit limbs, the least significant first, in two's complement when signed; or decimal limbs, in base
+        10**9, then in ten's complement: the last one, 1 for a negative number, counts ``-10**(9 (L - 1))``.
+    signed : bool
+        Whether the limbs are in complement.
+    decimal : bool
+        Whether they are decimal.
+    """
+
+    limbs: NDArray[np.uint32]
+    signed: bool
+    decimal: bool = False
+
+    def __len__(self) -> int:
+        return len(self.limbs)
+
+    def to_residues(self, moduli: ModuliSet) -> NDArray[np.uint32]:
+        """Convert to residues of shape (n, integers); ValueError if one is out of the set's range."""
+        if self.decimal:
+            return decimal_to_residues(self.limbs, moduli, self.signed)
+        residues: NDArray[np.uint32] = to_residues(self.limbs, moduli, self.signed)
+        return residues
+
+    def value(self, row: int) -> int:
+        """The integer of a row."""
+        if not self.decimal:
+            return _limbs_to_int(self.limbs[row], self.signed)
+        count = self.limbs.shape[1] - self.signed
+        text = format_decimal(self.limbs[row : row + 1, :count].copy(), np.zeros(1, dtype=np.bool_))
+        complement = DECIMAL_BASE**count if self.signed and self.limbs[row, -1] else 0
+        return int(gmpy2.mpz(text[:-1].tobytes(), 10)) - complement
+
+    def extreme(self, *, largest: bool) -> int:
+        """The largest or the smallest of at least one integer."""
+        # From the top limb down, keep the rows that lead; seldom more than one is left after the first.
+        rows: slice | NDArray[np.intp] = slice(None)
+        for limb in reversed(range(self.limbs.shape[1])):
+            column: NDArray[Any] = self.limbs[rows, limb]
+            if self.signed and limb == self.limbs.shape[1] - 1:
+                column = column.view(np.int32) if not self.decimal else 1 - column
+            leading = np.flatnonzero(column == (column.max() if largest else column.min()))
+            rows = leading if isinstance(rows, slice) else rows[leading]
+            if len(rows) == 1:
+                break
+        assert not isinstance(rows, slice)
+        return self.value(int(rows[0]))
+
+
 class IntegerReader(ABC):
-    """Integers of a stream, a batch at a time, as 32-bit limbs.
+    """Integers of a stream, a batch at a time, as limbs.
 
     Parameters
     ----------
@@ -82,13 +136,8 @@ class IntegerReader(ABC):
         self.count = self.bound = self.bytes_read = 0
 
     @abstractmethod
-    def read(self, count: int) -> NDArray[np.uint32]:
-        """Return the next ``count`` integers, fewer at the end of the stream, none after it.
-
-        Returns
-        -------
-        limbs : uint32 array of shape (integers, L)
-            Little-endian limbs, in two's complement when signed.
+    def read(self, count: int) -> Batch:
+        """Return the next integers, at most `count`, and none only at the end of the stream.
 
         Raises
         ------
@@ -100,19 +149,19 @@ class IntegerReader(ABC):
     def _place(self, row: int) -> str:
         """Say where the integer is that comes so many after those counted."""
 
-    def _accept(self, limbs: NDArray[np.uint32], size: int) -> None:
+    def _accept(self, batch: Batch, size: int) -> Batch:
         """Check the range of integers that took `size` bytes in the stream, and count them."""
-        if len(limbs):
-            smallest = _extreme(limbs, self._signed, largest=False)
-            largest = _extreme(limbs, self._signed, largest=True)
+        if len(batch):
+            smallest, largest = batch.extreme(largest=False), batch.extreme(largest=True)
             if smallest < self._lowest or largest > self._highest:
-                raise InputError(self._first_out_of_range(limbs))
+                raise InputError(self._first_out_of_range(batch))
             self.bound = max(self.bound, largest, -smallest)
-        self.count += len(limbs)
+        self.count += len(batch)
         self.bytes_read += size
+        return batch
 
-    def _first_out_of_range(self, limbs: NDArray[np.uint32]) -> str:
-        values = (_limbs_to_int(row, self._signed) for row in limbs)
+    def _first_out_of_range(self, batch: Batch) -> str:
+        values = map(batch.value, range(len(batch)))
         row, value = next((i, value) for i, value in enumerate(values) if self._is_outside(value))
         return f"{self._place(row)}: {self._out_of_range(value)}"
 
@@ -128,6 +177,8 @@ class IntegerReader(ABC):
 class TextReader(IntegerReader):
     """Integers of a text stream; limbs are as many as the range needs, signed if it has negative numbers.
 
+    They are decimal up to the first hexadecimal line.
+
     Parameters
     ----------
     strict : bool
@@ -139,31 +190,38 @@ class TextReader(IntegerReader):
     ) -> None:
         super().__init__(stream, name, lowest, highest, signed=lowest < 0)
         self._strict = strict
+        self._decimal = True
         # Lines before those of the current batch, and how many of its integers come before each blank line.
         self._lines, self._blank = 0, array("q")
         bits = max(highest.bit_length(), (~lowest).bit_length() if self._signed else 1) + self._signed
-        self._limb_count = -(-bits // LIMB_BITS)
+        self._binary_limbs = -(-bits // LIMB_BITS)
         longest = max(abs(lowest), abs(highest))
         self._limit = max(gmpy2.mpz(longest).num_digits(10), len(f"0x{longest:x}")) + 1  # the sign
+        self._decimal_limbs = -(-self._limit // DECIMAL_DIGITS) + self._signed
         # Of a line; two characters more for CRLF.
         self._longest_line = self._limit + 2 + (0 if strict else _MOST_SPACES)
         self._is_begun = False
         self._text, self._start = b"", 0  # what is read of the stream, and where in it the next line starts
 
-    def read(self, count: int) -> NDArray[np.uint32]:
+    def read(self, count: int) -> Batch:
         """Return the next integers: :meth:`IntegerReader.read`."""
-        limbs = np.empty((count, self._limb_count), dtype=np.uint32)
-        longest = min(self._limit, _LONGEST_PARSED)
+        decimal = self._decimal
+        limbs = np.empty((count, self._decimal_limbs if decimal else self._binary_limbs), dtype=np.uint32)
+        parse = parse_decimal_lines if decimal else parse_lines
+        how = (self._limit, 0 if self._strict else _MOST_SPACES, self._signed)
         row = size = 0
         while True:
-            how = (longest, 0 if self._strict else _MOST_SPACES, self._signed)
-            rows, end = parse_lines(self._text, self._start, *how, limbs[row:])
+            rows, end = parse(self._text, self._start, *how, limbs[row:])
             row, size, self._start = row + rows, size + end - self._start, end
             if row < count and self._read_on():
                 continue
             line = self._next_line() if row < count else b""
+            if decimal and _HEXADECIMAL.fullmatch(line):
+                self._decimal = False
+                break
             if not line:
                 break
+            self._start += len(line)
             # One that the kernel leaves to others: blank, long, or without an end, or none that is allowed.
             if not self._strict and self._is_blank(line):
                 self._blank.append(row)
@@ -171,17 +229,21 @@ class TextReader(IntegerReader):
                 continue
             value, problem = self._parse(line)
             if problem:
-                self._accept(limbs[:row], size)  # of bad lines, the first is named
+                self._accept(
+                    Batch(limbs[:row], self._signed, decimal), size
+                )  # of bad lines, the first is named
                 raise InputError(f"{self._place(0)}: {problem}")
-            limbs[row] = ints_to_limbs([value], self._limb_count, self._signed)[0]
+            own = (to_decimal(value) if decimal else hex(value)).encode("ascii")
+            parse(own + b"\n", 0, len(own), 0, self._signed, limbs[row : row + 1])
             row, size = row + 1, size + len(line)
-        self._accept(limbs[:row], size)
-        return limbs[:row]
+        batch = self._accept(Batch(limbs[:row], self._signed, decimal), size)
+        return batch if row or decimal == self._decimal else self.read(count)
 
-    def _accept(self, limbs: NDArray[np.uint32], size: int) -> None:
-        super()._accept(limbs, size)
-        self._lines += len(limbs) + len(self._blank)
+    def _accept(self, batch: Batch, size: int) -> Batch:
+        super()._accept(batch, size)
+        self._lines += len(batch) + len(self._blank)
         del self._blank[:]
+        return batch
 
     def _place(self, row: int) -> str:
         return f"{self._name}:{self._lines + row + 1 + bisect_right(self._blank, row)}"
@@ -203,9 +265,7 @@ class TextReader(IntegerReader):
     def _next_line(self) -> bytes:
         cut = self._start + self._longest_line
         end = self._text.find(b"\n", self._start, cut) + 1
-        line = self._text[self._start : end or cut]
-        self._start += len(line)
-        return line
+        return self._text[self._start : end or cut]
 
     def _is_blank(self, line: bytes) -> bool:
         return not self._is_cut(line) and not line.removesuffix(b"\n").removesuffix(b"\r").strip(_SPACES)
@@ -253,15 +313,13 @@ class BinaryReader(IntegerReader):
         if size is not None and size % width:
             raise InputError(self._trailing(size))
 
-    def read(self, count: int) -> NDArray[np.uint32]:
+    def read(self, count: int) -> Batch:
         """Return the next integers: :meth:`IntegerReader.read`; a stream must not end within a record."""
         data = self._stream.read(count * self._width)
         if len(data) % self._width:
             raise InputError(self._trailing(self.bytes_read + len(data)))
         octets = np.frombuffer(data, dtype=np.uint8).reshape(-1, self._width)
-        limbs: NDArray[np.uint32] = widened(octets, self._signed)
-        self._accept(limbs, len(data))
-        return limbs
+        return self._accept(Batch(widened(octets, self._signed), self._signed), len(data))
 
     def _place(self, row: int) -> str:
         return f"{self._name}: index {self.count + row} (byte {self.bytes_read + row * self._width})"
@@ -273,8 +331,8 @@ class BinaryReader(IntegerReader):
         )
 
 
-def text_lines(limbs: NDArray[np.uint32], *, signed: bool, hexadecimal: bool = False) -> memoryview:
-    """Write integers one a line, in decimal or as ``0x...`` (a negative one as ``-0x...``).
+def hexadecimal_lines(limbs: NDArray[np.uint32], *, signed: bool) -> memoryview:
+    """Write integers one a line as ``0x...``, a negative one as ``-0x...``.
 
     Parameters
     ----------
@@ -283,10 +341,20 @@ def text_lines(limbs: NDArray[np.uint32], *, signed: bool, hexadecimal: bool = F
     signed : bool
         Whether limbs are two's complement.
     """
-    if hexadecimal or limbs.shape[1] <= _MOST_LIMBS_FORMATTED:
-        return format_lines(limbs, signed, hexadecimal).data
-    digits = map(to_decimal, limbs_to_ints(limbs, signed))
-    return memoryview("".join(f"{text}\n" for text in digits).encode("ascii"))
+    return format_hexadecimal(limbs, signed).data
+
+
+def decimal_lines(limbs: NDArray[np.uint32], negative: NDArray[np.bool_]) -> memoryview:
+    """Write integers one a line, in decimal.
+
+    Parameters
+    ----------
+    limbs : uint32 array of shape (integers, limbs)
+        The magnitudes in base 10**9, the least significant limb first.
+    negative : bool array of shape (integers,)
+        Which integers are negative.
+    """
+    return format_decimal(limbs, negative).data
 
 
 def binary_records(limbs: NDArray[np.uint32], width: int, *, signed: bool, first_index: int = 0) -> bytes:
@@ -318,19 +386,3 @@ def binary_records(limbs: NDArray[np.uint32], width: int, *, signed: bool, first
 
 def _limbs_to_int(limbs: NDArray[np.uint32], signed: bool) -> int:
     return int.from_bytes(limbs.astype("<u4").tobytes(), "little", signed=signed)
-
-
-def _extreme(limbs: NDArray[np.uint32], signed: bool, *, largest: bool) -> int:
-    """Return the largest or the smallest of at least one integer."""
-    # From the top limb down, keep the rows that lead; seldom more than one is left after the first.
-    rows: slice | NDArray[np.intp] = slice(None)
-    for limb in reversed(range(limbs.shape[1])):
-        column: NDArray[Any] = limbs[rows, limb]
-        if signed and limb == limbs.shape[1] - 1:
-            column = column.view(np.int32)
-        leading = np.flatnonzero(column == (column.max() if largest else column.min()))
-        rows = leading if isinstance(rows, slice) else rows[leading]
-        if len(rows) == 1:
-            break
-    assert not isinstance(rows, slice)
-    return _limbs_to_int(limbs[rows[0]], signed)

@@ -13,9 +13,16 @@ from rnsdask.core import layout
 from rnsdask.core.errors import InputError, JobError
 from rnsdask.core.moduli import as_integer
 from rnsdask.jobs.compute import Advance, map_ahead, mapping_on_threads
-from rnsdask.jobs.integer_streams import IntegerReader, binary_records, text_lines
+from rnsdask.jobs.integer_streams import (
+    Batch,
+    IntegerReader,
+    binary_records,
+    decimal_lines,
+    hexadecimal_lines,
+)
 from rnsdask.jobs.writing import Index, Transfer, check_same, resume_store, written_chunks
 from rnsdask.rns import convert
+from rnsdask.rns.decimal import residues_to_decimal
 from rnsdask.rns.system import RNS
 
 # Residues of a batch, and at least so many integers: some batches at a time take less memory than a chunk.
@@ -162,28 +169,25 @@ def _next_chunk(source: IntegerReader, system: RNS, length: int, advance: Advanc
     residues = np.empty((system.rows, length), dtype=np.uint32)
     begun = source.count
 
-    def convert_batch(batch: tuple[int, NDArray[np.uint32]]) -> None:
-        first, limbs = batch
-        part = convert.to_residues(limbs, system.moduli, system.signed)
-        residues[:, first : first + len(limbs)] = part
+    def convert_batch(part: tuple[int, Batch]) -> None:
+        first, batch = part
+        residues[:, first : first + len(batch)] = batch.to_residues(system.moduli)
 
     for _ in map_ahead(convert_batch, _batches(source, length, batch_size(system), advance)):
         pass
     return residues[:, : source.count - begun]
 
 
-def _batches(
-    source: IntegerReader, total: int, size: int, advance: Advance
-) -> Iterator[tuple[int, NDArray[np.uint32]]]:
+def _batches(source: IntegerReader, total: int, size: int, advance: Advance) -> Iterator[tuple[int, Batch]]:
     """Read at most `total` integers in batches of at most `size`, each with its position."""
     first = 0
     while first < total:
         before = source.bytes_read
-        limbs = source.read(min(size, total - first))
-        if not len(limbs):
+        batch = source.read(min(size, total - first))
+        if not len(batch):
             return
-        yield first, limbs
-        first += len(limbs)
+        yield first, batch
+        first += len(batch)
         advance(source.bytes_read - before)
 
 
@@ -220,9 +224,12 @@ def export_integers(
 
     def convert_batch(batch: tuple[int, NDArray[np.uint32]]) -> tuple[int, bytes | memoryview]:
         first, residues = batch
+        if width is None and not hexadecimal:
+            decimal = residues_to_decimal(residues, system.moduli, system.signed)
+            return residues.shape[1], decimal_lines(*decimal)
         limbs = convert.to_limbs(residues, system.moduli, system.signed)
         if width is None:
-            return len(limbs), text_lines(limbs, signed=system.signed, hexadecimal=hexadecimal)
+            return len(limbs), hexadecimal_lines(limbs, signed=system.signed)
         return len(limbs), binary_records(limbs, width, signed=system.signed, first_index=first)
 
     for integers, data in map_ahead(convert_batch, stored_batches(info, batch_size(system))):

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,16 +11,21 @@ from numpy.typing import NDArray
 from rnsdask import store
 from rnsdask.arrays import interval_rns_storage
 from rnsdask.cluster.memory import Work
+from rnsdask.constants import DECIMAL_BASE
 from rnsdask.core import layout
 from rnsdask.core.errors import JobError
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.compute import Advance, map_ahead
-from rnsdask.jobs.integer_streams import binary_records, text_lines
+from rnsdask.jobs.integer_streams import binary_records, decimal_lines, hexadecimal_lines
 from rnsdask.jobs.writing import Transfer
 from rnsdask.rns import convert
+from rnsdask.rns.decimal import residues_to_decimal
 
 # Words of a batch: some batches at a time take less memory than a chunk.
 _BATCH_WORDS = 2**18
+
+_Batch = tuple[int, NDArray[Any], NDArray[np.bool_]]
+"""A position; residues (n, integers) of magnitudes, or integers (1, integers); and which are negative."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +91,15 @@ class Values:
         _check_consecutive(self.info.path, self.array.shape, self.array.chunks)
         done = written = 0
 
-        def convert_batch(batch: tuple[int, NDArray[np.uint32]]) -> tuple[int, bytes | memoryview]:
-            first, limbs = batch
+        def convert_batch(batch: _Batch) -> tuple[int, bytes | memoryview]:
+            first, numbers, negative = batch
+            count = len(negative)
+            if width is None and not hexadecimal:
+                return count, decimal_lines(self._magnitudes(numbers), negative)
+            limbs = self._limbs(numbers, negative)
             if width is None:
-                return len(limbs), text_lines(limbs, signed=True, hexadecimal=hexadecimal)
-            return len(limbs), binary_records(limbs, width, signed=True, first_index=first)
+                return count, hexadecimal_lines(limbs, signed=True)
+            return count, binary_records(limbs, width, signed=True, first_index=first)
 
         for count, data in map_ahead(convert_batch, self._batches()):
             stream.write(data)
@@ -100,25 +109,37 @@ class Values:
         stream.flush()
         return Transfer(done, self.nbytes, written)
 
-    def _batches(self) -> Iterator[tuple[int, NDArray[np.uint32]]]:
-        """Limbs (integers, L) in two's complement of some values at a time, each with its position."""
+    def _batches(self) -> Iterator[_Batch]:
+        """Some values at a time."""
         first = 0
         for index in self.array.indices():
             if isinstance(self.info, store.GroupInfo):
                 residues, parts = store.read_group_chunk(self.info, index)
-                matrix, negative = layout.as_matrix(residues), parts["sign"].reshape(-1) != 0
-                size = max(16, _BATCH_WORDS // len(matrix))
-                for start in range(0, matrix.shape[1], size):
-                    part = slice(start, start + size)
-                    magnitudes = convert.to_limbs(matrix[:, part], self.info.residues.moduli)
-                    yield first + start, _with_signs(magnitudes, negative[part])
-                first += matrix.shape[1]
-                continue
-            values = store.read_plain_chunk(self.info, index).reshape(-1)
-            for start in range(0, values.size, _BATCH_WORDS):
-                whole = values[start : start + _BATCH_WORDS].astype("<i8")
-                yield first + start, whole.view(np.uint32).reshape(-1, 2)
-            first += values.size
+                numbers, negative = layout.as_matrix(residues), parts["sign"].reshape(-1) != 0
+            else:
+                numbers = store.read_plain_chunk(self.info, index).reshape(1, -1).astype("<i8")
+                negative = numbers[0] < 0
+            size = max(16, _BATCH_WORDS // len(numbers))
+            for start in range(0, len(negative), size):
+                part = slice(start, start + size)
+                yield first + start, numbers[:, part], negative[part]
+            first += len(negative)
+
+    def _magnitudes(self, numbers: NDArray[Any]) -> NDArray[np.uint32]:
+        """Decimal limbs (integers, L) of the absolute values."""
+        if isinstance(self.info, store.GroupInfo):
+            return residues_to_decimal(numbers, self.info.residues.moduli)[0]
+        magnitudes = np.abs(numbers[0]).view(np.uint64)  # also right of -2**63
+        powers = np.array([DECIMAL_BASE**k for k in range(3)], dtype=np.uint64)
+        limbs: NDArray[np.uint64] = magnitudes[:, np.newaxis] // powers % np.uint64(DECIMAL_BASE)
+        return limbs.astype(np.uint32)
+
+    def _limbs(self, numbers: NDArray[Any], negative: NDArray[np.bool_]) -> NDArray[np.uint32]:
+        """Limbs (integers, L) in two's complement."""
+        if isinstance(self.info, store.GroupInfo):
+            return _with_signs(convert.to_limbs(numbers, self.info.residues.moduli), negative)
+        limbs: NDArray[np.uint32] = numbers[0].view(np.uint32).reshape(-1, 2)
+        return limbs
 
 
 def _with_signs(magnitudes: NDArray[np.uint32], negative: NDArray[np.bool_]) -> NDArray[np.uint32]:

@@ -18,12 +18,14 @@ from strategies import BOTH_RANGES
 from rnsdask.core.errors import InputError, JobError, abbreviate
 from rnsdask.core.integer_text import to_decimal
 from rnsdask.jobs.integer_streams import (
+    Batch,
     BinaryReader,
     IntegerReader,
     TextReader,
     binary_records,
+    decimal_lines,
+    hexadecimal_lines,
     remaining_bytes,
-    text_lines,
 )
 
 HIGHEST = 10**30
@@ -34,23 +36,31 @@ def text_reader(text: bytes, lowest: int = 0, highest: int = HIGHEST) -> TextRea
     return TextReader(io.BytesIO(text), "numbers.txt", lowest, highest, strict=True)
 
 
-def integers_of(limbs: np.ndarray, signed: bool) -> list[int]:
-    assert limbs.dtype == np.uint32
-    return [int.from_bytes(row.astype("<u4").tobytes(), "little", signed=signed) for row in limbs]
+def integers_of(batch: Batch) -> list[int]:
+    assert batch.limbs.dtype == np.uint32
+    if not batch.decimal:
+        rows = batch.limbs.astype("<u4")
+        return [int.from_bytes(row.tobytes(), "little", signed=batch.signed) for row in rows]
+    count = batch.limbs.shape[1] - batch.signed
+    texts = ["".join(f"{limb:09}" for limb in row[count - 1 :: -1]) for row in batch.limbs.tolist()]
+    values = [int(gmpy2.mpz(text)) for text in texts]
+    signs = batch.limbs[:, -1].tolist() if batch.signed else [0] * len(values)
+    assert set(signs) <= {0, 1}
+    return [value - sign * 10 ** (9 * count) for value, sign in zip(values, signs, strict=True)]
 
 
-def read(reader: IntegerReader, count: int, signed: bool = True) -> list[int]:
-    return integers_of(reader.read(count), signed)
+def read(reader: IntegerReader, count: int) -> list[int]:
+    return integers_of(reader.read(count))
 
 
-def batches(reader: IntegerReader, size: int, signed: bool = False) -> Iterator[list[int]]:
+def batches(reader: IntegerReader, size: int) -> Iterator[list[int]]:
     """All batches of a reader."""
-    while integers := read(reader, size, signed):
+    while integers := read(reader, size):
         yield integers
 
 
 def lines(values: Iterable[int], hexadecimal: bool = False) -> bytes:
-    """As `text_lines` writes integers, which takes their limbs."""
+    """As integers are to be written."""
     return "".join(f"{hex(v) if hexadecimal else to_decimal(v)}\n" for v in values).encode()
 
 
@@ -64,6 +74,17 @@ def limbs_of(values: list[int], limb_count: int, signed: bool) -> np.ndarray:
         .reshape(-1, limb_count)
         .astype(np.uint32)
     )
+
+
+def written(values: list[int], limb_count: int, signed: bool, hexadecimal: bool) -> bytes:
+    """What the kernels write of integers that fit into 32-bit limbs."""
+    if hexadecimal:
+        return bytes(hexadecimal_lines(limbs_of(values, limb_count, signed), signed=signed))
+    count = (32 * limb_count) // 29 + 1
+    texts = [to_decimal(abs(value)).zfill(9 * count) for value in values]
+    limbs = [[int(text[end - 9 : end]) for end in range(9 * count, 0, -9)] for text in texts]
+    negative = np.array([value < 0 for value in values], dtype=np.bool_)
+    return bytes(decimal_lines(np.array(limbs, dtype=np.uint32).reshape(-1, count), negative))
 
 
 # --- Text ---------------------------------------------------------------------------------------------------
@@ -176,7 +197,7 @@ def test_text_extremes_of_the_range_are_read(highest: int, signed: bool) -> None
     for value in (lowest, highest):
         for text in (lines([value]), lines([value], hexadecimal=True)):
             for line in (text, text.replace(b"\n", b"\r\n"), text.strip()):
-                assert read(text_reader(line, lowest, highest), 1, signed) == [value]
+                assert read(text_reader(line, lowest, highest), 1) == [value]
     for value in (lowest - 1, highest + 1):
         for hexadecimal in (False, True):
             with pytest.raises(InputError, match=r"^numbers\.txt:1: "):
@@ -185,9 +206,8 @@ def test_text_extremes_of_the_range_are_read(highest: int, signed: bool) -> None
 
 def test_text_beyond_the_digit_limit_of_python() -> None:
     value = 7**20000  # 16,902 digits
-    limbs = limbs_of([value, -value], 1755, signed=True)
     for hexadecimal in (False, True):
-        text = bytes(text_lines(limbs, signed=True, hexadecimal=hexadecimal))
+        text = written([value, -value], 1755, True, hexadecimal)
         assert text == lines([value, -value], hexadecimal)
         assert read(text_reader(text, *ANY), 2) == [value, -value]
 
@@ -220,16 +240,16 @@ def random_integers(rng: np.random.Generator, lengths: list[int], count: int, si
 def test_text_round_trip_of_random_integers(rng: np.random.Generator) -> None:
     values = random_integers(rng, [1, 31, 32, 64, 300], 2000, signed=True)
     for hexadecimal in (False, True):
-        text = text_lines(limbs_of(values, 10, signed=True), signed=True, hexadecimal=hexadecimal)
+        text = written(values, 10, True, hexadecimal)
         assert text == lines(values, hexadecimal)
-        reader = text_reader(bytes(text), -(2**300), 2**300)
-        assert [v for b in batches(reader, 97, signed=True) for v in b] == values
+        reader = text_reader(text, -(2**300), 2**300)
+        assert [v for b in batches(reader, 97) for v in b] == values
         assert (reader.count, reader.bound) == (2000, max(map(abs, values)))
 
 
-# Lengths around whole words and chunks of digits, for the kernels, and beyond what they convert.
-DIGITS = [*range(1, 42), 56, 57, 58, 75, 76, 77, 94, 95, 96, 308, 617, 1000, 3999, 4000, 4001, 6000]
-LIMBS = [1, 2, 3, 4, 5, 8, 9, 64, 159, 160, 161, 200]
+# Lengths around whole limbs of either kind.
+DIGITS = [*range(1, 42), 56, 57, 63, 64, 80, 81, 82, 308, 617, 1000, 6000]
+LIMBS = [1, 2, 3, 4, 5, 8, 9, 64, 200]
 
 
 @pytest.mark.parametrize("digits", DIGITS)
@@ -254,11 +274,50 @@ def test_text_of_each_length_is_written(limb_count: int, signed: bool, rng: np.r
     values += random_integers(rng, [0, 1, bits // 2, bits], 50, signed=False)
     values += [~value for value in values] if signed else []
     random.Random(int(rng.integers(2**63))).shuffle(values)  # numbers of all lengths side by side
-    limbs = limbs_of(values, limb_count, signed)
-    for count in (0, 1, 2, 3, 4, 5, len(values)):
+    for part in ([], values[:1], values):
         for hexadecimal in (False, True):
-            text = text_lines(limbs[:count], signed=signed, hexadecimal=hexadecimal)
-            assert text == lines(values[:count], hexadecimal)
+            assert written(part, limb_count, signed, hexadecimal) == lines(part, hexadecimal)
+
+
+@pytest.mark.parametrize("digits", [1, 9, 10, 39, 77, 3999, 4000, 4001])
+@pytest.mark.parametrize("first", [0, 1, 63, 200])
+@BOTH_RANGES
+def test_text_of_both_bases(digits: int, first: int, signed: bool, rng: np.random.Generator) -> None:
+    """Decimal lines up to one, then of both kinds; the last one has no end."""
+    values = random_integers(rng, [1, int(digits * 3.3219)], 200, signed)
+    pieces = [hex(v) if i == first or (i > first and i % 3) else to_decimal(v) for i, v in enumerate(values)]
+    text = "\n".join(pieces).replace("0x", "0X" if first % 2 else "0x").encode()
+    highest = 10**digits
+    for size in (1, 150):
+        reader = TextReader(io.BytesIO(b"\n" + text), "n", -highest * signed, highest)
+        assert [v for part in batches(reader, size) for v in part] == values
+        assert (reader.count, reader.bound) == (200, max(map(abs, values)))
+    for end in (b"\n0xg", b"\n 1 2", b"\n%d" % (10 * highest), b"\n0x%x" % (16 * highest)):
+        reader = TextReader(io.BytesIO(b"\n" + text + end), "n", -highest * signed, highest)
+        with pytest.raises(InputError, match=r"^n:202: "):
+            list(batches(reader, 7))
+
+
+def test_text_of_every_character_at_every_position() -> None:
+    """Of a line of digits, only those that are digits may be put in place of one."""
+    for digits, good in (
+        (b"1234567890123456789012345", b"0123456789"),
+        (b"0x1aB2c3D4e5f60718293", HEXADECIMAL),
+    ):
+        for place in range(2 if digits.startswith(b"0x") else 0, len(digits)):
+            for c in set(range(256)) - {10}:
+                line = digits[:place] + bytes([c]) + digits[place + 1 :]
+                reader = text_reader(line + b"\n", -HIGHEST, HIGHEST)
+                if c in good or (place == 0 and c in b"+-"):
+                    assert read(reader, 1) == [int(line, 0 if good == HEXADECIMAL else 10)]
+                    continue
+                if (place == 1 and c in b"xX") or (place == len(digits) - 1 and c == 13):
+                    continue  # hexadecimal, if the first one is 0; the end of a line
+                with pytest.raises(InputError, match=r"^numbers\.txt:1: .* is not an integer"):
+                    reader.read(1)
+
+
+HEXADECIMAL = b"0123456789abcdefABCDEF"
 
 
 def first_problem(text: bytes, lowest: int, highest: int, strict: bool = True) -> tuple[list[int], str]:
@@ -329,7 +388,7 @@ def test_text_like_a_plain_reader(
     reader = TextReader(io.BytesIO(text), "n", *allowed, strict=strict)
     found: list[int] = []
     with pytest.raises(InputError, match=problem) if problem else nullcontext():
-        for part in batches(reader, batch, signed=allowed[0] < 0):
+        for part in batches(reader, batch):
             found += part
     assert found == values[: len(found)]
     assert problem or found == values
@@ -428,9 +487,7 @@ def test_binary(width: int, signed: bool, batch: int) -> None:
     values = [0, 1, 2, 127, lowest, highest, highest - 1, lowest + 1, highest // 2, lowest // 2, 0]
     data = records(values, width, signed)
     reader = BinaryReader(io.BytesIO(data), "x.bin", width, lowest, highest, signed=signed)
-    limb_count = -(-width // 4)
-    expected = [v % 2 ** (32 * limb_count) for v in values]  # two's complement, widened to whole limbs
-    assert [v for b in batches(reader, batch) for v in b] == expected
+    assert [v for b in batches(reader, batch) for v in b] == values
     assert (reader.count, reader.bytes_read) == (len(values), len(data))
     assert reader.bound == max(map(abs, values))
 

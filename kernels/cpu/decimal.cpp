@@ -1,0 +1,120 @@
+// Residues to decimal limbs by the Chinese remainder theorem, as convert.cpp to 32-bit limbs.
+#include <algorithm>
+#include <vector>
+
+#include "bindings.hpp"
+#include "rns/convert.cuh"
+#include "table_product.hpp"
+#include "text.hpp"
+
+namespace rns {
+
+namespace {
+
+RNS_VECTORISED void multiply_row(const u32* x, i64 width, Factor w, u32 last, Row& u) {
+  for (i64 j = 0; j < width; ++j) u.x[j] = mod_mul(x[j], w, last);
+}
+
+// The next limb of a sum of products and the carry of those before, which becomes that for the next. A sum of
+// n terms is less than n 2**62, and its carry n 2**33: nothing exceeds 64 bits for n up to 2**30.
+RNS_INLINE u32 next_limb(u64& carry, ProductSum sum) {
+  const u64 lower = sum.lower_half() + carry;
+  const u64 upper = sum.high + (lower >> 32);
+  const u64 rest = upper % kDecimalBase << 32 | static_cast<u32>(lower);
+  carry = (upper / kDecimalBase << 32) + rest / kDecimalBase;
+  return static_cast<u32>(rest % kDecimalBase);
+}
+
+struct Decimal {
+  Residues residues;
+  Table table;  // one row more than moduli: -M, for the term q
+  const u32* last;
+  const Factor* inverses;
+  const u32* product;
+  const u32* highest;
+  i64 limb_count;
+
+  // X', which is X or X + M (rns/convert.cuh), modulo 10**(9 limb_count), which is more than 2 M.
+  void convert_tile(i64 first, i64 width, std::vector<Row>& terms, std::vector<Row>& limbs) const {
+    for (i64 i = 0; i < residues.moduli; ++i)
+      multiply_row(residues.row(i) + first, width, inverses[i], last[i], terms[i]);
+    // Its contributions to the fraction, results 0 and 1, are 0.
+    SumRow sums[kResults];
+    table.sum(terms, 0, 2, width, sums);
+    for (i64 j = 0; j < width; ++j)
+      terms[residues.moduli].x[j] = crt_quotient(sums[0].at(j), sums[1].at(j), 0).q;
+    u64 carries[kNumbers] = {};
+    for (i64 l = 0; l < limb_count; l += kResults) {
+      const i64 results = std::min(kResults, limb_count - l);
+      table.sum(terms, l + 2, results, width, sums);
+      for (i64 k = 0; k < results; ++k) {
+        for (i64 j = 0; j < width; ++j) limbs[l + k].x[j] = next_limb(carries[j], sums[k].at(j));
+      }
+    }
+  }
+
+  bool is_less(const u32* a, const u32* b) const {
+    i64 l = limb_count - 1;
+    while (l > 0 && a[l] == b[l]) --l;
+    return a[l] < b[l];
+  }
+
+  // X' becomes the magnitude of the number, which is X' - M if X' is above the highest; returns whether it is
+  // negative.
+  bool finish(u32* number) const {
+    if (!is_less(highest, number)) return false;
+    const bool negative = is_less(number, product);
+    const u32* minuend = negative ? product : number;
+    const u32* subtrahend = negative ? number : product;
+    u32 borrow = 0;
+    for (i64 l = 0; l < limb_count; ++l) {
+      const u32 difference = minuend[l] - subtrahend[l] - borrow;
+      borrow = difference >> 31;
+      number[l] = difference + (borrow != 0 ? kDecimalBase : 0);
+    }
+    return negative;
+  }
+
+  void convert(u32* result, u8* negative) const {
+    std::vector<Row> terms(residues.moduli + 1), limbs(limb_count);
+    for (i64 first = 0; first < residues.count; first += kNumbers) {
+      const i64 width = std::min(kNumbers, residues.count - first);
+      convert_tile(first, width, terms, limbs);
+      for (i64 j = 0; j < width; ++j) {
+        u32* number = result + (first + j) * limb_count;
+        for (i64 l = 0; l < limb_count; ++l) number[l] = limbs[l].x[j];
+        negative[first + j] = finish(number);
+      }
+    }
+  }
+};
+
+}  // namespace
+
+void bind_decimal(nb::module_& module) {
+  module.def("residues_to_decimal", [](const Matrix32& array, const Table32& table, const Vector32& last,
+                                       const Table32& inverses, const Vector32& product,
+                                       const Vector32& highest, const MutableMatrix32& limbs,
+                                       const Vector8& negative) {
+    const Residues residues(array);
+    const size_t n = array.shape(0), limb_count = limbs.shape(1);
+    require(table.shape(0) == n + 1 && last.shape(0) == n && inverses.shape(0) == n && inverses.shape(1) == 2,
+            "one row of constants for each modulus is needed");
+    require(limb_count > 0 && table.shape(1) >= limb_count + 2 && product.shape(0) == limb_count &&
+                highest.shape(0) == limb_count,
+            "the constants must have as many limbs as a number");
+    require(limbs.shape(0) == array.shape(1) && negative.shape(0) == array.shape(1),
+            "limbs and signs must have one row for each number");
+    nb::gil_scoped_release release;
+    const Decimal decimal = {residues,
+                             Table(table),
+                             last.data(),
+                             reinterpret_cast<const Factor*>(inverses.data()),
+                             product.data(),
+                             highest.data(),
+                             static_cast<i64>(limb_count)};
+    decimal.convert(limbs.data(), negative.data());
+  });
+}
+
+}  // namespace rns
