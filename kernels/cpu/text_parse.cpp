@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "bindings.hpp"
 #include "text.hpp"
@@ -14,7 +15,9 @@ namespace {
 
 // Of decimal digits into 32-bit limbs, in a time that grows with the square of their number: GMP does better
 // from about this length on.
-constexpr i64 kMostDigits = 4000;
+constexpr i64 kMostDigits = 3000;
+
+using u128 = unsigned __int128;
 
 // ---- digits ---------------------------------------------------------------------------------------------
 
@@ -78,22 +81,27 @@ bool read_hexadecimal(const char* p, const char* end, u32* limbs, i64 count) {
   return bad == 0;
 }
 
-bool read_decimal(const char* p, const char* end, u32* limbs, i64 count) {
+// Of `words` no more than the digits need are used: one for each two chunks.
+bool read_decimal(const char* p, const char* end, std::vector<u64>& words, u32* limbs, i64 count) {
+  constexpr i64 kDigits = 2 * kDecimalDigits;
   if (end - p > kMostDigits) return false;
   u64 bad = 0;
   i64 size = 0;
-  for (i64 digits = (end - p - 1) % kDecimalDigits + 1; p < end; p += digits, digits = kDecimalDigits) {
-    u64 carry = read_nine(p, digits, bad);
-    for (i64 l = 0; l < size; ++l, carry >>= 32) {
-      carry += static_cast<u64>(limbs[l]) * kDecimalBase;
-      limbs[l] = static_cast<u32>(carry);
+  for (i64 digits = (end - p - 1) % kDigits + 1; p < end; p += digits, digits = kDigits) {
+    const i64 lower = std::min(digits, kDecimalDigits);
+    u64 carry =
+        read_nine(p, digits - lower, bad) * u64{kDecimalBase} + read_nine(p + digits - lower, lower, bad);
+    for (i64 i = 0; i < size; ++i) {
+      const u128 sum = static_cast<u128>(words[i]) * (u64{kDecimalBase} * kDecimalBase) + carry;
+      words[i] = static_cast<u64>(sum);
+      carry = static_cast<u64>(sum >> 64);
     }
-    if (carry == 0) continue;
-    if (size == count) return false;
-    limbs[size++] = static_cast<u32>(carry);
+    if (carry != 0) words[size++] = carry;
   }
-  std::fill(limbs + size, limbs + count, 0u);
-  return bad == 0;
+  const i64 needed = size == 0 ? 0 : 2 * size - (words[size - 1] >> 32 == 0);
+  if (bad != 0 || needed > count) return false;
+  for (i64 l = 0; l < count; ++l) limbs[l] = l < needed ? static_cast<u32>(words[l / 2] >> (l % 2 * 32)) : 0;
+  return true;
 }
 
 // A magnitude becomes the integer, in two's complement if signed; false if it does not fit.
@@ -183,11 +191,12 @@ void bind_text_parse(nb::module_& module) {
     require(0 <= start && start <= text.size, "start must be a position in the text");
     require(limbs.shape(1) > 0, "a number has at least one limb");
     nb::gil_scoped_release release;
+    std::vector<u64> words(kMostDigits / (2 * kDecimalDigits) + 1);
     return text.read_lines(
-        start, limbs, [=](const char* p, const char* end, bool negative, u32* row, i64 count) {
+        start, limbs, [&](const char* p, const char* end, bool negative, u32* row, i64 count) {
           const bool hexadecimal = end - p > 2 && p[0] == '0' && (p[1] == 'x' || p[1] == 'X');
           return (hexadecimal ? read_hexadecimal(p + 2, end, row, count)
-                              : read_decimal(p, end, row, count)) &&
+                              : read_decimal(p, end, words, row, count)) &&
                  apply_sign(negative, is_signed, row, count);
         });
   });

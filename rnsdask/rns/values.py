@@ -10,6 +10,11 @@ from rnsdask.core.moduli import ModuliSet, fewest_moduli
 from rnsdask.rns.convert import as_python_ints, flat_values, place_of
 
 _SPACES = b" \t\r\n"
+_TEXT_SPACES = _SPACES.decode("ascii")
+_BLOCK = 2**12
+"""Texts that are turned into integers together."""
+_LONGEST_LINE = 2**11
+"""Characters of a text for which the kernels are quicker than GMP."""
 _LIMB_BYTES = 4
 
 
@@ -36,8 +41,31 @@ def flat_integers(values: Any) -> tuple[Any, tuple[int, ...]]:
         values = _of_arrow(values)
     flat, shape = flat_values(values)
     if isinstance(flat, list) and not {str, bytes, np.str_, np.bytes_}.isdisjoint(map(type, flat)):
-        flat = [_parsed(v, i, shape) if isinstance(v, str | bytes) else v for i, v in enumerate(flat)]
+        flat = [
+            v for i in range(0, len(flat), _BLOCK) for v in _block_of_integers(flat[i : i + _BLOCK], i, shape)
+        ]
     return flat, shape
+
+
+def _block_of_integers(values: list[Any], first: int, shape: tuple[int, ...]) -> list[Any]:
+    """Values, of which texts become integers, from flat position `first` on of an array of a shape."""
+    integers = _integers_of_lines(values) if set(map(type, values)) == {str} else None
+    if integers is not None:
+        return integers
+    return [_parsed(v, first + i, shape) if isinstance(v, str | bytes) else v for i, v in enumerate(values)]
+
+
+def _integers_of_lines(texts: list[str]) -> list[int] | None:
+    """Texts as integers by the kernels, None if one is long, or no integer."""
+    lines = [text.strip(_TEXT_SPACES) for text in texts]
+    longest = max(map(len, lines))
+    if longest > _LONGEST_LINE:
+        return None
+    data = "\n".join(lines).encode("utf-8", "surrogatepass") + b"\n"
+    limbs = np.empty((len(lines), longest // 8 + 1), dtype=np.uint32)  # 8 hexadecimal digits are a limb
+    rows, end = cpu.parse_lines(data, 0, longest, 0, True, limbs)
+    # With an end of a line inside a text there are more lines than texts.
+    return cpu.limbs_to_ints(limbs, True) if (rows, end) == (len(lines), len(data)) else None
 
 
 def _parsed(text: str | bytes, position: int, shape: tuple[int, ...]) -> int:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rnsdask as rd
+from rnsdask.rns.values import flat_integers
 
 MODULI = rd.ModuliSet.for_bits(300)
 
@@ -90,6 +91,30 @@ def test_text_that_is_no_integer_is_named() -> None:
             with pytest.raises(ValueError, match=message):
                 make(values)
     assert rd.from_ints(["9" * 5000]).to_ints().tolist() == [10**5000 - 1]  # more digits than Python reads
+
+
+@pytest.mark.parametrize("digits", [1, 8, 9, 10, 18, 19, 20, 36, 37, 300, 2047, 2048, 2049, 4100])
+@pytest.mark.parametrize("place", [0, 1, 4095, 4096, 5000])  # 4096 texts are converted together
+def test_text_of_any_form(digits: int, place: int) -> None:
+    """One text of a length and form among short ones."""
+    texts: list[Any] = [str(k * (-1) ** k) for k in range(5001)]
+    expected = [k * (-1) ** k for k in range(5001)]
+    value = 10**digits - 1
+    for form, number in (
+        (str(value), value),
+        (f"-{value}", -value),
+        (f"{value:#x}\r\n", value),
+        (f" \t+0{10 ** (digits - 1)}\n", 10 ** (digits - 1)),
+        (f"-{value:#X}".encode(), -value),
+        (value, value),
+    ):
+        texts[place], expected[place] = form, number
+        assert flat_integers(texts) == (expected, (5001,))
+        assert set(map(type, flat_integers(texts)[0])) == {int}
+    for bad in ("1\n2", "\u00a01", "1\v", "1\r2", "", "\ud800", f"{value}x", f"x{value}", "0x", "--1", "1\0"):
+        texts[place] = bad
+        with pytest.raises(ValueError, match=rf"^value at position {place}: .* is not an integer"):
+            flat_integers(texts)
 
 
 # ---- Dask -------------------------------------------------------------------------------------------------
