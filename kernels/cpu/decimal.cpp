@@ -15,14 +15,31 @@ RNS_VECTORISED void multiply_row(const u32* x, i64 width, Factor w, u32 last, Ro
   for (i64 j = 0; j < width; ++j) u.x[j] = mod_mul(x[j], w, last);
 }
 
-// The next limb of a sum of products and the carry of those before, which becomes that for the next. A sum of
-// n terms is less than n 2**62, and its carry n 2**33: nothing exceeds 64 bits for n up to 2**30.
-RNS_INLINE u32 next_limb(u64& carry, ProductSum sum) {
-  const u64 lower = sum.lower_half() + carry;
-  const u64 upper = sum.high + (lower >> 32);
-  const u64 rest = upper % kDecimalBase << 32 | static_cast<u32>(lower);
-  carry = (upper / kDecimalBase << 32) + rest / kDecimalBase;
-  return static_cast<u32>(rest % kDecimalBase);
+// Replaces x, below 2**62, by its remainder modulo 10**9 and returns the quotient. With at most three
+// roundings, each of a factor up to 1 + 2**-53, the estimate is not above x / 10**9, and less than 2**33
+// 2**-49 below: the quotient or one less. (Vectors have no upper halves of products of 64 bits, by which
+// compilers divide.)
+RNS_INLINE u64 divide_by_base(u64& x) {
+  constexpr double kInverse = 1e-9 * (1 - 0x1p-50);
+  const i64 estimate = static_cast<i64>(static_cast<double>(static_cast<i64>(x)) * kInverse);
+  x -= static_cast<u64>(estimate) * kDecimalBase;
+  const bool is_less = x >= kDecimalBase;
+  x -= is_less ? kDecimalBase : 0;
+  return static_cast<u64>(estimate) + is_less;
+}
+
+// The next limb of sums of products and of the carries of those before, which become those for the next. A
+// sum of n terms is less than n 2**62, and its carry n 2**33: nothing exceeds 62 bits for n up to 2**28.
+RNS_VECTORISED void next_limbs(u64* carries, const SumRow& sums, i64 width, Row& limbs) {
+  for (i64 j = 0; j < width; ++j) {
+    const ProductSum sum = sums.at(j);
+    const u64 lower = sum.lower_half() + carries[j];
+    u64 upper = sum.high + (lower >> 32);
+    const u64 quotient = divide_by_base(upper);
+    u64 rest = upper << 32 | static_cast<u32>(lower);
+    carries[j] = (quotient << 32) + divide_by_base(rest);
+    limbs.x[j] = static_cast<u32>(rest);
+  }
 }
 
 struct Decimal {
@@ -47,9 +64,7 @@ struct Decimal {
     for (i64 l = 0; l < limb_count; l += kResults) {
       const i64 results = std::min(kResults, limb_count - l);
       table.sum(terms, l + 2, results, width, sums);
-      for (i64 k = 0; k < results; ++k) {
-        for (i64 j = 0; j < width; ++j) limbs[l + k].x[j] = next_limb(carries[j], sums[k].at(j));
-      }
+      for (i64 k = 0; k < results; ++k) next_limbs(carries, sums[k], width, limbs[l + k]);
     }
   }
 
