@@ -1,6 +1,7 @@
 // Integers as lines of text: in hexadecimal from 32-bit limbs, in decimal from decimal limbs.
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "bindings.hpp"
 #include "text.hpp"
@@ -11,35 +12,61 @@ namespace {
 
 // ---- decimal --------------------------------------------------------------------------------------------
 
-RNS_INLINE void write_nine(char* p, u32 value) {
-  *p = static_cast<char>('0' + value / 100'000'000);
-  value %= 100'000'000;
-  u64 x = value / 10000 | static_cast<u64>(value % 10000) << 32;  // the first digits come first in memory
-  u64 quotients = (x * 10486 >> 20) & 0x0000007F0000007F;
-  x = (x - 100 * quotients) << 16 | quotients;
-  quotients = (x * 103 >> 10) & 0x000F000F000F000F;
-  x = ((x - 10 * quotients) << 8 | quotients) + '0' * kOnes;
-  std::memcpy(p + 1, &x, 8);
+// The nine digits of limbs: the first one, and eight characters of which the first comes first in memory.
+RNS_VECTORISED void find_digits(const u32* limbs, i64 count, u8* first, u64* others) {
+  for (i64 l = 0; l < count; ++l) {
+    const u32 top = limbs[l] / 100'000'000;
+    const u32 rest = limbs[l] - top * 100'000'000;
+    const u32 upper = rest / 10000;
+    u64 x = upper | static_cast<u64>(rest - upper * 10000) << 32;
+    u64 quotients = (x * 10486 >> 20) & 0x0000007F0000007F;
+    x = (x - 100 * quotients) << 16 | quotients;
+    quotients = (x * 103 >> 10) & 0x000F000F000F000F;
+    others[l] = ((x - 10 * quotients) << 8 | quotients) + '0' * kOnes;
+    first[l] = static_cast<u8>('0' + top);
+  }
 }
 
-char* write_decimal(char* p, bool negative, const u32* limbs, i64 count) {
-  while (count > 1 && limbs[count - 1] == 0) --count;
-  const u32 top = limbs[--count];
-  if (negative && (count > 0 || top > 0)) *p++ = '-';
-  char first[kDecimalDigits];
-  write_nine(first, top);
-  const char* digit = first;
-  while (digit < first + kDecimalDigits - 1 && *digit == '0') ++digit;
-  p = std::copy(digit, static_cast<const char*>(first) + kDecimalDigits, p);
-  for (; count > 0; p += kDecimalDigits) write_nine(p, limbs[--count]);
-  return p;
-}
+// The characters of the limbs of some numbers.
+struct Digits {
+  std::vector<u8> first;
+  std::vector<u64> others;
 
-i64 format_decimal(const Table32& limbs, const u8* negative, char* text) {
-  const i64 count = static_cast<i64>(limbs.shape(1));
+  explicit Digits(i64 limbs) : first(limbs), others(limbs) {}
+
+  RNS_INLINE void write(char* p, i64 l) const {
+    *p = static_cast<char>(first[l]);
+    std::memcpy(p + 1, &others[l], 8);
+  }
+
+  // Those of limbs `begin` to `top`, without leading zeros. What is written after them is written over by
+  // what follows.
+  char* write_number(char* p, i64 begin, i64 top) const {
+    char leading[2 * kDecimalDigits] = {};
+    write(leading, top);
+    i64 zeros = 0;
+    while (zeros < kDecimalDigits - 1 && leading[zeros] == '0') ++zeros;
+    std::memcpy(p, leading + zeros, kDecimalDigits);
+    p += kDecimalDigits - zeros;
+    for (i64 l = top - 1; l >= begin; --l, p += kDecimalDigits) write(p, l);
+    return p;
+  }
+};
+
+i64 format_decimal(const Table32& array, const u8* negative, char* text) {
+  const i64 rows = static_cast<i64>(array.shape(0)), count = static_cast<i64>(array.shape(1));
+  const i64 block = std::max(i64{1}, 256 / count);  // rows whose limbs are turned into characters together
+  Digits digits(block * count);
   char* p = text;
-  for (i64 row = 0; row < static_cast<i64>(limbs.shape(0)); ++row) {
-    p = write_decimal(p, negative[row] != 0, limbs.data() + row * count, count);
+  for (i64 row = 0; row < rows; ++row) {
+    const i64 begin = row % block * count;
+    const u32* limbs = array.data() + row * count;
+    if (begin == 0)
+      find_digits(limbs, std::min(block, rows - row) * count, digits.first.data(), digits.others.data());
+    i64 top = count - 1;
+    while (top > 0 && limbs[top] == 0) --top;
+    if (negative[row] != 0 && limbs[top] != 0) *p++ = '-';
+    p = digits.write_number(p, begin, begin + top);
     *p++ = '\n';
   }
   return p - text;
