@@ -13,6 +13,16 @@ constexpr u64 kOnes = 0x0101010101010101;
 constexpr u32 kDecimalBase = 1'000'000'000;
 constexpr i64 kDecimalDigits = 9;
 
+// Negates an integer in two's complement; returns whether it is not 0.
+inline bool negate_limbs(u32* limbs, i64 count) {
+  i64 l = 0;
+  while (l < count && limbs[l] == 0) ++l;
+  if (l == count) return false;
+  limbs[l] = -limbs[l];
+  for (++l; l < count; ++l) limbs[l] = ~limbs[l];
+  return true;
+}
+
 // The characters of eight values below 16.
 RNS_INLINE u64 hexadecimal_characters(u64 values) {
   const u64 letters = (values + 6 * kOnes) >> 4 & kOnes;

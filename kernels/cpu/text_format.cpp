@@ -74,40 +74,39 @@ i64 format_decimal(const Table32& array, const u8* negative, char* text) {
 
 // ---- hexadecimal ----------------------------------------------------------------------------------------
 
-RNS_INLINE void write_eight_hexadecimal(char* p, u32 value) {
-  u64 x = __builtin_bswap32(value);  // the first digits come first in memory
-  x = (x | x << 16) & 0x0000FFFF0000FFFF;
-  x = (x | x << 8) & 0x00FF00FF00FF00FF;
-  x = (x >> 4 | x << 8) & 0x0F * kOnes;
-  x = hexadecimal_characters(x);
-  std::memcpy(p, &x, 8);
+// The eight digits of limbs, of which the first comes first in memory.
+RNS_VECTORISED void find_hexadecimal_digits(const u32* limbs, i64 count, u64* digits) {
+  for (i64 l = 0; l < count; ++l) {
+    u64 x = __builtin_bswap32(limbs[l]);
+    x = (x | x << 16) & 0x0000FFFF0000FFFF;
+    x = (x | x << 8) & 0x00FF00FF00FF00FF;
+    digits[l] = hexadecimal_characters((x >> 4 | x << 8) & 0x0F * kOnes);
+  }
 }
 
-char* write_hexadecimal(char* p, bool is_signed, const u32* limbs, i64 count) {
-  const u32 flip = is_signed && limbs[count - 1] >> 31 ? ~0u : 0;
-  if (flip != 0) *p++ = '-';
-  *p++ = '0';
-  *p++ = 'x';
-  // Negative, the magnitude's limbs are the complements, and that of the lowest which is not 0 one more:
-  // those below it stay 0.
-  i64 lowest = 0;
-  while (lowest < count - 1 && limbs[lowest] == 0) ++lowest;
-  const auto limb = [=](i64 l) { return l < lowest ? 0 : (limbs[l] ^ flip) + (l == lowest ? flip & 1 : 0); };
-  while (count > 1 && limb(count - 1) == 0) --count;
-  const u32 top = limb(count - 1);
-  const i64 digits = top == 0 ? 1 : (35 - __builtin_clz(top)) / 4;
-  char first[8];
-  write_eight_hexadecimal(first, top);
-  p = std::copy(first + 8 - digits, first + 8, p);
-  for (i64 l = count - 2; l >= 0; --l, p += 8) write_eight_hexadecimal(p, limb(l));
-  return p;
-}
-
-i64 format_hexadecimal(const Table32& limbs, bool is_signed, char* text) {
-  const i64 count = static_cast<i64>(limbs.shape(1));
+i64 format_hexadecimal(const Table32& array, bool is_signed, char* text) {
+  const i64 rows = static_cast<i64>(array.shape(0)), count = static_cast<i64>(array.shape(1));
+  std::vector<u32> magnitude(count);
+  std::vector<u64> digits(count);
   char* p = text;
-  for (i64 row = 0; row < static_cast<i64>(limbs.shape(0)); ++row) {
-    p = write_hexadecimal(p, is_signed, limbs.data() + row * count, count);
+  for (i64 row = 0; row < rows; ++row) {
+    const u32* limbs = array.data() + row * count;
+    if (is_signed && limbs[count - 1] >> 31) {
+      *p++ = '-';
+      std::copy_n(limbs, count, magnitude.data());
+      negate_limbs(magnitude.data(), count);
+      limbs = magnitude.data();
+    }
+    i64 top = count - 1;
+    while (top > 0 && limbs[top] == 0) --top;
+    find_hexadecimal_digits(limbs, top + 1, digits.data());
+    *p++ = '0';
+    *p++ = 'x';
+    const i64 zeros = limbs[top] == 0 ? 7 : __builtin_clz(limbs[top]) / 4;
+    const u64 leading = digits[top] >> 8 * zeros;  // what is written after them is written over
+    std::memcpy(p, &leading, 8);
+    p += 8 - zeros;
+    for (i64 l = top - 1; l >= 0; --l, p += 8) std::memcpy(p, &digits[l], 8);
     *p++ = '\n';
   }
   return p - text;

@@ -59,32 +59,34 @@ RNS_INLINE u32 read_eight_hexadecimal(u64 x, u64& bad) {
   return __builtin_bswap32(static_cast<u32>(v | v >> 16));
 }
 
+// Of eight digits in each word.
+RNS_VECTORISED u64 read_hexadecimal_words(const u64* words, i64 count, u32* values) {
+  u64 bad = 0;
+  for (i64 i = 0; i < count; ++i) values[i] = read_eight_hexadecimal(words[i], bad);
+  return bad;
+}
+
 // ---- limbs ----------------------------------------------------------------------------------------------
 
-// Into `count` limbs; false if they are too few, or a character is no digit.
-bool read_hexadecimal(const char* p, const char* end, u32* limbs, i64 count) {
+// Into `count` limbs; false if they are too few, or a character is no digit. `words` are room to work in.
+bool read_hexadecimal(const char* p, const char* end, std::vector<u64>& words, u32* limbs, i64 count) {
   for (; end - p > 8 * count; ++p) {
     if (*p != '0') return false;
   }
-  u64 bad = 0, x;
-  i64 l = 0;
-  for (; end - p >= 8; end -= 8) {
-    std::memcpy(&x, end - 8, 8);
-    limbs[l++] = read_eight_hexadecimal(x, bad);
-  }
-  if (p < end) {
-    x = 0x30 * kOnes;
-    std::memcpy(reinterpret_cast<char*>(&x) + 8 - (end - p), p, end - p);
-    limbs[l++] = read_eight_hexadecimal(x, bad);
-  }
-  std::fill(limbs + l, limbs + count, 0u);
+  const i64 digits = end - p, size = (digits + 7) / 8;
+  words.resize(count);
+  words[0] = '0' * kOnes;
+  std::memcpy(reinterpret_cast<char*>(words.data()) + 8 * size - digits, p, digits);
+  const u64 bad = read_hexadecimal_words(words.data(), size, limbs);
+  std::reverse(limbs, limbs + size);
+  std::fill(limbs + size, limbs + count, 0u);
   return bad == 0;
 }
 
-// Of `words` no more than the digits need are used: one for each two chunks.
 bool read_decimal(const char* p, const char* end, std::vector<u64>& words, u32* limbs, i64 count) {
   constexpr i64 kDigits = 2 * kDecimalDigits;
   if (end - p > kMostDigits) return false;
+  words.resize(kMostDigits / kDigits + 1);
   u64 bad = 0;
   i64 size = 0;
   for (i64 digits = (end - p - 1) % kDigits + 1; p < end; p += digits, digits = kDigits) {
@@ -106,14 +108,7 @@ bool read_decimal(const char* p, const char* end, std::vector<u64>& words, u32* 
 
 // A magnitude becomes the integer, in two's complement if signed; false if it does not fit.
 bool apply_sign(bool negative, bool is_signed, u32* limbs, i64 count) {
-  u32 carry = 1;
-  if (negative) {
-    for (i64 l = 0; l < count; ++l) {
-      limbs[l] = ~limbs[l] + carry;
-      carry = carry && limbs[l] == 0;
-    }
-  }
-  const bool below_zero = negative && carry == 0;
+  const bool below_zero = negative && negate_limbs(limbs, count);
   return is_signed ? limbs[count - 1] >> 31 == below_zero : !below_zero;
 }
 
@@ -191,11 +186,11 @@ void bind_text_parse(nb::module_& module) {
     require(0 <= start && start <= text.size, "start must be a position in the text");
     require(limbs.shape(1) > 0, "a number has at least one limb");
     nb::gil_scoped_release release;
-    std::vector<u64> words(kMostDigits / (2 * kDecimalDigits) + 1);
+    std::vector<u64> words;
     return text.read_lines(
         start, limbs, [&](const char* p, const char* end, bool negative, u32* row, i64 count) {
           const bool hexadecimal = end - p > 2 && p[0] == '0' && (p[1] == 'x' || p[1] == 'X');
-          return (hexadecimal ? read_hexadecimal(p + 2, end, row, count)
+          return (hexadecimal ? read_hexadecimal(p + 2, end, words, row, count)
                               : read_decimal(p, end, words, row, count)) &&
                  apply_sign(negative, is_signed, row, count);
         });
