@@ -135,19 +135,14 @@ class TileKeys {
     evaluate_keys(x, c_, start, 0, 1, keys_);
     std::fill_n(keys_ + 1, kKeyedTile - 1, keys_[0]);
   }
-  void start_tile(i64 width) {
-    std::fill_n(sums_.low, width, u64{0});
-    std::fill_n(sums_.high, width, 0u);
-  }
+  void start_tile(i64 width) { std::fill_n(sums_, width, u64{0}); }
   void add_rows(i64 i, i64 rows, i64 first, i64 offset, i64 width) {
     if (x_.count == 1) return;
-    const u32* x = x_.row(i) + first + offset;
-    add_to_keys(x, x, x_.stride, rows, c_ + i, width, sums_.low + offset, sums_.high + offset);
+    add_to_keys({x_.row(i) + first + offset, x_.stride, c_ + i}, rows, width, sums_ + offset);
   }
-  u64* low() { return sums_.low; }
-  u32* high() { return sums_.high; }
+  u64* sums() { return sums_; }
   const u64* finish_tile(i64 width) {
-    if (x_.count != 1) finish_keys(sums_.low, sums_.high, start_, width, keys_);
+    if (x_.count != 1) finish_keys(sums_, start_, width, keys_);
     return keys_;
   }
 
@@ -155,7 +150,7 @@ class TileKeys {
   const Residues& x_;
   const u64* c_;
   u64 start_;
-  KeyLanes<kKeyedTile> sums_;
+  alignas(64) u64 sums_[kKeyedTile];
   alignas(64) u64 keys_[kKeyedTile];
 };
 
@@ -191,9 +186,9 @@ void apply_keyed_sum(bool subtract, const Task& task, const u64* coefficients,
   for (i64 first = 0; first < task.count; first += kKeyedTile) {
     const i64 width = std::min(kKeyedTile, task.count - first);
     for (TileKeys* k : keys) k->start_tile(width);
-    const KeyedSum sum = {subtract,       x[0].data + first, x[1].data + first, x[0].stride, x[1].stride,
-                          coefficients,   task.moduli,       task.out + first,  task.count,  keys[0]->low(),
-                          keys[1]->low(), keys[0]->high(),   keys[1]->high()};
+    const KeyedSum sum = {subtract,    x[0].data + first, x[1].data + first, x[0].stride,
+                          x[1].stride, coefficients,      task.moduli,       task.out + first,
+                          task.count,  keys[0]->sums(),   keys[1]->sums()};
     add_keyed(sum, task.rows, width);
     decide(first, width);
   }

@@ -14,6 +14,7 @@ void bind_decimal(nb::module_& module);
 void bind_divide(nb::module_& module);
 void bind_fixed_point(nb::module_& module);
 void bind_interval(nb::module_& module);
+void bind_keys(nb::module_& module);
 void bind_matmul(nb::module_& module);
 void bind_mixed_radix(nb::module_& module);
 void bind_interval_rns(nb::module_& module);

@@ -1,7 +1,15 @@
 #include "keys.hpp"
 
-#include <algorithm>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings.hpp"
 #include "rns/keys.cuh"
 
 #ifdef RNS_X86_LEVELS
@@ -14,34 +22,43 @@ namespace {
 
 constexpr i64 kBlock = 16;
 
+// How many numbers further on residues are brought into the second-level cache: the same row's part of the
+// next tile, which is read after all other rows of this one.
+constexpr i64 kAhead = kTile;
+
 // Adds kRows rows to the sums of full blocks. Rows are taken together so that the sums are loaded and stored
-// once for all of them. As many rows from `next` on, which come next, are brought into the second-level
-// cache: the processor does not foresee a row's part, which is a page long, before some of it has been read.
-using AddBlocks = void (*)(const u32* x, const u32* next, i64 stride, const u64* c, i64 width, u64* low,
-                           u32* high);
+// once for all of them, and the sums of the rows themselves, if they are wanted, stay in registers. The
+// processor does not foresee a row's part, which is a page long, before some of it has been read: so the
+// lines that come `ahead` are brought into the second-level cache.
+using AddBlocks = void (*)(const KeyRows& rows, i64 width, u64* keys);
 using AddKeyed = void (*)(const KeyedSum& sum, i64 width);
 
 RNS_INLINE void bring_near(const u32* x) { __builtin_prefetch(x, 0, 2); }
 
-template <int kRows>
-void add_blocks(const u32* x, const u32* next, i64 stride, const u64* c, i64 width, u64* __restrict__ low,
-                u32* __restrict__ high) {
+template <int kRows, bool kSums>
+void add_blocks(const KeyRows& rows, i64 width, u64* __restrict__ keys) {
   for (i64 j = 0; j < width; j += kBlock) {
+    u32 upper[kBlock] = {};
     for (int r = 0; r < kRows; ++r) {
-      bring_near(next + r * stride + j);
+      const u32* x = rows.x + r * rows.stride + j;
+      bring_near(x + rows.ahead);
       for (i64 k = 0; k < kBlock / 2; ++k) {
-        const u32* pair = x + r * stride + j + 2 * k;
-        key_accumulate(low[j + k], high[j + 2 * k], pair[0], c[r]);
-        key_accumulate(low[j + kBlock / 2 + k], high[j + 2 * k + 1], pair[1], c[r]);
+        key_accumulate(keys[j + k], upper[2 * k], x[2 * k], rows.c[r]);
+        key_accumulate(keys[j + kBlock / 2 + k], upper[2 * k + 1], x[2 * k + 1], rows.c[r]);
       }
+      if (kSums) rows.sums[r] += std::accumulate(x, x + kBlock, u64{0});
+    }
+    for (i64 k = 0; k < kBlock / 2; ++k) {
+      keys[j + k] = key_of(keys[j + k], upper[2 * k]);
+      keys[j + kBlock / 2 + k] = key_of(keys[j + kBlock / 2 + k], upper[2 * k + 1]);
     }
   }
 }
 
 template <int kRows, bool kSubtract>
 void add_keyed_blocks(const KeyedSum& s, i64 width) {
-  add_blocks<kRows>(s.x, s.x, s.x_stride, s.c, width, s.x_low, s.x_high);
-  add_blocks<kRows>(s.y, s.y, s.y_stride, s.c, width, s.y_low, s.y_high);
+  add_blocks<kRows, false>({s.x, s.x_stride, s.c}, width, s.x_keys);
+  add_blocks<kRows, false>({s.y, s.y_stride, s.c}, width, s.y_keys);
   for (int r = 0; r < kRows; ++r) {
     const u32 *x = s.x + r * s.x_stride, *y = s.y + r * s.y_stride, last = s.moduli[r].last;
     u32* out = s.out + r * s.out_stride;
@@ -58,23 +75,34 @@ void add_keyed_blocks(const KeyedSum& s, i64 width) {
 #define RNS_LEVEL256 __attribute__((target("arch=x86-64-v3"), always_inline)) inline
 #define RNS_LEVEL512 __attribute__((target("arch=x86-64-v4"), always_inline)) inline
 
-// One operand's lanes of 8 numbers.
+// Adds the sums of kRows rows, of which `pairs` has those of each lane's 64 bits, low + 2^32 odd, and `odd`
+// those of their upper halves alone.
+template <int kRows, int kLanes>
+RNS_INLINE void add_sums(const u64* pairs, const u64* odd, u64* sums) {
+  for (int r = 0; r < kRows; ++r) {
+    for (int k = r * kLanes; k < (r + 1) * kLanes; ++k) sums[r] += pairs[k] - (odd[k] << 32) + odd[k];
+  }
+}
+
+// The keys of 8 numbers while rows are added: of each, low + 2^32 upper.
 struct Lanes256 {
   __m256i even, odd, upper;
 };
 
-RNS_LEVEL256 void load(Lanes256& lanes, const u64* low, const u32* high, i64 j) {
+RNS_LEVEL256 void load(Lanes256& lanes, const u64* keys, i64 j) {
   const i64 block = j / kBlock * kBlock + j % kBlock / 2;
-  lanes.even = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(low + block));
-  lanes.odd = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(low + block + kBlock / 2));
-  lanes.upper = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(high + j));
+  lanes.even = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(keys + block));
+  lanes.odd = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(keys + block + kBlock / 2));
+  lanes.upper = _mm256_setzero_si256();
 }
 
-RNS_LEVEL256 void store(const Lanes256& lanes, u64* low, u32* high, i64 j) {
+RNS_LEVEL256 void store(const Lanes256& lanes, u64* keys, i64 j) {
   const i64 block = j / kBlock * kBlock + j % kBlock / 2;
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(low + block), lanes.even);
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(low + block + kBlock / 2), lanes.odd);
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(high + j), lanes.upper);
+  const __m256i even = _mm256_add_epi64(lanes.even, _mm256_slli_epi64(lanes.upper, 32));
+  const __m256i odd_upper = _mm256_blend_epi32(_mm256_setzero_si256(), lanes.upper, 0xAA);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(keys + block), even);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(keys + block + kBlock / 2),
+                      _mm256_add_epi64(lanes.odd, odd_upper));
 }
 
 RNS_LEVEL256 void accumulate(Lanes256& lanes, __m256i v, u64 c) {
@@ -85,18 +113,28 @@ RNS_LEVEL256 void accumulate(Lanes256& lanes, __m256i v, u64 c) {
       _mm256_add_epi32(lanes.upper, _mm256_mullo_epi32(v, _mm256_set1_epi32(static_cast<i32>(c >> 32))));
 }
 
-template <int kRows>
-__attribute__((target("arch=x86-64-v3"))) void add_blocks_256(const u32* x, const u32* next, i64 stride,
-                                                              const u64* c, i64 width, u64* low, u32* high) {
+template <int kRows, bool kSums>
+__attribute__((target("arch=x86-64-v3"))) void add_blocks_256(const KeyRows& rows, i64 width, u64* keys) {
+  u64 c[kRows];
+  std::copy_n(rows.c, kRows, c);
+  __m256i pairs[kRows] = {}, odd[kRows] = {};
   for (i64 j = 0; j < width; j += 8) {
     Lanes256 lanes;
-    load(lanes, low, high, j);
+    load(lanes, keys, j);
     for (int r = 0; r < kRows; ++r) {
-      if (j % kBlock == 0) bring_near(next + r * stride + j);
-      accumulate(lanes, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + r * stride + j)), c[r]);
+      const u32* x = rows.x + r * rows.stride + j;
+      if (j % kBlock == 0) bring_near(x + rows.ahead);
+      const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x));
+      accumulate(lanes, v, c[r]);
+      if (kSums) {
+        pairs[r] = _mm256_add_epi64(pairs[r], v);
+        odd[r] = _mm256_add_epi64(odd[r], _mm256_srli_epi64(v, 32));
+      }
     }
-    store(lanes, low, high, j);
+    store(lanes, keys, j);
   }
+  if (kSums)
+    add_sums<kRows, 4>(reinterpret_cast<const u64*>(pairs), reinterpret_cast<const u64*>(odd), rows.sums);
 }
 
 template <int kRows, bool kSubtract>
@@ -110,8 +148,8 @@ __attribute__((target("arch=x86-64-v3"))) void add_keyed_256(const KeyedSum& s, 
   }
   for (i64 j = 0; j < width; j += 8) {
     Lanes256 x_lanes, y_lanes;
-    load(x_lanes, s.x_low, s.x_high, j);
-    load(y_lanes, s.y_low, s.y_high, j);
+    load(x_lanes, s.x_keys, j);
+    load(y_lanes, s.y_keys, j);
     for (int r = 0; r < kRows; ++r) {
       const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(s.x + r * s.x_stride + j));
       const __m256i y = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(s.y + r * s.y_stride + j));
@@ -122,28 +160,27 @@ __attribute__((target("arch=x86-64-v3"))) void add_keyed_256(const KeyedSum& s, 
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(s.out + r * s.out_stride + j),
                           reinterpret_cast<__m256i>(t));
     }
-    store(x_lanes, s.x_low, s.x_high, j);
-    store(y_lanes, s.y_low, s.y_high, j);
+    store(x_lanes, s.x_keys, j);
+    store(y_lanes, s.y_keys, j);
   }
 }
 
-// One operand's lanes of 16 numbers.
+// The keys of 16 numbers while rows are added.
 struct Lanes512 {
   __m512i even, odd, upper;
 };
 
-RNS_LEVEL512 void load(Lanes512& lanes, const u64* low, const u32* high, i64 j) {
-  const i64 block = j;
-  lanes.even = _mm512_loadu_si512(low + block);
-  lanes.odd = _mm512_loadu_si512(low + block + kBlock / 2);
-  lanes.upper = _mm512_loadu_si512(high + j);
+RNS_LEVEL512 void load(Lanes512& lanes, const u64* keys, i64 j) {
+  lanes.even = _mm512_loadu_si512(keys + j);
+  lanes.odd = _mm512_loadu_si512(keys + j + kBlock / 2);
+  lanes.upper = _mm512_setzero_si512();
 }
 
-RNS_LEVEL512 void store(const Lanes512& lanes, u64* low, u32* high, i64 j) {
-  const i64 block = j;
-  _mm512_storeu_si512(low + block, lanes.even);
-  _mm512_storeu_si512(low + block + kBlock / 2, lanes.odd);
-  _mm512_storeu_si512(high + j, lanes.upper);
+RNS_LEVEL512 void store(const Lanes512& lanes, u64* keys, i64 j) {
+  const __m512i even = _mm512_add_epi64(lanes.even, _mm512_slli_epi64(lanes.upper, 32));
+  const __m512i odd_upper = _mm512_maskz_mov_epi32(0xAAAA, lanes.upper);
+  _mm512_storeu_si512(keys + j, even);
+  _mm512_storeu_si512(keys + j + kBlock / 2, _mm512_add_epi64(lanes.odd, odd_upper));
 }
 
 RNS_LEVEL512 void accumulate(Lanes512& lanes, __m512i v, u64 c) {
@@ -154,40 +191,59 @@ RNS_LEVEL512 void accumulate(Lanes512& lanes, __m512i v, u64 c) {
       _mm512_add_epi32(lanes.upper, _mm512_mullo_epi32(v, _mm512_set1_epi32(static_cast<i32>(c >> 32))));
 }
 
-template <int kRows>
-__attribute__((target("arch=x86-64-v4"))) void add_blocks_512(const u32* x, const u32* next, i64 stride,
-                                                              const u64* c, i64 width, u64* low, u32* high) {
+template <int kRows, bool kSums>
+__attribute__((target("arch=x86-64-v4"))) void add_blocks_512(const KeyRows& rows, i64 width, u64* keys) {
+  u64 c[kRows];
+  std::copy_n(rows.c, kRows, c);
+  __m512i pairs[kRows] = {}, odd[kRows] = {};
   for (i64 j = 0; j < width; j += 16) {
     Lanes512 lanes;
-    load(lanes, low, high, j);
+    load(lanes, keys, j);
     for (int r = 0; r < kRows; ++r) {
-      bring_near(next + r * stride + j);
-      accumulate(lanes, _mm512_loadu_si512(x + r * stride + j), c[r]);
+      const u32* x = rows.x + r * rows.stride + j;
+      bring_near(x + rows.ahead);
+      const __m512i v = _mm512_loadu_si512(x);
+      accumulate(lanes, v, c[r]);
+      if (kSums) {
+        pairs[r] = _mm512_add_epi64(pairs[r], v);
+        odd[r] = _mm512_add_epi64(odd[r], _mm512_srli_epi64(v, 32));
+      }
     }
-    store(lanes, low, high, j);
+    store(lanes, keys, j);
   }
+  if (kSums)
+    add_sums<kRows, 8>(reinterpret_cast<const u64*>(pairs), reinterpret_cast<const u64*>(odd), rows.sums);
 }
 
 // The same by whole 64-bit products, which leave nothing for the upper lane: two instructions a row fewer,
 // where such a multiplication is no slower than that of 32 bits. AMD's are not; Intel's take three times as
 // long.
-template <int kRows>
-__attribute__((target("arch=x86-64-v4"))) void add_blocks_by_whole_products(const u32* x, const u32* next,
-                                                                            i64 stride, const u64* c,
-                                                                            i64 width, u64* low, u32*) {
+template <int kRows, bool kSums>
+__attribute__((target("arch=x86-64-v4"))) void add_blocks_by_whole_products(const KeyRows& rows, i64 width,
+                                                                            u64* keys) {
   const __m512i lower_half = _mm512_set1_epi64(0xFFFFFFFF);
-  for (i64 j = 0; j < width; j += 16) {
-    __m512i even = _mm512_loadu_si512(low + j), odd = _mm512_loadu_si512(low + j + kBlock / 2);
+  u64 c[kRows];
+  std::copy_n(rows.c, kRows, c);
+  __m512i pairs[kRows] = {}, odd[kRows] = {};
+  for (i64 j = 0; j < width; j += kBlock) {
+    __m512i even_keys = _mm512_loadu_si512(keys + j), odd_keys = _mm512_loadu_si512(keys + j + kBlock / 2);
     for (int r = 0; r < kRows; ++r) {
-      bring_near(next + r * stride + j);
-      const __m512i v = _mm512_loadu_si512(x + r * stride + j);
+      const u32* x = rows.x + r * rows.stride + j;
+      bring_near(x + rows.ahead);
+      const __m512i v = _mm512_loadu_si512(x), v_odd = _mm512_srli_epi64(v, 32);
       const __m512i factor = _mm512_set1_epi64(static_cast<i64>(c[r]));
-      even = _mm512_add_epi64(even, _mm512_mullo_epi64(_mm512_and_si512(v, lower_half), factor));
-      odd = _mm512_add_epi64(odd, _mm512_mullo_epi64(_mm512_srli_epi64(v, 32), factor));
+      even_keys = _mm512_add_epi64(even_keys, _mm512_mullo_epi64(_mm512_and_si512(v, lower_half), factor));
+      odd_keys = _mm512_add_epi64(odd_keys, _mm512_mullo_epi64(v_odd, factor));
+      if (kSums) {
+        pairs[r] = _mm512_add_epi64(pairs[r], v);
+        odd[r] = _mm512_add_epi64(odd[r], v_odd);
+      }
     }
-    _mm512_storeu_si512(low + j, even);
-    _mm512_storeu_si512(low + j + kBlock / 2, odd);
+    _mm512_storeu_si512(keys + j, even_keys);
+    _mm512_storeu_si512(keys + j + kBlock / 2, odd_keys);
   }
+  if (kSums)
+    add_sums<kRows, 8>(reinterpret_cast<const u64*>(pairs), reinterpret_cast<const u64*>(odd), rows.sums);
 }
 
 template <int kRows, bool kSubtract>
@@ -201,8 +257,8 @@ __attribute__((target("arch=x86-64-v4"))) void add_keyed_512(const KeyedSum& s, 
   }
   for (i64 j = 0; j < width; j += 16) {
     Lanes512 x_lanes, y_lanes;
-    load(x_lanes, s.x_low, s.x_high, j);
-    load(y_lanes, s.y_low, s.y_high, j);
+    load(x_lanes, s.x_keys, j);
+    load(y_lanes, s.y_keys, j);
     for (int r = 0; r < kRows; ++r) {
       const __m512i x = _mm512_loadu_si512(s.x + r * s.x_stride + j);
       const __m512i y = _mm512_loadu_si512(s.y + r * s.y_stride + j);
@@ -212,17 +268,17 @@ __attribute__((target("arch=x86-64-v4"))) void add_keyed_512(const KeyedSum& s, 
       const Vector t = kSubtract ? mod_sub(a, b, last[r]) : mod_add(a, b, last[r]);
       _mm512_storeu_si512(s.out + r * s.out_stride + j, reinterpret_cast<__m512i>(t));
     }
-    store(x_lanes, s.x_low, s.x_high, j);
-    store(y_lanes, s.y_low, s.y_high, j);
+    store(x_lanes, s.x_keys, j);
+    store(y_lanes, s.y_keys, j);
   }
 }
 
-template <int kRows>
-AddBlocks best_add_blocks() {
-  if (__builtin_cpu_supports("x86-64-v4"))
-    return __builtin_cpu_is("amd") ? add_blocks_by_whole_products<kRows> : add_blocks_512<kRows>;
-  if (__builtin_cpu_supports("x86-64-v3")) return add_blocks_256<kRows>;
-  return add_blocks<kRows>;
+template <int kRows, bool kSums>
+AddBlocks add_blocks_by(KeyMethod method) {
+  if (method == KeyMethod::kWholeProducts) return add_blocks_by_whole_products<kRows, kSums>;
+  if (method == KeyMethod::kAvx512) return add_blocks_512<kRows, kSums>;
+  if (method == KeyMethod::kAvx2) return add_blocks_256<kRows, kSums>;
+  return add_blocks<kRows, kSums>;
 }
 
 template <int kRows, bool kSubtract>
@@ -234,9 +290,9 @@ AddKeyed best_add_keyed() {
 
 #else
 
-template <int kRows>
-AddBlocks best_add_blocks() {
-  return add_blocks<kRows>;
+template <int kRows, bool kSums>
+AddBlocks add_blocks_by(KeyMethod) {
+  return add_blocks<kRows, kSums>;
 }
 
 template <int kRows, bool kSubtract>
@@ -246,13 +302,31 @@ AddKeyed best_add_keyed() {
 
 #endif
 
-template <int kRows>
-void add_rows(const u32* x, const u32* next, i64 stride, const u64* c, i64 width, u64* low, u32* high) {
-  static const AddBlocks add_blocks_here = best_add_blocks<kRows>();
+template <int kRows, bool kSums>
+void add_rows(const KeyRows& rows, i64 width, u64* keys, KeyMethod method) {
   const i64 full = width / kBlock * kBlock;
-  add_blocks_here(x, next, stride, c, full, low, high);
+  add_blocks_by<kRows, kSums>(method)(rows, full, keys);
   for (int r = 0; r < kRows; ++r) {
-    for (i64 j = full; j < width; ++j) key_accumulate(low[j], high[j], x[r * stride + j], c[r]);
+    for (i64 j = full; j < width; ++j) {
+      const u32 x = rows.x[r * rows.stride + j];
+      keys[j] += x * rows.c[r];
+      if (kSums) rows.sums[r] += x;
+    }
+  }
+}
+
+// Adds as many of the rows as are multiples of kRows; the rest are left in `rows` and `count`.
+template <int kRows>
+void add_most_rows(KeyRows& rows, i64& count, i64 width, u64* keys, KeyMethod method) {
+  for (; count >= kRows; count -= kRows) {
+    if (rows.sums == nullptr) {
+      add_rows<kRows, false>(rows, width, keys, method);
+    } else {
+      add_rows<kRows, true>(rows, width, keys, method);
+      rows.sums += kRows;
+    }
+    rows.x += kRows * rows.stride;
+    rows.c += kRows;
   }
 }
 
@@ -264,8 +338,8 @@ void add_keyed_rows(const KeyedSum& s, i64 width) {
   for (int r = 0; r < kRows; ++r) {
     for (i64 j = full; j < width; ++j) {
       const u32 x = s.x[r * s.x_stride + j], y = s.y[r * s.y_stride + j], last = s.moduli[r].last;
-      key_accumulate(s.x_low[j], s.x_high[j], x, s.c[r]);
-      key_accumulate(s.y_low[j], s.y_high[j], y, s.c[r]);
+      s.x_keys[j] += x * s.c[r];
+      s.y_keys[j] += y * s.c[r];
       s.out[r * s.out_stride + j] = kSubtract ? mod_sub(x, y, last) : mod_add(x, y, last);
     }
   }
@@ -279,14 +353,32 @@ RNS_VECTORISED u64 sum_row(const u32* x, i64 width) {
   return total;
 }
 
-void add_to_keys(const u32* x, const u32* next, i64 stride, i64 rows, const u64* c, i64 width, u64* low,
-                 u32* high) {
-  i64 i = 0;
-  for (; i + 4 <= rows; i += 4)
-    add_rows<4>(x + i * stride, next + i * stride, stride, c + i, width, low, high);
-  for (; i + 2 <= rows; i += 2)
-    add_rows<2>(x + i * stride, next + i * stride, stride, c + i, width, low, high);
-  for (; i < rows; ++i) add_rows<1>(x + i * stride, next + i * stride, stride, c + i, width, low, high);
+bool is_supported(KeyMethod method) {
+#ifdef RNS_X86_LEVELS
+  if (method == KeyMethod::kWholeProducts || method == KeyMethod::kAvx512)
+    return __builtin_cpu_supports("x86-64-v4");
+  if (method == KeyMethod::kAvx2) return __builtin_cpu_supports("x86-64-v3");
+#endif
+  return method == KeyMethod::kPortable;
+}
+
+KeyMethod best_key_method() {
+#ifdef RNS_X86_LEVELS
+  static const KeyMethod best = !is_supported(KeyMethod::kAvx2)     ? KeyMethod::kPortable
+                                : !is_supported(KeyMethod::kAvx512) ? KeyMethod::kAvx2
+                                : __builtin_cpu_is("amd")           ? KeyMethod::kWholeProducts
+                                                                    : KeyMethod::kAvx512;
+  return best;
+#else
+  return KeyMethod::kPortable;
+#endif
+}
+
+void add_to_keys(KeyRows rows, i64 count, i64 width, u64* keys, KeyMethod method) {
+  add_most_rows<8>(rows, count, width, keys, method);
+  add_most_rows<4>(rows, count, width, keys, method);
+  add_most_rows<2>(rows, count, width, keys, method);
+  add_most_rows<1>(rows, count, width, keys, method);
 }
 
 void add_keyed(const KeyedSum& sum, i64 rows, i64 width) {
@@ -307,35 +399,63 @@ void add_keyed(const KeyedSum& sum, i64 rows, i64 width) {
   }
 }
 
-RNS_VECTORISED void finish_keys(const u64* low, const u32* high, u64 start, i64 width,
-                                u64* __restrict__ keys) {
+RNS_VECTORISED void finish_keys(const u64* sums, u64 start, i64 width, u64* __restrict__ keys) {
   const i64 full = width / kBlock * kBlock;
   for (i64 j = 0; j < full; j += kBlock) {
     for (i64 k = 0; k < kBlock / 2; ++k) {
-      keys[j + 2 * k] = start + key_of(low[j + k], high[j + 2 * k]);
-      keys[j + 2 * k + 1] = start + key_of(low[j + kBlock / 2 + k], high[j + 2 * k + 1]);
+      keys[j + 2 * k] = start + sums[j + k];
+      keys[j + 2 * k + 1] = start + sums[j + kBlock / 2 + k];
     }
   }
-  for (i64 j = full; j < width; ++j) keys[j] = start + key_of(low[j], high[j]);
+  for (i64 j = full; j < width; ++j) keys[j] = start + sums[j];
 }
 
-void evaluate_keys(const Residues& residues, const u64* c, u64 start, i64 first, i64 width, u64* keys,
-                   u64* row_sums) {
-  KeyLanes<kTile> sums;
-  std::fill_n(sums.low, width, u64{0});
-  std::fill_n(sums.high, width, 0u);
-  for (i64 i = 0; i < residues.moduli; i += 4) {
-    const i64 end = std::min(i + 4, residues.moduli);
-    // The next rows, of which there may be fewer than these, or the first ones of the next tile.
-    const bool is_last = end == residues.moduli;
-    const i64 row = is_last ? 0 : std::min(end, residues.moduli - (end - i));
-    const i64 column = is_last ? std::min(first + width, residues.count - width) : first;
-    add_to_keys(residues.row(i) + first, residues.row(row) + column, residues.stride, end - i, c + i, width,
-                sums.low, sums.high);
-    if (row_sums == nullptr) continue;
-    for (i64 k = i; k < end; ++k) row_sums[k] += sum_row(residues.row(k) + first, width);
-  }
-  finish_keys(sums.low, sums.high, start, width, keys);
+void sum_keys(const Residues& residues, const u64* c, i64 first, i64 width, u64* sums, u64* row_sums) {
+  std::fill_n(sums, width, u64{0});
+  const KeyRows rows = {residues.data + first, residues.stride, c, kAhead, row_sums};
+  add_to_keys(rows, residues.moduli, width, sums);
+}
+
+void evaluate_keys(const Residues& residues, const u64* c, u64 start, i64 first, i64 width, u64* keys) {
+  alignas(64) u64 sums[kTile];
+  sum_keys(residues, c, first, width, sums);
+  finish_keys(sums, start, width, keys);
+}
+
+namespace {
+
+constexpr std::pair<const char*, KeyMethod> kMethods[] = {{"portable", KeyMethod::kPortable},
+                                                          {"avx2", KeyMethod::kAvx2},
+                                                          {"avx512", KeyMethod::kAvx512},
+                                                          {"whole products", KeyMethod::kWholeProducts}};
+
+}  // namespace
+
+// For tests only: reductions take the best method.
+void bind_keys(nb::module_& module) {
+  module.def("key_methods", [] {
+    std::vector<std::string> names;
+    for (const auto& [name, method] : kMethods) {
+      if (is_supported(method)) names.emplace_back(name);
+    }
+    return names;
+  });
+  module.def("keys_by", [](const std::string& name, const Matrix32& array, const Vector64& c,
+                           MutableVector64 keys, MutableVector64 row_sums) {
+    const Residues residues(array);
+    require(static_cast<i64>(c.shape(0)) == residues.moduli && row_sums.shape(0) == c.shape(0),
+            "one coefficient and one sum for each modulus are needed");
+    require(static_cast<i64>(keys.shape(0)) == residues.count, "one key for each number is needed");
+    for (const auto& [known, method] : kMethods) {
+      if (name != known || !is_supported(method)) continue;
+      std::vector<u64> sums(residues.count);
+      const KeyRows rows = {residues.data, residues.stride, c.data(), 0, row_sums.data()};
+      add_to_keys(rows, residues.moduli, residues.count, sums.data(), method);
+      finish_keys(sums.data(), 0, residues.count, keys.data());
+      return;
+    }
+    throw nb::value_error("no such method on this processor");
+  });
 }
 
 }  // namespace rns

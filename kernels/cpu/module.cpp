@@ -11,6 +11,7 @@ NB_MODULE(_cpu, module) {
   rns::bind_divide(module);
   rns::bind_fixed_point(module);
   rns::bind_interval(module);
+  rns::bind_keys(module);
   rns::bind_matmul(module);
   rns::bind_mixed_radix(module);
   rns::bind_interval_rns(module);

@@ -23,41 +23,48 @@ struct TileSummary {
   u64 ambiguous;
 };
 
-// Turns keys into what is compared: complemented for MIN, zero where ambiguous (those are counted).
-RNS_VECTORISED TileSummary prepare_comparison(u64* keys, i64 width, u64 ambiguous_below, u64 flip) {
+// The greatest of a tile's keys, complemented for MIN, that are not ambiguous, and how many are; from their
+// sums in any order.
+RNS_VECTORISED TileSummary summarise(const u64* sums, u64 start, i64 width, u64 ambiguous_below, u64 flip) {
   u64 greatest = 0;
   u64 ambiguous = 0;
   for (i64 j = 0; j < width; ++j) {
-    const u64 one = keys[j] < ambiguous_below ? 1 : 0;
-    keys[j] = (keys[j] ^ flip) & (one - 1);
+    const u64 key = start + sums[j];
+    const u64 one = key < ambiguous_below ? 1 : 0;
+    const u64 compared = (key ^ flip) & (one - 1);
+    greatest = compared > greatest ? compared : greatest;
     ambiguous += one;
   }
-  for (i64 j = 0; j < width; ++j) greatest = std::max(greatest, keys[j]);
   return {greatest, ambiguous};
 }
 
-void scan_tile(const u64* keys, i64 width, i64 first, Extremum& result) {
+void scan_tile(const u64* keys, i64 width, i64 first, u64 ambiguous_below, u64 flip, Extremum& result) {
   for (i64 j = 0; j < width; ++j) {
-    if (keys[j] > result.best) {
+    if (keys[j] < ambiguous_below) continue;
+    const u64 key = keys[j] ^ flip;
+    if (key > result.best) {
       result.runner_up = result.best;
-      result.best = keys[j];
+      result.best = key;
       result.index = first + j;
-    } else if (keys[j] > result.runner_up) {
-      result.runner_up = keys[j];
+    } else if (key > result.runner_up) {
+      result.runner_up = key;
     }
   }
 }
 
 Extremum extremum(const Residues& residues, const u64* c, u64 start, u64 ambiguous_below, u64 flip) {
   Extremum result;
-  alignas(64) u64 keys[kTile];
+  alignas(64) u64 sums[kTile];
   for (i64 first = 0; first < residues.count; first += kTile) {
     const i64 width = std::min(kTile, residues.count - first);
-    evaluate_keys(residues, c, start, first, width, keys);
-    const TileSummary tile = prepare_comparison(keys, width, ambiguous_below, flip);
+    sum_keys(residues, c, first, width, sums);
+    const TileSummary tile = summarise(sums, start, width, ambiguous_below, flip);
     result.ambiguous += tile.ambiguous;
     // Most tiles of a long array hold nothing greater than the runner-up: they need no scan.
-    if (tile.greatest > result.runner_up) scan_tile(keys, width, first, result);
+    if (tile.greatest <= result.runner_up) continue;
+    alignas(64) u64 keys[kTile];
+    finish_keys(sums, start, width, keys);
+    scan_tile(keys, width, first, ambiguous_below, flip, result);
   }
   return result;
 }
@@ -68,27 +75,26 @@ struct KeySum {
   u64 ambiguous = 0;
 };
 
-RNS_VECTORISED void sum_keys(const u64* keys, i64 width, u64 ambiguous_below, KeySum& sum) {
-  u64 low = 0;
-  u64 high = 0;
-  u64 ambiguous = 0;
+RNS_VECTORISED void add_tile(const u64* sums, u64 start, i64 width, u64 ambiguous_below, KeySum& sum) {
+  KeySum tile;
   for (i64 j = 0; j < width; ++j) {
-    low += static_cast<u32>(keys[j]);
-    high += keys[j] >> 32;
-    ambiguous += keys[j] < ambiguous_below;
+    const u64 key = start + sums[j];
+    tile.low += static_cast<u32>(key);
+    tile.high += key >> 32;
+    tile.ambiguous += key < ambiguous_below;
   }
-  sum.low += low;
-  sum.high += high;
-  sum.ambiguous += ambiguous;
+  sum.low += tile.low;
+  sum.high += tile.high;
+  sum.ambiguous += tile.ambiguous;
 }
 
 KeySum row_sums(const Residues& residues, const u64* c, u64 start, u64 ambiguous_below, u64* rows) {
   KeySum result;
-  alignas(64) u64 keys[kTile];
+  alignas(64) u64 sums[kTile];
   for (i64 first = 0; first < residues.count; first += kTile) {
     const i64 width = std::min(kTile, residues.count - first);
-    evaluate_keys(residues, c, start, first, width, keys, rows);
-    sum_keys(keys, width, ambiguous_below, result);
+    sum_keys(residues, c, first, width, sums, rows);
+    add_tile(sums, start, width, ambiguous_below, result);
   }
   return result;
 }

@@ -64,6 +64,22 @@ def candidates(residues: Array, constants: KeyConstants, minimum: bool, threshol
     return flags.view(np.bool_)
 
 
+def keys_by(
+    method: str, residues: NDArray[np.uint32], coefficients: NDArray[np.uint64]
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """The keys of numbers and the sums of their residues by one of `key_methods`, for tests."""
+    keys = np.empty(residues.shape[1], dtype=np.uint64)
+    row_sums = np.zeros(residues.shape[0], dtype=np.uint64)
+    _cpu.keys_by(method, residues, coefficients, keys, row_sums)
+    return keys, row_sums
+
+
+def key_methods() -> list[str]:
+    """The ways to sum keys that this processor has; all give the same keys."""
+    methods: list[str] = _cpu.key_methods()
+    return methods
+
+
 def compare(a: Array, b: Array, constants: KeyConstants) -> tuple[NDArray[np.int8], int]:
     order = np.empty(a.shape[1], dtype=np.int8)
     key = (constants.coefficients, constants.start, constants.ambiguous_below)
