@@ -4,6 +4,7 @@ An operation is a function of blocks: words (rows, *shape) of each operand, all 
 each axis of the common length or of length 1. :func:`.map_chunks` applies it.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeGuard
@@ -69,7 +70,8 @@ class Operands:
 
 def is_number_array(operand: Operand) -> TypeGuard[Numbers]:
     """Whether an operand is an array of numbers, not a single one."""
-    return hasattr(operand, "words") and hasattr(operand, "system")
+    kind = type(operand)  # asked of the array itself, `words` would make a copy
+    return hasattr(kind, "words") and hasattr(kind, "system")
 
 
 def check_rns_array(operand: Operand) -> None:
@@ -148,14 +150,15 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
         masks = [of_known_lengths(mask) for mask in masks]
         find_lengths(*arrays)
     words = [array.words for array in arrays]
-    check_alike(*arrays)
+    check_same_numbers(*arrays)
     check_same_processor([*masks, *words])
     shape = broadcast_shape([tuple(array.shape[1:]) for array in (*masks, *words)])
     blocks = [with_axes(mask, len(shape)) for mask in masks]
     bounds: list[int | None] = []
+    remaining = iter(words)
     for operand in operands:
         if is_number_array(operand):
-            blocks.append(with_axes(operand.words, len(shape)))
+            blocks.append(with_axes(next(remaining), len(shape)))
             bounds.append(getattr(operand.system, "bound", None))
         elif is_lazy_integer(operand):
             chunks, options = ((1,),) * len(shape), {"system": system, "ndim": len(shape)}
@@ -174,6 +177,12 @@ def _column_block(integer: Any, *, system: Any, ndim: int) -> Any:
 
 def check_alike(*arrays: Numbers) -> None:
     """Raise ValueError if arrays differ in moduli or range, TypeError if they are on different processors."""
+    check_same_numbers(*arrays)
+    check_same_processor([array.words for array in arrays])
+
+
+def check_same_numbers(*arrays: Numbers) -> None:
+    """Raise ValueError if arrays differ in moduli or range."""
     first = arrays[0].system
     for other in (array.system for array in arrays[1:]):
         if not first.same_numbers(other):
@@ -184,7 +193,6 @@ def check_alike(*arrays: Numbers) -> None:
             raise ValueError(
                 f"operands have different ranges: one is {first.range_kind}, another {other.range_kind}"
             )
-    check_same_processor([array.words for array in arrays])
 
 
 def find_lengths(*arrays: Numbers) -> None:
@@ -204,7 +212,7 @@ def of_known_lengths(values: Any) -> Any:
 
 def without_empty_chunks(array: da.Array) -> da.Array:
     """Leave out chunks without numbers, which have no extremum; unknown sizes stay."""
-    if any(np.isnan(c) for axis in array.chunks for c in axis):
+    if any(map(math.isnan, array.shape)):
         return array
     chunks = tuple(tuple(c for c in axis if c) or (0,) for axis in array.chunks)
     return array if chunks == array.chunks else array.rechunk(chunks)

@@ -26,7 +26,7 @@ Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Residues:
     """Residues and their system: what functions of the Dask half need of an RNSArray."""
 
