@@ -4,12 +4,9 @@ from typing import Any, NoReturn, Self
 
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.cluster.workers import checked_workers
-from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import functions, number_theory, sort, tree
 from rnsdask.lazy.lazy_ints import LazyInts
-from rnsdask.lazy.map import map_values
 from rnsdask.lazy.operands import Operand
-from rnsdask.rns.reduce import ReductionResult
 
 
 class ArithmeticArray(NumberArray):
@@ -216,11 +213,8 @@ class ArithmeticArray(NumberArray):
         return bound
 
     def _field(self, field: str, operation: str, split_every: int | None = None) -> Any:
-        result = self.reduce(operation, split_every=split_every)
         if not self._is_lazy:
-            return getattr(result, field)
-        return LazyInts.of(map_values(_get_field, result, field, dtype=object))
-
-
-def _get_field(result: ReductionResult, field: str) -> ScalarInt:
-    return ScalarInt(getattr(result, field))
+            return getattr(tree.reduce_words(operation, self._words, self._system), field)
+        return LazyInts.of(
+            tree.tree_reduce(self._words, self._system, operation, field=field, split_every=split_every)
+        )

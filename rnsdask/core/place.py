@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TypeAlias
 
-import numpy as np
-
 # Turns a flat (C order) index in a chunk into one in the whole array.
 Locate: TypeAlias = Callable[[int], int]
 
@@ -38,10 +36,12 @@ class Place:
         """
         if any(map(math.isnan, self.shape)):
             return index
-        part = tuple(stop - start for start, stop in self.location)
-        inside = np.unravel_index(index, part)
-        place = [start + int(i) for (start, _), i in zip(self.location, inside, strict=True)]
-        return int(np.ravel_multi_index(place, tuple(map(int, self.shape))))
+        index, place, stride = int(index), 0, 1
+        for (start, stop), length in zip(reversed(self.location), reversed(self.shape), strict=True):
+            index, inside = divmod(index, stop - start)
+            place += (start + inside) * stride
+            stride *= int(length)
+        return place
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,9 @@ class Grid:
         """The grid of chunks of the given lengths along each axis."""
         # Lengths that are not numbers add up to none.
         return cls(tuple(map(sum, chunks)), tuple(map(_brief_lengths, chunks)))
+
+    def __dask_tokenize__(self) -> tuple[object, ...]:
+        return "rnsdask.Grid", self.shape, self.lengths
 
     def place(self, index: Sequence[int]) -> Place:
         """The place of one chunk."""

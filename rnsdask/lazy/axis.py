@@ -63,14 +63,12 @@ def _like(array: Any, block: Any) -> Any:
 
 def _combine_extrema(
     blocks: Any,
-    axis: Any,  # noqa: ARG001  (Dask passes both)
+    axis: Any,  # noqa: ARG001  (combine_tree passes both)
     keepdims: bool,  # noqa: ARG001
     system: RNS,
     axes: tuple[int, ...],
     minimum: bool,
 ) -> Any:
-    if len(blocks) == 0:  # Dask tries functions on an empty array to learn what they return
-        return blocks
     found, places = reductions.extrema(blocks[: system.rows], system, axes, minimum)
     if len(axes) == 1:
         words = np.take_along_axis(blocks[system.rows :], places[None], axis=1 + axes[0])

@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike
 from rnsdask.backend import Array, backend_name
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.place import ALONE, Grid
+from rnsdask.lazy.layer import blockwise_graph
 
 # Python refuses to write longer integers in decimal, as Dask does for its tokens.
 _SHORT_BITS = 64
@@ -108,20 +109,22 @@ def map_chunks(
         pairs = [(ArrayBlockIdDep(out), axes), *pairs]
     if like is None:
         like = np.empty(0) if np.dtype(dtype) == object else _prototype(blocks)
-    mapped: da.Array = da.blockwise(
-        call,
-        axes,
-        *(part for pair in pairs for part in pair),
-        name=name,
-        new_axes={} if lengths or located else dict(enumerate(out)),
-        adjust_chunks=dict(enumerate(out)),
-        # Dask's own way to drop an axis copies every chunk; an axis of length 1 costs nothing.
-        concatenate=True,
-        align_arrays=False,
-        dtype=dtype,
-        meta=np.empty_like(like, shape=(0,) * len(axes), dtype=dtype),
-    )
+    new_axes = {} if lengths or located else dict(enumerate(out))
+    graph = blockwise_graph(call, name, axes, pairs, new_axes=new_axes, concatenate=True)
+    mapped = da.Array(graph, name, out, meta=np.empty_like(like, shape=(0,) * len(axes), dtype=dtype))
+    # Dask's own way to drop an axis copies every chunk; an axis of length 1 costs nothing.
     return mapped if rows is not None else mapped[0]
+
+
+def map_lone_chunk(function: Callable[..., Any], words: da.Array, **options: Any) -> da.Array:
+    """Apply a function to the only chunk of an array: a Dask array of no axes, of dtype object.
+
+    The function is given the chunk as Dask gives those along axes that the result lacks: in lists in lists.
+    """
+    call = _Call(function, options, None)
+    name = f"rns-{function.__name__.strip('_')}-{tokenize(call, words.name)}"
+    graph = blockwise_graph(call, name, (), [(words, tuple(range(words.ndim)))])
+    return da.Array(graph, name, (), meta=np.empty((), dtype=object))
 
 
 def _aligned(blocks: Sequence[Any], matched: bool) -> tuple[Sequence[Any], list[tuple[Any, Any]]]:

@@ -221,8 +221,6 @@ def _multiply_blocks(a: list[Any], b: list[Any], *, systems: tuple[RNS, RNS], is
 
 
 def _add_blocks(blocks: Any, axis: Any, keepdims: bool, system: RNS) -> Any:  # noqa: ARG001
-    if blocks.size == 0:  # Dask tries functions on an empty array to learn what they return
-        return blocks
     return boxed(products.add(blocks.ravel().tolist(), system), blocks.ndim)
 
 

@@ -62,5 +62,5 @@ def _count_block(order: Any, *, place: Place) -> NDArray[np.object_]:
     return boxed(OrderCounts(less, order.size - less - greater, greater, first), order.ndim)
 
 
-def _combine_blocks(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (Dask passes both)
+def _combine_blocks(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (combine_tree passes both)
     return boxed(reduce(combine, blocks.flat, OrderCounts(0, 0, 0, None)), blocks.ndim)

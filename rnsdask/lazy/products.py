@@ -79,13 +79,11 @@ def _axis_factors_block(block: Any, *, system: Any, mode: str, axes: tuple[int, 
 
 def _combine_factors(
     blocks: Any,
-    axis: Any,  # noqa: ARG001  (Dask passes both)
+    axis: Any,  # noqa: ARG001  (combine_tree passes both)
     keepdims: bool,  # noqa: ARG001
     moduli: ModuliSet,
     axes: tuple[int, ...],
 ) -> Any:
-    if len(blocks) == 0:  # Dask tries functions on an empty array to learn what they return
-        return blocks
     return axis_products.factors_along(blocks, moduli, axes)
 
 
@@ -114,8 +112,6 @@ def _factors_block(block: Any, *, system: NumberSystem, mode: str, backend: str)
 
 
 def _combine_blocks(blocks: Any, axis: Any, keepdims: bool, moduli: ModuliSet) -> Any:  # noqa: ARG001
-    if blocks.size == 0:  # Dask tries functions on an empty array to learn what they return
-        return blocks
     factors = reduce(partial(combine, moduli=moduli), blocks.flat)
     return boxed(factors, blocks.ndim) if keepdims else factors
 

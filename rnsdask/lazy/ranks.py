@@ -134,8 +134,6 @@ def _sample_block(part: Any, *, size: int) -> NDArray[np.object_]:
 
 
 def _combine_samples(blocks: Any, axis: Any, keepdims: bool, system: NumberSystem, size: int) -> Any:  # noqa: ARG001
-    if blocks.size == 0:  # Dask tries functions on an empty array to learn what they return
-        return blocks
     sorter = partial(sorted_indices, system=system, axis=0)
     return boxed(combine(blocks.ravel().tolist(), size, sorter), 2 if keepdims else 0)
 

@@ -1,13 +1,16 @@
 """A reduction over the chunks of a Dask array: one task a chunk, and a tree that combines their results."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
+from itertools import product
 from typing import Any
 
 import dask
 import dask.array as da
 import numpy as np
+from dask._task_spec import Task, TaskRef
 from dask.base import tokenize
 from dask.core import flatten
 from dask.delayed import Delayed
@@ -16,9 +19,11 @@ from dask.highlevelgraph import HighLevelGraph
 from rnsdask.backend import Array, check_backend, naming_gpu_memory, to_backend
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import ALONE, Grid, Place
+from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.interval_rns.reduce import reduce_columns
 from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
+from rnsdask.lazy.layer import TreeLayer
+from rnsdask.lazy.map import map_chunks, map_lone_chunk, map_values, reduce_chunks
 from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
 from rnsdask.rns.system import RNS
 
@@ -33,10 +38,11 @@ def tree_reduce(
     system: NumberSystem,
     operation: str,
     *,
+    field: str | None = None,
     split_every: int | None = None,
     backend: str = "auto",
 ) -> da.Array:
-    """Reduce a Dask array of words to one :class:`.ReductionResult`.
+    """Reduce a Dask array of words to one :class:`.ReductionResult`, or to one `field` of it.
 
     Reading a chunk, moving it to a GPU and reducing it fuse into one task. The result does not depend on
     chunks, `split_every`, processors or workers.
@@ -44,7 +50,7 @@ def tree_reduce(
     Returns
     -------
     dask.array.Array, shape (), dtype object
-        Lazy; computes to a ReductionResult.
+        Lazy; computes to a ReductionResult, or to a :class:`.ScalarInt`.
 
     Raises
     ------
@@ -52,15 +58,15 @@ def tree_reduce(
         If there are no numbers (whose sum alone is known, 0), or `operation` or `backend` is unknown. Of
         chunks of unknown sizes, without numbers when it is computed.
     """
-    partials = _partial_results(words, system, operation, backend)
+    _check(words, operation, backend)
+    options: dict[str, Any] = {"operation": operation, "system": system, "backend": backend}
+    if words.npartitions == 1 and has_sizes(words):
+        return map_lone_chunk(_reduce_lone_chunk, words, field=field, **options)
+    partials = _partial_results(words, options)
     if not has_sizes(words):
-        return _combine_unplaced(partials, operation)
+        return map_values(_field_of, _combine_unplaced(partials, operation), field, dtype=object)
+    combine = partial(_combine_blocks, operation=operation, field=field)
     axes = tuple(range(words.ndim))
-    if partials.npartitions == 1:
-        lone: dict[str, Any] = {"dtype": object, "meta": np.empty((), dtype=object)}
-        alone: da.Array = da.blockwise(_unboxed, (), partials, axes, concatenate=False, **lone)
-        return alone
-    combine = partial(_combine_blocks, operation=operation)
     split_every = split_every or dask.config.get("split_every", _SPLIT_NUMBERS)
     return combine_tree(partials, combine, axes, f"rns-{operation}", split_every, keepdims=False)
 
@@ -78,7 +84,8 @@ def reduce_groups(
     Parameters are those of :func:`tree_reduce`, and `groups` of chunks, which are numbered in C order.
     """
     check_sizes(words)
-    partials = _partial_results(words, system, operation, backend)
+    _check(words, operation, backend)
+    partials = _partial_results(words, {"operation": operation, "system": system, "backend": backend})
     return combine_groups(partials, groups, partial(_combine_boxes, operation=operation))
 
 
@@ -130,15 +137,18 @@ def combine_results(results: Sequence[ReductionResult], operation: str) -> Reduc
     return reduce(REDUCTIONS[operation].combine, results)
 
 
-def _partial_results(words: da.Array, system: NumberSystem, operation: str, backend: str) -> da.Array:
+def _partial_results(words: da.Array, options: dict[str, Any]) -> da.Array:
     """The result of each chunk, as an array of boxes."""
+    function = _reduce_block if has_sizes(words) else _reduce_unplaced
+    return reduce_chunks(function, words, located=True, **options)
+
+
+def _check(words: da.Array, operation: str, backend: str) -> None:
+    """Raise ValueError if an argument is wrong, or there is nothing to reduce."""
     check_operation(operation)
     check_backend(backend)
     if 0 in words.shape[1:] and REDUCTIONS[operation].identity is None:
         raise _of_nothing(operation, words.shape[1:])
-    options: dict[str, Any] = {"operation": operation, "system": system, "backend": backend}
-    function = _reduce_block if has_sizes(words) else _reduce_unplaced
-    return reduce_chunks(function, words, located=True, **options)
 
 
 def _of_nothing(operation: str, shape: tuple[Any, ...]) -> ValueError:
@@ -156,7 +166,8 @@ def _combine_unplaced(partials: da.Array, operation: str) -> da.Array:
         dtype=object,
         operation=operation,
     )
-    return map_values(_only_item, boxes.reshape(1)[0], dtype=object)
+    box: da.Array = boxes.reshape(1)[0]
+    return box
 
 
 def reduce_words(operation: str, words: Array, system: NumberSystem) -> ReductionResult:
@@ -185,38 +196,75 @@ def combine_tree(
 ) -> da.Array:
     """Combine the partial results of chunks along axes with one associative function.
 
+    All levels of the tree are one layer of the graph.
+
     Parameters
     ----------
     combine : callable
         ``combine(blocks, axis, keepdims)`` of neighbouring blocks, concatenated. The axes keep length 1 if
-        `keepdims` says so, as it always does but for the last call.
+        `keepdims` says so, as it always does but for the last call. Chunks that are alone stay as they are.
     split_every : int, optional
         How many results one task combines; without it Dask's setting, or 16.
     """
     # Only axes of more than one chunk take part in the fan-in.
     split = [axis for axis in axes if partials.numblocks[axis] > 1]
+    if not split and keepdims:
+        return partials
     total = split_every or dask.config.get("split_every", _SPLIT_EVERY)
     fan_in = max(2, int(total ** (1 / max(len(split), 1))))
-    meta = partials._meta if keepdims else np.empty((), dtype=partials.dtype)
-    result: da.Array = da.reduction(
-        partials,
-        chunk=_unchanged,
-        aggregate=combine,
-        combine=combine,
-        axis=axes,
-        keepdims=keepdims,
-        concatenate=True,
-        split_every=dict.fromkeys(axes, fan_in),
-        dtype=partials.dtype,
-        meta=meta,
-        name=name,
-    )
-    return result
+    token = tokenize(partials.name, combine, axes, fan_in, keepdims)
+    steps = [fan_in if axis in axes else 1 for axis in range(partials.ndim)]
+    source, counts, is_last = partials.name, partials.numblocks, False
+    layer: dict[Any, Any] = {}
+    while not is_last:
+        ranges = [_ranges(count, step) for count, step in zip(counts, steps, strict=True)]
+        counts = tuple(map(len, ranges))
+        is_last = all(counts[axis] == 1 for axis in axes)
+        target = f"{name}-{token}" if is_last else f"{name}-partial-{len(layer)}-{token}"
+        call = partial(_combine_neighbours, combine=combine, axes=axes, keepdims=keepdims or not is_last)
+        dropped = axes if is_last and not keepdims else ()
+        layer.update(_tree_level(call, source, target, ranges, dropped))
+        source = target
+    kept = [axis for axis in range(partials.ndim) if keepdims or axis not in axes]
+    chunks = tuple((1,) if axis in axes else partials.chunks[axis] for axis in kept)
+    sources: list[Any] = [partials]
+    graph = HighLevelGraph.from_collections(target, TreeLayer(layer), dependencies=sources)
+    meta = partials._meta if keepdims else np.empty((0,) * len(kept), dtype=partials.dtype)
+    return da.Array(graph, target, chunks, meta=meta)
+
+
+def _ranges(count: int, step: int) -> list[range]:
+    return [range(start, min(start + step, count)) for start in range(0, count, step)]
+
+
+def _tree_level(
+    call: Any, source: str, target: str, ranges: Sequence[Sequence[range]], dropped: Sequence[int]
+) -> dict[Any, Task]:
+    """One level of a tree: a task for each choice of a range of blocks along every axis."""
+    tasks = {}
+    for place in product(*(range(len(along)) for along in ranges)):
+        chosen = [along[i] for along, i in zip(ranges, place, strict=True)]
+        key = (target, *(i for axis, i in enumerate(place) if axis not in dropped))
+        blocks = (TaskRef((source, *index)) for index in product(*chosen))
+        tasks[key] = Task(key, call, tuple(map(len, chosen)), *blocks)
+    return tasks
+
+
+def _combine_neighbours(
+    counts: tuple[int, ...], *blocks: Any, combine: Any, axes: tuple[int, ...], keepdims: bool
+) -> Any:
+    """Combine blocks in C order, so many along each axis."""
+    joined = list(blocks)
+    for axis, count in reversed([*enumerate(counts)]):
+        if count > 1:
+            groups = range(0, len(joined), count)
+            joined = [np.concatenate(joined[start : start + count], axis=axis) for start in groups]
+    return combine(joined[0], axis=axes, keepdims=keepdims)
 
 
 def has_sizes(words: da.Array) -> bool:
     """Whether the size of each chunk is known."""
-    return not any(np.isnan(c) for axis in words.chunks for c in axis)
+    return not any(map(math.isnan, words.shape))
 
 
 def check_sizes(words: da.Array) -> None:
@@ -232,27 +280,34 @@ def boxed(item: Any, ndim: int) -> np.ndarray[Any, Any]:
     return box
 
 
-def _reduce_block(
-    block: Any, *, operation: str, system: NumberSystem, backend: str, place: Place
-) -> np.ndarray[Any, Any]:
+def _reduce_block(block: Any, *, place: Place, **options: Any) -> np.ndarray[Any, Any]:
+    return boxed(_reduce_chunk(block, place, **options), block.ndim)
+
+
+def _reduce_lone_chunk(chunk: Any, *, field: str | None, **options: Any) -> Any:
+    """Reduce the only chunk of an array, which is in lists in lists."""
+    while isinstance(chunk, list):
+        (chunk,) = chunk
+    place = replace(ALONE, index=(0,) * (chunk.ndim - 1))
+    return _field_of(_reduce_chunk(chunk, place, **options), field)
+
+
+def _reduce_chunk(
+    block: Any, place: Place, operation: str, system: NumberSystem, backend: str
+) -> ReductionResult:
     """Reduce one chunk; its index becomes that of the whole array."""
     with naming_gpu_memory(f"chunk {place.index}"):
         # Stored intervals choose among numbers where they are: nearly no residues are read, so none move.
         stays = backend == "auto" and isinstance(system, IntervalRNS)
         result = reduce_words(operation, block if stays else to_backend(block, backend), system)
-    if result.index is not None:
-        result = replace(result, index=place.flat_index(result.index))
-    return boxed(result, block.ndim)
+    return result if result.index is None else replace(result, index=place.flat_index(result.index))
 
 
-def _reduce_unplaced(
-    block: Any, *, operation: str, system: NumberSystem, backend: str, place: Place
-) -> np.ndarray[Any, Any]:
+def _reduce_unplaced(block: Any, *, operation: str, place: Place, **options: Any) -> np.ndarray[Any, Any]:
     """Reduce one chunk of unknown size: a box of its shape and its result, None without numbers."""
     result = None
     if 0 not in block.shape or REDUCTIONS[operation].identity is not None:
-        alone = replace(place, shape=ALONE.shape)
-        result = _reduce_block(block, operation=operation, system=system, backend=backend, place=alone).item()
+        result = _reduce_chunk(block, replace(place, shape=ALONE.shape), operation, **options)
     return boxed((block.shape[1:], result), block.ndim)
 
 
@@ -275,29 +330,23 @@ def _combine_placed(boxes: np.ndarray[Any, Any], *, operation: str) -> np.ndarra
     return boxed(combine_results(results, operation), boxes.ndim)
 
 
-def _only_item(box: Any) -> Any:
-    return box.item() if isinstance(box, np.ndarray) else box
-
-
-def _unchanged(block: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (Dask passes both)
-    return block
-
-
-def _unboxed(boxes: Any) -> ReductionResult:
-    """What is in the only box of an array, as Dask gives its blocks: in lists in lists."""
-    while isinstance(boxes, list):
-        (boxes,) = boxes
-    result: ReductionResult = boxes.item()
-    return result
+def _field_of(result: Any, field: str | None) -> Any:
+    """A field of a result, or without a name the result itself, which may be in a box."""
+    result = result.item() if isinstance(result, np.ndarray) else result
+    return result if field is None else ScalarInt(getattr(result, field))
 
 
 def _combine_boxes(boxes: list[Any], operation: str) -> ReductionResult:
     return combine_results([box.item() for box in boxes], operation)
 
 
-def _combine_blocks(blocks: Any, axis: Any, keepdims: bool, operation: str) -> Any:  # noqa: ARG001
+def _combine_blocks(
+    boxes: Any,
+    axis: Any,  # noqa: ARG001  (combine_tree passes both)
+    keepdims: bool,
+    operation: str,
+    field: str | None,
+) -> Any:
     """Combine :class:`.ReductionResult` of neighbouring blocks, as :func:`combine_tree` asks for it."""
-    if blocks.size == 0:  # Dask tries functions on an empty array to learn what they return
-        return blocks
-    result = reduce(REDUCTIONS[operation].combine, blocks.flat)
-    return boxed(result, blocks.ndim) if keepdims else result
+    result = combine_results(boxes.ravel().tolist(), operation)
+    return boxed(result, boxes.ndim) if keepdims else _field_of(result, field)
