@@ -16,6 +16,7 @@ from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy import casting
 from rnsdask.lazy.chunks import normalize_chunks
+from rnsdask.lazy.compute import compute_by, get_of_this_process
 from rnsdask.lazy.operands import without_empty_chunks
 
 Made = TypeVar("Made", bound="NumberCollection")
@@ -228,6 +229,9 @@ class NumberCollection(DaskMethodsMixin):
         JobError
             If a worker does not.
         """
+        get = get_of_this_process(self._words, kwargs) if self._is_lazy else None
+        if get is not None:
+            return self._with_words(compute_by(get, self._words))
         with checked_workers(kwargs.get("scheduler")):
             return super().compute(**kwargs)  # type: ignore[no-untyped-call]
 

@@ -8,6 +8,7 @@ import numpy as np
 from dask.base import tokenize
 
 from rnsdask.core.scalar_int import ARITHMETIC, COMPARISONS, DIVISIONS, UNARY, Function, ScalarInt
+from rnsdask.lazy.compute import compute_by, get_of_this_process
 from rnsdask.lazy.operands import is_number_array
 
 # Python refuses to write integers of more than 4300 decimal digits, or 14285 bits.
@@ -35,6 +36,11 @@ class LazyInts(da.Array):
         made: LazyInts = cls(array.dask, array.name, array.chunks, meta=array._meta)
         return made
 
+    def compute(self, **kwargs: Any) -> Any:
+        """Compute the integers, as any Dask array."""
+        get = get_of_this_process(self, kwargs)
+        return super().compute(**kwargs) if get is None else compute_by(get, self)  # type: ignore[no-untyped-call]
+
     def __getitem__(self, index: Any) -> Any:
         return self.of(super().__getitem__(index))  # type: ignore[no-untyped-call]
 
@@ -52,7 +58,7 @@ class LazyInts(da.Array):
             raise TypeError(
                 f"only an array of one number converts to a Python number, got shape {self.shape}"
             )
-        value: Any = self.compute()  # type: ignore[no-untyped-call]
+        value = self.compute()
         return value.item() if isinstance(value, np.ndarray | np.generic) else value
 
     def __int__(self) -> int:

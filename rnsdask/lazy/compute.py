@@ -1,0 +1,72 @@
+"""Computing one lazy array in this process, without what Dask does for graphs that it may send elsewhere.
+
+Dask's own ``compute`` wraps the graph into expressions, adds a task that joins the chunks, and makes a fused
+task of each chunk that is in memory already. For a small array that takes longer than the tasks do.
+"""
+
+from collections.abc import Callable, Set
+from typing import Any
+
+import dask.array as da
+from dask import local, threaded
+from dask.base import get_scheduler
+from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
+from dask.utils import shorten_traceback
+
+from rnsdask.lazy.layer import ChunkLayer, TreeLayer
+
+Get = Callable[..., Any]
+
+_NO_TASKS = MaterializedLayer({})
+
+
+def get_of_this_process(words: da.Array, options: dict[str, Any]) -> Get | None:
+    """The scheduler's function if Dask computes an array by threads of this process, or in the calling one.
+
+    Parameters
+    ----------
+    options
+        Those of ``compute``. With any but ``scheduler``, the result is None, as for another scheduler.
+    """
+    if options.keys() - {"scheduler"}:
+        return None
+    get: Get = get_scheduler(scheduler=options.get("scheduler"), collections=[words])
+    return get if get in (threaded.get, local.get_sync) else None
+
+
+def compute_by(get: Get, words: da.Array) -> Any:
+    """What ``words.compute()`` returns, by a function that :func:`get_of_this_process` gave."""
+    keys, (finish, arguments) = words.__dask_keys__(), words.__dask_postcompute__()
+    with shorten_traceback():
+        return finish(get(_tasks(words.dask, keys), keys), *arguments)
+
+
+def _tasks(graph: HighLevelGraph, keys: Any) -> dict[Any, Any]:
+    """All tasks of a graph, fused as Dask does, with the chunks that are in memory apart."""
+    data = {
+        name: layer
+        for name, layer in graph.layers.items()
+        if isinstance(layer, MaterializedLayer) and all(hasattr(value, "dtype") for value in layer.values())
+    }
+    if not _is_fused(graph, data.keys()):
+        layers = {name: _NO_TASKS if name in data else layer for name, layer in graph.layers.items()}
+        graph = HighLevelGraph(layers, graph.dependencies)
+        tasks = dict(da.Array.__dask_optimize__(graph, keys))
+    else:
+        tasks = {
+            key: task
+            for name in graph.layers.keys() - data.keys()
+            for key, task in graph.layers[name].items()
+        }
+    for layer in data.values():
+        tasks.update(layer)
+    return tasks
+
+
+def _is_fused(graph: HighLevelGraph, data: Set[str]) -> bool:
+    """Whether nothing is left to fuse: tasks of chunks in memory, and trees of the results of such."""
+    return all(
+        isinstance(layer, TreeLayer) or (isinstance(layer, ChunkLayer) and graph.dependencies[name] <= data)
+        for name, layer in graph.layers.items()
+        if name not in data
+    )
