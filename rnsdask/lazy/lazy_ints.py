@@ -6,6 +6,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 from dask.base import tokenize
+from dask.delayed import single_key
 
 from rnsdask.core.scalar_int import ARITHMETIC, COMPARISONS, DIVISIONS, UNARY, Function, ScalarInt
 from rnsdask.lazy.compute import compute_by, get_of_this_process
@@ -40,6 +41,10 @@ class LazyInts(da.Array):
         """Compute the integers, as any Dask array."""
         get = get_of_this_process(self, kwargs)
         return super().compute(**kwargs) if get is None else compute_by(get, self)  # type: ignore[no-untyped-call]
+
+    def __dask_postcompute__(self) -> Any:
+        # An integer is what its only task returns: Dask knows by what Delayed gives too that no other is needed.
+        return super().__dask_postcompute__() if self.ndim else (single_key, ())  # type: ignore[no-untyped-call]
 
     def __getitem__(self, index: Any) -> Any:
         return self.of(super().__getitem__(index))  # type: ignore[no-untyped-call]
