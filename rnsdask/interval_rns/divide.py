@@ -1,5 +1,6 @@
 """Division of chunks of signed integers with Python's floor semantics, by their magnitudes' division."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -46,7 +47,7 @@ def floor_divide(
     n = len(moduli)
     (first, second), shape = matrices(x, y)
     like = second if isinstance(first, np.ndarray) else first
-    count = int(np.prod(shape))
+    count = math.prod(shape)
     first, second = (np.asarray(columns, like=like) for columns in (first, second))
     if count == 0:
         return np.empty_like(like, shape=(len(parts) * layout.rows_of(moduli), *shape))

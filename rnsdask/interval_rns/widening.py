@@ -5,6 +5,7 @@ and the exact results of what is computed there. Coming back, the first residues
 those of its magnitude modulo M. No Dask in here.
 """
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -109,6 +110,6 @@ def apply(name: str, blocks: Sequence[Array], moduli: ModuliSet, mode: str, loca
     wide = wide_system(moduli, bits).with_bound(2**bits)
     operands, shape = matrices(*(widened(block, moduli, wide) for block in blocks))
     prototype: Any = next((block for block in operands if backend_name(block) == "cuda"), operands[0])
-    out = np.empty_like(prototype, shape=(wide.rows, int(np.prod(shape))), order="C")
+    out = np.empty_like(prototype, shape=(wide.rows, math.prod(shape)), order="C")
     kernels_of(out).apply(name, operands, wide.moduli, out)
     return narrowed(out.reshape(wide.rows, *shape), wide, moduli, mode, locate)

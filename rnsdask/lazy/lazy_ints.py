@@ -43,7 +43,7 @@ class LazyInts(da.Array):
         return super().compute(**kwargs) if get is None else compute_by(get, self)  # type: ignore[no-untyped-call]
 
     def __dask_postcompute__(self) -> Any:
-        # An integer is what its only task returns: Dask knows by what Delayed gives too that no other is needed.
+        # An integer is what its one task returns; by what Delayed gives too, Dask knows to add none.
         return super().__dask_postcompute__() if self.ndim else (single_key, ())  # type: ignore[no-untyped-call]
 
     def __getitem__(self, index: Any) -> Any:

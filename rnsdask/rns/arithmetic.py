@@ -12,6 +12,7 @@ decided in steps, each for the numbers that the one before leaves open (docs/ope
    large for its error (in a difference of two huge products), t as a Python integer.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any, TypeAlias
@@ -104,7 +105,7 @@ def apply(
     operands, shape = matrices(*blocks)
     prototype = next((x for x in operands if backend_name(x) == "cuda"), operands[0])
     rows = n + (mode == "flag")
-    out = np.empty_like(prototype, shape=(rows, int(np.prod(shape))))
+    out = np.empty_like(prototype, shape=(rows, math.prod(shape)))
     if mode == "wrap":
         kernels_of(out).apply(name, operands, moduli, out)
     else:

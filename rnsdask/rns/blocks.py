@@ -1,5 +1,6 @@
 """Blocks of residues as kernels take them. No Dask in here."""
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -26,7 +27,7 @@ def matrices(*blocks: Array) -> tuple[list[Array], tuple[int, ...]]:
     kernels take as a scalar, on every processor; any other block that is broadcast is copied in full.
     """
     shape = np.broadcast_shapes(*(block.shape[1:] for block in blocks))
-    count = int(np.prod(shape))
+    count = math.prod(shape)
     result = []
     for block in blocks:
         is_scalar = block.size == block.shape[0] and isinstance(block, np.ndarray)

@@ -4,6 +4,7 @@ Divisors and multiples are computed by GNU MP on the integers of some numbers at
 A length follows from X/M, except near powers of two, where the integers decide.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -43,7 +44,7 @@ def of_pairs(name: str, x: Array, y: Array, system: NumberSystem, mode: str, loc
     """
     operands, shape = matrices(x, y)
     prototype = next((block for block in operands if backend_name(block) == "cuda"), operands[0])
-    count, rows = int(np.prod(shape)), system.rows
+    count, rows = math.prod(shape), system.rows
     out = np.zeros_like(prototype, shape=(rows + (mode == "flag"), count))
     step = max(1, EXACT_RESIDUES // rows)
     for start in range(0, count, step):
