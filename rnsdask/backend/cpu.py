@@ -207,6 +207,12 @@ def floor_divide_limbs(
     return quotients, remainders
 
 
+def running_sums(residues: Array, starts: Array, moduli: ModuliSet) -> NDArray[np.uint32]:
+    result = np.empty(residues.shape, dtype=np.uint32)
+    _cpu.running_sums(residues, starts, last_residues(moduli), result)
+    return result
+
+
 def first_invalid(residues: Array, moduli: ModuliSet) -> tuple[int, int] | None:
     row, index = _cpu.first_invalid(residues, last_residues(moduli))
     return None if row < 0 else (row, index)

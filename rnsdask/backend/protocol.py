@@ -142,6 +142,9 @@ class Kernels(Protocol):
         In two's complement when `signed`; `width` is at least L, signed L + 1, and at least K.
         """
 
+    def running_sums(self, residues: Array, starts: Array, moduli: ModuliSet) -> Array:
+        """Sums modulo each m along axis 2 of (n, A, L, B), after those of (n, A, B); contiguous."""
+
     def first_invalid(self, residues: Array, moduli: ModuliSet) -> tuple[int, int] | None:
         """(i, j) of the first residue not below its modulus, by i then j; None if all are."""
 

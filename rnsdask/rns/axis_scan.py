@@ -4,13 +4,14 @@ A scan reduces a chunk to its total, joins totals of chunks one after another, a
 given the total of all before it. Arrays of one axis have their own way for sums and extrema (:mod:`.scan`).
 """
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from rnsdask.backend import Array, to_backend
+from rnsdask.backend import Array, kernels_of, to_backend
 from rnsdask.core.place import Place
 from rnsdask.rns import axis_products, matmul, scan
 from rnsdask.rns.associative import fold, running
@@ -20,11 +21,6 @@ from rnsdask.rns.extend import base_extend
 from rnsdask.rns.matmul import Product, enlarged
 from rnsdask.rns.reduce import REDUCTIONS, reduce_chunk
 from rnsdask.rns.system import RNS
-
-# Numbers added up at a time, as in `scan`: on a CPU they stay in its cache, and CuPy's cumsum is wrong beyond
-# 2**31.
-_CPU_BLOCK = 2**15
-_GPU_BLOCK = 2**26
 
 
 @dataclass(frozen=True)
@@ -121,27 +117,14 @@ class AxisSums(Scan):
 
 def _sums_modulo(residues: Array, carry: Array | None, system: RNS, axis: int) -> Array:
     """Running sums of residues (n, *shape) along an axis, modulo each m, after those of (n, *reduced)."""
-    moved = np.moveaxis(residues, axis + 1, -1)
-    length = moved.shape[-1]
-    if moved.size == 0:
-        return residues
-    rows = moved.reshape(len(moved), -1, length)
-    starts = np.zeros_like(rows[..., 0]) if carry is None else carry.reshape(len(rows), -1)
-    result = np.empty_like(rows, order="C")
-    block = _CPU_BLOCK if isinstance(rows, np.ndarray) else _GPU_BLOCK
-    width = min(length, block)
-    height = max(1, block // width)
-    for row, start, out, m in zip(rows, starts, result, system.moduli, strict=True):
-        for top in range(0, len(row), height):
-            part, written = row[top : top + height], out[top : top + height]
-            last = start[top : top + height].astype(np.uint64)
-            for first in range(0, length, width):
-                totals = np.cumsum(part[:, first : first + width], axis=1, dtype=np.uint64)
-                totals += last[:, None]  # below 2**32 + 2**26 2**32
-                totals -= totals // np.uint64(m) * np.uint64(m)  # quicker than %
-                written[:, first : first + width] = totals
-                last = totals[:, -1]
-    return np.moveaxis(result.reshape(moved.shape), -1, axis + 1)
+    n, shape = len(residues), residues.shape[1:]
+    outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+    lines = np.ascontiguousarray(residues).reshape(n, outer, shape[axis], inner)
+    starts = (
+        np.zeros_like(lines, shape=(n, outer, inner)) if carry is None else carry.reshape(n, outer, inner)
+    )
+    sums: Array = kernels_of(lines).running_sums(lines, np.ascontiguousarray(starts), system.moduli)
+    return sums.reshape(residues.shape)
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,8 @@ _SUM_BITS = 61
 # Their error stays below this.
 _SUM_ERROR = 2**60
 
-# Numbers added up at a time: on a CPU these stay in its cache, and CuPy's cumsum is wrong beyond 2**31.
-_CPU_BLOCK = 2**15
-_GPU_BLOCK = 2**26
+# Keys added up at a time: CuPy's cumsum is wrong beyond 2**31.
+_KEY_BLOCK = 2**26
 
 # Numbers whose running sums are checked as Python ints at a time.
 _EXACT_BLOCK = 2**12
@@ -69,17 +68,9 @@ def running_sums(residues: Array, system: RNS, before: int = 0, start: int = 0) 
         if overflow is not None:
             index, value = overflow
             raise system.overflow_error(value, start + index)
-    block = _CPU_BLOCK if isinstance(residues, np.ndarray) else _GPU_BLOCK
-    result = np.empty_like(residues, order="C")
-    for row, sums, m in zip(residues, result, system.moduli, strict=True):
-        carry = np.uint64(before % m)
-        for first in range(0, len(row), block):
-            totals = np.cumsum(row[first : first + block], dtype=np.uint64)
-            totals += carry  # below 2**32 + 2**26 2**32
-            totals -= totals // np.uint64(m) * np.uint64(m)  # quicker than %
-            sums[first : first + block] = totals
-            carry = totals[-1]
-    return result
+    starts = np.asarray(column_of(before, system.moduli), like=residues)
+    lines, kernels = residues.reshape(len(residues), 1, -1, 1), kernels_of(residues)
+    return kernels.running_sums(lines, starts.reshape(-1, 1, 1), system.moduli).reshape(residues.shape)
 
 
 def _sums_fit(residues: Array, system: RNS, before: int) -> bool:
@@ -96,7 +87,7 @@ def _sums_fit(residues: Array, system: RNS, before: int) -> bool:
 def _first_overflow(residues: Array, system: RNS, before: int) -> tuple[int, int] | None:
     """Index and value of the first running sum that is out of range."""
     constants = key_constants(system.moduli, system.signed)
-    size = min(_GPU_BLOCK, _SUM_ERROR // _step_error(constants))
+    size = min(_KEY_BLOCK, _SUM_ERROR // _step_error(constants))
     for first in range(0, residues.shape[1], size):
         block = residues[:, first : first + size]
         overflow = _first_overflow_of_block(block, system, constants, before)

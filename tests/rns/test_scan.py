@@ -130,8 +130,7 @@ def test_blocks_and_batches(
 ) -> None:
     monkeypatch.setattr(blocks, "EXACT_RESIDUES", 12)
     monkeypatch.setattr(scan, "_EXACT_BLOCK", 2)
-    monkeypatch.setattr(scan, "_CPU_BLOCK", 7)
-    monkeypatch.setattr(scan, "_GPU_BLOCK", 5)
+    monkeypatch.setattr(scan, "_KEY_BLOCK", 5)
     moduli = MODULI_SETS["top"]
     lowest, highest = moduli.value_range(signed)
     steps = [int(d) for d in rng.integers(-3 if signed else 0, 4, size=60)]

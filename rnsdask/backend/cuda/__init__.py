@@ -24,6 +24,7 @@ from rnsdask.backend.cuda.interval_rns import (
 from rnsdask.backend.cuda.keyed import candidates, compare, extremum, gather, row_sums
 from rnsdask.backend.cuda.matmul import matmul
 from rnsdask.backend.cuda.mixed_radix import mixed_radix_digits
+from rnsdask.backend.cuda.scan import running_sums
 from rnsdask.backend.cuda.wide_residues import limbs_to_wide_residues, wide_digits
 
 __all__ = [
@@ -54,5 +55,6 @@ __all__ = [
     "read_all",
     "residues_to_limbs",
     "row_sums",
+    "running_sums",
     "wide_digits",
 ]
