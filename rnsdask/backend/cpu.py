@@ -203,7 +203,18 @@ def floor_divide_limbs(
     limbs: Array, divisors: Array, width: int, signed: bool
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     quotients, remainders = (np.empty((len(limbs), width), dtype=np.uint32) for _ in range(2))
-    _cpu.floor_divide_limbs(limbs, divisors, signed, quotients, remainders)
+    used = _cpu.floor_divide_limbs(limbs, divisors, signed, quotients, remainders) + signed
+    # Signed, a remainder may be a divisor plus a number; else neither is exceeded.
+    rest = divisors.shape[1] if signed else min(limbs.shape[1], divisors.shape[1])
+    return quotients[:, : max(1, min(used, width))], remainders[:, :rest]
+
+
+def floor_divide_limbs_as_cuda(
+    limbs: Array, divisors: Array, width: int, signed: bool
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """The same by the scalar code of the GPU's kernel, for tests."""
+    quotients, remainders = (np.empty((len(limbs), width), dtype=np.uint32) for _ in range(2))
+    _cpu.floor_divide_limbs_as_cuda(limbs, divisors, signed, quotients, remainders)
     return quotients, remainders
 
 

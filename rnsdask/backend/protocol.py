@@ -137,9 +137,10 @@ class Kernels(Protocol):
     def floor_divide_limbs(
         self, limbs: Array, divisors: Array, width: int, signed: bool
     ) -> tuple[Array, Array]:
-        """Quotients and remainders, (N, width), of (N, L) limbs by (N, K) or (1, K) others, none of them 0.
+        """Quotients and remainders of (N, L) limbs by (N, K) or (1, K) others, none of them 0.
 
-        In two's complement when `signed`; `width` is at least L, signed L + 1, and at least K.
+        In two's complement when `signed`, and contiguous along the limbs' axis: `width` limbs each, or fewer
+        that hold them all. `width` is at least L, signed L + 1, and at least K.
         """
 
     def running_sums(self, residues: Array, starts: Array, moduli: ModuliSet) -> Array:

@@ -47,7 +47,8 @@ def divided(dividend: Operand, divisor: Operand, parts: tuple[Part, ...]) -> lis
     function: Callable[..., Any]
     if is_number_array(divisor):
         both = prepare(dividend, divisor)
-        system, function, blocks = both.system.with_bound(None), _block_by_block, both.blocks
+        system, function, blocks = both.system.with_bound(both.bounds[0]), _block_by_block, both.blocks
+        options["divisor_bound"] = both.bounds[1]
         bounds = divide.bounds_by_array(both.bounds[0], both.bounds[1], system.signed)
     else:
         system, blocks = dividend.system, (dividend.words,)
@@ -81,11 +82,13 @@ def _block_by_lazy_integer(
     return divide.divide_by_integer(block, integer, system, parts, place.flat_index)
 
 
-def _block_by_block(x: Array, y: Array, *, system: RNS, parts: tuple[Part, ...], place: Place) -> Array:
+def _block_by_block(
+    x: Array, y: Array, *, system: RNS, divisor_bound: int | None, parts: tuple[Part, ...], place: Place
+) -> Array:
     like = y if isinstance(x, np.ndarray) else x  # an integer comes as a NumPy array on any processor
     shape = (system.rows, *np.broadcast_shapes(x.shape[1:], y.shape[1:]))
     x, y = (np.broadcast_to(np.asarray(block, like=like), shape) for block in (x, y))
-    return divide.floor_divide(x, y, system, parts, place.flat_index)
+    return divide.floor_divide(x, y, system, parts, place.flat_index, divisor_bound)
 
 
 def is_even(x: Numbers) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, kernels_of
-from rnsdask.constants import forward_constants, reverse_constants
+from rnsdask.constants import forward_constants, reverse_constants, sufficient_prefix
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
@@ -42,6 +42,7 @@ def floor_divide(
     system: RNS,
     parts: Sequence[Part] = ("quotient", "remainder"),
     locate: Locate = int,
+    divisor_bound: int | None = None,
 ) -> Array:
     """Divide each number by an integer, or by the number at the same place of another array.
 
@@ -52,11 +53,13 @@ def floor_divide(
     divisor : int, or array of uint32, shape (n, *shape)
         A Python int of any size, negative only for signed numbers; or residues on the same processor.
     system : RNS
-        The number system of both.
+        The number system of both; its bound is that of the numbers to be divided.
     parts : sequence of {"quotient", "remainder"}
         What to return.
     locate : callable
         Turns the flat index of a number into the one to report.
+    divisor_bound : int, optional
+        Every divisor of an array is at most this in magnitude.
 
     Returns
     -------
@@ -81,7 +84,7 @@ def floor_divide(
     result = np.empty_like(matrix, shape=(len(parts), *matrix.shape), order="C")
     fixed = _fixed_divisor(divisor, matrix, system.signed) if isinstance(divisor, int) else None
     for block in _blocks(matrix.shape[1], system.moduli.limb_count(system.signed)):
-        other = fixed if fixed is not None else _limbs(divisors[:, block], system)
+        other = fixed if fixed is not None else _limbs(divisors[:, block], system.with_bound(divisor_bound))
         _check_not_zero(other, locate, block.start)
         limbs = _limbs(matrix[:, block], system)
         _divide_block(limbs, other, system, parts, result[:, :, block], locate, block.start)
@@ -278,7 +281,10 @@ def _blocks(count: int, limb_count: int) -> Iterator[slice]:
 
 
 def _limbs(matrix: Array, system: RNS) -> Array:
-    return kernels_of(matrix).residues_to_limbs(matrix, reverse_constants(system.moduli, system.signed))
+    """The limbs of numbers, as few as their bound leaves."""
+    source = sufficient_prefix(system.moduli, system.signed, system.bound)
+    constants = reverse_constants(source, system.signed)
+    return kernels_of(matrix).residues_to_limbs(matrix[: len(source)], constants)
 
 
 def _divide_block(
@@ -295,9 +301,9 @@ def _divide_block(
     # A limb more for the quotient of the lowest signed value by -1, which must not pass for the value itself.
     width = max(limbs.shape[1] + signed, divisors.shape[1])
     quotients, remainders = kernels.floor_divide_limbs(limbs, divisors, width, signed)
-    constants = forward_constants(system.moduli, width, signed)
     for residues, part in zip(result, parts, strict=True):
         values = quotients if part == "quotient" else remainders
+        constants = forward_constants(system.moduli, values.shape[1], signed)
         outside = kernels.first_outside(values, constants)
         if outside is not None:
             value = limbs_to_ints(values[outside : outside + 1], signed)[0]

@@ -359,3 +359,28 @@ def test_small_divisors_need_no_limbs(monkeypatch: pytest.MonkeyPatch) -> None:
     for d in (2, 10, 2**31, 2**32 - 1):
         assert (x // d).to_ints().tolist() == [v // d for v in x.to_ints().tolist()]
     assert (x >> 5).to_ints().tolist() == [v >> 5 for v in x.to_ints().tolist()]
+
+
+@BOTH_RANGES
+@pytest.mark.parametrize("chunks", [None, 128])
+def test_arrays_of_bounded_numbers(chunks: int | None, signed: bool, rng: np.random.Generator) -> None:
+    """Only so many moduli and limbs as the bounds of both arrays need, for any pair of these."""
+    moduli = MODULI_SETS["bits2048"]
+    for bits, divisor_bits in itertools.product((1, 31, 32, 64, 700, 2000), repeat=2):
+        values, divisors = (
+            [
+                int.from_bytes(rng.bytes(250), "little") >> (2000 - length + int(k))
+                for k in rng.integers(0, 9, 40)
+            ]
+            for length in (bits, divisor_bits)
+        )
+        divisors = [d or 1 for d in divisors]
+        if signed:
+            values, divisors = (
+                [int(s) * v for s, v in zip(rng.choice([-1, 1], 40), part, strict=True)]
+                for part in (values, divisors)
+            )
+        x, y = (rd.from_ints(part, moduli, signed, chunks) for part in (values, divisors))
+        quotients, remainders = divmod(x, y)
+        assert quotients.to_ints().tolist() == [v // d for v, d in zip(values, divisors, strict=True)]
+        assert remainders.to_ints().tolist() == [v % d for v, d in zip(values, divisors, strict=True)]
