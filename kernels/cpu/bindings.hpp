@@ -20,6 +20,7 @@ void bind_mixed_radix(nb::module_& module);
 void bind_interval_rns(nb::module_& module);
 void bind_python_ints(nb::module_& module);
 void bind_reduce(nb::module_& module);
+void bind_remainder(nb::module_& module);
 void bind_scan(nb::module_& module);
 void bind_table_product(nb::module_& module);
 void bind_text_format(nb::module_& module);

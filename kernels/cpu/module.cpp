@@ -17,6 +17,7 @@ NB_MODULE(_cpu, module) {
   rns::bind_interval_rns(module);
   rns::bind_python_ints(module);
   rns::bind_reduce(module);
+  rns::bind_remainder(module);
   rns::bind_scan(module);
   rns::bind_table_product(module);
   rns::bind_text_format(module);

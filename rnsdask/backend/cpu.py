@@ -25,6 +25,7 @@ from rnsdask.constants import (
     KeyConstants,
     MixedRadixConstants,
     ProductBounds,
+    RemainderConstants,
     ReverseConstants,
     SumCheck,
     WideDigitConstants,
@@ -216,6 +217,20 @@ def floor_divide_limbs_as_cuda(
     quotients, remainders = (np.empty((len(limbs), width), dtype=np.uint32) for _ in range(2))
     _cpu.floor_divide_limbs_as_cuda(limbs, divisors, signed, quotients, remainders)
     return quotients, remainders
+
+
+def remainder_limbs(
+    residues: Array, constants: RemainderConstants
+) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+    count = residues.shape[1]
+    limbs = np.empty((count, constants.limb_count), dtype=np.uint32)
+    ambiguous = np.empty(count, dtype=np.uint8)
+    tables = (constants.table, constants.last, constants.inverses)
+    decision = (constants.start, constants.ambiguous_below)
+    _cpu.remainder_limbs(
+        residues[: len(constants.moduli)], *tables, *decision, constants.divisor, limbs, ambiguous
+    )
+    return limbs, ambiguous.view(np.bool_)
 
 
 def running_sums(residues: Array, starts: Array, moduli: ModuliSet) -> NDArray[np.uint32]:

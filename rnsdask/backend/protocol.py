@@ -1,6 +1,6 @@
 """What a processor's kernels are: names, arguments and results."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -12,6 +12,7 @@ from rnsdask.constants import (
     KeyConstants,
     MixedRadixConstants,
     ProductBounds,
+    RemainderConstants,
     ReverseConstants,
     SumCheck,
     WideDigitConstants,
@@ -141,6 +142,13 @@ class Kernels(Protocol):
 
         In two's complement when `signed`, and contiguous along the limbs' axis: `width` limbs each, or fewer
         that hold them all. `width` is at least L, signed L + 1, and at least K.
+        """
+
+    @property
+    def remainder_limbs(self) -> Callable[[Array, RemainderConstants], tuple[Array, Array]] | None:
+        """(N, L) limbs of the remainders of residues, and Boolean (N,): they may be those of X + M or X - M.
+
+        None if the processor has no such kernel.
         """
 
     def running_sums(self, residues: Array, starts: Array, moduli: ModuliSet) -> Array:

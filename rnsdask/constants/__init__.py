@@ -28,6 +28,7 @@ from rnsdask.constants.interval import IntervalConstants, directed, interval_con
 from rnsdask.constants.interval_rns import MAX_EXPONENT, ProductBounds, product_bounds
 from rnsdask.constants.keys import KEY_BITS, KeyConstants, key_constants, sufficient_prefix
 from rnsdask.constants.mixed_radix import MixedRadixConstants, mixed_radix_constants
+from rnsdask.constants.remainders import RemainderConstants, remainder_constants
 from rnsdask.constants.wide_residues import (
     WideDigitConstants,
     WideForwardConstants,
@@ -50,6 +51,7 @@ __all__ = [
     "KeyConstants",
     "MixedRadixConstants",
     "ProductBounds",
+    "RemainderConstants",
     "ReverseConstants",
     "SumCheck",
     "WideDigitConstants",
@@ -69,6 +71,7 @@ __all__ = [
     "mixed_radix_constants",
     "modulus_table",
     "product_bounds",
+    "remainder_constants",
     "reverse_constants",
     "sufficient_prefix",
     "sum_check",

@@ -144,26 +144,32 @@ def extension_constants(
     moduli: ModuliSet, targets: ModuliSet, signed: bool = False, bound: int | None = None
 ) -> ExtensionConstants:
     """Constants of the base extension from `moduli`, or from as few of them as `bound` allows."""
-    for count in sufficient_prefixes(moduli, signed, bound):
-        source = moduli.prefix(count)
-        if not _may_be_ambiguous(source, signed, bound):
-            break
+    source, start, ambiguous_below = extension_source(moduli, signed, bound)
     products = [gmpy2.mpz(p) for p in source.partial_products]
     rows = [[int(p % target) for target in targets] for p in products]
     rows.append([-source.product % target for target in targets])
     fractions = limbs_of([*(2**64 // m for m in source), 0], 2)
-    n = len(source)
     return ExtensionConstants(
         source,
         targets,
         padded(np.hstack([fractions, np.array(rows, dtype=np.uint32)])),
         last_residues(source),
         shoup_factors(list(source.partial_inverses), list(source)),
-        n + (2**31 if signed else 0),
-        n if _may_be_ambiguous(source, signed, bound) else 0,
+        start,
+        ambiguous_below,
         last_residues(targets),
         word_factors(targets),
     )
+
+
+def extension_source(moduli: ModuliSet, signed: bool, bound: int | None) -> tuple[ModuliSet, int, int]:
+    """The fewest moduli that determine numbers of a bound, and `start` and `ambiguous_below` of their q."""
+    for count in sufficient_prefixes(moduli, signed, bound):
+        source = moduli.prefix(count)
+        if not _may_be_ambiguous(source, signed, bound):
+            break
+    n = len(source)
+    return source, n + (2**31 if signed else 0), n if _may_be_ambiguous(source, signed, bound) else 0
 
 
 def _may_be_ambiguous(moduli: ModuliSet, signed: bool, bound: int | None) -> bool:

@@ -1,9 +1,9 @@
 """Division with Python's floor semantics: ``x = q d + r``, and r is 0 or has the sign of d.
 
 A quotient depends on the size of a number, which residues hide. So numbers pass through limbs, in blocks:
-table products there and back and a long division in between, O(n**2) operations a number. By an integer of at
-most 32 bits both results come from the residues in O(n): the remainder r by base extension to the modulus d,
-and the quotient as (x - r) / d, an exact division.
+table products there and back and a long division in between, O(n**2) operations a number. By an integer d
+the quotient is (x - r) / d, an exact division in O(n), and only the remainder r takes more: by d of at most
+32 bits, it is a base extension to the modulus d; by a longer one, a table product to limbs and one back.
 """
 
 import math
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, kernels_of
-from rnsdask.constants import forward_constants, reverse_constants, sufficient_prefix
+from rnsdask.constants import forward_constants, remainder_constants, reverse_constants, sufficient_prefix
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
@@ -98,31 +98,63 @@ def divide_by_integer(
     parts: Sequence[Part] = ("quotient", "remainder"),
     locate: Locate = int,
 ) -> Array:
-    """As :func:`floor_divide` by an integer, in O(n) by one of 2 to 2**32 that is in the range.
+    """As :func:`floor_divide` by an integer, without long division by one of at least 2 that is in the range.
 
-    Fewer moduli take part if the system has a bound. A quotient by a greater power of two takes several such
-    divisions, as many as are faster than a long one.
+    Fewer moduli take part if the system has a bound. Where the processor has no kernel for long remainders, a
+    quotient by a power of two beyond 32 bits takes several divisions, as many as are faster than a long one.
     """
     moduli, highest = system.moduli, system.value_range[1]
-    if divisor <= highest and _takes_passes(divisor, moduli, parts):
+    has_long_remainders = kernels_of(residues).remainder_limbs is not None
+    if not has_long_remainders and divisor <= highest and _takes_passes(divisor, moduli, parts):
         once = divide_by_integer(residues, MODULUS_MAX, system, parts, locate)
         # The quotients are small, and without their bound a base extension could not tell them from 0.
         left = system.with_bound(system.known_magnitude // MODULUS_MAX + system.signed)
         return divide_by_integer(once, divisor // MODULUS_MAX, left, parts, locate)
-    if not 2 <= divisor <= min(MODULUS_MAX, highest + 1):
+    if not 2 <= divisor <= highest + 1 or (divisor > MODULUS_MAX and not has_long_remainders):
         return floor_divide(residues, divisor, system, parts, locate)
     division = _exact_division(divisor, moduli, system.signed) if "quotient" in parts else None
     if "quotient" in parts and division is None:
         return floor_divide(residues, divisor, system, parts, locate)
+    system.check_words(residues)
     n, matrix = system.rows, as_matrix(residues)
-    small = small_remainder(matrix, system, divisor).reshape(-1, 1)
-    remainders = np.empty_like(small, shape=matrix.shape, order="C")
-    kernels_of(small).limbs_to_residues(small, forward_constants(moduli, 1), remainders)
-    results = {"remainder": remainders}
+    results = {"remainder": _remainders(matrix, divisor, system)}
     if division is not None:
-        results["quotient"] = division.quotients(matrix, remainders, system)
+        results["quotient"] = division.quotients(matrix, results["remainder"], system)
     stacked = np.concatenate([results[part] for part in parts]) if len(parts) > 1 else results[parts[0]]
     return stacked.reshape(len(parts) * n, *residues.shape[1:])
+
+
+def _remainders(matrix: Array, divisor: int, system: RNS) -> Array:
+    """The residues of each number's remainder by a divisor from 2 to the highest value and one more."""
+    result = np.empty_like(matrix, order="C")
+    if divisor <= MODULUS_MAX:
+        small = small_remainder(matrix, system, divisor).reshape(-1, 1)
+        kernels_of(small).limbs_to_residues(small, forward_constants(system.moduli, 1), result)
+        return result
+    width = -(-divisor.bit_length() // LIMB_BITS)
+    for block in _blocks(matrix.shape[1], width):
+        limbs = _remainder_limbs(matrix[:, block], divisor, system)[:, :width]
+        constants = forward_constants(system.moduli, width)
+        kernels_of(limbs).limbs_to_residues(limbs, constants, result[:, block])
+    return result
+
+
+def _remainder_limbs(matrix: Array, divisor: int, system: RNS) -> Array:
+    """Limbs of remainders by a long divisor; of ambiguous numbers, by long division."""
+    kernels = kernels_of(matrix)
+    assert kernels.remainder_limbs is not None
+    constants = remainder_constants(system.moduli, divisor, system.signed, system.bound)
+    limbs, flags = kernels.remainder_limbs(matrix, constants)
+    (ambiguous,) = flags.nonzero()
+    if ambiguous.size:
+        numbers = _limbs(kernels.gather(matrix, ambiguous), system)
+        other = _fixed_divisor(divisor, matrix, system.signed)
+        width = max(numbers.shape[1] + system.signed, other.shape[1])
+        _, exact = kernels.floor_divide_limbs(numbers, other, width, system.signed)
+        used = min(exact.shape[1], limbs.shape[1])
+        limbs[ambiguous, :used] = exact[:, :used]
+        limbs[ambiguous, used:] = 0
+    return limbs
 
 
 def _takes_passes(divisor: int, moduli: ModuliSet, parts: Sequence[Part]) -> bool:
@@ -149,33 +181,34 @@ class _ExactDivision:
         For each i where g is not 1.
     known : ModuliSet
         The m_i/g that are not 1.
+    rows : list of int or slice
+        Those i, as an index: a slice if they follow one another.
+    targets : ModuliSet or None
+        The m_i where g is not 1.
     """
 
     divisor: int
     inverses: NDArray[np.uint32]
     shared: tuple[tuple[int, int, int], ...]
     known: ModuliSet
+    rows: list[int] | slice
+    targets: ModuliSet | None
 
     def quotients(self, residues: Array, remainders: Array, system: RNS) -> Array:
         """(X - r) / d for matrices (n, N) of the residues of X and of r."""
         moduli, bound = system.moduli, system.bound
         result, inverses = np.empty_like(remainders), self.inverses
         kernels_of(result).apply("mulsub", (residues, inverses, remainders, inverses), moduli, result)
-        if not self.shared:
+        if self.targets is None:
             return result
-        incomplete = [i for i, _, _ in self.shared]
         for i, g, inverse in self.shared:
-            if g == moduli[i]:
-                continue
-            quotient = (result[i] // np.uint32(g)).astype(np.uint64) * np.uint64(inverse)
-            result[i] = (quotient % np.uint64(moduli[i] // g)).astype(np.uint32)
-        gone = {i for i, g, _ in self.shared if g == moduli[i]}
-        kept = [i for i in range(len(moduli)) if i not in gone]
-        targets = ModuliSet(moduli[i] for i in incomplete)
+            if g < moduli[i]:
+                quotient = (result[i] // np.uint32(g)).astype(np.uint64) * np.uint64(inverse)
+                result[i] = (quotient % np.uint64(moduli[i] // g)).astype(np.uint32)
         if bound is not None:
             bound = bound // self.divisor + system.signed
         known = RNS(self.known, system.signed, bound)
-        result[incomplete] = base_extend(result[kept], known, targets)
+        result[[i for i, _, _ in self.shared]] = base_extend(result[self.rows], known, self.targets)
         return result
 
 
@@ -183,10 +216,10 @@ class _ExactDivision:
 def _exact_division(divisor: int, moduli: ModuliSet, signed: bool) -> _ExactDivision | None:
     """How to divide by an integer of at least 2, or None if what is left of the moduli cannot hold it."""
     factors = [math.gcd(divisor, m) for m in moduli]
-    known = [m // g for m, g in zip(moduli, factors, strict=True) if m != g]
-    if not known:
+    rows = [i for i, (g, m) in enumerate(zip(factors, moduli, strict=True)) if g < m]
+    if not rows:
         return None
-    kept, (lowest, highest) = ModuliSet(known), moduli.value_range(signed)
+    kept, (lowest, highest) = ModuliSet(moduli[i] // factors[i] for i in rows), moduli.value_range(signed)
     least, greatest = kept.value_range(signed)
     if lowest // divisor < least or highest // divisor > greatest:
         return None  # signed, an odd product: one quotient more than it has values
@@ -196,7 +229,14 @@ def _exact_division(divisor: int, moduli: ModuliSet, signed: bool) -> _ExactDivi
         for i, g in enumerate(factors)
         if g > 1
     )
-    return _ExactDivision(divisor, np.array(inverses, dtype=np.uint32).reshape(-1, 1), shared, kept)
+    return _ExactDivision(
+        divisor,
+        np.array(inverses, dtype=np.uint32).reshape(-1, 1),
+        shared,
+        kept,
+        slice(rows[0], rows[-1] + 1) if rows[-1] - rows[0] == len(rows) - 1 else rows,
+        ModuliSet(moduli[i] for i, _, _ in shared) if shared else None,
+    )
 
 
 def small_remainder(residues: Array, system: RNS, divisor: int) -> Array:

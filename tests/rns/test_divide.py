@@ -23,6 +23,7 @@ from strategies import (
 )
 
 import rnsdask as rd
+from rnsdask.backend import cpu
 from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns import divide
@@ -243,9 +244,19 @@ def test_bounds_hold_and_help(signed: bool) -> None:
 
 
 @pytest.mark.parametrize("name", ["bits2048", "table2_128", "tiny_beside_huge", "even"])
+@pytest.mark.parametrize("by_passes", [False, True])
 @BOTH_RANGES
-def test_long_shifts(on_each_processor: Processor, name: str, signed: bool, rng: np.random.Generator) -> None:
+def test_long_shifts(
+    on_each_processor: Processor,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    by_passes: bool,
+    signed: bool,
+    rng: np.random.Generator,
+) -> None:
     """Shifts by more than 32 bits, in one division or in several, around where these take over."""
+    if by_passes:
+        monkeypatch.setattr(cpu, "remainder_limbs", None)
     moduli = MODULI_SETS[name] if name in MODULI_SETS else ModuliSet([2**32, *MODULI_SETS["table2_64"]])
     values = chosen_values(moduli, signed, 60, rng)
     residues = on_each_processor.xp.asarray(rns.encode(values, moduli, signed))
@@ -359,6 +370,79 @@ def test_small_divisors_need_no_limbs(monkeypatch: pytest.MonkeyPatch) -> None:
     for d in (2, 10, 2**31, 2**32 - 1):
         assert (x // d).to_ints().tolist() == [v // d for v in x.to_ints().tolist()]
     assert (x >> 5).to_ints().tolist() == [v >> 5 for v in x.to_ints().tolist()]
+
+
+def long_divisors(moduli: rd.ModuliSet, signed: bool, rng: np.random.Generator) -> list[int]:
+    """Divisors beyond 32 bits: around powers of two, prime to the moduli or made of many of them."""
+    _, highest = moduli.value_range(signed)
+    bits = highest.bit_length()
+    some = [highest, highest - 1, highest // 2 + 1, highest // 3, 2**32 + 1, *moduli.partial_products[:3]]
+    some += [2**k + e for k in (33, 63, 64, 65, 95, 96, bits // 2, bits - 1) for e in (-1, 0, 1)]
+    some += [moduli[0] * moduli[-1], int(np.prod([int(m) for m in moduli][::2], dtype=object))]
+    some += [int.from_bytes(rng.bytes(bits // 8), "little") >> int(rng.integers(0, bits)) for _ in range(4)]
+    return sorted({d for d in some if 2**32 < d <= highest})
+
+
+@pytest.mark.parametrize("name", MODULI_SETS)
+@BOTH_RANGES
+def test_long_divisors(
+    on_each_processor: Processor, name: str, signed: bool, rng: np.random.Generator
+) -> None:
+    moduli = MODULI_SETS[name]
+    lowest, highest = moduli.value_range(signed)
+    divisors = long_divisors(moduli, signed, rng)
+    few = rng.permutation(np.array(divisors, dtype=object))[: 4000 // len(moduli) // 8 + 4].tolist()
+    for d in few:
+        # Next to multiples of d, to the ends of the range, where q is ambiguous, and any.
+        multiples = [d * int(k) + e for k in rng.integers(0, 2**31, 8) for e in (-1, 0, 1)]
+        multiples += [highest // d * d + e for e in (-1, 0, 1)] + [
+            -(-lowest // d) * d + e for e in (-1, 0, 1)
+        ]
+        ends = [end + sign * e for end, sign in ((lowest, 1), (highest, -1)) for e in (0, 1, 2**40)]
+        values = [*multiples, *ends, d - 1, -d, 0, -1, *chosen_values(moduli, signed, 20, rng)]
+        values = [v for v in values if lowest <= v <= highest]
+        residues = on_each_processor.xp.asarray(rns.encode(values, moduli, signed))
+        parts = rng.choice(["quotient", "remainder", "both"])
+        wanted = BOTH_PARTS if parts == "both" else (parts,)
+        for bound in (None, max(map(abs, values))):
+            found = divide.divide_by_integer(residues, d, rd.RNS(moduli, signed, bound), wanted)
+            functions = {"quotient": operator.floordiv, "remainder": operator.mod}
+            exact = [rns.encode([functions[part](v, d) for v in values], moduli, signed) for part in wanted]
+            np.testing.assert_array_equal(on_each_processor.to_numpy(found), np.vstack(exact), hex(d))
+
+
+@BOTH_RANGES
+def test_long_remainders_of_bounded_numbers(
+    on_each_processor: Processor, signed: bool, rng: np.random.Generator
+) -> None:
+    """Fewer moduli take part, around the bounds from which one more is needed."""
+    moduli = MODULI_SETS["bits2048"]
+    for count in (2, 3, 20):
+        product = moduli.prefix(count).product
+        for bound in (product // 2 - 1, product // 2, product - 1, product):
+            values = [bound, bound - 1, 0, 1, *([-bound, -1] if signed else [])]
+            residues = on_each_processor.xp.asarray(rns.encode(values, moduli, signed))
+            for d in (
+                2**33,
+                2**64 - 1,
+                bound // 2 + 1,
+                bound,
+                bound + 1,
+                int(rng.integers(2**33, 2**63)) ** 3,
+            ):
+                both = divide.divide_by_integer(residues, d, rd.RNS(moduli, signed, bound))
+                exact = [[v // d for v in values], [v % d for v in values]]
+                encoded = np.vstack([rns.encode(part, moduli, signed) for part in exact])
+                np.testing.assert_array_equal(on_each_processor.to_numpy(both), encoded)
+
+
+def test_long_divisors_need_no_long_division(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rnsdask.rns.divide.floor_divide", None)
+    values = [0, 1, 2**100 + 7, TOP.product // 3]
+    x = rd.from_ints(values, TOP, signed=True, chunks=None)
+    for d in (2**32 + 1, 2**40, 10**20, 3 * TOP[1], TOP.product // 2 - 1):
+        assert (x // d).to_ints().tolist() == [v // d for v in values]
+        assert (x % d).to_ints().tolist() == [v % d for v in values]
 
 
 @BOTH_RANGES

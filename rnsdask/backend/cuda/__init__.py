@@ -12,7 +12,7 @@ from rnsdask.backend.cuda.convert import (
     residues_to_limbs,
 )
 from rnsdask.backend.cuda.crc32c import crc32c
-from rnsdask.backend.cuda.divide import floor_divide_limbs
+from rnsdask.backend.cuda.divide import floor_divide_limbs, remainder_limbs
 from rnsdask.backend.cuda.fixed_point import fixed_point
 from rnsdask.backend.cuda.interval import interval
 from rnsdask.backend.cuda.interval_rns import (
@@ -53,6 +53,7 @@ __all__ = [
     "mixed_radix_digits",
     "power",
     "read_all",
+    "remainder_limbs",
     "residues_to_limbs",
     "row_sums",
     "running_sums",

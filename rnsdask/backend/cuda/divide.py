@@ -15,3 +15,6 @@ def floor_divide_limbs(limbs: Array, divisors: Array, width: int, signed: bool) 
     results = (np.int32(signed), np.int32(width), quotients, remainders)
     launching.launch("divide", "floor_divide_limbs", len(limbs), (*numbers, *others, *results))
     return quotients, remainders
+
+
+remainder_limbs = None
