@@ -1,6 +1,13 @@
 // Division of numbers of 32-bit limbs.
 #include "rns/divide.cuh"
 
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "bindings.hpp"
 #include "long_division.hpp"
 
@@ -37,35 +44,72 @@ struct Division {
   }
 };
 
+// How multiples of a divisor are subtracted: all ways give the same.
+constexpr std::pair<const char*, SubtractMultiple> kMethods[] = {
+    {"portable", subtract_multiple_portably},
+#ifdef RNS_X86_LEVELS
+    {"adx", subtract_multiple_adx},
+#endif
+};
+
+bool is_supported(SubtractMultiple method) {
+#ifdef RNS_X86_LEVELS
+  if (method == subtract_multiple_adx) return __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("adx");
+#endif
+  return method == subtract_multiple_portably;
+}
+
+// The method of that name, or the quickest of those that this processor supports: the last one.
+SubtractMultiple find_method(const std::string& name) {
+  SubtractMultiple found = nullptr;
+  for (const auto& [known, method] : kMethods) {
+    if ((name == known || name == "best") && is_supported(method)) found = method;
+  }
+  require(found != nullptr, "no such method on this processor");
+  return found;
+}
+
+// Returns how many limbs hold the magnitude of each quotient.
+i64 divide_all(const Division& task, SubtractMultiple method) {
+  LongDivision division(method);
+  for (i64 j = 0; j < task.count(); ++j) {
+    if (j == 0 || !task.has_one_divisor())
+      division.set_divisor(task.divisor(j), task.divisor_limbs(), task.is_signed);
+    division.divide(task.number(j), task.limb_count(), task.quotient(j), task.remainder(j), task.width());
+  }
+  return division.quotient_limbs();
+}
+
+// The same by the scalar code of the GPU's kernel.
+i64 divide_all_as_cuda(const Division& task) {
+  for (i64 j = 0; j < task.count(); ++j) {
+    floor_divide(task.number(j), task.limb_count(), task.divisor(j), task.divisor_limbs(), task.is_signed,
+                 task.quotient(j), task.remainder(j), task.width());
+  }
+  return task.width();
+}
+
 }  // namespace
 
 void bind_divide(nb::module_& module) {
-  // Returns how many limbs hold the magnitude of each quotient.
   module.def("floor_divide_limbs", [](const Table32& limbs, const Table32& divisors, bool is_signed,
-                                      const MutableMatrix32& quotients, const MutableMatrix32& remainders) {
+                                      const MutableMatrix32& quotients, const MutableMatrix32& remainders,
+                                      const std::string& name) {
     const Division task = {limbs, divisors, is_signed, quotients, remainders};
     task.check();
+    if (name == "cuda") return divide_all_as_cuda(task);
+    const SubtractMultiple method = find_method(name);
     nb::gil_scoped_release release;
-    LongDivision division;
-    for (i64 j = 0; j < task.count(); ++j) {
-      if (j == 0 || !task.has_one_divisor())
-        division.set_divisor(task.divisor(j), task.divisor_limbs(), is_signed);
-      division.divide(task.number(j), task.limb_count(), task.quotient(j), task.remainder(j), task.width());
-    }
-    return division.quotient_limbs();
+    return divide_all(task, method);
   });
-  // The same by the GPU's scalar code, for tests only.
-  module.def("floor_divide_limbs_as_cuda",
-             [](const Table32& limbs, const Table32& divisors, bool is_signed,
-                const MutableMatrix32& quotients, const MutableMatrix32& remainders) {
-               const Division task = {limbs, divisors, is_signed, quotients, remainders};
-               task.check();
-               nb::gil_scoped_release release;
-               for (i64 j = 0; j < task.count(); ++j) {
-                 floor_divide(task.number(j), task.limb_count(), task.divisor(j), task.divisor_limbs(),
-                              is_signed, task.quotient(j), task.remainder(j), task.width());
-               }
-             });
+  // For tests only: division takes the best method.
+  module.def("division_methods", [] {
+    std::vector<std::string> names = {"cuda"};
+    for (const auto& [name, method] : kMethods) {
+      if (is_supported(method)) names.emplace_back(name);
+    }
+    return names;
+  });
 }
 
 }  // namespace rns

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "rns/base.cuh"
+#include "residues.hpp"
 
 namespace rns {
 
@@ -61,8 +61,9 @@ inline void shift_right(u64* words, i64 count, u32 bits) {
 }
 
 // x -= digit d, over the words of d; returns what is to be subtracted from the next word.
-inline u64 subtract_multiple(u64* x, const u64* d, i64 count, u64 digit) {
-  u64 borrow = 0;
+using SubtractMultiple = u64 (*)(u64* x, const u64* d, i64 count, u64 digit);
+
+inline u64 subtract_words(u64* x, const u64* d, i64 count, u64 digit, u64 borrow) {
   for (i64 i = 0; i < count; ++i) {
     const u128 product = static_cast<u128>(digit) * d[i] + borrow;
     const u64 low = static_cast<u64>(product);
@@ -71,6 +72,37 @@ inline u64 subtract_multiple(u64* x, const u64* d, i64 count, u64 digit) {
   }
   return borrow;
 }
+
+inline u64 subtract_multiple_portably(u64* x, const u64* d, i64 count, u64 digit) {
+  return subtract_words(x, d, count, digit, 0);
+}
+
+#ifdef RNS_X86_LEVELS
+// Compilers do not keep two carries in flags. Here the carry flag adds the halves of products that meet, and
+// the overflow flag adds them to the complement of x, for ~(~x + y) = x - y: four words at a time.
+inline u64 subtract_multiple_adx(u64* x, const u64* d, i64 count, u64 digit) {
+  u64 borrow = 0;
+  i64 i = 0;
+  for (; i + 4 <= count; i += 4) {
+    u64 low, even, odd, x0 = ~x[i], x1 = ~x[i + 1], x2 = ~x[i + 2], x3 = ~x[i + 3];
+    asm("xorl %k[low], %k[low]\n\t"
+        "mulx %[d0], %[low], %[even]\n\t adcx %[borrow], %[low]\n\t adox %[low], %[x0]\n\t"
+        "mulx %[d1], %[low], %[odd]\n\t adcx %[even], %[low]\n\t adox %[low], %[x1]\n\t"
+        "mulx %[d2], %[low], %[even]\n\t adcx %[odd], %[low]\n\t adox %[low], %[x2]\n\t"
+        "mulx %[d3], %[low], %[borrow]\n\t adcx %[even], %[low]\n\t adox %[low], %[x3]\n\t"
+        "movl $0, %k[low]\n\t adcx %[low], %[borrow]\n\t adox %[low], %[borrow]"
+        : [x0] "+&r"(x0), [x1] "+&r"(x1), [x2] "+&r"(x2), [x3] "+&r"(x3), [borrow] "+&r"(borrow),
+          [low] "=&r"(low), [even] "=&r"(even), [odd] "=&r"(odd)
+        : "d"(digit), [d0] "m"(d[i]), [d1] "m"(d[i + 1]), [d2] "m"(d[i + 2]), [d3] "m"(d[i + 3])
+        : "cc");
+    x[i] = ~x0;
+    x[i + 1] = ~x1;
+    x[i + 2] = ~x2;
+    x[i + 3] = ~x3;
+  }
+  return subtract_words(x + i, d + i, count - i, digit, borrow);
+}
+#endif
 
 // x = d - x.
 inline void subtract_from(const u64* d, i64 count, u64* x) {
@@ -138,6 +170,8 @@ struct LeadingWords {
 // that its highest bit is the highest of a word, and it has two words at least.
 class LongDivision {
  public:
+  explicit LongDivision(SubtractMultiple subtract_multiple) : subtract_multiple_(subtract_multiple) {}
+
   void set_divisor(const u32* limbs, i64 limb_count, bool is_signed) {
     d_.assign(std::max<i64>(2, (limb_count + 1) / 2), 0);
     is_signed_ = is_signed;
@@ -187,7 +221,7 @@ class LongDivision {
       u64* part = x_.data() + j;
       u64& top = part[count_];
       q_[j] = leading_.estimate_digit(top, part[count_ - 1], part[count_ - 2]);
-      const u64 borrow = subtract_multiple(part, d_.data(), count_, q_[j]);
+      const u64 borrow = subtract_multiple_(part, d_.data(), count_, q_[j]);
       if (top < borrow) {  // the estimate is right or one too great
         --q_[j];
         add_to(d_.data(), count_, part);
@@ -211,6 +245,7 @@ class LongDivision {
     return used;
   }
 
+  SubtractMultiple subtract_multiple_;
   std::vector<u64> d_, x_, q_;
   LeadingWords leading_;
   i64 count_ = 0, padding_ = 0, x_count_ = 0, most_ = 0;

@@ -201,22 +201,19 @@ def limbs_to_wide_residues(limbs: Array, constants: WideForwardConstants) -> NDA
 
 
 def floor_divide_limbs(
-    limbs: Array, divisors: Array, width: int, signed: bool
+    limbs: Array, divisors: Array, width: int, signed: bool, method: str = "best"
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     quotients, remainders = (np.empty((len(limbs), width), dtype=np.uint32) for _ in range(2))
-    used = _cpu.floor_divide_limbs(limbs, divisors, signed, quotients, remainders) + signed
+    used = _cpu.floor_divide_limbs(limbs, divisors, signed, quotients, remainders, method) + signed
     # Signed, a remainder may be a divisor plus a number; else neither is exceeded.
     rest = divisors.shape[1] if signed else min(limbs.shape[1], divisors.shape[1])
     return quotients[:, : max(1, min(used, width))], remainders[:, :rest]
 
 
-def floor_divide_limbs_as_cuda(
-    limbs: Array, divisors: Array, width: int, signed: bool
-) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """The same by the scalar code of the GPU's kernel, for tests."""
-    quotients, remainders = (np.empty((len(limbs), width), dtype=np.uint32) for _ in range(2))
-    _cpu.floor_divide_limbs_as_cuda(limbs, divisors, signed, quotients, remainders)
-    return quotients, remainders
+def division_methods() -> list[str]:
+    """The ways to divide limbs that this processor has, that of the GPU's kernel first; all give the same."""
+    methods: list[str] = _cpu.division_methods()
+    return methods
 
 
 def remainder_limbs(

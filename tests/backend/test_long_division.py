@@ -1,16 +1,9 @@
-"""Long division of limbs, by the CPU's code and by the GPU's scalar code, against Python's integers."""
-
-from collections.abc import Callable
+"""Long division of limbs, by each way that the processor has, against Python's integers."""
 
 import numpy as np
 import pytest
 
 from rnsdask.backend import cpu
-
-DIVISIONS: list[Callable[..., tuple[np.ndarray, np.ndarray]]] = [
-    cpu.floor_divide_limbs,
-    cpu.floor_divide_limbs_as_cuda,
-]
 
 # Digits at which estimates, carries and the scaling of a divisor change.
 WORDS = [0, 1, 2, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 2, 2**32 - 1]
@@ -43,14 +36,16 @@ def check(values: list[int], divisors: list[int], widths: tuple[int, int], signe
     x, d = limbs_of(values, widths[0]), limbs_of(divisors, widths[1])
     width = max(widths[0] + signed, widths[1])
     each = divisors * len(values) if len(divisors) == 1 else divisors
-    for division in DIVISIONS:
-        quotients, remainders = division(x, d, width, signed)
+    for method in cpu.division_methods():
+        quotients, remainders = cpu.floor_divide_limbs(x, d, width, signed, method)
         assert values_of(quotients, signed) == [a // b for a, b in zip(values, each, strict=True)]
         assert values_of(remainders, signed) == [a % b for a, b in zip(values, each, strict=True)]
 
 
 @pytest.mark.parametrize("signed", [False, True])
-@pytest.mark.parametrize("widths", [(1, 1), (2, 1), (3, 2), (2, 5), (4, 4), (7, 3), (9, 6), (12, 5), (20, 9)])
+@pytest.mark.parametrize(
+    "widths", [(1, 1), (2, 1), (3, 2), (2, 5), (4, 4), (7, 3), (9, 6), (12, 5), (20, 9), (40, 24)]
+)
 def test_special_limbs(widths: tuple[int, int], signed: bool, rng: np.random.Generator) -> None:
     values = special_numbers(rng, widths[0], signed, 600)
     divisors = [d or 1 for d in special_numbers(rng, widths[1], signed, 600)]
@@ -80,6 +75,9 @@ def test_the_ends_of_the_signed_range() -> None:
 def test_nothing_to_divide_and_wrong_widths() -> None:
     x, d = limbs_of([], 3), limbs_of([5], 1)
     assert [len(part) for part in cpu.floor_divide_limbs(x, d, 3, False)] == [0, 0]
+    assert cpu.division_methods()[:2] == ["cuda", "portable"]
+    with pytest.raises(ValueError, match="no such method"):
+        cpu.floor_divide_limbs(x, d, 3, False, "slow")
     with pytest.raises(ValueError, match="room"):
         cpu.floor_divide_limbs(limbs_of([7], 3), d, 2, False)
     with pytest.raises(ValueError, match="one divisor"):
