@@ -28,7 +28,9 @@ from rnsdask.rns.system import RNS
 
 Part: TypeAlias = Literal["quotient", "remainder"]
 
-_BLOCK_BYTES = 32 * 2**20  # of limbs that are divided at a time
+# Limbs that are divided at a time: on a CPU these stay in its cache.
+_CPU_BLOCK_BYTES = 2**20
+_GPU_BLOCK_BYTES = 32 * 2**20
 _LIMB_BYTES = LIMB_BITS // 8
 
 # A long division takes as long as one division by at most 32 bits for each so many moduli: 15 to 20 on a CPU,
@@ -83,7 +85,7 @@ def floor_divide(
     divisors = _divisor_rows(matrix, divisor)
     result = np.empty_like(matrix, shape=(len(parts), *matrix.shape), order="C")
     fixed = _fixed_divisor(divisor, matrix, system.signed) if isinstance(divisor, int) else None
-    for block in _blocks(matrix.shape[1], system.moduli.limb_count(system.signed)):
+    for block in _blocks(matrix, system.moduli.limb_count(system.signed)):
         other = fixed if fixed is not None else _limbs(divisors[:, block], system.with_bound(divisor_bound))
         _check_not_zero(other, locate, block.start)
         limbs = _limbs(matrix[:, block], system)
@@ -132,7 +134,7 @@ def _remainders(matrix: Array, divisor: int, system: RNS) -> Array:
         kernels_of(small).limbs_to_residues(small, forward_constants(system.moduli, 1), result)
         return result
     width = -(-divisor.bit_length() // LIMB_BITS)
-    for block in _blocks(matrix.shape[1], width):
+    for block in _blocks(matrix, width):
         limbs = _remainder_limbs(matrix[:, block], divisor, system)[:, :width]
         constants = forward_constants(system.moduli, width)
         kernels_of(limbs).limbs_to_residues(limbs, constants, result[:, block])
@@ -315,8 +317,9 @@ def _fixed_divisor(divisor: int, like: Array, signed: bool) -> Array:
     return np.asarray(ints_to_limbs([divisor], count, signed), like=like)
 
 
-def _blocks(count: int, limb_count: int) -> Iterator[slice]:
-    length = max(1, _BLOCK_BYTES // (_LIMB_BYTES * limb_count))
+def _blocks(matrix: Array, limb_count: int) -> Iterator[slice]:
+    count, size = matrix.shape[1], _CPU_BLOCK_BYTES if isinstance(matrix, np.ndarray) else _GPU_BLOCK_BYTES
+    length = max(1, size // (_LIMB_BYTES * limb_count))
     return (slice(first, min(first + length, count)) for first in range(0, count, length))
 
 
