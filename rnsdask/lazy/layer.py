@@ -68,9 +68,8 @@ class ChunkLayer(Blockwise):
     def _tasks(self) -> dict[Any, Any]:
         axes = self.output_indices
         if any(label not in axes for _, along in self.indices for label in along or ()):
-            listed: dict[Any, Any] = (
-                self._dict
-            )  # with lists of the chunks along an axis that the result lacks
+            # With lists of the chunks along an axis that the result lacks.
+            listed: dict[Any, Any] = self._dict
             return listed
         arguments = [self._argument(argument, along) for argument, along in self.indices]
         tasks = {}
