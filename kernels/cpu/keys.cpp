@@ -22,14 +22,19 @@ namespace {
 
 constexpr i64 kBlock = 16;
 
-// How many numbers further on residues are brought into the second-level cache: the same row's part of the
-// next tile, which is read after all other rows of this one.
-constexpr i64 kAhead = kTile;
+// Rows that are taken together, at most.
+constexpr i64 kMostRows = 8;
+
+// How far ahead residues are brought near: the same rows' part of the next tile, as long as all that is read
+// until then stays in cache; else the next rows' part of this one.
+i64 ahead_of(const Residues& residues) {
+  return residues.moduli <= 256 ? kTile : kMostRows * residues.stride;
+}
 
 // Adds kRows rows to the sums of full blocks. Rows are taken together so that the sums are loaded and stored
 // once for all of them, and the sums of the rows themselves, if they are wanted, stay in registers. The
-// processor does not foresee a row's part, which is a page long, before some of it has been read: so the
-// lines that come `ahead` are brought into the second-level cache.
+// processor does not foresee a row's part, which is a page long, before some of it has been read: so what
+// comes `ahead` is brought into the second-level cache; where that is past the array's end, nothing is.
 using AddBlocks = void (*)(const KeyRows& rows, i64 width, u64* keys);
 using AddKeyed = void (*)(const KeyedSum& sum, i64 width);
 
@@ -375,7 +380,7 @@ KeyMethod best_key_method() {
 }
 
 void add_to_keys(KeyRows rows, i64 count, i64 width, u64* keys, KeyMethod method) {
-  add_most_rows<8>(rows, count, width, keys, method);
+  add_most_rows<kMostRows>(rows, count, width, keys, method);
   add_most_rows<4>(rows, count, width, keys, method);
   add_most_rows<2>(rows, count, width, keys, method);
   add_most_rows<1>(rows, count, width, keys, method);
@@ -412,7 +417,7 @@ RNS_VECTORISED void finish_keys(const u64* sums, u64 start, i64 width, u64* __re
 
 void sum_keys(const Residues& residues, const u64* c, i64 first, i64 width, u64* sums, u64* row_sums) {
   std::fill_n(sums, width, u64{0});
-  const KeyRows rows = {residues.data + first, residues.stride, c, kAhead, row_sums};
+  const KeyRows rows = {residues.data + first, residues.stride, c, ahead_of(residues), row_sums};
   add_to_keys(rows, residues.moduli, width, sums);
 }
 
