@@ -99,11 +99,11 @@ class Batch:
             if self.signed and limb == self.limbs.shape[1] - 1:
                 column = column.view(np.int32) if not self.decimal else 1 - column
             leading = np.flatnonzero(column == (column.max() if largest else column.min()))
-            rows = leading if isinstance(rows, slice) else rows[leading]
-            if len(rows) == 1:
+            if len(leading) < len(column):
+                rows = leading if isinstance(rows, slice) else rows[leading]
+            if len(leading) == 1:
                 break
-        assert not isinstance(rows, slice)
-        return self.value(int(rows[0]))
+        return self.value(0 if isinstance(rows, slice) else int(rows[0]))
 
 
 class IntegerReader(ABC):
@@ -229,12 +229,12 @@ class TextReader(IntegerReader):
                 continue
             value, problem = self._parse(line)
             if problem:
-                self._accept(
-                    Batch(limbs[:row], self._signed, decimal), size
-                )  # of bad lines, the first is named
+                # Of bad lines, the first is named.
+                self._accept(Batch(limbs[:row], self._signed, decimal), size)
                 raise InputError(f"{self._place(0)}: {problem}")
-            own = (to_decimal(value) if decimal else hex(value)).encode("ascii")
-            parse(own + b"\n", 0, len(own), 0, self._signed, limbs[row : row + 1])
+            plain = (to_decimal(value) if decimal else hex(value)).encode("ascii")
+            rows, _ = parse(plain + b"\n", 0, len(plain), 0, self._signed, limbs[row : row + 1])
+            assert rows == 1
             row, size = row + 1, size + len(line)
         batch = self._accept(Batch(limbs[:row], self._signed, decimal), size)
         return batch if row or decimal == self._decimal else self.read(count)
