@@ -10,7 +10,6 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
-from dask._task_spec import Task, TaskRef
 from dask.base import tokenize
 from dask.core import flatten
 from dask.delayed import Delayed
@@ -239,14 +238,14 @@ def _ranges(count: int, step: int) -> list[range]:
 
 def _tree_level(
     call: Any, source: str, target: str, ranges: Sequence[Sequence[range]], dropped: Sequence[int]
-) -> dict[Any, Task]:
+) -> dict[Any, Any]:
     """One level of a tree: a task for each choice of a range of blocks along every axis."""
     tasks = {}
     for place in product(*(range(len(along)) for along in ranges)):
         chosen = [along[i] for along, i in zip(ranges, place, strict=True)]
         key = (target, *(i for axis, i in enumerate(place) if axis not in dropped))
-        blocks = (TaskRef((source, *index)) for index in product(*chosen))
-        tasks[key] = Task(key, call, tuple(map(len, chosen)), *blocks)
+        # Tuples, for Dask's clone gives other keys to tasks that are these, and leaves those of its own type.
+        tasks[key] = (call, tuple(map(len, chosen)), *((source, *index) for index in product(*chosen)))
     return tasks
 
 
