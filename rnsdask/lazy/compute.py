@@ -48,16 +48,10 @@ def _tasks(graph: HighLevelGraph, keys: Any) -> dict[Any, Any]:
         for name, layer in graph.layers.items()
         if isinstance(layer, MaterializedLayer) and all(hasattr(value, "dtype") for value in layer.values())
     }
-    if not _is_fused(graph, data.keys()):
-        layers = {name: _NO_TASKS if name in data else layer for name, layer in graph.layers.items()}
-        graph = HighLevelGraph(layers, graph.dependencies)
-        tasks = dict(da.Array.__dask_optimize__(graph, keys))
-    else:
-        tasks = {
-            key: task
-            for name in graph.layers.keys() - data.keys()
-            for key, task in graph.layers[name].items()
-        }
+    if _is_fused(graph, data.keys()):
+        return graph.to_dict()
+    layers = {name: _NO_TASKS if name in data else layer for name, layer in graph.layers.items()}
+    tasks = dict(da.Array.__dask_optimize__(HighLevelGraph(layers, graph.dependencies), keys))
     for layer in data.values():
         tasks.update(layer)
     return tasks

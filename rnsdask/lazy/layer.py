@@ -68,7 +68,7 @@ class ChunkLayer(Blockwise):
     def _tasks(self) -> dict[Any, Any]:
         axes = self.output_indices
         if any(label not in axes for _, along in self.indices for label in along or ()):
-            # With lists of the chunks along an axis that the result lacks.
+            # A task takes lists of the chunks along an axis that the result lacks; or these joined.
             listed: dict[Any, Any] = self._dict
             return listed
         arguments = [self._argument(argument, along) for argument, along in self.indices]
