@@ -82,7 +82,7 @@ def _total_block(block: Any, *, how: Scan, backend: str) -> np.ndarray[Any, Any]
     return boxed((total,), block.ndim)
 
 
-def _join_totals(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (Dask passes both)
+def _join_totals(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (combine_tree passes both)
     if blocks.size == 0:  # Dask tries functions on an empty array to learn what they return
         return blocks
     return boxed(tuple(chain.from_iterable(blocks.flat)), blocks.ndim)
