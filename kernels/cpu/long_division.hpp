@@ -151,7 +151,7 @@ struct LeadingWords {
     }
   }
 
-  // floor of three words by the two, or 2^64 - 1 if it is more.
+  // The floor of three words by the two, or 2^64 - 1 if it is more.
   u64 estimate_digit(u64 x2, u64 x1, u64 x0) const {
     const u128 d = two_words(d1, d0);
     if (two_words(x2, x1) >= d) return ~u64{0};
@@ -177,6 +177,7 @@ class LongDivision {
     is_signed_ = is_signed;
     negative_ = is_negative(limbs, limb_count);
     count_ = load_magnitude(limbs, limb_count, negative_, d_.data());
+    padding_ = shift_ = 0;
     if (count_ == 0) return;
     padding_ = count_ == 1 ? 1 : 0;
     if (padding_ != 0) std::swap(d_[0], d_[1]);
@@ -248,7 +249,7 @@ class LongDivision {
   SubtractMultiple subtract_multiple_;
   std::vector<u64> d_, x_, q_;
   LeadingWords leading_;
-  i64 count_ = 0, padding_ = 0, x_count_ = 0, most_ = 0;
+  i64 count_ = 0, padding_ = 0, x_count_ = 0, most_ = 0;  // words, but for the last, limbs
   u32 shift_ = 0;
   bool is_signed_ = false, negative_ = false;
 };

@@ -75,6 +75,9 @@ def test_the_ends_of_the_signed_range() -> None:
 def test_nothing_to_divide_and_wrong_widths() -> None:
     x, d = limbs_of([], 3), limbs_of([5], 1)
     assert [len(part) for part in cpu.floor_divide_limbs(x, d, 3, False)] == [0, 0]
+    for method in cpu.division_methods():  # by 0, anything
+        by_zero = cpu.floor_divide_limbs(limbs_of([7, 8], 3), limbs_of([5, 0], 1), 4, True, method)
+        assert [values_of(part, True)[0] for part in by_zero] == [1, 2]
     assert cpu.division_methods()[:2] == ["cuda", "portable"]
     with pytest.raises(ValueError, match="no such method"):
         cpu.floor_divide_limbs(x, d, 3, False, "slow")
