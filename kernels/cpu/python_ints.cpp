@@ -1,5 +1,6 @@
 // Python integers from and to 32-bit limbs, by their digits in CPython.
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "bindings.hpp"
@@ -43,21 +44,50 @@ void make_negative(PyLongObject* value) { Py_SET_SIZE(value, -Py_SIZE(value)); }
 
 #endif
 
-void negate(u32* limbs, i64 count) {
-  u64 carry = 1;
-  for (i64 l = 0; l < count; ++l) {
-    carry += static_cast<u32>(~limbs[l]);
-    limbs[l] = static_cast<u32>(carry);
-    carry >>= 32;
-  }
+// Four digits are 120 bits, which are 15 bytes: packed and unpacked by words of 60 bits, two digits each.
+// Sixteen digits are 15 limbs; what is left of a number goes bit by bit.
+static_assert(PyLong_SHIFT == 30, "CPython's default since 3.11");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "limbs are packed as bytes");
+constexpr u64 kPairMask = (u64{1} << 60) - 1;
+
+// 15 bytes, and one of 0.
+RNS_INLINE void pack_digits(const digit* digits, void* bytes) {
+  const u64 lower = digits[0] | static_cast<u64>(digits[1]) << 30;
+  const u64 upper = digits[2] | static_cast<u64>(digits[3]) << 30;
+  const u64 words[2] = {lower | upper << 60, upper >> 4};
+  std::memcpy(bytes, words, 16);
+}
+
+RNS_INLINE void unpack_digits(const char* bytes, digit* digits) {
+  u64 lower, upper;
+  std::memcpy(&lower, bytes, 8);
+  std::memcpy(&upper, bytes + 7, 8);
+  lower &= kPairMask;
+  upper >>= 4;
+  digits[0] = static_cast<digit>(lower & PyLong_MASK);
+  digits[1] = static_cast<digit>(lower >> 30);
+  digits[2] = static_cast<digit>(upper & PyLong_MASK);
+  digits[3] = static_cast<digit>(upper >> 30);
+}
+
+// Above the lowest limb that is not 0, no carry is left.
+RNS_VECTORISED void negate(u32* limbs, i64 count) {
+  i64 l = 0;
+  while (l < count && limbs[l] == 0) ++l;
+  if (l < count) limbs[l] = -limbs[l];
+  for (++l; l < count; ++l) limbs[l] = ~limbs[l];
 }
 
 // Whether the integer fits into the limbs, in two's complement if `is_signed`, which then hold it.
 bool write_limbs(const Magnitude& value, bool is_signed, u32* limbs, i64 count) {
+  i64 d = 0, l = 0;
+  for (; d + 16 <= value.count && l + 16 <= count; d += 16, l += 15) {
+    char* bytes = reinterpret_cast<char*>(limbs + l);
+    for (i64 k = 0; k < 4; ++k) pack_digits(value.digits + d + 4 * k, bytes + 15 * k);
+  }
   u64 bits = 0;
   int held = 0;
-  i64 l = 0;
-  for (i64 d = 0; d < value.count; ++d) {
+  for (; d < value.count; ++d) {
     bits |= static_cast<u64>(value.digits[d]) << held;
     held += PyLong_SHIFT;
     if (held < 32) continue;
@@ -96,9 +126,14 @@ PyObject* read_magnitude(const u32* limbs, i64 count, bool negative) {
   PyLongObject* value = _PyLong_New(size);
   if (value == nullptr) return nullptr;
   digit* digits = digits_of(value);
+  i64 d = 0, l = 0;
+  for (; d + 16 <= size && l + 15 <= count; d += 16, l += 15) {
+    const char* bytes = reinterpret_cast<const char*>(limbs + l);
+    for (i64 k = 0; k < 4; ++k) unpack_digits(bytes + 15 * k, digits + d + 4 * k);
+  }
   u64 bits = 0;
   int held = 0;
-  for (i64 d = 0, l = 0; d < size; ++d) {
+  for (; d < size; ++d) {
     if (held < PyLong_SHIFT && l < count) {
       bits |= static_cast<u64>(limbs[l++]) << held;
       held += 32;
