@@ -22,9 +22,11 @@ from rnsdask.core.place import Locate
 
 _LIMB = np.dtype("<u4")
 
-# Python integers converted at a time: enough to make the calls' own time small, and at most so many bytes.
+# Python integers converted at a time: enough to make the calls' own time small, and at most so many bytes of
+# limbs, which stay in the second-level cache. A GPU is asked for more at a time.
 _BLOCK_NUMBERS = 2**15
-_BLOCK_BYTES = 8 * 2**20
+_BLOCK_BYTES = 2**18
+_GPU_BLOCK_BYTES = 8 * 2**20
 
 # Types whose values are integers; others are asked one by one.
 _INTEGER_TYPES = {int, gmpy2.mpz}
@@ -164,7 +166,7 @@ def residues_to_ints(residues: Array, moduli: ModuliSet, signed: bool = False) -
     matrix = as_matrix(residues)
     kernels, constants = kernels_of(matrix), reverse_constants(moduli, bool(signed))
     values = np.empty(matrix.shape[1], dtype=object)
-    for block in _blocks(len(values), constants.limb_count):
+    for block in _blocks(len(values), constants.limb_count, _block_bytes(matrix)):
         limbs = kernels.residues_to_limbs(matrix[:, block], constants)
         values[block] = _block_to_ints(limbs, signed)
     return values.reshape(residues.shape[1:])
@@ -229,7 +231,7 @@ def limbs_to_ints(limbs: Array, signed: bool = False) -> NDArray[np.object_]:
     matrix = _limb_matrix(limbs)
     count, limb_count = matrix.shape
     values = np.empty(count, dtype=object)
-    for block in _blocks(count, limb_count):
+    for block in _blocks(count, limb_count, _block_bytes(matrix)):
         values[block] = _block_to_ints(matrix[block], signed)
     return values.reshape(limbs.shape[:-1])
 
@@ -260,10 +262,14 @@ def place_of(position: int, shape: tuple[int, ...]) -> str:
     return f"index {tuple(map(int, np.unravel_index(position, shape)))}"
 
 
-def _blocks(count: int, limb_count: int) -> Iterator[slice]:
+def _blocks(count: int, limb_count: int, block_bytes: int = _BLOCK_BYTES) -> Iterator[slice]:
     """Cut a number of numbers into blocks."""
-    length = max(1, min(_BLOCK_NUMBERS, _BLOCK_BYTES // (_LIMB.itemsize * limb_count)))
+    length = max(1, min(_BLOCK_NUMBERS, block_bytes // (_LIMB.itemsize * limb_count)))
     return (slice(first, min(first + length, count)) for first in range(0, count, length))
+
+
+def _block_bytes(source: Array) -> int:
+    return _BLOCK_BYTES if isinstance(source, np.ndarray) else _GPU_BLOCK_BYTES
 
 
 def _limb_matrix(limbs: Array) -> Array:
