@@ -44,6 +44,12 @@ except ImportError as error:
         "checkout, which Python finds first when it starts there; start it elsewhere, or with python -P"
     ) from error
 
+MULTIPLIES_WORDS: bool = _cpu.multiplies_words()
+"""Whether this processor has the kernels by digits of 102 bits; those by limbs have the same results."""
+
+FEWEST_BY_DIGITS = {"limbs_to_residues": 9, "residues_to_limbs": 5, "base_extend": 3}
+"""Moduli, of base extension the new ones, from which digits are quicker than limbs, as measured."""
+
 
 def extremum(residues: Array, constants: KeyConstants, minimum: bool) -> Extremum:
     key = (constants.coefficients, constants.start, constants.ambiguous_below)
@@ -148,14 +154,29 @@ def first_outside(limbs: Array, constants: ForwardConstants | WideForwardConstan
     return None if index < 0 else index
 
 
+def _by_digits(kernel: str, moduli: int) -> bool:
+    return MULTIPLIES_WORDS and moduli >= FEWEST_BY_DIGITS[kernel]
+
+
 def limbs_to_residues(limbs: Array, constants: ForwardConstants, residues: Array) -> None:
-    _cpu.limbs_to_residues(limbs, constants.table, constants.last, constants.factors, residues)
+    digits = constants.digits if _by_digits("limbs_to_residues", len(residues)) else None
+    if digits is not None:
+        targets = (digits.targets.starts, digits.targets.factors)
+        _cpu.limbs_to_residues_by_digits(limbs, constants.flip != 0, digits.table, *targets, residues)
+    else:
+        _cpu.limbs_to_residues(limbs, constants.table, constants.last, constants.factors, residues)
 
 
 def residues_to_limbs(residues: Array, constants: ReverseConstants) -> NDArray[np.uint32]:
     limbs = np.empty((residues.shape[1], constants.limb_count), dtype=np.uint32)
-    tables = (constants.table, constants.last, constants.inverses, constants.product, constants.highest)
-    _cpu.residues_to_limbs(residues, *tables, limbs)
+    digits = constants.digits if _by_digits("residues_to_limbs", len(residues)) else None
+    if digits is not None:
+        sources = (digits.sources.starts, digits.sources.factors)
+        ends = (digits.product, digits.highest)
+        _cpu.residues_to_limbs_by_digits(residues, *sources, digits.table, *ends, limbs)
+    else:
+        tables = (constants.table, constants.last, constants.inverses, constants.product, constants.highest)
+        _cpu.residues_to_limbs(residues, *tables, limbs)
     return limbs
 
 
@@ -163,9 +184,15 @@ def base_extend(residues: Array, constants: ExtensionConstants, result: Array) -
     source = residues[: len(constants.moduli)]
     ambiguous = np.empty(residues.shape[1], dtype=np.uint8)
     decision = (constants.start, constants.ambiguous_below)
-    targets = (constants.target_last, constants.factors)
-    tables = (constants.table, constants.last, constants.inverses)
-    _cpu.base_extend(source, *tables, *decision, *targets, result, ambiguous)
+    digits = constants.digits if _by_digits("base_extend", len(result)) else None
+    if digits is not None:
+        groups = (digits.sources.starts, digits.sources.factors)
+        new_groups = (digits.targets.starts, digits.targets.factors)
+        _cpu.base_extend_by_digits(source, *groups, digits.table, *decision, *new_groups, result, ambiguous)
+    else:
+        tables = (constants.table, constants.last, constants.inverses)
+        targets = (constants.target_last, constants.factors)
+        _cpu.base_extend(source, *tables, *decision, *targets, result, ambiguous)
     return ambiguous.view(np.bool_)
 
 

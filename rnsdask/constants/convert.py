@@ -2,12 +2,20 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
+from rnsdask.constants.digits import (
+    ExtensionDigits,
+    ForwardDigits,
+    ReverseDigits,
+    extension_digits,
+    forward_digits,
+    reverse_digits,
+)
 from rnsdask.constants.factors import (
     CACHED_SETS,
     factors_of_powers,
@@ -39,6 +47,11 @@ class ForwardConstants:
     factors: NDArray[np.uint32]
     bounds: NDArray[np.uint32] | None
     flip: int
+
+    @cached_property
+    def digits(self) -> ForwardDigits | None:
+        """Those by digits of 102 bits, for processors that have them."""
+        return forward_digits(self.moduli, self.limb_count, self.flip != 0)
 
 
 @lru_cache(CACHED_SETS)
@@ -88,7 +101,7 @@ class ReverseConstants:
 
     ``table[i]`` holds the two words of ``floor(2**64 / m_i)`` and the limbs of M_i, ``inverses[i]`` the
     factor w_i; ``last[i]`` is m_i - 1. ``product`` are the limbs of M (0 if it is ``2**(32 limb_count)``),
-    ``highest`` those of the range's highest value.
+    ``highest`` those of the range's highest value; it is ``signed`` or not.
     """
 
     moduli: ModuliSet
@@ -98,6 +111,12 @@ class ReverseConstants:
     inverses: NDArray[np.uint32]
     product: NDArray[np.uint32]
     highest: NDArray[np.uint32]
+    signed: bool
+
+    @cached_property
+    def digits(self) -> ReverseDigits | None:
+        """Those by digits of 102 bits, for processors that have them."""
+        return reverse_digits(self.moduli, self.limb_count, self.signed)
 
 
 @lru_cache(CACHED_SETS)
@@ -114,6 +133,7 @@ def reverse_constants(moduli: ModuliSet, signed: bool = False) -> ReverseConstan
         shoup_factors(list(moduli.partial_inverses), list(moduli)),
         limbs_of([moduli.product % 2 ** (LIMB_BITS * limb_count)], limb_count)[0],
         limbs_of([highest], limb_count)[0],
+        bool(signed),
     )
 
 
@@ -137,6 +157,11 @@ class ExtensionConstants:
     ambiguous_below: int
     target_last: NDArray[np.uint32]
     factors: NDArray[np.uint32]
+
+    @cached_property
+    def digits(self) -> ExtensionDigits | None:
+        """Those by digits of 102 bits, for processors that have them."""
+        return extension_digits(self.moduli, self.targets)
 
 
 @lru_cache(CACHED_SETS)

@@ -1,0 +1,171 @@
+"""Constants of conversion and base extension by digits of 102 bits, for processors that multiply words of 52.
+
+The moduli are taken in groups of neighbours with products P_k of at most 2**96. A number's terms are its
+digits, or its ``S_k = sum(u_i P_k / m_i)``, below 2**102, and q. Only the CPU has these kernels
+(kernels/cpu/digit_conversion.cpp).
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import gmpy2
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.core.moduli import LIMB_BITS, ModuliSet
+
+_WORD_BITS = 51  # of half a digit
+_DIGIT_BITS = 2 * _WORD_BITS
+_FACTOR_BITS = 52  # of what the processor multiplies
+_GROUP_BITS = 96
+_MOST_ROWS = 511
+_COLUMNS = 2
+
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Group k is of the moduli ``starts[k]`` to ``starts[k + 1] - 1``, each with a row of `factors`."""
+
+    starts: NDArray[np.uint32]
+    factors: Words
+
+
+@dataclass(frozen=True, eq=False)
+class ForwardDigits:
+    """``2**(102 d)`` modulo each P_k, a row for each of D digits; signed, last ``-2**(102 D)`` for signs."""
+
+    table: Words
+    targets: Groups
+
+
+@dataclass(frozen=True, eq=False)
+class ReverseDigits:
+    """The D digits of each M / P_k, and last of ``2**(102 D) - M``, for q.
+
+    `product` and `highest` are the words of M and of the range's highest value.
+    """
+
+    table: Words
+    sources: Groups
+    product: Words
+    highest: Words
+
+
+@dataclass(frozen=True, eq=False)
+class ExtensionDigits:
+    """M / P_k, and last -M, for q, modulo the product of each group of targets."""
+
+    table: Words
+    sources: Groups
+    targets: Groups
+
+
+def forward_digits(moduli: ModuliSet, limb_count: int, signed: bool) -> ForwardDigits | None:
+    """The constants to convert limbs; None if there are too many."""
+    count = -(-LIMB_BITS * limb_count // _DIGIT_BITS)
+    if count + signed > _MOST_ROWS:
+        return None
+    products = _products(moduli)
+    rows = [[gmpy2.mpz(1) for _ in products]]
+    for _ in range(count):
+        rows.append([(power << _DIGIT_BITS) % p for power, p in zip(rows[-1], products, strict=True)])
+    last = rows.pop()
+    if signed:
+        rows.append([-power % p for power, p in zip(last, products, strict=True)])
+    return ForwardDigits(_table_of(rows), _target_groups(moduli))
+
+
+def reverse_digits(moduli: ModuliSet, limb_count: int, signed: bool) -> ReverseDigits | None:
+    """The constants to convert residues to limbs; None if there are too many."""
+    products = _products(moduli)
+    if len(products) + 1 > _MOST_ROWS:
+        return None
+    # X' is less than 2 M, and the limbs are cut from the digits.
+    count = -(-max(moduli.bits + 1, LIMB_BITS * limb_count) // _DIGIT_BITS)
+    total = gmpy2.mpz(moduli.product)
+    rows = [*(total // product for product in products), 2 ** (_DIGIT_BITS * count) - total]
+    table = words_of(rows, 2 * count).reshape(-1, count, 2)
+    _, highest = moduli.value_range(signed)
+    return ReverseDigits(_blocked(table), _source_groups(moduli), *words_of([total, highest], 2 * count))
+
+
+def extension_digits(moduli: ModuliSet, targets: ModuliSet) -> ExtensionDigits | None:
+    """The constants of a base extension; None if there are too many."""
+    products = _products(moduli)
+    if len(products) + 1 > _MOST_ROWS:
+        return None
+    total = gmpy2.mpz(moduli.product)
+    factors = [*(total // product for product in products), -total]
+    rows = [[factor % product for product in _products(targets)] for factor in factors]
+    return ExtensionDigits(_table_of(rows), _source_groups(moduli), _target_groups(targets))
+
+
+def words_of(values: Iterable[Any], count: int) -> Words:
+    """Little-endian words of half a digit of integers that are not negative and fit, one row for each."""
+    size = -(-_WORD_BITS * count // 8) + 8
+    data = np.frombuffer(b"".join([int(value).to_bytes(size, "little") for value in values]), dtype=np.uint8)
+    bits = _WORD_BITS * np.arange(count)
+    octets = np.ascontiguousarray(data.reshape(-1, size)[:, bits[:, None] // 8 + np.arange(8)])
+    words = octets.view("<u8")[:, :, 0].astype(np.uint64) >> (bits % 8).astype(np.uint64)
+    masked: Words = words & np.uint64(2**_WORD_BITS - 1)
+    return masked
+
+
+def _table_of(rows: list[list[Any]]) -> Words:
+    """A table of digits, as kernels read it."""
+    return _blocked(words_of([digit for row in rows for digit in row], 2).reshape(len(rows), -1, 2))
+
+
+def _bounds(moduli: ModuliSet) -> list[int]:
+    """Where groups begin, and the end: as many moduli to a group as its product allows."""
+    bounds, product = [0], 1
+    for i, m in enumerate(moduli):
+        if product * m > 2**_GROUP_BITS:
+            bounds.append(i)
+            product = 1
+        product *= m
+    return [*bounds, len(moduli)]
+
+
+def _groups(moduli: ModuliSet) -> list[Sequence[int]]:
+    bounds = _bounds(moduli)
+    return [moduli.moduli[i:j] for i, j in pairwise(bounds)]
+
+
+def _products(moduli: ModuliSet) -> list[gmpy2.mpz]:
+    return [gmpy2.mpz(math.prod(group)) for group in _groups(moduli)]
+
+
+def _source_groups(moduli: ModuliSet) -> Groups:
+    """Rows of m, w_i, its quotient, the words of P_k / m_i; of b bits, 52 - b and floor(2**(50 + b) / m)."""
+    products = [p for p, group in zip(_products(moduli), _groups(moduli), strict=True) for _ in group]
+    words = words_of([p // m for p, m in zip(products, moduli, strict=True)], 2)
+    factors = []
+    for m, inverse in zip(moduli, moduli.partial_inverses, strict=True):
+        bits = m.bit_length()
+        factors.append(
+            (m, inverse, (inverse << _FACTOR_BITS) // m, _FACTOR_BITS - bits, (1 << 50 + bits) // m)
+        )
+    first, last = np.hsplit(np.array(factors, dtype=np.uint64), [3])
+    return Groups(np.array(_bounds(moduli), dtype=np.uint32), np.hstack([first, words, last]))
+
+
+def _target_groups(moduli: ModuliSet) -> Groups:
+    """Rows of m, ``|2**(51 j)|`` modulo m of five words, and their quotients."""
+    rows = []
+    for m in moduli:
+        powers = [pow(2, _WORD_BITS * j, m) for j in range(5)]
+        rows.append([m, *powers, *((power << _FACTOR_BITS) // m for power in powers)])
+    return Groups(np.array(_bounds(moduli), dtype=np.uint32), np.array(rows, dtype=np.uint64))
+
+
+def _blocked(table: Words) -> Words:
+    """A table of row, column and word in blocks of _COLUMNS columns: block, row, words."""
+    rows, columns, _ = table.shape
+    padded = np.pad(table, ((0, 0), (0, -columns % _COLUMNS), (0, 0)))
+    return np.ascontiguousarray(padded.reshape(rows, -1, 2 * _COLUMNS).transpose(1, 0, 2))
