@@ -234,7 +234,7 @@ def with_cluster(command: _Function) -> _Function:
         tls_key: Path | None,
         **rest: Any,
     ) -> Any:
-        from rnsdask.cli.dask_import import import_dask_array
+        from rnsdask.jobs.dask_import import import_dask_array
 
         import_dask_array()
         from rnsdask.jobs.run import with_retries

@@ -1,4 +1,4 @@
-"""Dask's arrays imported without what commands have no use for, which takes longer than all the rest."""
+"""Dask's arrays imported without what jobs have no use for, which takes longer than all the rest."""
 
 import sys
 
