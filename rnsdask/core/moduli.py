@@ -13,6 +13,7 @@ import numpy as np
 
 from rnsdask.core.coprime import first_shared, greedy_coprime, product
 from rnsdask.core.errors import abbreviate, brief
+from rnsdask.core.primes import primes_below
 
 MODULUS_MAX = 2**32
 """Largest modulus: its residues are exactly the unsigned 32-bit integers."""
@@ -174,6 +175,42 @@ class ModuliSet:
                 f"only {len(moduli)} moduli from {start} to 2**32 qualify, {abbreviate(count)} were asked for"
             )
         return cls._from_checked(moduli)
+
+    @classmethod
+    def ntt_primes(cls, bits: int, length: int) -> Self:
+        """Make the set of the fewest and greatest primes below 2**31 that have transforms of a length.
+
+        Modulo each of them there is a primitive root of unity of that order: it divides p - 1.
+
+        Parameters
+        ----------
+        bits
+            M is at least 2**bits, at least 1.
+        length
+            Length of a number-theoretic transform, a power of two.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of bounds, or all such primes do not suffice; the message says how many
+            there are.
+        """
+        bits, length = as_integer(bits, "bits"), as_integer(length, "length")
+        if bits < 1:
+            raise ValueError(f"bits must be at least 1, got {abbreviate(bits)}")
+        if length < 1 or length.bit_count() > 1:
+            raise ValueError(f"length must be a power of two, got {abbreviate(length)}")
+        primes, found, total = primes_below(2**31, length), list[int](), gmpy2.mpz(1)
+        while total.bit_length() <= bits:
+            prime = next(primes, None)
+            if prime is None:
+                raise ValueError(
+                    f"{len(found)} primes below 2**31 have transforms of length {abbreviate(length)}; their "
+                    f"M of {total.bit_length()} bits is less than 2**{abbreviate(bits)}"
+                )
+            found.append(prime)
+            total *= prime
+        return cls._from_checked(tuple(found))
 
     @cached_property
     def product(self) -> int:

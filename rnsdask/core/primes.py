@@ -1,0 +1,46 @@
+"""Primes of at most 32 bits: proved, found, and the roots of unity modulo them."""
+
+from collections.abc import Iterator
+from itertools import count
+
+import gmpy2
+
+# No composite number below 4,759,123,141, so none up to 2**32, is a strong pseudoprime to all of these bases:
+# G. Jaeschke, "On strong pseudoprimes to several bases", Mathematics of Computation 61 (1993).
+_BASES = (2, 7, 61)
+
+
+def is_prime(n: int) -> bool:
+    """Whether an integer of at most 2**32 is a prime, which the test of Miller and Rabin proves there."""
+    if n < 2 or any(n % base == 0 for base in _BASES):
+        return n in _BASES
+    return all(gmpy2.is_strong_prp(n, base) for base in _BASES)
+
+
+def primes_below(limit: int, length: int) -> Iterator[int]:
+    """The primes p below a limit of at most 2**32 with p - 1 divisible by `length`, the greatest first."""
+    return filter(is_prime, range(limit - 1 - (limit - 2) % length, 1, -length))
+
+
+def prime_factors(n: int) -> list[int]:
+    """The prime factors of an integer from 1 to 2**32, each once and in ascending order."""
+    factors, divisor = [], 2
+    while divisor * divisor <= n:
+        if n % divisor == 0:
+            factors.append(divisor)
+            while n % divisor == 0:
+                n //= divisor
+        divisor += 1
+    return factors + [n] * (n > 1)
+
+
+def root_of_unity(length: int, prime: int) -> int:
+    """A primitive root of unity modulo a prime p, of an order that divides p - 1.
+
+    It is ``x**((p - 1) / length)`` of the least x that makes it one. For each prime factor q of the length,
+    ``x**((p - 1) / q)`` is not 1. So x depends on these factors alone, and the root for a power of two is the
+    square of that for the next.
+    """
+    factors = prime_factors(length)
+    x = next(x for x in count(1) if all(pow(x, (prime - 1) // q, prime) != 1 for q in factors))
+    return pow(x, (prime - 1) // length, prime)
