@@ -1,46 +1,22 @@
-"""What arrays of every number system with arithmetic do alike: operators, comparison, reductions."""
+"""What arrays of integers of every number system do alike: division, comparison, reductions."""
 
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 
-from rnsdask.arrays.number_array import NumberArray
+from rnsdask.arrays.ring_array import RingArray
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.lazy import functions, number_theory, sort, tree
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.operands import Operand
 
 
-class ArithmeticArray(NumberArray):
-    """An array of numbers with ``+ - * // %``, comparison, maximum, minimum and sum.
+class ArithmeticArray(RingArray):
+    """An array of integers with ``+ - * // %``, comparison, maximum, minimum and sum.
 
     Operands are arrays of the same numbers, or integers of the range. Overflow raises, unless errstate was
     told otherwise; with "flag" each operation that can overflow returns a pair (docs/operations.md).
     """
 
     __slots__ = ()
-
-    def __add__(self, other: Operand) -> Any:
-        return functions.add(self, other)
-
-    def __radd__(self, other: Operand) -> Any:
-        return functions.add(other, self)
-
-    def __sub__(self, other: Operand) -> Any:
-        return functions.subtract(self, other)
-
-    def __rsub__(self, other: Operand) -> Any:
-        return functions.subtract(other, self)
-
-    def __mul__(self, other: Operand) -> Any:
-        return functions.multiply(self, other)
-
-    def __rmul__(self, other: Operand) -> Any:
-        return functions.multiply(other, self)
-
-    def __neg__(self) -> Any:
-        return functions.negative(self)
-
-    def __pos__(self) -> Self:
-        return self
 
     # ---- division -----------------------------------------------------------------------------------------
 
@@ -98,7 +74,7 @@ class ArithmeticArray(NumberArray):
     # ---- comparison ---------------------------------------------------------------------------------------
 
     # Each compares with an array of the same numbers, or with any integer, exactly. The result is a Boolean
-    # array, as NumPy's. Another type is an error for == too: False would be no answer.
+    # array, as NumPy's.
 
     def __lt__(self, other: Operand) -> Any:
         return functions.relate(self, "<", other)
@@ -111,15 +87,6 @@ class ArithmeticArray(NumberArray):
 
     def __ge__(self, other: Operand) -> Any:
         return functions.relate(self, ">=", other)
-
-    def __eq__(self, other: Operand) -> Any:
-        return functions.relate(self, "==", other)
-
-    def __ne__(self, other: Operand) -> Any:
-        return functions.relate(self, "!=", other)
-
-    # As NumPy's and Dask's arrays: == does not return one bool, so there can be no hash.
-    __hash__ = None  # type: ignore[assignment]
 
     # ---- size ---------------------------------------------------------------------------------------------
 

@@ -5,8 +5,9 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from rnsdask.arrays.elementary_array import Axis, ElementaryArray
+from rnsdask.arrays.elementary_array import ElementaryArray
 from rnsdask.arrays.joining import concatenate, pad
+from rnsdask.arrays.ring_array import Axis, RingArray
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.overflow import overflow_mode
@@ -30,7 +31,7 @@ def count_nonzero(x: Any, axis: Axis | None = None, *, keepdims: bool = False) -
     ValueError
         If an axis is wrong.
     """
-    x = _checked("count_nonzero", x)
+    x = _checked("count_nonzero", x, RingArray)
     found = (x != 0).sum(axis=x._axes(axis), dtype=np.int64, keepdims=keepdims)
     return found if found.ndim or x.chunks is not None else int(found)
 
@@ -74,7 +75,7 @@ def diff(
         If the arguments are none of these, or do not fit one another, or a length is unknown; AxisError,
         which is a ValueError, if there is no such axis.
     """
-    x = _checked("diff", x)
+    x = _checked("diff", x, RingArray)
     times, mode = as_integer(n, "n"), overflow_mode(overflow)
     if times < 0:
         raise ValueError(f"n must not be negative, got {abbreviate(times)}")
@@ -87,11 +88,11 @@ def diff(
     x._find_lengths()
     for _ in range(min(times, max(x.shape[axis], 1))):
         later, earlier = (x[along(axis, part)[1:]] for part in (slice(1, None), slice(-1)))
-        x = functions.subtract(later, earlier, overflow=mode)
+        x = functions.subtract(later, earlier, overflow=overflow)
     return x
 
 
-def _joined(x: ElementaryArray, axis: int, prepend: Any, append: Any) -> Any:
+def _joined(x: RingArray, axis: int, prepend: Any, append: Any) -> Any:
     """The array with an array, or one integer at each place, before and after it along an axis."""
     for value, side in ((prepend, 0), (append, 1)):
         if is_number_array(value):
@@ -140,11 +141,11 @@ def outer(a: Any, b: Any, *, overflow: str | None = None) -> Any:
     TypeError, ValueError
         If an operand is no array, they do not fit one another, or a length is unknown.
     """
-    a, b = (_checked("outer", operand).ravel() for operand in (a, b))
+    a, b = (_checked("outer", operand, RingArray).ravel() for operand in (a, b))
     return functions.multiply(a[:, None], b[None], overflow=overflow)
 
 
-def _checked(function: str, x: Any) -> Any:
-    if not isinstance(x, ElementaryArray):
+def _checked(function: str, x: Any, kind: type[RingArray] = ElementaryArray) -> Any:
+    if not isinstance(x, kind):
         raise TypeError(f"{function} takes an array of numbers, got {type(x).__name__}")
     return x

@@ -1,22 +1,20 @@
-"""What arrays of every number system with arithmetic have of NumPy's elementary methods."""
+"""What arrays of integers of every number system have of NumPy's elementary methods."""
 
-from typing import Any, NoReturn, SupportsIndex, TypeAlias
+from typing import Any, NoReturn, SupportsIndex
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.typing import DTypeLike
 
 from rnsdask.arrays.arithmetic_array import ArithmeticArray
+from rnsdask.arrays.ring_array import Axis, without_axes
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
-from rnsdask.lazy import divide, functions, matmul, moments, powers, products, shape
+from rnsdask.lazy import divide, functions, moments, powers, products
 from rnsdask.lazy.operands import Operand
-
-Axis: TypeAlias = int | tuple[int, ...]
 
 
 class ElementaryArray(ArithmeticArray):
-    """An array of numbers with absolute values, `clip`, `any`, `all`, products, powers, exact statistics."""
+    """An array of numbers with absolute values, `clip`, products, powers, exact statistics."""
 
     __slots__ = ()
 
@@ -33,54 +31,7 @@ class ElementaryArray(ArithmeticArray):
         self._check_numpys("clip", out)
         return functions.clip(self, min, max)
 
-    # ---- numbers that are not 0 ---------------------------------------------------------------------------
-
-    def any(self, axis: Axis | None = None, out: None = None, *, keepdims: bool = False) -> Any:
-        """Whether some number is not 0, of all or along axes.
-
-        Parameters
-        ----------
-        axis : int or tuple of int, optional
-            The axes to reduce; all without it.
-        out : None
-            There for NumPy, whose ``np.any(x)`` gives it.
-        keepdims : bool
-            Keep the axes reduced, with length 1.
-
-        Returns
-        -------
-        bool or Boolean array
-            Of all numbers a bool; a NumPy or CuPy array along axes; lazy on Dask. False of no numbers.
-
-        Raises
-        ------
-        ValueError
-            If an axis is wrong.
-        """
-        self._check_numpys("any", out)
-        found = (self != 0).any(axis=self._axes(axis), keepdims=keepdims)
-        return found if found.ndim or self._is_lazy else bool(found)
-
-    def all(self, axis: Axis | None = None, out: None = None, *, keepdims: bool = False) -> Any:
-        """Whether no number is 0, of all or along axes, as :meth:`any`; True of no numbers."""
-        self._check_numpys("all", out)
-        found = (self != 0).all(axis=self._axes(axis), keepdims=keepdims)
-        return found if found.ndim or self._is_lazy else bool(found)
-
-    def _axes(self, axis: Axis | None) -> tuple[int, ...]:
-        """Check the axes to reduce; ascending."""
-        axes = tuple(range(self.ndim)) if axis is None else normalize_axis_tuple(axis, self.ndim, "axis")
-        if not axes:
-            raise ValueError("axis must name at least one axis, got ()")
-        return tuple(sorted(axes))
-
     # ---- products and powers ------------------------------------------------------------------------------
-
-    def __matmul__(self, other: Any) -> Any:
-        return matmul.matmul(self, other)
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return matmul.matmul(other, self)
 
     def __pow__(self, exponent: Any, modulus: SupportsIndex | None = None) -> Any:
         """Powers by :func:`.power`; with a modulus, as ``pow(x, k, m)``, powers modulo that integer.
@@ -207,30 +158,6 @@ class ElementaryArray(ArithmeticArray):
             "which math.sqrt(x.var()) takes to a float"
         )
 
-    # ---- diagonals ----------------------------------------------------------------------------------------
-
-    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-        """The numbers whose indices along two axes differ by `offset`, as ``ndarray.diagonal``.
-
-        Returns
-        -------
-        RNSArray or IntervalRNSArray
-            Without the two axes, and with one more, the last, along the diagonal; lazy if this array is.
-
-        Raises
-        ------
-        ValueError
-            If the axes are the same, or a length is unknown; AxisError, which is one, if there is no such
-            axis.
-        """
-        self._find_lengths()
-        return self._with_words(shape.diagonal(self._words, as_integer(offset, "offset"), axis1, axis2))
-
-    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, out: None = None) -> Any:
-        """Sum of the numbers of a diagonal, as :meth:`diagonal` and `sum` take and give them."""
-        self._check_numpys("trace", out)
-        return self.diagonal(offset, axis1, axis2).sum(-1)
-
     def _count(self, function: str, axis: Axis | None, ddof: int = 0) -> int:
         """How many numbers are reduced to one; ValueError if they are too few, or it is unknown."""
         self._find_lengths()
@@ -242,8 +169,3 @@ class ElementaryArray(ArithmeticArray):
             )
             raise ValueError(f"{function} needs {needed}, got {count} of shape {self.shape}")
         return count
-
-
-def without_axes(array: Any, axes: tuple[int, ...]) -> Any:
-    """Leave out axes of length 1."""
-    return array[tuple(0 if axis in axes else slice(None) for axis in range(array.ndim))]

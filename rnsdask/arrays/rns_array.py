@@ -8,7 +8,8 @@ from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import DTypeLike, NDArray
 
 from rnsdask.arrays import rns_storage
-from rnsdask.arrays.elementary_array import Axis, ElementaryArray, without_axes
+from rnsdask.arrays.elementary_array import ElementaryArray
+from rnsdask.arrays.ring_array import Axis, without_axes
 from rnsdask.arrays.storage import Storage
 from rnsdask.backend import check_backend
 from rnsdask.core.moduli import ModuliSet, as_integer
