@@ -8,6 +8,7 @@ from .arrays.elementary import count_nonzero as count_nonzero
 from .arrays.elementary import diff as diff
 from .arrays.elementary import outer as outer
 from .arrays.elementary import ptp as ptp
+from .arrays.field_array import FieldArray as FieldArray
 from .arrays.filling import full_like as full_like
 from .arrays.filling import ones_like as ones_like
 from .arrays.filling import zeros_like as zeros_like
@@ -38,6 +39,7 @@ from .core.integer_text import to_decimal as to_decimal
 from .core.moduli import ModuliSet as ModuliSet
 from .core.overflow import errstate as errstate
 from .expressions.required_bits import required_bits as required_bits
+from .fields.system import PrimeFields as PrimeFields
 from .interval_rns.interval_arithmetic import interval_arithmetic as interval_arithmetic
 from .interval_rns.system import IntervalRNS as IntervalRNS
 from .lazy.convert import fixed_point_interval as fixed_point_interval

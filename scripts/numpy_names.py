@@ -43,7 +43,7 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
                 "x.__floordiv__ x.__mod__ x.__divmod__",
                 "A divisor 0 raises.",
             ),
-            Row("np.divide np.true_divide", "", "Not exact; `//` is."),
+            Row("np.divide np.true_divide", "", "Not exact; `//` is. Of a FieldArray `x / y`."),
             Row(
                 "np.power", "rd.power", f"Exponents are not negative; `pow(x, k, m)` is modular. {_OVERFLOWS}"
             ),
@@ -198,15 +198,16 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
 
 OWN = {
     "rd": (
-        "ModuliSet RNS RNSArray IntervalRNS IntervalRNSArray linalg errstate fma mulsub muladd inverse "
-        "bit_length required_bits interval_arithmetic mixed_radix_digits fixed_point_interval to_decimal "
-        "read_parquet FixedPointInterval IntervalEvaluation ReductionResult RNSError RNSOverflowError "
-        "StoreError ChangedStoreError CorruptChunkError IncompleteStoreError InputError JobError __version__"
+        "ModuliSet RNS RNSArray IntervalRNS IntervalRNSArray PrimeFields FieldArray linalg errstate fma "
+        "mulsub muladd inverse bit_length required_bits interval_arithmetic mixed_radix_digits "
+        "fixed_point_interval to_decimal read_parquet FixedPointInterval IntervalEvaluation ReductionResult "
+        "RNSError RNSOverflowError StoreError ChangedStoreError CorruptChunkError IncompleteStoreError "
+        "InputError JobError __version__"
     ),
     "x": (
         "system system_type moduli words residues signed bound with_bound measure_bound with_residues extend "
         "shrink interval is_even bit_length clip sort columns sign low upp exponent from_ints from_residues "
-        "from_rns to_rns create_store storable_lengths with_storable_chunks storage"
+        "from_rns to_rns lift inverse create_store storable_lengths with_storable_chunks storage"
     ),
 }
 """Public names that NumPy and Dask have nothing like, of the package and of arrays."""
@@ -228,7 +229,10 @@ def page() -> str:
         lines += [f"| {_code(row.theirs)} | {_code(row.here) or 'none'} | {row.difference} |" for row in rows]
         parts.append("\n\n".join(filter(None, (f"## {title}", text, "\n".join(lines)))))
     own = [_code(" ".join(f"{owner}.{name}" for name in names.split())) for owner, names in OWN.items()]
-    parts.append("## Only here\n\n" + "\n\n".join(own) + ": see [operations.md](operations.md).")
+    parts.append(
+        "## Only here\n\n" + "\n\n".join(own) + ": see [operations.md](operations.md) and "
+        "[fields.md](fields.md)."
+    )
     return "\n\n".join(parts) + "\n"
 
 

@@ -23,6 +23,7 @@ PACKAGES = (
     "backend",
     "rns",
     "interval_rns",
+    "fields",
     "store",
     "cluster",
     "lazy",

@@ -14,7 +14,7 @@ import pytest
 from conftest import Processor
 from dask.base import tokenize
 from fuzzing.oracle import Range, objects
-from laws import LAWS, LAYOUTS, Case, Numbers, System, check
+from laws import LAWS, LAYOUTS, OVERFLOW, Case, Numbers, System, check
 from oracles import rns
 from oracles.interval import encloses
 from sample_arrays import CPU, host
@@ -71,6 +71,39 @@ def interval_system(name: str, moduli: ModuliSet) -> System:
     )
 
 
+def field_system(name: str, fields: rd.PrimeFields) -> System:
+    def encode(a: Numbers) -> np.ndarray:
+        return rns.encode(a, fields.moduli)
+
+    return System(
+        name=name,
+        limits=Range.of("unsigned", fields.moduli.product),
+        array=lambda a, place: rd.FieldArray(place(encode(a)), fields),
+        from_ints=lambda a: rd.from_ints(a + fields.moduli.product, fields, chunks=None),
+        is_defined=lambda x, a: bool((host(x.residues) == encode(a)).all()),
+        is_ordered=False,
+        round_trips=(
+            lambda x: rd.from_residues(x.residues, x.system),
+            *(lambda x, signed=signed: rd.FieldArray.from_rns(x.lift(signed), x.system) for signed in (0, 1)),
+            *PLAIN_FORMS,
+        ),
+        lacks=WITHOUT_ORDER | dict.fromkeys(OVERFLOW, "results in fields do not overflow"),
+    )
+
+
+WITHOUT_ORDER = dict.fromkeys(
+    (
+        *("order_is_total", "order_with_integers", "order_agrees_with_addition", "extrema_and_choice"),
+        *("division", "divisors_and_multiples", "lengths_are_those_of_magnitudes", "reductions_are_folds"),
+        *("products_are_folds", "scans_are_folds", "selections_are_sorted", "sorting_is_stable"),
+        *("selections_along_axes_are_sorted", "distinct_numbers_are_found", "running_folds_along_axes"),
+        *("reductions_along_axes_are_folds", "elementary_functions_are_pythons"),
+        "selections_of_unknown_length_reduce",
+    ),
+    "elements of fields have no order",
+)
+
+
 def headers_hold(x: IntervalRNSArray, numbers: Numbers) -> bool:
     """Whether signs and residues of magnitudes are the numbers', and the stored intervals contain |x|/M."""
     signs, *bounds = (host(part).ravel().tolist() for part in (x.sign, x.low, x.upp, x.exponent))
@@ -85,6 +118,7 @@ def headers_hold(x: IntervalRNSArray, numbers: Numbers) -> bool:
 EIGHT = MODULI_SETS["table2_8"]
 DOWN = ModuliSet.for_bits(1050).moduli  # 33 of them, from 2**32
 UNSORTED = ModuliSet([*DOWN[1::2], *DOWN[::-2]])
+PRIMES = [2**32 - 5, 2, 3, 65537, 2**31 - 1, *rd.ModuliSet.ntt_primes(200, 2**20)]
 SYSTEMS = {
     system.name: system
     for system in (
@@ -95,6 +129,8 @@ SYSTEMS = {
         rns_system("two-moduli-signed", ModuliSet([3, 2**32]), True),
         rns_system("33-moduli", UNSORTED, False),
         rns_system("33-moduli-signed-bound", UNSORTED, True, 2**256),
+        field_system("field", rd.PrimeFields([2**32 - 5])),
+        field_system("fields", rd.PrimeFields(PRIMES)),
         interval_system("interval", EIGHT),
         interval_system("interval-33-moduli", UNSORTED),
     )

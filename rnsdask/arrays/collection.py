@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout
+from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy import casting
@@ -49,8 +50,8 @@ class NumberCollection(DaskMethodsMixin):
 
     def __init__(self, words: Any, system: NumberSystem) -> None:
         if not isinstance(system, self.system_type):
-            kind, wanted = type(system).__name__, self.system_type.__name__
-            raise TypeError(f"an {type(self).__name__} has words and an {wanted} system, got {kind}")
+            own, wanted = with_article(type(self)), with_article(self.system_type)
+            raise TypeError(f"{own} has words and {wanted} system, got {type(system).__name__}")
         system.check_words(words)
         if isinstance(words, da.Array):
             words = words.rechunk({0: -1}) if words.numblocks[0] > 1 else words
@@ -313,10 +314,10 @@ class NumberCollection(DaskMethodsMixin):
         """Refuse what NumPy's functions pass on, such as ``np.sum(x, out=...)``, and this array cannot do."""
         if out is not None:
             raise TypeError(
-                f"{function} of an {type(self).__name__} takes no out: its result is a new object"
+                f"{function} of {with_article(type(self))} takes no out: its result is a new object"
             )
         if dtype is not None and np.dtype(dtype) != object:
-            raise TypeError(f"{function} of an {type(self).__name__} is exact, got dtype {np.dtype(dtype)}")
+            raise TypeError(f"{function} of {with_article(type(self))} is exact, got dtype {np.dtype(dtype)}")
 
 
 class _Blocks(Generic[Made]):

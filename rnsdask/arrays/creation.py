@@ -1,4 +1,4 @@
-"""Ways to make an RNSArray: from integers, from residues, at random, from a store."""
+"""Ways to make an array of numbers: from integers, from residues, at random, from a store."""
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +10,7 @@ from dask.base import tokenize
 from numpy.typing import NDArray
 
 from rnsdask import store
+from rnsdask.arrays.field_array import FieldArray
 from rnsdask.arrays.interval_rns_array import IntervalRNSArray, open_group
 from rnsdask.arrays.rns_array import RNSArray, array_of_foreign_residues, array_of_residues
 from rnsdask.arrays.rns_storage import read_words
@@ -20,7 +21,7 @@ from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.core.wide_moduli import moduli_of_residues
-from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy.chunks import normalize_chunks
 from rnsdask.lazy.foreign import encoded, residues_first
 from rnsdask.lazy.map import map_chunks
@@ -51,9 +52,10 @@ def from_ints(
         such an array. Text is read where it is the item of a list or an array: decimal, or hexadecimal after
         ``0x``. A Series or an Index of pandas, or an array of Arrow, of integers, of text, or of decimals
         without fraction. A Dask array stays lazy, with its chunks.
-    moduli : ModuliSet, RNS or IntervalRNS, optional
+    moduli : ModuliSet, RNS, IntervalRNS or PrimeFields, optional
         The moduli set, large enough for every number, or a number system. Without it the fewest 32-bit moduli
-        that hold the numbers, all of which are looked at; a Dask array needs it.
+        that hold the numbers, all of which are looked at; a Dask array needs it. For each element of prime
+        fields any integer stands that has its residues.
     signed : bool, optional
         Symmetric range instead of ``0 .. M-1``; a system tells it itself. Without moduli, the range is signed
         if a number is negative.
@@ -63,7 +65,7 @@ def from_ints(
 
     Returns
     -------
-    RNSArray, or of an IntervalRNS an IntervalRNSArray
+    RNSArray, of an IntervalRNS an IntervalRNSArray, or of PrimeFields a FieldArray
 
     Raises
     ------
@@ -81,15 +83,14 @@ def from_ints(
     if moduli is None:
         moduli, signed = moduli_that_hold(flat, shape, signed)
     system = as_system(moduli, signed=signed)
-    if isinstance(system, IntervalRNS):
-        words = system.encode(flat)
-        array = IntervalRNSArray(words.reshape(len(words), *shape), system)
+    words = system.encode(flat).reshape(system.rows, *shape)
+    if not isinstance(system, RNS):
+        array = array_type_of(system)(words, system)
         return array if chunks is None else array.rechunk(chunks)
-    residues = system.encode(flat).reshape(system.rows, *shape)
     bound = convert.greatest_magnitude(flat)
     if system.bound is not None and bound > system.bound:
         raise ValueError(f"a number has the magnitude {abbreviate(bound)}, beyond the bound of {system!r}")
-    eager = RNSArray(residues, system.with_bound(bound))
+    eager = RNSArray(words, system.with_bound(bound))
     return eager if chunks is None else eager.rechunk(chunks)
 
 
@@ -104,8 +105,8 @@ def _from_lazy_ints(
     system = as_system(moduli, signed=signed)
     like = np.empty(0, system.word_dtype)
     words = map_chunks(encoded, ints[None], rows=system.rows, like=like, system=system)
-    if isinstance(system, IntervalRNS):
-        array: Any = IntervalRNSArray(words, system)
+    if not isinstance(system, RNS):
+        array = array_type_of(system)(words, system)
     else:
         # What the type proves of the numbers; the bound of a system is checked.
         limits = np.iinfo(ints.dtype) if ints.dtype.kind in "iu" else None
@@ -113,6 +114,11 @@ def _from_lazy_ints(
         array = RNSArray(words, system.with_bound(known))
         array = array if system.bound is None else array.with_bound(system.bound)
     return array if chunks is None or chunks == "auto" else array.rechunk(chunks)
+
+
+def array_type_of(system: NumberSystem) -> Any:
+    """The class of arrays of a number system."""
+    return next(kind for kind in (RNSArray, IntervalRNSArray, FieldArray) if type(system) is kind.system_type)
 
 
 def as_system(moduli: ModuliSet | NumberSystem, **given: Any) -> Any:
@@ -135,14 +141,14 @@ def as_system(moduli: ModuliSet | NumberSystem, **given: Any) -> Any:
 
 def from_residues(
     residues: Any,
-    moduli: ModuliSet | RNS | Iterable[SupportsIndex],
+    moduli: ModuliSet | RNS | PrimeFields | Iterable[SupportsIndex],
     signed: bool | None = None,
     bound: int | None = None,
     *,
     axis: int = 0,
     chunks: Chunks | None = None,
     trusted: bool = False,
-) -> RNSArray:
+) -> Any:
     """Make an array of integers from their residues, which are checked.
 
     Parameters
@@ -152,7 +158,7 @@ def from_residues(
         chunks. Residue i of every number must be from 0 to below ``moduli[i]``. A NumPy or CuPy array is
         copied, so that later writes to it change no number; a read-only NumPy array of uint32 is taken as it
         is.
-    moduli : ModuliSet, RNS or iterable of int
+    moduli : ModuliSet, RNS, PrimeFields or iterable of int
         The n moduli, or a number system. Integers may be up to 2**64, as homomorphic encryption has them: if
         one is greater than 2**32, each number is written anew, exactly, under 32-bit moduli,
         ``ModuliSet.for_bits`` of the length of their product.
@@ -169,12 +175,20 @@ def from_residues(
         Take the array as it is: neither checked nor copied. Results are wrong if a residue or the bound is,
         or if somebody writes to the array.
 
+    Returns
+    -------
+    RNSArray, or of PrimeFields a FieldArray
+
     Raises
     ------
     TypeError, ValueError
         If dtype, shape, a modulus, a residue or the bound is wrong; for a Dask array residues and the bound
         are checked when it is computed.
     """
+    if isinstance(moduli, PrimeFields):
+        as_system(moduli, signed=signed, bound=bound)
+        options: dict[str, Any] = {"axis": axis, "chunks": chunks, "trusted": trusted}
+        return FieldArray(from_residues(residues, moduli.moduli, **options).words, moduli)
     if isinstance(moduli, NumberSystem) and not isinstance(moduli, RNS):
         raise TypeError(
             f"residues alone have no signs; IntervalRNSArray.from_residues takes both, got {moduli!r}"
@@ -194,13 +208,13 @@ def from_residues(
 
 
 def random(
-    moduli: ModuliSet | RNS,
+    moduli: ModuliSet | RNS | PrimeFields,
     shape: SupportsIndex | Sequence[SupportsIndex],
     *,
     seed: int | None = None,
     chunks: Chunks = "auto",
     signed: bool | None = None,
-) -> RNSArray:
+) -> Any:
     """Make a lazy array of numbers uniform in a range, the same for the same seed and chunks.
 
     Each chunk has a stream of its own (NumPy's Philox, seeded with `seed` and the chunk's number), so the
@@ -208,7 +222,7 @@ def random(
 
     Parameters
     ----------
-    moduli : ModuliSet or RNS
+    moduli : ModuliSet, RNS or PrimeFields
         The moduli set, or a number system. Numbers are uniform in the whole range; or, where the system has a
         bound, among all those of the range that are within it.
     chunks : "auto", int, tuple, mapping, or str
@@ -218,12 +232,18 @@ def random(
         It is in the name of the Dask array, ``x.residues.name`` = ``"random-seed-<seed>-..."``, so that the
         same numbers can be made again. The array itself has them for good, however often it is computed.
 
+    Returns
+    -------
+    RNSArray, or of PrimeFields a FieldArray
+
     Raises
     ------
     ValueError
         If `shape` or `seed` is negative, or `chunks` do not suit.
     """
     system = as_system(moduli, signed=signed)
+    if isinstance(system, PrimeFields):  # all residues alike, so those of a uniform integer
+        return FieldArray(random(system.moduli, shape, seed=seed, chunks=chunks).words, system)
     if not isinstance(system, RNS):
         raise TypeError(f"random numbers are those of an RNS, got {system!r}")
     moduli = system.moduli
@@ -277,8 +297,8 @@ def open_zarr(
 
     Returns
     -------
-    RNSArray, or IntervalRNSArray
-        As it was written. Of the latter, `part` must be None and `backend` ``"cpu"``.
+    RNSArray, FieldArray or IntervalRNSArray
+        As it was written. Of the last, `part` must be None and `backend` ``"cpu"``.
 
     Every chunk's checksum is verified when it is read.
 
@@ -323,7 +343,8 @@ def open_zarr(
 
 def _open(location: store.Location, part: int | None, backend: str) -> Any:
     try:
-        return open_rns(location, part=part, backend=backend)
+        info = store.open_info(location, (RNS, PrimeFields))
+        return array_type_of(info.system)(read_words(info, part=part, backend=backend), info.system)
     except StoreError as error:
         # Asked only here: what residues are takes one read of metadata, and each may be a request.
         if isinstance(error, StoreAccessError) or not store.is_group(location):

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from rnsdask.arrays.creation import as_system
-from rnsdask.arrays.interval_rns_array import IntervalRNSArray
+from rnsdask.arrays.creation import array_type_of, as_system
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core.layout import Chunks
 from rnsdask.core.moduli import ModuliSet
@@ -27,7 +26,7 @@ def from_limbs(
     ----------
     limbs : array of uint32 or uint64, shape (*shape, L)
         NumPy, CuPy or Dask; or Zarr's and others that are read by slices, which makes a lazy array.
-    moduli : ModuliSet, RNS or IntervalRNS, optional
+    moduli : ModuliSet, RNS, IntervalRNS or PrimeFields, optional
         The moduli set, or a number system. Without it ``ModuliSet.for_bits`` of the width of a number, which
         holds every one.
     signed : bool, optional
@@ -39,7 +38,7 @@ def from_limbs(
 
     Returns
     -------
-    RNSArray, or of an IntervalRNS an IntervalRNSArray
+    RNSArray, of an IntervalRNS an IntervalRNSArray, or of PrimeFields a FieldArray
         On the processor of `limbs`; lazy if that is.
 
     Raises
@@ -78,7 +77,7 @@ def from_bytes(
 
     Returns
     -------
-    RNSArray, or of an IntervalRNS an IntervalRNSArray
+    As of :func:`from_limbs`.
 
     Raises
     ------
@@ -98,9 +97,10 @@ def _array(
     chunks: Chunks | None,
 ) -> Any:
     """An array of numbers of limbs of so many bits in all."""
-    array: RNSArray | IntervalRNSArray
-    if isinstance(moduli, IntervalRNS):
-        array = IntervalRNSArray(words_of_limbs(limbs, moduli, signed is not False, axis), moduli)
+    array: Any
+    if isinstance(moduli, NumberSystem) and not isinstance(moduli, RNS):
+        is_signed = isinstance(moduli, IntervalRNS) if signed is None else signed
+        array = array_type_of(moduli)(words_of_limbs(limbs, moduli, is_signed, axis), moduli)
     else:
         system: RNS = as_system(ModuliSet.for_bits(bits) if moduli is None else moduli, signed=signed)
         width_bound = 2 ** (bits - 1) if system.signed else 2**bits - 1

@@ -13,6 +13,7 @@ from rnsdask.arrays.shaped_array import ShapedArray
 from rnsdask.arrays.storage import Storage, check_not_its_own, to_zarr
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout
+from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.scalar_int import as_scalars
 from rnsdask.lazy import casting, convert, foreign, indexing
@@ -321,7 +322,7 @@ class NumberArray(ShapedArray):
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """NumPy's conversion: the numbers as Python ints, never as anything that could lose a bit."""
-        name = f"an {type(self).__name__}"
+        name = with_article(type(self))
         if dtype is not None and np.dtype(dtype) != object:
             raise TypeError(f"{name} converts to dtype object only, got {np.dtype(dtype)}")
         if copy is False:

@@ -9,14 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.arrays.creation import as_system
-from rnsdask.arrays.interval_rns_array import IntervalRNSArray
-from rnsdask.arrays.rns_array import RNSArray
+from rnsdask.arrays.creation import array_type_of, as_system
 from rnsdask.core.errors import InputError, brief
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
-from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.map import map_chunks
 from rnsdask.rns.values import flat_integers, moduli_of_range, range_of_arrow
 
@@ -87,8 +84,7 @@ def read_parquet(
             column=column,
             system=system,
         )
-    make = IntervalRNSArray if isinstance(system, IntervalRNS) else RNSArray
-    array = make(words, system)
+    array = array_type_of(system)(words, system)
     return array if groups else array.rechunk("auto")
 
 

@@ -13,8 +13,10 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
+from rnsdask.core.errors import with_article
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import functions
+from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.operands import check_no_array, is_number_array
 
 # ---- ufuncs -----------------------------------------------------------------------------------------------
@@ -29,10 +31,17 @@ def _relation(symbol: str) -> Callable[..., Any]:
     return compare
 
 
+def _field_quotient(a: Any, b: Any) -> Any:
+    if not any(map(of_fields, (a, b))):
+        raise _refusal("numpy.divide", (a, b))
+    return functions.divide(a, b)
+
+
 _OPERATORS: dict[str, Callable[..., Any]] = {
     "absolute": abs,
     "positive": lambda a: a,
     "square": lambda a: functions.multiply(a, a),
+    "divide": lambda a, b: _field_quotient(a, b),
     "floor_divide": lambda a, b: functions.divided(a, b, "quotient")[0],
     "remainder": lambda a, b: functions.divided(a, b, "remainder")[0],
     "divmod": lambda a, b: tuple(functions.divided(a, b, "quotient", "remainder")),
@@ -140,7 +149,7 @@ def _along(
     if x.ndim == 1 and given["axis"] in (None, 0, -1) and "keepdims" not in given:
         del given["axis"]
     if wrong := next((key for key in given if key not in inspect.signature(method).parameters), None):
-        raise TypeError(f"{name} of an {type(x).__name__} with {x.ndim} axes takes no {wrong}")
+        raise TypeError(f"{name} of {with_article(type(x))} with {x.ndim} axes takes no {wrong}")
     return method(**given)
 
 

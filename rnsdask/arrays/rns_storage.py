@@ -1,4 +1,4 @@
-"""Arrays of residues on disk: their stores written, read and appended to (docs/store-format.md)."""
+"""Arrays of residues on disk, of integers or of fields: written, read, appended to (docs/store-format.md)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +16,7 @@ from rnsdask.core import layout
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import Place
+from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy.chunks import normalize_chunks
 from rnsdask.lazy.map import map_chunks
 from rnsdask.rns.system import RNS
@@ -23,7 +24,7 @@ from rnsdask.rns.system import RNS
 
 def create(
     location: store.Location,
-    system: RNS,
+    system: RNS | PrimeFields,
     shape: Sequence[int],
     chunks: Sequence[int],
     *,
@@ -38,11 +39,11 @@ def create(
 
 def open_stored(location: store.Location) -> Stored:
     """Open a complete store that is to be appended to."""
-    info = store.open_info(location)
+    info = store.open_info(location, (RNS, PrimeFields))
     return Stored(info, info.system, info.shape, info.chunks)
 
 
-def append(info: store.StoreInfo, system: RNS, axis: int, length: int) -> store.StoreWriter:
+def append(info: store.StoreInfo, system: RNS | PrimeFields, axis: int, length: int) -> store.StoreWriter:
     """Begin a store of more numbers along an axis, which replaces this one."""
     return store.append(info, system, axis, length)
 

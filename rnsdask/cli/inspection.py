@@ -43,7 +43,7 @@ def info(path: str, as_json: bool) -> None:
         "moduli": repr(found.moduli),
         "range": _range_text(found, kind),
         "magnitude": "unknown"
-        if (bound := found.system.bound) is None
+        if (bound := getattr(found.system, "bound", None)) is None
         else f"at most {bound.bit_length()} bits",
         "chunks": f"{found.n_chunks} of {chunk} integers, {size_text(found.chunk_bytes)} each",
         "residues": size_text(found.nbytes),
@@ -74,6 +74,8 @@ def _describe_values(values: dict[str, Any], as_json: bool) -> None:
 def _range_text(found: "StoreInfo", kind: str | None) -> str:
     if kind is not None:
         return "signed, -(M-1) to M-1"
+    if not hasattr(found.system, "signed"):
+        return "elements of prime fields, 0 to p-1 in each"
     return "signed, -(M//2) to (M-1)//2" if found.system.signed else "unsigned, 0 to M-1"
 
 
@@ -85,8 +87,8 @@ def _info_fields(found: "StoreInfo") -> dict[str, Any]:
         "chunks": found.chunks,
         "n_chunks": found.n_chunks,
         "bytes": found.nbytes,
-        "signed": found.system.signed,
-        "bound": None if (bound := found.system.bound) is None else hex(bound),
+        "signed": getattr(found.system, "signed", False),
+        "bound": None if (bound := getattr(found.system, "bound", None)) is None else hex(bound),
         "bits": found.moduli.bits,
         "moduli": list(found.moduli),
         "codecs": found.codecs,
@@ -100,15 +102,17 @@ def verify(path: str, connection: AbstractContextManager[Any], progress: bool, a
     """Read all of STORE, and print what is wrong with it, one problem a line."""
     from rnsdask import store
     from rnsdask.arrays import interval_rns_storage
+    from rnsdask.fields.system import PrimeFields
     from rnsdask.interval_rns import layout
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.progress import metered
     from rnsdask.jobs.verification import verify as problems_of
+    from rnsdask.rns.system import RNS
 
     described: store.StoreInfo | store.GroupInfo
     if store.describe_group(path) is None:
-        described = found = store.open_info(path)
+        described = found = store.open_info(path, (RNS, PrimeFields))
         work = memory_plan.work_on(found, "verify")
     else:
         described = interval_rns_storage.open_info(path)

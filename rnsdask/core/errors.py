@@ -154,6 +154,11 @@ def brief(value: object) -> str:
         return f"a value of type {type(value).__name__}"
 
 
+def with_article(kind: type) -> str:
+    """The name of a type of arrays or number systems with its article: "an RNSArray", "a FieldArray"."""
+    return f"{'an' if kind.__name__[0] in 'AEIOR' else 'a'} {kind.__name__}"
+
+
 def abbreviate(value: int) -> str:
     """Write an integer of any length short enough for one line of an error message.
 

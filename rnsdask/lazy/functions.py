@@ -7,9 +7,11 @@ from typing import Any
 
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.operations import OPERATIONS
+from rnsdask.fields.system import PrimeFields
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy import absolute as absolutes
-from rnsdask.lazy import arithmetic, compare, divide, interval_rns
+from rnsdask.lazy import arithmetic, compare, fields, interval_rns
+from rnsdask.lazy import divide as division
 from rnsdask.lazy.operands import Numbers, Operand, is_lazy_integer, is_number_array, scalar
 from rnsdask.rns.divide import Part
 from rnsdask.rns.system import RNS
@@ -21,7 +23,7 @@ _FUNCTIONS: dict[type[NumberSystem], Functions] = {
         **{name: partial(arithmetic.apply, name) for name in OPERATIONS},
         "negative": lambda a, **options: arithmetic.apply("subtract", 0, a, **options),
         **{f.__name__: f for f in (compare.maximum, compare.minimum, compare.where, compare.sign)},
-        **{f.__name__: f for f in (compare.relate, compare.order, divide.divided, absolutes.absolute)},
+        **{f.__name__: f for f in (compare.relate, compare.order, division.divided, absolutes.absolute)},
     },
     IntervalRNS: {
         **{name: partial(interval_rns.apply, name) for name in ("add", "subtract", "multiply")},
@@ -30,6 +32,11 @@ _FUNCTIONS: dict[type[NumberSystem], Functions] = {
         **{f.__name__: f for f in (interval_rns.where, interval_rns.sign)},
         **{f.__name__: f for f in (interval_rns.relate, interval_rns.order)},
         **{f.__name__: f for f in (interval_rns.divided, interval_rns.absolute)},
+    },
+    PrimeFields: {
+        **{name: partial(fields.apply, name) for name in OPERATIONS},
+        "negative": lambda a, **options: fields.apply("subtract", 0, a, **options),
+        **{f.__name__: f for f in (fields.divide, fields.relate, fields.where)},
     },
 }
 
@@ -48,6 +55,8 @@ def function_of(name: str, *operands: Operand) -> Callable[..., Any]:
     check_one_kind(*arrays)
     functions = _FUNCTIONS[type(arrays[0].system)]
     if name not in functions:
+        if fields.of_fields(arrays[0]):
+            fields.refuse(name)
         kind = type(arrays[0]).__name__
         raise TypeError(f"{name} takes RNSArrays, got an {kind}; its to_rns() makes one")
     return functions[name]
@@ -59,15 +68,20 @@ def check_one_kind(first: Numbers, *others: Numbers) -> None:
         if type(other.system) is not type(first.system):
             kinds = sorted((f"{type(array).__name__}s" for array in (first, other)), reverse=True)
             how = "IntervalRNSArray.from_rns(x) and to_rns() convert"
+            if any(map(fields.of_fields, (first, other))):
+                how = "FieldArray.from_rns(x, fields) and lift() convert"
             raise TypeError(f"{' and '.join(kinds)} do not mix; {how}")
 
 
 def add(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
     """Sum ``a + b``, element by element.
 
+    Of FieldArrays nothing overflows: `overflow` is not taken, integers may be of any size, and lists of
+    integers stand for arrays.
+
     Parameters
     ----------
-    a, b : RNSArray, IntervalRNSArray or int
+    a, b : RNSArray, IntervalRNSArray, FieldArray or int
         At least one array; arrays of the same moduli set and range, on the same processor. Shapes broadcast
         as NumPy's do. An integer must be in the range too. It may be lazy, as ``x.max()`` of a Dask array; it
         is checked when it is computed.
@@ -76,7 +90,7 @@ def add(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
 
     Returns
     -------
-    RNSArray or IntervalRNSArray
+    RNSArray, IntervalRNSArray or FieldArray
         Lazy if an operand is. Where the exact result is out of range, with ``"wrap"`` the result modulo M; of
         IntervalRNSArrays its sign with its magnitude modulo M. With ``"flag"`` a pair: the same, and a
         Boolean array that is true there.
@@ -134,6 +148,7 @@ def clip(x: Any, min: Operand | None = None, max: Operand | None = None) -> Any:
     """
     if not is_number_array(x):
         raise TypeError(f"clip takes an array of numbers, got {type(x).__name__}")
+    function_of("maximum", x)
     low, high = _range_of(x, x.system)
     for end, name, farther in ((min, "maximum", builtins.max), (max, "minimum", builtins.min)):
         if end is None:
@@ -240,6 +255,11 @@ def where(condition: Any, a: Operand, b: Operand) -> Any:
         If the condition is not Boolean, or the operands do not fit one another.
     """
     return function_of("where", a, b)(condition, a, b)
+
+
+def divide(a: Operand, b: Operand) -> Any:
+    """Quotient ``a / b`` of arrays of field elements, integers, and lists of integers, element by element."""
+    return function_of("divide", a, b)(a, b)
 
 
 def relate(a: Any, relation: str, b: Operand) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import backend_name, to_backend
-from rnsdask.core.errors import abbreviate
+from rnsdask.core.errors import abbreviate, with_article
 from rnsdask.lazy.map import map_values
 from rnsdask.lazy.operands import is_number_array, of_known_lengths
 
@@ -65,7 +65,7 @@ def _item(k: Any) -> Any:
     if k is None or k is Ellipsis or isinstance(k, slice | bool | np.bool_ | str | da.Array):
         return k
     if is_number_array(k):
-        raise IndexError(f"an {type(k).__name__} is no index; to_ints() gives integers that are")
+        raise IndexError(f"{with_article(type(k))} is no index; to_ints() gives integers that are")
     if getattr(k, "ndim", 0):  # CuPy's stay where they are
         _check_unsigned(k)
         return k

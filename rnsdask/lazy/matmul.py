@@ -8,7 +8,9 @@ import numpy as np
 
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Grid, Place
+from rnsdask.fields.system import PrimeFields
 from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.lazy import fields
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Numbers,
@@ -20,7 +22,7 @@ from rnsdask.lazy.operands import (
     with_axes,
 )
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
-from rnsdask.lazy.widening import also_of_intervals, through_rns
+from rnsdask.lazy.widening import Residues, also_of, also_of_intervals, through_rns
 from rnsdask.rns import matmul as products
 from rnsdask.rns.matmul import Product
 from rnsdask.rns.system import RNS
@@ -48,6 +50,19 @@ def _bits_of_sums(a: Any, b: Any) -> int:
     return int(2 * first.system.moduli.bits + first.words.shape[-1].bit_length())
 
 
+def _matmul_of_fields(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
+    """Product of FieldArrays: that of their residues modulo M."""
+    fields.check_no_overflow(overflow)
+    _check_operands(a, b)
+    find_lengths(a, b)
+    if a.words.ndim == b.words.ndim == 2:
+        return _matmul_of_fields(made_like((a,), a.words[:, None], a.system, "raise"), b)[0]
+    left, right = (Residues(x.words, RNS(x.system.moduli)) for x in (a, b))
+    product: Any = matmul(left, right, overflow="wrap")  # type: ignore[arg-type]  # of known lengths
+    return made_like((a,), product.words, a.system, "raise")
+
+
+@also_of(PrimeFields, _matmul_of_fields)
 @also_of_intervals(_matmul_of_intervals)
 def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     """Product ``a @ b`` of matrices or vectors, or of stacks of matrices, as NumPy's.
@@ -137,7 +152,7 @@ def _identity_block(block: Any, *, system: Any, place: Place) -> Any:
 
 def _check_operands(a: Any, b: Any) -> None:
     for operand in (a, b):
-        if not (is_number_array(operand) and isinstance(operand.system, RNS | IntervalRNS)):
+        if not (is_number_array(operand) and isinstance(operand.system, RNS | IntervalRNS | PrimeFields)):
             raise TypeError(
                 f"both operands of a matrix product must be RNSArrays, got {type(operand).__name__} "
                 "(* multiplies by a number)"

@@ -11,6 +11,7 @@ from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Place
 from rnsdask.interval_rns import number_theory as of_intervals
 from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.lazy.fields import of_fields, refuse
 from rnsdask.lazy.functions import check_one_kind
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Operand, is_number_array, made_like, prepare
@@ -69,6 +70,8 @@ def bit_length(x: Operand) -> Any:
     """
     if not is_number_array(x):
         raise TypeError(f"bit_length takes an RNSArray or an IntervalRNSArray, got {type(x).__name__}")
+    if of_fields(x):
+        refuse("bit_length")
     return map_chunks(_lengths_block, x.words, dtype=np.int64, system=x.system)
 
 
@@ -76,6 +79,8 @@ def _of_pairs(name: str, a: Operand, b: Operand, overflow: str | None) -> Any:
     mode = overflow_mode(overflow)
     if arrays := list(filter(is_number_array, (a, b))):
         check_one_kind(*arrays)
+        if of_fields(arrays[0]):
+            refuse(name)
     operands = prepare(a, b)
     system: Any = operands.system
     if isinstance(system, RNS):

@@ -11,15 +11,18 @@ from rnsdask.interval_rns import compare as interval_compare
 from rnsdask.interval_rns import layout
 from rnsdask.interval_rns import sort as interval_sort
 from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.lazy.fields import of_fields, refuse
 from rnsdask.lazy.operands import is_number_array
 from rnsdask.rns import compare, sort
 from rnsdask.rns.system import RNS
 
 
 def check_numbers(function: str, x: Any) -> None:
-    """Raise TypeError unless an argument is an array of numbers."""
+    """Raise TypeError unless an argument is an array of numbers that have an order."""
     if not is_number_array(x):
         raise TypeError(f"{function} takes an RNSArray or an IntervalRNSArray, got {type(x).__name__}")
+    if of_fields(x):
+        refuse(function)
 
 
 def ordering(words: Array, system: NumberSystem) -> sort.Ordering:

@@ -6,13 +6,15 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.backend import Array
-from rnsdask.core.errors import abbreviate
+from rnsdask.core.errors import abbreviate, with_article
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Place
+from rnsdask.fields import arithmetic as elements
+from rnsdask.fields.system import PrimeFields
 from rnsdask.interval_rns import powers as interval_powers
 from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.lazy import interval_rns
+from rnsdask.lazy import fields, interval_rns
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Numbers,
@@ -26,7 +28,7 @@ from rnsdask.lazy.operands import (
     made_like,
     with_axes,
 )
-from rnsdask.lazy.widening import also_of_intervals, through_rns
+from rnsdask.lazy.widening import also_of, also_of_intervals, through_rns
 from rnsdask.rns import modular_power, powers
 from rnsdask.rns.system import RNS
 
@@ -47,23 +49,30 @@ def _power_of_intervals_modulo(x: Numbers, exponent: SupportsIndex, modulus: Sup
     return _wide_power_modulo(x, exponent, m)
 
 
+def _power_of_fields(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
+    fields.check_no_overflow(overflow)
+    return _power_by_array(x, exponent, "wrap") if _is_array(exponent) else fields.power(x, exponent)
+
+
+@also_of(PrimeFields, _power_of_fields)
 @also_of_intervals(_power_of_intervals)
 def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     """Power ``x**exponent`` of each number; ``0**0`` is 1.
 
     Parameters
     ----------
-    x : RNSArray or IntervalRNSArray
+    x : RNSArray, IntervalRNSArray or FieldArray
         The bases.
     exponent : int, or array of integers
         Any that is not negative; also one lazy integer, which is checked when it is computed. Of an array, or
-        nested lists, of machine integers one for each number; both broadcast.
+        nested lists, of machine integers one for each number; both broadcast. In a field it may be negative:
+        then it raises the inverses, as :func:`inverse` gives them.
     overflow : {"raise", "wrap", "flag"}, optional
         What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``.
 
     Returns
     -------
-    RNSArray or IntervalRNSArray
+    RNSArray, IntervalRNSArray or FieldArray
         Lazy if `x` or the array of exponents is. With ``"flag"`` a pair: the results modulo M, and a Boolean
         array that is true where the exact result is out of range.
 
@@ -140,9 +149,12 @@ def power_modulo(x: Numbers, exponent: SupportsIndex, modulus: SupportsIndex) ->
 _wide_power_modulo = through_rns(power_modulo)
 
 
+@also_of(PrimeFields, fields.inverse)
 @also_of_intervals(interval_rns.inverse)
 def inverse(x: Numbers) -> Any:
     """Inverse modulo M of each number: the number y of the range with ``x y`` = 1 modulo M, of two x's sign.
+
+    In a FieldArray, of each element; one that is 0 in a field is a ZeroDivisionError, with its index.
 
     A product with it is an exact quotient: where x divides a, ``multiply(a, inverse(x), overflow="wrap")``
     is a / x.
@@ -182,7 +194,7 @@ def _power_lazily(x: Numbers, exponent: da.Array, mode: str) -> Any:
 def _power_by_array(x: Numbers, exponents: Any, mode: str) -> Any:
     """Powers by an array of exponents, which broadcasts with the numbers."""
     if is_number_array(exponents):
-        raise TypeError(f"exponents must be machine integers, got an {type(exponents).__name__}")
+        raise TypeError(f"exponents must be machine integers, got {with_article(type(exponents))}")
     system, words = x.system, x.words
     if not hasattr(exponents, "dtype"):
         exponents = np.asarray(exponents, like=words._meta if isinstance(words, da.Array) else words)
@@ -208,6 +220,8 @@ def _power_block_lazily(block: Array, exponent: Any, *, system: RNS, mode: str, 
 
 
 def _power_block_by_array(block: Array, exponents: Array, *, system: Any, mode: str, place: Place) -> Array:
+    if isinstance(system, PrimeFields):
+        return elements.powers(block, exponents, system.moduli, place.flat_index)
     if isinstance(system, IntervalRNS):
         return interval_powers.power_by_array(block, exponents, system.moduli, mode, place.flat_index)
     return powers.power_by_array(block, exponents, system, mode, place.flat_index)

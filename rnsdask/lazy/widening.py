@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 
 from rnsdask.backend import Array
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import errstate, overflow_mode
 from rnsdask.core.place import Place
 from rnsdask.interval_rns import widening
@@ -41,12 +42,17 @@ def of_intervals(value: Any) -> bool:
 
 def also_of_intervals(function: Function) -> Callable[[F], F]:
     """Decorate a function of RNSArrays: where an argument is an IntervalRNSArray, `function` is called."""
+    return also_of(IntervalRNS, function)
+
+
+def also_of(system: type[NumberSystem], function: Function) -> Callable[[F], F]:
+    """Decorate a function of RNSArrays: of arrays of another system, `function` is called."""
 
     def decorate(of_residues: F) -> F:
         @wraps(of_residues)
         def of_either(*args: Any, **options: Any) -> Any:
             arrays = [value for value in (*args, *options.values()) if is_number_array(value)]
-            if not any(map(of_intervals, arrays)):
+            if not any(isinstance(array.system, system) for array in arrays):
                 return of_residues(*args, **options)
             check_one_kind(*arrays)
             return function(*args, **options)

@@ -167,15 +167,24 @@ def overflow_error(
 
 def inverse(residues: Array, moduli: ModuliSet, locate: Locate = int) -> Array:
     """Inverses modulo M of a chunk (n, *shape); `locate` turns an index of it into the one to report."""
-    matrix = as_matrix(residues)
-    out = np.empty_like(matrix, order="C")
-    kernels_of(matrix).inverse(matrix, moduli, out)
-    failed = out == 0
-    if failed.any():
-        index = int(failed.any(axis=0).argmax())
-        row = int(failed[:, index].argmax())
+    inverses, failed = inverses_of(residues, moduli)
+    if failed is not None:
+        row, index = failed
         raise ValueError(
             f"the number at flat index {locate(index)} has no inverse: it and the modulus {moduli[row]} have "
             f"a common factor"
         )
-    return out.reshape(residues.shape)
+    return inverses
+
+
+def inverses_of(residues: Array, moduli: ModuliSet) -> tuple[Array, tuple[int, int] | None]:
+    """Inverses modulo M of a chunk (n, *shape), and row and flat index of the first that there is not."""
+    matrix = as_matrix(residues)
+    out = np.empty_like(matrix, order="C")
+    kernels_of(matrix).inverse(matrix, moduli, out)
+    failed = out == 0
+    place = None
+    if failed.any():
+        index = int(failed.any(axis=0).argmax())
+        place = int(failed[:, index].argmax()), index
+    return out.reshape(residues.shape), place

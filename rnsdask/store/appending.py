@@ -10,6 +10,7 @@ from itertools import product
 
 from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
 from rnsdask.core.layout import RESIDUE_DTYPE
+from rnsdask.fields.system import PrimeFields
 from rnsdask.rns.system import RNS
 from rnsdask.store.attributes import ATTRIBUTE, begun_attribute, read_job_identity
 from rnsdask.store.documents import changed_metadata, check_lengths
@@ -24,7 +25,7 @@ from rnsdask.store.writing import StoreWriter
 _APPEND = "append-"
 
 
-def append(info: StoreInfo, system: RNS, axis: int, length: int) -> StoreWriter:
+def append(info: StoreInfo, system: RNS | PrimeFields, axis: int, length: int) -> StoreWriter:
     """Begin a store with more numbers along an axis, which replaces a complete one when it is finished.
 
     Its codecs, and what else its metadata hold, are those of the old one. It has the chunks that stay; the

@@ -9,12 +9,19 @@ import google_crc32c
 
 from rnsdask.core.errors import StoreAccessError, StoreError, abbreviate
 from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.fields.system import PrimeFields
 from rnsdask.rns.system import RNS
 from rnsdask.store.documents import parse_document
 from rnsdask.store.location import METADATA_KEY, Location
 
 FORMAT = 1
-"""Number of the store format that this version writes, and the only one that it reads."""
+"""Number of the format of stores of integers, and of groups."""
+
+FIELDS_FORMAT = 2
+"""Number of the format of stores of field elements: that of integers, and what they are elements of."""
+
+_PRIME_FIELDS = "prime-fields"
+"""What the attribute of a store of field elements calls their number system."""
 
 ATTRIBUTE = "rnsdask"
 """Key of the Zarr attribute that makes an array a store."""
@@ -28,12 +35,15 @@ _BOUND = re.compile("0[xX][0-9a-fA-F]+")
 # ---- the number system ------------------------------------------------------------------------------------
 
 
-def _system_fields(system: RNS) -> dict[str, Any]:
+def _system_fields(system: RNS | PrimeFields) -> dict[str, Any]:
+    if isinstance(system, PrimeFields):
+        values = {"moduli": list(system.moduli), "signed": False, "bound": None}
+        return {"format": FIELDS_FORMAT, "system": _PRIME_FIELDS, **values}
     bound = None if system.bound is None else hex(system.bound)
-    return {"moduli": list(system.moduli), "signed": system.signed, "bound": bound}
+    return {"format": FORMAT, "moduli": list(system.moduli), "signed": system.signed, "bound": bound}
 
 
-def system_of(attribute: dict[str, Any]) -> RNS:
+def system_of(attribute: dict[str, Any]) -> RNS | PrimeFields:
     """The number system that a checked attribute names.
 
     Raises
@@ -41,12 +51,22 @@ def system_of(attribute: dict[str, Any]) -> RNS:
     TypeError, ValueError
         If there is no such system.
     """
+    if attribute["format"] == FIELDS_FORMAT:
+        return _fields_of(attribute)
     system, text = RNS(ModuliSet(attribute["moduli"]), attribute["signed"]), attribute["bound"]
     if text is None:
         return system
     if not isinstance(text, str) or not _BOUND.fullmatch(text):
         raise ValueError(f"bound must be null or a hexadecimal string like 0x1f, got {text!r:.40}")
     return with_exact_bound(system, int(text, 16))
+
+
+def _fields_of(attribute: dict[str, Any]) -> PrimeFields:
+    if (kind := attribute.get("system")) != _PRIME_FIELDS:
+        raise ValueError(f"system must be {_PRIME_FIELDS!r}, got {kind!r:.40}")
+    if attribute["signed"] or attribute["bound"] is not None:
+        raise ValueError("elements of fields have no sign and no bound: signed must be false, bound null")
+    return PrimeFields(attribute["moduli"])
 
 
 def with_exact_bound(system: RNS, bound: SupportsIndex) -> RNS:
@@ -68,14 +88,14 @@ def begun_fields(writer: str, job_identity: str | None) -> dict[str, Any]:
 
 
 def begun_attribute(
-    system: RNS, writer: str, job_identity: str | None, group: str | None = None
+    system: RNS | PrimeFields, writer: str, job_identity: str | None, group: str | None = None
 ) -> dict[str, Any]:
     """Make the value of the attribute of a store that a writer is about to write."""
     return {**_contents(system, group), **begun_fields(writer, job_identity)}
 
 
 def complete_attribute(
-    metadata: dict[str, Any], system: RNS, content: str, group: str | None = None
+    metadata: dict[str, Any], system: RNS | PrimeFields, content: str, group: str | None = None
 ) -> dict[str, Any]:
     """Make the value of the attribute of a store that is complete, with checksums.
 
@@ -94,15 +114,15 @@ def complete_attribute(
     return {**attribute, "digest": _digest(attribute, metadata)}
 
 
-def _contents(system: RNS, group: str | None) -> dict[str, Any]:
-    return {"format": FORMAT, **_system_fields(system), **({} if group is None else {"group": group})}
+def _contents(system: RNS | PrimeFields, group: str | None) -> dict[str, Any]:
+    return {**_system_fields(system), **({} if group is None else {"group": group})}
 
 
 def _checksum(attribute: dict[str, Any], metadata: dict[str, Any]) -> str:
     """CRC-32C of what makes numbers of the chunks' bytes, where the codecs are those of the format."""
     shape, chunks = metadata["shape"][1:], metadata["chunk_grid"]["configuration"]["chunk_shape"][1:]
     values = [*(attribute[name] for name in _FIELDS), shape, chunks]
-    return f"{google_crc32c.value(json.dumps([FORMAT, *values]).encode()):#010x}"
+    return f"{google_crc32c.value(json.dumps([attribute['format'], *values]).encode()):#010x}"
 
 
 def _digest(attribute: dict[str, Any], metadata: dict[str, Any]) -> str:
@@ -129,8 +149,9 @@ def check_attribute(attribute: Any) -> dict[str, Any]:
     if not isinstance(attribute, dict):
         raise ValueError(f"attribute {ATTRIBUTE!r} must be an object, got {attribute!r:.40}")
     number = attribute.get("format")
-    if type(number) is not int or number != FORMAT:
-        raise ValueError(f"it is of format {number!r:.40}; this version of rnsdask reads format {FORMAT}")
+    if type(number) is not int or number not in (FORMAT, FIELDS_FORMAT):
+        known = f"formats {FORMAT} and {FIELDS_FORMAT}"
+        raise ValueError(f"it is of format {number!r:.40}; this version of rnsdask reads {known}")
     absent = [name for name in _FIELDS if name not in attribute]
     if absent:
         raise ValueError(f"attribute {ATTRIBUTE!r} has no {', '.join(absent)}")

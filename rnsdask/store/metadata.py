@@ -13,6 +13,7 @@ from rnsdask._version import __version__
 from rnsdask.core.errors import ChangedStoreError, IncompleteStoreError, JobError, StoreError
 from rnsdask.core.layout import RESIDUE_DTYPE, chunk_grid
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.rns.system import RNS
 from rnsdask.store.attributes import ATTRIBUTE, FORMAT, check_attribute, check_checksums, system_of
 from rnsdask.store.codecs import ChunkCodecs, describe_codecs
@@ -81,8 +82,8 @@ class StoreInfo:
     ----------
     location : Location
         Where it is; `path` is the absolute path, or the URL.
-    system : RNS
-        What the residues mean, and the bound of the numbers where one is known.
+    system : RNS or PrimeFields
+        What the residues mean, and of integers the bound where one is known.
     shape : tuple of int
         Shape of the array of numbers, without the residue axis.
     chunks : tuple of int
@@ -104,7 +105,7 @@ class StoreInfo:
     """
 
     location: Location
-    system: RNS
+    system: Any
     shape: tuple[int, ...]
     chunks: tuple[int, ...]
     codecs: tuple[str, ...]
@@ -123,7 +124,8 @@ class StoreInfo:
     @property
     def moduli(self) -> ModuliSet:
         """The moduli set."""
-        return self.system.moduli
+        moduli: ModuliSet = self.system.moduli
+        return moduli
 
     @property
     def count(self) -> int:
@@ -202,13 +204,15 @@ class StoreInfo:
         return "rnsdask.StoreInfo", self.system.__dask_tokenize__(), *values
 
 
-def open_info(path: StorePath) -> StoreInfo:
+def open_info(path: StorePath, systems: tuple[type[NumberSystem], ...] = (RNS,)) -> StoreInfo:
     """Read and check what a complete store says about itself.
 
     Parameters
     ----------
     path
         Anything that `rnsdask.store.locate` takes.
+    systems
+        The number systems that the caller knows.
 
     Raises
     ------
@@ -222,6 +226,11 @@ def open_info(path: StorePath) -> StoreInfo:
         raise IncompleteStoreError(
             f"{info.path}: the store is incomplete, because its writing did not finish; write the rest with "
             "--resume"
+        )
+    if not isinstance(info.system, systems):
+        raise StoreError(
+            f"{info.path}: it holds elements of {info.system!r}, which this takes none of; in Python, "
+            "rnsdask.open_zarr opens it, and lift() makes integers of them"
         )
     return info
 

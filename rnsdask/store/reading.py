@@ -16,6 +16,7 @@ from rnsdask.backend.cpu import exceeds
 from rnsdask.constants import last_residues
 from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
 from rnsdask.core.layout import RESIDUE_DTYPE, chunk_slices
+from rnsdask.fields.system import PrimeFields
 from rnsdask.store.chunk_files import CHECKSUM_BYTES, read_chunk_file
 from rnsdask.store.codecs import ChunkCodecs
 from rnsdask.store.device_files import read_device_file
@@ -329,12 +330,14 @@ def _all_problems(info: StoreInfo, index: tuple[int, ...]) -> list[str]:
 
 def bound_problems(info: StoreInfo, index: Sequence[int], residues: Array) -> Iterator[str]:
     """Describe the first number of a chunk of valid residues that is beyond the store's bound, if one is."""
+    system = info.system
+    if isinstance(system, PrimeFields) or system.bound is None:
+        return
     # Here, for it imports Dask, which whoever only describes a store starts without.
     from rnsdask.rns.bounds import find_excess
 
-    system = info.system
     excess = find_excess(residues, system)
-    if excess is not None and system.bound is not None:
+    if excess is not None:
         shown = _position(info, index, np.unravel_index(excess.index, residues.shape[1:]))
         yield f"{info.chunk_name(index)}: number {shown} is {excess.text(system.bound)}"
 

@@ -13,6 +13,7 @@ from zarr.storage import MemoryStore
 from rnsdask.core.errors import StoreError
 from rnsdask.core.layout import RESIDUE_DTYPE, Chunks, chunk_slices, normalize_chunks
 from rnsdask.core.moduli import as_integer
+from rnsdask.fields.system import PrimeFields
 from rnsdask.rns.system import RNS
 from rnsdask.store.attributes import (
     ATTRIBUTE,
@@ -43,7 +44,7 @@ from rnsdask.store.targets import begin, finish, place_begun, take_anew
 
 def create(
     path: StorePath,
-    system: RNS,
+    system: RNS | PrimeFields,
     shape: Sequence[SupportsIndex],
     *,
     chunks: Chunks = "auto",
@@ -99,7 +100,7 @@ def create(
 
 
 def _document(
-    system: RNS,
+    system: RNS | PrimeFields,
     lengths: tuple[int, ...],
     chunks: tuple[int, ...],
     codecs: Iterable[Any],

@@ -18,6 +18,7 @@ numpy_names = pytest.importorskip("numpy_names")
 
 ROWS = [row for _, rows in numpy_names.SECTIONS.values() for row in rows]
 MODULES: dict[str, ModuleType] = {"np": np, "da": da, "zarr": zarr, "rd": rd}
+KINDS = (RNSArray, IntervalRNSArray, rd.FieldArray)
 ONLY_RESIDUES = {"bound", "signed", "with_bound", "with_residues"}
 
 
@@ -52,7 +53,7 @@ def test_every_name_of_the_package_is_listed() -> None:
 
 
 def test_every_name_of_arrays_is_listed() -> None:
-    public = {name for kind in (RNSArray, IntervalRNSArray) for name in dir(kind) if name[0] != "_"}
+    public = {name for kind in KINDS for name in dir(kind) if name[0] != "_"}
     assert public <= listed("x"), public - listed("x")
     assert {name for name in listed("x") if not name.startswith("__")} <= public
 

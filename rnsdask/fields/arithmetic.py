@@ -1,0 +1,89 @@
+"""Inverses, powers, sums and products of chunks of field elements. No Dask in here.
+
+Sums and products of two chunks are those of residue arithmetic modulo M (:mod:`rnsdask.rns.arithmetic`).
+"""
+
+import math
+
+import gmpy2
+import numpy as np
+
+from rnsdask.backend import Array
+from rnsdask.core.errors import abbreviate
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.place import Locate
+from rnsdask.rns.axis import reduced_shape, rows_along
+from rnsdask.rns.axis_products import factors_along
+from rnsdask.rns.powers import inverses_of, power_by_array, power_of_residues
+from rnsdask.rns.system import RNS
+
+# So many residues, each below 2**32, have a sum below 2**64.
+_TERMS = 2**32
+
+
+def inverse(words: Array, moduli: ModuliSet, locate: Locate = int) -> Array:
+    """Inverses of a chunk (n, *shape) of elements.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If one is 0 in a field, naming that and the index that `locate` makes of the one in the chunk.
+    """
+    inverses, failed = inverses_of(words, moduli)
+    if failed is not None:
+        row, index = failed
+        raise ZeroDivisionError(
+            f"the element at flat index {locate(index)} is 0 modulo {moduli[row]}, so it has no inverse"
+        )
+    return inverses
+
+
+def reciprocal(value: int, moduli: ModuliSet) -> int:
+    """An integer that stands for the inverse of another's element; ZeroDivisionError if that is 0."""
+    for p in moduli:
+        if value % p == 0:
+            raise ZeroDivisionError(f"division by {abbreviate(value)}, which is 0 modulo {p}")
+    return int(gmpy2.invert(value, moduli.product))
+
+
+def power(words: Array, exponent: int, moduli: ModuliSet, locate: Locate = int) -> Array:
+    """Powers of a chunk (n, *shape) by any integer, a negative one of :func:`inverse`; 0**0 is 1."""
+    if exponent < 0:
+        words = inverse(words, moduli, locate)
+    return power_of_residues(words, abs(exponent), moduli)
+
+
+def powers(words: Array, exponents: Array, moduli: ModuliSet, locate: Locate = int) -> Array:
+    """Powers of a chunk (n, *shape) by an exponent for each element, machine integers (1, *shape)."""
+    negative = exponents < 0
+    if negative.any():
+        words = np.broadcast_to(
+            words, (len(words), *np.broadcast_shapes(words.shape[1:], negative.shape[1:]))
+        )
+        inverses = inverse(np.where(negative, words, np.ones_like(words)), moduli, locate)
+        words = np.where(negative, inverses, words)
+        # The magnitude of the least 64-bit integer is its own word, read without a sign.
+        exponents = exponents.astype(np.int64)
+        exponents = np.where(negative, -exponents, exponents).astype(np.uint64)
+    return power_by_array(words, exponents, RNS(moduli), "wrap")
+
+
+def sums_along(words: Array, moduli: ModuliSet, axes: tuple[int, ...]) -> Array:
+    """Elements of a chunk added along axes of the numbers, which keep length 1."""
+    shape = (len(words), *reduced_shape(words.shape[1:], axes))
+    if words.size == 0:
+        return np.zeros_like(words, shape=shape)
+    result = np.empty_like(words, shape=(len(words), math.prod(shape[1:])), dtype=np.uint32, order="C")
+    for row, total, p in zip(words, result, moduli, strict=True):
+        terms = rows_along(row, axes)
+        parts = [
+            terms[:, k : k + _TERMS].sum(axis=1, dtype=np.uint64) % np.uint64(p)
+            for k in range(0, terms.shape[1], _TERMS)
+        ]
+        total[...] = sum(parts[1:], start=parts[0]) % np.uint64(p)
+    return result.reshape(shape)
+
+
+def products_along(words: Array, moduli: ModuliSet, axes: tuple[int, ...]) -> Array:
+    """Elements of a chunk multiplied along axes of the numbers, which keep length 1."""
+    return factors_along(words, moduli, axes)

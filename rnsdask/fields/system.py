@@ -1,0 +1,163 @@
+"""The number system of elements of several prime fields at once."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend import kernels_of
+from rnsdask.constants import forward_constants
+from rnsdask.core.errors import RNSOverflowError, abbreviate
+from rnsdask.core.layout import check_residue_array
+from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.place import Locate
+from rnsdask.core.primes import is_prime, root_of_unity
+from rnsdask.rns.blocks import column_of
+from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_residues, residues_to_ints, to_limbs
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class PrimeFields(NumberSystem):
+    """Elements of n prime fields at once: word i is an element of the integers modulo ``primes[i]``.
+
+    Read as one integer, an element is that from 0 to M - 1 with these residues, where M is the product of the
+    primes. Any other integer with the same residues stands for it too.
+
+    Parameters
+    ----------
+    primes : iterable of int
+        One or more different primes from 2 to 2**32, in any order; a :class:`.ModuliSet` too.
+
+    Raises
+    ------
+    TypeError
+        If one is no integer.
+    ValueError
+        If there is none, one is no prime, or one is there twice; the message names it.
+    """
+
+    moduli: ModuliSet
+
+    def __init__(self, primes: Iterable[SupportsIndex]) -> None:
+        if not isinstance(primes, Iterable):
+            raise TypeError(f"primes must be an iterable of integers, got {type(primes).__name__}")
+        values = tuple(as_integer(p, f"prime at position {i}") for i, p in enumerate(primes))
+        for i, p in enumerate(values):
+            if not 2 <= p <= 2**32:
+                raise ValueError(
+                    f"{abbreviate(p)} (position {i}) is out of bounds: primes are from 2 to 2**32"
+                )
+            if not is_prime(p):
+                raise ValueError(f"{p} (position {i}) is not a prime, so it makes no field")
+        if len(set(values)) < len(values):
+            twice = next(p for p, count in Counter(values).items() if count > 1)
+            raise ValueError(f"the prime {twice} is there more than once")
+        object.__setattr__(self, "moduli", ModuliSet(values))
+
+    @property
+    def primes(self) -> tuple[int, ...]:
+        """The primes, each the modulus and the number of elements of a field."""
+        return self.moduli.moduli
+
+    def roots(self, length: SupportsIndex) -> tuple[int, ...]:
+        """A primitive root of unity of each field, of one order.
+
+        The root of order N modulo p is ``x**((p - 1) / N)``, of the least x for which it is one. So if N is a
+        power of two, it is the square of the root of order 2N.
+
+        Parameters
+        ----------
+        length
+            The order N, positive: the least power of the root that is 1.
+
+        Raises
+        ------
+        ValueError
+            If N does not divide p - 1 for each prime p; the message names the first.
+        """
+        order = as_integer(length, "length")
+        if order < 1:
+            raise ValueError(f"length must be at least 1, got {abbreviate(order)}")
+        for p in self.moduli:
+            if (p - 1) % order:
+                raise ValueError(
+                    f"the field modulo {p} has no primitive root of unity of order {abbreviate(order)}, "
+                    f"which does not divide {p - 1}"
+                )
+        return tuple(root_of_unity(order, p) for p in self.moduli)
+
+    @property
+    def rows(self) -> int:
+        """Residues of an element: one of each field."""
+        return len(self.moduli)
+
+    @cached_property
+    def value_range(self) -> tuple[int, int]:
+        """The integers that elements are read as: from 0 to M - 1."""
+        return self.moduli.value_range()
+
+    def encode(self, values: Any) -> NDArray[np.uint32]:
+        """Residues (n, *shape) of any integers, as :func:`.ints_to_residues` takes them."""
+        flat, shape = flat_values(values)
+        if isinstance(flat, np.ndarray):  # of a machine type, into which each prime fits as a 64-bit integer
+            wide = flat.astype(np.int64 if flat.dtype.kind == "i" else np.uint64)
+            rows = [wide % wide.dtype.type(p) for p in self.moduli]
+            return np.array(rows, dtype=np.uint32).reshape(self.rows, *shape)
+        flat = as_python_ints(flat, shape)
+        product = self.moduli.product
+        if flat and not 0 <= min(flat) <= max(flat) < product:
+            flat = [value % product for value in flat]
+        return ints_to_residues(flat, self.moduli).reshape(self.rows, *shape)
+
+    def decode(self, words: Any) -> NDArray[np.object_]:
+        """The integers from 0 to M - 1 of elements."""
+        return residues_to_ints(words, self.moduli)
+
+    def limbs_of(self, words: Any) -> Any:
+        """Limbs of these integers."""
+        return to_limbs(words, self.moduli)
+
+    def words_of_limbs(self, limbs: Any, signed: bool, locate: Locate) -> Any:  # noqa: ARG002  (any is in range)
+        """Elements that integers of limbs stand for."""
+        residues = np.empty_like(limbs, shape=(self.rows, len(limbs)), order="C")
+        constants = forward_constants(self.moduli, limbs.shape[1], bool(signed))
+        kernels_of(limbs).limbs_to_residues(limbs, constants, residues)
+        return residues
+
+    def column(self, value: int, ndim: int = 1) -> NDArray[np.uint32]:
+        """The element that any integer stands for, as one column with `ndim` axes of length 1."""
+        return column_of(value, self.moduli, ndim)
+
+    def check_words(self, words: Any) -> None:
+        """Check the type and the shape of an array of residues: :func:`.check_residue_array`."""
+        check_residue_array(words, self.moduli)
+
+    def same_numbers(self, other: NumberSystem) -> bool:
+        """Whether the primes are the same, in the same order."""
+        return isinstance(other, PrimeFields) and self.moduli == other.moduli
+
+    def overflow_error(self, value: int, index: int) -> RNSOverflowError:
+        """Never called, for every result in a field is an element."""
+        raise AssertionError(f"{value} at {index} is an element of a field")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"moduli": self.moduli}
+
+    def __dask_tokenize__(self) -> Any:
+        return "rnsdask.PrimeFields", self.moduli.__dask_tokenize__()
+
+    def __str__(self) -> str:
+        if self.rows <= 4:
+            return str(list(self.moduli))
+        narrowest, widest = (p.bit_length() for p in (min(self.moduli), max(self.moduli)))
+        width = f"{widest}" if narrowest == widest else f"{narrowest} to {widest}"
+        return f"{self.rows} primes of {width} bits"
+
+    def details(self) -> dict[str, str]:
+        """The primes."""
+        return {"Primes": str(self)}

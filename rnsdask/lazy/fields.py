@@ -1,0 +1,180 @@
+"""Operations of arrays of field elements, lazy on Dask (:mod:`rnsdask.fields.arithmetic`)."""
+
+from functools import partial
+from typing import Any, NoReturn
+
+import dask.array as da
+import numpy as np
+
+from rnsdask.backend import Array
+from rnsdask.core.errors import brief
+from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.place import Place
+from rnsdask.core.scalar_int import ScalarInt
+from rnsdask.fields import arithmetic as elements
+from rnsdask.fields.system import PrimeFields
+from rnsdask.lazy.lazy_ints import LazyInts
+from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
+from rnsdask.lazy.operands import (
+    Numbers,
+    Operand,
+    as_lazy,
+    integer_of,
+    is_lazy_integer,
+    is_number_array,
+    made_like,
+    prepare,
+    scalar,
+)
+from rnsdask.lazy.tree import check_sizes, combine_tree
+from rnsdask.rns import arithmetic
+from rnsdask.rns.compare import choose, differ
+from rnsdask.rns.system import RNS
+
+_REDUCTIONS = {"sum": elements.sums_along, "prod": elements.products_along}
+
+
+def of_fields(value: Any) -> bool:
+    """Whether a value is an array of field elements."""
+    return is_number_array(value) and isinstance(value.system, PrimeFields)
+
+
+def refuse(name: str) -> NoReturn:
+    """Raise the TypeError of what field elements do not have."""
+    raise TypeError(
+        f"{name} takes no FieldArray: elements of fields have no order, sign or size, but the integers of "
+        "x.lift() do"
+    )
+
+
+def check_no_overflow(overflow: str | None) -> None:
+    """Raise TypeError if somebody asks what happens on overflow."""
+    if overflow is not None:
+        raise TypeError(
+            f"results in a field do not overflow, so overflow= is not taken, got {brief(overflow)}"
+        )
+
+
+def apply(name: str, *values: Operand, overflow: str | None = None) -> Any:
+    """Apply an operation of :data:`.operations.OPERATIONS` in each field; lists stand for arrays."""
+    check_no_overflow(overflow)
+    values = _with_arrays(values)
+    operands = prepare(*values)
+    options: dict[str, Any] = {"operation": name, "moduli": operands.system.moduli}
+    words = map_chunks(
+        _apply_block, *operands.blocks, rows=operands.system.rows, token=f"field-{name}", **options
+    )
+    return made_like(values, words, operands.system, "raise")
+
+
+def divide(a: Operand, b: Operand) -> Any:
+    """Quotient ``a / b`` in each field; ZeroDivisionError if an element of `b` is 0 in one."""
+    a, b = _with_arrays((a, b))
+    if is_number_array(b):
+        return apply("multiply", a, inverse(b))
+    moduli: ModuliSet = a.system.moduli
+    if is_lazy_integer(b):
+        return apply("multiply", a, LazyInts.of(map_values(_reciprocal_block, b, moduli, dtype=object)))
+    return apply("multiply", a, elements.reciprocal(scalar(b), moduli))
+
+
+def relate(a: Numbers, relation: str, b: Operand) -> Any:
+    """Where ``a == b`` or ``a != b``: in all fields, or in one at least."""
+    if relation not in ("==", "!="):
+        refuse(relation)
+    operands = prepare(*_with_arrays((a, b)))
+    options: dict[str, Any] = {"relation": relation, "moduli": operands.system.moduli}
+    return map_chunks(_relate_block, *operands.blocks, dtype=np.bool_, **options)
+
+
+def where(condition: Any, a: Operand, b: Operand) -> Any:
+    """The element of `a` where a condition holds, else that of `b`."""
+    values = _with_arrays((a, b))
+    operands = prepare(*values, masks=(condition,))
+    words = map_chunks(choose, *operands.blocks, rows=operands.system.rows)
+    return made_like(values, words, operands.system, "raise")
+
+
+def inverse(x: Numbers) -> Any:
+    """Inverse of each element, as :func:`.powers.inverse` says."""
+    options: dict[str, Any] = {"rows": x.system.rows, "moduli": x.system.moduli}
+    return made_like((x,), map_chunks(_inverse_block, x.words, located=True, **options), x.system, "raise")
+
+
+def power(x: Numbers, exponent: Any) -> Any:
+    """Powers of each element by one integer, as :func:`.powers.power` says."""
+    options: dict[str, Any] = {"rows": x.system.rows, "located": True, "moduli": x.system.moduli}
+    if is_lazy_integer(exponent):
+        words = map_chunks(_power_block_lazily, as_lazy(x.words), exponent, **options)
+    else:
+        k = as_integer(exponent, "exponent")
+        words = map_chunks(_power_block, x.words, exponent=k, **options)
+    return made_like((x,), words, x.system, "raise")
+
+
+def reduce_along(name: str, x: Numbers, axes: tuple[int, ...], split_every: int | None) -> Any:
+    """The ``"sum"`` or ``"prod"`` of elements along axes, which keep length 1; lazy on Dask, in a tree."""
+    moduli: ModuliSet = x.system.moduli
+    options: dict[str, Any] = {"operation": name, "moduli": moduli, "axes": axes}
+    if not isinstance(x.words, da.Array):
+        return made_like((x,), _reduce_block(x.words, **options), x.system, "raise")
+    check_sizes(x.words)
+    parts = reduce_chunks(_reduce_block, x.words, axes, rows=len(moduli), dtype=np.uint32, **options)
+    combine = partial(_combine_parts, **options)
+    words = combine_tree(parts, combine, tuple(axis + 1 for axis in axes), f"field-{name}", split_every)
+    return made_like((x,), words, x.system, "raise")
+
+
+def _with_arrays(values: tuple[Operand, ...]) -> tuple[Any, ...]:
+    """Operands with the lists among them as arrays like the first array."""
+    first = next(filter(is_number_array, values))
+    return tuple(_array_of(v, first) if isinstance(v, list | tuple) else v for v in values)
+
+
+def _array_of(values: Any, like: Numbers) -> Any:
+    words = like.words
+    prototype = words._meta if isinstance(words, da.Array) else words
+    return made_like((like,), np.asarray(like.system.encode(values), like=prototype), like.system, "raise")
+
+
+# ---- chunks -----------------------------------------------------------------------------------------------
+
+
+def _apply_block(*blocks: Array, operation: str, moduli: ModuliSet) -> Array:
+    return arithmetic.apply(operation, blocks, RNS(moduli), "wrap")
+
+
+def _relate_block(a: Array, b: Array, *, relation: str, moduli: ModuliSet) -> Array:
+    different = differ(a, b, RNS(moduli))
+    return (different if relation == "!=" else ~different)[None]
+
+
+def _reciprocal_block(integer: Any, moduli: ModuliSet) -> Any:
+    return ScalarInt(elements.reciprocal(integer_of(integer), moduli))
+
+
+def _inverse_block(block: Array, *, moduli: ModuliSet, place: Place) -> Array:
+    return elements.inverse(block, moduli, place.flat_index)
+
+
+def _power_block(block: Array, *, exponent: int, moduli: ModuliSet, place: Place) -> Array:
+    return elements.power(block, exponent, moduli, place.flat_index)
+
+
+def _power_block_lazily(block: Array, exponent: Any, *, moduli: ModuliSet, place: Place) -> Array:
+    return elements.power(block, integer_of(exponent), moduli, place.flat_index)
+
+
+def _reduce_block(block: Array, *, operation: str, moduli: ModuliSet, axes: tuple[int, ...]) -> Array:
+    return _REDUCTIONS[operation](block, moduli, axes)
+
+
+def _combine_parts(
+    blocks: Any,
+    axis: Any,  # noqa: ARG001  (Dask passes both)
+    keepdims: bool,  # noqa: ARG001
+    **options: Any,
+) -> Any:
+    if len(blocks) == 0:  # Dask tries functions on an empty array to learn what they return
+        return blocks
+    return _reduce_block(blocks, **options)
