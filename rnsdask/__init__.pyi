@@ -59,6 +59,8 @@ from .lazy.functions import subtract as subtract
 from .lazy.functions import where as where
 from .lazy.matmul import dot as dot
 from .lazy.matmul import matmul as matmul
+from .lazy.ntt import intt as intt
+from .lazy.ntt import ntt as ntt
 from .lazy.number_theory import bit_length as bit_length
 from .lazy.number_theory import gcd as gcd
 from .lazy.number_theory import lcm as lcm

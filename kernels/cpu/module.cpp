@@ -15,6 +15,7 @@ NB_MODULE(_cpu, module) {
   rns::bind_matmul(module);
   rns::bind_mixed_radix(module);
   rns::bind_interval_rns(module);
+  rns::bind_ntt(module);
   rns::bind_python_ints(module);
   rns::bind_reduce(module);
   rns::bind_remainder(module);

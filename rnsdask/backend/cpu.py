@@ -28,6 +28,7 @@ from rnsdask.constants import (
     RemainderConstants,
     ReverseConstants,
     SumCheck,
+    TransformConstants,
     WideDigitConstants,
     WideForwardConstants,
     WindowCheck,
@@ -395,6 +396,12 @@ def interval_rns_compare(x: Array, y: Array, moduli: ModuliSet) -> NDArray[np.in
     order = np.empty(max(x.shape[1], y.shape[1]), dtype=np.int8)
     _cpu.interval_rns_compare(x, y, len(moduli), order)
     return order
+
+
+def ntt(residues: Array, constants: TransformConstants, out: Array) -> None:
+    """Write the transforms of (n, N) residues, as many of one length after another as there are, to `out`."""
+    table = modulus_table(constants.moduli)
+    _cpu.ntt(residues, constants.length, table, constants.roots, constants.scales, out)
 
 
 def interval_arithmetic(operation: str, x: Bounds, y: Bounds, product: ProductBounds) -> Bounds:

@@ -28,6 +28,7 @@ from rnsdask.constants.interval import IntervalConstants, directed, interval_con
 from rnsdask.constants.interval_rns import MAX_EXPONENT, ProductBounds, product_bounds
 from rnsdask.constants.keys import KEY_BITS, KeyConstants, key_constants, sufficient_prefix
 from rnsdask.constants.mixed_radix import MixedRadixConstants, mixed_radix_constants
+from rnsdask.constants.ntt import TransformConstants, transform_constants
 from rnsdask.constants.remainders import RemainderConstants, remainder_constants
 from rnsdask.constants.wide_residues import (
     WideDigitConstants,
@@ -54,6 +55,7 @@ __all__ = [
     "RemainderConstants",
     "ReverseConstants",
     "SumCheck",
+    "TransformConstants",
     "WideDigitConstants",
     "WideForwardConstants",
     "WindowCheck",
@@ -75,6 +77,7 @@ __all__ = [
     "reverse_constants",
     "sufficient_prefix",
     "sum_check",
+    "transform_constants",
     "wide_digit_constants",
     "wide_forward_constants",
     "window_check",
