@@ -1,6 +1,7 @@
-"""Inverses, powers, sums and products of chunks of field elements. No Dask in here.
+"""Inverses, powers and sums of chunks of field elements. No Dask in here.
 
-Sums and products of two chunks are those of residue arithmetic modulo M (:mod:`rnsdask.rns.arithmetic`).
+Sums and products of two chunks are those of residue arithmetic modulo M (:mod:`rnsdask.rns.arithmetic`), and
+products along axes are :func:`.axis_products.factors_along`.
 """
 
 import math
@@ -13,7 +14,6 @@ from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
 from rnsdask.rns.axis import reduced_shape, rows_along
-from rnsdask.rns.axis_products import factors_along
 from rnsdask.rns.powers import inverses_of, power_by_array, power_of_residues
 from rnsdask.rns.system import RNS
 
@@ -82,8 +82,3 @@ def sums_along(words: Array, moduli: ModuliSet, axes: tuple[int, ...]) -> Array:
         ]
         total[...] = sum(parts[1:], start=parts[0]) % np.uint64(p)
     return result.reshape(shape)
-
-
-def products_along(words: Array, moduli: ModuliSet, axes: tuple[int, ...]) -> Array:
-    """Elements of a chunk multiplied along axes of the numbers, which keep length 1."""
-    return factors_along(words, moduli, axes)

@@ -28,10 +28,11 @@ from rnsdask.lazy.operands import (
 )
 from rnsdask.lazy.tree import check_sizes, combine_tree
 from rnsdask.rns import arithmetic
+from rnsdask.rns.axis_products import factors_along
 from rnsdask.rns.compare import choose, differ
 from rnsdask.rns.system import RNS
 
-_REDUCTIONS = {"sum": elements.sums_along, "prod": elements.products_along}
+_REDUCTIONS = {"sum": elements.sums_along, "prod": factors_along}
 
 
 def of_fields(value: Any) -> bool:

@@ -241,12 +241,12 @@ def where(condition: Any, a: Operand, b: Operand) -> Any:
     ----------
     condition : Boolean NumPy, CuPy or Dask array
         For instance a comparison of arrays of numbers.
-    a, b : RNSArray, IntervalRNSArray or int
+    a, b : RNSArray, IntervalRNSArray, FieldArray or int
         At least one an array, both of one kind; all shapes broadcast.
 
     Returns
     -------
-    RNSArray or IntervalRNSArray
+    RNSArray, IntervalRNSArray or FieldArray
         Lazy if an operand or the condition is.
 
     Raises

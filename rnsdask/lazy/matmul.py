@@ -69,7 +69,7 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
 
     Parameters
     ----------
-    a, b : RNSArray or IntervalRNSArray, shape (*batch, I, K) or (K,), and (*batch, K, J) or (K,)
+    a, b : RNSArray, IntervalRNSArray or FieldArray, shape (*batch, I, K) or (K,), and (*batch, K, J) or (K,)
         Arrays of the same moduli set and range, on the same processor. The axes of the batch broadcast.
     overflow : {"raise", "wrap", "flag"}, optional
         What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``. Only
@@ -77,7 +77,7 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
 
     Returns
     -------
-    RNSArray or IntervalRNSArray, shape (*batch, I, J), (*batch, I) or (*batch, J), or int
+    RNSArray, IntervalRNSArray or FieldArray, shape (*batch, I, J), (*batch, I) or (*batch, J), or int
         Of two vectors a Python int. Lazy if an operand is. With ``"flag"`` a pair: the results as those of a
         sum that wraps, and a Boolean array (of two vectors a bool) that is true where the exact result is
         out of range.

@@ -161,12 +161,12 @@ def inverse(x: Numbers) -> Any:
 
     Parameters
     ----------
-    x : RNSArray or IntervalRNSArray
+    x : RNSArray, IntervalRNSArray or FieldArray
         Numbers without a common factor with M.
 
     Returns
     -------
-    RNSArray or IntervalRNSArray
+    RNSArray, IntervalRNSArray or FieldArray
         Lazy if `x` is.
 
     Raises
