@@ -259,8 +259,10 @@ def remainder_limbs(
 
 
 def running_sums(residues: Array, starts: Array, moduli: ModuliSet) -> NDArray[np.uint32]:
+    if not residues[:1, :1].flags.c_contiguous:  # lines that go together
+        residues = np.ascontiguousarray(residues)
     result = np.empty(residues.shape, dtype=np.uint32)
-    _cpu.running_sums(residues, starts, last_residues(moduli), result)
+    _cpu.running_sums(residues, np.ascontiguousarray(starts), last_residues(moduli), result)
     return result
 
 

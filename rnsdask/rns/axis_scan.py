@@ -119,11 +119,9 @@ def _sums_modulo(residues: Array, carry: Array | None, system: RNS, axis: int) -
     """Running sums of residues (n, *shape) along an axis, modulo each m, after those of (n, *reduced)."""
     n, shape = len(residues), residues.shape[1:]
     outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
-    lines = np.ascontiguousarray(residues).reshape(n, outer, shape[axis], inner)
-    starts = (
-        np.zeros_like(lines, shape=(n, outer, inner)) if carry is None else carry.reshape(n, outer, inner)
-    )
-    sums: Array = kernels_of(lines).running_sums(lines, np.ascontiguousarray(starts), system.moduli)
+    lines = residues.reshape(n, outer, shape[axis], inner)
+    starts = np.zeros_like(lines, shape=(n, outer, 1, inner)) if carry is None else carry
+    sums = kernels_of(lines).running_sums(lines, starts.reshape(n, outer, inner), system.moduli)
     return sums.reshape(residues.shape)
 
 
