@@ -27,7 +27,7 @@ RUNS = {
     "cpu": ("",),
     "gpu": (),
     "tiny": ("--tiny",),
-    "tiny-gpu": ("--tiny",),  # there is none for a GPU
+    "tiny-gpu": (),  # transforms run on the CPU only
 }
 
 PRIMES = {"31 bits": 2013265921, "32 bits": 4293918721}

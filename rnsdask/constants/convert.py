@@ -48,6 +48,15 @@ class ForwardConstants:
     bounds: NDArray[np.uint32] | None
     flip: int
 
+    @property
+    def digits(self) -> ForwardDigits | None:
+        """Those by digits of 102 bits, for processors that have them; None of limbs of another base."""
+        return None
+
+
+class BinaryForwardConstants(ForwardConstants):
+    """Constants of the conversion of limbs of 32 bits, which are cut into longer digits too."""
+
     @cached_property
     def digits(self) -> ForwardDigits | None:
         """Those by digits of 102 bits, for processors that have them."""
@@ -63,7 +72,7 @@ def forward_constants(moduli: ModuliSet, limb_count: int, signed: bool = False) 
     if signed:
         # A two's complement number is its limbs' number, minus 2**(32 limb_count) if the sign bit is set.
         table[-1] = (sizes - table[-1]) % sizes
-    return ForwardConstants(
+    return BinaryForwardConstants(
         moduli,
         limb_count,
         padded(table),

@@ -21,19 +21,8 @@ DECIMAL_DIGITS = 9
 DECIMAL_BASE = 10**DECIMAL_DIGITS
 
 
-class DecimalForwardConstants(ForwardConstants):
-    """Constants of the conversion of decimal limbs, which are no bits to cut into digits of 102."""
-
-    @property
-    def digits(self) -> None:
-        """None: there is one way to convert decimal limbs."""
-        return None
-
-
 @lru_cache(CACHED_SETS)
-def decimal_forward_constants(
-    moduli: ModuliSet, limb_count: int, signed: bool = False
-) -> DecimalForwardConstants:
+def decimal_forward_constants(moduli: ModuliSet, limb_count: int, signed: bool = False) -> ForwardConstants:
     """Constants of the conversion to residues from `limb_count` decimal limbs, for the same kernels.
 
     When `signed`, the last limb is 1 for a negative number, and counts ``-10**(9 (limb_count - 1))``.
@@ -47,7 +36,7 @@ def decimal_forward_constants(
     if signed:
         table[-1] = (sizes - table[-1]) % sizes
         bounds[:, -1] = [0, 1]
-    return DecimalForwardConstants(
+    return ForwardConstants(
         moduli, limb_count, padded(table), last_residues(moduli), word_factors(moduli), bounds, int(signed)
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 import dask.array as da
 from dask import local, threaded
 from dask.base import get_scheduler
+from dask.blockwise import Blockwise
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from dask.utils import shorten_traceback
 
@@ -43,11 +44,7 @@ def compute_by(get: Get, words: da.Array) -> Any:
 
 def _tasks(graph: HighLevelGraph, keys: Any) -> dict[Any, Any]:
     """All tasks of a graph, fused as Dask does, with the chunks that are in memory apart."""
-    data = {
-        name: layer
-        for name, layer in graph.layers.items()
-        if isinstance(layer, MaterializedLayer) and all(hasattr(value, "dtype") for value in layer.values())
-    }
+    data = {name: layer for name, layer in graph.layers.items() if _may_be_apart(graph, name)}
     if _is_fused(graph, data.keys()):
         return graph.to_dict()
     layers = {name: _NO_TASKS if name in data else layer for name, layer in graph.layers.items()}
@@ -55,6 +52,20 @@ def _tasks(graph: HighLevelGraph, keys: Any) -> dict[Any, Any]:
     for layer in data.values():
         tasks.update(layer)
     return tasks
+
+
+def _may_be_apart(graph: HighLevelGraph, name: str) -> bool:
+    """Whether a layer is of chunks in memory, which layers of functions of chunks alone use.
+
+    Other tasks, such as those that join arrays, may name a chunk by its key, which Dask takes for a tuple
+    where there is no such chunk.
+    """
+    layer = graph.layers[name]
+    return (
+        isinstance(layer, MaterializedLayer)
+        and all(hasattr(value, "dtype") for value in layer.values())
+        and all(isinstance(graph.layers[user], Blockwise) for user in graph.dependents[name])
+    )
 
 
 def _is_fused(graph: HighLevelGraph, data: Set[str]) -> bool:

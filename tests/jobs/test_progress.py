@@ -257,7 +257,7 @@ def test_client_time_and_graph_of_many_chunks(
     """At most 1 ms a chunk to build, optimize and pickle; 1 GB for 100,000 chunks is 10 kB a chunk."""
     moduli = rd.ModuliSet.for_bits(4096)
     writer = store.create(tmp_path / "x.zarr", RNS(moduli), (128 * chunks,), chunks=128)
-    monkeypatch.setattr(creation.store, "open_info", lambda _path: writer.info)
+    monkeypatch.setattr(creation.store, "open_info", lambda _path, *_systems: writer.info)
     started = time.process_time()
     x = rd.open_zarr(writer.info.path)
     lazy: list[Any]

@@ -159,7 +159,22 @@ def test_schedulers_agree(chunks: Any, scheduler: Any, client: Client) -> None:
         assert (x - 1).compute(scheduler=scheduler).to_ints().tolist() == [value - 1 for value in VALUES]
 
 
-def test_daskss_ways_with_graphs(client: Client) -> None:
+@pytest.mark.parametrize("scheduler", ["sync", "threads"])
+def test_chunks_that_are_joined_by_their_keys(scheduler: str) -> None:
+    """Dask's concatenation names chunks of arrays in memory in its own way."""
+    x = rd.from_ints(list(range(7)), MODULI, chunks=3).persist()
+    y = rd.from_ints([50, 60], MODULI, chunks=1)
+    with dask.config.set(scheduler=scheduler):
+        joined = rd.concatenate([x, y, x[2:5]])
+        values = [*range(7), 50, 60, 2, 3, 4]
+        assert joined.compute().to_ints().tolist() == values
+        assert (joined + 1).compute().to_ints().tolist() == [v + 1 for v in values]
+        assert (joined.max().compute(), joined.sum().compute()) == (max(values), sum(values))
+        assert rd.diff(x, prepend=0, append=99).compute().to_ints().tolist() == [0, 1, 1, 1, 1, 1, 1, 93]
+        assert rd.stack([x, x]).max(axis=0).compute().to_ints().tolist() == list(range(7))
+
+
+def test_dasks_ways_with_graphs(client: Client) -> None:
     x = resident(50)
     with dask.annotate(priority=3):
         largest = x.max()
