@@ -130,6 +130,16 @@ def test_libraries_have_one_way_in(library: str) -> None:
                 assert f"{module}.".startswith(allowed), f"rnsdask/{module}:{line} imports {name}"
 
 
+@pytest.mark.parametrize("package", ["rns", "interval_rns", "fields", "lazy", "backend.cuda"])
+def test_arrays_of_a_gpu_meet_no_function_that_refuses_them(package: str) -> None:
+    """These functions do not ask their argument's type, and CuPy's arrays refuse to become NumPy's."""
+    refusing = re.compile(r"\bnp\.(ascontiguousarray|asfortranarray|require)\(")
+    of_the_host = {"rns.values", "fields.ntt"}  # which know what they have
+    for module, path in MODULES.items():
+        if module.startswith(f"{package}.") and module not in of_the_host:
+            assert not refusing.search(path.read_text(encoding="utf-8")), path
+
+
 def test_only_the_backend_imports_the_extension() -> None:
     for path in python_files():
         for line, name in imported_names(path):

@@ -172,10 +172,8 @@ def _reduce_block(block: Array, *, operation: str, moduli: ModuliSet, axes: tupl
 
 def _combine_parts(
     blocks: Any,
-    axis: Any,  # noqa: ARG001  (Dask passes both)
+    axis: Any,  # noqa: ARG001  (combine_tree passes both)
     keepdims: bool,  # noqa: ARG001
     **options: Any,
 ) -> Any:
-    if len(blocks) == 0:  # Dask tries functions on an empty array to learn what they return
-        return blocks
     return _reduce_block(blocks, **options)
