@@ -152,7 +152,7 @@ class Kernels(Protocol):
         """
 
     def running_sums(self, residues: Array, starts: Array, moduli: ModuliSet) -> Array:
-        """Sums modulo each m along axis 2 of (n, A, L, B), after those of (n, A, B); contiguous."""
+        """Sums modulo each m along axis 2 of (n, A, L, B), after those of (n, A, B)."""
 
     def first_invalid(self, residues: Array, moduli: ModuliSet) -> tuple[int, int] | None:
         """(i, j) of the first residue not below its modulus, by i then j; None if all are."""
