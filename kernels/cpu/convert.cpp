@@ -1,12 +1,10 @@
 // Conversion between residues and limbs and base extension, a tile of numbers at a time with the numbers
 // side by side.
-#include "rns/convert.cuh"
-
 #include <algorithm>
 #include <vector>
 
 #include "bindings.hpp"
-#include "table_product.hpp"
+#include "crt_terms.hpp"
 
 namespace rns {
 
@@ -26,23 +24,6 @@ struct alignas(64) ChainRow {
 RNS_VECTORISED void reduce_sums(const SumRow& sums, const WordFactors& factors, u32 last, i64 width,
                                 u32* residues) {
   for (i64 j = 0; j < width; ++j) residues[j] = mod_reduce(sums.at(j), factors, last);
-}
-
-RNS_VECTORISED void multiply_row(const u32* x, i64 width, Factor w, u32 last, Row& u) {
-  for (i64 j = 0; j < width; ++j) u.x[j] = mod_mul(x[j], w, last);
-}
-
-RNS_VECTORISED void find_quotients(const SumRow& fraction0, const SumRow& fraction1, i64 width, Row& q) {
-  for (i64 j = 0; j < width; ++j) q.x[j] = crt_quotient(fraction0.at(j), fraction1.at(j), 0).q;
-}
-
-RNS_VECTORISED void find_certain_quotients(const SumRow& fraction0, const SumRow& fraction1, u32 start,
-                                           u32 ambiguous_below, i64 width, Row& q, u8* ambiguous) {
-  for (i64 j = 0; j < width; ++j) {
-    const CrtQuotient quotient = crt_quotient(fraction0.at(j), fraction1.at(j), start);
-    q.x[j] = quotient.q;
-    ambiguous[j] = quotient.fraction < ambiguous_below ? 1 : 0;
-  }
 }
 
 RNS_VECTORISED void next_limbs(ChainRow& chains, const SumRow& sums, const Row& q, u32 product, u32 highest,
@@ -100,18 +81,13 @@ struct Reverse {
   const u32* highest;
   i64 limb_count;
 
-  void load_tile(i64 first, i64 width, std::vector<Row>& terms) const {
-    for (i64 i = 0; i < residues.moduli; ++i) {
-      multiply_row(residues.row(i) + first, width, inverses[i], last[i], terms[i]);
-    }
-  }
-
   // Results 0 and 1 of the table are the fraction's words, the others the limbs.
   void convert_tile(const std::vector<Row>& terms, i64 width, std::vector<Row>& limbs, Row& q,
                     ChainRow& chains) const {
     SumRow sums[kResults];
     table.sum(terms, 0, 2, width, sums);
-    find_quotients(sums[0], sums[1], width, q);
+    u8 ambiguous[kNumbers];  // of no interest: X' may be X + M
+    find_quotients(sums, 0, 0, width, q, ambiguous);
     chains = {};
     for (i64 l = 0; l < limb_count; l += kResults) {
       const i64 results = std::min(kResults, limb_count - l);
@@ -127,7 +103,7 @@ struct Reverse {
     ChainRow chains;
     for (i64 first = 0; first < residues.count; first += kNumbers) {
       const i64 width = std::min(kNumbers, residues.count - first);
-      load_tile(first, width, terms);
+      load_terms(residues, last, inverses, first, width, terms);
       convert_tile(terms, width, limbs, q, chains);
       for (i64 j = 0; j < width; ++j) {
         u32* number = result + (first + j) * limb_count;
@@ -150,14 +126,12 @@ struct Extension {
   i64 targets;
 
   void load_tile(i64 first, i64 width, std::vector<Row>& terms, u8* ambiguous) const {
-    for (i64 i = 0; i < residues.moduli; ++i) {
-      multiply_row(residues.row(i) + first, width, inverses[i], last[i], terms[i]);
-    }
+    load_terms(residues, last, inverses, first, width, terms);
     Row& q = terms[residues.moduli];
     std::fill_n(q.x, width, 0);
     SumRow fractions[2];
     table.sum(terms, 0, 2, width, fractions);
-    find_certain_quotients(fractions[0], fractions[1], start, ambiguous_below, width, q, ambiguous);
+    find_quotients(fractions, start, ambiguous_below, width, q, ambiguous);
   }
 
   void extend(u32* result, i64 result_stride, u8* ambiguous) const {

@@ -3,17 +3,12 @@
 #include <vector>
 
 #include "bindings.hpp"
-#include "rns/convert.cuh"
-#include "table_product.hpp"
+#include "crt_terms.hpp"
 #include "text.hpp"
 
 namespace rns {
 
 namespace {
-
-RNS_VECTORISED void multiply_row(const u32* x, i64 width, Factor w, u32 last, Row& u) {
-  for (i64 j = 0; j < width; ++j) u.x[j] = mod_mul(x[j], w, last);
-}
 
 // Replaces x, below 2**62, by its remainder modulo 10**9 and returns the quotient. With at most three
 // roundings, each of a factor up to 1 + 2**-53, the estimate is not above x / 10**9, and less than 2**33
@@ -53,13 +48,12 @@ struct Decimal {
 
   // X', which is X or X + M (rns/convert.cuh), modulo 10**(9 limb_count), which is more than 2 M.
   void convert_tile(i64 first, i64 width, std::vector<Row>& terms, std::vector<Row>& limbs) const {
-    for (i64 i = 0; i < residues.moduli; ++i)
-      multiply_row(residues.row(i) + first, width, inverses[i], last[i], terms[i]);
+    load_terms(residues, last, inverses, first, width, terms);
     // Its contributions to the fraction, results 0 and 1, are 0.
     SumRow sums[kResults];
     table.sum(terms, 0, 2, width, sums);
-    for (i64 j = 0; j < width; ++j)
-      terms[residues.moduli].x[j] = crt_quotient(sums[0].at(j), sums[1].at(j), 0).q;
+    u8 ambiguous[kNumbers];  // of no interest: X' may be X + M
+    find_quotients(sums, 0, 0, width, terms[residues.moduli], ambiguous);
     u64 carries[kNumbers] = {};
     for (i64 l = 0; l < limb_count; l += kResults) {
       const i64 results = std::min(kResults, limb_count - l);

@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "bindings.hpp"
-#include "rns/convert.cuh"
-#include "table_product.hpp"
+#include "crt_terms.hpp"
 
 namespace rns {
 
@@ -20,19 +19,6 @@ namespace {
 
 // The columns of the table: the fractions for q and for k, then limbs.
 constexpr i64 kFractionsOfK = 2, kLimbs = 4;
-
-RNS_VECTORISED void multiply_row(const u32* x, i64 width, Factor w, u32 last, Row& u) {
-  for (i64 j = 0; j < width; ++j) u.x[j] = mod_mul(x[j], w, last);
-}
-
-RNS_VECTORISED void find_q(const SumRow* fractions, u32 start, u32 ambiguous_below, i64 width, Row& q,
-                           u8* ambiguous) {
-  for (i64 j = 0; j < width; ++j) {
-    const CrtQuotient quotient = crt_quotient(fractions[0].at(j), fractions[1].at(j), start);
-    q.x[j] = quotient.q;
-    ambiguous[j] = quotient.fraction < ambiguous_below ? 1 : 0;
-  }
-}
 
 // As crt_quotient, but of two words: k is below t 2^32.
 RNS_VECTORISED void find_k(const SumRow* fractions, i64 width, Row& low, Row& high) {
@@ -79,13 +65,11 @@ struct Remainders {
   i64 k() const { return residues.moduli + 1; }
 
   void load_tile(i64 first, i64 width, std::vector<Row>& terms, u8* ambiguous) const {
-    for (i64 i = 0; i < residues.moduli; ++i) {
-      multiply_row(residues.row(i) + first, width, inverses[i], last[i], terms[i]);
-    }
+    load_terms(residues, last, inverses, first, width, terms);
     // Terms that are not known yet have zeros in the columns that are summed before.
     SumRow fractions[2];
     table.sum(terms, 0, 2, width, fractions);
-    find_q(fractions, start, ambiguous_below, width, terms[q()], ambiguous);
+    find_quotients(fractions, start, ambiguous_below, width, terms[q()], ambiguous);
     table.sum(terms, kFractionsOfK, 2, width, fractions);
     find_k(fractions, width, terms[k()], terms[k() + 1]);
   }
