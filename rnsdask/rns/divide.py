@@ -198,7 +198,7 @@ class _ExactDivision:
 
     def quotients(self, residues: Array, remainders: Array, system: RNS) -> Array:
         """(X - r) / d for matrices (n, N) of the residues of X and of r."""
-        moduli, bound = system.moduli, system.bound
+        moduli = system.moduli
         result, inverses = np.empty_like(remainders), self.inverses
         kernels_of(result).apply("mulsub", (residues, inverses, remainders, inverses), moduli, result)
         if self.targets is None:
@@ -207,9 +207,8 @@ class _ExactDivision:
             if g < moduli[i]:
                 quotient = (result[i] // np.uint32(g)).astype(np.uint64) * np.uint64(inverse)
                 result[i] = (quotient % np.uint64(moduli[i] // g)).astype(np.uint32)
-        if bound is not None:
-            bound = bound // self.divisor + system.signed
-        known = RNS(self.known, system.signed, bound)
+        # The divisor bounds them; a base extension could not tell small ones from 0 otherwise.
+        known = RNS(self.known, system.signed, system.known_magnitude // self.divisor + system.signed)
         result[[i for i, _, _ in self.shared]] = base_extend(result[self.rows], known, self.targets)
         return result
 
