@@ -55,7 +55,7 @@ from rnsdask.backend import kernels_of
 from rnsdask.cli import main as command_line
 
 PERIOD = 4096
-GMPY2_NUMBERS = 2000
+GMPY2_NUMBERS = 20000  # fewer are over before their time is steady
 LAZY_NUMBERS = 1000
 BITS = (256, 1024, 2048, 4096)
 SETS = ("8", "64", "256")
