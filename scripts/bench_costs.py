@@ -61,7 +61,7 @@ BITS = (256, 1024, 2048, 4096)
 SETS = ("8", "64", "256")
 
 RUNS = {
-    "cpu": ("--repeat 5 --budget 0.5",),
+    "cpu": ("--repeat 5 --budget 1",),
     "gpu": ("--gpu --sets 8,64 --bits 256,2048 --repeat 5 --budget 0.5",),
     "tiny": ("--sets 8 --bits 64 --gib 1e-6 --numbers 100 --repeat 1 --budget 0",),
     "tiny-gpu": ("--gpu --sets 8 --bits 64 --counts 200 --repeat 1 --budget 0",),
