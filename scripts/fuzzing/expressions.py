@@ -1,5 +1,6 @@
 """Expressions as text: random ones, evaluated step by step with Python's integers."""
 
+import operator
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -34,9 +35,10 @@ TWO: tuple[Step, ...] = (
     ("where(({0}) < ({1}), {1}, {0})", lambda a, b: b if a < b else a),
     ("where(is_even({0}) ^ (({0}) != ({1})), {0}, {1})", lambda a, b: a if (a % 2 == 0) ^ (a != b) else b),
 )
+DIFFERENCE = "({2}) - ({0}) * ({1})"
 THREE: tuple[Step, ...] = (
     ("({}) * ({}) + ({})", lambda a, b, c: a * b + c),
-    ("({2}) - ({0}) * ({1})", lambda a, b, c: c - a * b),
+    (DIFFERENCE, lambda a, b, c: c - a * b),
     ("clip({}, {}, {})", lambda a, b, c: min(max(a, b), c)),
 )
 WHOLE = ("", "[..., ::-1]")
@@ -92,4 +94,7 @@ def tree(case: Case, rng: Random, values: dict[str, np.ndarray], depth: int) -> 
     parts = [tree(case, rng, values, rng.randint(0, depth - 1)) for _ in range(count)]
     exact: Any = mapped(function, *(part[1] for part in parts))
     fails = any(part[2] for part in parts) or bool(case.limits.outside(exact).any())
+    if form == DIFFERENCE and not case.limits.holds(1):  # it is one operation only where 1 is a number
+        product = mapped(operator.mul, parts[0][1], parts[1][1])
+        fails = fails or bool(case.limits.outside(product).any())
     return form.format(*(part[0] for part in parts)), exact, fails
