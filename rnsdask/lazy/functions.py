@@ -155,7 +155,8 @@ def clip(x: Any, min: Operand | None = None, max: Operand | None = None) -> Any:
             continue
         ends = _range_of(end, x.system)
         after = farther(low, ends[0]), farther(high, ends[1])
-        if not (ends[0] == ends[1] and after == (low, high)):
+        # Only an integer is passed over: an array may be of a greater shape, and its calculation may fail.
+        if is_number_array(end) or is_lazy_integer(end) or after != (low, high):
             x = function_of(name, x, end)(x, end)
         low, high = after
     if isinstance(x.system, RNS):

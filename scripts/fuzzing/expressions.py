@@ -78,6 +78,8 @@ def check_expression(case: Case, rng: Random) -> int:
 
 def cut(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """What was repeated to the shape of all operands, in that of those that are used."""
+    if values.size == 0:
+        return np.empty(shape, dtype=values.dtype)
     index = (0,) * (values.ndim - len(shape))
     places = tuple(slice(0, own) for own in shape)
     return values[index][places]

@@ -120,6 +120,16 @@ def test_clip(
         assert refusal(ValueError, lambda least=least, greatest=greatest: whole.clip(least, greatest))
 
 
+def test_an_array_that_ends_nothing_is_not_passed_over_by_clip(on_each_processor: Processor) -> None:
+    a = objects(range(12), (2, 6))
+    x = array_of(on_each_processor, a[1], SIGNED, False)
+    zeros = (array_of(on_each_processor, a, SIGNED, False) * 0).with_bound(0)
+    for end in (zeros, chunked(zeros, 1, 4)):
+        assert (x.clip(end).to_ints() == np.stack([a[1], a[1]])).all()
+    negative = -chunked(x, 4)
+    assert "negative" in refusal(rd.RNSOverflowError, lambda: x.clip(negative).to_ints())
+
+
 def test_clip_by_lazy_integers_and_as_numpys_function(on_each_processor: Processor) -> None:
     a = objects(range(-6, 6), (3, 4))
     x = chunked(array_of(on_each_processor, a, SIGNED, True), 2, 3)
