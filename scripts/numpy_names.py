@@ -58,8 +58,14 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
             Row(
                 "np.linalg.matrix_power",
                 "rd.linalg.matrix_power",
-                f"Exponents are not negative. {_OVERFLOWS}",
+                f"Exponents are not negative but of a FieldArray. {_OVERFLOWS}",
             ),
+            Row(
+                "np.linalg.det np.linalg.solve np.linalg.inv",
+                "rd.linalg.det rd.linalg.solve rd.linalg.inv",
+                "Of a FieldArray. Not square is a plain `ValueError`.",
+            ),
+            Row("np.linalg.matrix_rank", "rd.linalg.rank", "Of a FieldArray: one for each prime."),
             Row("np.equal np.not_equal", "x.__eq__ x.__ne__", "Another type raises."),
             Row("np.less np.less_equal np.greater np.greater_equal", "x.__lt__ x.__le__ x.__gt__ x.__ge__"),
             Row("np.logical_and np.logical_or np.logical_not", "", "`(x != 0) & (y != 0)`, `x == 0`."),
@@ -204,6 +210,7 @@ OWN = {
         "RNSError RNSOverflowError StoreError ChangedStoreError CorruptChunkError IncompleteStoreError "
         "InputError JobError __version__"
     ),
+    "rd.linalg": "lu nullspace charpoly",
     "x": (
         "system system_type moduli words residues signed bound with_bound measure_bound with_residues extend "
         "shrink interval is_even bit_length clip sort columns sign low upp exponent from_ints from_residues "
@@ -230,8 +237,8 @@ def page() -> str:
         parts.append("\n\n".join(filter(None, (f"## {title}", text, "\n".join(lines)))))
     own = [_code(" ".join(f"{owner}.{name}" for name in names.split())) for owner, names in OWN.items()]
     parts.append(
-        "## Only here\n\n" + "\n\n".join(own) + ": see [operations.md](operations.md) and "
-        "[fields.md](fields.md)."
+        "## Only here\n\n" + "\n\n".join(own) + ": see [operations.md](operations.md), "
+        "[fields.md](fields.md) and [linalg.md](linalg.md)."
     )
     return "\n\n".join(parts) + "\n"
 

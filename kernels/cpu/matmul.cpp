@@ -1,10 +1,11 @@
 // Matrix products modulo m_i. Tiles of both matrices are packed, whatever their layout, so that the inner
 // loops run over consecutive words and never meet an edge: what a tile lacks is zeros.
+#include "matmul.hpp"
+
 #include <algorithm>
 #include <vector>
 
 #include "bindings.hpp"
-#include "rns/product_sum.cuh"
 
 namespace rns {
 
@@ -15,32 +16,17 @@ using MutableCube32 = nb::ndarray<u32, nb::ndim<3>, nb::c_contig, nb::device::cp
 
 // Columns, rows and terms of a tile: the tile of the second matrix stays in the second-level cache, the sums
 // in the first. Two rows and four terms at a time are the fastest of those tried.
-constexpr i64 kWidth = 128;
+constexpr i64 kWidth = kProductWidth;
 constexpr i64 kRows = 2;
 constexpr i64 kUnrolled = 4;
-constexpr i64 kDepth = kProductTerms;
+constexpr i64 kDepth = kProductDepth;
 
 // With fewer columns than this, each number is a sum along a row and a column.
 constexpr i64 kFewColumns = 8;
 
-// A matrix of residues modulo one m_i.
-struct View {
-  const u32* data;
-  i64 row_step;
-  i64 column_step;
-
-  const u32* at(i64 row, i64 column) const { return data + row * row_step + column * column_step; }
-};
-
 View slice(const Cube32& array, i64 i) {
   return {array.data() + i * array.stride(0), array.stride(1), array.stride(2)};
 }
-
-struct Shape {
-  i64 rows;
-  i64 terms;
-  i64 columns;
-};
 
 // a: kRows rows of kDepth words, b: `depth` rows of kWidth words. Adds the products to the sums, kRows rows
 // of kWidth. `depth` is a multiple of kUnrolled.
@@ -180,6 +166,24 @@ void multiply_dots(View a, View b, Shape shape, Modulus m, u32* panel, u32* out)
   }
 }
 
+}  // namespace
+
+void add_product(View a, View b, Shape shape, Modulus m, u32* panel, u32* out) {
+  const auto add = shape.columns < kFewColumns ? multiply_dots : multiply_tiles;
+  add(a, b, shape, m, panel, out);
+}
+
+u32 dot_product(const u32* a, const u32* b, i64 terms, Modulus m) {
+  const bool narrow = products_fit_word(m.last);
+  u32 sum = 0;
+  for (i64 k = 0; k < terms; k += kDepth) {
+    sum = mod_add(sum, dot(a + k, b + k, std::min(kDepth, terms - k), m, narrow), m.last);
+  }
+  return sum;
+}
+
+namespace {
+
 void matmul(const Cube32& a, const Cube32& b, const Modulus* moduli, const MutableCube32& out) {
   const Shape shape{static_cast<i64>(out.shape(1)), static_cast<i64>(a.shape(2)),
                     static_cast<i64>(out.shape(2))};
@@ -187,10 +191,9 @@ void matmul(const Cube32& a, const Cube32& b, const Modulus* moduli, const Mutab
   std::fill_n(out.data(), n * shape.rows * shape.columns, 0u);
   if (shape.rows == 0 || shape.columns == 0) return;
   std::vector<u32> panel(kDepth * kWidth);
-  const auto multiply = shape.columns < kFewColumns ? multiply_dots : multiply_tiles;
   for (i64 i = 0; i < n; ++i) {
     u32* result = out.data() + i * shape.rows * shape.columns;
-    multiply(slice(a, i), slice(b, i), shape, moduli[i], panel.data(), result);
+    add_product(slice(a, i), slice(b, i), shape, moduli[i], panel.data(), result);
   }
 }
 

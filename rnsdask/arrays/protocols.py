@@ -176,6 +176,7 @@ _ALIASES = {
     # No number is a NaN.
     **{f"nan{name}": name for name in ("argmax", "argmin", "cumprod", "cumsum", "max", "mean", "median")},
     **{f"nan{name}": name for name in ("min", "prod", "std", "sum", "var")},
+    "matrix_rank": "rank",
 }
 """Other names of functions."""
 

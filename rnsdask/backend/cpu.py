@@ -373,6 +373,28 @@ def matmul(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
     _cpu.matmul(a, b, modulus_table(moduli), out)
 
 
+def eliminate(
+    x: Array, pivot_columns: int, moduli: ModuliSet, out: Array
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint32]]:
+    n, count, rows, _ = x.shape
+    order = np.empty((n, count, rows), dtype=np.int32)
+    pivots = np.empty((n, count, min(rows, pivot_columns)), dtype=np.int32)
+    products = np.empty((n, count), dtype=np.uint32)
+    _cpu.eliminate(x, pivot_columns, modulus_table(moduli), out, order, pivots, products)
+    return order, pivots, products
+
+
+def solve_upper(upper: Array, right: Array, moduli: ModuliSet, out: Array) -> None:
+    _cpu.solve_upper(upper, right, modulus_table(moduli), out)
+
+
+def characteristic_polynomials(x: Array, moduli: ModuliSet) -> NDArray[np.uint32]:
+    n, count, length, _ = x.shape
+    out = np.empty((n, count, length + 1), dtype=np.uint32)
+    _cpu.characteristic_polynomials(x, modulus_table(moduli), out)
+    return out
+
+
 def interval_rns_add(
     x: Array, y: Array, moduli: ModuliSet, subtract: bool, algorithm: int | str, accuracy: float, out: Array
 ) -> NDArray[np.uint8]:

@@ -93,9 +93,40 @@ PRODUCT = np.dtype(
 )
 MATMUL_TILE = 64
 
+STACK = np.dtype([("data", np.uint64), *((name, np.int64) for name in ("plane", "matrix", "stride", "step"))])
+ELIMINATION = np.dtype(
+    [
+        ("x", STACK),
+        *((name, np.uint64) for name in ("out", "order", "pivots", "products", "space", "moduli")),
+        *((name, np.int64) for name in ("moduli_count", "count", "rows", "columns", "pivot_columns")),
+        *((name, np.int64) for name in ("is_shared", "lanes")),
+    ]
+)
+TRIANGULAR = np.dtype(
+    [
+        ("upper", STACK),
+        ("right", STACK),
+        *((name, np.uint64) for name in ("inverses", "out", "moduli")),
+        *((name, np.int64) for name in ("moduli_count", "count", "rows", "columns", "lanes")),
+    ]
+)
+POLYNOMIALS = np.dtype(
+    [
+        ("x", STACK),
+        *((name, np.uint64) for name in ("out", "space", "work", "moduli")),
+        *((name, np.int64) for name in ("moduli_count", "count", "length", "is_shared")),
+    ]
+)
+
 STRUCTURES = {
     "arithmetic": {"Operand": OPERAND, "Task": TASK, "SumTest": SUM_TEST, "WindowTest": WINDOW_TEST},
     "compare": {"ScalarTable": SCALAR_TABLE},
+    "elimination": {
+        "Stack": STACK,
+        "Elimination": ELIMINATION,
+        "Triangular": TRIANGULAR,
+        "Polynomials": POLYNOMIALS,
+    },
     "interval": {"IntervalGoal": INTERVAL_GOAL},
     "interval_rns": {"ExtendedInterval": EXTENDED_INTERVAL},
     "matmul": {"Matrix": MATRIX, "Product": PRODUCT},
@@ -107,6 +138,7 @@ SIZES = {
     "arithmetic": {"kMaxOperands": MAX_OPERANDS},
     "compare": {"kPairVectors": PAIR_VECTORS},
     "convert": {"kTileLimbs": TILE_LIMBS, "kResults": TABLE_MULTIPLE},
+    "elimination": {"kWarp": WARP},
     "interval": {"kPowers": INTERVAL_POWERS},
     "interval_rns": {"kDigitVectors": DIGIT_VECTORS},
     "matmul": {"kBlock": BLOCK, "kWarp": WARP, "kTile": MATMUL_TILE},

@@ -190,6 +190,37 @@ class Kernels(Protocol):
     def matmul(self, a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
         """Matrix products: a (n, I, K) and b (n, K, J), in any layout; `out` (n, I, J), contiguous."""
 
+    # Stacks of matrices modulo primes: (n, B, rows, columns), in any layout.
+
+    def eliminate(
+        self, x: Array, pivot_columns: int, moduli: ModuliSet, out: Array
+    ) -> tuple[Array, Array, Array]:
+        """Row echelon forms by exchanges of rows and subtraction of multiples of rows from those below.
+
+        A row of the result begins with the factors that it was reduced by; what is not 0 of the row itself
+        begins with its pivot, to the right of them. A pivot is the first of its column that is not 0 in a row
+        that is no pivot's yet, and comes from one of the first `pivot_columns` columns; others are changed
+        likewise.
+
+        Returns
+        -------
+        order : array of int32, shape (n, B, rows)
+            Which row of `x` came to each place.
+        pivots : array of int32, shape (n, B, min(rows, pivot_columns))
+            The column of each row's pivot; -1 where there is none.
+        products : array of uint32, shape (n, B)
+            The products of the pivots, negative if the order is odd.
+        """
+
+    def solve_upper(self, upper: Array, right: Array, moduli: ModuliSet, out: Array) -> None:
+        """Solve triangular systems (n, B, N, N), of which what is below the diagonal is not read.
+
+        No diagonal has a 0. `right` and `out` are (n, B, N, columns), this contiguous.
+        """
+
+    def characteristic_polynomials(self, x: Array, moduli: ModuliSet) -> Array:
+        """Coefficients (n, B, N + 1) of det(z - x) of square matrices, the constant one first."""
+
     # Signed integers with stored intervals: columns of n residues and a header, (n + 6, N), as
     # rnsdask/interval_rns/layout.py says; an operand may be one column, a NumPy array on every processor.
     # `out` is written. Flags, uint8 (N,), say what the intervals leave open (interval_rns.cuh).

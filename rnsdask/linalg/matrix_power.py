@@ -2,11 +2,14 @@
 
 from typing import Any, SupportsIndex
 
+from rnsdask.arrays.field_array import FieldArray
 from rnsdask.arrays.interval_rns_array import IntervalRNSArray
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.overflow import overflow_mode
+from rnsdask.lazy.elimination import inv
+from rnsdask.lazy.fields import check_no_overflow
 from rnsdask.lazy.matmul import identity_like, matmul
 
 
@@ -15,39 +18,51 @@ def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> An
 
     Parameters
     ----------
-    x : RNSArray or IntervalRNSArray, shape (..., N, N)
+    x : RNSArray, IntervalRNSArray or FieldArray, shape (..., N, N)
         One matrix, or a stack of them.
     k : int
-        How many factors, not negative; with 0 the results are identity matrices.
+        How many factors; with 0 the results are identity matrices. Negative only of a FieldArray: then the
+        factors are :func:`.inv` of `x`.
     overflow : {"raise", "wrap"}, optional
         What happens to results out of range, as in :func:`.matmul`; without it, what :func:`.errstate` set,
         else ``"raise"``. With ``"raise"`` the powers that repeated squaring passes must be in range too. For
-        an IntervalRNSArray that is the only one, for magnitudes wrap and signs do not.
+        an IntervalRNSArray that is the only one, for magnitudes wrap and signs do not. Of a FieldArray it is
+        not taken.
 
     Returns
     -------
-    RNSArray or IntervalRNSArray, shape (..., N, N)
+    RNSArray, IntervalRNSArray or FieldArray, shape (..., N, N)
         Lazy if `x` is, with the bound that follows.
 
     Raises
     ------
     RNSOverflowError
         With ``"raise"``, if a result or a power in between is out of range; on Dask when it is computed.
+    numpy.linalg.LinAlgError
+        If `k` is negative and a matrix singular modulo a prime; on Dask when it is computed.
     TypeError
         If `x` is no such array, or `k` no integer.
     ValueError
-        If the matrices are not square, a length is unknown, `k` is negative, or `overflow` is ``"flag"``, for
-        what is flagged in between says nothing about results.
+        If the matrices are not square, a length is unknown, `k` is negative and `x` no FieldArray, or
+        `overflow` is ``"flag"``, for what is flagged in between says nothing about results.
     """
-    if not isinstance(x, RNSArray | IntervalRNSArray):
-        raise TypeError(f"matrix_power takes an RNSArray or an IntervalRNSArray, got {type(x).__name__}")
-    exponent, mode = as_integer(k, "k"), overflow_mode(overflow)
+    if not isinstance(x, RNSArray | IntervalRNSArray | FieldArray):
+        raise TypeError(
+            f"matrix_power takes an RNSArray, an IntervalRNSArray or a FieldArray, got {type(x).__name__}"
+        )
+    exponent = as_integer(k, "k")
+    of_fields = isinstance(x, FieldArray)
+    if of_fields:
+        check_no_overflow(overflow)
+    mode = None if of_fields else overflow_mode(overflow)
     x._find_lengths()
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError(f"matrix_power takes square matrices, got shape {x.shape}")
+    if of_fields and exponent < 0:
+        x, exponent = inv(x), -exponent
     if exponent < 0:
         raise ValueError(
-            f"k must not be negative, for matrices have no inverses here, got {abbreviate(exponent)}"
+            f"k must not be negative, for only a FieldArray has inverses, got {abbreviate(exponent)}"
         )
     if mode == "flag":
         raise ValueError(

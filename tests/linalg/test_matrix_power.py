@@ -143,7 +143,7 @@ def test_powers_that_are_refused(on_each_processor: Processor) -> None:
         with pytest.raises(ValueError, match="takes square matrices, got shape"):
             power(bad, 2)
     with pytest.raises(
-        ValueError, match="k must not be negative, for matrices have no inverses here, got -1"
+        ValueError, match="k must not be negative, for only a FieldArray has inverses, got -1"
     ):
         power(x, -1)
     with pytest.raises(ValueError, match='takes overflow="raise" or "wrap"'):

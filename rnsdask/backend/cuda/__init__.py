@@ -13,6 +13,7 @@ from rnsdask.backend.cuda.convert import (
 )
 from rnsdask.backend.cuda.crc32c import crc32c
 from rnsdask.backend.cuda.divide import floor_divide_limbs, remainder_limbs
+from rnsdask.backend.cuda.elimination import characteristic_polynomials, eliminate, solve_upper
 from rnsdask.backend.cuda.fixed_point import fixed_point
 from rnsdask.backend.cuda.interval import interval
 from rnsdask.backend.cuda.interval_rns import (
@@ -33,8 +34,10 @@ __all__ = [
     "apply_windowed",
     "base_extend",
     "candidates",
+    "characteristic_polynomials",
     "compare",
     "crc32c",
+    "eliminate",
     "extremum",
     "first_invalid",
     "first_outside",
@@ -57,5 +60,6 @@ __all__ = [
     "residues_to_limbs",
     "row_sums",
     "running_sums",
+    "solve_upper",
     "wide_digits",
 ]

@@ -21,6 +21,7 @@ from rnsdask.core.moduli import ModuliSet
 BLOCKS_PER_PROCESSOR = 8
 SHARED_BYTES = 48 * 1024
 _PROCESSOR_COUNT = 16  # cudaDevAttrMultiProcessorCount
+_MOST_SHARED = 97  # cudaDevAttrMaxSharedMemoryPerBlockOptin
 
 
 class Parameter:
@@ -64,6 +65,12 @@ def processors(device: int) -> int:
     return int(cupy.cuda.runtime.deviceGetAttribute(_PROCESSOR_COUNT, device))
 
 
+@functools.cache
+def most_shared(device: int) -> int:
+    """Bytes of shared memory that a block of a device may ask for; more than `SHARED_BYTES` on all known."""
+    return int(cupy.cuda.runtime.deviceGetAttribute(_MOST_SHARED, device))
+
+
 def launch(
     module: str,
     name: str,
@@ -90,7 +97,10 @@ def launch(
     most = processors(device) * BLOCKS_PER_PROCESSOR * BLOCK // block
     blocks = max(1, min(most, -(-threads // block)))
     values = tuple(a.fields[()] if isinstance(a, Parameter) else a for a in arguments)
-    _kernel(module, name, device)((blocks,), (block,), values, shared_mem=shared)
+    kernel = _kernel(module, name, device)
+    if shared > SHARED_BYTES and kernel.max_dynamic_shared_size_bytes < shared:
+        kernel.max_dynamic_shared_size_bytes = most_shared(device)
+    kernel((blocks,), (block,), values, shared_mem=shared)
     return blocks
 
 

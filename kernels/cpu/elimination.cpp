@@ -1,0 +1,354 @@
+// Linear algebra of matrices modulo primes: elimination with row exchanges, triangular systems,
+// characteristic polynomials. A matrix is copied to rows of whole vectors; large ones go by panels of
+// columns, and what is right of a panel by products of matrices.
+#include <algorithm>
+#include <vector>
+
+#include "bindings.hpp"
+#include "matmul.hpp"
+#include "rns/matrix.cuh"
+
+namespace rns {
+
+namespace {
+
+using Matrices = nb::ndarray<const u32, nb::ndim<4>, nb::device::cpu>;
+using MutableMatrices = nb::ndarray<u32, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
+using Vectors = nb::ndarray<u32, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Indices = nb::ndarray<i32, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+// Words of a vector: rows are as many vectors long, and all of a vector are computed.
+constexpr i64 kLanes = 16;
+
+// Columns of a panel, and rows of a block of a triangular system.
+constexpr i64 kPanel = 64;
+
+// Rows whose products are found before they are subtracted.
+constexpr i64 kBand = 128;
+
+i64 round_down(i64 x) { return x / kLanes * kLanes; }
+i64 round_up(i64 x) { return round_down(x + kLanes - 1); }
+
+// Subtracts from each of `count` rows, `stride` apart, its own multiple of the words x. `length` is a
+// multiple of kLanes.
+template <u32 Eliminated(u32, u32, Factor, u32)>
+RNS_INLINE void subtract_from_rows(const u32* __restrict__ x, u32* __restrict__ rows, i64 count, i64 stride,
+                                   i64 length, const Factor* factors, u32 last) {
+  for (i64 i = 0; i < count; ++i) {
+    const Factor w = factors[i];
+    if (w.value == 0) continue;
+    u32* __restrict__ y = rows + i * stride;
+    for (i64 j = 0; j < length; j += kLanes) {
+      for (i64 k = j; k < j + kLanes; ++k) y[k] = Eliminated(y[k], x[k], w, last);
+    }
+  }
+}
+
+RNS_VECTORISED void subtract_narrow(const u32* x, u32* rows, i64 count, i64 stride, i64 length,
+                                    const Factor* factors, u32 last) {
+  subtract_from_rows<eliminated_narrow>(x, rows, count, stride, length, factors, last);
+}
+
+RNS_VECTORISED void subtract_wide(const u32* x, u32* rows, i64 count, i64 stride, i64 length,
+                                  const Factor* factors, u32 last) {
+  subtract_from_rows<eliminated_wide>(x, rows, count, stride, length, factors, last);
+}
+
+RNS_VECTORISED void subtract_words(const u32* x, i64 count, u32 last, u32* __restrict__ y) {
+  for (i64 k = 0; k < count; ++k) y[k] = mod_sub(y[k], x[k], last);
+}
+
+// A matrix modulo p that is worked on; one after another in the same memory.
+class Working {
+ public:
+  Working(i64 rows, i64 columns, Modulus m)
+      : rows_(rows),
+        columns_(columns),
+        stride_(round_up(columns)),
+        m_(m),
+        words_(rows * stride_ + kLanes),
+        pivot_(stride_ + kLanes),
+        factors_(rows),
+        panel_(kProductDepth * kProductWidth),
+        product_(std::max<i64>(1, std::min(rows, kBand) * columns)) {}
+
+  void load(View x) {
+    for (i64 i = 0; i < rows_; ++i) {
+      for (i64 j = 0; j < columns_; ++j) row(i)[j] = *x.at(i, j);
+    }
+  }
+
+  void store(u32* out) {
+    for (i64 i = 0; i < rows_; ++i) std::copy_n(row(i), columns_, out + i * columns_);
+  }
+
+  u32* row(i64 i) { return words_.data() + i * stride_; }
+  u32& at(i64 i, i64 j) { return row(i)[j]; }
+  const Modulus& modulus() const { return m_; }
+
+  // The factor of row i in the next `subtract`.
+  void set_factor(i64 i, u32 value) { factors_[i] = factor_of(value, m_.last); }
+
+  // Subtracts from rows first to last the multiples by their factors of row `source`, columns begin to end.
+  void subtract(i64 source, i64 first, i64 last, i64 begin, i64 end) {
+    if (first >= last) return;
+    const i64 start = round_down(begin), stop = round_up(end);
+    // Zeros where whole vectors reach beyond the columns.
+    std::fill(&pivot_[start], &pivot_[begin], 0u);
+    std::copy(row(source) + begin, row(source) + end, &pivot_[begin]);
+    std::fill(&pivot_[end], &pivot_[stop], 0u);
+    const auto subtract_multiples = is_narrow(m_.last) ? subtract_narrow : subtract_wide;
+    subtract_multiples(&pivot_[start], row(first) + start, last - first, stride_, stop - start,
+                       &factors_[first], m_.last);
+  }
+
+  // Subtracts a product of matrices from rows `first` to `last`, columns from `begin` on: `left`, of all
+  // these rows, times the rows from `source` on.
+  void subtract_product(View left, i64 terms, i64 source, i64 first, i64 last, i64 begin) {
+    const i64 width = columns_ - begin;
+    for (i64 i = first; i < last; i += kBand) {
+      const Shape shape{std::min(kBand, last - i), terms, width};
+      std::fill_n(product_.data(), shape.rows * width, 0u);
+      const View a{left.at(i - first, 0), left.row_step, left.column_step};
+      add_product(a, {row(source) + begin, stride_, 1}, shape, m_, panel_.data(), product_.data());
+      for (i64 k = 0; k < shape.rows; ++k) {
+        subtract_words(product_.data() + k * width, width, m_.last, row(i + k) + begin);
+      }
+    }
+  }
+
+  void swap_rows(i64 i, i64 k) { std::swap_ranges(row(i), row(i) + stride_, row(k)); }
+  i64 stride() const { return stride_; }
+
+ private:
+  i64 rows_, columns_, stride_;
+  Modulus m_;
+  std::vector<u32> words_, pivot_;
+  std::vector<Factor> factors_;
+  std::vector<u32> panel_, product_;
+};
+
+// ---- elimination ------------------------------------------------------------------------------------------
+
+// What elimination says of a matrix besides its factors.
+struct Found {
+  i32* order;    // which row came to each place
+  i32* pivots;   // the column of each row's pivot, -1 below the last one
+  u32* product;  // of the pivots, with the sign of the order
+};
+
+class Elimination {
+ public:
+  Elimination(i64 rows, i64 columns, i64 pivot_columns, Modulus m)
+      : rows_(rows), columns_(columns), pivot_columns_(pivot_columns), x_(rows, columns, m) {}
+
+  void apply(View matrix, Found found, u32* out) {
+    x_.load(matrix);
+    found_ = found;
+    rank_ = 0;
+    is_odd_ = false;
+    *found.product = 1;
+    for (i64 i = 0; i < rows_; ++i) found.order[i] = static_cast<i32>(i);
+    std::fill_n(found.pivots, std::min(rows_, pivot_columns_), -1);
+    // Few pivots: one panel of all columns.
+    const i64 width = pivot_columns_ <= 2 * kPanel ? pivot_columns_ : kPanel;
+    for (i64 start = 0; start < pivot_columns_ && rank_ < rows_; start += width) {
+      const i64 stop = std::min(start + width, pivot_columns_);
+      eliminate_panel(start, stop, width == pivot_columns_ ? columns_ : stop);
+    }
+    const u32 product = *found.product;
+    if (is_odd_ && product != 0) *found.product = x_.modulus().last - product + 1u;
+    x_.store(out);
+  }
+
+ private:
+  // Columns start to stop; rows are changed up to the column `reach`, and then those right of it.
+  void eliminate_panel(i64 start, i64 stop, i64 reach) {
+    const i64 first = rank_;
+    for (i64 column = start; column < stop && rank_ < rows_; ++column) eliminate_column(column, reach);
+    if (reach == columns_ || rank_ == first) return;
+    for (i64 k = first; k < rank_; ++k) {
+      for (i64 i = k + 1; i < rank_; ++i) x_.set_factor(i, x_.at(i, k));
+      x_.subtract(k, k + 1, rank_, reach, columns_);
+    }
+    const View left{x_.row(rank_) + first, x_.stride(), 1};
+    x_.subtract_product(left, rank_ - first, first, rank_, rows_, reach);
+  }
+
+  void eliminate_column(i64 column, i64 reach) {
+    const Modulus& m = x_.modulus();
+    i64 pivot = rank_;
+    while (pivot < rows_ && x_.at(pivot, column) == 0) ++pivot;
+    if (pivot == rows_) return;
+    if (pivot != rank_) {
+      x_.swap_rows(pivot, rank_);
+      std::swap(found_.order[pivot], found_.order[rank_]);
+      is_odd_ = !is_odd_;
+    }
+    const u32 value = x_.at(rank_, column), inverse = mod_inverse(value, m.last);
+    *found_.product = mod_mul(*found_.product, value, m);
+    found_.pivots[rank_] = static_cast<i32>(column);
+    for (i64 i = rank_ + 1; i < rows_; ++i) {
+      const u32 x = x_.at(i, column), factor = x == 0 ? 0 : mod_mul(x, inverse, m);
+      x_.set_factor(i, factor);
+      // Factors stand below the diagonal, where the pivots' columns may be further to the right.
+      x_.at(i, column) = 0;
+      x_.at(i, rank_) = factor;
+    }
+    x_.subtract(rank_, rank_ + 1, rows_, column + 1, reach);
+    ++rank_;
+  }
+
+  i64 rows_, columns_, pivot_columns_;
+  Working x_;
+  Found found_{};
+  i64 rank_ = 0;
+  bool is_odd_ = false;
+};
+
+// ---- triangular systems -----------------------------------------------------------------------------------
+
+// Solves upper x = right, for a matrix of `rows` rows whose diagonal has no 0.
+void solve_upper(View upper, View right, i64 rows, i64 columns, Working& x, u32* out) {
+  const Modulus& m = x.modulus();
+  x.load(right);
+  for (i64 stop = rows; stop > 0; stop -= std::min(stop, kPanel)) {
+    const i64 start = stop - std::min(stop, kPanel);
+    if (stop < rows) {
+      const View left{upper.at(start, stop), upper.row_step, upper.column_step};
+      x.subtract_product(left, rows - stop, stop, start, stop, 0);
+    }
+    for (i64 k = stop - 1; k >= start; --k) {
+      const u32 inverse = mod_inverse(*upper.at(k, k), m.last);
+      for (i64 j = 0; j < columns; ++j) x.at(k, j) = mod_mul(x.at(k, j), inverse, m);
+      for (i64 i = start; i < k; ++i) x.set_factor(i, *upper.at(i, k));
+      x.subtract(k, start, k, 0, columns);
+    }
+  }
+  x.store(out);
+}
+
+// ---- characteristic polynomials ---------------------------------------------------------------------------
+
+class CharacteristicPolynomial {
+ public:
+  CharacteristicPolynomial(i64 length, Modulus m)
+      : length_(length), x_(length, length, m), polynomials_(length + 1, length + 1, m), factors_(length) {}
+
+  void apply(View matrix, u32* out) {
+    x_.load(matrix);
+    for (i64 k = 0; k + 2 < length_; ++k) reduce_column(k);
+    expand();
+    std::copy_n(polynomials_.row(length_), length_ + 1, out);
+  }
+
+ private:
+  // To Hessenberg form, by a similarity that leaves zeros below place k + 1 of column k.
+  void reduce_column(i64 k) {
+    const Modulus& m = x_.modulus();
+    i64 pivot = k + 1;
+    while (pivot < length_ && x_.at(pivot, k) == 0) ++pivot;
+    if (pivot == length_) return;
+    if (pivot != k + 1) {
+      x_.swap_rows(pivot, k + 1);
+      for (i64 i = 0; i < length_; ++i) std::swap(x_.at(i, pivot), x_.at(i, k + 1));
+    }
+    const u32 inverse = mod_inverse(x_.at(k + 1, k), m.last);
+    for (i64 i = k + 2; i < length_; ++i) {
+      factors_[i] = mod_mul(x_.at(i, k), inverse, m);
+      x_.set_factor(i, factors_[i]);
+      x_.at(i, k) = 0;
+    }
+    x_.subtract(k + 1, k + 2, length_, k + 1, length_);
+    for (i64 i = 0; i < length_; ++i) {
+      const u32 sum = dot_product(x_.row(i) + k + 2, &factors_[k + 2], length_ - k - 2, m);
+      x_.at(i, k + 1) = mod_add(x_.at(i, k + 1), sum, m.last);
+    }
+  }
+
+  // The polynomial of the leading k rows and columns of a Hessenberg matrix H is P_k, with
+  // P_(k+1) = (x - H_kk) P_k - sum over i < k of H_ik H_(i+1)i ... H_k(k-1) P_i.
+  void expand() {
+    const Modulus& m = x_.modulus();
+    std::fill_n(polynomials_.row(0), length_ + 1, 0u);
+    polynomials_.at(0, 0) = 1;
+    for (i64 k = 0; k < length_; ++k) {
+      u32* next = polynomials_.row(k + 1);
+      next[0] = 0;
+      std::copy_n(polynomials_.row(k), length_, next + 1);
+      u32 below = 1;
+      for (i64 i = k; i >= 0 && below != 0; --i) {
+        polynomials_.set_factor(k + 1, mod_mul(x_.at(i, k), below, m));
+        polynomials_.subtract(i, k + 1, k + 2, 0, i + 1);
+        below = i > 0 ? mod_mul(below, x_.at(i, i - 1), m) : 0;
+      }
+    }
+  }
+
+  i64 length_;
+  Working x_, polynomials_;
+  std::vector<u32> factors_;
+};
+
+// ---- stacks of matrices -----------------------------------------------------------------------------------
+
+View view(const Matrices& array, i64 i, i64 b) {
+  return {array.data() + i * array.stride(0) + b * array.stride(1), array.stride(2), array.stride(3)};
+}
+
+i64 length_of(const Matrices& array, i64 axis) { return static_cast<i64>(array.shape(axis)); }
+
+const Modulus* checked(const Matrices& array, const Table32& moduli) {
+  require(moduli.shape(0) == array.shape(0) && moduli.shape(1) == 4, "one modulus for each row is needed");
+  return reinterpret_cast<const Modulus*>(moduli.data());
+}
+
+}  // namespace
+
+void bind_elimination(nb::module_& module) {
+  module.def("eliminate", [](const Matrices& x, i64 pivot_columns, const Table32& table, MutableMatrices out,
+                             Indices order, Indices pivots, MutableMatrix32 products) {
+    const Modulus* moduli = checked(x, table);
+    const i64 n = length_of(x, 0), count = length_of(x, 1), rows = length_of(x, 2), columns = length_of(x, 3);
+    require(0 <= pivot_columns && pivot_columns <= columns, "there are fewer columns than pivots'");
+    const i64 most = std::min(rows, pivot_columns);
+    nb::gil_scoped_release release;
+    for (i64 i = 0; i < n; ++i) {
+      Elimination elimination(rows, columns, pivot_columns, moduli[i]);
+      for (i64 b = 0; b < count; ++b) {
+        const i64 t = i * count + b;
+        const Found found{order.data() + t * rows, pivots.data() + t * most, products.data() + t};
+        elimination.apply(view(x, i, b), found, out.data() + t * rows * columns);
+      }
+    }
+  });
+  module.def("solve_upper", [](const Matrices& upper, const Matrices& right, const Table32& table,
+                               MutableMatrices out) {
+    const Modulus* moduli = checked(right, table);
+    const i64 n = length_of(right, 0), count = length_of(right, 1);
+    const i64 rows = length_of(right, 2), columns = length_of(right, 3);
+    require(length_of(upper, 2) == rows && length_of(upper, 3) == rows, "shapes of a system do not match");
+    nb::gil_scoped_release release;
+    for (i64 i = 0; i < n; ++i) {
+      Working x(rows, columns, moduli[i]);
+      for (i64 b = 0; b < count; ++b) {
+        u32* result = out.data() + (i * count + b) * rows * columns;
+        solve_upper(view(upper, i, b), view(right, i, b), rows, columns, x, result);
+      }
+    }
+  });
+  module.def("characteristic_polynomials", [](const Matrices& x, const Table32& table, Vectors out) {
+    const Modulus* moduli = checked(x, table);
+    const i64 n = length_of(x, 0), count = length_of(x, 1), length = length_of(x, 2);
+    require(length_of(x, 3) == length, "the matrices must be square");
+    nb::gil_scoped_release release;
+    for (i64 i = 0; i < n; ++i) {
+      CharacteristicPolynomial polynomial(length, moduli[i]);
+      for (i64 b = 0; b < count; ++b) {
+        polynomial.apply(view(x, i, b), out.data() + (i * count + b) * (length + 1));
+      }
+    }
+  });
+}
+
+}  // namespace rns

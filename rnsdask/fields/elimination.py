@@ -1,0 +1,162 @@
+"""Linear algebra of chunks of matrices over prime fields, by elimination. No Dask in here.
+
+A chunk is (n, *batch, rows, columns), in any layout; it is never changed. Any element that is not 0 can be a
+pivot; the first of a column is taken, so that factors too are the same on each processor.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rnsdask.backend import Array, kernels_of
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.place import Place
+
+
+@dataclass(frozen=True)
+class _Echelon:
+    """Row echelon forms of a stack (n, B, rows, columns), as :meth:`.Kernels.eliminate` gives them."""
+
+    words: Array
+    order: Array
+    pivots: Array
+    products: Array
+
+    @property
+    def ranks(self) -> Array:
+        """Ranks (n, B) of the columns that pivots come from."""
+        return (self.pivots >= 0).sum(axis=-1, dtype=np.int64)
+
+
+def _stack(words: Array) -> Array:
+    """The same with one axis for all matrices: (n, B, rows, columns)."""
+    return words.reshape(len(words), math.prod(words.shape[1:-2]), *words.shape[-2:])
+
+
+def _echelon(words: Array, moduli: ModuliSet, pivot_columns: int) -> _Echelon:
+    x = _stack(words)
+    out = np.empty_like(x, order="C")
+    return _Echelon(out, *kernels_of(x).eliminate(x, pivot_columns, moduli, out))
+
+
+def determinants(words: Array, moduli: ModuliSet) -> Array:
+    """Determinants (n, *batch, 1, 1) of square matrices; that of no rows is 1."""
+    found = _echelon(words, moduli, words.shape[-1])
+    full = found.ranks == words.shape[-1]
+    return np.where(full, found.products, np.uint32(0)).reshape(*words.shape[:-2], 1, 1)
+
+
+def ranks(words: Array, moduli: ModuliSet) -> Array:
+    """Ranks (n, *batch, 1, 1), int64."""
+    return _echelon(words, moduli, words.shape[-1]).ranks.reshape(*words.shape[:-2], 1, 1)
+
+
+# ---- factors ----------------------------------------------------------------------------------------------
+
+
+def packed_lu(words: Array, moduli: ModuliSet) -> Array:
+    """Echelon forms with their factors, and one column more, which row came to each place."""
+    found = _echelon(words, moduli, words.shape[-1])
+    packed = np.concatenate([found.words, found.order.astype(np.uint32)[..., None]], axis=-1)
+    return packed.reshape(*words.shape[:-1], words.shape[-1] + 1)
+
+
+def _diagonal_offsets(x: Array) -> Array:
+    """Of each place of a matrix its column less its row."""
+    return np.arange(x.shape[-1], like=x) - np.arange(x.shape[-2], like=x)[:, None]
+
+
+def permutation_of(packed: Array) -> Array:
+    """P (n, *batch, rows, rows) of A = P L U."""
+    order = packed[..., None, :, -1]
+    rows = np.arange(packed.shape[-2], dtype=np.uint32, like=packed)
+    return (order == rows[:, None]).astype(np.uint32)
+
+
+def lower_of(packed: Array) -> Array:
+    """L (n, *batch, rows, k), for k the lesser of rows and columns."""
+    rows, columns = packed.shape[-2], packed.shape[-1] - 1
+    below = packed[..., : min(rows, columns)]
+    offsets = _diagonal_offsets(below)
+    return np.where(offsets < 0, below, (offsets == 0).astype(np.uint32))
+
+
+def upper_of(packed: Array) -> Array:
+    """U (n, *batch, k, columns)."""
+    rows, columns = packed.shape[-2], packed.shape[-1] - 1
+    above = packed[..., : min(rows, columns), :-1]
+    return np.where(_diagonal_offsets(above) >= 0, above, np.uint32(0))
+
+
+# ---- systems ----------------------------------------------------------------------------------------------
+
+
+def solve(words: Array, moduli: ModuliSet, place: Place) -> Array:
+    """Solutions (n, *batch, N, K) of A x = b, of chunks [A b] of N rows and N + K columns.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If a matrix is singular modulo a prime, naming its index in the array and the prime.
+    """
+    rows = words.shape[-2]
+    found = _echelon(words, moduli, rows)
+    check_regular(found.ranks.reshape(words.shape[:-2]) == rows, moduli, place)
+    upper, right = found.words[..., :rows], found.words[..., rows:]
+    out = np.empty_like(right, order="C")
+    kernels_of(out).solve_upper(upper, right, moduli, out)
+    return out.reshape(*words.shape[:-1], words.shape[-1] - rows)
+
+
+def check_regular(regular: Array, moduli: ModuliSet, place: Place) -> None:
+    """Raise LinAlgError unless all of (n, *batch) matrices are; it names the first that is not."""
+    if regular.all():
+        return
+    first = int((~regular).any(axis=0).reshape(-1).argmax())
+    row = int((~regular).reshape(len(regular), -1)[:, first].argmax())
+    index = np.unravel_index(first, regular.shape[1:])
+    starts = [start for start, _ in place.location[: len(index)]] or [0] * len(index)
+    where = tuple(int(i) + start for i, start in zip(index, starts, strict=True))
+    which = f"the matrix at index {where}" if where else "the matrix"
+    raise np.linalg.LinAlgError(f"{which} is singular modulo {moduli[row]}")
+
+
+def inverses(words: Array, moduli: ModuliSet, place: Place) -> Array:
+    """Inverses of square matrices; LinAlgError as :func:`solve` where there is none."""
+    identity = np.broadcast_to(np.eye(words.shape[-1], dtype=np.uint32, like=words), words.shape)
+    return solve(np.concatenate([words, identity], axis=-1), moduli, place)
+
+
+def nullspaces(words: Array, moduli: ModuliSet, rank: int) -> Array:
+    """Bases (n, *batch, columns, columns - rank) of the solutions of A x = 0, of matrices all of that rank.
+
+    Each column that has no pivot gives the solution that is 1 there and 0 in the others without.
+    """
+    *outer, _, columns = words.shape
+    found = _echelon(words, moduli, columns)
+    pivots = found.pivots[..., :rank].astype(np.int64)
+    is_free = np.ones_like(found.words, shape=(*pivots.shape[:2], columns), dtype=np.bool_)
+    first, second = (np.arange(length, like=words) for length in pivots.shape[:2])
+    i, b = first[:, None, None], second[:, None]
+    is_free[i, b, pivots] = False
+    # All rows have as many, in order.
+    free = is_free.nonzero()[-1].reshape(*pivots.shape[:2], columns - rank)
+    echelon = found.words[:, :, :rank]
+    right = np.take_along_axis(echelon, free[:, :, None], axis=-1)
+    right = np.where(free[:, :, None] > pivots[..., None], right, np.uint32(0))  # the rest are factors
+    upper = np.take_along_axis(echelon, pivots[:, :, None], axis=-1)
+    solved = np.empty_like(right, order="C")
+    kernels_of(solved).solve_upper(upper, right, moduli, solved)
+    primes = np.asarray(np.array(moduli.moduli, dtype=np.uint64), like=words)[:, None, None, None]
+    basis = np.zeros_like(words, shape=(*pivots.shape[:2], columns, columns - rank))
+    basis[i, b, pivots] = ((primes - solved) % primes).astype(np.uint32)
+    basis[i, b, free] = np.eye(columns - rank, dtype=np.uint32, like=words)
+    return basis.reshape(*outer, columns, columns - rank)
+
+
+def characteristic_polynomials(words: Array, moduli: ModuliSet) -> Array:
+    """Coefficients (n, *batch, 1, N + 1) of det(z - A), the constant one first."""
+    x = _stack(words)
+    found = kernels_of(x).characteristic_polynomials(x, moduli)
+    return found.reshape(*words.shape[:-2], 1, words.shape[-1] + 1)

@@ -1,0 +1,331 @@
+"""Linear algebra of matrices over prime fields, lazy on Dask (:mod:`rnsdask.fields.elimination`).
+
+The last two axes are those of the matrices, and in a Dask array one chunk; all others, the batch, are in any
+chunks.
+"""
+
+from typing import Any, NamedTuple
+
+import dask.array as da
+import numpy as np
+
+from rnsdask.backend import Array
+from rnsdask.cluster.workers import checked_workers
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.fields import elimination
+from rnsdask.lazy.fields import of_fields
+from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.operands import broadcast_shape, check_alike, find_lengths, made_like, with_axes
+
+
+class LU(NamedTuple):
+    """Factors of matrices ``A = P @ L @ U``, as ``scipy.linalg.lu`` names them."""
+
+    P: Any
+    L: Any
+    U: Any
+
+
+def det(x: Any) -> Any:
+    """Determinants of square matrices, in each field, as ``numpy.linalg.det``.
+
+    Parameters
+    ----------
+    x : FieldArray, shape (..., N, N)
+        One matrix, or a stack of them. The determinant of no rows is 1.
+
+    Returns
+    -------
+    int or FieldArray, shape (...)
+        Of one matrix an integer from 0 to M - 1, of which the residues are the determinants; of a lazy one a
+        lazy integer. Else an array, lazy if `x` is.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no FieldArray.
+    ValueError
+        If it has fewer than two axes, matrices are not square, or are in several chunks of a Dask array.
+    """
+    words = _map_matrices("det", elimination.determinants, _square("det", x), (1, 1), moduli=x.system.moduli)[
+        ..., 0, 0
+    ]
+    return made_like((x,), words, x.system, "raise") if words.ndim > 1 else _number(words, x)
+
+
+def _number(words: Any, x: Any) -> Any:
+    """The number of words (n,): an integer, lazy if they are."""
+    return made_like((x,), words[:, None], x.system, "raise")[0]
+
+
+def rank(x: Any) -> Any:
+    """Ranks of matrices, in each field.
+
+    Parameters
+    ----------
+    x : FieldArray, shape (..., R, C)
+        One matrix, or a stack of them.
+
+    Returns
+    -------
+    array of int64, shape (n, ...)
+        Ranks modulo each prime, with the axis of the primes first, as of words; NumPy, CuPy or Dask.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As of :func:`det`; the matrices need not be square.
+    """
+    words = _checked("rank", x)
+    options = {"moduli": x.system.moduli, "dtype": np.int64}
+    return _map_matrices("rank", elimination.ranks, words, (1, 1), **options)[..., 0, 0]
+
+
+def lu(x: Any) -> LU:
+    """Factors ``A = P @ L @ U`` of matrices with exchanges of rows, in each field, as ``scipy.linalg.lu``.
+
+    Parameters
+    ----------
+    x : FieldArray, shape (..., R, C)
+        One matrix, or a stack of them, of any rank and shape. Let K be the lesser of R and C.
+
+    Returns
+    -------
+    P : FieldArray, shape (..., R, R)
+        Permutation matrices. They differ from field to field: each row has a single 1 in each field.
+    L : FieldArray, shape (..., R, K)
+        1 on the diagonal, 0 above it; below it too in columns from the rank on.
+    U : FieldArray, shape (..., K, C)
+        Row echelon forms: what is not 0 of a row begins further to the right than that of the row before,
+        and rows from the rank on are 0.
+
+    All are lazy if `x` is. The pivot is the first element of a column that is not 0, so that factors do not
+    depend on processor and chunks.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As of :func:`det`; the matrices need not be square.
+    """
+    words = _checked("lu", x)
+    rows, columns = words.shape[-2:]
+    least = min(rows, columns)
+    packed = _map_matrices("lu", elimination.packed_lu, words, (rows, columns + 1), moduli=x.system.moduli)
+    parts = (
+        (elimination.permutation_of, (rows, rows)),
+        (elimination.lower_of, (rows, least)),
+        (elimination.upper_of, (least, columns)),
+    )
+    return LU(
+        *(
+            made_like((x,), _map_matrices("lu", function, packed, lengths), x.system, "raise")
+            for function, lengths in parts
+        )
+    )
+
+
+def solve(a: Any, b: Any) -> Any:
+    """Solutions x of ``a @ x == b`` for square matrices, in each field, as ``numpy.linalg.solve``.
+
+    Parameters
+    ----------
+    a : FieldArray, shape (..., N, N)
+    b : FieldArray of the same fields, shape (N,) or (..., N, K)
+        One vector, or matrices, in any chunks. The axes of the batch broadcast.
+
+    Returns
+    -------
+    FieldArray, shape (..., N) or (..., N, K)
+        Lazy if an operand is.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If a matrix is singular modulo a prime; it names its index and the prime. On Dask when it is computed.
+    TypeError
+        If an operand is no FieldArray, or they are on different processors.
+    ValueError
+        As of :func:`det`; or if fields or shapes do not fit.
+    """
+    _check_fields("solve", b)
+    is_vector = b.words.ndim == 2
+    left = _square("solve", a)
+    find_lengths(b)
+    check_alike(a, b)
+    right = b.words[..., None] if is_vector else b.words
+    if right.shape[-2] != left.shape[-1]:
+        shapes = " and ".join(str(tuple(x.words.shape[1:])) for x in (a, b))
+        raise ValueError(
+            f"shapes {shapes} do not fit: systems of {left.shape[-1]} equations have as many right-hand sides"
+        )
+    columns = right.shape[-1]
+    joined = _joined(left, right)
+    rows = left.shape[-1]
+    words = _map_matrices(
+        "solve", elimination.solve, joined, (rows, columns), moduli=a.system.moduli, located=True
+    )
+    return made_like((a,), words[..., 0] if is_vector else words, a.system, "raise")
+
+
+def _joined(left: Any, right: Any) -> Any:
+    """Matrices (n, *batch, N, N + K) of two stacks of N rows, whose batches broadcast."""
+    batch = broadcast_shape([x.shape[1:-2] for x in (left, right)])
+    is_lazy = any(isinstance(x, da.Array) for x in (left, right))
+    library: Any = da if is_lazy else np
+    arrays = [
+        library.broadcast_to(with_axes(x, len(batch) + 2), (len(x), *batch, *x.shape[-2:]))
+        for x in (left, right)
+    ]
+    joined = library.concatenate(arrays, axis=-1)
+    return joined.rechunk({-2: -1, -1: -1}) if is_lazy else joined
+
+
+def inv(x: Any) -> Any:
+    """Inverses of square matrices, in each field, as ``numpy.linalg.inv``.
+
+    Parameters
+    ----------
+    x : FieldArray, shape (..., N, N)
+        One matrix, or a stack of them.
+
+    Returns
+    -------
+    FieldArray, shape (..., N, N)
+        Lazy if `x` is.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If a matrix is singular modulo a prime; it names its index and the prime. On Dask when it is computed.
+    TypeError, ValueError
+        As of :func:`det`.
+    """
+    words = _square("inv", x)
+    options = {"moduli": x.system.moduli, "located": True}
+    return made_like(
+        (x,),
+        _map_matrices("inv", elimination.inverses, words, words.shape[-2:], **options),
+        x.system,
+        "raise",
+    )
+
+
+def nullspace(x: Any) -> Any:
+    """Bases of the solutions of ``A @ v == 0``, in each field, as the columns of matrices.
+
+    Parameters
+    ----------
+    x : FieldArray, shape (..., R, C)
+        One matrix, or a stack of them. All must have one rank, in each field; :func:`rank` tells them.
+
+    Returns
+    -------
+    FieldArray, shape (..., C, C - rank)
+        Column k is 1 at the k-th column of A that is a sum of multiples of those before it, and 0 at the
+        others that are. Of a lazy array it is lazy, but the ranks, which tell the shape, are found at once.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As of :func:`det`; the matrices need not be square. ValueError if ranks differ, naming two.
+    """
+    words = _checked("nullspace", x)
+    ranks = rank(x)
+    if isinstance(ranks, da.Array):
+        with checked_workers():
+            ranks = ranks.compute()
+    moduli: ModuliSet = x.system.moduli
+    common = _common_rank(ranks, moduli) if ranks.size else 0
+    shape = (words.shape[-1], words.shape[-1] - common)
+    found = _map_matrices("nullspace", elimination.nullspaces, words, shape, moduli=moduli, rank=common)
+    return made_like((x,), found, x.system, "raise")
+
+
+def _common_rank(ranks: Array, moduli: ModuliSet) -> int:
+    """The only value of ranks (n, *batch); ValueError if there are several."""
+    first = int(ranks.reshape(-1)[0])
+    differing = (ranks != first).reshape(-1)
+    if differing.any():
+        place = int(differing.argmax())
+        row, *index = (int(i) for i in np.unravel_index(place, ranks.shape))
+        other = int(ranks.reshape(-1)[place])
+        where = f" at index {tuple(index)}" if index else ""
+        origin = f" at index {(0,) * len(index)}" if index else ""
+        raise ValueError(
+            f"nullspace takes matrices of one rank, got {first}{origin} modulo {moduli[0]} and "
+            f"{other}{where} modulo {moduli[row]}"
+        )
+    return first
+
+
+def charpoly(x: Any) -> Any:
+    """Characteristic polynomials det(z - A) of square matrices, in each field.
+
+    By similarity to Hessenberg form, of which the polynomials of the leading rows and columns follow one from
+    another (H. Cohen, "A Course in Computational Algebraic Number Theory", Algorithm 2.2.9).
+
+    Parameters
+    ----------
+    x : FieldArray, shape (..., N, N)
+        One matrix, or a stack of them.
+
+    Returns
+    -------
+    FieldArray, shape (..., N + 1)
+        Coefficients, ascending: that of z**k at k, the last one 1. Lazy if `x` is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As of :func:`det`.
+    """
+    words = _square("charpoly", x)
+    shape = (1, words.shape[-1] + 1)
+    found = _map_matrices(
+        "charpoly", elimination.characteristic_polynomials, words, shape, moduli=x.system.moduli
+    )
+    return made_like((x,), found[..., 0, :], x.system, "raise")
+
+
+# ---- operands ---------------------------------------------------------------------------------------------
+
+
+def _check_fields(name: str, x: Any) -> None:
+    if not of_fields(x):
+        kind = type(x).__name__
+        raise TypeError(
+            f"{name} takes a FieldArray, got {kind}; rd.FieldArray.from_rns(x, fields) makes one of integers"
+        )
+
+
+def _checked(name: str, x: Any) -> Any:
+    """Words of matrices (n, *batch, rows, columns), of known lengths, each matrix in one chunk."""
+    _check_fields(name, x)
+    find_lengths(x)
+    words = x.words
+    if words.ndim < 3:
+        raise ValueError(f"{name} takes matrices, which have two axes, got shape {tuple(words.shape[1:])}")
+    if isinstance(words, da.Array) and max(words.numblocks[-2:]) > 1:
+        first = words.ndim - 3
+        raise ValueError(
+            f"{name} takes matrices that are one chunk, got {words.numblocks[-2]} x {words.numblocks[-1]}; "
+            f"x.rechunk({{{first}: -1, {first + 1}: -1}}) joins them"
+        )
+    return words
+
+
+def _square(name: str, x: Any) -> Any:
+    """The same of square matrices."""
+    words = _checked(name, x)
+    if words.shape[-1] != words.shape[-2]:
+        raise ValueError(f"{name} takes square matrices, got shape {tuple(words.shape[1:])}")
+    return words
+
+
+def _map_matrices(name: str, function: Any, words: Any, lengths: tuple[int, int], **options: Any) -> Any:
+    """Apply a function to the chunks of matrices; results are matrices of the given shape."""
+    chunks = None
+    if isinstance(words, da.Array):
+        chunks = (*words.chunks[1:-2], *((length,) for length in lengths))
+    token = f"field-{name}"
+    return map_chunks(function, words, rows=words.shape[0], chunks=chunks, token=token, **options)
