@@ -1,0 +1,142 @@
+"""Times linear algebra of matrices over prime fields beside FLINT's `nmod_mat`, in turn.
+
+    python scripts/bench_linalg.py cpu            one thread
+    python scripts/bench_linalg.py gpu            and FLINT on one core beside it
+    python scripts/bench_linalg.py cpu --lengths 8,64 --primes 1,100 --operations det,lu
+
+A row is one operation of matrices of one length modulo some primes, of so many matrices that their
+determinants take `--steps` multiplications and subtractions. "G steps/s" counts N^3 steps of a product, an
+inverse or a characteristic polynomial, N^3 / 3 of the others. "FLINT" is FLINT's time of a matrix over ours,
+of some of the matrices; it has no LU decomposition to call from Python. With --json FILE writes them.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import flint
+import numpy as np
+from benchmarking import (
+    argument_parser,
+    print_rows,
+    time_in_turn,
+    waited_seconds,
+    wall_seconds,
+    write_results,
+)
+
+import rnsdask as rd
+from rnsdask.core.primes import primes_below
+
+RUNS = {
+    "cpu": ("cpu",),
+    "gpu": ("gpu",),
+    "tiny": ("cpu --lengths 5 --primes 1,3 --steps 1 --repeat 1",),
+    "tiny-gpu": ("gpu --lengths 5 --primes 1,3 --steps 1 --repeat 1",),
+}
+
+LENGTHS = "8,16,32,64,128,256,512,1024"
+PRIMES = "1,100,1000"
+STEPS = {"cpu": 3e6, "gpu": 1e10}
+MOST_WORDS = 2**28
+FLINT_STEPS = 3e6
+
+Operation = Callable[[Any], Any]
+OPERATIONS: dict[str, tuple[Operation, Callable[[Any], Any] | None, float]] = {
+    "product": (lambda x: x @ x, lambda m: m * m, 1),
+    "det": (rd.linalg.det, lambda m: m.det(), 1 / 3),
+    "lu": (rd.linalg.lu, None, 1 / 3),
+    "solve": (
+        lambda x: rd.linalg.solve(x, x[..., :1]),
+        lambda m: m.solve(flint.nmod_mat(m.nrows(), 1, [1] * m.nrows(), m.modulus())),
+        1 / 3,
+    ),
+    "inv": (rd.linalg.inv, lambda m: m.inv(), 1),
+    "charpoly": (rd.linalg.charpoly, lambda m: m.charpoly(), 1),
+}
+"""What is called, what FLINT calls, and multiples of N^3 steps."""
+
+
+def stack(fields: rd.PrimeFields, count: int, length: int) -> np.ndarray:
+    """Random residues (n, count, length, length)."""
+    rng = np.random.default_rng(1)
+    shape = (count, length, length)
+    return np.stack([rng.integers(0, p, shape, dtype=np.uint64).astype(np.uint32) for p in fields.primes])
+
+
+def of_flint(residues: np.ndarray, fields: rd.PrimeFields) -> list[Any]:
+    """Some of the matrices as FLINT's, at least one."""
+    count = max(1, int(FLINT_STEPS / residues.shape[-1] ** 3))
+    places = [(i, b) for b in range(residues.shape[1]) for i in range(len(residues))][:count]
+    shape = residues.shape[-2:]
+    return [flint.nmod_mat(*shape, residues[i, b].ravel().tolist(), fields.primes[i]) for i, b in places]
+
+
+def each(function: Callable[[Any], Any], matrices: list[Any]) -> None:
+    for matrix in matrices:
+        function(matrix)
+
+
+def bench(
+    kind: str, lengths: list[int], primes: list[int], operations: list[str], steps: float, repeat: int
+) -> list[dict[str, Any]]:
+    """A row for each operation, length and number of primes."""
+    rows = []
+    measure = waited_seconds if kind == "gpu" else wall_seconds
+    moduli = list(zip(range(max(primes)), primes_below(2**32, 1), strict=False))
+    for length in lengths:
+        for n in primes:
+            fields = rd.PrimeFields([p for _, p in moduli[:n]])
+            count = max(1, min(int(3 * steps / length**3), MOST_WORDS // length**2) // n)
+            residues = stack(fields, count, length)
+            matrices = of_flint(residues, fields)
+            x = rd.FieldArray(on(kind, residues), fields)
+            for name in operations:
+                if n * count * length**3 > 60 * steps and n > 1:
+                    continue  # it takes a minute, and is as one matrix after another
+                ours, flints, share = OPERATIONS[name]
+                calls = {"ours": partial(measure, partial(ours, x))}
+                if flints is not None:
+                    calls["flint"] = partial(wall_seconds, partial(each, flints, matrices))
+                timings = time_in_turn(calls, repeat)
+                total, least = n * count, min(timings["ours"].seconds)
+                row = {"operation": name, "length": length, "primes": n, "matrices": total}
+                row |= {**timings["ours"].row(), "us each": 1e6 * least / total}
+                row["G steps/s"] = share * length**3 * total / least / 1e9
+                if flints is not None:
+                    row["FLINT"] = min(timings["flint"].seconds) / len(matrices) * total / least
+                rows.append(row)
+                print_rows([row])
+    return rows
+
+
+def on(kind: str, residues: np.ndarray) -> Any:
+    if kind == "cpu":
+        return residues
+    import cupy
+
+    return cupy.asarray(residues)
+
+
+def main() -> None:
+    parser = argument_parser(__doc__)
+    parser.add_argument("kind", choices=("cpu", "gpu"))
+    parser.add_argument("--lengths", default=LENGTHS)
+    parser.add_argument("--primes", default=PRIMES)
+    parser.add_argument("--operations", default=",".join(OPERATIONS))
+    parser.add_argument("--steps", type=float, help="of a determinant, of all matrices together")
+    parser.add_argument("--repeat", type=int, default=3)
+    options = parser.parse_args()
+    lengths, primes = ([int(v) for v in text.split(",")] for text in (options.lengths, options.primes))
+    steps, operations = options.steps or STEPS[options.kind], options.operations.split(",")
+    rows = bench(options.kind, lengths, primes, operations, steps, options.repeat)
+    write_results(options.json, options.kind == "gpu", rows)
+
+
+if __name__ == "__main__":
+    main()
