@@ -1,48 +1,41 @@
-// Number-theoretic transforms of rows, X_j = sum of x_i w^(i j): kLanes transforms of columns side by side in
-// a tile that the second-level cache holds. A long transform is one of N1 x N2 (Bailey's four steps): columns
-// of length N1, factors w^(j i), columns of length N2; so memory is gone through twice.
-#include "rns/ntt.cuh"
+// Number-theoretic transforms of rows, X_j = sum of x_i w^(i j), and cyclic products by them: kLanes
+// transforms of columns side by side in a tile that the second-level cache holds. A long transform is one of
+// N1 x N2 (Bailey's four steps): columns of length N1, factors w^(j i), columns of length N2; so memory is
+// gone through twice.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "bindings.hpp"
+#include "ntt_tile.hpp"
 
 namespace rns {
 
 namespace {
 
-// Columns of a tile: 128 bytes of a row.
-constexpr i64 kLanes = 32;
-
 // Shorter transforms take a tile of many transforms, longer ones one of many columns of each.
 constexpr i64 kLong = kLanes * kLanes;
 
-// What is transposed is read or written in runs of so many words, a line of the cache.
-constexpr i64 kRun = 16;
-
-// Words or factors that begin with a line of the cache, all 0.
+// Words or factors that begin with a line of the cache, with any values.
 template <class T>
 class Aligned {
  public:
-  explicit Aligned(i64 size) : memory_(size + kLine) {
-    const u64 address = reinterpret_cast<u64>(memory_.data());
+  explicit Aligned(i64 size) : memory_(new T[size + kLine]) {
+    const u64 address = reinterpret_cast<u64>(memory_.get());
     data_ = reinterpret_cast<T*>((address + 63) / 64 * 64);
   }
-  Aligned(const Aligned&) = delete;
   T* data() { return data_; }
   T& operator[](i64 k) { return data_[k]; }
 
  private:
   static constexpr i64 kLine = 64 / sizeof(T);
-  std::vector<T> memory_;
+  std::unique_ptr<T[]> memory_;
   T* data_;
 };
-
-Factor factor_of(u32 value, u32 last) {
-  const u64 p = static_cast<u64>(last) + 1;
-  return {value, static_cast<u32>((static_cast<u64>(value) << 32) / p)};
-}
 
 i64 bit_reversed(i64 k, i64 length) {
   i64 result = 0;
@@ -53,94 +46,23 @@ i64 bit_reversed(i64 k, i64 length) {
   return result;
 }
 
-// ---- columns of a tile ------------------------------------------------------------------------------------
-
-template <class F>
-RNS_INLINE void butterfly_rows(u32* x, u32* y, Factor w, u32 last) {
-  for (i64 k = 0; k < kLanes; ++k) F::butterfly(x[k], y[k], w, last);
-}
-
-// Two levels of butterflies between rows that are `step` rows apart, in one pass over four of them.
-template <class F>
-RNS_INLINE void two_levels(u32* x, i64 step, Factor w0, Factor w1, Factor v, u32 last) {
-  u32 *x1 = x + step * kLanes, *x2 = x1 + step * kLanes, *x3 = x2 + step * kLanes;
-  for (i64 k = 0; k < kLanes; ++k) {
-    u32 a = x[k], b = x1[k], c = x2[k], d = x3[k];
-    F::butterfly(a, c, w0, last);
-    F::butterfly(b, d, w1, last);
-    F::butterfly(a, b, v, last);
-    F::butterfly(c, d, v, last);
-    x[k] = a;
-    x1[k] = b;
-    x2[k] = c;
-    x3[k] = d;
-  }
-}
-
-// Transforms of all columns of a tile of `length` rows; row r of the result is X_j with j the reverse of r in
-// bits. roots[half + k] is the factor of the power k of a root of unity of order 2 half.
-template <class F>
-RNS_INLINE void transform_columns(u32* tile, i64 length, const Factor* roots, u32 last) {
-  i64 half = length / 2;
-  bool is_odd = false;
-  for (i64 k = length; k > 1; k /= 2) is_odd = !is_odd;
-  if (is_odd) {
-    for (i64 k = 0; k < half; ++k) {
-      butterfly_rows<F>(tile + k * kLanes, tile + (half + k) * kLanes, roots[half + k], last);
-    }
-    half /= 2;
-  }
-  for (; half > 0; half /= 4) {
-    const i64 step = half / 2;
-    for (i64 start = 0; start < length; start += 2 * half) {
-      for (i64 k = 0; k < step; ++k) {
-        two_levels<F>(tile + (start + k) * kLanes, step, roots[half + k], roots[half + step + k],
-                      roots[step + k], last);
-      }
-    }
-  }
-}
-
-// Each row times the powers of its own root, and times one number.
-template <class F>
-RNS_INLINE void multiply_rows(u32* tile, i64 length, const u32* values, const u32* quotients,
-                              const Factor* numbers, u32 last) {
-  for (i64 r = 0; r < length; ++r) {
-    u32* row = tile + r * kLanes;
-    const u32 *v = values + r * kLanes, *q = quotients + r * kLanes;
-    for (i64 k = 0; k < kLanes; ++k) {
-      row[k] = F::multiply(F::multiply(row[k], {v[k], q[k]}, last), numbers[r], last);
-    }
-  }
-}
-
-RNS_VECTORISED void transform_narrow(u32* tile, i64 length, const Factor* roots, u32 last) {
-  transform_columns<NarrowField>(tile, length, roots, last);
-}
-RNS_VECTORISED void transform_wide(u32* tile, i64 length, const Factor* roots, u32 last) {
-  transform_columns<WideField>(tile, length, roots, last);
-}
-RNS_VECTORISED void multiply_narrow(u32* tile, i64 length, const u32* values, const u32* quotients,
-                                    const Factor* numbers, u32 last) {
-  multiply_rows<NarrowField>(tile, length, values, quotients, numbers, last);
-}
-RNS_VECTORISED void multiply_wide(u32* tile, i64 length, const u32* values, const u32* quotients,
-                                  const Factor* numbers, u32 last) {
-  multiply_rows<WideField>(tile, length, values, quotients, numbers, last);
-}
-
-RNS_VECTORISED void scale(u32* x, i64 count, Factor factor, u32 last) {
-  for (i64 k = 0; k < count; ++k) x[k] = mod_mul(x[k], factor, last);
-}
-
-// A root of unity modulo p.
+// A root of unity modulo p, and the loops for p.
 struct Root {
+  Prime prime;
   Modulus modulus;
   u32 value;
+  const TileLoops* loops;
 
-  bool is_narrow() const { return modulus.last < 0x7fffffffu; }
+  Root(Modulus m, u32 root, const std::string& method)
+      : prime(m.last + 1u), modulus(m), value(root), loops(&tile_loops(method, prime.is_narrow())) {}
+
+  u32 multiply(u32 x, u32 y) const { return mod_mul(x, y, modulus); }
   u32 power(u64 exponent) const { return mod_pow(value, exponent, modulus); }
-  Factor factor(u32 x) const { return factor_of(x, modulus.last); }
+  Root to_power(u64 exponent) const {
+    Root result = *this;
+    result.value = power(exponent);
+    return result;
+  }
 };
 
 // Transforms of columns of one length, by a root of that order.
@@ -150,8 +72,8 @@ class Columns {
       : root_(root), length_(length), roots_(std::max<i64>(length, 2)), reversed_(length) {
     u32 power = 1;
     for (i64 k = 0; k < length / 2; ++k) {
-      roots_[length / 2 + k] = root.factor(power);
-      power = mod_mul(power, root.value, root.modulus);
+      roots_[length / 2 + k] = root.prime.factor(power);
+      power = root.multiply(power, root.value);
     }
     // Of half the order, the powers are every second one.
     for (i64 half = length / 4; half > 0; half /= 2) {
@@ -160,28 +82,15 @@ class Columns {
     for (i64 k = 0; k < length; ++k) reversed_[k] = bit_reversed(k, length);
   }
 
-  void transform(u32* tile) {
-    if (root_.is_narrow()) {
-      transform_narrow(tile, length_, roots_.data(), root_.modulus.last);
-    } else {
-      transform_wide(tile, length_, roots_.data(), root_.modulus.last);
-    }
+  void forward(ConstRows from, u32* tile) {
+    root_.loops->forward(from, tile, length_, roots_.data(), root_.prime);
   }
-
-  // The columns of a transformed tile, one after another.
-  void write_transposed(const u32* tile, i64 width, u32* out) const {
-    const i64 count = std::min(kRun, length_);
-    for (i64 start = 0; start < length_; start += count) {
-      const u32* run[kRun];
-      for (i64 r = 0; r < count; ++r) run[r] = tile + place(start + r) * kLanes;
-      for (i64 k = 0; k < width; ++k) {
-        for (i64 r = 0; r < count; ++r) out[k * length_ + start + r] = run[r][k];
-      }
-    }
-  }
+  void forward(u32* tile) { forward({tile, kLanes}, tile); }
+  void inverse(u32* tile, Rows to) { root_.loops->inverse(tile, to, length_, roots_.data(), root_.prime); }
+  void inverse(u32* tile) { inverse(tile, {tile, kLanes}); }
 
   // The index of row r of a transformed tile, and the row of the index r.
-  i64 place(i64 r) const { return reversed_[r]; }
+  const std::vector<i64>& places() const { return reversed_; }
   i64 length() const { return length_; }
   const Root& root() const { return root_; }
 
@@ -194,136 +103,303 @@ class Columns {
 
 // ---- short transforms: kLanes of them in a tile -----------------------------------------------------------
 
-class ShortTransforms {
- public:
-  ShortTransforms(const Root& root, i64 length, u32 scale)
-      : columns_(root, length), scale_(root.factor(scale)), tile_(length * kLanes) {}
+// Lines of a tile, the first `width` of which are runs of `length` words; the first one stands for others.
+struct Lines {
+  const u32* data[kLanes];
 
-  // `count` transforms, one after another.
-  void apply(const u32* x, i64 count, u32* out) {
-    for (i64 first = 0; first < count; first += kLanes) {
-      apply_tile(x + first * columns_.length(), std::min(kLanes, count - first),
-                 out + first * columns_.length());
-    }
+  Lines(const u32* x, i64 width, i64 length) {
+    for (i64 k = 0; k < kLanes; ++k) data[k] = x + (k < width ? k : 0) * length;
   }
-
- private:
-  void apply_tile(const u32* x, i64 width, u32* out) {
-    const i64 length = columns_.length();
-    const i64 run = std::min(kRun, length);
-    for (i64 start = 0; start < length; start += run) {
-      for (i64 k = 0; k < width; ++k) {
-        for (i64 r = start; r < start + run; ++r) tile_[r * kLanes + k] = x[k * length + r];
-      }
-    }
-    columns_.transform(tile_.data());
-    columns_.write_transposed(tile_.data(), width, out);
-    if (scale_.value != 1) scale(out, width * length, scale_, columns_.root().modulus.last);
-  }
-
-  Columns columns_;
-  Factor scale_;
-  Aligned<u32> tile_;
 };
+
+struct MutableLines {
+  u32* data[kLanes];
+
+  MutableLines(u32* x, i64 width, i64 length) {
+    for (i64 k = 0; k < kLanes; ++k) data[k] = x + (k < width ? k : 0) * length;
+  }
+};
+
+// `count` transforms, one after another.
+void transform_short(const u32* x, i64 count, Columns& columns, u32 scale, u32* out) {
+  const i64 length = columns.length();
+  const Root& root = columns.root();
+  Aligned<u32> tile(length * kLanes);
+  for (i64 first = 0; first < count; first += kLanes) {
+    const i64 width = std::min(kLanes, count - first);
+    root.loops->gather(Lines(x + first * length, width, length).data, length, tile.data());
+    columns.forward(tile.data());
+    if (scale != 1) {
+      root.loops->scale(tile.data(), length * kLanes, root.prime.factor(scale), root.prime);
+    }
+    root.loops->scatter(tile.data(), length, columns.places().data(), width,
+                        MutableLines(out + first * length, width, length).data);
+  }
+}
 
 // ---- long transforms: of a matrix N1 x N2, kLanes columns in a tile ---------------------------------------
 
-class LongTransform {
+// w^(i j) for each row of index j of a transformed tile and column i: of one tile after another.
+class Twiddles {
  public:
-  LongTransform(const Root& root, i64 rows, i64 columns, u32 scale)
+  Twiddles(const Root& root, const std::vector<i64>& places)
       : root_(root),
-        first_({root.modulus, root.power(columns)}, rows),
-        second_({root.modulus, root.power(rows)}, columns),
-        scale_(scale),
-        tile_(std::max(rows, columns) * kLanes),
-        between_(rows * columns),
-        values_(rows * kLanes),
-        quotients_(rows * kLanes),
-        steps_(rows),
-        numbers_(rows) {
-    for (i64 r = 0; r < rows; ++r) {
-      const u32 base = root.power(first_.place(r));
-      u32 power = 1;
-      for (i64 k = 0; k < kLanes; ++k) {
-        const Factor factor = root.factor(power);
+        rows_(static_cast<i64>(places.size())),
+        values_(rows_ * kLanes),
+        quotients_(rows_ * kLanes),
+        steps_(rows_),
+        numbers_(rows_) {
+    std::vector<u32> powers(rows_, 1), bases(rows_);
+    u32 power = 1;
+    for (i64 j = 0; j < rows_; ++j) {
+      bases[places[j]] = power;
+      power = root.multiply(power, root.value);
+    }
+    for (i64 k = 0; k < kLanes; ++k) {
+      for (i64 r = 0; r < rows_; ++r) {
+        const Factor factor = root.prime.factor(powers[r]);
         values_[r * kLanes + k] = factor.value;
         quotients_[r * kLanes + k] = factor.quotient;
-        power = mod_mul(power, base, root.modulus);
+        powers[r] = root.multiply(powers[r], bases[r]);
       }
-      steps_[r] = power;
     }
+    std::copy(powers.begin(), powers.end(), steps_.begin());
   }
 
-  void apply(const u32* x, u32* out) {
-    const i64 rows = first_.length(), columns = second_.length();
-    std::fill(numbers_.begin(), numbers_.end(), root_.factor(scale_));
-    for (i64 start = 0; start < columns; start += kLanes) {
-      for (i64 r = 0; r < rows; ++r) std::copy_n(x + r * columns + start, kLanes, &tile_[r * kLanes]);
-      first_.transform(tile_.data());
-      multiply_by_roots();
-      first_.write_transposed(tile_.data(), kLanes, between_.data() + start * rows);
-    }
-    for (i64 start = 0; start < rows; start += kLanes) {
-      for (i64 r = 0; r < columns; ++r) std::copy_n(&between_[r * rows + start], kLanes, &tile_[r * kLanes]);
-      second_.transform(tile_.data());
-      for (i64 r = 0; r < columns; ++r) {
-        std::copy_n(&tile_[second_.place(r) * kLanes], kLanes, out + r * rows + start);
-      }
-    }
+  // Begins with the first tile, and with a factor besides.
+  void begin(u32 scale) { std::fill(numbers_.begin(), numbers_.end(), scale); }
+
+  void multiply(ConstRows from, Rows to) {
+    for (i64 r = 0; r < rows_; ++r) factors_[r] = root_.prime.factor(numbers_[r]);
+    root_.loops->multiply(from, to, rows_, values_.data(), quotients_.data(), factors_.data(), root_.prime);
+    for (i64 r = 0; r < rows_; ++r) numbers_[r] = root_.multiply(numbers_[r], steps_[r]);
   }
 
  private:
-  // Row r, of index j, times w^(i j) for each column i; numbers_ are those of the first column, and become
-  // those of the next tile's.
-  void multiply_by_roots() {
-    const i64 rows = first_.length();
-    const auto multiply = root_.is_narrow() ? multiply_narrow : multiply_wide;
-    multiply(tile_.data(), rows, values_.data(), quotients_.data(), numbers_.data(), root_.modulus.last);
-    for (i64 r = 0; r < rows; ++r) {
-      numbers_[r] = root_.factor(mod_mul(numbers_[r].value, steps_[r], root_.modulus));
+  Root root_;
+  i64 rows_;
+  Aligned<u32> values_, quotients_;
+  std::vector<u32> steps_, numbers_;
+  std::vector<Factor> factors_ = std::vector<Factor>(rows_);
+};
+
+// The first of the two dimensions of a length.
+i64 rows_of(i64 length) {
+  i64 rows = kLanes;
+  while (rows * rows * 4 <= length) rows *= 2;
+  return rows;
+}
+
+class LongTransform {
+ public:
+  LongTransform(const Root& root, i64 length)
+      : rows_(rows_of(length)),
+        columns_(length / rows_),
+        loops_(*root.loops),
+        first_(root.to_power(columns_), rows_),
+        second_(root.to_power(rows_), columns_),
+        twiddles_(root, first_.places()),
+        tile_(std::max(rows_, columns_) * kLanes) {}
+
+  // Both ends in natural order, through a matrix `between`.
+  void apply(const u32* x, u32 scale, u32* between, u32* out) {
+    transform_columns(x, scale, between);
+    for (i64 start = 0; start < rows_; start += kLanes) {
+      const u32* lines[kLanes];
+      for (i64 k = 0; k < kLanes; ++k) lines[k] = between + first_.places()[start + k] * columns_;
+      loops_.gather(lines, columns_, tile_.data());
+      second_.forward(tile_.data());
+      loops_.copy_rows(tile_.data(), columns_, second_.places().data(), {out + start, rows_});
     }
   }
 
-  Root root_;
+  // The columns' transforms, times w^(i j) and a scale.
+  void transform_columns(const u32* x, u32 scale, u32* out) {
+    twiddles_.begin(scale);
+    for (i64 start = 0; start < columns_; start += kLanes) {
+      first_.forward({x + start, columns_}, tile_.data());
+      twiddles_.multiply({tile_.data(), kLanes}, {out + start, columns_});
+    }
+  }
+
+  // The same of the inverse transform, in the other order and in place.
+  void invert_columns(u32* x) {
+    twiddles_.begin(1);
+    for (i64 start = 0; start < columns_; start += kLanes) {
+      twiddles_.multiply({x + start, columns_}, {tile_.data(), kLanes});
+      first_.inverse(tile_.data(), {x + start, columns_});
+    }
+  }
+
+  // kLanes rows from `start` on as the columns of a tile, transformed.
+  void transform_rows(const u32* x, i64 start, u32* tile) {
+    loops_.gather(Lines(x + start * columns_, kLanes, columns_).data, columns_, tile);
+    second_.forward(tile);
+  }
+  void invert_rows(u32* tile, i64 start, u32* out) {
+    second_.inverse(tile);
+    loops_.scatter(tile, columns_, nullptr, kLanes,
+                   MutableLines(out + start * columns_, kLanes, columns_).data);
+  }
+
+  i64 rows() const { return rows_; }
+  i64 columns() const { return columns_; }
+  u32* tile() { return tile_.data(); }
+
+ private:
+  i64 rows_, columns_;
+  const TileLoops& loops_;
   Columns first_, second_;
-  u32 scale_;
-  Aligned<u32> tile_, between_, values_, quotients_;
-  std::vector<u32> steps_;
-  std::vector<Factor> numbers_;
+  Twiddles twiddles_;
+  Aligned<u32> tile_;
 };
 
-void transform(const u32* x, i64 count, i64 length, const Root& root, u32 scale, u32* out) {
+void transform(const u32* x, i64 count, i64 length, const Root& root, u32 scale, u32* space, u32* out) {
   if (length < kLong) {
-    ShortTransforms(root, length, scale).apply(x, count, out);
+    Columns columns(root, length);
+    transform_short(x, count, columns, scale, out);
     return;
   }
-  i64 rows = kLanes;
-  while (rows * rows * 4 <= length) rows *= 2;
-  LongTransform whole(root, rows, length / rows, scale);
-  for (i64 b = 0; b < count; ++b) whole.apply(x + b * length, out + b * length);
+  LongTransform whole(root, length);
+  for (i64 b = 0; b < count; ++b) whole.apply(x + b * length, scale, space, out + b * length);
+}
+
+// ---- cyclic products: transforms in the order that they leave, so that nothing is put in order ------------
+
+// Runs of N elements: `count` of them, or one that serves for all.
+struct Runs {
+  const u32* data;
+  bool is_one;
+
+  const u32* at(i64 index, i64 length) const { return data + (is_one ? 0 : index * length); }
+};
+
+void multiply_short(Runs x, Runs y, i64 count, i64 length, const Root& root, const Root& inverse,
+                    Factor scale, u32* out) {
+  const TileLoops& loops = *root.loops;
+  Columns forward_columns(root, length), inverse_columns(inverse, length);
+  Aligned<u32> tile(length * kLanes), other(length * kLanes);
+  for (i64 first = 0; first < count; first += kLanes) {
+    const i64 width = std::min(kLanes, count - first);
+    loops.gather(Lines(x.at(first, length), width, length).data, length, tile.data());
+    forward_columns.forward(tile.data());
+    if (first == 0 || !y.is_one) {
+      loops.gather(Lines(y.at(first, length), y.is_one ? 1 : width, length).data, length, other.data());
+      forward_columns.forward(other.data());
+    }
+    loops.product(tile.data(), other.data(), length * kLanes, scale, root.prime);
+    inverse_columns.inverse(tile.data());
+    loops.scatter(tile.data(), length, nullptr, width,
+                  MutableLines(out + first * length, width, length).data);
+  }
+}
+
+void multiply_long(Runs x, Runs y, i64 count, i64 length, const Root& root, const Root& inverse, Factor scale,
+                   u32* spectrum, u32* out) {
+  LongTransform transform(root, length), back(inverse, length);
+  const i64 rows = transform.rows(), size = kLanes * transform.columns();
+  u32* tile = transform.tile();
+  for (i64 b = 0; b < count; ++b, out += length) {
+    const u32 *a = x.at(b, length), *c = y.at(b, length);
+    if (a != c && (b == 0 || !y.is_one)) {
+      transform.transform_columns(c, 1, out);
+      for (i64 start = 0; start < rows; start += kLanes) {
+        transform.transform_rows(out, start, spectrum + start / kLanes * size);
+      }
+    }
+    transform.transform_columns(a, 1, out);
+    for (i64 start = 0; start < rows; start += kLanes) {
+      transform.transform_rows(out, start, tile);
+      root.loops->product(tile, a == c ? tile : spectrum + start / kLanes * size, size, scale, root.prime);
+      back.invert_rows(tile, start, out);
+    }
+    back.invert_columns(out);
+  }
+}
+
+void multiply(Runs x, Runs y, i64 count, i64 length, const Root& root, const Root& inverse, u32 scale,
+              u32* space, u32* out) {
+  if (length == 1) {
+    for (i64 k = 0; k < count; ++k) out[k] = root.multiply(*x.at(k, 1), *y.at(k, 1));
+    return;
+  }
+  // The loops divide products by 2^32.
+  const u32 two_to_32 = static_cast<u32>((u64{1} << 32) % root.prime.value);
+  const Factor factor = root.prime.factor(root.multiply(scale, two_to_32));
+  if (x.is_one) std::swap(x, y);
+  if (length < kLong) {
+    multiply_short(x, y, count, length, root, inverse, factor, out);
+  } else {
+    multiply_long(x, y, count, length, root, inverse, factor, space, out);
+  }
+}
+
+// ---- entry points -----------------------------------------------------------------------------------------
+
+void require_constants(i64 rows, i64 count, i64 length, const Table32& moduli, const Vector32& roots,
+                       const Vector32& scales, const MutableVector32& space) {
+  const auto is_of_rows = [=](const auto& table) { return static_cast<i64>(table.shape(0)) == rows; };
+  require(is_of_rows(moduli) && moduli.shape(1) == 4, "one modulus for each row is needed");
+  require(is_of_rows(roots) && is_of_rows(scales), "one root and one scale for each modulus are needed");
+  require(length > 0 && (length & (length - 1)) == 0 && count % length == 0,
+          "the length must be a power of two, and each row a number of them");
+  require(static_cast<i64>(space.shape(0)) == length, "space of one transform is needed");
+}
+
+const std::string& best_method() {
+  static const std::string best = transform_methods().back();
+  return best;
+}
+
+const std::string& checked(const std::string& method) {
+  if (method == "best") return best_method();
+  const std::vector<std::string> methods = transform_methods();
+  require(std::find(methods.begin(), methods.end(), method) != methods.end(), "no such method");
+  return method;
 }
 
 }  // namespace
 
 void bind_ntt(nb::module_& module) {
+  module.def("transform_methods", &transform_methods);
   module.def("ntt", [](const Matrix32& array, i64 length, const Table32& moduli, const Vector32& roots,
-                       const Vector32& scales, MutableMatrix32 out) {
+                       const Vector32& scales, MutableVector32 space, MutableMatrix32 out,
+                       const std::string& method) {
     const Residues x(array);
-    require(static_cast<i64>(moduli.shape(0)) == x.moduli && moduli.shape(1) == 4,
-            "one modulus for each row is needed");
-    require(static_cast<i64>(roots.shape(0)) == x.moduli && static_cast<i64>(scales.shape(0)) == x.moduli,
-            "one root and one scale for each modulus are needed");
+    require_constants(x.moduli, x.count, length, moduli, roots, scales, space);
     require(static_cast<i64>(out.shape(0)) == x.moduli && static_cast<i64>(out.shape(1)) == x.count,
             "the result must have the shape of the residues");
-    require(length > 0 && (length & (length - 1)) == 0 && x.count % length == 0,
-            "the length must be a power of two, and each row a number of them");
     const auto* table = reinterpret_cast<const Modulus*>(moduli.data());
+    const std::string& name = checked(method);
     nb::gil_scoped_release release;
     for (i64 i = 0; i < x.moduli; ++i) {
-      transform(x.row(i), x.count / length, length, {table[i], roots.data()[i]}, scales.data()[i],
-                out.data() + i * x.count);
+      transform(x.row(i), x.count / length, length, {table[i], roots.data()[i], name}, scales.data()[i],
+                space.data(), out.data() + i * x.count);
     }
   });
+  module.def(
+      "cyclic_products", [](const Matrix32& first, const Matrix32& second, i64 length, const Table32& moduli,
+                            const Vector32& roots, const Vector32& inverse_roots, const Vector32& scales,
+                            MutableVector32 space, MutableMatrix32 out, const std::string& method) {
+        const Residues x(first), y(second);
+        const i64 count = static_cast<i64>(out.shape(1));
+        require_constants(x.moduli, count, length, moduli, roots, scales, space);
+        require(inverse_roots.shape(0) == roots.shape(0), "one inverse root for each modulus is needed");
+        require(y.moduli == x.moduli && static_cast<i64>(out.shape(0)) == x.moduli,
+                "the operands and the result must have a row for each modulus");
+        for (const Residues& operand : {x, y}) {
+          require(operand.count == count || operand.count == length,
+                  "an operand must have as many elements a row as the result, or one run of them");
+        }
+        const auto* table = reinterpret_cast<const Modulus*>(moduli.data());
+        const std::string& name = checked(method);
+        nb::gil_scoped_release release;
+        for (i64 i = 0; i < x.moduli; ++i) {
+          multiply({x.row(i), x.count == length}, {y.row(i), y.count == length}, count / length, length,
+                   {table[i], roots.data()[i], name}, {table[i], inverse_roots.data()[i], name},
+                   scales.data()[i], space.data(), out.data() + i * count);
+        }
+      });
 }
 
 }  // namespace rns

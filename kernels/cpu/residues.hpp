@@ -30,6 +30,7 @@ using MutableMatrix32 = nb::ndarray<u32, nb::ndim<2>, nb::c_contig, nb::device::
 using Vector8 = nb::ndarray<u8, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Vector32 = nb::ndarray<const u32, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Vector64 = nb::ndarray<const u64, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using MutableVector32 = nb::ndarray<u32, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using MutableVector64 = nb::ndarray<u64, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // Residues of `count` numbers: row i holds the residues modulo m_i, `stride` apart from the next row.

@@ -422,10 +422,38 @@ def interval_rns_compare(x: Array, y: Array, moduli: ModuliSet) -> NDArray[np.in
     return order
 
 
-def ntt(residues: Array, constants: TransformConstants, out: Array) -> None:
-    """Write the transforms of (n, N) residues, as many of one length after another as there are, to `out`."""
+def ntt(residues: Array, constants: TransformConstants, out: Array, method: str = "best") -> None:
     table = modulus_table(constants.moduli)
-    _cpu.ntt(residues, constants.length, table, constants.roots, constants.scales, out)
+    _cpu.ntt(
+        residues, constants.length, table, constants.roots, constants.scales, _space(constants), out, method
+    )
+
+
+def cyclic_products(
+    x: Array,
+    y: Array,
+    forward: TransformConstants,
+    inverse: TransformConstants,
+    out: Array,
+    method: str = "best",
+) -> None:
+    """Write the cyclic products of runs of ``forward.length`` elements, one after another in each row.
+
+    `out` (n, N), which is written, is no operand. Where an operand has one run a row, it serves for all.
+    """
+    roots = (modulus_table(forward.moduli), forward.roots, inverse.roots, inverse.scales)
+    _cpu.cyclic_products(x, y, forward.length, *roots, _space(forward), out, method)
+
+
+def _space(constants: TransformConstants) -> NDArray[np.uint32]:
+    # NumPy asks for huge pages, without which the first touch of so much takes as long as the transform.
+    return np.empty(constants.length, dtype=np.uint32)
+
+
+def transform_methods() -> list[str]:
+    """The instruction sets by which this processor transforms, portable first; all give the same."""
+    methods: list[str] = _cpu.transform_methods()
+    return methods
 
 
 def interval_arithmetic(operation: str, x: Bounds, y: Bounds, product: ProductBounds) -> Bounds:
