@@ -28,7 +28,13 @@ from rnsdask.constants.interval import IntervalConstants, directed, interval_con
 from rnsdask.constants.interval_rns import MAX_EXPONENT, ProductBounds, product_bounds
 from rnsdask.constants.keys import KEY_BITS, KeyConstants, key_constants, sufficient_prefix
 from rnsdask.constants.mixed_radix import MixedRadixConstants, mixed_radix_constants
-from rnsdask.constants.ntt import TransformConstants, transform_constants
+from rnsdask.constants.ntt import (
+    TransformConstants,
+    TwiddleFactors,
+    transform_constants,
+    twiddle_factors,
+    twist_factors,
+)
 from rnsdask.constants.remainders import RemainderConstants, remainder_constants
 from rnsdask.constants.wide_residues import (
     WideDigitConstants,
@@ -56,6 +62,7 @@ __all__ = [
     "ReverseConstants",
     "SumCheck",
     "TransformConstants",
+    "TwiddleFactors",
     "WideDigitConstants",
     "WideForwardConstants",
     "WindowCheck",
@@ -78,6 +85,8 @@ __all__ = [
     "sufficient_prefix",
     "sum_check",
     "transform_constants",
+    "twiddle_factors",
+    "twist_factors",
     "wide_digit_constants",
     "wide_forward_constants",
     "window_check",

@@ -9,22 +9,28 @@ from rnsdask.backend import Array
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.fields.ntt import transform
 from rnsdask.lazy.fields import of_fields
+from rnsdask.lazy.long_ntt import chunk_length, transform_in_chunks
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import find_lengths, made_like
 
 
-def ntt(f: Any, axis: SupportsIndex = -1) -> Any:
+def ntt(f: Any, axis: SupportsIndex = -1, negacyclic: bool = False) -> Any:
     """Number-theoretic transform along an axis: ``X_j``, the sum of ``x_i w**(i j)``, in each field.
 
-    Products of transforms, element by element, are the transforms of cyclic convolutions.
+    Products of transforms, element by element, are the transforms of cyclic convolutions, or with
+    `negacyclic` of negacyclic ones: of products of polynomials modulo ``x**N + 1``.
 
     Parameters
     ----------
     f : FieldArray
-        The array.
+        The array. On Dask its chunks are any; along the axis they are joined if there are few, else the
+        transform goes through all of them three times (docs/transforms.md), for which threads of one process
+        hold the array in memory and workers of a cluster on their disks.
     axis : int
         The axis, of a length N that is a power of two; w is the root of unity of order N that
-        ``f.system.roots(N)`` gives. Both ends are in natural order. Of a Dask array it must be one chunk.
+        ``f.system.roots(N)`` gives. Both ends are in natural order.
+    negacyclic : bool
+        Whether ``X_j`` is the sum of ``x_i psi**(i (2 j + 1))`` instead, where psi is the root of order 2N.
 
     Returns
     -------
@@ -34,41 +40,58 @@ def ntt(f: Any, axis: SupportsIndex = -1) -> Any:
     Raises
     ------
     TypeError
-        If `f` is no FieldArray.
+        If `f` is no FieldArray, or `negacyclic` no bool.
     ValueError
-        If the length is no power of two, does not divide p - 1 for each prime p (the message names the
-        first), or is in several chunks; AxisError, which is one, if there is no such axis.
+        If the length is no power of two, or does not divide p - 1 for each prime p, with `negacyclic` twice
+        the length (the message names the first); AxisError, which is one, if there is no such axis.
     NotImplementedError
         If the words are on a GPU.
     """
-    return _transformed("ntt", f, axis, inverse=False)
+    return _transformed("ntt", f, axis, negacyclic, inverse=False)
 
 
-def intt(f: Any, axis: SupportsIndex = -1) -> Any:
-    """Inverse of :func:`ntt`: ``x_i``, the sum of ``X_j w**(-i j)`` divided by N, in each field."""
-    return _transformed("intt", f, axis, inverse=True)
+def intt(f: Any, axis: SupportsIndex = -1, negacyclic: bool = False) -> Any:
+    """Inverse of :func:`ntt`: ``x_i``, the sum of ``X_j w**(-i j)`` divided by N, in each field.
+
+    With `negacyclic` it is the sum of ``X_j psi**(-i (2 j + 1))`` divided by N.
+    """
+    return _transformed("intt", f, axis, negacyclic, inverse=True)
 
 
-def _transformed(name: str, f: Any, axis: SupportsIndex, inverse: bool) -> Any:
+def check_transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool) -> int:
+    """Raise what :func:`ntt` raises; return the axis, which is not negative."""
     if not of_fields(f):
         kind = type(f).__name__
         raise TypeError(f"{name} takes a FieldArray, got {kind}; rd.from_ints(x, fields) makes one")
+    if not isinstance(negacyclic, bool):
+        raise TypeError(f"negacyclic must be True or False, got {type(negacyclic).__name__}")
     find_lengths(f)
-    words = f.words
-    k = int(normalize_axis_index(as_integer(axis, "axis"), words.ndim - 1))
-    length = words.shape[k + 1]
+    shape = f.words.shape[1:]
+    k = int(normalize_axis_index(as_integer(axis, "axis"), len(shape)))
+    length = shape[k]
     if length < 1 or length.bit_count() > 1:
         raise ValueError(f"{name} takes an axis of a power of two elements, got {length} on axis {k}")
-    f.system.roots(length)  # an error that names the prime where there is none
-    if isinstance(words, da.Array) and (chunks := words.numblocks[k + 1]) > 1:
-        raise ValueError(
-            f"{name} takes an axis that is one chunk, got {chunks} on axis {k}; f.rechunk({{{k}: -1}}) joins "
-            "them"
-        )
-    options: dict[str, Any] = {"moduli": f.system.moduli, "axis": k, "inverse": inverse}
-    words = map_chunks(_transform_block, words, rows=f.system.rows, token=f"field-{name}", **options)
-    return made_like((f,), words, f.system, "raise")
+    f.system.roots(2 * length if negacyclic else length)  # an error that names the prime where there is none
+    return k
 
 
-def _transform_block(block: Array, *, moduli: ModuliSet, axis: int, inverse: bool) -> Array:
-    return transform(block, moduli, axis, inverse)
+def _transformed(name: str, f: Any, axis: SupportsIndex, negacyclic: bool, inverse: bool) -> Any:
+    k = check_transform(name, f, axis, negacyclic)
+    words, system = f.words, f.system
+    how: dict[str, Any] = {"inverse": inverse, "negacyclic": negacyclic}
+    options: dict[str, Any] = {"rows": system.rows, "moduli": system.moduli, "axis": k, **how}
+    chunks = words.chunks[k + 1] if isinstance(words, da.Array) else (words.shape[k + 1],)
+    length = chunk_length(chunks)
+    if length < sum(chunks):
+        words = transform_in_chunks(words, system.moduli, k, length, **how)
+    else:
+        if len(chunks) > 1:
+            words = words.rechunk({k + 1: -1})
+        words = map_chunks(_transform_block, words, token=f"field-{name}", **options)
+    if len(chunks) > 1:
+        words = words.rechunk({k + 1: chunks})
+    return made_like((f,), words, system, "raise")
+
+
+def _transform_block(block: Array, *, moduli: ModuliSet, axis: int, inverse: bool, negacyclic: bool) -> Array:
+    return transform(block, moduli, axis, inverse, negacyclic)
