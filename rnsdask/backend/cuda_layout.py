@@ -118,9 +118,30 @@ POLYNOMIALS = np.dtype(
     ]
 )
 
+PASS = np.dtype(
+    [
+        ("x", np.uint64),
+        ("out", np.uint64),
+        ("x_stride", np.int64),
+        ("out_stride", np.int64),
+        ("moduli", np.uint64),
+        ("roots", np.uint64),
+        ("low", np.uint64),
+        ("high", np.uint64),
+        ("scales", np.uint64),
+        ("rows", np.int32),
+        ("tiles", np.uint32),
+        ("log_length", np.int32),
+        ("log_rest", np.int32),
+        ("log_split", np.int32),
+        ("log_high", np.int32),
+    ]
+)
+
 STRUCTURES = {
     "arithmetic": {"Operand": OPERAND, "Task": TASK, "SumTest": SUM_TEST, "WindowTest": WINDOW_TEST},
     "compare": {"ScalarTable": SCALAR_TABLE},
+    "cyclic_products": {"Pass": PASS},
     "elimination": {
         "Stack": STACK,
         "Elimination": ELIMINATION,
@@ -130,6 +151,9 @@ STRUCTURES = {
     "interval": {"IntervalGoal": INTERVAL_GOAL},
     "interval_rns": {"ExtendedInterval": EXTENDED_INTERVAL},
     "matmul": {"Matrix": MATRIX, "Product": PRODUCT},
+    "ntt_columns": {"Pass": PASS},
+    "ntt_rows": {"Pass": PASS},
+    "ntt_turned": {"Pass": PASS},
     "reduce": {"KeyTable": KEY_TABLE, "Numbers": NUMBERS, "Extremum": EXTREMUM},
 }
 """The structures by their names in the sources that know them."""

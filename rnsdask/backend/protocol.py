@@ -15,6 +15,7 @@ from rnsdask.constants import (
     RemainderConstants,
     ReverseConstants,
     SumCheck,
+    TransformConstants,
     WideDigitConstants,
     WideForwardConstants,
     WindowCheck,
@@ -220,6 +221,17 @@ class Kernels(Protocol):
 
     def characteristic_polynomials(self, x: Array, moduli: ModuliSet) -> Array:
         """Coefficients (n, B, N + 1) of det(z - x) of square matrices, the constant one first."""
+
+    def ntt(self, residues: Array, constants: TransformConstants, out: Array) -> None:
+        """Transforms of (n, N) residues, as many of one length after another as there are, to `out`."""
+
+    def cyclic_products(
+        self, x: Array, y: Array, forward: TransformConstants, inverse: TransformConstants, out: Array
+    ) -> None:
+        """Cyclic products of runs of one length, one after another in rows (n, N), to `out`.
+
+        An operand may have one run in each row, that all runs of the other are multiplied by.
+        """
 
     # Signed integers with stored intervals: columns of n residues and a header, (n + 6, N), as
     # rnsdask/interval_rns/layout.py says; an operand may be one column, a NumPy array on every processor.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rnsdask.backend import Array, backend_name, cpu
+from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import TwiddleFactors, transform_constants, twist_factors
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns import arithmetic
@@ -23,23 +23,14 @@ def transform(words: Array, moduli: ModuliSet, axis: int, inverse: bool, negacyc
     negacyclic : bool
         Whether element i is multiplied by ``psi**i`` before, or by its inverse after the inverse transform,
         where psi is the root of order 2N.
-
-    Raises
-    ------
-    NotImplementedError
-        If the words are on a GPU.
     """
-    if backend_name(words) == "cuda":
-        raise NotImplementedError(
-            "transforms run on the CPU only; rd.FieldArray(f.words.get(), f.system) brings an array there"
-        )
     last = contiguous(np.moveaxis(words, axis + 1, -1))
     if negacyclic and not inverse:
         last = _twisted(last, moduli, inverse)
-    out = np.empty_like(last)
+    out = np.empty_like(last, order="C")
     if out.size:
         constants = transform_constants(moduli, last.shape[-1], inverse)
-        cpu.ntt(last.reshape(len(moduli), -1), constants, out.reshape(len(moduli), -1))
+        kernels_of(words).ntt(last.reshape(len(moduli), -1), constants, out.reshape(len(moduli), -1))
     if negacyclic and inverse:
         out = _twisted(out, moduli, inverse)
     return np.moveaxis(out, -1, axis + 1)
@@ -47,7 +38,7 @@ def transform(words: Array, moduli: ModuliSet, axis: int, inverse: bool, negacyc
 
 def contiguous(words: Array) -> Array:
     """The same array in C order: itself if it is, on either processor."""
-    return words if words.flags.c_contiguous else words.copy()
+    return words if words.flags.c_contiguous else words.copy(order="C")
 
 
 def _twisted(words: Array, moduli: ModuliSet, inverse: bool) -> Array:

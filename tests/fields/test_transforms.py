@@ -6,6 +6,7 @@ import dask
 import gmpy2
 import numpy as np
 import pytest
+from conftest import Processor
 
 import rnsdask as rd
 from rnsdask.core.primes import primes_below
@@ -42,6 +43,11 @@ def definition(residues: np.ndarray, fields: rd.PrimeFields, some: list[int] | N
     return result
 
 
+def on(processor: Processor, words: np.ndarray, fields: rd.PrimeFields) -> rd.FieldArray:
+    """Elements of residues, on a processor."""
+    return rd.FieldArray(processor.xp.asarray(words), fields)
+
+
 def drawn(rng: np.random.Generator, fields: rd.PrimeFields, shape: tuple[int, ...]) -> np.ndarray:
     """Residues: p - 1 throughout in the first transform, one of them in the second, else any."""
     rows = []
@@ -57,20 +63,25 @@ def drawn(rng: np.random.Generator, fields: rd.PrimeFields, shape: tuple[int, ..
 
 @pytest.mark.parametrize("length", [2**e for e in range(11)])
 @pytest.mark.parametrize("batch", [1, 2, 31, 33])
-def test_every_short_length(length: int, batch: int, rng: np.random.Generator) -> None:
+def test_every_short_length(
+    length: int, batch: int, rng: np.random.Generator, on_each_processor: Processor
+) -> None:
     if batch > 2 and length > 64:
         batch = {31: 3, 33: 32}[batch] if length < 512 else 3
     for fields in (ENDS, rd.PrimeFields(SMALL[length]) if length in SMALL else rd.PrimeFields([12289])):
-        x = rd.FieldArray(drawn(rng, fields, (batch, length)), fields)
+        words = drawn(rng, fields, (batch, length))
+        x = on(on_each_processor, words, fields)
         found = rd.ntt(x)
-        np.testing.assert_array_equal(found.words, definition(x.words, fields))
-        np.testing.assert_array_equal(rd.intt(found).words, x.words)
-        np.testing.assert_array_equal(rd.ntt(rd.intt(x)).words, x.words)
+        assert isinstance(found.words, on_each_processor.xp.ndarray)
+        result = on_each_processor.to_numpy
+        np.testing.assert_array_equal(result(found.words), definition(words, fields))
+        np.testing.assert_array_equal(result(rd.intt(found).words), words)
+        np.testing.assert_array_equal(result(rd.ntt(rd.intt(x)).words), words)
 
 
 @pytest.mark.parametrize("length", [2**11, 2**12, 2**15, 2**17])
-def test_long_transforms(length: int, rng: np.random.Generator) -> None:
-    x = rd.FieldArray(drawn(rng, ENDS, (3, length)), ENDS)
+def test_long_transforms(length: int, rng: np.random.Generator, on_each_processor: Processor) -> None:
+    words = drawn(rng, ENDS, (3, length))
     some = [
         0,
         1,
@@ -83,12 +94,13 @@ def test_long_transforms(length: int, rng: np.random.Generator) -> None:
         length - 1,
         *rng.integers(length, size=20).tolist(),
     ]
-    found = rd.ntt(x)
-    np.testing.assert_array_equal(found.words[..., some], definition(x.words, ENDS, some))
-    np.testing.assert_array_equal(rd.intt(found).words, x.words)
+    found = rd.ntt(on(on_each_processor, words, ENDS))
+    result = on_each_processor.to_numpy
+    np.testing.assert_array_equal(result(found.words)[..., some], definition(words, ENDS, some))
+    np.testing.assert_array_equal(result(rd.intt(found).words), words)
 
 
-def test_lengths_beyond_all_residues(rng: np.random.Generator) -> None:
+def test_lengths_beyond_all_residues(rng: np.random.Generator, on_each_processor: Processor) -> None:
     """Of 2**22, by linearity: a transform of two elements is two powers of the root."""
     fields = rd.PrimeFields(rd.ModuliSet.ntt_primes(60, 2**22))
     length = 2**22
@@ -96,41 +108,46 @@ def test_lengths_beyond_all_residues(rng: np.random.Generator) -> None:
     words = np.zeros((fields.rows, length), dtype=np.uint32)
     words[:, first] += 7
     words[:, second] += 1
-    found = rd.ntt(rd.FieldArray(words, fields))
+    transformed = rd.ntt(on(on_each_processor, words, fields))
+    found = on_each_processor.to_numpy(transformed.words)
     for j in (0, 1, 2**11, length - 1, *rng.integers(length, size=50).tolist()):
         for i, (root, p) in enumerate(zip(fields.roots(length), fields.primes, strict=True)):
             expected = (7 * pow(root, first * j, p) + pow(root, second * j, p)) % p
-            assert found.words[i, j] == expected
-    np.testing.assert_array_equal(rd.intt(found).words, words)
+            assert found[i, j] == expected
+    np.testing.assert_array_equal(on_each_processor.to_numpy(rd.intt(transformed).words), words)
 
 
-def test_many_primes(rng: np.random.Generator) -> None:
+def test_many_primes(rng: np.random.Generator, on_each_processor: Processor) -> None:
     fields = rd.PrimeFields(rd.ModuliSet.ntt_primes(12_000, 2**10))
     assert fields.rows > 380
-    x = rd.FieldArray(drawn(rng, fields, (2, 1024)), fields)
+    words = drawn(rng, fields, (2, 1024))
     some = [0, 1, 511, 1023]
-    np.testing.assert_array_equal(rd.ntt(x).words[..., some], definition(x.words, fields, some))
-    np.testing.assert_array_equal(rd.intt(rd.ntt(x)).words, x.words)
+    found = rd.ntt(on(on_each_processor, words, fields))
+    result = on_each_processor.to_numpy
+    np.testing.assert_array_equal(result(found.words)[..., some], definition(words, fields, some))
+    np.testing.assert_array_equal(result(rd.intt(found).words), words)
 
 
-def test_transforms_are_linear(rng: np.random.Generator) -> None:
-    x, y = (rd.FieldArray(drawn(rng, ENDS, (2, 2048)), ENDS) for _ in range(2))
+def test_transforms_are_linear(rng: np.random.Generator, on_each_processor: Processor) -> None:
+    x, y = (on(on_each_processor, drawn(rng, ENDS, (2, 2048)), ENDS) for _ in range(2))
     assert (rd.ntt(x * 5 - y) == rd.ntt(x) * 5 - rd.ntt(y)).all()
 
 
 @pytest.mark.parametrize("chunks", [None, (2, -1, 3), (-1, 16, -1)])
-def test_axes(chunks: Any, rng: np.random.Generator) -> None:
+def test_axes(chunks: Any, rng: np.random.Generator, on_each_processor: Processor) -> None:
     words = drawn(rng, ENDS, (4, 16, 8))
     for axis in (0, 1, 2, -1, -3):
         moved = np.moveaxis(words, axis + 1 if axis >= 0 else axis, -1)
         expected = np.stack([definition(moved[:, k], ENDS) for k in range(moved.shape[1])], axis=1)
         expected = np.moveaxis(expected, -1, axis + 1 if axis >= 0 else axis)
-        x = rd.FieldArray(words, ENDS)
+        x = on(on_each_processor, words, ENDS)
         if chunks is not None:
             x = x.rechunk(chunks)
         with dask.config.set(scheduler="sync"):
-            np.testing.assert_array_equal(np.asarray(rd.ntt(x, axis).words), expected)
-            np.testing.assert_array_equal(np.asarray(rd.intt(rd.ntt(x, axis), axis).words), words)
+            found, back = rd.ntt(x, axis), rd.intt(rd.ntt(x, axis), axis)
+            result = on_each_processor.to_numpy
+            np.testing.assert_array_equal(result(found.compute().words), expected)
+            np.testing.assert_array_equal(result(back.compute().words), words)
 
 
 def cyclic_product(a: list[int], b: list[int], p: int) -> list[int]:
@@ -142,19 +159,23 @@ def cyclic_product(a: list[int], b: list[int], p: int) -> list[int]:
 
 
 @pytest.mark.parametrize("length", [2, 64, 4096, 2**15])
-def test_products_of_transforms_are_those_of_cyclic_products(length: int, rng: np.random.Generator) -> None:
-    x, y = (rd.FieldArray(drawn(rng, ENDS, (1, length))[:, 0], ENDS) for _ in range(2))
+def test_products_of_transforms_are_those_of_cyclic_products(
+    length: int, rng: np.random.Generator, on_each_processor: Processor
+) -> None:
+    words = [drawn(rng, ENDS, (1, length))[:, 0] for _ in range(2)]
+    x, y = (on(on_each_processor, w, ENDS) for w in words)
     found = rd.intt(rd.ntt(x) * rd.ntt(y)).words.tolist()
-    for row, a, b, p in zip(found, x.words.tolist(), y.words.tolist(), ENDS.primes, strict=True):
+    for row, a, b, p in zip(found, words[0].tolist(), words[1].tolist(), ENDS.primes, strict=True):
         assert row == cyclic_product(a, b, p)
 
 
-def test_products_are_those_of_flint(rng: np.random.Generator) -> None:
+def test_products_are_those_of_flint(rng: np.random.Generator, on_each_processor: Processor) -> None:
     flint = pytest.importorskip("flint")
     length = 2**14
     x, y = (drawn(rng, ENDS, (1, length))[:, 0] for _ in range(2))
     x[:, length // 2 :] = y[:, length // 2 :] = 0
-    found = rd.intt(rd.ntt(rd.FieldArray(x, ENDS)) * rd.ntt(rd.FieldArray(y, ENDS))).words.tolist()
+    first, second = (on(on_each_processor, words, ENDS) for words in (x, y))
+    found = rd.intt(rd.ntt(first) * rd.ntt(second)).words.tolist()
     for row, a, b, p in zip(found, x.tolist(), y.tolist(), ENDS.primes, strict=True):
         product = (flint.nmod_poly(a, p) * flint.nmod_poly(b, p)).coeffs()
         assert row == [int(c) for c in product] + [0] * (length - len(product))

@@ -25,6 +25,7 @@ from rnsdask.backend.cuda.interval_rns import (
 from rnsdask.backend.cuda.keyed import candidates, compare, extremum, gather, row_sums
 from rnsdask.backend.cuda.matmul import matmul
 from rnsdask.backend.cuda.mixed_radix import mixed_radix_digits
+from rnsdask.backend.cuda.ntt import cyclic_products, ntt
 from rnsdask.backend.cuda.scan import running_sums
 from rnsdask.backend.cuda.wide_residues import limbs_to_wide_residues, wide_digits
 
@@ -37,6 +38,7 @@ __all__ = [
     "characteristic_polynomials",
     "compare",
     "crc32c",
+    "cyclic_products",
     "eliminate",
     "extremum",
     "first_invalid",
@@ -54,6 +56,7 @@ __all__ = [
     "limbs_to_wide_residues",
     "matmul",
     "mixed_radix_digits",
+    "ntt",
     "power",
     "read_all",
     "remainder_limbs",

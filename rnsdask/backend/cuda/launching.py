@@ -44,19 +44,20 @@ class Parameter:
 
 
 @functools.cache
-def _module(name: str) -> Any:
+def _module(name: str, defines: tuple[str, ...]) -> Any:
     options = (
         *cuda_sources.NVRTC_OPTIONS,
         *cuda_sources.include_options(),
         f"-DRNS_SOURCES={cuda_sources.sources_digest()}",
+        *defines,
     )
     return cupy.RawModule(code=cuda_sources.source(name), options=options, backend="nvrtc")
 
 
 @functools.cache
-def _kernel(module: str, name: str, device: int) -> Any:
+def _kernel(module: str, name: str, defines: tuple[str, ...], device: int) -> Any:
     # A function belongs to one device, hence `device` in the key of the cache.
-    return _module(module).get_function(name)
+    return _module(module, defines).get_function(name)
 
 
 @functools.cache
@@ -79,10 +80,12 @@ def launch(
     *,
     block: int = BLOCK,
     shared: int = 0,
+    defines: tuple[str, ...] = (),
 ) -> int:
     """Run a kernel whose threads stride over their work; returns the number of blocks.
 
-    `arguments` are arrays, scalars and :class:`Parameter` of the current device.
+    `arguments` are arrays, scalars and :class:`Parameter` of the current device; `defines` are options of the
+    compiler, by which a module is compiled more than once. More than 48 KiB of `shared` memory are asked for.
 
     Raises
     ------
@@ -97,7 +100,7 @@ def launch(
     most = processors(device) * BLOCKS_PER_PROCESSOR * BLOCK // block
     blocks = max(1, min(most, -(-threads // block)))
     values = tuple(a.fields[()] if isinstance(a, Parameter) else a for a in arguments)
-    kernel = _kernel(module, name, device)
+    kernel = _kernel(module, name, defines, device)
     if shared > SHARED_BYTES and kernel.max_dynamic_shared_size_bytes < shared:
         kernel.max_dynamic_shared_size_bytes = most_shared(device)
     kernel((blocks,), (block,), values, shared_mem=shared)

@@ -1,0 +1,45 @@
+// Transforms that one tile holds, one after another in each row: one pass through memory.
+#include "ntt_pass.cuh"
+
+using namespace rns;
+
+namespace {
+
+using OneTransform = Tile<RNS_FIELD, kLogLength, 0, kLogValues, false>;
+
+}  // namespace
+
+extern "C" {
+
+// A block has a transform for each kThreads of its threads.
+__global__ void __launch_bounds__(RNS_THREADS, RNS_BLOCKS) ntt_rows(Pass pass, i64 transforms) {
+  extern __shared__ u32 shared[];
+  using T = OneTransform;
+  const i32 thread = threadIdx.x & (T::kThreads - 1), slot = threadIdx.x >> T::kLogThreads;
+  const i32 slots = blockDim.x >> T::kLogThreads;
+  for (u32 number = blockIdx.x; number < pass.tiles * pass.rows; number += gridDim.x) {
+    const Place place = Place::of(number, pass.tiles);
+    const i64 index = static_cast<i64>(place.tile) * slots + slot;
+    const bool is_one = index < transforms;
+    const u32* source = pass.x + place.row * pass.x_stride + (index << kLogLength) + thread;
+    u32* target = pass.out + place.row * pass.out_stride + (index << kLogLength) + thread;
+    const u32 last = pass.moduli[place.row].last;
+    u32 x[T::kValues];
+#pragma unroll
+    for (i32 m = 0; m < T::kValues; ++m) x[m] = is_one ? source[m << T::kLogThreads] : 0;
+    T::transform(x, thread, shared + slot * T::kWords,
+                 pass.roots + (static_cast<i64>(place.row) << kLogLength), last);
+    if (pass.scales != nullptr) {
+      const Factor scale = load_factor(pass.scales, place.row);
+#pragma unroll
+      for (i32 m = 0; m < T::kValues; ++m) x[m] = RNS_FIELD::multiply(x[m], scale, last);
+    }
+    if (!is_one) continue;
+#pragma unroll
+    for (i32 m = 0; m < T::kValues; ++m) {
+      target[m << T::kLogThreads] = RNS_FIELD::canonical(x[m], last);
+    }
+  }
+}
+
+}  // extern "C"

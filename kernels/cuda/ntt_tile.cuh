@@ -1,0 +1,131 @@
+// Transforms of a tile of columns by a block of threads, which exchange values through shared memory.
+//
+// Stockham's order: a stage transforms the highest bits of the index that are left, in registers, and makes
+// them the highest of those that are done. So both ends are in natural order and nothing is reversed.
+#pragma once
+
+#include <rns/ntt.cuh>
+
+#include "grid.cuh"
+
+namespace rns {
+
+// A power of a root of unity of the table at 8 bytes a factor, through the cache for what is only read.
+__device__ inline Factor load_factor(const Factor* table, i64 k) {
+  const uint2 pair = __ldg(reinterpret_cast<const uint2*>(table) + k);
+  return {pair.x, pair.y};
+}
+
+// 2^kLogLength rows of 2^kLogColumns columns, of which each thread has 2^kLogValues values: element r of
+// column c is number (r << kLogColumns) + c, and thread t's value m is number t + m kThreads. In a `kTurned`
+// tile values are first those of column t / kGroup instead, elements t % kGroup + m kGroup.
+template <class F, i32 kLogLength, i32 kLogColumns, i32 kLogValues, bool kTurned>
+struct Tile {
+  static constexpr i32 kValues = 1 << kLogValues;
+  static constexpr i32 kLogGroup = kLogLength - kLogValues;
+  static constexpr i32 kGroup = 1 << kLogGroup;
+  static constexpr i32 kLogThreads = kLogGroup + kLogColumns;
+  static constexpr i32 kThreads = 1 << kLogThreads;
+  static constexpr bool kOneStage = kLogGroup == 0;
+
+  // What the numbers of shared words are spread by, so that the first exchange writes to different banks.
+  static constexpr i32 kBits = kLogColumns + kLogValues;
+  static constexpr i32 kPadShift = kBits < 5 ? 5 : kBits;
+  static constexpr i32 kPadStep = kTurned || kLogColumns == 0 ? 1 : 1 << kLogColumns;
+  static constexpr RNS_INLINE i32 padded(i32 number) { return number + (number >> kPadShift) * kPadStep; }
+  static constexpr i32 kWords = kOneStage ? 0 : padded((1 << (kLogLength + kLogColumns)) - 1) + 1;
+
+  static constexpr RNS_INLINE i32 reversed(i32 k, i32 bits) {
+    i32 result = 0;
+    for (i32 bit = 0; bit < bits; ++bit) result |= ((k >> bit) & 1) << (bits - 1 - bit);
+    return result;
+  }
+
+  static __device__ void synchronise() {
+    if constexpr (kThreads <= 32) {
+      __syncwarp();
+    } else {
+      __syncthreads();
+    }
+  }
+
+  // Levels of butterflies between values of one thread. Of kDone bits of the numbers that are done, the rest
+  // is k 2^kLogRest + t, and roots[half + k] is the power k of a root of order 2 half.
+  template <i32 kDone, i32 kStage, i32 kLogRest>
+  static __device__ void transform_values(u32 (&x)[kValues], i32 thread, const Factor* roots, u32 last) {
+    constexpr i32 kSets = kValues >> kStage;
+#pragma unroll
+    for (i32 level = kStage - 1; level >= 0; --level) {
+      const i32 half = 1 << level;
+#pragma unroll
+      for (i32 k = 0; k < half; ++k) {
+#pragma unroll
+        for (i32 set = 0; set < kSets; ++set) {
+          const bool is_one = kLogRest == 0 && k == 0;
+          const i32 t = (thread >> kDone) | ((set << kLogThreads) >> kDone);
+          Factor w = {1, 0};
+          if (!is_one) w = load_factor(roots, ((half + k) << kLogRest) + (kLogRest == 0 ? 0 : t));
+#pragma unroll
+          for (i32 first = k; first < 1 << kStage; first += 2 * half) {
+            u32 &a = x[set + kSets * first], &b = x[set + kSets * (first + half)];
+            if (is_one) {
+              F::butterfly(a, b, last);
+            } else {
+              F::butterfly(a, b, w, last);
+            }
+          }
+        }
+      }
+    }
+    u32 y[kValues];
+#pragma unroll
+    for (i32 m = 0; m < kValues; ++m) y[m] = x[m];
+#pragma unroll
+    for (i32 m = 0; m < kValues; ++m) x[m % kSets + kSets * reversed(m / kSets, kStage)] = y[m];
+  }
+
+  // From value k of each set, of done bits D and rest t, to number D + k 2^kDone + t 2^(kDone + kStage).
+  static constexpr RNS_INLINE i32 place(i32 number, i32 done, i32 stage) {
+    return (number & ((1 << done) - 1)) + ((number >> done) << (done + stage));
+  }
+
+  template <i32 kDone, i32 kStage>
+  static __device__ void exchange(u32 (&x)[kValues], i32 thread, i32 from, u32* shared) {
+    constexpr i32 kSets = kValues >> kStage;
+    synchronise();
+    u32* target = shared + padded(place(from, kDone, kStage));
+#pragma unroll
+    for (i32 m = 0; m < kValues; ++m) {
+      const i32 number = place((m % kSets) << kLogThreads, kDone, kStage) + ((m / kSets) << kDone);
+      target[padded(number)] = x[m];
+    }
+    synchronise();
+    const u32* source = shared + padded(thread);
+#pragma unroll
+    for (i32 m = 0; m < kValues; ++m) x[m] = source[padded(m << kLogThreads)];
+  }
+
+  // The stages that are left, of kLeft bits.
+  template <i32 kDone, i32 kLeft>
+  static __device__ void run_stages(u32 (&x)[kValues], i32 thread, u32* shared, const Factor* roots,
+                                    u32 last) {
+    constexpr i32 kStage = kLeft < kLogValues ? kLeft : kLogValues;
+    constexpr i32 kLogRest = kLeft - kStage;
+    i32 from = thread;  // column and element of the first value
+    if constexpr (kTurned && kDone == kLogColumns)
+      from = (thread >> kLogGroup) | ((thread & (kGroup - 1)) << kLogColumns);
+    transform_values<kDone, kStage, kLogRest>(x, from, roots, last);
+    if constexpr (kLogRest > 0) {
+      exchange<kDone, kStage>(x, thread, from, shared);
+      run_stages<kDone + kStage, kLogRest>(x, thread, shared, roots, last);
+    }
+  }
+
+  // Transforms of the columns; `shared` has kWords for the tile, of threads that all come here.
+  static __device__ void transform(u32 (&x)[kValues], i32 thread, u32* shared, const Factor* roots,
+                                   u32 last) {
+    run_stages<kLogColumns, kLogLength>(x, thread, shared, roots, last);
+  }
+};
+
+}  // namespace rns

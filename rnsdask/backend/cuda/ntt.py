@@ -1,0 +1,314 @@
+"""Number-theoretic transforms: those that take one pass through memory, and how longer ones are cut.
+
+A transform of length A B is one of a matrix of A rows (D. Bailey, "FFTs in external or hierarchical memory",
+1990): of its columns, times powers of the root, and of its rows. Kernels are compiled for each length of a
+pass and kind of prime, at first use.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import cupy
+import numpy as np
+
+from rnsdask.backend.cuda import launching
+from rnsdask.backend.cuda.launching import Parameter, modulus_table_on, row_stride
+from rnsdask.backend.cuda.memory import table_on_gpu
+from rnsdask.backend.cuda_layout import PASS
+from rnsdask.backend.protocol import Array
+from rnsdask.constants import TransformConstants
+from rnsdask.constants.twiddles import power_factors, root_factors
+from rnsdask.core.moduli import ModuliSet
+
+_THREADS_PER_PROCESSOR = 1024  # with 64 registers each
+_LEAST_BLOCK = 128
+
+# Elements between two passes: few enough to stay in the second-level cache.
+_BETWEEN = 2**26
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A tile as `kernels/cuda/ntt_tile.cuh` has it, and threads of a block; numbers by their logarithms."""
+
+    length: int
+    columns: int
+    values: int
+    threads: int
+
+    @property
+    def block(self) -> int:
+        return 1 << self.threads
+
+    @property
+    def slots(self) -> int:
+        """Tiles of a block."""
+        return 1 << (self.threads - (self.length + self.columns - self.values))
+
+    @property
+    def shared(self) -> int:
+        """Bytes of a block's shared memory, as many as the kernel takes or some more."""
+        if self.length == self.values:
+            return 0
+        words = 1 << (self.length + self.columns)
+        return (
+            4
+            * self.slots
+            * (words + max(words >> 5, (words >> (self.columns + self.values)) << self.columns))
+        )
+
+    def defines(self, moduli: ModuliSet) -> tuple[str, ...]:
+        greatest = max(moduli)
+        field = "LazyField" if greatest < 2**30 else "NarrowField" if greatest < 2**31 else "WideField"
+        blocks = max(1, _THREADS_PER_PROCESSOR // self.block)
+        return (
+            f"-DRNS_FIELD={field}",
+            f"-DRNS_LOG_LENGTH={self.length}",
+            f"-DRNS_LOG_COLUMNS={self.columns}",
+            f"-DRNS_LOG_VALUES={self.values}",
+            f"-DRNS_THREADS={self.block}",
+            f"-DRNS_BLOCKS={blocks}",
+        )
+
+
+def _row_shape(log_length: int) -> Shape:
+    """Of whole transforms: at least 8 elements a thread that are side by side with others'."""
+    values = log_length if log_length <= 4 else 3 if log_length <= 6 else 4 if log_length <= 13 else 5
+    return Shape(log_length, 0, values, max(log_length - values, 7))
+
+
+def _matrix_shape(log_length: int) -> Shape:
+    """Of columns of a matrix, in tiles of at most 2**14 elements."""
+    columns = min(4, 14 - log_length)
+    values = 5 if log_length + columns > 13 else 4
+    return Shape(log_length, columns, values, log_length + columns - values)
+
+
+def _longest_row() -> int:
+    """The logarithm of the longest transform that shared memory holds."""
+    shared = launching.most_shared(cupy.cuda.runtime.getDevice())
+    return 14 if _row_shape(14).shared <= shared else 13
+
+
+def _cut(log_length: int) -> list[int]:
+    """Logarithms of the lengths of passes: two, or three, of about the same."""
+    count = 2 if log_length <= 24 else 3
+    return [(log_length + k) // count for k in reversed(range(count))]
+
+
+# ---- tables ------------------------------------------------------------------------------------------------
+
+
+@lru_cache(64)
+def _roots_on(constants: TransformConstants, log_length: int, device: int) -> Any:
+    """Factors for passes of a length, on a device."""
+    primes = list(constants.moduli)
+    exponent = constants.length >> log_length
+    roots = [pow(root, exponent, p) for root, p in zip(constants.roots.tolist(), primes, strict=True)]
+    return table_on_gpu(root_factors(roots, primes, 1 << log_length))
+
+
+@lru_cache(64)
+def _powers_on(
+    constants: TransformConstants, log_length: int, is_scaled: bool, device: int
+) -> tuple[Any, Any]:
+    """Two tables whose products are the powers of a root of an order, and the scale."""
+    primes = list(constants.moduli)
+    exponent = constants.length >> log_length
+    roots = [pow(root, exponent, p) for root, p in zip(constants.roots.tolist(), primes, strict=True)]
+    split = _split(log_length)
+    scales = constants.scales.tolist() if is_scaled else [1] * len(primes)
+    steps = [pow(root, 1 << split, p) for root, p in zip(roots, primes, strict=True)]
+    low = power_factors([1] * len(primes), roots, primes, 1 << split)
+    high = power_factors(scales, steps, primes, 1 << (log_length - split))
+    return table_on_gpu(low), table_on_gpu(high)
+
+
+@lru_cache(64)
+def _scales_on(constants: TransformConstants, device: int) -> Any:
+    primes = list(constants.moduli)
+    return table_on_gpu(power_factors(constants.scales.tolist(), primes, primes, 1))
+
+
+def _split(log_length: int) -> int:
+    return (log_length + 1) // 2
+
+
+# ---- passes ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Some of the rows of residues, and the tables for them."""
+
+    constants: TransformConstants
+    rows: slice
+
+    def parameter(self, x: Array, out: Array, shape: Shape, tiles: int, **fields: Any) -> Parameter:
+        device = cupy.cuda.runtime.getDevice()
+        return Parameter(
+            PASS,
+            x=x,
+            out=out,
+            x_stride=row_stride(x),
+            out_stride=row_stride(out),
+            moduli=modulus_table_on(self.constants.moduli, device)[self.rows],
+            roots=_roots_on(self.constants, shape.length, device)[self.rows],
+            rows=len(out),
+            tiles=tiles,
+            **fields,
+        )
+
+    def scales(self) -> Array:
+        return _scales_on(self.constants, cupy.cuda.runtime.getDevice())[self.rows]
+
+    def launch(self, module: str, name: str, shape: Shape, parameter: Parameter, *arguments: Any) -> None:
+        threads = int(parameter.fields["rows"]) * int(parameter.fields["tiles"]) * shape.block
+        launching.launch(
+            module,
+            name,
+            threads,
+            (parameter, *arguments),
+            block=shape.block,
+            shared=shape.shared,
+            defines=shape.defines(self.constants.moduli),
+        )
+
+    def transform_rows(self, x: Array, out: Array, log_length: int, scaled: bool) -> None:
+        """Transforms that are one after another in each row, in one pass."""
+        shape = _row_shape(log_length)
+        transforms = out.shape[1] >> log_length
+        scales = {"scales": self.scales()} if scaled else {}
+        parameter = self.parameter(x, out, shape, -(-transforms // shape.slots), **scales)
+        self.launch("ntt_rows", "ntt_rows", shape, parameter, np.int64(transforms))
+
+    def transform_columns(
+        self,
+        x: Array,
+        out: Array,
+        log_length: int,
+        log_rest: int,
+        *,
+        scaled: bool = False,
+        backward: bool = False,
+    ) -> None:
+        """Columns of matrices of 2**log_length rows and 2**log_rest columns, and the powers between."""
+        shape = _matrix_shape(log_length)
+        log_matrix = log_length + log_rest
+        low, high = _powers_on(self.constants, log_matrix, scaled, cupy.cuda.runtime.getDevice())
+        split = _split(log_matrix)
+        parameter = self.parameter(
+            x,
+            out,
+            shape,
+            out.shape[1] >> (log_length + shape.columns),
+            low=low[self.rows],
+            high=high[self.rows],
+            log_rest=log_rest,
+            log_split=split,
+            log_high=log_matrix - split,
+        )
+        self.launch("ntt_columns", "ntt_columns_backward" if backward else "ntt_columns", shape, parameter)
+
+    def transform_turned(self, x: Array, out: Array, log_length: int, log_between: int) -> None:
+        """The last pass: rows, to columns of the result."""
+        shape = _matrix_shape(log_length)
+        tiles = out.shape[1] >> (log_length + shape.columns)
+        parameter = self.parameter(
+            x, out, shape, tiles, log_length=self.constants.length.bit_length() - 1, log_rest=log_between
+        )
+        self.launch("ntt_turned", "ntt_turned", shape, parameter)
+
+
+def ntt(residues: Array, constants: TransformConstants, out: Array) -> None:
+    log_length = constants.length.bit_length() - 1
+    is_scaled = bool((constants.scales != 1).any())
+    if log_length <= _longest_row():
+        _Rows(constants, slice(None)).transform_rows(residues, out, log_length, is_scaled)
+        return
+    lengths = _cut(log_length)
+    for rows, columns in _parts(out.shape, constants.length):
+        of_rows, source, target = _Rows(constants, rows), residues[rows, columns], out[rows, columns]
+        between = cupy.empty(target.shape, dtype=cupy.uint32)
+        log_rest = log_length
+        for k, log_pass in enumerate(lengths[:-1]):
+            log_rest -= log_pass
+            of_rows.transform_columns(
+                between if k else source, between, log_pass, log_rest, scaled=is_scaled and k == 0
+            )
+        of_rows.transform_turned(between, target, lengths[-1], sum(lengths[1:-1]))
+
+
+def cyclic_products(
+    x: Array, y: Array, forward: TransformConstants, inverse: TransformConstants, out: Array
+) -> None:
+    if x.shape[1] < y.shape[1]:
+        x, y = y, x  # of y, one run may serve all
+    length = forward.length
+    serves_all = y.shape[1] == length < x.shape[1]
+    if length == 1 or length.bit_length() - 1 <= _longest_product():
+        _multiply_part(x, y, forward, inverse, slice(None), [], serves_all, out)
+        return
+    lengths = _cut(length.bit_length() - 1)[:-1]
+    for rows, columns in _parts(out.shape, length):
+        part = y[rows] if serves_all else y[rows, columns]
+        _multiply_part(
+            x[rows, columns], part, forward, inverse, rows, lengths, serves_all, out[rows, columns]
+        )
+
+
+def _multiply_part(
+    x: Array,
+    y: Array,
+    forward: TransformConstants,
+    inverse: TransformConstants,
+    rows: slice,
+    lengths: Sequence[int],
+    serves_all: bool,
+    out: Array,
+) -> None:
+    """Products by passes over columns of some lengths, cyclic products of rows, and passes back."""
+    of_rows, back = _Rows(forward, rows), _Rows(inverse, rows)
+    log_rest = forward.length.bit_length() - 1
+    other = cupy.empty(y.shape, dtype=cupy.uint32) if lengths or serves_all else y
+    for log_pass in lengths:
+        log_rest -= log_pass
+        of_rows.transform_columns(x, out, log_pass, log_rest)
+        of_rows.transform_columns(y, other, log_pass, log_rest)
+        x, y = out, other
+    if serves_all:
+        of_rows.transform_rows(y, other, log_rest, False)
+    shape = _row_shape(log_rest)
+    runs = out.shape[1] >> log_rest
+    period = other.shape[1] >> log_rest if serves_all else 1 << 62
+    parameter = of_rows.parameter(x, out, shape, -(-runs // shape.slots), scales=back.scales())
+    inverse_roots = _roots_on(inverse, log_rest, cupy.cuda.runtime.getDevice())[rows]
+    arguments = (
+        other,
+        row_stride(other),
+        np.int32(serves_all),
+        np.int64(period),
+        inverse_roots,
+        np.int64(runs),
+    )
+    of_rows.launch("cyclic_products", "cyclic_products", shape, parameter, *arguments)
+    for log_pass in reversed(lengths):
+        back.transform_columns(out, out, log_pass, log_rest, backward=True)
+        log_rest += log_pass
+
+
+def _longest_product() -> int:
+    """The logarithm of the longest run whose product is computed in one pass."""
+    return 13
+
+
+def _parts(shape: tuple[int, int], length: int) -> Iterator[tuple[slice, slice]]:
+    """Rows and columns of residues, transforms of a length, of at most `_BETWEEN` elements if there are several."""
+    rows, count = shape
+    columns = max(1, min(count, _BETWEEN) // length) * length
+    step = max(1, _BETWEEN // count)
+    for row in range(0, rows, step):
+        for column in range(0, count, columns):
+            yield slice(row, row + step), slice(column, column + columns)

@@ -1,0 +1,42 @@
+"""Tables of powers of roots of unity (twiddle factors), as factors for Shoup's multiplication."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def root_factors(roots: list[int], primes: list[int], length: int) -> NDArray[np.uint32]:
+    """Factors for transforms of a length, of roots of that order: shape (n, length, 2).
+
+    That at ``half + k`` is of the power k of a root of order ``2 half``, for every power of two ``half``.
+    """
+    sizes = np.array(primes, dtype=np.uint64)[:, None]
+    values = np.zeros((len(primes), length), dtype=np.uint64)
+    if length > 1:
+        values[:, length // 2 :] = _powers([1] * len(primes), roots, primes, length // 2)
+    half = length // 4
+    while half > 0:
+        values[:, half : 2 * half] = values[:, 2 * half : 4 * half : 2]
+        half //= 2
+    return _factors(values, sizes)
+
+
+def power_factors(starts: list[int], roots: list[int], primes: list[int], count: int) -> NDArray[np.uint32]:
+    """Factors of ``start root**k`` for k below a power of two: shape (n, count, 2)."""
+    sizes = np.array(primes, dtype=np.uint64)[:, None]
+    return _factors(_powers(starts, roots, primes, count), sizes)
+
+
+def _powers(starts: list[int], roots: list[int], primes: list[int], count: int) -> NDArray[np.uint64]:
+    """``start root**k`` modulo each prime, doubled in number by products below 2**64."""
+    sizes = np.array(primes, dtype=np.uint64)[:, None]
+    values = np.array(starts, dtype=np.uint64)[:, None]
+    while values.shape[1] < count:
+        pairs = zip(roots, primes, strict=True)
+        ratios = np.array([pow(root, values.shape[1], p) for root, p in pairs], dtype=np.uint64)
+        values = np.concatenate([values, values * ratios[:, None] % sizes], axis=1)
+    return values
+
+
+def _factors(values: NDArray[np.uint64], sizes: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    quotients = (values << np.uint64(32)) // sizes
+    return np.stack([values, quotients], axis=-1).astype(np.uint32)

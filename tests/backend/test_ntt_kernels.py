@@ -1,0 +1,144 @@
+"""Kernels of transforms and cyclic products: every length and way to cut it, both processors alike."""
+
+from typing import Any
+
+import flint
+import numpy as np
+import pytest
+from conftest import Processor
+
+from rnsdask.backend import cpu, kernels_of
+from rnsdask.constants import transform_constants
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.primes import is_prime, primes_below
+
+# The greatest primes with long transforms below each power of two where another way begins, and one above.
+GREATEST = [next(primes_below(2**bits + 1, 2**20)) for bits in (30, 31, 32)]
+LEAST = next(p for p in range(2**31 + 1, 2**32, 2**20) if is_prime(p))
+SETS = [ModuliSet(primes) for primes in (GREATEST[:1], GREATEST[:2], [LEAST, *GREATEST])]
+
+
+def drawn(rng: np.random.Generator, moduli: ModuliSet, count: int) -> np.ndarray:
+    """Residues, p - 1 among them and in runs."""
+    words = np.stack([rng.integers(0, p, count, dtype=np.uint64) for p in moduli])
+    greatest = np.array([p - 1 for p in moduli], dtype=np.uint64)[:, None]
+    words[:, : count // 3] = np.where(rng.integers(2, size=count // 3), greatest, words[:, : count // 3])
+    return words.astype(np.uint32)
+
+
+def in_wider_rows(words: np.ndarray, xp: Any) -> Any:
+    """The same on a processor, rows of which lie further apart and begin anywhere."""
+    rows, count = words.shape
+    held = xp.zeros((rows, count + 5), dtype=xp.uint32)
+    held[:, 3 : 3 + count] = xp.asarray(words)
+    return held[:, 3 : 3 + count]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("length", [2**e for e in range(21)])
+def test_transforms_are_those_of_the_cpu(length: int, rng: np.random.Generator) -> None:
+    import cupy
+
+    for moduli, runs in zip(SETS, (1, 3, 2 if length > 2**14 else 67), strict=True):
+        words = drawn(rng, moduli, length * runs)
+        for inverse in (False, True):
+            constants = transform_constants(moduli, length, inverse)
+            expected, found = np.empty_like(words), in_wider_rows(np.empty_like(words), cupy)
+            cpu.ntt(words, constants, expected)
+            kernels_of(found).ntt(in_wider_rows(words, cupy), constants, found)
+            np.testing.assert_array_equal(found.get(), expected)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("length", [2**23, 2**25])
+def test_long_transforms_of_the_cpu(length: int, rng: np.random.Generator) -> None:
+    import cupy
+
+    moduli = ModuliSet([next(primes_below(2**31, length))])
+    words = drawn(rng, moduli, length)
+    constants, expected, found = (
+        transform_constants(moduli, length, False),
+        np.empty_like(words),
+        cupy.empty_like(words),
+    )
+    cpu.ntt(words, constants, expected)
+    kernels_of(found).ntt(cupy.asarray(words), constants, found)
+    assert (found.get() == expected).all()
+    back = cupy.empty_like(found)
+    kernels_of(found).ntt(found, transform_constants(moduli, length, True), back)
+    assert (back.get() == words).all()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("lengths", [[5, 6], [4, 3, 5], [6, 4, 6], [4, 4, 4, 6]])
+def test_all_ways_to_cut_a_transform(
+    lengths: list[int], rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import cupy
+
+    from rnsdask.backend.cuda import ntt
+
+    length, moduli = 2 ** sum(lengths), SETS[2]
+    monkeypatch.setattr(ntt, "_longest_row", lambda: 4)
+    monkeypatch.setattr(ntt, "_longest_product", lambda: 3)
+    monkeypatch.setattr(ntt, "_cut", lambda _: lengths)
+    monkeypatch.setattr(ntt, "_BETWEEN", 2 * length)  # three runs of four rows are done in several parts
+    words, other = drawn(rng, moduli, 3 * length), drawn(rng, moduli, 3 * length)
+    for inverse in (False, True):
+        constants = transform_constants(moduli, length, inverse)
+        expected, found = np.empty_like(words), cupy.empty_like(words)
+        cpu.ntt(words, constants, expected)
+        ntt.ntt(cupy.asarray(words), constants, found)
+        np.testing.assert_array_equal(found.get(), expected)
+    for second in (other, other[:, :length]):
+        result = products(words, second, moduli, length, cupy)
+        np.testing.assert_array_equal(result, products_by_transforms(words, second, moduli, length))
+
+
+def products(x: np.ndarray, y: np.ndarray, moduli: ModuliSet, length: int, xp: Any) -> np.ndarray:
+    constants = [transform_constants(moduli, length, inverse) for inverse in (False, True)]
+    a, b = (in_wider_rows(words, xp) for words in (x, y))
+    out = in_wider_rows(np.zeros((len(x), max(x.shape[1], y.shape[1])), dtype=np.uint32), xp)
+    kernels_of(out).cyclic_products(a, b, *constants, out)
+    np.testing.assert_array_equal(np.asarray(a.get() if xp is not np else a), x)  # as they were
+    return np.asarray(out.get() if xp is not np else out)
+
+
+def products_by_transforms(x: np.ndarray, y: np.ndarray, moduli: ModuliSet, length: int) -> np.ndarray:
+    def transformed(words: np.ndarray, inverse: bool) -> np.ndarray:
+        out = np.empty_like(words)
+        cpu.ntt(words, transform_constants(moduli, length, inverse), out)
+        return out.reshape(len(words), -1, length)
+
+    sizes = np.array(list(moduli), dtype=np.uint64)[:, None, None]
+    a, b = (transformed(np.ascontiguousarray(words), False).astype(np.uint64) for words in (x, y))
+    product = (a * b % sizes).astype(np.uint32).reshape(len(x), -1)
+    return transformed(product, True).reshape(product.shape)
+
+
+@pytest.mark.parametrize("length", [2**e for e in range(17)])
+def test_cyclic_products(length: int, rng: np.random.Generator, on_each_processor: Processor) -> None:
+    xp = on_each_processor.xp
+    if not hasattr(kernels_of(xp.empty(0)), "cyclic_products"):
+        pytest.skip("cyclic products are not a kernel of this processor")
+    for moduli, runs in zip(SETS, (1, 3, 2 if length > 2**14 else 35), strict=True):
+        x, y = (drawn(rng, moduli, length * runs) for _ in range(2))
+        for a, b in ((x, y), (x, y[:, :length]), (x[:, :length], y)):
+            found = products(a, b, moduli, length, xp)
+            np.testing.assert_array_equal(found, products_by_transforms(a, b, moduli, length))
+
+
+@pytest.mark.parametrize("length", [1, 2, 16, 512, 2**14])
+def test_cyclic_products_are_those_of_flint(
+    length: int, rng: np.random.Generator, on_each_processor: Processor
+) -> None:
+    xp = on_each_processor.xp
+    if not hasattr(kernels_of(xp.empty(0)), "cyclic_products"):
+        pytest.skip("cyclic products are not a kernel of this processor")
+    moduli = SETS[2]
+    x, y = (drawn(rng, moduli, length) for _ in range(2))
+    found = products(x, y, moduli, length, xp)
+    for row, a, b, p in zip(found.tolist(), x.tolist(), y.tolist(), moduli, strict=True):
+        full = [int(c) for c in (flint.nmod_poly(a, p) * flint.nmod_poly(b, p)).coeffs()]
+        full += [0] * (2 * length - len(full))
+        assert row == [(low + high) % p for low, high in zip(full[:length], full[length:], strict=True)]
