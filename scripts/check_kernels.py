@@ -16,9 +16,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
-from rnsdask.backend.cuda_layout import assertions
+from rnsdask.backend.cuda_layout import VARIANTS, assertions
 from rnsdask.backend.cuda_sources import (
     COMPILE_OPTIONS,
     NVRTC_OPTIONS,
@@ -34,8 +35,8 @@ NVRTC_WHEELS = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12")
 # Kernels that only benchmarks use; they are not installed.
 BENCHMARKS = [Path(__file__).resolve().parents[1] / "kernels" / name for name in ("baselines", "bench")]
 
-# Takes a source file and an architecture, returns the cubin.
-Compiler = Callable[[Path, str], bytes]
+# Takes a source file, an architecture and further options, returns the cubin.
+Compiler = Callable[[Path, str, tuple[str, ...]], bytes]
 
 
 class CompilationError(Exception):
@@ -59,11 +60,11 @@ def find_nvcc() -> Compiler | None:
     if nvcc is None:
         return None
 
-    def compile_source(path: Path, architecture: str) -> bytes:
+    def compile_source(path: Path, architecture: str, more: tuple[str, ...]) -> bytes:
         with tempfile.TemporaryDirectory() as folder:
             cubin, source = Path(folder) / "kernel.cubin", Path(folder) / path.name
             source.write_text(checked_text(path), encoding="utf-8")
-            options = (*COMPILE_OPTIONS, *folders(path), f"-arch={architecture}")
+            options = (*COMPILE_OPTIONS, *more, *folders(path), f"-arch={architecture}")
             command = [nvcc, "-cubin", "-o", str(cubin), *options, str(source)]
             run = subprocess.run(command, capture_output=True, text=True, check=False)
             if run.returncode != 0:
@@ -102,12 +103,12 @@ def nvrtc_compiler(library: Path) -> Compiler:
         check(getattr(nvrtc, f"nvrtcGet{what}")(program, buffer))
         return buffer.raw
 
-    def compile_source(path: Path, architecture: str) -> bytes:
+    def compile_source(path: Path, architecture: str, more: tuple[str, ...]) -> bytes:
         program = ctypes.c_void_p()
         source = checked_text(path).encode()
         check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, path.name.encode(), 0, None, None))
         try:
-            options = (*NVRTC_OPTIONS, *folders(path), f"-arch={architecture}")
+            options = (*NVRTC_OPTIONS, *more, *folders(path), f"-arch={architecture}")
             array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
             if nvrtc.nvrtcCompileProgram(program, len(options), array) != 0:
                 raise CompilationError(text(program, "ProgramLog").rstrip(b"\0").decode())
@@ -130,10 +131,10 @@ def check_source(path: Path, compilers: dict[str, Compiler]) -> list[str]:
         return [f"{path.name}: no __global__ function in it"]
     problems = []
     for compiler_name, compiler in compilers.items():
-        for architecture in ARCHITECTURES:
-            where = f"{path.name}, {architecture}, {compiler_name}"
+        for architecture, more in product(ARCHITECTURES, ((), *VARIANTS.get(path.stem, ()))):
+            where = f"{path.name}, {' '.join((architecture, *more))}, {compiler_name}"
             try:
-                compiled = compiled_entry_points(compiler(path, architecture))
+                compiled = compiled_entry_points(compiler(path, architecture, more))
             except CompilationError as error:
                 problems.append(f"{where}: does not compile\n{error}")
                 continue

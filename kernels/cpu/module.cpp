@@ -10,6 +10,7 @@ NB_MODULE(_cpu, module) {
   rns::bind_decimal(module);
   rns::bind_divide(module);
   rns::bind_elimination(module);
+  rns::bind_fermat(module);
   rns::bind_fixed_point(module);
   rns::bind_interval(module);
   rns::bind_keys(module);

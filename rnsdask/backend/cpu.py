@@ -19,6 +19,7 @@ from rnsdask.backend.protocol import (
 from rnsdask.constants import (
     DecimalConstants,
     ExtensionConstants,
+    FermatConstants,
     FixedPointConstants,
     ForwardConstants,
     IntervalConstants,
@@ -454,6 +455,19 @@ def transform_methods() -> list[str]:
     """The instruction sets by which this processor transforms, portable first; all give the same."""
     methods: list[str] = _cpu.transform_methods()
     return methods
+
+
+def fermat_apply(operation: str, operands: Sequence[Array], field: FermatConstants, out: Array) -> None:
+    _cpu.fermat_apply(operation, operands, field.parameters, out)
+
+
+def fermat_multiply_by_root(x: Array, exponent: int, field: FermatConstants, out: Array) -> None:
+    _cpu.fermat_multiply_by_root(x, exponent, field.parameters, out)
+
+
+def fermat_first_invalid(x: Array, field: FermatConstants) -> int | None:
+    index: int = _cpu.fermat_first_invalid(x, field.parameters)
+    return None if index < 0 else index
 
 
 def interval_arithmetic(operation: str, x: Bounds, y: Bounds, product: ProductBounds) -> Bounds:

@@ -5,10 +5,23 @@
 
 import numpy as np
 
+from rnsdask.constants import FermatConstants
 from rnsdask.constants.convert import TABLE_MULTIPLE
 from rnsdask.constants.interval import INTERVAL_POWERS
 
 BLOCK = 256
+
+
+def fermat_options(field: FermatConstants) -> tuple[str, ...]:
+    """What says to the compiler of a source of Fermat fields which field it is."""
+    *radix, digits = field.parameters
+    return (
+        f"-DRNS_FERMAT_BITS={8 * field.dtype.itemsize}",
+        f"-DRNS_FERMAT_DIGITS={digits}",
+        f"-DRNS_FERMAT_RADIX={radix[0]}ull,{','.join(map(str, radix[1:]))}",
+    )
+
+
 WARP = 32
 
 # Operands and results of element-wise kernels.
@@ -75,6 +88,10 @@ EXTENDED_INTERVAL = np.dtype([("low", np.float64), ("upp", np.float64), ("expone
 DIGIT_VECTORS = 4
 
 TILE_LIMBS = 32
+
+FERMAT_TASK = np.dtype(
+    [("x", OPERAND, (2,)), ("out", np.uint64), ("out_stride", np.int64), ("count", np.int64)]
+)
 
 MATRIX = np.dtype([("data", np.uint64), ("plane", np.int64), ("stride", np.int64)])
 PRODUCT = np.dtype(
@@ -148,6 +165,7 @@ STRUCTURES = {
         "Triangular": TRIANGULAR,
         "Polynomials": POLYNOMIALS,
     },
+    "fermat": {"FermatOperand": OPERAND, "FermatTask": FERMAT_TASK},
     "interval": {"IntervalGoal": INTERVAL_GOAL},
     "interval_rns": {"ExtendedInterval": EXTENDED_INTERVAL},
     "matmul": {"Matrix": MATRIX, "Product": PRODUCT},
@@ -157,6 +175,10 @@ STRUCTURES = {
     "reduce": {"KeyTable": KEY_TABLE, "Numbers": NUMBERS, "Extremum": EXTREMUM},
 }
 """The structures by their names in the sources that know them."""
+
+FERMAT_FIELDS = (FermatConstants(2**63 + 2**34, 8), FermatConstants(2**32 - 2**20, 8))
+VARIANTS = {name: tuple(map(fermat_options, FERMAT_FIELDS)) for name in ("fermat",)}
+"""Further options to check sources with that are compiled anew for each field, by their names."""
 
 SIZES = {
     "arithmetic": {"kMaxOperands": MAX_OPERANDS},

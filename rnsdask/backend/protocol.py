@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeAlias
 
 from rnsdask.constants import (
     ExtensionConstants,
+    FermatConstants,
     FixedPointConstants,
     ForwardConstants,
     IntervalConstants,
@@ -259,3 +260,18 @@ class Kernels(Protocol):
 
     def interval_arithmetic(self, operation: str, x: Bounds, y: Bounds, product: ProductBounds) -> Bounds:
         """One of `INTERVAL_OPERATIONS` of intervals of fractions X/M and Y/M."""
+
+    # Numbers modulo r^k + 1 as (k, N) canonical digits, the least significant first, of the field's dtype and
+    # contiguous along N; an operand may be (k, 1), one number for all, a NumPy array on every processor.
+    # `out` (k, N), contiguous and no operand's memory, is written.
+
+    def fermat_apply(
+        self, operation: str, operands: Sequence[Array], field: FermatConstants, out: Array
+    ) -> None:
+        """One of "add", "subtract", "multiply" and "negate"."""
+
+    def fermat_multiply_by_root(self, x: Array, exponent: int, field: FermatConstants, out: Array) -> None:
+        """``x r**exponent``, for an exponent from 0 to 2 k - 1."""
+
+    def fermat_first_invalid(self, x: Array, field: FermatConstants) -> int | None:
+        """The least index of a number that is not canonical; None if all are."""

@@ -23,6 +23,7 @@ from rnsdask.constants.decimal import (
     decimal_forward_constants,
 )
 from rnsdask.constants.factors import last_residues
+from rnsdask.constants.fermat import FermatConstants, fermat_root
 from rnsdask.constants.fixed_point import FIXED_POINT_BITS, FixedPointConstants, fixed_point_constants
 from rnsdask.constants.interval import IntervalConstants, directed, interval_constants
 from rnsdask.constants.interval_rns import MAX_EXPONENT, ProductBounds, product_bounds
@@ -52,6 +53,7 @@ __all__ = [
     "MAX_EXPONENT",
     "DecimalConstants",
     "ExtensionConstants",
+    "FermatConstants",
     "FixedPointConstants",
     "ForwardConstants",
     "IntervalConstants",
@@ -71,6 +73,7 @@ __all__ = [
     "digits_to_residues",
     "directed",
     "extension_constants",
+    "fermat_root",
     "fixed_point_constants",
     "forward_constants",
     "interval_constants",

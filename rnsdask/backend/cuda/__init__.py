@@ -14,6 +14,7 @@ from rnsdask.backend.cuda.convert import (
 from rnsdask.backend.cuda.crc32c import crc32c
 from rnsdask.backend.cuda.divide import floor_divide_limbs, remainder_limbs
 from rnsdask.backend.cuda.elimination import characteristic_polynomials, eliminate, solve_upper
+from rnsdask.backend.cuda.fermat import fermat_apply, fermat_first_invalid, fermat_multiply_by_root
 from rnsdask.backend.cuda.fixed_point import fixed_point
 from rnsdask.backend.cuda.interval import interval
 from rnsdask.backend.cuda.interval_rns import (
@@ -41,6 +42,9 @@ __all__ = [
     "cyclic_products",
     "eliminate",
     "extremum",
+    "fermat_apply",
+    "fermat_first_invalid",
+    "fermat_multiply_by_root",
     "first_invalid",
     "first_outside",
     "fixed_point",

@@ -1,0 +1,176 @@
+// Arithmetic modulo r^k + 1 on tiles of numbers: one digit of all of them after another, so that numbers are
+// what vector registers hold.
+#include <utility>
+
+#include "fermat.hpp"
+
+namespace rns {
+
+namespace {
+
+// A carry for each number of a tile.
+template <class Count, i64 kLanes>
+struct Carries {
+  Count c[kLanes] = {};
+
+  RNS_INLINE bool any() const {
+    Count all = 0;
+    for (i64 l = 0; l < kLanes; ++l) all |= c[l];
+    return all != 0;
+  }
+};
+
+// Each number less its c, -1, 0 or 1 (fermat_settle).
+template <class Digit, i64 kLanes = kFermatLanes<Digit>>
+RNS_INLINE void settle(const FermatField& f, Carries<i32, kLanes>& carries, FermatResult<Digit> x) {
+  const Digit r = static_cast<Digit>(f.radix.radix);
+  for (i64 i = 0; i < f.digits; ++i) {
+    if (!carries.any()) return;
+    Digit* row = x.row(i);
+    for (i64 l = 0; l < kLanes; ++l) {
+      const i32 c = carries.c[l];
+      const Digit from = c == 1 ? 0 : r - 1;
+      const bool goes_on = c != 0 && row[l] == from;
+      row[l] = goes_on ? r - 1 - from : row[l] - static_cast<Digit>(c);
+      carries.c[l] = goes_on ? c : 0;
+    }
+  }
+  for (i64 l = 0; l < kLanes; ++l) {  // what is carried out of all digits makes -1
+    if (carries.c[l] == 0) continue;
+    for (i64 i = 0; i < f.digits; ++i) x.row(i)[l] = i == f.digits - 1 ? r : 0;
+  }
+}
+
+template <class Digit, i64 kLanes = kFermatLanes<Digit>>
+RNS_INLINE void add_tile(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y,
+                         FermatResult<Digit> out) {
+  const Digit r = static_cast<Digit>(f.radix.radix);
+  Digit carry[kLanes] = {};
+  for (i64 i = 0; i < f.digits; ++i) {
+    const Digit *a = x.row(i), *b = y.row(i);
+    Digit* __restrict__ z = out.row(i);
+    for (i64 l = 0; l < kLanes; ++l) z[l] = fermat_add(a[l], b[l], carry[l], r);
+  }
+  Carries<i32, kLanes> carries;
+  for (i64 l = 0; l < kLanes; ++l) carries.c[l] = static_cast<i32>(carry[l]);
+  settle(f, carries, out);
+}
+
+template <class Digit, i64 kLanes = kFermatLanes<Digit>>
+RNS_INLINE void subtract_tile(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y, i32 by,
+                              FermatResult<Digit> out) {
+  const Digit r = static_cast<Digit>(f.radix.radix);
+  const FermatShift shift = {f.digits, by};
+  Digit borrow[kLanes] = {};
+  for (i32 i = 0; i < f.digits; ++i) {
+    const Digit *a = x.row(shift.from(i)), *b = y.row(shift.from(i));
+    if (shift.is_negative(i)) std::swap(a, b);
+    Digit* __restrict__ z = out.row(i);
+    for (i64 l = 0; l < kLanes; ++l) z[l] = fermat_subtract(a[l], b[l], borrow[l], r);
+  }
+  Carries<i32, kLanes> carries;
+  for (i64 l = 0; l < kLanes; ++l) carries.c[l] = -static_cast<i32>(borrow[l]);
+  settle(f, carries, out);
+}
+
+// Sums of products of a group of numbers, their words side by side.
+template <class Digit, bool kWide, i64 kGroup>
+struct Sums {
+  using Sum = FermatSum<Digit, kWide>;
+  alignas(64) decltype(Sum::low) low[kGroup] = {};
+  alignas(64) decltype(Sum::high) high[kGroup] = {};
+
+  RNS_INLINE void add(const Digit* a, const Digit* b) {
+    for (i64 l = 0; l < kGroup; ++l) {
+      Sum sum = at(l);
+      sum.add(a[l], b[l]);
+      set(l, sum);
+    }
+  }
+  RNS_INLINE void subtract(const Digit* a, const Digit* b) {
+    for (i64 l = 0; l < kGroup; ++l) {
+      Sum sum = at(l);
+      sum.subtract(a[l], b[l]);
+      set(l, sum);
+    }
+  }
+  RNS_INLINE Sum at(i64 l) const { return {low[l], kWide ? high[l] : 0}; }
+  RNS_INLINE void set(i64 l, const Sum& sum) {
+    low[l] = sum.low;
+    if (kWide) high[l] = sum.high;
+  }
+};
+
+template <bool kWide, class Digit, i64 kLanes = kFermatLanes<Digit>>
+RNS_INLINE void multiply_tile(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y,
+                              FermatResult<Digit> out) {
+  using Signed = typename FermatWords<Digit>::Signed;
+  // Of 64-bit digits a sum takes four words: one number at a time keeps it in registers.
+  constexpr i64 kGroup = sizeof(Digit) == 8 ? 1 : kLanes;
+  const Digit r = static_cast<Digit>(f.radix.radix);
+  Carries<i32, kLanes> carries;
+  for (i64 start = 0; start < kLanes; start += kGroup) {
+    Signed carry[kGroup] = {};
+    for (i64 i = 0; i < f.digits; ++i) {
+      Sums<Digit, kWide, kGroup> sums;
+      for (i64 j = 0; j <= i; ++j) sums.add(x.row(j) + start, y.row(i - j) + start);
+      for (i64 j = i + 1; j < f.digits; ++j) sums.subtract(x.row(j) + start, y.row(f.digits + i - j) + start);
+      Digit* z = out.row(i) + start;
+      for (i64 l = 0; l < kGroup; ++l) {
+        FermatSum<Digit, kWide> sum = sums.at(l);
+        sum.carry(carry[l]);
+        z[l] = sum.divide(f.radix, carry[l]);
+      }
+    }
+    Digit* z = out.row(0) + start;
+    for (i64 l = 0; l < kGroup; ++l) {
+      FermatSum<Digit, false> sum;
+      sum.carry(static_cast<Signed>(z[l]) - carry[l]);
+      z[l] = sum.divide(f.radix, carry[l]);
+      carries.c[start + l] = static_cast<i32>(carry[l]);
+    }
+  }
+  for (i64 i = 1; i < f.digits && carries.any(); ++i) {
+    Digit* z = out.row(i);
+    for (i64 l = 0; l < kLanes; ++l) z[l] = fermat_carry(z[l], carries.c[l], r);
+  }
+  settle(f, carries, out);
+}
+
+#define TILE_OPERATIONS(Digit, name)                                                                         \
+  RNS_VECTORISED void add_##name(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y,             \
+                                 FermatResult<Digit> out) {                                                  \
+    add_tile<Digit>(f, x, y, out);                                                                           \
+  }                                                                                                          \
+  RNS_VECTORISED void subtract_##name(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y,        \
+                                      i32 shift, FermatResult<Digit> out) {                                  \
+    subtract_tile<Digit>(f, x, y, shift, out);                                                               \
+  }                                                                                                          \
+  RNS_VECTORISED void multiply_narrow_##name(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y, \
+                                             FermatResult<Digit> out) {                                      \
+    multiply_tile<false, Digit>(f, x, y, out);                                                               \
+  }                                                                                                          \
+  RNS_VECTORISED void multiply_wide_##name(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y,   \
+                                           FermatResult<Digit> out) {                                        \
+    multiply_tile<true, Digit>(f, x, y, out);                                                                \
+  }                                                                                                          \
+  }                                                                                                          \
+  template <>                                                                                                \
+  void FermatTiles<Digit>::add(const FermatField& f, Rows x, Rows y, Result out) {                           \
+    add_##name(f, x, y, out);                                                                                \
+  }                                                                                                          \
+  template <>                                                                                                \
+  void FermatTiles<Digit>::subtract(const FermatField& f, Rows x, Rows y, i32 shift, Result out) {           \
+    subtract_##name(f, x, y, shift, out);                                                                    \
+  }                                                                                                          \
+  template <>                                                                                                \
+  void FermatTiles<Digit>::multiply(const FermatField& f, Rows x, Rows y, Result out) {                      \
+    (f.radix.shift > 0 ? multiply_wide_##name : multiply_narrow_##name)(f, x, y, out);                       \
+  }                                                                                                          \
+  namespace {
+
+TILE_OPERATIONS(u32, narrow_digits)
+TILE_OPERATIONS(u64, wide_digits)
+
+}  // namespace
+}  // namespace rns

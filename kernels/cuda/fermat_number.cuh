@@ -1,0 +1,88 @@
+// A number modulo r^k + 1 in one thread's registers. Each field has a compilation of its own, which says what
+// it is (backend/cuda/fermat.py), so that loops over digits are unrolled and shifts are constants.
+#pragma once
+
+#include <rns/fermat.cuh>
+
+#ifndef RNS_FERMAT_DIGITS  // as scripts/check_kernels.py compiles it
+#define RNS_FERMAT_BITS 32
+#define RNS_FERMAT_DIGITS 16
+#define RNS_FERMAT_RADIX 272629760, 28, 22, 1, 0, 3
+#endif
+
+namespace rns {
+
+#if RNS_FERMAT_BITS == 32
+typedef u32 Digit;
+#else
+typedef u64 Digit;
+#endif
+typedef FermatWords<Digit>::Signed Signed;
+
+constexpr i32 kDigits = RNS_FERMAT_DIGITS;
+constexpr FermatRadix kField = {RNS_FERMAT_RADIX};
+constexpr Digit kRadix = static_cast<Digit>(kField.radix);
+
+// x - c, for c = -1, 0 or 1; what leaves the last digit makes it -1.
+__device__ __forceinline__ void settle(Digit* x, i32 c) {
+  if (c == 0) return;
+  const Digit from = c == 1 ? 0 : kRadix - 1, to = kRadix - 1 - from;
+#pragma unroll
+  for (i32 i = 0; i < kDigits; ++i) {
+    if (x[i] != from) {
+      x[i] -= static_cast<Digit>(c);
+      return;
+    }
+    x[i] = to;
+  }
+#pragma unroll
+  for (i32 i = 0; i < kDigits; ++i) x[i] = i == kDigits - 1 ? kRadix : 0;
+}
+
+__device__ __forceinline__ void add(const Digit* x, const Digit* y, Digit* out) {
+  Digit carry = 0;
+#pragma unroll
+  for (i32 i = 0; i < kDigits; ++i) out[i] = fermat_add(x[i], y[i], carry, kRadix);
+  settle(out, static_cast<i32>(carry));
+}
+
+__device__ __forceinline__ void subtract(const Digit* x, const Digit* y, Digit* out) {
+  Digit borrow = 0;
+#pragma unroll
+  for (i32 i = 0; i < kDigits; ++i) out[i] = fermat_subtract(x[i], y[i], borrow, kRadix);
+  settle(out, -static_cast<i32>(borrow));
+}
+
+// The product of two numbers: the sums of products that make a digit, and carries, in one pass; then what
+// leaves it is subtracted.
+__device__ __forceinline__ void multiply(const Digit* x, const Digit* y, Digit* out) {
+  Signed carry = 0;
+  constexpr i32 kUnrolled = kDigits * sizeof(Digit) <= 128 ? kDigits : 1;
+#pragma unroll kUnrolled
+  for (i32 i = 0; i < kDigits; ++i) {
+    FermatSum<Digit, (kField.shift > 0)> sum;
+#pragma unroll kUnrolled
+    for (i32 j = 0; j < kDigits; ++j) {
+      if (j <= i) {
+        sum.add(x[j], y[i - j]);
+      } else {
+        sum.subtract(x[j], y[kDigits + i - j]);
+      }
+    }
+    sum.carry(carry);
+    out[i] = sum.divide(kField, carry);
+  }
+  // That is up to k r; divided by r once more, up to k.
+  FermatSum<Digit, false> sum;
+  sum.carry(static_cast<Signed>(out[0]) - carry);
+  out[0] = sum.divide(kField, carry);
+  i32 c = static_cast<i32>(carry);
+#pragma unroll
+  for (i32 i = 1; i < kDigits; ++i) {
+    if (c == 0) return;
+    out[i] = fermat_carry(out[i], c, kRadix);
+  }
+  settle(out, c);
+}
+
+}  // namespace rns

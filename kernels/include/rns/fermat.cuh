@@ -1,0 +1,131 @@
+// Arithmetic modulo p = r^k + 1 for a sparse radix r = 2^a + 2^b or 2^a - 2^b, on k digits, the least
+// significant first. A number is canonical: its digits are below r, or it is -1, which is r^k: its last digit
+// is r and the others are 0. As r^k = -1, what is carried out of the last digit is subtracted from the first.
+#pragma once
+
+#include "base.cuh"
+
+namespace rns {
+
+struct FermatRadix {
+  u64 radix;
+  i32 high;      // a
+  i32 low;       // b
+  i32 is_above;  // r = 2^a + 2^b, else 2^a - 2^b
+  // Of division: how far a sum of products is shifted right before, 0 if it fits two words, and the number
+  // of factors 1 +- 2^(-c 2^i), c = a - b, that stand for the reciprocal of 1 + 2^-c or 1 - 2^-c.
+  i32 shift;
+  i32 factors;
+};
+
+// A sum of products of two digits, and its type with a sign.
+template <class Digit>
+struct FermatWords;
+template <>
+struct FermatWords<u32> {
+  using Sum = u64;
+  using Signed = i64;
+};
+template <>
+struct FermatWords<u64> {
+  using Sum = unsigned __int128;
+  using Signed = __int128;
+};
+
+// A sum u of signed products of digits: modulo 2^(2 w), where w is the width of a digit, and if it is wide,
+// the sum of the products' upper halves, from which the whole follows.
+template <class Digit, bool kWide>
+struct FermatSum {
+  using Sum = typename FermatWords<Digit>::Sum;
+  using Signed = typename FermatWords<Digit>::Signed;
+  static constexpr i32 kBits = 8 * sizeof(Digit);
+
+  Sum low = 0;
+  Signed high = 0;
+
+  RNS_INLINE void add(Digit x, Digit y) {
+    const Sum product = static_cast<Sum>(x) * y;
+    low += product;
+    if (kWide) high += static_cast<Signed>(product >> kBits);
+  }
+  RNS_INLINE void subtract(Digit x, Digit y) {
+    const Sum product = static_cast<Sum>(x) * y;
+    low -= product;
+    if (kWide) high -= static_cast<Signed>(product >> kBits);
+  }
+  RNS_INLINE void carry(Signed c) { low += static_cast<Sum>(c); }
+
+  // The remainder of u by r; `quotient` is its floor.
+  //
+  // t = floor(u / 2^s) is multiplied by (1 - x)(1 + x^2)(1 + x^4)... or (1 + x)(1 + x^2)..., x = 2^-c, which
+  // lacks a factor 1 - x^(2^n) of 1 / (1 +- x). u may have any value for which u / 2^s and its quotient by
+  // 1 +- x have 2 w bits with the sign: constants/fermat.py chooses s and n for |u| <= k r (r + 2), so that
+  // the missing factor changes the quotient by less than 1/8. Each of n <= 7 shifts rounds by less than 1,
+  // and later factors at most double that: below 16 units of 2^(s - a), and a - s >= 8, is less than 1/8 too.
+  // So the estimate's floor is the quotient, or one more or less.
+  RNS_INLINE Digit divide(const FermatRadix& f, Signed& quotient) const {
+    Signed t = static_cast<Signed>(low);
+    if (kWide) {
+      const Signed rest = static_cast<Signed>(low - (static_cast<Sum>(high) << kBits));
+      t = static_cast<Signed>(static_cast<Sum>(high) << (kBits - f.shift)) + (rest >> f.shift);
+    }
+    const i32 c = f.high - f.low;
+    t += f.is_above ? -(t >> c) : t >> c;
+    for (i32 i = 1; i < f.factors; ++i) t += t >> (c << i);
+    Signed q = t >> (f.high - (kWide ? f.shift : 0));
+    const Sum upper = static_cast<Sum>(q) << f.high, lower = static_cast<Sum>(q) << f.low;
+    Signed rest = static_cast<Signed>(low - upper - (f.is_above ? lower : 0 - lower));
+    const Signed r = static_cast<Signed>(f.radix);
+    const bool below = rest < 0, above = rest >= r;
+    rest += below ? r : above ? -r : 0;
+    quotient = q + (above ? 1 : 0) - (below ? 1 : 0);
+    return static_cast<Digit>(rest);
+  }
+};
+
+// x + y + carry by r; the carry is 0 or 1.
+template <class Digit>
+RNS_INLINE Digit fermat_add(Digit x, Digit y, Digit& carry, Digit r) {
+  const Digit sum = y + carry, room = r - sum;
+  const bool over = x >= room;
+  carry = over ? 1 : 0;
+  return over ? x - room : x + sum;
+}
+
+// x - y - borrow by r, where -r <= x - y - borrow <= r, and the borrow is -1, 0 or 1.
+template <class Digit>
+RNS_INLINE Digit fermat_subtract(Digit x, Digit y, Digit& borrow, Digit r) {
+  const Digit minus = borrow == 1 ? 1 : 0, plus = borrow > 1 ? 1 : 0;
+  x += plus;
+  y += minus;
+  const bool under = x < y;
+  Digit z = x - y + (under ? r : 0);
+  const bool over = !under && z >= r;
+  z -= over ? r : 0;
+  borrow = static_cast<Digit>(under ? 1 : 0) - static_cast<Digit>(over ? 1 : 0);
+  return z;
+}
+
+// x + c by r for -r <= c <= r; c becomes -1, 0 or 1.
+template <class Digit>
+RNS_INLINE Digit fermat_carry(Digit x, i32& c, Digit r) {
+  const Digit minus = c < 0 ? static_cast<Digit>(-c) : 0, plus = c > 0 ? static_cast<Digit>(c) : 0;
+  const bool under = x < minus, over = x >= r - plus && plus != 0;
+  c = (over ? 1 : 0) - (under ? 1 : 0);
+  return x + plus - minus + (under ? r : over ? 0 - r : 0);
+}
+
+// The digit i of a result x r^shift is the digit `from` of x, negated where it has come round: for a shift
+// from 0 to 2 k - 1, k a power of two.
+struct FermatShift {
+  i32 digits;
+  i32 shift;
+
+  RNS_INLINE i32 from(i32 i) const { return (i - shift) & (digits - 1); }
+  RNS_INLINE bool is_negative(i32 i) const {
+    const i32 by = shift & (digits - 1);
+    return (shift >= digits) != (i < by);
+  }
+};
+
+}  // namespace rns

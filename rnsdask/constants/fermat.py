@@ -1,0 +1,107 @@
+"""Constants of arithmetic modulo r^k + 1 for a sparse radix r, and roots of unity there."""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+DIGIT_COUNTS = (4, 8, 16, 32, 64, 128)
+"""How many digits a number may have."""
+
+LEAST_RADIX, GREATEST_RADIX = 2**8, 2**64 - 2
+"""Between these the kernels' carries and borrows fit a digit and its word."""
+
+
+@dataclass(frozen=True)
+class FermatConstants:
+    """What kernels know of p = r^k + 1: the radix r = 2^a + 2^b or 2^a - 2^b, and k digits.
+
+    Raises
+    ------
+    ValueError
+        If the radix or the number of digits is not one of those that kernels take. Whether p is a prime is
+        not asked: the operations are right modulo any p.
+    """
+
+    radix: int
+    digits: int
+
+    def __post_init__(self) -> None:
+        if self.digits not in DIGIT_COUNTS:
+            counts = ", ".join(map(str, DIGIT_COUNTS))
+            raise ValueError(f"a Fermat field takes {counts} digits, got {self.digits}")
+        if not LEAST_RADIX <= self.radix <= GREATEST_RADIX:
+            raise ValueError(f"a Fermat field takes a radix from 2**8 to 2**64 - 2, got {self.radix}")
+        _ = self.exponents
+
+    @cached_property
+    def exponents(self) -> tuple[int, int, int]:
+        """a, b and the sign: the radix is ``2**a + sign * 2**b``, a > b."""
+        low = (self.radix & -self.radix).bit_length() - 1
+        odd = self.radix >> low
+        for sign in (1, -1):
+            if odd > 1 and (odd - sign).bit_count() == 1:
+                return low + (odd - sign).bit_length() - 1, low, sign
+        raise ValueError(f"a Fermat field takes a radix 2**a + 2**b or 2**a - 2**b, a > b, got {self.radix}")
+
+    @property
+    def modulus(self) -> int:
+        """The number p = r^k + 1."""
+        return int(self.radix**self.digits + 1)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the digits: words of 32 bits where the radix is less than 2^32, else of 64."""
+        return np.dtype(np.uint32 if self.radix < 2**32 else np.uint64)
+
+    @cached_property
+    def division(self) -> tuple[int, int]:
+        """`shift` and `factors` of ``FermatRadix`` (kernels/include/rns/fermat.cuh), which says why."""
+        a, b, _ = self.exponents
+        greatest = self.digits * (max(self.radix, 2**a) + 2) * (self.radix + 2)
+        bits = greatest.bit_length()
+        factors = next(n for n in count(1) if (a - b) << n >= bits - a + 3)
+        return max(0, bits + 1 - 16 * self.dtype.itemsize), factors
+
+    @cached_property
+    def parameters(self) -> tuple[int, ...]:
+        """The fields of ``FermatRadix``, and the number of digits."""
+        a, b, sign = self.exponents
+        return self.radix, a, b, int(sign > 0), *self.division, self.digits
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether a sum of products of digits takes more than two of their words."""
+        return self.division[0] > 0
+
+
+@lru_cache(256)
+def fermat_root(field: FermatConstants, length: int) -> int:
+    """A primitive root of unity modulo a prime p = r^k + 1, of an order that is a power of two.
+
+    Of an order that 2 k divides, the root w is such that ``w**(length / (2 k)) = r``, so that those of 2 k
+    elements take products by powers of r alone, which shift digits. Algorithm 1 of L. Chen, S. Covanov, D.
+    Mohajerani, M. Moreno Maza, "Big prime field FFT on the GPU", 2017: of a root g, here that of the least
+    base, the power g^j for which ``g**(j length / (2 k))`` is r. Of a lesser order: ``r**(2 k / length)``.
+
+    Raises
+    ------
+    ValueError
+        If the order is no power of two, or does not divide p - 1.
+    """
+    p, order = field.modulus, 2 * field.digits
+    if length < 1 or length.bit_count() > 1 or (p - 1) % length:
+        raise ValueError(
+            f"there is no root of unity of order {length} modulo {field.radix}**{field.digits} + 1"
+        )
+    if length <= order:
+        return pow(field.radix, order // length, p)
+    base = next(x for x in count(2) if pow(x, (p - 1) // 2, p) == p - 1)
+    g = pow(base, (p - 1) // length, p)
+    step = pow(g, length // order, p)
+    exponent, power = 1, step
+    while power != field.radix:
+        exponent, power = exponent + 1, power * step % p
+    return pow(g, exponent, p)
