@@ -35,6 +35,7 @@ from rnsdask.constants import (
     WindowCheck,
     last_residues,
     modulus_table,
+    radix_division,
 )
 from rnsdask.core.moduli import ModuliSet
 
@@ -475,3 +476,21 @@ def interval_arithmetic(operation: str, x: Bounds, y: Bounds, product: ProductBo
     bounds = (product.low, product.upp, product.exponent)
     _cpu.interval_arithmetic(INTERVAL_OPERATIONS.index(operation), *x, *y, *bounds, *z)
     return z
+
+
+def limbs_to_fermat(limbs: Array, signed: bool, field: FermatConstants) -> Array:
+    limbs = np.ascontiguousarray(limbs)
+    digits = np.empty((field.digits, len(limbs)), dtype=field.dtype)
+    _cpu.limbs_to_fermat(limbs, signed, *_radix_arguments(field), digits)
+    return digits
+
+
+def fermat_to_limbs(digits: Array, field: FermatConstants) -> Array:
+    limbs = np.empty((digits.shape[1], radix_division(field).limb_count), dtype=np.uint32)
+    _cpu.fermat_to_limbs(digits, *_radix_arguments(field), limbs)
+    return limbs
+
+
+def _radix_arguments(field: FermatConstants) -> tuple[int, int, int, int]:
+    division = radix_division(field)
+    return field.radix, division.normalized, division.reciprocal, division.shift

@@ -18,7 +18,7 @@ def fermat_options(field: FermatConstants) -> tuple[str, ...]:
     return (
         f"-DRNS_FERMAT_BITS={8 * field.dtype.itemsize}",
         f"-DRNS_FERMAT_DIGITS={digits}",
-        f"-DRNS_FERMAT_RADIX={radix[0]}ull,{','.join(map(str, radix[1:]))}",
+        f"-DRNS_RADIX_RECIPROCAL={radix[0]}ull,{','.join(map(str, radix[1:]))}",
     )
 
 
@@ -92,6 +92,17 @@ TILE_LIMBS = 32
 FERMAT_TASK = np.dtype(
     [("x", OPERAND, (2,)), ("out", np.uint64), ("out_stride", np.int64), ("count", np.int64)]
 )
+RADIX_RECIPROCAL = {
+    bits: np.dtype(
+        [
+            *((name, word) for name in ("radix", "normalized", "reciprocal")),
+            ("shift", np.int32),
+            ("digits", np.int32),
+        ]
+    )
+    for bits, word in ((32, np.uint32), (64, np.uint64))
+}
+"""By the bits of a word."""
 
 MATRIX = np.dtype([("data", np.uint64), ("plane", np.int64), ("stride", np.int64)])
 PRODUCT = np.dtype(
@@ -166,6 +177,7 @@ STRUCTURES = {
         "Polynomials": POLYNOMIALS,
     },
     "fermat": {"FermatOperand": OPERAND, "FermatTask": FERMAT_TASK},
+    "fermat_limbs": {f"RadixReciprocal<u{bits}>": dtype for bits, dtype in RADIX_RECIPROCAL.items()},
     "interval": {"IntervalGoal": INTERVAL_GOAL},
     "interval_rns": {"ExtendedInterval": EXTENDED_INTERVAL},
     "matmul": {"Matrix": MATRIX, "Product": PRODUCT},

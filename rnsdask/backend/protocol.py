@@ -146,6 +146,12 @@ class Kernels(Protocol):
         that hold them all. `width` is at least L, signed L + 1, and at least K.
         """
 
+    def limbs_to_fermat(self, limbs: Array, signed: bool, field: FermatConstants) -> Array:
+        """The (k, N) digits of the elements of a Fermat field that any integers of (N, L) limbs stand for."""
+
+    def fermat_to_limbs(self, digits: Array, field: FermatConstants) -> Array:
+        """Elements of (k, N) digits as (N, L) uint32 limbs of the integers from 0 to p - 1."""
+
     @property
     def remainder_limbs(self) -> Callable[[Array, RemainderConstants], tuple[Array, Array]] | None:
         """(N, L) limbs of the remainders of residues, and Boolean (N,): they may be those of X + M or X - M.

@@ -24,6 +24,7 @@ from rnsdask.constants.decimal import (
 )
 from rnsdask.constants.factors import last_residues
 from rnsdask.constants.fermat import FermatConstants, fermat_root
+from rnsdask.constants.fermat_limbs import radix_division
 from rnsdask.constants.fixed_point import FIXED_POINT_BITS, FixedPointConstants, fixed_point_constants
 from rnsdask.constants.interval import IntervalConstants, directed, interval_constants
 from rnsdask.constants.interval_rns import MAX_EXPONENT, ProductBounds, product_bounds
@@ -83,6 +84,7 @@ __all__ = [
     "mixed_radix_constants",
     "modulus_table",
     "product_bounds",
+    "radix_division",
     "remainder_constants",
     "reverse_constants",
     "sufficient_prefix",

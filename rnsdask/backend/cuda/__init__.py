@@ -15,6 +15,7 @@ from rnsdask.backend.cuda.crc32c import crc32c
 from rnsdask.backend.cuda.divide import floor_divide_limbs, remainder_limbs
 from rnsdask.backend.cuda.elimination import characteristic_polynomials, eliminate, solve_upper
 from rnsdask.backend.cuda.fermat import fermat_apply, fermat_first_invalid, fermat_multiply_by_root
+from rnsdask.backend.cuda.fermat_limbs import fermat_to_limbs, limbs_to_fermat
 from rnsdask.backend.cuda.fixed_point import fixed_point
 from rnsdask.backend.cuda.interval import interval
 from rnsdask.backend.cuda.interval_rns import (
@@ -45,6 +46,7 @@ __all__ = [
     "fermat_apply",
     "fermat_first_invalid",
     "fermat_multiply_by_root",
+    "fermat_to_limbs",
     "first_invalid",
     "first_outside",
     "fixed_point",
@@ -56,6 +58,7 @@ __all__ = [
     "interval_rns_compare",
     "interval_rns_multiply",
     "inverse",
+    "limbs_to_fermat",
     "limbs_to_residues",
     "limbs_to_wide_residues",
     "matmul",
