@@ -796,8 +796,8 @@ def numbers_never_change(case: Case) -> None:
     with pytest.raises(TypeError):
         x[0] = 0
     with pytest.raises(AttributeError):
-        x.moduli = x.moduli
-    words = x.residues
+        x.system = x.system
+    words = x.words
     if isinstance(words, np.ndarray):
         with pytest.raises(ValueError, match="read-only"):
             words[0] = 1

@@ -15,7 +15,7 @@ from conftest import Processor
 from dask.base import tokenize
 from fuzzing.oracle import Range, objects
 from laws import LAWS, LAYOUTS, OVERFLOW, Case, Numbers, System, check
-from oracles import rns
+from oracles import fermat, rns
 from oracles.interval import encloses
 from sample_arrays import CPU, host
 from strategies import MODULI_SETS
@@ -91,6 +91,27 @@ def field_system(name: str, fields: rd.PrimeFields) -> System:
     )
 
 
+def fermat_system(name: str, field: rd.FermatField) -> System:
+    def encode(a: Numbers) -> np.ndarray:
+        return fermat.encode(a, field.radix, field.digits)
+
+    return System(
+        name=name,
+        limits=Range.of("unsigned", field.modulus),
+        array=lambda a, place: rd.FieldArray(place(encode(a)), field),
+        from_ints=lambda a: rd.from_ints(a - field.modulus, field, chunks=None),
+        is_defined=lambda x, a: bool((host(x.words) == encode(a)).all()),
+        is_ordered=False,
+        round_trips=(
+            lambda x: rd.FieldArray.from_words(x.words, x.system),
+            *(lambda x, signed=signed: rd.FieldArray.from_rns(x.lift(signed), x.system) for signed in (0, 1)),
+            lambda x: x.multiply_by_root(3).multiply_by_root(-3),
+            *PLAIN_FORMS,
+        ),
+        lacks=WITHOUT_ORDER | dict.fromkeys(OVERFLOW, "results in fields do not overflow"),
+    )
+
+
 WITHOUT_ORDER = dict.fromkeys(
     (
         *("order_is_total", "order_with_integers", "order_agrees_with_addition", "extrema_and_choice"),
@@ -131,6 +152,8 @@ SYSTEMS = {
         rns_system("33-moduli-signed-bound", UNSORTED, True, 2**256),
         field_system("field", rd.PrimeFields([2**32 - 5])),
         field_system("fields", rd.PrimeFields(PRIMES)),
+        fermat_system("fermat", rd.FermatField.named("F449")),
+        fermat_system("fermat-64-bit-digits", rd.FermatField.named("P3")),
         interval_system("interval", EIGHT),
         interval_system("interval-33-moduli", UNSORTED),
     )

@@ -31,7 +31,7 @@ class NumberCollection(DaskMethodsMixin):
 
     Parameters
     ----------
-    words : array of uint32, shape (rows, *shape)
+    words : array of the system's word_dtype, shape (rows, *shape)
         Words as the system defines them, which is not checked. A Dask array is rechunked so that the axis of
         words has one chunk. A NumPy or CuPy array is not copied: nobody may write to it any more.
     system : NumberSystem
@@ -73,7 +73,7 @@ class NumberCollection(DaskMethodsMixin):
 
     @property
     def words(self) -> Any:
-        """The words: NumPy, CuPy or Dask array of uint32, shape (rows, *shape).
+        """The words: NumPy, CuPy or Dask array of the system's `word_dtype`, shape (rows, *shape).
 
         A NumPy array is read-only. CuPy knows no such arrays: do not write to it.
         """
@@ -274,7 +274,7 @@ class NumberCollection(DaskMethodsMixin):
         """
         rows = self._system.rows
         try:
-            lengths = ((rows,), *normalize_chunks(chunks, self.shape, rows, self.chunks))
+            lengths = ((rows,), *normalize_chunks(chunks, self.shape, self._system.words32, self.chunks))
         except ValueError:
             if self._has_lengths:
                 raise

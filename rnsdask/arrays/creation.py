@@ -21,6 +21,9 @@ from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.core.wide_moduli import moduli_of_residues
+from rnsdask.fields.fermat_field import FermatField
+from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.fields.random import random_digits
 from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy.chunks import normalize_chunks
 from rnsdask.lazy.foreign import encoded, residues_first
@@ -52,10 +55,10 @@ def from_ints(
         such an array. Text is read where it is the item of a list or an array: decimal, or hexadecimal after
         ``0x``. A Series or an Index of pandas, or an array of Arrow, of integers, of text, or of decimals
         without fraction. A Dask array stays lazy, with its chunks.
-    moduli : ModuliSet, RNS, IntervalRNS or PrimeFields, optional
+    moduli : ModuliSet, RNS, IntervalRNS, PrimeFields or FermatField, optional
         The moduli set, large enough for every number, or a number system. Without it the fewest 32-bit moduli
-        that hold the numbers, all of which are looked at; a Dask array needs it. For each element of prime
-        fields any integer stands that has its residues.
+        that hold the numbers, all of which are looked at; a Dask array needs it. For each element of fields
+        any integer stands that has its residues.
     signed : bool, optional
         Symmetric range instead of ``0 .. M-1``; a system tells it itself. Without moduli, the range is signed
         if a number is negative.
@@ -65,7 +68,7 @@ def from_ints(
 
     Returns
     -------
-    RNSArray, of an IntervalRNS an IntervalRNSArray, or of PrimeFields a FieldArray
+    RNSArray, of an IntervalRNS an IntervalRNSArray, or of fields a FieldArray
 
     Raises
     ------
@@ -118,7 +121,7 @@ def _from_lazy_ints(
 
 def array_type_of(system: NumberSystem) -> Any:
     """The class of arrays of a number system."""
-    return next(kind for kind in (RNSArray, IntervalRNSArray, FieldArray) if type(system) is kind.system_type)
+    return next(a for a in (RNSArray, IntervalRNSArray, FieldArray) if isinstance(system, a.system_type))
 
 
 def as_system(moduli: ModuliSet | NumberSystem, **given: Any) -> Any:
@@ -189,6 +192,8 @@ def from_residues(
         as_system(moduli, signed=signed, bound=bound)
         options: dict[str, Any] = {"axis": axis, "chunks": chunks, "trusted": trusted}
         return FieldArray(from_residues(residues, moduli.moduli, **options).words, moduli)
+    if isinstance(moduli, FermatField):
+        raise TypeError(f"elements of {moduli!r} have digits, of which FieldArray.from_words makes an array")
     if isinstance(moduli, NumberSystem) and not isinstance(moduli, RNS):
         raise TypeError(
             f"residues alone have no signs; IntervalRNSArray.from_residues takes both, got {moduli!r}"
@@ -208,7 +213,7 @@ def from_residues(
 
 
 def random(
-    moduli: ModuliSet | RNS | PrimeFields,
+    moduli: ModuliSet | RNS | PrimeFields | FermatField,
     shape: SupportsIndex | Sequence[SupportsIndex],
     *,
     seed: int | None = None,
@@ -222,19 +227,19 @@ def random(
 
     Parameters
     ----------
-    moduli : ModuliSet, RNS or PrimeFields
+    moduli : ModuliSet, RNS, PrimeFields or FermatField
         The moduli set, or a number system. Numbers are uniform in the whole range; or, where the system has a
         bound, among all those of the range that are within it.
     chunks : "auto", int, tuple, mapping, or str
         As :meth:`.NumberArray.rechunk` takes them.
     seed : int, optional
         Not negative. Without it, one of 128 bits is drawn from the operating system: two such arrays differ.
-        It is in the name of the Dask array, ``x.residues.name`` = ``"random-seed-<seed>-..."``, so that the
+        It is in the name of the Dask array, ``x.words.name`` = ``"random-seed-<seed>-..."``, so that the
         same numbers can be made again. The array itself has them for good, however often it is computed.
 
     Returns
     -------
-    RNSArray, or of PrimeFields a FieldArray
+    RNSArray, or of fields a FieldArray
 
     Raises
     ------
@@ -244,18 +249,17 @@ def random(
     system = as_system(moduli, signed=signed)
     if isinstance(system, PrimeFields):  # all residues alike, so those of a uniform integer
         return FieldArray(random(system.moduli, shape, seed=seed, chunks=chunks).words, system)
-    if not isinstance(system, RNS):
-        raise TypeError(f"random numbers are those of an RNS, got {system!r}")
-    moduli = system.moduli
+    if not isinstance(system, RNS | FermatField):
+        raise TypeError(f"random numbers are those of an RNS or of fields, got {system!r}")
     lengths = tuple(shape) if isinstance(shape, Sequence) else (shape,)
     sizes = tuple(as_integer(s, "shape") for s in lengths)
     seed = fresh_seed() if seed is None else as_integer(seed, "seed")
     if seed < 0:
         raise ValueError(f"seed must not be negative, got {abbreviate(seed)}")
-    lengths_of_chunks = normalize_chunks(chunks, sizes, len(moduli))
+    lengths_of_chunks = normalize_chunks(chunks, sizes, system.words32)
     described = (system, hex(seed), sizes, lengths_of_chunks)
     shown = f"-{seed}" if seed.bit_length() <= _SEED_BITS else ""
-    residues = map_chunks(
+    words = map_chunks(
         _random_block,
         rows=system.rows,
         chunks=lengths_of_chunks,
@@ -265,7 +269,7 @@ def random(
         seed=seed,
         grid=tuple(map(len, lengths_of_chunks)),
     )
-    return RNSArray(residues, system)
+    return array_type_of(system)(words, system)
 
 
 def fresh_seed() -> int:
@@ -277,10 +281,12 @@ def _dask_chunks(shape: tuple[int, ...], chunks: tuple[int, ...]) -> tuple[tuple
     return da.core.normalize_chunks(chunks, shape, dtype=np.uint32)  # type: ignore[no-any-return]
 
 
-def _random_block(*, system: RNS, seed: int, grid: tuple[int, ...], place: Place) -> NDArray[np.uint32]:
+def _random_block(*, system: Any, seed: int, grid: tuple[int, ...], place: Place) -> NDArray[Any]:
     part = tuple(stop - start for start, stop in place.location)
     number = int(np.ravel_multi_index(place.index, grid)) if 0 not in grid else 0
     generator = np.random.Generator(np.random.Philox([seed, number]))
+    if isinstance(system, FermatField):
+        return random_digits(system, part, generator)
     return random_residues(system, part, generator)
 
 
@@ -343,7 +349,7 @@ def open_zarr(
 
 def _open(location: store.Location, part: int | None, backend: str) -> Any:
     try:
-        info = store.open_info(location, (RNS, PrimeFields))
+        info = store.open_info(location, (RNS, FiniteFields))
         return array_type_of(info.system)(read_words(info, part=part, backend=backend), info.system)
     except StoreError as error:
         # Asked only here: what residues are takes one read of metadata, and each may be a request.

@@ -1,4 +1,4 @@
-"""FieldArray: an array of elements of several prime fields at once, on NumPy, CuPy or Dask."""
+"""FieldArray: an array of elements of prime fields, or of a Fermat field, on NumPy, CuPy or Dask."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn, SupportsIndex
@@ -9,7 +9,9 @@ from rnsdask.arrays import rns_storage
 from rnsdask.arrays.ring_array import Axis, RingArray, without_axes
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.arrays.storage import Storage
-from rnsdask.fields.system import PrimeFields
+from rnsdask.core.moduli import fewest_moduli
+from rnsdask.fields.fermat_field import FermatField
+from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.lazy import fields as lazy_fields
 from rnsdask.lazy import functions, powers
 from rnsdask.lazy.operands import Operand, is_number_array
@@ -26,21 +28,23 @@ def _refused(name: str) -> Callable[..., NoReturn]:
 
 
 class FieldArray(RingArray):
-    """An array of elements of n prime fields at once, with ``+ - * / **``, ``==`` and sums and products.
+    """An array of elements of fields, with ``+ - * / **``, ``==`` and sums and products.
 
-    Operands are arrays of the same fields, integers, and lists of integers. An integer stands for the element
-    with its residues, whatever its size and sign. Read as an integer, an element is the one from 0 to M - 1
-    that stands for it, where M is the product of the primes. Nothing overflows, and there is no order.
+    Elements are those of n prime fields at once, or of one Fermat field. Operands are arrays of the same
+    fields, integers, and lists of integers. An integer stands for the element with its residues, whatever
+    its size and sign. Read as an integer, an element is the one from 0 to M - 1 that stands for it, where M
+    is the product of the primes. Nothing overflows, and there is no order.
 
-    Make one with :func:`.from_ints`, :func:`.from_residues`, :meth:`from_rns` or :func:`.open_zarr`.
+    Make one with :func:`.from_ints`, :func:`.from_residues`, :meth:`from_words`, :meth:`from_rns` or
+    :func:`.open_zarr`.
 
     Parameters
     ----------
-    words : array of uint32, shape (n, *shape)
-        Residues: row i is an element of the field modulo ``primes[i]``, below it, which this class does not
-        check (:func:`.from_residues` does). A NumPy or CuPy array is not copied: nobody may write to it any
-        more.
-    system : PrimeFields
+    words : array, shape (rows, *shape)
+        Residues or digits as the system defines them, of its ``word_dtype``, which this class does not check
+        (:func:`.from_residues` and :meth:`from_words` do). A NumPy or CuPy array is not copied: nobody may
+        write to it any more.
+    system : PrimeFields or FermatField
         The fields.
 
     Raises
@@ -51,13 +55,36 @@ class FieldArray(RingArray):
 
     __slots__ = ()
 
-    system_type = PrimeFields
+    system_type = FiniteFields
     storage: ClassVar[Storage] = rns_storage
 
     # ---- as integers --------------------------------------------------------------------------------------
 
     @classmethod
-    def from_rns(cls, x: Any, fields: PrimeFields) -> "FieldArray":
+    def from_words(cls, words: Any, field: FermatField) -> "FieldArray":
+        """The elements of a Fermat field with the given digits, which are checked.
+
+        Parameters
+        ----------
+        words : array of the field's `word_dtype`, shape (digits, *shape)
+            NumPy, CuPy, or Dask. In memory it is copied, so that later writes to it change nothing.
+
+        Raises
+        ------
+        TypeError
+            If `field` is none (of prime fields :func:`.from_residues` makes an array), or the digits are of
+            another type.
+        ValueError
+            If the shape is wrong, or the digits are not those of an element, whose flat index is named; of a
+            Dask array when it is computed.
+        """
+        if not isinstance(field, FermatField):
+            raise TypeError(f"from_words takes a FermatField, got {type(field).__name__}; see from_residues")
+        field.check_words(words)
+        return cls(lazy_fields.checked_words(words, field), field)
+
+    @classmethod
+    def from_rns(cls, x: Any, fields: FiniteFields) -> "FieldArray":
         """The elements that the integers of an RNSArray or an IntervalRNSArray stand for; lazy if that is.
 
         Raises
@@ -67,21 +94,34 @@ class FieldArray(RingArray):
         """
         if not is_number_array(x) or isinstance(x, FieldArray):
             raise TypeError(f"from_rns takes an RNSArray or an IntervalRNSArray, got {type(x).__name__}")
-        return cls(x.to_residues(fields.moduli, overflow="wrap"), fields)  # type: ignore[attr-defined]
+        return cls(lazy_fields.elements_of_integers(x, fields), fields)
 
     def lift(self, signed: bool = False) -> RNSArray:
         """The integers from 0 to M - 1 that stand for the elements, or with `signed` those around 0.
 
-        They have the same residues, under the primes as the moduli set; lazy if this array is.
+        Those of prime fields have the same residues, under the primes as the moduli set; those of a Fermat
+        field are under the fewest 32-bit moduli. Lazy if this array is.
         """
-        return RNSArray(self._words, RNS(self.moduli, signed))
+        if not isinstance(self._system, FermatField):
+            return RNSArray(self._words, RNS(self.moduli, signed))
+        half = self._system.modulus // 2 if signed else 0
+        system = RNS(fewest_moduli(-half, self._system.modulus - 1, signed), signed, self._system.modulus - 1)
+        lifted: Any = RNSArray((self + half).to_residues(system.moduli), system) - half
+        return RNSArray(lifted.residues, system.with_bound(half or self._system.modulus - 1))
 
     @property
     def residues(self) -> Any:
-        """The elements of each field: NumPy, CuPy or Dask array of uint32, shape (n, *shape).
+        """The elements of each prime field: NumPy, CuPy or Dask array of uint32, shape (n, *shape).
 
         A NumPy array is read-only. CuPy knows no such arrays: do not write to it.
+
+        Raises
+        ------
+        AttributeError
+            Of a Fermat field, whose elements have :attr:`words`: digits.
         """
+        if isinstance(self._system, FermatField):
+            raise AttributeError("elements of a FermatField have no residues but digits: x.words")
         return self.words
 
     # ---- division and powers ------------------------------------------------------------------------------
@@ -103,6 +143,25 @@ class FieldArray(RingArray):
         if modulus is not None:
             raise TypeError("pow of a FieldArray takes no modulus, for the fields have their own")
         return powers.power(self, exponent)
+
+    def multiply_by_root(self, exponent: SupportsIndex) -> "FieldArray":
+        """Each element of a Fermat field times a power of its radix r, ``x * r**exponent``.
+
+        That moves digits and changes the sign of those that go around, for ``r**digits`` is -1: no product is
+        computed. r is a root of unity of order ``2 * digits``.
+
+        Parameters
+        ----------
+        exponent : int
+            Any integer, also a negative one.
+
+        Raises
+        ------
+        TypeError
+            If the elements are of prime fields, or the exponent is no integer.
+        """
+        found: FieldArray = lazy_fields.multiply_by_root(self, exponent)
+        return found
 
     # ---- sums and products --------------------------------------------------------------------------------
 

@@ -307,7 +307,7 @@ class NumberArray(ShapedArray):
     def storable_lengths(self) -> tuple[int, ...]:
         """A chunk's length along each axis in a store of this array, a Dask array with storable chunks."""
         chunks: Any = "auto" if self.size == 0 else self._words.chunksize[1:]
-        return layout.normalize_chunks(chunks, self.shape, self._system.rows)
+        return layout.normalize_chunks(chunks, self.shape, self._system.words32)
 
     def with_storable_chunks(self) -> Self:
         """A Dask array with chunks that are alike along each axis: where they differ, with the longest."""
@@ -316,7 +316,7 @@ class NumberArray(ShapedArray):
             return self.rechunk("auto")
         if layout.are_regular(self.chunks):
             return self
-        return self.rechunk(layout.storable_chunks(self.chunks, self.shape, self._system.rows))
+        return self.rechunk(layout.storable_chunks(self.chunks, self.shape, self._system.words32))
 
     # ---- protocols of NumPy and Dask ----------------------------------------------------------------------
 

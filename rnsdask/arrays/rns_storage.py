@@ -16,7 +16,7 @@ from rnsdask.core import layout
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import Place
-from rnsdask.fields.system import PrimeFields
+from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.lazy.chunks import normalize_chunks
 from rnsdask.lazy.map import map_chunks
 from rnsdask.rns.system import RNS
@@ -24,7 +24,7 @@ from rnsdask.rns.system import RNS
 
 def create(
     location: store.Location,
-    system: RNS | PrimeFields,
+    system: RNS | FiniteFields,
     shape: Sequence[int],
     chunks: Sequence[int],
     *,
@@ -39,11 +39,11 @@ def create(
 
 def open_stored(location: store.Location) -> Stored:
     """Open a complete store that is to be appended to."""
-    info = store.open_info(location, (RNS, PrimeFields))
+    info = store.open_info(location, (RNS, FiniteFields))
     return Stored(info, info.system, info.shape, info.chunks)
 
 
-def append(info: store.StoreInfo, system: RNS | PrimeFields, axis: int, length: int) -> store.StoreWriter:
+def append(info: store.StoreInfo, system: RNS | FiniteFields, axis: int, length: int) -> store.StoreWriter:
     """Begin a store of more numbers along an axis, which replaces this one."""
     return store.append(info, system, axis, length)
 
@@ -52,7 +52,7 @@ def read_words(info: store.StoreInfo, *, part: int | None = None, backend: str =
     """The residues of a complete store, lazy, as :func:`.open_zarr` says."""
     check_backend(backend)
     check_graph(info.n_chunks, info.path)
-    chunks = normalize_chunks(info.chunks, info.shape, len(info.moduli))
+    chunks = normalize_chunks(info.chunks, info.shape, info.system.words32)
     if part is not None and (part := _check_part(info, as_integer(part, "part"))) is not None:
         axis = store.split_axis(info.chunks)
         divided = tuple(min(part, c - i) for c in chunks[axis] for i in range(0, c, part))
@@ -61,10 +61,8 @@ def read_words(info: store.StoreInfo, *, part: int | None = None, backend: str =
     how: dict[str, Any] = {"part": part, "backend": backend, "straight": straight}
     # Dask knows chunks as NumPy's, for where they will be read is not known here.
     name = f"open-zarr-{tokenize(info, how)}"
-    rows = len(info.moduli)
-    words: da.Array = map_chunks(
-        _read_block, rows=rows, chunks=chunks, located=True, name=name, info=info, **how
-    )
+    how.update(rows=info.system.rows, dtype=info.system.word_dtype, chunks=chunks)
+    words: da.Array = map_chunks(_read_block, located=True, name=name, info=info, **how)
     return words
 
 
@@ -90,7 +88,7 @@ def _read_block(
     index = place.index
     if not info.count:  # Dask has chunks of no numbers where a store has none
         shape = layout.part_shape(index, info.shape, info.chunks)
-        return to_backend(np.empty((len(info.moduli), *shape), dtype=np.uint32), backend)
+        return to_backend(np.empty((info.system.rows, *shape), dtype=info.system.word_dtype), backend)
     if part is None:
         if straight and store.reads_on_gpu():
             return store.read_chunk_on_gpu(info, index)

@@ -127,7 +127,7 @@ def _checked_mode(mode: str | None, append_dim: int | None, overwrite: bool) -> 
 
 def _storable(array: "NumberArray", chunks: layout.Chunks | None) -> tuple["NumberArray", tuple[int, ...]]:
     """The array as a Dask array with the chunks that a store of it has, and their lengths."""
-    rows = array.system.rows
+    rows = array.system.words32
     if chunks is not None:
         lengths = store_chunks(chunks, array.shape, rows, array.chunks)
         return array.rechunk(chunks), lengths
@@ -165,7 +165,8 @@ def _append(
     _check_appended(array, stored, axis, chunks)
     first = [0] * len(stored.shape)
     first[axis], kept = divmod(stored.shape[axis], stored.chunks[axis])
-    parts = [map_chunks(_on_host, _lazy(array), rows=array.system.rows, like=np.empty(0))]
+    how: dict[str, Any] = {"rows": array.system.rows, "dtype": array.system.word_dtype, "like": np.empty(0)}
+    parts = [map_chunks(_on_host, _lazy(array), **how)]
     if kept:  # the last chunks, which are not whole
         end = slice(stored.shape[axis] - kept, None)
         parts.insert(0, array.storage.read_words(stored.info)[(slice(None),) * (1 + axis) + (end,)])
@@ -194,7 +195,7 @@ def _check_appended(array: "NumberArray", stored: Stored, axis: int, chunks: lay
         )
     if chunks is not None:
         grown = tuple(length + array.shape[axis] * (k == axis) for k, length in enumerate(stored.shape))
-        lengths = store_chunks(chunks, grown, array.system.rows)
+        lengths = store_chunks(chunks, grown, array.system.words32)
         if lengths != stored.chunks:
             raise ValueError(
                 f"{path}: its chunks are {stored.chunks}, and stay so when it grows; got chunks of {lengths}"

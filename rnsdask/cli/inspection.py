@@ -40,8 +40,7 @@ def info(path: str, as_json: bool) -> None:
         "store": place,
         **group,
         "integers": " x ".join(map(str, found.shape)),
-        "moduli": repr(found.moduli),
-        "range": _range_text(found, kind),
+        **_system_rows(found, kind),
         "magnitude": "unknown"
         if (bound := getattr(found.system, "bound", None)) is None
         else f"at most {bound.bit_length()} bits",
@@ -71,6 +70,13 @@ def _describe_values(values: dict[str, Any], as_json: bool) -> None:
     echo(*(f"{name:<11}{value}" for name, value in rows.items()))
 
 
+def _system_rows(found: "StoreInfo", kind: str | None) -> dict[str, str]:
+    """What the number system is, and which numbers it has."""
+    if not hasattr(found.system, "moduli"):
+        return {"field": repr(found.system), "range": "elements of a Fermat field, 0 to p-1"}
+    return {"moduli": repr(found.moduli), "range": _range_text(found, kind)}
+
+
 def _range_text(found: "StoreInfo", kind: str | None) -> str:
     if kind is not None:
         return "signed, -(M-1) to M-1"
@@ -89,10 +95,15 @@ def _info_fields(found: "StoreInfo") -> dict[str, Any]:
         "bytes": found.nbytes,
         "signed": getattr(found.system, "signed", False),
         "bound": None if (bound := getattr(found.system, "bound", None)) is None else hex(bound),
-        "bits": found.moduli.bits,
-        "moduli": list(found.moduli),
+        **_system_fields(found.system),
         "codecs": found.codecs,
     }
+
+
+def _system_fields(system: Any) -> dict[str, Any]:
+    if not hasattr(system, "moduli"):
+        return {"bits": system.bits, "radix": hex(system.radix), "digits": system.digits}
+    return {"bits": system.moduli.bits, "moduli": list(system.moduli)}
 
 
 @click.command(cls=Command)
@@ -102,7 +113,7 @@ def verify(path: str, connection: AbstractContextManager[Any], progress: bool, a
     """Read all of STORE, and print what is wrong with it, one problem a line."""
     from rnsdask import store
     from rnsdask.arrays import interval_rns_storage
-    from rnsdask.fields.system import PrimeFields
+    from rnsdask.fields.finite_fields import FiniteFields
     from rnsdask.interval_rns import layout
     from rnsdask.jobs import memory_plan
     from rnsdask.jobs.cost import measured
@@ -112,7 +123,7 @@ def verify(path: str, connection: AbstractContextManager[Any], progress: bool, a
 
     described: store.StoreInfo | store.GroupInfo
     if store.describe_group(path) is None:
-        described = found = store.open_info(path, (RNS, PrimeFields))
+        described = found = store.open_info(path, (RNS, FiniteFields))
         work = memory_plan.work_on(found, "verify")
     else:
         described = interval_rns_storage.open_info(path)

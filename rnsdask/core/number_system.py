@@ -1,7 +1,7 @@
 """Number systems: what the words of a number mean."""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +17,23 @@ class NumberSystem(ABC):
     two operands go together when their systems have :meth:`same_numbers`.
     """
 
-    word_dtype: ClassVar[np.dtype[Any]] = np.dtype(np.uint32)
-    """Type of a word."""
-
     range_kind: str = ""
     """What an error calls the range, such as "signed"."""
+
+    @property
+    def word_dtype(self) -> np.dtype[Any]:
+        """Type of a word."""
+        return np.dtype(np.uint32)
 
     @property
     @abstractmethod
     def rows(self) -> int:
         """Words of a number."""
+
+    @property
+    def words32(self) -> int:
+        """Words of a number, counted in 32 bits: what the sizes of chunks are reckoned by."""
+        return self.rows * self.word_dtype.itemsize // 4
 
     @property
     @abstractmethod

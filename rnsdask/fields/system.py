@@ -11,18 +11,19 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import kernels_of
 from rnsdask.constants import forward_constants
-from rnsdask.core.errors import RNSOverflowError, abbreviate
+from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import check_residue_array
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
 from rnsdask.core.primes import is_prime, root_of_unity
+from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.rns.blocks import column_of
 from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_residues, residues_to_ints, to_limbs
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class PrimeFields(NumberSystem):
+class PrimeFields(FiniteFields):
     """Elements of n prime fields at once: word i is an element of the integers modulo ``primes[i]``.
 
     Read as one integer, an element is that from 0 to M - 1 with these residues, where M is the product of the
@@ -140,10 +141,6 @@ class PrimeFields(NumberSystem):
     def same_numbers(self, other: NumberSystem) -> bool:
         """Whether the primes are the same, in the same order."""
         return isinstance(other, PrimeFields) and self.moduli == other.moduli
-
-    def overflow_error(self, value: int, index: int) -> RNSOverflowError:
-        """Never called, for every result in a field is an element."""
-        raise AssertionError(f"{value} at {index} is an element of a field")
 
     def __getstate__(self) -> dict[str, Any]:
         return {"moduli": self.moduli}

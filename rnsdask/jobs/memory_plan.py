@@ -44,7 +44,7 @@ def work_on(info: store.StoreInfo | store.GroupInfo, operation: str, **fields: A
         how: dict[str, Any] = {"direct": False, "arrays": 6, **fields}
         return describe(operation, rows_of(residues.moduli), residues.shape, residues.chunks, **how)
     return describe(
-        operation, len(info.moduli), info.shape, info.chunks, direct=info.has_chunk_files, **fields
+        operation, info.system.words32, info.shape, info.chunks, direct=info.has_chunk_files, **fields
     )
 
 

@@ -8,11 +8,14 @@ import numpy as np
 
 from rnsdask.backend import Array
 from rnsdask.core.errors import brief
-from rnsdask.core.moduli import ModuliSet, as_integer
-from rnsdask.core.place import Place
+from rnsdask.core.layout import as_matrix
+from rnsdask.core.moduli import as_integer
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.place import ALONE, Place
 from rnsdask.core.scalar_int import ScalarInt
-from rnsdask.fields import arithmetic as elements
-from rnsdask.fields.system import PrimeFields
+from rnsdask.fields.elements import elements_of
+from rnsdask.fields.fermat_field import FermatField
+from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
 from rnsdask.lazy.operands import (
@@ -27,17 +30,12 @@ from rnsdask.lazy.operands import (
     scalar,
 )
 from rnsdask.lazy.tree import check_sizes, combine_tree
-from rnsdask.rns import arithmetic
-from rnsdask.rns.axis_products import factors_along
-from rnsdask.rns.compare import choose, differ
-from rnsdask.rns.system import RNS
-
-_REDUCTIONS = {"sum": elements.sums_along, "prod": factors_along}
+from rnsdask.rns.compare import choose
 
 
 def of_fields(value: Any) -> bool:
     """Whether a value is an array of field elements."""
-    return is_number_array(value) and isinstance(value.system, PrimeFields)
+    return is_number_array(value) and isinstance(value.system, FiniteFields)
 
 
 def refuse(name: str) -> NoReturn:
@@ -61,7 +59,7 @@ def apply(name: str, *values: Operand, overflow: str | None = None) -> Any:
     check_no_overflow(overflow)
     values = _with_arrays(values)
     operands = prepare(*values)
-    options: dict[str, Any] = {"operation": name, "moduli": operands.system.moduli}
+    options: dict[str, Any] = {"operation": name, "system": operands.system}
     words = map_chunks(
         _apply_block, *operands.blocks, rows=operands.system.rows, token=f"field-{name}", **options
     )
@@ -73,10 +71,10 @@ def divide(a: Operand, b: Operand) -> Any:
     a, b = _with_arrays((a, b))
     if is_number_array(b):
         return apply("multiply", a, inverse(b))
-    moduli: ModuliSet = a.system.moduli
+    system: FiniteFields = a.system
     if is_lazy_integer(b):
-        return apply("multiply", a, LazyInts.of(map_values(_reciprocal_block, b, moduli, dtype=object)))
-    return apply("multiply", a, elements.reciprocal(scalar(b), moduli))
+        return apply("multiply", a, LazyInts.of(map_values(_reciprocal_block, b, system, dtype=object)))
+    return apply("multiply", a, elements_of(system).reciprocal(scalar(b)))
 
 
 def relate(a: Numbers, relation: str, b: Operand) -> Any:
@@ -84,7 +82,7 @@ def relate(a: Numbers, relation: str, b: Operand) -> Any:
     if relation not in ("==", "!="):
         refuse(relation)
     operands = prepare(*_with_arrays((a, b)))
-    options: dict[str, Any] = {"relation": relation, "moduli": operands.system.moduli}
+    options: dict[str, Any] = {"relation": relation, "system": operands.system}
     return map_chunks(_relate_block, *operands.blocks, dtype=np.bool_, **options)
 
 
@@ -92,19 +90,20 @@ def where(condition: Any, a: Operand, b: Operand) -> Any:
     """The element of `a` where a condition holds, else that of `b`."""
     values = _with_arrays((a, b))
     operands = prepare(*values, masks=(condition,))
-    words = map_chunks(choose, *operands.blocks, rows=operands.system.rows)
+    how: dict[str, Any] = {"rows": operands.system.rows, "dtype": operands.system.word_dtype}
+    words = map_chunks(choose, *operands.blocks, **how)
     return made_like(values, words, operands.system, "raise")
 
 
 def inverse(x: Numbers) -> Any:
     """Inverse of each element, as :func:`.powers.inverse` says."""
-    options: dict[str, Any] = {"rows": x.system.rows, "moduli": x.system.moduli}
+    options: dict[str, Any] = {"rows": x.system.rows, "system": x.system}
     return made_like((x,), map_chunks(_inverse_block, x.words, located=True, **options), x.system, "raise")
 
 
 def power(x: Numbers, exponent: Any) -> Any:
     """Powers of each element by one integer, as :func:`.powers.power` says."""
-    options: dict[str, Any] = {"rows": x.system.rows, "located": True, "moduli": x.system.moduli}
+    options: dict[str, Any] = {"rows": x.system.rows, "located": True, "system": x.system}
     if is_lazy_integer(exponent):
         words = map_chunks(_power_block_lazily, as_lazy(x.words), exponent, **options)
     else:
@@ -113,14 +112,36 @@ def power(x: Numbers, exponent: Any) -> Any:
     return made_like((x,), words, x.system, "raise")
 
 
+def multiply_by_root(x: Numbers, exponent: Any) -> Any:
+    """Each element times a power of the radix, as :meth:`.FieldArray.multiply_by_root` says."""
+    if not isinstance(x.system, FermatField):
+        raise TypeError(
+            f"multiply_by_root takes elements of a FermatField, whose digits it moves, got {x.system!r}"
+        )
+    power = as_integer(exponent, "exponent") % (2 * x.system.digits)
+    how: dict[str, Any] = {"rows": x.system.rows, "system": x.system, "exponent": power}
+    return made_like((x,), map_chunks(_multiply_by_root_block, x.words, **how), x.system, "raise")
+
+
+def elements_of_integers(x: Numbers, system: FiniteFields) -> Any:
+    """Words of the elements that the integers of an array stand for."""
+    how: dict[str, Any] = {"rows": system.rows, "integers": x.system, "system": system}
+    return map_chunks(_elements_block, x.words, located=True, **how)
+
+
+def checked_words(words: Any, system: FermatField) -> Any:
+    """Digits of elements, checked; those in memory are copied."""
+    return map_chunks(_checked_block, words, rows=system.rows, located=True, system=system)
+
+
 def reduce_along(name: str, x: Numbers, axes: tuple[int, ...], split_every: int | None) -> Any:
     """The ``"sum"`` or ``"prod"`` of elements along axes, which keep length 1; lazy on Dask, in a tree."""
-    moduli: ModuliSet = x.system.moduli
-    options: dict[str, Any] = {"operation": name, "moduli": moduli, "axes": axes}
+    system: FiniteFields = x.system
+    options: dict[str, Any] = {"operation": name, "system": system, "axes": axes}
     if not isinstance(x.words, da.Array):
         return made_like((x,), _reduce_block(x.words, **options), x.system, "raise")
     check_sizes(x.words)
-    parts = reduce_chunks(_reduce_block, x.words, axes, rows=len(moduli), dtype=np.uint32, **options)
+    parts = reduce_chunks(_reduce_block, x.words, axes, rows=system.rows, dtype=system.word_dtype, **options)
     combine = partial(_combine_parts, **options)
     words = combine_tree(parts, combine, tuple(axis + 1 for axis in axes), f"field-{name}", split_every)
     return made_like((x,), words, x.system, "raise")
@@ -141,33 +162,38 @@ def _array_of(values: Any, like: Numbers) -> Any:
 # ---- chunks -----------------------------------------------------------------------------------------------
 
 
-def _apply_block(*blocks: Array, operation: str, moduli: ModuliSet) -> Array:
-    return arithmetic.apply(operation, blocks, RNS(moduli), "wrap")
+def _apply_block(*blocks: Array, operation: str, system: FiniteFields) -> Array:
+    return elements_of(system).apply(operation, blocks)
 
 
-def _relate_block(a: Array, b: Array, *, relation: str, moduli: ModuliSet) -> Array:
-    different = differ(a, b, RNS(moduli))
+def _relate_block(a: Array, b: Array, *, relation: str, system: FiniteFields) -> Array:
+    different = elements_of(system).differ(a, b)
     return (different if relation == "!=" else ~different)[None]
 
 
-def _reciprocal_block(integer: Any, moduli: ModuliSet) -> Any:
-    return ScalarInt(elements.reciprocal(integer_of(integer), moduli))
+def _reciprocal_block(integer: Any, system: FiniteFields) -> Any:
+    return ScalarInt(elements_of(system).reciprocal(integer_of(integer)))
 
 
-def _inverse_block(block: Array, *, moduli: ModuliSet, place: Place) -> Array:
-    return elements.inverse(block, moduli, place.flat_index)
+def _inverse_block(block: Array, *, system: FiniteFields, place: Place) -> Array:
+    return elements_of(system).inverse(block, place.flat_index)
 
 
-def _power_block(block: Array, *, exponent: int, moduli: ModuliSet, place: Place) -> Array:
-    return elements.power(block, exponent, moduli, place.flat_index)
+def _power_block(block: Array, *, exponent: int, system: FiniteFields, place: Place) -> Array:
+    return elements_of(system).power(block, exponent, place.flat_index)
 
 
-def _power_block_lazily(block: Array, exponent: Any, *, moduli: ModuliSet, place: Place) -> Array:
-    return elements.power(block, integer_of(exponent), moduli, place.flat_index)
+def _power_block_lazily(block: Array, exponent: Any, *, system: FiniteFields, place: Place) -> Array:
+    return elements_of(system).power(block, integer_of(exponent), place.flat_index)
 
 
-def _reduce_block(block: Array, *, operation: str, moduli: ModuliSet, axes: tuple[int, ...]) -> Array:
-    return _REDUCTIONS[operation](block, moduli, axes)
+def _multiply_by_root_block(block: Array, *, exponent: int, system: FermatField) -> Array:
+    return elements_of(system).multiply_by_root(block, exponent)
+
+
+def _reduce_block(block: Array, *, operation: str, system: FiniteFields, axes: tuple[int, ...]) -> Array:
+    elements = elements_of(system)
+    return (elements.sums_along if operation == "sum" else elements.products_along)(block, axes)
 
 
 def _combine_parts(
@@ -177,3 +203,14 @@ def _combine_parts(
     **options: Any,
 ) -> Any:
     return _reduce_block(blocks, **options)
+
+
+def _elements_block(block: Array, *, integers: NumberSystem, system: FiniteFields, place: Place) -> Array:
+    limbs = integers.limbs_of(as_matrix(block))
+    words = system.words_of_limbs(limbs, integers.is_signed, place.flat_index)
+    return words.reshape(system.rows, *block.shape[1:])
+
+
+def _checked_block(block: Array, *, system: FermatField, place: Place) -> Array:
+    system.check_digits(block, place.flat_index)
+    return block.copy() if place is ALONE else block

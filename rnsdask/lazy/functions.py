@@ -7,6 +7,7 @@ from typing import Any
 
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.operations import OPERATIONS
+from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.system import PrimeFields
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy import absolute as absolutes
@@ -17,6 +18,12 @@ from rnsdask.rns.divide import Part
 from rnsdask.rns.system import RNS
 
 Functions = Mapping[str, Callable[..., Any]]
+
+_OF_FIELDS: Functions = {
+    **{name: partial(fields.apply, name) for name in OPERATIONS},
+    "negative": lambda a, **options: fields.apply("subtract", 0, a, **options),
+    **{f.__name__: f for f in (fields.divide, fields.relate, fields.where)},
+}
 
 _FUNCTIONS: dict[type[NumberSystem], Functions] = {
     RNS: {
@@ -33,11 +40,8 @@ _FUNCTIONS: dict[type[NumberSystem], Functions] = {
         **{f.__name__: f for f in (interval_rns.relate, interval_rns.order)},
         **{f.__name__: f for f in (interval_rns.divided, interval_rns.absolute)},
     },
-    PrimeFields: {
-        **{name: partial(fields.apply, name) for name in OPERATIONS},
-        "negative": lambda a, **options: fields.apply("subtract", 0, a, **options),
-        **{f.__name__: f for f in (fields.divide, fields.relate, fields.where)},
-    },
+    PrimeFields: _OF_FIELDS,
+    FermatField: _OF_FIELDS,
 }
 
 
@@ -68,7 +72,11 @@ def check_one_kind(first: Numbers, *others: Numbers) -> None:
         if type(other.system) is not type(first.system):
             kinds = sorted((f"{type(array).__name__}s" for array in (first, other)), reverse=True)
             how = "IntervalRNSArray.from_rns(x) and to_rns() convert"
-            if any(map(fields.of_fields, (first, other))):
+            are_fields = [fields.of_fields(array) for array in (first, other)]
+            if all(are_fields):
+                kinds = [f"elements of {array.system!r}" for array in (first, other)]
+                how = "their integers, of to_ints() or lift(), are of any field"
+            elif any(are_fields):
                 how = "FieldArray.from_rns(x, fields) and lift() convert"
             raise TypeError(f"{' and '.join(kinds)} do not mix; {how}")
 

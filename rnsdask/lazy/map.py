@@ -16,6 +16,7 @@ from numpy.typing import DTypeLike
 
 from rnsdask.backend import Array, backend_name
 from rnsdask.core.layout import RESIDUE_DTYPE
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import ALONE, Grid
 from rnsdask.lazy.layer import blockwise_graph
 
@@ -55,7 +56,7 @@ def map_chunks(
     *blocks: Any,
     rows: int | None = None,
     chunks: Sequence[Sequence[int]] | None = None,
-    dtype: DTypeLike = RESIDUE_DTYPE,
+    dtype: DTypeLike | None = None,
     located: bool = False,
     matched: bool = False,
     like: Any = None,
@@ -79,7 +80,8 @@ def map_chunks(
     chunks : lengths of chunks along each axis of the numbers, optional
         Those of the result, if not those of the blocks.
     dtype
-        Type of what it returns.
+        Type of what it returns; without it that of the words of the number system that is among the options,
+        or uint32.
     located : bool
         Whether it is also called with ``place=``, the :class:`.Place` of its chunk of the blocks.
     matched : bool
@@ -96,6 +98,7 @@ def map_chunks(
     if blocks and not any(isinstance(block, da.Array) for block in blocks):
         result = function(*blocks, **({"place": ALONE} if located else {}), **options)
         return result if rows is not None else result[0]
+    dtype = _type_of_words(options) if dtype is None else dtype
     lengths, pairs = _aligned(blocks, matched)
     ends = tuple(map(tuple, lengths[1:] if chunks is None else chunks))
     axes = tuple(range(1 + len(ends)))
@@ -114,6 +117,11 @@ def map_chunks(
     mapped = da.Array(graph, name, out, meta=np.empty_like(like, shape=(0,) * len(axes), dtype=dtype))
     # Dask's own way to drop an axis copies every chunk; an axis of length 1 costs nothing.
     return mapped if rows is not None else mapped[0]
+
+
+def _type_of_words(options: dict[str, Any]) -> np.dtype[Any]:
+    system = options.get("system")
+    return system.word_dtype if isinstance(system, NumberSystem) else RESIDUE_DTYPE
 
 
 def map_lone_chunk(function: Callable[..., Any], words: da.Array, **options: Any) -> da.Array:

@@ -1,14 +1,16 @@
 """Products of vectors and matrices, NumPy, CuPy or Dask, chunk by chunk (:mod:`rnsdask.rns.matmul`)."""
 
-from functools import partial
-from typing import Any
+from functools import partial, reduce
+from typing import Any, TypeAlias
 
 import dask.array as da
 import numpy as np
 
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Grid, Place
-from rnsdask.fields.system import PrimeFields
+from rnsdask.fields.elements import elements_of
+from rnsdask.fields.fermat_field import FermatField
+from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy import fields
 from rnsdask.lazy.map import map_chunks
@@ -26,6 +28,9 @@ from rnsdask.lazy.widening import Residues, also_of, also_of_intervals, through_
 from rnsdask.rns import matmul as products
 from rnsdask.rns.matmul import Product
 from rnsdask.rns.system import RNS
+
+Systems: TypeAlias = tuple[Any, Any]
+"""The systems of two operands, both RNS, which differ by their bounds alone, or both a Fermat field."""
 
 # Parts of a product that are added at a time: each is as large as a chunk of the result.
 _SPLIT_EVERY = 4
@@ -51,18 +56,22 @@ def _bits_of_sums(a: Any, b: Any) -> int:
 
 
 def _matmul_of_fields(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
-    """Product of FieldArrays: that of their residues modulo M."""
+    """Product of FieldArrays; in prime fields that of their residues modulo M."""
     fields.check_no_overflow(overflow)
     _check_operands(a, b)
     find_lengths(a, b)
     if a.words.ndim == b.words.ndim == 2:
         return _matmul_of_fields(made_like((a,), a.words[:, None], a.system, "raise"), b)[0]
+    if isinstance(a.system, FermatField):
+        x, y, kept = _as_matrices(a, b)
+        words, _ = _words(x, y, (a.system, a.system), "wrap")
+        return made_like((a,), words[kept], a.system, "raise")
     left, right = (Residues(x.words, RNS(x.system.moduli)) for x in (a, b))
     product: Any = matmul(left, right, overflow="wrap")  # type: ignore[arg-type]  # of known lengths
     return made_like((a,), product.words, a.system, "raise")
 
 
-@also_of(PrimeFields, _matmul_of_fields)
+@also_of(FiniteFields, _matmul_of_fields)
 @also_of_intervals(_matmul_of_intervals)
 def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     """Product ``a @ b`` of matrices or vectors, or of stacks of matrices, as NumPy's.
@@ -92,12 +101,7 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     mode = overflow_mode(overflow)
     _check_operands(a, b)
     find_lengths(a, b)
-    is_vector = [array.words.ndim == 2 for array in (a, b)]
-    x = a.words[:, None, :] if is_vector[0] else a.words
-    y = b.words[:, :, None] if is_vector[1] else b.words
-    ndim = max(x.ndim, y.ndim) - 1
-    x, y = with_axes(x, ndim), with_axes(y, ndim)
-    _check_shapes(x, y, a, b)
+    x, y, kept = _as_matrices(a, b)
     systems = (a.system, b.system)
     reach = int(x.shape[-1]) * a.system.known_magnitude * b.system.known_magnitude
     is_safe = products.is_known_to_fit(a.system, reach)
@@ -105,9 +109,8 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     is_known = reach < a.system.greatest_magnitude and (mode == "raise" or is_safe)
     system = a.system.with_bound(reach if is_known else None)
     product, mask = _words(x, y, systems, "wrap" if is_safe and mode == "raise" else mode)
-    kept = (..., *(0 if vector else slice(None) for vector in is_vector))
     array_type: Any = type(a)
-    is_number = all(is_vector)
+    is_number = a.words.ndim == b.words.ndim == 2
     result = array_type(product[:, 0] if is_number else product[kept], system)
     result = result[0] if is_number else result
     if mode != "flag":
@@ -152,12 +155,23 @@ def _identity_block(block: Any, *, system: Any, place: Place) -> Any:
 
 def _check_operands(a: Any, b: Any) -> None:
     for operand in (a, b):
-        if not (is_number_array(operand) and isinstance(operand.system, RNS | IntervalRNS | PrimeFields)):
+        if not (is_number_array(operand) and isinstance(operand.system, RNS | IntervalRNS | FiniteFields)):
             raise TypeError(
                 f"both operands of a matrix product must be RNSArrays, got {type(operand).__name__} "
                 "(* multiplies by a number)"
             )
     check_alike(a, b)
+
+
+def _as_matrices(a: Numbers, b: Numbers) -> tuple[Any, Any, tuple[Any, ...]]:
+    """Words of operands as stacks of matrices of as many axes, and the index of what NumPy gives."""
+    is_vector = [array.words.ndim == 2 for array in (a, b)]
+    x = a.words[:, None, :] if is_vector[0] else a.words
+    y = b.words[:, :, None] if is_vector[1] else b.words
+    ndim = max(x.ndim, y.ndim) - 1
+    x, y = with_axes(x, ndim), with_axes(y, ndim)
+    _check_shapes(x, y, a, b)
+    return x, y, (..., *(0 if vector else slice(None) for vector in is_vector))
 
 
 def _check_shapes(x: Any, y: Any, a: Numbers, b: Numbers) -> None:
@@ -178,19 +192,26 @@ def _check_shapes(x: Any, y: Any, a: Numbers, b: Numbers) -> None:
         ) from None
 
 
-def _words(x: Any, y: Any, systems: tuple[RNS, RNS], mode: str) -> Any:
+def _words(x: Any, y: Any, systems: Systems, mode: str) -> Any:
     """Residues (n, *batch, I, J) of the product, and with ``"flag"`` the mask; NumPy, CuPy or Dask."""
     system = systems[0]
     if isinstance(x, da.Array) or isinstance(y, da.Array):
         packed: Any = _multiply_lazily(as_lazy(x), as_lazy(y), systems, mode)
     elif mode == "wrap":
-        packed = products.multiply(x, y, system.moduli)
+        packed = _multiply(x, y, system)
     else:
         packed = products.finish(products.exact_product(x, y, systems), system, mode)
     return (packed[:-1], packed[-1] != 0) if mode == "flag" else (packed, None)
 
 
-def _multiply_lazily(x: da.Array, y: da.Array, systems: tuple[RNS, RNS], mode: str) -> da.Array:
+def _multiply(x: Any, y: Any, system: Any) -> Any:
+    """Product of matrices of words, modulo M or p."""
+    if isinstance(system, FermatField):
+        return elements_of(system).matmul(x, y)
+    return products.multiply(x, y, system.moduli)
+
+
+def _multiply_lazily(x: da.Array, y: da.Array, systems: Systems, mode: str) -> da.Array:
     """Products of chunks, sums of those along the contracted axis in a tree, and a check of the results."""
     system, batch = systems[0], tuple(f"b{axis}" for axis in range(x.ndim - 3))
     _, (x, y) = da.core.unify_chunks(x, ("r", *batch, "i", "k"), y, ("s", *batch, "k", "j"))
@@ -224,22 +245,26 @@ def _multiply_lazily(x: da.Array, y: da.Array, systems: tuple[RNS, RNS], mode: s
     return finished
 
 
-def _multiply_blocks(a: list[Any], b: list[Any], *, systems: tuple[RNS, RNS], is_exact: bool) -> Any:
+def _multiply_blocks(a: list[Any], b: list[Any], *, systems: Systems, is_exact: bool) -> Any:
     """Box of the product of two chunks, or modulo M."""
     (x,), (y,) = a, b
     # Chunks of no numbers may be NumPy's on each processor, for Dask makes new ones.
     like = next((block for block in (x, y) if not isinstance(block, np.ndarray)), x)
     x, y = (np.asarray(block, like=like) for block in (x, y))
     if not is_exact:
-        return boxed(Product(products.multiply(x, y, systems[0].moduli), 0), x.ndim)
+        return boxed(Product(_multiply(x, y, systems[0]), 0), x.ndim)
     return boxed(products.exact_product(x, y, systems), x.ndim)
 
 
-def _add_blocks(blocks: Any, axis: Any, keepdims: bool, system: RNS) -> Any:  # noqa: ARG001
+def _add_blocks(blocks: Any, axis: Any, keepdims: bool, system: Any) -> Any:  # noqa: ARG001
+    if isinstance(system, FermatField):
+        add = elements_of(system).apply
+        total = reduce(lambda a, b: add("add", (a, b)), (part.residues for part in blocks.flat))
+        return boxed(Product(total, 0), blocks.ndim)
     return boxed(products.add(blocks.ravel().tolist(), system), blocks.ndim)
 
 
-def _finish_block(box: Any, *, system: RNS, mode: str, grid: Grid, place: Place) -> Any:
+def _finish_block(box: Any, *, system: Any, mode: str, grid: Grid, place: Place) -> Any:
     product = box.item()
     if mode == "wrap":
         return product.residues

@@ -186,6 +186,8 @@ def check_same_numbers(*arrays: Numbers) -> None:
     first = arrays[0].system
     for other in (array.system for array in arrays[1:]):
         if not first.same_numbers(other):
+            if not hasattr(first, "moduli"):
+                raise ValueError(f"operands are of different fields: {first!r} and {other!r}")
             if first.moduli != other.moduli:
                 raise ValueError(
                     f"operands have different moduli sets: {first.moduli!r} and {other.moduli!r}"

@@ -10,8 +10,8 @@ from rnsdask.core.errors import abbreviate, with_article
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Place
-from rnsdask.fields import arithmetic as elements
-from rnsdask.fields.system import PrimeFields
+from rnsdask.fields.elements import elements_of
+from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.interval_rns import powers as interval_powers
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy import fields, interval_rns
@@ -54,7 +54,7 @@ def _power_of_fields(x: Numbers, exponent: Any, *, overflow: str | None = None) 
     return _power_by_array(x, exponent, "wrap") if _is_array(exponent) else fields.power(x, exponent)
 
 
-@also_of(PrimeFields, _power_of_fields)
+@also_of(FiniteFields, _power_of_fields)
 @also_of_intervals(_power_of_intervals)
 def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     """Power ``x**exponent`` of each number; ``0**0`` is 1.
@@ -149,7 +149,7 @@ def power_modulo(x: Numbers, exponent: SupportsIndex, modulus: SupportsIndex) ->
 _wide_power_modulo = through_rns(power_modulo)
 
 
-@also_of(PrimeFields, fields.inverse)
+@also_of(FiniteFields, fields.inverse)
 @also_of_intervals(interval_rns.inverse)
 def inverse(x: Numbers) -> Any:
     """Inverse modulo M of each number: the number y of the range with ``x y`` = 1 modulo M, of two x's sign.
@@ -220,8 +220,8 @@ def _power_block_lazily(block: Array, exponent: Any, *, system: RNS, mode: str, 
 
 
 def _power_block_by_array(block: Array, exponents: Array, *, system: Any, mode: str, place: Place) -> Array:
-    if isinstance(system, PrimeFields):
-        return elements.powers(block, exponents, system.moduli, place.flat_index)
+    if isinstance(system, FiniteFields):
+        return elements_of(system).powers(block, exponents, place.flat_index)
     if isinstance(system, IntervalRNS):
         return interval_powers.power_by_array(block, exponents, system.moduli, mode, place.flat_index)
     return powers.power_by_array(block, exponents, system, mode, place.flat_index)

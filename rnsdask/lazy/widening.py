@@ -13,7 +13,6 @@ from typing import Any, TypeVar, cast
 
 from rnsdask.backend import Array
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import errstate, overflow_mode
 from rnsdask.core.place import Place
 from rnsdask.interval_rns import widening
@@ -45,8 +44,8 @@ def also_of_intervals(function: Function) -> Callable[[F], F]:
     return also_of(IntervalRNS, function)
 
 
-def also_of(system: type[NumberSystem], function: Function) -> Callable[[F], F]:
-    """Decorate a function of RNSArrays: of arrays of another system, `function` is called."""
+def also_of(system: type[Any], function: Function) -> Callable[[F], F]:
+    """Decorate a function of RNSArrays: of arrays of another kind of system, `function` is called."""
 
     def decorate(of_residues: F) -> F:
         @wraps(of_residues)

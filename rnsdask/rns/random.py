@@ -35,7 +35,7 @@ def random_residues(
     sizes = np.array(list(moduli), dtype=np.uint64)[:, None]
     shift = np.array(residues_of(lowest, moduli), dtype=np.uint64)[:, None]
     for start in range(0, total, batch):
-        limbs = _uniform_limbs(highest - lowest, min(batch, total - start), generator)
+        limbs = uniform_limbs(highest - lowest, min(batch, total - start), generator)
         offsets = to_residues(limbs, moduli).astype(np.uint64)
         matrix[:, start : start + batch] = (offsets + shift) % sizes
     return residues
@@ -45,7 +45,7 @@ def _limb_count(greatest: int) -> int:
     return max(1, -(-greatest.bit_length() // LIMB_BITS))
 
 
-def _uniform_limbs(greatest: int, count: int, generator: np.random.Generator) -> NDArray[np.uint32]:
+def uniform_limbs(greatest: int, count: int, generator: np.random.Generator) -> NDArray[np.uint32]:
     """Limbs (count, L), the least first, of numbers uniform from 0 to `greatest`."""
     length = _limb_count(greatest)
     unused = np.uint32(min(length * LIMB_BITS - greatest.bit_length(), LIMB_BITS - 1))

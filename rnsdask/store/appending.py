@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
-from rnsdask.core.layout import RESIDUE_DTYPE
-from rnsdask.fields.system import PrimeFields
+from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.rns.system import RNS
 from rnsdask.store.attributes import ATTRIBUTE, begun_attribute, read_job_identity
 from rnsdask.store.documents import changed_metadata, check_lengths
@@ -25,7 +24,7 @@ from rnsdask.store.writing import StoreWriter
 _APPEND = "append-"
 
 
-def append(info: StoreInfo, system: RNS | PrimeFields, axis: int, length: int) -> StoreWriter:
+def append(info: StoreInfo, system: RNS | FiniteFields, axis: int, length: int) -> StoreWriter:
     """Begin a store with more numbers along an axis, which replaces a complete one when it is finished.
 
     Its codecs, and what else its metadata hold, are those of the old one. It has the chunks that stay; the
@@ -102,7 +101,7 @@ def append_group(info: GroupInfo, system: RNS, axis: int, length: int, parts: Pa
 def _longer(info: StoreInfo, axis: int, length: int) -> tuple[int, ...]:
     """The shape of a store with more numbers along an axis, or ValueError."""
     shape = tuple(old + length * (k == axis) for k, old in enumerate(info.shape))
-    check_lengths((info.system.rows, *shape), info.chunk_shape, RESIDUE_DTYPE.itemsize)
+    check_lengths((info.system.rows, *shape), info.chunk_shape, info.system.word_dtype.itemsize)
     return shape
 
 

@@ -9,6 +9,8 @@ import google_crc32c
 
 from rnsdask.core.errors import StoreAccessError, StoreError, abbreviate
 from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.fields.fermat_field import FermatField
+from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.fields.system import PrimeFields
 from rnsdask.rns.system import RNS
 from rnsdask.store.documents import parse_document
@@ -23,6 +25,9 @@ FIELDS_FORMAT = 2
 _PRIME_FIELDS = "prime-fields"
 """What the attribute of a store of field elements calls their number system."""
 
+_FERMAT_FIELD = "fermat-field"
+"""The same of elements of a Fermat field."""
+
 ATTRIBUTE = "rnsdask"
 """Key of the Zarr attribute that makes an array a store."""
 
@@ -30,20 +35,25 @@ PLAIN_ATTRIBUTE = "rnsdask_values"
 """Key of the Zarr attribute that says whether a plain array, such as a mask, is complete."""
 
 _FIELDS = ("moduli", "signed", "bound", "complete")
-_BOUND = re.compile("0[xX][0-9a-fA-F]+")
+_FERMAT_FIELDS = ("radix", "digits", "complete")
+_HEXADECIMAL = re.compile("0[xX][0-9a-fA-F]+")
 
 # ---- the number system ------------------------------------------------------------------------------------
 
 
-def _system_fields(system: RNS | PrimeFields) -> dict[str, Any]:
+def _system_fields(system: RNS | FiniteFields) -> dict[str, Any]:
+    if isinstance(system, FermatField):
+        values = {"radix": hex(system.radix), "digits": system.digits}
+        return {"format": FIELDS_FORMAT, "system": _FERMAT_FIELD, **values}
     if isinstance(system, PrimeFields):
         values = {"moduli": list(system.moduli), "signed": False, "bound": None}
         return {"format": FIELDS_FORMAT, "system": _PRIME_FIELDS, **values}
+    assert isinstance(system, RNS)
     bound = None if system.bound is None else hex(system.bound)
     return {"format": FORMAT, "moduli": list(system.moduli), "signed": system.signed, "bound": bound}
 
 
-def system_of(attribute: dict[str, Any]) -> RNS | PrimeFields:
+def system_of(attribute: dict[str, Any]) -> RNS | FiniteFields:
     """The number system that a checked attribute names.
 
     Raises
@@ -56,14 +66,19 @@ def system_of(attribute: dict[str, Any]) -> RNS | PrimeFields:
     system, text = RNS(ModuliSet(attribute["moduli"]), attribute["signed"]), attribute["bound"]
     if text is None:
         return system
-    if not isinstance(text, str) or not _BOUND.fullmatch(text):
+    if not isinstance(text, str) or not _HEXADECIMAL.fullmatch(text):
         raise ValueError(f"bound must be null or a hexadecimal string like 0x1f, got {text!r:.40}")
     return with_exact_bound(system, int(text, 16))
 
 
-def _fields_of(attribute: dict[str, Any]) -> PrimeFields:
-    if (kind := attribute.get("system")) != _PRIME_FIELDS:
-        raise ValueError(f"system must be {_PRIME_FIELDS!r}, got {kind!r:.40}")
+def _fields_of(attribute: dict[str, Any]) -> FiniteFields:
+    if (kind := attribute.get("system")) == _FERMAT_FIELD:
+        radix = attribute["radix"]
+        if not isinstance(radix, str) or not _HEXADECIMAL.fullmatch(radix):
+            raise ValueError(f"radix must be a hexadecimal string like 0x1f, got {radix!r:.40}")
+        return FermatField(int(radix, 16), attribute["digits"])
+    if kind != _PRIME_FIELDS:
+        raise ValueError(f"system must be {_PRIME_FIELDS!r} or {_FERMAT_FIELD!r}, got {kind!r:.40}")
     if attribute["signed"] or attribute["bound"] is not None:
         raise ValueError("elements of fields have no sign and no bound: signed must be false, bound null")
     return PrimeFields(attribute["moduli"])
@@ -88,14 +103,14 @@ def begun_fields(writer: str, job_identity: str | None) -> dict[str, Any]:
 
 
 def begun_attribute(
-    system: RNS | PrimeFields, writer: str, job_identity: str | None, group: str | None = None
+    system: RNS | FiniteFields, writer: str, job_identity: str | None, group: str | None = None
 ) -> dict[str, Any]:
     """Make the value of the attribute of a store that a writer is about to write."""
     return {**_contents(system, group), **begun_fields(writer, job_identity)}
 
 
 def complete_attribute(
-    metadata: dict[str, Any], system: RNS | PrimeFields, content: str, group: str | None = None
+    metadata: dict[str, Any], system: RNS | FiniteFields, content: str, group: str | None = None
 ) -> dict[str, Any]:
     """Make the value of the attribute of a store that is complete, with checksums.
 
@@ -114,14 +129,14 @@ def complete_attribute(
     return {**attribute, "digest": _digest(attribute, metadata)}
 
 
-def _contents(system: RNS | PrimeFields, group: str | None) -> dict[str, Any]:
+def _contents(system: RNS | FiniteFields, group: str | None) -> dict[str, Any]:
     return {**_system_fields(system), **({} if group is None else {"group": group})}
 
 
 def _checksum(attribute: dict[str, Any], metadata: dict[str, Any]) -> str:
     """CRC-32C of what makes numbers of the chunks' bytes, where the codecs are those of the format."""
     shape, chunks = metadata["shape"][1:], metadata["chunk_grid"]["configuration"]["chunk_shape"][1:]
-    values = [*(attribute[name] for name in _FIELDS), shape, chunks]
+    values = [*(attribute[name] for name in _names_of(attribute)), shape, chunks]
     return f"{google_crc32c.value(json.dumps([attribute['format'], *values]).encode()):#010x}"
 
 
@@ -152,15 +167,22 @@ def check_attribute(attribute: Any) -> dict[str, Any]:
     if type(number) is not int or number not in (FORMAT, FIELDS_FORMAT):
         known = f"formats {FORMAT} and {FIELDS_FORMAT}"
         raise ValueError(f"it is of format {number!r:.40}; this version of rnsdask reads {known}")
-    absent = [name for name in _FIELDS if name not in attribute]
+    names = _names_of(attribute)
+    absent = [name for name in names if name not in attribute]
     if absent:
         raise ValueError(f"attribute {ATTRIBUTE!r} has no {', '.join(absent)}")
-    if not isinstance(attribute["moduli"], list):
+    if "moduli" in names and not isinstance(attribute["moduli"], list):
         raise ValueError(f"moduli must be a list, got {attribute['moduli']!r:.40}")
-    for name in ("signed", "complete"):
+    for name in {"signed", "complete"} & {*names}:
         if not isinstance(attribute[name], bool):
             raise ValueError(f"{name} must be true or false, got {attribute[name]!r:.40}")
     return attribute
+
+
+def _names_of(attribute: dict[str, Any]) -> tuple[str, ...]:
+    """The fields that an attribute must have."""
+    is_fermat = attribute["format"] == FIELDS_FORMAT and attribute.get("system") == _FERMAT_FIELD
+    return _FERMAT_FIELDS if is_fermat else _FIELDS
 
 
 def check_checksums(path: str, attribute: dict[str, Any], metadata: dict[str, Any]) -> None:

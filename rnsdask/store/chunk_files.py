@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BufferedReader, BufferedWriter
 from pathlib import Path
+from typing import Any
 
 import google_crc32c
 import numpy as np
@@ -98,7 +99,7 @@ def chunk_file_size(shape: Sequence[int]) -> int:
 def read_chunk_file(
     file: Path,
     shape: Sequence[int],
-    last: NDArray[np.uint32],
+    last: NDArray[np.uint32] | None,
     name: str,
     columns: slice | None = None,
 ) -> tuple[NDArray[np.uint32], bool]:
@@ -111,7 +112,7 @@ def read_chunk_file(
     shape
         Shape of a whole chunk of residues: n, then the chunk's length along each axis.
     last
-        The greatest residue of each row.
+        The greatest residue of each row; None to read words of another kind.
     name
         What error messages call the chunk.
     columns
@@ -123,7 +124,7 @@ def read_chunk_file(
     residues : ndarray
         The chunk, or the part of it.
     valid : bool
-        Whether each residue that is returned is at most its row's last one.
+        Whether each residue that is returned is at most its row's last one; False if they are not known.
 
     Raises
     ------
@@ -138,7 +139,7 @@ def read_chunk_file(
             shape = (shape[0], columns.stop - columns.start)
         residues = _buffers.take(math.prod(shape)).reshape(shape)
         if columns is None:
-            computed, valid = _read_checksummed(stream, residues.reshape(len(last), -1), last)
+            computed, valid = _read_checksummed(stream, residues.reshape(shape[0], -1), last)
         else:
             computed, valid = _read_columns(stream, residues, last, columns.start, file_size)
         stored = int.from_bytes(stream.read(CHECKSUM_BYTES), "little")
@@ -180,17 +181,17 @@ def check_checksum(computed: int, stored: int, name: str) -> None:
 
 
 def _read_checksummed(
-    stream: BufferedReader, rows: NDArray[np.uint32], last: NDArray[np.uint32]
+    stream: BufferedReader, rows: NDArray[np.uint32], last: NDArray[np.uint32] | None
 ) -> tuple[int, bool]:
     """Fill the rows; return their CRC-32C, and whether all residues are at most their rows' last ones."""
-    checksum, valid = 0, True
+    checksum, valid = 0, last is not None
     for part, columns in _pieces(*rows.shape):
         piece = rows[part, columns]
         content = piece.reshape(-1).view(np.uint8)
         # A file that shrinks meanwhile leaves the rest as it was, and then the checksum does not match.
         stream.readinto(content.data)
         checksum = google_crc32c.extend(checksum, content)
-        valid = valid and not exceeds(piece, last[part])
+        valid = valid and last is not None and not exceeds(piece, last[part])
     return checksum, valid
 
 
@@ -205,7 +206,11 @@ def _pieces(rows: int, columns: int) -> Iterator[tuple[slice, slice]]:
 
 
 def _read_columns(
-    stream: BufferedReader, part: NDArray[np.uint32], last: NDArray[np.uint32], first: int, file_size: int
+    stream: BufferedReader,
+    part: NDArray[np.uint32],
+    last: NDArray[np.uint32] | None,
+    first: int,
+    file_size: int,
 ) -> tuple[int, bool]:
     """Fill `part` with the numbers of the file from `first` on.
 
@@ -215,7 +220,7 @@ def _read_columns(
     scratch = np.empty(_PIECE_BYTES, np.uint8)
     row_bytes = (file_size - CHECKSUM_BYTES) // len(rows)
     ahead = first * RESIDUE_DTYPE.itemsize
-    checksum, valid = 0, True
+    checksum, valid = 0, last is not None
     for i, row in enumerate(rows):
         for length, wanted in ((ahead, None), (row.size, row), (row_bytes - ahead - row.size, None)):
             for start in range(0, length, _PIECE_BYTES):
@@ -223,14 +228,14 @@ def _read_columns(
                 piece = scratch[: stop - start] if wanted is None else wanted[start:stop]
                 stream.readinto(piece.data)
                 checksum = google_crc32c.extend(checksum, piece)
-                if wanted is not None and valid:
+                if wanted is not None and last is not None and valid:
                     valid = not exceeds(piece.view(RESIDUE_DTYPE)[None], last[i : i + 1])
     return checksum, valid
 
 
 def write_chunk_file(
     file: Path,
-    residues: NDArray[np.uint32],
+    residues: NDArray[Any],
     shape: Sequence[int],
     name: str,
     check: Callable[[], object] = lambda: None,
@@ -261,7 +266,7 @@ def write_chunk_file(
         If it cannot be written.
     """
     if residues.shape != tuple(shape):
-        padded = np.zeros(shape, RESIDUE_DTYPE)
+        padded = np.zeros(shape, residues.dtype)
         padded[tuple(slice(length) for length in residues.shape)] = residues
         residues = padded
     content = np.ascontiguousarray(residues).reshape(-1).view(np.uint8)

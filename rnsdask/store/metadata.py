@@ -82,8 +82,8 @@ class StoreInfo:
     ----------
     location : Location
         Where it is; `path` is the absolute path, or the URL.
-    system : RNS or PrimeFields
-        What the residues mean, and of integers the bound where one is known.
+    system : RNS, PrimeFields or FermatField
+        What the words mean, and of integers the bound where one is known.
     shape : tuple of int
         Shape of the array of numbers, without the residue axis.
     chunks : tuple of int
@@ -135,17 +135,23 @@ class StoreInfo:
     @property
     def nbytes(self) -> int:
         """Bytes of all residues, as an array in memory."""
-        return self.count * len(self.moduli) * RESIDUE_DTYPE.itemsize
+        return 4 * self.count * int(self.system.words32)
 
     @property
     def chunk_bytes(self) -> int:
         """Bytes of the residues of a whole chunk, as an array in memory."""
-        return math.prod(self.chunk_shape) * RESIDUE_DTYPE.itemsize
+        return 4 * math.prod(self.chunks) * int(self.system.words32)
 
     @property
     def chunk_shape(self) -> tuple[int, ...]:
-        """Shape of a whole chunk of residues: the number of moduli, then `chunks`."""
-        return len(self.moduli), *self.chunks
+        """Shape of a whole chunk of words: the number of those of a number, then `chunks`."""
+        return self.system.rows, *self.chunks
+
+    @property
+    def file_shape(self) -> tuple[int, ...]:
+        """The same counted in words of 32 bits, as which files are read."""
+        *outer, last = self.chunk_shape
+        return *outer, last * self.system.word_dtype.itemsize // RESIDUE_DTYPE.itemsize
 
     @property
     def grid(self) -> tuple[int, ...]:
@@ -243,7 +249,7 @@ def load(location: Location) -> tuple[StoreInfo, bool]:
         document = array_document(metadata)
         attribute = check_attribute((document.get("attributes") or {}).get(ATTRIBUTE))
         system = system_of(attribute)
-        codecs = _check_document(document, system.rows)
+        codecs = _check_document(document, system)
     except (TypeError, ValueError) as error:
         raise StoreError(f"{path}: {error}") from error
     check_checksums(path, attribute, parse_document(metadata))
@@ -284,10 +290,11 @@ def _why_no_metadata(location: Location) -> str:
     return f"it is not a Zarr store: it has no {METADATA_KEY}"
 
 
-def _check_document(document: dict[str, Any], n_moduli: int) -> tuple[str, ...]:
+def _check_document(document: dict[str, Any], system: NumberSystem) -> tuple[str, ...]:
     """Check Zarr's own metadata against the format, and return the codecs."""
-    if document["data_type"] != RESIDUE_DTYPE.name:
-        raise ValueError(f"its dtype must be uint32, got {document['data_type']}")
+    n_moduli, dtype = system.rows, system.word_dtype.name
+    if document["data_type"] != dtype:
+        raise ValueError(f"its dtype must be {dtype}, got {document['data_type']}")
     shape = tuple(document["shape"])
     if len(shape) < 2:
         raise ValueError(f"it must have a residue axis and at least one axis of numbers, got shape {shape}")

@@ -15,8 +15,9 @@ from rnsdask.backend import Array, kernels_of, naming_gpu_memory, to_backend
 from rnsdask.backend.cpu import exceeds
 from rnsdask.constants import last_residues
 from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
-from rnsdask.core.layout import RESIDUE_DTYPE, chunk_slices
-from rnsdask.fields.system import PrimeFields
+from rnsdask.core.layout import chunk_slices
+from rnsdask.fields.fermat_field import FermatField
+from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.store.chunk_files import CHECKSUM_BYTES, read_chunk_file
 from rnsdask.store.codecs import ChunkCodecs
 from rnsdask.store.device_files import read_device_file
@@ -90,14 +91,20 @@ def _read_whole(info: StoreInfo, index: Sequence[int]) -> tuple[NDArray[np.uint3
     """Read a chunk, and find out whether each residue is below its modulus; if not, it may be the padding."""
     info.check_release()
     slices = chunk_slices(index, info.shape, info.chunks)
-    last = last_residues(info.moduli)
+    last = _last_words(info)
     with belonging(info.location, info.opened):
         if not info.has_chunk_files:
             residues = _decode_chunk(info, index, slices)
-            return residues, not exceeds(residues.reshape(len(last), -1), last)
+            return residues, last is not None and not exceeds(residues.reshape(len(last), -1), last)
         name = info.chunk_name(index)
-        residues, valid = read_chunk_file(info.chunk_file(index), info.chunk_shape, last, name)
+        residues, valid = read_chunk_file(info.chunk_file(index), info.file_shape, last, name)
+    residues = residues.view(info.system.word_dtype)
     return np.ascontiguousarray(residues[_within(slices)]), valid
+
+
+def _last_words(info: StoreInfo) -> NDArray[np.uint32] | None:
+    """The greatest word of each row; None if words alone do not tell whether they are valid."""
+    return None if isinstance(info.system, FermatField) else last_residues(info.moduli)
 
 
 def _within(slices: tuple[slice, ...]) -> tuple[slice, ...]:
@@ -132,13 +139,19 @@ def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int]) -> Array:
     slices = chunk_slices(index, info.shape, info.chunks)
     with naming_gpu_memory(info.chunk_name(index)):
         with belonging(info.location, info.opened):
-            residues = read_device_file(info.chunk_file(index), info.chunk_shape, info.chunk_name(index))
-        residues = residues[_within(slices)]
+            residues = read_device_file(info.chunk_file(index), info.file_shape, info.chunk_name(index))
+        residues = residues.view(info.system.word_dtype)[_within(slices)]
         residues = residues if residues.flags.c_contiguous else residues.copy()
-        matrix = residues.reshape(len(info.moduli), -1)
-        if kernels_of(matrix).first_invalid(matrix, info.moduli) is not None:
+        if not _are_valid(info, residues.reshape(info.system.rows, -1)):
             _check_residues(info, index, to_backend(residues, "cpu"))
         return residues
+
+
+def _are_valid(info: StoreInfo, words: Array) -> bool:
+    """Whether words (rows, N) are those of numbers of the store's system."""
+    if isinstance(info.system, FermatField):
+        return info.system.first_invalid(words) is None
+    return kernels_of(words).first_invalid(words, info.moduli) is None
 
 
 def split_axis(chunks: Sequence[int]) -> int:
@@ -165,14 +178,15 @@ def read_part(info: StoreInfo, index: Sequence[int], start: int, stop: int) -> N
     info.check_release()
     slices = chunk_slices(index, info.shape, info.chunks)
     axis = split_axis(info.chunks)
-    inner = math.prod(info.chunks[axis + 1 :])
+    inner = math.prod(info.chunks[axis + 1 :]) * info.system.words32 // info.system.rows
     stop = min(stop, slices[axis].stop - slices[axis].start)
     columns = slice(start * inner, stop * inner)
     name = info.chunk_name(index)
-    last = last_residues(info.moduli)
+    last = _last_words(info)
     with belonging(info.location, info.opened):
-        residues, valid = read_chunk_file(info.chunk_file(index), info.chunk_shape, last, name, columns)
-    residues = residues.reshape(len(info.moduli), *info.chunks[:axis], stop - start, *info.chunks[axis + 1 :])
+        residues, valid = read_chunk_file(info.chunk_file(index), info.file_shape, last, name, columns)
+    residues = residues.view(info.system.word_dtype)
+    residues = residues.reshape(info.system.rows, *info.chunks[:axis], stop - start, *info.chunks[axis + 1 :])
     residues = np.ascontiguousarray(residues[_within(slices)])
     if not valid:
         _check_residues(info, index, residues, [start if i == axis else 0 for i in range(len(info.chunks))])
@@ -181,8 +195,8 @@ def read_part(info: StoreInfo, index: Sequence[int], start: int, stop: int) -> N
 
 def _decode_chunk(info: StoreInfo, index: Sequence[int], slices: tuple[slice, ...]) -> NDArray[np.uint32]:
     key, name = info.chunk_key(index), info.chunk_name(index)
-    residues = decode_chunk(info.location, info.metadata, key, name, (slice(0, len(info.moduli)), *slices))
-    return np.ascontiguousarray(residues, RESIDUE_DTYPE)
+    residues = decode_chunk(info.location, info.metadata, key, name, (slice(0, info.system.rows), *slices))
+    return np.ascontiguousarray(residues, info.system.word_dtype)
 
 
 def decode_chunk(
@@ -331,7 +345,7 @@ def _all_problems(info: StoreInfo, index: tuple[int, ...]) -> list[str]:
 def bound_problems(info: StoreInfo, index: Sequence[int], residues: Array) -> Iterator[str]:
     """Describe the first number of a chunk of valid residues that is beyond the store's bound, if one is."""
     system = info.system
-    if isinstance(system, PrimeFields) or system.bound is None:
+    if isinstance(system, FiniteFields) or system.bound is None:
         return
     # Here, for it imports Dask, which whoever only describes a store starts without.
     from rnsdask.rns.bounds import find_excess
@@ -359,6 +373,9 @@ def residue_problems(
 
     `residues` are those of the chunk, or of a part of it that begins at `first`.
     """
+    if isinstance(info.system, FermatField):
+        yield from _digit_problems(info, info.system, index, residues, first)
+        return
     largest = residues.max(axis=tuple(range(1, residues.ndim)))
     for row in np.flatnonzero(largest >= np.array(info.moduli.moduli, np.uint64)):
         modulus = info.moduli[row]
@@ -370,3 +387,18 @@ def residue_problems(
             f"{info.chunk_name(index)}: residue {residues[row][place]} of number {shown} is not below its "
             f"modulus {modulus} (row {row}){more}"
         )
+
+
+def _digit_problems(
+    info: StoreInfo,
+    field: FermatField,
+    index: Sequence[int],
+    digits: NDArray[Any],
+    first: Sequence[int] | None,
+) -> Iterator[str]:
+    """Describe the first element of a chunk, or part, whose digits are not those of one, if there is any."""
+    wrong = field.first_invalid(digits)
+    if wrong is not None:
+        place: Sequence[Any] = np.unravel_index(wrong, digits.shape[1:])
+        fault = field.fault_of(digits[(slice(None), *place)].tolist())
+        yield f"{info.chunk_name(index)}: element {_position(info, index, place, first)} {fault}"

@@ -11,9 +11,9 @@ from zarr.buffer.cpu import Buffer
 from zarr.storage import MemoryStore
 
 from rnsdask.core.errors import StoreError
-from rnsdask.core.layout import RESIDUE_DTYPE, Chunks, chunk_slices, normalize_chunks
+from rnsdask.core.layout import Chunks, chunk_slices, normalize_chunks
 from rnsdask.core.moduli import as_integer
-from rnsdask.fields.system import PrimeFields
+from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.rns.system import RNS
 from rnsdask.store.attributes import (
     ATTRIBUTE,
@@ -44,7 +44,7 @@ from rnsdask.store.targets import begin, finish, place_begun, take_anew
 
 def create(
     path: StorePath,
-    system: RNS | PrimeFields,
+    system: RNS | FiniteFields,
     shape: Sequence[SupportsIndex],
     *,
     chunks: Chunks = "auto",
@@ -90,7 +90,7 @@ def create(
     location = locate(path)
     lengths = tuple(as_integer(length, f"length of axis {axis}") for axis, length in enumerate(shape))
     growing = (0,) * len(lengths) if with_room else lengths
-    chunk_lengths = normalize_chunks(chunks, growing, system.rows)
+    chunk_lengths = normalize_chunks(chunks, growing, system.words32)
     owner, replacement = begin(location, overwrite)
     attribute = begun_attribute(system, owner.token, job_identity, group)
     # Before anything is replaced, so that a wrong codec shows.
@@ -100,7 +100,7 @@ def create(
 
 
 def _document(
-    system: RNS | PrimeFields,
+    system: RNS | FiniteFields,
     lengths: tuple[int, ...],
     chunks: tuple[int, ...],
     codecs: Iterable[Any],
@@ -108,11 +108,11 @@ def _document(
 ) -> bytes:
     """Make the metadata document of a store, and check that it is one that can be read."""
     shape, chunk_shape = (system.rows, *lengths), (system.rows, *chunks)
-    check_lengths(shape, chunk_shape, RESIDUE_DTYPE.itemsize)
+    check_lengths(shape, chunk_shape, system.word_dtype.itemsize)
     metadata = make_strict_document(
         shape,
         chunk_shape,
-        RESIDUE_DTYPE,
+        system.word_dtype,
         codecs,
         dimension_names=("residue", *axis_names(len(lengths))),
         attributes={ATTRIBUTE: attribute},
@@ -253,14 +253,15 @@ class StoreWriter(ArrayWriter):
         index
             Index of the chunk in ``info.grid``.
         residues
-            NumPy array, ``uint32``, of the shape that `rnsdask.store.read_chunk` returns.
+            NumPy array of the system's words, of the shape that `rnsdask.store.read_chunk` returns.
 
         Raises
         ------
         IndexError
             If the grid has no such chunk.
         TypeError, ValueError
-            If `residues` has another type or shape, or a residue is not below its modulus.
+            If `residues` has another type or shape, or a word is none of a number, such as a residue that is
+            not below its modulus.
         StoreError
             If another writer has begun to write the store.
         StoreAccessError
@@ -326,7 +327,7 @@ class StoreWriter(ArrayWriter):
         info, sizes = self.info, self.info.location.sizes()
         if not info.has_chunk_files:
             return [index for index in info.indices() if info.chunk_key(index) not in sizes]
-        expected = chunk_file_size(info.chunk_shape)
+        expected = chunk_file_size(info.file_shape)
         return [index for index in info.indices() if sizes.get(info.chunk_key(index)) != expected]
 
     def _problems(self, index: tuple[int, ...]) -> list[str]:

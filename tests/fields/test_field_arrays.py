@@ -275,7 +275,7 @@ def test_systems_do_not_mix() -> None:
                 attempt()
     with pytest.raises(ValueError, match="different moduli sets"):
         x + rd.from_ints([1, 2], ODD, chunks=None)
-    with pytest.raises(TypeError, match="a FieldArray has words and a PrimeFields system, got RNS"):
+    with pytest.raises(TypeError, match="a FieldArray has words and a FiniteFields system, got RNS"):
         rd.FieldArray(x.words, rd.RNS(FIELDS.moduli))
     with pytest.raises(TypeError, match="integer"):
         x + 1.5
@@ -379,7 +379,7 @@ def test_what_a_store_says_of_fields_is_checked(tmp_path: Path) -> None:
     for changes, message in (
         ({"moduli": [9, *PRIMES[1:]]}, "9 .* is not a prime"),
         ({"moduli": [3, *PRIMES[1:]]}, "the prime 3 is there more than once"),
-        ({"system": "rns"}, "system must be 'prime-fields', got 'rns'"),
+        ({"system": "rns"}, "system must be 'prime-fields' or 'fermat-field', got 'rns'"),
         ({"signed": True}, "no sign and no bound"),
         ({"bound": "0x7"}, "no sign and no bound"),
         ({"format": 3}, "it is of format 3; this version of rnsdask reads formats 1 and 2"),

@@ -1,0 +1,96 @@
+"""Generalized Fermat primes r**k + 1 with a sparse radix r: found to be prime, and proved."""
+
+from functools import lru_cache
+from math import gcd, isqrt
+
+import gmpy2
+
+from rnsdask.core.primes import prime_factors
+
+# Numbers up to this have their factors found by division; greater ones by the method of Pollard.
+_DIVIDED = 2**32
+
+
+@lru_cache(64)
+def factors_of_radix(radix: int) -> tuple[int, ...]:
+    """The different prime factors of a radix from 2 to 2**64, in ascending order."""
+    odd, twos = gmpy2.remove(radix, 2)
+    return tuple(sorted(_odd_factors(int(odd)) | ({2} if twos else set())))
+
+
+def _odd_factors(n: int) -> set[int]:
+    if n <= _DIVIDED:
+        return set(prime_factors(n)) - {1}
+    if gmpy2.is_prime(n):  # of less than 64 bits, where no composite number passes the test of Baillie-PSW
+        return {n}
+    divisor = _divisor(n)
+    return _odd_factors(divisor) | _odd_factors(n // divisor)
+
+
+def _divisor(n: int) -> int:
+    """A divisor of an odd composite number: J. Pollard, "A Monte Carlo method for factorization" (1975)."""
+    if isqrt(n) ** 2 == n:
+        return isqrt(n)
+    shift = 1
+    while True:
+        slow = fast = gmpy2.mpz(2)
+        found = gmpy2.mpz(1)
+        while found == 1:
+            product = gmpy2.mpz(1)
+            start = slow, fast
+            for _ in range(128):  # one greatest common divisor for so many steps
+                slow = (slow * slow + shift) % n
+                fast = (fast * fast + shift) ** 2 % n + shift
+                product = product * (slow - fast) % n
+            found = gmpy2.gcd(product, n)
+        if found == n:  # both factors were met in these steps: each by itself
+            slow, fast = start
+            found = gmpy2.mpz(1)
+            while found == 1:
+                slow = (slow * slow + shift) % n
+                fast = (fast * fast + shift) ** 2 % n + shift
+                found = gmpy2.gcd(slow - fast, n)
+        if found != n:
+            return int(found)
+        shift += 1
+
+
+@lru_cache(256)
+def is_fermat_prime(radix: int, digits: int) -> bool:
+    """Whether p = radix**digits + 1 is a prime: no by a test that primes pass, yes by a proof.
+
+    p - 1 is a power of the radix, whose prime factors are known. By the theorem of H. Pocklington (1914), p
+    is prime if p - 1 has a divisor F above sqrt(p) - 1, coprime to (p - 1) / F, and for each prime factor q
+    of F there is an a with a**(p - 1) = 1 modulo p, and a**((p - 1) / q) - 1 coprime to p. The greatest of
+    the prime powers that make up p - 1 are taken until their product suffices.
+    """
+    p = gmpy2.mpz(radix) ** digits + 1
+    if p < 2**32:
+        return bool(gmpy2.is_prime(p))  # exact in this range
+    if not gmpy2.is_prime(p):
+        return False
+    powers = {q: gmpy2.mpz(q) ** _multiplicity(p - 1, q) for q in factors_of_radix(radix)}
+    proved = gmpy2.mpz(1)
+    for q in sorted(powers, key=powers.__getitem__, reverse=True):
+        if not _has_witness(p, q):
+            return False
+        proved *= powers[q]
+        if proved * proved > p:
+            return True
+    return False
+
+
+def _multiplicity(n: int, q: int) -> int:
+    _, count = gmpy2.remove(n, q)
+    return int(count)
+
+
+def _has_witness(p: int, q: int) -> bool:
+    """Whether an a is found that Pocklington's theorem asks for of the prime factor q of p - 1."""
+    for a in range(2, 2**16):
+        if q == 2 and gmpy2.jacobi(a, p) != -1:
+            continue  # the half power of a square is 1, without a computation
+        root = gmpy2.powmod(a, (p - 1) // q, p)
+        if root != 1:
+            return bool(gmpy2.powmod(root, q, p) == 1) and gcd(int(root) - 1, int(p)) == 1
+    return False

@@ -1,0 +1,171 @@
+"""Arithmetic of chunks of elements of Fermat fields, of digits (k, *shape). No Dask in here."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import gmpy2
+import numpy as np
+
+from rnsdask.backend import Array, kernels_of
+from rnsdask.core.errors import abbreviate
+from rnsdask.core.layout import as_matrix
+from rnsdask.core.operations import OPERATIONS
+from rnsdask.core.place import Locate
+from rnsdask.fields.fermat_field import FermatField
+from rnsdask.fields.inverses import invert_together
+from rnsdask.rns.associative import fold
+from rnsdask.rns.axis import reduced_shape, rows_along
+
+# Elements of products of matrices that are computed together: their digits stay in cache.
+_PRODUCTS = 2**14
+
+
+@dataclass(frozen=True)
+class FermatElements:
+    """What :func:`.elements_of` gives for a Fermat field."""
+
+    field: FermatField
+
+    def apply(self, operation: str, blocks: Sequence[Array]) -> Array:
+        """A sum of signed products (:data:`.operations.OPERATIONS`) of chunks, which broadcast."""
+        total: Array | None = None
+        for sign, factors in OPERATIONS[operation].terms:
+            term = blocks[factors[0]]
+            for factor in factors[1:]:
+                term = self._both("multiply", term, blocks[factor])
+            name = "add" if sign > 0 else "subtract"  # the first one is added to nothing
+            total = term if total is None else self._both(name, total, term)
+        assert total is not None
+        return total
+
+    def differ(self, a: Array, b: Array) -> Array:
+        """Boolean (*shape): where two chunks, which broadcast, have different elements."""
+        like = a if isinstance(b, np.ndarray) else b
+        return (np.asarray(a, like=like) != np.asarray(b, like=like)).any(axis=0)
+
+    def inverse(self, words: Array, locate: Locate = int) -> Array:
+        """Inverses of elements.
+
+        Raises
+        ------
+        ZeroDivisionError
+            If one is 0, naming the index that `locate` makes of the one in the chunk.
+        """
+        matrix = as_matrix(words)
+        is_zero = ~matrix.any(axis=0)
+        if is_zero.any():
+            index = locate(int(is_zero.argmax()))
+            raise ZeroDivisionError(f"the element at flat index {index} is 0, so it has no inverse")
+        return invert_together(matrix, partial(self._both, "multiply"), self._invert_few).reshape(words.shape)
+
+    def _invert_few(self, words: Array) -> Array:
+        p = self.field.modulus
+        inverses = [int(gmpy2.invert(value, p)) for value in self.field.decode(words).tolist()]
+        return np.asarray(self.field.encode(inverses), like=words)
+
+    def reciprocal(self, value: int) -> int:
+        """An integer that stands for the inverse of another's element; ZeroDivisionError if that is 0."""
+        p = self.field.modulus
+        if value % p == 0:
+            raise ZeroDivisionError(f"division by {abbreviate(value)}, which is 0 modulo {self.field}")
+        return int(gmpy2.invert(value, p))
+
+    def power(self, words: Array, exponent: int, locate: Locate = int) -> Array:
+        """Powers by any integer, a negative one of the inverses; 0**0 is 1."""
+        if exponent < 0:
+            words = self.inverse(words, locate)
+        # x**p = x; and 0**k is 1 for k = 0 alone.
+        k = (abs(exponent) - 1) % (self.field.modulus - 1) + 1 if exponent else 0
+        base = as_matrix(words)
+        if k == 0:
+            return np.broadcast_to(self._one(words), words.shape)
+        result = base
+        for bit in bin(k)[3:]:
+            result = self._both("multiply", result, result)
+            if bit == "1":
+                result = self._both("multiply", result, base)
+        return result.reshape(words.shape)
+
+    def powers(self, words: Array, exponents: Array, locate: Locate = int) -> Array:
+        """Powers by an exponent for each element, machine integers (1, *shape), as :meth:`power`."""
+        shape = np.broadcast_shapes(words.shape[1:], exponents.shape[1:])
+        base = as_matrix(np.broadcast_to(words, (len(words), *shape)))
+        given = np.broadcast_to(exponents, (1, *shape)).reshape(1, -1)
+        negative = given < 0
+        one = self._one(base)
+        if negative.any():
+            base = np.where(negative, self.inverse(np.where(negative, base, one), locate), base)
+            # The magnitude of the least 64-bit integer is its own word, read without a sign.
+            given = given.astype(np.int64)
+            given = np.where(negative, -given, given)
+        given = given.astype(np.uint64)
+        result: Array = np.broadcast_to(one, base.shape)
+        for bit in reversed(range(int(given.max()).bit_length() if given.size else 0)):
+            square = self._both("multiply", result, result)
+            has_bit = given >> np.uint64(bit) & np.uint64(1) != 0
+            result = np.where(has_bit, self._both("multiply", square, base), square)
+        return result.reshape(len(words), *shape)
+
+    def sums_along(self, words: Array, axes: tuple[int, ...]) -> Array:
+        """Elements added along axes of the numbers, which keep length 1."""
+        return self._folded("add", 0, words, axes)
+
+    def products_along(self, words: Array, axes: tuple[int, ...]) -> Array:
+        """Elements multiplied along axes of the numbers, which keep length 1; 1 of none."""
+        return self._folded("multiply", 1, words, axes)
+
+    def _folded(self, operation: str, empty: int, words: Array, axes: tuple[int, ...]) -> Array:
+        shape = (len(words), *reduced_shape(words.shape[1:], axes))
+        if words.size == 0:
+            column = self.field.column(empty, len(shape) - 1)
+            return np.broadcast_to(np.asarray(column, like=words), shape)
+        rows = np.stack([rows_along(row, axes) for row in words])
+        return fold(rows, partial(self._both, operation)).reshape(shape)
+
+    def matmul(self, a: Array, b: Array) -> Array:
+        """Products of matrices (k, *batch, I, K) and (k, *batch, K, J), whose batches broadcast."""
+        batch = np.broadcast_shapes(a.shape[1:-2], b.shape[1:-2])
+        shape = (*batch, a.shape[-2], b.shape[-1])
+        terms = a.shape[-1]
+        total: Array = np.broadcast_to(np.zeros_like(a, shape=(len(a), *(1,) * len(shape))), (len(a), *shape))
+        step = max(1, _PRODUCTS // max(1, math.prod(shape)))
+        for start in range(0, terms if math.prod(shape) else 0, step):
+            part = slice(start, start + step)
+            products = self._both("multiply", a[..., part, None], b[..., None, part, :])
+            sums = self.sums_along(products, (products.ndim - 3,))
+            total = self._both("add", total, sums.reshape(len(a), *shape))
+        return total
+
+    def multiply_by_root(self, words: Array, exponent: int) -> Array:
+        """Elements times a power of the radix, by any integer: its order is 2 k."""
+        matrix = as_matrix(words)
+        out = self._empty(matrix)
+        times = exponent % (2 * self.field.digits)
+        kernels_of(matrix).fermat_multiply_by_root(matrix, times, self.field.constants, out)
+        return out.reshape(words.shape)
+
+    def _both(self, operation: str, a: Array, b: Array) -> Array:
+        """An operation of the kernels on two chunks, which broadcast."""
+        shape = np.broadcast_shapes(a.shape[1:], b.shape[1:])
+        like = a if isinstance(b, np.ndarray) else b
+        operands = [self._operand(np.asarray(x, like=like), shape) for x in (a, b)]
+        out = np.empty_like(like, shape=(len(a), math.prod(shape)), order="C")
+        if out.size:
+            kernels_of(out).fermat_apply(operation, operands, self.field.constants, out)
+        return out.reshape(len(a), *shape)
+
+    @staticmethod
+    def _operand(words: Array, shape: tuple[int, ...]) -> Array:
+        """Words as kernels take them: (k, 1) of one element, else (k, N)."""
+        if words.size == len(words):
+            return words.reshape(len(words), 1)
+        return as_matrix(np.broadcast_to(words, (len(words), *shape)))
+
+    def _one(self, words: Array) -> Array:
+        return np.asarray(self.field.column(1, words.ndim - 1), like=words)
+
+    @staticmethod
+    def _empty(matrix: Array) -> Array:
+        return np.empty_like(matrix, shape=matrix.shape, order="C")

@@ -1,0 +1,275 @@
+"""The number system of elements of the integers modulo a generalized Fermat prime."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+from math import gcd
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend import Array, kernels_of
+from rnsdask.constants import FermatConstants, fermat_root, radix_division
+from rnsdask.core.errors import abbreviate, brief
+from rnsdask.core.fermat_primes import factors_of_radix, is_fermat_prime
+from rnsdask.core.layout import as_matrix
+from rnsdask.core.moduli import as_integer
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.place import Locate
+from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.rns.convert import as_python_ints, flat_values, ints_to_limbs, limbs_to_ints
+
+# Numbers that are converted together: their limbs are beside the words in memory.
+_BLOCK = 2**16
+
+# P3 and P4 are so called by L. Chen and others, "Big prime field FFT on the GPU" (2017). Of the others digits
+# have 32 bits; with those of 233, 449, 851 and 1813 bits the sums of products of digits fit 64 bits.
+_NAMED = {
+    "F233": (2**29 + 2**25, 8),
+    "F256": (2**32 - 2**20, 8),
+    "F449": (2**28 + 2**22, 16),
+    "F481": (2**30 + 2**16, 16),
+    "F851": (2**27 - 2**25, 32),
+    "F1024": (2**32 - 2**13, 32),
+    "F1813": (2**28 + 2**26, 64),
+    "F2048": (2**32 - 2**24, 64),
+    "F3829": (2**30 - 2**26, 128),
+    "P3": (2**63 + 2**34, 8),
+    "P4": (2**62 + 2**36, 16),
+}
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class FermatField(FiniteFields):
+    """Elements of the integers modulo p = radix**digits + 1, a generalized Fermat prime.
+
+    The words of an element x, from 0 to p - 1, are its digits x_i, the least significant first: x is the sum
+    of the ``x_i * radix**i``, and ``0 <= x_i < radix``. Only -1, which is ``radix**digits``, has another
+    form: its last digit is the radix itself, and the others are 0. The radix is a root of unity of order
+    ``2 * digits``, so that a product with a power of it moves digits (:meth:`.FieldArray.multiply_by_root`).
+
+    Parameters
+    ----------
+    radix : int
+        ``2**a + 2**b`` or ``2**a - 2**b`` with a > b, from 2**8 to 2**64 - 2.
+    digits : int
+        A power of two from 4 to 128.
+
+    Raises
+    ------
+    TypeError
+        If one is no integer.
+    ValueError
+        If they are not of these forms, or p is no prime. That p is one is proved, not only probable:
+        :func:`.is_fermat_prime`.
+    """
+
+    constants: FermatConstants
+
+    def __init__(self, radix: SupportsIndex, digits: SupportsIndex) -> None:
+        constants = FermatConstants(as_integer(radix, "radix"), as_integer(digits, "digits"))
+        if not is_fermat_prime(constants.radix, constants.digits):
+            raise ValueError(
+                f"{constants.radix}**{constants.digits} + 1 is not a prime, so it makes no field"
+            )
+        object.__setattr__(self, "constants", constants)
+
+    @classmethod
+    def named(cls, name: str) -> "FermatField":
+        """A field by its name: F and the bits of its prime, such as ``"F449"``, or ``"P3"`` or ``"P4"``.
+
+        Raises
+        ------
+        ValueError
+            If there is none of this name; the message lists them.
+        """
+        if name not in _NAMED:
+            raise ValueError(f"name must be one of {', '.join(_NAMED)}, got {brief(name)}")
+        return cls(*_NAMED[name])
+
+    @property
+    def radix(self) -> int:
+        """The radix r of the digits, a root of unity of order 2 * digits."""
+        return self.constants.radix
+
+    @property
+    def digits(self) -> int:
+        """How many digits an element has."""
+        return self.constants.digits
+
+    @cached_property
+    def modulus(self) -> int:
+        """The prime p = radix**digits + 1."""
+        return int(self.constants.modulus)
+
+    @property
+    def bits(self) -> int:
+        """Bits of the prime."""
+        return self.modulus.bit_length()
+
+    # ---- roots of unity -----------------------------------------------------------------------------------
+
+    def root_of_unity(self, length: SupportsIndex) -> int:
+        """A primitive root of unity w of an order N that divides p - 1.
+
+        If ``2 * digits`` divides N, ``w**(N / (2 * digits))`` is the radix; if N, a power of two, divides it,
+        w is a power of the radix. The root of order N, if that is a power of two, is the square of that of
+        order 2N.
+
+        Raises
+        ------
+        TypeError
+            If the order is no integer.
+        ValueError
+            If it is not positive, or does not divide p - 1.
+        """
+        order = as_integer(length, "length")
+        if order < 1:
+            raise ValueError(f"length must be at least 1, got {abbreviate(order)}")
+        if (self.modulus - 1) % order:
+            raise ValueError(
+                f"the field modulo {self} has no primitive root of unity of order {abbreviate(order)}, which "
+                f"does not divide {self.radix}**{self.digits}"
+            )
+        if order.bit_count() == 1:
+            return int(fermat_root(self.constants, order))
+        return self._root_of_composite_order(order)
+
+    def _root_of_composite_order(self, order: int) -> int:
+        p = self.modulus
+        factors = [q for q in factors_of_radix(self.radix) if order % q == 0]
+        x = next(x for x in count(2) if all(pow(x, (p - 1) // q, p) != 1 for q in factors))
+        root = pow(x, (p - 1) // order, p)
+        times, rest = divmod(order, 2 * self.digits)
+        if rest:
+            return root
+        power = pow(root, times, p)
+        exponent = next(j for j in range(1, 2 * self.digits, 2) if pow(power, j, p) == self.radix)
+        steps = range(exponent, 2 * order * self.digits, 2 * self.digits)
+        return pow(root, next(j for j in steps if gcd(j, order) == 1), p)
+
+    def roots(self, length: SupportsIndex) -> tuple[int, ...]:
+        """The :meth:`root_of_unity` as a tuple of one, as :meth:`.PrimeFields.roots`."""
+        return (self.root_of_unity(length),)
+
+    # ---- a number system ----------------------------------------------------------------------------------
+
+    @property
+    def word_dtype(self) -> np.dtype[Any]:
+        """uint32 for a radix below 2**32, else uint64."""
+        return self.constants.dtype
+
+    @property
+    def rows(self) -> int:
+        """Digits of an element."""
+        return self.digits
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """The integers that elements are read as: from 0 to p - 1."""
+        return 0, self.modulus - 1
+
+    def encode(self, values: Any) -> NDArray[Any]:
+        """Digits (k, *shape) of any integers, as :func:`.ints_to_limbs` takes them."""
+        flat, shape = flat_values(values)
+        signed = isinstance(flat, np.ndarray)  # of a machine type, of any size and sign
+        if not isinstance(flat, np.ndarray):
+            flat = as_python_ints(flat, shape)
+            if flat and not 0 <= min(flat) <= max(flat) < self.modulus:
+                flat = [value % self.modulus for value in flat]
+        limb_count = 3 if signed else radix_division(self.constants).limb_count
+        words = np.empty((self.rows, len(flat)), dtype=self.word_dtype)
+        for first in range(0, len(flat), _BLOCK):
+            block = slice(first, first + _BLOCK)
+            limbs = ints_to_limbs(flat[block], limb_count, signed)
+            words[:, block] = kernels_of(words).limbs_to_fermat(limbs, signed, self.constants)
+        return words.reshape(self.rows, *shape)
+
+    def decode(self, words: Any) -> NDArray[np.object_]:
+        """The integers from 0 to p - 1 of elements."""
+        self.check_words(words)
+        matrix = as_matrix(words)
+        values = np.empty(matrix.shape[1], dtype=object)
+        for first in range(0, len(values), _BLOCK):
+            block = slice(first, first + _BLOCK)
+            values[block] = limbs_to_ints(self.limbs_of(matrix[:, block]))
+        return values.reshape(words.shape[1:])
+
+    def limbs_of(self, words: Any) -> Any:
+        """Limbs of these integers."""
+        return kernels_of(words).fermat_to_limbs(words, self.constants)
+
+    def words_of_limbs(self, limbs: Any, signed: bool, locate: Locate) -> Any:  # noqa: ARG002  (any is in range)
+        """Elements that integers of limbs stand for."""
+        return kernels_of(limbs).limbs_to_fermat(limbs, bool(signed), self.constants)
+
+    def column(self, value: int, ndim: int = 1) -> NDArray[Any]:
+        """The element that any integer stands for, as one column with `ndim` axes of length 1."""
+        return self.encode([value % self.modulus]).reshape(-1, *(1,) * ndim)
+
+    def check_words(self, words: Any) -> None:
+        """Check the type and the shape of an array of digits, not the digits (:meth:`check_digits` does).
+
+        Raises
+        ------
+        TypeError
+            If it is no array, or of another type.
+        ValueError
+            If it has not a row for each digit, and an axis of numbers.
+        """
+        if not all(hasattr(words, name) for name in ("dtype", "shape", "ndim")):
+            raise TypeError(f"digits must be a NumPy, CuPy or Dask array, got {type(words).__name__}")
+        if words.dtype != self.word_dtype:
+            raise TypeError(f"digits of {self!r} must have dtype {self.word_dtype}, got {words.dtype}")
+        if np.ma.is_masked(words):
+            raise ValueError("digits are masked; fill them first")
+        if words.ndim < 2 or words.shape[0] != self.digits:
+            raise ValueError(
+                f"digits must have {self.digits} rows (axis 0) and at least one axis of numbers, got shape "
+                f"{words.shape}"
+            )
+
+    def check_digits(self, words: Array, locate: Locate = int) -> None:
+        """Check that each element (k, *shape) of NumPy or CuPy has the digits that this class says.
+
+        Raises
+        ------
+        ValueError
+            If one has others; the message names the first, by what `locate` makes of its flat index.
+        """
+        if (index := self.first_invalid(words)) is not None:
+            digits = as_matrix(words)[:, index].tolist()
+            raise ValueError(f"the element at flat index {locate(index)} {self.fault_of(digits)}")
+
+    def first_invalid(self, words: Array) -> int | None:
+        """Flat index of the first element (k, *shape) whose digits are not those of one; None if all are."""
+        matrix = as_matrix(words)
+        return kernels_of(matrix).fermat_first_invalid(matrix, self.constants)
+
+    def fault_of(self, digits: list[int]) -> str:
+        """What is wrong with the digits of an element, as in ``has the digit 9``."""
+        row = next(i for i, digit in enumerate(digits) if digit >= self.radix)
+        if row < self.digits - 1 or digits[row] > self.radix:
+            return f"has the digit {digits[row]} (row {row}), which is not below the radix {self.radix}"
+        return (
+            f"has the radix {self.radix} as its last digit (row {row}), as -1 has, but others that are not 0"
+        )
+
+    def same_numbers(self, other: NumberSystem) -> bool:
+        """Whether the field is the same, with the same digits."""
+        return isinstance(other, FermatField) and self.constants == other.constants
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"constants": self.constants}
+
+    def __dask_tokenize__(self) -> Any:
+        return "rnsdask.FermatField", self.radix, self.digits
+
+    def __str__(self) -> str:
+        a, b, sign = self.constants.exponents
+        return f"(2**{a} {'+' if sign > 0 else '-'} 2**{b})**{self.digits} + 1"
+
+    def details(self) -> dict[str, str]:
+        """The prime and its bits."""
+        return {"Prime": str(self), "Bits": str(self.bits)}
