@@ -80,12 +80,14 @@ __device__ void apply(const Task& task) {
   apply_to_rest<Operation>(task);
 }
 
-// Sums or differences, and what the keys of both operands say of each.
+// Sums or differences, and what the keys of both operands say of each. Each block counts at its place in
+// `open` the results that may not fit.
 template <class Operation, bool kSubtract>
 __device__ void apply_checked(const Task& task, const u64* coefficients, u64 start, const SumTest& test,
-                              u8* states) {
+                              u8* states, u64* open) {
   extern __shared__ u64 shared[];
   const u64* c = load_shared_table(coefficients, task.rows, shared);
+  u64 mine = 0;
   for (i64 v = thread_index(); v < task.vectors; v += thread_count()) {
     Keys<1> a(start), b(start);
 #pragma unroll 4
@@ -97,7 +99,10 @@ __device__ void apply_checked(const Task& task, const u64* coefficients, u64 sta
     }
     u8 four[4];
 #pragma unroll
-    for (i32 k = 0; k < 4; ++k) four[k] = sum_state(a(0, k), b(0, k), kSubtract, test);
+    for (i32 k = 0; k < 4; ++k) {
+      four[k] = sum_state(a(0, k), b(0, k), kSubtract, test);
+      mine += four[k] != kFits;
+    }
     reinterpret_cast<uchar4*>(states)[v] = {four[0], four[1], four[2], four[3]};
   }
   for (i64 j = 4 * task.vectors + thread_index(); j < task.count; j += thread_count()) {
@@ -109,15 +114,18 @@ __device__ void apply_checked(const Task& task, const u64* coefficients, u64 sta
       task.out[i * task.out_stride + j] = Operation::of(x, task.moduli[i]);
     }
     states[j] = sum_state(a.value(), b.value(), kSubtract, test);
+    mine += states[j] != kFits;
   }
+  write_block_sum(mine, open);
 }
 
 // Results, and what the keys of the operand at the index `deciding` say of each.
 template <class Operation>
 __device__ void apply_windowed(const Task& task, i32 deciding, const u64* coefficients, u64 start,
-                               const WindowTest& test, u8* states) {
+                               const WindowTest& test, u8* states, u64* open) {
   extern __shared__ u64 shared[];
   const u64* c = load_shared_table(coefficients, task.rows, shared);
+  u64 mine = 0;
   for (i64 v = thread_index(); v < task.vectors; v += thread_count()) {
     Keys<1> keys(start);
 #pragma unroll 4
@@ -132,7 +140,10 @@ __device__ void apply_windowed(const Task& task, i32 deciding, const u64* coeffi
     }
     u8 four[4];
 #pragma unroll
-    for (i32 k = 0; k < 4; ++k) four[k] = window_state(keys(0, k), test);
+    for (i32 k = 0; k < 4; ++k) {
+      four[k] = window_state(keys(0, k), test);
+      mine += four[k] != kFits;
+    }
     reinterpret_cast<uchar4*>(states)[v] = {four[0], four[1], four[2], four[3]};
   }
   for (i64 j = 4 * task.vectors + thread_index(); j < task.count; j += thread_count()) {
@@ -147,7 +158,9 @@ __device__ void apply_windowed(const Task& task, i32 deciding, const u64* coeffi
       task.out[i * task.out_stride + j] = Operation::of(x, task.moduli[i]);
     }
     states[j] = window_state(key.value(), test);
+    mine += states[j] != kFits;
   }
+  write_block_sum(mine, open);
 }
 
 }  // namespace
@@ -158,16 +171,17 @@ extern "C" {
   __global__ void name##_plain(Task task) { apply<Of_##name>(task); }
 RNS_OPERATIONS(PLAIN)
 
-#define CHECKED(name, subtract)                                                                             \
-  __global__ void name##_checked(Task task, const u64* coefficients, u64 start, SumTest test, u8* states) { \
-    apply_checked<Of_##name, subtract>(task, coefficients, start, test, states);                            \
+#define CHECKED(name, subtract)                                                                           \
+  __global__ void name##_checked(Task task, const u64* coefficients, u64 start, SumTest test, u8* states, \
+                                 u64* open) {                                                             \
+    apply_checked<Of_##name, subtract>(task, coefficients, start, test, states, open);                    \
   }
 RNS_SUMS(CHECKED)
 
 #define WINDOWED(name, operands, expression)                                                   \
   __global__ void name##_windowed(Task task, i32 deciding, const u64* coefficients, u64 start, \
-                                  WindowTest test, u8* states) {                               \
-    apply_windowed<Of_##name>(task, deciding, coefficients, start, test, states);              \
+                                  WindowTest test, u8* states, u64* open) {                    \
+    apply_windowed<Of_##name>(task, deciding, coefficients, start, test, states, open);        \
   }
 RNS_OPERATIONS(WINDOWED)
 

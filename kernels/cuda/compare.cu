@@ -93,7 +93,7 @@ __device__ i32 compare_single(const Numbers& a, const Operand& b, const Coeffici
 // Writes the order of each number and adds how many are undecided to *undecided.
 template <class Group, class Coefficients>
 __device__ __forceinline__ void compare(const Numbers& a, const typename Group::Operand& b,
-                                        const Coefficients& c, u64 slack, i8* order, u64* undecided) {
+                                        const Coefficients& c, u64 slack, i8* order, u64* counts) {
   u64 mine = 0;
   const i64 step = static_cast<i64>(gridDim.x) * blockDim.x * kPairVectors;
   i64 first = static_cast<i64>(blockIdx.x) * blockDim.x * kPairVectors + threadIdx.x;
@@ -131,8 +131,7 @@ __device__ __forceinline__ void compare(const Numbers& a, const typename Group::
     order[j] = static_cast<i8>(one);
     mine += one == kUndecided;
   }
-  mine = warp_sum(mine);
-  if (threadIdx.x % kWarp == 0 && mine != 0) atomicAdd(undecided, mine);
+  write_block_sum(mine, counts);
 }
 
 }  // namespace
@@ -141,27 +140,27 @@ extern "C" {
 
 __global__ void __launch_bounds__(kBlock)
     compare_arrays_parameter(Numbers a, Numbers b, const __grid_constant__ KeyTable table, u64 slack,
-                             i8* order, u64* undecided) {
-  compare<ArrayGroup>(a, b, table.c, slack, order, undecided);
+                             i8* order, u64* counts) {
+  compare<ArrayGroup>(a, b, table.c, slack, order, counts);
 }
 
 __global__ void __launch_bounds__(kBlock)
-    compare_arrays_shared(Numbers a, Numbers b, const u64* table, u64 slack, i8* order, u64* undecided) {
+    compare_arrays_shared(Numbers a, Numbers b, const u64* table, u64 slack, i8* order, u64* counts) {
   extern __shared__ u64 shared[];
-  compare<ArrayGroup>(a, b, load_shared_table(table, a.moduli, shared), slack, order, undecided);
+  compare<ArrayGroup>(a, b, load_shared_table(table, a.moduli, shared), slack, order, counts);
 }
 
 __global__ void __launch_bounds__(kBlock)
     compare_scalar_parameter(Numbers a, const __grid_constant__ ScalarTable b, u64 key,
-                             const __grid_constant__ KeyTable table, u64 slack, i8* order, u64* undecided) {
-  compare<ScalarGroup>(a, {b.x, key}, table.c, slack, order, undecided);
+                             const __grid_constant__ KeyTable table, u64 slack, i8* order, u64* counts) {
+  compare<ScalarGroup>(a, {b.x, key}, table.c, slack, order, counts);
 }
 
 __global__ void __launch_bounds__(kBlock)
     compare_scalar_shared(Numbers a, const u32* b, u64 key, const u64* table, u64 slack, i8* order,
-                          u64* undecided) {
+                          u64* counts) {
   extern __shared__ u64 shared[];
-  compare<ScalarGroup>(a, {b, key}, load_shared_table(table, a.moduli, shared), slack, order, undecided);
+  compare<ScalarGroup>(a, {b, key}, load_shared_table(table, a.moduli, shared), slack, order, counts);
 }
 
 }  // extern "C"

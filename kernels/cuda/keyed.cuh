@@ -101,4 +101,15 @@ __device__ inline u64 warp_sum(u64 x) {
   return x;
 }
 
+// Writes the sum over the block's threads, all of which call it, to the block's place in memory of the host.
+__device__ inline void write_block_sum(u64 x, u64* sums) {
+  __shared__ u64 warps[kBlock / kWarp];
+  x = warp_sum(x);
+  if (threadIdx.x % kWarp == 0) warps[threadIdx.x / kWarp] = x;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (i32 w = 1; w < static_cast<i32>(blockDim.x) / kWarp; ++w) x += warps[w];
+  sums[blockIdx.x] = x;
+}
+
 }  // namespace rns

@@ -1,5 +1,8 @@
 // MAX / MIN / SUM of an array of numbers in one pass over its residues, and the marking of the candidates
 // that the pass could not tell apart.
+//
+// The block that is the last to end writes the result to memory of the host, for a copy takes longer than a
+// small kernel. What blocks share in the meantime, it leaves as it was: a counter and sums of 0.
 #include "keyed.cuh"
 
 using namespace rns;
@@ -38,6 +41,18 @@ __device__ __forceinline__ void for_each_key(const Numbers& a, const Coefficient
     visit(j, single_key(a, c, j));
 }
 
+// Whether all other blocks have come here before, each thread's writes included; all threads call it. The
+// counter is 0 again when the last one has come.
+__device__ bool is_last_block(u32* arrived) {
+  __shared__ bool is_last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) is_last = atomicInc(arrived, gridDim.x - 1) == gridDim.x - 1;
+  __syncthreads();
+  if (is_last) __threadfence();
+  return is_last;
+}
+
 // ---- MAX and MIN ------------------------------------------------------------------------------------
 
 struct Extremum {
@@ -65,21 +80,40 @@ __device__ Extremum reduce_warp(Extremum a) {
   return a;
 }
 
-__device__ void store_block_extremum(Extremum mine, Extremum* partials) {
+// The extremum of the block's threads, which the first of them has.
+__device__ Extremum reduce_block(Extremum mine) {
   __shared__ Extremum warps[kWarps];
   mine = reduce_warp(mine);
   if (threadIdx.x % kWarp == 0) warps[threadIdx.x / kWarp] = mine;
   __syncthreads();
-  if (threadIdx.x >= kWarp) return;
   mine = threadIdx.x < kWarps ? warps[threadIdx.x] : Extremum{0, 0, kNone, 0};
-  mine = reduce_warp(mine);
-  if (threadIdx.x == 0) partials[blockIdx.x] = mine;
+  return threadIdx.x < kWarp ? reduce_warp(mine) : mine;
+}
+
+// Merges the blocks' results, by the threads of one block; writes it and the residues of its number.
+__device__ void write_extremum(const Numbers& a, const Extremum* partials, Extremum* found, u32* residues) {
+  __shared__ i64 index;
+  Extremum mine = {0, 0, kNone, 0};
+  for (u32 k = threadIdx.x; k < gridDim.x; k += blockDim.x) {
+    const Extremum* other = partials + k;
+    mine = merge(mine, {__ldcg(&other->best), __ldcg(&other->runner_up), __ldcg(&other->index),
+                        __ldcg(&other->ambiguous)});
+  }
+  __syncthreads();  // for the memory in which the block's own result was reduced
+  mine = reduce_block(mine);
+  if (threadIdx.x == 0) {
+    *found = mine;
+    index = mine.index;
+  }
+  __syncthreads();
+  if (index == kNone) return;
+  for (i32 i = threadIdx.x; i < a.moduli; i += blockDim.x) residues[i] = a.residues[i * a.stride + index];
 }
 
 // `flip` complements the keys for MIN. Ambiguous keys are counted, not compared.
 template <class Coefficients>
-__device__ __forceinline__ void extremum(const Numbers& a, const Coefficients& c, u64 flip,
-                                         Extremum* partials) {
+__device__ __forceinline__ void extremum(const Numbers& a, const Coefficients& c, u64 flip, u32* arrived,
+                                         Extremum* partials, Extremum* found, u32* residues) {
   Extremum mine = {0, 0, kNone, 0};
   for_each_key(a, c, [&](i64 j, u64 key) {
     if (key < a.ambiguous_below) {
@@ -96,7 +130,9 @@ __device__ __forceinline__ void extremum(const Numbers& a, const Coefficients& c
       mine.runner_up = key;
     }
   });
-  store_block_extremum(mine, partials);
+  mine = reduce_block(mine);
+  if (threadIdx.x == 0) partials[blockIdx.x] = mine;
+  if (is_last_block(arrived)) write_extremum(a, partials, found, residues);
 }
 
 // ---- SUM ----------------------------------------------------------------------------------------------
@@ -174,11 +210,12 @@ __device__ void sum_singles(const Numbers& a, const Coefficients& c, u64* warp_r
   }
 }
 
-// Adds the sums to rows[moduli] and sums = {keys' low halves, keys' high halves, ambiguous}; integer
-// additions, so the order in which blocks arrive does not matter. `shared` holds moduli sums for each warp.
+// Adds the sums to sums = {rows[moduli], keys' low halves, keys' high halves, ambiguous}, and writes all of
+// them to `found`; integer additions, so the order in which blocks arrive does not matter. `shared` holds
+// moduli sums for each warp.
 template <class Coefficients>
-__device__ __forceinline__ void sum(const Numbers& a, const Coefficients& c, u64* shared, u64* rows,
-                                    u64* sums) {
+__device__ __forceinline__ void sum(const Numbers& a, const Coefficients& c, u64* shared, u32* arrived,
+                                    u64* sums, u64* found) {
   const i32 warps = blockDim.x / kWarp;
   for (i32 i = threadIdx.x; i < warps * a.moduli; i += blockDim.x) shared[i] = 0;
   __syncthreads();
@@ -194,11 +231,16 @@ __device__ __forceinline__ void sum(const Numbers& a, const Coefficients& c, u64
   for (i32 i = threadIdx.x; i < a.moduli; i += blockDim.x) {
     u64 total = 0;
     for (i32 w = 0; w < warps; ++w) total += shared[w * a.moduli + i];
-    atomicAdd(rows + i, total);
+    atomicAdd(sums + i, total);
   }
   const u64 parts[3] = {warp_sum(mine.low), warp_sum(mine.high), warp_sum(mine.ambiguous)};
   if (threadIdx.x % kWarp == 0) {
-    for (i32 k = 0; k < 3; ++k) atomicAdd(sums + k, parts[k]);
+    for (i32 k = 0; k < 3; ++k) atomicAdd(sums + a.moduli + k, parts[k]);
+  }
+  if (!is_last_block(arrived)) return;
+  for (i32 i = threadIdx.x; i < a.moduli + 3; i += blockDim.x) {
+    found[i] = __ldcg(sums + i);
+    sums[i] = 0;
   }
 }
 
@@ -216,26 +258,29 @@ __device__ __forceinline__ void candidates(const Numbers& a, const Coefficients&
 extern "C" {
 
 __global__ void __launch_bounds__(kBlock)
-    extremum_parameter(Numbers a, const __grid_constant__ KeyTable table, u64 flip, Extremum* partials) {
-  extremum(a, table.c, flip, partials);
+    extremum_parameter(Numbers a, const __grid_constant__ KeyTable table, u64 flip, u32* arrived,
+                       Extremum* partials, Extremum* found, u32* residues) {
+  extremum(a, table.c, flip, arrived, partials, found, residues);
 }
 
 __global__ void __launch_bounds__(kBlock)
-    extremum_shared(Numbers a, const u64* table, u64 flip, Extremum* partials) {
+    extremum_shared(Numbers a, const u64* table, u64 flip, u32* arrived, Extremum* partials, Extremum* found,
+                    u32* residues) {
   extern __shared__ u64 shared[];
-  extremum(a, load_shared_table(table, a.moduli, shared), flip, partials);
+  extremum(a, load_shared_table(table, a.moduli, shared), flip, arrived, partials, found, residues);
 }
 
 __global__ void __launch_bounds__(kBlock)
-    sum_parameter(Numbers a, const __grid_constant__ KeyTable table, u64* rows, u64* sums) {
+    sum_parameter(Numbers a, const __grid_constant__ KeyTable table, u32* arrived, u64* sums, u64* found) {
   extern __shared__ u64 shared[];
-  sum(a, table.c, shared, rows, sums);
+  sum(a, table.c, shared, arrived, sums, found);
 }
 
-__global__ void __launch_bounds__(kBlock) sum_shared(Numbers a, const u64* table, u64* rows, u64* sums) {
+__global__ void __launch_bounds__(kBlock)
+    sum_shared(Numbers a, const u64* table, u32* arrived, u64* sums, u64* found) {
   extern __shared__ u64 shared[];
   const u64* c = load_shared_table(table, a.moduli, shared);
-  sum(a, c, shared + a.moduli, rows, sums);
+  sum(a, c, shared + a.moduli, arrived, sums, found);
 }
 
 __global__ void __launch_bounds__(kBlock)

@@ -43,6 +43,7 @@ __all__ = [
     "KeySums",
     "backend_name",
     "device_memory",
+    "empty_like",
     "free_device_bytes",
     "has_gpu",
     "host_memory",
@@ -79,8 +80,13 @@ def backend_name(array: Any) -> str:
 
 
 def _is_cupy(array: Any) -> bool:
+    return _top_package(type(array).__module__) == "cupy"
+
+
+@functools.cache
+def _top_package(module: str) -> str:
     # By name, so that CuPy is imported only where such an array exists.
-    return type(array).__module__.partition(".")[0] == "cupy"
+    return module.partition(".")[0]
 
 
 @functools.cache
@@ -150,6 +156,15 @@ def device_memory(count: int) -> Any:
     from rnsdask.backend.cuda import memory
 
     return memory.memory_to_fill(count)
+
+
+def empty_like(array: Any, shape: tuple[int, ...]) -> Any:
+    """Memory in C order with any content, of another array's type and processor; quicker than NumPy's."""
+    if isinstance(array, np.ndarray):
+        return np.empty(shape, array.dtype)
+    import cupy
+
+    return cupy.empty(shape, array.dtype)
 
 
 def check_backend(backend: str) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend.protocol import (
+    FITS,
     INTERVAL_OPERATIONS,
     INTERVAL_RNS_ALGORITHMS,
     Array,
@@ -57,7 +58,9 @@ FEWEST_BY_DIGITS = {"limbs_to_residues": 9, "residues_to_limbs": 5, "base_extend
 def extremum(residues: Array, constants: KeyConstants, minimum: bool) -> Extremum:
     key = (constants.coefficients, constants.start, constants.ambiguous_below)
     best, index, runner_up, ambiguous = _cpu.extremum(residues, *key, minimum)
-    return Extremum(best, index if best else -1, runner_up, ambiguous)
+    if best == 0:
+        return Extremum(0, -1, runner_up, ambiguous, [])
+    return Extremum(best, index, runner_up, ambiguous, residues[:, index].tolist())
 
 
 def row_sums(residues: Array, constants: KeyConstants) -> KeySums:
@@ -347,20 +350,25 @@ def apply(operation: str, operands: Sequence[Array], moduli: ModuliSet, out: Arr
 
 def apply_checked(
     operation: str, operands: Sequence[Array], moduli: ModuliSet, check: SumCheck, out: Array
-) -> NDArray[np.uint8]:
+) -> NDArray[np.uint8] | None:
     states = np.empty(out.shape[1], dtype=np.uint8)
     constants = (modulus_table(moduli), check.keys.coefficients, check.keys.start, check.limits)
     _cpu.apply_checked(operation, operands, *constants, out, states)
-    return states
+    return _unless_all_fit(states)
 
 
 def apply_windowed(
     operation: str, operands: Sequence[Array], moduli: ModuliSet, check: WindowCheck, out: Array
-) -> NDArray[np.uint8]:
+) -> NDArray[np.uint8] | None:
     states = np.empty(out.shape[1], dtype=np.uint8)
     constants = (modulus_table(moduli), check.keys.coefficients, check.keys.start, check.limits)
     _cpu.apply_windowed(operation, operands, check.deciding, *constants, out, states)
-    return states
+    return _unless_all_fit(states)
+
+
+def _unless_all_fit(states: NDArray[np.uint8]) -> NDArray[np.uint8] | None:
+    # One look at all: searching them takes longer.
+    return states if states.size and int(states.max()) != FITS else None
 
 
 def power(a: Array, exponent: int, moduli: ModuliSet, out: Array) -> None:

@@ -33,13 +33,14 @@ class Extremum:
 
     ``best`` and ``runner_up`` are over the numbers whose key is not ambiguous (0 where there are none or
     no second one), ``index`` is the first one with the best key (-1 if that is 0, where nothing is known),
-    and ``ambiguous`` counts the others.
+    and ``ambiguous`` counts the others. ``residues`` are those of the number at the index, none without one.
     """
 
     best: int
     index: int
     runner_up: int
     ambiguous: int
+    residues: list[int]
 
 
 @dataclass(frozen=True)
@@ -177,16 +178,17 @@ class Kernels(Protocol):
     def apply(self, operation: str, operands: Sequence[Array], moduli: ModuliSet, out: Array) -> None:
         """Residues of one of the operations in `rnsdask.core.operations`."""
 
-    # The same with what keys of the operands say of each result: uint8 (N,) of `FITS`, `OVERFLOWS` or `OPEN`.
+    # The same with what keys of the operands say of each result: uint8 (N,) of `FITS`, `OVERFLOWS` or `OPEN`;
+    # None if all fit.
 
     def apply_checked(
         self, operation: str, operands: Sequence[Array], moduli: ModuliSet, check: SumCheck, out: Array
-    ) -> Array:
+    ) -> Array | None:
         """Of a sum or a difference, the keys of both operands decide whether the result is in range."""
 
     def apply_windowed(
         self, operation: str, operands: Sequence[Array], moduli: ModuliSet, check: WindowCheck, out: Array
-    ) -> Array:
+    ) -> Array | None:
         """The keys of one operand decide."""
 
     def power(self, a: Array, exponent: int, moduli: ModuliSet, out: Array) -> None:

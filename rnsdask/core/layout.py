@@ -192,7 +192,7 @@ def check_residue_array(residues: Any, moduli: ModuliSet) -> None:
         raise TypeError(f"residues must be a NumPy, CuPy or Dask array, got {type(residues).__name__}")
     if residues.dtype != RESIDUE_DTYPE:
         raise TypeError(f"residues must have dtype uint32, got {residues.dtype}")
-    if np.ma.is_masked(residues):
+    if isinstance(residues, np.ma.MaskedArray) and np.ma.is_masked(residues):
         raise ValueError("residues are masked; fill them first")
     if residues.ndim < 2:
         raise ValueError(

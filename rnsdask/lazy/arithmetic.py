@@ -1,8 +1,10 @@
 """Element-wise arithmetic of arrays of residues and integers, lazy on Dask (:mod:`.rns.arithmetic`)."""
 
+from functools import lru_cache
 from typing import Any
 
 from rnsdask.backend import Array
+from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import ALONE, Place
 from rnsdask.lazy.map import map_chunks
@@ -13,19 +15,10 @@ from rnsdask.rns.system import RNS
 
 def apply(name: str, *values: Operand, overflow: str | None = None) -> Any:
     """Apply an operation of :data:`.arithmetic.OPERATIONS`, as :func:`.functions.add` says of a sum."""
-    mode = overflow_mode(overflow)
+    wanted = overflow_mode(overflow)
     operands = prepare(*values)
-    system: RNS = operands.system.with_bound(None)
-    ranges = tuple(_range_of(value, system) for value in values)
-    low, high = arithmetic.result_range(name, *ranges)
-    lowest, highest = system.value_range
-    is_safe = lowest <= low and high <= highest
-    bound = None
-    if mode == "raise" or is_safe:
-        # What is out of range raises, so a bound of what is left holds for every result.
-        bound = max(abs(max(low, lowest)), abs(min(high, highest)))
-    if is_safe and mode == "raise":
-        mode = "wrap"
+    ranges = tuple([_range_of(value, operands.system) for value in values])
+    mode, system, result = _planned(name, operands.system, ranges, wanted)
     words = map_chunks(
         _apply_block,
         *operands.blocks,
@@ -37,8 +30,22 @@ def apply(name: str, *values: Operand, overflow: str | None = None) -> Any:
         mode=mode,
         ranges=None if mode == "wrap" else ranges,
     )
-    known = bound if bound is not None and bound < system.greatest_magnitude else None
-    return made_like(values, words, system.with_bound(known), mode)
+    return made_like(values, words, result, mode)
+
+
+@lru_cache(CACHED_SETS)
+def _planned(name: str, system: RNS, ranges: tuple[arithmetic.Range, ...], mode: str) -> tuple[str, RNS, RNS]:
+    """How chunks are computed so that `mode` holds, their system, and that of the result with its bound."""
+    system = system.with_bound(None)
+    low, high = arithmetic.result_range(name, *ranges)
+    lowest, highest = system.value_range
+    is_safe = lowest <= low and high <= highest
+    known = None
+    if mode == "raise" or is_safe:
+        # What is out of range raises, so a bound of what is left holds for every result.
+        bound = max(abs(max(low, lowest)), abs(min(high, highest)))
+        known = bound if bound < system.greatest_magnitude else None
+    return "wrap" if is_safe and mode == "raise" else mode, system, system.with_bound(known)
 
 
 def _range_of(value: Operand, system: RNS) -> arithmetic.Range:

@@ -7,6 +7,7 @@ each axis of the common length or of length 1. :func:`.map_chunks` applies it.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import dask.array as da
@@ -200,13 +201,13 @@ def check_same_numbers(*arrays: Numbers) -> None:
 def find_lengths(*arrays: Numbers) -> None:
     """Find out lengths that are unknown, of arrays that others must fit."""
     for array in arrays:
-        if any(np.isnan(length) for length in array.words.shape):
+        if any(map(math.isnan, array.words.shape)):
             array.compute_chunk_sizes()
 
 
 def of_known_lengths(values: Any) -> Any:
     """A plain array with its lengths, which are computed if Dask does not know them."""
-    if not isinstance(values, da.Array) or not any(np.isnan(length) for length in values.shape):
+    if not isinstance(values, da.Array) or not any(map(math.isnan, values.shape)):
         return values
     with checked_workers():
         return without_empty_chunks(values.copy().compute_chunk_sizes())
@@ -235,12 +236,14 @@ def check_same_processor(arrays: Sequence[Any]) -> None:
         raise TypeError("operands are on different processors: one is NumPy's, another CuPy's")
 
 
-def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+def broadcast_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
     """Common shape of arrays, or ValueError."""
     if len(shapes) == 1:
         return shapes[0]
-    if any(np.isnan(length) for shape in shapes for length in shape):
+    if any(map(math.isnan, chain.from_iterable(shapes))):
         raise ValueError("chunk sizes are unknown; call compute_chunk_sizes() first")
+    if shapes.count(shapes[0]) == len(shapes):
+        return shapes[0]
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:

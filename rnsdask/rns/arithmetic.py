@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rnsdask.backend import FITS, OPEN, OVERFLOWS, Array, backend_name, kernels_of
+from rnsdask.backend import OPEN, OVERFLOWS, Array, backend_name, empty_like, kernels_of
 from rnsdask.constants import WindowCheck, sum_check, window_check
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import RNSOverflowError
@@ -105,7 +105,7 @@ def apply(
     operands, shape = matrices(*blocks)
     prototype = next((x for x in operands if backend_name(x) == "cuda"), operands[0])
     rows = n + (mode == "flag")
-    out = np.empty_like(prototype, shape=(rows, math.prod(shape)))
+    out = empty_like(prototype, (rows, math.prod(shape)))
     if mode == "wrap":
         kernels_of(out).apply(name, operands, moduli, out)
     else:
@@ -149,8 +149,7 @@ def _apply_checked(
         states = kernels.apply_checked(operation.name, operands, moduli, check, out)
     else:
         states = kernels.apply_windowed(operation.name, operands, moduli, window, out)
-    # Nearly always all fit, and one look at the states says so; searching them would take longer.
-    if states.size == 0 or int(states.max()) == FITS:
+    if states is None:
         return None
     decide = partial(_overflows_beside_keys, operation, system=system, ranges=ranges)
     return _decided(decide, states, operands, out)

@@ -26,7 +26,9 @@ def matrices(*blocks: Array) -> tuple[list[Array], tuple[int, ...]]:
     A matrix is (n, N), contiguous along N. A NumPy block of one number among longer ones stays (n, 1), which
     kernels take as a scalar, on every processor; any other block that is broadcast is copied in full.
     """
-    shape = np.broadcast_shapes(*(block.shape[1:] for block in blocks))
+    shape = blocks[0].shape[1:]
+    if any(block.shape[1:] != shape for block in blocks):
+        shape = np.broadcast_shapes(*(block.shape[1:] for block in blocks))
     count = math.prod(shape)
     result = []
     for block in blocks:

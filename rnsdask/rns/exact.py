@@ -34,8 +34,8 @@ def _check_residues(residues: Sequence[SupportsIndex], moduli: ModuliSet) -> lis
         raise ValueError(
             f"there must be one residue for each of the {len(moduli)} moduli, got {len(residues)}"
         )
-    integers = [as_integer(x, f"residue {i}") for i, x in enumerate(residues)]
-    for i, (x, m) in enumerate(zip(integers, moduli, strict=True)):
+    integers = [x if type(x) is int else as_integer(x, f"residue {i}") for i, x in enumerate(residues)]
+    for i, (x, m) in enumerate(zip(integers, moduli.moduli, strict=True)):
         if not 0 <= x < m:
             raise ValueError(
                 f"residue {i} must be from 0 to {m - 1} under the modulus {m}, got {abbreviate(x)}"

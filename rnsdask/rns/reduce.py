@@ -111,25 +111,33 @@ def _minimum(residues: Array, system: RNS) -> ReductionResult:
 
 def _extremum(residues: Array, system: RNS, minimum: bool) -> ReductionResult:
     moduli = key_constants(system.moduli, system.signed, system.bound).moduli
-    system, residues = RNS(moduli, system.signed, system.bound), residues[: len(moduli)]
-    index, fallbacks = _place_of_extremum(residues, system, minimum)
-    value = system.decode_at(residues, index)
+    if len(moduli) != system.rows:
+        system, residues = RNS(moduli, system.signed, system.bound), residues[: len(moduli)]
+    index, fallbacks, found = _place_of_extremum(residues, system, minimum)
+    if found is None:
+        value = system.decode_at(residues, index)
+    else:
+        value = exact.value_of(found, moduli, system.signed)
     return ReductionResult(value, index, residues.shape[1], fallbacks, backend_name(residues))
 
 
-def _place_of_extremum(residues: Array, system: RNS, minimum: bool) -> tuple[int, int]:
-    """Index of the extremum, the first one of equals, and how many numbers were decided exactly."""
+def _place_of_extremum(residues: Array, system: RNS, minimum: bool) -> tuple[int, int, list[int] | None]:
+    """Index of the extremum, the first one of equals; how many numbers were decided exactly; its residues.
+
+    Residues are there if one pass told the extremum from all others.
+    """
     constants = key_constants(system.moduli, system.signed, system.bound)
     residues = residues[: len(constants.moduli)]
     if residues.shape[1] == 1:
-        return 0, 0
+        return 0, 0, None
     found = kernels_of(residues).extremum(residues, constants, minimum)
     if not found.ambiguous and found.runner_up < found.best - constants.slack:
-        return found.index, 0
+        return found.index, 0, found.residues
     narrow = narrowed(system, residues)
     if narrow is not None:
-        return _place_of_extremum(residues, narrow, minimum)
-    return _decide_exactly(residues, system, minimum, found)
+        index, fallbacks, _ = _place_of_extremum(residues, narrow, minimum)
+        return index, fallbacks, None  # the residues are of fewer moduli
+    return *_decide_exactly(residues, system, minimum, found), None
 
 
 def _decide_exactly(residues: Array, system: RNS, minimum: bool, found: Extremum) -> tuple[int, int]:
@@ -151,7 +159,7 @@ def _decide_exactly(residues: Array, system: RNS, minimum: bool, found: Extremum
         if narrow is None:
             position = greatest(comparable_limbs(chosen, used.moduli, used.signed), minimum)
         else:
-            position, _ = _place_of_extremum(chosen, narrow, minimum)
+            position, *_ = _place_of_extremum(chosen, narrow, minimum)
         value = used.decode_at(chosen, position)
         if best_residues is None or (value < best_value if minimum else value > best_value):
             best_index, best_value = int(indices[position]), value

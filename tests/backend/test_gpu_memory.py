@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rnsdask.backend import kernels_of, to_backend
-from rnsdask.constants import key_constants
+from rnsdask.constants import key_constants, sum_check
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.store.chunk_files import _BufferPool
 
@@ -160,6 +160,54 @@ def test_threads_with_streams_of_their_own(cupy: Any) -> None:
 
     with ThreadPoolExecutor(16) as pool:
         assert sum(pool.map(wrong, range(400))) == 0
+
+
+@pytest.mark.parametrize("of_its_own", [False, True])
+def test_results_of_many_threads(cupy: Any, of_its_own: bool) -> None:
+    """Each launch reads its own results, and leaves what blocks share as the next one needs it."""
+    moduli = [ModuliSet.for_bits(bits) for bits in (64, 256, 9000)]
+    x = {m: residues_of(m, 2**21 // len(m) - 1, 1) for m in moduli}
+    for m in moduli:
+        x[m][:, ::1000] = x[m][:, :1]  # equal numbers in several blocks, which nothing may tell apart
+    on_gpu = {m: cupy.asarray(x[m]) for m in moduli}
+
+    def found(a: Any, m: ModuliSet, count: int) -> list[Any]:
+        kernels, keys, out = kernels_of(a), key_constants(m), None
+        a, b = a[:, :count], a[:, -count:]
+        found = [kernels.extremum(a, keys, minimum) for minimum in (False, True)]
+        found += [kernels.row_sums(a, keys), kernels.compare(a, b, keys)[1]]
+        check = sum_check(m, False, False)
+        for second in (a, a * 0):
+            out = a * 0
+            states = kernels.apply_checked("add", (a, second), m, check, out)
+            found.append(None if states is None else states.tolist()[:100])
+        return found
+
+    jobs = [(m, count) for m in moduli for count in (1, 2, 3000, x[m].shape[1])] * 12
+    expected = {(m, count): found(x[m], m, count) for m, count in set(jobs)}
+
+    def is_wrong(job: tuple[ModuliSet, int]) -> bool:
+        m, count = job
+        stream = cupy.cuda.Stream(non_blocking=True) if of_its_own else cupy.cuda.Stream.null
+        with stream:
+            return found(on_gpu[m], m, count) != expected[job]
+
+    cupy.cuda.Device().synchronize()
+    with ThreadPoolExecutor(8) as pool:
+        assert not any(pool.map(is_wrong, jobs))
+
+
+def test_results_are_not_lent_before_they_are_read(cupy: Any, keep_busy: Any) -> None:
+    from rnsdask.backend.cuda.results import results
+
+    device = cupy.cuda.runtime.getDevice()
+    a = cupy.asarray(residues_of(MODULI, 64))
+    first = results()
+    assert results() is not first
+    kernels_of(a).extremum(a, key_constants(MODULI), False)
+    assert first not in type(first)(device)._idle
+    first.read(1)
+    assert results() is first
 
 
 def test_per_thread_default_streams_are_refused(cupy: Any) -> None:

@@ -8,7 +8,8 @@ import numpy as np
 
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import Parameter, is_aligned, modulus_table_on, on_device, row_stride
-from rnsdask.backend.cuda_layout import SUM_TEST, TASK, WINDOW_TEST
+from rnsdask.backend.cuda.results import results
+from rnsdask.backend.cuda_layout import MAX_OPERANDS, SUM_TEST, TASK, WINDOW_TEST
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import KeyConstants, SumCheck, WindowCheck
 from rnsdask.core.moduli import ModuliSet
@@ -17,9 +18,11 @@ from rnsdask.core.moduli import ModuliSet
 def arithmetic_task(operands: tuple[Array, ...], moduli: ModuliSet, out: Array) -> Parameter:
     """Description of operands that are on the device, and of the result."""
     rows, count = out.shape
-    aligned = all(x.shape[1] == 1 or is_aligned(x) for x in (*operands, out))
-    task = Parameter(
+    aligned = is_aligned(out) and all(x.shape[1] == 1 or is_aligned(x) for x in operands)
+    places = [(x, row_stride(x), x.shape[1] != 1) for x in operands]
+    return Parameter(
         TASK,
+        x=places + [(0, 0, 0)] * (MAX_OPERANDS - len(places)),
         out=out,
         out_stride=row_stride(out),
         count=count,
@@ -27,9 +30,6 @@ def arithmetic_task(operands: tuple[Array, ...], moduli: ModuliSet, out: Array) 
         moduli=modulus_table_on(moduli, cupy.cuda.runtime.getDevice()),
         rows=rows,
     )
-    for k, x in enumerate(operands):
-        task.fields["x"][k] = (task.address(x), row_stride(x), x.shape[1] != 1)
-    return task
 
 
 def apply(operation: str, operands: Sequence[Array], moduli: ModuliSet, out: Array) -> None:
@@ -39,14 +39,14 @@ def apply(operation: str, operands: Sequence[Array], moduli: ModuliSet, out: Arr
 
 def apply_checked(
     operation: str, operands: Sequence[Array], moduli: ModuliSet, check: SumCheck, out: Array
-) -> Array:
+) -> Array | None:
     test = np.array(check.limits, dtype=SUM_TEST)[()]
     return _launch_keyed(f"{operation}_checked", operands, moduli, (), check.keys, test, out)
 
 
 def apply_windowed(
     operation: str, operands: Sequence[Array], moduli: ModuliSet, check: WindowCheck, out: Array
-) -> Array:
+) -> Array | None:
     test = np.array(check.limits, dtype=WINDOW_TEST)[()]
     deciding = (np.int32(check.deciding),)
     return _launch_keyed(f"{operation}_windowed", operands, moduli, deciding, check.keys, test, out)
@@ -60,13 +60,13 @@ def _launch_keyed(
     keys: KeyConstants,
     test: Any,
     out: Array,
-) -> Array:
-    states = cupy.empty(out.shape[1], dtype=cupy.uint8)
+) -> Array | None:
+    states, not_fitting = cupy.empty(out.shape[1], dtype=cupy.uint8), results()
     task = arithmetic_task(tuple(map(cupy.asarray, operands)), moduli, out)
     coefficients = (on_device(keys, "coefficients"), np.uint64(keys.start))
-    arguments = (task, *selection, *coefficients, test, states)
-    launching.launch("arithmetic", name, -(-out.shape[1] // 4), arguments, shared=8 * len(moduli))
-    return states
+    arguments = (task, *selection, *coefficients, test, states, not_fitting.host)
+    blocks = launching.launch("arithmetic", name, -(-out.shape[1] // 4), arguments, shared=8 * len(moduli))
+    return states if not_fitting.read(blocks).any() else None
 
 
 def power(a: Array, exponent: int, moduli: ModuliSet, out: Array) -> None:

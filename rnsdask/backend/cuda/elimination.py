@@ -26,9 +26,9 @@ def _threads(size: int, most: int) -> int:
     return max(WARP, min(most, 1 << (-(-size // _NUMBERS) - 1).bit_length()))
 
 
-def _set_stack(parameter: Parameter, field: str, x: Array) -> None:
-    strides = (stride // x.itemsize for stride in x.strides)
-    parameter.fields[field] = (parameter.address(x), *strides)
+def _stack(x: Array) -> tuple[Array | int, ...]:
+    """The structure Stack of matrices."""
+    return x, *(stride // x.itemsize for stride in x.strides)
 
 
 def _shared(words: int) -> int:
@@ -47,6 +47,7 @@ def eliminate(x: Array, pivot_columns: int, moduli: ModuliSet, out: Array) -> tu
     shared = _shared(rows * columns + scales)
     task = Parameter(
         ELIMINATION,
+        x=_stack(x),
         out=out,
         order=order,
         pivots=pivots,
@@ -61,7 +62,6 @@ def eliminate(x: Array, pivot_columns: int, moduli: ModuliSet, out: Array) -> tu
         is_shared=bool(shared),
         lanes=_lanes(columns, WARP // 4),
     )
-    _set_stack(task, "x", x)
     if n * count:
         block = _threads(rows * columns, 1024)
         launching.launch("elimination", "eliminate", n * count * block, (task,), block=block, shared=shared)
@@ -79,6 +79,8 @@ def solve_upper(upper: Array, right: Array, moduli: ModuliSet, out: Array) -> No
     lanes = _lanes(columns)
     system = Parameter(
         TRIANGULAR,
+        upper=_stack(upper),
+        right=_stack(right),
         inverses=inverses,
         out=out,
         moduli=modulus_table_on(moduli, cupy.cuda.runtime.getDevice()),
@@ -88,8 +90,6 @@ def solve_upper(upper: Array, right: Array, moduli: ModuliSet, out: Array) -> No
         columns=columns,
         lanes=lanes,
     )
-    _set_stack(system, "upper", upper)
-    _set_stack(system, "right", right)
     launching.launch("elimination", "solve_upper", n * count * -(-columns // lanes) * WARP, (system,))
 
 
@@ -100,6 +100,7 @@ def characteristic_polynomials(x: Array, moduli: ModuliSet) -> Array:
     shared = _shared(size)
     task = Parameter(
         POLYNOMIALS,
+        x=_stack(x),
         out=out,
         space=cupy.empty(n * count * (length + 1) ** 2, dtype=cupy.uint32),
         work=cupy.empty(0 if shared else n * count * size, dtype=cupy.uint32),
@@ -109,7 +110,6 @@ def characteristic_polynomials(x: Array, moduli: ModuliSet) -> Array:
         length=length,
         is_shared=bool(shared),
     )
-    _set_stack(task, "x", x)
     if n * count:
         block, name = _threads(size, 512), "characteristic_polynomials"
         launching.launch("elimination", name, n * count * block, (task,), block=block, shared=shared)

@@ -11,17 +11,18 @@ from rnsdask.backend.cuda_layout import FERMAT_TASK, fermat_options
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import FermatConstants
 
+(_MOST_OPERANDS,) = FERMAT_TASK["x"].shape
+
 
 def _launch(
     name: str, operands: Sequence[Array], field: FermatConstants, out: Array | None, *more: Array
 ) -> None:
-    operands = tuple(map(cupy.asarray, operands))
+    places = [(x, row_stride(x), x.shape[1] != 1) for x in map(cupy.asarray, operands)]
     count = operands[0].shape[1] if out is None else out.shape[1]
-    task = Parameter(FERMAT_TASK, count=count)
-    if out is not None:
-        task.fields["out"], task.fields["out_stride"] = task.address(out), row_stride(out)
-    for k, x in enumerate(operands):
-        task.fields["x"][k] = (task.address(x), row_stride(x), x.shape[1] != 1)
+    result = {} if out is None else {"out": out, "out_stride": row_stride(out)}
+    task = Parameter(
+        FERMAT_TASK, x=places + [(0, 0, 0)] * (_MOST_OPERANDS - len(places)), count=count, **result
+    )
     launching.launch("fermat", name, count, (task, *more), defines=fermat_options(field))
 
 

@@ -1,5 +1,6 @@
 """Kernels that tell numbers apart by their keys: reductions and comparison."""
 
+import functools
 from typing import Any
 
 import cupy
@@ -7,14 +8,13 @@ import numpy as np
 
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import (
-    BLOCKS_PER_PROCESSOR,
     SHARED_BYTES,
     Parameter,
     is_aligned,
     on_device,
-    processors,
     row_stride,
 )
+from rnsdask.backend.cuda.results import results
 from rnsdask.backend.cuda_layout import (
     BLOCK,
     EXTREMUM,
@@ -29,6 +29,7 @@ from rnsdask.backend.cuda_layout import (
 )
 from rnsdask.backend.protocol import Array, Extremum, KeySums
 from rnsdask.constants import KeyConstants
+from rnsdask.constants.factors import CACHED_SETS
 
 _FLIP = {False: np.uint64(0), True: np.uint64(2**64 - 1)}
 
@@ -58,31 +59,29 @@ def _coefficients(constants: KeyConstants) -> tuple[str, Any, int]:
     count = len(constants.coefficients)
     if count > PARAMETER_TABLE_SIZE:
         return "shared", on_device(constants, "coefficients"), 8 * count
+    return "parameter", _key_table(constants), 0
+
+
+@functools.lru_cache(CACHED_SETS)
+def _key_table(constants: KeyConstants) -> Any:
     table = np.zeros((), dtype=KEY_TABLE)
-    table["c"][:count] = constants.coefficients
-    return "parameter", table[()], 0
+    table["c"][: len(constants.coefficients)] = constants.coefficients
+    return table[()]
 
 
 def extremum(residues: Array, constants: KeyConstants, minimum: bool) -> Extremum:
+    n = residues.shape[0]
     numbers = _numbers(residues, constants)
     suffix, table, shared = _coefficients(constants)
-    most_blocks = processors(cupy.cuda.runtime.getDevice()) * BLOCKS_PER_PROCESSOR
-    partials = cupy.empty(most_blocks * EXTREMUM.itemsize, dtype=cupy.uint8)
-    threads = _threads(numbers, KEY_VECTORS)
-    arguments = (numbers, table, _FLIP[minimum], partials)
-    blocks = launching.launch("reduce", f"extremum_{suffix}", threads, arguments, shared=shared)
-    return _merge(partials.get().view(EXTREMUM)[:blocks])
-
-
-def _merge(partials: Any) -> Extremum:
-    """The blocks' results as one; a few thousand at most, so the host does it."""
-    best = partials["best"].max()
-    holders = np.flatnonzero(partials["best"] == best)
-    winner = holders[partials["index"][holders].argmin()]
-    others = np.delete(partials["best"], winner)
-    runner_up = max(int(partials["runner_up"][winner]), int(others.max(initial=0)))
-    index = int(partials["index"][winner]) if best else -1
-    return Extremum(int(best), index, runner_up, int(partials["ambiguous"].sum()))
+    found = results()
+    places = (found.arrived, found.partials, found.host, found.host + np.uint64(EXTREMUM.itemsize))
+    arguments = (numbers, table, _FLIP[minimum], *places)
+    launching.launch("reduce", f"extremum_{suffix}", _threads(numbers, KEY_VECTORS), arguments, shared=shared)
+    words = found.read(EXTREMUM.itemsize // 8 + (n + 1) // 2)
+    best, runner_up, index, ambiguous = words[:4].tolist()
+    if best == 0:
+        return Extremum(0, -1, runner_up, ambiguous, [])
+    return Extremum(best, index, runner_up, ambiguous, words[4:].view(np.uint32)[:n].tolist())
 
 
 def row_sums(residues: Array, constants: KeyConstants) -> KeySums:
@@ -93,12 +92,12 @@ def row_sums(residues: Array, constants: KeyConstants) -> KeySums:
     warps = min(BLOCK // WARP, (SHARED_BYTES - shared) // (8 * n))
     if warps < 1:
         raise ValueError(f"sums on a GPU are limited to {SHARED_BYTES // 16} moduli, got {n}")
-    sums = cupy.zeros(n + 3, dtype=cupy.uint64)
-    threads = _threads(numbers, SUM_VECTORS)
-    arguments = (numbers, table, sums[:n], sums[n:])
+    found = results()
+    arguments = (numbers, table, found.arrived, found.sums, found.host)
     shared += 8 * n * warps
+    threads = _threads(numbers, SUM_VECTORS)
     launching.launch("reduce", f"sum_{suffix}", threads, arguments, block=warps * WARP, shared=shared)
-    *rows, low, high, ambiguous = sums.get().tolist()
+    *rows, low, high, ambiguous = found.read(n + 3).tolist()
     return KeySums(rows, low + (high << 32), ambiguous)
 
 
@@ -118,8 +117,7 @@ def candidates(residues: Array, constants: KeyConstants, minimum: bool, threshol
 
 
 def compare(a: Array, b: Array, constants: KeyConstants) -> tuple[Array, int]:
-    order = cupy.empty(a.shape[1], dtype=cupy.int8)
-    undecided = cupy.zeros(1, dtype=cupy.uint64)
+    order, undecided = cupy.empty(a.shape[1], dtype=cupy.int8), results()
     numbers = _numbers(a, constants)
     suffix, table, shared = _coefficients(constants)
     second: tuple[Any, ...]
@@ -130,10 +128,10 @@ def compare(a: Array, b: Array, constants: KeyConstants) -> tuple[Array, int]:
         vectors = min(numbers.fields["vectors"], other.fields["vectors"])
         numbers.fields["vectors"] = other.fields["vectors"] = vectors
         kind, second = "arrays", (other,)
-    arguments = (numbers, *second, table, np.uint64(constants.slack), order, undecided)
+    arguments = (numbers, *second, table, np.uint64(constants.slack), order, undecided.host)
     threads = _threads(numbers, PAIR_VECTORS)
-    launching.launch("compare", f"compare_{kind}_{suffix}", threads, arguments, shared=shared)
-    return order, int(undecided[0])
+    blocks = launching.launch("compare", f"compare_{kind}_{suffix}", threads, arguments, shared=shared)
+    return order, int(undecided.read(blocks).sum())
 
 
 def _scalar(residues: Any, constants: KeyConstants) -> tuple[Any, np.uint64]:

@@ -4,12 +4,12 @@ All work goes to the current device and stream, which must be the ones of the ar
 """
 
 import functools
+import threading
 from collections.abc import Iterable
 from typing import Any
 
 import cupy
 import numpy as np
-from numpy.typing import DTypeLike
 
 from rnsdask.backend import cuda_sources
 from rnsdask.backend.cuda.memory import table_on_gpu
@@ -19,7 +19,8 @@ from rnsdask.constants import modulus_table
 from rnsdask.core.moduli import ModuliSet
 
 BLOCKS_PER_PROCESSOR = 8
-SHARED_BYTES = 48 * 1024
+SHARED_BYTES = 48 * 1024 - 512
+"""Shared memory for a launch to ask for, beside what kernels declare themselves."""
 _PROCESSOR_COUNT = 16  # cudaDevAttrMultiProcessorCount
 _MOST_SHARED = 97  # cudaDevAttrMaxSharedMemoryPerBlockOptin
 
@@ -28,19 +29,20 @@ class Parameter:
     """A structure that a kernel takes by value, with the arrays whose addresses its fields are.
 
     It owns them until the kernel is launched: memory that is given back before that may be another thread's
-    by the time the kernel reads it.
+    by the time the kernel reads it. A field that is a structure is given as a tuple, several as a list; one
+    that is not given is 0.
     """
 
-    def __init__(self, dtype: DTypeLike, **fields: Any) -> None:
-        self.fields = np.zeros((), dtype=dtype)
+    def __init__(self, dtype: np.dtype[Any], **fields: Any) -> None:
         self.arrays: list[Array] = []
-        for name, value in fields.items():
-            self.fields[name] = self.address(value) if isinstance(value, cupy.ndarray) else value
+        # At once: to set one item takes as long.
+        self.fields = np.array(tuple([self._item(fields.get(name, 0)) for name in dtype.names or ()]), dtype)
 
-    def address(self, array: Array) -> int:
-        """The address of an array, which is owned from here on."""
-        self.arrays.append(array)
-        return int(array.data.ptr)
+    def _item(self, value: Any) -> Any:
+        if isinstance(value, cupy.ndarray):
+            self.arrays.append(value)
+            return value.data.ptr
+        return type(value)(map(self._item, value)) if isinstance(value, list | tuple) else value
 
 
 @functools.cache
@@ -54,10 +56,19 @@ def _module(name: str, defines: tuple[str, ...]) -> Any:
     return cupy.RawModule(code=cuda_sources.source(name), options=options, backend="nvrtc")
 
 
-@functools.cache
 def _kernel(module: str, name: str, defines: tuple[str, ...], device: int) -> Any:
-    # A function belongs to one device, hence `device` in the key of the cache.
-    return _module(module, defines).get_function(name)
+    key = module, name, defines, device  # a function belongs to one device
+    kernel = _kernels.get(key)
+    if kernel is None:
+        with compiling:
+            kernel = _kernels[key] = _module(module, defines).get_function(name)
+    return kernel
+
+
+_kernels: dict[tuple[str, str, tuple[str, ...], int], Any] = {}
+
+compiling = threading.RLock()
+"""Held by the thread that compiles: others would compile the same again, one after the other."""
 
 
 @functools.cache
@@ -85,7 +96,7 @@ def launch(
     """Run a kernel whose threads stride over their work; returns the number of blocks.
 
     `arguments` are arrays, scalars and :class:`Parameter` of the current device; `defines` are options of the
-    compiler, by which a module is compiled more than once. More than 48 KiB of `shared` memory are asked for.
+    compiler, by which a module is compiled more than once.
 
     Raises
     ------
@@ -95,26 +106,37 @@ def launch(
         If the current stream is one that CUDA gives each thread by default.
     """
     device = cupy.cuda.runtime.getDevice()
-    _check_device(arguments, device)
-    _check_stream()
-    most = processors(device) * BLOCKS_PER_PROCESSOR * BLOCK // block
-    blocks = max(1, min(most, -(-threads // block)))
-    values = tuple(a.fields[()] if isinstance(a, Parameter) else a for a in arguments)
-    kernel = _kernel(module, name, defines, device)
-    if shared > SHARED_BYTES and kernel.max_dynamic_shared_size_bytes < shared:
-        kernel.max_dynamic_shared_size_bytes = most_shared(device)
-    kernel((blocks,), (block,), values, shared_mem=shared)
-    return blocks
-
-
-def _check_device(arguments: Iterable[Any], device: int) -> None:
+    values = []
     for argument in arguments:
         if isinstance(argument, Parameter):
             _check_device(argument.arrays, device)
-        elif isinstance(argument, cupy.ndarray) and argument.data.device_id != device:
+            argument = argument.fields[()]
+        elif isinstance(argument, cupy.ndarray):
+            _check_device((argument,), device)
+        values.append(argument)
+    _check_stream()
+    most = processors(device) * BLOCKS_PER_PROCESSOR * BLOCK // block
+    blocks = max(1, min(most, -(-threads // block)))
+    kernel = _kernel(module, name, defines, device)
+    if shared > SHARED_BYTES:
+        _allow(kernel, shared)
+    kernel((blocks,), (block,), tuple(values), shared_mem=shared)
+    return blocks
+
+
+def _allow(kernel: Any, shared: int) -> None:
+    """Have a kernel take so much shared memory; never less than before, for another thread may launch it."""
+    with compiling:
+        if kernel.max_dynamic_shared_size_bytes < shared:
+            kernel.max_dynamic_shared_size_bytes = shared
+
+
+def _check_device(arrays: Iterable[Array], device: int) -> None:
+    for array in arrays:
+        if (other := array.data.device_id) != device:
             raise ValueError(
-                f"an array is on GPU {argument.data.device_id} and the current one is GPU {device}: compute "
-                f"within 'with cupy.cuda.Device({argument.data.device_id}):'"
+                f"an array is on GPU {other} and the current one is GPU {device}: compute within "
+                f"'with cupy.cuda.Device({other}):'"
             )
 
 

@@ -50,6 +50,8 @@ def _multiply(
     parts = out if segments == 1 else cupy.empty((n, segments, rows, columns), dtype=cupy.uint32)
     product = Parameter(
         PRODUCT,
+        a=_matrix(_with_contiguous_rows(a)),
+        b=_matrix(_with_contiguous_rows(b)),
         out=parts,
         moduli=modulus_table_on(moduli, device),
         moduli_count=n,
@@ -59,13 +61,16 @@ def _multiply(
         segments=segments,
         length=length,
     )
-    for field, x in (("a", _with_contiguous_rows(a)), ("b", _with_contiguous_rows(b))):
-        strides = (stride // x.itemsize for stride in x.strides[:2])
-        product.fields[field] = (product.address(x), *strides)
     launching.launch("matmul", name, tasks * segments * threads_each, (product,))
     if segments > 1:
         sizes = cupy.asarray(list(moduli), dtype=cupy.uint64)[:, None, None]
         out[...] = (parts.sum(axis=1, dtype=cupy.uint64) % sizes).astype(cupy.uint32)
+
+
+def _matrix(x: Array) -> tuple[Array, int, int]:
+    """The array, and the distances of planes and of rows in elements."""
+    plane, row, _ = x.strides
+    return x, plane // x.itemsize, row // x.itemsize
 
 
 def _with_contiguous_rows(x: Array) -> Array:
