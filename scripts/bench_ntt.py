@@ -1,11 +1,14 @@
-"""Times number-theoretic transforms of arrays of one prime field, batched, on the CPU with one thread.
+"""Times number-theoretic transforms of arrays of one prime field, batched, on the CPU with one thread or a GPU.
 
     python scripts/bench_ntt.py            2**20 elements as transforms of each length
+    python scripts/bench_ntt.py --gpu      2**30 elements, and cyclic products of them; fewer if memory lacks
     python scripts/bench_ntt.py --tiny     only see that it works
 
-Prints giga-butterflies a second, N/2 log2 N of them in a transform of length N, and beside it in the same run
-a copy of the elements and numpy.fft of as many complex numbers: how many copies a transform takes, and how
-many transforms numpy's. With --json FILE writes them.
+On the CPU it prints giga-butterflies a second, N/2 log2 N of them in a transform of length N, and beside it in
+the same run a copy of the elements and numpy.fft of as many complex numbers: how many copies a transform
+takes, and how many transforms numpy's. On a GPU it prints giga-elements a second, those of the operands that
+are transformed, and as ratios to those of a copy; "asked" is the least that issues ask for at this length.
+With --json FILE writes them.
 """
 
 import sys
@@ -17,7 +20,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from benchmarking import Copy, argument_parser, print_rows, time_in_turn, wall_seconds, write_results
+from benchmarking import (
+    Copy,
+    argument_parser,
+    print_rows,
+    time_in_turn,
+    waited_seconds,
+    wall_seconds,
+    write_results,
+)
 
 from rnsdask.backend import cpu
 from rnsdask.constants import transform_constants
@@ -25,15 +36,22 @@ from rnsdask.core.moduli import ModuliSet
 
 RUNS = {
     "cpu": ("",),
-    "gpu": (),
+    "gpu": ("--gpu",),
     "tiny": ("--tiny",),
-    "tiny-gpu": (),  # transforms run on the CPU only
+    "tiny-gpu": ("--gpu --tiny",),
 }
 
 PRIMES = {"31 bits": 2013265921, "32 bits": 4293918721}
 LENGTHS = [2**e for e in (8, 10, 12, 14, 16, 18, 20)]
 ELEMENTS = 2**20
 REPEAT = 9
+
+GPU_LENGTHS = [2**e for e in range(8, 27, 2)]
+GPU_ELEMENTS = 2**30
+GPU_REPEAT = 5
+
+# Elements a second for each of a copy's, of transforms modulo primes of 31 bits.
+ASKED = {2**8: 0.75, 2**10: 0.66, 2**12: 0.57, 2**14: 0.47, 2**16: 0.38, 2**20: 0.34, 2**24: 0.28}
 
 
 def bench(lengths: list[int], elements: int) -> list[dict[str, Any]]:
@@ -66,13 +84,61 @@ def bench(lengths: list[int], elements: int) -> list[dict[str, Any]]:
     return rows
 
 
+def bench_gpu(lengths: list[int], elements: int) -> list[dict[str, Any]]:
+    """A row for each prime, operation and length."""
+    import cupy
+
+    from rnsdask.backend import cuda
+
+    while 16 * elements > cupy.cuda.runtime.memGetInfo()[0]:
+        elements //= 2
+    rows = []
+    for bits, p in PRIMES.items():
+        x = cupy.random.default_rng(1).integers(0, p, (1, elements), dtype=np.uint32)
+        out = cupy.empty_like(x)
+        half = elements // 2
+        for length in lengths:
+            if (p - 1) % length:
+                continue
+            forward, inverse = (transform_constants(ModuliSet([p]), length, back) for back in (False, True))
+            arguments = x[:, :half], x[:, half:], forward, inverse, out[:, :half]
+            calls = {
+                "copy": partial(cupy.copyto, out, x),
+                "ntt": partial(cuda.ntt, x, forward, out),
+                "cyclic product": partial(cuda.cyclic_products, *arguments),
+            }
+            timings = time_in_turn(
+                {name: partial(waited_seconds, c) for name, c in calls.items()}, GPU_REPEAT
+            )
+            copy = min(timings["copy"].seconds)
+            for name in ("ntt", "cyclic product"):
+                seconds = min(timings[name].seconds)
+                rows.append(
+                    {
+                        "prime": bits,
+                        "operation": name,
+                        "length": length,
+                        "elements": elements,
+                        **timings[name].row(),
+                        "G elements/s": elements / seconds / 1e9,
+                        "of copy": copy / seconds,
+                        "asked": ASKED.get(length) if (name, bits) == ("ntt", "31 bits") else None,
+                    }
+                )
+    return rows
+
+
 def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("--tiny", action="store_true", help="only see that it works")
+    parser.add_argument("--gpu", action="store_true", help="on a GPU")
     options = parser.parse_args()
-    rows = bench([2**8, 2**12], 2**12) if options.tiny else bench(LENGTHS, ELEMENTS)
+    if options.gpu:
+        rows = bench_gpu([2**8, 2**16], 2**18) if options.tiny else bench_gpu(GPU_LENGTHS, GPU_ELEMENTS)
+    else:
+        rows = bench([2**8, 2**12], 2**12) if options.tiny else bench(LENGTHS, ELEMENTS)
     print_rows(rows)
-    write_results(options.json, False, rows)
+    write_results(options.json, options.gpu, rows)
 
 
 if __name__ == "__main__":

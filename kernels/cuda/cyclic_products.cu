@@ -39,20 +39,20 @@ __global__ void __launch_bounds__(RNS_THREADS, RNS_BLOCKS)
       for (i32 m = 0; m < T::kValues; ++m) {
         if (k == 0) x[m] = other[m];
         if (k == 1) x[m] = is_one ? x_run[m << T::kLogThreads] : 0;
-        if (k == 2) x[m] = mod_mul(F::canonical(x[m], modulus.last), other[m], modulus);
+        if (k == 2) x[m] = mod_mul(x[m], other[m], modulus);
       }
       const Factor* roots = k == 2 ? inverse_roots : pass.roots;
       T::transform(x, thread, shared + slot * T::kWords, roots + row_of_roots, modulus.last);
       if (k == 0) {
 #pragma unroll
-        for (i32 m = 0; m < T::kValues; ++m) other[m] = F::canonical(x[m], modulus.last);
+        for (i32 m = 0; m < T::kValues; ++m) other[m] = x[m];
       }
     }
     const Factor scale = load_factor(pass.scales, place.row);
     if (!is_one) continue;
 #pragma unroll
     for (i32 m = 0; m < T::kValues; ++m) {
-      target[m << T::kLogThreads] = F::canonical(F::multiply(x[m], scale, modulus.last), modulus.last);
+      target[m << T::kLogThreads] = F::multiply(x[m], scale, modulus.last);
     }
   }
 }

@@ -54,12 +54,21 @@ struct Place {
   }
 };
 
-// |x w^m|, both factors of the prime's row.
+// Asks for a line of memory, so that the second-level cache has it when the next tile is read. It is no error
+// to ask for what is not there.
+__device__ inline void prefetch(const u32* x) { asm volatile("prefetch.global.L2 [%0];" ::"l"(x)); }
+
+constexpr i32 kLine = 32;  // words that are asked for at once
+
+// The power m of a root, times the scale if there is one.
 template <class F>
-__device__ u32 multiply_by_power(u32 x, u32 m, const Factor* low, const Factor* high, i32 log_split,
-                                 u32 last) {
-  x = F::multiply(x, load_factor(low, m & ((1u << log_split) - 1)), last);
-  return F::multiply(x, load_factor(high, m >> log_split), last);
+__device__ Factor power(const Pass& pass, i32 row, u32 m, bool is_scaled, Modulus modulus) {
+  const Factor* low = pass.low + (static_cast<i64>(row) << pass.log_split);
+  const Factor* high = pass.high + (static_cast<i64>(row) << pass.log_high);
+  u32 value = low[m & ((1u << pass.log_split) - 1)].value;
+  value = F::multiply(value, load_factor(high, m >> pass.log_split), modulus.last);
+  if (is_scaled) value = F::multiply(value, load_factor(pass.scales, row), modulus.last);
+  return F::factor(value, modulus);
 }
 
 }  // namespace rns

@@ -5,7 +5,16 @@ using namespace rns;
 
 namespace {
 
-using OneTransform = Tile<RNS_FIELD, kLogLength, 0, kLogValues, false>;
+using F = RNS_FIELD;
+using T = Tile<F, kLogLength, 0, kLogValues, false>;
+
+// Words of the next tile, a line a thread.
+__device__ void prefetch_tile(const Pass& pass, u32 number, i64 transforms, i32 words) {
+  if (number >= pass.tiles * pass.rows || threadIdx.x * kLine >= words) return;
+  const Place place = Place::of(number, pass.tiles);
+  const i64 first = static_cast<i64>(place.tile) * words + threadIdx.x * kLine;
+  if (first < transforms << kLogLength) prefetch(pass.x + place.row * pass.x_stride + first);
+}
 
 }  // namespace
 
@@ -14,7 +23,6 @@ extern "C" {
 // A block has a transform for each kThreads of its threads.
 __global__ void __launch_bounds__(RNS_THREADS, RNS_BLOCKS) ntt_rows(Pass pass, i64 transforms) {
   extern __shared__ u32 shared[];
-  using T = OneTransform;
   const i32 thread = threadIdx.x & (T::kThreads - 1), slot = threadIdx.x >> T::kLogThreads;
   const i32 slots = blockDim.x >> T::kLogThreads;
   for (u32 number = blockIdx.x; number < pass.tiles * pass.rows; number += gridDim.x) {
@@ -27,17 +35,18 @@ __global__ void __launch_bounds__(RNS_THREADS, RNS_BLOCKS) ntt_rows(Pass pass, i
     u32 x[T::kValues];
 #pragma unroll
     for (i32 m = 0; m < T::kValues; ++m) x[m] = is_one ? source[m << T::kLogThreads] : 0;
+    prefetch_tile(pass, number + gridDim.x, transforms, slots << kLogLength);
     T::transform(x, thread, shared + slot * T::kWords,
                  pass.roots + (static_cast<i64>(place.row) << kLogLength), last);
     if (pass.scales != nullptr) {
       const Factor scale = load_factor(pass.scales, place.row);
 #pragma unroll
-      for (i32 m = 0; m < T::kValues; ++m) x[m] = RNS_FIELD::multiply(x[m], scale, last);
+      for (i32 m = 0; m < T::kValues; ++m) x[m] = F::multiply(x[m], scale, last);
     }
     if (!is_one) continue;
 #pragma unroll
     for (i32 m = 0; m < T::kValues; ++m) {
-      target[m << T::kLogThreads] = RNS_FIELD::canonical(x[m], last);
+      target[m << T::kLogThreads] = x[m];
     }
   }
 }

@@ -54,6 +54,7 @@ struct Tile {
   template <i32 kDone, i32 kStage, i32 kLogRest>
   static __device__ void transform_values(u32 (&x)[kValues], i32 thread, const Factor* roots, u32 last) {
     constexpr i32 kSets = kValues >> kStage;
+    const Factor* of_thread = roots + (kLogRest == 0 ? 0 : thread >> kDone);
 #pragma unroll
     for (i32 level = kStage - 1; level >= 0; --level) {
       const i32 half = 1 << level;
@@ -62,9 +63,9 @@ struct Tile {
 #pragma unroll
         for (i32 set = 0; set < kSets; ++set) {
           const bool is_one = kLogRest == 0 && k == 0;
-          const i32 t = (thread >> kDone) | ((set << kLogThreads) >> kDone);
+          const i32 t = kLogRest == 0 ? 0 : (set << kLogThreads) >> kDone;
           Factor w = {1, 0};
-          if (!is_one) w = load_factor(roots, ((half + k) << kLogRest) + (kLogRest == 0 ? 0 : t));
+          if (!is_one) w = load_factor(of_thread, ((half + k) << kLogRest) + t);
 #pragma unroll
           for (i32 first = k; first < 1 << kStage; first += 2 * half) {
             u32 &a = x[set + kSets * first], &b = x[set + kSets * (first + half)];

