@@ -104,18 +104,11 @@ class Columns {
 // ---- short transforms: kLanes of them in a tile -----------------------------------------------------------
 
 // Lines of a tile, the first `width` of which are runs of `length` words; the first one stands for others.
+template <class T>
 struct Lines {
-  const u32* data[kLanes];
+  T* data[kLanes];
 
-  Lines(const u32* x, i64 width, i64 length) {
-    for (i64 k = 0; k < kLanes; ++k) data[k] = x + (k < width ? k : 0) * length;
-  }
-};
-
-struct MutableLines {
-  u32* data[kLanes];
-
-  MutableLines(u32* x, i64 width, i64 length) {
+  Lines(T* x, i64 width, i64 length) {
     for (i64 k = 0; k < kLanes; ++k) data[k] = x + (k < width ? k : 0) * length;
   }
 };
@@ -133,11 +126,21 @@ void transform_short(const u32* x, i64 count, Columns& columns, u32 scale, u32* 
       root.loops->scale(tile.data(), length * kLanes, root.prime.factor(scale), root.prime);
     }
     root.loops->scatter(tile.data(), length, columns.places().data(), width,
-                        MutableLines(out + first * length, width, length).data);
+                        Lines(out + first * length, width, length).data);
   }
 }
 
 // ---- long transforms: of a matrix N1 x N2, kLanes columns in a tile ---------------------------------------
+
+// A table of factors.
+class FactorTable {
+ public:
+  explicit FactorTable(i64 size) : values_(size), quotients_(size) {}
+  Factors factors() { return {values_.data(), quotients_.data()}; }
+
+ private:
+  Aligned<u32> values_, quotients_;
+};
 
 // w^(i j) for each row of index j of a transformed tile and column i: of one tile after another.
 class Twiddles {
@@ -145,42 +148,45 @@ class Twiddles {
   Twiddles(const Root& root, const std::vector<i64>& places)
       : root_(root),
         rows_(static_cast<i64>(places.size())),
-        values_(rows_ * kLanes),
-        quotients_(rows_ * kLanes),
+        columns_(rows_ * kLanes),
         steps_(rows_),
+        factors_(rows_),
         numbers_(rows_) {
-    std::vector<u32> powers(rows_, 1), bases(rows_);
-    u32 power = 1;
-    for (i64 j = 0; j < rows_; ++j) {
-      bases[places[j]] = power;
-      power = root.multiply(power, root.value);
-    }
-    for (i64 k = 0; k < kLanes; ++k) {
-      for (i64 r = 0; r < rows_; ++r) {
-        const Factor factor = root.prime.factor(powers[r]);
-        values_[r * kLanes + k] = factor.value;
-        quotients_[r * kLanes + k] = factor.quotient;
-        powers[r] = root.multiply(powers[r], bases[r]);
-      }
-    }
-    std::copy(powers.begin(), powers.end(), steps_.begin());
+    FactorTable bases(rows_);
+    fill(bases.factors(), places, root.value);
+    root.loops->powers(bases.factors(), rows_, columns_.factors(), root.prime);
+    fill(steps_.factors(), places, root.power(kLanes));
   }
 
   // Begins with the first tile, and with a factor besides.
-  void begin(u32 scale) { std::fill(numbers_.begin(), numbers_.end(), scale); }
+  void begin(u32 scale) {
+    const Factor factor = root_.prime.factor(scale);
+    std::fill_n(numbers_.data(), rows_, scale);
+    std::fill_n(factors_.factors().values, rows_, factor.value);
+    std::fill_n(factors_.factors().quotients, rows_, factor.quotient);
+  }
 
   void multiply(ConstRows from, Rows to) {
-    for (i64 r = 0; r < rows_; ++r) factors_[r] = root_.prime.factor(numbers_[r]);
-    root_.loops->multiply(from, to, rows_, values_.data(), quotients_.data(), factors_.data(), root_.prime);
-    for (i64 r = 0; r < rows_; ++r) numbers_[r] = root_.multiply(numbers_[r], steps_[r]);
+    root_.loops->multiply(from, to, rows_, columns_.factors(), factors_.factors(), root_.prime);
+    root_.loops->multiply_factors(numbers_.data(), steps_.factors(), rows_, factors_.factors(), root_.prime);
   }
 
  private:
+  // The factors of the powers of a base, that of row r to its index.
+  void fill(Factors table, const std::vector<i64>& places, u32 base) const {
+    u32 power = 1;
+    for (const i64 r : places) {
+      const Factor factor = root_.prime.factor(power);
+      table.values[r] = factor.value;
+      table.quotients[r] = factor.quotient;
+      power = root_.multiply(power, base);
+    }
+  }
+
   Root root_;
   i64 rows_;
-  Aligned<u32> values_, quotients_;
-  std::vector<u32> steps_, numbers_;
-  std::vector<Factor> factors_ = std::vector<Factor>(rows_);
+  FactorTable columns_, steps_, factors_;
+  Aligned<u32> numbers_;
 };
 
 // The first of the two dimensions of a length.
@@ -238,8 +244,7 @@ class LongTransform {
   }
   void invert_rows(u32* tile, i64 start, u32* out) {
     second_.inverse(tile);
-    loops_.scatter(tile, columns_, nullptr, kLanes,
-                   MutableLines(out + start * columns_, kLanes, columns_).data);
+    loops_.scatter(tile, columns_, nullptr, kLanes, Lines(out + start * columns_, kLanes, columns_).data);
   }
 
   i64 rows() const { return rows_; }
@@ -289,8 +294,7 @@ void multiply_short(Runs x, Runs y, i64 count, i64 length, const Root& root, con
     }
     loops.product(tile.data(), other.data(), length * kLanes, scale, root.prime);
     inverse_columns.inverse(tile.data());
-    loops.scatter(tile.data(), length, nullptr, width,
-                  MutableLines(out + first * length, width, length).data);
+    loops.scatter(tile.data(), length, nullptr, width, Lines(out + first * length, width, length).data);
   }
 }
 

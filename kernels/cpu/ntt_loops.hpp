@@ -2,8 +2,10 @@
 // this file in a namespace for each, where V is one, RNS_LEVEL says the set, and RNS_LEVEL_INLINE inlines
 // besides.
 
-// The least of r and r - p or r + p, where one of them wraps.
+// Modulo p < 2^31, where 32 bits hold the sum of two residues: of r and r - p, or r + p, the one that does
+// not wrap is the less.
 struct Narrow {
+  static constexpr bool kIsNarrow = true;
   V::Type p;
 
   RNS_LEVEL_INLINE explicit Narrow(Prime prime) : p(V::broadcast(prime.value)) {}
@@ -32,6 +34,7 @@ struct Narrow {
 
 // Modulo p < 2^32.
 struct Wide {
+  static constexpr bool kIsNarrow = false;
   V::Type p;
 
   RNS_LEVEL_INLINE explicit Wide(Prime prime) : p(V::broadcast(prime.value)) {}
@@ -48,6 +51,26 @@ struct Wide {
   RNS_LEVEL_INLINE V::Type times(V::Type x, V::Type value, V::Type quotient) const {
     const V::Type q = V::mul_low(x, quotient);
     return sub(V::mul_high<kSame>(x, value), V::mul_high<true>(q, p));
+  }
+};
+
+// The factors of residues x, by y = 2^32 x modulo p: y and y / p modulo 2^32 for Montgomery; for Shoup the
+// quotient (2^32 x - y) / p, which is -y / p modulo 2^32.
+template <class F>
+struct Factoring {
+  F field;
+  V::Type inverse, value, quotient;
+
+  RNS_LEVEL_INLINE explicit Factoring(Prime p)
+      : field(p),
+        inverse(V::broadcast(p.inverse)),
+        value(V::broadcast(p.two_to_32().value)),
+        quotient(V::broadcast(p.two_to_32().quotient)) {}
+
+  RNS_LEVEL_INLINE void find(V::Type x, V::Type& new_value, V::Type& new_quotient) const {
+    const V::Type y = field.times(x, value, quotient);
+    new_value = F::kIsNarrow ? x : y;
+    new_quotient = V::mul_low(F::kIsNarrow ? V::sub(V::broadcast(0), y) : y, inverse);
   }
 };
 
@@ -153,12 +176,11 @@ void inverse(u32* tile, Rows to, i64 length, const Factor* roots, Prime p) {
 // ---- products ---------------------------------------------------------------------------------------------
 
 template <class F>
-RNS_LEVEL void multiply(ConstRows from, Rows to, i64 length, const u32* values, const u32* quotients,
-                        const Factor* numbers, Prime p) {
+RNS_LEVEL void multiply(ConstRows from, Rows to, i64 length, Factors columns, Factors numbers, Prime p) {
   const F field(p);
   for (i64 r = 0; r < length; ++r) {
-    const V::Type value = V::broadcast(numbers[r].value), quotient = V::broadcast(numbers[r].quotient);
-    const u32 *x = from.row(r), *v = values + r * kLanes, *q = quotients + r * kLanes;
+    const V::Type value = V::broadcast(numbers.values[r]), quotient = V::broadcast(numbers.quotients[r]);
+    const u32 *x = from.row(r), *v = columns.values + r * kLanes, *q = columns.quotients + r * kLanes;
     u32* result = to.row(r);
 #pragma GCC ivdep
     for (i64 k = 0; k < kLanes; k += V::kWidth) {
@@ -167,6 +189,45 @@ RNS_LEVEL void multiply(ConstRows from, Rows to, i64 length, const u32* values, 
       fetch_next(x + k);
       fetch_next(result + k);
     }
+  }
+}
+
+// Of kWidth numbers at a time, power after power.
+template <class F>
+RNS_LEVEL void powers(Factors numbers, i64 count, Factors rows, Prime p) {
+  const Factoring<F> factors_of(p);
+  const F& field = factors_of.field;
+  for (i64 r = 0; r < count; r += V::kWidth) {
+    const V::Type value = V::load(numbers.values + r), quotient = V::load(numbers.quotients + r);
+    V::Type power = V::broadcast(1);
+    for (i64 lane = 0; lane < kLanes; lane += V::kWidth) {
+      V::Type values[V::kWidth], quotients[V::kWidth];
+      for (int k = 0; k < V::kWidth; ++k) {
+        factors_of.find(power, values[k], quotients[k]);
+        power = field.template times<false>(power, value, quotient);
+      }
+      V::transpose(values);
+      V::transpose(quotients);
+      for (int k = 0; k < V::kWidth; ++k) {
+        V::store(rows.values + (r + k) * kLanes + lane, values[k]);
+        V::store(rows.quotients + (r + k) * kLanes + lane, quotients[k]);
+      }
+    }
+  }
+}
+
+template <class F>
+RNS_LEVEL void multiply_factors(u32* x, Factors y, i64 count, Factors factors, Prime p) {
+  const Factoring<F> factors_of(p);
+  const F& field = factors_of.field;
+  for (i64 k = 0; k < count; k += V::kWidth) {
+    const V::Type value = V::load(y.values + k), quotient = V::load(y.quotients + k);
+    const V::Type product = field.template times<false>(V::load(x + k), value, quotient);
+    V::Type new_value, new_quotient;
+    factors_of.find(product, new_value, new_quotient);
+    V::store(x + k, product);
+    V::store(factors.values + k, new_value);
+    V::store(factors.quotients + k, new_quotient);
   }
 }
 
@@ -235,5 +296,5 @@ RNS_LEVEL void copy_rows(const u32* tile, i64 length, const i64* order, Rows to)
 }
 
 template <class F>
-constexpr TileLoops kLoops = {forward<F>, inverse<F>, multiply<F>, product<F>,
-                              scale<F>,   gather,     scatter,     copy_rows};
+constexpr TileLoops kLoops = {forward<F>, inverse<F>, multiply<F>, powers<F>, multiply_factors<F>,
+                              product<F>, scale<F>,   gather,      scatter,   copy_rows};

@@ -24,6 +24,9 @@ struct Prime {
   // p)). Else they are stored as P. Montgomery does, (W, W / p mod 2^32) with W = 2^32 w mod p.
   bool is_narrow() const { return value >> 31 == 0; }
   Factor factor(u32 w) const;
+
+  // That of 2^32, by which the loops find others.
+  Factor two_to_32() const { return factor(static_cast<u32>((u64{1} << 32) % value)); }
 };
 
 // Rows of kLanes words, `stride` words apart.
@@ -39,6 +42,12 @@ struct RowsOf {
 using Rows = RowsOf<u32>;
 using ConstRows = RowsOf<const u32>;
 
+// Factors in two tables.
+struct Factors {
+  u32* values;
+  u32* quotients;
+};
+
 // Loops for one instruction set and one kind of prime; all give the same. roots[half + k] is the factor of
 // the power k of a root of unity of order 2 half.
 struct TileLoops {
@@ -50,9 +59,14 @@ struct TileLoops {
   // in the tile, which it uses up.
   void (*inverse)(u32* tile, Rows to, i64 length, const Factor* roots, Prime p);
 
-  // Row r times the factors (values, quotients) of its columns, and times numbers[r].
-  void (*multiply)(ConstRows from, Rows to, i64 length, const u32* values, const u32* quotients,
-                   const Factor* numbers, Prime p);
+  // Row r times the factors of its columns, and times numbers[r].
+  void (*multiply)(ConstRows from, Rows to, i64 length, Factors columns, Factors numbers, Prime p);
+
+  // The factors of the powers 0 to kLanes - 1 of each of `count` numbers, in a row for each.
+  void (*powers)(Factors numbers, i64 count, Factors rows, Prime p);
+
+  // x[k] becomes its product with y[k], and factors[k] the factor of that.
+  void (*multiply_factors)(u32* x, Factors y, i64 count, Factors factors, Prime p);
 
   // x y / 2^32 times a factor.
   void (*product)(u32* x, const u32* y, i64 count, Factor factor, Prime p);
