@@ -40,6 +40,7 @@ from .core.moduli import ModuliSet as ModuliSet
 from .core.overflow import errstate as errstate
 from .expressions.required_bits import required_bits as required_bits
 from .fields.fermat_field import FermatField as FermatField
+from .fields.long_product import long_multiply as long_multiply
 from .fields.system import PrimeFields as PrimeFields
 from .interval_rns.interval_arithmetic import interval_arithmetic as interval_arithmetic
 from .interval_rns.system import IntervalRNS as IntervalRNS

@@ -479,6 +479,11 @@ def fermat_first_invalid(x: Array, field: FermatConstants) -> int | None:
     return None if index < 0 else index
 
 
+def overlap_add(numbers: NDArray[np.uint32], step: int, out: NDArray[np.uint32]) -> None:
+    """Add (N, L) limbs to those of one number: row k counts ``2**(32 step k)``; a last carry is dropped."""
+    _cpu.overlap_add(numbers, step, out)
+
+
 def interval_arithmetic(operation: str, x: Bounds, y: Bounds, product: ProductBounds) -> Bounds:
     z = tuple(np.empty_like(array) for array in x)
     bounds = (product.low, product.upp, product.exponent)

@@ -1,0 +1,218 @@
+"""Products of very long integers, by transforms modulo primes. No Dask in here."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, TypeAlias
+
+import gmpy2
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend import cpu
+from rnsdask.constants import (
+    ForwardConstants,
+    ReverseConstants,
+    TransformConstants,
+    forward_constants,
+    reverse_constants,
+    transform_constants,
+)
+from rnsdask.core.moduli import LIMB_BITS, ModuliSet, as_integer
+
+Words: TypeAlias = NDArray[np.uint32]
+Map: TypeAlias = Callable[[Callable[[int], Any], Iterable[int]], Iterator[Any]]
+"""``map``, or that of a pool of threads."""
+
+LEAST_BITS = (2**16, 2**20)
+"""Bits of the shorter operand and of the product from which transforms are quicker than GMP, as measured."""
+
+MOST_LIMBS = 2**26 - 16
+"""Limbs of the longest product by transforms: there are primes below 2**31 for 2**23 digits of 8 limbs."""
+
+# A coefficient is a digit of so many limbs, or up to twice as many. With more it takes fewer primes for each
+# bit, but the Chinese remainder theorem takes longer.
+_FEWEST_LIMBS = 4
+
+# Bits of a product from which threads are worth their start.
+_PARALLEL_BITS = 2**22
+
+# Digits that a thread converts at a time.
+_BLOCK = 2**13
+
+
+def long_multiply(a: Any, b: Any) -> Any:
+    """Exact product of two integers, which may have billions of bits.
+
+    The integers are polynomials with digits of 128 to 256 bits as coefficients. These are multiplied modulo
+    10 to 19 primes below 2**31 by number-theoretic transforms, on as many threads as the process may use
+    processors; the coefficients follow by the Chinese remainder theorem, and carries turn them into the
+    product. Nothing is rounded. Where an operand is short, GMP multiplies.
+
+    Parameters
+    ----------
+    a, b : int or gmpy2.mpz
+        Integers of any sign and length; other types that stand for integers are taken as int.
+
+    Returns
+    -------
+    int or gmpy2.mpz
+        mpz if `a` or `b` is one.
+
+    Raises
+    ------
+    TypeError
+        If an operand is no integer.
+
+    Notes
+    -----
+    Beside operands and product, it takes some 4 times the memory of the product, and 0.4 times for each
+    thread: 1.3 GB for a product of 2**31 bits. Where that would be longer, one operand is cut in half.
+
+    J. Pollard, "The fast Fourier transform in a finite field", Mathematics of Computation 25 (1971),
+    multiplies integers so.
+    """
+    x, y = _as_mpz(a, "a"), _as_mpz(b, "b")
+    product = _product(abs(x), abs(y))
+    if (x < 0) != (y < 0):
+        product = -product
+    return product if isinstance(a, gmpy2.mpz) or isinstance(b, gmpy2.mpz) else int(product)
+
+
+def _as_mpz(value: Any, name: str) -> gmpy2.mpz:
+    return value if isinstance(value, gmpy2.mpz) else gmpy2.mpz(as_integer(value, name))
+
+
+def _product(x: gmpy2.mpz, y: gmpy2.mpz) -> gmpy2.mpz:
+    """The product of integers that are not negative."""
+    if x.bit_length() < y.bit_length():
+        x, y = y, x
+    if y.bit_length() < LEAST_BITS[0] or x.bit_length() + y.bit_length() < LEAST_BITS[1]:
+        return x * y
+    if _limb_count(x) + _limb_count(y) > MOST_LIMBS:
+        bits = x.bit_length() // 2
+        high, low = _product(x >> bits, y), _product(gmpy2.f_mod_2exp(x, bits), y)
+        return (high << bits) + low
+    return _by_transforms(x, y)
+
+
+def _limb_count(x: gmpy2.mpz) -> int:
+    bits: int = x.bit_length()
+    return -(-bits // LIMB_BITS)
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """How polynomials are multiplied: N, the limbs of a digit, constants for all primes and for each."""
+
+    length: int
+    limb_count: int
+    moduli: ModuliSet
+    to_residues: ForwardConstants
+    to_limbs: ReverseConstants
+    transforms: list[tuple[TransformConstants, TransformConstants]]
+
+
+@lru_cache(16)
+def _plan(length: int, limb_count: int) -> _Plan:
+    # Of two polynomials that make one of N coefficients, one has at most N/2: so many products are summed.
+    bits = 2 * LIMB_BITS * limb_count + length.bit_length() - 2
+    moduli = ModuliSet.ntt_primes(bits, length)
+    each = [ModuliSet([p]) for p in moduli]
+    return _Plan(
+        length,
+        limb_count,
+        moduli,
+        forward_constants(moduli, limb_count),
+        reverse_constants(moduli),
+        [(transform_constants(p, length, False), transform_constants(p, length, True)) for p in each],
+    )
+
+
+def _plan_for(*limbs: int) -> _Plan:
+    """The plan for operands of so many limbs."""
+    length = 1 << (sum(limbs) // _FEWEST_LIMBS).bit_length() - 1
+    limb_count = -(-sum(limbs) // length)
+    while sum(-(-count // limb_count) for count in limbs) > length:
+        limb_count += 1
+    return _plan(length, limb_count)
+
+
+def _by_transforms(x: gmpy2.mpz, y: gmpy2.mpz) -> gmpy2.mpz:
+    threads = _threads()
+    if threads == 1 or x.bit_length() + y.bit_length() < _PARALLEL_BITS:
+        return _multiply_polynomials(x, y, map)
+    with ThreadPoolExecutor(threads) as pool:
+        return _multiply_polynomials(x, y, pool.map)
+
+
+def _multiply_polynomials(x: gmpy2.mpz, y: gmpy2.mpz, each: Map) -> gmpy2.mpz:
+    plan = _plan_for(_limb_count(x), _limb_count(y))
+    digits = [_digits(x, plan.limb_count)]
+    if x != y:
+        digits.append(_digits(y, plan.limb_count))
+    counts = [len(operand) for operand in digits]
+    # Those of the operands side by side, and then of the coefficients in their place.
+    residues = np.empty((len(plan.moduli), plan.length), dtype=np.uint32)
+    columns = np.split(residues, np.cumsum(counts), axis=1)
+    for operand, part in zip(digits, columns, strict=False):
+        list(each(partial(_convert, operand, plan, part), range(0, len(operand), _BLOCK)))
+    del digits, operand
+    list(each(partial(_multiply_row, residues, plan, counts), range(len(plan.moduli))))
+    coefficients = counts[0] + counts[-1] - 1
+    # The last coefficient has as many places as there are, and a carry may follow.
+    result = np.zeros((coefficients - 1) * plan.limb_count + plan.to_limbs.limb_count + 1, dtype=np.uint32)
+    blocks = range(0, coefficients, _BLOCK)
+    for start, end in list(each(partial(_join, residues[:, :coefficients], plan, result), blocks)):
+        cpu.overlap_add(end[np.newaxis], 1, result[start:])
+    return gmpy2.mpz.from_bytes(result.astype("<u4", copy=False).tobytes(), "little")
+
+
+def _threads() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _digits(x: gmpy2.mpz, limb_count: int) -> Words:
+    """The digits of an integer, one row of limbs for each."""
+    count = -(-_limb_count(x) // limb_count)
+    data = x.to_bytes(count * limb_count * (LIMB_BITS // 8), "little")
+    return np.frombuffer(data, dtype="<u4").astype(np.uint32, copy=False).reshape(count, limb_count)
+
+
+def _convert(digits: Words, plan: _Plan, residues: Words, start: int) -> None:
+    """Write the residues of a block of digits."""
+    block = slice(start, start + _BLOCK)
+    cpu.limbs_to_residues(digits[block], plan.to_residues, residues[:, block])
+
+
+def _multiply_row(residues: Words, plan: _Plan, counts: list[int], i: int) -> None:
+    """Put the product's coefficients modulo prime i in the place of the operands' digits."""
+    row = residues[i : i + 1]
+    operands, start = [], 0
+    for count in counts:
+        operand = np.zeros(row.shape, dtype=np.uint32)
+        operand[:, :count] = row[:, start : start + count]
+        operands.append(operand)
+        start += count
+    cpu.cyclic_products(operands[0], operands[-1], *plan.transforms[i], row)
+
+
+def _join(residues: Words, plan: _Plan, result: Words, start: int) -> tuple[int, Words]:
+    """Write the sum of a block of coefficients, but what reaches into the next block's places.
+
+    Returns
+    -------
+    start, limbs
+        The latter, and where it is to be added.
+    """
+    limbs = cpu.residues_to_limbs(residues[:, start : start + _BLOCK], plan.to_limbs)
+    total = np.zeros((len(limbs) - 1) * plan.limb_count + limbs.shape[1] + 1, dtype=np.uint32)
+    cpu.overlap_add(limbs, plan.limb_count, total)
+    first, places = start * plan.limb_count, len(limbs) * plan.limb_count
+    result[first : first + places] = total[:places]
+    return first + places, total[places:]
