@@ -17,6 +17,7 @@ from rnsdask.cli.random import random
 from rnsdask.cli.reductions import REDUCTIONS
 from rnsdask.cli.scans import SCANS
 from rnsdask.cli.topk import topk
+from rnsdask.cli.transforms import ntt
 
 
 @click.group(name="rns", cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -33,6 +34,7 @@ COMMANDS = (
     *(*REDUCTIONS, prod),
     *(eval_, *SCANS, topk, compare),
     *DERIVATIONS,
+    ntt,
 )
 
 for command in COMMANDS:

@@ -59,6 +59,7 @@ _NEEDS = {
     "shrink": _Need(chunks=3, per_number=40, integers=1, writes=True),
     "convert": _Need(chunks=3, per_number=120, integers=1, writes=True),
     **dict.fromkeys(("concat", "slice", "rechunk", "reshape"), _Need(chunks=2, writes=True)),
+    "ntt": _Need(chunks=5, writes=True),
     "random": _Need(chunks=1, per_number=16, writes=True),
     "import": _Need(chunks=1, integers=1, writes=True),
     "export": _Need(chunks=1, integers=1),

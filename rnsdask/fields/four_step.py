@@ -4,8 +4,8 @@ A transform of length N = K C is one of a matrix of K rows and C columns (D. Bai
 hierarchical memory", 1990): of ``x_i`` with i = r C + k, the columns' transforms over r, times ``w**(k j)``
 at value j of column k, then the rows' over k, whose value m in row j is ``X_(j + K m)``.
 
-A chunk holds K parts of W = C / K elements, each for a part of another chunk of the step before: (n, *batch,
-1, K, W). No Dask in here.
+A chunk holds K parts of W = C / K elements, each for another chunk of the next step: (n, *batch, 1, C). A
+step is given what each chunk of the one before has for it as (n, *batch, W, K). No Dask in here.
 """
 
 from dataclasses import dataclass
@@ -47,27 +47,21 @@ class FourStep:
         return self.chunk // self.parts
 
     def columns(self, words: Array, index: int) -> Array:
-        """Transforms of the columns in part `index` of each row, with their twiddle factors.
-
-        A chunk (n, *batch, 1, K, W) has W columns of K elements, before and after.
-        """
-        matrices = self._matrices(words)
-        turned = contiguous(matrices.swapaxes(2, 3))
-        # psi**(r C) is a root of order 2K, so that the columns of a negacyclic transform are negacyclic.
-        turned = transform(turned, self.moduli, 2, self.inverse, self.negacyclic and not self.inverse)
+        """Transforms of the columns in part `index` of the matrix's rows, times their twiddle factors."""
+        matrices = contiguous(words).reshape(len(self.moduli), -1, self.part, self.parts)
+        # psi**C is a root of order 2K, so that the columns of a negacyclic transform are negacyclic.
+        found = transform(matrices, self.moduli, 2, self.inverse, self.negacyclic and not self.inverse)
         factors = twiddle_factors(self.moduli, self.length, self.parts, self.inverse, self.negacyclic)
-        turned = multiplied(turned, factors, index * self.part)
-        return contiguous(turned.swapaxes(2, 3)).reshape(words.shape)
+        return self._chunk(multiplied(found, factors, index * self.part).swapaxes(2, 3), words)
 
     def rows(self, words: Array) -> Array:
-        """Transforms of rows, each in K parts of W elements: chunks (n, *batch, 1, K, W)."""
-        lines = contiguous(words).reshape(len(self.moduli), -1, self.chunk)
-        found = transform(lines, self.moduli, 1, self.inverse, self.negacyclic and self.inverse)
-        return found.reshape(words.shape)
+        """Transforms of rows."""
+        lines = self._chunk(words.swapaxes(-1, -2), words)
+        return transform(lines, self.moduli, lines.ndim - 2, self.inverse, self.negacyclic and self.inverse)
 
     def ordered(self, words: Array) -> Array:
-        """W values of each of the K rows, in the order of the transform: (n, *batch, 1, W, K)."""
-        return contiguous(words.swapaxes(-1, -2))
+        """Values of all rows in the order of the transform."""
+        return self._chunk(words, words)
 
-    def _matrices(self, words: Array) -> Array:
-        return contiguous(words).reshape(len(self.moduli), -1, self.parts, self.part)
+    def _chunk(self, elements: Array, words: Array) -> Array:
+        return contiguous(elements).reshape(*words.shape[:-2], 1, self.chunk)

@@ -9,8 +9,10 @@ from rnsdask.arrays import creation, interval_rns_storage
 from rnsdask.arrays.interval_rns_array import IntervalRNSArray, open_group
 from rnsdask.backend import naming_gpu_memory, to_backend
 from rnsdask.core.errors import JobError, StoreAccessError, StoreError
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.lazy.map import map_chunks
+from rnsdask.rns.system import RNS
 
 Described: TypeAlias = store.StoreInfo | store.GroupInfo
 
@@ -31,8 +33,8 @@ class Source:
     info: Described
 
     @classmethod
-    def at(cls, path: str) -> "Source":
-        """The complete store or group at a place.
+    def at(cls, path: str, systems: tuple[type[NumberSystem], ...] = (RNS,)) -> "Source":
+        """The complete store, of one of some number systems, or group at a place.
 
         Raises
         ------
@@ -40,7 +42,7 @@ class Source:
             If there is none.
         """
         try:
-            return cls(path, store.open_info(path))
+            return cls(path, store.open_info(path, systems))
         except StoreError as error:
             if isinstance(error, StoreAccessError) or not store.is_group(store.locate(path)):
                 raise
@@ -59,7 +61,7 @@ class Source:
     def array(self, *, backend: str = "cpu", part: int | None = None) -> Any:
         """Open it as a lazy array, whose chunks go to a processor as :func:`.open_zarr` says."""
         if isinstance(self.info, store.StoreInfo):
-            return creation.open_rns(self.path, backend=backend, part=part)
+            return creation.open_residues(self.info, backend=backend, part=part)
         array = open_group(self.info.location)
         if backend == "cpu":
             return array

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rnsdask import store
 from rnsdask.arrays import interval_rns_storage
+from rnsdask.arrays.field_array import FieldArray
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.backend import to_backend
@@ -60,7 +61,7 @@ class Transfer:
 
 def write_array(
     array: NumberArray,
-    path: str,
+    path: store.StorePath,
     client: "Client | None" = None,
     *,
     overwrite: bool = False,
@@ -103,7 +104,7 @@ def write_array(
 
 def open_store(
     source: NumberArray,
-    path: str,
+    path: store.StorePath,
     *,
     overwrite: bool = False,
     resume: bool = False,
@@ -118,6 +119,8 @@ def open_store(
     if isinstance(source, RNSArray):
         facts |= {name: getattr(source, name) for name in ("moduli", "signed", "bound")}
         return resume_store(path, job_identity, **facts)
+    if isinstance(source, FieldArray):
+        return resume_store(path, job_identity, system=source.system, **facts)
     check = partial(_check_facts, wanted={"moduli": source.moduli, **facts})
     return interval_rns_storage.resume(store.locate(path), check, job_identity)
 
@@ -188,7 +191,7 @@ def _counting_groups(counts: "da.Array", indices: Sequence[Index]) -> list["da.A
 # ---- what is there already --------------------------------------------------------------------------------
 
 
-def resume_store(path: str, job_identity: str | None = None, **wanted: Any) -> store.StoreWriter:
+def resume_store(path: store.StorePath, job_identity: str | None = None, **wanted: Any) -> store.StoreWriter:
     """Open an incomplete store to write the rest, and check that it is what the job would create.
 
     `job_identity` is as `store.create` takes it, and `wanted` are attributes of `store.StoreInfo` or of its

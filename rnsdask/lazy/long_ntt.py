@@ -1,10 +1,10 @@
 """Number-theoretic transforms along an axis in several chunks (:mod:`rnsdask.fields.four_step`).
 
 Between the steps each chunk gives a part to every other one: Dask's ``rechunk`` does it, of arrays (n,
-*batch, K, K, W) that are in chunks along the first of the last three axes, and get chunks along the second.
+*batch, K, C), whose chunks are rows and become columns.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import dask.array as da
@@ -49,39 +49,43 @@ def transform_in_chunks(
 
 
 def divided(words: da.Array, axis: int, steps: FourStep) -> da.Array:
-    """Chunks of an axis as rows of K parts, (n, *batch, K, K, W): along the first of these three."""
+    """Chunks of an axis as rows: (n, *batch, K, C)."""
     last = da.moveaxis(words, axis + 1, -1).rechunk({-1: steps.chunk})
-    parts: da.Array = last.reshape(*last.shape[:-1], steps.parts, steps.parts, steps.part)
-    return parts
+    rows: da.Array = last.reshape(*last.shape[:-1], steps.parts, steps.chunk)
+    return rows
 
 
 def stepped(parts: da.Array, steps: FourStep, step: str, backend: str | None = None) -> da.Array:
-    """The transforms of ``"columns"``, or then ``"rows"``; `backend` is where, if not where the words are."""
-    options: dict[str, Any] = {"steps": steps, "step": step, "backend": backend}
-    rows, token = len(steps.moduli), f"field-ntt-{step}"
-    stepped: da.Array = map_chunks(_step, _exchanged(parts), rows=rows, located=True, token=token, **options)
-    return stepped
+    """The transforms of ``"columns"``, or then of ``"rows"``.
+
+    With a `backend`, chunks on the host are brought to it, and back.
+    """
+    options: dict[str, Any] = {"step": step, "backend": backend}
+    return _mapped(_step, parts, steps, located=True, token=f"field-ntt-{step}", **options)
 
 
 def joined(parts: da.Array, axis: int, steps: FourStep) -> da.Array:
-    """What the steps have made of parts, as an axis again in its order, in chunks of length C."""
-    exchanged = _exchanged(parts)
-    chunks = (*exchanged.chunks[1:-2], (steps.part,), (steps.parts,))
-    ordered = map_chunks(_order, exchanged, rows=len(steps.moduli), chunks=chunks, steps=steps)
-    last: da.Array = da.moveaxis(ordered.reshape(*ordered.shape[:-3], steps.length), -1, axis + 1)
+    """What the steps have made, as an axis again in its order, in chunks of length C."""
+    ordered = _mapped(_order, parts, steps, token="field-ntt-order")
+    last: da.Array = da.moveaxis(ordered.reshape(*ordered.shape[:-2], steps.length), -1, axis + 1)
     return last
 
 
-def _exchanged(parts: da.Array) -> da.Array:
-    """Chunks of one part of each chunk."""
-    exchanged: da.Array = parts.rechunk({-3: -1, -2: 1}).swapaxes(-3, -2)
-    return exchanged
+def _mapped(function: Callable[..., Any], parts: da.Array, steps: FourStep, **options: Any) -> da.Array:
+    """A function of what each chunk has for one of the next step, which makes a row of it."""
+    given = parts.rechunk({-2: -1, -1: steps.part}).swapaxes(-2, -1)
+    chunks = (*given.chunks[1:-2], (1,) * steps.parts, (steps.chunk,))
+    mapped: da.Array = map_chunks(
+        function, given, rows=len(steps.moduli), chunks=chunks, steps=steps, **options
+    )
+    return mapped
 
 
 def _step(words: Array, *, steps: FourStep, step: str, backend: str | None, place: Place) -> Array:
     with naming_gpu_memory(f"chunk {place.index}"):
-        words = words if backend is None else to_backend(words, backend)
-        return steps.columns(words, place.index[-3]) if step == "columns" else steps.rows(words)
+        moved = words if backend is None else to_backend(words, backend)
+        found = steps.columns(moved, place.index[-2]) if step == "columns" else steps.rows(moved)
+        return found if backend is None else to_backend(found, "cpu")
 
 
 def _order(words: Array, *, steps: FourStep) -> Array:

@@ -44,6 +44,8 @@ from rnsdask.store.reading import read_chunk_on_gpu as read_chunk_on_gpu
 from rnsdask.store.reading import read_part as read_part
 from rnsdask.store.reading import split_axis as split_axis
 from rnsdask.store.reading import verify as verify
+from rnsdask.store.replacing import remove as remove
+from rnsdask.store.replacing import state as state
 from rnsdask.store.writing import ArrayWriter as ArrayWriter
 from rnsdask.store.writing import StoreWriter as StoreWriter
 from rnsdask.store.writing import create as create

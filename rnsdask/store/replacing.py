@@ -156,9 +156,7 @@ class Replacement:
                 f"{old}: it cannot be replaced by {new}, which is whole", error
             ) from error
         if left is not None:
-            clear(LocalLocation(left))
-            with suppress(OSError):  # somebody has put something else there
-                Path(left).rmdir()
+            remove(LocalLocation(left))
 
     def _copy(self, metadata: bytes) -> None:
         """Replace the old one by a copy; an interruption leaves the new one whole, to be copied again."""
@@ -210,6 +208,14 @@ def clear(location: Location, keep: Sequence[str] = (), parts: Collection[str] =
         elif name in parts or location.exists(f"{name}/{METADATA_KEY}"):
             location.remove(f"{name}/{METADATA_KEY}")
             location.remove(name)
+
+
+def remove(location: Location) -> None:
+    """Remove an array, and its folder unless somebody has put something else there."""
+    clear(location)
+    if location.is_local:
+        with suppress(OSError):
+            Path(location.path).rmdir()
 
 
 def _exchange(old: str, new: str) -> str | None:

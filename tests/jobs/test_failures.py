@@ -43,7 +43,7 @@ from rnsdask.core.errors import (
     StoreAccessError,
     StoreError,
 )
-from rnsdask.jobs import run
+from rnsdask.jobs import run, transform
 from rnsdask.jobs.checkpoint import Checkpoint
 from rnsdask.rns.system import RNS
 
@@ -138,6 +138,7 @@ def workers(all_workers: Workers) -> LocalCluster:
 def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(run, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(transform, "default_chunk", lambda _rows: 8)  # several passes
 
 
 def answer(operation: str, path: str, *options: object) -> dict[str, Any]:
@@ -210,6 +211,7 @@ JOBS: dict[str, list[str]] = {
     "slice": ["slice", "x.zarr", "out.zarr", "::-1"],
     "rechunk": ["rechunk", "x.zarr", "out.zarr", "--chunks", "384"],
     "prod": ["prod", "x.zarr", "--overflow", "flag"],
+    "ntt": ["ntt", "f.zarr", "-o", "out.zarr", "--negacyclic"],
 }
 
 SOME = [
@@ -221,6 +223,7 @@ SOME = [
     "values and mask",
     "resume",
     "cumsum",
+    "ntt",
 ]
 KINDS = list(JOBS) if "RNSDASK_FAULT_RUNS" in os.environ else SOME
 
@@ -234,6 +237,8 @@ def operands(tmp_path_factory: pytest.TempPathFactory) -> Path:
         succeed("random", "y.zarr", *FEW[:-1], 4)
         succeed("eval", "x >> 20", "x=x.zarr", "-o", "small.zarr")
         succeed("eval", "x % 2 + 2**99", "x=x.zarr", "-o", "close.zarr")
+        elements = rd.from_ints(np.arange(64) ** 2, rd.PrimeFields([257, 2**32 - 2**20 + 1]), chunks=8)
+        elements.to_zarr("f.zarr")
     return folder
 
 

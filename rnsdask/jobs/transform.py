@@ -1,0 +1,214 @@
+"""The job that transforms elements of fields in a store, in several passes where an axis is long.
+
+A long transform has three exchanges (:mod:`rnsdask.lazy.long_ntt`), in each of which every chunk gives a part
+to every other one. Here they go through stores beside the output, whose chunks are the parts: a pass writes
+what each chunk gives, the next reads what each gets. So memory holds a few chunks a thread, wherever it runs,
+and each pass is a job like any other, which workers may die of and which is continued.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import dask.array as da
+
+from rnsdask import store
+from rnsdask.arrays.creation import open_residues
+from rnsdask.arrays.field_array import FieldArray
+from rnsdask.cluster.memory import Work
+from rnsdask.core.layout import RESIDUE_DTYPE, default_chunk
+from rnsdask.fields.four_step import FourStep
+from rnsdask.fields.system import PrimeFields
+from rnsdask.jobs.identity import job_identity
+from rnsdask.jobs.sources import Source, check_target
+from rnsdask.jobs.writing import Transfer, check_written, open_store, write, write_array
+from rnsdask.lazy.long_ntt import divided, joined, stepped
+from rnsdask.lazy.ntt import check_transform, intt, ntt
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_STORES = 3
+"""Stores beside the output, one after the other."""
+
+
+@dataclass(frozen=True)
+class Transform:
+    """A transform of what a store holds, checked; nothing has been read but what it says about itself.
+
+    Attributes
+    ----------
+    source : Source
+        The store.
+    result : FieldArray
+        The lazy array that is to be written; in several passes, one like it.
+    axis : int
+        The axis, not negative.
+    steps : FourStep or None
+        Of a transform in several passes, how it is made.
+    backend : str
+        The processor.
+    work : Work
+        What is known of the memory that it takes.
+    identity : str
+        What its numbers follow from.
+    """
+
+    source: Source
+    result: FieldArray
+    axis: int
+    steps: FourStep | None
+    backend: str
+    work: Work
+    identity: str
+
+    @property
+    def passes(self) -> int:
+        """How often all of it is read, and written."""
+        return 1 if self.steps is None else _STORES + 1
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of residues that are read, in all passes."""
+        return self.passes * int(self.result.nbytes)
+
+    def places(self, path: str) -> list[str]:
+        """Where the stores between the passes are, for an output at a path.
+
+        Their names tell the job, so that no other one takes them for its own.
+        """
+        if self.steps is None:
+            return []
+        return [f"{path.rstrip('/')}.{self.identity[:12]}-{k}.partial" for k in range(1, _STORES + 1)]
+
+
+def prepare(source: Source, axis: int, inverse: bool, negacyclic: bool, backend: str = "cpu") -> Transform:
+    """Check a transform, and decide in how many passes it goes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        What :func:`rnsdask.ntt` raises.
+    """
+    function = intt if inverse else ntt
+    array = source.array()
+    k = check_transform(function.__name__, array, axis, negacyclic)
+    length, chunks = array.shape[k], array.words.chunksize[1:]
+    block = _block_length(array, k)
+    steps, result = None, array
+    if block < length:
+        steps = FourStep(array.system.moduli, length, block, inverse, negacyclic)
+    else:
+        lines = source.array(backend=backend).rechunk({k: -1})
+        result = function(lines, k, negacyclic).rechunk(chunks)
+    how = {"axis": k, "inverse": inverse, "negacyclic": negacyclic}
+    identity = job_identity("ntt", {"source": source.info}, block=block, **how)
+    return Transform(source, result, k, steps, backend, _work(source, array, k, block), identity)
+
+
+def _block_length(array: FieldArray, axis: int) -> int:
+    """How much of the axis a task transforms: all of it where that is a chunk, else 64 to 128 MiB.
+
+    At least the square root of the length, so that rows and columns of a matrix both fit.
+    """
+    length = array.shape[axis]
+    if array.words.numblocks[axis + 1] == 1:
+        return length
+    least = 1 << -(-(length.bit_length() - 1) // 2)
+    room = default_chunk(array.system.rows * _beside(array, axis))
+    return min(length, max(least, room))
+
+
+def _beside(array: FieldArray, axis: int) -> int:
+    """How many lines along the axis go through a chunk."""
+    return max(1, math.prod(int(c) for k, c in enumerate(array.words.chunksize[1:]) if k != axis))
+
+
+def _work(source: Source, array: FieldArray, axis: int, block: int) -> Work:
+    """Describe the job by its longest chunk, and the most tasks of a pass."""
+    rows, lines, chunk = array.system.rows, _beside(array, axis), array.words.chunksize[axis + 1]
+    length = array.shape[axis]
+    tasks = math.prod(array.words.numblocks[1:])
+    if block < length:
+        batch = tasks // array.words.numblocks[axis + 1]
+        tasks = max(tasks, batch * (length // block) ** 2)
+    # What of the axis waits to be joined to a block, and to chunks again.
+    held = 0 if chunk == length else (block + 2 * chunk) * lines * rows * RESIDUE_DTYPE.itemsize
+    direct = source.whole_store is not None and source.whole_store.has_chunk_files
+    return Work("ntt", rows, lines * max(block, chunk), max(1, tasks), direct=direct, held=held)
+
+
+def write_transform(
+    transform: Transform,
+    path: str,
+    client: "Client | None" = None,
+    *,
+    overwrite: bool = False,
+    resume: bool = False,
+    progress: bool = False,
+) -> Transfer:
+    """Write the transform to a store, as :func:`.write_array` does; stores between passes stay on errors.
+
+    Raises
+    ------
+    StoreError
+        If the path is taken, or is what is read, or cannot be written, or resumed.
+    JobError
+        If what is to be resumed is not of this job.
+    """
+    check_target(path, [transform.source])
+    result = transform.result
+    writer = open_store(result, path, overwrite=overwrite, resume=resume, job_identity=transform.identity)
+    words = _in_passes(transform, path, client, resume, progress) if transform.steps else result.words
+    kept, damaged = check_written([(writer, words)], client) if resume else (set(), set())
+    missing = [index for index in writer.indices() if index not in kept]
+    # All chunks of a line together, as they are made.
+    missing.sort(key=lambda index: (*index[: transform.axis], *index[transform.axis + 1 :], index))
+    amount: dict[str, Any] = {"numbers": result.size, "nbytes": result.nbytes}
+    label = f"ntt, pass {transform.passes}" if transform.steps else "ntt"
+    write(words, writer, missing, client, progress=progress, label=label, **amount)
+    for place in transform.places(path):
+        store.remove(store.locate(place))
+    return Transfer(result.size, transform.bytes_read, result.nbytes, len(kept), len(damaged))
+
+
+def _in_passes(
+    transform: Transform, path: str, client: "Client | None", resume: bool, progress: bool
+) -> da.Array:
+    """All passes but the last one; those that an interrupted job has finished are not done again.
+
+    Returns
+    -------
+    array
+        The words of the result, made of what the last of them has written.
+    """
+    steps = transform.steps
+    assert steps is not None
+    places = [store.locate(place) for place in transform.places(path)]
+    if not resume:
+        for place in places:
+            store.remove(place)
+    states = [store.state(place) for place in places]
+    done = max((k for k, state in enumerate(states, 1) if state == "whole"), default=0)
+    words = transform.source.array().words if not done else _words_at(places[done - 1])
+    for k in range(done, _STORES):
+        if k == 0:
+            parts = divided(words, transform.axis, steps)
+        else:
+            parts = stepped(words, steps, ("columns", "rows")[k - 1], transform.backend)
+        given = FieldArray(parts.rechunk({-1: steps.part}), transform.result.system)
+        begun = states[k] == "incomplete"
+        if not begun:  # what is left of one that was removed
+            store.remove(places[k])
+        how: dict[str, Any] = {"resume": begun, "progress": progress, "job_identity": transform.identity}
+        write_array(given, places[k], client, label=f"ntt, pass {k + 1}", **how)
+        if k:
+            store.remove(places[k - 1])
+        words = _words_at(places[k])
+    result: da.Array = joined(words, transform.axis, steps).rechunk(transform.result.words.chunks)
+    return result
+
+
+def _words_at(place: store.Location) -> da.Array:
+    words: da.Array = open_residues(store.open_info(place, (PrimeFields,))).words
+    return words

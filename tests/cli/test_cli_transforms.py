@@ -1,0 +1,187 @@
+"""The command ``ntt``: in one pass and in four, continued after each, against transforms in memory."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from commands import fail, succeed
+
+import rnsdask as rd
+from rnsdask import store
+from rnsdask.jobs import transform
+
+FIELDS = rd.PrimeFields([4294955009, 12289])
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of 16 elements and more, so that short axes go in several passes."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(transform, "default_chunk", lambda _rows: 16)
+
+
+def drawn(rng: np.random.Generator, *shape: int) -> rd.FieldArray:
+    return rd.FieldArray(
+        np.stack([rng.integers(0, p, shape, dtype=np.uint32) for p in FIELDS.primes]), FIELDS
+    )
+
+
+def words_in(path: str) -> np.ndarray:
+    return np.asarray(rd.open_zarr(path).words)
+
+
+def contents(path: str) -> dict[str, bytes]:
+    return {str(f.relative_to(path)): f.read_bytes() for f in Path(path).rglob("*") if f.is_file()}
+
+
+def as_json(*args: object) -> dict[str, Any]:
+    return dict(json.loads(succeed(*args, "--json")))
+
+
+@pytest.mark.parametrize("options", [[], ["--inverse"], ["--negacyclic"], ["--inverse", "--negacyclic"]])
+@pytest.mark.parametrize("chunk", [3, 8, 64])
+def test_all_transforms(options: list[str], chunk: int, rng: np.random.Generator) -> None:
+    x = drawn(rng, 64)
+    x.rechunk(chunk).to_zarr("x.zarr")
+    found = as_json("ntt", "x.zarr", "-o", "y.zarr", *options)
+    function = rd.intt if "--inverse" in options else rd.ntt
+    expected = function(x, negacyclic="--negacyclic" in options)
+    np.testing.assert_array_equal(words_in("y.zarr"), expected.words)
+    assert rd.open_zarr("y.zarr").chunks == rd.open_zarr("x.zarr").chunks
+    passes = 1 if chunk == 64 else 4
+    assert (found["op"], found["passes"], found["count"]) == ("ntt", passes, 64)
+    assert (found["bytes_read"], found["bytes_written"]) == (passes * x.nbytes, x.nbytes)
+    assert sorted(path.name for path in Path().iterdir()) == ["x.zarr", "y.zarr"]
+    function(x.rechunk(chunk), negacyclic="--negacyclic" in options).to_zarr("z.zarr")
+    assert contents("z.zarr").keys() == contents("y.zarr").keys()
+    assert all(contents("z.zarr")[name] == one for name, one in contents("y.zarr").items() if "/" in name)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("room", [16, 2**20])
+def test_axes(axis: int, room: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transform, "default_chunk", lambda _rows: room)
+    shape, chunks = [3, 2, 4], [2, 2, 3]
+    shape[axis], chunks[axis] = 32, 12
+    x = drawn(rng, *shape)
+    x.rechunk(tuple(chunks)).to_zarr("x.zarr")
+    found = as_json("ntt", "x.zarr", "-o", "y.zarr", "--axis", axis, "--negacyclic")
+    assert found["passes"] == (4 if room == 16 else 1)
+    np.testing.assert_array_equal(words_in("y.zarr"), rd.ntt(x, axis, True).words)
+    succeed("ntt", "y.zarr", "-o", "z.zarr", "--axis", axis - 3, "--negacyclic", "--inverse")
+    np.testing.assert_array_equal(words_in("z.zarr"), x.words)
+
+
+class StopError(Exception):
+    pass
+
+
+STOPS = [
+    *((k, "--resume") for k in (0, 5, 16, 20, 32, 47, 48, 50, 63)),
+    *((k, "--overwrite") for k in (5, 20, 50)),
+]
+
+
+@pytest.mark.parametrize(("stopped_at", "mode"), STOPS)
+def test_an_interrupted_transform_continues(
+    stopped_at: int, mode: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After so many of the 3 * 16 parts and 16 chunks."""
+    x = drawn(rng, 64)
+    x.rechunk(4).to_zarr("x.zarr")
+    job = ["ntt", "x.zarr", "-o", "y.zarr"]
+    written = [0]
+    write_chunk = store.StoreWriter.write_chunk
+
+    def limited(self: store.StoreWriter, *args: Any) -> None:
+        if written[0] == stopped_at:
+            raise StopError
+        write_chunk(self, *args)
+        written[0] += 1
+
+    with monkeypatch.context() as patched, dask.config.set(num_workers=1):
+        patched.setattr(store.StoreWriter, "write_chunk", limited)
+        with pytest.raises(AssertionError):
+            succeed(*job)
+    left = [path.name for path in Path().glob("*.partial")]
+    assert len(left) in (1, 2)
+    assert all(re.fullmatch(r"y\.zarr\.[0-9a-f]{12}-[123]\.partial", name) for name in left)
+    assert "incomplete" in fail("ntt", "y.zarr", "-o", "z.zarr")
+    assert "it exists; replace it with --overwrite" in fail(*job)
+    found = as_json(*job, mode)
+    assert found["chunks_kept"] == (max(0, stopped_at - 48) if mode == "--resume" else 0)
+    np.testing.assert_array_equal(words_in("y.zarr"), rd.ntt(x).words)
+    assert sorted(path.name for path in Path().iterdir()) == ["x.zarr", "y.zarr"]
+
+
+def test_what_another_job_left_is_not_continued(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn(rng, 32).rechunk(8).to_zarr("x.zarr")
+    with monkeypatch.context() as patched:
+        patched.setattr(transform, "joined", None)
+        with pytest.raises(AssertionError):
+            succeed("ntt", "x.zarr", "-o", "y.zarr")
+    for changed in (["--inverse"], ["--negacyclic"]):
+        message = fail("ntt", "x.zarr", "-o", "y.zarr", "--resume", *changed)
+        assert "y.zarr: it cannot be resumed" in message
+    other = drawn(rng, 32)
+    other.rechunk(8).to_zarr("x.zarr", overwrite=True)
+    assert "y.zarr: it cannot be resumed" in fail("ntt", "x.zarr", "-o", "y.zarr", "--resume")
+    succeed("ntt", "x.zarr", "-o", "y.zarr", "--overwrite")
+    np.testing.assert_array_equal(words_in("y.zarr"), rd.ntt(other).words)
+
+
+def test_a_store_that_is_there_is_replaced_at_the_end(rng: np.random.Generator) -> None:
+    x = drawn(rng, 64)
+    x.rechunk(16).to_zarr("x.zarr")
+    x.rechunk(16).to_zarr("y.zarr")
+    before = contents("y.zarr")
+    assert "it exists" in fail("ntt", "x.zarr", "-o", "y.zarr")
+    assert contents("y.zarr") == before
+    succeed("ntt", "x.zarr", "-o", "y.zarr", "--overwrite")
+    np.testing.assert_array_equal(words_in("y.zarr"), rd.ntt(x).words)
+    assert "is read from there" in fail("ntt", "y.zarr", "-o", "y.zarr", "--overwrite")
+
+
+def test_what_has_no_transform(rng: np.random.Generator) -> None:
+    drawn(rng, 3, 4096).rechunk((2, 1000)).to_zarr("x.zarr")
+    rd.from_ints([1, 2], FIELDS.moduli).to_zarr("r.zarr")
+    rd.IntervalRNSArray.from_rns(rd.open_zarr("r.zarr")).to_zarr("g.zarr")
+    job = ["-o", "y.zarr"]
+    message = fail("ntt", "x.zarr", *job, "--axis", 0, status=2)
+    assert message.startswith("ntt of x.zarr: ntt takes an axis of a power of two elements, got 3 on axis 0")
+    assert "modulo 4294955009 has no primitive root of unity of order 8192" in fail(
+        "ntt", "x.zarr", *job, "--negacyclic", status=2
+    )
+    assert "intt takes a FieldArray, got RNSArray" in fail("ntt", "r.zarr", *job, "--inverse", status=2)
+    assert "ntt takes a FieldArray, got IntervalRNSArray" in fail("ntt", "g.zarr", *job, status=2)
+    assert "axis 2 is out of bounds" in fail("ntt", "x.zarr", *job, "--axis", 2, status=2)
+    assert "none.zarr" in fail("ntt", "none.zarr", *job)
+    assert "a store cannot be standard output" in fail("ntt", "x.zarr", "-o", "-", status=2)
+    assert not Path("y.zarr").exists()
+    empty = rd.FieldArray(np.empty((2, 0, 64), np.uint32), FIELDS)
+    empty.to_zarr("e.zarr", chunks=(2, 16))
+    succeed("ntt", "e.zarr", "-o", "y.zarr")
+    assert rd.open_zarr("y.zarr").shape == (0, 64)
+
+
+def test_how_long_blocks_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """64 to 128 MiB, but at least the root of the length; one chunk stays one."""
+    monkeypatch.undo()
+    fields = rd.PrimeFields([2013265921])
+    cases = {
+        ((2**27,), (2**20,)): 2**24,
+        ((2**27,), (2**27,)): 2**27,
+        ((2**20,), (2**10,)): 2**20,
+        ((4, 2**27), (4, 2**20)): 2**22,
+        ((2**27, 2**14), (2**10, 2**14)): 2**14,
+    }
+    for (shape, chunks), block in cases.items():
+        words = da.zeros((1, *shape), chunks=(1, *chunks), dtype=np.uint32)
+        assert transform._block_length(rd.FieldArray(words, fields), int(shape[0] == 4)) == block
