@@ -185,7 +185,7 @@ class Elimination {
       std::swap(found_.order[pivot], found_.order[rank_]);
       is_odd_ = !is_odd_;
     }
-    const u32 value = x_.at(rank_, column), inverse = mod_inverse(value, m.last);
+    const u32 value = x_.at(rank_, column), inverse = prime_inverse(value, m.last);
     *found_.product = mod_mul(*found_.product, value, m);
     found_.pivots[rank_] = static_cast<i32>(column);
     for (i64 i = rank_ + 1; i < rows_; ++i) {
@@ -219,7 +219,7 @@ void solve_upper(View upper, View right, i64 rows, i64 columns, Working& x, u32*
       x.subtract_product(left, rows - stop, stop, start, stop, 0);
     }
     for (i64 k = stop - 1; k >= start; --k) {
-      const u32 inverse = mod_inverse(*upper.at(k, k), m.last);
+      const u32 inverse = prime_inverse(*upper.at(k, k), m.last);
       for (i64 j = 0; j < columns; ++j) x.at(k, j) = mod_mul(x.at(k, j), inverse, m);
       for (i64 i = start; i < k; ++i) x.set_factor(i, *upper.at(i, k));
       x.subtract(k, start, k, 0, columns);
@@ -253,7 +253,7 @@ class CharacteristicPolynomial {
       x_.swap_rows(pivot, k + 1);
       for (i64 i = 0; i < length_; ++i) std::swap(x_.at(i, pivot), x_.at(i, k + 1));
     }
-    const u32 inverse = mod_inverse(x_.at(k + 1, k), m.last);
+    const u32 inverse = prime_inverse(x_.at(k + 1, k), m.last);
     for (i64 i = k + 2; i < length_; ++i) {
       factors_[i] = mod_mul(x_.at(i, k), inverse, m);
       x_.set_factor(i, factors_[i]);

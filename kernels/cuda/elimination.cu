@@ -72,25 +72,31 @@ struct Polynomials {
   i64 is_shared;
 };
 
-// How the threads of a block go over rows and columns.
+// How the threads of a block go over rows and columns. Index is 32 bits in shared memory, else 64.
+template <class Index>
 struct Walk {
-  i64 row;
-  i64 rows;
-  i64 column;
-  i64 columns;
+  Index row;
+  Index rows;
+  Index column;
+  Index columns;
 
-  __device__ explicit Walk(i64 lanes)
+  __device__ explicit Walk(i32 lanes)
       : row(threadIdx.x / lanes), rows(blockDim.x / lanes), column(threadIdx.x % lanes), columns(lanes) {}
 };
 
-__device__ void copy_in(const u32* from, i64 stride, i64 step, i64 rows, i64 columns, Walk t, u32* to) {
-  for (i64 i = t.row; i < rows; i += t.rows) {
-    for (i64 j = t.column; j < columns; j += t.columns) to[i * columns + j] = from[i * stride + j * step];
+template <class Index>
+__device__ void copy_in(const u32* from, const Stack& stack, Index rows, Index columns, Walk<Index> t,
+                        u32* to) {
+  for (Index i = t.row; i < rows; i += t.rows) {
+    for (Index j = t.column; j < columns; j += t.columns) {
+      to[i * columns + j] = from[i * stack.stride + j * stack.step];
+    }
   }
 }
 
-__device__ void swap_rows(u32* x, i64 columns, i64 i, i64 k) {
-  for (i64 j = threadIdx.x; j < columns; j += blockDim.x) {
+template <class Index>
+__device__ void swap_rows(u32* x, Index columns, Index i, Index k) {
+  for (Index j = threadIdx.x; j < columns; j += blockDim.x) {
     const u32 word = x[i * columns + j];
     x[i * columns + j] = x[k * columns + j];
     x[k * columns + j] = word;
@@ -98,56 +104,66 @@ __device__ void swap_rows(u32* x, i64 columns, i64 i, i64 k) {
 }
 
 // The first row from `first` on that has no 0 in a column, `rows` if there is none; for all threads.
-__device__ i64 find_pivot(const u32* x, i64 rows, i64 columns, i64 first, i64 column, i32& found) {
-  __syncthreads();  // the column is written, and the last answer read
+template <class Index>
+__device__ Index find_pivot(const u32* x, Index rows, Index columns, Index first, Index column, i32& found) {
+  __syncthreads();  // the column is written
+  if (x[first * columns + column] != 0) return first;
   if (threadIdx.x == 0) found = static_cast<i32>(rows);
   __syncthreads();
-  for (i64 i = first + threadIdx.x; i < rows; i += blockDim.x) {
+  for (Index i = first + static_cast<Index>(threadIdx.x); i < rows; i += blockDim.x) {
     if (x[i * columns + column] != 0) {
       atomicMin(&found, static_cast<i32>(i));
       break;
     }
   }
   __syncthreads();
-  return found;
+  const Index pivot = found;
+  __syncthreads();  // before the next answer
+  return pivot;
 }
 
 // Rows below `rank` without their multiples of this row, scaled by its pivot; columns right of the pivot's.
-__device__ void reduce_below(u32* x, i64 rows, i64 columns, i64 rank, i64 column, Walk t, Modulus m) {
+template <class Index>
+__device__ void reduce_below(u32* x, Index rows, Index columns, Index rank, Index column, Walk<Index> t,
+                             Modulus m) {
   const u32* top = x + rank * columns;
   const u32 pivot = top[column];
-  for (i64 i = rank + 1 + t.row; i < rows; i += t.rows) {
-    u32* row = x + i * columns;
-    const u32 factor = row[column];
-    for (i64 j = column + 1 + t.column; j < columns; j += t.columns) {
-      row[j] = mod_mulsub(pivot, row[j], factor, top[j], m);
+  for (Index j = column + 1 + t.column; j < columns; j += t.columns) {
+    const u32 above = top[j];
+    for (Index i = rank + 1 + t.row; i < rows; i += t.rows) {
+      u32* row = x + i * columns;
+      row[j] = mod_mulsub(pivot, row[j], row[column], above, m);
     }
   }
   if (rank == column) return;
   // Factors stand below the diagonal.
   __syncthreads();
-  for (i64 i = rank + 1 + threadIdx.x; i < rows; i += blockDim.x) {
+  for (Index i = rank + 1 + static_cast<Index>(threadIdx.x); i < rows; i += blockDim.x) {
     x[i * columns + rank] = x[i * columns + column];
     x[i * columns + column] = 0;
   }
 }
 
+template <class Index>
 __device__ void eliminate_one(const Elimination& e, i64 i, i64 b, u32* x, u32* inverses, u32* scales) {
   __shared__ i32 found;
   const Modulus m = e.moduli[i];
-  const i64 most = e.rows < e.pivot_columns ? e.rows : e.pivot_columns, t = i * e.count + b;
-  i32 *order = e.order + t * e.rows, *pivots = e.pivots + t * most;
-  const Walk walk(e.lanes);
-  copy_in(e.x.of(i, b), e.x.stride, e.x.step, e.rows, e.columns, walk, x);
-  for (i64 k = threadIdx.x; k < e.rows; k += blockDim.x) order[k] = static_cast<i32>(k);
-  for (i64 k = threadIdx.x; k < most; k += blockDim.x) pivots[k] = -1;
-  i64 rank = 0;
+  const Index rows = static_cast<Index>(e.rows), columns = static_cast<Index>(e.columns);
+  const Index pivot_columns = static_cast<Index>(e.pivot_columns);
+  const Index most = rows < pivot_columns ? rows : pivot_columns;
+  const i64 t = i * e.count + b;
+  i32 *order = e.order + t * rows, *pivots = e.pivots + t * most;
+  const Walk<Index> walk(static_cast<i32>(e.lanes));
+  copy_in(e.x.of(i, b), e.x, rows, columns, walk, x);
+  for (Index k = threadIdx.x; k < rows; k += blockDim.x) order[k] = static_cast<i32>(k);
+  for (Index k = threadIdx.x; k < most; k += blockDim.x) pivots[k] = -1;
+  Index rank = 0;
   bool is_odd = false;
-  for (i64 column = 0; column < e.pivot_columns && rank < e.rows; ++column) {
-    const i64 pivot = find_pivot(x, e.rows, e.columns, rank, column, found);
-    if (pivot == e.rows) continue;
+  for (Index column = 0; column < pivot_columns && rank < rows; ++column) {
+    const Index pivot = find_pivot(x, rows, columns, rank, column, found);
+    if (pivot == rows) continue;
     if (pivot != rank) {
-      swap_rows(x, e.columns, pivot, rank);
+      swap_rows(x, columns, pivot, rank);
       is_odd = !is_odd;
       __syncthreads();
     }
@@ -156,18 +172,18 @@ __device__ void eliminate_one(const Elimination& e, i64 i, i64 b, u32* x, u32* i
       order[pivot] = order[rank];
       order[rank] = row;
       pivots[rank] = static_cast<i32>(column);
-      scales[rank] = x[rank * e.columns + column];
+      scales[rank] = x[rank * columns + column];
     }
-    reduce_below(x, e.rows, e.columns, rank, column, walk, m);
+    reduce_below(x, rows, columns, rank, column, walk, m);
     ++rank;
   }
   __syncthreads();
-  for (i64 k = threadIdx.x; k < rank; k += blockDim.x) inverses[k] = mod_inverse(scales[k], m.last);
+  for (Index k = threadIdx.x; k < rank; k += blockDim.x) inverses[k] = prime_inverse(scales[k], m.last);
   __syncthreads();
   // scales[k] becomes the inverse of the product of the pivots, as they were found, before row k.
   if (threadIdx.x == 0) {
     u32 scale = 1, product = 1;
-    for (i64 k = 0; k < rank; ++k) {
+    for (Index k = 0; k < rank; ++k) {
       product = mod_mul(product, mod_mul(scales[k], scale, m), m);
       scales[k] = scale;
       scale = mod_mul(scale, inverses[k], m);
@@ -177,17 +193,16 @@ __device__ void eliminate_one(const Elimination& e, i64 i, i64 b, u32* x, u32* i
   }
   __syncthreads();
   u32* out = e.out + t * e.rows * e.columns;
-  for (i64 r = walk.row; r < e.rows; r += walk.rows) {
-    const i64 factors = r < rank ? r : rank;
+  for (Index r = walk.row; r < rows; r += walk.rows) {
+    const Index factors = r < rank ? r : rank;
     const u32 scale = scales[factors];
-    for (i64 j = walk.column; j < e.columns; j += walk.columns) {
-      out[r * e.columns + j] = mod_mul(x[r * e.columns + j], j < factors ? inverses[j] : scale, m);
+    for (Index j = walk.column; j < columns; j += walk.columns) {
+      out[r * columns + j] = mod_mul(x[r * columns + j], j < factors ? inverses[j] : scale, m);
     }
   }
   __syncthreads();  // before the memory is another matrix's
 }
 
-template <class Sum>
 __device__ void solve_columns(const Triangular& s, i64 i, i64 b, i64 first) {
   const i64 lane = threadIdx.x % kWarp, column = first + lane % s.lanes;
   const i64 part = lane / s.lanes, parts = kWarp / s.lanes, t = i * s.count + b;
@@ -200,7 +215,7 @@ __device__ void solve_columns(const Triangular& s, i64 i, i64 b, i64 first) {
     u32 known = 0;
     i64 j = k + 1 + part;
     while (j < s.rows) {
-      Sum sum;
+      ProductSum sum;
       for (i32 n = 0; n < kProductTerms && j < s.rows; ++n, j += parts) {
         sum.add(row[j * s.upper.step], x[j * s.columns]);
       }
@@ -216,12 +231,11 @@ __device__ void solve_columns(const Triangular& s, i64 i, i64 b, i64 first) {
 }
 
 // Sum over a warp of every kWarp-th product of two vectors from the lane's own on, modulo m.
-template <class Sum>
 __device__ u32 warp_dot(const u32* a, const u32* b, i64 count, Modulus m) {
   u32 result = 0;
   i64 k = threadIdx.x % kWarp;
   while (k < count) {
-    Sum sum;
+    ProductSum sum;
     for (i32 n = 0; n < kProductTerms && k < count; ++n, k += kWarp) sum.add(a[k], b[k]);
     result = mod_add(result, sum.reduce(m), m.last);
   }
@@ -232,38 +246,39 @@ __device__ u32 warp_dot(const u32* a, const u32* b, i64 count, Modulus m) {
 }
 
 // Column k of a matrix made 0 below place k + 1, by a similarity.
-template <class Sum>
-__device__ void reduce_column(u32* x, u32* factors, i64 length, i64 k, Modulus m, i32& found, u32& inverse) {
-  const i64 pivot = find_pivot(x, length, length, k + 1, k, found);
+template <class Index>
+__device__ void reduce_column(u32* x, u32* factors, Index length, Index k, Modulus m, i32& found,
+                              u32& inverse) {
+  const Index pivot = find_pivot(x, length, length, k + 1, k, found);
   if (pivot == length) return;
   if (pivot != k + 1) {
     swap_rows(x, length, pivot, k + 1);
     __syncthreads();
-    for (i64 i = threadIdx.x; i < length; i += blockDim.x) {
+    for (Index i = threadIdx.x; i < length; i += blockDim.x) {
       const u32 word = x[i * length + pivot];
       x[i * length + pivot] = x[i * length + k + 1];
       x[i * length + k + 1] = word;
     }
     __syncthreads();
   }
-  if (threadIdx.x == 0) inverse = mod_inverse(x[(k + 1) * length + k], m.last);
+  if (threadIdx.x == 0) inverse = prime_inverse(x[(k + 1) * length + k], m.last);
   __syncthreads();
-  for (i64 i = k + 2 + threadIdx.x; i < length; i += blockDim.x) {
+  for (Index i = k + 2 + threadIdx.x; i < length; i += blockDim.x) {
     factors[i] = mod_mul(x[i * length + k], inverse, m);
     x[i * length + k] = 0;
   }
   __syncthreads();
-  const Walk walk(kWarp);
-  for (i64 i = k + 2 + walk.row; i < length; i += walk.rows) {
+  const Walk<Index> walk(kWarp);
+  for (Index i = k + 2 + walk.row; i < length; i += walk.rows) {
     const u32 negative = mod_sub(0u, factors[i], m.last);
-    for (i64 j = k + 1 + walk.column; j < length; j += walk.columns) {
+    for (Index j = k + 1 + walk.column; j < length; j += walk.columns) {
       x[i * length + j] = mod_fma(negative, x[(k + 1) * length + j], x[i * length + j], m);
     }
   }
   __syncthreads();
-  for (i64 i = walk.row; i < length; i += walk.rows) {
+  for (Index i = walk.row; i < length; i += walk.rows) {
     u32* row = x + i * length;
-    const u32 sum = warp_dot<Sum>(row + k + 2, factors + k + 2, length - k - 2, m);
+    const u32 sum = warp_dot(row + k + 2, factors + k + 2, length - k - 2, m);
     if (walk.column == 0) row[k + 1] = mod_add(row[k + 1], sum, m.last);
   }
 }
@@ -271,23 +286,23 @@ __device__ void reduce_column(u32* x, u32* factors, i64 length, i64 k, Modulus m
 // The polynomial of the leading k rows and columns of a Hessenberg matrix H is P_k, with
 // P_(k+1) = (z - H_kk) P_k - sum over i < k of H_ik H_(i+1)i ... H_k(k-1) P_i. The products below the
 // diagonal are in `below`, the factors of the P_i in `factors`.
-template <class Sum>
-__device__ void expand(const u32* x, u32* factors, u32* below, u32* polynomials, i64 length, Modulus m) {
-  const i64 width = length + 1;
+template <class Index>
+__device__ void expand(const u32* x, u32* factors, u32* below, u32* polynomials, Index length, Modulus m) {
+  const Index width = length + 1;
   if (threadIdx.x == 0) polynomials[0] = 1;
-  for (i64 k = 0; k < length; ++k) {
+  for (Index k = 0; k < length; ++k) {
     __syncthreads();
-    for (i64 i = threadIdx.x; i <= k; i += blockDim.x) {
+    for (Index i = threadIdx.x; i <= k; i += blockDim.x) {
       const u32 product = i == k ? 1u : mod_mul(below[i], x[k * length + k - 1], m);
       below[i] = product;
       factors[i] = mod_mul(product, x[i * length + k], m);
     }
     __syncthreads();
-    for (i64 d = threadIdx.x; d <= k + 1; d += blockDim.x) {
+    for (Index d = threadIdx.x; d <= k + 1; d += blockDim.x) {
       u32 known = 0;
-      i64 i = d;
+      Index i = d;
       while (i <= k) {
-        Sum sum;
+        ProductSum sum;
         for (i32 n = 0; n < kProductTerms && i <= k; ++n, ++i)
           sum.add(factors[i], polynomials[i * width + d]);
         known = mod_add(known, sum.reduce(m), m.last);
@@ -299,20 +314,21 @@ __device__ void expand(const u32* x, u32* factors, u32* below, u32* polynomials,
   __syncthreads();
 }
 
-template <class Sum>
+template <class Index>
 __device__ void polynomial_of_one(const Polynomials& p, i64 i, i64 b, u32* x, u32* factors) {
   __shared__ i32 found;
   __shared__ u32 inverse;
   const Modulus m = p.moduli[i];
-  const i64 t = i * p.count + b, width = p.length + 1;
-  u32* polynomials = p.space + t * width * width;
-  copy_in(p.x.of(i, b), p.x.stride, p.x.step, p.length, p.length, Walk(kWarp), x);
-  for (i64 k = 0; k + 2 < p.length; ++k) {
-    reduce_column<Sum>(x, factors, p.length, k, m, found, inverse);
+  const Index length = static_cast<Index>(p.length), width = length + 1;
+  const i64 t = i * p.count + b;
+  u32* polynomials = p.space + t * (p.length + 1) * (p.length + 1);
+  copy_in(p.x.of(i, b), p.x, length, length, Walk<Index>(kWarp), x);
+  for (Index k = 0; k + 2 < length; ++k) {
+    reduce_column(x, factors, length, k, m, found, inverse);
   }
-  expand<Sum>(x, factors, factors + p.length, polynomials, p.length, m);
-  for (i64 k = threadIdx.x; k < width; k += blockDim.x) {
-    p.out[t * width + k] = polynomials[p.length * width + k];
+  expand(x, factors, factors + length, polynomials, length, m);
+  for (Index k = threadIdx.x; k < width; k += blockDim.x) {
+    p.out[t * (p.length + 1) + k] = polynomials[length * width + k];
   }
   __syncthreads();  // before the memory is another matrix's
 }
@@ -327,8 +343,14 @@ __global__ void __launch_bounds__(1024) eliminate(Elimination e) {
   const i64 most = e.rows < e.pivot_columns ? e.rows : e.pivot_columns;
   const i64 size = e.rows * e.columns;
   for (i64 t = blockIdx.x; t < e.moduli_count * e.count; t += gridDim.x) {
-    u32* space = e.is_shared ? memory + size : e.space + t * (2 * most + 1);
-    eliminate_one(e, t / e.count, t % e.count, e.is_shared ? memory : e.out + t * size, space, space + most);
+    const i64 i = t / e.count, b = t % e.count;
+    if (e.is_shared) {
+      u32* space = memory + size;
+      eliminate_one<i32>(e, i, b, memory, space, space + most);
+    } else {
+      u32* space = e.space + t * (2 * most + 1);
+      eliminate_one<i64>(e, i, b, e.out + t * size, space, space + most);
+    }
   }
 }
 
@@ -336,22 +358,19 @@ __global__ void __launch_bounds__(256) solve_upper(Triangular s) {
   const i64 across = (s.columns + s.lanes - 1) / s.lanes;
   for (i64 w = thread_index() / kWarp; w < s.moduli_count * s.count * across; w += thread_count() / kWarp) {
     const i64 first = w % across * s.lanes, b = w / across % s.count, i = w / across / s.count;
-    if (products_fit_word(s.moduli[i].last)) {
-      solve_columns<NarrowSum>(s, i, b, first);
-    } else {
-      solve_columns<ProductSum>(s, i, b, first);
-    }
+    solve_columns(s, i, b, first);
   }
 }
 
 __global__ void __launch_bounds__(512) characteristic_polynomials(Polynomials p) {
   const i64 size = p.length * p.length;
   for (i64 t = blockIdx.x; t < p.moduli_count * p.count; t += gridDim.x) {
-    u32* x = p.is_shared ? memory : p.work + t * (size + 2 * p.length);
-    if (products_fit_word(p.moduli[t / p.count].last)) {
-      polynomial_of_one<NarrowSum>(p, t / p.count, t % p.count, x, x + size);
+    const i64 i = t / p.count, b = t % p.count;
+    if (p.is_shared) {
+      polynomial_of_one<i32>(p, i, b, memory, memory + size);
     } else {
-      polynomial_of_one<ProductSum>(p, t / p.count, t % p.count, x, x + size);
+      u32* x = p.work + t * (size + 2 * p.length);
+      polynomial_of_one<i64>(p, i, b, x, x + size);
     }
   }
 }

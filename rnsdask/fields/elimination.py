@@ -67,6 +67,11 @@ def _diagonal_offsets(x: Array) -> Array:
     return np.arange(x.shape[-1], like=x) - np.arange(x.shape[-2], like=x)[:, None]
 
 
+def _identity(length: int, like: Array) -> Array:
+    places = np.arange(length, like=like)
+    return (places == places[:, None]).astype(np.uint32)
+
+
 def permutation_of(packed: Array) -> Array:
     """P (n, *batch, rows, rows) of A = P L U."""
     order = packed[..., None, :, -1]
@@ -124,7 +129,7 @@ def check_regular(regular: Array, moduli: ModuliSet, place: Place) -> None:
 
 def inverses(words: Array, moduli: ModuliSet, place: Place) -> Array:
     """Inverses of square matrices; LinAlgError as :func:`solve` where there is none."""
-    identity = np.broadcast_to(np.eye(words.shape[-1], dtype=np.uint32, like=words), words.shape)
+    identity = np.broadcast_to(_identity(words.shape[-1], words), words.shape)
     return solve(np.concatenate([words, identity], axis=-1), moduli, place)
 
 
@@ -151,7 +156,7 @@ def nullspaces(words: Array, moduli: ModuliSet, rank: int) -> Array:
     primes = np.asarray(np.array(moduli.moduli, dtype=np.uint64), like=words)[:, None, None, None]
     basis = np.zeros_like(words, shape=(*pivots.shape[:2], columns, columns - rank))
     basis[i, b, pivots] = ((primes - solved) % primes).astype(np.uint32)
-    basis[i, b, free] = np.eye(columns - rank, dtype=np.uint32, like=words)
+    basis[i, b, free] = _identity(columns - rank, words)
     return basis.reshape(*outer, columns, columns - rank)
 
 

@@ -11,6 +11,24 @@ RNS_INLINE Factor factor_of(u32 w, u32 last) {
   return {w, static_cast<u32>((static_cast<u64>(w) << 32) / p)};
 }
 
+// The inverse of 0 < a < p modulo a prime p < 2^32: Euclid's algorithm, extended, in 32 bits. The factors'
+// signs alternate, so that their magnitudes, at most p, add up.
+RNS_INLINE u32 prime_inverse(u32 a, u32 last) {
+  u32 previous = last + 1u, remainder = a, previous_factor = 0, factor = 1;
+  bool is_negative = true;
+  while (remainder != 0) {
+    const u32 quotient = previous / remainder;
+    const u32 next = previous - quotient * remainder;
+    const u32 next_factor = previous_factor + quotient * factor;
+    previous = remainder;
+    remainder = next;
+    previous_factor = factor;
+    factor = next_factor;
+    is_negative = !is_negative;
+  }
+  return is_negative ? last - previous_factor + 1u : previous_factor;
+}
+
 // Whether twice p fits 32 bits, so that eliminated_narrow can be taken.
 RNS_INLINE bool is_narrow(u32 last) { return last < 0x7fffffffu; }
 

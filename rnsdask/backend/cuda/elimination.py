@@ -9,8 +9,8 @@ from rnsdask.backend.cuda_layout import ELIMINATION, POLYNOMIALS, TRIANGULAR, WA
 from rnsdask.backend.protocol import Array
 from rnsdask.core.moduli import ModuliSet
 
-# Numbers that a thread computes at each step, where there are enough.
-_NUMBERS = 8
+# Numbers of its matrix that a thread computes at the first step, where there are enough.
+_NUMBERS = 32
 
 # A kernel has so many bytes of shared memory besides.
 _STATIC_BYTES = 64
