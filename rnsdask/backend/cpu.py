@@ -30,6 +30,7 @@ from rnsdask.constants import (
     RemainderConstants,
     ReverseConstants,
     SumCheck,
+    ThreePrimeConstants,
     TransformConstants,
     WideDigitConstants,
     WideForwardConstants,
@@ -403,6 +404,16 @@ def characteristic_polynomials(x: Array, moduli: ModuliSet) -> NDArray[np.uint32
     out = np.empty((n, count, length + 1), dtype=np.uint32)
     _cpu.characteristic_polynomials(x, modulus_table(moduli), out)
     return out
+def convolve(x: Array, y: Array, moduli: ModuliSet, first: int, out: Array) -> None:
+    _cpu.convolve(x, y, modulus_table(moduli), first, out)
+
+
+def padded_residues(x: Array, primes: ModuliSet, out: Array) -> None:
+    _cpu.padded_residues(x, modulus_table(primes), out)
+
+
+def three_prime_remainders(x: Array, constants: ThreePrimeConstants, out: Array) -> None:
+    _cpu.three_prime_remainders(x, constants.primes, constants.weights, out)
 
 
 def interval_rns_add(

@@ -165,10 +165,30 @@ PASS = np.dtype(
         ("log_high", np.int32),
     ]
 )
+RUNS = np.dtype([("data", np.uint64), ("plane", np.int64), ("step", np.int64), ("length", np.int64)])
+CONVOLUTION = np.dtype(
+    [
+        ("x", RUNS),
+        ("y", RUNS),
+        ("out", np.uint64),
+        ("moduli", np.uint64),
+        ("rows", np.int64),
+        ("runs", np.int64),
+        ("first", np.int64),
+        ("count", np.int64),
+    ]
+)
+THREE_PRIMES = np.dtype(
+    [
+        ("last", np.uint32, (3,)),
+        *((name, np.uint32, (2,)) for name in ("inverse01", "inverse02", "inverse12")),
+    ]
+)
 
 STRUCTURES = {
     "arithmetic": {"Operand": OPERAND, "Task": TASK, "SumTest": SUM_TEST, "WindowTest": WINDOW_TEST},
     "compare": {"ScalarTable": SCALAR_TABLE},
+    "convolution": {"Runs": RUNS, "Convolution": CONVOLUTION, "ThreePrimes": THREE_PRIMES},
     "cyclic_products": {"Pass": PASS},
     "elimination": {
         "Stack": STACK,

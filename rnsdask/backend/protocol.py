@@ -17,6 +17,7 @@ from rnsdask.constants import (
     ReverseConstants,
     SumCheck,
     TransformConstants,
+    ThreePrimeConstants,
     WideDigitConstants,
     WideForwardConstants,
     WindowCheck,
@@ -241,6 +242,17 @@ class Kernels(Protocol):
 
         An operand may have one run in each row, that all runs of the other are multiplied by.
         """
+    # Convolution of runs of numbers: (n, runs, length), contiguous along the last axis; the distance from
+    # run to run may be 0. `out`, which is contiguous, is written.
+
+    def convolve(self, x: Array, y: Array, moduli: ModuliSet, first: int, out: Array) -> None:
+        """Numbers of the convolutions of runs from `first` on, (n, runs, count), as sums of products."""
+
+    def padded_residues(self, x: Array, primes: ModuliSet, out: Array) -> None:
+        """Runs of any words modulo each prime, with zeros after: (primes, n * runs, padded)."""
+
+    def three_prime_remainders(self, x: Array, constants: ThreePrimeConstants, out: Array) -> None:
+        """Remainders (n, N) of integers that are known modulo three primes, (3, n * N)."""
 
     # Signed integers with stored intervals: columns of n residues and a header, (n + 6, N), as
     # rnsdask/interval_rns/layout.py says; an operand may be one column, a NumPy array on every processor.

@@ -38,6 +38,7 @@ from rnsdask.constants.ntt import (
     twist_factors,
 )
 from rnsdask.constants.remainders import RemainderConstants, remainder_constants
+from rnsdask.constants.three_primes import THREE_PRIMES, ThreePrimeConstants, three_prime_constants
 from rnsdask.constants.wide_residues import (
     WideDigitConstants,
     WideForwardConstants,
@@ -52,6 +53,7 @@ __all__ = [
     "FIXED_POINT_BITS",
     "KEY_BITS",
     "MAX_EXPONENT",
+    "THREE_PRIMES",
     "DecimalConstants",
     "ExtensionConstants",
     "FermatConstants",
@@ -64,6 +66,7 @@ __all__ = [
     "RemainderConstants",
     "ReverseConstants",
     "SumCheck",
+    "ThreePrimeConstants",
     "TransformConstants",
     "TwiddleFactors",
     "WideDigitConstants",
@@ -89,6 +92,7 @@ __all__ = [
     "reverse_constants",
     "sufficient_prefix",
     "sum_check",
+    "three_prime_constants",
     "transform_constants",
     "twiddle_factors",
     "twist_factors",

@@ -11,6 +11,7 @@ from rnsdask.backend.cuda.convert import (
     limbs_to_residues,
     residues_to_limbs,
 )
+from rnsdask.backend.cuda.convolution import convolve, padded_residues, three_prime_remainders
 from rnsdask.backend.cuda.crc32c import crc32c
 from rnsdask.backend.cuda.divide import floor_divide_limbs, remainder_limbs
 from rnsdask.backend.cuda.elimination import characteristic_polynomials, eliminate, solve_upper
@@ -39,6 +40,7 @@ __all__ = [
     "candidates",
     "characteristic_polynomials",
     "compare",
+    "convolve",
     "crc32c",
     "cyclic_products",
     "eliminate",
@@ -64,6 +66,7 @@ __all__ = [
     "matmul",
     "mixed_radix_digits",
     "ntt",
+    "padded_residues",
     "power",
     "read_all",
     "remainder_limbs",
@@ -71,5 +74,6 @@ __all__ = [
     "row_sums",
     "running_sums",
     "solve_upper",
+    "three_prime_remainders",
     "wide_digits",
 ]

@@ -1,0 +1,348 @@
+"""Convolutions modulo each m of chunks of residues, along their last axis. No Dask in here.
+
+Modulo a prime that has transforms of the length they are products of transforms. Modulo any other m the sums
+are computed modulo three primes whose product is greater than each, and reduced modulo m. Of a short operand
+they are sums of products. A long operand beside a shorter one is cut into blocks ("overlap-save").
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+
+import numpy as np
+
+from rnsdask.backend import Array, kernels_of
+from rnsdask.constants import (
+    THREE_PRIMES,
+    sufficient_prefix,
+    three_prime_constants,
+    transform_constants,
+)
+from rnsdask.constants.factors import CACHED_SETS
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.primes import is_prime
+from rnsdask.fields.ntt import transform
+from rnsdask.rns.arithmetic import apply
+from rnsdask.rns.system import RNS
+
+LONGEST = 2**26
+"""The greatest length of a transform modulo the three primes."""
+
+# Operands up to this length are short: modulo primes with transforms of the length, and modulo others.
+_SHORT_OWN = 8
+_SHORT_OTHER = 96
+
+# What a transform costs besides its butterflies, as levels of them: copies and the product.
+_LEVELS_BESIDE = 4
+
+# Words of an operand that are transformed at a time: the memory beside a chunk, and a share of the cache.
+_WORDS_AT_A_TIME = 2**17
+
+# What a residue costs, of transforms modulo a prime that has them: a multiply-add of base extension, and a
+# result of sums of products with the share of each term.
+_EXTENSION_TERM = 1 / 200
+_SUM, _SUM_TERM = 1.3, 1 / 60
+
+
+def convolve(x: Array, y: Array, moduli: ModuliSet, first: int = 0, stop: int | None = None) -> Array:
+    """Convolutions modulo M: number k is the sum of all ``x_i y_j`` with i + j = k.
+
+    Parameters
+    ----------
+    x, y : arrays of uint32, shapes (n, *batch, A) and (n, *batch, B)
+        NumPy or CuPy, both of one kind, in any layout; not empty along the last axis. The axes of the batch
+        broadcast.
+    first, stop : int
+        Which of the A + B - 1 numbers are wanted; all, if not given.
+
+    Returns
+    -------
+    array of uint32, shape (n, *batch, stop - first)
+
+    Raises
+    ------
+    ValueError
+        If no transform is long enough.
+    """
+    if x.shape[-1] < y.shape[-1]:
+        x, y = y, x
+    short, stop = y.shape[-1], x.shape[-1] + y.shape[-1] - 1 if stop is None else stop
+    start = max(0, first - short + 1)  # of the numbers that what is wanted takes
+    x = x[..., start:stop]
+    return _convolve_runs(x, y, moduli, _plan(x.shape[-1], short, first - start, stop - start))
+
+
+def convolve_cyclic(x: Array, y: Array, moduli: ModuliSet, negacyclic: bool = False) -> Array:
+    """Cyclic convolutions: the numbers of :func:`convolve` from N on are added to the first, or subtracted.
+
+    Parameters
+    ----------
+    x, y : arrays of uint32, shapes (n, *batch, N)
+        As :func:`convolve` takes them, of one length.
+
+    Returns
+    -------
+    array of uint32, shape (n, *batch, N)
+    """
+    length = x.shape[-1]
+    if not negacyclic and length.bit_count() == 1 and _SHORT_OWN < length <= LONGEST:
+        plan = _Plan(length, length, 1, 0, length, length)
+        return _convolve_runs(x, y, moduli, plan, sums=False)
+    result = convolve(x, y, moduli)
+    if length == 1:
+        return result
+    parts = result[..., : length - 1], result[..., length:]
+    system = RNS(moduli)
+    folded = apply("subtract" if negacyclic else "add", parts, system, "wrap")
+    return np.concatenate([folded, result[..., length - 1 : length]], axis=-1)
+
+
+def cyclic_products(x: Array, y: Array, moduli: ModuliSet) -> Array:
+    """Cyclic convolutions modulo primes by products of transforms.
+
+    Parameters
+    ----------
+    x, y : arrays of uint32, shapes (n, runs, N)
+        NumPy or CuPy, contiguous. N is a power of two that divides each p - 1. One of them may have one run,
+        which serves for all.
+
+    Returns
+    -------
+    array of uint32, shape (n, runs, N)
+    """
+    length = x.shape[-1]
+    kernel = getattr(kernels_of(x), "cyclic_products", None)
+    if kernel is None:
+        x, y = (transform(runs, moduli, 1, inverse=False) for runs in (x, y))
+        return transform(apply("multiply", (x, y), RNS(moduli), "wrap"), moduli, 1, inverse=True)
+    forward, inverse = (transform_constants(moduli, length, is_inverse) for is_inverse in (False, True))
+    out = np.empty_like(x, shape=(len(moduli), max(x.shape[1], y.shape[1]), length))
+    n = len(moduli)
+    kernel(x.reshape(n, -1), y.reshape(n, -1), forward, inverse, out.reshape(n, -1))
+    return out
+
+
+# ---- through integers -------------------------------------------------------------------------------------
+
+
+def through_primes(
+    lengths: tuple[int, int],
+    window: tuple[int, int] | None,
+    systems: tuple[RNS, RNS],
+    targets: ModuliSet,
+    reach: int,
+) -> ModuliSet | None:
+    """Primes that it is quicker to convolve integers modulo than modulo the targets, or None.
+
+    The results of operands with bounds are integers within `reach`, which primes with a product of two or
+    three words can hold as well as any moduli. So operands and results are extended to other moduli, and
+    each residue takes one transform in the place of three.
+
+    Parameters
+    ----------
+    lengths : pair of int
+        Those of the operands along the axis.
+    window : pair of int, optional
+        Which numbers are wanted, as :func:`convolve` takes them; of a cyclic convolution None.
+    """
+    longer, short = max(lengths), min(lengths)
+    plan = _plan(longer, short, *(window or (0, longer + short - 1)))
+    if short <= _SHORT_OWN:
+        return None
+    length = longer if window is None and longer.bit_count() == 1 else plan.length
+    return _through_primes(length, short, systems, targets, reach)
+
+
+@lru_cache(CACHED_SETS)
+def _through_primes(
+    length: int, short: int, systems: tuple[RNS, RNS], targets: ModuliSet, reach: int
+) -> ModuliSet | None:
+    other = 3 if short > _SHORT_OTHER else _SUM + short * _SUM_TERM
+    direct = sum((1 if own else other) * (stop - start) for start, stop, own in _stretches(targets, length))
+    try:
+        primes = ModuliSet.ntt_primes(reach.bit_length() + 2, length)
+    except ValueError:  # there are too few
+        return None
+    sources = sum(len(sufficient_prefix(s.moduli, s.signed, s.bound)) for s in systems) / 2
+    cost = len(primes) * (1 + (sources + len(targets)) * _EXTENSION_TERM)
+    return primes if cost < direct else None
+
+
+# ---- plans ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How convolutions are computed.
+
+    Attributes
+    ----------
+    short : int
+        Length of the shorter operand.
+    length : int
+        Of the transforms.
+    blocks : int
+        So many of the longer operand are transformed.
+    first, stop : int
+        The numbers wanted.
+    step : int
+        How many of them a block gives.
+    """
+
+    short: int
+    length: int
+    blocks: int
+    first: int
+    stop: int
+    step: int
+
+
+@lru_cache(CACHED_SETS)
+def _plan(longer: int, short: int, first: int, stop: int) -> _Plan:
+    """The quickest way, by the butterflies that it takes."""
+    # Numbers that a single cyclic convolution folds onto those that are wanted must be none.
+    whole = 1 << (max(stop, longer + short - 1 - first) - 1).bit_length()
+    plans = [_Plan(short, whole, 1, first, stop, stop - first)] if whole <= LONGEST else []
+    length = max(4, 1 << (2 * short - 3).bit_length())
+    while length < whole and length <= LONGEST:
+        step = length - short + 1
+        blocks = -(-(stop - first) // step)
+        if blocks > 1:
+            plans.append(_Plan(short, length, blocks, first, stop, step))
+        length *= 2
+    if not plans and short > _SHORT_OTHER:
+        raise ValueError(
+            f"operands of a convolution have at most {LONGEST // 2} numbers where both are so long, got "
+            f"{longer} and {short}"
+        )
+    return min(plans, key=_cost)
+
+
+def _cost(plan: _Plan) -> int:
+    return (2 * plan.blocks + 1) * plan.length * (plan.length.bit_length() + _LEVELS_BESIDE)
+
+
+@lru_cache(CACHED_SETS)
+def _stretches(moduli: ModuliSet, length: int) -> tuple[tuple[int, int, bool], ...]:
+    """First and last row of stretches of moduli that have transforms of a length, or have not."""
+    owned = [(m - 1) % length == 0 and is_prime(m) for m in moduli]
+    stretches, start = [], 0
+    for own, rows in groupby(owned):
+        stop = start + len(list(rows))
+        stretches.append((start, stop, own))
+        start = stop
+    return tuple(stretches)
+
+
+# ---- runs of numbers: (n, runs, length), where one run may serve for all ----------------------------------
+
+
+def _convolve_runs(x: Array, y: Array, moduli: ModuliSet, plan: _Plan, sums: bool = True) -> Array:
+    batch = np.broadcast_shapes(x.shape[1:-1], y.shape[1:-1])
+    out = np.empty_like(x, shape=(len(moduli), math.prod(batch), plan.stop - plan.first), order="C")
+    if out.size:
+        x, y = _as_runs(x, batch), _as_runs(y, batch)
+        for start, stop, own in _stretches(moduli, plan.length):
+            if sums and plan.short <= (_SHORT_OWN if own else _SHORT_OTHER):
+                _by_sums(x[start:stop], y[start:stop], _part(moduli, start, stop), plan, out[start:stop])
+                continue
+            for a, b in _batches(start, stop, x, y, plan, own):
+                method = _by_own_primes if own else _by_three_primes
+                out[a:b] = method(x[a:b], y[a:b], _part(moduli, a, b), plan)
+    return out.reshape(len(moduli), *batch, out.shape[-1])
+
+
+def _as_runs(x: Array, batch: tuple[int, ...]) -> Array:
+    """(n, *batch, length) as runs, contiguous each; one if all are the same by broadcasting."""
+    if math.prod(x.shape[1:-1]) != 1:
+        x = x[(slice(None), *(None,) * (len(batch) - x.ndim + 2))]
+        x = np.broadcast_to(x, (len(x), *batch, x.shape[-1]))
+    x = x.reshape(len(x), -1, x.shape[-1])
+    return x if x.shape[-1] == 1 or x.strides[-1] == x.itemsize else x.copy()
+
+
+@lru_cache(1024)
+def _part(moduli: ModuliSet, start: int, stop: int) -> ModuliSet:
+    return moduli if stop - start == len(moduli) else ModuliSet(list(moduli)[start:stop])
+
+
+def _batches(start: int, stop: int, x: Array, y: Array, plan: _Plan, own: bool) -> Iterator[tuple[int, int]]:
+    """Rows to be transformed at a time."""
+    runs = max(x.shape[1], y.shape[1]) * plan.blocks
+    step = max(1, _WORDS_AT_A_TIME // (runs * plan.length))
+    if not own and runs > 1:  # the rows' operands become runs, of which none may then serve for all
+        step = 1
+    return ((a, min(a + step, stop)) for a in range(start, stop, step))
+
+
+def _by_sums(x: Array, y: Array, moduli: ModuliSet, plan: _Plan, out: Array) -> None:
+    x, y = (np.broadcast_to(v, (*out.shape[:2], v.shape[-1])) for v in (x, y))
+    kernels_of(out).convolve(x, y, moduli, plan.first, out)
+
+
+def _by_own_primes(x: Array, y: Array, moduli: ModuliSet, plan: _Plan) -> Array:
+    x, y = _expanded(_blocks(x, plan), _padded(y, plan.length)[:, :, None])
+    return _wanted(cyclic_products(x, y, moduli), plan)
+
+
+def _by_three_primes(x: Array, y: Array, moduli: ModuliSet, plan: _Plan) -> Array:
+    blocks = x[:, :, None] if plan.blocks == 1 else _blocks(x, plan)
+    operands = _expanded(blocks, y[:, :, None])
+    runs = max(operand.shape[1] for operand in operands)
+    x, y = (_modulo_three_primes(operand, plan.length) for operand in operands)
+    products = cyclic_products(x, y, THREE_PRIMES).reshape(len(THREE_PRIMES), -1)
+    out = np.empty_like(products, shape=(len(moduli), runs * plan.length))
+    kernels_of(out).three_prime_remainders(products, three_prime_constants(moduli), out)
+    return _wanted(out.reshape(len(moduli), runs, plan.length), plan)
+
+
+def _modulo_three_primes(x: Array, length: int) -> Array:
+    """Residues (3, n * runs, length) of runs of any words, with zeros after."""
+    out = np.empty_like(x, shape=(len(THREE_PRIMES), x.shape[0] * x.shape[1], length), order="C")
+    kernels_of(out).padded_residues(x, THREE_PRIMES, out)
+    return out
+
+
+def _padded(x: Array, length: int) -> Array:
+    out = np.empty_like(x, shape=(*x.shape[:-1], length), order="C")
+    out[..., : x.shape[-1]] = x
+    out[..., x.shape[-1] :] = 0
+    return out
+
+
+def _blocks(x: Array, plan: _Plan) -> Array:
+    """(n, runs, blocks, length): each block has the numbers that its own take, and then those of the next."""
+    if plan.blocks == 1:
+        return _padded(x, plan.length)[:, :, None]
+    overlap, count = plan.short - 1, plan.blocks * plan.step
+    # From number first - overlap on, with zeros before and after the operand's.
+    line = np.zeros_like(x, shape=(*x.shape[:-1], count + plan.step), order="C")
+    start = plan.first - overlap
+    part = x[..., max(start, 0) : start + count + overlap]
+    line[..., max(-start, 0) : max(-start, 0) + part.shape[-1]] = part
+    out = np.empty_like(x, shape=(*x.shape[:-1], plan.blocks, plan.length), order="C")
+    shape = (*x.shape[:-1], plan.blocks, plan.step)
+    out[..., : plan.step] = line[..., :count].reshape(shape)
+    out[..., plan.step :] = line[..., plan.step :].reshape(shape)[..., :overlap]
+    return out
+
+
+def _expanded(x: Array, y: Array) -> tuple[Array, Array]:
+    """(n, runs, blocks, length) as runs that go together one by one, or of which one serves for all."""
+    shape = np.broadcast_shapes(x.shape[1:3], y.shape[1:3])
+    parts = (
+        v if math.prod(v.shape[1:3]) == 1 else np.broadcast_to(v, (len(v), *shape, v.shape[-1]))
+        for v in (x, y)
+    )
+    a, b = (v.reshape(len(v), -1, v.shape[-1]) for v in parts)
+    return a, b
+
+
+def _wanted(products: Array, plan: _Plan) -> Array:
+    """The numbers that are wanted of cyclic products (n, runs * blocks, length)."""
+    if plan.blocks == 1:
+        return products[..., plan.first : plan.stop]
+    numbers = products[..., plan.short - 1 :].reshape(len(products), -1, plan.blocks * plan.step)
+    return numbers[..., : plan.stop - plan.first]
