@@ -19,6 +19,7 @@ from rnsdask.core.place import Locate
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.interval import interval_evaluation
+from rnsdask.rns.measured_bound import measured_bound
 from rnsdask.rns.system import RNS
 
 # Relative width of the intervals that bound the magnitudes in a chunk. It adds less than 1/1000 of a bit.
@@ -69,13 +70,16 @@ def _further(moduli: ModuliSet, count: int) -> ModuliSet:
 def enlarged(system: RNS, reach: int) -> RNS:
     """The system with so many further moduli, none if it can be, that its range holds all up to `reach`.
 
-    The set for a greater reach begins with that for a smaller one.
+    With further moduli it is signed. The set for a greater reach begins with that for a smaller one.
     """
     # At most so many bits does a modulus add, so fewer moduli would not do.
     count = max(0, reach.bit_length() - system.moduli.bits) // 32
-    while _with_further(system.moduli, count).value_range(system.signed)[1] < reach:
+    while True:
+        signed = system.signed or count > 0
+        moduli = _with_further(system.moduli, count)
+        if moduli.value_range(signed)[1] >= reach:
+            return RNS(moduli, signed)
         count += 1
-    return RNS(_with_further(system.moduli, count), system.signed)
 
 
 def is_known_to_fit(system: RNS, reach: int) -> bool:
@@ -132,19 +136,51 @@ def exact_product(a: Array, b: Array, systems: Sequence[RNS]) -> Product:
         The systems of `a` and `b`, which differ by their bounds alone. Where these do not prove that all
         results are in range, better ones are measured.
     """
-    terms, system = a.shape[-1], systems[0]
-    bounds = [known.known_magnitude for known in systems]
-    reach = terms * bounds[0] * bounds[1]
-    if not is_known_to_fit(system, reach):
-        measured = (_greatest_magnitude(x, system.with_bound(None)) for x in (a, b))
-        bounds = [min(pair) for pair in zip(bounds, measured, strict=True)]
-        reach = terms * bounds[0] * bounds[1]
-    larger = enlarged(system, reach).moduli
-    if len(larger) > system.rows:
-        a, b = (
-            base_extend(x, system.with_bound(bound), larger) for x, bound in zip((a, b), bounds, strict=True)
-        )
+    measured, larger, reach = measure_sums(a, b, a.shape[-1], systems)
+    a, b = (extended(x, system, larger) for x, system in zip((a, b), measured, strict=True))
     return Product(multiply(a, b, larger), reach)
+
+
+def measure_sums(
+    a: Array, b: Array, terms: int, systems: Sequence[RNS], *, differences: bool = False
+) -> tuple[tuple[RNS, RNS], ModuliSet, int]:
+    """What holds all sums of at most `terms` products of a number of `a` and one of `b`.
+
+    Parameters
+    ----------
+    a, b : arrays of uint32, shapes (n, *shape)
+    systems : pair of RNS
+        Their systems, as :func:`exact_product` takes them.
+    differences : bool
+        Whether products are subtracted too.
+
+    Returns
+    -------
+    systems, moduli, reach
+        The systems with bounds that may be better; the moduli of :func:`enlarged` for `reach`; and that,
+        which no sum is above in magnitude.
+    """
+    system = systems[0]
+    bounds = [known.known_magnitude for known in systems]
+    for measure in (measured_bound, _greatest_magnitude):
+        reach = terms * bounds[0] * bounds[1]
+        if is_known_to_fit(system, reach):
+            break
+        # The first may give nearly twice the magnitudes; the other one takes longer.
+        if measure is _greatest_magnitude and not is_known_to_fit(system, reach // 4):
+            break
+        measured = (measure(x, system.with_bound(None)) for x in (a, b))
+        bounds = [min(pair) for pair in zip(bounds, measured, strict=True)]
+    reach = terms * bounds[0] * bounds[1]
+    if differences and not system.signed:  # numbers below 0 are out of range, and told by further moduli
+        reach = max(reach, system.moduli.product)
+    first, second = (system.with_bound(bound) for bound in bounds)
+    return (first, second), enlarged(system, reach).moduli, reach
+
+
+def extended(x: Array, system: RNS, moduli: ModuliSet) -> Array:
+    """Residues of numbers under another moduli set."""
+    return x if moduli == system.moduli else base_extend(x, system, moduli)
 
 
 def _greatest_magnitude(residues: Array, system: RNS) -> int:
