@@ -1,4 +1,5 @@
 from . import linalg as linalg
+from . import poly as poly
 from ._version import __version__ as __version__
 from .arrays.creation import from_ints as from_ints
 from .arrays.creation import from_residues as from_residues
@@ -46,6 +47,7 @@ from .interval_rns.interval_arithmetic import interval_arithmetic as interval_ar
 from .interval_rns.system import IntervalRNS as IntervalRNS
 from .lazy.convert import fixed_point_interval as fixed_point_interval
 from .lazy.convert import mixed_radix_digits as mixed_radix_digits
+from .lazy.convolve import convolve as convolve
 from .lazy.functions import absolute as absolute
 from .lazy.functions import add as add
 from .lazy.functions import clip as clip

@@ -56,6 +56,11 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
             ),
             Row("np.outer np.linalg.outer", "rd.outer", _OVERFLOWS),
             Row(
+                "np.convolve",
+                "rd.convolve",
+                f"`rd.convolve` takes an `axis`, and is cyclic and negacyclic too. {_OVERFLOWS}",
+            ),
+            Row(
                 "np.linalg.matrix_power",
                 "rd.linalg.matrix_power",
                 f"Exponents are not negative but of a FieldArray. {_OVERFLOWS}",
@@ -204,7 +209,7 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
 
 OWN = {
     "rd": (
-        "ModuliSet RNS RNSArray IntervalRNS IntervalRNSArray PrimeFields FieldArray linalg errstate fma "
+        "ModuliSet RNS RNSArray IntervalRNS IntervalRNSArray PrimeFields FieldArray linalg poly errstate fma "
         "mulsub muladd inverse ntt intt long_multiply bit_length required_bits interval_arithmetic "
         "mixed_radix_digits fixed_point_interval to_decimal read_parquet FixedPointInterval "
         "IntervalEvaluation ReductionResult "

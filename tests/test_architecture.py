@@ -29,6 +29,7 @@ PACKAGES = (
     "lazy",
     "arrays",
     "linalg",
+    "poly",
     "expressions",
     "jobs",
     "cli",

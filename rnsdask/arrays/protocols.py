@@ -251,6 +251,17 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     return functions.where(condition, x, y)
 
 
+def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    """Convolution of operands of one axis, which are all that NumPy's takes."""
+    for operand in (a, v):
+        if is_number_array(operand) and operand.words.ndim > 2:
+            raise ValueError(
+                f"numpy.convolve takes operands of one axis, got {operand.words.ndim - 1}; rd.convolve takes "
+                "an axis"
+            )
+    return _public("convolve")(a, v, mode)  # type: ignore[misc]
+
+
 def _append(arr: Any, values: Any, axis: int | None = None) -> Any:
     return _public("concatenate")((arr, values), axis)  # type: ignore[misc]
 
@@ -258,6 +269,7 @@ def _append(arr: Any, values: Any, axis: int | None = None) -> Any:
 _SPECIAL: dict[str, Callable[..., Any]] = {
     "append": _append,
     "array_equal": _array_equal,
+    "convolve": _convolve,
     "result_type": _result_type,
     "where": _where,
 }

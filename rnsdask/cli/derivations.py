@@ -24,6 +24,15 @@ if TYPE_CHECKING:
 
 _source = click.argument("source", metavar="SRC", shell_complete=complete_path)
 _destination = click.argument("path", metavar="DST", shell_complete=complete_path)
+_output = click.option(
+    "-o",
+    "--output",
+    "path",
+    metavar="STORE",
+    required=True,
+    shell_complete=complete_path,
+    help="The new store.",
+)
 
 
 def _derive(
@@ -122,20 +131,52 @@ def convert(source: str, path: str, system: str, signed: bool | None, **options:
     _derive("convert", [source], path, make, to=system, signed=range_signed, **options)
 
 
+# ---- what is computed of two stores -----------------------------------------------------------------------
+
+
+@click.command(cls=Command)
+@click.argument("a", metavar="A", shell_complete=complete_path)
+@click.argument("b", metavar="B", shell_complete=complete_path)
+@_output
+@click.option(
+    "--mode",
+    "kind",
+    type=click.Choice(["full", "same", "valid", "cyclic", "negacyclic"]),
+    default="full",
+    show_default=True,
+    help="Which numbers: as numpy.convolve, or of operands of one length folded onto that.",
+)
+@click.option("--axis", type=int, default=-1, show_default=True, help="The axis; the others broadcast.")
+@click.option(
+    "--overflow",
+    type=click.Choice(["raise", "wrap"]),
+    default="raise",
+    show_default=True,
+    help="Of a result out of range: an error; or the result modulo M.",
+)
+@with_mode
+@processor_job_options
+def convolve(a: str, b: str, path: str, kind: str, axis: int, overflow: str, **options: Any) -> None:
+    """Convolve the integers of A and B along an axis, exactly, to a new store.
+
+    With the mode full, those are the coefficients of the product of two polynomials.
+    """
+
+    def make(x: Any, y: Any) -> Any:
+        from rnsdask.lazy import convolve as convolution
+
+        return convolution.convolve(x, y, kind, axis, overflow=overflow)
+
+    about: dict[str, Any] = {"kind": kind, "axis": axis, "overflow": overflow}
+    _derive("convolve", [a, b], path, make, **about, **options)
+
+
 # ---- the same words in another order, or in other chunks --------------------------------------------------
 
 
 @click.command(cls=Command)
 @click.argument("sources", metavar="SRC...", nargs=-1, required=True, shell_complete=complete_path)
-@click.option(
-    "-o",
-    "--output",
-    "path",
-    metavar="STORE",
-    required=True,
-    shell_complete=complete_path,
-    help="The new store.",
-)
+@_output
 @click.option("--axis", type=int, default=0, show_default=True, help="The axis along which they are joined.")
 @with_mode
 @job_options
@@ -256,6 +297,7 @@ DERIVATIONS = (
         "shrink", "Write the integers of SRC to a new store DST under a set of at most as many moduli."
     ),
     convert,
+    convolve,
     concat,
     slice_,
     rechunk,

@@ -162,14 +162,20 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
             blocks.append(with_axes(next(remaining), len(shape)))
             bounds.append(getattr(operand.system, "bound", None))
         elif is_lazy_integer(operand):
-            chunks, options = ((1,),) * len(shape), {"system": system, "ndim": len(shape)}
-            blocks.append(map_chunks(_column_block, operand, rows=system.rows, chunks=chunks, **options))
+            blocks.append(lazy_column(operand, system, len(shape)))
             bounds.append(None)
         else:
             value = scalar(operand)
             blocks.append(system.column(value, len(shape)))
             bounds.append(abs(value))
     return Operands(tuple(blocks), system, tuple(bounds))
+
+
+def lazy_column(integer: da.Array, system: Any, ndim: int) -> da.Array:
+    """Words of one lazy integer, with `ndim` axes of length 1."""
+    chunks, options = ((1,),) * ndim, {"system": system, "ndim": ndim}
+    column: da.Array = map_chunks(_column_block, integer, rows=system.rows, chunks=chunks, **options)
+    return column
 
 
 def _column_block(integer: Any, *, system: Any, ndim: int) -> Any:

@@ -17,16 +17,14 @@ def convolve(x: Array, y: Array, moduli: ModuliSet, first: int, out: Array) -> N
     rows, runs, count = out.shape
     device = cupy.cuda.runtime.getDevice()
     sizes = {"rows": rows, "runs": runs, "first": first, "count": count}
-    task = Parameter(CONVOLUTION, out=out, moduli=modulus_table_on(moduli, device), **sizes)
-    for field, operand in (("x", x), ("y", y)):
-        task.fields[field] = (task.address(operand), *_layout(operand))
+    operands = {"x": (x, *_layout(x)), "y": (y, *_layout(y))}
+    task = Parameter(CONVOLUTION, out=out, moduli=modulus_table_on(moduli, device), **operands, **sizes)
     launching.launch("convolution", "convolve", out.size, (task,))
 
 
 def padded_residues(x: Array, primes: ModuliSet, out: Array) -> None:
     rows, runs, _ = x.shape
-    task = Parameter(RUNS)
-    task.fields[()] = (task.address(x), *_layout(x))
+    task = Parameter(RUNS, **dict(zip(RUNS.names or (), (x, *_layout(x)), strict=True)))
     table = modulus_table_on(primes, cupy.cuda.runtime.getDevice())
     sizes = (np.int64(rows), np.int64(runs), table, np.int64(len(out)), np.int64(out.shape[-1]))
     launching.launch("convolution", "padded_residues", out.size, (task, *sizes, out))

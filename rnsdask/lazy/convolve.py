@@ -1,0 +1,282 @@
+"""Convolution along an axis, NumPy, CuPy or Dask, chunk by chunk (:mod:`rnsdask.fields.convolution`)."""
+
+import math
+from typing import Any, SupportsIndex
+
+import dask.array as da
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from rnsdask.backend import Array, backend_name
+from rnsdask.core.errors import brief
+from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.overflow import overflow_mode
+from rnsdask.core.place import Grid, Place
+from rnsdask.fields import convolution
+from rnsdask.fields.system import PrimeFields
+from rnsdask.lazy import fields
+from rnsdask.lazy.functions import check_one_kind
+from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.operands import (
+    Numbers,
+    Operand,
+    as_lazy,
+    broadcast_shape,
+    check_alike,
+    find_lengths,
+    is_lazy_integer,
+    is_number_array,
+    lazy_column,
+    made_like,
+    scalar,
+    with_axes,
+    without_empty_chunks,
+)
+from rnsdask.lazy.widening import Residues, also_of, also_of_intervals, through_rns
+from rnsdask.rns import matmul as products
+from rnsdask.rns.extend import base_extend
+from rnsdask.rns.system import RNS
+
+MODES = ("full", "same", "valid", "cyclic", "negacyclic")
+
+Window = tuple[int, int]
+"""Which numbers of the full convolution are wanted: the first, and the one after the last."""
+
+
+def convolve(
+    a: Operand, b: Operand, mode: str = "full", axis: SupportsIndex = -1, *, overflow: str | None = None
+) -> Any:
+    """Convolution along an axis, exact: number k is the sum of all products ``a_i b_j`` with i + j = k.
+
+    Parameters
+    ----------
+    a, b : RNSArray, IntervalRNSArray, FieldArray, list of int, or int
+        At least one array; arrays of the same numbers, on the same processor. The other axes broadcast. A
+        list stands for an array, an integer, which may be lazy, for one of length 1.
+    mode : {"full", "same", "valid", "cyclic", "negacyclic"}
+        Of A and B numbers along the axis, with A >= B: all A + B - 1; the middle A of them; the A - B + 1
+        that take all B numbers of the shorter operand (these three as ``numpy.convolve``). Or, for operands
+        of one length N, number k with number k + N added to it, or subtracted from it.
+    axis : int
+        The axis, of the shape that the operands broadcast to.
+    overflow : {"raise", "wrap", "flag"}, optional
+        What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``. Only
+        the results count, not partial sums. Of FieldArrays nothing overflows, and it is not taken.
+
+    Returns
+    -------
+    RNSArray, IntervalRNSArray or FieldArray
+        Lazy if an operand is, with the bound that follows. With ``"flag"`` a pair: the results as those of
+        sums that wrap, and a Boolean array that is true where the exact result is out of range.
+
+    Raises
+    ------
+    RNSOverflowError
+        With ``"raise"``, if an exact result is out of range; on Dask when it is computed.
+    TypeError, ValueError
+        If the operands do not fit one another, one is empty along the axis, or `mode` or `overflow` is none
+        of these; AxisError, which is a ValueError, if there is no such axis.
+
+    Notes
+    -----
+    On Dask, where the longer operand is in several chunks along the axis, each takes as many numbers of the
+    one before it as the shorter has, less one, and the shorter becomes one chunk. If it is longer than a
+    chunk of the other, or the mode is cyclic, the axis becomes one chunk of both. Other axes are in any
+    chunks.
+    """
+    if mode not in MODES:
+        raise ValueError(f"mode must be one of {', '.join(MODES)}, got {brief(mode)}")
+    arrays = [operand for operand in (a, b) if is_number_array(operand)]
+    if not arrays:
+        raise TypeError("convolve takes at least one array of numbers, got none")
+    check_one_kind(*arrays)
+    x, y = (_as_array(operand, arrays[0]) for operand in (a, b))
+    check_alike(x, y)
+    find_lengths(x, y)
+    return _convolve(x, y, mode, axis, overflow=overflow)
+
+
+def _as_array(operand: Operand, like: Numbers) -> Any:
+    """An operand as an array of the same numbers."""
+    if is_number_array(operand):
+        return operand
+    system = like.system
+    if is_lazy_integer(operand):
+        return made_like((like,), lazy_column(operand, system, 1), _bounded(system, None), "raise")
+    is_list = isinstance(operand, list | tuple)
+    words = system.encode(operand) if is_list else system.column(scalar(operand), 1)
+    bound = max(map(abs, np.array(operand, dtype=object).ravel().tolist()), default=0)
+    meta = like.words._meta if isinstance(like.words, da.Array) else like.words
+    return made_like((like,), np.asarray(words, like=meta), _bounded(system, bound), "raise")
+
+
+def _bounded(system: Any, bound: int | None) -> Any:
+    return system.with_bound(bound) if isinstance(system, RNS) else system
+
+
+def _convolve_fields(
+    a: Numbers, b: Numbers, mode: str, axis: SupportsIndex, *, overflow: str | None = None
+) -> Any:
+    """Convolution of FieldArrays: that of their residues modulo M."""
+    fields.check_no_overflow(overflow)
+    x, y = (Residues(v.words, RNS(v.system.moduli)) for v in (a, b))
+    found = _convolve(x, y, mode, axis, overflow="wrap")
+    return made_like((a,), found.words, a.system, "raise")
+
+
+def _convolve_intervals(
+    a: Numbers, b: Numbers, mode: str, axis: SupportsIndex, *, overflow: str | None = None
+) -> Any:
+    return _wide_convolve(a, b, mode, axis, overflow=overflow)
+
+
+def _bits_of_sums(a: Numbers, *_: Any) -> int:
+    """Bits of a sum of as many products as a convolution of IntervalRNSArrays adds, at most."""
+    return int(2 * a.system.moduli.bits + max(a.words.shape).bit_length())
+
+
+@also_of(PrimeFields, _convolve_fields)
+@also_of_intervals(_convolve_intervals)
+def _convolve(a: Any, b: Any, mode: str, axis: SupportsIndex, *, overflow: str | None = None) -> Any:
+    """The same of arrays, of known lengths and of the same numbers."""
+    overflows = overflow_mode(overflow)
+    ndim = max(array.words.ndim for array in (a, b)) - 1
+    k = int(normalize_axis_index(as_integer(axis, "axis"), ndim))
+    x, y = (with_axes(array.words, ndim) for array in (a, b))
+    window = _window(mode, _checked_lengths(x, y, k, mode))
+    systems, terms = (a.system, b.system), min(x.shape[k + 1], y.shape[k + 1])
+    system = systems[0]
+    reach = terms * a.system.known_magnitude * b.system.known_magnitude
+    is_safe = products.is_known_to_fit(system, reach) and (mode != "negacyclic" or system.signed)
+    # What is out of range raises, so a bound of what is left holds for every result.
+    is_known = reach < system.greatest_magnitude and (overflows == "raise" or is_safe)
+    if x.shape[k + 1] < y.shape[k + 1]:
+        x, y, systems = y, x, systems[::-1]
+    options = {
+        "systems": systems,
+        "overflows": "wrap" if is_safe and overflows == "raise" else overflows,
+        "mode": mode,
+        "axis": k,
+    }
+    words = _map(x, y, window, rows=system.rows + (overflows == "flag"), options=options)
+    return made_like((a,), words, system.with_bound(reach if is_known else None), overflows)
+
+
+_wide_convolve = through_rns(_convolve, _bits_of_sums, overflows=True)
+
+
+def _checked_lengths(x: Any, y: Any, axis: int, mode: str) -> Window:
+    """Lengths along the axis."""
+    shapes = [tuple(map(int, words.shape[1:])) for words in (x, y)]
+    broadcast_shape([(*shape[:axis], 1, *shape[axis + 1 :]) for shape in shapes])
+    lengths = shapes[0][axis], shapes[1][axis]
+    if not all(lengths):
+        raise ValueError(
+            f"convolve takes operands that are not empty, got {lengths[0]} and {lengths[1]} numbers"
+        )
+    if mode.endswith("cyclic") and lengths[0] != lengths[1]:
+        raise ValueError(
+            f"a {mode} convolution takes operands of one length, got {lengths[0]} and {lengths[1]} numbers"
+        )
+    return lengths
+
+
+def _window(mode: str, lengths: Window) -> Window:
+    short, longer = sorted(lengths)
+    if mode == "same":
+        return (short - 1) // 2, (short - 1) // 2 + longer
+    if mode == "valid":
+        return short - 1, longer
+    return (0, short + longer - 1) if mode == "full" else (0, longer)
+
+
+def _map(x: Any, y: Any, window: Window, rows: int, options: dict[str, Any]) -> Any:
+    """Convolutions of words of which `x` is the longer, mapped over their chunks."""
+    k = options["axis"]
+    windows = (window,)
+    if isinstance(x, da.Array) or isinstance(y, da.Array):
+        x, y = (without_empty_chunks(as_lazy(words)) for words in (x, y))
+        x, y, windows = _with_chunks(x, y, window, k, options["mode"])
+    # Of two axes in the place of one, each operand has its own, and the other is of length 1.
+    x, y = x[(slice(None),) * (k + 2) + (None,)], y[(slice(None),) * (k + 1) + (None,)]
+    located: dict[str, Any] = {}
+    if isinstance(x, da.Array):
+        lengths = tuple(stop - first for first, stop in windows)
+        chunks = [c if sum(c) != 1 else d for c, d in zip(x.chunks[1:], y.chunks[1:], strict=True)]
+        chunks[k : k + 2] = [lengths, (1,)]
+        located = {"chunks": chunks, "grid": Grid.of([*chunks[: k + 1], *chunks[k + 2 :]])}
+    token = "rns-convolve"
+    words = map_chunks(
+        _convolve_block, x, y, rows=rows, located=True, token=token, windows=windows, **located, **options
+    )
+    words = words[(slice(None),) * (k + 2) + (0,)]
+    return without_empty_chunks(words) if isinstance(words, da.Array) else words
+
+
+def _with_chunks(x: da.Array, y: da.Array, window: Window, axis: int, mode: str) -> tuple[Any, ...]:
+    """Words in chunks that go together, and the window of each along the axis, counted from its start."""
+    y = y.rechunk({axis + 1: -1})
+    overlap = y.shape[axis + 1] - 1
+    if x.numblocks[axis + 1] == 1 or overlap >= max(x.chunks[axis + 1]) or mode.endswith("cyclic"):
+        return x.rechunk({axis + 1: -1}), y, (window,)
+    first, stop = window
+    if overlap:
+        depth = {axis + 1: (overlap, 0)}
+        x = da.overlap.overlap(x, depth=depth, boundary=dict.fromkeys(depth, "none"))
+    windows, start = [], 0
+    for k, length in enumerate(x.chunks[axis + 1]):
+        begin = start - overlap if k else 0
+        end = begin + length
+        # The last chunk gives the numbers after the operand's last too.
+        after = stop if k + 1 == x.numblocks[axis + 1] else min(stop, end)
+        windows.append((max(first, start) - begin, max(first, start, after) - begin))
+        start = end
+    return x, y, tuple(windows)
+
+
+def _convolve_block(
+    x: Array,
+    y: Array,
+    *,
+    systems: tuple[RNS, RNS],
+    overflows: str,
+    mode: str,
+    axis: int,
+    windows: tuple[Window, ...],
+    place: Place,
+    grid: Grid | None = None,
+) -> Array:
+    """Residues of one chunk, with an axis of length 1 after the axis, and with ``"flag"`` the mask."""
+    # One number may be NumPy's on each processor.
+    like = next((block for block in (x, y) if backend_name(block) == "cuda"), x)
+    x, y = (np.asarray(block, like=like) for block in (x, y))
+    k = axis + 1
+    x, y = x[(slice(None),) * (k + 1) + (0,)], y[(slice(None),) * k + (0,)]
+    index = place.index[: axis + 1] + place.index[axis + 2 :]
+    locate = int if grid is None else grid.place(index).flat_index
+    window = None if mode.endswith("cyclic") else windows[index[axis] if index else 0]
+    lengths, system = (x.shape[k], y.shape[k]), systems[0]
+    if overflows == "wrap":
+        targets, reach = system.moduli, min(lengths) * math.prod(s.known_magnitude for s in systems)
+    else:
+        negative = mode == "negacyclic"
+        systems, targets, reach = products.measure_sums(x, y, min(lengths), systems, differences=negative)
+    primes = convolution.through_primes(lengths, window, systems, targets, reach)
+    moduli = primes or targets
+    x, y = (products.extended(v, s, moduli) for v, s in zip((x, y), systems, strict=True))
+    found = _multiply(x, y, moduli, mode, axis, window)
+    if primes is not None:
+        found = base_extend(found, RNS(primes, True, reach), targets)
+    if overflows != "wrap":
+        found = products.finish(products.Product(found, reach), system, overflows, locate)
+    return np.expand_dims(found, k + 1)
+
+
+def _multiply(x: Array, y: Array, moduli: ModuliSet, mode: str, axis: int, window: Window | None) -> Array:
+    """Convolutions modulo M along an axis of the numbers."""
+    x, y = np.moveaxis(x, axis + 1, -1), np.moveaxis(y, axis + 1, -1)
+    if window is None:
+        found = convolution.convolve_cyclic(x, y, moduli, mode == "negacyclic")
+    else:
+        found = convolution.convolve(x, y, moduli, *window)
+    return np.moveaxis(found, -1, axis + 1)
