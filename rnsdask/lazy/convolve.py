@@ -201,6 +201,8 @@ def _map(x: Any, y: Any, window: Window, rows: int, options: dict[str, Any]) -> 
     x, y = x[(slice(None),) * (k + 2) + (None,)], y[(slice(None),) * (k + 1) + (None,)]
     located: dict[str, Any] = {}
     if isinstance(x, da.Array):
+        axes = tuple(range(x.ndim))
+        _, (x, y) = da.core.unify_chunks(x, axes, y, axes)
         lengths = tuple(stop - first for first, stop in windows)
         chunks = [c if sum(c) != 1 else d for c, d in zip(x.chunks[1:], y.chunks[1:], strict=True)]
         chunks[k : k + 2] = [lengths, (1,)]

@@ -1,4 +1,4 @@
-"""Products of vectors and matrices."""
+"""Products of vectors and matrices, and convolutions."""
 
 from random import Random
 from typing import Any
@@ -59,6 +59,29 @@ def check_inner(case: Case, rng: Random, function: Any, a: Any, b: Any, exact: i
         result, mask = result
         same_array(mask, np.asarray(is_outside), "mask")
     return same_int(result, exact if mode == "raise" else case.limits.wrap(exact))
+
+
+@operation("convolve")
+def check_convolve(case: Case, rng: Random) -> int:
+    """Check convolutions in every mode, of short operands and of some that are transformed."""
+    lengths = [rng.choice((*LENGTHS, 64, 100, 130)) for _ in range(2)]
+    mode = rng.choice(("full", "same", "valid", "cyclic", "negacyclic"))
+    if mode.endswith("cyclic"):
+        lengths[1] = lengths[0]
+    if sum(lengths) > case.most_numbers:
+        return 0
+    a, b = (case.fresh(rng, (count,), name) for count, name in zip(lengths, "ab", strict=True))
+    if mode.endswith("cyclic"):
+        exact = np.convolve(a.values, b.values)
+        after = exact[lengths[0] :]
+        exact[: len(after)] += -after if mode == "negacyclic" else after
+        exact = exact[: lengths[0]]
+    else:
+        exact = np.convolve(a.values, b.values, mode)
+    case.note("mode", mode)
+    return check_overflowing(
+        case, rng, lambda **options: rd.convolve(a.array, b.array, mode, **options), exact
+    )
 
 
 @operation("matmul of wrong shapes")

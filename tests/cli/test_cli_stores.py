@@ -56,6 +56,38 @@ def contents(path: str) -> dict[str, bytes]:
     return {str(f.relative_to(path)): f.read_bytes() for f in Path(path).rglob("*") if f.is_file()}
 
 
+# ---- convolution ------------------------------------------------------------------------------------------
+
+
+def test_convolve() -> None:
+    rd.from_ints([(-1) ** i * i for i in range(50)], MS, True, chunks=20).to_zarr("a.zarr")
+    rd.from_ints([3, -1, 2], MS, True).to_zarr("b.zarr")
+    a, b = (rd.open_zarr(path).to_ints() for path in ("a.zarr", "b.zarr"))
+    found = as_json("convolve", "a.zarr", "b.zarr", "-o", "o.zarr")
+    assert (found["op"], found["stores"], found["shape"]) == ("convolve", ["a.zarr", "b.zarr"], [52])
+    assert values_in("o.zarr") == np.convolve(a, b).tolist()
+    assert rd.open_zarr("o.zarr").bound == 3 * 49 * 3
+    succeed("convolve", "b.zarr", "a.zarr", "--mode", "valid", "-o", "v.zarr")
+    assert values_in("v.zarr") == np.convolve(a, b, "valid").tolist()
+    succeed("convolve", "s.zarr", "b.zarr", "--axis", 1, "-o", "t.zarr")
+    assert values_in("t.zarr") == [np.convolve(row, b).tolist() for row in TABLE]
+    succeed("convolve", "b.zarr", "b.zarr", "--mode", "negacyclic", "-o", "n.zarr")
+    assert values_in("n.zarr") == [9 + 4, -6 - 4, 12 + 1]
+    rd.IntervalRNSArray.from_rns(rd.open_zarr("b.zarr")).to_zarr("i.zarr")
+    succeed("convolve", "i.zarr", "i.zarr", "--mode", "same", "-o", "j.zarr")
+    assert values_in("j.zarr") == np.convolve(b, b, "same").tolist()
+
+
+def test_convolve_out_of_range() -> None:
+    values = np.array([2**200 + i for i in range(300)], dtype=object)
+    rd.from_ints(values, MS, chunks=100).to_zarr("y.zarr")
+    message = r"convolve of y.zarr: overflow at flat index 0"
+    assert re.search(message, fail("convolve", "y.zarr", "y.zarr", "-o", "o.zarr", status=1))
+    succeed("convolve", "y.zarr", "y.zarr", "--overflow", "wrap", "-o", "w.zarr")
+    exact = np.convolve(values, values)
+    assert values_in("w.zarr") == [value % MS.product for value in exact]
+
+
 # ---- other words for the same numbers ---------------------------------------------------------------------
 
 
@@ -334,6 +366,12 @@ FAULTS: list[tuple[list[Any], int, str]] = [
         r"concat of s.zarr t.zarr: all the input array dimensions",
     ),
     (["concat", "x.zarr", "s.zarr"], 2, r"Missing option '-o'"),
+    (
+        ["convolve", "x.zarr", "s.zarr", "-o", "o"],
+        2,
+        r"convolve of x.zarr s.zarr: operands have different ranges",
+    ),
+    (["convolve", "x.zarr", "x.zarr", "-o", "o", "--axis", 1], 2, r"axis 1 is out of bounds"),
     (["slice", "x.zarr", "o", "5"], 2, r"slice of x.zarr: it selects one number"),
     (["slice", "x.zarr", "o", "700:, 1"], 2, r"slice of x.zarr: too many indices"),
     (
@@ -395,6 +433,7 @@ JOBS: dict[str, list[Any]] = {
     "slice": ["slice", "x.zarr", "out.zarr", "128:"],
     "group slice": ["slice", "h.zarr", "out.zarr", "128:"],
     "concat": ["concat", "x.zarr", "-o", "out.zarr"],
+    "convolve": ["convolve", "s.zarr", "rows.zarr", "-o", "out.zarr", "--mode", "same"],
     "rechunk": ["rechunk", "s.zarr", "out.zarr", "--chunks", "5,256"],
     "reshape": ["reshape", "rows.zarr", "out.zarr", "60,128"],
 }
