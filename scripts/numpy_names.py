@@ -209,12 +209,12 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
 
 OWN = {
     "rd": (
-        "ModuliSet RNS RNSArray IntervalRNS IntervalRNSArray PrimeFields FieldArray linalg poly errstate fma "
+        "ModuliSet RNS RNSArray IntervalRNS IntervalRNSArray PrimeFields FieldArray linalg errstate fma "
         "mulsub muladd inverse ntt intt long_multiply bit_length required_bits interval_arithmetic "
         "mixed_radix_digits fixed_point_interval to_decimal read_parquet FixedPointInterval "
         "IntervalEvaluation ReductionResult "
         "RNSError RNSOverflowError StoreError ChangedStoreError CorruptChunkError IncompleteStoreError "
-        "InputError JobError __version__"
+        "InputError JobError poly __version__"
     ),
     "rd.linalg": "lu nullspace charpoly",
     "x": (
