@@ -61,6 +61,8 @@ from .lazy.functions import negative as negative
 from .lazy.functions import sign as sign
 from .lazy.functions import subtract as subtract
 from .lazy.functions import where as where
+from .lazy.interleave import from_interleaved as from_interleaved
+from .lazy.interleave import to_interleaved as to_interleaved
 from .lazy.matmul import dot as dot
 from .lazy.matmul import matmul as matmul
 from .lazy.ntt import intt as intt

@@ -209,8 +209,8 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
 
 OWN = {
     "rd": (
-        "ModuliSet RNS RNSArray IntervalRNS IntervalRNSArray PrimeFields FieldArray linalg errstate fma "
-        "mulsub muladd inverse ntt intt long_multiply bit_length required_bits interval_arithmetic "
+        "ModuliSet RNS RNSArray IntervalRNS IntervalRNSArray PrimeFields FermatField FieldArray linalg errstate fma "
+        "mulsub muladd inverse ntt intt to_interleaved from_interleaved long_multiply bit_length required_bits interval_arithmetic "
         "mixed_radix_digits fixed_point_interval to_decimal read_parquet FixedPointInterval "
         "IntervalEvaluation ReductionResult "
         "RNSError RNSOverflowError StoreError ChangedStoreError CorruptChunkError IncompleteStoreError "
@@ -220,7 +220,8 @@ OWN = {
     "x": (
         "system system_type moduli words residues signed bound with_bound measure_bound with_residues extend "
         "shrink interval is_even bit_length clip sort columns sign low upp exponent from_ints from_residues "
-        "from_rns to_rns lift inverse create_store storable_lengths with_storable_chunks storage"
+        "from_rns from_words to_rns lift inverse multiply_by_root create_store storable_lengths "
+        "with_storable_chunks storage"
     ),
 }
 """Public names that NumPy and Dask have nothing like, of the package and of arrays."""

@@ -31,6 +31,7 @@ void bind_scan(nb::module_& module);
 void bind_table_product(nb::module_& module);
 void bind_text_format(nb::module_& module);
 void bind_text_parse(nb::module_& module);
+void bind_transpose(nb::module_& module);
 void bind_wide_residues(nb::module_& module);
 void bind_digit_conversion(nb::module_& module);
 

@@ -28,6 +28,7 @@ NB_MODULE(_cpu, module) {
   rns::bind_table_product(module);
   rns::bind_text_format(module);
   rns::bind_text_parse(module);
+  rns::bind_transpose(module);
   rns::bind_wide_residues(module);
   rns::bind_digit_conversion(module);
 }

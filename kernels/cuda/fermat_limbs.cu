@@ -6,11 +6,11 @@
 using namespace rns;
 
 template <typename Word>
-__device__ void convert_limbs(const u32* limbs, i64 count, i64 numbers, bool is_signed,
+__device__ void convert_limbs(const u32* limbs, i64 count, i64 numbers, i32 is_signed,
                               RadixReciprocal<Word> r, Word* digits) {
   Word x[kMostDigits];
   for (i64 j = thread_index(); j < numbers; j += thread_count()) {
-    digits_of_limbs(limbs + j * count, count, is_signed, x, r);
+    digits_of_limbs(limbs + j * count, count, is_signed != 0, x, r);
     for (i32 i = 0; i < r.digits; ++i) digits[i * numbers + j] = x[i];
   }
 }
@@ -24,12 +24,12 @@ __device__ void convert_digits(const Word* digits, i64 stride, i64 numbers, Radi
   }
 }
 
-extern "C" __global__ void limbs_to_fermat_32(const u32* limbs, i64 count, i64 numbers, bool is_signed,
+extern "C" __global__ void limbs_to_fermat_32(const u32* limbs, i64 count, i64 numbers, i32 is_signed,
                                               RadixReciprocal<u32> r, u32* digits) {
   convert_limbs(limbs, count, numbers, is_signed, r, digits);
 }
 
-extern "C" __global__ void limbs_to_fermat_64(const u32* limbs, i64 count, i64 numbers, bool is_signed,
+extern "C" __global__ void limbs_to_fermat_64(const u32* limbs, i64 count, i64 numbers, i32 is_signed,
                                               RadixReciprocal<u64> r, u64* digits) {
   convert_limbs(limbs, count, numbers, is_signed, r, digits);
 }

@@ -515,6 +515,10 @@ def fermat_to_limbs(digits: Array, field: FermatConstants) -> Array:
     return limbs
 
 
+def transpose(matrix: Array, out: Array) -> None:
+    _cpu.transpose(matrix, out)
+
+
 def _radix_arguments(field: FermatConstants) -> tuple[int, int, int, int]:
     division = radix_division(field)
     return field.radix, division.normalized, division.reciprocal, division.shift

@@ -18,7 +18,7 @@ def fermat_options(field: FermatConstants) -> tuple[str, ...]:
     return (
         f"-DRNS_FERMAT_BITS={8 * field.dtype.itemsize}",
         f"-DRNS_FERMAT_DIGITS={digits}",
-        f"-DRNS_RADIX_RECIPROCAL={radix[0]}ull,{','.join(map(str, radix[1:]))}",
+        f"-DRNS_FERMAT_RADIX={radix[0]}ull,{','.join(map(str, radix[1:]))}",
     )
 
 
@@ -88,6 +88,8 @@ EXTENDED_INTERVAL = np.dtype([("low", np.float64), ("upp", np.float64), ("expone
 DIGIT_VECTORS = 4
 
 TILE_LIMBS = 32
+
+TRANSPOSED_WORDS = 1024
 
 FERMAT_TASK = np.dtype(
     [("x", OPERAND, (2,)), ("out", np.uint64), ("out_stride", np.int64), ("count", np.int64)]
@@ -220,6 +222,7 @@ SIZES = {
     "interval": {"kPowers": INTERVAL_POWERS},
     "interval_rns": {"kDigitVectors": DIGIT_VECTORS},
     "matmul": {"kBlock": BLOCK, "kWarp": WARP, "kTile": MATMUL_TILE},
+    "transpose": {"kTileWords": TRANSPOSED_WORDS},
     "reduce": {"kBlock": BLOCK, "kWarp": WARP, "kKeyVectors": KEY_VECTORS, "kSumVectors": SUM_VECTORS},
 }
 """The numbers by their names in the sources."""

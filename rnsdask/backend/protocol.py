@@ -148,6 +148,9 @@ class Kernels(Protocol):
         that hold them all. `width` is at least L, signed L + 1, and at least K.
         """
 
+    def transpose(self, matrix: Array, out: Array) -> None:
+        """Write a matrix of uint32 or uint64, contiguous along rows, transposed to `out`, contiguous."""
+
     def limbs_to_fermat(self, limbs: Array, signed: bool, field: FermatConstants) -> Array:
         """The (k, N) digits of the elements of a Fermat field that any integers of (N, L) limbs stand for."""
 

@@ -14,12 +14,16 @@ from rnsdask.core.layout import as_matrix
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.place import Locate
 from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.inverses import invert_together
 from rnsdask.rns.associative import fold
 from rnsdask.rns.axis import reduced_shape, rows_along
+from rnsdask.rns.inverses import invert_together
 
 # Elements of products of matrices that are computed together: their digits stay in cache.
 _PRODUCTS = 2**14
+
+
+# Elements that are inverted one by one, on the host.
+_FEW = 32
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,8 @@ class FermatElements:
         if is_zero.any():
             index = locate(int(is_zero.argmax()))
             raise ZeroDivisionError(f"the element at flat index {index} is 0, so it has no inverse")
-        return invert_together(matrix, partial(self._both, "multiply"), self._invert_few).reshape(words.shape)
+        multiply = partial(self._both, "multiply")
+        return invert_together(matrix, multiply, self._invert_few, _FEW).reshape(words.shape)
 
     def _invert_few(self, words: Array) -> Array:
         p = self.field.modulus

@@ -6,6 +6,7 @@ from itertools import count
 from math import gcd
 from typing import Any, SupportsIndex
 
+import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -137,17 +138,17 @@ class FermatField(FiniteFields):
         return self._root_of_composite_order(order)
 
     def _root_of_composite_order(self, order: int) -> int:
-        p = self.modulus
+        p, k = self.modulus, self.digits
         factors = [q for q in factors_of_radix(self.radix) if order % q == 0]
-        x = next(x for x in count(2) if all(pow(x, (p - 1) // q, p) != 1 for q in factors))
-        root = pow(x, (p - 1) // order, p)
-        times, rest = divmod(order, 2 * self.digits)
-        if rest:
-            return root
-        power = pow(root, times, p)
-        exponent = next(j for j in range(1, 2 * self.digits, 2) if pow(power, j, p) == self.radix)
-        steps = range(exponent, 2 * order * self.digits, 2 * self.digits)
-        return pow(root, next(j for j in steps if gcd(j, order) == 1), p)
+        x = next(x for x in count(2) if all(gmpy2.powmod(x, (p - 1) // q, p) != 1 for q in factors))
+        root = gmpy2.powmod(x, (p - 1) // order, p)
+        if order % (2 * k):
+            return int(root)
+        power = gmpy2.powmod(root, order // (2 * k), p)
+        exponent = next(j for j in range(1, 2 * k, 2) if gmpy2.powmod(power, j, p) == self.radix)
+        # Of the powers whose powers are the radix, the least that has the whole order.
+        exponent = next(j for j in count(exponent, 2 * k) if gcd(j, order) == 1)
+        return int(gmpy2.powmod(root, exponent, p))
 
     def roots(self, length: SupportsIndex) -> tuple[int, ...]:
         """The :meth:`root_of_unity` as a tuple of one, as :meth:`.PrimeFields.roots`."""

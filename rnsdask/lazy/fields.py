@@ -131,6 +131,8 @@ def elements_of_integers(x: Numbers, system: FiniteFields) -> Any:
 
 def checked_words(words: Any, system: FermatField) -> Any:
     """Digits of elements, checked; those in memory are copied."""
+    if isinstance(words, da.Array):
+        words = words.rechunk({0: -1})
     return map_chunks(_checked_block, words, rows=system.rows, located=True, system=system)
 
 

@@ -3,17 +3,21 @@
 import gmpy2
 import numpy as np
 
-from rnsdask.backend import Array, kernels_of
+from rnsdask.backend import Array, backend_name, kernels_of
 from rnsdask.core.errors import RNSOverflowError, abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
 from rnsdask.rns.blocks import column_of
 from rnsdask.rns.compare import compare
+from rnsdask.rns.inverses import invert_together
 from rnsdask.rns.system import RNS
 
 # The kernel takes exponents of so many bits.
 _DIGIT_BITS = 64
+
+# Residues that are inverted by themselves sooner than by products, as measured.
+_FEW_RESIDUES = 1024
 
 # Longer powers are not computed to say in an error how long they are.
 _EXACT_BITS = 2**20
@@ -180,11 +184,24 @@ def inverse(residues: Array, moduli: ModuliSet, locate: Locate = int) -> Array:
 def inverses_of(residues: Array, moduli: ModuliSet) -> tuple[Array, tuple[int, int] | None]:
     """Inverses modulo M of a chunk (n, *shape), and row and flat index of the first that there is not."""
     matrix = as_matrix(residues)
-    out = np.empty_like(matrix, order="C")
-    kernels_of(matrix).inverse(matrix, moduli, out)
-    failed = out == 0
+    kernels = kernels_of(matrix)
+
+    def multiply(a: Array, b: Array) -> Array:
+        out = np.empty_like(a, order="C")
+        kernels.apply("multiply", (a, b), moduli, out)
+        return out
+
+    def invert(a: Array) -> Array:
+        out = np.empty_like(a, order="C")
+        kernels.inverse(a, moduli, out)
+        return out
+
+    # Each level is some launches on a GPU, for which the trick has not been measured to pay.
+    few = matrix.shape[1] if backend_name(matrix) == "cuda" else max(1, _FEW_RESIDUES // len(moduli))
+    inverses = invert_together(matrix, multiply, invert, few)
     place = None
-    if failed.any():
+    if not inverses.all():
+        failed = invert(matrix) == 0  # where all of a row have become 0
         index = int(failed.any(axis=0).argmax())
         place = int(failed[:, index].argmax()), index
-    return out.reshape(residues.shape), place
+    return inverses.reshape(residues.shape), place

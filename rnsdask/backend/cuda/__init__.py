@@ -30,6 +30,7 @@ from rnsdask.backend.cuda.matmul import matmul
 from rnsdask.backend.cuda.mixed_radix import mixed_radix_digits
 from rnsdask.backend.cuda.ntt import cyclic_products, ntt
 from rnsdask.backend.cuda.scan import running_sums
+from rnsdask.backend.cuda.transpose import transpose
 from rnsdask.backend.cuda.wide_residues import limbs_to_wide_residues, wide_digits
 
 __all__ = [
@@ -75,5 +76,6 @@ __all__ = [
     "running_sums",
     "solve_upper",
     "three_prime_remainders",
+    "transpose",
     "wide_digits",
 ]

@@ -14,7 +14,7 @@ def limbs_to_fermat(limbs: Array, signed: bool, field: FermatConstants) -> Array
     limbs = cupy.ascontiguousarray(limbs)
     numbers, count = limbs.shape
     digits = cupy.empty((field.digits, numbers), dtype=field.dtype)
-    arguments = (limbs, np.int64(count), np.int64(numbers), np.bool_(signed), _radix(field), digits)
+    arguments = (limbs, np.int64(count), np.int64(numbers), np.int32(signed), _radix(field), digits)
     launching.launch("fermat_limbs", f"limbs_to_fermat_{_bits(field)}", numbers, arguments)
     return digits
 

@@ -6,14 +6,11 @@ import numpy as np
 
 from rnsdask.backend import Array
 
-# Elements that are few enough to be inverted one by one.
-_FEW = 32
-
 Multiply = Callable[[Array, Array], Array]
 
 
-def invert_together(elements: Array, multiply: Multiply, invert: Callable[[Array], Array]) -> Array:
-    """Inverses of elements (rows, N), none of them 0, of which only a few are inverted one by one.
+def invert_together(elements: Array, multiply: Multiply, invert: Callable[[Array], Array], few: int) -> Array:
+    """Inverses of elements (rows, N) of a ring, of which only a few are inverted one by one.
 
     Products of pairs, then of pairs of these, and so on, are inverted instead; the inverse of ``a b``, times
     b and times a, gives those of a and b. So N elements take less than 3 N products.
@@ -24,13 +21,20 @@ def invert_together(elements: Array, multiply: Multiply, invert: Callable[[Array
         Products of elements (rows, N), contiguous.
     invert : callable
         Inverses of a few elements.
+    few : int
+        Elements that are few enough for it, at least 1.
+
+    Returns
+    -------
+    array (rows, N)
+        If `invert` gives 0 for what has no inverse, and one of a row has none, there are zeros in that row.
     """
-    if elements.shape[1] <= _FEW:
+    if elements.shape[1] <= few:
         return invert(elements)
     half = elements.shape[1] // 2
     # The last one of an odd number goes up as it is.
     first, second, rest = np.split(elements, (half, 2 * half), axis=1)
     above = np.concatenate([multiply(first, second), rest], axis=1)
-    inverted = invert_together(above, multiply, invert)
+    inverted = invert_together(above, multiply, invert, few)
     pairs = inverted[:, :half]
     return np.concatenate([multiply(pairs, second), multiply(pairs, first), inverted[:, half:]], axis=1)
