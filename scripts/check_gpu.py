@@ -1,7 +1,7 @@
 """Compares jobs on GPUs with the same on the CPU, bit for bit, in processes that start cold, many times.
 
     python scripts/check_gpu.py starts --count 1000          threads that all use the GPU for the first time
-    python scripts/check_gpu.py jobs --repeat 5 --gpus 1,2   whole commands that read stores, and write some
+    python scripts/check_gpu.py jobs --repeat 5 --gpus 1,2,all   whole commands that read stores, and write some
 
 A process that has used its GPU already finds kernels, tables and memory ready: faults of the first use show
 in new processes only. "starts" computes lazy arrays of CuPy's chunks, small and large, on 8 to 32 threads,
@@ -237,17 +237,17 @@ def difference(job: str, expected: Outcome, found: Outcome) -> str:
     return f"{job}: {'; '.join([f'{len(files)} chunks differ'] * bool(files) + others)}"
 
 
-def ways(gpus: Iterable[int]) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:
+def ways(gpus: Iterable[str]) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:
     """Options and environment of each way to use GPUs."""
     for kvikio in ("false", "true"):
-        for options in (("--backend", "cuda"), *(("--gpus", str(count)) for count in gpus)):
+        for options in (("--backend", "cuda"), *(("--gpus", count) for count in gpus)):
             yield options, {"DASK_RNSDASK__KVIKIO": kvikio}
 
 
 def check_jobs(args: argparse.Namespace) -> Iterator[list[str]]:
     """What went wrong in each of many jobs."""
     jobs = args.jobs or list(JOBS)
-    gpus = [int(count) for count in args.gpus.split(",")]
+    gpus = args.gpus.split(",")
     with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(args.parallel) as pool:
         folder = Path(temporary)
         make_stores(folder, args.numbers, args.bits, args.chunk)
@@ -284,7 +284,7 @@ def main() -> int:
     jobs.add_argument("--numbers", type=int, default=1_000_000)
     jobs.add_argument("--bits", type=int, default=2048)
     jobs.add_argument("--chunk", type=int, help="numbers; by default as many as a command chooses")
-    jobs.add_argument("--gpus", default="1", help="comma-separated: on so many workers each")
+    jobs.add_argument("--gpus", default="all", help="comma-separated: on so many GPUs each, or all")
     for group in (starts, jobs):
         group.add_argument("--parallel", type=int, default=4)
     args = parser.parse_args()

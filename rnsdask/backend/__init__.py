@@ -5,8 +5,10 @@ the same results; :class:`Kernels` lists them.
 """
 
 import functools
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -44,12 +46,14 @@ __all__ = [
     "backend_name",
     "device_memory",
     "empty_like",
+    "first_alone",
     "free_device_bytes",
     "has_gpu",
     "host_memory",
     "kernels_of",
     "naming_gpu_memory",
     "to_backend",
+    "uses_gpu",
 ]
 
 BACKENDS = ("auto", "cpu", "cuda")
@@ -171,6 +175,30 @@ def check_backend(backend: str) -> None:
     """Raise ``ValueError`` unless `backend` is one of ``"auto"``, ``"cpu"``, ``"cuda"``."""
     if backend not in BACKENDS:
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
+
+
+def uses_gpu(backend: str, *blocks: Any) -> bool:
+    """Whether computing is on a GPU: of blocks that are there, or that :func:`to_backend` moves there."""
+    return any(map(_is_cupy, blocks)) or (backend != "cpu" and has_gpu())
+
+
+@contextmanager
+def first_alone(function: Callable[..., Any]) -> Iterator[None]:
+    """Let one thread call a function for the first time on this process's GPU, and all others wait.
+
+    CuPy's own functions compile a kernel at first use in each thread that needs it, and the compiler takes
+    these one after the other: 16 threads would need 16 times as long.
+    """
+    if function in _called:
+        yield
+        return
+    with _first_calls[function]:
+        yield
+        _called.add(function)
+
+
+_called: set[Callable[..., Any]] = set()
+_first_calls: defaultdict[Callable[..., Any], RLock] = defaultdict(RLock)
 
 
 def to_backend(array: Any, backend: str) -> Any:

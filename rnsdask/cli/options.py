@@ -147,7 +147,10 @@ _log_option = click.option(
 
 processor_options = _options(
     click.option(
-        "--gpus", metavar="N|all", callback=_read_gpus, help="Start a worker on each of N GPUs, or all."
+        "--gpus",
+        metavar="N|all",
+        callback=_read_gpus,
+        help="Use 1 GPU, or a worker on each of N, or on all.",
     ),
     click.option(
         "--backend",
@@ -264,10 +267,14 @@ processor_job_options = _options(with_cluster, processor_options, progress_optio
 def _connection(
     scheduler: str | None, scheduler_file: str | None, gpus: Any, report: str | None, tls: tuple[Any, ...]
 ) -> Iterator[Any]:
-    from rnsdask.cluster.connecting import connect, dashboard_of, reporting, tls_security
+    from rnsdask.cluster.connecting import check_gpu, connect, dashboard_of, reporting, tls_security
 
     with refusing():
         security = tls_security(*tls)
+    if gpus == 1 and report is None:
+        check_gpu()
+        yield None
+        return
     with connect(scheduler, scheduler_file, gpus, security) as client:
         if client is None and security is not None:
             refuse("--tls-ca-file, --tls-cert and --tls-key are for a scheduler: give --scheduler")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import dask
 
+from rnsdask.backend import has_gpu
 from rnsdask.cluster.failures import describe
 from rnsdask.cluster.scheduler import ask, made_in_time, within_limit, workers_of
 from rnsdask.cluster.workers import check_workers, explained_by_workers
@@ -101,6 +102,12 @@ def connect(
         check_workers(client)
         with explained_by_workers(client):
             yield client
+
+
+def check_gpu() -> None:
+    """Raise JobError unless this process has a GPU, which jobs on its threads use without a cluster."""
+    if not has_gpu():
+        raise JobError("1 GPU was asked for, and this host has 0, or no CuPy (extra cu12 or cu13)")
 
 
 def tls_security(ca_file: Path | None, cert: Path | None, key: Path | None) -> "Security | None":

@@ -5,6 +5,7 @@ Dask's own ``block_info`` makes tasks large, and takes longer to build than the 
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from dask.base import tokenize
 from dask.layers import ArrayBlockIdDep
 from numpy.typing import DTypeLike
 
-from rnsdask.backend import Array, backend_name
+from rnsdask.backend import Array, backend_name, first_alone, uses_gpu
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import ALONE, Grid
@@ -33,10 +34,13 @@ class _Call:
     grid: Grid | None
 
     def __call__(self, *blocks: Any) -> Any:
-        if self.grid is None:
-            return self.function(*blocks, **self.options)
-        (_, *index), *rest = blocks
-        return self.function(*rest, place=self.grid.place(index), **self.options)
+        options = self.options
+        if self.grid is not None:
+            (_, *index), blocks = blocks[0], blocks[1:]
+            options = {**options, "place": self.grid.place(index)}
+        on_gpu = blocks and uses_gpu(options.get("backend", "cpu"), *blocks)
+        with first_alone(self.function) if on_gpu else nullcontext():
+            return self.function(*blocks, **options)
 
     def __dask_tokenize__(self) -> Any:
         return tokenize(self.function, _nameable(self.options), self.grid)

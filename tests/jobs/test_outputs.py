@@ -634,7 +634,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize(("name", "times"), [("max", 1), ("max", 2), ("verify", 1), ("max --gpus 1", 1)])
+@pytest.mark.parametrize(("name", "times"), [("max", 1), ("max", 2), ("verify", 1), ("max --gpus all", 1)])
 def test_interruption_is_quick(name: str, times: int, made: Path, tmp_path: Path) -> None:
     """However long the work at hand takes; and the whole group gets it, as from a terminal."""
     script, started = tmp_path / "slow.py", tmp_path / "started"
