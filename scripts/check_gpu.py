@@ -1,7 +1,7 @@
 """Compares jobs on GPUs with the same on the CPU, bit for bit, in processes that start cold, many times.
 
     python scripts/check_gpu.py starts --count 1000          threads that all use the GPU for the first time
-    python scripts/check_gpu.py jobs --repeat 5 --gpus 1,2,all   whole commands that read stores, and write some
+    python scripts/check_gpu.py jobs --repeat 5 --gpus 1,2     whole commands that read stores, and write some
 
 A process that has used its GPU already finds kernels, tables and memory ready: faults of the first use show
 in new processes only. "starts" computes lazy arrays of CuPy's chunks, small and large, on 8 to 32 threads,

@@ -188,7 +188,9 @@ THREE_PRIMES = np.dtype(
 )
 
 STRUCTURES = {
-    "arithmetic": {"Operand": OPERAND, "Task": TASK, "SumTest": SUM_TEST, "WindowTest": WINDOW_TEST},
+    "arithmetic": {"Operand": OPERAND, "Task": TASK},
+    "arithmetic_checked": {"Task": TASK, "SumTest": SUM_TEST},
+    "arithmetic_windowed": {"Task": TASK, "WindowTest": WINDOW_TEST},
     "compare": {"ScalarTable": SCALAR_TABLE},
     "convolution": {"Runs": RUNS, "Convolution": CONVOLUTION, "ThreePrimes": THREE_PRIMES},
     "cyclic_products": {"Pass": PASS},

@@ -210,7 +210,7 @@ def as_matrix(residues: Any) -> Any:
 
     Rows may lie apart (the view of a longer array's columns stays one), as the kernels allow.
     """
-    matrix = residues.reshape(residues.shape[RESIDUE_AXIS], -1)
+    matrix = residues if residues.ndim == 2 else residues.reshape(residues.shape[RESIDUE_AXIS], -1)
     if matrix.shape[1] > 1 and matrix.strides[1] != matrix.itemsize:
         matrix = matrix.copy()
     return matrix

@@ -145,6 +145,9 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
     arrays = [operand for operand in operands if is_number_array(operand)]
     if not arrays:
         raise TypeError("at least one operand must be an RNSArray, got integers only")
+    if not masks and len(arrays) == len(operands) and _are_alike(arrays):
+        bounds = tuple([getattr(array.system, "bound", None) for array in arrays])
+        return Operands(tuple([array.words for array in arrays]), arrays[0].system, bounds)
     system = arrays[0].system
     masks = [as_mask(mask) for mask in masks]
     if len(arrays) + len(masks) > 1:
@@ -155,20 +158,31 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
     check_same_processor([*masks, *words])
     shape = broadcast_shape([tuple(array.shape[1:]) for array in (*masks, *words)])
     blocks = [with_axes(mask, len(shape)) for mask in masks]
-    bounds: list[int | None] = []
+    known: list[int | None] = []
     remaining = iter(words)
     for operand in operands:
         if is_number_array(operand):
             blocks.append(with_axes(next(remaining), len(shape)))
-            bounds.append(getattr(operand.system, "bound", None))
+            known.append(getattr(operand.system, "bound", None))
         elif is_lazy_integer(operand):
             blocks.append(lazy_column(operand, system, len(shape)))
-            bounds.append(None)
+            known.append(None)
         else:
             value = scalar(operand)
             blocks.append(system.column(value, len(shape)))
-            bounds.append(abs(value))
-    return Operands(tuple(blocks), system, tuple(bounds))
+            known.append(abs(value))
+    return Operands(tuple(blocks), system, tuple(known))
+
+
+def _are_alike(arrays: Sequence[Numbers]) -> bool:
+    """Whether arrays are in memory, and of the same numbers, shape and processor: there is nothing to do."""
+    first, system = arrays[0].words, arrays[0].system
+    return not isinstance(first, da.Array) and all(
+        type(array.words) is type(first)
+        and array.words.shape == first.shape
+        and system.same_numbers(array.system)
+        for array in arrays[1:]
+    )
 
 
 def lazy_column(integer: da.Array, system: Any, ndim: int) -> da.Array:

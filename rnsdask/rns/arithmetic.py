@@ -110,12 +110,12 @@ def apply(
         kernels_of(out).apply(name, operands, moduli, out)
     else:
         known = ranges or (system.value_range,) * len(operands)
-        mask = _apply_checked(operation, operands, system, known, out[:n])
+        mask = _apply_checked(operation, operands, system, known, out if rows == n else out[:n])
         if mode == "flag":
             out[n] = 0 if mask is None else mask
         elif mask is not None and mask.any():
             raise _error(operation, operands, system, int(mask.argmax()), locate)
-    return out.reshape(rows, *shape)
+    return out if len(shape) == 1 else out.reshape(rows, *shape)
 
 
 def _error(

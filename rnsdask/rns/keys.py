@@ -105,8 +105,9 @@ def _unambiguous(keys: Array, residues: Array, constants: KeyConstants) -> Array
     """The keys, in place, with those that passed 2**64 replaced by the greatest."""
     if constants.ambiguous_below:
         (ambiguous,) = (keys < np.uint64(constants.ambiguous_below)).nonzero()
-        # Near 0 the key stands as it is. Near M it passed 2**64, of which t stays short.
-        keys[ambiguous[_near_top(residues, ambiguous, constants)]] = np.uint64(_LAST_KEY)
+        if ambiguous.size:
+            # Near 0 the key stands as it is. Near M it passed 2**64, of which t stays short.
+            keys[ambiguous[_near_top(residues, ambiguous, constants)]] = np.uint64(_LAST_KEY)
     return keys
 
 

@@ -127,7 +127,8 @@ def _place_of_extremum(residues: Array, system: RNS, minimum: bool) -> tuple[int
     Residues are there if one pass told the extremum from all others.
     """
     constants = key_constants(system.moduli, system.signed, system.bound)
-    residues = residues[: len(constants.moduli)]
+    if len(constants.moduli) != len(residues):
+        residues = residues[: len(constants.moduli)]
     if residues.shape[1] == 1:
         return 0, 0, None
     found = kernels_of(residues).extremum(residues, constants, minimum)
@@ -213,7 +214,9 @@ def _sum(residues: Array, system: RNS) -> ReductionResult:
     # is below 2**64.
     block = min(_SUM_BLOCK, 2 ** (KEY_BITS - 1) // (sum(system.moduli) + 1) // 4 * 4)
     count = residues.shape[1]
-    parts = [_sum_of_block(residues[:, k : k + block], system) for k in range(0, count, block)]
+    starts = range(0, count, block)
+    blocks = [residues] if len(starts) == 1 else [residues[:, k : k + block] for k in starts]
+    parts = [_sum_of_block(part, system) for part in blocks]
     total, fallbacks = (sum(column) for column in zip(*parts, strict=True))
     return ReductionResult(total, None, count, fallbacks, backend_name(residues))
 
@@ -221,7 +224,7 @@ def _sum(residues: Array, system: RNS) -> ReductionResult:
 def _sum_of_block(residues: Array, system: RNS) -> tuple[int, int]:
     """Exact sum of some numbers, and how many keys were ambiguous."""
     constants = key_constants(system.moduli, system.signed, system.bound)
-    used = residues[: len(constants.moduli)]
+    used = residues if len(constants.moduli) == len(residues) else residues[: len(constants.moduli)]
     sums = kernels_of(used).row_sums(used, constants)
     if sums.ambiguous == used.shape[1]:  # as those of small numbers are, but not under a bound of their own
         narrow = narrowed(system, residues)

@@ -32,8 +32,13 @@ def arithmetic_task(operands: tuple[Array, ...], moduli: ModuliSet, out: Array) 
     )
 
 
+def _on_gpu(operands: Sequence[Array]) -> tuple[Array, ...]:
+    """The operands, of which those of one number may be NumPy's."""
+    return tuple([x if isinstance(x, cupy.ndarray) else cupy.asarray(x) for x in operands])
+
+
 def apply(operation: str, operands: Sequence[Array], moduli: ModuliSet, out: Array) -> None:
-    task = arithmetic_task(tuple(map(cupy.asarray, operands)), moduli, out)
+    task = arithmetic_task(_on_gpu(operands), moduli, out)
     launching.launch("arithmetic", f"{operation}_plain", -(-out.size // 16), (task,))
 
 
@@ -41,7 +46,7 @@ def apply_checked(
     operation: str, operands: Sequence[Array], moduli: ModuliSet, check: SumCheck, out: Array
 ) -> Array | None:
     test = np.array(check.limits, dtype=SUM_TEST)[()]
-    return _launch_keyed(f"{operation}_checked", operands, moduli, (), check.keys, test, out)
+    return _launch_keyed("arithmetic_checked", operation, operands, moduli, (), check.keys, test, out)
 
 
 def apply_windowed(
@@ -49,11 +54,12 @@ def apply_windowed(
 ) -> Array | None:
     test = np.array(check.limits, dtype=WINDOW_TEST)[()]
     deciding = (np.int32(check.deciding),)
-    return _launch_keyed(f"{operation}_windowed", operands, moduli, deciding, check.keys, test, out)
+    return _launch_keyed("arithmetic_windowed", operation, operands, moduli, deciding, check.keys, test, out)
 
 
 def _launch_keyed(
-    name: str,
+    module: str,
+    operation: str,
     operands: Sequence[Array],
     moduli: ModuliSet,
     selection: tuple[Any, ...],
@@ -62,10 +68,11 @@ def _launch_keyed(
     out: Array,
 ) -> Array | None:
     states, not_fitting = cupy.empty(out.shape[1], dtype=cupy.uint8), results()
-    task = arithmetic_task(tuple(map(cupy.asarray, operands)), moduli, out)
+    task = arithmetic_task(_on_gpu(operands), moduli, out)
     coefficients = (on_device(keys, "coefficients"), np.uint64(keys.start))
     arguments = (task, *selection, *coefficients, test, states, not_fitting.host)
-    blocks = launching.launch("arithmetic", name, -(-out.shape[1] // 4), arguments, shared=8 * len(moduli))
+    threads = -(-out.shape[1] // 4)
+    blocks = launching.launch(module, f"{operation}_{module}", threads, arguments, shared=8 * len(moduli))
     return states if not_fitting.read(blocks).any() else None
 
 

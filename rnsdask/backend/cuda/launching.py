@@ -29,8 +29,8 @@ class Parameter:
     """A structure that a kernel takes by value, with the arrays whose addresses its fields are.
 
     It owns them until the kernel is launched: memory that is given back before that may be another thread's
-    by the time the kernel reads it. A field that is a structure is given as a tuple, several as a list; one
-    that is not given is 0.
+    by the time the kernel reads it. A field that is a structure is given as a tuple, whose first item may be
+    an array; several as a list. One that is not given is 0.
     """
 
     def __init__(self, dtype: np.dtype[Any], **fields: Any) -> None:
@@ -42,7 +42,9 @@ class Parameter:
         if isinstance(value, cupy.ndarray):
             self.arrays.append(value)
             return value.data.ptr
-        return type(value)(map(self._item, value)) if isinstance(value, list | tuple) else value
+        if type(value) is tuple:
+            return (self._item(value[0]), *value[1:])
+        return list(map(self._item, value)) if type(value) is list else value
 
 
 @functools.cache
@@ -167,7 +169,7 @@ def modulus_table_on(moduli: ModuliSet, device: int) -> Any:
 
 def is_aligned(array: Array) -> bool:
     """Whether an array, or each row of it, can be read in vectors of 16 bytes."""
-    return all(place % 16 == 0 for place in (array.data.ptr, *array.strides[:-1]))
+    return array.data.ptr % 16 == 0 and not any(stride % 16 for stride in array.strides[:-1])
 
 
 def row_stride(residues: Array) -> np.int64:
@@ -178,9 +180,10 @@ def row_stride(residues: Array) -> np.int64:
     ValueError
         If the numbers of a row are not next to one another, for the kernels would read others.
     """
-    if residues.size and residues.shape[1] > 1 and residues.strides[1] != residues.itemsize:
+    step, item = residues.strides, residues.itemsize
+    if step[1] != item and residues.shape[1] > 1 and residues.size:
         raise ValueError("residues: the numbers' axis must be contiguous")
-    return np.int64(residues.strides[0] // residues.itemsize)
+    return np.int64(step[0] // item)
 
 
 def array_arguments(residues: Array) -> tuple[Any, ...]:
