@@ -10,7 +10,7 @@ from dask.base import tokenize
 
 from rnsdask import store
 from rnsdask.arrays.storage import Stored
-from rnsdask.backend import check_backend, naming_gpu_memory, to_backend
+from rnsdask.backend import check_backend, has_gpu, naming_gpu_memory, to_backend
 from rnsdask.cluster.limits import check_graph
 from rnsdask.core import layout
 from rnsdask.core.errors import abbreviate
@@ -90,8 +90,11 @@ def _read_block(
         shape = layout.part_shape(index, info.shape, info.chunks)
         return to_backend(np.empty((info.system.rows, *shape), dtype=info.system.word_dtype), backend)
     if part is None:
-        if straight and store.reads_on_gpu():
-            return store.read_chunk_on_gpu(info, index)
+        straight = straight and store.reads_on_gpu()
+        # What the edge cuts is smaller than its file: without KvikIO it is cut before it is copied.
+        is_whole = layout.part_shape(index, info.shape, info.chunks) == tuple(info.chunks)
+        if straight or (backend != "cpu" and info.has_chunk_files and is_whole and has_gpu()):
+            return store.read_chunk_on_gpu(info, index, straight=straight)
         residues = store.read_chunk(info, index)
         with naming_gpu_memory(info.chunk_name(index)):
             return to_backend(residues, backend)

@@ -52,6 +52,7 @@ __all__ = [
     "host_memory",
     "kernels_of",
     "naming_gpu_memory",
+    "staged",
     "to_backend",
     "uses_gpu",
 ]
@@ -160,6 +161,13 @@ def device_memory(count: int) -> Any:
     from rnsdask.backend.cuda import memory
 
     return memory.memory_to_fill(count)
+
+
+def staged(count: int, memory: NDArray[np.uint32]) -> Any:
+    """What copies pieces to this process's GPU while more are made: a :class:`.cuda.memory.Stage`."""
+    from rnsdask.backend.cuda.memory import Stage
+
+    return Stage(count, memory)
 
 
 def empty_like(array: Any, shape: tuple[int, ...]) -> Any:

@@ -22,7 +22,7 @@ import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import host_memory
+from rnsdask.backend import Array, host_memory, staged
 from rnsdask.backend.cpu import exceeds
 from rnsdask.core.errors import CorruptChunkError, StoreAccessError
 from rnsdask.core.layout import RESIDUE_DTYPE
@@ -36,6 +36,11 @@ _PIECE_BYTES = 256 * 2**10
 """Read, or written, and checksummed at a time: what stays in a core's cache between the two."""
 
 _IDLE_BUFFERS = 4
+
+_STAGE_PIECES = 8
+"""Pieces that wait for their copy to a GPU, or are copied, while the next one is read."""
+
+_IDLE_STAGES = 32
 
 
 class _BufferPool:
@@ -73,6 +78,7 @@ class _BufferPool:
 
 
 _buffers = _BufferPool(_IDLE_BUFFERS)
+_stages = _BufferPool(_IDLE_STAGES)
 
 
 @contextmanager
@@ -139,12 +145,42 @@ def read_chunk_file(
             shape = (shape[0], columns.stop - columns.start)
         residues = _buffers.take(math.prod(shape)).reshape(shape)
         if columns is None:
-            computed, valid = _read_checksummed(stream, residues.reshape(shape[0], -1), last)
+            rows = residues.reshape(shape[0], -1)
+            computed, valid = _read_checksummed(stream, rows.shape, last, lambda *part: rows[part])
         else:
             computed, valid = _read_columns(stream, residues, last, columns.start, file_size)
         stored = int.from_bytes(stream.read(CHECKSUM_BYTES), "little")
     check_checksum(computed, stored, name)
     return residues, valid
+
+
+def read_chunk_file_on_gpu(
+    file: Path, shape: Sequence[int], last: NDArray[np.uint32] | None, name: str
+) -> tuple[Array, bool]:
+    """Read a chunk into memory of this process's GPU, each piece while the ones before are copied.
+
+    Arguments, result and errors are those of :func:`read_chunk_file`; the chunk is a CuPy array.
+    """
+    with open_chunk_file(file, chunk_file_size(shape), name) as stream:
+        count = math.prod(shape)
+        memory = _stages.take(_STAGE_PIECES * (_PIECE_BYTES // RESIDUE_DTYPE.itemsize))
+        stage = staged(count, memory.reshape(_STAGE_PIECES, -1))
+
+        def piece_at(rows: slice, columns: slice) -> NDArray[np.uint32]:
+            height, width = rows.stop - rows.start, columns.stop - columns.start
+            piece: NDArray[np.uint32] = stage.piece(height * width).reshape(height, width)
+            return piece
+
+        try:
+            matrix = shape[0], count // shape[0]
+            computed, valid = _read_checksummed(
+                stream, matrix, last, piece_at, lambda piece: stage.send(piece.reshape(-1))
+            )
+            stored = int.from_bytes(stream.read(CHECKSUM_BYTES), "little")
+        finally:
+            stage.wait()
+    check_checksum(computed, stored, name)
+    return stage.array.reshape(shape), valid
 
 
 @contextmanager
@@ -181,17 +217,25 @@ def check_checksum(computed: int, stored: int, name: str) -> None:
 
 
 def _read_checksummed(
-    stream: BufferedReader, rows: NDArray[np.uint32], last: NDArray[np.uint32] | None
+    stream: BufferedReader,
+    shape: tuple[int, ...],
+    last: NDArray[np.uint32] | None,
+    piece_at: Callable[[slice, slice], NDArray[np.uint32]],
+    done: Callable[[NDArray[np.uint32]], object] = lambda _: None,
 ) -> tuple[int, bool]:
-    """Fill the rows; return their CRC-32C, and whether all residues are at most their rows' last ones."""
+    """Read the rows of a matrix of this shape, each piece to where `piece_at` says, and then `done`.
+
+    Returns their CRC-32C, and whether all residues are at most their rows' last ones.
+    """
     checksum, valid = 0, last is not None
-    for part, columns in _pieces(*rows.shape):
-        piece = rows[part, columns]
+    for part, columns in _pieces(*shape):
+        piece = piece_at(part, columns)
         content = piece.reshape(-1).view(np.uint8)
         # A file that shrinks meanwhile leaves the rest as it was, and then the checksum does not match.
         stream.readinto(content.data)
         checksum = google_crc32c.extend(checksum, content)
         valid = valid and last is not None and not exceeds(piece, last[part])
+        done(piece)
     return checksum, valid
 
 
@@ -202,7 +246,7 @@ def _pieces(rows: int, columns: int) -> Iterator[tuple[slice, slice]]:
     width = -(-columns // -(-columns // most))
     for row in range(0, rows, height):
         for start in range(0, columns, width):
-            yield slice(row, row + height), slice(start, start + width)
+            yield slice(row, min(row + height, rows)), slice(start, min(start + width, columns))
 
 
 def _read_columns(

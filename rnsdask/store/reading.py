@@ -18,7 +18,7 @@ from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
 from rnsdask.core.layout import chunk_slices
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
-from rnsdask.store.chunk_files import CHECKSUM_BYTES, read_chunk_file
+from rnsdask.store.chunk_files import CHECKSUM_BYTES, read_chunk_file, read_chunk_file_on_gpu
 from rnsdask.store.codecs import ChunkCodecs
 from rnsdask.store.device_files import read_device_file
 from rnsdask.store.documents import array_document
@@ -121,28 +121,34 @@ def _check_residues(
 
 
 @counted
-def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int]) -> Array:
-    """Read a chunk straight into the memory of this process's GPU, and check it there.
+def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int], *, straight: bool = True) -> Array:
+    """Read a chunk into the memory of this process's GPU, and check it.
 
     Parameters
     ----------
     info
-        A store whose chunks are files (``info.has_chunk_files``), in a process that has KvikIO
-        (:func:`.device_files.reads_on_gpu`).
+        A store whose chunks are files (``info.has_chunk_files``).
     index
         Index of the chunk in ``info.grid``.
+    straight
+        By KvikIO, which the process has (:func:`.device_files.reads_on_gpu`), and checked there. Otherwise
+        the host reads and checks it piece by piece.
 
     Returns, Raises
         As :func:`read_chunk`, but a CuPy array; GPUMemoryError if it does not fit into the GPU's memory.
     """
     info.check_release()
     slices = chunk_slices(index, info.shape, info.chunks)
-    with naming_gpu_memory(info.chunk_name(index)):
+    file, name, valid = info.chunk_file(index), info.chunk_name(index), False
+    with naming_gpu_memory(name):
         with belonging(info.location, info.opened):
-            residues = read_device_file(info.chunk_file(index), info.file_shape, info.chunk_name(index))
+            if straight:
+                residues = read_device_file(file, info.file_shape, name)
+            else:
+                residues, valid = read_chunk_file_on_gpu(file, info.file_shape, _last_words(info), name)
         residues = residues.view(info.system.word_dtype)[_within(slices)]
         residues = residues if residues.flags.c_contiguous else residues.copy()
-        if not _are_valid(info, residues.reshape(info.system.rows, -1)):
+        if not valid and not _are_valid(info, residues.reshape(info.system.rows, -1)):
             _check_residues(info, index, to_backend(residues, "cpu"))
         return residues
 

@@ -40,6 +40,54 @@ def copy_to_gpu(array: NDArray[Any]) -> Array:
     return moved
 
 
+class Stage:
+    """Copies what the host makes piece by piece into an array of the current GPU.
+
+    A piece is made in pinned memory, and copied while the next ones are made: memory for a few pieces is
+    enough, where pinning that of a chunk takes longer than to read it.
+
+    Parameters
+    ----------
+    count : int
+        Words of the array.
+    memory : pinned array of uint32, shape (slots, longest piece)
+        It may be used again after :meth:`wait`.
+
+    Attributes
+    ----------
+    array : cupy.ndarray
+        The words; whole for kernels on the current stream when all pieces are sent.
+    """
+
+    def __init__(self, count: int, memory: NDArray[np.uint32]) -> None:
+        self.array = cupy.empty(count, dtype=np.uint32)
+        self._memory = memory
+        # Threads sleep while they wait, so that others may read.
+        self._copied = [cupy.cuda.Event(block=True, disable_timing=True) for _ in memory]
+        self._stream = cupy.cuda.get_current_stream()
+        self._pieces = self._words = 0
+
+    def piece(self, count: int) -> NDArray[np.uint32]:
+        """Memory for the next piece of so many words."""
+        slot = self._pieces % len(self._memory)
+        if self._pieces >= len(self._memory):
+            self._copied[slot].synchronize()
+        piece: NDArray[np.uint32] = self._memory[slot, :count]
+        return piece
+
+    def send(self, piece: NDArray[np.uint32]) -> None:
+        """Copy a piece, which is made."""
+        slot = self._pieces % len(self._memory)
+        self.array[self._words : self._words + piece.size].set(piece, stream=self._stream)
+        self._copied[slot].record(self._stream)
+        self._pieces, self._words = self._pieces + 1, self._words + piece.size
+
+    def wait(self) -> None:
+        """Wait until all pieces are copied."""
+        for copied in self._copied[: self._pieces]:
+            copied.synchronize()
+
+
 def memory_to_fill(count: int) -> Array:
     """Memory of the current GPU for so many residues, with any content, to be filled without a stream."""
     words = cupy.empty(count, dtype=np.uint32)

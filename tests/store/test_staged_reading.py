@@ -1,0 +1,131 @@
+"""Chunks that the host reads into a GPU's memory piece by piece: the residues, or errors, of other reads.
+
+Without a GPU what copies a piece is a copy in NumPy, which comes as late as one of a GPU may.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from strategies import STORE_SET
+
+from rnsdask import store
+from rnsdask.core.errors import StoreError
+from rnsdask.core.layout import chunk_slices
+from rnsdask.rns.system import RNS
+from rnsdask.store import chunk_files
+
+MODULI = STORE_SET
+
+
+class LateStage:
+    """In the place of `backend.cuda.memory.Stage`: a piece is copied when its memory is asked for again."""
+
+    def __init__(self, count: int, memory: NDArray[np.uint32]) -> None:
+        self.array = np.full(count, 2**32 - 1, np.uint32)
+        self._memory, self._sent, self._words = memory, [], 0
+        self._pieces = 0
+
+    def piece(self, count: int) -> NDArray[np.uint32]:
+        if len(self._sent) == len(self._memory):
+            self._copy()
+        return self._memory[self._pieces % len(self._memory), :count]
+
+    def send(self, piece: NDArray[np.uint32]) -> None:
+        self._sent.append((self._words, piece))
+        self._words, self._pieces = self._words + piece.size, self._pieces + 1
+
+    def wait(self) -> None:
+        while self._sent:
+            self._copy()
+
+    def _copy(self) -> None:
+        start, piece = self._sent.pop(0)
+        self.array[start : start + piece.size] = piece
+
+
+@pytest.fixture(params=["late", pytest.param("gpu", marks=pytest.mark.gpu)])
+def to_numpy(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[Any], NDArray[Any]]:
+    if request.param == "late":
+        monkeypatch.setattr(chunk_files, "staged", LateStage)
+        return np.asarray
+    return lambda array: array.get()
+
+
+def write(path: Path, rng: np.random.Generator, shape: tuple[int, ...], chunks: Any) -> store.StoreInfo:
+    residues = np.stack([rng.integers(0, m, shape, dtype=np.uint64).astype(np.uint32) for m in MODULI])
+    writer = store.create(path, RNS(MODULI), shape, chunks=chunks)
+    for index in writer.info.indices():
+        writer.write_chunk(index, residues[(slice(None), *chunk_slices(index, shape, chunks))])
+    return writer.finish()
+
+
+def read(info: store.StoreInfo, index: tuple[int, ...]) -> Any:
+    return store.read_chunk_on_gpu(info, index, straight=False)
+
+
+@pytest.mark.parametrize(
+    ("shape", "chunks"),
+    [((1,), (128,)), ((300,), (128,)), ((5, 300), (2, 128)), ((2**20,), (2**19,)), ((100_003,), (50_001,))],
+)
+@pytest.mark.parametrize("piece", [8, 4096, 2**18])
+def test_same_residues(
+    tmp_path: Path,
+    rng: np.random.Generator,
+    to_numpy: Callable[[Any], NDArray[Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    shape: tuple[int, ...],
+    chunks: tuple[int, ...],
+    piece: int,
+) -> None:
+    info = write(tmp_path / "x.zarr", rng, shape, chunks)
+    monkeypatch.setattr(chunk_files, "_PIECE_BYTES", max(piece, info.chunks[-1] // 50))
+    for index in info.indices():
+        residues, expected = read(info, index), store.read_chunk(info, index)
+        assert residues.flags.c_contiguous
+        assert (residues.dtype, residues.shape) == (expected.dtype, expected.shape)
+        np.testing.assert_array_equal(to_numpy(residues), expected)
+
+
+def test_same_errors(tmp_path: Path, rng: np.random.Generator, to_numpy: Callable[[Any], Any]) -> None:
+    info = write(tmp_path / "x.zarr", rng, (300,), (128,))
+    file = info.chunk_file((1,))
+    whole = file.read_bytes()
+
+    def expect_same_error() -> None:
+        with pytest.raises(StoreError) as expected:
+            store.read_chunk(info, (1,))
+        with pytest.raises(StoreError) as found:
+            read(info, (1,))
+        assert (type(found.value), found.value.args) == (type(expected.value), expected.value.args)
+
+    for position in (0, 1, 2047, -5, -1):
+        damaged = bytearray(whole)
+        damaged[position] ^= 1
+        file.write_bytes(damaged)
+        expect_same_error()
+    for content in (b"", whole[:-1], whole + b"more"):
+        file.write_bytes(content)
+        expect_same_error()
+    residues = store.read_chunk(info, (0,))
+    residues[2, 5] = MODULI[2]
+    chunk_files.write_chunk_file(file, residues, info.chunk_shape, "a chunk")
+    expect_same_error()
+    file.unlink()
+    expect_same_error()
+    np.testing.assert_array_equal(to_numpy(read(info, (2,))), store.read_chunk(info, (2,)))
+
+
+def test_residues_of_the_padding_do_not_matter(
+    tmp_path: Path, rng: np.random.Generator, to_numpy: Callable[[Any], Any]
+) -> None:
+    info = write(tmp_path / "x.zarr", rng, (300,), (128,))
+    padded = np.full(info.chunk_shape, 2**32 - 1, np.uint32)
+    padded[:, : 300 - 256] = expected = store.read_chunk(info, (2,))
+    chunk_files.write_chunk_file(info.chunk_file((2,)), padded, info.chunk_shape, "a chunk")
+    np.testing.assert_array_equal(to_numpy(read(info, (2,))), expected)
