@@ -1,14 +1,14 @@
-"""Times number-theoretic transforms of arrays of one prime field, batched, on the CPU with one thread or a GPU.
+"""Times number-theoretic transforms of arrays of one prime field, batched, on one CPU thread or a GPU.
 
     python scripts/bench_ntt.py            2**20 elements as transforms of each length
     python scripts/bench_ntt.py --gpu      2**30 elements, and cyclic products of them; fewer if memory lacks
     python scripts/bench_ntt.py --tiny     only see that it works
 
-On the CPU it prints giga-butterflies a second, N/2 log2 N of them in a transform of length N, and beside it in
-the same run a copy of the elements and numpy.fft of as many complex numbers: how many copies a transform
-takes, and how many transforms numpy's. On a GPU it prints giga-elements a second, those of the operands that
-are transformed, and as ratios to those of a copy; "asked" is the least that issues ask for at this length.
-With --json FILE writes them.
+On the CPU it prints giga-butterflies a second, N/2 log2 N of them in a transform of length N, and beside it
+in the same run a copy of the elements and numpy.fft of as many complex numbers: how many copies a transform
+takes, and how many transforms numpy's. On a GPU it prints giga-elements a second, of both operands where
+they are multiplied, and as a ratio to those of a copy; "asked" is the least ratio that is asked for. With
+--json FILE writes them.
 """
 
 import sys
@@ -24,6 +24,7 @@ from benchmarking import (
     Copy,
     argument_parser,
     print_rows,
+    random_on_gpu,
     time_in_turn,
     waited_seconds,
     wall_seconds,
@@ -94,16 +95,17 @@ def bench_gpu(lengths: list[int], elements: int) -> list[dict[str, Any]]:
         elements //= 2
     rows = []
     for bits, p in PRIMES.items():
-        x = cupy.random.default_rng(1).integers(0, p, (1, elements), dtype=np.uint32)
+        moduli = ModuliSet([p])
+        x = random_on_gpu(moduli, elements)
         out = cupy.empty_like(x)
         half = elements // 2
         for length in lengths:
             if (p - 1) % length:
                 continue
-            forward, inverse = (transform_constants(ModuliSet([p]), length, back) for back in (False, True))
+            forward, inverse = (transform_constants(moduli, length, back) for back in (False, True))
             arguments = x[:, :half], x[:, half:], forward, inverse, out[:, :half]
             calls = {
-                "copy": partial(cupy.copyto, out, x),
+                "copy": partial(out.data.copy_from_device, x.data, x.nbytes),
                 "ntt": partial(cuda.ntt, x, forward, out),
                 "cyclic product": partial(cuda.cyclic_products, *arguments),
             }

@@ -12,8 +12,8 @@ using T = Tile<F, kLogLength, 0, kLogValues, false>;
 
 extern "C" {
 
-// Products of each run of x with that of y; of y, only `runs` or, where these are transformed already, one
-// for every 2^log_period of x's runs in turn.
+// Products of each run of x with one of y: with run k that of number k modulo the period, a power of two.
+// Those of y may be transformed already, as they are where they serve many.
 __global__ void __launch_bounds__(RNS_THREADS, RNS_BLOCKS)
     cyclic_products(Pass pass, const u32* y, i64 y_stride, i32 y_is_transformed, i64 period,
                     const Factor* inverse_roots, i64 runs) {

@@ -77,7 +77,7 @@ __device__ void transform_columns(const Pass& pass, u32* shared) {
     u32 x[T::kValues];
 #pragma unroll
     for (i32 m = 0; m < T::kValues; ++m) x[m] = source[m * step];
-    tiles.prefetch_tile(number + gridDim.x);
+    if constexpr (kIsAlone) tiles.prefetch_tile(number + gridDim.x);
     __syncthreads();  // until no thread reads the last tile's table
     const Powers powers(table, pass, place, tiles.column(place.tile), modulus);
     if constexpr (kBackward || T::kOneStage) __syncthreads();

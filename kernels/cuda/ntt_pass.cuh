@@ -1,7 +1,6 @@
-// What passes of number-theoretic transforms share: what is compiled for, operands, and factors between
-// passes.
+// What passes of number-theoretic transforms share: what they are compiled for, operands, powers of roots.
 //
-// Each length and kind of modulus is compiled by itself, at first use, with these set.
+// They are compiled for each length and kind of prime at first use, with these set.
 #pragma once
 
 #include "ntt_tile.cuh"
@@ -21,9 +20,10 @@ constexpr i32 kLogLength = RNS_LOG_LENGTH;
 constexpr i32 kLogColumns = RNS_LOG_COLUMNS;
 constexpr i32 kLogValues = RNS_LOG_VALUES;
 
-// A pass over rows of numbers, one row modulo each prime, of `tiles` tiles each. Factors are of power k of a
-// root: roots[half + k] of order 2 half, below the pass's length (a row of them for each prime); and w^m is
-// low[m % 2^split] times high[m >> split], as long as there are passes to come.
+// A pass over rows of numbers, each row modulo a prime and of `tiles` tiles. Tables have a row for each
+// prime: roots[half + k] is the power k of a root of order 2 half, up to the pass's length; where passes
+// follow, the power m of the root of what they and this one transform is low[m % 2^log_split] high[m >>
+// log_split].
 struct Pass {
   const u32* x;
   u32* out;
@@ -33,17 +33,17 @@ struct Pass {
   const Factor* roots;
   const Factor* low;
   const Factor* high;
-  const Factor* scales;  // what each result is multiplied by, or null
+  const Factor* scales;  // what results are multiplied by, or null
   i32 rows;
   u32 tiles;
-  i32 log_length;  // of the transforms, of which this is a pass
-  i32 log_rest;  // of what passes after this one transform, or, in the last pass, of those before it but the
-                 // first
+  i32 log_length;  // in the last pass, of the whole transform
+  i32 log_rest;    // of what is transformed by the passes after this one; in the last, by those between the
+                   // first one and it
   i32 log_split;
-  i32 log_high;
+  i32 log_high;  // of the length of a row of `high`
 };
 
-// The tile that a block is at: the row, and which one of it.
+// A tile: its row, and which one of the row it is. Tiles of arrays that fit memory are fewer than 2^32.
 struct Place {
   i32 row;
   u32 tile;
@@ -54,11 +54,12 @@ struct Place {
   }
 };
 
-// Asks for a line of memory, so that the second-level cache has it when the next tile is read. It is no error
-// to ask for what is not there.
+// Where a multiprocessor has one block, no other one computes while it waits for memory. Then it asks for the
+// lines of its next tile, for the second-level cache to have them; it is no error to ask for what is not
+// there.
+constexpr bool kIsAlone = RNS_BLOCKS == 1;
+constexpr i32 kLine = 32;  // words
 __device__ inline void prefetch(const u32* x) { asm volatile("prefetch.global.L2 [%0];" ::"l"(x)); }
-
-constexpr i32 kLine = 32;  // words that are asked for at once
 
 // The power m of a root, times the scale if there is one.
 template <class F>

@@ -8,14 +8,6 @@ namespace {
 using F = RNS_FIELD;
 using T = Tile<F, kLogLength, 0, kLogValues, false>;
 
-// Words of the next tile, a line a thread.
-__device__ void prefetch_tile(const Pass& pass, u32 number, i64 transforms, i32 words) {
-  if (number >= pass.tiles * pass.rows || threadIdx.x * kLine >= words) return;
-  const Place place = Place::of(number, pass.tiles);
-  const i64 first = static_cast<i64>(place.tile) * words + threadIdx.x * kLine;
-  if (first < transforms << kLogLength) prefetch(pass.x + place.row * pass.x_stride + first);
-}
-
 }  // namespace
 
 extern "C" {
@@ -35,7 +27,6 @@ __global__ void __launch_bounds__(RNS_THREADS, RNS_BLOCKS) ntt_rows(Pass pass, i
     u32 x[T::kValues];
 #pragma unroll
     for (i32 m = 0; m < T::kValues; ++m) x[m] = is_one ? source[m << T::kLogThreads] : 0;
-    prefetch_tile(pass, number + gridDim.x, transforms, slots << kLogLength);
     T::transform(x, thread, shared + slot * T::kWords,
                  pass.roots + (static_cast<i64>(place.row) << kLogLength), last);
     if (pass.scales != nullptr) {

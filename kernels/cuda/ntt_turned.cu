@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(RNS_THREADS, RNS_BLOCKS) ntt_turned(Pass pass)
     u32 x[T::kValues];
 #pragma unroll
     for (i32 m = 0; m < T::kValues; ++m) x[m] = source[m << T::kLogGroup];
-    tiles.prefetch_tile(number + gridDim.x);
+    if constexpr (kIsAlone) tiles.prefetch_tile(number + gridDim.x);
     T::transform(x, thread, shared, pass.roots + (static_cast<i64>(place.row) << kLogLength), last);
 #pragma unroll
     for (i32 m = 0; m < T::kValues; ++m) target[m * step] = x[m];

@@ -26,8 +26,11 @@ from rnsdask.core.moduli import ModuliSet
 _THREADS_PER_PROCESSOR = 1024  # with 64 registers each
 _LEAST_BLOCK = 128
 
-# Elements between two passes: few enough to stay in the second-level cache.
+# Elements that memory is taken for between two passes: so many that launches take no time beside them.
 _BETWEEN = 2**26
+
+# The logarithm of the longest run whose product is computed in one pass.
+_LONGEST_PRODUCT = 13
 
 
 @dataclass(frozen=True)
@@ -78,10 +81,14 @@ def _row_shape(log_length: int) -> Shape:
 
 
 def _matrix_shape(log_length: int) -> Shape:
-    """Of columns of a matrix, in tiles of at most 2**14 elements."""
-    columns = min(4, 14 - log_length)
-    values = min(5 if log_length + columns > 13 else 4, log_length)
-    return Shape(log_length, columns, values, log_length + columns - values)
+    """Of columns of a matrix, 32 side by side where they fit: 128 bytes, a line of memory."""
+    for log_size in (14, 13):
+        columns = min(5, log_size - log_length)
+        values = min(4, log_length)
+        shape = Shape(log_length, columns, values, log_length + columns - values)
+        if shape.shared <= _shared_bytes(cupy.cuda.runtime.getDevice()):
+            break
+    return shape
 
 
 def _longest_row() -> int:
@@ -91,15 +98,26 @@ def _longest_row() -> int:
 
 
 def _cut(log_length: int) -> list[int]:
-    """Logarithms of the lengths of passes: two, or three, of about the same."""
-    count = 2 if log_length <= 24 else 3
-    return [(log_length + k) // count for k in reversed(range(count))]
+    """Logarithms of the lengths of passes: 8 at most, or if they must be more, the last first, up to 10."""
+    count = 2 if log_length <= 20 else 3
+    last = max(-(-log_length // count), min(10, log_length - 8 * (count - 1)))
+    rest = log_length - last
+    return [*((rest + k) // (count - 1) for k in range(count - 1)), last]
+
+
+def _cut_product(log_length: int) -> list[int]:
+    """Logarithms of the lengths of passes over columns, until what is left is multiplied in one pass."""
+    lengths = []
+    while log_length > _LONGEST_PRODUCT:
+        lengths.append(min(8, log_length - 7))
+        log_length -= lengths[-1]
+    return lengths
 
 
 # ---- tables ------------------------------------------------------------------------------------------------
 
 
-@lru_cache(64)
+@lru_cache(32)
 def _roots_on(constants: TransformConstants, log_length: int, device: int) -> Any:
     """Factors for passes of a length, on a device."""
     primes = list(constants.moduli)
@@ -108,7 +126,7 @@ def _roots_on(constants: TransformConstants, log_length: int, device: int) -> An
     return table_on_gpu(root_factors(roots, primes, 1 << log_length))
 
 
-@lru_cache(64)
+@lru_cache(32)
 def _powers_on(constants: TransformConstants, log_length: int, device: int) -> tuple[Any, Any]:
     """Two tables whose products are the powers of a root of an order."""
     primes = list(constants.moduli)
@@ -122,7 +140,7 @@ def _powers_on(constants: TransformConstants, log_length: int, device: int) -> t
     return table_on_gpu(low), table_on_gpu(high)
 
 
-@lru_cache(64)
+@lru_cache(32)
 def _scales_on(constants: TransformConstants, device: int) -> Any:
     primes = list(constants.moduli)
     return table_on_gpu(power_factors(constants.scales.tolist(), primes, primes, 1))
@@ -142,23 +160,32 @@ class _Rows:
     constants: TransformConstants
     rows: slice
 
-    def parameter(self, x: Array, out: Array, shape: Shape, tiles: int, **fields: Any) -> Parameter:
+    def parameter(
+        self, x: Array, out: Array, shape: Shape, tiles: int, tables: dict[str, Array], **fields: int
+    ) -> Parameter:
+        """Of a pass with so many tiles a row; `tables` are of all rows."""
         device = cupy.cuda.runtime.getDevice()
-        return Parameter(
+        tables = {
+            "moduli": modulus_table_on(self.constants.moduli, device),
+            "roots": _roots_on(self.constants, shape.length, device),
+            **tables,
+        }
+        parameter = Parameter(
             PASS,
             x=x,
             out=out,
             x_stride=row_stride(x),
             out_stride=row_stride(out),
-            moduli=modulus_table_on(self.constants.moduli, device)[self.rows],
-            roots=_roots_on(self.constants, shape.length, device)[self.rows],
             rows=len(out),
             tiles=tiles,
+            **{name: table[self.rows] for name, table in tables.items()},
             **fields,
         )
+        parameter.arrays += tables.values()  # a part does not own what the cache may let go
+        return parameter
 
-    def scales(self) -> Array:
-        return _scales_on(self.constants, cupy.cuda.runtime.getDevice())[self.rows]
+    def scales(self) -> dict[str, Array]:
+        return {"scales": _scales_on(self.constants, cupy.cuda.runtime.getDevice())}
 
     def launch(self, module: str, name: str, shape: Shape, parameter: Parameter, *arguments: Any) -> None:
         threads = int(parameter.fields["rows"]) * int(parameter.fields["tiles"]) * shape.block
@@ -176,8 +203,8 @@ class _Rows:
         """Transforms that are one after another in each row, in one pass."""
         shape = _row_shape(log_length)
         transforms = out.shape[1] >> log_length
-        scales = {"scales": self.scales()} if scaled else {}
-        parameter = self.parameter(x, out, shape, -(-transforms // shape.slots), **scales)
+        tables = self.scales() if scaled else {}
+        parameter = self.parameter(x, out, shape, -(-transforms // shape.slots), tables)
         self.launch("ntt_rows", "ntt_rows", shape, parameter, np.int64(transforms))
 
     def transform_columns(
@@ -195,17 +222,16 @@ class _Rows:
         log_matrix = log_length + log_rest
         low, high = _powers_on(self.constants, log_matrix, cupy.cuda.runtime.getDevice())
         split = _split(log_matrix)
+        tables = {"low": low, "high": high, **(self.scales() if scaled else {})}
         parameter = self.parameter(
             x,
             out,
             shape,
             out.shape[1] >> (log_length + shape.columns),
-            low=low[self.rows],
-            high=high[self.rows],
+            tables,
             log_rest=log_rest,
             log_split=split,
             log_high=log_matrix - split,
-            **({"scales": self.scales()} if scaled else {}),
         )
         self.launch("ntt_columns", "ntt_columns_backward" if backward else "ntt_columns", shape, parameter)
 
@@ -213,9 +239,8 @@ class _Rows:
         """The last pass: rows, to columns of the result."""
         shape = _matrix_shape(log_length)
         tiles = out.shape[1] >> (log_length + shape.columns)
-        parameter = self.parameter(
-            x, out, shape, tiles, log_length=self.constants.length.bit_length() - 1, log_rest=log_between
-        )
+        log_whole = self.constants.length.bit_length() - 1
+        parameter = self.parameter(x, out, shape, tiles, {}, log_length=log_whole, log_rest=log_between)
         self.launch("ntt_turned", "ntt_turned", shape, parameter)
 
 
@@ -251,10 +276,10 @@ def cyclic_products(
         apply("multiply", (x, y), forward.moduli, out)
         return
     serves_all = y.shape[1] == length < x.shape[1]
-    if length.bit_length() - 1 <= _longest_product():
-        _multiply_part(x, y, forward, inverse, slice(None), [], serves_all, out)
+    lengths = _cut_product(length.bit_length() - 1)
+    if not lengths:
+        _multiply_part(x, y, forward, inverse, slice(None), lengths, serves_all, out)
         return
-    lengths = _cut(length.bit_length() - 1)[:-1]
     for rows, columns in _parts(out.shape, length):
         part = y[rows] if serves_all else y[rows, columns]
         _multiply_part(
@@ -278,33 +303,22 @@ def _multiply_part(
     other = cupy.empty(y.shape, dtype=cupy.uint32) if lengths or serves_all else y
     for log_pass in lengths:
         log_rest -= log_pass
-        of_rows.transform_columns(x, out, log_pass, log_rest)
+        # y first, for the result may be where it is.
         of_rows.transform_columns(y, other, log_pass, log_rest)
+        of_rows.transform_columns(x, out, log_pass, log_rest)
         x, y = out, other
     if serves_all:
         of_rows.transform_rows(y, other, log_rest, False)
     shape = _row_shape(log_rest)
     runs = out.shape[1] >> log_rest
     period = other.shape[1] >> log_rest if serves_all else 1 << 62
-    parameter = of_rows.parameter(x, out, shape, -(-runs // shape.slots), scales=back.scales())
-    inverse_roots = _roots_on(inverse, log_rest, cupy.cuda.runtime.getDevice())[rows]
-    arguments = (
-        other,
-        row_stride(other),
-        np.int32(serves_all),
-        np.int64(period),
-        inverse_roots,
-        np.int64(runs),
-    )
-    of_rows.launch("cyclic_products", "cyclic_products", shape, parameter, *arguments)
+    parameter = of_rows.parameter(x, out, shape, -(-runs // shape.slots), back.scales())
+    inverse_roots = _roots_on(inverse, log_rest, cupy.cuda.runtime.getDevice())  # owned until launched
+    arguments = (other, row_stride(other), np.int32(serves_all), np.int64(period), inverse_roots[rows])
+    of_rows.launch("cyclic_products", "cyclic_products", shape, parameter, *arguments, np.int64(runs))
     for log_pass in reversed(lengths):
         back.transform_columns(out, out, log_pass, log_rest, backward=True)
         log_rest += log_pass
-
-
-def _longest_product() -> int:
-    """The logarithm of the longest run whose product is computed in one pass."""
-    return 13
 
 
 def _parts(shape: tuple[int, int], length: int) -> Iterator[tuple[slice, slice]]:
