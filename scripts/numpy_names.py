@@ -209,10 +209,10 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
 
 OWN = {
     "rd": (
-        "ModuliSet RNS RNSArray IntervalRNS IntervalRNSArray PrimeFields FermatField FieldArray linalg errstate fma "
-        "mulsub muladd inverse ntt intt to_interleaved from_interleaved long_multiply bit_length required_bits interval_arithmetic "
-        "mixed_radix_digits fixed_point_interval to_decimal read_parquet FixedPointInterval "
-        "IntervalEvaluation ReductionResult "
+        "ModuliSet RNS RNSArray IntervalRNS IntervalRNSArray PrimeFields FermatField FieldArray linalg "
+        "errstate fma mulsub muladd inverse ntt intt to_interleaved from_interleaved long_multiply "
+        "bit_length required_bits interval_arithmetic mixed_radix_digits fixed_point_interval to_decimal "
+        "read_parquet FixedPointInterval IntervalEvaluation ReductionResult "
         "RNSError RNSOverflowError StoreError ChangedStoreError CorruptChunkError IncompleteStoreError "
         "InputError JobError poly __version__"
     ),

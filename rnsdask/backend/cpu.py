@@ -404,6 +404,8 @@ def characteristic_polynomials(x: Array, moduli: ModuliSet) -> NDArray[np.uint32
     out = np.empty((n, count, length + 1), dtype=np.uint32)
     _cpu.characteristic_polynomials(x, modulus_table(moduli), out)
     return out
+
+
 def convolve(x: Array, y: Array, moduli: ModuliSet, first: int, out: Array) -> None:
     _cpu.convolve(x, y, modulus_table(moduli), first, out)
 

@@ -16,8 +16,8 @@ from rnsdask.constants import (
     RemainderConstants,
     ReverseConstants,
     SumCheck,
-    TransformConstants,
     ThreePrimeConstants,
+    TransformConstants,
     WideDigitConstants,
     WideForwardConstants,
     WindowCheck,
@@ -245,6 +245,7 @@ class Kernels(Protocol):
 
         An operand may have one run in each row, that all runs of the other are multiplied by.
         """
+
     # Convolution of runs of numbers: (n, runs, length), contiguous along the last axis; the distance from
     # run to run may be 0. `out`, which is contiguous, is written.
 

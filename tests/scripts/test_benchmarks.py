@@ -23,11 +23,16 @@ SAFE_PATHS = {
     "PYTHONPATH": os.pathsep.join(p for p in PYTHONPATH if Path(p).resolve() != bench_all.SCRIPTS),
 }
 
-NAMES = [path.stem for path in bench_all.benchmarks(None)]
+KINDS = {"cpu": "tiny", "gpu": "tiny-gpu"}
+BENCHMARKS = [
+    pytest.param(path.stem, kind, marks=[pytest.mark.gpu] if kind == "gpu" else [])
+    for path in bench_all.benchmarks(None)
+    for kind, size in KINDS.items()
+    if bench_all.runs_of(path, size)
+]
 
 
-@pytest.mark.parametrize("kind", ["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "kind"), BENCHMARKS)
 def test_bench_all(name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable, value in SAFE_PATHS.items():
         monkeypatch.setenv(variable, value)
@@ -38,8 +43,7 @@ def test_bench_all(name: str, kind: str, tmp_path: Path, monkeypatch: pytest.Mon
     result = json.loads(path.read_text())
     assert result["machine"]["rnsdask"]
     assert ("gpu" in result["machine"]) == (kind == "gpu")
-    size = "tiny-gpu" if kind == "gpu" else "tiny"
-    assert len(result["runs"]) == len(bench_all.runs_of(bench_all.SCRIPTS / f"{name}.py", size))
+    assert len(result["runs"]) == len(bench_all.runs_of(bench_all.SCRIPTS / f"{name}.py", KINDS[kind]))
     for run in result["runs"]:
         assert run["outcome"] == "done"
         assert run["rows"]
