@@ -60,7 +60,7 @@ _NEEDS = {
     "convert": _Need(chunks=3, per_number=120, integers=1, writes=True),
     **dict.fromkeys(("concat", "slice", "rechunk", "reshape"), _Need(chunks=2, writes=True)),
     "ntt": _Need(chunks=5, writes=True),
-    "convolve": _Need(chunks=10, per_number=40, per_exact=48, integers=1, writes=True),
+    "convolve": _Need(chunks=16, per_number=40, per_exact=48, integers=1, writes=True),
     "random": _Need(chunks=1, per_number=16, writes=True),
     "import": _Need(chunks=1, integers=1, writes=True),
     "export": _Need(chunks=1, integers=1),

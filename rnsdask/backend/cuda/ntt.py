@@ -86,7 +86,7 @@ def _matrix_shape(log_length: int) -> Shape:
         columns = min(5, log_size - log_length)
         values = min(4, log_length)
         shape = Shape(log_length, columns, values, log_length + columns - values)
-        if shape.shared <= _shared_bytes(cupy.cuda.runtime.getDevice()):
+        if shape.shared <= launching.most_shared(cupy.cuda.runtime.getDevice()):
             break
     return shape
 
