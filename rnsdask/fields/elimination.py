@@ -12,6 +12,8 @@ import numpy as np
 from rnsdask.backend import Array, kernels_of
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Place
+from rnsdask.rns.arithmetic import apply
+from rnsdask.rns.system import RNS
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,8 @@ def _diagonal_offsets(x: Array) -> Array:
     return np.arange(x.shape[-1], like=x) - np.arange(x.shape[-2], like=x)[:, None]
 
 
-def _identity(length: int, like: Array) -> Array:
+def identity(length: int, like: Array) -> Array:
+    """Identity matrix (length, length) of residues."""
     places = np.arange(length, like=like)
     return (places == places[:, None]).astype(np.uint32)
 
@@ -114,23 +117,53 @@ def solve(words: Array, moduli: ModuliSet, place: Place) -> Array:
     return out.reshape(*words.shape[:-1], words.shape[-1] - rows)
 
 
+def cramer(words: Array, moduli: ModuliSet) -> tuple[Array, Array]:
+    """Of chunks [A b] the numerators (n, *batch, N, K) of Cramer's rule, and determinants (n, *batch, 1, 1).
+
+    A numerator is the solution times the determinant. Where that is 0, numerators mean nothing.
+    """
+    rows = words.shape[-2]
+    found = _echelon(words, moduli, rows)
+    regular = found.ranks == rows
+    determinants = np.where(regular, found.products, np.uint32(0))
+    upper, right = found.words[..., :rows], found.words[..., rows:]
+    # Where there is no solution, one of another system.
+    upper = np.where(regular[..., None, None], upper, identity(rows, words))
+    out = np.empty_like(right, order="C")
+    kernels_of(out).solve_upper(upper, right, moduli, out)
+    numerators = out.reshape(*words.shape[:-1], words.shape[-1] - rows)
+    determinants = determinants.reshape(*words.shape[:-2], 1, 1)
+    factors = np.broadcast_to(determinants, numerators.shape)
+    return apply("multiply", (numerators, factors), RNS(moduli), "wrap"), determinants
+
+
 def check_regular(regular: Array, moduli: ModuliSet, place: Place) -> None:
     """Raise LinAlgError unless all of (n, *batch) matrices are; it names the first that is not."""
     if regular.all():
         return
     first = int((~regular).any(axis=0).reshape(-1).argmax())
     row = int((~regular).reshape(len(regular), -1)[:, first].argmax())
-    index = np.unravel_index(first, regular.shape[1:])
+    which = matrix_at(first, regular.shape[1:], place)
+    raise np.linalg.LinAlgError(f"{which} is singular modulo {moduli[row]}")
+
+
+def matrix_at(flat_index: int, batch: tuple[int, ...], place: Place) -> str:
+    """What an error calls a matrix of a chunk: by its index in the array, if it has one."""
+    index = np.unravel_index(flat_index, batch)
     starts = [start for start, _ in place.location[: len(index)]] or [0] * len(index)
     where = tuple(int(i) + start for i, start in zip(index, starts, strict=True))
-    which = f"the matrix at index {where}" if where else "the matrix"
-    raise np.linalg.LinAlgError(f"{which} is singular modulo {moduli[row]}")
+    return f"the matrix at index {where}" if where else "the matrix"
 
 
 def inverses(words: Array, moduli: ModuliSet, place: Place) -> Array:
     """Inverses of square matrices; LinAlgError as :func:`solve` where there is none."""
-    identity = np.broadcast_to(_identity(words.shape[-1], words), words.shape)
-    return solve(np.concatenate([words, identity], axis=-1), moduli, place)
+    return solve(with_identity(words), moduli, place)
+
+
+def with_identity(words: Array) -> Array:
+    """Chunks [A 1] of chunks of square matrices."""
+    ones = np.broadcast_to(identity(words.shape[-1], words), words.shape)
+    return np.concatenate([words, ones], axis=-1)
 
 
 def nullspaces(words: Array, moduli: ModuliSet, rank: int) -> Array:
@@ -156,7 +189,7 @@ def nullspaces(words: Array, moduli: ModuliSet, rank: int) -> Array:
     primes = np.asarray(np.array(moduli.moduli, dtype=np.uint64), like=words)[:, None, None, None]
     basis = np.zeros_like(words, shape=(*pivots.shape[:2], columns, columns - rank))
     basis[i, b, pivots] = ((primes - solved) % primes).astype(np.uint32)
-    basis[i, b, free] = _identity(columns - rank, words)
+    basis[i, b, free] = identity(columns - rank, words)
     return basis.reshape(*outer, columns, columns - rank)
 
 

@@ -27,27 +27,8 @@ class LU(NamedTuple):
 
 
 def det(x: Any) -> Any:
-    """Determinants of square matrices, in each field, as ``numpy.linalg.det``.
-
-    Parameters
-    ----------
-    x : FieldArray, shape (..., N, N)
-        One matrix, or a stack of them. The determinant of no rows is 1.
-
-    Returns
-    -------
-    int or FieldArray, shape (...)
-        Of one matrix an integer from 0 to M - 1, of which the residues are the determinants; of a lazy one a
-        lazy integer. Else an array, lazy if `x` is.
-
-    Raises
-    ------
-    TypeError
-        If `x` is no FieldArray.
-    ValueError
-        If it has fewer than two axes, matrices are not square, or are in several chunks of a Dask array.
-    """
-    words = _map_matrices("det", elimination.determinants, _square("det", x), (1, 1), moduli=x.system.moduli)[
+    """Determinants of square matrices: a FieldArray, of one matrix an integer."""
+    words = map_matrices("det", elimination.determinants, square("det", x), (1, 1), moduli=x.system.moduli)[
         ..., 0, 0
     ]
     return made_like((x,), words, x.system, "raise") if words.ndim > 1 else _number(words, x)
@@ -59,26 +40,10 @@ def _number(words: Any, x: Any) -> Any:
 
 
 def rank(x: Any) -> Any:
-    """Ranks of matrices, in each field.
-
-    Parameters
-    ----------
-    x : FieldArray, shape (..., R, C)
-        One matrix, or a stack of them.
-
-    Returns
-    -------
-    array of int64, shape (n, ...)
-        Ranks modulo each prime, with the axis of the primes first, as of words; NumPy, CuPy or Dask.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As of :func:`det`; the matrices need not be square.
-    """
-    words = _checked("rank", x)
+    """Ranks (n, ...) modulo each prime, int64."""
+    words = checked("rank", x)
     options = {"moduli": x.system.moduli, "dtype": np.int64}
-    return _map_matrices("rank", elimination.ranks, words, (1, 1), **options)[..., 0, 0]
+    return map_matrices("rank", elimination.ranks, words, (1, 1), **options)[..., 0, 0]
 
 
 def lu(x: Any) -> LU:
@@ -105,12 +70,13 @@ def lu(x: Any) -> LU:
     Raises
     ------
     TypeError, ValueError
-        As of :func:`det`; the matrices need not be square.
+        As of :func:`.linalg.det`; the matrices need not be square.
     """
-    words = _checked("lu", x)
+    _check_fields("lu", x)
+    words = checked("lu", x)
     rows, columns = words.shape[-2:]
     least = min(rows, columns)
-    packed = _map_matrices("lu", elimination.packed_lu, words, (rows, columns + 1), moduli=x.system.moduli)
+    packed = map_matrices("lu", elimination.packed_lu, words, (rows, columns + 1), moduli=x.system.moduli)
     parts = (
         (elimination.permutation_of, (rows, rows)),
         (elimination.lower_of, (rows, least)),
@@ -118,57 +84,34 @@ def lu(x: Any) -> LU:
     )
     return LU(
         *(
-            made_like((x,), _map_matrices("lu", function, packed, lengths), x.system, "raise")
+            made_like((x,), map_matrices("lu", function, packed, lengths), x.system, "raise")
             for function, lengths in parts
         )
     )
 
 
 def solve(a: Any, b: Any) -> Any:
-    """Solutions x of ``a @ x == b`` for square matrices, in each field, as ``numpy.linalg.solve``.
-
-    Parameters
-    ----------
-    a : FieldArray, shape (..., N, N)
-    b : FieldArray of the same fields, shape (N,) or (..., N, K)
-        One vector, or matrices, in any chunks. The axes of the batch broadcast.
-
-    Returns
-    -------
-    FieldArray, shape (..., N) or (..., N, K)
-        Lazy if an operand is.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If a matrix is singular modulo a prime; it names its index and the prime. On Dask when it is computed.
-    TypeError
-        If an operand is no FieldArray, or they are on different processors.
-    ValueError
-        As of :func:`det`; or if fields or shapes do not fit.
-    """
-    _check_fields("solve", b)
-    is_vector = b.words.ndim == 2
-    left = _square("solve", a)
-    find_lengths(b)
-    check_alike(a, b)
-    right = b.words[..., None] if is_vector else b.words
-    if right.shape[-2] != left.shape[-1]:
-        shapes = " and ".join(str(tuple(x.words.shape[1:])) for x in (a, b))
-        raise ValueError(
-            f"shapes {shapes} do not fit: systems of {left.shape[-1]} equations have as many right-hand sides"
-        )
-    columns = right.shape[-1]
-    joined = _joined(left, right)
-    rows = left.shape[-1]
-    words = _map_matrices(
-        "solve", elimination.solve, joined, (rows, columns), moduli=a.system.moduli, located=True
-    )
+    """Solutions of ``a @ x == b`` for square matrices."""
+    joined, rows, is_vector = joined_words(a, b)
+    lengths = (rows, joined.shape[-1] - rows)
+    options = {"moduli": a.system.moduli, "located": True}
+    words = map_matrices("solve", elimination.solve, joined, lengths, **options)
     return made_like((a,), words[..., 0] if is_vector else words, a.system, "raise")
 
 
-def _joined(left: Any, right: Any) -> Any:
-    """Matrices (n, *batch, N, N + K) of two stacks of N rows, whose batches broadcast."""
+def joined_words(a: Any, b: Any) -> tuple[Any, int, bool]:
+    """Words [A b] (n, *batch, N, N + K) of systems, N, and whether b is one vector; batches broadcast."""
+    left = square("solve", a)
+    find_lengths(b)
+    check_alike(a, b)
+    is_vector = b.words.ndim == 2
+    right = b.words[..., None] if is_vector else b.words
+    rows = left.shape[-1]
+    if right.shape[-2] != rows:
+        shapes = " and ".join(str(tuple(x.words.shape[1:])) for x in (a, b))
+        raise ValueError(
+            f"shapes {shapes} do not fit: systems of {rows} equations have as many right-hand sides"
+        )
     batch = broadcast_shape([x.shape[1:-2] for x in (left, right)])
     is_lazy = any(isinstance(x, da.Array) for x in (left, right))
     library: Any = da if is_lazy else np
@@ -177,34 +120,16 @@ def _joined(left: Any, right: Any) -> Any:
         for x in (left, right)
     ]
     joined = library.concatenate(arrays, axis=-1)
-    return joined.rechunk({-2: -1, -1: -1}) if is_lazy else joined
+    return joined.rechunk({-2: -1, -1: -1}) if is_lazy else joined, rows, is_vector
 
 
 def inv(x: Any) -> Any:
-    """Inverses of square matrices, in each field, as ``numpy.linalg.inv``.
-
-    Parameters
-    ----------
-    x : FieldArray, shape (..., N, N)
-        One matrix, or a stack of them.
-
-    Returns
-    -------
-    FieldArray, shape (..., N, N)
-        Lazy if `x` is.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If a matrix is singular modulo a prime; it names its index and the prime. On Dask when it is computed.
-    TypeError, ValueError
-        As of :func:`det`.
-    """
-    words = _square("inv", x)
+    """Inverses of square matrices."""
+    words = square("inv", x)
     options = {"moduli": x.system.moduli, "located": True}
     return made_like(
         (x,),
-        _map_matrices("inv", elimination.inverses, words, words.shape[-2:], **options),
+        map_matrices("inv", elimination.inverses, words, words.shape[-2:], **options),
         x.system,
         "raise",
     )
@@ -227,9 +152,10 @@ def nullspace(x: Any) -> Any:
     Raises
     ------
     TypeError, ValueError
-        As of :func:`det`; the matrices need not be square. ValueError if ranks differ, naming two.
+        As of :func:`.linalg.det`; the matrices need not be square. ValueError if ranks differ, naming two.
     """
-    words = _checked("nullspace", x)
+    _check_fields("nullspace", x)
+    words = checked("nullspace", x)
     ranks = rank(x)
     if isinstance(ranks, da.Array):
         with checked_workers():
@@ -237,7 +163,7 @@ def nullspace(x: Any) -> Any:
     moduli: ModuliSet = x.system.moduli
     common = _common_rank(ranks, moduli) if ranks.size else 0
     shape = (words.shape[-1], words.shape[-1] - common)
-    found = _map_matrices("nullspace", elimination.nullspaces, words, shape, moduli=moduli, rank=common)
+    found = map_matrices("nullspace", elimination.nullspaces, words, shape, moduli=moduli, rank=common)
     return made_like((x,), found, x.system, "raise")
 
 
@@ -259,29 +185,10 @@ def _common_rank(ranks: Array, moduli: ModuliSet) -> int:
 
 
 def charpoly(x: Any) -> Any:
-    """Characteristic polynomials det(z - A) of square matrices, in each field.
-
-    By similarity to Hessenberg form, of which the polynomials of the leading rows and columns follow one from
-    another (H. Cohen, "A Course in Computational Algebraic Number Theory", Algorithm 2.2.9).
-
-    Parameters
-    ----------
-    x : FieldArray, shape (..., N, N)
-        One matrix, or a stack of them.
-
-    Returns
-    -------
-    FieldArray, shape (..., N + 1)
-        Coefficients, ascending: that of z**k at k, the last one 1. Lazy if `x` is.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As of :func:`det`.
-    """
-    words = _square("charpoly", x)
+    """Characteristic polynomials, coefficients ascending."""
+    words = square("charpoly", x)
     shape = (1, words.shape[-1] + 1)
-    found = _map_matrices(
+    found = map_matrices(
         "charpoly", elimination.characteristic_polynomials, words, shape, moduli=x.system.moduli
     )
     return made_like((x,), found[..., 0, :], x.system, "raise")
@@ -298,9 +205,8 @@ def _check_fields(name: str, x: Any) -> None:
         )
 
 
-def _checked(name: str, x: Any) -> Any:
+def checked(name: str, x: Any) -> Any:
     """Words of matrices (n, *batch, rows, columns), of known lengths, each matrix in one chunk."""
-    _check_fields(name, x)
     find_lengths(x)
     words = x.words
     if words.ndim < 3:
@@ -314,18 +220,18 @@ def _checked(name: str, x: Any) -> Any:
     return words
 
 
-def _square(name: str, x: Any) -> Any:
+def square(name: str, x: Any) -> Any:
     """The same of square matrices."""
-    words = _checked(name, x)
+    words = checked(name, x)
     if words.shape[-1] != words.shape[-2]:
         raise ValueError(f"{name} takes square matrices, got shape {tuple(words.shape[1:])}")
     return words
 
 
-def _map_matrices(name: str, function: Any, words: Any, lengths: tuple[int, int], **options: Any) -> Any:
+def map_matrices(name: str, function: Any, words: Any, lengths: tuple[int, int], **options: Any) -> Any:
     """Apply a function to the chunks of matrices; results are matrices of the given shape."""
     chunks = None
     if isinstance(words, da.Array):
         chunks = (*words.chunks[1:-2], *((length,) for length in lengths))
-    token = f"field-{name}"
-    return map_chunks(function, words, rows=words.shape[0], chunks=chunks, token=token, **options)
+    options = {"rows": words.shape[0], "token": f"matrix-{name}", **options}
+    return map_chunks(function, words, chunks=chunks, **options)

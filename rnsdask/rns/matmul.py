@@ -162,12 +162,12 @@ def measure_sums(
     """
     system = systems[0]
     bounds = [known.known_magnitude for known in systems]
-    for measure in (measured_bound, _greatest_magnitude):
+    for measure in (measured_bound, greatest_magnitude):
         reach = terms * bounds[0] * bounds[1]
         if is_known_to_fit(system, reach):
             break
         # The first may give nearly twice the magnitudes; the other one takes longer.
-        if measure is _greatest_magnitude and not is_known_to_fit(system, reach // 4):
+        if measure is greatest_magnitude and not is_known_to_fit(system, reach // 4):
             break
         measured = (measure(x, system.with_bound(None)) for x in (a, b))
         bounds = [min(pair) for pair in zip(bounds, measured, strict=True)]
@@ -183,7 +183,7 @@ def extended(x: Array, system: RNS, moduli: ModuliSet) -> Array:
     return x if moduli == system.moduli else base_extend(x, system, moduli)
 
 
-def _greatest_magnitude(residues: Array, system: RNS) -> int:
+def greatest_magnitude(residues: Array, system: RNS) -> int:
     """An upper bound of the magnitudes of numbers, at most a thousandth above the greatest."""
     if residues[0].size == 0:
         return 0

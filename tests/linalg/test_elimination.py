@@ -337,7 +337,7 @@ def test_what_is_refused(on_each_processor: Processor, rng: np.random.Generator)
     x = array(on_each_processor, drawn(rng, GREAT, 2, 4, 4), GREAT)
     for function in (rd.linalg.det, rd.linalg.inv, rd.linalg.charpoly, rd.linalg.rank, rd.linalg.lu):
         name = function.__name__
-        with pytest.raises(TypeError, match=f"{name} takes a FieldArray, got list"):
+        with pytest.raises(TypeError, match=f"{name} takes .*, got list"):
             function([[1, 2], [3, 4]])
         with pytest.raises(
             ValueError, match=rf"{name} takes matrices, which have two axes, got shape \(4,\)"
@@ -354,7 +354,7 @@ def test_what_is_refused(on_each_processor: Processor, rng: np.random.Generator)
         rd.linalg.solve(x, array(on_each_processor, drawn(rng, FIELDS, 4)))
     with pytest.raises(ValueError, match="broadcast"):
         rd.linalg.solve(x, array(on_each_processor, drawn(rng, GREAT, 3, 4, 4), GREAT))
-    with pytest.raises(TypeError, match="solve takes a FieldArray, got int"):
+    with pytest.raises(TypeError, match="solve takes arrays of numbers, got int"):
         rd.linalg.solve(x, 3)
     values = np.array([[[1, 0], [0, 1]], [[1, 7], [0, 7]]])
     fields = rd.PrimeFields([5, 7])

@@ -1,0 +1,62 @@
+"""Exact linear algebra of matrices of integers, lazy on Dask (:mod:`rnsdask.fields.exact_elimination`)."""
+
+from typing import Any
+
+import dask.array as da
+import numpy as np
+
+from rnsdask.fields import exact_elimination
+from rnsdask.lazy.elimination import checked as checked_words
+from rnsdask.lazy.elimination import joined_words, map_matrices, square
+
+
+def det(x: Any) -> Any:
+    """Determinants of square matrices: Python ints."""
+    function, words = exact_elimination.determinants, square("det", x)
+    return _number(map_matrices("det", function, words, (1, 1), **_integers(x))[..., 0, 0])
+
+
+def rank(x: Any) -> Any:
+    """Ranks over the rationals, int64."""
+    function, words = exact_elimination.ranks, checked_words("rank", x)
+    options = {**_integers(x), "dtype": np.int64}
+    return _number(map_matrices("rank", function, words, (1, 1), **options)[..., 0, 0])
+
+
+def charpoly(x: Any) -> Any:
+    """Characteristic polynomials, coefficients ascending: Python ints."""
+    words = square("charpoly", x)
+    lengths = (1, words.shape[-1] + 1)
+    return map_matrices("charpoly", exact_elimination.polynomials, words, lengths, **_integers(x))[..., 0, :]
+
+
+def solve(a: Any, b: Any) -> Any:
+    """Solutions of ``a @ x == b`` over the rationals: numerators and denominators."""
+    joined, rows, is_vector = joined_words(a, b)
+    columns = joined.shape[-1] - rows
+    bounds = [x.system.bound for x in (a, b)]
+    system = a.system.with_bound(None if None in bounds else max(bounds))
+    options = {**_integers(a), "system": system, "located": True}
+    function, lengths = exact_elimination.packed_solutions, (rows + 1, max(columns, 1))
+    packed = map_matrices("solve", function, joined, lengths, **options)
+    numerators = packed[..., :rows, :columns]
+    return numerators[..., 0] if is_vector else numerators, _number(packed[..., rows, 0])
+
+
+def inv(x: Any) -> Any:
+    """Inverses over the rationals: numerators and denominators."""
+    words = square("inv", x)
+    length = words.shape[-1]
+    options, lengths = {**_integers(x), "located": True}, (length + 1, max(length, 1))
+    packed = map_matrices("inv", exact_elimination.packed_inverses, words, lengths, **options)
+    return packed[..., :length, :length], _number(packed[..., length, 0])
+
+
+def _integers(x: Any) -> dict[str, Any]:
+    """Options of maps to one Python int of each number of a system."""
+    return {"system": x.system, "dtype": object, "rows": None}
+
+
+def _number(found: Any) -> Any:
+    """An array, or the only number of one without axes, which stays lazy."""
+    return found if found.ndim or isinstance(found, da.Array) else found.item()

@@ -1,0 +1,147 @@
+"""Determinants, ranks, solutions, inverses and characteristic polynomials, of elements and of integers."""
+
+from collections.abc import Callable
+from typing import Any
+
+from rnsdask.lazy import elimination, exact_elimination
+from rnsdask.lazy.fields import of_fields
+from rnsdask.lazy.functions import check_one_kind
+from rnsdask.lazy.operands import is_number_array
+from rnsdask.lazy.widening import of_intervals, through_rns
+
+
+def det(x: Any) -> Any:
+    """Determinants of square matrices, exact, as ``numpy.linalg.det``.
+
+    Parameters
+    ----------
+    x : FieldArray, RNSArray or IntervalRNSArray, shape (..., N, N)
+        One matrix, or a stack of them. The determinant of no rows is 1.
+
+    Returns
+    -------
+    int, FieldArray or object array, shape (...)
+        Of one matrix an integer. Of a FieldArray that from 0 to M - 1 which stands for the determinants,
+        and of a stack a FieldArray. Of integers the determinants as Python ints, of any size; of a stack in
+        a NumPy array. Lazy if `x` is.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no array of numbers.
+    ValueError
+        If it has fewer than two axes, matrices are not square, or are in several chunks of a Dask array.
+    """
+    return _of_kind("det", elimination.det, exact_elimination.det, x)
+
+
+def rank(x: Any) -> Any:
+    """Ranks of matrices.
+
+    Parameters
+    ----------
+    x : FieldArray, RNSArray or IntervalRNSArray, shape (..., R, C)
+        One matrix, or a stack of them.
+
+    Returns
+    -------
+    array of int64
+        Of a FieldArray of shape (n, ...), ranks modulo each prime, with the axis of the primes first, as of
+        words. Of integers the ranks over the rationals, of shape (...), of one matrix an int. NumPy, CuPy or
+        Dask.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As of :func:`det`; the matrices need not be square.
+    """
+    return _of_kind("rank", elimination.rank, exact_elimination.rank, x)
+
+
+def solve(a: Any, b: Any) -> Any:
+    """Solutions x of ``a @ x == b`` for square matrices, exact, as ``numpy.linalg.solve``.
+
+    Parameters
+    ----------
+    a : FieldArray, RNSArray or IntervalRNSArray, shape (..., N, N)
+    b : array of the same fields, or moduli set and range, shape (N,) or (..., N, K)
+        One vector, or matrices, in any chunks. The axes of the batch broadcast.
+
+    Returns
+    -------
+    FieldArray, shape (..., N) or (..., N, K)
+        Of FieldArrays; lazy if an operand is.
+    numerators, denominators : object arrays, shapes (..., N) or (..., N, K), and (...)
+        Of integers: Python ints, of which the quotients are the solutions. Each matrix has one denominator,
+        the least, positive. Lazy if an operand is.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If a matrix is singular, or singular modulo a prime; it names its index and the prime. On Dask when it
+        is computed.
+    TypeError
+        If an operand is no array of numbers, or they are of several kinds or on different processors.
+    ValueError
+        As of :func:`det`; or if fields, moduli sets or shapes do not fit.
+    """
+    return _of_kind("solve", elimination.solve, exact_elimination.solve, a, b)
+
+
+def inv(x: Any) -> Any:
+    """Inverses of square matrices, exact, as ``numpy.linalg.inv``.
+
+    Parameters
+    ----------
+    x : FieldArray, RNSArray or IntervalRNSArray, shape (..., N, N)
+        One matrix, or a stack of them.
+
+    Returns
+    -------
+    FieldArray, shape (..., N, N)
+        Of a FieldArray; lazy if it is.
+    numerators, denominators : object arrays, shapes (..., N, N) and (...)
+        Of integers, as :func:`solve` gives solutions.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError, TypeError, ValueError
+        As of :func:`solve`.
+    """
+    return _of_kind("inv", elimination.inv, exact_elimination.inv, x)
+
+
+def charpoly(x: Any) -> Any:
+    """Characteristic polynomials det(z - A) of square matrices, exact.
+
+    By similarity to Hessenberg form, of which the polynomials of the leading rows and columns follow one from
+    another (H. Cohen, "A Course in Computational Algebraic Number Theory", Algorithm 2.2.9).
+
+    Parameters
+    ----------
+    x : FieldArray, RNSArray or IntervalRNSArray, shape (..., N, N)
+        One matrix, or a stack of them.
+
+    Returns
+    -------
+    FieldArray or object array, shape (..., N + 1)
+        Coefficients, ascending: that of z**k at k, the last one 1. Of integers Python ints. Lazy if `x` is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As of :func:`det`.
+    """
+    return _of_kind("charpoly", elimination.charpoly, exact_elimination.charpoly, x)
+
+
+def _of_kind(name: str, fields: Callable[..., Any], integers: Callable[..., Any], *operands: Any) -> Any:
+    """What the function for the operands' kind of numbers returns."""
+    for x in operands:
+        if not is_number_array(x):
+            kind = type(x).__name__
+            raise TypeError(f"{name} takes arrays of numbers, got {kind}; rd.from_ints makes them")
+    check_one_kind(*operands)
+    if of_fields(operands[0]):
+        return fields(*operands)
+    return (through_rns(integers) if of_intervals(operands[0]) else integers)(*operands)

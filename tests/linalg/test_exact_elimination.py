@@ -1,0 +1,198 @@
+"""Exact linear algebra of integer matrices against FLINT's, closed forms and substitution."""
+
+import itertools
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import dask
+import flint
+import numpy as np
+import pytest
+from conftest import Processor
+from sample_arrays import array_of, chunked, host
+
+import rnsdask as rd
+from rnsdask.rns.lift import groups
+
+MODULI = rd.ModuliSet.for_bits(200)
+SMALL = rd.ModuliSet([2**32, 3, 5])
+
+
+@pytest.fixture(autouse=True)
+def _in_this_thread() -> Iterator[None]:
+    with dask.config.set(scheduler="sync"):
+        yield
+
+
+def integers(rng: np.random.Generator, bits: int, *shape: int) -> np.ndarray:
+    """Signed integers of up to so many bits, the ends among them."""
+    drawn = [int.from_bytes(rng.bytes(bits // 8 + 1), "little") for _ in range(math.prod(shape))]
+    values = [v % (2**bits + 1) * (1 - 2 * (v >> bits & 1)) for v in drawn]
+    values[::7] = [2**bits] * len(values[::7])
+    return np.array(values, dtype=object).reshape(shape)
+
+
+def of_flint(values: np.ndarray) -> Any:
+    return flint.fmpz_mat(*values.shape, values.ravel().tolist())
+
+
+def check(x: Any, values: np.ndarray) -> None:
+    """Determinants, ranks and polynomials of an array of the values (batch, N, N)."""
+    determinants, ranks, polynomials = rd.linalg.det(x), rd.linalg.rank(x), rd.linalg.charpoly(x)
+    for b, matrix in enumerate(map(of_flint, values)):
+        assert host(determinants)[b] == int(matrix.det())
+        assert host(ranks)[b] == matrix.rank()
+        assert host(polynomials)[b].tolist() == [int(c) for c in matrix.charpoly().coeffs()]
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 5, 12])
+@pytest.mark.parametrize("bits", [1, 31, 130])
+def test_square_matrices(
+    on_each_processor: Processor, length: int, bits: int, rng: np.random.Generator
+) -> None:
+    values = integers(rng, bits, 4, length, length)
+    values[1, -1] = values[1, 0] * 2 if length > 1 else 0
+    values[2, :, 0] = 0
+    right = integers(rng, bits, 4, length, 3)
+    x = array_of(on_each_processor, values, MODULI, True)
+    b = array_of(on_each_processor, right, MODULI, True)
+    check(x, values)
+    check(chunked(x, 3, -1, -1), values)
+    for index in (0, 3):
+        if of_flint(values[index]).det() != 0:
+            check_solutions(x[index], b[index], values[index], right[index])
+            check_solutions(x[index], b[index, :, 1], values[index], right[index, :, 1])
+    assert rd.linalg.det(x[3]) == host(rd.linalg.det(x))[3]
+    assert rd.linalg.rank(x[3]) == host(rd.linalg.rank(x))[3]
+
+
+def check_solutions(x: Any, b: Any, values: np.ndarray, right: np.ndarray) -> None:
+    """By substitution, and that the denominators are the least."""
+    numerators, denominator = rd.linalg.solve(x, b)
+    assert (values @ numerators == right * denominator).all()
+    assert denominator > 0
+    assert math.gcd(denominator, *numerators.ravel().tolist()) == 1
+    inverse, common = rd.linalg.inv(x)
+    assert (values @ inverse == np.eye(len(values), dtype=object) * common).all()
+    assert common > 0
+    assert math.gcd(common, *inverse.ravel().tolist()) == 1
+
+
+def test_ranks_of_any_shape(on_each_processor: Processor, rng: np.random.Generator) -> None:
+    for rows, columns, rank in ((7, 4, 2), (4, 9, 3), (6, 6, 5), (1, 5, 1), (5, 5, 0), (3, 0, 0)):
+        values = integers(rng, 40, 2, rows, rank) @ integers(rng, 40, 2, rank, columns) + 0 * np.zeros(
+            (rows, columns), dtype=object
+        )
+        x = array_of(on_each_processor, values, MODULI, True)
+        expected = [of_flint(v).rank() if columns else 0 for v in values]
+        assert host(rd.linalg.rank(x)).tolist() == expected
+
+
+def test_primes_that_divide_determinants(on_each_processor: Processor) -> None:
+    """Singular modulo the very primes that images are computed by: of the first, of all of a group."""
+    first, second = itertools.islice(groups(), 2)
+    diagonals = ([first[0], 1, -1], [first[0], first[1], second[0]], [1, first[31], first[31]], [3, 5, 7])
+    values = np.stack([np.diag(np.array(d, dtype=object)) for d in diagonals])
+    values[:, 0, 2] = 11
+    x = array_of(on_each_processor, values, MODULI, True)
+    check(x, values)
+    numerators, denominators = rd.linalg.inv(x)
+    for value, numerator, denominator in zip(values, numerators, denominators, strict=True):
+        assert (value @ numerator == np.eye(3, dtype=object) * denominator).all()
+    wide = rd.ModuliSet.for_bits(first.bits + 40)
+    product = np.array([[first.product, 1], [0, 1]], dtype=object)
+    y = array_of(on_each_processor, product, wide, True)
+    assert rd.linalg.det(y) == first.product
+    assert rd.linalg.rank(y) == 2
+    assert rd.linalg.rank(y[:, :1]) == 1
+    found, denominator = rd.linalg.inv(y)
+    assert denominator == first.product
+    assert found.tolist() == [[1, -1], [0, first.product]]
+
+
+def test_hilbert_like_matrix(on_each_processor: Processor) -> None:
+    """Of order 40 times the least common multiple of its denominators; its determinant has a closed form."""
+    length = 40
+    common = math.lcm(*range(1, 2 * length))
+    values = np.array([[common // (i + j + 1) for j in range(length)] for i in range(length)], dtype=object)
+    x = array_of(on_each_processor, values, rd.ModuliSet.for_bits(common.bit_length() + 2), True)
+    products = math.prod(math.factorial(k) for k in range(length)) ** 4
+    expected = Fraction(products, math.prod(math.factorial(k) for k in range(2 * length))) * common**length
+    assert rd.linalg.det(x) == expected
+
+
+def test_kinds_and_ranges(on_each_processor: Processor, rng: np.random.Generator) -> None:
+    """Unsigned, with a bound, of intervals, views, and under the least moduli."""
+    values = abs(integers(rng, 30, 3, 4, 4))
+    for moduli in (SMALL, MODULI):
+        x = array_of(on_each_processor, values, moduli)
+        check(x, values)
+        check(x.with_bound(2**30), values)
+        check(x.transpose(0, 2, 1), values.transpose(0, 2, 1))
+    signed = array_of(on_each_processor, -values, MODULI, True)
+    check(rd.IntervalRNSArray.from_rns(signed), -values)
+    numerators, denominators = rd.linalg.solve(*[rd.IntervalRNSArray.from_rns(signed)] * 2)
+    assert (numerators == np.eye(4, dtype=int)).all()
+    assert (denominators == 1).all()
+    for is_signed in (False, True):
+        bit = array_of(on_each_processor, np.array([[-1 if is_signed else 1]]), rd.ModuliSet([2]), is_signed)
+        assert rd.linalg.det(bit) == rd.linalg.inv(bit)[0][0, 0] == (-1 if is_signed else 1)
+
+
+def test_chunks_and_batches(on_each_processor: Processor, rng: np.random.Generator) -> None:
+    values, right = integers(rng, 60, 2, 3, 4, 4), integers(rng, 20, 3, 4, 2)
+    x = array_of(on_each_processor, values, MODULI, True)
+    b = array_of(on_each_processor, right, MODULI, True, 2**20)
+    numerators, denominators = rd.linalg.solve(x, b)
+    assert (values @ numerators == right * denominators[..., None, None]).all()
+    lazy = chunked(x, 1, 2, -1, -1)
+    for found, expected in zip(rd.linalg.solve(lazy, b), (numerators, denominators), strict=True):
+        assert (host(found) == expected).all()
+    one = rd.linalg.det(lazy[0, 0])
+    assert one.compute() == rd.linalg.det(x[0, 0])
+    assert (np.linalg.det(x) == rd.linalg.det(x)).all()
+    assert host(np.linalg.matrix_rank(x)).tolist() == [[4] * 3] * 2
+
+
+def test_singular_matrices(on_each_processor: Processor) -> None:
+    values = np.ones((2, 2, 3, 3), dtype=object) * 2**90
+    values[0] = np.eye(3, dtype=int)
+    x = array_of(on_each_processor, values, MODULI, True)
+    assert host(rd.linalg.det(x)).tolist() == [[1, 1], [0, 0]]
+    for y in (x, chunked(x, 1, 1, -1, -1)[:, ::-1]):
+        for call in (rd.linalg.inv, lambda z: rd.linalg.solve(z, z)):
+            with pytest.raises(np.linalg.LinAlgError, match=r"the matrix at index \(1, [01]\) is singular$"):
+                dask.compute(*call(y))
+    with pytest.raises(np.linalg.LinAlgError, match=r"^the matrix is singular$"):
+        rd.linalg.inv(x[1, 1])
+
+
+def test_empty_matrices(on_each_processor: Processor) -> None:
+    for batch in ((), (0,), (2,)):
+        x = array_of(on_each_processor, np.zeros((*batch, 0, 0), dtype=object), MODULI, True)
+        assert (np.asarray(rd.linalg.det(x)) == np.ones(batch, dtype=object)).all()
+        assert (host(rd.linalg.charpoly(x)) == 1).all()
+        assert rd.linalg.charpoly(x).shape == (*batch, 1)
+        assert host(np.asarray(rd.linalg.rank(x))).tolist() == np.zeros(batch).tolist()
+        numerators, denominators = rd.linalg.inv(x)
+        assert numerators.shape == (*batch, 0, 0)
+        assert (np.asarray(denominators) == np.ones(batch, dtype=object)).all()
+    none = array_of(on_each_processor, np.zeros((0, 3, 3), dtype=object), MODULI, True)
+    assert rd.linalg.det(none).shape == (0,)
+    assert [part.shape for part in rd.linalg.solve(none, none[..., :2])] == [(0, 3, 2), (0,)]
+
+
+def test_what_is_refused(on_each_processor: Processor) -> None:
+    x = array_of(on_each_processor, np.ones((2, 3, 3), dtype=object), MODULI, True)
+    for function in (rd.linalg.det, rd.linalg.inv, rd.linalg.charpoly):
+        with pytest.raises(ValueError, match=r"takes square matrices, got shape \(2, 3, 2\)"):
+            function(x[..., :2])
+    with pytest.raises(TypeError, match=r"RNSArrays and FieldArrays do not mix"):
+        rd.linalg.solve(x, rd.FieldArray.from_rns(x, rd.PrimeFields([7])))
+    with pytest.raises(ValueError, match="different moduli sets"):
+        rd.linalg.solve(x, array_of(on_each_processor, np.ones(3, dtype=object), SMALL, True))
+    for function in (rd.linalg.lu, rd.linalg.nullspace):
+        with pytest.raises(TypeError, match=f"{function.__name__} takes a FieldArray, got RNSArray"):
+            function(x)
