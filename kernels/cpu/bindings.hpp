@@ -16,6 +16,7 @@ void bind_divide(nb::module_& module);
 void bind_elimination(nb::module_& module);
 void bind_fermat(nb::module_& module);
 void bind_fermat_limbs(nb::module_& module);
+void bind_fermat_fft(nb::module_& module);
 void bind_fixed_point(nb::module_& module);
 void bind_interval(nb::module_& module);
 void bind_keys(nb::module_& module);

@@ -73,6 +73,27 @@ RNS_INLINE void subtract_tile(const FermatField& f, FermatRows<Digit> x, FermatR
   settle(f, carries, out);
 }
 
+template <class Wide, class Digit, i64 kLanes = kFermatLanes<Digit>>
+RNS_INLINE void butterfly_tile(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y, i32 by,
+                               FermatResult<Digit> sum, FermatResult<Digit> difference) {
+  const Wide r = static_cast<Wide>(f.radix.radix);
+  const FermatShift shift = {f.digits, by};
+  Carries<i32, kLanes> up, down;
+  for (i32 i = 0; i < f.digits; ++i) {
+    const Digit *a = x.row(i), *b = y.row(shift.from(i));
+    Digit* __restrict__ s = sum.row(i), * __restrict__ d = difference.row(i);
+    const Wide sign = shift.is_negative(i) ? -1 : 0;
+    for (i64 l = 0; l < kLanes; ++l) {
+      const Wide digit = (static_cast<Wide>(b[l]) ^ sign) - sign;
+      s[l] = fermat_reduce<Digit>(static_cast<Wide>(static_cast<Wide>(a[l]) + digit + up.c[l]), up.c[l], r);
+      d[l] =
+          fermat_reduce<Digit>(static_cast<Wide>(static_cast<Wide>(a[l]) - digit + down.c[l]), down.c[l], r);
+    }
+  }
+  settle(f, up, sum);
+  settle(f, down, difference);
+}
+
 // Sums of products of a group of numbers, their words side by side.
 template <class Digit, bool kWide, i64 kGroup>
 struct Sums {
@@ -84,13 +105,6 @@ struct Sums {
     for (i64 l = 0; l < kGroup; ++l) {
       Sum sum = at(l);
       sum.add(a[l], b[l]);
-      set(l, sum);
-    }
-  }
-  RNS_INLINE void subtract(const Digit* a, const Digit* b) {
-    for (i64 l = 0; l < kGroup; ++l) {
-      Sum sum = at(l);
-      sum.subtract(a[l], b[l]);
       set(l, sum);
     }
   }
@@ -112,12 +126,13 @@ RNS_INLINE void multiply_tile(const FermatField& f, FermatRows<Digit> x, FermatR
   for (i64 start = 0; start < kLanes; start += kGroup) {
     Signed carry[kGroup] = {};
     for (i64 i = 0; i < f.digits; ++i) {
-      Sums<Digit, kWide, kGroup> sums;
+      Sums<Digit, kWide, kGroup> sums, less;
       for (i64 j = 0; j <= i; ++j) sums.add(x.row(j) + start, y.row(i - j) + start);
-      for (i64 j = i + 1; j < f.digits; ++j) sums.subtract(x.row(j) + start, y.row(f.digits + i - j) + start);
+      for (i64 j = i + 1; j < f.digits; ++j) less.add(x.row(j) + start, y.row(f.digits + i - j) + start);
       Digit* z = out.row(i) + start;
       for (i64 l = 0; l < kGroup; ++l) {
         FermatSum<Digit, kWide> sum = sums.at(l);
+        sum.subtract(less.at(l));
         sum.carry(carry[l]);
         z[l] = sum.divide(f.radix, carry[l]);
       }
@@ -137,7 +152,8 @@ RNS_INLINE void multiply_tile(const FermatField& f, FermatRows<Digit> x, FermatR
   settle(f, carries, out);
 }
 
-#define TILE_OPERATIONS(Digit, name)                                                                         \
+// `Narrow` holds three digits and a sign where the radix is at most a quarter of a word.
+#define TILE_OPERATIONS(Digit, Narrow, name)                                                                 \
   RNS_VECTORISED void add_##name(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y,             \
                                  FermatResult<Digit> out) {                                                  \
     add_tile<Digit>(f, x, y, out);                                                                           \
@@ -145,6 +161,15 @@ RNS_INLINE void multiply_tile(const FermatField& f, FermatRows<Digit> x, FermatR
   RNS_VECTORISED void subtract_##name(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y,        \
                                       i32 shift, FermatResult<Digit> out) {                                  \
     subtract_tile<Digit>(f, x, y, shift, out);                                                               \
+  }                                                                                                          \
+  RNS_VECTORISED void butterfly_narrow_##name(const FermatField& f, FermatRows<Digit> x,                     \
+                                              FermatRows<Digit> y, i32 shift, FermatResult<Digit> s,         \
+                                              FermatResult<Digit> d) {                                       \
+    butterfly_tile<Narrow>(f, x, y, shift, s, d);                                                            \
+  }                                                                                                          \
+  RNS_VECTORISED void butterfly_wide_##name(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y,  \
+                                            i32 shift, FermatResult<Digit> s, FermatResult<Digit> d) {       \
+    butterfly_tile<FermatWords<Digit>::Signed>(f, x, y, shift, s, d);                                        \
   }                                                                                                          \
   RNS_VECTORISED void multiply_narrow_##name(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y, \
                                              FermatResult<Digit> out) {                                      \
@@ -164,13 +189,19 @@ RNS_INLINE void multiply_tile(const FermatField& f, FermatRows<Digit> x, FermatR
     subtract_##name(f, x, y, shift, out);                                                                    \
   }                                                                                                          \
   template <>                                                                                                \
+  void FermatTiles<Digit>::butterfly(const FermatField& f, Rows x, Rows y, i32 shift, Result sum,            \
+                                     Result difference) {                                                    \
+    const bool is_narrow = f.radix.radix >> (8 * sizeof(Digit) - 2) == 0;                                    \
+    (is_narrow ? butterfly_narrow_##name : butterfly_wide_##name)(f, x, y, shift, sum, difference);          \
+  }                                                                                                          \
+  template <>                                                                                                \
   void FermatTiles<Digit>::multiply(const FermatField& f, Rows x, Rows y, Result out) {                      \
     (f.radix.shift > 0 ? multiply_wide_##name : multiply_narrow_##name)(f, x, y, out);                       \
   }                                                                                                          \
   namespace {
 
-TILE_OPERATIONS(u32, narrow_digits)
-TILE_OPERATIONS(u64, wide_digits)
+TILE_OPERATIONS(u32, i32, narrow_digits)
+TILE_OPERATIONS(u64, i64, wide_digits)
 
 }  // namespace
 }  // namespace rns

@@ -35,14 +35,18 @@ struct FermatTask {
   }
 };
 
-// x or -x, its digits moved round by r^shift.
-__device__ void load_shifted(const FermatOperand& x, i64 j, FermatShift shift, Digit* plus, Digit* minus) {
+// x r^shift for the number j.
+__device__ void load_shifted(const FermatOperand& x, i64 j, FermatShift shift, Digit* out) {
+  i32 carry = 0;
+#pragma unroll
+  for (i32 i = 0; i < kDigits; ++i) out[i] = x.at(shift.from(i), j);
 #pragma unroll
   for (i32 i = 0; i < kDigits; ++i) {
-    const Digit digit = x.at(shift.from(i), j);
-    plus[i] = shift.is_negative(i) ? 0 : digit;
-    minus[i] = shift.is_negative(i) ? digit : 0;
+    const Step digit = static_cast<Step>(out[i]);
+    out[i] = fermat_reduce<Digit>(static_cast<Step>((shift.is_negative(i) ? -digit : digit) + carry), carry,
+                                  static_cast<Step>(kRadix));
   }
+  settle(out, carry);
 }
 
 }  // namespace
@@ -81,9 +85,8 @@ __global__ void multiply_numbers(FermatTask task) {
 
 __global__ void multiply_by_root(FermatTask task, i32 shift) {
   for (i64 j = thread_index(); j < task.count; j += thread_count()) {
-    Digit x[kDigits], y[kDigits];
-    load_shifted(task.x[0], j, {kDigits, shift}, x, y);
-    subtract(x, y, x);
+    Digit x[kDigits];
+    load_shifted(task.x[0], j, {kDigits, shift}, x);
     task.store(j, x);
   }
 }

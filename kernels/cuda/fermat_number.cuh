@@ -23,20 +23,38 @@ constexpr i32 kDigits = RNS_FERMAT_DIGITS;
 constexpr FermatRadix kField = {RNS_FERMAT_RADIX};
 constexpr Digit kRadix = static_cast<Digit>(kField.radix);
 
-// x - c, for c = -1, 0 or 1; what leaves the last digit makes it -1.
+// What holds three digits and a sign.
+template <i32 kWords>
+struct Wide {
+  using Type = __int128;
+};
+template <>
+struct Wide<1> {
+  using Type = i32;
+};
+template <>
+struct Wide<2> {
+  using Type = i64;
+};
+using Step = Wide < kField.radix<1ull << 30 ? 1 : kField.radix < 1ull << 62 ? 2 : 4>::Type;
+
+// x - c, for c = -1, 0 or 1; what leaves the last digit makes it -1. It is rare that more than a digit
+// changes.
 __device__ __forceinline__ void settle(Digit* x, i32 c) {
-  if (c == 0) return;
   const Digit from = c == 1 ? 0 : kRadix - 1, to = kRadix - 1 - from;
+  bool goes_on = c != 0 && x[0] == from;
+  x[0] = goes_on ? to : x[0] - static_cast<Digit>(c);
+  if (!goes_on) return;
 #pragma unroll
-  for (i32 i = 0; i < kDigits; ++i) {
-    if (x[i] != from) {
-      x[i] -= static_cast<Digit>(c);
-      return;
-    }
-    x[i] = to;
+  for (i32 i = 1; i < kDigits; ++i) {
+    const bool is_from = x[i] == from;
+    if (goes_on) x[i] = is_from ? to : x[i] - static_cast<Digit>(c);
+    goes_on = goes_on && is_from;
   }
 #pragma unroll
-  for (i32 i = 0; i < kDigits; ++i) x[i] = i == kDigits - 1 ? kRadix : 0;
+  for (i32 i = 0; i < kDigits; ++i) {
+    if (goes_on) x[i] = i == kDigits - 1 ? kRadix : 0;
+  }
 }
 
 __device__ __forceinline__ void add(const Digit* x, const Digit* y, Digit* out) {
@@ -60,15 +78,16 @@ __device__ __forceinline__ void multiply(const Digit* x, const Digit* y, Digit* 
   constexpr i32 kUnrolled = kDigits * sizeof(Digit) <= 128 ? kDigits : 1;
 #pragma unroll kUnrolled
   for (i32 i = 0; i < kDigits; ++i) {
-    FermatSum<Digit, (kField.shift > 0)> sum;
+    FermatSum<Digit, (kField.shift > 0)> sum, less;
 #pragma unroll kUnrolled
     for (i32 j = 0; j < kDigits; ++j) {
       if (j <= i) {
         sum.add(x[j], y[i - j]);
       } else {
-        sum.subtract(x[j], y[kDigits + i - j]);
+        less.add(x[j], y[kDigits + i - j]);
       }
     }
+    sum.subtract(less);
     sum.carry(carry);
     out[i] = sum.divide(kField, carry);
   }

@@ -21,6 +21,7 @@ from rnsdask.constants import (
     DecimalConstants,
     ExtensionConstants,
     FermatConstants,
+    FermatPass,
     FixedPointConstants,
     ForwardConstants,
     IntervalConstants,
@@ -485,6 +486,10 @@ def fermat_apply(operation: str, operands: Sequence[Array], field: FermatConstan
 
 def fermat_multiply_by_root(x: Array, exponent: int, field: FermatConstants, out: Array) -> None:
     _cpu.fermat_multiply_by_root(x, exponent, field.parameters, out)
+
+
+def fermat_pass(x: Array, step: FermatPass, out: Array) -> None:
+    _cpu.fermat_pass(x, step.field.parameters, step.shape, step.factors, out)
 
 
 def fermat_first_invalid(x: Array, field: FermatConstants) -> int | None:

@@ -94,6 +94,19 @@ TRANSPOSED_WORDS = 1024
 FERMAT_TASK = np.dtype(
     [("x", OPERAND, (2,)), ("out", np.uint64), ("out_stride", np.int64), ("count", np.int64)]
 )
+FERMAT_PASS = np.dtype([(name, np.int32) for name in ("log_radix", "log_columns", "log_done", "is_inverse")])
+FERMAT_TRANSFORM = np.dtype(
+    [
+        ("x", np.uint64),
+        ("stride", np.int64),
+        ("factors", np.uint64),
+        ("factor_count", np.int64),
+        ("out", np.uint64),
+        ("out_stride", np.int64),
+        ("columns", np.int64),
+        ("shape", FERMAT_PASS),
+    ]
+)
 RADIX_RECIPROCAL = {
     bits: np.dtype(
         [
@@ -201,6 +214,7 @@ STRUCTURES = {
         "Polynomials": POLYNOMIALS,
     },
     "fermat": {"FermatOperand": OPERAND, "FermatTask": FERMAT_TASK},
+    "fermat_fft": {"FermatPass": FERMAT_PASS, "FermatTransform": FERMAT_TRANSFORM},
     "fermat_limbs": {f"RadixReciprocal<u{bits}>": dtype for bits, dtype in RADIX_RECIPROCAL.items()},
     "interval": {"IntervalGoal": INTERVAL_GOAL},
     "interval_rns": {"ExtendedInterval": EXTENDED_INTERVAL},
@@ -213,10 +227,11 @@ STRUCTURES = {
 """The structures by their names in the sources that know them."""
 
 FERMAT_FIELDS = (FermatConstants(2**63 + 2**34, 8), FermatConstants(2**32 - 2**20, 8))
-VARIANTS = {name: tuple(map(fermat_options, FERMAT_FIELDS)) for name in ("fermat",)}
+VARIANTS = {name: tuple(map(fermat_options, FERMAT_FIELDS)) for name in ("fermat", "fermat_fft")}
 """Further options to check sources with that are compiled anew for each field, by their names."""
 
 SIZES = {
+    "fermat_fft": {"kTileNumbers": FERMAT_FIELDS[0].tile},
     "arithmetic": {"kMaxOperands": MAX_OPERANDS},
     "compare": {"kPairVectors": PAIR_VECTORS},
     "convert": {"kTileLimbs": TILE_LIMBS, "kResults": TABLE_MULTIPLE},

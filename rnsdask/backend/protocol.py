@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeAlias
 from rnsdask.constants import (
     ExtensionConstants,
     FermatConstants,
+    FermatPass,
     FixedPointConstants,
     ForwardConstants,
     IntervalConstants,
@@ -296,6 +297,9 @@ class Kernels(Protocol):
 
     def fermat_multiply_by_root(self, x: Array, exponent: int, field: FermatConstants, out: Array) -> None:
         """``x r**exponent``, for an exponent from 0 to 2 k - 1."""
+
+    def fermat_pass(self, x: Array, step: FermatPass, out: Array) -> None:
+        """One pass of the transforms of whole runs of numbers."""
 
     def fermat_first_invalid(self, x: Array, field: FermatConstants) -> int | None:
         """The least index of a number that is not canonical; None if all are."""

@@ -23,7 +23,7 @@ from rnsdask.constants.decimal import (
     decimal_forward_constants,
 )
 from rnsdask.constants.factors import last_residues
-from rnsdask.constants.fermat import FermatConstants, fermat_root
+from rnsdask.constants.fermat import FermatConstants, FermatPass, fermat_root
 from rnsdask.constants.fermat_limbs import radix_division
 from rnsdask.constants.fixed_point import FIXED_POINT_BITS, FixedPointConstants, fixed_point_constants
 from rnsdask.constants.interval import IntervalConstants, directed, interval_constants
@@ -57,6 +57,7 @@ __all__ = [
     "DecimalConstants",
     "ExtensionConstants",
     "FermatConstants",
+    "FermatPass",
     "FixedPointConstants",
     "ForwardConstants",
     "IntervalConstants",

@@ -6,6 +6,7 @@ from itertools import count
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 DIGIT_COUNTS = (4, 8, 16, 32, 64, 128)
 """How many digits a number may have."""
@@ -65,6 +66,11 @@ class FermatConstants:
         factors = next(n for n in count(1) if (a - b) << n >= bits - a + 3)
         return max(0, bits + 1 - 16 * self.dtype.itemsize), factors
 
+    @property
+    def tile(self) -> int:
+        """How many numbers a pass of a transform takes together: those of 32 KiB, at most 512."""
+        return min(512, 32768 // (self.digits * self.dtype.itemsize))
+
     @cached_property
     def parameters(self) -> tuple[int, ...]:
         """The fields of ``FermatRadix``, and the number of digits."""
@@ -75,6 +81,27 @@ class FermatConstants:
     def is_wide(self) -> bool:
         """Whether a sum of products of digits takes more than two of their words."""
         return self.division[0] > 0
+
+
+@dataclass(frozen=True, eq=False)
+class FermatPass:
+    """One pass of a transform (``FermatPass`` in kernels/include/rns/fermat.cuh, which says what it does).
+
+    Of N = R J S numbers; `factors` are (k, J R) digits of the powers that results are multiplied by, (k, 0)
+    where all are 1.
+    """
+
+    field: FermatConstants
+    log_radix: int
+    log_columns: int
+    log_done: int
+    is_inverse: bool
+    factors: NDArray[Any]
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """The fields of the kernels' structure."""
+        return self.log_radix, self.log_columns, self.log_done, int(self.is_inverse)
 
 
 @lru_cache(256)

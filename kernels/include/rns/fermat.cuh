@@ -48,10 +48,9 @@ struct FermatSum {
     low += product;
     if (kWide) high += static_cast<Signed>(product >> kBits);
   }
-  RNS_INLINE void subtract(Digit x, Digit y) {
-    const Sum product = static_cast<Sum>(x) * y;
-    low -= product;
-    if (kWide) high -= static_cast<Signed>(product >> kBits);
+  RNS_INLINE void subtract(const FermatSum& other) {
+    low -= other.low;
+    if (kWide) high -= other.high;
   }
   RNS_INLINE void carry(Signed c) { low += static_cast<Sum>(c); }
 
@@ -115,6 +114,14 @@ RNS_INLINE Digit fermat_carry(Digit x, i32& c, Digit r) {
   return x + plus - minus + (under ? r : over ? 0 - r : 0);
 }
 
+// z by r for -r <= z <= 2 r, in a type that holds it; the carry is -1, 0 or 1.
+template <class Digit, class Wide>
+RNS_INLINE Digit fermat_reduce(Wide z, i32& carry, Wide r) {
+  const bool under = z < 0, over = z >= r;
+  carry = (over ? 1 : 0) - (under ? 1 : 0);
+  return static_cast<Digit>(z + (under ? r : over ? -r : 0));
+}
+
 // The digit i of a result x r^shift is the digit `from` of x, negated where it has come round: for a shift
 // from 0 to 2 k - 1, k a power of two.
 struct FermatShift {
@@ -125,6 +132,42 @@ struct FermatShift {
   RNS_INLINE bool is_negative(i32 i) const {
     const i32 by = shift & (digits - 1);
     return (shift >= digits) != (i < by);
+  }
+};
+
+// One pass of a transform of N = R J S numbers, R a power of two up to 2 k: of x_i,j,s = x[(i J + j) S + s]
+// it makes the transforms along i, times the power j i of a root of order R J, at the place (j R + i) S + s.
+// After passes of all of N they are in order (T. Stockham, 1966), the roots' squares one after another.
+struct FermatPass {
+  i32 log_radix;    // R
+  i32 log_columns;  // J S
+  i32 log_done;     // S
+  i32 is_inverse;
+
+  // Of the column `column` of all transforms: where its first number is, and the result i of it.
+  RNS_INLINE i64 source(i64 column) const {
+    const i64 within = column & ((static_cast<i64>(1) << log_columns) - 1);
+    return ((column - within) << log_radix) + within;
+  }
+  RNS_INLINE i64 target(i64 column, i64 i) const {
+    const i64 within = column & ((static_cast<i64>(1) << log_columns) - 1);
+    const i64 s = column & ((static_cast<i64>(1) << log_done) - 1);
+    return ((column - within) << log_radix) + ((((within >> log_done) << log_radix) + i) << log_done) + s;
+  }
+  // Which factor the result has: they are (J, R).
+  RNS_INLINE i64 factor(i64 column, i64 i) const {
+    const i64 within = column & ((static_cast<i64>(1) << log_columns) - 1);
+    return ((within >> log_done) << log_radix) + i;
+  }
+  // The butterfly between rows `half` apart, the one at `i` of them: by r^shift.
+  RNS_INLINE i32 shift(i32 i, i32 log_half, i32 digits) const {
+    const i32 shift = (i * digits) >> log_half;
+    return is_inverse && shift != 0 ? 2 * digits - shift : shift;
+  }
+  RNS_INLINE i32 reversed(i32 row) const {
+    i32 result = 0;
+    for (i32 bit = 0; bit < log_radix; ++bit) result |= (row >> bit & 1) << (log_radix - 1 - bit);
+    return result;
   }
 };
 

@@ -15,7 +15,12 @@ from rnsdask.backend.cuda.convolution import convolve, padded_residues, three_pr
 from rnsdask.backend.cuda.crc32c import crc32c
 from rnsdask.backend.cuda.divide import floor_divide_limbs, remainder_limbs
 from rnsdask.backend.cuda.elimination import characteristic_polynomials, eliminate, solve_upper
-from rnsdask.backend.cuda.fermat import fermat_apply, fermat_first_invalid, fermat_multiply_by_root
+from rnsdask.backend.cuda.fermat import (
+    fermat_apply,
+    fermat_first_invalid,
+    fermat_multiply_by_root,
+    fermat_pass,
+)
 from rnsdask.backend.cuda.fermat_limbs import fermat_to_limbs, limbs_to_fermat
 from rnsdask.backend.cuda.fixed_point import fixed_point
 from rnsdask.backend.cuda.interval import interval
@@ -49,6 +54,7 @@ __all__ = [
     "fermat_apply",
     "fermat_first_invalid",
     "fermat_multiply_by_root",
+    "fermat_pass",
     "fermat_to_limbs",
     "first_invalid",
     "first_outside",

@@ -1,15 +1,17 @@
 """Kernels of arithmetic modulo r^k + 1. Each field has a compilation of its own."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import cupy
 import numpy as np
 
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import Parameter, row_stride
-from rnsdask.backend.cuda_layout import FERMAT_TASK, fermat_options
+from rnsdask.backend.cuda.memory import table_on_gpu
+from rnsdask.backend.cuda_layout import FERMAT_TASK, FERMAT_TRANSFORM, fermat_options
 from rnsdask.backend.protocol import Array
-from rnsdask.constants import FermatConstants
+from rnsdask.constants import FermatConstants, FermatPass
 
 (_MOST_OPERANDS,) = FERMAT_TASK["x"].shape
 
@@ -35,6 +37,34 @@ def fermat_apply(operation: str, operands: Sequence[Array], field: FermatConstan
 
 def fermat_multiply_by_root(x: Array, exponent: int, field: FermatConstants, out: Array) -> None:
     _launch("multiply_by_root", (x,), field, out, np.int32(exponent))
+
+
+@lru_cache(32)  # of few transforms, for long ones have as many factors as numbers
+def _factors_on(step: FermatPass, device: int) -> Array:
+    return table_on_gpu(step.factors)
+
+
+def fermat_pass(x: Array, step: FermatPass, out: Array) -> None:
+    task = Parameter(
+        FERMAT_TRANSFORM,
+        x=x,
+        stride=row_stride(x),
+        factor_count=step.factors.shape[1],
+        out=out,
+        out_stride=row_stride(out),
+        columns=out.shape[1] >> step.log_radix,
+        shape=step.shape,
+    )
+    if step.factors.size:
+        task.fields["factors"] = task.address(_factors_on(step, cupy.cuda.runtime.getDevice()))
+    launching.launch(
+        "fermat_fft",
+        "transform_pass",
+        -(-out.shape[1] // 2),
+        (task,),
+        block=step.field.tile // 2,
+        options=fermat_options(step.field),
+    )
 
 
 def fermat_first_invalid(x: Array, field: FermatConstants) -> int | None:

@@ -1,0 +1,107 @@
+"""Transforms of chunks of elements of Fermat fields along an axis. No Dask in here."""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend import Array, cpu, kernels_of
+from rnsdask.constants import FermatConstants, FermatPass, fermat_root
+
+
+def transform(words: Array, field: FermatConstants, axis: int, inverse: bool) -> Array:
+    """Transforms of a chunk (k, *shape) along an axis of the numbers, or inverse ones.
+
+    ``X_j`` is the sum of ``x_i w**(i j)`` modulo r^k + 1, w the root of :func:`.fermat_root`; in natural
+    order.
+
+    Parameters
+    ----------
+    words : array
+        Canonical digits.
+    axis : int
+        Of a length N, a power of two that divides r^k, which is p - 1 of a prime p.
+
+    Returns
+    -------
+    array
+        New memory, of the same shape.
+
+    Raises
+    ------
+    ValueError
+        If there is no root of unity of order N.
+    """
+    moved = np.moveaxis(words, axis + 1, -1)
+    length = moved.shape[-1]
+    numbers = moved.reshape(field.digits, -1)
+    if numbers.strides[1] != numbers.itemsize:
+        numbers = numbers.copy()
+    out = numbers.copy() if length == 1 or not numbers.size else _transform(numbers, field, length, inverse)
+    return np.moveaxis(out.reshape(moved.shape), -1, axis + 1)
+
+
+def _transform(numbers: Array, field: FermatConstants, length: int, inverse: bool) -> Array:
+    kernels = kernels_of(numbers)
+    for step in transform_passes(field, length, inverse):
+        out = np.empty_like(numbers, shape=numbers.shape)
+        kernels.fermat_pass(numbers, step, out)
+        numbers = out
+    return numbers
+
+
+@lru_cache(8)  # long transforms have as many factors as numbers
+def transform_passes(field: FermatConstants, length: int, inverse: bool) -> tuple[FermatPass, ...]:
+    """The passes of transforms of N > 1 numbers, each of a radix R of nearly the same size.
+
+    R is at most 2 k, so that all roots of the pass are powers of the field's radix, and such that a tile of
+    :attr:`.FermatConstants.tile` numbers has runs of eight columns or more.
+    """
+    powers = _powers(field, length, inverse)
+    bits = length.bit_length() - 1
+    most = min(2 * field.digits, 32, field.tile // 8).bit_length() - 1
+    count = -(-bits // most)
+    passes = []
+    done = 0
+    for k in range(count):
+        log_radix = (bits - done) // (count - k) + ((bits - done) % (count - k) > 0)
+        radix, between = 1 << log_radix, 1 << (bits - done - log_radix)
+        exponents = np.outer(np.arange(between), np.arange(radix)).ravel() << done
+        factors = powers[:, exponents] if between > 1 else powers[:, :0]
+        if inverse and k == 0:
+            factors = _scaled(powers[:, exponents], field, length)
+        factors = np.ascontiguousarray(factors)
+        passes.append(FermatPass(field, log_radix, bits - done - log_radix + done, done, inverse, factors))
+        done += log_radix
+    return tuple(passes)
+
+
+def _powers(field: FermatConstants, length: int, inverse: bool) -> NDArray[np.generic]:
+    """The powers 0 to N - 1 of the root of order N, or of its inverse, (k, N)."""
+    root = pow(fermat_root(field, length), -1 if inverse else 1, field.modulus)
+    powers = _digits(1, field)
+    while (done := powers.shape[1]) < length:
+        step = _digits(pow(root, done, field.modulus), field)
+        powers = np.concatenate([powers, _product(powers, step, field)], axis=1)
+    return powers
+
+
+def _scaled(factors: NDArray[np.generic], field: FermatConstants, length: int) -> NDArray[np.generic]:
+    return _product(np.ascontiguousarray(factors), _digits(pow(length, -1, field.modulus), field), field)
+
+
+def _product(x: NDArray[np.generic], y: NDArray[np.generic], field: FermatConstants) -> NDArray[np.generic]:
+    out = np.empty(x.shape, dtype=x.dtype)
+    cpu.fermat_apply("multiply", (x, y), field, out)
+    return out
+
+
+def _digits(value: int, field: FermatConstants) -> NDArray[np.generic]:
+    """The (k, 1) canonical digits of a number from 0 to p - 1."""
+    digits = np.zeros((field.digits, 1), dtype=field.dtype)
+    if value == field.modulus - 1:
+        digits[-1] = field.radix
+        return digits
+    for i in range(field.digits):
+        value, digits[i] = divmod(value, field.radix)
+    return digits

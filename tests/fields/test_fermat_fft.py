@@ -1,0 +1,125 @@
+"""Transforms modulo r^k + 1 against their definition and their properties, on both processors."""
+
+from itertools import chain
+
+import numpy as np
+import pytest
+from conftest import Processor
+
+from rnsdask.backend import kernels_of
+from rnsdask.constants import FermatConstants, fermat_root
+from rnsdask.fields.fermat_fft import transform
+
+FIELDS = [
+    pytest.param(FermatConstants(radix, digits), id=f"{radix}^{digits}+1")
+    for radix, digits in (
+        (2**63 + 2**34, 8),
+        (2**62 + 2**36, 16),
+        (2**32 - 2**20, 8),
+        (2**28 + 2**22, 16),
+        (2**27 - 2**25, 32),
+        (2**30 - 2**26, 128),
+    )
+]
+
+
+def as_words(values: list[int], field: FermatConstants) -> np.ndarray:
+    """The (k, N) canonical digits of integers modulo p."""
+    words = np.zeros((field.digits, len(values)), dtype=field.dtype)
+    for j, value in enumerate(values):
+        rest = value % field.modulus
+        if rest == field.modulus - 1:
+            words[-1, j] = field.radix
+            continue
+        for i in range(field.digits):
+            rest, words[i, j] = divmod(rest, field.radix)
+    return words
+
+
+def draw(count: int, field: FermatConstants, rng: np.random.Generator) -> list[int]:
+    """Numbers, every other one of those whose sums carry far."""
+    p, r, k = field.modulus, field.radix, field.digits
+    ends = [0, 1, p - 1, p - 2, r, r - 1, r**k - r, r ** (k - 1), p - r]
+    return [
+        int.from_bytes(rng.bytes(p.bit_length() // 8), "little")
+        if rng.integers(2)
+        else ends[rng.integers(len(ends))]
+        for _ in range(count)
+    ]
+
+
+def recursive_transform(x: list[int], root: int, p: int) -> list[int]:
+    if len(x) == 1:
+        return x
+    even, odd = (recursive_transform(x[i::2], root * root % p, p) for i in range(2))
+    factor, low, high = 1, [], []
+    for a, b in zip(even, odd, strict=True):
+        low.append((a + b * factor) % p)
+        high.append((a - b * factor) % p)
+        factor = factor * root % p
+    return low + high
+
+
+@pytest.mark.parametrize("field", FIELDS)
+@pytest.mark.parametrize("length", [1, 2, 4, 8, 16, 32, 64, 256, 512])
+def test_transforms_and_inverses(
+    field: FermatConstants, length: int, on_each_processor: Processor, rng: np.random.Generator
+) -> None:
+    """Three side by side along each axis, the other one a view."""
+    root = fermat_root(field, length)
+    runs = [draw(length, field, rng) for _ in range(3)]
+    words = as_words(list(chain(*runs)), field).reshape(field.digits, 3, length)
+    results = [recursive_transform(run, root, field.modulus) for run in runs]
+    expected = as_words(list(chain(*results)), field).reshape(words.shape)
+    x, y = (on_each_processor.xp.asarray(array) for array in (words, expected))
+    for axis in (0, 1):
+        a, b = (array if axis == 1 else on_each_processor.xp.swapaxes(array, 1, 2) for array in (x, y))
+        np.testing.assert_array_equal(*map(on_each_processor.to_numpy, (transform(a, field, axis, False), b)))
+        np.testing.assert_array_equal(*map(on_each_processor.to_numpy, (transform(b, field, axis, True), a)))
+
+
+@pytest.mark.parametrize("field", FIELDS[:1] + FIELDS[3:4])
+def test_the_definition(field: FermatConstants, rng: np.random.Generator) -> None:
+    p, root = field.modulus, fermat_root(field, 64)
+    x = draw(64, field, rng)
+    sums = [sum(value * pow(root, i * j, p) for i, value in enumerate(x)) for j in range(64)]
+    np.testing.assert_array_equal(transform(as_words(x, field), field, 0, False), as_words(sums, field))
+
+
+@pytest.mark.parametrize("field", FIELDS[:1] + FIELDS[3:4])
+def test_long_transforms_come_back(
+    field: FermatConstants, on_each_processor: Processor, rng: np.random.Generator
+) -> None:
+    """Of several passes; the numbers of the first run are powers of the root: its transform is one number."""
+    length = 2**14
+    words = np.zeros((field.digits, 2, length), dtype=field.dtype)
+    root, value = pow(fermat_root(field, length), 5, field.modulus), 1
+    for j in range(length):
+        words[:, 0, j] = as_words([value], field)[:, 0]
+        value = value * root % field.modulus
+    words[:, 1] = rng.integers(0, field.radix, (field.digits, length), dtype=np.uint64)
+    x = on_each_processor.xp.asarray(words)
+    result = transform(x, field, 1, False)
+    first = on_each_processor.to_numpy(result)[:, 0]
+    assert np.flatnonzero(first.any(axis=0)).tolist() == [length - 5]
+    assert first[0, length - 5] == length
+    assert kernels_of(result).fermat_first_invalid(result.reshape(field.digits, -1), field) is None
+    np.testing.assert_array_equal(on_each_processor.to_numpy(transform(result, field, 1, True)), words)
+
+
+def test_parts_and_nothing(on_each_processor: Processor, rng: np.random.Generator) -> None:
+    """Every other column and every other run of an array, and arrays without elements."""
+    field = FermatConstants(2**28 + 2**22, 16)
+    words = rng.integers(0, field.radix, (16, 6, 128), dtype=np.uint64).astype(np.uint32)
+    x = on_each_processor.xp.asarray(words)
+    part = on_each_processor.to_numpy(transform(x[:, ::2, 1::2], field, 1, False))
+    whole = transform(words[:, ::2, 1::2].copy(), field, 1, False)
+    np.testing.assert_array_equal(part, whole)
+    for shape in ((16, 0, 8), (16, 0, 1), (16, 3, 1)):
+        assert transform(x[:, : shape[1], : shape[2]], field, 1, False).shape == shape
+
+
+def test_refused_lengths() -> None:
+    field = FermatConstants(2**28 + 2**22, 16)
+    with pytest.raises(ValueError, match="no root of unity of order 12 modulo"):
+        transform(np.zeros((16, 12), dtype=np.uint32), field, 0, False)
