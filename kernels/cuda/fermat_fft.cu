@@ -118,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocks) transform_pass(F
   const i32 column = thread & (width - 1), pair = thread >> log_width;
   for (i64 start = static_cast<i64>(blockIdx.x) * width; start < t.columns;
        start += static_cast<i64>(gridDim.x) * width) {
-    const i32 row = pass.reversed(pair);
+    const i32 row = pass.reversed(2 * pair);
     load(t, start + column, row, place(2 * pair, column, log_width), place(2 * pair + 1, column, log_width));
     for (i32 log_half = 1; log_half < pass.log_radix; ++log_half) {
       __syncthreads();

@@ -63,7 +63,7 @@ def fermat_pass(x: Array, step: FermatPass, out: Array) -> None:
         -(-out.shape[1] // 2),
         (task,),
         block=step.field.tile // 2,
-        options=fermat_options(step.field),
+        defines=fermat_options(step.field),
     )
 
 
