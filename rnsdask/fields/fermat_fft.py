@@ -9,7 +9,9 @@ from rnsdask.backend import Array, cpu, kernels_of
 from rnsdask.constants import FermatConstants, FermatPass, fermat_root
 
 
-def transform(words: Array, field: FermatConstants, axis: int, inverse: bool) -> Array:
+def transform(
+    words: Array, field: FermatConstants, axis: int, inverse: bool, negacyclic: bool = False
+) -> Array:
     """Transforms of a chunk (k, *shape) along an axis of the numbers, or inverse ones.
 
     ``X_j`` is the sum of ``x_i w**(i j)`` modulo r^k + 1, w the root of :func:`.fermat_root`; in natural
@@ -21,6 +23,9 @@ def transform(words: Array, field: FermatConstants, axis: int, inverse: bool) ->
         Canonical digits.
     axis : int
         Of a length N, a power of two that divides r^k, which is p - 1 of a prime p.
+    negacyclic : bool
+        Whether element i is multiplied by ``psi**i`` before, or by its inverse after the inverse transform,
+        where psi is the root of order 2N.
 
     Returns
     -------
@@ -30,15 +35,30 @@ def transform(words: Array, field: FermatConstants, axis: int, inverse: bool) ->
     Raises
     ------
     ValueError
-        If there is no root of unity of order N.
+        If there is no root of unity of order N, or 2N.
     """
     moved = np.moveaxis(words, axis + 1, -1)
     length = moved.shape[-1]
     numbers = moved.reshape(field.digits, -1)
     if numbers.strides[1] != numbers.itemsize:
         numbers = numbers.copy()
+    twist = _twist(field, length, inverse) if negacyclic else None
+    if twist is not None and not inverse:
+        numbers = _twisted(numbers, twist, field)
     out = numbers.copy() if length == 1 or not numbers.size else _transform(numbers, field, length, inverse)
+    if twist is not None and inverse:
+        out = _twisted(out, twist, field)
     return np.moveaxis(out.reshape(moved.shape), -1, axis + 1)
+
+
+def _twisted(numbers: Array, twist: NDArray[np.generic], field: FermatConstants) -> Array:
+    """Runs of numbers by the numbers of a table."""
+    out = np.empty_like(numbers, shape=numbers.shape)
+    table = np.asarray(twist, like=numbers)[:, None]
+    runs = (field.digits, numbers.shape[1] // twist.shape[1], twist.shape[1])
+    factors = np.broadcast_to(table, runs).reshape(numbers.shape)
+    kernels_of(numbers).fermat_apply("multiply", (numbers, factors), field, out)
+    return out
 
 
 def _transform(numbers: Array, field: FermatConstants, length: int, inverse: bool) -> Array:
@@ -57,7 +77,7 @@ def transform_passes(field: FermatConstants, length: int, inverse: bool) -> tupl
     R is at most 2 k, so that all roots of the pass are powers of the field's radix, and such that a tile of
     :attr:`.FermatConstants.tile` numbers has runs of eight columns or more.
     """
-    powers = _powers(field, length, inverse)
+    powers = _powers(field, length, length, inverse)
     bits = length.bit_length() - 1
     most = min(2 * field.digits, 32, field.tile // 8).bit_length() - 1
     count = -(-bits // most)
@@ -76,11 +96,17 @@ def transform_passes(field: FermatConstants, length: int, inverse: bool) -> tupl
     return tuple(passes)
 
 
-def _powers(field: FermatConstants, length: int, inverse: bool) -> NDArray[np.generic]:
-    """The powers 0 to N - 1 of the root of order N, or of its inverse, (k, N)."""
-    root = pow(fermat_root(field, length), -1 if inverse else 1, field.modulus)
+@lru_cache(8)
+def _twist(field: FermatConstants, length: int, inverse: bool) -> NDArray[np.generic]:
+    """The powers 0 to N - 1 of psi, or of its inverse."""
+    return _powers(field, 2 * length, length, inverse)
+
+
+def _powers(field: FermatConstants, order: int, count: int, inverse: bool) -> NDArray[np.generic]:
+    """The powers 0 to `count` - 1, a power of two, of the root of an order or of its inverse, (k, count)."""
+    root = pow(fermat_root(field, order), -1 if inverse else 1, field.modulus)
     powers = _digits(1, field)
-    while (done := powers.shape[1]) < length:
+    while (done := powers.shape[1]) < count:
         step = _digits(pow(root, done, field.modulus), field)
         powers = np.concatenate([powers, _product(powers, step, field)], axis=1)
     return powers

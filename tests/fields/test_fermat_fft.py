@@ -2,10 +2,12 @@
 
 from itertools import chain
 
+import flint
 import numpy as np
 import pytest
 from conftest import Processor
 
+import rnsdask as rd
 from rnsdask.backend import kernels_of
 from rnsdask.constants import FermatConstants, fermat_root
 from rnsdask.fields.fermat_fft import transform
@@ -123,3 +125,38 @@ def test_refused_lengths() -> None:
     field = FermatConstants(2**28 + 2**22, 16)
     with pytest.raises(ValueError, match="no root of unity of order 12 modulo"):
         transform(np.zeros((16, 12), dtype=np.uint32), field, 0, False)
+
+
+F449 = rd.FermatField.named("F449")
+
+
+@pytest.mark.parametrize("name", ["F449", "P3"])
+@pytest.mark.parametrize("negacyclic", [False, True])
+def test_products_of_polynomials(name: str, negacyclic: bool, rng: np.random.Generator) -> None:
+    """Cyclic and negacyclic ones of arrays along any axis, lazy in any chunks, against FLINT's."""
+    field = rd.FermatField.named(name)
+    p, length = field.modulus, 64
+    a, b = (draw(length, field.constants, rng) for _ in range(2))
+    product = list(flint.fmpz_poly(a) * flint.fmpz_poly(b))
+    product += [0] * (2 * length - len(product))
+    sign = -1 if negacyclic else 1
+    expected = [(int(x) + sign * int(y)) % p for x, y in zip(product[:length], product[length:], strict=True)]
+    x, y = (rd.from_ints([v, v], field) for v in (a, b))
+    lazy = rd.from_ints([a, a], field, chunks=(1, 16)), rd.from_ints([b, b], field, chunks=(2, 64))
+    for f, g in ((x, y), lazy):
+        transforms = (rd.ntt(f, negacyclic=negacyclic), rd.ntt(g, negacyclic=negacyclic))
+        result = rd.intt(transforms[0] * transforms[1], negacyclic=negacyclic)
+        assert result.to_ints().tolist() == [expected, expected]
+        assert result.words.dtype == field.word_dtype
+    assert rd.ntt(lazy[0]).words.chunks == lazy[0].words.chunks
+    across = rd.intt(rd.ntt(x.T, axis=0) * rd.ntt(y.T, axis=0), axis=0)
+    assert across.shape == (length, 2)
+
+
+def test_errors_of_arrays() -> None:
+    x = rd.from_ints([1, 2, 3], F449)
+    with pytest.raises(ValueError, match="power of two elements, got 3 on axis 0"):
+        rd.ntt(x)
+    with pytest.raises(ValueError, match="axis 1 is out of bounds"):
+        rd.ntt(x, axis=1)
+    assert rd.ntt(rd.from_ints([5], F449)).to_ints().tolist() == [5]

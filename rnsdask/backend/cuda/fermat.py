@@ -49,14 +49,13 @@ def fermat_pass(x: Array, step: FermatPass, out: Array) -> None:
         FERMAT_TRANSFORM,
         x=x,
         stride=row_stride(x),
+        factors=_factors_on(step, cupy.cuda.runtime.getDevice()) if step.factors.size else 0,
         factor_count=step.factors.shape[1],
         out=out,
         out_stride=row_stride(out),
         columns=out.shape[1] >> step.log_radix,
         shape=step.shape,
     )
-    if step.factors.size:
-        task.fields["factors"] = task.address(_factors_on(step, cupy.cuda.runtime.getDevice()))
     launching.launch(
         "fermat_fft",
         "transform_pass",
