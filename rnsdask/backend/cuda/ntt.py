@@ -80,10 +80,10 @@ def _row_shape(log_length: int) -> Shape:
     return Shape(log_length, 0, values, max(log_length - values, 7))
 
 
-def _matrix_shape(log_length: int) -> Shape:
+def _matrix_shape(log_length: int, log_width: int) -> Shape:
     """Of columns of a matrix, 32 side by side where they fit: 128 bytes, a line of memory."""
     for log_size in (14, 13):
-        columns = min(5, log_size - log_length)
+        columns = min(5, log_width, log_size - log_length)
         values = min(4, log_length)
         shape = Shape(log_length, columns, values, log_length + columns - values)
         if shape.shared <= launching.most_shared(cupy.cuda.runtime.getDevice()):
@@ -218,7 +218,7 @@ class _Rows:
         backward: bool = False,
     ) -> None:
         """Columns of matrices of 2**log_length rows and 2**log_rest columns, and the powers between."""
-        shape = _matrix_shape(log_length)
+        shape = _matrix_shape(log_length, log_rest)
         log_matrix = log_length + log_rest
         low, high = _powers_on(self.constants, log_matrix, cupy.cuda.runtime.getDevice())
         split = _split(log_matrix)
@@ -237,9 +237,9 @@ class _Rows:
 
     def transform_turned(self, x: Array, out: Array, log_length: int, log_between: int) -> None:
         """The last pass: rows, to columns of the result."""
-        shape = _matrix_shape(log_length)
-        tiles = out.shape[1] >> (log_length + shape.columns)
         log_whole = self.constants.length.bit_length() - 1
+        shape = _matrix_shape(log_length, log_whole - log_length - log_between)
+        tiles = out.shape[1] >> (log_length + shape.columns)
         parameter = self.parameter(x, out, shape, tiles, {}, log_length=log_whole, log_rest=log_between)
         self.launch("ntt_turned", "ntt_turned", shape, parameter)
 
