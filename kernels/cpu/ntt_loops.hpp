@@ -291,7 +291,10 @@ RNS_LEVEL void scatter(const u32* tile, i64 length, const i64* order, i64 width,
 RNS_LEVEL void copy_rows(const u32* tile, i64 length, const i64* order, Rows to) {
   for (i64 r = 0; r < length; ++r) {
     const u32* row = tile + order[r] * kLanes;
-    for (i64 k = 0; k < kLanes; k += V::kWidth) V::store(to.row(r) + k, V::load(row + k));
+    for (i64 k = 0; k < kLanes; k += V::kWidth) {
+      V::store(to.row(r) + k, V::load(row + k));
+      fetch_next(to.row(r) + k);
+    }
   }
 }
 
