@@ -208,7 +208,7 @@ std::vector<std::string> transform_methods() {
   return methods;
 }
 
-const TileLoops& tile_loops(const std::string& method, bool narrow) {
+const TileLoops& tile_loops([[maybe_unused]] const std::string& method, bool narrow) {
 #ifdef RNS_X86_LEVELS
   if (method == "avx512") return narrow ? avx512::kLoops<avx512::Narrow> : avx512::kLoops<avx512::Wide>;
   if (method == "avx2") return narrow ? avx2::kLoops<avx2::Narrow> : avx2::kLoops<avx2::Wide>;

@@ -26,8 +26,10 @@ Words: TypeAlias = NDArray[np.uint32]
 Map: TypeAlias = Callable[[Callable[[int], Any], Iterable[int]], Iterator[Any]]
 """``map``, or that of a pool of threads."""
 
-LEAST_BITS = (2**16, 2**20)
-"""Bits of the shorter operand and of the product from which transforms are quicker than GMP, as measured."""
+LEAST_OPERAND_BITS = 2**16
+LEAST_PRODUCT_BITS = 2**20
+LEAST_SQUARE_BITS = 2**22
+"""Bits of the shorter operand, of a product and of a square from which transforms are quicker than GMP."""
 
 MOST_LIMBS = 2**26 - 16
 """Limbs of the longest product by transforms: there are primes below 2**31 for 2**23 digits of 8 limbs."""
@@ -89,7 +91,8 @@ def _product(x: gmpy2.mpz, y: gmpy2.mpz) -> gmpy2.mpz:
     """The product of integers that are not negative."""
     if x.bit_length() < y.bit_length():
         x, y = y, x
-    if y.bit_length() < LEAST_BITS[0] or x.bit_length() + y.bit_length() < LEAST_BITS[1]:
+    least = LEAST_SQUARE_BITS if x == y else LEAST_PRODUCT_BITS
+    if y.bit_length() < LEAST_OPERAND_BITS or x.bit_length() + y.bit_length() < least:
         return x * y
     if _limb_count(x) + _limb_count(y) > MOST_LIMBS:
         bits = x.bit_length() // 2

@@ -68,7 +68,9 @@ def test_threads(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> N
 
 def test_products_too_long_for_the_primes(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
     monkeypatch.setattr(long_product, "MOST_LIMBS", 2000)
-    monkeypatch.setattr(long_product, "LEAST_BITS", (512, 1024))
+    monkeypatch.setattr(long_product, "LEAST_OPERAND_BITS", 512)
+    monkeypatch.setattr(long_product, "LEAST_SQUARE_BITS", 1024)
+    monkeypatch.setattr(long_product, "LEAST_PRODUCT_BITS", 1024)
     for m, n in ((64000, 64001), (200_000, 190_000), (10**6, 700), (32 * 2000 - 513, 513)):
         x, y = random_integer(rng, m), random_integer(rng, n)
         assert rd.long_multiply(x, y) == x * y
@@ -93,6 +95,18 @@ def test_there_are_primes_for_every_length() -> None:
         assert min(counts) * (2 ** (32 * plan.limb_count) - 1) ** 2 < plan.moduli.product
         # The product's last coefficient is as long as M, and may end behind the product.
         assert plan.to_limbs.limb_count >= 2 * plan.limb_count
+
+
+def test_operands_that_transforms_take(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
+    taken = []
+    monkeypatch.setattr(long_product, "_by_transforms", lambda x, y: taken.append((x, y)))
+    half, quarter = random_integer(rng, 2**19), random_integer(rng, 2**16)
+    for x, y in ((half, half + 1), (quarter, half << 2**19), (half << 2**20 + 2**19, half << 2**20 + 2**19)):
+        long_product._product(x, y)
+    assert len(taken) == 3
+    for x, y in ((half - 1 >> 1, half), (half, half), (quarter >> 1, half << 2**20)):
+        assert long_product._product(x, y) == x * y
+    assert len(taken) == 3
 
 
 @pytest.mark.parametrize("bits", [1, 64, 70_000, 2**20])
