@@ -12,7 +12,7 @@ from rnsdask.cli.streams import cost_text, print_json, size_text
 
 
 @click.command(cls=Command)
-@click.argument("source", metavar="STORE", shell_complete=complete_path)
+@click.argument("source", metavar="SRC", shell_complete=complete_path)
 @click.option(
     "-o",
     "--output",
@@ -39,10 +39,10 @@ def ntt(
     progress: bool,
     as_json: bool,
 ) -> None:
-    """Write the number-theoretic transforms of the field elements in STORE to a new one.
+    """Write the number-theoretic transforms of the field elements in SRC to a new store.
 
-    An axis that is longer than 64 to 128 MiB go through is transformed in four passes, with stores between
-    them beside the output, of which at most two are there at a time.
+    A long axis is transformed in four passes, with stores between them beside the output, of which at most
+    two are there at a time.
     """
     check_store_path(path)
     from rnsdask.fields.system import PrimeFields

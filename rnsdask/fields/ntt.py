@@ -54,14 +54,19 @@ def multiplied(words: Array, factors: TwiddleFactors, first: int) -> Array:
     system = RNS(factors.moduli)
     table = np.asarray(factors.table, like=words)
     out = np.empty_like(words)
+    given, result = (array.reshape(n, -1) for array in (words, out))
     for row in range(0, rows, table.shape[1]):
         count = min(table.shape[1], rows - row)
         start = factors.at_row(first + row)[:, None]
         if columns > 1:  # else a scalar of each prime, which kernels take from the host
             start = np.asarray(start, like=words)
-        block = arithmetic.apply("multiply", (table[:, :count], start), system, "wrap")[:, None]
-        step = max(1, _RESIDUES_AT_A_TIME // (n * count * columns))
-        for i in range(0, batch, step):
-            part = np.s_[:, i : i + step, row : row + count]
-            out[part] = arithmetic.apply("multiply", (words[part], block), system, "wrap")
+        block = arithmetic.apply("multiply", (table[:, :count], start), system, "wrap")
+        # Whole matrices lie one after the other, parts of several do not.
+        together = max(1, _RESIDUES_AT_A_TIME // (n * count * columns)) if count == rows else 1
+        copies = np.broadcast_to(block[:, None], (n, min(together, batch), count, columns)).reshape(n, -1)
+        for i in range(0, batch, together):
+            begin = (i * rows + row) * columns
+            size = min(together, batch - i) * count * columns
+            part = np.s_[:, begin : begin + size]
+            result[part] = arithmetic.apply("multiply", (given[part], copies[:, :size]), system, "wrap")
     return out

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import dask.array as da
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -76,6 +77,15 @@ def peaks(tmp_path: Path, command: list[str], threads: int) -> tuple[dict[str, A
 
 
 OUT = ["-o", "out.zarr"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+def test_peak_of_a_transform_in_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = da.zeros((1, 2**22, 8), dtype=np.uint32, chunks=(1, 2**18, 8))
+    rd.FieldArray(words, rd.PrimeFields([2013265921])).to_zarr("x.zarr")
+    planned, found = peaks(tmp_path, ["ntt", "x.zarr", *OUT, "--axis", "0", "--backend", "cpu"], 2)
+    assert found["peak"] <= planned["host"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
