@@ -8,6 +8,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from conftest import Processor
 from dask.callbacks import Callback
 from distributed import Client, LocalCluster
 
@@ -108,6 +109,26 @@ def test_axes_in_chunks_among_others(axis: int, negacyclic: bool, rng: np.random
     np.testing.assert_array_equal(np.asarray(found.words), expected.words)
     back = rd.intt(found, axis - 3, negacyclic)
     np.testing.assert_array_equal(np.asarray(back.words), x.words)
+
+
+@pytest.mark.parametrize("negacyclic", [False, True])
+def test_many_primes(negacyclic: bool, on_each_processor: Processor, rng: np.random.Generator) -> None:
+    """So many that a table of factors is shorter than a line: in memory and in chunks, on each processor."""
+    fields, length = rd.PrimeFields(rd.ModuliSet.ntt_primes(12_000, 2**11)), 1024
+    words = np.stack([rng.integers(0, p, (3, length), dtype=np.uint32) for p in fields.primes])
+    rows = []
+    for row, root, p in zip(words, fields.roots(2 * length), fields.primes, strict=True):
+        powers = np.array([pow(root, i, p) if negacyclic else 1 for i in range(length)], dtype=np.uint64)
+        rows.append((row * powers % np.uint64(p)).astype(np.uint32))
+    xp, result = on_each_processor.xp, on_each_processor.to_numpy
+    expected = result(rd.ntt(rd.FieldArray(xp.asarray(np.stack(rows)), fields)).words)
+    x = rd.FieldArray(xp.asarray(words), fields)
+    for given in (x, x.rechunk((2, 128))):
+        found = rd.ntt(given, negacyclic=negacyclic).compute()
+        assert isinstance(found.words, xp.ndarray)
+        np.testing.assert_array_equal(result(found.words), expected)
+        back = rd.intt(rd.ntt(given, negacyclic=negacyclic), negacyclic=negacyclic).compute()
+        np.testing.assert_array_equal(result(back.words), words)
 
 
 @pytest.mark.parametrize("negacyclic", [False, True])
