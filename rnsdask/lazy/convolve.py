@@ -192,48 +192,51 @@ def _window(mode: str, lengths: Window) -> Window:
 
 def _map(x: Any, y: Any, window: Window, rows: int, options: dict[str, Any]) -> Any:
     """Convolutions of words of which `x` is the longer, mapped over their chunks."""
-    k = options["axis"]
-    windows = (window,)
+    k, overlap = options["axis"], 0
     if isinstance(x, da.Array) or isinstance(y, da.Array):
         x, y = (without_empty_chunks(as_lazy(words)) for words in (x, y))
-        x, y, windows = _with_chunks(x, y, window, k, options["mode"])
+        x, y, overlap = _with_chunks(x, y, k, options["mode"])
     # Of two axes in the place of one, each operand has its own, and the other is of length 1.
     x, y = x[(slice(None),) * (k + 2) + (None,)], y[(slice(None),) * (k + 1) + (None,)]
     located: dict[str, Any] = {}
     if isinstance(x, da.Array):
         axes = tuple(range(x.ndim))
         _, (x, y) = da.core.unify_chunks(x, axes, y, axes)
-        lengths = tuple(stop - first for first, stop in windows)
+        places = map(Grid.of(x.chunks[k + 1 : k + 2]).place, np.ndindex(x.numblocks[k + 1]))
+        windows = [_window_of(window, overlap, place, 0) for place in places]
         chunks = [c if sum(c) != 1 else d for c, d in zip(x.chunks[1:], y.chunks[1:], strict=True)]
-        chunks[k : k + 2] = [lengths, (1,)]
+        chunks[k : k + 2] = [tuple(stop - first for first, stop in windows), (1,)]
         located = {"chunks": chunks, "grid": Grid.of([*chunks[: k + 1], *chunks[k + 2 :]])}
-    token = "rns-convolve"
-    words = map_chunks(
-        _convolve_block, x, y, rows=rows, located=True, token=token, windows=windows, **located, **options
-    )
+    options |= {"window": window, "overlap": overlap, "token": "rns-convolve", **located}
+    words = map_chunks(_convolve_block, x, y, rows=rows, located=True, **options)
     words = words[(slice(None),) * (k + 2) + (0,)]
     return without_empty_chunks(words) if isinstance(words, da.Array) else words
 
 
-def _with_chunks(x: da.Array, y: da.Array, window: Window, axis: int, mode: str) -> tuple[Any, ...]:
-    """Words in chunks that go together, and the window of each along the axis, counted from its start."""
+def _with_chunks(x: da.Array, y: da.Array, axis: int, mode: str) -> tuple[da.Array, da.Array, int]:
+    """Words in chunks that go together, and how many numbers of the one before chunks of `x` begin with."""
     y = y.rechunk({axis + 1: -1})
-    overlap = y.shape[axis + 1] - 1
+    overlap = int(y.shape[axis + 1]) - 1
     if x.numblocks[axis + 1] == 1 or overlap >= max(x.chunks[axis + 1]) or mode.endswith("cyclic"):
-        return x.rechunk({axis + 1: -1}), y, (window,)
-    first, stop = window
+        return x.rechunk({axis + 1: -1}), y, 0
     if overlap:
         depth = {axis + 1: (overlap, 0)}
         x = da.overlap.overlap(x, depth=depth, boundary=dict.fromkeys(depth, "none"))
-    windows, start = [], 0
-    for k, length in enumerate(x.chunks[axis + 1]):
-        begin = start - overlap if k else 0
-        end = begin + length
-        # The last chunk gives the numbers after the operand's last too.
-        after = stop if k + 1 == x.numblocks[axis + 1] else min(stop, end)
-        windows.append((max(first, start) - begin, max(first, start, after) - begin))
-        start = end
-    return x, y, tuple(windows)
+    return x, y, overlap
+
+
+def _window_of(window: Window, overlap: int, place: Place, axis: int) -> Window:
+    """The numbers wanted that a chunk along the axis gives, counted from its start.
+
+    Those are where its own numbers are; of the last chunk all that come after too.
+    """
+    if not place.index:
+        return window
+    k, (start, stop) = place.index[axis], place.location[axis]
+    begin = start - k * overlap  # in the operand without the repeated numbers
+    first = max(window[0], begin + overlap if k else begin)
+    end = window[1] if stop == place.shape[axis] else min(window[1], begin + stop - start)
+    return first - begin, max(first, end) - begin
 
 
 def _convolve_block(
@@ -244,7 +247,8 @@ def _convolve_block(
     overflows: str,
     mode: str,
     axis: int,
-    windows: tuple[Window, ...],
+    window: Window,
+    overlap: int,
     place: Place,
     grid: Grid | None = None,
 ) -> Array:
@@ -256,17 +260,17 @@ def _convolve_block(
     x, y = x[(slice(None),) * (k + 1) + (0,)], y[(slice(None),) * k + (0,)]
     index = place.index[: axis + 1] + place.index[axis + 2 :]
     locate = int if grid is None else grid.place(index).flat_index
-    window = None if mode.endswith("cyclic") else windows[index[axis] if index else 0]
+    wanted = None if mode.endswith("cyclic") else _window_of(window, overlap, place, axis)
     lengths, system = (x.shape[k], y.shape[k]), systems[0]
     if overflows == "wrap":
         targets, reach = system.moduli, min(lengths) * math.prod(s.known_magnitude for s in systems)
     else:
         negative = mode == "negacyclic"
         systems, targets, reach = products.measure_sums(x, y, min(lengths), systems, differences=negative)
-    primes = convolution.through_primes(lengths, window, systems, targets, reach)
+    primes = convolution.through_primes(lengths, wanted, systems, targets, reach)
     moduli = primes or targets
     x, y = (products.extended(v, s, moduli) for v, s in zip((x, y), systems, strict=True))
-    found = _multiply(x, y, moduli, mode, axis, window)
+    found = _multiply(x, y, moduli, mode, axis, wanted)
     if primes is not None:
         found = base_extend(found, RNS(primes, True, reach), targets)
     if overflows != "wrap":
