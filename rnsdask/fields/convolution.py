@@ -37,8 +37,10 @@ _SHORT_OTHER = 96
 # What a transform costs besides its butterflies, as levels of them: copies and the product.
 _LEVELS_BESIDE = 4
 
-# Words of an operand that are transformed at a time: the memory beside a chunk, and a share of the cache.
-_WORDS_AT_A_TIME = 2**17
+# Words of an operand that are transformed at a time: on a CPU they stay in its cache, and the memory beside a
+# chunk is bounded.
+_CPU_WORDS = 2**17
+_GPU_WORDS = 2**24
 
 # What a residue costs, of transforms modulo a prime that has them: a multiply-add of base extension, and a
 # result of sums of products with the share of each term.
@@ -270,9 +272,12 @@ def _part(moduli: ModuliSet, start: int, stop: int) -> ModuliSet:
 
 def _batches(start: int, stop: int, x: Array, y: Array, plan: _Plan, own: bool) -> Iterator[tuple[int, int]]:
     """Rows to be transformed at a time."""
-    runs = max(x.shape[1], y.shape[1]) * plan.blocks
-    step = max(1, _WORDS_AT_A_TIME // (runs * plan.length))
-    if not own and runs > 1:  # the rows' operands become runs, of which none may then serve for all
+    runs, others = sorted((x.shape[1] * plan.blocks, y.shape[1]))
+    limit = _CPU_WORDS if isinstance(x, np.ndarray) else _GPU_WORDS
+    step = max(1, limit // (max(x.shape[1], y.shape[1]) * plan.blocks * plan.length))
+    if (
+        not own and runs == 1 < others
+    ):  # the operands of all rows become runs, and none serves those of another
         step = 1
     return ((a, min(a + step, stop)) for a in range(start, stop, step))
 
