@@ -12,37 +12,38 @@ using Digits = nb::ndarray<const Word, nb::ndim<2>, nb::device::cpu>;
 template <typename Word>
 using MutableDigits = nb::ndarray<Word, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-template <typename Word>
-RadixReciprocal<Word> checked_radix(u64 radix, u64 normalized, u64 reciprocal, i32 shift, i64 digits) {
+WideRadix checked_radix(u64 radix, u64 normalized, u64 reciprocal, i32 shift, i64 rows, size_t word_bytes) {
+  const i64 digits = rows * static_cast<i64>(word_bytes) / 8;
   require(digits > 0 && digits <= kMostDigits, "a Fermat field has 1 to 128 digits");
-  return {static_cast<Word>(radix), static_cast<Word>(normalized), static_cast<Word>(reciprocal), shift,
-          static_cast<i32>(digits)};
+  return {radix, normalized, reciprocal, shift, static_cast<i32>(digits)};
 }
 
 template <typename Word>
 void def_conversions(nb::module_& module) {
-  module.def("limbs_to_fermat", [](const Table32& limbs, bool is_signed, u64 radix, u64 normalized,
-                                   u64 reciprocal, i32 shift, MutableDigits<Word> digits) {
-    const auto r = checked_radix<Word>(radix, normalized, reciprocal, shift, digits.shape(0));
+  module.def("limbs_to_fermat", [](const Table32& limbs, bool is_signed, u64 radix, u64 wide_radix,
+                                   u64 normalized, u64 reciprocal, i32 shift, MutableDigits<Word> digits) {
+    const WideRadix wide =
+        checked_radix(wide_radix, normalized, reciprocal, shift, digits.shape(0), sizeof(Word));
     const i64 numbers = static_cast<i64>(limbs.shape(0)), count = static_cast<i64>(limbs.shape(1));
     require(count > 0 && static_cast<i64>(digits.shape(1)) == numbers, "digits must be of as many numbers");
     nb::gil_scoped_release release;
-    Word x[kMostDigits];
+    u64 x[kMostDigits];
     for (i64 j = 0; j < numbers; ++j) {
-      digits_of_limbs(limbs.data() + j * count, count, is_signed, x, r);
-      for (i32 i = 0; i < r.digits; ++i) digits.data()[i * numbers + j] = x[i];
+      wide_digits_of_limbs(limbs.data() + j * count, count, is_signed, x, wide);
+      store_digits(x, wide, radix, digits.data() + j, numbers);
     }
   });
-  module.def("fermat_to_limbs", [](const Digits<Word>& digits, u64 radix, u64 normalized, u64 reciprocal,
-                                   i32 shift, MutableMatrix32 limbs) {
-    const auto r = checked_radix<Word>(radix, normalized, reciprocal, shift, digits.shape(0));
+  module.def("fermat_to_limbs", [](const Digits<Word>& digits, u64 radix, u64 wide_radix, u64 normalized,
+                                   u64 reciprocal, i32 shift, MutableMatrix32 limbs) {
+    const WideRadix wide =
+        checked_radix(wide_radix, normalized, reciprocal, shift, digits.shape(0), sizeof(Word));
     const i64 numbers = static_cast<i64>(limbs.shape(0)), count = static_cast<i64>(limbs.shape(1));
     require(static_cast<i64>(digits.shape(1)) == numbers, "limbs must be of as many numbers");
     const i64 stride = digits.stride(0), step = numbers > 1 ? digits.stride(1) : 1;
     nb::gil_scoped_release release;
-    Word work[kMostFermatLimbs];
+    u64 work[kMostLimbs64];
     for (i64 j = 0; j < numbers; ++j) {
-      limbs_of_digits(digits.data() + j * step, stride, limbs.data() + j * count, count, work, r);
+      limbs_of_digits(digits.data() + j * step, stride, radix, wide, work, limbs.data() + j * count, count);
     }
   });
 }

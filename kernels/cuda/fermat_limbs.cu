@@ -6,40 +6,40 @@
 using namespace rns;
 
 template <typename Word>
-__device__ void convert_limbs(const u32* limbs, i64 count, i64 numbers, i32 is_signed,
-                              RadixReciprocal<Word> r, Word* digits) {
-  Word x[kMostDigits];
+__device__ void convert_limbs(const u32* limbs, i64 count, i64 numbers, i32 is_signed, u64 radix,
+                              const WideRadix& wide, Word* digits) {
+  u64 x[kMostDigits];
   for (i64 j = thread_index(); j < numbers; j += thread_count()) {
-    digits_of_limbs(limbs + j * count, count, is_signed != 0, x, r);
-    for (i32 i = 0; i < r.digits; ++i) digits[i * numbers + j] = x[i];
+    wide_digits_of_limbs(limbs + j * count, count, is_signed != 0, x, wide);
+    store_digits(x, wide, radix, digits + j, numbers);
   }
 }
 
 template <typename Word>
-__device__ void convert_digits(const Word* digits, i64 stride, i64 numbers, RadixReciprocal<Word> r,
+__device__ void convert_digits(const Word* digits, i64 stride, i64 numbers, u64 radix, const WideRadix& wide,
                                u32* limbs, i64 count) {
-  Word work[kMostFermatLimbs];
+  u64 work[kMostLimbs64];
   for (i64 j = thread_index(); j < numbers; j += thread_count()) {
-    limbs_of_digits(digits + j, stride, limbs + j * count, count, work, r);
+    limbs_of_digits(digits + j, stride, radix, wide, work, limbs + j * count, count);
   }
 }
 
 extern "C" __global__ void limbs_to_fermat_32(const u32* limbs, i64 count, i64 numbers, i32 is_signed,
-                                              RadixReciprocal<u32> r, u32* digits) {
-  convert_limbs(limbs, count, numbers, is_signed, r, digits);
+                                              u64 radix, WideRadix wide, u32* digits) {
+  convert_limbs(limbs, count, numbers, is_signed, radix, wide, digits);
+}
+
+extern "C" __global__ void fermat_to_limbs_32(const u32* digits, i64 stride, i64 numbers, u64 radix,
+                                              WideRadix wide, u32* limbs, i64 count) {
+  convert_digits(digits, stride, numbers, radix, wide, limbs, count);
 }
 
 extern "C" __global__ void limbs_to_fermat_64(const u32* limbs, i64 count, i64 numbers, i32 is_signed,
-                                              RadixReciprocal<u64> r, u64* digits) {
-  convert_limbs(limbs, count, numbers, is_signed, r, digits);
+                                              u64 radix, WideRadix wide, u64* digits) {
+  convert_limbs(limbs, count, numbers, is_signed, radix, wide, digits);
 }
 
-extern "C" __global__ void fermat_to_limbs_32(const u32* digits, i64 stride, i64 numbers,
-                                              RadixReciprocal<u32> r, u32* limbs, i64 count) {
-  convert_digits(digits, stride, numbers, r, limbs, count);
-}
-
-extern "C" __global__ void fermat_to_limbs_64(const u64* digits, i64 stride, i64 numbers,
-                                              RadixReciprocal<u64> r, u32* limbs, i64 count) {
-  convert_digits(digits, stride, numbers, r, limbs, count);
+extern "C" __global__ void fermat_to_limbs_64(const u64* digits, i64 stride, i64 numbers, u64 radix,
+                                              WideRadix wide, u32* limbs, i64 count) {
+  convert_digits(digits, stride, numbers, radix, wide, limbs, count);
 }

@@ -526,6 +526,6 @@ def transpose(matrix: Array, out: Array) -> None:
     _cpu.transpose(matrix, out)
 
 
-def _radix_arguments(field: FermatConstants) -> tuple[int, int, int, int]:
-    division = radix_division(field)
-    return field.radix, division.normalized, division.reciprocal, division.shift
+def _radix_arguments(field: FermatConstants) -> tuple[int, ...]:
+    wide = radix_division(field)
+    return field.radix, wide.radix, wide.normalized, wide.reciprocal, wide.shift

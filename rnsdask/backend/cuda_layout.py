@@ -107,17 +107,13 @@ FERMAT_TRANSFORM = np.dtype(
         ("shape", FERMAT_PASS),
     ]
 )
-RADIX_RECIPROCAL = {
-    bits: np.dtype(
-        [
-            *((name, word) for name in ("radix", "normalized", "reciprocal")),
-            ("shift", np.int32),
-            ("digits", np.int32),
-        ]
-    )
-    for bits, word in ((32, np.uint32), (64, np.uint64))
-}
-"""By the bits of a word."""
+WIDE_RADIX = np.dtype(
+    [
+        *((name, np.uint64) for name in ("radix", "normalized", "reciprocal")),
+        ("shift", np.int32),
+        ("digits", np.int32),
+    ]
+)
 
 MATRIX = np.dtype([("data", np.uint64), ("plane", np.int64), ("stride", np.int64)])
 PRODUCT = np.dtype(
@@ -215,7 +211,7 @@ STRUCTURES = {
     },
     "fermat": {"FermatOperand": OPERAND, "FermatTask": FERMAT_TASK},
     "fermat_fft": {"FermatPass": FERMAT_PASS, "FermatTransform": FERMAT_TRANSFORM},
-    "fermat_limbs": {f"RadixReciprocal<u{bits}>": dtype for bits, dtype in RADIX_RECIPROCAL.items()},
+    "fermat_limbs": {"WideRadix": WIDE_RADIX},
     "interval": {"IntervalGoal": INTERVAL_GOAL},
     "interval_rns": {"ExtendedInterval": EXTENDED_INTERVAL},
     "matmul": {"Matrix": MATRIX, "Product": PRODUCT},

@@ -10,24 +10,28 @@ from rnsdask.core.moduli import LIMB_BITS
 
 @dataclass(frozen=True)
 class RadixDivision:
-    """What division of two words by the radix r takes (N. Moeller and T. Granlund, 2011).
+    """The radix R of 64-bit digits, and what division of two words by it takes (`WideRadix` of the kernels).
 
-    ``normalized`` is ``r * 2**shift``, whose highest bit is that of a word; ``reciprocal`` is the quotient of
-    ``2**(2 w) - 1`` by it, less ``2**w``, for words of w bits. ``limb_count`` is how many 32-bit limbs hold
-    any element.
+    R is the radix r of a field, or ``r**2`` where digits have 32 bits. ``normalized`` is ``R * 2**shift``,
+    whose highest bit is that of a word; ``reciprocal`` is the quotient of ``2**128 - 1`` by it, less
+    ``2**64``. ``digits`` are those to the radix R. ``limb_count`` is how many 32-bit limbs hold any element.
     """
 
+    radix: int
     normalized: int
     reciprocal: int
     shift: int
+    digits: int
     limb_count: int
 
 
 @lru_cache(CACHED_SETS)
 def radix_division(field: FermatConstants) -> RadixDivision:
     """Constants of division by the radix of a field."""
-    bits = 8 * field.dtype.itemsize
-    shift = bits - field.radix.bit_length()
-    normalized = field.radix << shift
+    joined = 8 // field.dtype.itemsize
+    radix = field.radix**joined
+    shift = 64 - radix.bit_length()
+    normalized = radix << shift
+    reciprocal = (2**128 - 1) // normalized - 2**64
     limb_count = -(-(field.modulus - 1).bit_length() // LIMB_BITS)
-    return RadixDivision(normalized, (4**bits - 1) // normalized - 2**bits, shift, limb_count)
+    return RadixDivision(radix, normalized, reciprocal, shift, field.digits // joined, limb_count)

@@ -1,50 +1,37 @@
 // Digits of elements of a Fermat field, Z/pZ for p = r^k + 1, from limbs of integers and back.
 //
-// Digits and limbs are words of one type, u32 for 2 <= r < 2^32 or u64 for 2 <= r < 2^64. An element's digits
-// are 0 <= x_i < r, the least significant first, but for -1: it is x_{k-1} = r and 0 elsewhere.
+// An element's digits are 0 <= x_i < r, the least significant first, but for -1: it is x_{k-1} = r and 0
+// elsewhere. Digits of 32 bits are taken in pairs: p is (r^2)^(k/2) + 1 too, and these are the digits to the
+// radix r^2, that of -1 as well. So all arithmetic is with 64-bit digits to a radix R.
 #pragma once
 
 #include "base.cuh"
 
 namespace rns {
 
-// The most digits of an element, and with room for their carries the most limbs of one.
+// The most digits to the radix R of an element, and with room for a carry the most limbs of 64 bits.
 constexpr i32 kMostDigits = 128;
-constexpr i32 kMostFermatLimbs = kMostDigits + 1;
+constexpr i32 kMostLimbs64 = kMostDigits + 1;
 
-template <typename Word>
-struct DoubleWord;
-template <>
-struct DoubleWord<u32> {
-  typedef u64 type;
-};
-template <>
-struct DoubleWord<u64> {
-  typedef unsigned __int128 type;
-};
-
-// What division by r takes: r 2^shift, which has its highest bit set, and floor((W^2 - 1) / (r 2^shift)) - W,
-// where W = 2^(bits of a word). N. Moeller and T. Granlund, "Improved division by invariant integers" (2011).
-template <typename Word>
-struct RadixReciprocal {
-  Word radix;
-  Word normalized;
-  Word reciprocal;
+// The radix R, and what division by it takes: R 2^shift, whose highest bit is 2^63, and the quotient of
+// 2^128 - 1 by that, less 2^64. N. Moeller and T. Granlund, "Improved division by invariant integers" (2011).
+struct WideRadix {
+  u64 radix;
+  u64 normalized;
+  u64 reciprocal;
   i32 shift;
   i32 digits;
 };
 
-// The quotient of high W + low by r, for high < r; `low` becomes the remainder (their algorithm 4).
-template <typename Word>
-RNS_INLINE Word divide_by_radix(Word high, Word& low, const RadixReciprocal<Word>& r) {
-  typedef typename DoubleWord<Word>::type Wide;
-  constexpr i32 kBits = 8 * sizeof(Word);
-  const Wide shifted = ((static_cast<Wide>(high) << kBits) | low) << r.shift;
-  const Word u1 = static_cast<Word>(shifted >> kBits), u0 = static_cast<Word>(shifted);
-  const Wide q = static_cast<Wide>(r.reciprocal) * u1 + shifted;
-  Word quotient = static_cast<Word>(q >> kBits) + 1u;
-  Word rest = u0 - quotient * r.normalized;
-  if (rest > static_cast<Word>(q)) {
+// The quotient of high 2^64 + low by R, for high < R; `low` becomes the remainder (their algorithm 4).
+RNS_INLINE u64 divide_by_radix(u64 high, u64& low, const WideRadix& r) {
+  typedef unsigned __int128 u128;
+  const u128 shifted = ((static_cast<u128>(high) << 64) | low) << r.shift;
+  const u64 u1 = static_cast<u64>(shifted >> 64), u0 = static_cast<u64>(shifted);
+  const u128 q = static_cast<u128>(r.reciprocal) * u1 + shifted;
+  u64 quotient = static_cast<u64>(q >> 64) + 1u;
+  u64 rest = u0 - quotient * r.normalized;
+  if (rest > static_cast<u64>(q)) {
     --quotient;
     rest += r.normalized;
   }
@@ -56,15 +43,11 @@ RNS_INLINE Word divide_by_radix(Word high, Word& low, const RadixReciprocal<Word
   return quotient;
 }
 
-template <typename Word>
-RNS_INLINE bool is_minus_one(const Word* x, const RadixReciprocal<Word>& r) {
-  return x[r.digits - 1] == r.radix;
-}
+RNS_INLINE bool is_minus_one(const u64* x, const WideRadix& r) { return x[r.digits - 1] == r.radix; }
 
 // x - c, or x + c, for any word c. What goes beyond r^k comes back with the other sign, for r^k = -1, and is
 // less each time.
-template <typename Word>
-RNS_INLINE void add_word(Word* x, Word c, bool subtract, const RadixReciprocal<Word>& r) {
+RNS_INLINE void add_word(u64* x, u64 c, bool subtract, const WideRadix& r) {
   if (c != 0 && is_minus_one(x, r)) {
     for (i32 i = 0; i < r.digits; ++i) x[i] = subtract ? r.radix - 1u : 0u;  // -2 or 0
     --c;
@@ -72,11 +55,11 @@ RNS_INLINE void add_word(Word* x, Word c, bool subtract, const RadixReciprocal<W
   while (c != 0) {
     bool all_last = true;
     for (i32 i = 0; i < r.digits && (c != 0 || all_last); ++i) {
-      const Word quotient = c / r.radix, rest = c - quotient * r.radix;
-      const Word missing = r.radix - rest;
+      const u64 quotient = c / r.radix, rest = c - quotient * r.radix;
+      const u64 missing = r.radix - rest;
       const bool over = subtract ? x[i] < rest : x[i] >= missing;
       // x - rest, x - rest + r, x + rest and x + rest - r: each is below r.
-      x[i] += subtract ? (over ? missing : static_cast<Word>(0u - rest)) : (over ? 0u - missing : rest);
+      x[i] += subtract ? (over ? missing : 0u - rest) : (over ? 0u - missing : rest);
       c = quotient + (over ? 1u : 0u);
       all_last = all_last && x[i] == r.radix - 1u;
     }
@@ -89,16 +72,15 @@ RNS_INLINE void add_word(Word* x, Word c, bool subtract, const RadixReciprocal<W
   }
 }
 
-// x W + word, where W = 2^(bits of a word), for an x whose digits from `length` on are 0.
-template <typename Word>
-RNS_INLINE void append_limb(Word* x, i32& length, Word word, const RadixReciprocal<Word>& r) {
-  if (is_minus_one(x, r)) {  // word - W = -1 - (W - 1 - word)
-    add_word(x, static_cast<Word>(~word), true, r);
+// x 2^64 + word, for an x whose digits from `length` on are 0.
+RNS_INLINE void append_limb(u64* x, i32& length, u64 word, const WideRadix& r) {
+  if (is_minus_one(x, r)) {  // word - 2^64 = -1 - (2^64 - 1 - word)
+    add_word(x, ~word, true, r);
     return;
   }
-  Word carry = word;
+  u64 carry = word;
   for (i32 i = 0; i < length; ++i) {
-    Word low = carry;
+    u64 low = carry;
     carry = divide_by_radix(x[i], low, r);
     x[i] = low;
   }
@@ -107,51 +89,62 @@ RNS_INLINE void append_limb(Word* x, i32& length, Word word, const RadixReciproc
 }
 
 // Limb i of an integer of `count` limbs of 32 bits, extended by its sign if it has one.
-RNS_INLINE u32 limb_at(const u32* limbs, i64 count, i64 i, bool is_signed) {
+RNS_INLINE u64 limb_at(const u32* limbs, i64 count, i64 i, bool is_signed) {
   if (i < count) return limbs[i];
   return is_signed && (limbs[count - 1] >> 31) != 0 ? ~0u : 0u;
 }
 
-// The digits x[0 .. k) of an integer of `count` limbs, in two's complement if it is signed.
-template <typename Word>
-RNS_INLINE void digits_of_limbs(const u32* limbs, i64 count, bool is_signed, Word* x,
-                                const RadixReciprocal<Word>& r) {
-  constexpr i64 kHalves = sizeof(Word) / sizeof(u32);
+// The digits x[0 .. R.digits) of an integer of `count` limbs, in two's complement if it is signed.
+RNS_INLINE void wide_digits_of_limbs(const u32* limbs, i64 count, bool is_signed, u64* x,
+                                     const WideRadix& r) {
   for (i32 i = 0; i < r.digits; ++i) x[i] = 0;
   const bool negative = is_signed && (limbs[count - 1] >> 31) != 0;
   i32 length = negative ? r.digits : 0;
-  if (negative) add_word(x, static_cast<Word>(1), true, r);
-  for (i64 l = (count + kHalves - 1) / kHalves; l-- > 0;) {
-    Word word = 0;
-    for (i64 h = kHalves; h-- > 0;) {
-      word =
-          static_cast<Word>(static_cast<u64>(word) << 32 | limb_at(limbs, count, kHalves * l + h, is_signed));
-    }
-    append_limb(x, length, word, r);
+  if (negative) add_word(x, 1u, true, r);
+  for (i64 l = (count + 1) / 2; l-- > 0;) {
+    const u64 high = limb_at(limbs, count, 2 * l + 1, is_signed);
+    append_limb(x, length, high << 32 | limbs[2 * l], r);
   }
 }
 
-// The `count` limbs of an element from 0 to p - 1, whose digits are x[i * stride]. `work` holds
-// kMostFermatLimbs.
-template <typename Word>
-RNS_INLINE void limbs_of_digits(const Word* x, i64 stride, u32* limbs, i64 count, Word* work,
-                                const RadixReciprocal<Word>& r) {
-  typedef typename DoubleWord<Word>::type Wide;
-  constexpr i32 kBits = 8 * sizeof(Word);
-  i32 length = 0;
-  for (i32 i = r.digits; i-- > 0;) {  // Horner's rule
-    Wide carry = x[i * stride];
-    for (i32 l = 0; l < length; ++l) {
-      carry += static_cast<Wide>(work[l]) * r.radix;
-      work[l] = static_cast<Word>(carry);
-      carry >>= kBits;
-    }
-    if (carry != 0) work[length++] = static_cast<Word>(carry);
+// The digits of an element to its own radix, written `stride` apart: `x` holds those to the radix R.
+RNS_INLINE void store_digits(const u64* x, const WideRadix& r, u64, u64* digits, i64 stride) {
+  for (i32 i = 0; i < r.digits; ++i) digits[i * stride] = x[i];
+}
+
+RNS_INLINE void store_digits(const u64* x, const WideRadix& r, u64 radix, u32* digits, i64 stride) {
+  for (i32 i = 0; i < r.digits; ++i) {
+    const u64 high = x[i] / radix;
+    digits[2 * i * stride] = static_cast<u32>(x[i] - high * radix);
+    digits[(2 * i + 1) * stride] = static_cast<u32>(high);
   }
-  constexpr i64 kHalves = sizeof(Word) / sizeof(u32);
+}
+
+// Digit i to the radix R, of digits to the element's own that are `stride` apart.
+RNS_INLINE u64 wide_digit(const u64* digits, i64 stride, i32 i, u64) { return digits[i * stride]; }
+
+RNS_INLINE u64 wide_digit(const u32* digits, i64 stride, i32 i, u64 radix) {
+  return digits[(2 * i + 1) * stride] * radix + digits[2 * i * stride];
+}
+
+// The `count` limbs of an element from 0 to p - 1, by Horner's rule. `work` holds kMostLimbs64.
+template <typename Word>
+RNS_INLINE void limbs_of_digits(const Word* digits, i64 stride, u64 radix, const WideRadix& r, u64* work,
+                                u32* limbs, i64 count) {
+  typedef unsigned __int128 u128;
+  i32 length = 0;
+  for (i32 i = r.digits; i-- > 0;) {
+    u128 carry = wide_digit(digits, stride, i, radix);
+    for (i32 l = 0; l < length; ++l) {
+      carry += static_cast<u128>(work[l]) * r.radix;
+      work[l] = static_cast<u64>(carry);
+      carry >>= 64;
+    }
+    if (carry != 0) work[length++] = static_cast<u64>(carry);
+  }
   for (i64 l = 0; l < count; ++l) {
-    const Word word = l / kHalves < length ? work[l / kHalves] : 0;
-    limbs[l] = static_cast<u32>(static_cast<u64>(word) >> 32 * (l % kHalves));
+    const u64 word = l / 2 < length ? work[l / 2] : 0;
+    limbs[l] = static_cast<u32>(l % 2 != 0 ? word >> 32 : word);
   }
 }
 
