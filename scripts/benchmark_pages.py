@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import fermat_report
 import interval_rns_report
 import paper_report
 import peers_report
@@ -50,6 +51,7 @@ class View:
 
 
 VIEWS = {
+    "bench_fermat.py": View(plots=fermat_report.plots),
     "bench_interval_rns.py": View(interval_rns_report.interval_rns_tables, interval_rns_report.plots),
     "bench_paper.py": View(paper_report.paper_tables, paper_report.plots),
     "bench_peers.py": View(peers_report.peer_tables, peers_report.plots),

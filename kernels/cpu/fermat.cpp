@@ -15,59 +15,62 @@ namespace rns {
 
 namespace {
 
-// An operand, tile by tile, copied: rows that are a power of two apart would share few lines of the cache.
+// Numbers that are copied together: rows are often a great power of two apart, so that few lines of them fit
+// the cache at once, and runs of several lines are read and written at a time. In the copy they are no power
+// apart.
+constexpr i64 kBlock = 256;
 template <class Digit>
-class TileReader {
+constexpr i64 kStride = kBlock + kFermatLanes<Digit>;
+
+template <class Digit>
+class Block {
  public:
-  TileReader(const FermatMatrix<Digit>& array, i64 digits, i64 count)
+  Block(const FermatMatrix<Digit>& array, i64 digits, i64 count)
       : data_(array.data()),
-        stride_(array.stride(0)),
+        row_(array.stride(0)),
         is_single_(array.shape(1) == 1 && count != 1),
-        buffer_(digits * kLanes) {
-    if (is_single_) fill(0, 1, 0);
+        digits_(digits),
+        copy_(digits * kStride<Digit>) {
+    for (i64 i = 0; is_single_ && i < digits; ++i)
+      std::fill_n(&copy_[i * kStride<Digit>], kBlock, data_[i * row_]);
   }
 
-  FermatRows<Digit> tile(i64 first, i64 width) {
-    if (!is_single_) fill(first, width, 1);
-    return {buffer_.data(), kLanes};
-  }
-
- private:
-  static constexpr i64 kLanes = kFermatLanes<Digit>;
-
-  void fill(i64 first, i64 width, i64 step) {
-    for (i64 i = 0; i < static_cast<i64>(buffer_.size()) / kLanes; ++i) {
-      for (i64 l = 0; l < kLanes; ++l) {
-        buffer_[i * kLanes + l] = data_[i * stride_ + first + std::min(l, width - 1) * step];
-      }
+  void load(i64 first, i64 width) {
+    for (i64 i = 0; !is_single_ && i < digits_; ++i) {
+      std::copy_n(data_ + i * row_ + first, width, &copy_[i * kStride<Digit>]);
     }
   }
+  FermatRows<Digit> tile(i64 start) const { return {&copy_[start], kStride<Digit>}; }
 
+ private:
   const Digit* data_;
-  i64 stride_;
+  i64 row_;
   bool is_single_;
-  std::vector<Digit> buffer_;
+  i64 digits_;
+  std::vector<Digit> copy_;
 };
 
 // operation(x, y, out) of each tile; an operation of one operand is given it twice.
 template <class Digit, class Operation>
 void for_tiles(const std::vector<FermatMatrix<Digit>>& x, const FermatField& f, FermatOut<Digit>& out,
                Operation operation) {
-  constexpr i64 kLanes = kFermatLanes<Digit>;
   const i64 count = static_cast<i64>(out.shape(1));
   for (const FermatMatrix<Digit>& array : x) check_operand(array, f, count);
   require(static_cast<i64>(out.shape(0)) == f.digits, "the result must have one row for each digit");
   nb::gil_scoped_release release;
-  TileReader<Digit> a(x.front(), f.digits, count), b(x.back(), f.digits, count);
-  std::vector<Digit> rest(f.digits * kLanes);
-  for (i64 first = 0; first < count; first += kLanes) {
-    const i64 width = std::min(kLanes, count - first);
-    const bool is_full = width == kLanes;
-    operation(
-        a.tile(first, width), b.tile(first, width),
-        is_full ? FermatResult<Digit>{out.data() + first, count} : FermatResult<Digit>{rest.data(), kLanes});
-    if (is_full) continue;
-    for (i64 i = 0; i < f.digits; ++i) std::copy_n(&rest[i * kLanes], width, out.data() + i * count + first);
+  std::vector<Block<Digit>> blocks;
+  for (const FermatMatrix<Digit>& array : x) blocks.emplace_back(array, f.digits, count);
+  std::vector<Digit> results(f.digits * kStride<Digit>);
+  for (i64 first = 0; first < count; first += kBlock) {
+    const i64 width = std::min(kBlock, count - first);
+    for (Block<Digit>& block : blocks) block.load(first, width);
+    for (i64 start = 0; start < width; start += kFermatLanes<Digit>) {
+      operation(blocks.front().tile(start), blocks.back().tile(start),
+                FermatResult<Digit>{&results[start], kStride<Digit>});
+    }
+    for (i64 i = 0; i < f.digits; ++i) {
+      std::copy_n(&results[i * kStride<Digit>], width, out.data() + i * count + first);
+    }
   }
 }
 
@@ -76,9 +79,8 @@ void multiply_by_root(const FermatMatrix<Digit>& x, i32 shift, const FermatParam
                       FermatOut<Digit> out) {
   const FermatField f = field_of(p);
   require(shift >= 0 && shift < 2 * f.digits, "the exponent must be one of the 2 k");
-  const std::vector<Digit> zeros(f.digits * kFermatLanes<Digit>);
   for_tiles<Digit>({x}, f, out, [&](FermatRows<Digit> a, FermatRows<Digit>, FermatResult<Digit> z) {
-    FermatTiles<Digit>::subtract(f, a, {zeros.data(), kFermatLanes<Digit>}, shift, z);
+    FermatTiles<Digit>::shift(f, a, shift, z);
   });
 }
 
@@ -92,7 +94,7 @@ void apply(std::string_view name, const std::vector<FermatMatrix<Digit>>& x, con
   if (name == "add") {
     for_tiles(x, f, out, [&](Rows a, Rows b, FermatResult<Digit> z) { Tiles::add(f, a, b, z); });
   } else if (name == "subtract") {
-    for_tiles(x, f, out, [&](Rows a, Rows b, FermatResult<Digit> z) { Tiles::subtract(f, a, b, 0, z); });
+    for_tiles(x, f, out, [&](Rows a, Rows b, FermatResult<Digit> z) { Tiles::subtract(f, a, b, z); });
   } else if (name == "multiply") {
     for_tiles(x, f, out, [&](Rows a, Rows b, FermatResult<Digit> z) { Tiles::multiply(f, a, b, z); });
   } else {

@@ -63,8 +63,9 @@ struct FermatTiles {
   using Result = FermatResult<Digit>;
 
   static void add(const FermatField& f, Rows x, Rows y, Result out);
-  // (x - y) r^shift, for a shift from 0 to 2 k - 1.
-  static void subtract(const FermatField& f, Rows x, Rows y, i32 shift, Result out);
+  static void subtract(const FermatField& f, Rows x, Rows y, Result out);
+  // x r^shift, for a shift from 0 to 2 k - 1.
+  static void shift(const FermatField& f, Rows x, i32 shift, Result out);
   // x + y r^shift and x - y r^shift.
   static void butterfly(const FermatField& f, Rows x, Rows y, i32 shift, Result sum, Result difference);
   static void multiply(const FermatField& f, Rows x, Rows y, Result out);

@@ -12,6 +12,11 @@ namespace rns {
 
 namespace {
 
+// Numbers of the columns that are copied together are so many bytes: rows are often a great power of two
+// apart, so that few lines of them fit the cache at once, and runs of several lines are read and written at a
+// time.
+constexpr i64 kBlockBytes = 1 << 17;
+
 template <class Digit>
 class Pass {
  public:
@@ -21,81 +26,101 @@ class Pass {
         factors_(factors),
         radix_(1 << pass.log_radix),
         size_(f.digits * kLanes),
+        width_(kLanes),
         tile_(radix_ * size_),
-        other_(radix_ * size_),
-        factor_(size_),
-        product_(size_) {}
+        other_(radix_ * size_) {
+    const i64 column_bytes = radix_ * f.digits * static_cast<i64>(sizeof(Digit));
+    while (width_ < kMostColumns && 2 * width_ * column_bytes <= kBlockBytes) width_ *= 2;
+    block_.resize(radix_ * f.digits * width_);
+    if (factors.data != nullptr) block_factors_.resize(block_.size());
+  }
 
-  // Columns from `first` on, up to kLanes.
-  void apply(FermatRows<Digit> x, i64 first, i64 width, FermatResult<Digit> out) {
-    for (i64 l = 0; l < kLanes; ++l) columns_[l] = first + std::min(l, width - 1);
+  i64 width() const { return width_; }
+
+  // Columns from `first` on, up to width().
+  void apply(FermatRows<Digit> x, i64 first, i64 count, FermatResult<Digit> out) {
+    for (i64 c = 0; c < width_; ++c) columns_[c] = first + std::min(c, count - 1);
     load(x);
-    for (i32 log_half = 0; log_half < pass_.log_radix; ++log_half) {
-      level(log_half);
-      std::swap(tile_, other_);
-    }
-    for (i32 row = 0; row < radix_; ++row) store(row, width, out);
+    if (factors_.data != nullptr) load_factors();
+    for (i64 start = 0; start < count; start += kLanes) transform(start);
+    store(count, out);
   }
 
  private:
   static constexpr i64 kLanes = kFermatLanes<Digit>;
+  static constexpr i64 kMostColumns = 256;
 
   FermatResult<Digit> number(std::vector<Digit>& tile, i64 row) { return {&tile[row * size_], kLanes}; }
+  FermatResult<Digit> in_block(std::vector<Digit>& block, i64 row, i64 column) {
+    return {&block[row * f_.digits * width_ + column], width_};
+  }
 
+  // The rows in the order of their reversed bits.
   void load(FermatRows<Digit> x) {
-    i64 from[kLanes];
+    const bool is_run = pass_.source(columns_[width_ - 1]) - pass_.source(columns_[0]) == width_ - 1;
     for (i32 row = 0; row < radix_; ++row) {
-      for (i64 l = 0; l < kLanes; ++l) {
-        from[l] = pass_.source(columns_[l]) + (static_cast<i64>(row) << pass_.log_columns);
-      }
-      read(x, from, number(tile_, pass_.reversed(row)));
-    }
-  }
-
-  void level(i32 log_half) {
-    const i32 half = 1 << log_half;
-    for (i32 top = 0; top < radix_; top += 2 * half) {
-      for (i32 i = 0; i < half; ++i) {
-        FermatTiles<Digit>::butterfly(f_, number(tile_, top + i), number(tile_, top + half + i),
-                                      pass_.shift(i, log_half, f_.digits), number(other_, top + i),
-                                      number(other_, top + half + i));
+      const FermatResult<Digit> to = in_block(block_, pass_.reversed(row), 0);
+      const i64 offset = static_cast<i64>(row) << pass_.log_columns;
+      for (i64 i = 0; i < f_.digits; ++i) {
+        const Digit* from = x.row(i) + offset;
+        if (is_run) {
+          std::copy_n(from + pass_.source(columns_[0]), width_, to.row(i));
+        } else {
+          for (i64 c = 0; c < width_; ++c) to.row(i)[c] = from[pass_.source(columns_[c])];
+        }
       }
     }
   }
 
-  void store(i32 row, i64 width, FermatResult<Digit> out) {
-    i64 to[kLanes], which[kLanes];
-    for (i64 l = 0; l < kLanes; ++l) {
-      to[l] = pass_.target(columns_[l], row);
-      which[l] = pass_.factor(columns_[l], row);
-    }
-    FermatResult<Digit> result = number(tile_, row);
-    if (factors_.data != nullptr) {
-      const FermatResult<Digit> factor = {factor_.data(), kLanes}, product = {product_.data(), kLanes};
-      read(factors_, which, factor);
-      FermatTiles<Digit>::multiply(f_, result, factor, product);
-      result = product;
-    }
-    const bool is_run = to[kLanes - 1] - to[0] == kLanes - 1;  // they ascend
+  void load_factors() {
     for (i64 i = 0; i < f_.digits; ++i) {
-      const Digit* from = result.row(i);
-      Digit* row_out = out.row(i);
-      if (is_run) {
-        std::copy_n(from, kLanes, row_out + to[0]);
-      } else {
-        for (i64 l = 0; l < width; ++l) row_out[to[l]] = from[l];
+      for (i64 c = 0; c < width_; ++c) {
+        const Digit* from = factors_.row(i) + pass_.factor(columns_[c], 0);
+        for (i32 row = 0; row < radix_; ++row) in_block(block_factors_, row, c).row(i)[0] = from[row];
       }
     }
   }
 
-  // The numbers at some ascending places.
-  void read(FermatRows<Digit> x, const i64* from, FermatResult<Digit> out) {
-    const bool is_run = from[kLanes - 1] - from[0] == kLanes - 1;
-    for (i64 i = 0; i < f_.digits; ++i) {
-      if (is_run) {
-        std::copy_n(x.row(i) + from[0], kLanes, out.row(i));
+  // The columns of a tile: from the block to the block.
+  void transform(i64 start) {
+    for (i32 log_half = 0; log_half < pass_.log_radix; ++log_half) {
+      const i32 half = 1 << log_half;
+      for (i32 top = 0; top < radix_; top += 2 * half) {
+        for (i32 i = 0; i < half; ++i) butterfly(start, log_half, top + i, top + half + i);
+      }
+      std::swap(tile_, other_);
+    }
+    for (i32 row = 0; row < radix_; ++row) {
+      const FermatResult<Digit> from = number(tile_, row), to = in_block(block_, row, start);
+      if (factors_.data != nullptr) {
+        FermatTiles<Digit>::multiply(f_, from, in_block(block_factors_, row, start), to);
       } else {
-        for (i64 l = 0; l < kLanes; ++l) out.row(i)[l] = x.row(i)[from[l]];
+        for (i64 i = 0; i < f_.digits; ++i) std::copy_n(from.row(i), kLanes, to.row(i));
+      }
+    }
+  }
+
+  void butterfly(i64 start, i32 log_half, i32 first, i32 second) {
+    const bool is_first = log_half == 0;
+    const FermatRows<Digit> x = is_first ? in_block(block_, first, start) : number(tile_, first);
+    const FermatRows<Digit> y = is_first ? in_block(block_, second, start) : number(tile_, second);
+    const i32 shift = pass_.shift(first & ((1 << log_half) - 1), log_half, f_.digits);
+    FermatTiles<Digit>::butterfly(f_, x, y, shift, number(other_, first), number(other_, second));
+  }
+
+  void store(i64 count, FermatResult<Digit> out) {
+    const i64 first = pass_.target(columns_[0], 0);
+    const bool is_run = count == width_ && pass_.target(columns_[width_ - 1], 0) - first == width_ - 1;
+    for (i64 i = 0; i < f_.digits; ++i) {
+      Digit* to = out.row(i);
+      for (i32 row = 0; is_run && row < radix_; ++row) {
+        std::copy_n(in_block(block_, row, 0).row(i), width_, to + pass_.target(columns_[0], row));
+      }
+      for (i64 c = 0; !is_run && c < count; ++c) {
+        Digit* column = to + pass_.target(columns_[c], 0);
+        for (i64 row = 0; row < radix_; ++row) {
+          column[row << pass_.log_done] = in_block(block_, row, c).row(i)[0];
+        }
       }
     }
   }
@@ -105,8 +130,9 @@ class Pass {
   FermatRows<Digit> factors_;
   i32 radix_;
   i64 size_;
-  std::vector<Digit> tile_, other_, factor_, product_;
-  i64 columns_[kLanes];
+  i64 width_;
+  std::vector<Digit> tile_, other_, block_, block_factors_;
+  i64 columns_[kMostColumns];
 };
 
 template <class Digit>
@@ -127,8 +153,8 @@ void apply_pass(const FermatMatrix<Digit>& x, const FermatParameters& p, const s
           "a factor for each result of a root's powers is needed");
   nb::gil_scoped_release release;
   Pass<Digit> passes(f, pass, {factor_count == 0 ? nullptr : factors.data(), factors.stride(0)});
-  for (i64 first = 0; first < columns; first += kFermatLanes<Digit>) {
-    passes.apply({x.data(), x.stride(0)}, first, std::min(kFermatLanes<Digit>, columns - first),
+  for (i64 first = 0; first < columns; first += passes.width()) {
+    passes.apply({x.data(), x.stride(0)}, first, std::min(passes.width(), columns - first),
                  {out.data(), count});
   }
 }

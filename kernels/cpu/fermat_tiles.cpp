@@ -57,14 +57,12 @@ RNS_INLINE void add_tile(const FermatField& f, FermatRows<Digit> x, FermatRows<D
 }
 
 template <class Digit, i64 kLanes = kFermatLanes<Digit>>
-RNS_INLINE void subtract_tile(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y, i32 by,
+RNS_INLINE void subtract_tile(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y,
                               FermatResult<Digit> out) {
   const Digit r = static_cast<Digit>(f.radix.radix);
-  const FermatShift shift = {f.digits, by};
   Digit borrow[kLanes] = {};
-  for (i32 i = 0; i < f.digits; ++i) {
-    const Digit *a = x.row(shift.from(i)), *b = y.row(shift.from(i));
-    if (shift.is_negative(i)) std::swap(a, b);
+  for (i64 i = 0; i < f.digits; ++i) {
+    const Digit *a = x.row(i), *b = y.row(i);
     Digit* __restrict__ z = out.row(i);
     for (i64 l = 0; l < kLanes; ++l) z[l] = fermat_subtract(a[l], b[l], borrow[l], r);
   }
@@ -73,25 +71,67 @@ RNS_INLINE void subtract_tile(const FermatField& f, FermatRows<Digit> x, FermatR
   settle(f, carries, out);
 }
 
-template <class Wide, class Digit, i64 kLanes = kFermatLanes<Digit>>
-RNS_INLINE void butterfly_tile(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y, i32 by,
-                               FermatResult<Digit> sum, FermatResult<Digit> difference) {
-  const Wide r = static_cast<Wide>(f.radix.radix);
+template <class Digit, i64 kLanes = kFermatLanes<Digit>>
+RNS_INLINE void shift_tile(const FermatField& f, FermatRows<Digit> x, i32 by, FermatResult<Digit> out) {
+  const Digit r = static_cast<Digit>(f.radix.radix);
+  const FermatShift shift = {f.digits, by};
+  Carries<i32, kLanes> carries;
+  for (i32 i = 0; i < f.digits; ++i) {
+    const Digit* a = x.row(shift.from(i));
+    Digit* __restrict__ z = out.row(i);
+    i32* c = carries.c;
+    if (shift.is_negative(i)) {
+      for (i64 l = 0; l < kLanes; ++l) {
+        Digit borrow = c[l] < 0 ? 1 : 0;
+        z[l] = fermat_subtract(static_cast<Digit>(c[l] > 0 ? 1 : 0), a[l], borrow, r);
+        c[l] = -static_cast<i32>(borrow);
+      }
+    } else {
+      for (i64 l = 0; l < kLanes; ++l) z[l] = fermat_carry(a[l], c[l], r);
+    }
+  }
+  settle(f, carries, out);
+}
+
+// `Signed` holds three digits and a sign, where the radix is at most a quarter of a word.
+template <class Signed, class Digit, i64 kLanes = kFermatLanes<Digit>>
+RNS_INLINE void narrow_butterfly_tile(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y, i32 by,
+                                      FermatResult<Digit> sum, FermatResult<Digit> difference) {
+  const Signed r = static_cast<Signed>(f.radix.radix);
   const FermatShift shift = {f.digits, by};
   Carries<i32, kLanes> up, down;
   for (i32 i = 0; i < f.digits; ++i) {
     const Digit *a = x.row(i), *b = y.row(shift.from(i));
     Digit* __restrict__ s = sum.row(i), * __restrict__ d = difference.row(i);
-    const Wide sign = shift.is_negative(i) ? -1 : 0;
+    const Signed sign = shift.is_negative(i) ? -1 : 0;
     for (i64 l = 0; l < kLanes; ++l) {
-      const Wide digit = (static_cast<Wide>(b[l]) ^ sign) - sign;
-      s[l] = fermat_reduce<Digit>(static_cast<Wide>(static_cast<Wide>(a[l]) + digit + up.c[l]), up.c[l], r);
-      d[l] =
-          fermat_reduce<Digit>(static_cast<Wide>(static_cast<Wide>(a[l]) - digit + down.c[l]), down.c[l], r);
+      const Signed digit = (static_cast<Signed>(b[l]) ^ sign) - sign;
+      s[l] = fermat_reduce<Digit>(static_cast<Signed>(a[l]) + digit + up.c[l], up.c[l], r);
+      d[l] = fermat_reduce<Digit>(static_cast<Signed>(a[l]) - digit + down.c[l], down.c[l], r);
     }
   }
   settle(f, up, sum);
   settle(f, down, difference);
+}
+
+template <class Digit, i64 kLanes = kFermatLanes<Digit>>
+RNS_INLINE void butterfly_tile(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y, i32 by,
+                               FermatResult<Digit> sum, FermatResult<Digit> difference) {
+  const Digit r = static_cast<Digit>(f.radix.radix);
+  const FermatShift shift = {f.digits, by};
+  Carries<i32, kLanes> carries[2];
+  for (i32 i = 0; i < f.digits; ++i) {
+    // Of a digit that has come round, the sum is a difference.
+    const bool is_negative = shift.is_negative(i);
+    const Digit *a = x.row(i), *b = y.row(shift.from(i));
+    Digit* __restrict__ s = (is_negative ? difference : sum).row(i);
+    Digit* __restrict__ d = (is_negative ? sum : difference).row(i);
+    i32 *up = carries[is_negative].c, *down = carries[!is_negative].c;
+    for (i64 l = 0; l < kLanes; ++l) s[l] = fermat_add_signed(a[l], b[l], up[l], r);
+    for (i64 l = 0; l < kLanes; ++l) d[l] = fermat_subtract_signed(a[l], b[l], down[l], r);
+  }
+  settle(f, carries[0], sum);
+  settle(f, carries[1], difference);
 }
 
 // Sums of products of a group of numbers, their words side by side.
@@ -152,24 +192,27 @@ RNS_INLINE void multiply_tile(const FermatField& f, FermatRows<Digit> x, FermatR
   settle(f, carries, out);
 }
 
-// `Narrow` holds three digits and a sign where the radix is at most a quarter of a word.
 #define TILE_OPERATIONS(Digit, Narrow, name)                                                                 \
   RNS_VECTORISED void add_##name(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y,             \
                                  FermatResult<Digit> out) {                                                  \
     add_tile<Digit>(f, x, y, out);                                                                           \
   }                                                                                                          \
   RNS_VECTORISED void subtract_##name(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y,        \
-                                      i32 shift, FermatResult<Digit> out) {                                  \
-    subtract_tile<Digit>(f, x, y, shift, out);                                                               \
+                                      FermatResult<Digit> out) {                                             \
+    subtract_tile<Digit>(f, x, y, out);                                                                      \
+  }                                                                                                          \
+  RNS_VECTORISED void shift_##name(const FermatField& f, FermatRows<Digit> x, i32 shift,                     \
+                                   FermatResult<Digit> out) {                                                \
+    shift_tile<Digit>(f, x, shift, out);                                                                     \
   }                                                                                                          \
   RNS_VECTORISED void butterfly_narrow_##name(const FermatField& f, FermatRows<Digit> x,                     \
                                               FermatRows<Digit> y, i32 shift, FermatResult<Digit> s,         \
                                               FermatResult<Digit> d) {                                       \
-    butterfly_tile<Narrow>(f, x, y, shift, s, d);                                                            \
+    narrow_butterfly_tile<Narrow>(f, x, y, shift, s, d);                                                     \
   }                                                                                                          \
   RNS_VECTORISED void butterfly_wide_##name(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y,  \
                                             i32 shift, FermatResult<Digit> s, FermatResult<Digit> d) {       \
-    butterfly_tile<FermatWords<Digit>::Signed>(f, x, y, shift, s, d);                                        \
+    butterfly_tile<Digit>(f, x, y, shift, s, d);                                                             \
   }                                                                                                          \
   RNS_VECTORISED void multiply_narrow_##name(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y, \
                                              FermatResult<Digit> out) {                                      \
@@ -185,8 +228,12 @@ RNS_INLINE void multiply_tile(const FermatField& f, FermatRows<Digit> x, FermatR
     add_##name(f, x, y, out);                                                                                \
   }                                                                                                          \
   template <>                                                                                                \
-  void FermatTiles<Digit>::subtract(const FermatField& f, Rows x, Rows y, i32 shift, Result out) {           \
-    subtract_##name(f, x, y, shift, out);                                                                    \
+  void FermatTiles<Digit>::subtract(const FermatField& f, Rows x, Rows y, Result out) {                      \
+    subtract_##name(f, x, y, out);                                                                           \
+  }                                                                                                          \
+  template <>                                                                                                \
+  void FermatTiles<Digit>::shift(const FermatField& f, Rows x, i32 shift, Result out) {                      \
+    shift_##name(f, x, shift, out);                                                                          \
   }                                                                                                          \
   template <>                                                                                                \
   void FermatTiles<Digit>::butterfly(const FermatField& f, Rows x, Rows y, i32 shift, Result sum,            \

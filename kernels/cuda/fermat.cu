@@ -35,20 +35,6 @@ struct FermatTask {
   }
 };
 
-// x r^shift for the number j.
-__device__ void load_shifted(const FermatOperand& x, i64 j, FermatShift shift, Digit* out) {
-  i32 carry = 0;
-#pragma unroll
-  for (i32 i = 0; i < kDigits; ++i) out[i] = x.at(shift.from(i), j);
-#pragma unroll
-  for (i32 i = 0; i < kDigits; ++i) {
-    const Step digit = static_cast<Step>(out[i]);
-    out[i] = fermat_reduce<Digit>(static_cast<Step>((shift.is_negative(i) ? -digit : digit) + carry), carry,
-                                  static_cast<Step>(kRadix));
-  }
-  settle(out, carry);
-}
-
 }  // namespace
 
 extern "C" {
@@ -86,7 +72,8 @@ __global__ void multiply_numbers(FermatTask task) {
 __global__ void multiply_by_root(FermatTask task, i32 shift) {
   for (i64 j = thread_index(); j < task.count; j += thread_count()) {
     Digit x[kDigits];
-    load_shifted(task.x[0], j, {kDigits, shift}, x);
+    const FermatShift by = {kDigits, shift};
+    shifted(by, [&](i32 i) { return task.x[0].at(i, j); }, x);
     task.store(j, x);
   }
 }

@@ -71,6 +71,22 @@ __device__ __forceinline__ void subtract(const Digit* x, const Digit* y, Digit* 
   settle(out, -static_cast<i32>(borrow));
 }
 
+// x r^shift, where read(i) is the digit i of x.
+template <class Read>
+__device__ __forceinline__ void shifted(FermatShift shift, Read read, Digit* out) {
+  const Step r = static_cast<Step>(kRadix);
+  i32 carry = 0;
+#pragma unroll
+  for (i32 i = 0; i < kDigits; ++i) out[i] = read(shift.from(i));
+#pragma unroll
+  for (i32 i = 0; i < kDigits; ++i) {
+    const Step digit = static_cast<Step>(out[i]);
+    out[i] =
+        fermat_reduce<Digit>(static_cast<Step>((shift.is_negative(i) ? -digit : digit) + carry), carry, r);
+  }
+  settle(out, carry);
+}
+
 // The product of two numbers: the sums of products that make a digit, and carries, in one pass; then what
 // leaves it is subtracted.
 __device__ __forceinline__ void multiply(const Digit* x, const Digit* y, Digit* out) {

@@ -91,27 +91,44 @@ RNS_INLINE Digit fermat_add(Digit x, Digit y, Digit& carry, Digit r) {
   return over ? x - room : x + sum;
 }
 
-// x - y - borrow by r, where -r <= x - y - borrow <= r, and the borrow is -1, 0 or 1.
+// x - y - borrow by r; the borrow is 0 or 1. It may be r, of -1 from which 0 is taken.
 template <class Digit>
 RNS_INLINE Digit fermat_subtract(Digit x, Digit y, Digit& borrow, Digit r) {
-  const Digit minus = borrow == 1 ? 1 : 0, plus = borrow > 1 ? 1 : 0;
-  x += plus;
-  y += minus;
-  const bool under = x < y;
-  Digit z = x - y + (under ? r : 0);
-  const bool over = !under && z >= r;
-  z -= over ? r : 0;
-  borrow = static_cast<Digit>(under ? 1 : 0) - static_cast<Digit>(over ? 1 : 0);
-  return z;
+  const Digit less = y + borrow;
+  const bool under = x < less;
+  borrow = under ? 1 : 0;
+  return x - less + (under ? r : 0);
 }
 
-// x + c by r for -r <= c <= r; c becomes -1, 0 or 1.
+// x + c by r for -r <= c <= r, and for x = r, c = 0 too; c becomes -1, 0 or 1.
 template <class Digit>
 RNS_INLINE Digit fermat_carry(Digit x, i32& c, Digit r) {
   const Digit minus = c < 0 ? static_cast<Digit>(-c) : 0, plus = c > 0 ? static_cast<Digit>(c) : 0;
-  const bool under = x < minus, over = x >= r - plus && plus != 0;
+  const bool under = x < minus, over = x >= r - plus;
   c = (over ? 1 : 0) - (under ? 1 : 0);
   return x + plus - minus + (under ? r : over ? 0 - r : 0);
+}
+
+// x + y + c and x - y + c by r; c is -1, 0 or 1, and 0 where a digit is r.
+template <class Digit>
+RNS_INLINE Digit fermat_add_signed(Digit x, Digit y, i32& c, Digit r) {
+  const Digit minus = c < 0 ? 1 : 0, plus = c > 0 ? 1 : 0;
+  const Digit more = y + plus, room = r - more;
+  const bool over = x >= room;
+  const Digit sum = over ? x - room : x + more;
+  const bool under = sum < minus;
+  c = (over ? 1 : 0) - (under ? 1 : 0);
+  return sum - minus + (under ? r : 0);
+}
+template <class Digit>
+RNS_INLINE Digit fermat_subtract_signed(Digit x, Digit y, i32& c, Digit r) {
+  const Digit minus = c < 0 ? 1 : 0, plus = c > 0 ? 1 : 0;
+  const Digit more = x + plus, less = y + minus;
+  const bool under = more < less;
+  const Digit difference = more - less + (under ? r : 0);
+  const bool over = difference >= r;
+  c = (over ? 1 : 0) - (under ? 1 : 0);
+  return difference - (over ? r : 0);
 }
 
 // z by r for -r <= z <= 2 r, in a type that holds it; the carry is -1, 0 or 1.
