@@ -26,11 +26,11 @@ RNS_INLINE void settle(const FermatField& f, Carries<i32, kLanes>& carries, Ferm
   const Digit r = static_cast<Digit>(f.radix.radix);
   for (i64 i = 0; i < f.digits; ++i) {
     if (!carries.any()) return;
-    Digit* row = x.row(i);
+    Digit* __restrict__ row = x.row(i);
     for (i64 l = 0; l < kLanes; ++l) {
       const i32 c = carries.c[l];
       const Digit from = c == 1 ? 0 : r - 1;
-      const bool goes_on = c != 0 && row[l] == from;
+      const bool goes_on = (c != 0) & (row[l] == from);
       row[l] = goes_on ? r - 1 - from : row[l] - static_cast<Digit>(c);
       carries.c[l] = goes_on ? c : 0;
     }
@@ -41,18 +41,17 @@ RNS_INLINE void settle(const FermatField& f, Carries<i32, kLanes>& carries, Ferm
   }
 }
 
+// Compilers make vectors of carries with signs, which these sums do not need.
 template <class Digit, i64 kLanes = kFermatLanes<Digit>>
 RNS_INLINE void add_tile(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y,
                          FermatResult<Digit> out) {
   const Digit r = static_cast<Digit>(f.radix.radix);
-  Digit carry[kLanes] = {};
+  Carries<i32, kLanes> carries;
   for (i64 i = 0; i < f.digits; ++i) {
     const Digit *a = x.row(i), *b = y.row(i);
     Digit* __restrict__ z = out.row(i);
-    for (i64 l = 0; l < kLanes; ++l) z[l] = fermat_add(a[l], b[l], carry[l], r);
+    for (i64 l = 0; l < kLanes; ++l) z[l] = fermat_add_signed(a[l], b[l], carries.c[l], r);
   }
-  Carries<i32, kLanes> carries;
-  for (i64 l = 0; l < kLanes; ++l) carries.c[l] = static_cast<i32>(carry[l]);
   settle(f, carries, out);
 }
 
@@ -60,14 +59,12 @@ template <class Digit, i64 kLanes = kFermatLanes<Digit>>
 RNS_INLINE void subtract_tile(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y,
                               FermatResult<Digit> out) {
   const Digit r = static_cast<Digit>(f.radix.radix);
-  Digit borrow[kLanes] = {};
+  Carries<i32, kLanes> carries;
   for (i64 i = 0; i < f.digits; ++i) {
     const Digit *a = x.row(i), *b = y.row(i);
     Digit* __restrict__ z = out.row(i);
-    for (i64 l = 0; l < kLanes; ++l) z[l] = fermat_subtract(a[l], b[l], borrow[l], r);
+    for (i64 l = 0; l < kLanes; ++l) z[l] = fermat_subtract_signed(a[l], b[l], carries.c[l], r);
   }
-  Carries<i32, kLanes> carries;
-  for (i64 l = 0; l < kLanes; ++l) carries.c[l] = -static_cast<i32>(borrow[l]);
   settle(f, carries, out);
 }
 
