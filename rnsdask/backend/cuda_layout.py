@@ -200,6 +200,7 @@ STRUCTURES = {
     "arithmetic": {"Operand": OPERAND, "Task": TASK},
     "arithmetic_checked": {"Task": TASK, "SumTest": SUM_TEST},
     "arithmetic_windowed": {"Task": TASK, "WindowTest": WINDOW_TEST},
+    "candidates": {"Numbers": NUMBERS},
     "compare": {"ScalarTable": SCALAR_TABLE},
     "convolution": {"Runs": RUNS, "Convolution": CONVOLUTION, "ThreePrimes": THREE_PRIMES},
     "cyclic_products": {"Pass": PASS},
@@ -209,6 +210,7 @@ STRUCTURES = {
         "Triangular": TRIANGULAR,
         "Polynomials": POLYNOMIALS,
     },
+    "extremum": {"KeyTable": KEY_TABLE, "Numbers": NUMBERS, "Extremum": EXTREMUM},
     "fermat": {"FermatOperand": OPERAND, "FermatTask": FERMAT_TASK},
     "fermat_fft": {"FermatPass": FERMAT_PASS, "FermatTransform": FERMAT_TRANSFORM},
     "fermat_limbs": {"WideRadix": WIDE_RADIX},
@@ -218,7 +220,7 @@ STRUCTURES = {
     "ntt_columns": {"Pass": PASS},
     "ntt_rows": {"Pass": PASS},
     "ntt_turned": {"Pass": PASS},
-    "reduce": {"KeyTable": KEY_TABLE, "Numbers": NUMBERS, "Extremum": EXTREMUM},
+    "sum": {"KeyTable": KEY_TABLE, "Numbers": NUMBERS},
 }
 """The structures by their names in the sources that know them."""
 
@@ -232,11 +234,12 @@ SIZES = {
     "compare": {"kPairVectors": PAIR_VECTORS},
     "convert": {"kTileLimbs": TILE_LIMBS, "kResults": TABLE_MULTIPLE},
     "elimination": {"kWarp": WARP},
+    "extremum": {"kBlock": BLOCK, "kWarp": WARP, "kKeyVectors": KEY_VECTORS},
     "interval": {"kPowers": INTERVAL_POWERS},
     "interval_rns": {"kDigitVectors": DIGIT_VECTORS},
     "matmul": {"kBlock": BLOCK, "kWarp": WARP, "kTile": MATMUL_TILE},
+    "sum": {"kBlock": BLOCK, "kWarp": WARP, "kSumVectors": SUM_VECTORS},
     "transpose": {"kTileWords": TRANSPOSED_WORDS},
-    "reduce": {"kBlock": BLOCK, "kWarp": WARP, "kKeyVectors": KEY_VECTORS, "kSumVectors": SUM_VECTORS},
 }
 """The numbers by their names in the sources."""
 

@@ -36,6 +36,10 @@ def _scan(name: str, description: str) -> click.Command:
         from rnsdask.jobs.sources import Source
         from rnsdask.jobs.writing import write_array
 
+        if backend == "auto":
+            # From store to store on the host: there it takes no longer than to read and write, and a GPU's
+            # share would be copies both ways, and some 30 small kernels to compile.
+            backend = "cpu"
         opened = Source.at(source)
         array = opened.array_with(name, backend=backend)
         if array.ndim != 1:  # whose memory the plan knows

@@ -12,6 +12,7 @@ from dask.system import CPU_COUNT
 
 from rnsdask import store
 from rnsdask.arrays.rns_storage import kvikio_is_wanted
+from rnsdask.cluster.connecting import THREADS_PER_GPU
 from rnsdask.cluster.limits import process_limit
 from rnsdask.cluster.memory import Place, Work, chunk_lengths
 from rnsdask.cluster.scheduler import workers_of
@@ -145,9 +146,11 @@ def _refusal(work: Work, place: Place) -> str:
 
 
 def _this_process(work: Work, gpu: bool) -> Place:
-    serial = work.operation in _SERIAL_OPERATIONS
-    threads = 1 if serial else dask.config.get("num_workers", None) or CPU_COUNT
     device, bounce = store.gpu_memory() if gpu else (None, None)
+    # More threads than these read no faster for a GPU, unless what they read is to be decoded.
+    most = CPU_COUNT if device is None or not work.direct else min(CPU_COUNT, THREADS_PER_GPU)
+    serial = work.operation in _SERIAL_OPERATIONS
+    threads = 1 if serial else dask.config.get("num_workers", None) or most
     return Place("this process", threads, process_limit(), device, True, _if_wanted(bounce))
 
 

@@ -37,10 +37,15 @@ _PIECE_BYTES = 256 * 2**10
 
 _IDLE_BUFFERS = 4
 
-_STAGE_PIECES = 8
-"""Pieces that wait for their copy to a GPU, or are copied, while the next one is read."""
+_STAGE_SLOTS = 4
+_SLOT_PIECES = 4
+"""On the way to a GPU, so many pieces at a time are copied, while others are read into other slots."""
 
 _IDLE_STAGES = 32
+
+
+def _new(count: int) -> NDArray[np.uint32]:
+    return np.empty(count, RESIDUE_DTYPE)
 
 
 class _BufferPool:
@@ -51,7 +56,8 @@ class _BufferPool:
     of threads, and there are never more buffers than there were chunks in use at one time.
     """
 
-    def __init__(self, idle_buffers: int) -> None:
+    def __init__(self, idle_buffers: int, make: Callable[[int], NDArray[np.uint32]] = _new) -> None:
+        self._make = make
         # A deque, because buffers come back in finalizers, which may interrupt anything: a lock could hang.
         self._idle: deque[NDArray[np.uint32]] = deque(maxlen=idle_buffers)
 
@@ -59,7 +65,7 @@ class _BufferPool:
         """Return an array of `count` residues with any content."""
         owner = self._take_idle(count)
         if owner is None:
-            owner = host_memory(count)
+            owner = self._make(count)
         # Every view of `lent` keeps it alive: behind a memoryview NumPy does not see `owner`.
         lent = np.frombuffer(owner.data, RESIDUE_DTYPE)
         weakref.finalize(lent, self._idle.append, owner).atexit = False
@@ -78,7 +84,7 @@ class _BufferPool:
 
 
 _buffers = _BufferPool(_IDLE_BUFFERS)
-_stages = _BufferPool(_IDLE_STAGES)
+_stages = _BufferPool(_IDLE_STAGES, host_memory)
 
 
 @contextmanager
@@ -162,9 +168,8 @@ def read_chunk_file_on_gpu(
     Arguments, result and errors are those of :func:`read_chunk_file`; the chunk is a CuPy array.
     """
     with open_chunk_file(file, chunk_file_size(shape), name) as stream:
-        count = math.prod(shape)
-        memory = _stages.take(_STAGE_PIECES * (_PIECE_BYTES // RESIDUE_DTYPE.itemsize))
-        stage = staged(count, memory.reshape(_STAGE_PIECES, -1))
+        count, slot = math.prod(shape), _SLOT_PIECES * (_PIECE_BYTES // RESIDUE_DTYPE.itemsize)
+        stage = staged(count, _stages.take(_STAGE_SLOTS * slot).reshape(_STAGE_SLOTS, slot))
 
         def piece_at(rows: slice, columns: slice) -> NDArray[np.uint32]:
             height, width = rows.stop - rows.start, columns.stop - columns.start
@@ -173,9 +178,8 @@ def read_chunk_file_on_gpu(
 
         try:
             matrix = shape[0], count // shape[0]
-            computed, valid = _read_checksummed(
-                stream, matrix, last, piece_at, lambda piece: stage.send(piece.reshape(-1))
-            )
+            computed, valid = _read_checksummed(stream, matrix, last, piece_at)
+            stage.finish()
             stored = int.from_bytes(stream.read(CHECKSUM_BYTES), "little")
         finally:
             stage.wait()
@@ -221,9 +225,8 @@ def _read_checksummed(
     shape: tuple[int, ...],
     last: NDArray[np.uint32] | None,
     piece_at: Callable[[slice, slice], NDArray[np.uint32]],
-    done: Callable[[NDArray[np.uint32]], object] = lambda _: None,
 ) -> tuple[int, bool]:
-    """Read the rows of a matrix of this shape, each piece to where `piece_at` says, and then `done`.
+    """Read the rows of a matrix of this shape, each piece to where `piece_at` says.
 
     Returns their CRC-32C, and whether all residues are at most their rows' last ones.
     """
@@ -235,7 +238,6 @@ def _read_checksummed(
         stream.readinto(content.data)
         checksum = google_crc32c.extend(checksum, content)
         valid = valid and last is not None and not exceeds(piece, last[part])
-        done(piece)
     return checksum, valid
 
 

@@ -11,7 +11,7 @@ import check_gpu
 import numpy as np
 import pytest
 
-from rnsdask.backend import kernels_of, to_backend
+from rnsdask.backend import host_memory, kernels_of, to_backend
 from rnsdask.constants import key_constants, sum_check
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.store.chunk_files import _BufferPool
@@ -50,7 +50,7 @@ def residues_of(moduli: ModuliSet, count: int, seed: int = 1) -> np.ndarray:
 
 
 def test_memory_of_the_host_is_free_after_a_copy(cupy: Any, keep_busy: Any) -> None:
-    pool = _BufferPool(1)
+    pool = _BufferPool(1, host_memory)
     to_backend(np.zeros((1, 1), np.uint32), "cuda")  # from here on buffers are pinned
     for count in (2**10, 2**22):
         chunk = pool.take(count)

@@ -22,29 +22,37 @@ MODULI = STORE_SET
 
 
 class LateStage:
-    """In the place of `backend.cuda.memory.Stage`: a piece is copied when its memory is asked for again."""
+    """In the place of `backend.cuda.memory.Stage`: a slot is copied when its memory is needed again."""
 
     def __init__(self, count: int, memory: NDArray[np.uint32]) -> None:
         self.array = np.full(count, 2**32 - 1, np.uint32)
-        self._memory, self._sent, self._words = memory, [], 0
-        self._pieces = 0
+        self._slots, self._made, self._words = list(memory), 0, 0
+        self._late: list[tuple[int, NDArray[np.uint32]]] = []
 
     def piece(self, count: int) -> NDArray[np.uint32]:
-        if len(self._sent) == len(self._memory):
-            self._copy()
-        return self._memory[self._pieces % len(self._memory), :count]
+        if self._made + count > self._slots[0].size:
+            self._send()
+            if len(self._late) == len(self._slots):
+                self._copy()
+        self._made += count
+        return self._slots[0][self._made - count : self._made]
 
-    def send(self, piece: NDArray[np.uint32]) -> None:
-        self._sent.append((self._words, piece))
-        self._words, self._pieces = self._words + piece.size, self._pieces + 1
+    def finish(self) -> None:
+        self._send()
+        self.wait()
 
     def wait(self) -> None:
-        while self._sent:
+        while self._late:
             self._copy()
 
+    def _send(self) -> None:
+        self._late.append((self._words, self._slots[0][: self._made]))
+        self._words, self._made = self._words + self._made, 0
+        self._slots.append(self._slots.pop(0))
+
     def _copy(self) -> None:
-        start, piece = self._sent.pop(0)
-        self.array[start : start + piece.size] = piece
+        start, made = self._late.pop(0)
+        self.array[start : start + made.size] = made
 
 
 @pytest.fixture(params=["late", pytest.param("gpu", marks=pytest.mark.gpu)])

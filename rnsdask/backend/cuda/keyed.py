@@ -76,7 +76,9 @@ def extremum(residues: Array, constants: KeyConstants, minimum: bool) -> Extremu
     found = results()
     places = (found.arrived, found.partials, found.host, found.host + np.uint64(EXTREMUM.itemsize))
     arguments = (numbers, table, _FLIP[minimum], *places)
-    launching.launch("reduce", f"extremum_{suffix}", _threads(numbers, KEY_VECTORS), arguments, shared=shared)
+    launching.launch(
+        "extremum", f"extremum_{suffix}", _threads(numbers, KEY_VECTORS), arguments, shared=shared
+    )
     words = found.read(EXTREMUM.itemsize // 8 + (n + 1) // 2)
     best, runner_up, index, ambiguous = words[:4].tolist()
     if best == 0:
@@ -96,7 +98,7 @@ def row_sums(residues: Array, constants: KeyConstants) -> KeySums:
     arguments = (numbers, table, found.arrived, found.sums, found.host)
     shared += 8 * n * warps
     threads = _threads(numbers, SUM_VECTORS)
-    launching.launch("reduce", f"sum_{suffix}", threads, arguments, block=warps * WARP, shared=shared)
+    launching.launch("sum", f"sum_{suffix}", threads, arguments, block=warps * WARP, shared=shared)
     *rows, low, high, ambiguous = found.read(n + 3).tolist()
     return KeySums(rows, low + (high << 32), ambiguous)
 
@@ -112,7 +114,7 @@ def candidates(residues: Array, constants: KeyConstants, minimum: bool, threshol
     )
     shared = 8 * len(constants.coefficients)
     threads = _threads(arguments[0], KEY_VECTORS)
-    launching.launch("reduce", "candidates_shared", threads, arguments, shared=shared)
+    launching.launch("candidates", "candidates_shared", threads, arguments, shared=shared)
     return flags
 
 
@@ -150,5 +152,5 @@ def gather(residues: Array, indices: Array) -> Array:
     indices = cupy.ascontiguousarray(indices)  # a view of one line of an array may not be
     out = cupy.empty((n, chosen), dtype=cupy.uint32)
     arguments = (residues, row_stride(residues), np.int32(n), indices, np.int64(chosen), out)
-    launching.launch("reduce", "gather", chosen, arguments)
+    launching.launch("candidates", "gather", chosen, arguments)
     return out

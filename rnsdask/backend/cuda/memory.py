@@ -43,20 +43,20 @@ def copy_to_gpu(array: NDArray[Any]) -> Array:
 class Stage:
     """Copies what the host makes piece by piece into an array of the current GPU.
 
-    A piece is made in pinned memory, and copied while the next ones are made: memory for a few pieces is
+    Pieces are made in pinned memory, and copied some at a time while the next are made: a little memory is
     enough, where pinning that of a chunk takes longer than to read it.
 
     Parameters
     ----------
     count : int
         Words of the array.
-    memory : pinned array of uint32, shape (slots, longest piece)
+    memory : pinned array of uint32, shape (slots, words)
         It may be used again after :meth:`wait`.
 
     Attributes
     ----------
     array : cupy.ndarray
-        The words; whole for kernels on the current stream when all pieces are sent.
+        The words, whole after :meth:`finish`.
     """
 
     def __init__(self, count: int, memory: NDArray[np.uint32]) -> None:
@@ -65,26 +65,33 @@ class Stage:
         # Threads sleep while they wait, so that others may read.
         self._copied = [cupy.cuda.Event(block=True, disable_timing=True) for _ in memory]
         self._stream = cupy.cuda.get_current_stream()
-        self._pieces = self._words = 0
+        self._copies = self._made = self._words = 0
 
     def piece(self, count: int) -> NDArray[np.uint32]:
-        """Memory for the next piece of so many words."""
-        slot = self._pieces % len(self._memory)
-        if self._pieces >= len(self._memory):
-            self._copied[slot].synchronize()
-        piece: NDArray[np.uint32] = self._memory[slot, :count]
+        """Memory for the next piece of so many words, at most those of a slot; the one before is made."""
+        if self._made + count > self._memory.shape[1]:
+            self._copy()
+        start, self._made = self._made, self._made + count
+        piece: NDArray[np.uint32] = self._memory[self._copies % len(self._memory), start : self._made]
         return piece
 
-    def send(self, piece: NDArray[np.uint32]) -> None:
-        """Copy a piece, which is made."""
-        slot = self._pieces % len(self._memory)
-        self.array[self._words : self._words + piece.size].set(piece, stream=self._stream)
+    def _copy(self) -> None:
+        slot = self._copies % len(self._memory)
+        made = self._memory[slot, : self._made]
+        self.array[self._words : self._words + made.size].set(made, stream=self._stream)
         self._copied[slot].record(self._stream)
-        self._pieces, self._words = self._pieces + 1, self._words + piece.size
+        self._copies, self._made, self._words = self._copies + 1, 0, self._words + made.size
+        if self._copies >= len(self._memory):
+            self._copied[self._copies % len(self._memory)].synchronize()
+
+    def finish(self) -> None:
+        """Copy what is left, when the last piece is made, and wait."""
+        self._copy()
+        self.wait()
 
     def wait(self) -> None:
-        """Wait until all pieces are copied."""
-        for copied in self._copied[: self._pieces]:
+        """Wait until what was to be copied so far is."""
+        for copied in self._copied[: self._copies]:
             copied.synchronize()
 
 
