@@ -74,17 +74,18 @@ def test_of_arrays_in_memory(length: int, negacyclic: bool) -> None:
 
 @pytest.mark.parametrize("negacyclic", [False, True])
 @pytest.mark.parametrize("length", [1, 2, 4, 8])
-def test_all_ways_to_cut_short_axes(length: int, negacyclic: bool) -> None:
-    for chunks in compositions(length):
+def test_ways_to_cut_short_axes(length: int, negacyclic: bool) -> None:
+    """All, but for the longest a third of them."""
+    for chunks in compositions(length)[:: 3 if length == 8 else 1]:
         check(length, chunks, negacyclic)
 
 
 @pytest.mark.parametrize("negacyclic", [False, True])
 @pytest.mark.parametrize("length", [16, 32, 64])
 def test_chunks_of_many_lengths(length: int, negacyclic: bool, rng: np.random.Generator) -> None:
-    for chunk in range(1, length, 1 if length < 64 else 7):
+    for chunk in range(1, length, 1 if length < 32 else 5):
         check(length, chunk, negacyclic)
-    for _ in range(10):
+    for _ in range(5):
         cuts = np.sort(rng.choice(np.arange(1, length), size=int(rng.integers(1, 9)), replace=False))
         check(length, tuple(np.diff([0, *cuts, length]).tolist()), negacyclic)
 
