@@ -74,8 +74,11 @@ struct Factoring {
   }
 };
 
-// The next tile's columns, of the same row: rows are too far apart for the processor to foresee.
-RNS_LEVEL_INLINE void fetch_next(const u32* x) { __builtin_prefetch(x + kLanes); }
+// The next tile's columns, of the same row: rows are too far apart for the processor to foresee. In a loop
+// that the compiler is to make one of vectors, this would forbid it.
+RNS_LEVEL_INLINE void fetch_next([[maybe_unused]] const u32* x) {
+  if constexpr (V::kWidth > 1) __builtin_prefetch(x + kLanes);
+}
 
 // ---- levels of butterflies --------------------------------------------------------------------------------
 
