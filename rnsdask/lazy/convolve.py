@@ -13,10 +13,12 @@ from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Grid, Place
 from rnsdask.fields import convolution
+from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy import fields
 from rnsdask.lazy.functions import check_one_kind
 from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.ntt import intt, ntt
 from rnsdask.lazy.operands import (
     Numbers,
     Operand,
@@ -124,6 +126,53 @@ def _convolve_fields(
     return made_like((a,), found.words, a.system, "raise")
 
 
+def _convolve_fermat(
+    a: Numbers, b: Numbers, mode: str, axis: SupportsIndex, *, overflow: str | None = None
+) -> Any:
+    """Convolution of elements of a Fermat field, by transforms of a power of two of them."""
+    fields.check_no_overflow(overflow)
+    ndim = max(array.words.ndim for array in (a, b)) - 1
+    k = int(normalize_axis_index(as_integer(axis, "axis"), ndim))
+    first, second = (with_axes(array.words, ndim) for array in (a, b))
+    lengths = _checked_lengths(first, second, k, mode)
+    is_cyclic, count = mode.endswith("cyclic"), lengths[0]
+    is_whole = is_cyclic and count.bit_count() == 1
+    negacyclic = is_whole and mode == "negacyclic"
+    length = count if is_whole else 1 << (sum(lengths) - 2).bit_length()
+    padded = (_padded(words, a.system, k, length) for words in (first, second))
+    x, y = (ntt(made_like((a,), words, a.system, "raise"), k, negacyclic) for words in padded)
+    words = intt(fields.apply("multiply", x, y), k, negacyclic).words
+    if not is_cyclic:
+        return made_like((a,), words[_along(k, *_window(mode, lengths))], a.system, "raise")
+    if is_whole:
+        return made_like((a,), words, a.system, "raise")
+    # Of the full product, of less than twice as many elements, what goes beyond the length comes back.
+    parts = (words[_along(k, 0, count)], _padded(words[_along(k, count, 2 * count - 1)], a.system, k, count))
+    low, high = (made_like((a,), part, a.system, "raise") for part in parts)
+    return fields.apply("add" if mode == "cyclic" else "subtract", low, high)
+
+
+def _along(axis: int, start: int, stop: int) -> tuple[slice, ...]:
+    """The index of a part of the words along an axis of the numbers."""
+    return (*(slice(None),) * (axis + 1), slice(start, stop))
+
+
+def _padded(words: Any, system: FermatField, axis: int, length: int) -> Any:
+    """Words with as many zeros after them as make an axis of the numbers so long, in one chunk."""
+    chunks = None
+    if isinstance(words, da.Array):
+        words = words.rechunk({axis + 1: -1})
+        chunks = [(length,) if k == axis else c for k, c in enumerate(words.chunks[1:])]
+    options: dict[str, Any] = {"rows": system.rows, "system": system, "axis": axis, "length": length}
+    return map_chunks(_padded_block, words, chunks=chunks, **options)
+
+
+def _padded_block(block: Array, *, system: FermatField, axis: int, length: int) -> Array:  # noqa: ARG001
+    missing = length - block.shape[axis + 1]
+    shape = (*block.shape[: axis + 1], missing, *block.shape[axis + 2 :])
+    return np.concatenate([block, np.zeros_like(block, shape=shape)], axis=axis + 1) if missing else block
+
+
 def _convolve_intervals(
     a: Numbers, b: Numbers, mode: str, axis: SupportsIndex, *, overflow: str | None = None
 ) -> Any:
@@ -135,6 +184,7 @@ def _bits_of_sums(a: Numbers, *_: Any) -> int:
     return int(2 * a.system.moduli.bits + max(a.words.shape).bit_length())
 
 
+@also_of(FermatField, _convolve_fermat)
 @also_of(PrimeFields, _convolve_fields)
 @also_of_intervals(_convolve_intervals)
 def _convolve(a: Any, b: Any, mode: str, axis: SupportsIndex, *, overflow: str | None = None) -> Any:

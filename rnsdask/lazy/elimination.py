@@ -13,6 +13,7 @@ from rnsdask.backend import Array
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.fields import elimination
+from rnsdask.fields.fermat_field import FermatField
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import broadcast_shape, check_alike, find_lengths, made_like, with_axes
@@ -207,6 +208,8 @@ def _check_fields(name: str, x: Any) -> None:
 
 def checked(name: str, x: Any) -> Any:
     """Words of matrices (n, *batch, rows, columns), of known lengths, each matrix in one chunk."""
+    if isinstance(x.system, FermatField):
+        raise TypeError(f"{name} takes integers or elements of prime fields, got those of {x.system!r}")
     find_lengths(x)
     words = x.words
     if words.ndim < 3:

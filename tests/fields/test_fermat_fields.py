@@ -279,6 +279,40 @@ def test_long_dot_products_are_cut(rng: np.random.Generator) -> None:
     assert x.compute() @ x.compute() == sum(v * v for v in a) % field.modulus
 
 
+def convolved(a: list[int], b: list[int], mode: str, p: int) -> list[int]:
+    """By FLINT's product of polynomials."""
+    full = (flint.fmpz_poly(a) * flint.fmpz_poly(b)).coeffs()
+    full = [int(v) for v in full] + [0] * (len(a) + len(b) - 1 - len(full))
+    short, longer = sorted((len(a), len(b)))
+    if mode == "same":
+        return full[(short - 1) // 2 : (short - 1) // 2 + longer]
+    if mode == "valid":
+        return full[short - 1 : longer]
+    if mode == "full":
+        return full
+    sign = 1 if mode == "cyclic" else -1
+    return [v + sign * w for v, w in zip(full[:longer], [*full[longer:], 0], strict=True)]
+
+
+@pytest.mark.parametrize("name", FEW_NAMES)
+@pytest.mark.parametrize(("first", "second"), [(1, 1), (16, 16), (17, 17), (20, 7), (3, 29), (1, 9)])
+def test_convolutions(name: str, first: int, second: int, rng: np.random.Generator) -> None:
+    field = rd.FermatField.named(name)
+    a, b = numbers(field, rng, first), others(field, rng, second)
+    for chunks in (None, 6):
+        x, y = (rd.from_ints(v, field, chunks=chunks) for v in (a, b))
+        modes = ("full", "same", "valid", *(("cyclic", "negacyclic") if first == second else ()))
+        for mode in modes:
+            same(rd.convolve(x, y, mode), convolved(a, b, mode, field.modulus))
+    rows = objects([*a, *a[::-1]], (2, first))
+    z = rd.from_ints(rows, field, chunks=(1, 5))
+    same(rd.convolve(z, b), [convolved(row, b, "full", field.modulus) for row in rows.tolist()])
+    same(
+        rd.convolve(z.T, y[:, None], axis=0).T,
+        [convolved(r, b, "full", field.modulus) for r in rows.tolist()],
+    )
+
+
 # ---- ways in and out --------------------------------------------------------------------------------------
 
 
@@ -389,6 +423,11 @@ def test_what_is_refused(rng: np.random.Generator) -> None:
         rd.from_ints([1], rd.PrimeFields([7])).multiply_by_root(1)
     with pytest.raises(AttributeError, match="have no residues but digits"):
         x.residues  # noqa: B018
+    for function in (rd.linalg.det, rd.linalg.lu, rd.linalg.inv, rd.linalg.rank):
+        with pytest.raises(
+            TypeError, match="takes integers or elements of prime fields, got those of Fermat"
+        ):
+            function(x[:25].reshape(5, 5))
     with pytest.raises(TypeError, match="integer"):
         x.multiply_by_root(1.5)  # type: ignore[arg-type]
 
