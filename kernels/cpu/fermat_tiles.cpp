@@ -145,6 +145,14 @@ struct Sums {
       set(l, sum);
     }
   }
+  RNS_INLINE void subtract(const Digit* a, const Digit* b) {
+    for (i64 l = 0; l < kGroup; ++l) {
+      Sum sum = at(l), other;
+      other.add(a[l], b[l]);
+      sum.subtract(other);
+      set(l, sum);
+    }
+  }
   RNS_INLINE Sum at(i64 l) const { return {low[l], kWide ? high[l] : 0}; }
   RNS_INLINE void set(i64 l, const Sum& sum) {
     low[l] = sum.low;
@@ -163,13 +171,12 @@ RNS_INLINE void multiply_tile(const FermatField& f, FermatRows<Digit> x, FermatR
   for (i64 start = 0; start < kLanes; start += kGroup) {
     Signed carry[kGroup] = {};
     for (i64 i = 0; i < f.digits; ++i) {
-      Sums<Digit, kWide, kGroup> sums, less;
+      Sums<Digit, kWide, kGroup> sums;
       for (i64 j = 0; j <= i; ++j) sums.add(x.row(j) + start, y.row(i - j) + start);
-      for (i64 j = i + 1; j < f.digits; ++j) less.add(x.row(j) + start, y.row(f.digits + i - j) + start);
+      for (i64 j = i + 1; j < f.digits; ++j) sums.subtract(x.row(j) + start, y.row(f.digits + i - j) + start);
       Digit* z = out.row(i) + start;
       for (i64 l = 0; l < kGroup; ++l) {
         FermatSum<Digit, kWide> sum = sums.at(l);
-        sum.subtract(less.at(l));
         sum.carry(carry[l]);
         z[l] = sum.divide(f.radix, carry[l]);
       }
