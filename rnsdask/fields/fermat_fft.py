@@ -87,10 +87,11 @@ def transform_passes(field: FermatConstants, length: int, inverse: bool) -> tupl
         log_radix = (bits - done) // (count - k) + ((bits - done) % (count - k) > 0)
         radix, between = 1 << log_radix, 1 << (bits - done - log_radix)
         exponents = np.outer(np.arange(between), np.arange(radix)).ravel() << done
-        factors = powers[:, exponents] if between > 1 else powers[:, :0]
+        factors = powers.take(exponents, axis=1)
         if inverse and k == 0:
-            factors = _scaled(powers[:, exponents], field, length)
-        factors = np.ascontiguousarray(factors)
+            factors = _product(factors, _digits(pow(length, -1, field.modulus), field), field)
+        elif between == 1:
+            factors = factors[:, :0]  # all of them are 1
         passes.append(FermatPass(field, log_radix, bits - done - log_radix + done, done, inverse, factors))
         done += log_radix
     return tuple(passes)
@@ -110,10 +111,6 @@ def _powers(field: FermatConstants, order: int, count: int, inverse: bool) -> ND
         step = _digits(pow(root, done, field.modulus), field)
         powers = np.concatenate([powers, _product(powers, step, field)], axis=1)
     return powers
-
-
-def _scaled(factors: NDArray[np.generic], field: FermatConstants, length: int) -> NDArray[np.generic]:
-    return _product(np.ascontiguousarray(factors), _digits(pow(length, -1, field.modulus), field), field)
 
 
 def _product(x: NDArray[np.generic], y: NDArray[np.generic], field: FermatConstants) -> NDArray[np.generic]:
