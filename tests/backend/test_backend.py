@@ -4,7 +4,10 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -13,7 +16,15 @@ from conftest import Processor, cuda_is_usable
 from oracles import rns
 from strategies import BOTH_RANGES, MODULI_SETS, edge_values
 
-from rnsdask.backend import backend_name, cuda_layout, cuda_sources, has_gpu, kernels_of, to_backend
+from rnsdask.backend import (
+    backend_name,
+    cuda_layout,
+    cuda_sources,
+    first_alone,
+    has_gpu,
+    kernels_of,
+    to_backend,
+)
 from rnsdask.constants import fixed_point_constants, key_constants, mixed_radix_constants
 from rnsdask.core.moduli import ModuliSet
 
@@ -137,3 +148,37 @@ def test_read_all(on_each_processor: Processor, shape: tuple[int, int], rng: np.
     residues = rng.integers(0, 2**32, size=shape, dtype=np.uint32)
     array = on_each_processor.xp.asarray(residues)
     assert kernels_of(array).read_all(array) == int(residues.sum(dtype=np.uint64))
+
+
+def test_the_first_call_of_a_function_is_alone() -> None:
+    running, most, calls = 0, [], []
+
+    def compiling(fails: bool) -> None:
+        nonlocal running
+        with first_alone(compiling):
+            running += 1
+            most.append(running)
+            time.sleep(0.01)
+            calls.append(len(calls))
+            running -= 1
+            if fails:
+                raise MemoryError
+
+    with ThreadPoolExecutor(8) as pool:
+        futures = [pool.submit(compiling, number == 0) for number in range(32)]
+        assert [type(future.exception()) for future in futures] == [MemoryError] + [type(None)] * 31
+    assert most[:2] == [1, 1]  # one that failed does not count
+    assert max(most) > 1
+    with ThreadPoolExecutor(2) as pool:  # another function does not wait for it
+        entered = Event()
+
+        def other() -> None:
+            with first_alone(other):
+                entered.set()
+
+        def waiting() -> bool:
+            with first_alone(waiting):
+                pool.submit(other)
+                return entered.wait(10)
+
+        assert pool.submit(waiting).result()

@@ -154,12 +154,29 @@ def test_gpus(two_gpus: list[int]) -> None:
     assert two_gpus == []
 
 
+def test_one_gpu_needs_no_cluster(
+    tmp_path: Path, two_gpus: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "x.zarr")
+    run("random", path, "--count", 10_000, "--bits", 512, "--chunk", 1280, "--seed", 3)
+    monkeypatch.setattr(connecting, "has_gpu", lambda: False)
+    failed = run("max", path, "--gpus", 1, status=1).stderr
+    assert "1 GPU was asked for, and this host has 0, or no CuPy (extra cu12 or cu13)" in failed
+    monkeypatch.setattr(connecting, "has_gpu", lambda: True)
+    found = [json.loads(run("max", path, "--json", *how).stdout)["value"] for how in ((), ("--gpus", 1))]
+    assert found[0] == found[1]
+    assert two_gpus == []
+    run("max", path, "--gpus", "all")
+    assert two_gpus == [2]
+
+
 @pytest.mark.gpu
-def test_gpus_of_this_host(tmp_path: Path) -> None:
+@pytest.mark.parametrize("gpus", [1, "all"])
+def test_gpus_of_this_host(tmp_path: Path, gpus: int | str) -> None:
     pytest.importorskip("dask_cuda")
     path = str(tmp_path / "x.zarr")
     run("random", path, "--count", 10_000, "--bits", 512, "--chunk", 1280, "--seed", 3)
-    on_gpu = json.loads(run("max", path, "--gpus", 1, "--json").stdout)
+    on_gpu = json.loads(run("max", path, "--gpus", gpus, "--json").stdout)
     on_cpu = json.loads(run("max", path, "--backend", "cpu", "--json").stdout)
     assert (on_gpu["backend"], on_cpu["backend"]) == ("cuda", "cpu")
     assert (on_gpu["value"], on_gpu["index"]) == (on_cpu["value"], on_cpu["index"])
