@@ -1,4 +1,4 @@
-"""Times linear algebra of matrices over prime fields beside FLINT's `nmod_mat`, in turn.
+"""Times linear algebra of matrices over prime fields and of integers beside FLINT's, in turn.
 
     python scripts/bench_linalg.py cpu            one thread
     python scripts/bench_linalg.py gpu            and FLINT on one core beside it
@@ -7,7 +7,8 @@
 A row is one operation of matrices of one length modulo some primes, of so many matrices that their
 determinants take `--steps` multiplications and subtractions. "G steps/s" counts N^3 steps of a product, an
 inverse or a characteristic polynomial, N^3 / 3 of the others. "FLINT" is FLINT's time of a matrix over ours,
-of some of the matrices; it has no LU decomposition to call from Python. With --json FILE writes them.
+of some of the matrices; it has no LU decomposition to call from Python. Then one matrix of signed integers at
+a time, beside `fmpz_mat`: "FLINT" is its time over ours. With --json FILE writes them.
 """
 
 import sys
@@ -36,12 +37,13 @@ from rnsdask.core.primes import primes_below
 RUNS = {
     "cpu": ("cpu",),
     "gpu": ("gpu",),
-    "tiny": ("cpu --lengths 5 --primes 1,3 --steps 1 --repeat 1",),
-    "tiny-gpu": ("gpu --lengths 5 --primes 1,3 --steps 1 --repeat 1",),
+    "tiny": ("cpu --lengths 5 --primes 1,3 --steps 1 --repeat 1 --integers 3x40",),
+    "tiny-gpu": ("gpu --lengths 5 --primes 1,3 --steps 1 --repeat 1 --integers 3x40",),
 }
 
 LENGTHS = "8,16,32,64,128,256,512,1024"
 PRIMES = "1,100,1000"
+INTEGERS = "32x32,128x32,256x32,64x1024,128x1024"
 STEPS = {"cpu": 3e6, "gpu": 1e10}
 MOST_WORDS = 2**28
 FLINT_STEPS = 3e6
@@ -115,6 +117,43 @@ def bench(
     return rows
 
 
+EXACT: dict[str, tuple[Operation, Callable[[Any], Any]]] = {
+    "det": (rd.linalg.det, lambda m: m.det()),
+    "rank": (rd.linalg.rank, lambda m: m.rank()),
+    "inv": (rd.linalg.inv, lambda m: m.inv()),
+    "charpoly": (rd.linalg.charpoly, lambda m: m.charpoly()),
+}
+# Of longer ones only determinants and ranks are timed.
+MOST_EXACT = 32
+
+
+def bench_integers(kind: str, sizes: list[tuple[int, int]], repeat: int) -> list[dict[str, Any]]:
+    """A row for each operation, length and number of bits."""
+    rows = []
+    measure = waited_seconds if kind == "gpu" else wall_seconds
+    for length, bits in sizes:
+        rng = np.random.default_rng(1)
+        drawn = [int.from_bytes(rng.bytes(bits // 8), "little") - 2 ** (bits - 1) for _ in range(length**2)]
+        values = np.array(drawn, dtype=object).reshape(length, length)
+        system = rd.RNS(rd.ModuliSet.for_bits(bits + 1), signed=True)
+        x = rd.RNSArray(on(kind, system.encode(values)), system)
+        matrix = flint.fmpz_mat(length, length, drawn)
+        for name, (ours, flints) in EXACT.items():
+            if length > MOST_EXACT and name not in ("det", "rank"):
+                continue
+            calls = {
+                "ours": partial(measure, partial(ours, x)),
+                "flint": partial(wall_seconds, partial(flints, matrix)),
+            }
+            timings = time_in_turn(calls, repeat, budget=10)
+            least = {side: min(timing.seconds) for side, timing in timings.items()}
+            row = {"table": "integers", "operation": name, "length": length, "bits": bits}
+            row |= {**timings["ours"].row(), "FLINT ms": 1e3 * least["flint"]}
+            rows.append({**row, "FLINT": least["flint"] / least["ours"]})
+            print_rows(rows[-1:])
+    return rows
+
+
 def on(kind: str, residues: np.ndarray) -> Any:
     if kind == "cpu":
         return residues
@@ -130,11 +169,14 @@ def main() -> None:
     parser.add_argument("--primes", default=PRIMES)
     parser.add_argument("--operations", default=",".join(OPERATIONS))
     parser.add_argument("--steps", type=float, help="of a determinant, of all matrices together")
+    parser.add_argument("--integers", default=INTEGERS, help="lengths and bits")
     parser.add_argument("--repeat", type=int, default=3)
     options = parser.parse_args()
     lengths, primes = ([int(v) for v in text.split(",")] for text in (options.lengths, options.primes))
     steps, operations = options.steps or STEPS[options.kind], options.operations.split(",")
+    sizes = [tuple(map(int, size.split("x"))) for size in options.integers.split(",")]
     rows = bench(options.kind, lengths, primes, operations, steps, options.repeat)
+    rows += bench_integers(options.kind, sizes, options.repeat)
     write_results(options.json, options.kind == "gpu", rows)
 
 

@@ -298,6 +298,12 @@ View view(const Matrices& array, i64 i, i64 b) {
 
 i64 length_of(const Matrices& array, i64 axis) { return static_cast<i64>(array.shape(axis)); }
 
+// Whether an array has a result of `size` words for each matrix.
+template <class Array>
+bool holds(const Array& result, i64 matrices, i64 size) {
+  return static_cast<i64>(result.size()) == matrices * size;
+}
+
 const Modulus* checked(const Matrices& array, const Table32& moduli) {
   require(moduli.shape(0) == array.shape(0) && moduli.shape(1) == 4, "one modulus for each row is needed");
   return reinterpret_cast<const Modulus*>(moduli.data());
@@ -312,6 +318,9 @@ void bind_elimination(nb::module_& module) {
     const i64 n = length_of(x, 0), count = length_of(x, 1), rows = length_of(x, 2), columns = length_of(x, 3);
     require(0 <= pivot_columns && pivot_columns <= columns, "there are fewer columns than pivots'");
     const i64 most = std::min(rows, pivot_columns);
+    require(holds(out, n * count, rows * columns) && holds(order, n * count, rows) &&
+                holds(pivots, n * count, most) && holds(products, n * count, 1),
+            "the results do not have the shapes of the matrices");
     nb::gil_scoped_release release;
     for (i64 i = 0; i < n; ++i) {
       Elimination elimination(rows, columns, pivot_columns, moduli[i]);
@@ -327,7 +336,9 @@ void bind_elimination(nb::module_& module) {
     const Modulus* moduli = checked(right, table);
     const i64 n = length_of(right, 0), count = length_of(right, 1);
     const i64 rows = length_of(right, 2), columns = length_of(right, 3);
-    require(length_of(upper, 2) == rows && length_of(upper, 3) == rows, "shapes of a system do not match");
+    require(length_of(upper, 0) == n && length_of(upper, 1) == count && length_of(upper, 2) == rows &&
+                length_of(upper, 3) == rows && holds(out, n * count, rows * columns),
+            "shapes of a system do not match");
     nb::gil_scoped_release release;
     for (i64 i = 0; i < n; ++i) {
       Working x(rows, columns, moduli[i]);
@@ -340,7 +351,7 @@ void bind_elimination(nb::module_& module) {
   module.def("characteristic_polynomials", [](const Matrices& x, const Table32& table, Vectors out) {
     const Modulus* moduli = checked(x, table);
     const i64 n = length_of(x, 0), count = length_of(x, 1), length = length_of(x, 2);
-    require(length_of(x, 3) == length, "the matrices must be square");
+    require(length_of(x, 3) == length && holds(out, n * count, length + 1), "the matrices must be square");
     nb::gil_scoped_release release;
     for (i64 i = 0; i < n; ++i) {
       CharacteristicPolynomial polynomial(length, moduli[i]);

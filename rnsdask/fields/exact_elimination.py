@@ -16,9 +16,12 @@ from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Place
 from rnsdask.fields import elimination
 from rnsdask.rns.extend import base_extend
-from rnsdask.rns.lift import decode, groups, groups_holding, lift
+from rnsdask.rns.lift import at_a_time, count_beyond, decode, lift, primes
 from rnsdask.rns.matmul import greatest_magnitude
 from rnsdask.rns.system import RNS
+
+# Primes of the first ranks.
+_FIRST = 4
 
 
 def magnitude_of(words: Array, system: RNS) -> int:
@@ -52,11 +55,13 @@ def ranks(words: Array, system: RNS) -> Array:
     least = min(words.shape[-2:])
     bound = hadamard_bound(least, magnitude_of(words, system))
     found = np.zeros_like(words, shape=(*words.shape[1:-2], 1, 1), dtype=np.int64)
-    for group in groups_holding(bound):
-        here = elimination.ranks(base_extend(words, system, group), group)
+    start, count = 0, count_beyond(bound)
+    while start < count and (start == 0 or (found < least).any()):
+        # The first are enough but where a matrix is singular.
+        part = primes(start, min(at_a_time(words) if start else _FIRST, count - start))
+        here = elimination.ranks(base_extend(words, system, part), part)
         found = np.maximum(found, here.max(axis=0))
-        if (found == least).all():
-            break
+        start += len(part)
     return found[None]
 
 
@@ -121,24 +126,26 @@ def _lifted(
     left, right = magnitudes
     bound = hadamard_bound(rows, left)
     greatest = max(bound, hadamard_bound(rows, left, right))
-    product, dividing = 1, np.ones(batch, dtype=object)
-    moduli, images = [], []
-    for group in groups():
-        numerators, determinants = image(base_extend(words, system, group), group)
-        regular = (determinants != 0).reshape(len(group), -1)
-        kept = [k for k, is_good in enumerate(regular.all(axis=1).tolist()) if is_good]
-        for k in set(range(len(group))) - set(kept):
-            bad = np.asarray((~regular[k]).reshape(batch).tolist(), dtype=np.bool_)
-            dividing = np.where(bad, dividing * group[k], dividing)
+    start, product, dividing = 0, 1, np.ones(batch, dtype=object)
+    kept, images = [], []
+    while product <= 2 * greatest + 1:
+        part = primes(start, min(at_a_time(words), count_beyond((2 * greatest + 1) // product, start)))
+        start += len(part)
+        numerators, determinants = image(base_extend(words, system, part), part)
+        regular = (determinants != 0).reshape(len(part), -1)
+        good = regular.all(axis=1).tolist()
+        for p, is_good, of_matrices in zip(part, good, regular, strict=True):
+            if not is_good:
+                bad = np.asarray((~of_matrices).tolist(), dtype=np.bool_).reshape(batch)
+                dividing = np.where(bad, dividing * p, dividing)
         singular = np.asarray(dividing > bound, dtype=np.bool_)
         if singular.any():
             which = elimination.matrix_at(int(singular.argmax()), batch, place)
             raise np.linalg.LinAlgError(f"{which} is singular")
-        if kept:
-            moduli.append(ModuliSet(group[k] for k in kept))
-            images.append((numerators[kept], determinants[kept]))
-            product *= moduli[-1].product
-        if product > 2 * greatest + 1:
-            first, second = (decode(list(parts), moduli) for parts in zip(*images, strict=True))
-            return first, second
-    raise AssertionError("there are more primes")
+        places = [k for k, is_good in enumerate(good) if is_good]
+        if places:
+            images.append((numerators[places], determinants[places]))
+        kept += [part[k] for k in places]
+        product *= math.prod(kept[len(kept) - len(places) :])
+    first, second = (decode(list(parts), ModuliSet(kept)) for parts in zip(*images, strict=True))
+    return first, second

@@ -1,10 +1,11 @@
 """Exact integers by their images modulo enough primes: bound, primes, images, Chinese remainder theorem.
 
-The primes are the greatest below 2**31, in groups, so that constants of groups are computed once.
+The primes are those below 2**31, the greatest first.
 """
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array
+from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.primes import primes_below
 from rnsdask.rns.extend import base_extend
@@ -20,33 +22,44 @@ from rnsdask.rns.system import RNS
 _LIMIT = 2**31
 _GROUP = 32
 
+# Numbers of operands are brought to so many primes at a time that they are about as many residues.
+_RESIDUES = 2**24
+
 Image = Callable[[Array, ModuliSet], Array]
 """Words of results modulo primes, (n, *shape), from words of operands modulo these."""
 
 
 @functools.cache
-def _group(k: int) -> ModuliSet:
+def _group(k: int) -> tuple[int, ...]:
     """The k-th group of primes."""
-    limit = min(_group(k - 1)) if k else _LIMIT
-    return ModuliSet(itertools.islice(primes_below(limit, 1), _GROUP))
+    limit = _group(k - 1)[-1] if k else _LIMIT
+    return tuple(itertools.islice(primes_below(limit, 1), _GROUP))
 
 
-def groups() -> Iterator[ModuliSet]:
-    """All groups of primes, one after another."""
-    return map(_group, itertools.count())
+def _primes_from(start: int) -> Iterator[int]:
+    """All primes but the first `start`."""
+    k, skipped = divmod(start, _GROUP)
+    return itertools.islice(itertools.chain.from_iterable(map(_group, itertools.count(k))), skipped, None)
 
 
-def groups_holding(bound: int) -> Iterator[ModuliSet]:
-    """Groups of primes, the last one cut, whose product is above twice a bound."""
-    rest = 2 * bound + 1
-    for group in groups():
-        count = 0
-        while rest > 0 and count < len(group):
-            rest //= group[count]
-            count += 1
-        yield group if count == len(group) else ModuliSet(group.moduli[:count])
-        if rest == 0:
-            return
+@functools.lru_cache(CACHED_SETS)
+def primes(start: int, count: int) -> ModuliSet:
+    """So many primes after the first `start`."""
+    return ModuliSet(itertools.islice(_primes_from(start), count))
+
+
+def count_beyond(limit: int, start: int = 0) -> int:
+    """How many primes after the first `start` have a product above a limit."""
+    count, remaining = 0, _primes_from(start)
+    while limit > 0:
+        limit //= next(remaining)
+        count += 1
+    return count
+
+
+def at_a_time(words: Array) -> int:
+    """Modulo how many primes to compute images of words (n, *shape) together."""
+    return max(_GROUP, _RESIDUES // max(1, int(math.prod(words.shape[1:]))))
 
 
 def lift(image: Image, words: Array, system: RNS, bound: int) -> NDArray[np.object_]:
@@ -65,13 +78,12 @@ def lift(image: Image, words: Array, system: RNS, bound: int) -> NDArray[np.obje
     -------
     NumPy array of Python ints, shape (*shape of results)
     """
-    used = list(groups_holding(bound))
-    images = [image(base_extend(words, system, group), group) for group in used]
-    return decode(images, used)
+    count, most = count_beyond(2 * bound + 1), at_a_time(words)
+    parts = [primes(start, min(most, count - start)) for start in range(0, count, most)]
+    return decode([image(base_extend(words, system, part), part) for part in parts], primes(0, count))
 
 
-def decode(images: list[Array], moduli: list[ModuliSet]) -> NDArray[np.object_]:
-    """The integers around 0 of images (n, *shape) modulo primes of several groups."""
-    primes = ModuliSet(p for group in moduli for p in group)
-    found: Any = RNS(primes, signed=True).decode(np.concatenate(images))
+def decode(images: list[Array], moduli: ModuliSet) -> NDArray[np.object_]:
+    """The integers around 0 of images (n, *shape) modulo parts of the moduli."""
+    found: Any = RNS(moduli, signed=True).decode(np.concatenate(images))
     return np.asarray(found, dtype=object)
