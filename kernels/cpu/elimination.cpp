@@ -23,6 +23,9 @@ constexpr i64 kLanes = 16;
 // Columns of a panel, and rows of a block of a triangular system.
 constexpr i64 kPanel = 64;
 
+// With fewer right-hand sides than this, systems are solved by products of vectors.
+constexpr i64 kFewColumns = 8;
+
 // Rows whose products are found before they are subtracted.
 constexpr i64 kBand = 128;
 
@@ -208,9 +211,28 @@ class Elimination {
 
 // ---- triangular systems -----------------------------------------------------------------------------------
 
+// Systems of few right-hand sides: each number of a solution takes the product of a row and those below.
+// The rows of `upper` are contiguous.
+void solve_by_dots(View upper, View right, i64 rows, i64 columns, const Modulus& m, u32* out) {
+  std::vector<u32> x(columns * rows);
+  for (i64 k = rows - 1; k >= 0; --k) {
+    const u32 inverse = prime_inverse(*upper.at(k, k), m.last);
+    for (i64 j = 0; j < columns; ++j) {
+      u32* solution = x.data() + j * rows;
+      const u32 known = dot_product(upper.at(k, k + 1), solution + k + 1, rows - k - 1, m);
+      solution[k] = mod_mul(mod_sub(*right.at(k, j), known, m.last), inverse, m);
+      out[k * columns + j] = solution[k];
+    }
+  }
+}
+
 // Solves upper x = right, for a matrix of `rows` rows whose diagonal has no 0.
 void solve_upper(View upper, View right, i64 rows, i64 columns, Working& x, u32* out) {
   const Modulus& m = x.modulus();
+  if (columns < kFewColumns && upper.column_step == 1) {
+    solve_by_dots(upper, right, rows, columns, m, out);
+    return;
+  }
   x.load(right);
   for (i64 stop = rows; stop > 0; stop -= std::min(stop, kPanel)) {
     const i64 start = stop - std::min(stop, kPanel);
