@@ -64,7 +64,8 @@ def find_nvcc() -> Compiler | None:
         with tempfile.TemporaryDirectory() as folder:
             cubin, source = Path(folder) / "kernel.cubin", Path(folder) / path.name
             source.write_text(checked_text(path), encoding="utf-8")
-            options = (*COMPILE_OPTIONS, *more, *folders(path), f"-arch={architecture}")
+            given = (option.replace(",", "\\,") for option in more)  # a comma is for nvcc the end of a value
+            options = (*COMPILE_OPTIONS, *given, *folders(path), f"-arch={architecture}")
             command = [nvcc, "-cubin", "-o", str(cubin), *options, str(source)]
             run = subprocess.run(command, capture_output=True, text=True, check=False)
             if run.returncode != 0:
