@@ -350,7 +350,7 @@ def open_zarr(
 def _open(location: store.Location, part: int | None, backend: str) -> Any:
     try:
         info = store.open_info(location, (RNS, FiniteFields))
-        return open_residues(info, part=part, backend=backend)
+        return open_words(info, part=part, backend=backend)
     except StoreError as error:
         # Asked only here: what residues are takes one read of metadata, and each may be a request.
         if isinstance(error, StoreAccessError) or not store.is_group(location):
@@ -360,6 +360,6 @@ def _open(location: store.Location, part: int | None, backend: str) -> Any:
     return open_group(location)
 
 
-def open_residues(info: store.StoreInfo, *, part: int | None = None, backend: str = "cpu") -> Any:
-    """Open a complete store of residues, as :func:`open_zarr` does."""
+def open_words(info: store.StoreInfo, *, part: int | None = None, backend: str = "cpu") -> Any:
+    """Open a complete store, of which this is known, as :func:`open_zarr` does."""
     return array_type_of(info.system)(read_words(info, part=part, backend=backend), info.system)

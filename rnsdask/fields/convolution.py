@@ -23,7 +23,6 @@ from rnsdask.constants import (
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.primes import is_prime
-from rnsdask.fields.ntt import transform
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.system import RNS
 
@@ -114,15 +113,11 @@ def cyclic_products(x: Array, y: Array, moduli: ModuliSet) -> Array:
     -------
     array of uint32, shape (n, runs, N)
     """
-    length = x.shape[-1]
-    kernel = getattr(kernels_of(x), "cyclic_products", None)
-    if kernel is None:
-        x, y = (transform(runs, moduli, 1, inverse=False) for runs in (x, y))
-        return transform(apply("multiply", (x, y), RNS(moduli), "wrap"), moduli, 1, inverse=True)
+    n, length = len(moduli), x.shape[-1]
     forward, inverse = (transform_constants(moduli, length, is_inverse) for is_inverse in (False, True))
-    out = np.empty_like(x, shape=(len(moduli), max(x.shape[1], y.shape[1]), length))
-    n = len(moduli)
-    kernel(x.reshape(n, -1), y.reshape(n, -1), forward, inverse, out.reshape(n, -1))
+    out = np.empty_like(x, shape=(n, max(x.shape[1], y.shape[1]), length))
+    operands = x.reshape(n, -1), y.reshape(n, -1)
+    kernels_of(x).cyclic_products(*operands, forward, inverse, out.reshape(n, -1))
     return out
 
 

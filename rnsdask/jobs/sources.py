@@ -61,7 +61,7 @@ class Source:
     def array(self, *, backend: str = "cpu", part: int | None = None) -> Any:
         """Open it as a lazy array, whose chunks go to a processor as :func:`.open_zarr` says."""
         if isinstance(self.info, store.StoreInfo):
-            return creation.open_residues(self.info, backend=backend, part=part)
+            return creation.open_words(self.info, backend=backend, part=part)
         array = open_group(self.info.location)
         if backend == "cpu":
             return array

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import dask.array as da
 
 from rnsdask import store
-from rnsdask.arrays.creation import open_residues
+from rnsdask.arrays.creation import open_words
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.cluster.memory import Work
 from rnsdask.core.layout import RESIDUE_DTYPE, default_chunk
@@ -210,5 +210,5 @@ def _in_passes(
 
 
 def _words_at(place: store.Location) -> da.Array:
-    words: da.Array = open_residues(store.open_info(place, (PrimeFields,))).words
+    words: da.Array = open_words(store.open_info(place, (PrimeFields,))).words
     return words
