@@ -137,7 +137,7 @@ def test_version_and_help() -> None:
     names = set(main.commands)
     reductions = {"max", "min", "sum", "bound", "prod", "eval", "topk", "compare"}
     derivations = {"cumsum", "cummax", "cummin", "extend", "shrink", "convert"}
-    derivations |= {"concat", "convolve", "slice", "rechunk", "reshape"}
+    derivations |= {"concat", "convolve", "ntt", "slice", "rechunk", "reshape"}
     assert names == {"moduli", "import", "random", "info", "verify", "export", *reductions, *derivations}
     for name in names:
         assert succeed(name, "-h").startswith(f"Usage: rnsdask {name} ")

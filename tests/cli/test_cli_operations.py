@@ -490,6 +490,8 @@ def test_backend_cpu_leaves_the_gpu_alone(args: list[str], monkeypatch: pytest.M
     monkeypatch.setattr(backend, "has_gpu", has_gpu)
     text = succeed(*args, "--backend", "cpu", status=int(args[-1] == "5"))
     assert "cuda" not in text
+    if args[0] in ("cumsum", "cummax", "cummin"):
+        return  # they compute on the host unless they are told otherwise
     automatic = call(*args, *(["--overwrite"] if "out.zarr" in args else []))
     assert "a GPU was looked for" in automatic.stderr
 

@@ -282,7 +282,7 @@ def test_small_numbers_need_no_further_moduli() -> None:
 
 @pytest.mark.parametrize("moduli", SMALL_SETS.values(), ids=SMALL_SETS)
 @BOTH_RANGES
-def testgreatest_magnitude(on_each_processor: Processor, moduli: ModuliSet, signed: bool) -> None:
+def test_greatest_magnitude(on_each_processor: Processor, moduli: ModuliSet, signed: bool) -> None:
     for value in edge_values(moduli, signed):
         residues = on_each_processor.xp.asarray(rns.encode([0, value], moduli, signed))
         found = contraction.greatest_magnitude(residues, rd.RNS(moduli, signed))
