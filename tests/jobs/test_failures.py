@@ -223,7 +223,6 @@ SOME = [
     "values and mask",
     "resume",
     "cumsum",
-    "ntt",
 ]
 KINDS = list(JOBS) if "RNSDASK_FAULT_RUNS" in os.environ else SOME
 
