@@ -1,6 +1,6 @@
 """Times Fermat fields: sums and products by powers of the radix, and transforms beside small primes' ones.
 
-    python scripts/bench_fermat.py            the CPU, one thread
+    python scripts/bench_fermat.py            the CPU, one thread; needs a C++ compiler (CXX, else c++)
     python scripts/bench_fermat.py --gpu      the GPU, and there the other layout of digits too
 
 Repeats two experiments of L. Chen, S. Covanov, D. Mohajerani, M. Moreno Maza, "Big prime field FFT on the
@@ -14,6 +14,9 @@ The second is a transform of N = K^e numbers, K = 2 k, modulo p = r^k + 1, and w
 Chinese remainder theorem: N numbers modulo the fewest primes below 2^31 whose product has as many bits as p,
 transformed, and then converted to mixed radix or to limbs. "gain" is the time of the small primes with mixed
 radix by that of p. On a GPU times are of kernels, "call" is the whole call with its synchronisation.
+The small primes' transforms are the package's; "Cooley-Tukey", the same with stored powers, and "Stockham"
+are the plain ones of scripts/small_prime_ffts.py, which the paper compares with. All of them are checked
+against the package's before they are timed.
 
 With --json FILE writes them.
 """
@@ -23,6 +26,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
 
+import tempfile
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -40,6 +44,7 @@ from benchmarking import (
     wall_seconds,
     write_results,
 )
+from small_prime_ffts import VARIANTS, CpuTransforms, GpuTransforms
 
 import rnsdask as rd
 from rnsdask.backend import kernels_of, to_backend
@@ -166,8 +171,9 @@ def event_seconds(function: Callable[[], Any]) -> float:
 # ---- transforms --------------------------------------------------------------------------------------------
 
 
-def transform_row(field_name: str, e: int, gpu: bool) -> dict[str, Any]:
-    """Transforms of N = K^e numbers modulo p and modulo small primes."""
+def transform_row(field_name: str, e: int, plain: CpuTransforms | GpuTransforms) -> dict[str, Any]:
+    """Transforms of N = K^e numbers modulo p and modulo small primes, on the processor of `plain`."""
+    gpu = isinstance(plain, GpuTransforms)
     field = rd.FermatField.named(field_name)
     length = (2 * field.digits) ** e
     x = rd.FieldArray(words_of(field, length, gpu), field)
@@ -185,6 +191,7 @@ def transform_row(field_name: str, e: int, gpu: bool) -> dict[str, Any]:
             "mrc": partial(measure, partial(kernels.mixed_radix_digits, residues, mixed_radix)),
             "crt": partial(measure, partial(kernels.residues_to_limbs, residues, limbs)),
         }
+        measures |= plain_measures(plain, small, primes)
     timings = time_in_turn(measures, REPEAT, SECONDS)
     ms = {name: 1e3 * min(timing.seconds) for name, timing in timings.items()}
     seed_big, seed_small = SEED_TRANSFORMS.get((field_name, "gpu" if gpu else "cpu"), {}).get(e, (None, None))
@@ -202,10 +209,23 @@ def transform_row(field_name: str, e: int, gpu: bool) -> dict[str, Any]:
         "primes ms": ms.get("ntt"),
         "mixed radix ms": ms.get("mrc"),
         "limbs ms": ms.get("crt"),
+        **{f"{name} ms": ms.get(name) for name in VARIANTS},
         "gain": primes and (ms["ntt"] + ms["mrc"]) / ms["big"],
         "seed p ms": seed_big,
         "seed primes ms": seed_small,
     }
+
+
+def plain_measures(
+    plain: CpuTransforms | GpuTransforms, x: rd.FieldArray, primes: rd.ModuliSet
+) -> dict[str, Callable[[], float]]:
+    """The plain transforms of x, which must be what the package's is."""
+    calls = plain.calls(x.words, primes)
+    expected = rd.ntt(x).words
+    for name, call in calls.items():
+        assert (call() == expected).all(), f"{name} is wrong for N = {len(x)}"
+    measure = partial(kernel_seconds, owner=plain) if isinstance(plain, GpuTransforms) else wall_seconds
+    return {name: partial(measure, call) for name, call in calls.items()}
 
 
 def small_primes(field: rd.FermatField, length: int) -> rd.ModuliSet | None:
@@ -230,11 +250,13 @@ def main() -> None:
     counts = [2**10] if options.tiny else [SEED_COUNT, 2**22 if options.gpu else 2**19]
     most = 2**14 if options.tiny else 2**29 if options.gpu else 2**27  # bytes of the numbers
     rows = [row for f in LAYOUT_FIELDS for count in counts for row in layout_rows(f, count, options.gpu)]
+    with tempfile.TemporaryDirectory() as folder:
+        plain = GpuTransforms() if options.gpu else CpuTransforms(Path(folder))
     for name in TRANSFORM_FIELDS[:1] if options.tiny else TRANSFORM_FIELDS:
         field = rd.FermatField.named(name)
         size = field.digits * field.word_dtype.itemsize
         fitting = (e for e in range(2, 6) if (2 * field.digits) ** e * size <= most)
-        rows += [transform_row(name, e, options.gpu) for e in fitting]
+        rows += [transform_row(name, e, plain) for e in fitting]
     print_rows(rows)
     write_results(options.json, options.gpu, rows)
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from small_prime_ffts import VARIANTS
+
 Row = dict[str, Any]
 
 
@@ -28,11 +30,12 @@ def draw_transforms(rows: list[Row]) -> Any:
             "one big prime": ("p ms",),
             "small primes": ("primes ms",),
             "small primes, mixed radix": ("primes ms", "mixed radix ms"),
+            **{f"{name}, mixed radix": (f"{name} ms", "mixed radix ms") for name in VARIANTS},
         }.items():
             points = [
                 (row["N"], sum(row[part] for part in parts) * 1e6 / row["N"])
                 for row in chosen
-                if all(row[part] is not None for part in parts)
+                if all(row.get(part) is not None for part in parts)
             ]
             if points:
                 axes.plot(*zip(*points, strict=True), marker="o", ms=3, label=label)
@@ -47,5 +50,5 @@ def draw_transforms(rows: list[Row]) -> Any:
     for axes in panels[len(fields) :]:
         axes.remove()
     handles, names = panels[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=len(names), fontsize=7)
+    figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize=7)
     return figure
