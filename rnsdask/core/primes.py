@@ -1,6 +1,7 @@
 """Primes of at most 32 bits: proved, found, and the roots of unity modulo them."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import count
 
 import gmpy2
@@ -34,6 +35,7 @@ def prime_factors(n: int) -> list[int]:
     return factors + [n] * (n > 1)
 
 
+@lru_cache(4096)  # every transform asks; to find one takes as long as a short transform
 def root_of_unity(length: int, prime: int) -> int:
     """A primitive root of unity modulo a prime p, of an order that divides p - 1.
 
