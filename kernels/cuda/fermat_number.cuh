@@ -90,6 +90,7 @@ __device__ __forceinline__ void shifted(FermatShift shift, Read read, Digit* out
 // The product of two numbers: the sums of products that make a digit, and carries, in one pass; then what
 // leaves it is subtracted.
 __device__ __forceinline__ void multiply(const Digit* x, const Digit* y, Digit* out) {
+  constexpr FermatRadix field = kField;  // functions take its address, which nvcc gives no kField on a device
   Signed carry = 0;
   constexpr i32 kUnrolled = kDigits * sizeof(Digit) <= 128 ? kDigits : 1;
 #pragma unroll kUnrolled
@@ -105,12 +106,12 @@ __device__ __forceinline__ void multiply(const Digit* x, const Digit* y, Digit* 
     }
     sum.subtract(less);
     sum.carry(carry);
-    out[i] = sum.divide(kField, carry);
+    out[i] = sum.divide(field, carry);
   }
   // That is up to k r; divided by r once more, up to k.
   FermatSum<Digit, false> sum;
   sum.carry(static_cast<Signed>(out[0]) - carry);
-  out[0] = sum.divide(kField, carry);
+  out[0] = sum.divide(field, carry);
   i32 c = static_cast<i32>(carry);
 #pragma unroll
   for (i32 i = 1; i < kDigits; ++i) {
