@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from rnsdask.backend import Array
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
-from rnsdask.fields import arithmetic
+from rnsdask.fields import arithmetic, ntt
 from rnsdask.fields.fermat_arithmetic import FermatElements
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
@@ -52,6 +52,15 @@ class Elements(Protocol):
     def matmul(self, a: Array, b: Array, /) -> Array:
         """Products of matrices (rows, *batch, I, K) and (rows, *batch, K, J), whose batches broadcast."""
 
+    def transform(self, words: Array, axis: int, inverse: bool, negacyclic: bool, /) -> Array:
+        """Number-theoretic transforms along an axis of the numbers, as :func:`rnsdask.ntt` says."""
+
+    def twiddled(self, words: Array, length: int, first: int, inverse: bool, negacyclic: bool, /) -> Array:
+        """Contiguous matrices (rows, B, I, K) by the twiddle factors of transforms of a length as matrices.
+
+        Element (i, r) is multiplied as :func:`.twiddle_factors` says of ``(first + i, r)``.
+        """
+
 
 @dataclass(frozen=True)
 class PrimeElements:
@@ -85,6 +94,12 @@ class PrimeElements:
 
     def matmul(self, a: Array, b: Array) -> Array:
         return multiply(a, b, self.moduli)
+
+    def transform(self, words: Array, axis: int, inverse: bool, negacyclic: bool) -> Array:
+        return ntt.transform(words, self.moduli, axis, inverse, negacyclic)
+
+    def twiddled(self, words: Array, length: int, first: int, inverse: bool, negacyclic: bool) -> Array:
+        return ntt.twiddled(words, self.moduli, length, first, inverse, negacyclic)
 
 
 def elements_of(fields: FiniteFields) -> Any:

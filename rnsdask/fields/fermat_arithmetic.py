@@ -13,7 +13,10 @@ from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.place import Locate
+from rnsdask.fields import fermat_fft
 from rnsdask.fields.fermat_field import FermatField
+from rnsdask.fields.fermat_twiddles import fermat_twiddles
+from rnsdask.fields.twiddles import multiplied
 from rnsdask.rns.associative import fold
 from rnsdask.rns.axis import reduced_shape, rows_along
 from rnsdask.rns.inverses import invert_together
@@ -150,6 +153,15 @@ class FermatElements:
         times = exponent % (2 * self.field.digits)
         kernels_of(matrix).fermat_multiply_by_root(matrix, times, self.field.constants, out)
         return out.reshape(words.shape)
+
+    def transform(self, words: Array, axis: int, inverse: bool, negacyclic: bool) -> Array:
+        """Number-theoretic transforms along an axis of the numbers."""
+        return fermat_fft.transform(words, self.field.constants, axis, inverse, negacyclic)
+
+    def twiddled(self, words: Array, length: int, first: int, inverse: bool, negacyclic: bool) -> Array:
+        """Contiguous matrices (k, B, I, K) by the :func:`.fermat_twiddles` of transforms of a length."""
+        factors = fermat_twiddles(self.field.constants, length, words.shape[3], inverse, negacyclic)
+        return multiplied(words, factors, first, partial(self._both, "multiply"))
 
     def _both(self, operation: str, a: Array, b: Array) -> Array:
         """An operation of the kernels on two chunks, which broadcast."""

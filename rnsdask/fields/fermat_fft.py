@@ -5,8 +5,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, cpu, kernels_of
-from rnsdask.constants import FermatConstants, FermatPass, fermat_root
+from rnsdask.backend import Array, kernels_of
+from rnsdask.constants import FermatConstants, FermatPass
+from rnsdask.fields.fermat_twiddles import digits_of, product, progression, root_for
 
 
 def transform(
@@ -42,7 +43,7 @@ def transform(
     numbers = moved.reshape(field.digits, -1)
     if numbers.strides[1] != numbers.itemsize:
         numbers = numbers.copy()
-    twist = _twist(field, length, inverse) if negacyclic else None
+    twist = _twist(field, length, inverse) if negacyclic and length > 1 else None
     if twist is not None and not inverse:
         numbers = _twisted(numbers, twist, field)
     out = numbers.copy() if length == 1 or not numbers.size else _transform(numbers, field, length, inverse)
@@ -77,7 +78,7 @@ def transform_passes(field: FermatConstants, length: int, inverse: bool) -> tupl
     R is at most 2 k, so that all roots of the pass are powers of the field's radix, and such that a tile of
     :attr:`.FermatConstants.tile` numbers has runs of eight columns or more.
     """
-    powers = _powers(field, length, length, inverse)
+    powers = progression(field, 1, root_for(field, length, inverse), length)
     bits = length.bit_length() - 1
     most = min(2 * field.digits, 32, field.tile // 8).bit_length() - 1
     count = -(-bits // most)
@@ -89,7 +90,8 @@ def transform_passes(field: FermatConstants, length: int, inverse: bool) -> tupl
         exponents = np.outer(np.arange(between), np.arange(radix)).ravel() << done
         factors = powers.take(exponents, axis=1)
         if inverse and k == 0:
-            factors = _product(factors, _digits(pow(length, -1, field.modulus), field), field)
+            scale = digits_of(pow(length, -1, field.modulus), field)
+            factors = product(factors, scale, field)
         elif between == 1:
             factors = factors[:, :0]  # all of them are 1
         passes.append(FermatPass(field, log_radix, bits - done - log_radix + done, done, inverse, factors))
@@ -100,31 +102,4 @@ def transform_passes(field: FermatConstants, length: int, inverse: bool) -> tupl
 @lru_cache(8)
 def _twist(field: FermatConstants, length: int, inverse: bool) -> NDArray[np.generic]:
     """The powers 0 to N - 1 of psi, or of its inverse."""
-    return _powers(field, 2 * length, length, inverse)
-
-
-def _powers(field: FermatConstants, order: int, count: int, inverse: bool) -> NDArray[np.generic]:
-    """The powers 0 to `count` - 1, a power of two, of the root of an order or of its inverse, (k, count)."""
-    root = pow(fermat_root(field, order), -1 if inverse else 1, field.modulus)
-    powers = _digits(1, field)
-    while (done := powers.shape[1]) < count:
-        step = _digits(pow(root, done, field.modulus), field)
-        powers = np.concatenate([powers, _product(powers, step, field)], axis=1)
-    return powers
-
-
-def _product(x: NDArray[np.generic], y: NDArray[np.generic], field: FermatConstants) -> NDArray[np.generic]:
-    out = np.empty(x.shape, dtype=x.dtype)
-    cpu.fermat_apply("multiply", (x, y), field, out)
-    return out
-
-
-def _digits(value: int, field: FermatConstants) -> NDArray[np.generic]:
-    """The (k, 1) canonical digits of a number from 0 to p - 1."""
-    digits = np.zeros((field.digits, 1), dtype=field.dtype)
-    if value == field.modulus - 1:
-        digits[-1] = field.radix
-        return digits
-    for i in range(field.digits):
-        value, digits[i] = divmod(value, field.radix)
-    return digits
+    return progression(field, 1, root_for(field, 2 * length, inverse), length)

@@ -11,9 +11,9 @@ step is given what each chunk of the one before has for it as (n, *batch, W, K).
 from dataclasses import dataclass
 
 from rnsdask.backend import Array
-from rnsdask.constants import twiddle_factors
-from rnsdask.core.moduli import ModuliSet
-from rnsdask.fields.ntt import contiguous, multiplied, transform
+from rnsdask.fields.elements import elements_of
+from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.fields.ntt import contiguous
 
 
 @dataclass(frozen=True)
@@ -22,15 +22,15 @@ class FourStep:
 
     Attributes
     ----------
-    moduli : ModuliSet
-        Primes p, where N divides each p - 1, and with `negacyclic` 2N.
+    system : FiniteFields
+        The fields, which have roots of unity of order N, and with `negacyclic` 2N.
     length, chunk : int
         N and C, powers of two.
     inverse, negacyclic : bool
-        As :func:`.ntt.transform` takes them.
+        As :func:`rnsdask.ntt` and :func:`rnsdask.intt` have it.
     """
 
-    moduli: ModuliSet
+    system: FiniteFields
     length: int
     chunk: int
     inverse: bool
@@ -48,16 +48,19 @@ class FourStep:
 
     def columns(self, words: Array, index: int) -> Array:
         """Transforms of the columns in part `index` of the matrix's rows, times their twiddle factors."""
-        matrices = contiguous(words).reshape(len(self.moduli), -1, self.part, self.parts)
+        elements = elements_of(self.system)
+        matrices = contiguous(words).reshape(len(words), -1, self.part, self.parts)
         # psi**C is a root of order 2K, so that the columns of a negacyclic transform are negacyclic.
-        found = transform(matrices, self.moduli, 2, self.inverse, self.negacyclic and not self.inverse)
-        factors = twiddle_factors(self.moduli, self.length, self.parts, self.inverse, self.negacyclic)
-        return self._chunk(multiplied(found, factors, index * self.part).swapaxes(2, 3), words)
+        found = elements.transform(matrices, 2, self.inverse, self.negacyclic and not self.inverse)
+        how = self.length, index * self.part, self.inverse, self.negacyclic
+        return self._chunk(elements.twiddled(found, *how).swapaxes(2, 3), words)
 
     def rows(self, words: Array) -> Array:
         """Transforms of rows."""
         lines = self._chunk(words.swapaxes(-1, -2), words)
-        return transform(lines, self.moduli, lines.ndim - 2, self.inverse, self.negacyclic and self.inverse)
+        negacyclic = self.negacyclic and self.inverse
+        rows: Array = elements_of(self.system).transform(lines, lines.ndim - 2, self.inverse, negacyclic)
+        return rows
 
     def ordered(self, words: Array) -> Array:
         """Values of all rows in the order of the transform."""

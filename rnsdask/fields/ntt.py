@@ -1,15 +1,15 @@
 """Number-theoretic transforms of chunks of field elements along an axis. No Dask in here."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
-from rnsdask.constants import TwiddleFactors, transform_constants, twist_factors
+from rnsdask.constants import transform_constants, twiddle_factors, twist_factors
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.fields.twiddles import multiplied
 from rnsdask.rns import arithmetic
 from rnsdask.rns.system import RNS
-
-# Residues that are multiplied at a time: they and their factors stay in a processor's cache.
-_RESIDUES_AT_A_TIME = 2**18
 
 
 def transform(words: Array, moduli: ModuliSet, axis: int, inverse: bool, negacyclic: bool = False) -> Array:
@@ -45,28 +45,20 @@ def _twisted(words: Array, moduli: ModuliSet, inverse: bool) -> Array:
     """Elements along the last axis, times powers of psi."""
     length = words.shape[-1]
     lines = words.reshape(len(moduli), -1, length, 1)
-    return multiplied(lines, twist_factors(moduli, length, inverse), 0).reshape(words.shape)
+    factors = twist_factors(moduli, length, inverse)
+    return multiplied(lines, factors, 0, _product(moduli)).reshape(words.shape)
 
 
-def multiplied(words: Array, factors: TwiddleFactors, first: int) -> Array:
-    """Matrices (n, B, rows, columns) by factors, of which those of their first row are of row `first`."""
-    n, batch, rows, columns = words.shape
-    system = RNS(factors.moduli)
-    table = np.asarray(factors.table, like=words)
-    out = np.empty_like(words)
-    given, result = (array.reshape(n, -1) for array in (words, out))
-    for row in range(0, rows, table.shape[1]):
-        count = min(table.shape[1], rows - row)
-        start = factors.at_row(first + row)[:, None]
-        if columns > 1:  # else a scalar of each prime, which kernels take from the host
-            start = np.asarray(start, like=words)
-        block = arithmetic.apply("multiply", (table[:, :count], start), system, "wrap")
-        # Whole matrices lie one after the other, parts of several do not.
-        together = max(1, _RESIDUES_AT_A_TIME // (n * count * columns)) if count == rows else 1
-        copies = np.broadcast_to(block[:, None], (n, min(together, batch), count, columns)).reshape(n, -1)
-        for i in range(0, batch, together):
-            begin = (i * rows + row) * columns
-            size = min(together, batch - i) * count * columns
-            part = np.s_[:, begin : begin + size]
-            result[part] = arithmetic.apply("multiply", (given[part], copies[:, :size]), system, "wrap")
-    return out
+def twiddled(
+    words: Array, moduli: ModuliSet, length: int, first: int, inverse: bool, negacyclic: bool
+) -> Array:
+    """Matrices (n, B, rows, columns) by the :func:`.twiddle_factors` of transforms of a length.
+
+    Those of their first row are of row `first`.
+    """
+    factors = twiddle_factors(moduli, length, words.shape[3], inverse, negacyclic)
+    return multiplied(words, factors, first, _product(moduli))
+
+
+def _product(moduli: ModuliSet) -> Callable[[Array, Array], Array]:
+    return lambda x, y: arithmetic.apply("multiply", (x, y), RNS(moduli), "wrap")

@@ -17,8 +17,8 @@ from rnsdask.arrays.creation import open_words
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.cluster.memory import Work
 from rnsdask.core.layout import RESIDUE_DTYPE, default_chunk
+from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.fields.four_step import FourStep
-from rnsdask.fields.system import PrimeFields
 from rnsdask.jobs.identity import job_identity
 from rnsdask.jobs.sources import Source, check_target
 from rnsdask.jobs.writing import Transfer, check_written, open_store, write, write_array
@@ -97,7 +97,7 @@ def prepare(source: Source, axis: int, inverse: bool, negacyclic: bool, backend:
     block = _block_length(array, k)
     steps, result = None, array
     if block < length:
-        steps = FourStep(array.system.moduli, length, block, inverse, negacyclic)
+        steps = FourStep(array.system, length, block, inverse, negacyclic)
     else:
         lines = source.array(backend=backend).rechunk({k: -1})
         result = function(lines, k, negacyclic).rechunk(chunks)
@@ -210,5 +210,5 @@ def _in_passes(
 
 
 def _words_at(place: store.Location) -> da.Array:
-    words: da.Array = open_words(store.open_info(place, (PrimeFields,))).words
+    words: da.Array = open_words(store.open_info(place, (FiniteFields,))).words
     return words

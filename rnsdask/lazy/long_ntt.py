@@ -10,8 +10,8 @@ from typing import Any
 import dask.array as da
 
 from rnsdask.backend import Array, naming_gpu_memory, to_backend
-from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Place
+from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.fields.four_step import FourStep
 from rnsdask.lazy.map import map_chunks
 
@@ -30,7 +30,7 @@ def chunk_length(chunks: Sequence[int]) -> int:
 
 
 def transform_in_chunks(
-    words: da.Array, moduli: ModuliSet, axis: int, chunk: int, inverse: bool, negacyclic: bool
+    words: da.Array, system: FiniteFields, axis: int, chunk: int, inverse: bool, negacyclic: bool
 ) -> da.Array:
     """Transform an array (n, *shape) along an axis of the numbers, which gets chunks of a length.
 
@@ -39,9 +39,9 @@ def transform_in_chunks(
     chunk : int
         The length of chunks, what :func:`chunk_length` gives at least.
     inverse, negacyclic : bool
-        As :func:`rnsdask.fields.ntt.transform` takes them.
+        As :class:`.FourStep` takes them.
     """
-    steps = FourStep(moduli, words.shape[axis + 1], chunk, inverse, negacyclic)
+    steps = FourStep(system, words.shape[axis + 1], chunk, inverse, negacyclic)
     parts = divided(words, axis, steps)
     for step in ("columns", "rows"):
         parts = stepped(parts, steps, step)
@@ -76,7 +76,7 @@ def _mapped(function: Callable[..., Any], parts: da.Array, steps: FourStep, **op
     given = parts.rechunk({-2: -1, -1: steps.part}).swapaxes(-2, -1)
     chunks = (*given.chunks[1:-2], (1,) * steps.parts, (steps.chunk,))
     mapped: da.Array = map_chunks(
-        function, given, rows=len(steps.moduli), chunks=chunks, steps=steps, **options
+        function, given, rows=len(given), chunks=chunks, dtype=given.dtype, steps=steps, **options
     )
     return mapped
 

@@ -7,11 +7,8 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from rnsdask.backend import Array
 from rnsdask.core.moduli import as_integer
-from rnsdask.fields import fermat_fft
-from rnsdask.fields.fermat_field import FermatField
+from rnsdask.fields.elements import elements_of
 from rnsdask.fields.finite_fields import FiniteFields
-from rnsdask.fields.ntt import transform
-from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.long_ntt import chunk_length, transform_in_chunks
 from rnsdask.lazy.map import map_chunks
@@ -29,7 +26,7 @@ def ntt(f: Any, axis: SupportsIndex = -1, negacyclic: bool = False) -> Any:
     f : FieldArray
         The array. On Dask its chunks are any; along the axis they are joined if there are few, else the
         transform goes through all of them three times (docs/transforms.md), for which threads of one process
-        hold the array in memory and workers of a cluster on their disks. Those of a Fermat field are joined.
+        hold the array in memory and workers of a cluster on their disks.
     axis : int
         The axis, of a length N that is a power of two; w is the root of unity of order N that
         ``f.system.roots(N)`` gives. Both ends are in natural order.
@@ -83,9 +80,9 @@ def _transformed(name: str, f: Any, axis: SupportsIndex, negacyclic: bool, inver
     how: dict[str, Any] = {"inverse": inverse, "negacyclic": negacyclic}
     options: dict[str, Any] = {"rows": system.rows, "system": system, "axis": k, **how}
     chunks = words.chunks[k + 1] if isinstance(words, da.Array) else (words.shape[k + 1],)
-    length = sum(chunks) if isinstance(system, FermatField) else chunk_length(chunks)
+    length = chunk_length(chunks)
     if length < sum(chunks):
-        words = transform_in_chunks(words, system.moduli, k, length, **how)
+        words = transform_in_chunks(words, system, k, length, **how)
     else:
         if len(chunks) > 1:
             words = words.rechunk({k + 1: -1})
@@ -98,7 +95,5 @@ def _transformed(name: str, f: Any, axis: SupportsIndex, negacyclic: bool, inver
 def _transform_block(
     block: Array, *, system: FiniteFields, axis: int, inverse: bool, negacyclic: bool
 ) -> Array:
-    if isinstance(system, FermatField):
-        return fermat_fft.transform(block, system.constants, axis, inverse, negacyclic)
-    assert isinstance(system, PrimeFields)
-    return transform(block, system.moduli, axis, inverse, negacyclic)
+    transformed: Array = elements_of(system).transform(block, axis, inverse, negacyclic)
+    return transformed
