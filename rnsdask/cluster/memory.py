@@ -94,6 +94,8 @@ class Work:
     held : int
         Bytes that wait between tasks in the process that runs them all, whatever its threads: pieces of
         chunks that are to be joined to others. Workers put them on their disks.
+    constants : int
+        Bytes of constants as long as an axis, which each process makes once, whatever its threads.
     """
 
     operation: str
@@ -105,6 +107,7 @@ class Work:
     cut: int = 0
     arrays: int = 0
     held: int = 0
+    constants: int = 0
 
     @property
     def chunk_bytes(self) -> int:
@@ -152,14 +155,15 @@ def project(
     host = (_reading(work) if bounce is None else bounce) + _writing(work, need) + _THREAD_BYTES
     # A piece may be a view of a chunk twice its size.
     graph = work.chunks * GRAPH_BYTES + 2 * work.held if local else 0
+    kept = graph + work.constants
     # Beside the threads' own: copies of cut chunks.
     copies = min(threads, work.cut) * work.chunk_bytes * max(work.stores, 1)
     if not gpu:
-        return Projection(_PROCESS_BYTES + graph + threads * (host + computing) + copies, 0)
-    device = _DEVICE_BYTES + threads * (work.stores * work.chunk_bytes + computing)
+        return Projection(_PROCESS_BYTES + kept + threads * (host + computing) + copies, 0)
+    device = _DEVICE_BYTES + work.constants + threads * (work.stores * work.chunk_bytes + computing)
     # What comes back from the GPU is one more array on the host.
     back = (need.chunks + 1) * work.chunk_bytes if need.writes else 0
-    host = _GPU_PROCESS_BYTES + graph + threads * (host + back)
+    host = _GPU_PROCESS_BYTES + kept + threads * (host + back)
     return Projection(host + copies, device) if bounce is None else Projection(host, device + copies)
 
 

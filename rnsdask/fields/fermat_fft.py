@@ -1,6 +1,7 @@
 """Transforms of chunks of elements of Fermat fields along an axis. No Dask in here."""
 
 from functools import lru_cache
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +9,9 @@ from numpy.typing import NDArray
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import FermatConstants, FermatPass
 from rnsdask.fields.fermat_twiddles import digits_of, product, progression, root_for
+
+# Tasks that begin together do not each make factors, which may be as large as their chunks.
+_MAKING = Lock()
 
 
 def transform(
@@ -43,10 +47,12 @@ def transform(
     numbers = moved.reshape(field.digits, -1)
     if numbers.strides[1] != numbers.itemsize:
         numbers = numbers.copy()
-    twist = _twist(field, length, inverse) if negacyclic and length > 1 else None
+    with _MAKING:
+        passes = transform_passes(field, length, inverse) if numbers.size else ()
+        twist = _twist(field, length, inverse) if negacyclic and length > 1 else None
     if twist is not None and not inverse:
         numbers = _twisted(numbers, twist, field)
-    out = numbers.copy() if length == 1 or not numbers.size else _transform(numbers, field, length, inverse)
+    out = _transform(numbers, passes) if passes else numbers.copy()
     if twist is not None and inverse:
         out = _twisted(out, twist, field)
     return np.moveaxis(out.reshape(moved.shape), -1, axis + 1)
@@ -62,9 +68,9 @@ def _twisted(numbers: Array, twist: NDArray[np.generic], field: FermatConstants)
     return out
 
 
-def _transform(numbers: Array, field: FermatConstants, length: int, inverse: bool) -> Array:
+def _transform(numbers: Array, passes: tuple[FermatPass, ...]) -> Array:
     kernels = kernels_of(numbers)
-    for step in transform_passes(field, length, inverse):
+    for step in passes:
         out = np.empty_like(numbers, shape=numbers.shape)
         kernels.fermat_pass(numbers, step, out)
         numbers = out
@@ -73,7 +79,7 @@ def _transform(numbers: Array, field: FermatConstants, length: int, inverse: boo
 
 @lru_cache(8)  # long transforms have as many factors as numbers
 def transform_passes(field: FermatConstants, length: int, inverse: bool) -> tuple[FermatPass, ...]:
-    """The passes of transforms of N > 1 numbers, each of a radix R of nearly the same size.
+    """The passes of transforms of N numbers, none if N is 1, each of a radix R of nearly the same size.
 
     R is at most 2 k, so that all roots of the pass are powers of the field's radix, and such that a tile of
     :attr:`.FermatConstants.tile` numbers has runs of eight columns or more.

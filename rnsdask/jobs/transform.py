@@ -17,6 +17,7 @@ from rnsdask.arrays.creation import open_words
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.cluster.memory import Work
 from rnsdask.core.layout import RESIDUE_DTYPE, default_chunk
+from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.fields.four_step import FourStep
 from rnsdask.jobs.identity import job_identity
@@ -115,7 +116,7 @@ def _block_length(array: FieldArray, axis: int) -> int:
     if array.words.numblocks[axis + 1] == 1:
         return length
     least = 1 << -(-(length.bit_length() - 1) // 2)
-    room = default_chunk(array.system.rows * _beside(array, axis))
+    room = default_chunk(array.system.words32 * _beside(array, axis))
     return min(length, max(least, room))
 
 
@@ -126,7 +127,7 @@ def _beside(array: FieldArray, axis: int) -> int:
 
 def _work(source: Source, array: FieldArray, axis: int, block: int) -> Work:
     """Describe the job by its longest chunk, and the most tasks of a pass."""
-    rows, lines, chunk = array.system.rows, _beside(array, axis), array.words.chunksize[axis + 1]
+    rows, lines, chunk = array.system.words32, _beside(array, axis), array.words.chunksize[axis + 1]
     length = array.shape[axis]
     tasks = math.prod(array.words.numblocks[1:])
     if block < length:
@@ -135,7 +136,10 @@ def _work(source: Source, array: FieldArray, axis: int, block: int) -> Work:
     # What of the axis waits to be joined to a block, and to chunks again.
     held = 0 if chunk == length else (block + 2 * chunk) * lines * rows * RESIDUE_DTYPE.itemsize
     direct = source.whole_store is not None and source.whole_store.has_chunk_files
-    return Work("ntt", rows, lines * max(block, chunk), max(1, tasks), direct=direct, held=held)
+    # Factors of the passes of a Fermat field's transforms and of their twist, and what they are made of.
+    constants = 4 * block * rows * RESIDUE_DTYPE.itemsize if isinstance(array.system, FermatField) else 0
+    how: dict[str, Any] = {"direct": direct, "held": held, "constants": constants}
+    return Work("ntt", rows, lines * max(block, chunk), max(1, tasks), **how)
 
 
 def write_transform(

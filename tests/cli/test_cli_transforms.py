@@ -31,6 +31,13 @@ def drawn(rng: np.random.Generator, *shape: int) -> rd.FieldArray:
     )
 
 
+def drawn_digits(rng: np.random.Generator, field: rd.FermatField, *shape: int) -> rd.FieldArray:
+    """Elements of a Fermat field, of which the first is -1."""
+    words = rng.integers(0, field.radix, (field.digits, *shape), dtype=field.word_dtype)
+    words.reshape(field.digits, -1)[:, 0] = [0] * (field.digits - 1) + [field.radix]
+    return rd.FieldArray.from_words(words, field)
+
+
 def words_in(path: str) -> np.ndarray:
     return np.asarray(rd.open_zarr(path).words)
 
@@ -62,6 +69,21 @@ def test_all_transforms(options: list[str], chunk: int, rng: np.random.Generator
     assert all(contents("z.zarr")[name] == one for name, one in contents("y.zarr").items() if "/" in name)
 
 
+@pytest.mark.parametrize("options", [[], ["--inverse"], ["--negacyclic"], ["--inverse", "--negacyclic"]])
+@pytest.mark.parametrize("name", ["F449", "P3"])
+def test_elements_of_fermat_fields(name: str, options: list[str], rng: np.random.Generator) -> None:
+    """In four passes, with words of 32 and of 64 bits, beside another axis."""
+    x = drawn_digits(rng, rd.FermatField.named(name), 3, 64)
+    x.rechunk((2, 8)).to_zarr("x.zarr")
+    found = as_json("ntt", "x.zarr", "-o", "y.zarr", *options)
+    function = rd.intt if "--inverse" in options else rd.ntt
+    expected = function(x, negacyclic="--negacyclic" in options)
+    np.testing.assert_array_equal(words_in("y.zarr"), expected.words)
+    assert rd.open_zarr("y.zarr").chunks == rd.open_zarr("x.zarr").chunks
+    assert (found["passes"], found["count"], found["bytes_read"]) == (4, 3 * 64, 4 * x.nbytes)
+    assert sorted(path.name for path in Path().iterdir()) == ["x.zarr", "y.zarr"]
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("room", [16, 2**20])
 def test_axes(axis: int, room: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,14 +107,15 @@ STOPS = [
     *((k, "--resume") for k in (0, 5, 16, 20, 32, 47, 48, 50, 63)),
     *((k, "--overwrite") for k in (5, 20, 50)),
 ]
+FERMAT_STOPS = (20, 47, 50)
 
 
 @pytest.mark.parametrize(("stopped_at", "mode"), STOPS)
 def test_an_interrupted_transform_continues(
     stopped_at: int, mode: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After so many of the 3 * 16 parts and 16 chunks."""
-    x = drawn(rng, 64)
+    """After so many of the 3 * 16 parts and 16 chunks; of both kinds of fields."""
+    x = drawn_digits(rng, rd.FermatField.named("P3"), 64) if stopped_at in FERMAT_STOPS else drawn(rng, 64)
     x.rechunk(4).to_zarr("x.zarr")
     job = ["ntt", "x.zarr", "-o", "y.zarr"]
     written = [0]

@@ -89,6 +89,20 @@ def test_peak_of_a_transform_in_passes(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+@pytest.mark.parametrize("chunk", [2**18, 2**21])
+def test_peak_of_a_transform_of_a_fermat_field(
+    chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In passes and in one, with factors as large as a chunk."""
+    monkeypatch.chdir(tmp_path)
+    words = da.zeros((8, 2**21), dtype=np.uint64, chunks=(8, chunk))
+    rd.FieldArray(words, rd.FermatField.named("P3")).to_zarr("x.zarr")
+    job = ["ntt", "x.zarr", *OUT, "--inverse", "--negacyclic", "--backend", "cpu"]
+    planned, found = peaks(tmp_path, job, 2)
+    assert found["peak"] <= planned["host"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 @pytest.mark.parametrize(
     ("command", "n", "numbers", "data", "compressed", "threads"),
     [
