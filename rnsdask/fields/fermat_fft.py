@@ -49,7 +49,7 @@ def transform(
         numbers = numbers.copy()
     with _MAKING:
         passes = transform_passes(field, length, inverse) if numbers.size else ()
-        twist = _twist(field, length, inverse) if negacyclic and length > 1 else None
+        twist = _twist(field, length, inverse) if negacyclic and passes else None  # of one number it is 1
     if twist is not None and not inverse:
         numbers = _twisted(numbers, twist, field)
     out = _transform(numbers, passes) if passes else numbers.copy()
