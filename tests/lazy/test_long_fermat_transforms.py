@@ -73,7 +73,7 @@ def test_ways_to_cut_short_axes(name: str, negacyclic: bool) -> None:
     """All, but for the longest some of them."""
     for length in (1, 2, 4, 8):
         cuts = [cut for count in range(length) for cut in combinations(range(1, length), count)]
-        for cut in cuts[:: 15 if length == 8 else 1]:
+        for cut in cuts[:: 31 if length == 8 else 1]:
             check(name, length, tuple(np.diff([0, *cut, length]).tolist()), negacyclic)
 
 
@@ -82,7 +82,7 @@ def test_ways_to_cut_short_axes(name: str, negacyclic: bool) -> None:
 @pytest.mark.parametrize("length", [16, 32, 64])
 def test_chunks_of_many_lengths(name: str, length: int, negacyclic: bool, rng: np.random.Generator) -> None:
     """Columns as short as rows and far shorter, of less than 2 k elements and of as many."""
-    for chunk in (1, 3, length // 4, length // 2, length - 1):
+    for chunk in (1, 3, length // 2):
         check(name, length, chunk, negacyclic)
     cuts = np.sort(rng.choice(np.arange(1, length), size=int(rng.integers(1, 9)), replace=False))
     check(name, length, tuple(np.diff([0, *cuts, length]).tolist()), negacyclic)
