@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array
+from rnsdask.backend import Array, backend_name
 from rnsdask.core.layout import RESIDUE_DTYPE, as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.exact import residues_of
@@ -25,11 +25,15 @@ def matrices(*blocks: Array) -> tuple[list[Array], tuple[int, ...]]:
 
     A matrix is (n, N), contiguous along N. A NumPy block of one number among longer ones stays (n, 1), which
     kernels take as a scalar, on every processor; any other block that is broadcast is copied in full.
+    Matrices of no numbers are all on one processor.
     """
     shape = blocks[0].shape[1:]
     if any(block.shape[1:] != shape for block in blocks):
         shape = np.broadcast_shapes(*(block.shape[1:] for block in blocks))
     count = math.prod(shape)
+    if count == 0:  # Dask makes NumPy blocks, whatever they were, where it cuts no numbers into other chunks
+        like = next((block for block in blocks if backend_name(block) == "cuda"), blocks[0])
+        return [np.empty_like(like, shape=(len(block), 0), order="C") for block in blocks], shape
     result = []
     for block in blocks:
         is_scalar = block.size == block.shape[0] and isinstance(block, np.ndarray)

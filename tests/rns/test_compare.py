@@ -1,7 +1,7 @@
 """Comparison, sign, maximum, minimum and choice, against Python integers."""
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
 
@@ -431,6 +431,15 @@ def test_operands_on_different_processors() -> None:
     assert (on_gpu.rechunk() == on_gpu).compute().all()
     assert (on_gpu < on_gpu[:1]).tolist() == [False] * 3
     assert (on_gpu[:1] < on_gpu).tolist() == [False, True, True]
+
+
+def test_no_numbers_in_other_chunks(on_each_processor: Processor) -> None:
+    residues = on_each_processor.xp.zeros((len(MODULI), 0, 3), dtype=np.uint32)
+    x = rd.RNSArray(residues, rd.RNS(MODULI))
+    for a, b in permutations((x, x.rechunk((-1, 3)), x.rechunk((-1, 2))), 2):
+        for result in (a < b, a == b, rd.maximum(a, b), rd.clip(a, b, 7), a + b):
+            found = result.compute() if dask.is_dask_collection(result) else result
+            assert found.shape == (0, 3)
 
 
 # ---- sign, maximum, minimum, where ------------------------------------------------------------------------
