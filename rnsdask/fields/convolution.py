@@ -115,7 +115,7 @@ def cyclic_products(x: Array, y: Array, moduli: ModuliSet) -> Array:
     """
     n, length = len(moduli), x.shape[-1]
     forward, inverse = (transform_constants(moduli, length, is_inverse) for is_inverse in (False, True))
-    out = np.empty_like(x, shape=(n, max(x.shape[1], y.shape[1]), length))
+    out = np.empty_like(x, shape=(n, max(x.shape[1], y.shape[1]), length), order="C")
     operands = x.reshape(n, -1), y.reshape(n, -1)
     kernels_of(x).cyclic_products(*operands, forward, inverse, out.reshape(n, -1))
     return out

@@ -90,7 +90,7 @@ def apply(
     operands, shape = matrices(x, y)
     prototype = next((block for block in operands if backend_name(block) == "cuda"), operands[0])
     rows = layout.rows_of(moduli)
-    out = np.empty_like(prototype, shape=(rows + (mode == "flag"), math.prod(shape)))
+    out = np.empty_like(prototype, shape=(rows + (mode == "flag"), math.prod(shape)), order="C")
     flags = _compute(name, operands[0], operands[1], moduli, algorithm, out[:rows])
     outside = _settle(out[:rows], flags, moduli)
     if mode == "flag":

@@ -170,7 +170,8 @@ def _padded(words: Any, system: FermatField, axis: int, length: int) -> Any:
 def _padded_block(block: Array, *, system: FermatField, axis: int, length: int) -> Array:  # noqa: ARG001
     missing = length - block.shape[axis + 1]
     shape = (*block.shape[: axis + 1], missing, *block.shape[axis + 2 :])
-    return np.concatenate([block, np.zeros_like(block, shape=shape)], axis=axis + 1) if missing else block
+    zeros = np.zeros_like(block, shape=shape, order="C")
+    return np.concatenate([block, zeros], axis=axis + 1) if missing else block
 
 
 def _convolve_intervals(

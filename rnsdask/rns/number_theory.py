@@ -45,7 +45,7 @@ def of_pairs(name: str, x: Array, y: Array, system: NumberSystem, mode: str, loc
     operands, shape = matrices(x, y)
     prototype = next((block for block in operands if backend_name(block) == "cuda"), operands[0])
     count, rows = math.prod(shape), system.rows
-    out = np.zeros_like(prototype, shape=(rows + (mode == "flag"), count))
+    out = np.zeros_like(prototype, shape=(rows + (mode == "flag"), count), order="C")
     step = max(1, EXACT_RESIDUES // rows)
     for start in range(0, count, step):
         parts = (block if block.shape[1] == 1 else block[:, start : start + step] for block in operands)

@@ -156,3 +156,15 @@ def test_too_long() -> None:
     plan = convolution._plan(2**40, 2**20, 0, 2**40)
     assert 2**21 <= plan.length <= convolution.LONGEST
     assert plan.blocks * plan.step >= 2**40
+
+
+def test_one_run_by_many_modulo_one_prime(on_each_processor: Processor) -> None:
+    """Residues of one row and one run are of both layouts, in C and in Fortran order."""
+    (p,) = moduli = ModuliSet.ntt_primes(20, 64)
+    one, many = ((np.arange(k * 64).reshape(1, k, 64) * 7919 % p).astype(np.uint32) for k in (1, 5))
+    x, y = (on_each_processor.xp.asarray(v) for v in (one, many))
+    found = on_each_processor.to_numpy(convolution.cyclic_products(x, y, moduli))
+    for run, product in zip(many[0], found[0], strict=True):
+        full = np.convolve(one[0, 0].astype(object), run.astype(object))
+        full[:63] += full[64:]
+        assert product.tolist() == (full[:64] % p).tolist()
