@@ -131,6 +131,9 @@ def test_libraries_have_one_way_in(library: str) -> None:
                 assert f"{module}.".startswith(allowed), f"rnsdask/{module}:{line} imports {name}"
 
 
+LIKE_ANOTHER = {f"np.{name}_like" for name in ("empty", "zeros", "ones", "full")}
+
+
 @pytest.mark.parametrize("package", ["rns", "interval_rns", "fields", "lazy", "backend.cuda"])
 def test_arrays_of_a_gpu_meet_no_function_that_refuses_them(package: str) -> None:
     """These functions do not ask their argument's type, and CuPy's arrays refuse to become NumPy's."""
@@ -139,6 +142,15 @@ def test_arrays_of_a_gpu_meet_no_function_that_refuses_them(package: str) -> Non
     for module, path in MODULES.items():
         if module.startswith(f"{package}.") and module not in of_the_host:
             assert not refusing.search(path.read_text(encoding="utf-8")), path
+
+
+def test_arrays_like_others_but_of_another_shape_are_in_c_order() -> None:
+    """CuPy 13 takes memory for the size of one that is no block in memory, and Fortran order for some."""
+    for module, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in LIKE_ANOTHER:
+                given = {keyword.arg for keyword in node.keywords}
+                assert "shape" not in given or "order" in given, f"{module}:{node.lineno}"
 
 
 def test_only_the_backend_imports_the_extension() -> None:

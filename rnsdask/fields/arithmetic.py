@@ -72,7 +72,7 @@ def sums_along(words: Array, moduli: ModuliSet, axes: tuple[int, ...]) -> Array:
     """Elements of a chunk added along axes of the numbers, which keep length 1."""
     shape = (len(words), *reduced_shape(words.shape[1:], axes))
     if words.size == 0:
-        return np.zeros_like(words, shape=shape)
+        return np.zeros_like(words, shape=shape, order="C")
     result = np.empty_like(words, shape=(len(words), math.prod(shape[1:])), dtype=np.uint32, order="C")
     for row, total, p in zip(words, result, moduli, strict=True):
         terms = rows_along(row, axes)

@@ -293,7 +293,7 @@ def _by_three_primes(x: Array, y: Array, moduli: ModuliSet, plan: _Plan) -> Arra
     runs = max(operand.shape[1] for operand in operands)
     x, y = (_modulo_three_primes(operand, plan.length) for operand in operands)
     products = cyclic_products(x, y, THREE_PRIMES).reshape(len(THREE_PRIMES), -1)
-    out = np.empty_like(products, shape=(len(moduli), runs * plan.length))
+    out = np.empty_like(products, shape=(len(moduli), runs * plan.length), order="C")
     kernels_of(out).three_prime_remainders(products, three_prime_constants(moduli), out)
     return _wanted(out.reshape(len(moduli), runs, plan.length), plan)
 

@@ -174,7 +174,7 @@ def nullspaces(words: Array, moduli: ModuliSet, rank: int) -> Array:
     *outer, _, columns = words.shape
     found = _echelon(words, moduli, columns)
     pivots = found.pivots[..., :rank].astype(np.int64)
-    is_free = np.ones_like(found.words, shape=(*pivots.shape[:2], columns), dtype=np.bool_)
+    is_free = np.ones_like(found.words, shape=(*pivots.shape[:2], columns), dtype=np.bool_, order="C")
     first, second = (np.arange(length, like=words) for length in pivots.shape[:2])
     i, b = first[:, None, None], second[:, None]
     is_free[i, b, pivots] = False
@@ -187,7 +187,7 @@ def nullspaces(words: Array, moduli: ModuliSet, rank: int) -> Array:
     solved = np.empty_like(right, order="C")
     kernels_of(solved).solve_upper(upper, right, moduli, solved)
     primes = np.asarray(np.array(moduli.moduli, dtype=np.uint64), like=words)[:, None, None, None]
-    basis = np.zeros_like(words, shape=(*pivots.shape[:2], columns, columns - rank))
+    basis = np.zeros_like(words, shape=(*pivots.shape[:2], columns, columns - rank), order="C")
     basis[i, b, pivots] = ((primes - solved) % primes).astype(np.uint32)
     basis[i, b, free] = identity(columns - rank, words)
     return basis.reshape(*outer, columns, columns - rank)

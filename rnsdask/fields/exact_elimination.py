@@ -54,7 +54,7 @@ def ranks(words: Array, system: RNS) -> Array:
     """
     least = min(words.shape[-2:])
     bound = hadamard_bound(least, magnitude_of(words, system))
-    found = np.zeros_like(words, shape=(*words.shape[1:-2], 1, 1), dtype=np.int64)
+    found = np.zeros_like(words, shape=(*words.shape[1:-2], 1, 1), dtype=np.int64, order="C")
     start, count = 0, count_beyond(bound)
     while start < count and (start == 0 or (found < least).any()):
         # The first are enough but where a matrix is singular.

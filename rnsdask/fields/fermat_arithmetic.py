@@ -137,7 +137,9 @@ class FermatElements:
         batch = np.broadcast_shapes(a.shape[1:-2], b.shape[1:-2])
         shape = (*batch, a.shape[-2], b.shape[-1])
         terms = a.shape[-1]
-        total: Array = np.broadcast_to(np.zeros_like(a, shape=(len(a), *(1,) * len(shape))), (len(a), *shape))
+        total: Array = np.broadcast_to(
+            np.zeros_like(a, shape=(len(a), *(1,) * len(shape)), order="C"), (len(a), *shape)
+        )
         step = max(1, _PRODUCTS // max(1, math.prod(shape)))
         for start in range(0, terms if math.prod(shape) else 0, step):
             part = slice(start, start + step)

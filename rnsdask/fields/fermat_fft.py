@@ -60,7 +60,7 @@ def transform(
 
 def _twisted(numbers: Array, twist: NDArray[np.generic], field: FermatConstants) -> Array:
     """Runs of numbers by the numbers of a table."""
-    out = np.empty_like(numbers, shape=numbers.shape)
+    out = np.empty_like(numbers, shape=numbers.shape, order="C")
     table = np.asarray(twist, like=numbers)[:, None]
     runs = (field.digits, numbers.shape[1] // twist.shape[1], twist.shape[1])
     factors = np.broadcast_to(table, runs).reshape(numbers.shape)
@@ -71,7 +71,7 @@ def _twisted(numbers: Array, twist: NDArray[np.generic], field: FermatConstants)
 def _transform(numbers: Array, passes: tuple[FermatPass, ...]) -> Array:
     kernels = kernels_of(numbers)
     for step in passes:
-        out = np.empty_like(numbers, shape=numbers.shape)
+        out = np.empty_like(numbers, shape=numbers.shape, order="C")
         kernels.fermat_pass(numbers, step, out)
         numbers = out
     return numbers

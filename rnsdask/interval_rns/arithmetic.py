@@ -126,7 +126,7 @@ def overflow_error(value: int, index: int, moduli: ModuliSet) -> RNSOverflowErro
 
 def _settle(columns: Array, flags: Array, moduli: ModuliSet) -> Array:
     """Decide in place what the flags leave open; ascending indices of the numbers that overflowed."""
-    overflowed = [np.empty_like(flags, shape=(0,), dtype=np.int64)]
+    overflowed = [np.empty_like(flags, shape=(0,), dtype=np.int64, order="C")]
     if not flags.any():  # as nearly always; searching the flags would take longer
         return overflowed[0]
     (indices,) = flags.nonzero()

@@ -24,10 +24,10 @@ def compare(x: Array, y: Array, moduli: ModuliSet) -> Array:
     """
     (first, second), shape = matrices(x, y)
     if 0 in shape:
-        return np.empty_like(first, shape=shape, dtype=np.int8)
+        return np.empty_like(first, shape=shape, dtype=np.int8, order="C")
     prototype = second if backend_name(second) == "cuda" else first
     if 0 in shape:  # a column beside no columns would be compared with itself
-        return np.empty_like(prototype, shape=shape, dtype=np.int8)
+        return np.empty_like(prototype, shape=shape, dtype=np.int8, order="C")
     order = kernels_of(prototype).interval_rns_compare(first, second, moduli)
     (undecided,) = (order == UNDECIDED).nonzero()
     for part in batches(undecided, len(first)):

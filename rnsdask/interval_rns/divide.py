@@ -50,7 +50,7 @@ def floor_divide(
     count = math.prod(shape)
     first, second = (np.asarray(columns, like=like) for columns in (first, second))
     if count == 0:
-        return np.empty_like(like, shape=(len(parts) * layout.rows_of(moduli), *shape))
+        return np.empty_like(like, shape=(len(parts) * layout.rows_of(moduli), *shape), order="C")
     dividends = np.broadcast_to(first[:n], (n, count))
     if second.shape[1] == 1:
         divisor = abs(to_ints(second, moduli)[0])

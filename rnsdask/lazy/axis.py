@@ -73,7 +73,7 @@ def _combine_extrema(
     if len(axes) == 1:
         words = np.take_along_axis(blocks[system.rows :], places[None], axis=1 + axes[0])
     else:
-        words = np.zeros_like(blocks, shape=(2, *places.shape))
+        words = np.zeros_like(blocks, shape=(2, *places.shape), order="C")
     return np.concatenate([found, words])
 
 

@@ -118,7 +118,9 @@ def map_chunks(
         like = np.empty(0) if np.dtype(dtype) == object else _prototype(blocks)
     new_axes = {} if lengths or located else dict(enumerate(out))
     graph = blockwise_graph(call, name, axes, pairs, new_axes=new_axes, concatenate=True)
-    mapped = da.Array(graph, name, out, meta=np.empty_like(like, shape=(0,) * len(axes), dtype=dtype))
+    mapped = da.Array(
+        graph, name, out, meta=np.empty_like(like, shape=(0,) * len(axes), dtype=dtype, order="C")
+    )
     # Dask's own way to drop an axis copies every chunk; an axis of length 1 costs nothing.
     return mapped if rows is not None else mapped[0]
 

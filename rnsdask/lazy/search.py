@@ -203,7 +203,7 @@ def _over_chunks(words: Any, wanted: Any, system: NumberSystem, side: str) -> An
         align_arrays=False,
         adjust_chunks={"i": 1},
         dtype=dtype,
-        meta=np.empty_like(_meta_of(words), shape=(0, 0), dtype=dtype),
+        meta=np.empty_like(_meta_of(words), shape=(0, 0), dtype=dtype, order="C"),
         token="rns-search",
     )
     # A number's place is that in each chunk, added up.

@@ -165,7 +165,7 @@ def _decided(
     step, count = max(1, _RESIDUES_AT_A_TIME // len(out)), out.shape[1]
     parts: Iterator[Any] = (slice(k, k + step) for k in range(0, count, step))
     if states is None or int(states.min()) == OPEN == int(states.max()):
-        mask = np.empty_like(out, shape=(count,), dtype=np.bool_)
+        mask = np.empty_like(out, shape=(count,), dtype=np.bool_, order="C")
     else:
         mask = states == OVERFLOWS
         (indices,) = (states == OPEN).nonzero()
@@ -191,7 +191,7 @@ def _overflows_beside_keys(
     if result.shape[1] >= MANY:
         ranges = _measured_ranges(operation, operands, system, ranges)
         if _is_within(result_range(operation.name, *ranges), system.value_range):
-            return np.zeros_like(result, shape=result.shape[1:], dtype=np.bool_)
+            return np.zeros_like(result, shape=result.shape[1:], dtype=np.bool_, order="C")
     return _overflows(operation, operands, result, system, ranges)
 
 

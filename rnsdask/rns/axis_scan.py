@@ -120,7 +120,7 @@ def _sums_modulo(residues: Array, carry: Array | None, system: RNS, axis: int) -
     n, shape = len(residues), residues.shape[1:]
     outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
     lines = residues.reshape(n, outer, shape[axis], inner)
-    starts = np.zeros_like(lines, shape=(n, outer, 1, inner)) if carry is None else carry
+    starts = np.zeros_like(lines, shape=(n, outer, 1, inner), order="C") if carry is None else carry
     sums = kernels_of(lines).running_sums(lines, starts.reshape(n, outer, inner), system.moduli)
     return sums.reshape(residues.shape)
 

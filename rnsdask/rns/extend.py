@@ -51,7 +51,7 @@ def base_extend(residues: Array, system: RNS, targets: ModuliSet) -> Array:
     common = [k for k, m in enumerate(targets) if m in own]
     new = [k for k, m in enumerate(targets) if m not in own]
     if new:
-        rows = result if not common else np.empty_like(result, shape=(len(new), result.shape[1]))
+        rows = result if not common else np.empty_like(result, shape=(len(new), result.shape[1]), order="C")
         _extend_to_new(matrix, system, _subset(targets, tuple(new)), rows)
         if common:
             result[new] = rows
@@ -77,7 +77,7 @@ def _extend_to_new(matrix: Array, system: RNS, targets: ModuliSet, result: Array
     source = constants.moduli
     chosen = kernels.gather(matrix[: len(source)], ambiguous)
     limbs = kernels.residues_to_limbs(chosen, reverse_constants(source, signed))
-    exact = np.empty_like(result, shape=(len(targets), ambiguous.size))
+    exact = np.empty_like(result, shape=(len(targets), ambiguous.size), order="C")
     kernels.limbs_to_residues(limbs, forward_constants(targets, limbs.shape[1], signed), exact)
     result[:, ambiguous] = exact
 

@@ -90,7 +90,9 @@ def _leading_limbs(limbs: Array, signed: bool) -> tuple[Array, Array]:
     count, limb_count = limbs.shape
     inverted = limbs[:, -1] >> np.uint32(LIMB_BITS - 1) if signed else np.zeros_like(limbs[:, 0])
     flip = np.uint32(0) - inverted  # all bits of a negative X, which leaves -X - 1
-    mantissas, top = (np.zeros_like(limbs, shape=(count,), dtype=t) for t in (np.float64, np.int64))
+    mantissas, top = (
+        np.zeros_like(limbs, shape=(count,), dtype=t, order="C") for t in (np.float64, np.int64)
+    )
     below = np.zeros_like(mantissas)
     for k in range(limb_count):
         limb = limbs[:, k] ^ flip

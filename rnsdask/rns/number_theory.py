@@ -73,7 +73,7 @@ def bit_length(residues: Array, system: RNS) -> Array:
     """Bits of the magnitude of each number of a chunk (n, *shape), 0 of 0: int64 (*shape)."""
     matrix = as_matrix(residues)
     if not matrix.shape[1]:
-        return np.empty_like(matrix, shape=residues.shape[1:], dtype=np.int64)
+        return np.empty_like(matrix, shape=residues.shape[1:], dtype=np.int64, order="C")
     system = narrowed(system, matrix) or system
     fractions, exponents = magnitudes(matrix, system)
     lengths, decided = lengths_of(abs(fractions), exponents, MAGNITUDE_ERROR, system.moduli)

@@ -242,7 +242,7 @@ def search(a: Array, v: Array, compare: Compare, sorter: Sorter, side: str) -> A
     count, wanted = a.shape[1], v.shape[1]
     if count and wanted * count.bit_length() > 2 * (count + wanted):
         return _places_by_sorting(a, v, sorter, side)
-    found = np.zeros_like(v, shape=v.shape[1:], dtype=np.int64)
+    found = np.zeros_like(v, shape=v.shape[1:], dtype=np.int64, order="C")
     indices = np.arange(wanted, dtype=np.int64, like=found)
     for part in batches(indices, len(v)) if count else ():
         found[part] = _places_by_halving(a, kernels_of(v).gather(v, part), compare, side)
@@ -263,7 +263,7 @@ def _places_by_sorting(a: Array, v: Array, sorter: Sorter, side: str) -> Array:
 
 
 def _places_by_halving(a: Array, v: Array, compare: Compare, side: str) -> Array:
-    low = np.zeros_like(v, shape=v.shape[1:], dtype=np.int64)
+    low = np.zeros_like(v, shape=v.shape[1:], dtype=np.int64, order="C")
     high = np.full_like(low, a.shape[1])
     for _ in range(a.shape[1].bit_length()):
         middle = (low + high) // 2
