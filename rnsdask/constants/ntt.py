@@ -1,6 +1,5 @@
 """Constants of number-theoretic transforms: roots of unity, powers of them, scales of inverse ones."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -8,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.constants.factors import CACHED_SETS
+from rnsdask.constants.progressions import progressions
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.primes import root_of_unity
 
@@ -65,7 +65,7 @@ class TwiddleFactors:
         primes = self.moduli
         starts = [pow(a, i, p) for a, p in zip(self.a, primes, strict=True)]
         ratios = [b * pow(c, i, p) % p for b, c, p in zip(self.b, self.c, primes, strict=True)]
-        return _progressions(starts, ratios, self.table.shape[2], primes)
+        return progressions(starts, ratios, self.table.shape[2], primes)
 
 
 @lru_cache(CACHED_SETS)
@@ -101,26 +101,6 @@ def _factors(
     moduli: ModuliSet, a: tuple[int, ...], b: tuple[int, ...], c: tuple[int, ...], rows: int, columns: int
 ) -> TwiddleFactors:
     size = min(rows, max(1, _TABLE_RESIDUES // (len(moduli) * columns)))
-    ratios = _progressions(a, c, columns, moduli)
-    table = _progressions(np.ones_like(ratios), ratios, size, moduli)
+    ratios = progressions(a, c, columns, moduli)
+    table = progressions(np.ones_like(ratios), ratios, size, moduli)
     return TwiddleFactors(moduli, a, b, c, table)
-
-
-def _progressions(
-    starts: NDArray[np.uint32] | Sequence[int],
-    ratios: NDArray[np.uint32] | Sequence[int],
-    count: int,
-    moduli: ModuliSet,
-) -> NDArray[np.uint32]:
-    """Geometric progressions ``start * ratio**k`` for k < count, (n, count, *rest), of (n, *rest) of both."""
-    start, ratio = (np.array(given, dtype=np.uint64) for given in (starts, ratios))
-    sizes = np.array(list(moduli), dtype=np.uint64).reshape(-1, *(1,) * start.ndim)
-    terms = np.empty((len(start), count, *start.shape[1:]), dtype=np.uint64)
-    terms[:, 0] = start
-    known, power = 1, ratio[:, None]
-    while known < count:
-        more = min(known, count - known)
-        # Both factors are below 2**32.
-        terms[:, known : known + more] = terms[:, :more] * power % sizes
-        known, power = known + more, power * power % sizes
-    return terms.astype(np.uint32)

@@ -7,15 +7,17 @@ is that of Montgomery for all: ``v = w 2**32`` modulo p, and ``v / p`` modulo 2*
 import numpy as np
 from numpy.typing import NDArray
 
+from rnsdask.constants.progressions import progressions
+
 
 def root_factors(roots: list[int], primes: list[int], length: int) -> NDArray[np.uint32]:
     """Factors for transforms of a length, of roots of that order: shape (n, length, 2).
 
     That at ``half + k`` is of the power k of a root of order ``2 half``, for every power of two ``half``.
     """
-    values = np.zeros((len(primes), length), dtype=np.uint64)
+    values = np.zeros((len(primes), length), dtype=np.uint32)
     if length > 1:
-        values[:, length // 2 :] = _powers([1] * len(primes), roots, primes, length // 2)
+        values[:, length // 2 :] = progressions([1] * len(primes), roots, length // 2, primes)
     half = length // 4
     while half > 0:
         values[:, half : 2 * half] = values[:, 2 * half : 4 * half : 2]
@@ -25,18 +27,7 @@ def root_factors(roots: list[int], primes: list[int], length: int) -> NDArray[np
 
 def power_factors(starts: list[int], roots: list[int], primes: list[int], count: int) -> NDArray[np.uint32]:
     """Factors of ``start root**k`` for k below a power of two: shape (n, count, 2)."""
-    return _factors(_powers(starts, roots, primes, count), primes)
-
-
-def _powers(starts: list[int], roots: list[int], primes: list[int], count: int) -> NDArray[np.uint64]:
-    """``start root**k`` modulo each prime, doubled in number by products below 2**64."""
-    sizes = np.array(primes, dtype=np.uint64)[:, None]
-    values = np.array(starts, dtype=np.uint64)[:, None]
-    while values.shape[1] < count:
-        pairs = zip(roots, primes, strict=True)
-        ratios = np.array([pow(root, values.shape[1], p) for root, p in pairs], dtype=np.uint64)
-        values = np.concatenate([values, values * ratios[:, None] % sizes], axis=1)
-    return values
+    return _factors(progressions(starts, roots, count, primes), primes)
 
 
 def is_narrow(primes: list[int]) -> bool:
@@ -44,10 +35,10 @@ def is_narrow(primes: list[int]) -> bool:
     return max(primes) < 2**31
 
 
-def _factors(values: NDArray[np.uint64], primes: list[int]) -> NDArray[np.uint32]:
-    sizes = np.array(primes, dtype=np.uint64)[:, None]
+def _factors(values: NDArray[np.uint32], primes: list[int]) -> NDArray[np.uint32]:
+    sizes, shifted = np.array(primes, dtype=np.uint64)[:, None], values.astype(np.uint64) << np.uint64(32)
     if is_narrow(primes):
-        return np.stack([values, (values << np.uint64(32)) // sizes], axis=-1).astype(np.uint32)
+        return np.stack([values, (shifted // sizes).astype(np.uint32)], axis=-1)
     inverses = np.array([pow(p, -1, 2**32) for p in primes], dtype=np.uint32)[:, None]
-    values = ((values << np.uint64(32)) % sizes).astype(np.uint32)
+    values = (shifted % sizes).astype(np.uint32)
     return np.stack([values, values * inverses], axis=-1)
