@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Processor
+from oracles.fermat import as_words
 
 from rnsdask.backend import kernels_of
 from rnsdask.constants import FermatConstants, fermat_root
@@ -38,19 +39,6 @@ ENDS = (
 )
 FIELDS = [pytest.param(FermatConstants(*f), id=f"{f[0]}^{f[1]}+1") for f in PRIMES + ENDS]
 OPERATIONS = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul}
-
-
-def as_words(values: list[int], field: FermatConstants) -> np.ndarray:
-    """The (k, N) canonical digits of integers modulo p."""
-    words = np.zeros((field.digits, len(values)), dtype=field.dtype)
-    for j, value in enumerate(values):
-        rest = value % field.modulus
-        if rest == field.modulus - 1:
-            words[-1, j] = field.radix
-            continue
-        for i in range(field.digits):
-            rest, words[i, j] = divmod(rest, field.radix)
-    return words
 
 
 def special_values(field: FermatConstants) -> list[int]:

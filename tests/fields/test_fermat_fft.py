@@ -6,6 +6,7 @@ import flint
 import numpy as np
 import pytest
 from conftest import Processor
+from oracles.fermat import as_words
 
 import rnsdask as rd
 from rnsdask.backend import kernels_of
@@ -23,19 +24,6 @@ FIELDS = [
         (2**30 - 2**26, 128),
     )
 ]
-
-
-def as_words(values: list[int], field: FermatConstants) -> np.ndarray:
-    """The (k, N) canonical digits of integers modulo p."""
-    words = np.zeros((field.digits, len(values)), dtype=field.dtype)
-    for j, value in enumerate(values):
-        rest = value % field.modulus
-        if rest == field.modulus - 1:
-            words[-1, j] = field.radix
-            continue
-        for i in range(field.digits):
-            rest, words[i, j] = divmod(rest, field.radix)
-    return words
 
 
 def draw(count: int, field: FermatConstants, rng: np.random.Generator) -> list[int]:

@@ -8,19 +8,11 @@ import dask
 import numpy as np
 import pytest
 from conftest import Processor
+from oracles.fermat import as_words
 
 import rnsdask as rd
 
 FIELDS = {name: rd.FermatField.named(name) for name in ("F233", "F449", "P3")}
-
-
-def as_words(lines: list[list[int]], field: rd.FermatField) -> np.ndarray:
-    """The (k, lines, N) canonical digits of numbers from 0 to p - 1."""
-    r, k = field.radix, field.digits
-    digits = [
-        [[r if x == r**k and i == k - 1 else x // r**i % r for x in line] for line in lines] for i in range(k)
-    ]
-    return np.array(digits, dtype=field.word_dtype)
 
 
 def draw(count: int, field: rd.FermatField, rng: np.random.Generator) -> list[int]:

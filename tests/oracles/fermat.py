@@ -25,6 +25,11 @@ def encode(values: Any, radix: int, digits: int) -> np.ndarray:
     return np.ascontiguousarray(columns.T).reshape(digits, *flat.shape)
 
 
+def as_words(values: Any, field: Any) -> np.ndarray:
+    """Digits of integers, of what has the `radix` and `digits` of a field."""
+    return encode(values, field.radix, field.digits)
+
+
 def value_of(column: list[int], radix: int) -> int:
     """The integer from 0 to p - 1 of digits."""
     return sum(digit * radix**i for i, digit in enumerate(column))
