@@ -29,6 +29,8 @@ from rnsdask.cli.value_export import export_values
 if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
     from rnsdask.core.wide_moduli import WideModuli
+    from rnsdask.jobs.integers import IntegerSource
+    from rnsdask.rns.system import RNS
 
 
 @click.command("import", cls=Command)
@@ -61,9 +63,10 @@ def import_(
 ) -> None:
     """Write the integers of INPUT (- for standard input) to a new STORE.
 
-    INPUT is text, with one decimal or 0x hexadecimal integer on a line; or, with --binary, integers of a
-    fixed width, in two's complement with --signed. It is read piece by piece, so it may have any size; text
-    may be compressed (gzip, bzip2, xz, zstandard), records if INPUT ends so (.gz, .bz2, .xz, .zst). With
+    INPUT is text, with one decimal or 0x hexadecimal integer on a line, or a Matrix Market file of integers;
+    or, with --binary, integers of a fixed width, in two's complement with --signed. It is read piece by
+    piece, so it may have any size; text may be compressed (gzip, bzip2, xz, zstandard), records if INPUT ends
+    so (.gz, .bz2, .xz, .zst). With
     --residues it is a NumPy file (.npy) or a Zarr array of residues of any integer type; moduli greater than
     2**32 are replaced by others, exactly.
     """
@@ -149,24 +152,23 @@ def _import_integers(
     from rnsdask.jobs import integers, memory_plan
     from rnsdask.jobs.compression import decompressed
     from rnsdask.jobs.cost import measured
-    from rnsdask.jobs.integer_streams import BinaryReader, TextReader, remaining_bytes
+    from rnsdask.jobs.integer_streams import remaining_bytes
     from rnsdask.jobs.progress import metered
     from rnsdask.rns.system import RNS
 
-    with refusing():
-        lengths = integers.consecutive_chunks(chunks, shape, len(moduli))
     system = RNS(moduli, signed)
-    lowest, highest = system.value_range
-    work = memory_plan.describe("import", len(moduli), lengths, lengths, cut=1)
-    with memory_plan.fitting(work), open_input(source) as (opened, name):
+    with open_input(source) as (opened, name):
         stream = decompressed(opened, name, by_content=width is None)
-        reader = (
-            TextReader(stream, name, lowest, highest, strict=strict)
-            if width is None
-            else BinaryReader(stream, name, width, lowest, highest, signed=signed)
-        )
+        reader, shape, held = _reader(stream, name, system, width, shape, strict)
         size = remaining_bytes(stream)
-        with measured() as cost, metered("import", size, nbytes=size or 0, shown=progress) as meter:
+        with refusing():
+            lengths = integers.consecutive_chunks(chunks, shape, len(moduli))
+        work = memory_plan.describe("import", len(moduli), lengths, lengths, cut=1, held=held)
+        with (
+            memory_plan.fitting(work),
+            measured() as cost,
+            metered("import", size, nbytes=size or 0, shown=progress) as meter,
+        ):
             done = integers.import_integers(
                 reader, name, path, system, chunks=chunks, shape=shape, advance=meter.advance, **mode
             )
@@ -177,6 +179,26 @@ def _import_integers(
         time_taken = cost_text(done.bytes_read, cost)
         echo(f"{path}: {done.count} integers, {size_text(done.bytes_written)} of residues;")
         echo(f"  {size_text(done.bytes_read)} of {name} read ({time_taken}){done.resumed_text}")
+
+
+def _reader(
+    stream: BinaryIO, name: str, system: "RNS", width: int | None, shape: tuple[int, ...] | None, strict: bool
+) -> "tuple[IntegerSource, tuple[int, ...] | None, int]":
+    """What reads a stream, by its options or its content; its shape, if known; and bytes that it holds."""
+    from rnsdask.jobs.integer_streams import BinaryReader, TextReader
+    from rnsdask.jobs.matrix_market import MatrixMarketReader, is_matrix_market
+
+    lowest, highest = system.value_range
+    if width is not None:
+        return BinaryReader(stream, name, width, lowest, highest, signed=system.signed), shape, 0
+    if not is_matrix_market(stream):
+        return TextReader(stream, name, lowest, highest, strict=strict), shape, 0
+    if strict:
+        refuse(f"--strict is about lines of integers, and {name} is a Matrix Market file")
+    matrix = MatrixMarketReader(stream, name, system)
+    if shape not in (None, matrix.shape):
+        refuse(f"--shape is {shape}, and {name} a Matrix Market file of a matrix of shape {matrix.shape}")
+    return matrix, matrix.shape, matrix.held
 
 
 @click.command(cls=Command)

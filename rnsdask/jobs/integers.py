@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from itertools import count
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 from rnsdask import store
 from rnsdask.core import layout
 from rnsdask.core.errors import InputError, JobError
-from rnsdask.core.moduli import as_integer
+from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.jobs.compute import Advance, map_ahead, mapping_on_threads
 from rnsdask.jobs.integer_streams import (
-    Batch,
-    IntegerReader,
     binary_records,
     decimal_lines,
     hexadecimal_lines,
@@ -33,8 +31,30 @@ _BATCH_INTEGERS = 16
 # ---- Into a store -----------------------------------------------------------------------------------------
 
 
+class Integers(Protocol):
+    """Some integers, such as a :class:`.Batch`."""
+
+    def __len__(self) -> int: ...
+
+    def to_residues(self, moduli: ModuliSet, /) -> NDArray[np.uint32]:
+        """Their residues, of shape (n, integers)."""
+        ...
+
+
+class IntegerSource(Protocol):
+    """What gives integers one after the other, as :class:`.IntegerReader` says it."""
+
+    count: int
+    bound: int
+    bytes_read: int
+
+    def read(self, count: int) -> Integers:
+        """The next integers."""
+        ...
+
+
 def import_integers(
-    source: IntegerReader,
+    source: IntegerSource,
     name: str,
     path: str,
     system: RNS,
@@ -49,7 +69,7 @@ def import_integers(
 
     Parameters
     ----------
-    source : IntegerReader
+    source : IntegerSource
         The integers; their range must be that of the system.
     name : str
         The stream's name in error messages.
@@ -152,7 +172,7 @@ def _resume(
         return writer, *written_chunks(writer, map_chunks)
 
 
-def _finish(writer: store.StoreWriter, source: IntegerReader, name: str) -> store.StoreInfo:
+def _finish(writer: store.StoreWriter, source: IntegerSource, name: str) -> store.StoreInfo:
     if source.count != writer.info.count:
         begun = f"{writer.info.path}: it was begun with {writer.info.count} integers or more"
         raise JobError(f"{begun}, and {name} holds {source.count}; it cannot be resumed")
@@ -164,12 +184,12 @@ def batch_size(system: RNS) -> int:
     return max(_BATCH_INTEGERS, _BATCH_RESIDUES // system.rows)
 
 
-def _next_chunk(source: IntegerReader, system: RNS, length: int, advance: Advance) -> NDArray[np.uint32]:
+def _next_chunk(source: IntegerSource, system: RNS, length: int, advance: Advance) -> NDArray[np.uint32]:
     """Read up to `length` integers, as residues."""
     residues = np.empty((system.rows, length), dtype=np.uint32)
     begun = source.count
 
-    def convert_batch(part: tuple[int, Batch]) -> None:
+    def convert_batch(part: tuple[int, Integers]) -> None:
         first, batch = part
         residues[:, first : first + len(batch)] = batch.to_residues(system.moduli)
 
@@ -178,7 +198,9 @@ def _next_chunk(source: IntegerReader, system: RNS, length: int, advance: Advanc
     return residues[:, : source.count - begun]
 
 
-def _batches(source: IntegerReader, total: int, size: int, advance: Advance) -> Iterator[tuple[int, Batch]]:
+def _batches(
+    source: IntegerSource, total: int, size: int, advance: Advance
+) -> Iterator[tuple[int, Integers]]:
     """Read at most `total` integers in batches of at most `size`, each with its position."""
     first = 0
     while first < total:

@@ -1,0 +1,281 @@
+"""Reading integer matrices of Matrix Market files, dense or sparse, with integers of any size.
+
+The format: R. Boisvert, R. Pozo, K. Remington, "The Matrix Market Exchange Formats: Initial Design", NISTIR
+5935 (1996). SciPy's reader takes integers of 64 bits only.
+"""
+
+import io
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.core.errors import InputError
+from rnsdask.core.layout import RESIDUE_DTYPE
+from rnsdask.jobs.integer_streams import TextReader
+from rnsdask.rns.system import RNS
+
+_BANNER = b"%%MatrixMarket"
+_LONGEST_HEADER_LINE = 2**16
+_BESIDE = 4096
+"""Characters that the line of an entry may have besides those of its integer."""
+_LINES = 2**14
+"""Lines that are parsed at a time."""
+
+_SYMMETRIES = ("general", "symmetric", "skew-symmetric")
+
+_Places = NDArray[np.int64]
+
+
+def is_matrix_market(stream: BinaryIO) -> bool:
+    """Whether a stream begins as such a file; of one that cannot be peeked into, no."""
+    peek: Callable[[int], bytes] = getattr(stream, "peek", lambda _: b"")
+    return peek(len(_BANNER)).startswith(_BANNER)
+
+
+class Numbers:
+    """Consecutive numbers of a matrix, of which some are stored.
+
+    Parameters
+    ----------
+    count : int
+        How many.
+    places : int64 array of shape (entries,)
+        Which of them are stored; others are 0.
+    residues : uint32 array of shape (n, entries)
+        Those.
+    """
+
+    def __init__(self, count: int, places: _Places, residues: NDArray[np.uint32]) -> None:
+        self._count, self._places, self._residues = count, places, residues
+
+    def __len__(self) -> int:
+        return self._count
+
+    def to_residues(self, _moduli: object) -> NDArray[np.uint32]:
+        """All of them, of shape (n, integers)."""
+        dense = np.zeros((len(self._residues), self._count), dtype=RESIDUE_DTYPE)
+        dense[:, self._places] = self._residues
+        return dense
+
+
+class MatrixMarketReader:
+    """The numbers of a matrix in C order, zeros where the file has no entry.
+
+    The header is read at once, entries by the first :meth:`read`; then residues of all of them are in memory.
+
+    Parameters
+    ----------
+    stream : binary stream
+        What is read.
+    name : str
+        The stream's name in error messages.
+    system : RNS
+        The range of the numbers, and the moduli of their residues.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        Rows and columns.
+    held : int
+        Bytes that the entries take in memory, in the end; twice that while they are brought into order.
+    count, bound, bytes_read : int
+        As of :class:`.IntegerReader`.
+
+    Raises
+    ------
+    InputError
+        If the header is none, or of no integers, or of a matrix without numbers.
+    """
+
+    def __init__(self, stream: BinaryIO, name: str, system: RNS) -> None:
+        self._stream, self._name, self._system = stream, name, system
+        self._line = 0
+        self.count = self.bound = self.bytes_read = 0
+        self._sparse, self._symmetry = self._banner()
+        self.shape, self._stored = self._size()
+        column = system.rows * RESIDUE_DTYPE.itemsize + np.dtype(np.int64).itemsize
+        self.held = self._stored * column * (1 if self._symmetry == "general" else 2)
+        self._entries: tuple[_Places, NDArray[np.uint32]] | None = None
+
+    def read(self, count: int) -> Numbers:
+        """Return the next numbers, at most `count`, and none only at the end of the matrix.
+
+        Raises
+        ------
+        InputError
+            If the file holds something else than its header tells, or an integer out of range.
+        """
+        if self._entries is None:
+            self._entries = self._read_entries()
+        places, residues = self._entries
+        first, last = self.count, min(self.count + count, self.shape[0] * self.shape[1])
+        begin, end = np.searchsorted(places, [first, last])
+        self.count = last
+        return Numbers(last - first, places[begin:end] - first, residues[:, begin:end])
+
+    # ---- The header ---------------------------------------------------------------------------------------
+
+    def _header_line(self) -> bytes:
+        line = self._stream.readline(_LONGEST_HEADER_LINE)
+        self._line += 1
+        self.bytes_read += len(line)
+        return line
+
+    def _error(self, problem: str) -> InputError:
+        return InputError(f"{self._name}:{self._line}: {problem}")
+
+    def _banner(self) -> tuple[bool, str]:
+        """Whether the matrix is sparse, and its symmetry."""
+        words = self._header_line().decode("utf-8", "backslashreplace").lower().split()
+        if len(words) != 5 or words[1] != "matrix":
+            raise self._error("a Matrix Market file begins %%MatrixMarket matrix FORMAT integer SYMMETRY")
+        for what, given, known in (
+            ("format", words[2], ("coordinate", "array")),
+            ("field", words[3], ("integer",)),
+            ("symmetry", words[4], _SYMMETRIES),
+        ):
+            if given not in known:
+                raise self._error(f"the {what} must be {' or '.join(known)}, got {given!r:.80}")
+        if words[4] == "skew-symmetric" and not self._system.signed:
+            raise self._error("a skew-symmetric matrix has negative integers, which need a signed array")
+        return words[2] == "coordinate", words[4]
+
+    def _size(self) -> tuple[tuple[int, int], int]:
+        """The shape, and how many entries the file has."""
+        line = self._header_line()
+        while line.startswith(b"%") or (line and not line.strip()):
+            line = self._header_line()
+        words = line.split()
+        if len(words) != 2 + self._sparse or not all(w.isdigit() and len(w) < 16 for w in words):
+            names = "rows, columns and entries" if self._sparse else "rows and columns"
+            raise self._error(f"expected the numbers of {names}, got {_shown(line)}")
+        rows, columns = int(words[0]), int(words[1])
+        if not rows or not columns:
+            raise self._error(f"a matrix must have at least one number, got shape ({rows}, {columns})")
+        if self._symmetry != "general" and rows != columns:
+            raise self._error(f"a {self._symmetry} matrix must be square, got shape ({rows}, {columns})")
+        if self._sparse:
+            return (rows, columns), int(words[2])
+        if self._symmetry == "general":
+            return (rows, columns), rows * columns
+        return (rows, columns), rows * (rows + (1 if self._symmetry == "symmetric" else -1)) // 2
+
+    # ---- Entries ------------------------------------------------------------------------------------------
+
+    def _read_entries(self) -> tuple[_Places, NDArray[np.uint32]]:
+        """Places of all entries in C order, ascending, and their residues."""
+        places, residues, done = [np.zeros(0, np.int64)], [self._residues([], 0)], 0
+        for words in self._words():
+            rows, columns, texts = self._split(words, done)
+            found = self._residues(texts, done)
+            places.append(rows * self.shape[1] + columns)
+            residues.append(found)
+            if self._symmetry != "general":
+                other = rows != columns
+                places.append((columns * self.shape[1] + rows)[other])
+                residues.append(self._mirrored(found[:, other]))
+            done += len(texts)
+        if done < self._stored:
+            raise InputError(f"{self._name}: its header tells of {self._stored} entries, it holds {done}")
+        return self._in_order(np.concatenate(places), np.concatenate(residues, axis=1))
+
+    def _in_order(self, places: _Places, residues: NDArray[np.uint32]) -> tuple[_Places, NDArray[np.uint32]]:
+        order = np.argsort(places, kind="stable")
+        places = places[order]
+        if len(twice := np.flatnonzero(places[1:] == places[:-1])):
+            row, column = divmod(int(places[twice[0]]), self.shape[1])
+            raise InputError(f"{self._name}: it has two entries of row {row + 1}, column {column + 1}")
+        return places, residues[:, order]
+
+    def _words(self) -> Iterator[list[bytes]]:
+        """The words of some lines at a time: as many in each line as there must be."""
+        limit = _BESIDE + max(len(hex(end)) * 5 // 4 for end in self._system.value_range)
+        left, width = self._stored, 3 if self._sparse else 1
+        while lines := list(islice(iter(partial(self._stream.readline, limit), b""), _LINES)):
+            counts = [len(line.split(None, width)) for line in lines]
+            for k, (line, count) in enumerate(zip(lines, counts, strict=True), self._line + 1):
+                if count not in (0, width) or len(line) == limit:
+                    wanted = "a row, a column and an integer" if self._sparse else "an integer"
+                    raise InputError(f"{self._name}:{k}: expected {wanted}, got {_shown(line)}")
+            self._line += len(lines)
+            self.bytes_read += sum(map(len, lines))
+            left -= sum(counts) // width
+            if left < 0:
+                raise InputError(f"{self._name}: its header tells of {self._stored} entries, it holds more")
+            if any(counts):
+                yield b"".join(lines).split()
+
+    def _split(self, words: list[bytes], done: int) -> tuple[_Places, _Places, list[bytes]]:
+        """Rows and columns of entries, from 0, and their integers; `done` come before them."""
+        if self._sparse:
+            rows, columns = (self._indices(words[k::3], done, k) for k in (0, 1))
+            self._check_triangle(rows, columns, done)
+            return rows, columns, words[2::3]
+        number = np.arange(done, done + len(words), dtype=np.int64)
+        if self._symmetry == "general":
+            columns, rows = np.divmod(number, self.shape[0])
+            return rows, columns, words
+        # Column by column what is below the diagonal, or on it.
+        longest = self.shape[0] - (self._symmetry == "skew-symmetric")
+        ends = np.cumsum(np.arange(longest, 0, -1, dtype=np.int64))
+        columns = np.searchsorted(ends, number, side="right")
+        return self.shape[0] - (ends[columns] - number), columns, words
+
+    def _indices(self, words: list[bytes], done: int, axis: int) -> _Places:
+        """Rows or columns from 0."""
+        values = np.array([int(w) if w.isdigit() and len(w) < 16 else 0 for w in words], dtype=np.int64)
+        if len(wrong := np.flatnonzero((values < 1) | (values > self.shape[axis]))):
+            what, k = ("row", "column")[axis], int(wrong[0])
+            must = f"its {what} must be from 1 to {self.shape[axis]}"
+            raise InputError(f"{self._name}: entry {done + k + 1}: {must}, got {_shown(words[k])}")
+        return values - 1
+
+    def _check_triangle(self, rows: _Places, columns: _Places, done: int) -> None:
+        if self._symmetry == "general":
+            return
+        is_skew = self._symmetry == "skew-symmetric"
+        if len(wrong := np.flatnonzero(rows < columns + is_skew)):
+            k = int(wrong[0])
+            where = "below the diagonal" if is_skew else "below the diagonal or on it"
+            raise InputError(
+                f"{self._name}: entry {done + k + 1}: those of a {self._symmetry} matrix must be {where}, "
+                f"got row {rows[k] + 1}, column {columns[k] + 1}"
+            )
+
+    def _residues(self, texts: list[bytes], done: int) -> NDArray[np.uint32]:
+        """Residues of integers, whose range is checked, and that of what is mirrored of them."""
+        lowest, highest = self._system.value_range
+        if self._symmetry == "skew-symmetric":
+            lowest, highest = max(lowest, -highest), min(highest, -lowest)
+        stream = io.BytesIO(b"".join(text + b"\n" for text in texts))
+        reader = _EntryReader(stream, self._name, lowest, highest, strict=True)
+        reader.entries_before = done
+        parts = [np.zeros((self._system.rows, 0), dtype=RESIDUE_DTYPE)]
+        while batch := reader.read(len(texts)):
+            parts.append(batch.to_residues(self._system.moduli))
+        self.bound = max(self.bound, reader.bound)
+        return np.concatenate(parts, axis=1)
+
+    def _mirrored(self, residues: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Residues of what is above the diagonal."""
+        if self._symmetry == "symmetric":
+            return residues
+        moduli = np.array(self._system.moduli, dtype=np.uint64)[:, None]
+        return ((moduli - residues) % moduli).astype(RESIDUE_DTYPE)
+
+
+class _EntryReader(TextReader):
+    """Integers of entries, which errors count."""
+
+    entries_before = 0
+
+    def _place(self, row: int) -> str:
+        return f"{self._name}: entry {self.entries_before + self.count + row + 1}"
+
+
+def _shown(line: bytes) -> str:
+    return repr(line.strip()[:80].decode("utf-8", "backslashreplace"))
