@@ -35,7 +35,7 @@ _output = click.option(
 )
 
 
-def _derive(
+def derive(
     operation: str,
     sources: Sequence[str],
     path: str,
@@ -46,16 +46,18 @@ def _derive(
     progress: bool,
     as_json: bool,
     backend: str = "cpu",
+    of_fields: bool = False,
     **about: Any,
 ) -> None:
-    """Write what is made of the arrays of some stores to a new one, and tell of it."""
+    """Write what is made of the arrays of some stores, also those of fields, to a new one; tell of it."""
     check_store_path(path)
     from rnsdask.jobs import derivation
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting
-    from rnsdask.jobs.sources import Source
+    from rnsdask.jobs.sources import NUMBERS, NUMBERS_AND_FIELDS, Source
 
-    opened = [Source.at(source) for source in sources]
+    systems = NUMBERS_AND_FIELDS if of_fields else NUMBERS
+    opened = [Source.at(source, systems) for source in sources]
     try:
         prepared = derivation.prepare(operation, opened, make, backend=backend, **about)
     except (IndexError, TypeError, ValueError) as error:
@@ -92,7 +94,7 @@ def _of_moduli(name: str, description: str) -> click.Command:
     @processor_job_options
     def command(source: str, path: str, moduli: "ModuliSet", **options: Any) -> None:
         about: dict[str, Any] = {"method": name, "moduli": list(moduli)}
-        _derive(name, [source], path, lambda x: getattr(x, name)(moduli), **about, **options)
+        derive(name, [source], path, lambda x: getattr(x, name)(moduli), **about, **options)
 
     return command
 
@@ -128,7 +130,7 @@ def convert(source: str, path: str, system: str, signed: bool | None, **options:
             raise ValueError(f"it is an {type(x).__name__} already, which is what --to {system} makes")
         return x.to_rns(range_signed) if system == "rns" else IntervalRNSArray.from_rns(x)
 
-    _derive("convert", [source], path, make, to=system, signed=range_signed, **options)
+    derive("convert", [source], path, make, to=system, signed=range_signed, **options)
 
 
 # ---- what is computed of two stores -----------------------------------------------------------------------
@@ -150,14 +152,12 @@ def convert(source: str, path: str, system: str, signed: bool | None, **options:
 @click.option(
     "--overflow",
     type=click.Choice(["raise", "wrap"]),
-    default="raise",
-    show_default=True,
-    help="Of a result out of range: an error; or the result modulo M.",
+    help="Of an integer out of range: an error; or the integer modulo M.  [default: raise]",
 )
 @with_mode
 @processor_job_options
-def convolve(a: str, b: str, path: str, kind: str, axis: int, overflow: str, **options: Any) -> None:
-    """Convolve the integers of A and B along an axis, exactly, to a new store.
+def convolve(a: str, b: str, path: str, kind: str, axis: int, overflow: str | None, **options: Any) -> None:
+    """Convolve the numbers of A and B along an axis, exactly, to a new store.
 
     With the mode full, those are the coefficients of the product of two polynomials.
     """
@@ -167,8 +167,8 @@ def convolve(a: str, b: str, path: str, kind: str, axis: int, overflow: str, **o
 
         return convolution.convolve(x, y, kind, axis, overflow=overflow)
 
-    about: dict[str, Any] = {"kind": kind, "axis": axis, "overflow": overflow}
-    _derive("convolve", [a, b], path, make, **about, **options)
+    about: dict[str, Any] = {"kind": kind, "axis": axis, "overflow": overflow or "raise"}
+    derive("convolve", [a, b], path, make, of_fields=True, **about, **options)
 
 
 # ---- the same words in another order, or in other chunks --------------------------------------------------
@@ -196,7 +196,7 @@ def concat(sources: tuple[str, ...], path: str, axis: int, **options: Any) -> No
             )
         return concatenate(arrays, axis)
 
-    _derive("concat", sources, path, make, axis=axis, **options)
+    derive("concat", sources, path, make, of_fields=True, axis=axis, **options)
 
 
 @click.command("slice", cls=Command, context_settings=NEGATIVE_NUMBERS)
@@ -212,7 +212,7 @@ def slice_(source: str, path: str, index: str, **options: Any) -> None:
     "..., -1", "None". Chunks of which nothing is selected are not read.
     """
     key = _read_index(index)
-    _derive("slice", [source], path, lambda x: x[key], index=repr(key), **options)
+    derive("slice", [source], path, lambda x: x[key], of_fields=True, index=repr(key), **options)
 
 
 @click.command(cls=Command)
@@ -229,7 +229,7 @@ def slice_(source: str, path: str, index: str, **options: Any) -> None:
 def rechunk(source: str, path: str, chunks: str, **options: Any) -> None:
     """Write the integers of SRC to a new store DST of other chunks."""
     lengths = chunks if chunks.isalnum() and not chunks.isdecimal() else _read_lengths(chunks, "--chunks")
-    _derive("rechunk", [source], path, lambda x: x.rechunk(lengths), chunks=lengths, **options)
+    derive("rechunk", [source], path, lambda x: x.rechunk(lengths), of_fields=True, chunks=lengths, **options)
 
 
 @click.command(cls=Command, context_settings=NEGATIVE_NUMBERS)
@@ -241,7 +241,7 @@ def rechunk(source: str, path: str, chunks: str, **options: Any) -> None:
 def reshape(source: str, path: str, shape: str, **options: Any) -> None:
     """Write the integers of SRC, in C order, to a new store DST of another SHAPE, such as "1000,-1"."""
     lengths = _read_lengths(shape, "SHAPE")
-    _derive("reshape", [source], path, lambda x: x.reshape(lengths), shape=lengths, **options)
+    derive("reshape", [source], path, lambda x: x.reshape(lengths), of_fields=True, shape=lengths, **options)
 
 
 def _read_lengths(text: str, name: str) -> tuple[int, ...]:

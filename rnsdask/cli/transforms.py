@@ -45,14 +45,12 @@ def ntt(
     two are there at a time.
     """
     check_store_path(path)
-    from rnsdask.fields.finite_fields import FiniteFields
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting
-    from rnsdask.jobs.sources import Source
+    from rnsdask.jobs.sources import NUMBERS_AND_FIELDS, Source
     from rnsdask.jobs.transform import prepare, write_transform
-    from rnsdask.rns.system import RNS
 
-    opened = Source.at(source, (RNS, FiniteFields))
+    opened = Source.at(source, NUMBERS_AND_FIELDS)
     try:
         prepared = prepare(opened, axis, inverse, negacyclic, backend)
     except (TypeError, ValueError) as error:

@@ -83,9 +83,7 @@ def prepare(
     opened = {source.path: source.array_with(method, backend=backend) for source in sources}
     made = make(*(opened[source.path] for source in sources))
     if not isinstance(made, NumberArray):
-        raise ValueError(
-            "it selects one number, and a store has at least one axis; 5:6 selects an array of one"
-        )
+        raise ValueError("it is one number, and a store has at least one axis; 5:6 selects an array of one")
     array = made.with_storable_chunks()
     work = _work(operation, list(opened.values()), made, array, sources)
     inputs = {str(position): source.info for position, source in enumerate(sources)}

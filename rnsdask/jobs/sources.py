@@ -11,10 +11,15 @@ from rnsdask.backend import naming_gpu_memory, to_backend
 from rnsdask.core.errors import JobError, StoreAccessError, StoreError
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
+from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.lazy.map import map_chunks
 from rnsdask.rns.system import RNS
 
 Described: TypeAlias = store.StoreInfo | store.GroupInfo
+
+NUMBERS: tuple[type[NumberSystem], ...] = (RNS,)
+NUMBERS_AND_FIELDS: tuple[type[NumberSystem], ...] = (RNS, FiniteFields)
+"""Number systems of the stores that jobs read."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,7 @@ class Source:
     info: Described
 
     @classmethod
-    def at(cls, path: str, systems: tuple[type[NumberSystem], ...] = (RNS,)) -> "Source":
+    def at(cls, path: str, systems: tuple[type[NumberSystem], ...] = NUMBERS) -> "Source":
         """The complete store, of one of some number systems, or group at a place.
 
         Raises

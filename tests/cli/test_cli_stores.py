@@ -372,7 +372,7 @@ FAULTS: list[tuple[list[Any], int, str]] = [
         r"convolve of x.zarr s.zarr: operands have different ranges",
     ),
     (["convolve", "x.zarr", "x.zarr", "-o", "o", "--axis", 1], 2, r"axis 1 is out of bounds"),
-    (["slice", "x.zarr", "o", "5"], 2, r"slice of x.zarr: it selects one number"),
+    (["slice", "x.zarr", "o", "5"], 2, r"slice of x.zarr: it is one number"),
     (["slice", "x.zarr", "o", "700:, 1"], 2, r"slice of x.zarr: too many indices"),
     (
         ["slice", "s.zarr", "o", "30"],
