@@ -138,7 +138,9 @@ def test_version_and_help() -> None:
     reductions = {"max", "min", "sum", "bound", "prod", "eval", "topk", "compare"}
     derivations = {"cumsum", "cummax", "cummin", "extend", "shrink", "convert"}
     derivations |= {"concat", "convolve", "ntt", "slice", "rechunk", "reshape"}
-    assert names == {"moduli", "import", "random", "info", "verify", "export", *reductions, *derivations}
+    algebra = {"det", "rank", "charpoly", "solve"}
+    others = {"moduli", "import", "random", "info", "verify", "export"}
+    assert names == {*others, *reductions, *derivations, *algebra}
     for name in names:
         assert succeed(name, "-h").startswith(f"Usage: rnsdask {name} ")
 

@@ -1,0 +1,200 @@
+"""The commands ``det``, ``rank``, ``charpoly`` and ``solve``."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import reduce
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rnsdask.cli.derivations import derive
+from rnsdask.cli.errors import Command, refuse
+from rnsdask.cli.options import (
+    check_store_path,
+    complete_path,
+    moduli_options,
+    moduli_set,
+    processor_job_options,
+    store_argument,
+    with_mode,
+)
+from rnsdask.cli.printing import echo
+from rnsdask.cli.streams import cost_text, print_json, size_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rnsdask.core.moduli import ModuliSet
+    from rnsdask.jobs.cost import Cost
+    from rnsdask.jobs.linear_algebra import Problem
+    from rnsdask.jobs.sources import Source
+
+_output = click.option(
+    "-o",
+    "--output",
+    shell_complete=complete_path,
+    metavar="STORE",
+    help="A new store of the results, which are printed without it.",
+)
+
+
+def _with_results(command: Any) -> Any:
+    """Give a command the options of :func:`compute`."""
+    decorators = (_output, moduli_options, with_mode, processor_job_options)
+    return reduce(lambda decorated, decorate: decorate(decorated), reversed(decorators), command)
+
+
+def _of_matrices(name: str, description: str) -> click.Command:
+    """Make the command of a function of matrices."""
+
+    @click.command(name, cls=Command, help=description)
+    @store_argument
+    @_with_results
+    def command(path: str, **options: Any) -> None:
+        compute(name, [path], **options)
+
+    return command
+
+
+@click.command(cls=Command)
+@click.argument("a", metavar="A", shell_complete=complete_path)
+@click.argument("b", metavar="B", shell_complete=complete_path)
+@click.option(
+    "--denominators",
+    metavar="STORE",
+    shell_complete=complete_path,
+    help="With -o, of integers: a new store of the denominators.",
+)
+@_with_results
+def solve(a: str, b: str, **options: Any) -> None:
+    """Solutions X of A X = B for the square matrices in A, exact.
+
+    B is one vector, or matrices. Solutions for integers are rational numbers: numerators, and one denominator
+    for each matrix.
+    """
+    compute("solve", [a, b], **options)
+
+
+def compute(
+    operation: str,
+    paths: Sequence[str],
+    *,
+    output: str | None,
+    bits: int | None,
+    modulus_bits: int | None,
+    moduli_file: str | None,
+    mode: dict[str, bool],
+    denominators: str | None = None,
+    **options: Any,
+) -> None:
+    """Compute what a function of linear algebra gives of stores; print it, or write it to new ones."""
+    about_moduli = (bits, modulus_bits, moduli_file)
+    wants_moduli = about_moduli != (None, None, None)
+    if output is None and (any(mode.values()) or denominators or wants_moduli):
+        refuse("--denominators, --overwrite, --resume and options of moduli need -o")
+    from rnsdask import linalg
+    from rnsdask.fields.finite_fields import FiniteFields
+    from rnsdask.jobs.linear_algebra import of_whole_matrices
+    from rnsdask.jobs.sources import NUMBERS_AND_FIELDS, Source
+
+    moduli = moduli_set(*about_moduli) if wants_moduli else None
+    sources = [Source.at(path, NUMBERS_AND_FIELDS) for path in paths]
+    of_fields = isinstance(sources[0].residues.system, FiniteFields)
+    if of_fields and (wants_moduli or denominators):
+        refuse("--denominators and options of moduli are of integers; these are elements of fields")
+    if operation == "solve" and not of_fields and (output is None) != (denominators is None):
+        refuse("solutions over the rationals are two stores: give -o and --denominators, or neither")
+    function = of_whole_matrices(getattr(linalg, operation))
+    if output is not None and of_fields and operation != "rank":
+        derive(operation, paths, output, function, mode=mode, of_fields=True, **options)
+    else:
+        targets = [path for path in (output, denominators) if path is not None]
+        _compute_integers(operation, sources, function, targets, moduli, mode, **options)
+
+
+def _compute_integers(
+    operation: str,
+    sources: "list[Source]",
+    function: Any,
+    targets: list[str],
+    moduli: "ModuliSet | None",
+    mode: dict[str, bool],
+    *,
+    connection: AbstractContextManager[Any],
+    backend: str,
+    progress: bool,
+    as_json: bool,
+) -> None:
+    """Compute results as Python ints; print them, or write each array of them to a new store."""
+    from rnsdask.jobs import linear_algebra as job
+    from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.memory_plan import fitting
+
+    for target in targets:
+        check_store_path(target)
+    try:
+        problem = job.prepare(operation, sources, function, backend)
+    except (TypeError, ValueError) as error:
+        refuse(f"{operation} of {' '.join(source.path for source in sources)}: {error}")
+    read = [source.residues.path for source in sources]
+    with (
+        connection as client,
+        fitting(problem.work, client, backend=backend),
+        measured(client, read) as cost,
+    ):
+        values = job.integers(problem, client, progress=progress)
+        pairs = zip(targets, values, strict=False)
+        done = [job.write_integers(found, moduli, path, problem, client, **mode) for path, found in pairs]
+    cost.record(operation, problem.size, problem.nbytes)
+    work = f"{size_text(problem.nbytes)} read ({cost_text(problem.nbytes, cost)})"
+    if as_json:
+        _print_json(problem, values, targets, cost)
+    elif not targets:
+        _print(problem, values)
+        if progress:  # on standard output are results alone
+            echo(f"({work})", err=True)
+    for target, transfer in zip(targets, done, strict=True):
+        if not as_json:
+            echo(f"{target}: {transfer.count} integers, {size_text(transfer.bytes_written)}; {work}")
+
+
+def _print_json(
+    problem: "Problem", values: "list[NDArray[np.object_]]", targets: list[str], cost: "Cost"
+) -> None:
+    """Print one JSON object: results as nested lists of texts, unless they are in stores."""
+    from rnsdask.jobs.linear_algebra import texts
+
+    names: tuple[str, ...] = ("numerators", "denominators")
+    if len(values) == 1:
+        names = ("values" if values[0].ndim else "value",)
+    results: dict[str, Any] = {name: texts(found) for name, found in zip(names, values, strict=True)}
+    if targets:
+        results = dict(zip(("output", "denominators"), targets, strict=False))
+    paths = [source.path for source in problem.sources]
+    named = {"store": paths[0]} if len(paths) == 1 else {"stores": paths}
+    fields = {"op": problem.operation, **named, "shape": values[0].shape, **results}
+    print_json({**fields, **cost.as_dict(), "bytes_read": problem.nbytes})
+
+
+def _print(problem: "Problem", values: "list[NDArray[np.object_]]") -> None:
+    """Print each result on a line, after its index; the only one after what it is."""
+    from rnsdask.jobs.linear_algebra import fractions
+
+    found = fractions(values)
+    if not found.ndim:
+        echo(f"{problem.operation} of {problem.sources[0].path}:", found.item())
+        return
+    for index in product(*map(range, found.shape)):
+        echo(f"{','.join(map(str, index))}\t{found[index]}")
+
+
+LINEAR_ALGEBRA = (
+    _of_matrices("det", "Determinants of the square matrices in STORE, along its last two axes, exact."),
+    _of_matrices("rank", "Ranks of the matrices in STORE; of elements of fields, modulo each prime."),
+    _of_matrices(
+        "charpoly", "Characteristic polynomials det(z - A) of the square matrices A in STORE, ascending."
+    ),
+    solve,
+)

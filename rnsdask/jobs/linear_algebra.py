@@ -1,0 +1,171 @@
+"""Jobs of linear algebra: what is computed of the matrices of stores.
+
+Results of elements of fields are elements, a lazy array that :mod:`.derivation` writes. Those of integers are
+exact, so that nothing tells their size before: they are computed as Python ints, and ranks too.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from gmpy2 import mpq
+from numpy.typing import NDArray
+
+from rnsdask.arrays.creation import from_ints
+from rnsdask.arrays.number_array import NumberArray
+from rnsdask.cluster.memory import Work
+from rnsdask.core.errors import JobError
+from rnsdask.core.integer_text import to_decimal
+from rnsdask.core.layout import RESIDUE_DTYPE
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.jobs import memory_plan
+from rnsdask.jobs.compute import compute, naming
+from rnsdask.jobs.sources import Source, check_target
+from rnsdask.jobs.writing import Transfer, write_array
+from rnsdask.rns.lift import at_a_time
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_COPIES = 4
+"""Arrays as large as images modulo some primes that a task holds."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be computed, checked; nothing has been read but what the stores say about themselves.
+
+    Attributes
+    ----------
+    operation : str
+        One of the names in :data:`.memory.OPERATIONS`.
+    sources : tuple of Source
+        The operands.
+    results : tuple
+        Lazy arrays.
+    work : Work
+        What is known of the memory that it takes.
+    size, nbytes : int
+        Numbers that are read, and bytes of their words.
+    """
+
+    operation: str
+    sources: tuple[Source, ...]
+    results: tuple[Any, ...]
+    work: Work
+    size: int
+    nbytes: int
+
+
+def of_whole_matrices(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of matrices, for arrays of which a chunk holds a part of a matrix."""
+
+    def of_any(*arrays: Any) -> Any:
+        # A vector of right-hand sides has one axis.
+        return function(*(x.rechunk(dict.fromkeys(range(x.ndim)[-2:], -1)) for x in arrays))
+
+    return of_any
+
+
+def prepare(
+    operation: str, sources: Sequence[Source], function: Callable[..., Any], backend: str = "cpu"
+) -> Problem:
+    """Check what is to be computed.
+
+    Parameters
+    ----------
+    function : callable
+        What the arrays are given to; it returns one, or a tuple.
+
+    Raises
+    ------
+    TypeError, ValueError
+        What `function` raises.
+    """
+    arrays = [source.array(backend=backend) for source in sources]
+    found = function(*arrays)
+    results = tuple(found) if isinstance(found, tuple) else (found,)
+    work = _work(operation, sources, [x.rechunk(dict.fromkeys(range(x.ndim)[-2:], -1)) for x in arrays])
+    size, nbytes = (sum(int(getattr(array, name)) for array in arrays) for name in ("size", "nbytes"))
+    return Problem(operation, tuple(sources), results, work, size, nbytes)
+
+
+def _work(operation: str, sources: Sequence[Source], arrays: Sequence[Any]) -> Work:
+    """Describe the job by its largest chunk: images of it modulo as many primes as are computed together."""
+    largest = max(arrays, key=lambda array: math.prod(array.words.chunksize))
+    rows, *chunks = (max(1, int(length)) for length in largest.words.chunksize)
+    images = at_a_time(np.broadcast_to(RESIDUE_DTYPE.type(0), (rows, *chunks)))
+    direct = all(source.whole_store is not None and source.whole_store.has_chunk_files for source in sources)
+    how: dict[str, Any] = {"direct": direct, "stores": len(sources), "arrays": -(-_COPIES * images // rows)}
+    return memory_plan.describe(operation, rows, largest.shape, chunks, **how)
+
+
+def integers(
+    problem: Problem, client: "Client | None" = None, *, progress: bool = False
+) -> list[NDArray[np.object_]]:
+    """Compute the results, as arrays of Python ints.
+
+    Raises
+    ------
+    JobError
+        If there is none of a matrix, or polynomial.
+    """
+    amount: dict[str, Any] = {"numbers": problem.size, "nbytes": problem.nbytes}
+    how: dict[str, Any] = {"progress": progress, "label": problem.operation, **amount}
+    named = f"{problem.operation} of {' '.join(source.path for source in problem.sources)}"
+    try:
+        with naming(named):
+            found = compute(list(problem.results), client, **how)
+    except (np.linalg.LinAlgError, ValueError) as error:
+        raise JobError(f"{named}: {error}") from error
+    return [
+        part.to_ints() if isinstance(part, NumberArray) else np.asarray(part, dtype=object) for part in found
+    ]
+
+
+def write_integers(
+    values: NDArray[np.object_],
+    moduli: ModuliSet | None,
+    path: str,
+    problem: Problem,
+    client: "Client | None" = None,
+    **mode: Any,
+) -> Transfer:
+    """Write results to a new store, under the fewest moduli that hold them unless some are given.
+
+    The range is signed if one of them is negative.
+
+    Raises
+    ------
+    JobError
+        If one is out of the range of the moduli.
+    StoreError
+        As of :func:`.write_array`.
+    """
+    check_target(path, problem.sources)
+    signed = any(int(value) < 0 for value in values.flat)
+    try:
+        array = from_ints(values.reshape(values.shape or (1,)), moduli, signed)
+    except ValueError as error:
+        raise JobError(f"{path}: {error}") from error
+    return write_array(array.rechunk("auto"), path, client, **mode)
+
+
+def texts(values: NDArray[np.object_]) -> Any:
+    """Results as decimal text, in nested lists."""
+    return np.vectorize(to_decimal, otypes=[object])(values).tolist() if values.size else values.tolist()
+
+
+def fractions(values: Sequence[NDArray[np.object_]]) -> NDArray[np.object_]:
+    """Results as decimal text; numerators and denominators as fractions in lowest terms, or integers."""
+    numerators = values[0]
+    if len(values) == 1:
+        return np.array(texts(numerators), dtype=object).reshape(numerators.shape)
+    lacking = numerators.ndim - values[1].ndim
+    denominators = np.broadcast_to(values[1].reshape(values[1].shape + (1,) * lacking), numerators.shape)
+    pairs = zip(numerators.flat, denominators.flat, strict=True)
+    found = np.empty(numerators.size, dtype=object)
+    found[:] = [str(mpq(numerator, denominator)) for numerator, denominator in pairs]
+    return found.reshape(numerators.shape)

@@ -1,0 +1,160 @@
+"""The commands det, rank, charpoly and solve, against FLINT."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import flint
+import numpy as np
+import pytest
+from commands import fail, succeed
+
+import rnsdask as rd
+
+MODULI = rd.ModuliSet.for_bits(200)
+PRIMES = [4294967291, 2147483647, 65537]
+
+
+@pytest.fixture(autouse=True)
+def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def drawn(rng: np.random.Generator, *shape: int, bits: int = 100) -> Any:
+    values = np.array([int.from_bytes(rng.bytes(bits // 8)) for _ in range(int(np.prod(shape)))], object)
+    return (values - (1 << bits - 1)).reshape(shape)
+
+
+def stored(path: str, values: Any, chunks: Any = "auto") -> None:
+    rd.from_ints(values, MODULI, signed=True).rechunk(chunks).to_zarr(path)
+
+
+def flint_of(matrix: Any) -> flint.fmpz_mat:
+    return flint.fmpz_mat([[int(value) for value in row] for row in matrix])
+
+
+def as_json(*args: object) -> dict[str, Any]:
+    return dict(json.loads(succeed(*args, "--json")))
+
+
+def lines(text: str) -> dict[tuple[int, ...], str]:
+    pairs = (line.split("\t") for line in text.splitlines())
+    return {tuple(map(int, index.split(","))): value for index, value in pairs}
+
+
+def test_one_matrix_in_several_chunks(rng: np.random.Generator) -> None:
+    x = drawn(rng, 9, 9)
+    stored("x", x, (4, 5))
+    expected = flint_of(x)
+    assert succeed("det", "x").splitlines() == ["det of x:", str(expected.det())]
+    assert as_json("det", "x")["value"] == str(expected.det())
+    assert succeed("rank", "x").splitlines() == ["rank of x:", "9"]
+    coefficients = [str(c) for c in expected.charpoly().coeffs()]
+    assert lines(succeed("charpoly", "x")) == {(k,): c for k, c in enumerate(coefficients)}
+    assert as_json("charpoly", "x")["values"] == coefficients
+
+
+def test_stacks(rng: np.random.Generator) -> None:
+    x = drawn(rng, 2, 3, 4, 4)
+    x[1, 2, 3] = x[1, 2, 0] * 5
+    stored("x", x, (1, 2, 3, 4))
+    found = lines(succeed("det", "x"))
+    assert found == {index: str(flint_of(x[index]).det()) for index in np.ndindex(2, 3)}
+    assert found[1, 2] == "0"
+    ranks = as_json("rank", "x")
+    assert ranks["values"] == [["4", "4", "4"], ["4", "4", "3"]]
+    assert ranks["shape"] == [2, 3]
+
+
+def test_results_in_stores(rng: np.random.Generator) -> None:
+    x = drawn(rng, 3, 4, 4)
+    stored("x", x)
+    told = succeed("det", "x", "-o", "d")
+    assert told.startswith("d: 3 integers, ")
+    expected = [int(flint_of(m).det()) for m in x]
+    assert rd.open_zarr("d").to_ints().tolist() == expected
+    assert as_json("det", "x", "-o", "d", "--overwrite", "--bits", 500)["output"] == "d"
+    assert rd.open_zarr("d").moduli == rd.ModuliSet.for_bits(500)
+    assert rd.open_zarr("d").to_ints().tolist() == expected
+    assert "range" in fail("det", "x", "-o", "d", "--overwrite", "--bits", 100)
+    assert "d: " in fail("det", "x", "-o", "d")  # it is there
+    succeed("rank", "x", "-o", "r")
+    assert rd.open_zarr("r").to_ints().tolist() == [4, 4, 4]
+
+
+def test_solutions(rng: np.random.Generator) -> None:
+    a, b = drawn(rng, 5, 5, bits=40), drawn(rng, 5, bits=40)
+    stored("a", a, (2, 3))
+    stored("b", b, 2)
+    x = [Fraction(lines(succeed("solve", "a", "b"))[k,]) for k in range(5)]
+    assert [sum(c * v for c, v in zip(row, x, strict=True)) for row in a.tolist()] == b.tolist()
+    found = as_json("solve", "a", "b")
+    assert [Fraction(int(n), int(found["denominators"])) for n in found["numerators"]] == x
+    told = succeed("solve", "a", "b", "-o", "n", "--denominators", "d").splitlines()
+    assert [line.split(":")[0] for line in told] == ["n", "d"]
+    (denominator,) = rd.open_zarr("d").to_ints()
+    assert [Fraction(n, denominator) for n in rd.open_zarr("n").to_ints()] == x
+    # Matrices, and a batch of them.
+    several = drawn(rng, 2, 5, 3, bits=40)
+    stored("s", several)
+    texts = lines(succeed("solve", "a", "s"))
+    for k, row, column in np.ndindex(2, 5, 3):
+        total = sum(int(a[row, j]) * Fraction(texts[k, j, column]) for j in range(5))
+        assert total == several[k, row, column]
+
+
+def test_elements_of_fields(rng: np.random.Generator) -> None:
+    fields = rd.PrimeFields(PRIMES)
+    x = drawn(rng, 3, 4, 4)
+    elements = rd.from_ints(x, fields)
+    elements.rechunk((2, 3, 4)).to_zarr("x")
+    expected = [[int(flint.nmod_mat(flint_of(m), p).det()) for p in PRIMES] for m in x]
+    found = lines(succeed("det", "x"))
+    assert [[int(found[k,]) % p for p in PRIMES] for k in range(3)] == expected
+    assert "d: 3 " in succeed("det", "x", "-o", "d")
+    assert np.asarray(rd.open_zarr("d").words).T.tolist() == expected
+    ranks = as_json("rank", "x")["values"]
+    assert ranks == [["4"] * 3] * 3
+    succeed("solve", "x", "x", "-o", "y")
+    assert (rd.open_zarr("y").to_ints() == np.eye(4, dtype=object)).all()
+    rd.from_ints(x[0], fields).rechunk(-1).to_zarr("one")
+    assert succeed("det", "one").splitlines()[0] == "det of one:"
+    assert "one number" in fail("det", "one", "-o", "z", status=2)
+
+
+def test_what_is_refused(rng: np.random.Generator) -> None:
+    x = drawn(rng, 2, 3, 3)
+    x[1] = 0
+    stored("x", x)
+    assert "solve of x x: " in fail("solve", "x", "x")
+    assert "(1,)" in fail("solve", "x", "x")
+    stored("wide", drawn(rng, 3, 4))
+    assert "square matrices, got shape (3, 4)" in fail("det", "wide", status=2)
+    assert succeed("rank", "wide").splitlines()[-1] == "3"
+    stored("flat", drawn(rng, 5))
+    assert "two axes" in fail("rank", "flat", status=2)
+    assert "need -o" in fail("det", "x", "--overwrite", status=2)
+    assert "need -o" in fail("det", "x", "--bits", 64, status=2)
+    assert "give -o and --denominators" in fail("solve", "x", "x", "-o", "y", status=2)
+    rd.from_ints(x, rd.PrimeFields(PRIMES)).rechunk(-1).to_zarr("f")
+    assert "are of integers" in fail("det", "f", "-o", "y", "--bits", 64, status=2)
+    with pytest.raises(rd.StoreError):
+        rd.open_zarr("y")
+    assert "is read from there" in fail("det", "x", "-o", "x", "--overwrite")
+
+
+def test_fields_in_other_derived_stores(rng: np.random.Generator) -> None:
+    fields = rd.PrimeFields(PRIMES)
+    elements = rd.from_ints(drawn(rng, 40), fields)
+    elements.rechunk(16).to_zarr("x")
+    succeed("slice", "x", "y", "::-1")
+    assert (rd.open_zarr("y").to_ints() == elements.to_ints()[::-1]).all()
+    succeed("reshape", "y", "z", "5,8")
+    succeed("concat", "z", "z", "-o", "zz")
+    assert rd.open_zarr("zz").shape == (10, 8)
+    succeed("rechunk", "z", "w", "--chunks", "2,8")
+    assert (rd.open_zarr("w").to_ints().ravel() == elements.to_ints()[::-1]).all()
+    succeed("convolve", "x", "y", "-o", "c")
+    expected = rd.convolve(elements, elements[::-1])
+    assert (rd.open_zarr("c").to_ints() == expected.to_ints()).all()
