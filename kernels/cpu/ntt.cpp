@@ -37,15 +37,6 @@ class Aligned {
   T* data_;
 };
 
-i64 bit_reversed(i64 k, i64 length) {
-  i64 result = 0;
-  for (i64 bit = 1; bit < length; bit *= 2) {
-    result = 2 * result + (k & 1);
-    k /= 2;
-  }
-  return result;
-}
-
 // A root of unity modulo p, and the loops for p.
 struct Root {
   Prime prime;
@@ -70,16 +61,18 @@ class Columns {
  public:
   Columns(const Root& root, i64 length)
       : root_(root), length_(length), roots_(std::max<i64>(length, 2)), reversed_(length) {
-    u32 power = 1;
-    for (i64 k = 0; k < length / 2; ++k) {
-      roots_[length / 2 + k] = root.prime.factor(power);
-      power = root.multiply(power, root.value);
+    std::vector<u32> powers(std::max<i64>(length / 2, 1), 1);
+    u32 power = root.value;
+    for (i64 known = 1; known < length / 2; known *= 2) {  // products that do not wait for one another
+      for (i64 k = 0; k < known; ++k) powers[known + k] = root.multiply(powers[k], power);
+      power = root.multiply(power, power);
     }
+    for (i64 k = 0; k < length / 2; ++k) roots_[length / 2 + k] = root.prime.factor(powers[k]);
     // Of half the order, the powers are every second one.
     for (i64 half = length / 4; half > 0; half /= 2) {
       for (i64 k = 0; k < half; ++k) roots_[half + k] = roots_[2 * half + 2 * k];
     }
-    for (i64 k = 0; k < length; ++k) reversed_[k] = bit_reversed(k, length);
+    for (i64 k = 1; k < length; ++k) reversed_[k] = reversed_[k / 2] / 2 + k % 2 * (length / 2);
   }
 
   void forward(ConstRows from, u32* tile) {
