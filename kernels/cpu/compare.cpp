@@ -10,7 +10,7 @@ namespace rns {
 
 namespace {
 
-using Signed8 = nb::ndarray<i8, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Signed8 = Written<i8, nb::ndim<1>, nb::c_contig>;
 
 RNS_VECTORISED bool any_equal(const u64* a, const u64* b, i64 width) {
   u64 equal = 0;

@@ -11,7 +11,7 @@ namespace rns {
 namespace {
 
 using Limbs = nb::ndarray<const u32, nb::ndim<2>, nb::device::cpu>;
-using MutableResidues = nb::ndarray<u32, nb::ndim<2>, nb::device::cpu>;
+using MutableResidues = Written<u32, nb::ndim<2>>;
 
 struct alignas(64) ChainRow {
   u64 carry[kNumbers];

@@ -12,7 +12,7 @@ namespace rns {
 namespace {
 
 using Runs = nb::ndarray<const u32, nb::ndim<3>, nb::device::cpu>;
-using MutableRuns = nb::ndarray<u32, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using MutableRuns = Written<u32, nb::ndim<3>, nb::c_contig>;
 
 const u32* run(const Runs& array, i64 i, i64 b) {
   return array.data() + i * array.stride(0) + b * array.stride(1);

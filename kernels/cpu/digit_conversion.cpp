@@ -19,7 +19,7 @@ namespace rns {
 namespace {
 
 using Limbs = nb::ndarray<const u32, nb::ndim<2>, nb::device::cpu>;
-using MutableResidues = nb::ndarray<u32, nb::ndim<2>, nb::device::cpu>;
+using MutableResidues = Written<u32, nb::ndim<2>>;
 using Table64 = nb::ndarray<const u64, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Blocks64 = nb::ndarray<const u64, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 

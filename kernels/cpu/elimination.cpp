@@ -13,9 +13,9 @@ namespace rns {
 namespace {
 
 using Matrices = nb::ndarray<const u32, nb::ndim<4>, nb::device::cpu>;
-using MutableMatrices = nb::ndarray<u32, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
-using Vectors = nb::ndarray<u32, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-using Indices = nb::ndarray<i32, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using MutableMatrices = Written<u32, nb::ndim<4>, nb::c_contig>;
+using Vectors = Written<u32, nb::ndim<3>, nb::c_contig>;
+using Indices = Written<i32, nb::ndim<3>, nb::c_contig>;
 
 // Words of a vector: rows are as many vectors long, and all of a vector are computed.
 constexpr i64 kLanes = 16;

@@ -46,7 +46,7 @@ inline FermatField field_of(const FermatParameters& p) {
 template <class Digit>
 using FermatMatrix = nb::ndarray<const Digit, nb::ndim<2>, nb::device::cpu>;
 template <class Digit>
-using FermatOut = nb::ndarray<Digit, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using FermatOut = Written<Digit, nb::ndim<2>, nb::c_contig>;
 
 template <class Digit>
 void check_operand(const FermatMatrix<Digit>& x, const FermatField& f, i64 count) {

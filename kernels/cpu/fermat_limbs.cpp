@@ -10,7 +10,7 @@ namespace {
 template <typename Word>
 using Digits = nb::ndarray<const Word, nb::ndim<2>, nb::device::cpu>;
 template <typename Word>
-using MutableDigits = nb::ndarray<Word, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using MutableDigits = Written<Word, nb::ndim<2>, nb::c_contig>;
 
 WideRadix checked_radix(u64 radix, u64 normalized, u64 reciprocal, i32 shift, i64 rows, size_t word_bytes) {
   const i64 digits = rows * static_cast<i64>(word_bytes) / 8;

@@ -117,9 +117,9 @@ void evaluate_all(const Residues& residues, const IntervalTables& tables, const 
 }
 
 using MatrixDouble = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using MutableVectorDouble = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using MutableVectorI32 = nb::ndarray<i32, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using MutableVector32 = nb::ndarray<u32, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using MutableVectorDouble = Written<double, nb::ndim<1>, nb::c_contig>;
+using MutableVectorI32 = Written<i32, nb::ndim<1>, nb::c_contig>;
+using MutableVector32 = Written<u32, nb::ndim<1>, nb::c_contig>;
 
 // Each factor takes two columns of its table.
 IntervalTables tables_of(i64 moduli, const Vector32& last, const Table32& inverses, const Table32& powers,

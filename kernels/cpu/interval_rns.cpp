@@ -146,12 +146,12 @@ struct Sum {
   }
 };
 
-using MutableVector32 = nb::ndarray<u32, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using MutableVector32 = Written<u32, nb::ndim<1>, nb::c_contig>;
 using VectorDouble = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using VectorI32 = nb::ndarray<const i32, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using MutableVectorDouble = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using MutableVectorI32 = nb::ndarray<i32, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using MutableVectorI8 = nb::ndarray<i8, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using MutableVectorDouble = Written<double, nb::ndim<1>, nb::c_contig>;
+using MutableVectorI32 = Written<i32, nb::ndim<1>, nb::c_contig>;
+using MutableVectorI8 = Written<i8, nb::ndim<1>, nb::c_contig>;
 
 void check_pair(const Columns& x, const Columns& y, size_t rows, size_t count) {
   const i64 n = static_cast<i64>(rows), numbers = static_cast<i64>(count);

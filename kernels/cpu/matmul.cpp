@@ -12,7 +12,7 @@ namespace rns {
 namespace {
 
 using Cube32 = nb::ndarray<const u32, nb::ndim<3>, nb::device::cpu>;
-using MutableCube32 = nb::ndarray<u32, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using MutableCube32 = Written<u32, nb::ndim<3>, nb::c_contig>;
 
 // Columns, rows and terms of a tile: the tile of the second matrix stays in the second-level cache, the sums
 // in the first. Two rows and four terms at a time are the fastest of those tried.

@@ -24,14 +24,23 @@ namespace nb = nanobind;
 // of residues stream through.
 constexpr i64 kTile = 1024;
 
+// An array that a kernel writes. It is taken as it is: nanobind would pass a copy of one in another order or
+// of another type, and what is written there would be lost.
+template <class... Args>
+struct Written : nb::ndarray<Args..., nb::device::cpu> {
+  using Array = nb::ndarray<Args..., nb::device::cpu>;
+  Written() = default;
+  explicit Written(const Array& array) : Array(array) {}
+};
+
 using Matrix32 = nb::ndarray<const u32, nb::ndim<2>, nb::device::cpu>;
 using Table32 = nb::ndarray<const u32, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using MutableMatrix32 = nb::ndarray<u32, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Vector8 = nb::ndarray<u8, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using MutableMatrix32 = Written<u32, nb::ndim<2>, nb::c_contig>;
+using Vector8 = Written<u8, nb::ndim<1>, nb::c_contig>;
 using Vector32 = nb::ndarray<const u32, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Vector64 = nb::ndarray<const u64, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using MutableVector32 = nb::ndarray<u32, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using MutableVector64 = nb::ndarray<u64, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using MutableVector32 = Written<u32, nb::ndim<1>, nb::c_contig>;
+using MutableVector64 = Written<u64, nb::ndim<1>, nb::c_contig>;
 
 // Residues of `count` numbers: row i holds the residues modulo m_i, `stride` apart from the next row.
 struct Residues {
@@ -57,3 +66,21 @@ inline void require(bool condition, const char* message) {
 }
 
 }  // namespace rns
+
+namespace nanobind::detail {
+
+template <class... Args>
+struct type_caster<rns::Written<Args...>> {
+  using Array = typename rns::Written<Args...>::Array;
+  NB_TYPE_CASTER(rns::Written<Args...>, make_caster<Array>::Name)
+
+  bool from_python(handle source, uint32_t flags, cleanup_list* cleanup) noexcept {
+    make_caster<Array> array;
+    const uint32_t as_it_is = flags & ~static_cast<uint32_t>(cast_flags::convert);
+    if (!array.from_python(source, as_it_is, cleanup)) return false;
+    value = Value(array.value);
+    return true;
+  }
+};
+
+}  // namespace nanobind::detail

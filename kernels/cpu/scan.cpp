@@ -65,7 +65,7 @@ void sum_lines(const u32* x, i64 length, i64 width, const u32* start, u32 last, 
 
 using Blocks = nb::ndarray<const u32, nb::ndim<4>, nb::device::cpu>;
 using Starts = nb::ndarray<const u32, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-using MutableBlocks = nb::ndarray<u32, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
+using MutableBlocks = Written<u32, nb::ndim<4>, nb::c_contig>;
 
 }  // namespace
 

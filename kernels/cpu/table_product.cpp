@@ -231,7 +231,7 @@ void Table::sum(const std::vector<Row>& terms, i64 first, i64 results, i64 width
 
 namespace {
 
-using MutableMatrix64 = nb::ndarray<u64, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using MutableMatrix64 = Written<u64, nb::ndim<2>, nb::c_contig>;
 
 constexpr std::pair<const char*, SumMethod> kMethods[] = {
     {"portable", SumMethod::kPortable}, {"avx2", SumMethod::kAvx2}, {"avx512", SumMethod::kAvx512}};

@@ -35,7 +35,7 @@ void transpose(const Word* matrix, i64 stride, i64 rows, i64 columns, Word* out)
 template <typename Word>
 void def_transpose(nb::module_& module) {
   module.def("transpose", [](const nb::ndarray<const Word, nb::ndim<2>, nb::device::cpu>& matrix,
-                             nb::ndarray<Word, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
+                             Written<Word, nb::ndim<2>, nb::c_contig> out) {
     const i64 rows = static_cast<i64>(matrix.shape(0)), columns = static_cast<i64>(matrix.shape(1));
     require(static_cast<i64>(out.shape(0)) == columns && static_cast<i64>(out.shape(1)) == rows,
             "out must have the shape of the transposed matrix");

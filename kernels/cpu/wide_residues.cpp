@@ -8,7 +8,7 @@ namespace {
 
 using Residues64 = nb::ndarray<const u64, nb::ndim<2>, nb::device::cpu>;
 using Table64 = nb::ndarray<const u64, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using MutableMatrix64 = nb::ndarray<u64, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using MutableMatrix64 = Written<u64, nb::ndim<2>, nb::c_contig>;
 
 }  // namespace
 
