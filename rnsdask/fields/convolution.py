@@ -7,7 +7,6 @@ they are sums of products. A long operand beside a shorter one is cut into block
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 
@@ -23,6 +22,7 @@ from rnsdask.constants import (
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.primes import is_prime
+from rnsdask.fields.overlap_save import Plan, as_runs, blocks, expanded, padded, plan_for, wanted
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.system import RNS
 
@@ -32,9 +32,6 @@ LONGEST = 2**26
 # Operands up to this length are short: modulo primes with transforms of the length, and modulo others.
 _SHORT_OWN = 8
 _SHORT_OTHER = 96
-
-# What a transform costs besides its butterflies, as levels of them: copies and the product.
-_LEVELS_BESIDE = 4
 
 # Words of an operand that are transformed at a time: on a CPU they stay in its cache, and the memory beside a
 # chunk is bounded.
@@ -89,7 +86,7 @@ def convolve_cyclic(x: Array, y: Array, moduli: ModuliSet, negacyclic: bool = Fa
     """
     length = x.shape[-1]
     if not negacyclic and length.bit_count() == 1 and _SHORT_OWN < length <= LONGEST:
-        plan = _Plan(length, length, 1, 0, length, length)
+        plan = Plan(length, length, 1, 0, length, length)
         return _convolve_runs(x, y, moduli, plan, sums=False)
     result = convolve(x, y, moduli)
     if length == 1:
@@ -167,58 +164,17 @@ def _through_primes(
     return primes if cost < direct else None
 
 
-# ---- plans ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """How convolutions are computed.
-
-    Attributes
-    ----------
-    short : int
-        Length of the shorter operand.
-    length : int
-        Of the transforms.
-    blocks : int
-        So many of the longer operand are transformed.
-    first, stop : int
-        The numbers wanted.
-    step : int
-        How many of them a block gives.
-    """
-
-    short: int
-    length: int
-    blocks: int
-    first: int
-    stop: int
-    step: int
-
-
-@lru_cache(CACHED_SETS)
-def _plan(longer: int, short: int, first: int, stop: int) -> _Plan:
-    """The quickest way, by the butterflies that it takes."""
-    # Numbers that a single cyclic convolution folds onto those that are wanted must be none.
-    whole = 1 << (max(stop, longer + short - 1 - first) - 1).bit_length()
-    plans = [_Plan(short, whole, 1, first, stop, stop - first)] if whole <= LONGEST else []
-    length = max(4, 1 << (2 * short - 3).bit_length())
-    while length < whole and length <= LONGEST:
-        step = length - short + 1
-        blocks = -(-(stop - first) // step)
-        if blocks > 1:
-            plans.append(_Plan(short, length, blocks, first, stop, step))
-        length *= 2
-    if not plans and short > _SHORT_OTHER:
+def _plan(longer: int, short: int, first: int, stop: int) -> Plan:
+    plan = plan_for(longer, short, first, stop, LONGEST)
+    if plan is None:
         raise ValueError(
             f"operands of a convolution have at most {LONGEST // 2} numbers where both are so long, got "
             f"{longer} and {short}"
         )
-    return min(plans, key=_cost)
+    return plan
 
 
-def _cost(plan: _Plan) -> int:
-    return (2 * plan.blocks + 1) * plan.length * (plan.length.bit_length() + _LEVELS_BESIDE)
+# ---- rows of moduli ---------------------------------------------------------------------------------------
 
 
 @lru_cache(CACHED_SETS)
@@ -236,11 +192,11 @@ def _stretches(moduli: ModuliSet, length: int) -> tuple[tuple[int, int, bool], .
 # ---- runs of numbers: (n, runs, length), where one run may serve for all ----------------------------------
 
 
-def _convolve_runs(x: Array, y: Array, moduli: ModuliSet, plan: _Plan, sums: bool = True) -> Array:
+def _convolve_runs(x: Array, y: Array, moduli: ModuliSet, plan: Plan, sums: bool = True) -> Array:
     batch = np.broadcast_shapes(x.shape[1:-1], y.shape[1:-1])
     out = np.empty_like(x, shape=(len(moduli), math.prod(batch), plan.stop - plan.first), order="C")
     if out.size:
-        x, y = _as_runs(x, batch), _as_runs(y, batch)
+        x, y = as_runs(x, batch), as_runs(y, batch)
         for start, stop, own in _stretches(moduli, plan.length):
             if sums and plan.short <= (_SHORT_OWN if own else _SHORT_OTHER):
                 _by_sums(x[start:stop], y[start:stop], _part(moduli, start, stop), plan, out[start:stop])
@@ -251,21 +207,12 @@ def _convolve_runs(x: Array, y: Array, moduli: ModuliSet, plan: _Plan, sums: boo
     return out.reshape(len(moduli), *batch, out.shape[-1])
 
 
-def _as_runs(x: Array, batch: tuple[int, ...]) -> Array:
-    """(n, *batch, length) as runs, contiguous each; one if all are the same by broadcasting."""
-    if math.prod(x.shape[1:-1]) != 1:
-        x = x[(slice(None), *(None,) * (len(batch) - x.ndim + 2))]
-        x = np.broadcast_to(x, (len(x), *batch, x.shape[-1]))
-    x = x.reshape(len(x), -1, x.shape[-1])
-    return x if x.shape[-1] == 1 or x.strides[-1] == x.itemsize else x.copy()
-
-
 @lru_cache(1024)
 def _part(moduli: ModuliSet, start: int, stop: int) -> ModuliSet:
     return moduli if stop - start == len(moduli) else ModuliSet(list(moduli)[start:stop])
 
 
-def _batches(start: int, stop: int, x: Array, y: Array, plan: _Plan, own: bool) -> Iterator[tuple[int, int]]:
+def _batches(start: int, stop: int, x: Array, y: Array, plan: Plan, own: bool) -> Iterator[tuple[int, int]]:
     """Rows to be transformed at a time."""
     runs, others = sorted((x.shape[1] * plan.blocks, y.shape[1]))
     limit = _CPU_WORDS if isinstance(x, np.ndarray) else _GPU_WORDS
@@ -277,25 +224,25 @@ def _batches(start: int, stop: int, x: Array, y: Array, plan: _Plan, own: bool) 
     return ((a, min(a + step, stop)) for a in range(start, stop, step))
 
 
-def _by_sums(x: Array, y: Array, moduli: ModuliSet, plan: _Plan, out: Array) -> None:
+def _by_sums(x: Array, y: Array, moduli: ModuliSet, plan: Plan, out: Array) -> None:
     x, y = (np.broadcast_to(v, (*out.shape[:2], v.shape[-1])) for v in (x, y))
     kernels_of(out).convolve(x, y, moduli, plan.first, out)
 
 
-def _by_own_primes(x: Array, y: Array, moduli: ModuliSet, plan: _Plan) -> Array:
-    x, y = _expanded(_blocks(x, plan), _padded(y, plan.length)[:, :, None])
-    return _wanted(cyclic_products(x, y, moduli), plan)
+def _by_own_primes(x: Array, y: Array, moduli: ModuliSet, plan: Plan) -> Array:
+    x, y = expanded(blocks(x, plan), padded(y, plan.length)[:, :, None])
+    return wanted(cyclic_products(x, y, moduli), plan)
 
 
-def _by_three_primes(x: Array, y: Array, moduli: ModuliSet, plan: _Plan) -> Array:
-    blocks = x[:, :, None] if plan.blocks == 1 else _blocks(x, plan)
-    operands = _expanded(blocks, y[:, :, None])
+def _by_three_primes(x: Array, y: Array, moduli: ModuliSet, plan: Plan) -> Array:
+    cut = x[:, :, None] if plan.blocks == 1 else blocks(x, plan)
+    operands = expanded(cut, y[:, :, None])
     runs = max(operand.shape[1] for operand in operands)
     x, y = (_modulo_three_primes(operand, plan.length) for operand in operands)
     products = cyclic_products(x, y, THREE_PRIMES).reshape(len(THREE_PRIMES), -1)
     out = np.empty_like(products, shape=(len(moduli), runs * plan.length), order="C")
     kernels_of(out).three_prime_remainders(products, three_prime_constants(moduli), out)
-    return _wanted(out.reshape(len(moduli), runs, plan.length), plan)
+    return wanted(out.reshape(len(moduli), runs, plan.length), plan)
 
 
 def _modulo_three_primes(x: Array, length: int) -> Array:
@@ -303,46 +250,3 @@ def _modulo_three_primes(x: Array, length: int) -> Array:
     out = np.empty_like(x, shape=(len(THREE_PRIMES), x.shape[0] * x.shape[1], length), order="C")
     kernels_of(out).padded_residues(x, THREE_PRIMES, out)
     return out
-
-
-def _padded(x: Array, length: int) -> Array:
-    out = np.empty_like(x, shape=(*x.shape[:-1], length), order="C")
-    out[..., : x.shape[-1]] = x
-    out[..., x.shape[-1] :] = 0
-    return out
-
-
-def _blocks(x: Array, plan: _Plan) -> Array:
-    """(n, runs, blocks, length): each block has the numbers that its own take, and then those of the next."""
-    if plan.blocks == 1:
-        return _padded(x, plan.length)[:, :, None]
-    overlap, count = plan.short - 1, plan.blocks * plan.step
-    # From number first - overlap on, with zeros before and after the operand's.
-    line = np.zeros_like(x, shape=(*x.shape[:-1], count + plan.step), order="C")
-    start = plan.first - overlap
-    part = x[..., max(start, 0) : start + count + overlap]
-    line[..., max(-start, 0) : max(-start, 0) + part.shape[-1]] = part
-    out = np.empty_like(x, shape=(*x.shape[:-1], plan.blocks, plan.length), order="C")
-    shape = (*x.shape[:-1], plan.blocks, plan.step)
-    out[..., : plan.step] = line[..., :count].reshape(shape)
-    out[..., plan.step :] = line[..., plan.step :].reshape(shape)[..., :overlap]
-    return out
-
-
-def _expanded(x: Array, y: Array) -> tuple[Array, Array]:
-    """(n, runs, blocks, length) as runs that go together one by one, or of which one serves for all."""
-    shape = np.broadcast_shapes(x.shape[1:3], y.shape[1:3])
-    parts = (
-        v if math.prod(v.shape[1:3]) == 1 else np.broadcast_to(v, (len(v), *shape, v.shape[-1]))
-        for v in (x, y)
-    )
-    a, b = (v.reshape(len(v), -1, v.shape[-1]) for v in parts)
-    return a, b
-
-
-def _wanted(products: Array, plan: _Plan) -> Array:
-    """The numbers that are wanted of cyclic products (n, runs * blocks, length)."""
-    if plan.blocks == 1:
-        return products[..., plan.first : plan.stop]
-    numbers = products[..., plan.short - 1 :].reshape(len(products), -1, plan.blocks * plan.step)
-    return numbers[..., : plan.stop - plan.first]
