@@ -1,6 +1,7 @@
 """Convolution along an axis, NumPy, CuPy or Dask, chunk by chunk (:mod:`rnsdask.fields.convolution`)."""
 
 import math
+from collections.abc import Callable
 from typing import Any, SupportsIndex
 
 import dask.array as da
@@ -12,13 +13,13 @@ from rnsdask.core.errors import brief
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Grid, Place
-from rnsdask.fields import convolution
+from rnsdask.fields import convolution, fermat_convolution
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy import fields
 from rnsdask.lazy.functions import check_one_kind
+from rnsdask.lazy.long_convolve import convolve_in_chunks, transform_length
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.ntt import intt, ntt
 from rnsdask.lazy.operands import (
     Numbers,
     Operand,
@@ -83,8 +84,8 @@ def convolve(
     -----
     On Dask, where the longer operand is in several chunks along the axis, each takes as many numbers of the
     one before it as the shorter has, less one, and the shorter becomes one chunk. If it is longer than a
-    chunk of the other, or the mode is cyclic, the axis becomes one chunk of both. Other axes are in any
-    chunks.
+    chunk of the other, or the mode is cyclic, the axis becomes one chunk of both; of elements of a Fermat
+    field it is transformed in chunks of a power of two. Other axes are in any chunks.
     """
     if mode not in MODES:
         raise ValueError(f"mode must be one of {', '.join(MODES)}, got {brief(mode)}")
@@ -129,49 +130,23 @@ def _convolve_fields(
 def _convolve_fermat(
     a: Numbers, b: Numbers, mode: str, axis: SupportsIndex, *, overflow: str | None = None
 ) -> Any:
-    """Convolution of elements of a Fermat field, by transforms of a power of two of them."""
+    """Convolution of elements of a Fermat field, chunk by chunk; of long operands by transforms in chunks."""
     fields.check_no_overflow(overflow)
     ndim = max(array.words.ndim for array in (a, b)) - 1
     k = int(normalize_axis_index(as_integer(axis, "axis"), ndim))
-    first, second = (with_axes(array.words, ndim) for array in (a, b))
-    lengths = _checked_lengths(first, second, k, mode)
-    is_cyclic, count = mode.endswith("cyclic"), lengths[0]
-    is_whole = is_cyclic and count.bit_count() == 1
-    negacyclic = is_whole and mode == "negacyclic"
-    length = count if is_whole else 1 << (sum(lengths) - 2).bit_length()
-    padded = (_padded(words, a.system, k, length) for words in (first, second))
-    x, y = (ntt(made_like((a,), words, a.system, "raise"), k, negacyclic) for words in padded)
-    words = intt(fields.apply("multiply", x, y), k, negacyclic).words
-    if not is_cyclic:
-        return made_like((a,), words[_along(k, *_window(mode, lengths))], a.system, "raise")
-    if is_whole:
-        return made_like((a,), words, a.system, "raise")
-    # Of the full product, of less than twice as many elements, what goes beyond the length comes back.
-    parts = (words[_along(k, 0, count)], _padded(words[_along(k, count, 2 * count - 1)], a.system, k, count))
-    low, high = (made_like((a,), part, a.system, "raise") for part in parts)
-    return fields.apply("add" if mode == "cyclic" else "subtract", low, high)
-
-
-def _along(axis: int, start: int, stop: int) -> tuple[slice, ...]:
-    """The index of a part of the words along an axis of the numbers."""
-    return (*(slice(None),) * (axis + 1), slice(start, stop))
-
-
-def _padded(words: Any, system: FermatField, axis: int, length: int) -> Any:
-    """Words with as many zeros after them as make an axis of the numbers so long, in one chunk."""
-    chunks = None
-    if isinstance(words, da.Array):
-        words = words.rechunk({axis + 1: -1})
-        chunks = [(length,) if k == axis else c for k, c in enumerate(words.chunks[1:])]
-    options: dict[str, Any] = {"rows": system.rows, "system": system, "axis": axis, "length": length}
-    return map_chunks(_padded_block, words, chunks=chunks, **options)
-
-
-def _padded_block(block: Array, *, system: FermatField, axis: int, length: int) -> Array:  # noqa: ARG001
-    missing = length - block.shape[axis + 1]
-    shape = (*block.shape[: axis + 1], missing, *block.shape[axis + 2 :])
-    zeros = np.zeros_like(block, shape=shape, order="C")
-    return np.concatenate([block, zeros], axis=axis + 1) if missing else block
+    x, y = (with_axes(array.words, ndim) for array in (a, b))
+    lengths, field = _checked_lengths(x, y, k, mode), a.system
+    fermat_convolution.check_lengths(field, lengths, mode)
+    window = _window(mode, lengths)
+    if lengths[0] < lengths[1]:
+        x, y = y, x
+    has_roots = transform_length(field, lengths, mode) <= fermat_convolution.longest_transform(field)
+    if _is_long(x, y, k, mode) and has_roots:
+        long, short = (made_like((a,), as_lazy(words), field, "raise") for words in (x, y))
+        return convolve_in_chunks(long, short, k, mode, window)
+    options: dict[str, Any] = {"system": field, "mode": mode, "axis": k}
+    words = _map(_convolve_fermat_block, x, y, window, rows=field.rows, options=options)
+    return made_like((a,), words, field, "raise")
 
 
 def _convolve_intervals(
@@ -209,7 +184,8 @@ def _convolve(a: Any, b: Any, mode: str, axis: SupportsIndex, *, overflow: str |
         "mode": mode,
         "axis": k,
     }
-    words = _map(x, y, window, rows=system.rows + (overflows == "flag"), options=options)
+    rows = system.rows + (overflows == "flag")
+    words = _map(_convolve_block, x, y, window, rows=rows, options=options)
     return made_like((a,), words, system.with_bound(reach if is_known else None), overflows)
 
 
@@ -241,8 +217,10 @@ def _window(mode: str, lengths: Window) -> Window:
     return (0, short + longer - 1) if mode == "full" else (0, longer)
 
 
-def _map(x: Any, y: Any, window: Window, rows: int, options: dict[str, Any]) -> Any:
-    """Convolutions of words of which `x` is the longer, mapped over their chunks."""
+def _map(
+    function: Callable[..., Array], x: Any, y: Any, window: Window, rows: int, options: dict[str, Any]
+) -> Any:
+    """A function of chunks of words of which `x` is the longer, mapped over them."""
     k, overlap = options["axis"], 0
     if isinstance(x, da.Array) or isinstance(y, da.Array):
         x, y = (without_empty_chunks(as_lazy(words)) for words in (x, y))
@@ -259,17 +237,26 @@ def _map(x: Any, y: Any, window: Window, rows: int, options: dict[str, Any]) -> 
         chunks[k : k + 2] = [tuple(stop - first for first, stop in windows), (1,)]
         located = {"chunks": chunks, "grid": Grid.of([*chunks[: k + 1], *chunks[k + 2 :]])}
     options |= {"window": window, "overlap": overlap, "token": "rns-convolve", **located}
-    words = map_chunks(_convolve_block, x, y, rows=rows, located=True, **options)
+    words = map_chunks(function, x, y, rows=rows, located=True, **options)
     words = words[(slice(None),) * (k + 2) + (0,)]
     return without_empty_chunks(words) if isinstance(words, da.Array) else words
 
 
+def _is_long(x: Any, y: Any, axis: int, mode: str) -> bool:
+    """Whether operands in several chunks along the axis do not go together chunk by chunk."""
+    cut, other = (
+        words.chunks[axis + 1] if isinstance(words, da.Array) else words.shape[axis + 1 : axis + 2]
+        for words in (x, y)
+    )
+    return len(cut) + len(other) > 2 and (mode.endswith("cyclic") or sum(other) > max(cut))
+
+
 def _with_chunks(x: da.Array, y: da.Array, axis: int, mode: str) -> tuple[da.Array, da.Array, int]:
     """Words in chunks that go together, and how many numbers of the one before chunks of `x` begin with."""
-    y = y.rechunk({axis + 1: -1})
-    overlap = int(y.shape[axis + 1]) - 1
-    if x.numblocks[axis + 1] == 1 or overlap >= max(x.chunks[axis + 1]) or mode.endswith("cyclic"):
+    y, is_long = y.rechunk({axis + 1: -1}), _is_long(x, y, axis, mode)
+    if x.numblocks[axis + 1] == 1 or is_long:
         return x.rechunk({axis + 1: -1}), y, 0
+    overlap = int(y.shape[axis + 1]) - 1
     if overlap:
         depth = {axis + 1: (overlap, 0)}
         x = da.overlap.overlap(x, depth=depth, boundary=dict.fromkeys(depth, "none"))
@@ -304,11 +291,8 @@ def _convolve_block(
     grid: Grid | None = None,
 ) -> Array:
     """Residues of one chunk, with an axis of length 1 after the axis, and with ``"flag"`` the mask."""
-    # One number may be NumPy's on each processor.
-    like = next((block for block in (x, y) if backend_name(block) == "cuda"), x)
-    x, y = (np.asarray(block, like=like) for block in (x, y))
     k = axis + 1
-    x, y = x[(slice(None),) * (k + 1) + (0,)], y[(slice(None),) * k + (0,)]
+    x, y = _operands_of(x, y, k)
     index = place.index[: axis + 1] + place.index[axis + 2 :]
     locate = int if grid is None else grid.place(index).flat_index
     wanted = None if mode.endswith("cyclic") else _window_of(window, overlap, place, axis)
@@ -327,6 +311,35 @@ def _convolve_block(
     if overflows != "wrap":
         found = products.finish(products.Product(found, reach), system, overflows, locate)
     return np.expand_dims(found, k + 1)
+
+
+def _convolve_fermat_block(
+    x: Array,
+    y: Array,
+    *,
+    system: FermatField,
+    mode: str,
+    axis: int,
+    window: Window,
+    overlap: int,
+    place: Place,
+    grid: Grid | None = None,  # noqa: ARG001  (no error names an index)
+) -> Array:
+    """Digits of one chunk, with an axis of length 1 after the axis."""
+    x, y = (np.moveaxis(words, axis + 1, -1) for words in _operands_of(x, y, axis + 1))
+    if mode.endswith("cyclic"):
+        found = fermat_convolution.convolve_cyclic(x, y, system, mode == "negacyclic")
+    else:
+        found = fermat_convolution.convolve(x, y, system, *_window_of(window, overlap, place, axis))
+    return np.expand_dims(np.moveaxis(found, -1, axis + 1), axis + 2)
+
+
+def _operands_of(x: Array, y: Array, axis: int) -> tuple[Array, Array]:
+    """Chunks without the axis that the other operand has, on one processor."""
+    # One number may be NumPy's on each processor.
+    like = next((block for block in (x, y) if backend_name(block) == "cuda"), x)
+    x, y = (np.asarray(block, like=like) for block in (x, y))
+    return x[(slice(None),) * (axis + 1) + (0,)], y[(slice(None),) * axis + (0,)]
 
 
 def _multiply(x: Array, y: Array, moduli: ModuliSet, mode: str, axis: int, window: Window | None) -> Array:

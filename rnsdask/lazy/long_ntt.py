@@ -4,7 +4,7 @@ Between the steps each chunk gives a part to every other one: Dask's ``rechunk``
 *batch, K, C), whose chunks are rows and become columns.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import dask.array as da
@@ -16,17 +16,14 @@ from rnsdask.fields.four_step import FourStep
 from rnsdask.lazy.map import map_chunks
 
 
-def chunk_length(chunks: Sequence[int]) -> int:
-    """The length C of chunks for an axis of a power of two elements in chunks of some lengths.
+def chunk_length(length: int, longest: int) -> int:
+    """The length C of chunks for an axis of a power of two elements, of which the longest chunk is given.
 
-    It is the greatest power of two that is no longer than the longest one, but C**2 is at least the length,
-    so that rows and columns both fit a chunk.
+    It is the greatest power of two that is no longer than that, but C**2 is at least the length, so that rows
+    and columns both fit a chunk.
     """
-    length, longest = sum(chunks), max(chunks)
-    if longest == length:
-        return length
     least = 1 << -(-(length.bit_length() - 1) // 2)
-    return max(least, 1 << (longest.bit_length() - 1))
+    return min(length, max(least, 1 << (longest.bit_length() - 1)))
 
 
 def transform_in_chunks(

@@ -80,7 +80,7 @@ def _transformed(name: str, f: Any, axis: SupportsIndex, negacyclic: bool, inver
     how: dict[str, Any] = {"inverse": inverse, "negacyclic": negacyclic}
     options: dict[str, Any] = {"rows": system.rows, "system": system, "axis": k, **how}
     chunks = words.chunks[k + 1] if isinstance(words, da.Array) else (words.shape[k + 1],)
-    length = chunk_length(chunks)
+    length = chunk_length(sum(chunks), max(chunks))
     if length < sum(chunks):
         words = transform_in_chunks(words, system, k, length, **how)
     else:

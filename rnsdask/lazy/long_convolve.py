@@ -1,0 +1,67 @@
+"""Convolution along an axis in several chunks, by transforms in chunks (:mod:`rnsdask.lazy.long_ntt`)."""
+
+from typing import Any
+
+import dask.array as da
+
+from rnsdask.fields.fermat_convolution import has_cyclic_transform
+from rnsdask.fields.fermat_field import FermatField
+from rnsdask.lazy import fields
+from rnsdask.lazy.long_ntt import chunk_length
+from rnsdask.lazy.ntt import intt, ntt
+from rnsdask.lazy.operands import Numbers, made_like
+
+
+def convolve_in_chunks(x: Numbers, y: Numbers, axis: int, mode: str, window: tuple[int, int]) -> Any:
+    """Convolution of elements of a Fermat field, which are lazy, in chunks of a power of two along the axis.
+
+    There are roots of unity for transforms of :func:`transform_length`.
+
+    Parameters
+    ----------
+    x, y : FieldArray
+        With as many axes, in any chunks; the other axes broadcast.
+    mode : str
+        As :func:`rnsdask.convolve` has it.
+    window : (first, stop)
+        Which elements are wanted.
+    """
+    negacyclic, count = mode == "negacyclic", int(x.words.shape[axis + 1])
+    length = transform_length(x.system, (count, int(y.words.shape[axis + 1])), mode)
+    is_whole = mode.endswith("cyclic") and length == count
+    chunk = chunk_length(length, max(max(array.words.chunks[axis + 1]) for array in (x, y)))
+    twisted = negacyclic and is_whole
+    f, g = (ntt(_padded(array, axis, length, chunk), axis, twisted) for array in (x, y))
+    found = intt(fields.apply("multiply", f, g), axis, twisted)
+    if not mode.endswith("cyclic"):
+        return _part(found, axis, *window)
+    if is_whole:
+        return found
+    # Of the full product, of less than twice as many elements, what goes beyond the length comes back.
+    low, high = _part(found, axis, 0, count), _part(found, axis, count, 2 * count - 1)
+    return fields.apply("subtract" if negacyclic else "add", low, _padded(high, axis, count, chunk))
+
+
+def transform_length(field: FermatField, lengths: tuple[int, int], mode: str) -> int:
+    """The length of transforms that :func:`convolve_in_chunks` takes."""
+    if mode.endswith("cyclic") and has_cyclic_transform(field, lengths[0], mode == "negacyclic"):
+        return lengths[0]
+    return 1 << (sum(lengths) - 2).bit_length()
+
+
+def _part(array: Numbers, axis: int, first: int, stop: int) -> Any:
+    return made_like(
+        (array,), array.words[(*(slice(None),) * (axis + 1), slice(first, stop))], array.system, "raise"
+    )
+
+
+def _padded(array: Numbers, axis: int, length: int, chunk: int) -> Any:
+    """Elements with as many zeros after them as make an axis so long, in chunks of one length along it."""
+    words = array.words
+    shape = [*words.shape]
+    shape[axis + 1] = length - shape[axis + 1]
+    chunks = [*words.chunks]
+    chunks[axis + 1] = (chunk,) * (shape[axis + 1] // chunk) + (shape[axis + 1] % chunk,)
+    zeros = da.zeros_like(words, shape=shape, chunks=tuple(chunks))
+    padded = da.concatenate([words, zeros], axis=axis + 1).rechunk({axis + 1: chunk})
+    return made_like((array,), padded, array.system, "raise")
