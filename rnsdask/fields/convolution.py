@@ -6,7 +6,7 @@ they are sums of products. A long operand beside a shorter one is cut into block
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import groupby
 
@@ -22,6 +22,7 @@ from rnsdask.constants import (
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.primes import is_prime
+from rnsdask.fields.ntt import twisted
 from rnsdask.fields.overlap_save import Plan, as_runs, blocks, expanded, padded, plan_for, wanted
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.system import RNS
@@ -85,9 +86,12 @@ def convolve_cyclic(x: Array, y: Array, moduli: ModuliSet, negacyclic: bool = Fa
     array of uint32, shape (n, *batch, N)
     """
     length = x.shape[-1]
-    if not negacyclic and length.bit_count() == 1 and _SHORT_OWN < length <= LONGEST:
+    order = length * (1 + negacyclic)  # of the roots of unity
+    is_whole = length.bit_count() == 1 and length > _SHORT_OWN and order <= LONGEST
+    # What the three primes leave of differences is no remainder.
+    if is_whole and (not negacyclic or all(own for *_, own in _stretches(moduli, order))):
         plan = Plan(length, length, 1, 0, length, length)
-        return _convolve_runs(x, y, moduli, plan, sums=False)
+        return _convolve_runs(x, y, moduli, plan, _negacyclic_products if negacyclic else cyclic_products)
     result = convolve(x, y, moduli)
     if length == 1:
         return result
@@ -118,6 +122,12 @@ def cyclic_products(x: Array, y: Array, moduli: ModuliSet) -> Array:
     return out
 
 
+def _negacyclic_products(x: Array, y: Array, moduli: ModuliSet) -> Array:
+    """The same of negacyclic convolutions, where 2N divides each p - 1: cyclic ones of ``x_i psi**i``."""
+    products = cyclic_products(twisted(x, moduli, False), twisted(y, moduli, False), moduli)
+    return twisted(products, moduli, True)
+
+
 # ---- through integers -------------------------------------------------------------------------------------
 
 
@@ -127,6 +137,7 @@ def through_primes(
     systems: tuple[RNS, RNS],
     targets: ModuliSet,
     reach: int,
+    negacyclic: bool = False,
 ) -> ModuliSet | None:
     """Primes that it is quicker to convolve integers modulo than modulo the targets, or None.
 
@@ -145,7 +156,8 @@ def through_primes(
     plan = _plan(longer, short, *(window or (0, longer + short - 1)))
     if short <= _SHORT_OWN:
         return None
-    length = longer if window is None and longer.bit_count() == 1 else plan.length
+    is_whole = window is None and longer.bit_count() == 1
+    length = longer * (1 + negacyclic) if is_whole else plan.length
     return _through_primes(length, short, systems, targets, reach)
 
 
@@ -192,18 +204,21 @@ def _stretches(moduli: ModuliSet, length: int) -> tuple[tuple[int, int, bool], .
 # ---- runs of numbers: (n, runs, length), where one run may serve for all ----------------------------------
 
 
-def _convolve_runs(x: Array, y: Array, moduli: ModuliSet, plan: Plan, sums: bool = True) -> Array:
+def _convolve_runs(
+    x: Array, y: Array, moduli: ModuliSet, plan: Plan, whole: Callable[..., Array] | None = None
+) -> Array:
+    """Convolutions by a plan; or cyclic ones, by the function `whole` modulo primes with transforms."""
     batch = np.broadcast_shapes(x.shape[1:-1], y.shape[1:-1])
     out = np.empty_like(x, shape=(len(moduli), math.prod(batch), plan.stop - plan.first), order="C")
     if out.size:
         x, y = as_runs(x, batch), as_runs(y, batch)
         for start, stop, own in _stretches(moduli, plan.length):
-            if sums and plan.short <= (_SHORT_OWN if own else _SHORT_OTHER):
+            if whole is None and plan.short <= (_SHORT_OWN if own else _SHORT_OTHER):
                 _by_sums(x[start:stop], y[start:stop], _part(moduli, start, stop), plan, out[start:stop])
                 continue
             for a, b in _batches(start, stop, x, y, plan, own):
-                method = _by_own_primes if own else _by_three_primes
-                out[a:b] = method(x[a:b], y[a:b], _part(moduli, a, b), plan)
+                part = x[a:b], y[a:b], _part(moduli, a, b), plan
+                out[a:b] = _by_own_primes(*part, whole or cyclic_products) if own else _by_three_primes(*part)
     return out.reshape(len(moduli), *batch, out.shape[-1])
 
 
@@ -229,9 +244,11 @@ def _by_sums(x: Array, y: Array, moduli: ModuliSet, plan: Plan, out: Array) -> N
     kernels_of(out).convolve(x, y, moduli, plan.first, out)
 
 
-def _by_own_primes(x: Array, y: Array, moduli: ModuliSet, plan: Plan) -> Array:
+def _by_own_primes(
+    x: Array, y: Array, moduli: ModuliSet, plan: Plan, products: Callable[..., Array]
+) -> Array:
     x, y = expanded(blocks(x, plan), padded(y, plan.length)[:, :, None])
-    return wanted(cyclic_products(x, y, moduli), plan)
+    return wanted(products(x, y, moduli), plan)
 
 
 def _by_three_primes(x: Array, y: Array, moduli: ModuliSet, plan: Plan) -> Array:

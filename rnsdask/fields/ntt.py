@@ -26,13 +26,13 @@ def transform(words: Array, moduli: ModuliSet, axis: int, inverse: bool, negacyc
     """
     last = contiguous(np.moveaxis(words, axis + 1, -1))
     if negacyclic and not inverse:
-        last = _twisted(last, moduli, inverse)
+        last = twisted(last, moduli, inverse)
     out = np.empty_like(last, order="C")
     if out.size:
         constants = transform_constants(moduli, last.shape[-1], inverse)
         kernels_of(words).ntt(last.reshape(len(moduli), -1), constants, out.reshape(len(moduli), -1))
     if negacyclic and inverse:
-        out = _twisted(out, moduli, inverse)
+        out = twisted(out, moduli, inverse)
     return np.moveaxis(out, -1, axis + 1)
 
 
@@ -41,8 +41,8 @@ def contiguous(words: Array) -> Array:
     return words if words.flags.c_contiguous else words.copy(order="C")
 
 
-def _twisted(words: Array, moduli: ModuliSet, inverse: bool) -> Array:
-    """Elements along the last axis, times powers of psi."""
+def twisted(words: Array, moduli: ModuliSet, inverse: bool) -> Array:
+    """Elements along the last axis, of a length N, times the powers of psi of order 2N, or of its inverse."""
     length = words.shape[-1]
     lines = words.reshape(len(moduli), -1, length, 1)
     factors = twist_factors(moduli, length, inverse)

@@ -302,7 +302,8 @@ def _convolve_block(
     else:
         negative = mode == "negacyclic"
         systems, targets, reach = products.measure_sums(x, y, min(lengths), systems, differences=negative)
-    primes = convolution.through_primes(lengths, wanted, systems, targets, reach)
+    sizes = lengths, wanted, systems, targets, reach
+    primes = convolution.through_primes(*sizes, negacyclic=mode == "negacyclic")
     moduli = primes or targets
     x, y = (products.extended(v, s, moduli) for v, s in zip((x, y), systems, strict=True))
     found = _multiply(x, y, moduli, mode, axis, wanted)
