@@ -237,16 +237,20 @@ def with_cluster(command: _Function) -> _Function:
         tls_key: Path | None,
         **rest: Any,
     ) -> Any:
-        from rnsdask.jobs.dask_import import import_dask_array
-
-        import_dask_array()
-        from rnsdask.jobs.run import with_retries
-
         gpus = rest.pop("gpus", None)
         if sum(given is not None for given in (scheduler, scheduler_file, gpus)) > 1:
             refuse("give one of --scheduler, --scheduler-file and --gpus, not several")
         if gpus is not None and rest.get("backend") == "cpu":
             refuse("--gpus and --backend cpu contradict each other")
+        if scheduler is scheduler_file is None and (gpus == 1 or rest.get("backend") == "cuda"):
+            from rnsdask.cli.cuda_context import begin
+
+            begin()
+        from rnsdask.jobs.dask_import import import_dask_array
+
+        import_dask_array()
+        from rnsdask.jobs.run import with_retries
+
         tls = (tls_ca_file, tls_cert, tls_key)
         if gpus is not None and any(tls):
             refuse("--tls-ca-file, --tls-cert and --tls-key are for a cluster that runs already, not --gpus")
