@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rnsdask import store
 from rnsdask.arrays.storage import Stored
+from rnsdask.backend import Array, to_backend
 from rnsdask.cluster.limits import check_graph
 from rnsdask.core import layout as array_layout
 from rnsdask.core.errors import CorruptChunkError, StoreError
@@ -45,8 +46,9 @@ class ColumnsWriter(store.ArrayWriter):
         """Return the indices of all chunks, in C order."""
         return self._group.indices()
 
-    def write_chunk(self, index: Sequence[int], columns: NDArray[np.uint32]) -> None:
-        """Write a whole chunk of columns: residues and each part, each at once or not at all."""
+    def write_chunk(self, index: Sequence[int], columns: Array) -> None:
+        """Write a whole chunk, NumPy's or CuPy's: residues and each part, each at once or not at all."""
+        columns = to_backend(columns, "cpu")
         parts = {name: layout.part_of(columns, self._moduli, name) for name in layout.PART_DTYPES}
         residues = np.ascontiguousarray(layout.residues_of(columns, self._moduli))
         self._group.write_chunk(index, residues, parts)

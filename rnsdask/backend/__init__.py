@@ -6,7 +6,7 @@ the same results; :class:`Kernels` lists them.
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from threading import RLock
 from typing import Any
@@ -44,6 +44,7 @@ __all__ = [
     "Kernels",
     "KeySums",
     "backend_name",
+    "brought_back",
     "device_memory",
     "empty_like",
     "first_alone",
@@ -149,10 +150,9 @@ def naming_gpu_memory(what: str = "") -> Iterator[None]:
 def host_memory(count: int) -> NDArray[np.uint32]:
     """Memory for so many residues, with any content: pinned, for quick copies, if the process uses a GPU."""
     if has_gpu.cache_info().currsize and has_gpu():
-        import cupyx
+        from rnsdask.backend.cuda.memory import pinned_memory
 
-        pinned: NDArray[np.uint32] = cupyx.empty_pinned(count, dtype=np.uint32)
-        return pinned
+        return pinned_memory(count, np.uint32)
     return np.empty(count, dtype=np.uint32)
 
 
@@ -168,6 +168,13 @@ def staged(count: int, memory: NDArray[np.uint32]) -> Any:
     from rnsdask.backend.cuda.memory import Stage
 
     return Stage(count, memory)
+
+
+def brought_back(array: Array, memory: NDArray[np.uint32]) -> Generator[NDArray[np.uint32]]:
+    """The words of a GPU's array piece by piece on the host: :func:`.cuda.memory.brought_back`."""
+    from rnsdask.backend.cuda import memory as of_gpu
+
+    return of_gpu.brought_back(array, memory)
 
 
 def empty_like(array: Any, shape: tuple[int, ...]) -> Any:

@@ -116,6 +116,11 @@ class Work:
         """Bytes of a chunk's residues."""
         return self.moduli * self.numbers * RESIDUE_DTYPE.itemsize
 
+    @property
+    def writes(self) -> bool:
+        """Whether tasks write chunks."""
+        return _NEEDS[self.operation].writes
+
 
 @dataclass(frozen=True)
 class Projection:

@@ -32,6 +32,9 @@ _HOST_OPERATIONS = ("verify", "random", "import", "export", "residues")
 # These go through their chunks one by one.
 _SERIAL_OPERATIONS = ("import", "export")
 
+_WRITING = 2
+"""How many times as many threads serve a GPU where they write what it has computed."""
+
 _MOST_PARTS = 4096
 """Most parts of a chunk: for each of them the whole chunk is read."""
 
@@ -147,8 +150,9 @@ def _refusal(work: Work, place: Place) -> str:
 
 def _this_process(work: Work, gpu: bool) -> Place:
     device, bounce = store.gpu_memory() if gpu else (None, None)
-    # More threads than these read no faster for a GPU, unless what they read is to be decoded.
-    most = CPU_COUNT if device is None or not work.direct else min(CPU_COUNT, THREADS_PER_GPU)
+    # More threads than these read no faster for a GPU, unless what they read is to be decoded, or they write.
+    few = THREADS_PER_GPU * (_WRITING if work.writes else 1)
+    most = CPU_COUNT if device is None or not work.direct else min(CPU_COUNT, few)
     serial = work.operation in _SERIAL_OPERATIONS
     threads = 1 if serial else dask.config.get("num_workers", None) or most
     return Place("this process", threads, process_limit(), device, True, _if_wanted(bounce))

@@ -11,7 +11,6 @@ from dask.base import optimize
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
-from rnsdask.backend import to_backend
 from rnsdask.core.place import Place
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 
@@ -20,7 +19,7 @@ class ChunkWriter(Protocol):
     """What writes chunks: a `store.StoreWriter`, or a `store.PlainWriter`."""
 
     def write_chunk(self, index: Sequence[int], block: Any, /) -> None:
-        """Write a whole chunk, so that it appears at once or not at all."""
+        """Write a whole chunk, NumPy's or CuPy's, so that it appears at once or not at all."""
 
     def finish(self) -> object:
         """Declare that all is written."""
@@ -90,9 +89,9 @@ def _write_block(
     if block.size == 0:  # Dask has a chunk of no numbers where a store has none
         return np.zeros((1,) * block.ndim, dtype=np.int64)
     index = place.index if first is None else tuple(map(add, place.index, first))
-    writer.write_chunk(index, to_backend(block, "cpu"))
+    writer.write_chunk(index, block)
     if mask_writer is not None:
-        mask_writer.write_chunk(index, to_backend(mask, "cpu"))
+        mask_writer.write_chunk(index, mask)
     return np.zeros((1,) * block.ndim, dtype=np.int64) if mask is None else _count_block(mask)
 
 

@@ -12,8 +12,8 @@ import stat
 import uuid
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from io import BufferedReader, BufferedWriter
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, host_memory, staged
+from rnsdask.backend import Array, backend_name, brought_back, host_memory, staged, to_backend
 from rnsdask.backend.cpu import exceeds
 from rnsdask.core.errors import CorruptChunkError, StoreAccessError
 from rnsdask.core.layout import RESIDUE_DTYPE
@@ -39,7 +39,7 @@ _IDLE_BUFFERS = 4
 
 _STAGE_SLOTS = 4
 _SLOT_PIECES = 4
-"""On the way to a GPU, so many pieces at a time are copied, while others are read into other slots."""
+"""On the way to or from a GPU, so many pieces at a time are copied, while others are in other slots."""
 
 _IDLE_STAGES = 32
 
@@ -85,6 +85,12 @@ class _BufferPool:
 
 _buffers = _BufferPool(_IDLE_BUFFERS)
 _stages = _BufferPool(_IDLE_STAGES, host_memory)
+
+
+def _stage_memory() -> NDArray[np.uint32]:
+    """Slots in which pieces wait on their way, shape (slots, words)."""
+    slot = _SLOT_PIECES * (_PIECE_BYTES // RESIDUE_DTYPE.itemsize)
+    return _stages.take(_STAGE_SLOTS * slot).reshape(_STAGE_SLOTS, slot)
 
 
 @contextmanager
@@ -168,8 +174,8 @@ def read_chunk_file_on_gpu(
     Arguments, result and errors are those of :func:`read_chunk_file`; the chunk is a CuPy array.
     """
     with open_chunk_file(file, chunk_file_size(shape), name) as stream:
-        count, slot = math.prod(shape), _SLOT_PIECES * (_PIECE_BYTES // RESIDUE_DTYPE.itemsize)
-        stage = staged(count, _stages.take(_STAGE_SLOTS * slot).reshape(_STAGE_SLOTS, slot))
+        count = math.prod(shape)
+        stage = staged(count, _stage_memory())
 
         def piece_at(rows: slice, columns: slice) -> NDArray[np.uint32]:
             height, width = rows.stop - rows.start, columns.stop - columns.start
@@ -281,7 +287,7 @@ def _read_columns(
 
 def write_chunk_file(
     file: Path,
-    residues: NDArray[Any],
+    residues: Array,
     shape: Sequence[int],
     name: str,
     check: Callable[[], object] = lambda: None,
@@ -294,7 +300,8 @@ def write_chunk_file(
     file
         The chunk's file; its folder is made if need be.
     residues
-        Residues of shape `shape`, or less at the edge of the array.
+        Residues of shape `shape`, or less at the edge of the array; those of a GPU come back piece by piece,
+        each while the one before is written.
     shape
         Shape of a whole chunk of residues.
     name
@@ -312,11 +319,19 @@ def write_chunk_file(
         If it cannot be written.
     """
     if residues.shape != tuple(shape):
+        residues = to_backend(residues, "cpu")
         padded = np.zeros(shape, residues.dtype)
         padded[tuple(slice(length) for length in residues.shape)] = residues
         residues = padded
-    content = np.ascontiguousarray(residues).reshape(-1).view(np.uint8)
-    _write_whole(file, lambda stream: _write_checksummed(stream, content), name, check, place)
+
+    def write(stream: BufferedWriter) -> None:
+        if backend_name(residues) == "cuda":
+            with closing(brought_back(residues, _stage_memory())) as parts:
+                _write_checksummed(stream, parts)
+        else:
+            _write_checksummed(stream, [np.ascontiguousarray(residues).reshape(-1)])
+
+    _write_whole(file, write, name, check, place)
 
 
 def write_file(
@@ -391,11 +406,13 @@ def _make_whole(
         raise StoreAccessError.of(f"{name} cannot be written", error) from error
 
 
-def _write_checksummed(stream: BufferedWriter, content: NDArray[np.uint8]) -> None:
-    """Write `content`, then its CRC-32C."""
+def _write_checksummed(stream: BufferedWriter, parts: Iterable[NDArray[Any]]) -> None:
+    """Write the content of contiguous arrays one after the other, then its CRC-32C."""
     checksum = 0
-    for start in range(0, content.size, _PIECE_BYTES):
-        piece = content[start : start + _PIECE_BYTES]
-        stream.write(piece.data)
-        checksum = google_crc32c.extend(checksum, piece)
+    for part in parts:
+        content = part.view(np.uint8)
+        for start in range(0, content.size, _PIECE_BYTES):
+            piece = content[start : start + _PIECE_BYTES]
+            stream.write(piece.data)
+            checksum = google_crc32c.extend(checksum, piece)
     stream.write(checksum.to_bytes(CHECKSUM_BYTES, "little"))

@@ -9,6 +9,7 @@ import numpy as np
 import zarr
 from numpy.typing import DTypeLike, NDArray
 
+from rnsdask.backend import Array, to_backend
 from rnsdask.core.errors import StoreAccessError, StoreError
 from rnsdask.core.layout import chunk_grid, chunk_slices
 from rnsdask.store.attributes import PLAIN_ATTRIBUTE, begun_fields, check_job_identity
@@ -204,8 +205,8 @@ class PlainWriter(ArrayWriter):
         """Return the indices of all chunks, in C order."""
         return np.ndindex(*chunk_grid(self.shape, self.chunks))
 
-    def write_chunk(self, index: Sequence[int], values: NDArray[Any]) -> None:
-        """Write a whole chunk, given with an axis of length 1 in front.
+    def write_chunk(self, index: Sequence[int], values: Array) -> None:
+        """Write a whole chunk, NumPy's or CuPy's, given with an axis of length 1 in front.
 
         Raises
         ------
@@ -216,7 +217,7 @@ class PlainWriter(ArrayWriter):
         """
         slices = chunk_slices(index, self.shape, self.chunks)
         key = chunk_key(index)
-        encoded = encode_chunk(self._metadata, key, slices, values[0])
+        encoded = encode_chunk(self._metadata, key, slices, to_backend(values, "cpu")[0])
         self.owner.put_chunk(self._location, key, encoded, self.chunk_name(index))
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[Any]:

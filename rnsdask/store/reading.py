@@ -148,12 +148,12 @@ def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int], *, straight: bool =
                 residues, valid = read_chunk_file_on_gpu(file, info.file_shape, _last_words(info), name)
         residues = residues.view(info.system.word_dtype)[_within(slices)]
         residues = residues if residues.flags.c_contiguous else residues.copy()
-        if not valid and not _are_valid(info, residues.reshape(info.system.rows, -1)):
+        if not valid and not are_valid(info, residues.reshape(info.system.rows, -1)):
             _check_residues(info, index, to_backend(residues, "cpu"))
         return residues
 
 
-def _are_valid(info: StoreInfo, words: Array) -> bool:
+def are_valid(info: StoreInfo, words: Array) -> bool:
     """Whether words (rows, N) are those of numbers of the store's system."""
     if isinstance(info.system, FermatField):
         return info.system.first_invalid(words) is None

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from zarr.buffer.cpu import Buffer
 from zarr.storage import MemoryStore
 
+from rnsdask.backend import Array, backend_name, naming_gpu_memory, to_backend
 from rnsdask.core.errors import StoreError
 from rnsdask.core.layout import Chunks, chunk_slices, normalize_chunks
 from rnsdask.core.moduli import as_integer
@@ -37,7 +38,7 @@ from rnsdask.store.location import LONGEST_METADATA, METADATA_KEY
 from rnsdask.store.metadata import StoreInfo, load
 from rnsdask.store.ownership import Owner, remove_left_behind
 from rnsdask.store.paths import StorePath, locate
-from rnsdask.store.reading import chunk_problems, content_of, read_chunk, residue_problems
+from rnsdask.store.reading import are_valid, chunk_problems, content_of, read_chunk, residue_problems
 from rnsdask.store.replacing import Replacement
 from rnsdask.store.targets import begin, finish, place_begun, take_anew
 
@@ -180,8 +181,8 @@ class ArrayWriter(ABC):
         """Return the indices of all chunks, in C order."""
 
     @abstractmethod
-    def write_chunk(self, index: Sequence[int], block: NDArray[Any], /) -> None:
-        """Write a whole chunk, so that it appears at once or not at all."""
+    def write_chunk(self, index: Sequence[int], block: Array, /) -> None:
+        """Write a whole chunk, NumPy's or CuPy's, so that it appears at once or not at all."""
 
     @abstractmethod
     def read_chunk(self, index: Sequence[int]) -> NDArray[Any]:
@@ -245,7 +246,7 @@ class StoreWriter(ArrayWriter):
         self._reload()
         remove_left_behind(location)
 
-    def write_chunk(self, index: Sequence[int], residues: NDArray[np.uint32]) -> None:
+    def write_chunk(self, index: Sequence[int], residues: Array) -> None:
         """Write a whole chunk, so that it appears at once or not at all.
 
         Parameters
@@ -253,7 +254,8 @@ class StoreWriter(ArrayWriter):
         index
             Index of the chunk in ``info.grid``.
         residues
-            NumPy array of the system's words, of the shape that `rnsdask.store.read_chunk` returns.
+            NumPy or CuPy array of the system's words, of the shape that `rnsdask.store.read_chunk` returns.
+            From a GPU it comes back while it is written.
 
         Raises
         ------
@@ -270,14 +272,16 @@ class StoreWriter(ArrayWriter):
         info, name = self.info, self.info.chunk_name(index)
         info.check_release()
         slices = chunk_slices(index, info.shape, info.chunks)
-        if not isinstance(residues, np.ndarray):
-            raise TypeError(f"{name} must be given as a NumPy array, got {type(residues).__name__}")
+        if not isinstance(residues, np.ndarray) and backend_name(residues) != "cuda":
+            raise TypeError(f"{name} must be given as a NumPy or CuPy array, got {type(residues).__name__}")
         info.system.check_words(residues)
         expected = (info.system.rows, *(s.stop - s.start for s in slices))
         if residues.shape != expected:
             raise ValueError(f"{name} has shape {expected}, got residues of shape {residues.shape}")
-        for problem in residue_problems(info, index, residues):
-            raise ValueError(problem)
+        if not (info.has_chunk_files and _is_valid_on_gpu(info, residues, name)):
+            residues = to_backend(residues, "cpu")
+            for problem in residue_problems(info, index, residues):
+                raise ValueError(problem)
         if info.has_chunk_files:
             # Checked last: a job that takes the store over while this chunk is written must win.
             file, owner = info.chunk_file(index), self.owner
@@ -374,6 +378,14 @@ class StoreWriter(ArrayWriter):
 
     def _reload(self) -> None:
         self.info = load(self.info.location)[0]
+
+
+def _is_valid_on_gpu(info: StoreInfo, words: Array, name: str) -> bool:
+    """Whether words are a GPU's, which finds each to be one of a number."""
+    if backend_name(words) != "cuda":
+        return False
+    with naming_gpu_memory(name):
+        return are_valid(info, words.reshape(info.system.rows, -1))
 
 
 def encode_chunk(metadata: bytes, key: str, selection: tuple[slice, ...], values: NDArray[Any]) -> bytes:

@@ -397,7 +397,7 @@ def test_growing_is_refused_where_it_would_make_numbers_up(tmp_path: Path) -> No
         (np.zeros((4, 100), np.uint32), ValueError, "has shape (4, 128), got residues of shape (4, 100)"),
         (np.zeros((3, 128), np.uint32), ValueError, "one row for each of the 4 moduli, got shape (3, 128)"),
         (np.zeros((4, 2, 64), np.uint32), ValueError, "has shape (4, 128), got residues of shape (4, 2, 64)"),
-        ([[0] * 128] * 4, TypeError, "must be given as a NumPy array, got list"),
+        ([[0] * 128] * 4, TypeError, "must be given as a NumPy or CuPy array, got list"),
         (
             np.full((4, 128), 7, np.uint32),
             ValueError,

@@ -20,7 +20,8 @@ def _last_residues_on(moduli: ModuliSet, device: int) -> Any:
 
 
 def first_invalid(residues: Array, moduli: ModuliSet) -> tuple[int, int] | None:
-    position = cupy.full(1, 2**64 - 1, dtype=cupy.uint64)
+    position = cupy.empty(1, dtype=cupy.uint64)
+    position.data.memset_async(0xFF, 8)  # 2**64 - 1; cupy.full would compile a kernel
     last = _last_residues_on(moduli, cupy.cuda.runtime.getDevice())
     arguments = (*array_arguments(residues), last, position)
     launching.launch("check", "first_invalid", residues.shape[1], arguments)

@@ -6,14 +6,23 @@ is what that does not hold for: memory of the host, memory that is filled withou
 kernels of several streams read.
 """
 
+import functools
 import weakref
+from collections.abc import Generator
 from typing import Any
 
 import cupy
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from rnsdask.backend.protocol import Array
+
+
+def pinned_memory(count: int, dtype: DTypeLike) -> NDArray[Any]:
+    """Memory of the host that a GPU copies to and from by itself, for so many items, with any content."""
+    size = count * np.dtype(dtype).itemsize
+    # As cupyx.empty_pinned does; importing that module takes longer than all else that a command imports.
+    return np.ndarray(count, dtype, cupy.cuda.alloc_pinned_memory(size))
 
 
 def is_pinned(array: NDArray[Any]) -> bool:
@@ -93,6 +102,52 @@ class Stage:
         """Wait until what was to be copied so far is."""
         for copied in self._copied[: self._copies]:
             copied.synchronize()
+
+
+@functools.cache
+def _stream_back(device: int) -> Any:
+    """The stream of a GPU on which results come back: kernels and copies to the GPU need not wait for it."""
+    with cupy.cuda.Device(device):
+        return cupy.cuda.Stream(non_blocking=True)
+
+
+def brought_back(array: Array, memory: NDArray[np.uint32]) -> Generator[NDArray[np.uint32]]:
+    """Copy an array of the current GPU to the host piece by piece, each while those before it are used.
+
+    Parameters
+    ----------
+    array : cupy.ndarray
+        C-contiguous, of a whole number of 32-bit words.
+    memory : pinned array of uint32, shape (slots, words)
+        It may be used again when the iterator is exhausted or closed.
+
+    Yields
+    ------
+    array of uint32
+        The next words, at most those of a slot; valid until the next piece is asked for.
+    """
+    words, (slots, width) = array.reshape(-1).view(np.uint32), memory.shape
+    pieces = [words[start : start + width] for start in range(0, words.size, width)]
+    stream = _stream_back(array.device.id)
+    stream.wait_event(cupy.cuda.get_current_stream().record())  # for what makes the array
+    copied = [cupy.cuda.Event(block=True, disable_timing=True) for _ in range(slots)]
+
+    def copy(number: int) -> None:
+        piece, slot = pieces[number], number % slots
+        piece.data.copy_to_host_async(memory[slot].ctypes.data, piece.nbytes, stream)
+        copied[slot].record(stream)
+
+    begun = 0
+    try:
+        for number, piece in enumerate(pieces):
+            while begun < min(number + slots, len(pieces)):
+                copy(begun)
+                begun += 1
+            copied[number % slots].synchronize()
+            yield memory[number % slots, : piece.size]
+    finally:
+        for event in copied[:begun]:  # the last copy to each slot
+            event.synchronize()
 
 
 def memory_to_fill(count: int) -> Array:

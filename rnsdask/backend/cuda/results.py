@@ -5,11 +5,11 @@ from collections import defaultdict, deque
 from typing import Any
 
 import cupy
-import cupyx
 import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend.cuda.launching import BLOCKS_PER_PROCESSOR, SHARED_BYTES, processors
+from rnsdask.backend.cuda.memory import pinned_memory
 from rnsdask.backend.cuda_layout import EXTREMUM
 
 # Words of a sum: those of each row, whose number shared memory bounds, and three of the keys.
@@ -35,7 +35,7 @@ class Results:
 
     def __init__(self, device: int) -> None:
         most_blocks = processors(device) * BLOCKS_PER_PROCESSOR
-        self._words = cupyx.empty_pinned(max(_EXTREMUM + _SUMS, most_blocks), dtype=np.uint64)
+        self._words = pinned_memory(max(_EXTREMUM + _SUMS, most_blocks), np.uint64)
         shared = cupy.zeros(1 + _SUMS + most_blocks * _EXTREMUM, dtype=np.uint64)
         self.host = np.uint64(self._words.ctypes.data)
         self.arrived, self.sums, self.partials = shared[:1], shared[1 : 1 + _SUMS], shared[1 + _SUMS :]
