@@ -1,0 +1,153 @@
+"""Times whole commands on one GPU and on the CPU of the same host, each in a process that starts cold.
+
+    python scripts/bench_jobs.py                        every command on 0.78 GB
+    python scripts/bench_jobs.py max chain --gpus 1,2   two of those of check_gpu.py, also on two GPUs
+
+Stores are local, and in the page cache once the first run has read them. Runs on the processors take turns.
+Of each command the least of all runs: the wall time of its process (cpu_s, gpu1_s), and that of its job
+alone, without the start of Python, Dask and CUDA (cpu_job_s, gpu1_job_s). "of cpu" is cpu_job_s by
+gpu1_job_s. The time to the first launch of a kernel is that of the first run, whose kernels are not compiled
+yet, and the least of the others.
+
+Prints a table, and with --json FILE the same figures as JSON.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
+
+import json
+import shlex
+import shutil
+import tempfile
+import time
+from typing import Any
+
+from benchmarking import argument_parser, cell, print_rows, write_results
+from check_gpu import JOBS, OUTPUT, last_line, make_stores, rnsdask, run
+
+import rnsdask as rd
+
+MORE_JOBS = {
+    "bound": "bound x",
+    "shrink": f"shrink small {OUTPUT} --bits 1990",
+    "convolve": f"convolve factors factors -o {OUTPUT}",
+    "ntt": f"ntt field -o {OUTPUT}",
+}
+
+LINE = 2**14  # elements that are transformed together
+FACTORS = 2**14  # numbers that are convolved
+
+STAMP = "RNSDASK_FIRST_LAUNCH"
+
+# Runs a command, and writes into a file when it launched its first kernel, if it does.
+PROGRAM = f"""
+import importlib.abc, importlib.util, os, sys, time
+
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name != "rnsdask.backend.cuda.launching":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        execute = spec.loader.exec_module
+        def exec_module(module):
+            execute(module)
+            launch = module.launch
+            def first(*arguments, **options):
+                module.launch = launch
+                result = launch(*arguments, **options)
+                with open(os.environ["{STAMP}"], "w") as file:
+                    file.write(repr(time.time()))
+                return result
+            module.launch = first
+        spec.loader.exec_module = exec_module
+        return spec
+
+sys.meta_path.insert(0, Finder())
+from rnsdask.cli import main
+main()
+"""
+
+RUNS = {
+    "gpu": ("",),
+    "tiny-gpu": ("max chain --numbers 30000 --bits 256 --repeat 1",),
+}
+
+
+def make_more_stores(folder: Path, numbers: int, bits: int) -> None:
+    """Those of check_gpu.py, factors whose products are in the range, and elements of fields."""
+    make_stores(folder, numbers, bits, None)
+    command = f"random factors --count {FACTORS} --bits {bits} --max-bits {bits // 2 - 16} --seed 7"
+    status, _, errors = rnsdask(command, folder)
+    if status != 0:
+        sys.exit(f"error: {command}: {last_line(errors)}")
+    fields = rd.PrimeFields(rd.ModuliSet.ntt_primes(bits, LINE))
+    rd.random(fields, (max(1, numbers // LINE), LINE), seed=8).to_zarr(folder / "field")
+
+
+def timed(command: str, folder: Path, options: tuple[str, ...], cache: Path) -> dict[str, Any]:
+    """Seconds of a process, of its job, and until its first kernel was launched."""
+    output, stamp = folder / "written", folder / "stamp"
+    arguments = shlex.split(command.replace(OUTPUT, output.name))
+    program = [sys.executable, "-c", PROGRAM, *arguments, *options, "--no-progress", "--json"]
+    environment = {STAMP: str(stamp), "CUPY_CACHE_DIR": str(cache)}
+    begun, start = time.time(), time.perf_counter()
+    status, printed, errors = run(program, folder, **environment)
+    seconds = time.perf_counter() - start
+    first = float(stamp.read_text()) - begun if stamp.exists() else None
+    stamp.unlink(missing_ok=True)
+    for path in folder.glob(f"{output.name}*"):
+        shutil.rmtree(path)
+    if not printed:
+        raise SystemExit(f"error: {command} {' '.join(options)}: {last_line(errors)} (status {status})")
+    return {"s": seconds, "job_s": json.loads(printed)["seconds"], "first_s": first}
+
+
+def least(runs: list[dict[str, Any]], name: str) -> float | None:
+    found = [one[name] for one in runs if one[name] is not None]
+    return min(found) if found else None
+
+
+def row_of(job: str, folder: Path, gpus: list[str], repeat: int) -> dict[str, Any]:
+    """Times a command on the CPU and on so many GPUs, in turn."""
+    command = {**JOBS, **MORE_JOBS}[job]
+    ways = {"cpu": ("--backend", "cpu")} | {f"gpu{n}": ("--gpus", n, "--backend", "cuda") for n in gpus}
+    with tempfile.TemporaryDirectory() as cache:
+        warm_up = {name: timed(command, folder, options, Path(cache)) for name, options in ways.items()}
+        runs: dict[str, list[dict[str, Any]]] = {name: [] for name in ways}
+        for _ in range(repeat):
+            for name, options in ways.items():
+                runs[name].append(timed(command, folder, options, Path(cache)))
+    row: dict[str, Any] = {"command": job}
+    for name in ways:
+        row |= {f"{name}_s": least(runs[name], "s"), f"{name}_job_s": least(runs[name], "job_s")}
+    for name in list(ways)[1:]:
+        row[f"{name} of cpu"] = row["cpu_job_s"] / row[f"{name}_job_s"]
+        row |= {f"{name}_cold_s": warm_up[name]["s"], f"{name}_cold_first_s": warm_up[name]["first_s"]}
+        row[f"{name}_first_s"] = least(runs[name], "first_s")
+    return row
+
+
+def main() -> None:
+    parser = argument_parser(__doc__)
+    parser.add_argument("jobs", nargs="*", metavar="JOB", help=", ".join([*JOBS, *MORE_JOBS]))
+    parser.add_argument("--numbers", type=int, default=3_000_000)
+    parser.add_argument("--bits", type=int, default=2048)
+    parser.add_argument("--gpus", default="1", help="comma-separated: on so many GPUs each")
+    parser.add_argument("--repeat", type=int, default=2, help="runs of each after the first")
+    parser.add_argument("--folder", type=Path, help="where stores go; default a temporary folder")
+    args = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(dir=args.folder) as temporary:
+        make_more_stores(Path(temporary), args.numbers, args.bits)
+        for job in args.jobs or [*JOBS, *MORE_JOBS]:
+            rows.append(row_of(job, Path(temporary), args.gpus.split(","), args.repeat))
+            print(" ".join(f"{name}={cell(value)}" for name, value in rows[-1].items()), flush=True)
+            write_results(args.json, True, rows)  # after each, for they take long
+    print_rows(rows)
+
+
+if __name__ == "__main__":
+    main()
