@@ -1,0 +1,35 @@
+"""The CRC-32C of google_crc32c, by its C function, which other threads need not wait for."""
+
+import ctypes
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import google_crc32c
+import numpy as np
+from numpy.typing import NDArray
+
+
+def _c_function() -> Any:
+    """The function of the library that google_crc32c wraps; None where it cannot be had.
+
+    The wrapper holds Python's lock: 16 threads that read from the page cache get no further than 3.
+    """
+    try:
+        library = ctypes.CDLL(import_module("google_crc32c._crc32c").__file__)
+        function = library.crc32c_extend  # found among the libraries that the module is linked with
+    except (ImportError, OSError, AttributeError):
+        return None
+    function.argtypes, function.restype = (ctypes.c_uint32, ctypes.c_void_p, ctypes.c_size_t), ctypes.c_uint32
+    return function
+
+
+_extend = _c_function()
+
+
+def _extend_without_lock(checksum: int, content: NDArray[np.uint8]) -> int:
+    return int(_extend(checksum, content.ctypes.data, content.size))
+
+
+extend: Callable[[int, NDArray[np.uint8]], int] = _extend_without_lock if _extend else google_crc32c.extend
+"""The checksum of what `checksum` is of, 0 of nothing, with the bytes of a contiguous array after it."""
