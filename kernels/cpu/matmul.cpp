@@ -11,8 +11,8 @@ namespace rns {
 
 namespace {
 
-using Cube32 = nb::ndarray<const u32, nb::ndim<3>, nb::device::cpu>;
-using MutableCube32 = Written<u32, nb::ndim<3>, nb::c_contig>;
+using Matrices = nb::ndarray<const u32, nb::ndim<4>, nb::device::cpu>;
+using MutableMatrices = Written<u32, nb::ndim<4>, nb::c_contig>;
 
 // Columns, rows and terms of a tile: the tile of the second matrix stays in the second-level cache, the sums
 // in the first. Two rows and four terms at a time are the fastest of those tried.
@@ -24,8 +24,8 @@ constexpr i64 kDepth = kProductDepth;
 // With fewer columns than this, each number is a sum along a row and a column.
 constexpr i64 kFewColumns = 8;
 
-View slice(const Cube32& array, i64 i) {
-  return {array.data() + i * array.stride(0), array.stride(1), array.stride(2)};
+View matrix_at(const Matrices& array, i64 i, i64 b) {
+  return {array.data() + i * array.stride(0) + b * array.stride(1), array.stride(2), array.stride(3)};
 }
 
 // a: kRows rows of kDepth words, b: `depth` rows of kWidth words. Adds the products to the sums, kRows rows
@@ -184,27 +184,29 @@ u32 dot_product(const u32* a, const u32* b, i64 terms, Modulus m) {
 
 namespace {
 
-void matmul(const Cube32& a, const Cube32& b, const Modulus* moduli, const MutableCube32& out) {
-  const Shape shape{static_cast<i64>(out.shape(1)), static_cast<i64>(a.shape(2)),
-                    static_cast<i64>(out.shape(2))};
-  const i64 n = static_cast<i64>(out.shape(0));
-  std::fill_n(out.data(), n * shape.rows * shape.columns, 0u);
+void matmul(const Matrices& a, const Matrices& b, const Modulus* moduli, const MutableMatrices& out) {
+  const Shape shape{static_cast<i64>(out.shape(2)), static_cast<i64>(a.shape(3)),
+                    static_cast<i64>(out.shape(3))};
+  const i64 n = static_cast<i64>(out.shape(0)), count = static_cast<i64>(out.shape(1));
+  std::fill_n(out.data(), out.size(), 0u);
   if (shape.rows == 0 || shape.columns == 0) return;
   std::vector<u32> panel(kDepth * kWidth);
-  for (i64 i = 0; i < n; ++i) {
-    u32* result = out.data() + i * shape.rows * shape.columns;
-    add_product(slice(a, i), slice(b, i), shape, moduli[i], panel.data(), result);
+  for (i64 t = 0; t < n * count; ++t) {
+    u32* result = out.data() + t * shape.rows * shape.columns;
+    const i64 i = t / count, k = t % count;
+    add_product(matrix_at(a, i, k), matrix_at(b, i, k), shape, moduli[i], panel.data(), result);
   }
 }
 
 }  // namespace
 
 void bind_matmul(nb::module_& module) {
-  module.def("matmul", [](const Cube32& a, const Cube32& b, const Table32& moduli, MutableCube32 out) {
+  module.def("matmul", [](const Matrices& a, const Matrices& b, const Table32& moduli, MutableMatrices out) {
     require(moduli.shape(0) == out.shape(0) && moduli.shape(1) == 4, "one modulus for each row is needed");
-    require(a.shape(0) == out.shape(0) && b.shape(0) == out.shape(0),
-            "operands and result must have the same number of rows");
-    require(a.shape(1) == out.shape(1) && b.shape(2) == out.shape(2) && a.shape(2) == b.shape(1),
+    require(a.shape(0) == out.shape(0) && b.shape(0) == out.shape(0) && a.shape(1) == out.shape(1) &&
+                b.shape(1) == out.shape(1),
+            "operands and result must have the same number of rows and of matrices");
+    require(a.shape(2) == out.shape(2) && b.shape(3) == out.shape(3) && a.shape(3) == b.shape(2),
             "shapes of a matrix product do not match");
     nb::gil_scoped_release release;
     matmul(a, b, reinterpret_cast<const Modulus*>(moduli.data()), out);

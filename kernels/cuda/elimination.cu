@@ -8,6 +8,7 @@
 #include <rns/product_sum.cuh>
 
 #include "grid.cuh"
+#include "stack.cuh"
 
 using namespace rns;
 
@@ -15,17 +16,6 @@ namespace {
 
 constexpr i32 kWarp = 32;
 constexpr u32 kAll = ~0u;
-
-// Number (row, column) of matrix b modulo m_i is data[i * plane + b * matrix + row * stride + column * step].
-struct Stack {
-  const u32* data;
-  i64 plane;
-  i64 matrix;
-  i64 stride;
-  i64 step;
-
-  __device__ const u32* of(i64 i, i64 b) const { return data + i * plane + b * matrix; }
-};
 
 // Results are (n, count, ...), contiguous; `space` is memory for the scales, two of each pivot.
 struct Elimination {

@@ -1,4 +1,4 @@
-// Matrix products modulo m_i.
+// Matrix products of stacks modulo m_i.
 //
 // Matrices with many rows and columns go by tiles in shared memory, 4 x 4 numbers a thread. Those with few
 // columns go by sums along a row and a column, one for each warp. Where there are few numbers, their terms
@@ -6,6 +6,7 @@
 #include <rns/product_sum.cuh>
 
 #include "grid.cuh"
+#include "stack.cuh"
 
 using namespace rns;
 
@@ -19,21 +20,15 @@ constexpr i32 kOwn = 4;                 // rows and columns of a thread
 constexpr i32 kPad = 4;                 // against conflicts of banks; keeps 16-byte alignment
 constexpr i32 kThreads = kTile / kOwn;  // along either side of a tile
 
-// Number (row, column) modulo m_i is data[i * plane + row * stride + column].
-struct Matrix {
-  const u32* data;
-  i64 plane;
-  i64 stride;
-};
-
-// out is (n, segments, rows, columns), contiguous. Of the tiled kernel b is (terms, columns), of the other
-// one its transpose. A segment has `length` terms, the last one what is left.
+// out is (n, count, segments, rows, columns), contiguous. Of the tiled kernel b is (terms, columns), of the
+// other one its transpose. A segment has `length` terms, the last one what is left. Steps along rows are 1.
 struct Product {
-  Matrix a;
-  Matrix b;
+  Stack a;
+  Stack b;
   u32* out;
   const Modulus* moduli;
   i64 moduli_count;
+  i64 count;  // matrices modulo each
   i64 rows;
   i64 terms;
   i64 columns;
@@ -47,9 +42,8 @@ struct Tiles {
 };
 
 // Terms k to k + kStep, those below `last`, of the tile's rows and columns; zeros beyond the edges.
-__device__ void load_tiles(const Product& p, i64 i, i64 row, i64 column, i64 k, i64 last, Tiles& tiles) {
-  const u32* a = p.a.data + i * p.a.plane;
-  const u32* b = p.b.data + i * p.b.plane;
+__device__ void load_tiles(const Product& p, const u32* a, const u32* b, i64 row, i64 column, i64 k, i64 last,
+                           Tiles& tiles) {
 #pragma unroll
   for (i32 t = threadIdx.x; t < kTile * kStep; t += kBlock) {
     const i32 r = t / kStep, s = t % kStep;
@@ -63,7 +57,9 @@ __device__ void load_tiles(const Product& p, i64 i, i64 row, i64 column, i64 k, 
 }
 
 template <class Sum>
-__device__ void multiply_tile(const Product& p, i64 i, i64 segment, i64 row, i64 column, Tiles& tiles) {
+__device__ void multiply_tile(const Product& p, i64 i, i64 stack, i64 segment, i64 row, i64 column,
+                              Tiles& tiles) {
+  const u32 *left = p.a.of(i, stack), *right = p.b.of(i, stack);
   const i32 y = threadIdx.x / kThreads * kOwn, x = threadIdx.x % kThreads * kOwn;
   const Modulus m = p.moduli[i];
   const i64 first = segment * p.length;
@@ -74,7 +70,7 @@ __device__ void multiply_tile(const Product& p, i64 i, i64 segment, i64 row, i64
     Sum sums[kOwn][kOwn];
     for (i64 k = begin; k < end; k += kStep) {
       __syncthreads();  // all threads are done with the tiles before
-      load_tiles(p, i, row, column, k, end, tiles);
+      load_tiles(p, left, right, row, column, k, end, tiles);
       __syncthreads();
 #pragma unroll
       for (i32 s = 0; s < kStep; ++s) {
@@ -94,7 +90,7 @@ __device__ void multiply_tile(const Product& p, i64 i, i64 segment, i64 row, i64
       for (i32 c = 0; c < kOwn; ++c) result[r][c] = mod_add(result[r][c], sums[r][c].reduce(m), m.last);
     }
   }
-  u32* out = p.out + (i * p.segments + segment) * p.rows * p.columns;
+  u32* out = p.out + ((i * p.count + stack) * p.segments + segment) * p.rows * p.columns;
 #pragma unroll
   for (i32 r = 0; r < kOwn; ++r) {
 #pragma unroll
@@ -126,25 +122,27 @@ extern "C" {
 __global__ void __launch_bounds__(kBlock) matmul_tiled(Product p) {
   __shared__ alignas(16) Tiles tiles;
   const i64 down = (p.rows + kTile - 1) / kTile, across = (p.columns + kTile - 1) / kTile;
-  for (i64 t = blockIdx.x; t < p.moduli_count * p.segments * down * across; t += gridDim.x) {
+  const i64 each = p.segments * down * across;
+  for (i64 t = blockIdx.x; t < p.moduli_count * p.count * each; t += gridDim.x) {
     const i64 column = t % across * kTile, row = t / across % down * kTile;
-    const i64 segment = t / (across * down) % p.segments, i = t / (across * down * p.segments);
+    const i64 segment = t / (across * down) % p.segments;
+    const i64 i = t / each / p.count, stack = t / each % p.count;
     if (products_fit_word(p.moduli[i].last)) {
-      multiply_tile<NarrowSum>(p, i, segment, row, column, tiles);
+      multiply_tile<NarrowSum>(p, i, stack, segment, row, column, tiles);
     } else {
-      multiply_tile<ProductSum>(p, i, segment, row, column, tiles);
+      multiply_tile<ProductSum>(p, i, stack, segment, row, column, tiles);
     }
   }
 }
 
 __global__ void __launch_bounds__(kBlock) matmul_dots(Product p) {
-  const i64 numbers = p.rows * p.columns;
-  for (i64 w = thread_index() / kWarp; w < p.moduli_count * p.segments * numbers;
-       w += thread_count() / kWarp) {
+  const i64 numbers = p.rows * p.columns, each = p.segments * numbers;
+  for (i64 w = thread_index() / kWarp; w < p.moduli_count * p.count * each; w += thread_count() / kWarp) {
     const i64 column = w % p.columns, row = w / p.columns % p.rows;
-    const i64 segment = w / numbers % p.segments, i = w / (numbers * p.segments);
-    const u32* a = p.a.data + i * p.a.plane + row * p.a.stride;
-    const u32* b = p.b.data + i * p.b.plane + column * p.b.stride;
+    const i64 segment = w / numbers % p.segments;
+    const i64 i = w / each / p.count, stack = w / each % p.count;
+    const u32* a = p.a.of(i, stack) + row * p.a.stride;
+    const u32* b = p.b.of(i, stack) + column * p.b.stride;
     const i64 first = segment * p.length;
     const i64 last = first + p.length < p.terms ? first + p.length : p.terms;
     const Modulus m = p.moduli[i];

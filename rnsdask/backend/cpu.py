@@ -24,6 +24,7 @@ from rnsdask.constants import (
     FermatPass,
     FixedPointConstants,
     ForwardConstants,
+    Int8Constants,
     IntervalConstants,
     KeyConstants,
     MixedRadixConstants,
@@ -383,6 +384,14 @@ def inverse(a: Array, moduli: ModuliSet, out: Array) -> None:
 
 def matmul(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
     _cpu.matmul(a, b, modulus_table(moduli), out)
+
+
+def int8_split(x: Array, constants: Int8Constants, out: Array) -> None:
+    _cpu.int8_split(x, constants.small, constants.weights, out)
+
+
+def int8_join(sums: Array, constants: Int8Constants, out: Array) -> None:
+    _cpu.int8_join(sums, constants.small, constants.weights, out)
 
 
 def eliminate(

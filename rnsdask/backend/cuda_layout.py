@@ -115,24 +115,31 @@ WIDE_RADIX = np.dtype(
     ]
 )
 
-MATRIX = np.dtype([("data", np.uint64), ("plane", np.int64), ("stride", np.int64)])
+STACK = np.dtype([("data", np.uint64), *((name, np.int64) for name in ("plane", "matrix", "stride", "step"))])
 PRODUCT = np.dtype(
     [
-        ("a", MATRIX),
-        ("b", MATRIX),
+        ("a", STACK),
+        ("b", STACK),
         ("out", np.uint64),
         ("moduli", np.uint64),
-        ("moduli_count", np.int64),
-        ("rows", np.int64),
-        ("terms", np.int64),
-        ("columns", np.int64),
+        *((name, np.int64) for name in ("moduli_count", "count", "rows", "terms", "columns")),
         ("segments", np.int64),
         ("length", np.int64),
     ]
 )
 MATMUL_TILE = 64
+INT8_TASK = np.dtype(
+    [
+        ("x", STACK),
+        ("windows", np.uint64),
+        *((name, np.int64) for name in ("first", "count", "batch", "all_rows", "all_columns")),
+        *((name, np.int64) for name in ("row", "column", "rows", "columns")),
+        *((name, np.int64) for name in ("padded_rows", "padded_columns")),
+        ("small", np.uint64),
+        ("small_count", np.int64),
+    ]
+)
 
-STACK = np.dtype([("data", np.uint64), *((name, np.int64) for name in ("plane", "matrix", "stride", "step"))])
 ELIMINATION = np.dtype(
     [
         ("x", STACK),
@@ -216,7 +223,8 @@ STRUCTURES = {
     "fermat_limbs": {"WideRadix": WIDE_RADIX},
     "interval": {"IntervalGoal": INTERVAL_GOAL},
     "interval_rns": {"ExtendedInterval": EXTENDED_INTERVAL},
-    "matmul": {"Matrix": MATRIX, "Product": PRODUCT},
+    "int8_product": {"Stack": STACK, "Int8Task": INT8_TASK},
+    "matmul": {"Stack": STACK, "Product": PRODUCT},
     "ntt_columns": {"Pass": PASS},
     "ntt_rows": {"Pass": PASS},
     "ntt_turned": {"Pass": PASS},

@@ -10,6 +10,7 @@ from rnsdask.constants import (
     FermatPass,
     FixedPointConstants,
     ForwardConstants,
+    Int8Constants,
     IntervalConstants,
     KeyConstants,
     MixedRadixConstants,
@@ -203,7 +204,29 @@ class Kernels(Protocol):
         """The inverse of each residue; 0 where it and its modulus have a common factor."""
 
     def matmul(self, a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
-        """Matrix products: a (n, I, K) and b (n, K, J), in any layout; `out` (n, I, J), contiguous."""
+        """Matrix products: a (n, B, I, K), b (n, B, K, J), in any layout; `out` (n, B, I, J), contiguous."""
+
+    def int8_split(self, x: Array, constants: Int8Constants, out: Array) -> None:
+        """Residues modulo each of the small moduli, from -128 to 127, of the integers around 0.
+
+        Parameters
+        ----------
+        x : array of uint32, shape (n, B, rows, columns)
+            Residues modulo each m, in any layout.
+        out : array of int8, shape (n, B, count, R, C)
+            Contiguous; C is a multiple of 16. What is beyond the rows and columns becomes 0.
+        """
+
+    def int8_join(self, sums: Array, constants: Int8Constants, out: Array) -> None:
+        """Residues modulo each m of integers of which residues modulo the small moduli are known.
+
+        Parameters
+        ----------
+        sums : array of int32, shape (n, B, count, R, C)
+            Integers with these residues; contiguous, C a multiple of 16.
+        out : array of uint32, shape (n, B, rows, columns)
+            Contiguous; of the first rows and columns.
+        """
 
     # Stacks of matrices modulo primes: (n, B, rows, columns), in any layout.
 

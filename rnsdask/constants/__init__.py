@@ -26,6 +26,7 @@ from rnsdask.constants.factors import last_residues
 from rnsdask.constants.fermat import FermatConstants, FermatPass, fermat_root
 from rnsdask.constants.fermat_limbs import radix_division
 from rnsdask.constants.fixed_point import FIXED_POINT_BITS, FixedPointConstants, fixed_point_constants
+from rnsdask.constants.int8_product import MOST_TERMS, Int8Constants, int8_constants, small_moduli_for
 from rnsdask.constants.interval import IntervalConstants, directed, interval_constants
 from rnsdask.constants.interval_rns import MAX_EXPONENT, ProductBounds, product_bounds
 from rnsdask.constants.keys import KEY_BITS, KeyConstants, key_constants, sufficient_prefix
@@ -53,6 +54,7 @@ __all__ = [
     "FIXED_POINT_BITS",
     "KEY_BITS",
     "MAX_EXPONENT",
+    "MOST_TERMS",
     "THREE_PRIMES",
     "DecimalConstants",
     "ExtensionConstants",
@@ -60,6 +62,7 @@ __all__ = [
     "FermatPass",
     "FixedPointConstants",
     "ForwardConstants",
+    "Int8Constants",
     "IntervalConstants",
     "KeyConstants",
     "MixedRadixConstants",
@@ -81,6 +84,7 @@ __all__ = [
     "fermat_root",
     "fixed_point_constants",
     "forward_constants",
+    "int8_constants",
     "interval_constants",
     "key_constants",
     "last_residues",
@@ -91,6 +95,7 @@ __all__ = [
     "radix_division",
     "remainder_constants",
     "reverse_constants",
+    "small_moduli_for",
     "sufficient_prefix",
     "sum_check",
     "three_prime_constants",

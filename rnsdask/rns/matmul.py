@@ -106,13 +106,34 @@ def multiply(a: Array, b: Array, moduli: ModuliSet) -> Array:
     if 0 < terms < count and products < _SMALL_PRODUCT:
         return _multiply_small(a, b, moduli)
     out = np.empty_like(a, shape=(len(moduli), *batch, a.shape[-2], b.shape[-1]), order="C")
-    if not batch:
-        kernels_of(out).matmul(a, b, moduli, out)
-        return out
-    for index in np.ndindex(batch):
-        place = (slice(None), *index)
-        out[place] = multiply(a[place], b[place], moduli)
+    if out.size:
+        _multiply_stacks(a, b, moduli, out)
     return out
+
+
+def _multiply_stacks(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
+    """The same to contiguous memory, of matrices that are broadcast to its batch."""
+    last = out.ndim - 4
+    axis = next((k for k in range(1, last + 1) if _is_one_axis(a, k) and _is_one_axis(b, k)), None)
+    if last <= 0:
+        shape = (len(out), math.prod(out.shape[1:-2]))
+        x, y, result = (z.reshape(*shape, *z.shape[-2:]) for z in (a, b, out))
+        kernels_of(out).matmul(x, y, moduli, result)
+    elif axis is not None:
+        x, y, result = (z.reshape(*z.shape[:axis], -1, *z.shape[axis + 2 :]) for z in (a, b, out))
+        _multiply_stacks(x, y, moduli, result)
+    else:
+        axis = 1 + int(np.argmin(out.shape[1:-2]))
+        for k in range(out.shape[axis]):
+            place = (*(slice(None),) * axis, k)
+            part = np.empty_like(out[place], order="C")
+            _multiply_stacks(a[place], b[place], moduli, part)
+            out[place] = part
+
+
+def _is_one_axis(x: Array, axis: int) -> bool:
+    """Whether an axis and the next one can be made one without a copy."""
+    return bool(1 in x.shape[axis : axis + 2] or x.strides[axis] == x.shape[axis + 1] * x.strides[axis + 1])
 
 
 def _multiply_small(a: Array, b: Array, moduli: ModuliSet) -> Array:

@@ -163,14 +163,41 @@ def test_kernel(
             sums = (z.astype(np.int64) % m for z in (a1 @ b1, a1 @ b0 + a0 @ b1, a0 @ b0))
             high, middle, low = (z.astype(object) for z in sums)
             expected[i] = ((high * 2**32 + middle * 2**16 + low) % m).astype(np.uint32)
-        x, y = (xp.asarray(z.astype(np.uint32)) for z in (a, b))
+        x, y = (xp.asarray(z.astype(np.uint32))[:, None] for z in (a, b))
         if layout == "transposed":
-            x, y = (xp.ascontiguousarray(z.transpose(0, 2, 1)).transpose(0, 2, 1) for z in (x, y))
+            x, y = (xp.ascontiguousarray(z.swapaxes(2, 3)).swapaxes(2, 3) for z in (x, y))
         elif layout == "strided":
-            x, y = (xp.repeat(xp.repeat(z, 2, axis=1), 3, axis=2)[:, ::2, ::3] for z in (x, y))
-        out = xp.full((len(KERNEL_MODULI), rows, columns), 7, dtype=np.uint32)
+            x, y = (xp.repeat(xp.repeat(z, 2, axis=2), 3, axis=3)[:, :, ::2, ::3] for z in (x, y))
+        out = xp.full((len(KERNEL_MODULI), 1, rows, columns), 7, dtype=np.uint32)
         kernels_of(out).matmul(x, y, KERNEL_MODULI, out)
-        assert (on_each_processor.to_numpy(out) == expected).all()
+        assert (on_each_processor.to_numpy(out)[:, 0] == expected).all()
+
+
+@pytest.mark.parametrize(
+    "batches", [((6,), (6,)), ((6,), ()), ((3, 1), (1, 4)), ((2, 3, 2), (1, 2)), ((0,), (1,))]
+)
+@pytest.mark.parametrize("shape", [(3, 2, 5), (2, 70, 9), (5, 8, 1)], ids=str)
+def test_stacks(
+    on_each_processor: Processor,
+    batches: tuple[tuple[int, ...], tuple[int, ...]],
+    shape: tuple[int, int, int],
+    rng: np.random.Generator,
+) -> None:
+    """Also of few matrices with many terms, and of axes that no step in memory joins."""
+    rows, terms, columns = shape
+    n = len(KERNEL_MODULI)
+    sides = ((*batches[0], rows, terms), (*batches[1], terms, columns))
+    a, b = (
+        np.stack([rng.integers(0, m, size=side, dtype=np.uint64) for m in KERNEL_MODULI]) for side in sides
+    )
+    ndim = max(a.ndim, b.ndim)
+    x, y = (
+        on_each_processor.xp.asarray(z.astype(np.uint32)).reshape(n, *(1,) * (ndim - z.ndim), *z.shape[1:])
+        for z in (a, b)
+    )
+    found = on_each_processor.to_numpy(matmul.multiply(x, y, KERNEL_MODULI))
+    for i, m in enumerate(KERNEL_MODULI):
+        assert (found[i] == np.matmul(a[i].astype(object), b[i].astype(object)) % m).all()
 
 
 def test_widest_modulus_whose_sums_fit_a_word() -> None:

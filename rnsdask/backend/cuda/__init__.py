@@ -23,6 +23,7 @@ from rnsdask.backend.cuda.fermat import (
 )
 from rnsdask.backend.cuda.fermat_limbs import fermat_to_limbs, limbs_to_fermat
 from rnsdask.backend.cuda.fixed_point import fixed_point
+from rnsdask.backend.cuda.int8_product import int8_join, int8_split
 from rnsdask.backend.cuda.interval import interval
 from rnsdask.backend.cuda.interval_rns import (
     interval_arithmetic,
@@ -61,6 +62,8 @@ __all__ = [
     "fixed_point",
     "floor_divide_limbs",
     "gather",
+    "int8_join",
+    "int8_split",
     "interval",
     "interval_arithmetic",
     "interval_rns_add",

@@ -5,7 +5,7 @@ All work goes to the current device and stream, which must be the ones of the ar
 
 import functools
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import cupy
@@ -124,6 +124,13 @@ def launch(
         _allow(kernel, shared)
     kernel((blocks,), (block,), tuple(values), shared_mem=shared)
     return blocks
+
+
+def call(function: Callable[..., Any], *arguments: Any) -> None:
+    """Call a library's function that queues work; arrays among the arguments become their addresses."""
+    _check_device((x for x in arguments if isinstance(x, cupy.ndarray)), cupy.cuda.runtime.getDevice())
+    _check_stream()
+    function(*[x.data.ptr if isinstance(x, cupy.ndarray) else x for x in arguments])
 
 
 def _allow(kernel: Any, shared: int) -> None:

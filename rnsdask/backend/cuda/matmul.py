@@ -2,7 +2,8 @@
 
 import cupy
 
-from rnsdask.backend.cuda import launching
+from rnsdask.backend.cuda import int8_product, launching
+from rnsdask.backend.cuda.int8_product import Part
 from rnsdask.backend.cuda.launching import (
     BLOCKS_PER_PROCESSOR,
     Parameter,
@@ -17,19 +18,32 @@ from rnsdask.core.moduli import ModuliSet
 _FEW_COLUMNS = 8
 _LEAST_SEGMENT = 1024  # terms
 
+# Products of 8-bit matrices are quicker from so many rows, columns and terms on, and so much work.
+_INT8_SIDE = 64
+_INT8_TERMS = 96
+_INT8_WORK = 2**27
+
+
+def is_int8_quicker(matrices: int, rows: int, terms: int, columns: int) -> bool:
+    """Whether products of so many matrices are quicker by 8-bit matrices, as measured."""
+    work = matrices * rows * terms * columns
+    return min(rows, columns) >= _INT8_SIDE and terms >= _INT8_TERMS and work >= _INT8_WORK
+
 
 def matmul(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
-    _, rows, columns = out.shape
-    terms = a.shape[2]
+    n, count, rows, columns = out.shape
+    terms = a.shape[3]
     if out.size == 0 or terms == 0:
         out[...] = 0
+    elif is_int8_quicker(n * count, rows, terms, columns):
+        int8_product.multiply(Part(a), Part(b), moduli, Part(out), (rows, terms, columns))
     elif columns < _FEW_COLUMNS:
-        _multiply("matmul_dots", a, b.transpose(0, 2, 1), (rows, terms, columns), moduli, out)
+        _multiply("matmul_dots", a, b.transpose(0, 1, 3, 2), (rows, terms, columns), moduli, out)
     elif rows < _FEW_COLUMNS:
         # The transposed product has few columns.
-        turned = cupy.empty((len(out), columns, rows), dtype=cupy.uint32)
-        _multiply("matmul_dots", b.transpose(0, 2, 1), a, (columns, terms, rows), moduli, turned)
-        out[...] = turned.transpose(0, 2, 1)
+        turned = cupy.empty((n, count, columns, rows), dtype=cupy.uint32)
+        _multiply("matmul_dots", b.transpose(0, 1, 3, 2), a, (columns, terms, rows), moduli, turned)
+        out[...] = turned.transpose(0, 1, 3, 2)
     else:
         _multiply("matmul_tiled", a, b, (rows, terms, columns), moduli, out)
 
@@ -38,23 +52,24 @@ def _multiply(
     name: str, a: Array, b: Array, shape: tuple[int, int, int], moduli: ModuliSet, out: Array
 ) -> None:
     """Run a kernel of matrix products; with few numbers to compute, in segments of their terms."""
-    n, (rows, terms, columns) = len(out), shape
+    (n, count), (rows, terms, columns) = out.shape[:2], shape
     side = MATMUL_TILE if name == "matmul_tiled" else 1
-    tasks = n * -(-rows // side) * -(-columns // side)
+    tasks = n * count * -(-rows // side) * -(-columns // side)
     threads_each = BLOCK if name == "matmul_tiled" else WARP
     device = cupy.cuda.runtime.getDevice()
     wanted = processors(device) * BLOCKS_PER_PROCESSOR * BLOCK // (threads_each * tasks)
     segments = max(1, min(wanted, terms // _LEAST_SEGMENT))
     length = -(-terms // segments)
     segments = -(-terms // length)
-    parts = out if segments == 1 else cupy.empty((n, segments, rows, columns), dtype=cupy.uint32)
+    parts = out if segments == 1 else cupy.empty((n, count, segments, rows, columns), dtype=cupy.uint32)
     product = Parameter(
         PRODUCT,
-        a=_matrix(_with_contiguous_rows(a)),
-        b=_matrix(_with_contiguous_rows(b)),
+        a=_stack(_with_contiguous_rows(a)),
+        b=_stack(_with_contiguous_rows(b)),
         out=parts,
         moduli=modulus_table_on(moduli, device),
         moduli_count=n,
+        count=count,
         rows=rows,
         terms=terms,
         columns=columns,
@@ -63,15 +78,14 @@ def _multiply(
     )
     launching.launch("matmul", name, tasks * segments * threads_each, (product,))
     if segments > 1:
-        sizes = cupy.asarray(list(moduli), dtype=cupy.uint64)[:, None, None]
-        out[...] = (parts.sum(axis=1, dtype=cupy.uint64) % sizes).astype(cupy.uint32)
+        sizes = cupy.asarray(list(moduli), dtype=cupy.uint64)[:, None, None, None]
+        out[...] = (parts.sum(axis=2, dtype=cupy.uint64) % sizes).astype(cupy.uint32)
 
 
-def _matrix(x: Array) -> tuple[Array, int, int]:
-    """The array, and the distances of planes and of rows in elements."""
-    plane, row, _ = x.strides
-    return x, plane // x.itemsize, row // x.itemsize
+def _stack(x: Array) -> tuple[Array | int, ...]:
+    """The structure Stack of matrices."""
+    return x, *(stride // x.itemsize for stride in x.strides)
 
 
 def _with_contiguous_rows(x: Array) -> Array:
-    return x if x.shape[2] == 1 or x.strides[2] == x.itemsize else cupy.ascontiguousarray(x)
+    return x if x.shape[3] == 1 or x.strides[3] == x.itemsize else cupy.ascontiguousarray(x)

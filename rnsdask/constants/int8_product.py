@@ -1,0 +1,78 @@
+"""Constants of matrix products modulo any m by products of residues modulo coprime moduli of 8 bits."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.constants.arithmetic import modulus_table
+from rnsdask.constants.factors import CACHED_SETS
+from rnsdask.core.moduli import ModuliSet
+
+SMALL_MODULI = (256, 255, 253, 251, 247, 241, 239, 233, 229, 227)
+"""The greatest ten coprime moduli of 8 bits. Their product is above 2**79."""
+
+MOST_TERMS = 2**16
+"""So many products modulo m <= 2**32 add up to less than half of that, those of residues to 31 bits."""
+
+_RECIPROCAL_BITS = 38
+_FRACTION_BITS = 21
+
+
+@dataclass(frozen=True, eq=False)
+class Int8Constants:
+    """What takes residues modulo each m to those modulo the first small moduli, and sums of products back.
+
+    ``small`` (count, 3) is the kernels' ``SmallModulus``, ``weights`` (n, 15) their ``Recombination``.
+    """
+
+    moduli: ModuliSet
+    small: NDArray[np.int32]
+    weights: NDArray[np.uint32]
+
+    @property
+    def count(self) -> int:
+        """How many small moduli there are."""
+        return len(self.small)
+
+
+def small_moduli_for(moduli: ModuliSet, terms: int) -> int:
+    """How many of the small moduli hold sums of so many products, at most `MOST_TERMS`.
+
+    A residue is an integer of at most m / 2 around 0. With Q the product of the small moduli,
+    ``|sum| / Q <= 1/2 - 2**-11`` lets the kernels find the integer part without any doubt.
+    """
+    reach = terms * (max(moduli) // 2) ** 2
+    count = 1
+    while 2 * 1024 * reach > 1023 * math.prod(SMALL_MODULI[:count]):
+        count += 1
+    return count
+
+
+@lru_cache(CACHED_SETS)
+def int8_constants(moduli: ModuliSet, count: int) -> Int8Constants:
+    """Constants for any moduli up to 2**32, and the first `count` small moduli."""
+    small = SMALL_MODULI[:count]
+    product = math.prod(small)
+    inverses = [_centred(pow(product // q, -1, q), q) for q in small]
+    table = [
+        (q, _rounded(2**_RECIPROCAL_BITS, q), _rounded(inverse << _FRACTION_BITS, q))
+        for q, inverse in zip(small, inverses, strict=True)
+    ]
+    weights = np.zeros((len(moduli), len(SMALL_MODULI) + 1), dtype=np.int32)
+    for row, m in zip(weights, moduli, strict=True):
+        row[:count] = [_centred(product // q * v, m) for q, v in zip(small, inverses, strict=True)]
+        row[-1] = _centred(-product, m)
+    both = np.concatenate([modulus_table(moduli), weights.view(np.uint32)], axis=1)
+    return Int8Constants(moduli, np.array(table, dtype=np.int32), both)
+
+
+def _centred(x: int, m: int) -> int:
+    """The residue of x modulo m from -m / 2 to m / 2, less than this if m is even."""
+    return (x + m // 2) % m - m // 2
+
+
+def _rounded(numerator: int, divisor: int) -> int:
+    return (2 * numerator + divisor) // (2 * divisor)

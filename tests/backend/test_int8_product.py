@@ -1,0 +1,171 @@
+"""Matrix products by matrices of 8-bit residues against Python's integers."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from conftest import Processor
+
+from rnsdask.backend import kernels_of
+from rnsdask.constants import MOST_TERMS, int8_constants, small_moduli_for
+from rnsdask.constants.int8_product import SMALL_MODULI
+from rnsdask.core.moduli import ModuliSet
+
+MODULI = ModuliSet([2**32, 2**32 - 5, 2**31 - 1, 65537, 257, 3])
+FEW = ModuliSet([3, 5, 7])
+
+
+def split(processor: Processor, x: np.ndarray, moduli: ModuliSet, count: int) -> np.ndarray:
+    xp = processor.xp
+    rows, columns = (-(-length // 16) * 16 for length in x.shape[-2:])
+    out = xp.full((*x.shape[:2], count, rows, columns), 9, dtype=np.int8)
+    kernels_of(out).int8_split(x, int8_constants(moduli, count), out)
+    return processor.to_numpy(out)
+
+
+def join(processor: Processor, sums: np.ndarray, moduli: ModuliSet, shape: tuple[int, int]) -> np.ndarray:
+    xp = processor.xp
+    out = xp.full((*sums.shape[:2], *shape), 7, dtype=np.uint32)
+    constants = int8_constants(moduli, sums.shape[2])
+    kernels_of(out).int8_join(xp.asarray(sums), constants, out)
+    return processor.to_numpy(out)
+
+
+def product(processor: Processor, a: np.ndarray, b: np.ndarray, moduli: ModuliSet) -> np.ndarray:
+    """Of residues (n, B, I, K) and (n, B, K, J), by as few small moduli as hold it."""
+    xp = processor.xp
+    count = small_moduli_for(moduli, a.shape[-1])
+    x = split(processor, xp.asarray(a), moduli, count)
+    # In a layout that is not that of rows.
+    y = split(processor, xp.asarray(b.swapaxes(2, 3).copy()).swapaxes(2, 3), moduli, count)
+    # Doubles hold sums below 2**53, and NumPy multiplies them by a library.
+    terms = min(x.shape[-1], y.shape[-2])
+    sums = np.matmul(x[..., :terms].astype(np.float64), y[..., :terms, :].astype(np.float64))
+    assert (abs(sums) <= 2**30).all()
+    return join(processor, sums.astype(np.int32), moduli, (a.shape[-2], b.shape[-1]))
+
+
+def exact(a: np.ndarray, b: np.ndarray, moduli: ModuliSet) -> np.ndarray:
+    sums = np.matmul(a.astype(object), b.astype(object))
+    return sums % np.array(moduli.moduli, dtype=object)[:, None, None, None]
+
+
+def test_the_small_moduli_are_coprime_and_hold_the_longest_sums() -> None:
+    assert all(math.gcd(p, q) == 1 for p, q in itertools.combinations(SMALL_MODULI, 2))
+    assert math.prod(SMALL_MODULI) > 2**79
+    assert small_moduli_for(ModuliSet([2**32]), MOST_TERMS) == len(SMALL_MODULI)
+    assert small_moduli_for(ModuliSet([2**31 - 1]), 1024) == 9
+    for terms in (0, 1, 2, 1000, MOST_TERMS):
+        for m in (2, 3, 255, 256, 257, 2**31 - 1, 2**32 - 5, 2**32):
+            count, reach = small_moduli_for(ModuliSet([m]), terms), terms * (m // 2) ** 2
+            assert 2 * reach * 2**10 <= math.prod(SMALL_MODULI[:count]) * (2**10 - 1)
+            assert count == 1 or 2 * reach * 2**10 > math.prod(SMALL_MODULI[: count - 1]) * (2**10 - 1)
+
+
+@pytest.mark.parametrize("count", [1, 3, 9, 10])
+def test_residues_modulo_small_moduli(
+    on_each_processor: Processor, count: int, rng: np.random.Generator
+) -> None:
+    """Of every residue around the ends, the middle, 0, and multiples of each small modulus and of halves."""
+    for m in (*MODULI, *FEW):
+        places = [0, 1, m // 2, m - 1, *(k * q // 2 for q in SMALL_MODULI for k in (1, 2, 3, 2**24, m // q))]
+        values = sorted({(place + step) % m for place in places for step in (-2, -1, 0, 1, 2)})
+        values += rng.integers(0, m, 100).tolist()
+        x = np.array(values, dtype=np.uint64).astype(np.uint32).reshape(1, 1, 1, -1)
+        found = split(on_each_processor, on_each_processor.xp.asarray(x), ModuliSet([m]), count)
+        assert not found[..., 1:, :].any()
+        assert not found[..., len(values) :].any()
+        centred = np.array([v if v <= (m - 1) // 2 else v - m for v in values], dtype=object)
+        for row, q in zip(found[0, 0, :, 0, : len(values)].tolist(), SMALL_MODULI, strict=False):
+            assert all(-128 <= r <= 127 for r in row)
+            assert all((r - v) % q == 0 for r, v in zip(row, centred, strict=True))
+
+
+@pytest.mark.parametrize("m", [2, 3, 257, 65537, 2**31 - 1, 2**32 - 5, 2**32])
+def test_sums_at_the_ends_of_what_the_small_moduli_hold(on_each_processor: Processor, m: int) -> None:
+    """Also with residues at both ends of what sums of products reach."""
+    moduli = ModuliSet([m])
+    for count in range(1, len(SMALL_MODULI) + 1):
+        small = SMALL_MODULI[:count]
+        most = (2**10 - 1) * math.prod(small) // 2**11
+        values = [0, 1, -1, most, -most, most - 1, 1 - most, most // 2, -most // 3]
+        for step in (0, 1, -1):
+            numbers = [[v % q + step * (2**30 // q - 1) * q for v in values] for q in small]
+            sums = np.zeros((1, 1, count, 1, 16), dtype=np.int32)
+            sums[0, 0, :, 0, : len(values)] = numbers
+            found = join(on_each_processor, sums, moduli, (1, len(values)))
+            assert found.ravel().tolist() == [v % m for v in values]
+
+
+SHAPES = [(1, 1, 1), (3, 5, 2), (17, 33, 16), (5, 1030, 129), (2, 0, 3), (0, 4, 2), (33, 100, 130)]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("moduli", [MODULI, FEW], ids=["great", "few"])
+def test_products(
+    on_each_processor: Processor, moduli: ModuliSet, shape: tuple[int, int, int], rng: np.random.Generator
+) -> None:
+    rows, terms, columns = shape
+    last = np.array(moduli.moduli, dtype=np.uint64)[:, None, None, None] - 1
+    sides = ((len(moduli), 2, rows, terms), (len(moduli), 2, terms, columns))
+    for low in (0, last, last // 2, last // 2 + 1):
+        high = last if isinstance(low, int) or low is last else low
+        a, b = (rng.integers(low, high, side, dtype=np.uint64, endpoint=True) for side in sides)
+        a, b = a.astype(np.uint32), b.astype(np.uint32)
+        assert (product(on_each_processor, a, b, moduli) == exact(a, b, moduli)).all()
+
+
+def test_longest_sums(on_each_processor: Processor) -> None:
+    """Of the numbers that are greatest around 0, with both signs, as long as 32 bits can hold them."""
+    moduli = ModuliSet([2**32, 2**32 - 5])
+    middle = np.array([2**31, 2**31 - 3], dtype=np.uint32)[:, None, None, None]
+    a = np.broadcast_to(middle, (2, 1, 1, MOST_TERMS)).copy()
+    b = np.broadcast_to(middle, (2, 1, MOST_TERMS, 3)).copy()
+    b[..., 1] += 1
+    b[:, :, ::2, 2] += 1
+    assert (product(on_each_processor, a, b, moduli) == exact(a, b, moduli)).all()
+
+
+@pytest.mark.gpu
+def test_blocks_and_windows(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
+    """The whole way, by blocks of all three sides, some matrices at a time, and of parts of matrices."""
+    import cupy
+
+    from rnsdask.backend.cuda import int8_product
+    from rnsdask.backend.cuda.int8_product import ADD, REPLACE, SUBTRACT, Part
+
+    rows, terms, columns = shape = (150, 300, 210)
+    words = [
+        np.stack([rng.integers(0, m, (3, *side), dtype=np.uint64).astype(np.uint32) for m in MODULI])
+        for side in ((rows, terms), (terms, columns), (rows, columns))
+    ]
+    a, b, before = words
+    m = np.array(MODULI.moduli, dtype=object)[:, None, None, None]
+    whole = exact(a, b, MODULI)
+    for longest, deepest, workspace in ((4096, 8192, 2**29), (64, 128, 2**20), (100, 77, 1)):
+        monkeypatch.setattr(int8_product, "_LONGEST", longest)
+        monkeypatch.setattr(int8_product, "_MOST_TERMS", deepest)
+        monkeypatch.setattr(int8_product, "_WORKSPACE", workspace)
+        for mode in (REPLACE, ADD, SUBTRACT):
+            x, y, out = map(cupy.asarray, words)
+            int8_product.multiply(Part(x), Part(y), MODULI, Part(out), shape, mode)
+            assert (out.get() == ((before if mode else 0) + (mode or 1) * whole) % m).all()
+        starts = rng.integers(0, 60, (2, len(MODULI), 3)).astype(np.int32)
+        inner = rng.integers(0, 120, (len(MODULI), 3)).astype(np.int32)
+        top, first = starts
+        same = np.zeros_like(top)
+        windows = (
+            np.stack([top, same + rows - 3, first, first + inner], axis=-1),
+            np.stack([first, first + inner, same + 5, same + columns], axis=-1),
+            np.stack([top, same + rows - 3, same + 5, same + columns], axis=-1),
+        )
+        x, y, out = (Part(cupy.asarray(w), cupy.asarray(v)) for w, v in zip(words, windows, strict=True))
+        int8_product.multiply(x, y, MODULI, out, (rows, 130, columns - 9), SUBTRACT)
+        expected = before.astype(object)
+        for i, t in np.ndindex(top.shape):
+            along = slice(top[i, t], rows - 3)
+            middle = slice(first[i, t], first[i, t] + inner[i, t])
+            part = a[i, t, along, middle].astype(object) @ b[i, t, middle, 5 : columns - 4].astype(object)
+            expected[i, t, along, 5 : columns - 4] -= part
+        assert (out.words.get() == expected % m).all()
