@@ -55,9 +55,9 @@ class Part:
         return Part(self.words.transpose(0, 1, 3, 2), windows)
 
     def task(
-        self, place: tuple[int, int, int], shape: tuple[int, int], constants: Int8Constants, count: int
+        self, place: tuple[int, int, int], shape: tuple[int, int], constants: Int8Constants, parts: Array
     ) -> Parameter:
-        """Of `count` matrices a block: the first matrix, row and column, and how many of these."""
+        """Of as many matrices as `parts` a block: the first matrix, row and column, and how many of these."""
         _, batch, rows, columns = self.words.shape
         first, row, column = place
         return Parameter(
@@ -65,7 +65,7 @@ class Part:
             x=(self.words, *(stride // self.words.itemsize for stride in self.words.strides)),
             windows=0 if self.windows is None else self.windows,
             first=first,
-            count=count,
+            count=len(parts),
             batch=batch,
             all_rows=rows,
             all_columns=columns,
@@ -73,8 +73,8 @@ class Part:
             column=column,
             rows=shape[0],
             columns=shape[1],
-            padded_rows=_padded(shape[0]),
-            padded_columns=_padded(shape[1]),
+            padded_rows=parts.shape[2],
+            padded_columns=parts.shape[3],
             small=on_device(constants, "small"),
             small_count=constants.count,
         )
@@ -87,7 +87,7 @@ def _padded(length: int) -> int:
 def _split(
     part: Part, place: tuple[int, int, int], shape: tuple[int, int], constants: Int8Constants, out: Array
 ) -> None:
-    task = part.task(place, shape, constants, len(out))
+    task = part.task(place, shape, constants, out)
     threads = len(out) * -(-out.shape[2] // 32) * -(-out.shape[3] // 128) * BLOCK
     launching.launch("int8_product", "int8_split", threads, (task, on_device(constants, "weights"), out))
 
@@ -100,7 +100,7 @@ def _join(
     constants: Int8Constants,
     mode: int,
 ) -> None:
-    task = part.task(place, shape, constants, len(sums))
+    task = part.task(place, shape, constants, sums)
     threads = len(sums) * shape[0] * -(-shape[1] // 4)
     arguments = (task, on_device(constants, "weights"), sums, np.int32(mode))
     launching.launch("int8_product", "int8_join", threads, arguments)
