@@ -1,9 +1,11 @@
 // Linear algebra of matrices modulo primes: a block for each matrix and prime, which lies in shared memory if
 // it fits, else where the result goes.
 //
-// Elimination divides by nothing: a row becomes |pivot row - factor pivot_row|, which scales all rows that
-// are left alike. The scales are the products of the pivots before; they are divided out at the end, when all
-// pivots are inverted side by side.
+// Elimination goes by panels of columns. In a panel it divides by nothing: a row becomes
+// |pivot row - factor pivot_row|, which scales all rows that are left alike. The scales are the products of
+// the pivots before; all pivots of a panel are inverted side by side, and rows and factors divided. What is
+// right of the panel loses a product of matrices, whose sums are reduced once. Of great matrices a launch
+// eliminates in one great panel, and the caller multiplies matrices between.
 #include <rns/matrix.cuh>
 #include <rns/product_sum.cuh>
 
@@ -16,30 +18,50 @@ namespace {
 
 constexpr i32 kWarp = 32;
 constexpr u32 kAll = ~0u;
+constexpr i32 kPanel = 16;       // columns of a panel, and rows of a block of a triangular system
+constexpr i32 kGreatPanel = 64;  // columns of a launch for great matrices
+constexpr i32 kOwn = 4;          // rows and columns of a product that a thread computes
+constexpr i32 kLanes = 8;        // threads along a row of a product
 
-// Results are (n, count, ...), contiguous; `space` is memory for the scales, two of each pivot.
+// Results are (n, count, ...), contiguous, and begin as if there were no pivots: ranks before columns `start`
+// on are in ranks. Great matrices are eliminated in columns `start` to `stop` alone, in their result.
 struct Elimination {
   Stack x;
   u32* out;
   i32* order;
   i32* pivots;
   u32* products;
-  u32* space;
+  const i32* ranks;
+  i32* new_ranks;
   const Modulus* moduli;
   i64 moduli_count;
   i64 count;
   i64 rows;
   i64 columns;
-  i64 pivot_columns;
+  i64 most;  // pivots there are room for
+  i64 start;
+  i64 stop;
   i64 is_shared;
-  i64 lanes;  // threads along a row, a power of two
+};
+
+// Systems L x = b, of which b is replaced by x: L in rows and columns from the first rank to the second of
+// `x`, with 1 on its diagonal, b in columns `start` to `stop` of these rows.
+struct UnitLower {
+  Stack x;
+  const i32* first;
+  const i32* last;
+  const Modulus* moduli;
+  i64 moduli_count;
+  i64 count;
+  i64 start;
+  i64 stop;
 };
 
 struct Triangular {
   Stack upper;
   Stack right;
+  Stack out;
   const u32* inverses;  // (n, count, rows), of the diagonals
-  u32* out;
   const Modulus* moduli;
   i64 moduli_count;
   i64 count;
@@ -76,32 +98,32 @@ struct Walk {
 
 template <class Index>
 __device__ void copy_in(const u32* from, const Stack& stack, Index rows, Index columns, Walk<Index> t,
-                        u32* to) {
+                        u32* to, Index width) {
   for (Index i = t.row; i < rows; i += t.rows) {
     for (Index j = t.column; j < columns; j += t.columns) {
-      to[i * columns + j] = from[i * stack.stride + j * stack.step];
+      to[i * width + j] = from[i * stack.stride + j * stack.step];
     }
   }
 }
 
 template <class Index>
-__device__ void swap_rows(u32* x, Index columns, Index i, Index k) {
+__device__ void swap_rows(u32* x, Index width, Index columns, Index i, Index k) {
   for (Index j = threadIdx.x; j < columns; j += blockDim.x) {
-    const u32 word = x[i * columns + j];
-    x[i * columns + j] = x[k * columns + j];
-    x[k * columns + j] = word;
+    const u32 word = x[i * width + j];
+    x[i * width + j] = x[k * width + j];
+    x[k * width + j] = word;
   }
 }
 
 // The first row from `first` on that has no 0 in a column, `rows` if there is none; for all threads.
 template <class Index>
-__device__ Index find_pivot(const u32* x, Index rows, Index columns, Index first, Index column, i32& found) {
+__device__ Index find_pivot(const u32* x, Index rows, Index width, Index first, Index column, i32& found) {
   __syncthreads();  // the column is written
-  if (x[first * columns + column] != 0) return first;
+  if (x[first * width + column] != 0) return first;
   if (threadIdx.x == 0) found = static_cast<i32>(rows);
   __syncthreads();
   for (Index i = first + static_cast<Index>(threadIdx.x); i < rows; i += blockDim.x) {
-    if (x[i * columns + column] != 0) {
+    if (x[i * width + column] != 0) {
       atomicMin(&found, static_cast<i32>(i));
       break;
     }
@@ -112,86 +134,264 @@ __device__ Index find_pivot(const u32* x, Index rows, Index columns, Index first
   return pivot;
 }
 
-// Rows below `rank` without their multiples of this row, scaled by its pivot; columns right of the pivot's.
+// ---- elimination ------------------------------------------------------------------------------------------
+
+// A matrix that is worked on by a block, in rows of `width` words, and what is known of its pivots.
 template <class Index>
-__device__ void reduce_below(u32* x, Index rows, Index columns, Index rank, Index column, Walk<Index> t,
-                             Modulus m) {
-  const u32* top = x + rank * columns;
+struct Working {
+  u32* x;
+  Index width;
+  Index rows;
+  Index columns;
+  i32* order;
+  i32* pivots;
+  Modulus m;
+  Index rank;
+  u32 product;
+};
+
+// Of a panel's pivots: as they are found, then inverted; then the inverses of what the rows are scaled by.
+struct Scales {
+  u32 pivots[kPanel];
+  u32 rows[kPanel];
+  i32 found;
+  u32 product;
+};
+
+// Rows below `rank` without their multiples of this row, scaled by its pivot, up to the column `stop`.
+template <class Index>
+__device__ void reduce_below(const Working<Index>& w, Index column, Index stop) {
+  const u32* top = w.x + w.rank * w.width;
   const u32 pivot = top[column];
-  for (Index j = column + 1 + t.column; j < columns; j += t.columns) {
-    const u32 above = top[j];
-    for (Index i = rank + 1 + t.row; i < rows; i += t.rows) {
-      u32* row = x + i * columns;
-      row[j] = mod_mulsub(pivot, row[j], row[column], above, m);
+  const Walk<Index> t(kLanes);
+  for (Index i = w.rank + 1 + t.row; i < w.rows; i += t.rows) {
+    u32* row = w.x + i * w.width;
+    const u32 factor = row[column];
+    for (Index j = column + 1 + t.column; j < stop; j += t.columns) {
+      row[j] = mod_mulsub(pivot, row[j], factor, top[j], w.m);
     }
   }
-  if (rank == column) return;
+  if (w.rank == column) return;
   // Factors stand below the diagonal.
   __syncthreads();
-  for (Index i = rank + 1 + static_cast<Index>(threadIdx.x); i < rows; i += blockDim.x) {
-    x[i * columns + rank] = x[i * columns + column];
-    x[i * columns + column] = 0;
+  for (Index i = w.rank + 1 + static_cast<Index>(threadIdx.x); i < w.rows; i += blockDim.x) {
+    w.x[i * w.width + w.rank] = w.x[i * w.width + column];
+    w.x[i * w.width + column] = 0;
   }
 }
 
+// Finds the pivots of columns start to stop, and changes these columns alone.
 template <class Index>
-__device__ void eliminate_one(const Elimination& e, i64 i, i64 b, u32* x, u32* inverses, u32* scales) {
-  __shared__ i32 found;
-  const Modulus m = e.moduli[i];
-  const Index rows = static_cast<Index>(e.rows), columns = static_cast<Index>(e.columns);
-  const Index pivot_columns = static_cast<Index>(e.pivot_columns);
-  const Index most = rows < pivot_columns ? rows : pivot_columns;
-  const i64 t = i * e.count + b;
-  i32 *order = e.order + t * rows, *pivots = e.pivots + t * most;
-  const Walk<Index> walk(static_cast<i32>(e.lanes));
-  copy_in(e.x.of(i, b), e.x, rows, columns, walk, x);
-  for (Index k = threadIdx.x; k < rows; k += blockDim.x) order[k] = static_cast<i32>(k);
-  for (Index k = threadIdx.x; k < most; k += blockDim.x) pivots[k] = -1;
-  Index rank = 0;
-  bool is_odd = false;
-  for (Index column = 0; column < pivot_columns && rank < rows; ++column) {
-    const Index pivot = find_pivot(x, rows, columns, rank, column, found);
-    if (pivot == rows) continue;
-    if (pivot != rank) {
-      swap_rows(x, columns, pivot, rank);
-      is_odd = !is_odd;
+__device__ void find_pivots(Working<Index>& w, Index start, Index stop, Scales& scales) {
+  const Index first = w.rank;
+  for (Index column = start; column < stop && w.rank < w.rows; ++column) {
+    const Index pivot = find_pivot(w.x, w.rows, w.width, w.rank, column, scales.found);
+    if (pivot == w.rows) continue;
+    if (pivot != w.rank) {
+      swap_rows(w.x, w.width, w.columns, pivot, w.rank);
+      w.product = mod_sub(0u, w.product, w.m.last);
       __syncthreads();
     }
     if (threadIdx.x == 0) {
-      const i32 row = order[pivot];
-      order[pivot] = order[rank];
-      order[rank] = row;
-      pivots[rank] = static_cast<i32>(column);
-      scales[rank] = x[rank * columns + column];
+      const i32 row = w.order[pivot];
+      w.order[pivot] = w.order[w.rank];
+      w.order[w.rank] = row;
+      w.pivots[w.rank] = static_cast<i32>(column);
+      scales.pivots[w.rank - first] = w.x[w.rank * w.width + column];
     }
-    reduce_below(x, rows, columns, rank, column, walk, m);
-    ++rank;
+    reduce_below(w, column, stop);
+    ++w.rank;
+  }
+}
+
+// Inverts `count` pivots by one warp, and multiplies them.
+__device__ void invert_pivots(Scales& scales, i32 count, Modulus m) {
+  if (threadIdx.x >= kWarp) return;
+  const i32 lane = threadIdx.x;
+  const u32 pivot = lane < count ? scales.pivots[lane] : 1u;
+  const u32 inverse = prime_inverse(pivot, m.last);
+  // The product of the inverses of the pivots before: each row is scaled by all of these.
+  u32 scale = inverse;
+  for (i32 offset = 1; offset < kPanel; offset *= 2) {
+    const u32 other = __shfl_up_sync(kAll, scale, offset);
+    if (lane >= offset) scale = mod_mul(scale, other, m);
+  }
+  scale = __shfl_up_sync(kAll, scale, 1);
+  if (lane == 0) scale = 1;
+  u32 product = lane < count ? mod_mul(pivot, scale, m) : 1u;
+  for (i32 offset = kPanel / 2; offset > 0; offset /= 2) {
+    product = mod_mul(product, __shfl_xor_sync(kAll, product, offset), m);
+  }
+  if (lane == 0) scales.product = product;
+  if (lane < count) {
+    scales.pivots[lane] = inverse;
+    scales.rows[lane] = scale;
+  }
+}
+
+// Divides the rows and factors of a panel, whose rows begin at `first`, by what they are scaled by.
+template <class Index>
+__device__ void divide_panel(const Working<Index>& w, Index first, Index stop, const Scales& scales) {
+  const Walk<Index> t(kLanes);
+  for (Index i = first + t.row; i < w.rows; i += t.rows) {
+    u32* row = w.x + i * w.width;
+    const Index own = i < w.rank ? i : w.rank;  // where the factors end
+    for (Index j = first + t.column; j < own; j += t.columns) {
+      row[j] = mod_mul(row[j], scales.pivots[j - first], w.m);
+    }
+    if (i >= w.rank) continue;
+    for (Index j = own + t.column; j < stop; j += t.columns)
+      row[j] = mod_mul(row[j], scales.rows[i - first], w.m);
+  }
+}
+
+// Solves L y = b for `count` <= kPanel rows of one column: b is replaced by y.
+template <class Sum, class Width, class Index>
+__device__ void solve_few(const u32* lower, Width lower_width, u32* x, Index width, i32 count, Modulus m) {
+  u32 y[kPanel];
+#pragma unroll
+  for (i32 k = 0; k < kPanel; ++k) y[k] = k < count ? x[k * width] : 0u;
+#pragma unroll
+  for (i32 k = 1; k < kPanel; ++k) {
+    if (k < count) {
+      Sum sum;
+#pragma unroll
+      for (i32 j = 0; j < k; ++j) sum.add(lower[k * lower_width + j], y[j]);
+      y[k] = mod_sub(y[k], sum.reduce(m), m.last);
+      x[k * width] = y[k];
+    }
+  }
+}
+
+// Subtracts from rows rank to the last, columns start to stop, the product of the panel's factors and rows.
+template <class Sum, class Index>
+__device__ void subtract_product(const Working<Index>& w, Index first, Index start, Index stop) {
+  const Walk<Index> t(kLanes);
+  const i32 terms = static_cast<i32>(w.rank - first);
+  for (Index top = w.rank + t.row; top < w.rows; top += t.rows * kOwn) {
+    for (Index left = start + t.column; left < stop; left += kLanes * kOwn) {
+      const u32* a[kOwn];
+      const u32* b[kOwn];
+#pragma unroll
+      for (i32 k = 0; k < kOwn; ++k) {  // beyond the edges something that is there
+        a[k] = w.x + min(top + k * t.rows, w.rows - 1) * w.width + first;
+        b[k] = w.x + first * w.width + min(left + k * kLanes, stop - 1);
+      }
+      Sum sums[kOwn][kOwn];
+      for (i32 k = 0; k < terms; ++k) {
+        u32 x[kOwn], y[kOwn];
+#pragma unroll
+        for (i32 r = 0; r < kOwn; ++r) x[r] = a[r][k];
+#pragma unroll
+        for (i32 c = 0; c < kOwn; ++c) y[c] = b[c][k * w.width];
+#pragma unroll
+        for (i32 r = 0; r < kOwn; ++r) {
+#pragma unroll
+          for (i32 c = 0; c < kOwn; ++c) sums[r][c].add(x[r], y[c]);
+        }
+      }
+#pragma unroll
+      for (i32 r = 0; r < kOwn; ++r) {
+#pragma unroll
+        for (i32 c = 0; c < kOwn; ++c) {
+          const Index i = top + r * t.rows, j = left + c * kLanes;
+          if (i < w.rows && j < stop) {
+            u32& word = w.x[i * w.width + j];
+            word = mod_sub(word, sums[r][c].reduce(w.m), w.m.last);
+          }
+        }
+      }
+    }
+  }
+}
+
+// Eliminates with pivots of columns start to stop; rows are changed up to the column `reach`.
+template <class Sum, class Index>
+__device__ void eliminate_columns(Working<Index>& w, Index start, Index stop, Index reach) {
+  __shared__ Scales scales;
+  for (Index panel = start; panel < stop && w.rank < w.rows; panel += kPanel) {
+    const Index first = w.rank, end = min(panel + kPanel, stop);
+    find_pivots(w, panel, end, scales);
+    const i32 count = static_cast<i32>(w.rank - first);
+    __syncthreads();
+    invert_pivots(scales, count, w.m);
+    __syncthreads();
+    w.product = mod_mul(w.product, scales.product, w.m);
+    divide_panel(w, first, end, scales);
+    __syncthreads();
+    const u32* lower = w.x + first * w.width + first;
+    for (Index j = end + static_cast<Index>(threadIdx.x); j < reach; j += blockDim.x) {
+      solve_few<Sum>(lower, w.width, w.x + first * w.width + j, w.width, count, w.m);
+    }
+    __syncthreads();
+    subtract_product<Sum>(w, first, end, reach);
   }
   __syncthreads();
-  for (Index k = threadIdx.x; k < rank; k += blockDim.x) inverses[k] = prime_inverse(scales[k], m.last);
-  __syncthreads();
-  // scales[k] becomes the inverse of the product of the pivots, as they were found, before row k.
+}
+
+template <class Index>
+__device__ void eliminate_one(const Elimination& e, i64 i, i64 b, u32* x, Index width) {
+  const i64 t = i * e.count + b;
+  Working<Index> w = {x,
+                      width,
+                      static_cast<Index>(e.rows),
+                      static_cast<Index>(e.columns),
+                      e.order + t * e.rows,
+                      e.pivots + t * e.most,
+                      e.moduli[i],
+                      static_cast<Index>(e.ranks[t]),
+                      e.products[t]};
+  const Index start = static_cast<Index>(e.start), stop = static_cast<Index>(e.stop);
+  const Index reach = e.is_shared ? w.columns : stop;
+  if (static_cast<u64>(w.m.last) * w.m.last <= ~static_cast<u64>(0) / kPanel) {
+    eliminate_columns<NarrowSum>(w, start, stop, reach);
+  } else {
+    eliminate_columns<HalvesSum>(w, start, stop, reach);
+  }
   if (threadIdx.x == 0) {
-    u32 scale = 1, product = 1;
-    for (Index k = 0; k < rank; ++k) {
-      product = mod_mul(product, mod_mul(scales[k], scale, m), m);
-      scales[k] = scale;
-      scale = mod_mul(scale, inverses[k], m);
-    }
-    scales[rank] = scale;
-    e.products[t] = is_odd && product != 0 ? m.last - product + 1u : product;
+    e.products[t] = w.product;
+    e.new_ranks[t] = static_cast<i32>(w.rank);
+  }
+}
+
+// A block of kGreatPanel threads solves as many columns.
+template <class Sum>
+__device__ void solve_unit_lower_columns(const UnitLower& s, i64 i, i64 b, i64 column, u32* lower) {
+  constexpr i32 width = kGreatPanel + 1;
+  const i64 t = i * s.count + b, first = s.first[t];
+  const i32 rows = static_cast<i32>(s.last[t] - first);
+  const Modulus m = s.moduli[i];
+  u32* x = const_cast<u32*>(s.x.of(i, b)) + first * s.x.stride;
+  for (i32 k = threadIdx.x; k < rows * rows; k += blockDim.x) {
+    lower[k / rows * width + k % rows] = x[k / rows * s.x.stride + first + k % rows];
   }
   __syncthreads();
-  u32* out = e.out + t * e.rows * e.columns;
-  for (Index r = walk.row; r < rows; r += walk.rows) {
-    const Index factors = r < rank ? r : rank;
-    const u32 scale = scales[factors];
-    for (Index j = walk.column; j < columns; j += walk.columns) {
-      out[r * columns + j] = mod_mul(x[r * columns + j], j < factors ? inverses[j] : scale, m);
+  if (column + threadIdx.x < s.stop) {
+    x += column + threadIdx.x;
+    for (i32 top = 0; top < rows; top += kPanel) {
+      const i32 count = min(kPanel, rows - top);
+      if (top > 0) {
+        Sum sums[kPanel];
+        for (i32 j = 0; j < top; ++j) {
+          const u32 y = x[j * s.x.stride];
+#pragma unroll
+          for (i32 k = 0; k < kPanel; ++k) sums[k].add(lower[min(top + k, rows - 1) * width + j], y);
+        }
+#pragma unroll
+        for (i32 k = 0; k < kPanel; ++k) {
+          if (k < count) {
+            u32& word = x[(top + k) * s.x.stride];
+            word = mod_sub(word, sums[k].reduce(m), m.last);
+          }
+        }
+      }
+      solve_few<Sum>(lower + top * width + top, width, x + top * s.x.stride, s.x.stride, count, m);
     }
   }
   __syncthreads();  // before the memory is another matrix's
 }
+
+// ---- triangular systems -----------------------------------------------------------------------------------
 
 __device__ void solve_columns(const Triangular& s, i64 i, i64 b, i64 first) {
   const i64 lane = threadIdx.x % kWarp, column = first + lane % s.lanes;
@@ -199,7 +399,7 @@ __device__ void solve_columns(const Triangular& s, i64 i, i64 b, i64 first) {
   const bool inside = column < s.columns;
   const Modulus m = s.moduli[i];
   const u32* right = s.right.of(i, b) + (inside ? column : first) * s.right.step;
-  u32* x = s.out + t * s.rows * s.columns + (inside ? column : first);
+  u32* x = const_cast<u32*>(s.out.of(i, b)) + (inside ? column : first) * s.out.step;
   for (i64 k = s.rows - 1; k >= 0; --k) {
     const u32* row = s.upper.of(i, b) + k * s.upper.stride;
     u32 known = 0;
@@ -207,7 +407,7 @@ __device__ void solve_columns(const Triangular& s, i64 i, i64 b, i64 first) {
     while (j < s.rows) {
       ProductSum sum;
       for (i32 n = 0; n < kProductTerms && j < s.rows; ++n, j += parts) {
-        sum.add(row[j * s.upper.step], x[j * s.columns]);
+        sum.add(row[j * s.upper.step], x[j * s.out.stride]);
       }
       known = mod_add(known, sum.reduce(m), m.last);
     }
@@ -215,7 +415,7 @@ __device__ void solve_columns(const Triangular& s, i64 i, i64 b, i64 first) {
       known = mod_add(known, __shfl_xor_sync(kAll, known, static_cast<i32>(offset)), m.last);
     }
     const u32 rest = mod_sub(right[k * s.right.stride], known, m.last);
-    if (part == 0 && inside) x[k * s.columns] = mod_mul(rest, s.inverses[t * s.rows + k], m);
+    if (part == 0 && inside) x[k * s.out.stride] = mod_mul(rest, s.inverses[t * s.rows + k], m);
     __syncwarp();
   }
 }
@@ -242,7 +442,7 @@ __device__ void reduce_column(u32* x, u32* factors, Index length, Index k, Modul
   const Index pivot = find_pivot(x, length, length, k + 1, k, found);
   if (pivot == length) return;
   if (pivot != k + 1) {
-    swap_rows(x, length, pivot, k + 1);
+    swap_rows(x, length, length, pivot, k + 1);
     __syncthreads();
     for (Index i = threadIdx.x; i < length; i += blockDim.x) {
       const u32 word = x[i * length + pivot];
@@ -312,7 +512,7 @@ __device__ void polynomial_of_one(const Polynomials& p, i64 i, i64 b, u32* x, u3
   const Index length = static_cast<Index>(p.length), width = length + 1;
   const i64 t = i * p.count + b;
   u32* polynomials = p.space + t * (p.length + 1) * (p.length + 1);
-  copy_in(p.x.of(i, b), p.x, length, length, Walk<Index>(kWarp), x);
+  copy_in(p.x.of(i, b), p.x, length, length, Walk<Index>(kWarp), x, length);
   for (Index k = 0; k + 2 < length; ++k) {
     reduce_column(x, factors, length, k, m, found, inverse);
   }
@@ -329,17 +529,39 @@ extern __shared__ u32 memory[];
 
 extern "C" {
 
-__global__ void __launch_bounds__(1024) eliminate(Elimination e) {
-  const i64 most = e.rows < e.pivot_columns ? e.rows : e.pivot_columns;
-  const i64 size = e.rows * e.columns;
+// Whole matrices, which are copied to shared memory and from there to their results.
+__global__ void __launch_bounds__(512) eliminate(Elimination e) {
+  const i32 rows = static_cast<i32>(e.rows), columns = static_cast<i32>(e.columns);
+  const i32 width = columns | 1;  // against conflicts of banks
   for (i64 t = blockIdx.x; t < e.moduli_count * e.count; t += gridDim.x) {
     const i64 i = t / e.count, b = t % e.count;
-    if (e.is_shared) {
-      u32* space = memory + size;
-      eliminate_one<i32>(e, i, b, memory, space, space + most);
+    const Walk<i32> walk(kWarp);
+    copy_in(e.x.of(i, b), e.x, rows, columns, walk, memory, width);
+    eliminate_one<i32>(e, i, b, memory, width);
+    u32* out = e.out + t * e.rows * e.columns;
+    for (i32 r = walk.row; r < rows; r += walk.rows) {
+      for (i32 j = walk.column; j < columns; j += walk.columns) out[r * columns + j] = memory[r * width + j];
+    }
+    __syncthreads();  // before the memory is another matrix's
+  }
+}
+
+// Some columns of great matrices, which are in their results.
+__global__ void __launch_bounds__(512) eliminate_great(Elimination e) {
+  for (i64 t = blockIdx.x; t < e.moduli_count * e.count; t += gridDim.x) {
+    eliminate_one<i64>(e, t / e.count, t % e.count, e.out + t * e.rows * e.columns, e.columns);
+  }
+}
+
+__global__ void __launch_bounds__(kGreatPanel) solve_unit_lower(UnitLower s) {
+  __shared__ u32 lower[kGreatPanel * (kGreatPanel + 1)];
+  const i64 across = (s.stop - s.start + kGreatPanel - 1) / kGreatPanel;
+  for (i64 w = blockIdx.x; w < s.moduli_count * s.count * across; w += gridDim.x) {
+    const i64 column = s.start + w % across * kGreatPanel, b = w / across % s.count, i = w / across / s.count;
+    if (products_fit_word(s.moduli[i].last)) {
+      solve_unit_lower_columns<NarrowSum>(s, i, b, column, lower);
     } else {
-      u32* space = e.space + t * (2 * most + 1);
-      eliminate_one<i64>(e, i, b, e.out + t * size, space, space + most);
+      solve_unit_lower_columns<HalvesSum>(s, i, b, column, lower);
     }
   }
 }

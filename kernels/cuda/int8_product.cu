@@ -14,23 +14,32 @@ constexpr i32 kRows = 32;      // of a tile that is split
 constexpr i32 kColumns = 128;  // four for each thread of a warp
 constexpr i32 kWide = 4;       // numbers that a thread packs into a word
 
-// Which part of a matrix is meant: rows and columns from the first up to the end. Beyond it there are zeros.
+// A row or a column of each matrix of a stack, or the same of all.
+struct Bound {
+  const i32* each;
+  i64 all;
+
+  __device__ i64 of(i64 t) const { return each != nullptr ? each[t] : all; }
+};
+
+// The part of a matrix that is meant: rows and columns from the first up to the end.
 struct Window {
-  i32 row;
-  i32 row_end;
-  i32 column;
-  i32 column_end;
+  i64 row;
+  i64 row_end;
+  i64 column;
+  i64 column_end;
 };
 
 // Matrix t of `count` is number t % batch of those modulo m_(t / batch), from `first` on.
 struct Int8Task {
-  Stack x;                // of what is split
-  const Window* windows;  // of each matrix of (n, batch), or none: all of it
+  Stack x;
+  Bound row_start;  // the window: beyond it there are zeros, and nothing is written
+  Bound row_end;
+  Bound column_start;
+  Bound column_end;
   i64 first;
   i64 count;
   i64 batch;
-  i64 all_rows;  // of a whole matrix
-  i64 all_columns;
   i64 row;  // where a block begins in its window
   i64 column;
   i64 rows;  // of a block
@@ -43,13 +52,8 @@ struct Int8Task {
 
 // The block's own part of the window of matrix t.
 __device__ Window window_of(const Int8Task& s, i64 t) {
-  Window w = {0, static_cast<i32>(s.all_rows), 0, static_cast<i32>(s.all_columns)};
-  if (s.windows != nullptr) w = s.windows[t];
-  w.row += static_cast<i32>(s.row);
-  w.column += static_cast<i32>(s.column);
-  w.row_end = min(w.row_end, w.row + static_cast<i32>(s.rows));
-  w.column_end = min(w.column_end, w.column + static_cast<i32>(s.columns));
-  return w;
+  const i64 row = s.row_start.of(t) + s.row, column = s.column_start.of(t) + s.column;
+  return {row, min(s.row_end.of(t), row + s.rows), column, min(s.column_end.of(t), column + s.columns)};
 }
 
 }  // namespace

@@ -128,11 +128,12 @@ PRODUCT = np.dtype(
     ]
 )
 MATMUL_TILE = 64
+BOUND = np.dtype([("each", np.uint64), ("all", np.int64)])
 INT8_TASK = np.dtype(
     [
         ("x", STACK),
-        ("windows", np.uint64),
-        *((name, np.int64) for name in ("first", "count", "batch", "all_rows", "all_columns")),
+        *((name, BOUND) for name in ("row_start", "row_end", "column_start", "column_end")),
+        *((name, np.int64) for name in ("first", "count", "batch")),
         *((name, np.int64) for name in ("row", "column", "rows", "columns")),
         *((name, np.int64) for name in ("padded_rows", "padded_columns")),
         ("small", np.uint64),
@@ -143,16 +144,26 @@ INT8_TASK = np.dtype(
 ELIMINATION = np.dtype(
     [
         ("x", STACK),
-        *((name, np.uint64) for name in ("out", "order", "pivots", "products", "space", "moduli")),
-        *((name, np.int64) for name in ("moduli_count", "count", "rows", "columns", "pivot_columns")),
-        *((name, np.int64) for name in ("is_shared", "lanes")),
+        *((name, np.uint64) for name in ("out", "order", "pivots", "products")),
+        *((name, np.uint64) for name in ("ranks", "new_ranks", "moduli")),
+        *((name, np.int64) for name in ("moduli_count", "count", "rows", "columns")),
+        *((name, np.int64) for name in ("most", "start", "stop", "is_shared")),
     ]
 )
+UNIT_LOWER = np.dtype(
+    [
+        ("x", STACK),
+        *((name, np.uint64) for name in ("first", "last", "moduli")),
+        *((name, np.int64) for name in ("moduli_count", "count", "start", "stop")),
+    ]
+)
+GREAT_PANEL = 64
 TRIANGULAR = np.dtype(
     [
         ("upper", STACK),
         ("right", STACK),
-        *((name, np.uint64) for name in ("inverses", "out", "moduli")),
+        ("out", STACK),
+        *((name, np.uint64) for name in ("inverses", "moduli")),
         *((name, np.int64) for name in ("moduli_count", "count", "rows", "columns", "lanes")),
     ]
 )
@@ -214,6 +225,7 @@ STRUCTURES = {
     "elimination": {
         "Stack": STACK,
         "Elimination": ELIMINATION,
+        "UnitLower": UNIT_LOWER,
         "Triangular": TRIANGULAR,
         "Polynomials": POLYNOMIALS,
     },
@@ -223,7 +235,7 @@ STRUCTURES = {
     "fermat_limbs": {"WideRadix": WIDE_RADIX},
     "interval": {"IntervalGoal": INTERVAL_GOAL},
     "interval_rns": {"ExtendedInterval": EXTENDED_INTERVAL},
-    "int8_product": {"Stack": STACK, "Int8Task": INT8_TASK},
+    "int8_product": {"Stack": STACK, "Bound": BOUND, "Int8Task": INT8_TASK},
     "matmul": {"Stack": STACK, "Product": PRODUCT},
     "ntt_columns": {"Pass": PASS},
     "ntt_rows": {"Pass": PASS},
@@ -241,7 +253,7 @@ SIZES = {
     "arithmetic": {"kMaxOperands": MAX_OPERANDS},
     "compare": {"kPairVectors": PAIR_VECTORS},
     "convert": {"kTileLimbs": TILE_LIMBS, "kResults": TABLE_MULTIPLE},
-    "elimination": {"kWarp": WARP},
+    "elimination": {"kWarp": WARP, "kGreatPanel": GREAT_PANEL},
     "extremum": {"kBlock": BLOCK, "kWarp": WARP, "kKeyVectors": KEY_VECTORS},
     "interval": {"kPowers": INTERVAL_POWERS},
     "interval_rns": {"kDigitVectors": DIGIT_VECTORS},

@@ -149,18 +149,17 @@ def test_blocks_and_windows(monkeypatch: pytest.MonkeyPatch, rng: np.random.Gene
         monkeypatch.setattr(int8_product, "_WORKSPACE", workspace)
         for mode in (REPLACE, ADD, SUBTRACT):
             x, y, out = map(cupy.asarray, words)
-            int8_product.multiply(Part(x), Part(y), MODULI, Part(out), shape, mode)
+            int8_product.multiply(*map(Part.whole, (x, y)), MODULI, Part.whole(out), shape, mode)
             assert (out.get() == ((before if mode else 0) + (mode or 1) * whole) % m).all()
         starts = rng.integers(0, 60, (2, len(MODULI), 3)).astype(np.int32)
         inner = rng.integers(0, 120, (len(MODULI), 3)).astype(np.int32)
         top, first = starts
-        same = np.zeros_like(top)
-        windows = (
-            np.stack([top, same + rows - 3, first, first + inner], axis=-1),
-            np.stack([first, first + inner, same + 5, same + columns], axis=-1),
-            np.stack([top, same + rows - 3, same + 5, same + columns], axis=-1),
-        )
-        x, y, out = (Part(cupy.asarray(w), cupy.asarray(v)) for w, v in zip(words, windows, strict=True))
+        left, right = map(cupy.asarray, words[:2])
+        ends = [cupy.asarray(v) for v in (top, first, first + inner)]
+        across = (5, columns)
+        x = Part(left, (ends[0], rows - 3), (ends[1], ends[2]))
+        y = Part(right, (ends[1], ends[2]), across)
+        out = Part(cupy.asarray(before), (ends[0], rows - 3), across)
         int8_product.multiply(x, y, MODULI, out, (rows, 130, columns - 9), SUBTRACT)
         expected = before.astype(object)
         for i, t in np.ndindex(top.shape):

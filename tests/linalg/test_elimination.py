@@ -104,6 +104,16 @@ def test_factors_of_any_rank(
         check_factors(array(on_each_processor, of_rank(rng, FIELDS, rank, 2, *shape)))
 
 
+def test_ranks_that_differ_from_prime_to_prime(
+    on_each_processor: Processor, rng: np.random.Generator
+) -> None:
+    """Of matrices that no shared memory holds, by panels and products."""
+    residues = of_rank(rng, FIELDS, 260, 2, 270, 300)
+    residues[:, 1, :, 40:140] = 0  # a panel without pivots
+    residues[:, 0, 100:] = residues[:, 0, :170]
+    check_factors(array(on_each_processor, residues))
+
+
 def test_great_matrices_go_by_panels(on_each_processor: Processor, rng: np.random.Generator) -> None:
     for rank, rows, columns in ((140, 140, 300), (131, 260, 150), (100, 250, 250), (130, 131, 131)):
         residues = of_rank(rng, GREAT, rank, 1, rows, columns)

@@ -7,6 +7,7 @@ too large for the memory that they would take go by blocks.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import cupy
 import numpy as np
@@ -36,39 +37,46 @@ _INT8, _INT32, _SUM_OF_INT32 = 3, 10, 72  # CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUT
 _DEFAULT = -1  # CUBLAS_GEMM_DEFAULT
 
 
+Bound: TypeAlias = Array | int
+"""A row or column of all matrices, or int32 (n, B) of each."""
+
+
 @dataclass(frozen=True)
 class Part:
-    """Matrices (n, B, rows, columns), or of each a window of its own.
+    """Matrices (n, B, rows, columns), or a window in each of them.
 
-    ``windows``, int32 (n, B, 4), are first row, last but one, and columns likewise; a product takes as many
-    rows and columns from the first on as it has, of which what is not in the window is 0, or left alone.
+    ``rows`` and ``columns`` of the window are the first and the one after the last. A product takes as many
+    rows and columns from the first on as it has; those beyond the window are 0, and never written.
     """
 
     words: Array
-    windows: Array | None = None
+    rows: tuple[Bound, Bound]
+    columns: tuple[Bound, Bound]
+
+    @classmethod
+    def whole(cls, words: Array) -> "Part":
+        """All of the matrices."""
+        return cls(words, (0, words.shape[2]), (0, words.shape[3]))
 
     def turned(self) -> "Part":
         """Of the transposed matrices."""
-        windows = self.windows
-        if windows is not None:
-            windows = cupy.ascontiguousarray(windows[..., [2, 3, 0, 1]])
-        return Part(self.words.transpose(0, 1, 3, 2), windows)
+        return Part(self.words.transpose(0, 1, 3, 2), self.columns, self.rows)
 
     def task(
         self, place: tuple[int, int, int], shape: tuple[int, int], constants: Int8Constants, parts: Array
     ) -> Parameter:
         """Of as many matrices as `parts` a block: the first matrix, row and column, and how many of these."""
-        _, batch, rows, columns = self.words.shape
         first, row, column = place
         return Parameter(
             INT8_TASK,
             x=(self.words, *(stride // self.words.itemsize for stride in self.words.strides)),
-            windows=0 if self.windows is None else self.windows,
+            row_start=_bound(self.rows[0]),
+            row_end=_bound(self.rows[1]),
+            column_start=_bound(self.columns[0]),
+            column_end=_bound(self.columns[1]),
             first=first,
             count=len(parts),
-            batch=batch,
-            all_rows=rows,
-            all_columns=columns,
+            batch=self.words.shape[1],
             row=row,
             column=column,
             rows=shape[0],
@@ -78,6 +86,11 @@ class Part:
             small=on_device(constants, "small"),
             small_count=constants.count,
         )
+
+
+def _bound(bound: Bound) -> tuple[Bound, int]:
+    """The structure Bound."""
+    return (0, bound) if isinstance(bound, int) else (bound, 0)
 
 
 def _padded(length: int) -> int:
@@ -108,13 +121,13 @@ def _join(
 
 def int8_split(x: Array, constants: Int8Constants, out: Array) -> None:
     n, batch, *_ = x.shape
-    _split(Part(x), (0, 0, 0), out.shape[-2:], constants, out.reshape(n * batch, *out.shape[2:]))
+    _split(Part.whole(x), (0, 0, 0), out.shape[-2:], constants, out.reshape(n * batch, *out.shape[2:]))
 
 
 def int8_join(sums: Array, constants: Int8Constants, out: Array) -> None:
     n, batch, rows, columns = out.shape
     merged = sums.reshape(n * batch, *sums.shape[2:])
-    _join(merged, Part(out), (0, 0, 0), (rows, columns), constants, REPLACE)
+    _join(merged, Part.whole(out), (0, 0, 0), (rows, columns), constants, REPLACE)
 
 
 def multiply(

@@ -36,7 +36,8 @@ def matmul(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
     if out.size == 0 or terms == 0:
         out[...] = 0
     elif is_int8_quicker(n * count, rows, terms, columns):
-        int8_product.multiply(Part(a), Part(b), moduli, Part(out), (rows, terms, columns))
+        parts = [Part.whole(x) for x in (a, b, out)]
+        int8_product.multiply(parts[0], parts[1], moduli, parts[2], (rows, terms, columns))
     elif columns < _FEW_COLUMNS:
         _multiply("matmul_dots", a, b.transpose(0, 1, 3, 2), (rows, terms, columns), moduli, out)
     elif rows < _FEW_COLUMNS:
