@@ -416,6 +416,25 @@ def characteristic_polynomials(x: Array, moduli: ModuliSet) -> NDArray[np.uint32
     return out
 
 
+def remainder_sequences(
+    x: Array, y: Array, degrees: tuple[Array, Array], moduli: ModuliSet, divisors: bool
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]:
+    n, count, _ = x.shape
+    length = max(x.shape[-1], y.shape[-1]) if divisors else 0
+    numerators, denominators = (np.empty((n, count), dtype=np.uint32) for _ in range(2))
+    found = np.empty((n, count, length), dtype=np.uint32)
+    _cpu.remainder_sequences(x, y, *degrees, modulus_table(moduli), numerators, denominators, found)
+    return numerators, denominators, found
+
+
+def divide_polynomials(
+    x: Array, y: Array, degrees: Array, moduli: ModuliSet
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    quotients, remainders = (np.empty(x.shape, dtype=np.uint32) for _ in range(2))
+    _cpu.divide_polynomials(x, y, degrees, modulus_table(moduli), quotients, remainders)
+    return quotients, remainders
+
+
 def convolve(x: Array, y: Array, moduli: ModuliSet, first: int, out: Array) -> None:
     _cpu.convolve(x, y, modulus_table(moduli), first, out)
 

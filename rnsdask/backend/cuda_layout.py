@@ -175,6 +175,27 @@ POLYNOMIALS = np.dtype(
     ]
 )
 
+COEFFICIENTS = np.dtype(
+    [("data", np.uint64), *((name, np.int64) for name in ("plane", "run", "step", "length"))]
+)
+SEQUENCES = np.dtype(
+    [
+        ("x", COEFFICIENTS),
+        ("y", COEFFICIENTS),
+        *((name, np.uint64) for name in ("x_degrees", "y_degrees", "moduli")),
+        *((name, np.uint64) for name in ("numerators", "denominators", "divisors", "space")),
+        *((name, np.int64) for name in ("moduli_count", "count", "divisor_length", "is_shared")),
+    ]
+)
+DIVISIONS = np.dtype(
+    [
+        ("x", COEFFICIENTS),
+        ("y", COEFFICIENTS),
+        *((name, np.uint64) for name in ("y_degrees", "moduli", "quotients", "remainders")),
+        *((name, np.int64) for name in ("moduli_count", "count")),
+    ]
+)
+
 PASS = np.dtype(
     [
         ("x", np.uint64),
@@ -240,6 +261,7 @@ STRUCTURES = {
     "ntt_columns": {"Pass": PASS},
     "ntt_rows": {"Pass": PASS},
     "ntt_turned": {"Pass": PASS},
+    "polynomials": {"Coefficients": COEFFICIENTS, "Sequences": SEQUENCES, "Divisions": DIVISIONS},
     "sum": {"KeyTable": KEY_TABLE, "Numbers": NUMBERS},
 }
 """The structures by their names in the sources that know them."""

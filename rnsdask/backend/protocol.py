@@ -259,6 +259,24 @@ class Kernels(Protocol):
     def characteristic_polynomials(self, x: Array, moduli: ModuliSet) -> Array:
         """Coefficients (n, B, N + 1) of det(z - x) of square matrices, the constant one first."""
 
+    # Pairs of polynomials modulo primes, coefficients ascending: (n, B, A) and (n, B, C), in any layout, of which
+    # degrees, int32 (n, B), contiguous, say how many coefficients count; -1 is that of the polynomial 0.
+
+    def remainder_sequences(
+        self, x: Array, y: Array, degrees: tuple[Array, Array], moduli: ModuliSet, divisors: bool
+    ) -> tuple[Array, Array, Array]:
+        """Resultants, as quotients of two (n, B), and greatest common divisors (n, B, max(A, C)), monic.
+
+        The resultants are determinants of Sylvester's matrices of the degrees, with leading coefficients that may
+        be 0; 0 where a polynomial is 0. Divisors are found if asked for, else have no coefficients; for
+        them no leading coefficient may be 0.
+        """
+
+    def divide_polynomials(
+        self, x: Array, y: Array, degrees: Array, moduli: ModuliSet
+    ) -> tuple[Array, Array]:
+        """Quotients and remainders (n, B, A) of divisions by y, whose degrees are given and none is -1."""
+
     def ntt(self, residues: Array, constants: TransformConstants, out: Array) -> None:
         """Transforms of (n, N) residues, as many of one length after another as there are, to `out`."""
 

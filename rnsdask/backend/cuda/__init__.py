@@ -35,6 +35,7 @@ from rnsdask.backend.cuda.keyed import candidates, compare, extremum, gather, ro
 from rnsdask.backend.cuda.matmul import matmul
 from rnsdask.backend.cuda.mixed_radix import mixed_radix_digits
 from rnsdask.backend.cuda.ntt import cyclic_products, ntt
+from rnsdask.backend.cuda.polynomials import divide_polynomials, remainder_sequences
 from rnsdask.backend.cuda.scan import running_sums
 from rnsdask.backend.cuda.transpose import transpose
 from rnsdask.backend.cuda.wide_residues import limbs_to_wide_residues, wide_digits
@@ -49,6 +50,7 @@ __all__ = [
     "compare",
     "convolve",
     "crc32c",
+    "divide_polynomials",
     "cyclic_products",
     "eliminate",
     "extremum",
@@ -80,6 +82,7 @@ __all__ = [
     "power",
     "read_all",
     "remainder_limbs",
+    "remainder_sequences",
     "residues_to_limbs",
     "row_sums",
     "running_sums",
