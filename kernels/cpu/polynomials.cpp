@@ -17,8 +17,10 @@ using Degrees = nb::ndarray<const i32, nb::ndim<2>, nb::c_contig, nb::device::cp
 
 constexpr i64 kLanes = 16;
 
-// Pairs from which on they are computed side by side.
+// Pairs from which on they are computed side by side, and coefficients of a pair up to which: those of all lie
+// in the first-level cache, or nearly.
 constexpr i64 kFewPairs = 4;
+constexpr i64 kMostCoefficients = 1000;
 
 struct Lanes {
   u32 word[kLanes];
@@ -337,7 +339,7 @@ void bind_polynomials(nb::module_& module) {
         std::for_each(tasks, tasks + found, store_of_zero);
         continue;
       }
-      if (found >= kFewPairs) {
+      if (found >= kFewPairs && tasks->x_degree + tasks->y_degree < kMostCoefficients) {
         many.load(tasks, found);
         if (remainder_sequence(many)) {
           many.store(tasks, found);

@@ -1,5 +1,8 @@
 """Polynomials as arrays of coefficients along the last axis, that of degree 0 first, exact."""
 
+from rnsdask.poly.divide import divmod, gcd
 from rnsdask.poly.multiply import multiply
+from rnsdask.poly.resultant import discriminant, resultant
+from rnsdask.poly.values import evaluate, interpolate
 
-__all__ = ["multiply"]
+__all__ = ["discriminant", "divmod", "evaluate", "gcd", "interpolate", "multiply", "resultant"]

@@ -1,0 +1,74 @@
+"""Resultants and discriminants of chunks of integer polynomials in one variable, exact. No Dask in here.
+
+A chunk is residues (n, *batch, coefficients) of an RNS. Each result is bounded (docs/polynomials.md), computed
+modulo primes with a product beyond that, and lifted (:mod:`rnsdask.rns.lift`).
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend import Array
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.fields import polynomials
+from rnsdask.fields.exact_elimination import magnitude_of
+from rnsdask.rns.lift import lift
+from rnsdask.rns.system import RNS
+
+
+def sylvester_bound(m: int, n: int, f_square: int, g_square: int) -> int:
+    """No determinant of Sylvester's matrix of degrees m and n is greater, for squares of the lengths of rows.
+
+    J. Hadamard (1893): it is at most the product of the lengths of its rows, n of f's and m of g's.
+    """
+    return math.isqrt(max(f_square, 1) ** n * max(g_square, 1) ** m) + 1
+
+
+def _degrees(words: Array) -> Array:
+    """Degrees (*batch) over the integers: what is 0 modulo each m is 0."""
+    return polynomials.degrees_of((words != 0).any(axis=0))
+
+
+def resultants(f: Array, g: Array, system: RNS) -> NDArray[np.object_]:
+    """Resultants (1, *batch, 1) of polynomials (n, *batch, A) and (n, *batch, C), Python ints."""
+    degrees = _degrees(f), _degrees(g)
+    m, n = (int(found.max(initial=0)) for found in degrees)
+    squares = ((d + 1) * magnitude_of(x, system) ** 2 for d, x in ((m, f), (n, g)))
+    batch, length = np.broadcast_shapes(f.shape[1:-1], g.shape[1:-1]), f.shape[-1]
+    joined = np.concatenate([np.broadcast_to(x, (len(x), *batch, x.shape[-1])) for x in (f, g)], axis=-1)
+
+    def image(words: Array, moduli: ModuliSet) -> Array:
+        formal = tuple(_for_each(found, len(moduli), batch) for found in degrees)
+        return polynomials.resultants(words[..., :length], words[..., length:], moduli, formal)
+
+    return lift(image, joined, system, sylvester_bound(m, n, *squares))[None, ..., None]
+
+
+def _for_each(degrees: Array, count: int, batch: tuple[int, ...]) -> Array:
+    """Degrees (*batch) over the integers as formal ones (count, *batch) modulo primes."""
+    return np.broadcast_to(degrees, (count, *batch)).copy()
+
+
+def discriminants(f: Array, system: RNS) -> NDArray[np.object_]:
+    """Discriminants (1, *batch, 1) of polynomials (n, *batch, A), Python ints; 0 of constants.
+
+    For the degree m and the leading coefficient c it is (-1)^(m (m - 1) / 2) R(f, f') / c, over the integers.
+    """
+    degrees = _degrees(f)
+    lower, greatest = np.maximum(degrees, 0), int(degrees.max(initial=0))
+    magnitude = magnitude_of(f, system)
+    squares = (greatest + 1) * magnitude**2, max(greatest, 1) * (greatest * magnitude) ** 2
+    batch = f.shape[1:-1]
+
+    def image(words: Array, moduli: ModuliSet) -> Array:
+        formal = tuple(_for_each(d.astype(np.int32), len(moduli), batch) for d in (lower, lower - 1))
+        return polynomials.resultants(words, polynomials.derivatives(words, moduli), moduli, formal)
+
+    found = lift(image, f, system, sylvester_bound(greatest, max(greatest - 1, 0), *squares))
+    place = np.broadcast_to(lower[None, ..., None], (len(f), *batch, 1)).astype(np.int64)
+    leading: Any = np.asarray(system.decode(np.take_along_axis(f, place, axis=-1)[..., 0]), dtype=object)
+    signs = np.where(np.asarray(degrees.tolist()).reshape(batch) % 4 >= 2, -1, 1).astype(object)
+    quotients = found * signs // np.where(leading == 0, 1, leading)
+    return np.asarray(quotients, dtype=object).reshape(1, *batch, 1)

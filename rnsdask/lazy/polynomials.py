@@ -1,0 +1,173 @@
+"""Polynomials over fields, lazy on Dask (:mod:`rnsdask.fields.polynomials`).
+
+Coefficients lie along the last axis, which becomes one chunk; all others, the batch, are in any chunks and
+broadcast. Chunks of two operands go together with their last axes side by side.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import dask.array as da
+
+from rnsdask.backend import Array
+from rnsdask.core.place import Place
+from rnsdask.fields import polynomials
+from rnsdask.fields.fermat_field import FermatField
+from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.lazy.functions import check_one_kind
+from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.operands import as_lazy, check_alike, find_lengths, is_number_array, made_like
+
+
+def check_operands(name: str, *arrays: Any, axes: int = 1) -> None:
+    """Raise TypeError or ValueError unless arrays of the same numbers have polynomials."""
+    for x in arrays:
+        if not is_number_array(x):
+            kind = type(x).__name__
+            raise TypeError(f"{name} takes arrays of numbers, got {kind}; rd.from_ints makes them")
+    check_one_kind(*arrays)
+    check_alike(*arrays)
+    find_lengths(*arrays)
+    for x in arrays:
+        shape = tuple(x.words.shape[1:])
+        if len(shape) < axes or 0 in shape[-axes:]:
+            what = "two axes of coefficients" if axes == 2 else "an axis of coefficients"
+            raise ValueError(f"{name} takes arrays with {what}, none of them empty, got shape {shape}")
+
+
+def check_prime_fields(name: str, x: Any) -> None:
+    """Raise TypeError for elements of a Fermat field."""
+    if isinstance(x.system, FermatField):
+        raise TypeError(f"{name} takes elements of prime fields, got those of {x.system!r}")
+
+
+def side_by_side(f: Any, g: Any, axes: int = 1) -> tuple[Any, Any, Any]:
+    """Words (rows, *batch, A, 1) and (rows, *batch, 1, C) of two arrays, and the chunks of the batch, if lazy.
+
+    With two axes of coefficients there are four in the place of A and C. They are one chunk each.
+    """
+    ndim = max(f.words.ndim, g.words.ndim) - axes
+    one, every = (None,) * axes, (slice(None),) * axes
+    parts = []
+    for words, last in ((f.words, every + one), (g.words, one + every)):
+        if isinstance(words, da.Array):
+            words = words.rechunk({axis: -1 for axis in range(words.ndim - axes, words.ndim)})
+        own = words.ndim - axes
+        parts.append(words[(slice(None), *(None,) * (ndim - own), *(slice(None),) * (own - 1), *last)])
+    if not any(isinstance(part, da.Array) for part in parts):
+        return parts[0], parts[1], None
+    along = tuple(range(ndim + 2 * axes))
+    found, (x, y) = da.core.unify_chunks(*(item for part in parts for item in (as_lazy(part), along)))
+    return x, y, tuple(found[axis] for axis in along[1:ndim])
+
+
+def map_pairs(
+    function: Callable[..., Any], f: Any, g: Any, length: int, rows: int | None, **options: Any
+) -> Any:
+    """What a function gives of the chunks of two arrays, (rows, *batch, length), as words (rows, *batch, length)."""
+    x, y, batch = side_by_side(f, g)
+    chunks = None if batch is None else (*batch, (1,), (length,))
+    token = f"poly-{function.__name__}"
+    options = {
+        "rows": rows,
+        "chunks": chunks,
+        "token": token,
+        "located": True,
+        "of_pair": function,
+        **options,
+    }
+    return map_chunks(_pair_block, x, y, **options)[..., 0, :]
+
+
+def _pair_block(x: Array, y: Array, *, of_pair: Callable[..., Array], place: Place, **options: Any) -> Array:
+    return of_pair(x[..., 0], y[..., 0, :], place=place, **options)[..., None, :]
+
+
+def number_or_array(x: Any, words: Any) -> Any:
+    """An array of words (rows, *batch) like another, or without a batch an integer, lazy if they are."""
+    if words.ndim > 1:
+        return made_like((x,), words, x.system, "raise")
+    return made_like((x,), words[:, None], x.system, "raise")[0]
+
+
+# ---- pairs ------------------------------------------------------------------------------------------------
+
+
+def resultant(f: Any, g: Any) -> Any:
+    """Resultants of polynomials over prime fields: a FieldArray, of one pair an integer."""
+    return number_or_array(f, map_pairs(_resultants, f, g, 1, f.system.rows, system=f.system)[..., 0])
+
+
+def discriminant(f: Any) -> Any:
+    """Discriminants of polynomials over prime fields: a FieldArray, of one an integer."""
+    words = one_chunk(f)
+    chunks = (*words.chunks[1:-1], (1,)) if isinstance(words, da.Array) else None
+    options = {"rows": f.system.rows, "chunks": chunks, "system": f.system}
+    return number_or_array(f, map_chunks(_discriminants, words, **options)[..., 0])
+
+
+def one_chunk(f: Any) -> Any:
+    """Words with the axis of coefficients in one chunk."""
+    return f.words.rechunk({f.words.ndim - 1: -1}) if isinstance(f.words, da.Array) else f.words
+
+
+def common_divisor(f: Any, g: Any) -> Any:
+    """Greatest common divisors, monic."""
+    length = max(f.words.shape[-1], g.words.shape[-1])
+    words = map_pairs(_common_divisors, f, g, length, f.system.rows, system=f.system)
+    return made_like((f,), words, f.system, "raise")
+
+
+def divided(f: Any, g: Any) -> tuple[Any, Any]:
+    """Quotients and remainders."""
+    first, second = f.words.shape[-1], max(g.words.shape[-1] - 1, 1)
+    packed = map_pairs(_divided, f, g, first + second, f.system.rows, system=f.system)
+    quotients, remainders = (
+        made_like((f,), part, f.system, "raise") for part in (packed[..., :first], packed[..., first:])
+    )
+    return quotients, remainders
+
+
+def evaluate(f: Any, points: Any) -> Any:
+    """Values of polynomials at points of any fields."""
+    words = map_pairs(_values, f, points, points.words.shape[-1], f.system.rows, system=f.system)
+    return made_like((f,), words, f.system, "raise")
+
+
+def interpolate(points: Any, values: Any) -> Any:
+    """Polynomials of the least degree with values at points of any fields."""
+    if points.words.shape[-1] != values.words.shape[-1]:
+        shapes = " and ".join(str(tuple(x.words.shape[1:])) for x in (points, values))
+        raise ValueError(
+            f"interpolate takes as many values as points along the last axis, got shapes {shapes}"
+        )
+    length, system = points.words.shape[-1], points.system
+    words = map_pairs(_interpolated, points, values, length, system.rows, system=system)
+    return made_like((points,), words, system, "raise")
+
+
+# ---- chunks -----------------------------------------------------------------------------------------------
+
+
+def _resultants(f: Array, g: Array, *, system: Any, place: Place) -> Array:  # noqa: ARG001
+    return polynomials.resultants(f, g, system.moduli)[..., None]
+
+
+def _discriminants(f: Array, *, system: Any) -> Array:
+    return polynomials.discriminants(f, system.moduli)[..., None]
+
+
+def _common_divisors(f: Array, g: Array, *, system: Any, place: Place) -> Array:  # noqa: ARG001
+    return polynomials.common_divisors(f, g, system.moduli)
+
+
+def _divided(f: Array, g: Array, *, system: Any, place: Place) -> Array:
+    return polynomials.divided(f, g, system.moduli, place)
+
+
+def _values(f: Array, points: Array, *, system: FiniteFields, place: Place) -> Array:  # noqa: ARG001
+    return polynomials.values_at(f, points, system)
+
+
+def _interpolated(points: Array, values: Array, *, system: FiniteFields, place: Place) -> Array:
+    return polynomials.interpolated(points, values, system, place)

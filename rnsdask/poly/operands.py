@@ -1,0 +1,19 @@
+"""What functions of polynomials over fields take."""
+
+from typing import Any
+
+from rnsdask.lazy.fields import of_fields
+from rnsdask.lazy.polynomials import check_operands, check_prime_fields
+
+
+def check_fields(name: str, *arrays: Any, prime: bool = True) -> None:
+    """Raise TypeError or ValueError unless arrays have polynomials over the same fields."""
+    check_operands(name, *arrays)
+    for x in arrays:
+        if not of_fields(x):
+            kind = type(x).__name__
+            raise TypeError(
+                f"{name} takes FieldArrays, got {kind}; rd.FieldArray.from_rns(x, fields) makes one of integers"
+            )
+        if prime:
+            check_prime_fields(name, x)
