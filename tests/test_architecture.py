@@ -24,6 +24,7 @@ PACKAGES = (
     "rns",
     "interval_rns",
     "fields",
+    "positional",
     "store",
     "cluster",
     "lazy",

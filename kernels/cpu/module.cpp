@@ -24,6 +24,7 @@ NB_MODULE(_cpu, module) {
   rns::bind_ntt(module);
   rns::bind_overlap_add(module);
   rns::bind_polynomials(module);
+  rns::bind_positional(module);
   rns::bind_python_ints(module);
   rns::bind_reduce(module);
   rns::bind_remainder(module);

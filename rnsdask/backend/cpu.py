@@ -16,6 +16,7 @@ from rnsdask.backend.protocol import (
     Extremum,
     IntervalGoal,
     KeySums,
+    power_window,
 )
 from rnsdask.constants import (
     DecimalConstants,
@@ -557,3 +558,49 @@ def transpose(matrix: Array, out: Array) -> None:
 def _radix_arguments(field: FermatConstants) -> tuple[int, ...]:
     wide = radix_division(field)
     return field.radix, wide.radix, wide.normalized, wide.reciprocal, wide.shift
+
+
+def positional_methods() -> list[str]:
+    """The ways to multiply positional numbers that this processor has, the quickest last."""
+    methods: list[str] = _cpu.positional_methods()
+    return methods
+
+
+_POSITIONAL_METHOD = positional_methods()[-1]
+
+
+def positional_multiply(
+    x: Array,
+    y: Array,
+    addend: Array | None,
+    bits: int,
+    signed: bool,
+    out: Array,
+    overflowed: Array | None,
+    method: str = _POSITIONAL_METHOD,
+) -> None:
+    flags = None if overflowed is None else overflowed.view(np.uint8)
+    _cpu.positional_multiply(x, y, addend, bits, signed, out, flags, method)
+
+
+def montgomery_bits(limbs: int) -> int:
+    digits: int = _cpu.montgomery_digits(limbs)
+    return 52 * digits
+
+
+def montgomery_multiply(
+    x: Array, y: Array, moduli: Array, squares: Array, out: Array, method: str = _POSITIONAL_METHOD
+) -> None:
+    _cpu.montgomery_multiply(x, y, moduli, squares, out, method)
+
+
+def montgomery_power(
+    x: Array,
+    exponents: Array,
+    bits: int,
+    moduli: Array,
+    squares: Array,
+    out: Array,
+    method: str = _POSITIONAL_METHOD,
+) -> None:
+    _cpu.montgomery_power(x, exponents, bits, moduli, squares, power_window(bits), out, method)

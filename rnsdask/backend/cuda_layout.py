@@ -235,6 +235,41 @@ THREE_PRIMES = np.dtype(
     ]
 )
 
+LIMB_OPERAND = np.dtype([("data", np.uint64), *((name, np.int64) for name in ("stride", "step", "limbs"))])
+PRODUCT_TASK = np.dtype(
+    [
+        *((name, LIMB_OPERAND) for name in ("x", "y", "addend")),
+        ("out", np.uint64),
+        ("overflowed", np.uint64),
+        *((name, np.int64) for name in ("out_limbs", "count", "columns")),
+        ("unused_bits", np.int32),
+        ("is_signed", np.int32),
+    ]
+)
+MODULAR_TASK = np.dtype(
+    [
+        *((name, LIMB_OPERAND) for name in ("x", "y", "modulus", "square")),
+        ("out", np.uint64),
+        ("workspace", np.uint64),
+        ("count", np.int64),
+        ("exponent_bits", np.int32),
+        ("window", np.int32),
+    ]
+)
+TILE_OF_LIMBS = 8
+
+
+def product_options(x_limbs: int, y_limbs: int, columns: int, is_plain: bool) -> tuple[str, ...]:
+    """What says to the compiler of products of positional numbers which limbs there are."""
+    limbs = (f"-DRNS_X_LIMBS={x_limbs}", f"-DRNS_Y_LIMBS={y_limbs}", f"-DRNS_COLUMNS={columns}")
+    return *limbs, f"-DRNS_IS_PLAIN={int(is_plain)}"
+
+
+def montgomery_options(limbs: int) -> tuple[str, ...]:
+    """What says to the compiler of products modulo numbers in registers how many limbs they have."""
+    return (f"-DRNS_LIMBS={limbs}",)
+
+
 STRUCTURES = {
     "arithmetic": {"Operand": OPERAND, "Task": TASK},
     "arithmetic_checked": {"Task": TASK, "SumTest": SUM_TEST},
@@ -262,13 +297,20 @@ STRUCTURES = {
     "ntt_rows": {"Pass": PASS},
     "ntt_turned": {"Pass": PASS},
     "polynomials": {"Coefficients": COEFFICIENTS, "Sequences": SEQUENCES, "Divisions": DIVISIONS},
+    "positional_montgomery": {"LimbOperand": LIMB_OPERAND, "ModularTask": MODULAR_TASK},
+    "positional_montgomery_tiles": {"LimbOperand": LIMB_OPERAND, "ModularTask": MODULAR_TASK},
+    "positional_multiply": {"LimbOperand": LIMB_OPERAND, "ProductTask": PRODUCT_TASK},
     "sum": {"KeyTable": KEY_TABLE, "Numbers": NUMBERS},
 }
 """The structures by their names in the sources that know them."""
 
 FERMAT_FIELDS = (FermatConstants(2**63 + 2**34, 8), FermatConstants(2**32 - 2**20, 8))
-VARIANTS = {name: tuple(map(fermat_options, FERMAT_FIELDS)) for name in ("fermat", "fermat_fft")}
-"""Further options to check sources with that are compiled anew for each field, by their names."""
+VARIANTS = {
+    **{name: tuple(map(fermat_options, FERMAT_FIELDS)) for name in ("fermat", "fermat_fft")},
+    "positional_montgomery": (montgomery_options(1), montgomery_options(9)),
+    "positional_multiply": (product_options(1, 1, 1, True), product_options(9, 2, 11, True)),
+}
+"""Further options to check sources with that are compiled anew for each field or length, by their names."""
 
 SIZES = {
     "fermat_fft": {"kTileNumbers": FERMAT_FIELDS[0].tile},
@@ -280,6 +322,7 @@ SIZES = {
     "interval": {"kPowers": INTERVAL_POWERS},
     "interval_rns": {"kDigitVectors": DIGIT_VECTORS},
     "matmul": {"kBlock": BLOCK, "kWarp": WARP, "kTile": MATMUL_TILE},
+    "positional_montgomery_tiles": {"kTileLimbs": TILE_OF_LIMBS},
     "sum": {"kBlock": BLOCK, "kWarp": WARP, "kSumVectors": SUM_VECTORS},
     "transpose": {"kTileWords": TRANSPOSED_WORDS},
 }

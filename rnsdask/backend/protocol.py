@@ -83,6 +83,11 @@ UNDECIDED = 2
 """What ``Kernels.compare`` says of numbers whose keys are too near each other, or ambiguous."""
 
 
+def power_window(bits: int) -> int:
+    """Bits of an exponent that one product of a power takes: its table has 2 to that many entries."""
+    return next(w for w, most in enumerate((8, 32, 80, 240, 672, 1792), 1) if bits <= most or w == 6)
+
+
 FITS, OVERFLOWS, OPEN = 0, 1, 2
 """What the keys say of a result: it is in range, it is not, or they do not tell."""
 
@@ -344,3 +349,35 @@ class Kernels(Protocol):
 
     def fermat_first_invalid(self, x: Array, field: FermatConstants) -> int | None:
         """The least index of a number that is not canonical; None if all are."""
+
+    # Positional numbers: (k, N) limbs, the least significant first, contiguous along N; an operand may be
+    # (k, 1), one number for all. `out` (k, N), contiguous and no operand's memory, is written.
+
+    def positional_multiply(
+        self,
+        x: Array,
+        y: Array,
+        addend: Array | None,
+        bits: int,
+        signed: bool,
+        out: Array,
+        overflowed: Array | None,
+    ) -> None:
+        """``x y + addend`` modulo 2**bits, in two's complement when `signed`, as all operands are then.
+
+        `overflowed`, Boolean (N,), is written: whether the result is another number.
+        """
+
+    def montgomery_bits(self, limbs: int) -> int:
+        """The b for which products modulo odd numbers of so many limbs take ``4**b`` modulo these."""
+
+    # Moduli and what 4**b is modulo each, `squares`, are (k, N) or both (k, 1). Operands have no more limbs
+    # than the moduli, but need not be below them; results are.
+
+    def montgomery_multiply(self, x: Array, y: Array, moduli: Array, squares: Array, out: Array) -> None:
+        """``x y`` modulo each odd modulus."""
+
+    def montgomery_power(
+        self, x: Array, exponents: Array, bits: int, moduli: Array, squares: Array, out: Array
+    ) -> None:
+        """``x**exponent`` modulo each odd modulus, of exponents in any limbs that are below 2**bits."""

@@ -36,6 +36,12 @@ from rnsdask.backend.cuda.matmul import matmul
 from rnsdask.backend.cuda.mixed_radix import mixed_radix_digits
 from rnsdask.backend.cuda.ntt import cyclic_products, ntt
 from rnsdask.backend.cuda.polynomials import divide_polynomials, remainder_sequences
+from rnsdask.backend.cuda.positional import (
+    montgomery_bits,
+    montgomery_multiply,
+    montgomery_power,
+    positional_multiply,
+)
 from rnsdask.backend.cuda.scan import running_sums
 from rnsdask.backend.cuda.transpose import transpose
 from rnsdask.backend.cuda.wide_residues import limbs_to_wide_residues, wide_digits
@@ -77,8 +83,12 @@ __all__ = [
     "limbs_to_wide_residues",
     "matmul",
     "mixed_radix_digits",
+    "montgomery_bits",
+    "montgomery_multiply",
+    "montgomery_power",
     "ntt",
     "padded_residues",
+    "positional_multiply",
     "power",
     "read_all",
     "remainder_limbs",

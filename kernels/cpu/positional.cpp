@@ -1,0 +1,165 @@
+// Products, and products and powers by odd moduli, of arrays of positional numbers.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "bindings.hpp"
+#include "positional_digits.hpp"
+
+namespace rns {
+
+namespace {
+
+// Numbers that are copied together, in runs of two cache lines: rows are often a great power of two apart, so
+// that few lines of them fit the cache at once.
+constexpr i64 kRun = 32;
+
+using LimbMatrix = nb::ndarray<const u32, nb::ndim<2>, nb::device::cpu>;
+
+// A run of the numbers of an operand, or one number for all.
+class Run {
+ public:
+  Run() = default;
+  Run(const LimbMatrix& array, i64 count)
+      : data_(array.data()), limbs_(array.shape(0)), row_(array.stride(0)), copy_(limbs_ * kRun) {
+    require(static_cast<i64>(array.shape(1)) == count || array.shape(1) == 1,
+            "an operand must have the result's columns, or one column");
+    require(array.shape(1) <= 1 || array.stride(1) == 1, "the numbers' axis must be contiguous");
+    require(limbs_ > 0, "an operand must have a limb");
+    is_single_ = array.shape(1) == 1;
+    for (i64 i = 0; is_single_ && i < limbs_; ++i) std::fill_n(&copy_[i * kRun], kRun, data_[i * row_]);
+  }
+
+  bool is_single() const { return is_single_; }
+  void load(i64 first, i64 width) {
+    for (i64 i = 0; !is_single_ && i < limbs_; ++i)
+      std::copy_n(data_ + i * row_ + first, width, &copy_[i * kRun]);
+  }
+  // Numbers after those of the run are what was there before, 0 at first.
+  LimbRows tile(i64 start) const { return {copy_.data() + start, limbs_, kRun}; }
+
+ private:
+  const u32* data_ = nullptr;
+  i64 limbs_ = 0, row_ = 0;
+  bool is_single_ = true;
+  std::vector<u32> copy_;
+};
+
+// operation(start, result) for each tile of each run; the results are copied to `out`.
+template <class Operation>
+void for_tiles(std::vector<Run*> operands, const MutableMatrix32& out, i64 bits, bool is_signed,
+               Operation operation) {
+  const i64 limbs = static_cast<i64>(out.shape(0)), count = static_cast<i64>(out.shape(1));
+  std::vector<u32> results(limbs * kRun);
+  for (i64 first = 0; first < count; first += kRun) {
+    const i64 width = std::min(kRun, count - first);
+    for (Run* operand : operands) operand->load(first, width);
+    for (i64 start = 0; start < width; start += kPositionalLanes)
+      operation(first, start, LimbResult{&results[start], limbs, kRun, bits, is_signed});
+    for (i64 i = 0; i < limbs; ++i) std::copy_n(&results[i * kRun], width, out.data() + i * count + first);
+  }
+}
+
+void multiply(const LimbMatrix& x, const LimbMatrix& y, const std::optional<LimbMatrix>& addend, i64 bits,
+              bool is_signed, const MutableMatrix32& out, const std::optional<Vector8>& flags,
+              const std::string& method) {
+  const i64 count = static_cast<i64>(out.shape(1));
+  require(bits > 32 * (static_cast<i64>(out.shape(0)) - 1) && bits <= 32 * static_cast<i64>(out.shape(0)),
+          "the result must have the limbs of its bits");
+  require(!flags || static_cast<i64>(flags->shape(0)) == count, "there must be a flag for each number");
+  const PositionalLoops& loops = positional_loops(method);
+  Run a(x, count), b(y, count), c = addend ? Run(*addend, count) : Run();
+  nb::gil_scoped_release release;
+  PositionalScratch scratch;
+  for_tiles({&a, &b, &c}, out, bits, is_signed, [&](i64 first, i64 start, const LimbResult& result) {
+    u8 lost[kPositionalLanes];
+    loops.multiply(a.tile(start), b.tile(start), c.tile(start), result, flags ? lost : nullptr, scratch);
+    const i64 lanes = std::min(kPositionalLanes, count - first - start);
+    if (flags) std::copy_n(lost, lanes, flags->data() + first + start);
+  });
+}
+
+// Moduli, and the squares of R modulo them; one for all is loaded once.
+class Moduli {
+ public:
+  Moduli(const LimbMatrix& modulus, const LimbMatrix& square, i64 count, const PositionalLoops& loops)
+      : modulus_(modulus, count), square_(square, count), loops_(loops) {
+    require(modulus.shape(0) == square.shape(0), "moduli and squares must have the same limbs");
+    require(32 * modulus.shape(0) <= kMostMontgomeryBits, "the moduli are too long");
+  }
+
+  std::vector<Run*> runs() { return {&modulus_, &square_}; }
+  const MontgomeryTile& at(i64 start) {
+    if (!is_loaded_ || !modulus_.is_single())
+      loops_.load_montgomery(modulus_.tile(start), square_.tile(start), tile_);
+    is_loaded_ = true;
+    return tile_;
+  }
+
+ private:
+  // A sum of products of so many digits fits 64 bits.
+  static constexpr size_t kMostMontgomeryBits = 1000 * kDigitBits;
+
+  Run modulus_, square_;
+  const PositionalLoops& loops_;
+  MontgomeryTile tile_;
+  bool is_loaded_ = false;
+};
+
+void check_modular(const LimbMatrix& x, const LimbMatrix& modulus, const MutableMatrix32& out) {
+  require(x.shape(0) <= modulus.shape(0), "an operand must not have more limbs than the modulus");
+  require(out.shape(0) == modulus.shape(0), "the result must have the limbs of the modulus");
+}
+
+void montgomery_multiply(const LimbMatrix& x, const LimbMatrix& y, const LimbMatrix& modulus,
+                         const LimbMatrix& square, const MutableMatrix32& out, const std::string& method) {
+  check_modular(x, modulus, out);
+  check_modular(y, modulus, out);
+  const i64 count = static_cast<i64>(out.shape(1));
+  const PositionalLoops& loops = positional_loops(method);
+  Run a(x, count), b(y, count);
+  Moduli moduli(modulus, square, count, loops);
+  std::vector<Run*> runs = moduli.runs();
+  runs.insert(runs.end(), {&a, &b});
+  nb::gil_scoped_release release;
+  PositionalScratch scratch;
+  for_tiles(runs, out, 32 * out.shape(0), false, [&](i64, i64 start, const LimbResult& result) {
+    loops.montgomery_multiply(moduli.at(start), a.tile(start), b.tile(start), result, scratch);
+  });
+}
+
+void montgomery_power(const LimbMatrix& x, const LimbMatrix& exponent, i64 bits, const LimbMatrix& modulus,
+                      const LimbMatrix& square, int window, const MutableMatrix32& out,
+                      const std::string& method) {
+  check_modular(x, modulus, out);
+  require(bits >= 0 && bits <= 32 * static_cast<i64>(exponent.shape(0)),
+          "exponents have the limbs of their bits");
+  require(window >= 1 && window <= 8, "a window has from 1 to 8 bits");
+  const i64 count = static_cast<i64>(out.shape(1));
+  const PositionalLoops& loops = positional_loops(method);
+  Run a(x, count), e(exponent, count);
+  Moduli moduli(modulus, square, count, loops);
+  std::vector<Run*> runs = moduli.runs();
+  runs.insert(runs.end(), {&a, &e});
+  nb::gil_scoped_release release;
+  PositionalScratch scratch;
+  for_tiles(runs, out, 32 * out.shape(0), false, [&](i64, i64 start, const LimbResult& result) {
+    loops.montgomery_power(moduli.at(start), a.tile(start), e.tile(start), bits, window, result, scratch);
+  });
+}
+
+}  // namespace
+
+void bind_positional(nb::module_& module) {
+  module.def("positional_multiply", multiply, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(),
+             nb::arg(), nb::arg().none(), nb::arg());
+  module.def("montgomery_multiply", montgomery_multiply);
+  module.def("montgomery_power", montgomery_power);
+  module.def("montgomery_digits", montgomery_digits);
+  module.def("positional_methods", positional_methods);
+}
+
+}  // namespace rns

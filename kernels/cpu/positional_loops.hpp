@@ -1,0 +1,286 @@
+// The loops of positional_digits.hpp, for one level of instructions: included in a namespace that has
+// RNS_LEVEL, RNS_LEVEL_INLINE and add_product(low, high, a, b), which adds the lower 52 bits of a product and
+// those above. No guard: it is included once for each level.
+
+typedef u32 Limbs8 __attribute__((vector_size(32)));
+
+RNS_LEVEL_INLINE void load_limbs(const u32* row, Lanes& x) {
+  Limbs8 limbs;
+  __builtin_memcpy(&limbs, row, sizeof limbs);
+  x = __builtin_convertvector(limbs, Lanes);
+}
+
+RNS_LEVEL_INLINE void store_limbs(const Lanes& x, u32* row) {
+  const Limbs8 limbs = __builtin_convertvector(x, Limbs8);
+  __builtin_memcpy(row, &limbs, sizeof limbs);
+}
+
+RNS_LEVEL_INLINE void load_digits(const LimbRows& x, Lanes* digits, i64 count) {
+  for (i64 d = 0; d < count; ++d) {
+    const i64 i = kDigitBits * d / 32;
+    const int shift = static_cast<int>(kDigitBits * d % 32);
+    Lanes sum = {}, limb;
+    if (i < x.limbs) {
+      load_limbs(x.row(i), limb);
+      sum = limb >> shift;
+    }
+    if (i + 1 < x.limbs) {
+      load_limbs(x.row(i + 1), limb);
+      sum |= limb << (32 - shift);
+    }
+    if (shift > 12 && i + 2 < x.limbs) {
+      load_limbs(x.row(i + 2), limb);
+      sum |= limb << (64 - shift);
+    }
+    digits[d] = sum & kDigitMask;
+  }
+}
+
+// Limb i of numbers in `count` digits.
+RNS_LEVEL_INLINE void limb_of(const Lanes* digits, i64 count, i64 i, Lanes& limb) {
+  const i64 d = 32 * i / kDigitBits;
+  const int shift = static_cast<int>(32 * i % kDigitBits);
+  limb = Lanes{};
+  if (d < count) limb = digits[d] >> shift;
+  if (shift > kDigitBits - 32 && d + 1 < count) limb |= digits[d + 1] << (kDigitBits - shift);
+  limb &= kLimbMask;
+}
+
+// Sums of 2^12 products and less become digits; what is above the last one is added to the next sum.
+RNS_LEVEL_INLINE void carry(Lanes* sums, i64 count) {
+  for (i64 d = 0; d < count; ++d) {
+    sums[d + 1] += sums[d] >> kDigitBits;
+    sums[d] &= kDigitMask;
+  }
+}
+
+// The lowest `count` digits of a product, whole tiles of them: tile by tile, those of the same weight
+// together.
+RNS_LEVEL_INLINE void multiply_digits(const Lanes* x, i64 x_count, const Lanes* y, i64 y_count, Lanes* z,
+                                      i64 count) {
+  Lanes sum[2 * kDigitTile + 1] = {};
+  for (i64 c = 0; c < count; c += kDigitTile) {
+    const i64 first = c >= y_count ? c - y_count + kDigitTile : 0;
+    i64 until_carry = kTilesBeforeCarry;
+    for (i64 i = first; i <= c && i < x_count; i += kDigitTile) {
+      const Lanes *a = x + i, *b = y + (c - i);
+      for (int s = 0; s < kDigitTile; ++s) {
+        for (int t = 0; t < kDigitTile; ++t) add_product(sum[s + t], sum[s + t + 1], a[s], b[t]);
+      }
+      if (--until_carry == 0) {
+        carry(sum, 2 * kDigitTile);
+        until_carry = kTilesBeforeCarry;
+      }
+    }
+    carry(sum, kDigitTile);
+    for (i64 t = 0; t < kDigitTile; ++t) z[c + t] = sum[t];
+    for (i64 t = 0; t <= kDigitTile; ++t) sum[t] = sum[t + kDigitTile];
+    for (i64 t = kDigitTile + 1; t <= 2 * kDigitTile; ++t) sum[t] = Lanes{};
+  }
+}
+
+// A row of a result that becomes canonical: the top one has bits that are not the number's.
+RNS_LEVEL_INLINE void wrap_top(const LimbResult& out, Lanes& top) {
+  const int unused = static_cast<int>(32 * out.limbs - out.bits);
+  if (out.is_signed) {
+    top = top << (32 + unused);
+    top = (Lanes)((SignedLanes)top >> (32 + unused)) & kLimbMask;
+  } else {
+    top &= kLimbMask >> unused;
+  }
+}
+
+// Limb i of numbers in any limbs, with what is above them.
+RNS_LEVEL_INLINE void extended_limb(const LimbRows& x, i64 i, bool is_signed, Lanes& limb) {
+  if (i < x.limbs) {
+    load_limbs(x.row(i), limb);
+  } else {
+    limb = Lanes{};
+    if (is_signed && x.limbs > 0) {
+      load_limbs(x.row(x.limbs - 1), limb);
+      limb = (limb >> 31) * kLimbMask;
+    }
+  }
+}
+
+// The upper half of the product of numbers in two's complement from that of their limbs, which are x + s
+// 2^(32 limbs of x), where s is 1 of negative numbers, and likewise: limb i.
+RNS_LEVEL_INLINE void subtract_signs(const LimbRows& x, const LimbRows& y, i64 i, Lanes& sum) {
+  Lanes x_sign, y_sign, limb;
+  extended_limb(x, x.limbs, true, x_sign);
+  extended_limb(y, y.limbs, true, y_sign);
+  if (i >= x.limbs) {
+    extended_limb(y, i - x.limbs, false, limb);
+    sum -= limb & x_sign;
+  }
+  if (i >= y.limbs) {
+    extended_limb(x, i - y.limbs, false, limb);
+    sum -= limb & y_sign;
+  }
+  if (i == x.limbs + y.limbs) sum += x_sign & y_sign & 1;
+}
+
+RNS_LEVEL void multiply(const LimbRows& x, const LimbRows& y, const LimbRows& addend, const LimbResult& out,
+                        u8* flags, PositionalScratch& scratch) {
+  const i64 x_count = digits_for(32 * x.limbs), y_count = digits_for(32 * y.limbs);
+  const i64 whole = std::max({x.limbs + y.limbs, addend.limbs, out.limbs}) + 1;
+  const i64 limbs = flags != nullptr ? whole : out.limbs;
+  const i64 count = std::min(digits_for(32 * limbs), x_count + y_count);
+  scratch.x.resize(x_count);
+  scratch.y.resize(y_count);
+  scratch.z.resize(count);
+  load_digits(x, scratch.x.data(), x_count);
+  load_digits(y, scratch.y.data(), y_count);
+  multiply_digits(scratch.x.data(), x_count, scratch.y.data(), y_count, scratch.z.data(), count);
+  Lanes carried = {}, lost = {}, above = {};
+  for (i64 i = 0; i < limbs; ++i) {
+    Lanes sum, limb;
+    limb_of(scratch.z.data(), count, i, sum);
+    if (addend.limbs != 0) {
+      extended_limb(addend, i, out.is_signed, limb);
+      sum += limb;
+    }
+    if (out.is_signed) subtract_signs(x, y, i, sum);
+    sum += carried;
+    carried = (Lanes)((SignedLanes)sum >> 32);
+    sum &= kLimbMask;
+    if (i >= out.limbs) {
+      lost |= sum ^ above;
+      continue;
+    }
+    limb = sum;
+    if (i == out.limbs - 1) {
+      wrap_top(out, limb);
+      lost = sum ^ limb;
+      if (out.is_signed) above = (limb >> 31) * kLimbMask;
+    }
+    store_limbs(limb, out.row(i));
+  }
+  if (flags != nullptr) {
+    for (i64 j = 0; j < kPositionalLanes; ++j) flags[j] = lost[j] != 0;
+  }
+}
+
+RNS_LEVEL void load_montgomery(const LimbRows& modulus, const LimbRows& square, MontgomeryTile& tile) {
+  tile.digits = montgomery_digits(modulus.limbs);
+  tile.modulus.resize(tile.digits);
+  tile.square.resize(tile.digits);
+  load_digits(modulus, tile.modulus.data(), tile.digits);
+  load_digits(square, tile.square.data(), tile.digits);
+  const Lanes m = tile.modulus.data()[0];
+  Lanes inverse = m;  // right modulo 2^3; each step doubles the bits
+  for (int bits = 3; bits < kDigitBits; bits *= 2) inverse *= 2 - m * inverse;
+  tile.inverse = -inverse & kDigitMask;
+}
+
+// x y / R modulo m, below 2 m if one of x and y is and the other is below R / 4 (C. Walter, "Montgomery
+// exponentiation needs no final subtractions", 1999). z may be x or y. Each row adds less than 2^54 + 2^13 to
+// a sum, which ends after as many rows as there are digits.
+RNS_LEVEL_INLINE void montgomery_product(const MontgomeryTile& m, const Lanes* x, const Lanes* y, Lanes* z,
+                                         Lanes* sum) {
+  const i64 n = m.digits;
+  const Lanes* modulus = m.modulus.data();
+  for (i64 j = 0; j < n; ++j) sum[j] = Lanes{};
+  for (i64 i = 0; i < n; ++i) {
+    const Lanes factor = y[i];
+    Lanes low = sum[0], high = {}, quotient = {}, unused = {};
+    add_product(low, high, x[0], factor);
+    add_product(quotient, unused, low & kDigitMask, m.inverse);
+    add_product(low, high, modulus[0], quotient);
+    high += low >> kDigitBits;
+    for (i64 j = 1; j < n; ++j) {
+      Lanes next = {};
+      low = sum[j] + high;
+      add_product(low, next, x[j], factor);
+      add_product(low, next, modulus[j], quotient);
+      sum[j - 1] = low;
+      high = next;
+    }
+    sum[n - 1] = high;
+  }
+  Lanes carried = {};
+  for (i64 j = 0; j < n; ++j) {
+    carried += sum[j];
+    z[j] = carried & kDigitMask;
+    carried >>= kDigitBits;
+  }
+}
+
+// From below 2 m to below m.
+RNS_LEVEL_INLINE void reduce_once(const MontgomeryTile& m, Lanes* x, Lanes* difference) {
+  Lanes borrow = {};
+  for (i64 j = 0; j < m.digits; ++j) {
+    const Lanes d = x[j] - m.modulus.data()[j] + borrow;
+    borrow = (Lanes)((SignedLanes)d >> 63);
+    difference[j] = d & kDigitMask;
+  }
+  for (i64 j = 0; j < m.digits; ++j) x[j] = (x[j] & borrow) | (difference[j] & ~borrow);
+}
+
+RNS_LEVEL_INLINE void store_digits(const Lanes* x, i64 count, const LimbResult& out) {
+  for (i64 i = 0; i < out.limbs; ++i) {
+    Lanes limb;
+    limb_of(x, count, i, limb);
+    store_limbs(limb, out.row(i));
+  }
+}
+
+RNS_LEVEL void montgomery_multiply(const MontgomeryTile& m, const LimbRows& x, const LimbRows& y,
+                                   const LimbResult& out, PositionalScratch& scratch) {
+  const i64 n = m.digits;
+  for (LaneVector* digits : {&scratch.x, &scratch.y, &scratch.sum}) digits->resize(n);
+  Lanes *a = scratch.x.data(), *b = scratch.y.data(), *sum = scratch.sum.data();
+  load_digits(x, a, n);
+  load_digits(y, b, n);
+  montgomery_product(m, a, m.square.data(), a, sum);
+  montgomery_product(m, a, b, a, sum);
+  reduce_once(m, a, sum);
+  store_digits(a, n, out);
+}
+
+// Bits from `first` on of the exponent of number j.
+RNS_LEVEL_INLINE u32 window_at(const LimbRows& exponent, i64 j, i64 first, int window) {
+  const i64 i = first / 32;
+  const u64 low = exponent.row(i)[j];
+  const u64 high = i + 1 < exponent.limbs ? exponent.row(i + 1)[j] : 0;
+  return static_cast<u32>((high << 32 | low) >> first % 32) & ((1u << window) - 1);
+}
+
+// Copies the entry of each number.
+RNS_LEVEL_INLINE void look_up(const Lanes* table, i64 n, const u32* entries, Lanes* out) {
+  for (i64 d = 0; d < n; ++d) {
+    for (i64 j = 0; j < kPositionalLanes; ++j) out[d][j] = table[entries[j] * n + d][j];
+  }
+}
+
+RNS_LEVEL void montgomery_power(const MontgomeryTile& m, const LimbRows& x, const LimbRows& exponent,
+                                i64 bits, int window, const LimbResult& out, PositionalScratch& scratch) {
+  const i64 n = m.digits;
+  for (LaneVector* digits : {&scratch.x, &scratch.y, &scratch.z, &scratch.sum}) digits->resize(n);
+  scratch.table.resize(n << window);
+  Lanes *power = scratch.x.data(), *factor = scratch.y.data(), *one = scratch.z.data(),
+        *sum = scratch.sum.data();
+  Lanes* table = scratch.table.data();
+  for (i64 d = 0; d < n; ++d) one[d] = Lanes{};
+  one[0] += 1;
+  montgomery_product(m, m.square.data(), one, table, sum);
+  load_digits(x, factor, n);
+  montgomery_product(m, m.square.data(), factor, table + n, sum);
+  for (i64 e = 2; e < i64{1} << window; ++e)
+    montgomery_product(m, table + (e - 1) * n, table + n, table + e * n, sum);
+  std::copy_n(table, n, power);
+  const i64 windows = (bits + window - 1) / window;
+  for (i64 w = windows - 1; w >= 0; --w) {
+    u32 entries[kPositionalLanes], all = 0;
+    for (i64 j = 0; j < kPositionalLanes; ++j) all |= entries[j] = window_at(exponent, j, w * window, window);
+    for (int s = 0; s < window && w + 1 < windows; ++s) montgomery_product(m, power, power, power, sum);
+    if (all == 0) continue;
+    look_up(table, n, entries, factor);
+    montgomery_product(m, power, factor, power, sum);
+  }
+  montgomery_product(m, power, one, power, sum);
+  reduce_once(m, power, sum);
+  store_digits(power, n, out);
+}
+
+constexpr PositionalLoops kLoops = {multiply, load_montgomery, montgomery_multiply, montgomery_power};

@@ -1,0 +1,102 @@
+// Sums of products of limbs, by columns of one weight, and places of numbers in memory.
+#pragma once
+
+#include <rns/base.cuh>
+
+namespace rns {
+
+// Limb i of a number is data[i * stride].
+struct Place {
+  u32* data;
+  i64 stride;
+
+  __device__ u32 at(i64 i) const { return data[i * stride]; }
+  __device__ void set(i64 i, u32 limb) const { data[i * stride] = limb; }
+};
+
+// Limb i of number j is data[i * stride + j * step]; step is 0 for one number, else 1.
+struct LimbOperand {
+  const u32* data;
+  i64 stride;
+  i64 step;
+  i64 limbs;
+
+  __device__ u32 at(i64 i, i64 j) const { return __ldg(data + i * stride + j * step); }
+  __device__ u32 at_or_zero(i64 i, i64 j) const { return i < limbs ? at(i, j) : 0; }
+  __device__ u32 sign(i64 j) const { return at(limbs - 1, j) >> 31 != 0 ? ~0u : 0; }
+  __device__ Place place(i64 j) const { return {const_cast<u32*>(data + j * step), stride}; }
+};
+
+// A sum of products of 96 bits, so of up to 2^32. One product takes an IMAD.WIDE and the addition of its
+// carry.
+struct ColumnSum {
+  u32 low, high, top;
+
+  __device__ __forceinline__ void add_product(u32 a, u32 b) {
+    asm("mad.lo.cc.u32 %0, %3, %4, %0;\n\t"
+        "madc.hi.cc.u32 %1, %3, %4, %1;\n\t"
+        "addc.u32 %2, %2, 0;"
+        : "+r"(low), "+r"(high), "+r"(top)
+        : "r"(a), "r"(b));
+  }
+  __device__ __forceinline__ void add(u32 x_low, u32 x_high, u32 x_top) {
+    asm("add.cc.u32 %0, %0, %3;\n\t"
+        "addc.cc.u32 %1, %1, %4;\n\t"
+        "addc.u32 %2, %2, %5;"
+        : "+r"(low), "+r"(high), "+r"(top)
+        : "r"(x_low), "r"(x_high), "r"(x_top));
+  }
+  // What is carried to the next column stays.
+  __device__ __forceinline__ void shift() {
+    low = high;
+    high = top;
+    top = 0;
+  }
+};
+
+constexpr i32 kTileLimbs = 8;
+
+// The columns of products of tiles of one weight, to which those of the next are shifted. No carry is passed
+// on before all are added, so that no product waits for another.
+struct TileSums {
+  ColumnSum column[2 * kTileLimbs - 1];
+
+  __device__ __forceinline__ void clear() {
+#pragma unroll
+    for (i32 t = 0; t < 2 * kTileLimbs - 1; ++t) column[t] = {0, 0, 0};
+  }
+  __device__ __forceinline__ void add_product(const u32* a, const u32* b) {
+#pragma unroll
+    for (i32 s = 0; s < kTileLimbs; ++s) {
+#pragma unroll
+      for (i32 t = 0; t < kTileLimbs; ++t) column[s + t].add_product(a[s], b[t]);
+    }
+  }
+  // The lower limbs of the sum, all carries passed on, and the rest of it one tile lower.
+  __device__ __forceinline__ void shift(u32* limbs) {
+#pragma unroll
+    for (i32 t = 0; t < kTileLimbs; ++t) {
+      limbs[t] = column[t].low;
+      column[t + 1].add(column[t].high, column[t].top, 0);
+    }
+#pragma unroll
+    for (i32 t = 0; t < 2 * kTileLimbs - 1; ++t)
+      column[t] = t + kTileLimbs < 2 * kTileLimbs - 1 ? column[t + kTileLimbs] : ColumnSum{0, 0, 0};
+  }
+  // The quotient digits modulo the lowest tile of a modulus, whose multiples make the lower limbs 0; they are
+  // added, and the sum is shifted.
+  __device__ __forceinline__ void reduce(const u32* modulus, u32 inverse, u32* quotient) {
+    u32 zeros[kTileLimbs];
+#pragma unroll
+    for (i32 t = 0; t < kTileLimbs; ++t) {
+      quotient[t] = column[t].low * inverse;
+#pragma unroll
+      for (i32 s = 0; s < kTileLimbs; ++s) column[s + t].add_product(quotient[t], modulus[s]);
+      column[t + 1].add(column[t].high, column[t].top, 0);
+      column[t] = {0, 0, 0};
+    }
+    shift(zeros);
+  }
+};
+
+}  // namespace rns

@@ -1,0 +1,39 @@
+"""Products of chunks of positional numbers, words (k, *shape) that broadcast. No Dask in here.
+
+Numbers are in any limbs, in two's complement if ``signed``. Results have the limbs of ``bits`` and are
+canonical: above these bits is 0, or copies of the sign. Give the precisions' sum for the exact product.
+"""
+
+from rnsdask.backend import Array, kernels_of
+from rnsdask.positional.operands import Operands, limbs_of
+
+
+def multiply(x: Array, y: Array, bits: int, signed: bool) -> Array:
+    """``x y`` modulo 2**bits."""
+    return _product(x, y, None, bits, signed, False)[0]
+
+
+def multiply_checked(x: Array, y: Array, bits: int, signed: bool) -> tuple[Array, Array]:
+    """The same, and Boolean (*shape): the product does not fit."""
+    return _product(x, y, None, bits, signed, True)
+
+
+def multiply_add(x: Array, y: Array, addend: Array, bits: int, signed: bool) -> Array:
+    """``x y + addend`` modulo 2**bits."""
+    return _product(x, y, addend, bits, signed, False)[0]
+
+
+def multiply_add_checked(x: Array, y: Array, addend: Array, bits: int, signed: bool) -> tuple[Array, Array]:
+    """The same, and Boolean (*shape): the sum does not fit."""
+    return _product(x, y, addend, bits, signed, True)
+
+
+def _product(
+    x: Array, y: Array, addend: Array | None, bits: int, signed: bool, checked: bool
+) -> tuple[Array, Array]:
+    operands = Operands(x, y) if addend is None else Operands(x, y, addend)
+    a, b, *more = operands.matrices
+    out, overflowed = operands.empty(limbs_of(bits)), operands.flags() if checked else None
+    if out.size:
+        kernels_of(out).positional_multiply(a, b, more[0] if more else None, bits, signed, out, overflowed)
+    return operands.shaped(out), None if overflowed is None else operands.shaped(overflowed)

@@ -1,0 +1,117 @@
+"""Products of positional numbers against Python's integers."""
+
+import numpy as np
+import pytest
+from conftest import Processor
+from positional_numbers import PRECISIONS, some_values, to_values, to_words, wrapped
+
+from rnsdask.backend import cpu
+from rnsdask.positional.multiply import multiply, multiply_add, multiply_add_checked, multiply_checked
+
+
+def pairs(bits: int, signed: bool, rng: np.random.Generator) -> tuple[list[int], list[int]]:
+    """Each special number with each, or with as many as make a small test; squares of the ends."""
+    values = some_values(bits, signed, 40, rng)
+    first = [v for v in values for _ in values]
+    second = values * len(values)
+    step = max(1, len(first) * bits // 2**20)
+    ends = [values[0], values[-1], min(values), max(values)]
+    return ends + ends + first[::step], ends + ends[::-1] + second[::step]
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("bits", PRECISIONS)
+def test_products(bits: int, signed: bool, on_each_processor: Processor, rng: np.random.Generator) -> None:
+    a, b = pairs(bits, signed, rng)
+    x, y = (to_words(v, bits, on_each_processor) for v in (a, b))
+    exact = [p * q for p, q in zip(a, b, strict=True)]
+    assert to_values(multiply(x, y, 2 * bits, signed), signed) == exact
+    low, overflowed = multiply_checked(x, y, bits, signed)
+    expected = [wrapped(p, bits, signed) for p in exact]
+    assert to_values(low, signed) == expected
+    assert overflowed.tolist() == [p != q for p, q in zip(exact, expected, strict=True)]
+    assert to_values(multiply(x, y, bits, signed), signed) == expected
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize(
+    ("x_bits", "y_bits", "z_bits", "bits"),
+    [
+        (1024, 32, 64, 1056),
+        (33, 2000, 100, 500),
+        (64, 64, 128, 129),
+        (64, 64, 128, 64),
+        (256, 100, 300, 700),
+        (4096, 520, 31, 4600),
+        (2048, 2048, 2048, 2048),
+    ],
+)
+def test_products_of_other_precisions(
+    x_bits: int,
+    y_bits: int,
+    z_bits: int,
+    bits: int,
+    signed: bool,
+    on_each_processor: Processor,
+    rng: np.random.Generator,
+) -> None:
+    given = (x_bits, y_bits, z_bits)
+    values = [some_values(b, signed, 60, rng) for b in given]
+    count = max(map(len, values))
+    values = [(v[::-1] * count)[:count] if i else (v * count)[:count] for i, v in enumerate(values)]
+    x, y, z = (to_words(v, b, on_each_processor) for v, b in zip(values, given, strict=True))
+    exact = [p * q + r for p, q, r in zip(*values, strict=True)]
+    expected = [wrapped(p, bits, signed) for p in exact]
+    result, overflowed = multiply_add_checked(x, y, z, bits, signed)
+    assert to_values(result, signed) == expected
+    assert overflowed.tolist() == [p != q for p, q in zip(exact, expected, strict=True)]
+    assert to_values(multiply_add(x, y, z, bits, signed), signed) == expected
+
+
+def test_products_by_one_number_and_of_shapes(on_each_processor: Processor, rng: np.random.Generator) -> None:
+    a, b = some_values(300, False, 60, rng)[:60], [2**300 - 1]
+    x, y = to_words(a, 300, on_each_processor), to_words(b, 300, on_each_processor)
+    expected = [p * b[0] for p in a]
+    assert to_values(multiply(x, y, 600, False)) == expected
+    grid = multiply(x.reshape(10, 6, 10), y.reshape(10, 1, 1), 600, False)
+    assert grid.shape == (19, 6, 10)
+    assert to_values(grid.reshape(19, 60)) == expected
+    outer = multiply(x[:, :5, None], x[:, None, :4], 600, False)
+    assert to_values(outer.reshape(19, 20)) == [p * q for p in a[:5] for q in a[:4]]
+    strided = multiply(x[:, ::2], x[:, 1::2], 600, False)
+    assert to_values(strided) == [p * q for p, q in zip(a[::2], a[1::2], strict=True)]
+    assert multiply(x[:, :0], y, 600, False).shape == (19, 0)
+    assert multiply(x[:, 0], x[:, 1], 600, False).shape == (19,)
+
+
+def test_long_products(on_each_processor: Processor, rng: np.random.Generator) -> None:
+    a = [2**20000 - 1, 2**20000 - 2**9999, 1, 0, int.from_bytes(rng.bytes(2500), "little")]
+    x = to_words(a, 20000, on_each_processor)
+    assert to_values(multiply(x, x, 40000, False)) == [p * p for p in a]
+    assert to_values(multiply(x, x, 20000, True), True) == [wrapped(p * p, 20000, True) for p in a]
+
+
+def test_sums_of_products_do_not_overflow() -> None:
+    """Of numbers of more digits than a sum holds products of: the greatest ones."""
+    bits = 120_000
+    value = 2**bits - 1
+    x = to_words([value], bits, Processor("cpu", np))
+    for method in cpu.positional_methods():
+        out = np.empty((2 * len(x), 1), dtype=np.uint32)
+        cpu.positional_multiply(x, x, None, 2 * bits, False, out, None, method=method)
+        assert to_values(out) == [value * value]
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("bits", [1, 33, 239, 1024])
+def test_methods_agree(bits: int, signed: bool, rng: np.random.Generator) -> None:
+    a, b = pairs(bits, signed, rng)
+    x, y = (to_words(v, bits, Processor("cpu", np)) for v in (a, b))
+    results = []
+    for method in cpu.positional_methods():
+        out, overflowed = np.empty_like(x), np.empty(len(a), dtype=np.bool_)
+        cpu.positional_multiply(x, y, None, bits, signed, out, overflowed, method=method)
+        results.append((out, overflowed))
+    for out, overflowed in results[1:]:
+        assert np.array_equal(out, results[0][0])
+        assert np.array_equal(overflowed, results[0][1])
