@@ -82,6 +82,29 @@ void multiply(const LimbMatrix& x, const LimbMatrix& y, const std::optional<Limb
   });
 }
 
+void check_modular(const LimbMatrix& x, const LimbMatrix& modulus, const MutableMatrix32& out) {
+  require(x.shape(0) <= modulus.shape(0), "an operand must not have more limbs than the modulus");
+  require(out.shape(0) == modulus.shape(0), "the result must have the limbs of the modulus");
+}
+
+bool add_modular(const LimbMatrix& x, const LimbMatrix& y, const LimbMatrix& modulus, bool subtract,
+                 const MutableMatrix32& out, const std::string& method) {
+  check_modular(x, modulus, out);
+  check_modular(y, modulus, out);
+  const i64 count = static_cast<i64>(out.shape(1));
+  const PositionalLoops& loops = positional_loops(method);
+  Run a(x, count), b(y, count), m(modulus, count);
+  nb::gil_scoped_release release;
+  PositionalScratch scratch;
+  bool are_reduced = true;
+  for_tiles({&a, &b, &m}, out, 32 * out.shape(0), false, [&](i64 first, i64 start, const LimbResult& result) {
+    const i64 lanes = std::min(kPositionalLanes, count - first - start);
+    are_reduced &=
+        loops.add_modular(a.tile(start), b.tile(start), m.tile(start), subtract, lanes, result, scratch);
+  });
+  return are_reduced;
+}
+
 // Moduli, and the squares of R modulo them; one for all is loaded once.
 class Moduli {
  public:
@@ -108,11 +131,6 @@ class Moduli {
   MontgomeryTile tile_;
   bool is_loaded_ = false;
 };
-
-void check_modular(const LimbMatrix& x, const LimbMatrix& modulus, const MutableMatrix32& out) {
-  require(x.shape(0) <= modulus.shape(0), "an operand must not have more limbs than the modulus");
-  require(out.shape(0) == modulus.shape(0), "the result must have the limbs of the modulus");
-}
 
 void montgomery_multiply(const LimbMatrix& x, const LimbMatrix& y, const LimbMatrix& modulus,
                          const LimbMatrix& square, const MutableMatrix32& out, const std::string& method) {
@@ -156,6 +174,7 @@ void montgomery_power(const LimbMatrix& x, const LimbMatrix& exponent, i64 bits,
 void bind_positional(nb::module_& module) {
   module.def("positional_multiply", multiply, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(),
              nb::arg(), nb::arg().none(), nb::arg());
+  module.def("positional_mod_add", add_modular);
   module.def("montgomery_multiply", montgomery_multiply);
   module.def("montgomery_power", montgomery_power);
   module.def("montgomery_digits", montgomery_digits);

@@ -82,8 +82,14 @@ using MontgomeryMultiply = void (*)(const MontgomeryTile& modulus, const LimbRow
 using MontgomeryPower = void (*)(const MontgomeryTile& modulus, const LimbRows& x, const LimbRows& exponent,
                                  i64 bits, int window, const LimbResult& out, PositionalScratch& scratch);
 
+// x + y or x - y modulo each modulus, in the limbs of the result; whether all operands of `lanes` numbers are
+// below the moduli, else the result means nothing.
+using AddModular = bool (*)(const LimbRows& x, const LimbRows& y, const LimbRows& modulus, bool subtract,
+                            i64 lanes, const LimbResult& out, PositionalScratch& scratch);
+
 struct PositionalLoops {
   MultiplyTile multiply;
+  AddModular add_modular;
   LoadMontgomery load_montgomery;
   MontgomeryMultiply montgomery_multiply;
   MontgomeryPower montgomery_power;

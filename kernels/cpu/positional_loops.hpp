@@ -161,6 +161,42 @@ RNS_LEVEL void multiply(const LimbRows& x, const LimbRows& y, const LimbRows& ad
   }
 }
 
+// Adds with a carry, or a borrow of -1, to what is carried.
+RNS_LEVEL_INLINE void pass_on(Lanes& sum, Lanes& carried) {
+  sum += carried;
+  carried = (Lanes)((SignedLanes)sum >> 32);
+  sum &= kLimbMask;
+}
+
+RNS_LEVEL bool add_modular(const LimbRows& x, const LimbRows& y, const LimbRows& modulus, bool subtract,
+                           i64 lanes, const LimbResult& out, PositionalScratch& scratch) {
+  scratch.x.resize(out.limbs);
+  scratch.y.resize(out.limbs);
+  Lanes *sums = scratch.x.data(), *others = scratch.y.data();
+  Lanes carried = {}, other_carried = {}, x_borrow = {}, y_borrow = {};
+  for (i64 i = 0; i < out.limbs; ++i) {
+    Lanes a, b, m;
+    extended_limb(x, i, false, a);
+    extended_limb(y, i, false, b);
+    extended_limb(modulus, i, false, m);
+    sums[i] = subtract ? a - b : a + b;
+    pass_on(sums[i], carried);
+    others[i] = subtract ? sums[i] + m : sums[i] - m;
+    pass_on(others[i], other_carried);
+    a -= m;
+    pass_on(a, x_borrow);
+    b -= m;
+    pass_on(b, y_borrow);
+  }
+  // A sum is too great unless it is below the modulus, a difference if it is negative.
+  const Lanes is_other = subtract ? carried : ~(carried + other_carried);
+  const Lanes take = (Lanes)((SignedLanes)is_other >> 63);
+  for (i64 i = 0; i < out.limbs; ++i) store_limbs((others[i] & take) | (sums[i] & ~take), out.row(i));
+  bool are_reduced = true;
+  for (i64 j = 0; j < lanes; ++j) are_reduced = are_reduced && (x_borrow[j] & y_borrow[j]) != 0;
+  return are_reduced;
+}
+
 RNS_LEVEL void load_montgomery(const LimbRows& modulus, const LimbRows& square, MontgomeryTile& tile) {
   tile.digits = montgomery_digits(modulus.limbs);
   tile.modulus.resize(tile.digits);
@@ -283,4 +319,5 @@ RNS_LEVEL void montgomery_power(const MontgomeryTile& m, const LimbRows& x, cons
   store_digits(power, n, out);
 }
 
-constexpr PositionalLoops kLoops = {multiply, load_montgomery, montgomery_multiply, montgomery_power};
+constexpr PositionalLoops kLoops = {multiply, add_modular, load_montgomery, montgomery_multiply,
+                                    montgomery_power};

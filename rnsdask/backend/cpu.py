@@ -583,6 +583,13 @@ def positional_multiply(
     _cpu.positional_multiply(x, y, addend, bits, signed, out, flags, method)
 
 
+def positional_mod_add(
+    x: Array, y: Array, moduli: Array, subtract: bool, out: Array, method: str = _POSITIONAL_METHOD
+) -> bool:
+    are_reduced: bool = _cpu.positional_mod_add(x, y, moduli, subtract, out, method)
+    return are_reduced
+
+
 def montgomery_bits(limbs: int) -> int:
     digits: int = _cpu.montgomery_digits(limbs)
     return 52 * digits

@@ -297,6 +297,7 @@ STRUCTURES = {
     "ntt_rows": {"Pass": PASS},
     "ntt_turned": {"Pass": PASS},
     "polynomials": {"Coefficients": COEFFICIENTS, "Sequences": SEQUENCES, "Divisions": DIVISIONS},
+    "positional_modular": {"LimbOperand": LIMB_OPERAND, "ModularTask": MODULAR_TASK},
     "positional_montgomery": {"LimbOperand": LIMB_OPERAND, "ModularTask": MODULAR_TASK},
     "positional_montgomery_tiles": {"LimbOperand": LIMB_OPERAND, "ModularTask": MODULAR_TASK},
     "positional_multiply": {"LimbOperand": LIMB_OPERAND, "ProductTask": PRODUCT_TASK},

@@ -368,6 +368,12 @@ class Kernels(Protocol):
         `overflowed`, Boolean (N,), is written: whether the result is another number.
         """
 
+    def positional_mod_add(self, x: Array, y: Array, moduli: Array, subtract: bool, out: Array) -> bool:
+        """Sums or differences modulo each modulus, in its limbs; whether all operands were below it.
+
+        If one is not, the result means nothing. Operands have no more limbs.
+        """
+
     def montgomery_bits(self, limbs: int) -> int:
         """The b for which products modulo odd numbers of so many limbs take ``4**b`` modulo these."""
 

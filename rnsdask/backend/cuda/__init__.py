@@ -40,6 +40,7 @@ from rnsdask.backend.cuda.positional import (
     montgomery_bits,
     montgomery_multiply,
     montgomery_power,
+    positional_mod_add,
     positional_multiply,
 )
 from rnsdask.backend.cuda.scan import running_sums
@@ -88,6 +89,7 @@ __all__ = [
     "montgomery_power",
     "ntt",
     "padded_residues",
+    "positional_mod_add",
     "positional_multiply",
     "power",
     "read_all",

@@ -3,6 +3,7 @@
 from typing import Any
 
 import cupy
+import numpy as np
 
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import Parameter, row_stride
@@ -77,6 +78,15 @@ def positional_multiply(
         launching.launch(
             "positional_multiply", "multiply_by_tiles", threads, (task,), block=_BLOCK, defines=options
         )
+
+
+def positional_mod_add(x: Array, y: Array, moduli: Array, subtract: bool, out: Array) -> bool:
+    operands = {"x": x, "y": y, "modulus": moduli, "square": moduli}
+    places = {name: _operand(cupy.asarray(array)) for name, array in operands.items()}
+    task = Parameter(MODULAR_TASK, out=out, count=out.shape[1], **places)
+    unreduced = cupy.zeros(1, dtype=cupy.uint32)
+    launching.launch("positional_modular", "add_modular", out.shape[1], (task, np.int32(subtract), unreduced))
+    return not int(unreduced[0])
 
 
 def _padded(limbs: int) -> int:

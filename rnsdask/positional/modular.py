@@ -1,0 +1,198 @@
+"""Modular arithmetic of chunks of positional numbers, words (k, *shape) that broadcast. No Dask in here.
+
+One modulus for all numbers is words of shape (k, 1, ..., 1). Operands, in any limbs and in two's complement
+if ``signed``, are reduced; moduli are positive. Results are from 0 to m - 1, in the limbs of the moduli.
+
+All functions raise ZeroDivisionError for a modulus that is 0, and ValueError for a negative one, naming the
+index that `locate` makes of the first one in the chunk.
+"""
+
+from functools import partial
+
+import gmpy2
+import numpy as np
+
+from rnsdask.backend import Array, kernels_of
+from rnsdask.core.errors import abbreviate
+from rnsdask.core.place import Locate
+from rnsdask.positional.divide import check_divisors, from_integers, remainder, to_integers
+from rnsdask.positional.even_moduli import power_modulo_even
+from rnsdask.positional.multiply import multiply
+from rnsdask.positional.operands import LIMB_BITS, Operands, limbs_of, wide
+from rnsdask.rns.inverses import invert_together
+
+_MOST_MONTGOMERY_LIMBS = 1024
+"""Limbs of the longest moduli for which products are Montgomery's."""
+
+_FEW = 32
+"""Numbers that are inverted one by one, on the host."""
+
+
+def mod_add(x: Array, y: Array, m: Array, signed: bool, locate: Locate = int) -> Array:
+    """``x + y`` modulo m."""
+    return _sum(x, y, m, signed, locate, False)
+
+
+def mod_subtract(x: Array, y: Array, m: Array, signed: bool, locate: Locate = int) -> Array:
+    """``x - y`` modulo m."""
+    return _sum(x, y, m, signed, locate, True)
+
+
+def mod_multiply(x: Array, y: Array, m: Array, signed: bool, locate: Locate = int) -> Array:
+    """``x y`` modulo m: by Montgomery's products for one odd modulus, else as the product's remainder."""
+    operands, (a, b, modulus) = _prepared((x, y), m, signed, locate)
+    return operands.shaped(_multiply(a, b, modulus, operands.count))
+
+
+def mod_power(x: Array, exponent: int | Array, m: Array, signed: bool, locate: Locate = int) -> Array:
+    """``x**exponent`` modulo m, by one integer or by words (e, *shape); x**0 is 1 modulo m.
+
+    A negative integer raises inverses.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If a number to be inverted has no inverse, naming its index.
+    ValueError
+        If exponents are words and one is negative, naming its index.
+    """
+    if isinstance(exponent, int):
+        if exponent < 0:
+            x, exponent, signed = mod_inverse(x, m, signed, locate), -exponent, False
+        limbs = max(1, limbs_of(exponent.bit_length()))
+        words = from_integers([gmpy2.mpz(exponent)], limbs, x).reshape(limbs, *(1,) * (x.ndim - 1))
+    else:
+        words = exponent
+        _check_not_negative(words, signed, "exponent", locate)
+    operands, (a, e, modulus) = _prepared((x, words), m, signed, locate, reduced=1)
+    if operands.count == 0:
+        return operands.shaped(operands.empty(len(modulus)))
+    e, bits = _trimmed(e)
+    power = partial(_power_modulo_odd, count=operands.count)
+    if bool((modulus[0] & np.uint32(1)).all()):
+        return operands.shaped(power(a, e, bits, modulus))
+    a, e, modulus = (wide(z, operands.count) for z in (a, e, modulus))
+    return operands.shaped(power_modulo_even(a, e, bits, modulus, power))
+
+
+def mod_inverse(x: Array, m: Array, signed: bool, locate: Locate = int) -> Array:
+    """The inverses of x modulo m.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If a number and its modulus have a common factor, naming the index of the first such number.
+    """
+    operands, (a, modulus) = _prepared((x,), m, signed, locate)
+    count = operands.count
+    if modulus.shape[1] == 1 and a.shape[1] > _FEW:
+        try:
+            together = invert_together(
+                _lengthened(a, len(modulus)),
+                lambda p, q: _multiply(p, q, modulus, p.shape[1]),
+                lambda few: _invert_each(few, wide(modulus, few.shape[1]), int),
+                _FEW,
+            )
+            return operands.shaped(together)
+        except ZeroDivisionError:
+            pass  # one has none: find which
+    return operands.shaped(_invert_each(wide(a, count), wide(modulus, count), locate))
+
+
+def _prepared(
+    numbers: tuple[Array, ...], m: Array, signed: bool, locate: Locate, reduced: int | None = None
+) -> tuple[Operands, list[Array]]:
+    """Matrices of numbers, and last of the moduli; the first `reduced` numbers, or all, as kernels take them.
+
+    Kernels take numbers that are not negative, in no more limbs than the moduli.
+    """
+    operands = Operands(*numbers, m)
+    *matrices, modulus = operands.matrices
+    check_divisors(modulus, operands.count, locate, "modulus")
+    _check_not_negative(modulus, signed, "modulus", locate)
+    for i, matrix in enumerate(matrices[:reduced]):
+        if len(matrix) > len(modulus) or (signed and bool((matrix[-1] >> np.uint32(31) != 0).any())):
+            matrices[i] = _reduce(matrix, modulus, signed)
+    return operands, [*matrices, modulus]
+
+
+def _check_not_negative(words: Array, signed: bool, what: str, locate: Locate) -> None:
+    negative = (words[-1] >> np.uint32(31) != 0).ravel()
+    if signed and bool(negative.any()):
+        index = locate(int(negative.argmax()))
+        raise ValueError(f"the {what} at flat index {index} is negative")
+
+
+def _reduce(matrix: Array, modulus: Array, signed: bool) -> Array:
+    return remainder(matrix, modulus, signed)
+
+
+def _lengthened(matrix: Array, limbs: int) -> Array:
+    """A matrix with zeros above."""
+    out = np.zeros_like(matrix, shape=(limbs, matrix.shape[1]), order="C")
+    out[: len(matrix)] = matrix
+    return out
+
+
+def _sum(x: Array, y: Array, m: Array, signed: bool, locate: Locate, subtract: bool) -> Array:
+    operands, (a, b, modulus) = _prepared((x, y), m, signed, locate)
+    out = operands.empty(len(modulus))
+    if out.size:
+        kernels = kernels_of(out)
+        if not kernels.positional_mod_add(a, b, modulus, subtract, out):
+            a, b = (_reduce(matrix, modulus, False) for matrix in (a, b))
+            kernels.positional_mod_add(a, b, modulus, subtract, out)
+    return operands.shaped(out)
+
+
+def _multiply(a: Array, b: Array, modulus: Array, count: int) -> Array:
+    """Products of matrices that kernels take."""
+    out = np.empty_like(a, shape=(len(modulus), count), order="C")
+    if out.size == 0:
+        return out
+    is_odd = modulus.shape[1] == 1 and len(modulus) <= _MOST_MONTGOMERY_LIMBS and bool(modulus[0, 0] & 1)
+    if is_odd:
+        kernels_of(out).montgomery_multiply(a, b, modulus, _squares(modulus), out)
+        return out
+    product = multiply(a, b, LIMB_BITS * (len(a) + len(b)), False)
+    return _reduce(wide(product, count), modulus, False)
+
+
+def _squares(modulus: Array) -> Array:
+    """``R**2`` modulo each modulus."""
+    bits = 2 * kernels_of(modulus).montgomery_bits(len(modulus))
+    if modulus.shape[1] == 1:
+        m = to_integers(modulus, False)[0]
+        return from_integers([gmpy2.powmod(2, bits, m)], len(modulus), modulus)
+    square = from_integers([gmpy2.mpz(1) << bits], limbs_of(bits + 1), modulus)
+    return _reduce(square, modulus, False)
+
+
+def _trimmed(exponents: Array) -> tuple[Array, int]:
+    """Exponents without the limbs that are 0 in all, and how many bits they have at most."""
+    used = (exponents != 0).any(axis=1).nonzero()[0]
+    top = int(used[-1]) if len(used) else 0
+    return exponents[: top + 1], LIMB_BITS * top + int(exponents[top].max()).bit_length()
+
+
+def _power_modulo_odd(a: Array, exponents: Array, bits: int, modulus: Array, count: int) -> Array:
+    out = np.empty_like(a, shape=(len(modulus), count), order="C")
+    if len(modulus) <= _MOST_MONTGOMERY_LIMBS:
+        kernels_of(out).montgomery_power(a, exponents, bits, modulus, _squares(modulus), out)
+        return out
+    columns = [to_integers(wide(matrix, count), False) for matrix in (a, exponents, modulus)]
+    return from_integers(list(map(gmpy2.powmod, *columns)), len(modulus), a)
+
+
+def _invert_each(a: Array, modulus: Array, locate: Locate) -> Array:
+    """Inverses of matrices (k, N) one by one, by GMP on the host."""
+    inverses = []
+    for j, (x, m) in enumerate(zip(to_integers(a, False), to_integers(modulus, False), strict=True)):
+        try:
+            inverses.append(gmpy2.invert(x, m))
+        except ZeroDivisionError:
+            raise ZeroDivisionError(
+                f"the number at flat index {locate(j)} has no inverse modulo {abbreviate(int(m))}: their "
+                f"greatest common divisor is {abbreviate(int(gmpy2.gcd(x, m)))}"
+            ) from None
+    return from_integers(inverses, len(modulus), a)
