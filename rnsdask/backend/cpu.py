@@ -11,6 +11,7 @@ from rnsdask.backend.protocol import (
     FITS,
     INTERVAL_OPERATIONS,
     INTERVAL_RNS_ALGORITHMS,
+    LIMB_COUNTS,
     Array,
     Bounds,
     Extremum,
@@ -524,6 +525,38 @@ def fermat_pass(x: Array, step: FermatPass, out: Array) -> None:
 def fermat_first_invalid(x: Array, field: FermatConstants) -> int | None:
     index: int = _cpu.fermat_first_invalid(x, field.parameters)
     return None if index < 0 else index
+
+
+def positional_add(
+    operands: Sequence[Array],
+    are_signed: Sequence[bool],
+    subtract: bool,
+    top_bits: int,
+    signed: bool,
+    out: Array,
+) -> NDArray[np.uint8]:
+    flags = np.empty(out.shape[1], dtype=np.uint8)
+    (x, y), (x_signed, y_signed) = operands, are_signed
+    _cpu.positional_add(x, x_signed, y, y_signed, subtract, top_bits, signed, out, flags)
+    return flags
+
+
+def positional_compare(x: Array, y: Array, signed: bool) -> NDArray[np.int8]:
+    order = np.empty(max(x.shape[1], y.shape[1]), dtype=np.int8)
+    _cpu.positional_compare(x, y, signed, order)
+    return order
+
+
+def positional_shift(x: Array, bits: Array, top_bits: int, signed: bool) -> NDArray[np.uint32]:
+    out = np.empty((len(x), max(x.shape[1], len(bits))), dtype=np.uint32)
+    _cpu.positional_shift(x, bits, top_bits, signed, out)
+    return out
+
+
+def positional_count(x: Array, signed: bool, what: str) -> NDArray[np.int64]:
+    counts = np.empty(x.shape[1], dtype=np.int64)
+    _cpu.positional_count(x, signed, LIMB_COUNTS.index(what), counts)
+    return counts
 
 
 def overlap_add(numbers: NDArray[np.uint32], step: int, out: NDArray[np.uint32]) -> None:

@@ -22,6 +22,15 @@ def fermat_options(field: FermatConstants) -> tuple[str, ...]:
     )
 
 
+MOST_LIMBS = 128
+"""Limbs up to which the kernels of positional numbers are compiled for their number."""
+
+
+def limb_options(limbs: int) -> tuple[str, ...]:
+    """What says to the compiler of a source how many limbs positional numbers have; 0 is any number."""
+    return (f"-DRNS_LIMBS={limbs if limbs <= MOST_LIMBS else 0}",)
+
+
 WARP = 32
 
 # Operands and results of element-wise kernels.
@@ -90,6 +99,19 @@ DIGIT_VECTORS = 4
 TILE_LIMBS = 32
 
 TRANSPOSED_WORDS = 1024
+
+LIMB_OPERAND = np.dtype([("data", np.uint64), *((name, np.int64) for name in ("stride", "step", "limbs"))])
+LIMB_TASK = np.dtype(
+    [
+        ("x", LIMB_OPERAND, (2,)),
+        ("are_signed", np.int32, (2,)),
+        ("out", np.uint64),
+        ("rows", np.int64),
+        ("count", np.int64),
+        ("top_bits", np.int32),
+        ("is_signed", np.int32),
+    ]
+)
 
 FERMAT_TASK = np.dtype(
     [("x", OPERAND, (2,)), ("out", np.uint64), ("out_stride", np.int64), ("count", np.int64)]
@@ -235,7 +257,6 @@ THREE_PRIMES = np.dtype(
     ]
 )
 
-LIMB_OPERAND = np.dtype([("data", np.uint64), *((name, np.int64) for name in ("stride", "step", "limbs"))])
 PRODUCT_TASK = np.dtype(
     [
         *((name, LIMB_OPERAND) for name in ("x", "y", "addend")),
@@ -293,6 +314,8 @@ STRUCTURES = {
     "interval_rns": {"ExtendedInterval": EXTENDED_INTERVAL},
     "int8_product": {"Stack": STACK, "Bound": BOUND, "Int8Task": INT8_TASK},
     "matmul": {"Stack": STACK, "Product": PRODUCT},
+    "limbs": {"LimbOperand": LIMB_OPERAND, "LimbTask": LIMB_TASK},
+    "matmul": {"Matrix": MATRIX, "Product": PRODUCT},
     "ntt_columns": {"Pass": PASS},
     "ntt_rows": {"Pass": PASS},
     "ntt_turned": {"Pass": PASS},
@@ -308,6 +331,7 @@ STRUCTURES = {
 FERMAT_FIELDS = (FermatConstants(2**63 + 2**34, 8), FermatConstants(2**32 - 2**20, 8))
 VARIANTS = {
     **{name: tuple(map(fermat_options, FERMAT_FIELDS)) for name in ("fermat", "fermat_fft")},
+    "limbs": tuple(map(limb_options, (0, 1, 32, MOST_LIMBS))),
     "positional_montgomery": (montgomery_options(1), montgomery_options(9)),
     "positional_multiply": (product_options(1, 1, 1, True), product_options(9, 2, 11, True)),
 }

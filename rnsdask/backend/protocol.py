@@ -79,6 +79,10 @@ INTERVAL_OPERATIONS = ("add", "subtract", "multiply", "divide")
 INTERVAL_RNS_ALGORITHMS = {1: 1, 2: 2, "digits": 3}
 """The algorithms of ``Kernels.interval_rns_add`` and their numbers in the kernels."""
 
+LIMB_COUNTS = ("length", "ones", "twos_length")
+"""What ``Kernels.positional_count`` counts, in the order of the kernels' numbers: bits of magnitudes, those
+that are 1; bits of x, or of ~x if x is negative."""
+
 UNDECIDED = 2
 """What ``Kernels.compare`` says of numbers whose keys are too near each other, or ambiguous."""
 
@@ -349,6 +353,36 @@ class Kernels(Protocol):
 
     def fermat_first_invalid(self, x: Array, field: FermatConstants) -> int | None:
         """The least index of a number that is not canonical; None if all are."""
+
+    # Integers of a fixed number of bits as (k, N) limbs, the least significant first and contiguous along N,
+    # in two's complement if signed (docs/positional.md); an operand may be (k, 1), one number for all, a
+    # NumPy array on every processor. The highest limb of a result has `top_bits` bits, from 1 to 32.
+
+    def positional_add(
+        self,
+        operands: Sequence[Array],
+        are_signed: Sequence[bool],
+        subtract: bool,
+        top_bits: int,
+        signed: bool,
+        out: Array,
+    ) -> Array:
+        """Sum or difference of two, which wraps, to `out`; uint8 (N,), 1 where it is out of range.
+
+        Operands of fewer limbs than the result go on by their signs.
+        """
+
+    def positional_compare(self, x: Array, y: Array, signed: bool) -> Array:
+        """Order of the numbers: int8 (N,) of -1, 0 and +1."""
+
+    def positional_shift(self, x: Array, bits: Array, top_bits: int, signed: bool) -> Array:
+        """Numbers times ``2**bits``, rounded down, which wrap; int64 (N,) or (1,) of `bits` of any sign.
+
+        A magnitude of `bits` is at most 32 (k + 1).
+        """
+
+    def positional_count(self, x: Array, signed: bool, what: str) -> Array:
+        """One of `LIMB_COUNTS` of each number: int64 (N,)."""
 
     # Positional numbers: (k, N) limbs, the least significant first, contiguous along N; an operand may be
     # (k, 1), one number for all. `out` (k, N), contiguous and no operand's memory, is written.

@@ -32,6 +32,12 @@ from rnsdask.backend.cuda.interval_rns import (
     interval_rns_multiply,
 )
 from rnsdask.backend.cuda.keyed import candidates, compare, extremum, gather, row_sums
+from rnsdask.backend.cuda.limbs import (
+    positional_add,
+    positional_compare,
+    positional_count,
+    positional_shift,
+)
 from rnsdask.backend.cuda.matmul import matmul
 from rnsdask.backend.cuda.mixed_radix import mixed_radix_digits
 from rnsdask.backend.cuda.ntt import cyclic_products, ntt
@@ -89,8 +95,12 @@ __all__ = [
     "montgomery_power",
     "ntt",
     "padded_residues",
+    "positional_add",
+    "positional_compare",
+    "positional_count",
     "positional_mod_add",
     "positional_multiply",
+    "positional_shift",
     "power",
     "read_all",
     "remainder_limbs",
