@@ -27,6 +27,7 @@ from .arrays.joining import vstack as vstack
 from .arrays.limbs import from_bytes as from_bytes
 from .arrays.limbs import from_limbs as from_limbs
 from .arrays.parquet import read_parquet as read_parquet
+from .arrays.positional_array import PositionalArray as PositionalArray
 from .arrays.rns_array import RNSArray as RNSArray
 from .core.errors import ChangedStoreError as ChangedStoreError
 from .core.errors import CorruptChunkError as CorruptChunkError
@@ -50,14 +51,21 @@ from .lazy.convert import mixed_radix_digits as mixed_radix_digits
 from .lazy.convolve import convolve as convolve
 from .lazy.functions import absolute as absolute
 from .lazy.functions import add as add
+from .lazy.functions import bitwise_and as bitwise_and
+from .lazy.functions import bitwise_count as bitwise_count
+from .lazy.functions import bitwise_or as bitwise_or
+from .lazy.functions import bitwise_xor as bitwise_xor
 from .lazy.functions import clip as clip
 from .lazy.functions import fma as fma
+from .lazy.functions import invert as invert
+from .lazy.functions import left_shift as left_shift
 from .lazy.functions import maximum as maximum
 from .lazy.functions import minimum as minimum
 from .lazy.functions import muladd as muladd
 from .lazy.functions import mulsub as mulsub
 from .lazy.functions import multiply as multiply
 from .lazy.functions import negative as negative
+from .lazy.functions import right_shift as right_shift
 from .lazy.functions import sign as sign
 from .lazy.functions import subtract as subtract
 from .lazy.functions import where as where
@@ -78,6 +86,7 @@ from .lazy.sort import argsort as argsort
 from .lazy.sort import median as median
 from .lazy.sort import sort as sort
 from .lazy.unique import unique as unique
+from .positional.system import Positional as Positional
 from .rns.fixed_point import FixedPointInterval as FixedPointInterval
 from .rns.interval import IntervalEvaluation as IntervalEvaluation
 from .rns.reduce import ReductionResult as ReductionResult

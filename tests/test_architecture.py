@@ -135,7 +135,7 @@ def test_libraries_have_one_way_in(library: str) -> None:
 LIKE_ANOTHER = {f"np.{name}_like" for name in ("empty", "zeros", "ones", "full")}
 
 
-@pytest.mark.parametrize("package", ["rns", "interval_rns", "fields", "lazy", "backend.cuda"])
+@pytest.mark.parametrize("package", ["rns", "interval_rns", "fields", "positional", "lazy", "backend.cuda"])
 def test_arrays_of_a_gpu_meet_no_function_that_refuses_them(package: str) -> None:
     """These functions do not ask their argument's type, and CuPy's arrays refuse to become NumPy's."""
     refusing = re.compile(r"\bnp\.(ascontiguousarray|asfortranarray|require)\(")

@@ -15,7 +15,7 @@ from conftest import Processor
 from dask.base import tokenize
 from fuzzing.oracle import Range, objects
 from laws import LAWS, LAYOUTS, OVERFLOW, Case, Numbers, System, check
-from oracles import fermat, rns
+from oracles import fermat, positional, rns
 from oracles.interval import encloses
 from sample_arrays import CPU, host
 from strategies import MODULI_SETS
@@ -112,6 +112,33 @@ def fermat_system(name: str, field: rd.FermatField) -> System:
     )
 
 
+def positional_system(name: str, bits: int, signed: bool) -> System:
+    system = rd.Positional(bits, signed)
+    return System(
+        name=name,
+        limits=positional.limits_of(bits, signed),
+        array=lambda a, place: rd.PositionalArray(place(positional.encode(a, bits)), system),
+        from_ints=lambda a: rd.from_ints(a, system, chunks=None),
+        is_defined=lambda x, a: bool((host(x.words) == positional.encode(a, bits)).all()),
+        round_trips=(
+            lambda x: x.to_rns().to_positional(bits),
+            lambda x: x.to_positional(bits + 33, True).to_positional(bits, signed),
+            lambda x: x.to_rns(rd.ModuliSet.for_bits(bits + 1), True).to_positional(bits, signed),
+            *PLAIN_FORMS,
+        ),
+        lacks=WITHOUT_PRODUCTS,
+    )
+
+
+WITHOUT_PRODUCTS = dict.fromkeys(
+    (
+        *("multiplication", "powers", "fma", "mulsub", "muladd", "integers_act_as_arrays", "division"),
+        *(*OVERFLOW, "divisors_and_multiples", "products_are_folds", "scans_are_folds"),
+        *("running_folds_along_axes", "numpys_functions_are_found", "tokens_tell_numbers_apart"),
+        "nothing_is_computed_before_it_is_asked_for",
+    ),
+    "positional numbers are not multiplied",
+)
 WITHOUT_ORDER = dict.fromkeys(
     (
         *("order_is_total", "order_with_integers", "order_agrees_with_addition", "extrema_and_choice"),
@@ -154,6 +181,8 @@ SYSTEMS = {
         field_system("fields", rd.PrimeFields(PRIMES)),
         fermat_system("fermat", rd.FermatField.named("F449")),
         fermat_system("fermat-64-bit-digits", rd.FermatField.named("P3")),
+        positional_system("positional-33", 33, False),
+        positional_system("positional-signed", 256, True),
         interval_system("interval", EIGHT),
         interval_system("interval-33-moduli", UNSORTED),
     )

@@ -1,12 +1,15 @@
 """What arrays of integers of every number system do alike: division, comparison, reductions."""
 
-from typing import Any, NoReturn
+from typing import Any, NoReturn, SupportsIndex
 
+from rnsdask.arrays.collection import array_type_of
 from rnsdask.arrays.ring_array import RingArray
 from rnsdask.cluster.workers import checked_workers
-from rnsdask.lazy import functions, number_theory, sort, tree
+from rnsdask.core.moduli import as_integer
+from rnsdask.lazy import functions, number_theory, positional, sort, tree
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.operands import Operand
+from rnsdask.positional.system import Positional
 
 
 class ArithmeticArray(RingArray):
@@ -56,20 +59,21 @@ class ArithmeticArray(RingArray):
 
     __rtruediv__ = __truediv__
 
-    def __invert__(self, *_: object) -> NoReturn:
-        """Refused, as ``& | ^``, for residues have no bits.
+    # ---- bits, which positional numbers alone have --------------------------------------------------------
 
-        Raises
-        ------
-        TypeError
-            Always; it names the way out.
-        """
-        raise TypeError(
-            f"an {type(self).__name__} has no bits for & | ^ ~: % and // by powers of two give some, and "
-            "np.asarray(x) is an array of Python ints, which have"
-        )
+    def __and__(self, other: Operand) -> Any:
+        return functions.bitwise_and(self, other)
 
-    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__
+    def __or__(self, other: Operand) -> Any:
+        return functions.bitwise_or(self, other)
+
+    def __xor__(self, other: Operand) -> Any:
+        return functions.bitwise_xor(self, other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> Any:
+        return functions.invert(self)
 
     # ---- comparison ---------------------------------------------------------------------------------------
 
@@ -93,6 +97,30 @@ class ArithmeticArray(RingArray):
     def bit_length(self) -> Any:
         """Bits of each number's magnitude, as :func:`.bit_length`: int64, lazy on Dask."""
         return number_theory.bit_length(self)
+
+    # ---- other systems ------------------------------------------------------------------------------------
+
+    def to_positional(self, bits: SupportsIndex, signed: bool | None = None) -> Any:
+        """The numbers as a PositionalArray; lazy if this array is.
+
+        Parameters
+        ----------
+        bits : int
+            Bits of a number, that of the sign among them, from 1 to 2**20.
+        signed : bool, optional
+            Whether there may be negative numbers; without it as in this array.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `bits` is no integer, or another one.
+        ValueError
+            If a number is out of range, naming its flat index, the first in its chunk; for a Dask array when
+            it is computed.
+        """
+        wanted: Any = self.system.is_signed if signed is None else signed
+        system = Positional(as_integer(bits, "bits"), wanted)
+        return array_type_of(system)(positional.words_in(self, system), system)
 
     # ---- order --------------------------------------------------------------------------------------------
 

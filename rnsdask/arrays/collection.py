@@ -22,6 +22,13 @@ from rnsdask.lazy.operands import without_empty_chunks
 
 Made = TypeVar("Made", bound="NumberCollection")
 
+_ARRAY_TYPES: list[Any] = []
+
+
+def array_type_of(system: NumberSystem) -> Any:
+    """The class of arrays of a number system."""
+    return next(kind for kind in _ARRAY_TYPES if isinstance(system, kind.system_type))
+
 
 class NumberCollection(DaskMethodsMixin):
     """An array of numbers: words of a number system in one NumPy, CuPy or Dask array (rows, *shape).
@@ -47,6 +54,11 @@ class NumberCollection(DaskMethodsMixin):
 
     system_type: ClassVar[type[NumberSystem]]
     """The kind of system that the array's class has operations for."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "system_type" in cls.__dict__:
+            _ARRAY_TYPES.append(cls)
 
     def __init__(self, words: Any, system: NumberSystem) -> None:
         if not isinstance(system, self.system_type):

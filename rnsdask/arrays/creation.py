@@ -10,8 +10,9 @@ from dask.base import tokenize
 from numpy.typing import NDArray
 
 from rnsdask import store
+from rnsdask.arrays.collection import array_type_of
 from rnsdask.arrays.field_array import FieldArray
-from rnsdask.arrays.interval_rns_array import IntervalRNSArray, open_group
+from rnsdask.arrays.interval_rns_array import open_group
 from rnsdask.arrays.rns_array import RNSArray, array_of_foreign_residues, array_of_residues
 from rnsdask.arrays.rns_storage import read_words
 from rnsdask.backend import check_backend
@@ -28,6 +29,8 @@ from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy.chunks import normalize_chunks
 from rnsdask.lazy.foreign import encoded, residues_first
 from rnsdask.lazy.map import map_chunks
+from rnsdask.positional.random import random_limbs
+from rnsdask.positional.system import Positional
 from rnsdask.rns import convert
 from rnsdask.rns.foreign import system_of
 from rnsdask.rns.random import random_residues
@@ -55,7 +58,7 @@ def from_ints(
         such an array. Text is read where it is the item of a list or an array: decimal, or hexadecimal after
         ``0x``. A Series or an Index of pandas, or an array of Arrow, of integers, of text, or of decimals
         without fraction. A Dask array stays lazy, with its chunks.
-    moduli : ModuliSet, RNS, IntervalRNS, PrimeFields or FermatField, optional
+    moduli : ModuliSet, RNS, IntervalRNS, Positional, PrimeFields or FermatField, optional
         The moduli set, large enough for every number, or a number system. Without it the fewest 32-bit moduli
         that hold the numbers, all of which are looked at; a Dask array needs it. For each element of fields
         any integer stands that has its residues.
@@ -68,7 +71,8 @@ def from_ints(
 
     Returns
     -------
-    RNSArray, of an IntervalRNS an IntervalRNSArray, or of fields a FieldArray
+    RNSArray, IntervalRNSArray, PositionalArray or FieldArray
+        As the system is.
 
     Raises
     ------
@@ -117,11 +121,6 @@ def _from_lazy_ints(
         array = RNSArray(words, system.with_bound(known))
         array = array if system.bound is None else array.with_bound(system.bound)
     return array if chunks is None or chunks == "auto" else array.rechunk(chunks)
-
-
-def array_type_of(system: NumberSystem) -> Any:
-    """The class of arrays of a number system."""
-    return next(a for a in (RNSArray, IntervalRNSArray, FieldArray) if isinstance(system, a.system_type))
 
 
 def as_system(moduli: ModuliSet | NumberSystem, **given: Any) -> Any:
@@ -194,6 +193,8 @@ def from_residues(
         return FieldArray(from_residues(residues, moduli.moduli, **options).words, moduli)
     if isinstance(moduli, FermatField):
         raise TypeError(f"elements of {moduli!r} have digits, of which FieldArray.from_words makes an array")
+    if isinstance(moduli, Positional):
+        raise TypeError(f"numbers of {moduli!r} have limbs, of which from_limbs makes an array")
     if isinstance(moduli, NumberSystem) and not isinstance(moduli, RNS):
         raise TypeError(
             f"residues alone have no signs; IntervalRNSArray.from_residues takes both, got {moduli!r}"
@@ -213,7 +214,7 @@ def from_residues(
 
 
 def random(
-    moduli: ModuliSet | RNS | PrimeFields | FermatField,
+    moduli: ModuliSet | RNS | Positional | PrimeFields | FermatField,
     shape: SupportsIndex | Sequence[SupportsIndex],
     *,
     seed: int | None = None,
@@ -227,7 +228,7 @@ def random(
 
     Parameters
     ----------
-    moduli : ModuliSet, RNS, PrimeFields or FermatField
+    moduli : ModuliSet, RNS, Positional, PrimeFields or FermatField
         The moduli set, or a number system. Numbers are uniform in the whole range; or, where the system has a
         bound, among all those of the range that are within it.
     chunks : "auto", int, tuple, mapping, or str
@@ -239,7 +240,8 @@ def random(
 
     Returns
     -------
-    RNSArray, or of fields a FieldArray
+    RNSArray, PositionalArray or FieldArray
+        As the system is.
 
     Raises
     ------
@@ -249,8 +251,8 @@ def random(
     system = as_system(moduli, signed=signed)
     if isinstance(system, PrimeFields):  # all residues alike, so those of a uniform integer
         return FieldArray(random(system.moduli, shape, seed=seed, chunks=chunks).words, system)
-    if not isinstance(system, RNS | FermatField):
-        raise TypeError(f"random numbers are those of an RNS or of fields, got {system!r}")
+    if not isinstance(system, RNS | FermatField | Positional):
+        raise TypeError(f"random numbers are those of an RNS, a Positional or fields, got {system!r}")
     lengths = tuple(shape) if isinstance(shape, Sequence) else (shape,)
     sizes = tuple(as_integer(s, "shape") for s in lengths)
     seed = fresh_seed() if seed is None else as_integer(seed, "seed")
@@ -287,6 +289,8 @@ def _random_block(*, system: Any, seed: int, grid: tuple[int, ...], place: Place
     generator = np.random.Generator(np.random.Philox([seed, number]))
     if isinstance(system, FermatField):
         return random_digits(system, part, generator)
+    if isinstance(system, Positional):
+        return random_limbs(system, part, generator)
     return random_residues(system, part, generator)
 
 
@@ -303,7 +307,7 @@ def open_zarr(
 
     Returns
     -------
-    RNSArray, FieldArray or IntervalRNSArray
+    RNSArray, PositionalArray, FieldArray or IntervalRNSArray
         As it was written. Of the last, `part` must be None and `backend` ``"cpu"``.
 
     Every chunk's checksum is verified when it is read.
@@ -349,7 +353,7 @@ def open_zarr(
 
 def _open(location: store.Location, part: int | None, backend: str) -> Any:
     try:
-        info = store.open_info(location, (RNS, FiniteFields))
+        info = store.open_info(location, (RNS, FiniteFields, Positional))
         return open_words(info, part=part, backend=backend)
     except StoreError as error:
         # Asked only here: what residues are takes one read of metadata, and each may be a request.

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from rnsdask.arrays.creation import array_type_of, as_system
+from rnsdask.arrays.collection import array_type_of
+from rnsdask.arrays.creation import as_system
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.core.layout import Chunks
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.foreign import checked_bytes, checked_limbs, words_of_limbs
 from rnsdask.rns.system import RNS
 
@@ -26,7 +26,7 @@ def from_limbs(
     ----------
     limbs : array of uint32 or uint64, shape (*shape, L)
         NumPy, CuPy or Dask; or Zarr's and others that are read by slices, which makes a lazy array.
-    moduli : ModuliSet, RNS, IntervalRNS or PrimeFields, optional
+    moduli : ModuliSet, RNS, IntervalRNS, Positional or PrimeFields, optional
         The moduli set, or a number system. Without it ``ModuliSet.for_bits`` of the width of a number, which
         holds every one.
     signed : bool, optional
@@ -38,8 +38,8 @@ def from_limbs(
 
     Returns
     -------
-    RNSArray, of an IntervalRNS an IntervalRNSArray, or of PrimeFields a FieldArray
-        On the processor of `limbs`; lazy if that is.
+    RNSArray, IntervalRNSArray, PositionalArray or FieldArray
+        As the system is, on the processor of `limbs`; lazy if that is.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def _array(
     """An array of numbers of limbs of so many bits in all."""
     array: Any
     if isinstance(moduli, NumberSystem) and not isinstance(moduli, RNS):
-        is_signed = isinstance(moduli, IntervalRNS) if signed is None else signed
+        is_signed = moduli.is_signed if signed is None else signed
         array = array_type_of(moduli)(words_of_limbs(limbs, moduli, is_signed, axis), moduli)
     else:
         system: RNS = as_system(ModuliSet.for_bits(bits) if moduli is None else moduli, signed=signed)

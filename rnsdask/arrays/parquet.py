@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.arrays.creation import array_type_of, as_system
+from rnsdask.arrays.collection import array_type_of
+from rnsdask.arrays.creation import as_system
 from rnsdask.core.errors import InputError, brief
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem

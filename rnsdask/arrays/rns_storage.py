@@ -1,4 +1,4 @@
-"""Arrays of residues on disk, of integers or of fields: written, read, appended to (docs/store-format.md)."""
+"""Arrays of words on disk, residues, limbs or digits: written, read, appended to (docs/store-format.md)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,12 +19,14 @@ from rnsdask.core.place import Place
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.lazy.chunks import normalize_chunks
 from rnsdask.lazy.map import map_chunks
+from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
+from rnsdask.store.attributes import WordSystem
 
 
 def create(
     location: store.Location,
-    system: RNS | FiniteFields,
+    system: WordSystem,
     shape: Sequence[int],
     chunks: Sequence[int],
     *,
@@ -39,11 +41,11 @@ def create(
 
 def open_stored(location: store.Location) -> Stored:
     """Open a complete store that is to be appended to."""
-    info = store.open_info(location, (RNS, FiniteFields))
+    info = store.open_info(location, (RNS, FiniteFields, Positional))
     return Stored(info, info.system, info.shape, info.chunks)
 
 
-def append(info: store.StoreInfo, system: RNS | FiniteFields, axis: int, length: int) -> store.StoreWriter:
+def append(info: store.StoreInfo, system: WordSystem, axis: int, length: int) -> store.StoreWriter:
     """Begin a store of more numbers along an axis, which replaces this one."""
     return store.append(info, system, axis, length)
 

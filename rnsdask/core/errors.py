@@ -101,6 +101,10 @@ class RNSOverflowError(RNSError, OverflowError):
         Whether ``bits_needed`` is only a lower bound: products of many numbers are not computed for it.
     """
 
+    # What holds the numbers, and what else there is to do, for the message.
+    _owner = "the moduli set holds"
+    _way_out = 'extend takes more moduli, overflow "wrap" or "flag" gives it modulo M'
+
     def __init__(
         self,
         index: int,
@@ -131,9 +135,15 @@ class RNSOverflowError(RNSError, OverflowError):
         kind = "signed" if self.signed else "unsigned"
         return (
             f"overflow at flat index {self.index}: the exact result is {what}{abbreviate(self.bits_needed)} "
-            f"bits long, the moduli set holds {kind} numbers of {self.bits_available} bits; extend takes "
-            'more moduli, overflow "wrap" or "flag" gives it modulo M'
+            f"bits long, {self._owner} {kind} numbers of {self.bits_available} bits; {self._way_out}"
         )
+
+
+class PrecisionOverflowError(RNSOverflowError):
+    """An exact result does not fit into the bits of positional numbers."""
+
+    _owner = "the array holds"
+    _way_out = 'to_positional takes more bits, overflow "wrap" or "flag" gives it modulo a power of two'
 
 
 def out_of_range(what: str, ends: tuple[int, int], kind: str, owner: str) -> ValueError:

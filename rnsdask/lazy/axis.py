@@ -7,17 +7,24 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.backend import to_backend
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.core.scalar_int import as_scalars
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
 from rnsdask.lazy.tree import check_sizes, combine_tree
-from rnsdask.rns import axis as reductions
-from rnsdask.rns.system import RNS
+from rnsdask.positional import reduce as positional
+from rnsdask.positional.system import Positional
+from rnsdask.rns import axis as residues
+
+
+def _reductions_of(system: NumberSystem) -> Any:
+    """The module of reductions along axes of a chunk."""
+    return positional if isinstance(system, Positional) else residues
 
 
 def extrema(
-    words: Any, system: RNS, axes: tuple[int, ...], minimum: bool, split_every: int | None
+    words: Any, system: NumberSystem, axes: tuple[int, ...], minimum: bool, split_every: int | None
 ) -> tuple[Any, Any]:
     """Maximum or minimum along axes of the numbers, which keep length 1, and their places along one axis.
 
@@ -28,14 +35,15 @@ def extrema(
         places are no indices of a lazy array.
     """
     if not isinstance(words, da.Array):
-        return reductions.extrema(words, system, axes, minimum)
+        found: tuple[Any, Any] = _reductions_of(system).extrema(words, system, axes, minimum)
+        return found
     packed = _extrema_lazily(words, system, axes, minimum, split_every)
     places = map_chunks(_unpack_places, packed[system.rows :], dtype=np.int64)
     return packed[: system.rows], places
 
 
 def _extrema_lazily(
-    words: da.Array, system: RNS, axes: tuple[int, ...], minimum: bool, split_every: int | None
+    words: da.Array, system: NumberSystem, axes: tuple[int, ...], minimum: bool, split_every: int | None
 ) -> da.Array:
     """Residues, and two words of the place along the axis, the lower one first: uint32 (n + 2, *reduced).
 
@@ -49,8 +57,10 @@ def _extrema_lazily(
     return combine_tree(partials, combine, tuple(a + 1 for a in axes), "rns-extrema", split_every)
 
 
-def _extrema_block(block: Any, *, system: RNS, axes: tuple[int, ...], minimum: bool, place: Place) -> Any:
-    found, places = reductions.extrema(to_backend(block, "auto"), system, axes, minimum)
+def _extrema_block(
+    block: Any, *, system: NumberSystem, axes: tuple[int, ...], minimum: bool, place: Place
+) -> Any:
+    found, places = _reductions_of(system).extrema(to_backend(block, "auto"), system, axes, minimum)
     places = places + place.location[axes[0]][0] if len(axes) == 1 else np.zeros_like(places)
     words = np.stack([places & 0xFFFFFFFF, places >> 32]).astype(np.uint32)
     return _like(np.concatenate([found, words]), block)
@@ -65,11 +75,11 @@ def _combine_extrema(
     blocks: Any,
     axis: Any,  # noqa: ARG001  (combine_tree passes both)
     keepdims: bool,  # noqa: ARG001
-    system: RNS,
+    system: NumberSystem,
     axes: tuple[int, ...],
     minimum: bool,
 ) -> Any:
-    found, places = reductions.extrema(blocks[: system.rows], system, axes, minimum)
+    found, places = _reductions_of(system).extrema(blocks[: system.rows], system, axes, minimum)
     if len(axes) == 1:
         words = np.take_along_axis(blocks[system.rows :], places[None], axis=1 + axes[0])
     else:
@@ -81,15 +91,15 @@ def _unpack_places(words: Any) -> Any:
     return words[:1].astype(np.int64) + (words[1:].astype(np.int64) << 32)
 
 
-def sums(words: Any, system: RNS, axes: tuple[int, ...], split_every: int | None) -> Any:
+def sums(words: Any, system: NumberSystem, axes: tuple[int, ...], split_every: int | None) -> Any:
     """Exact sums along axes of the numbers, which keep length 1: an object array (*reduced)."""
     if not isinstance(words, da.Array):
-        return reductions.sums(words, system, axes)
+        return _reductions_of(system).sums(words, system, axes)
     check_sizes(words)
     partials = reduce_chunks(_sums_block, words, axes, system=system, axes=axes)
     totals = combine_tree(partials, np.sum, tuple(a + 1 for a in axes), "rns-sums", split_every)
     return LazyInts.of(map_values(as_scalars, totals, dtype=object)[0])
 
 
-def _sums_block(block: Any, *, system: RNS, axes: tuple[int, ...]) -> Any:
-    return reductions.sums(to_backend(block, "auto"), system, axes)[None]
+def _sums_block(block: Any, *, system: NumberSystem, axes: tuple[int, ...]) -> Any:
+    return _reductions_of(system).sums(to_backend(block, "auto"), system, axes)[None]

@@ -5,15 +5,18 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from rnsdask.core.errors import brief, with_article
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.system import PrimeFields
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy import absolute as absolutes
-from rnsdask.lazy import arithmetic, compare, fields, interval_rns
+from rnsdask.lazy import arithmetic, compare, fields, interval_rns, positional
 from rnsdask.lazy import divide as division
 from rnsdask.lazy.operands import Numbers, Operand, is_lazy_integer, is_number_array, scalar
+from rnsdask.positional.bits import LOGIC
+from rnsdask.positional.system import Positional
 from rnsdask.rns.divide import Part
 from rnsdask.rns.system import RNS
 
@@ -40,6 +43,15 @@ _FUNCTIONS: dict[type[NumberSystem], Functions] = {
         **{f.__name__: f for f in (interval_rns.relate, interval_rns.order)},
         **{f.__name__: f for f in (interval_rns.divided, interval_rns.absolute)},
     },
+    Positional: {
+        **{name: partial(positional.apply, name) for name in ("add", "subtract")},
+        **{name: partial(positional.logic, name) for name in LOGIC},
+        **{f.__name__: f for f in (positional.negative, positional.absolute, positional.invert)},
+        **{f.__name__: f for f in (positional.left_shift, positional.right_shift)},
+        **{f.__name__: f for f in (positional.bitwise_count, positional.maximum, positional.minimum)},
+        **{f.__name__: f for f in (positional.where, positional.sign)},
+        **{f.__name__: f for f in (positional.relate, positional.order)},
+    },
     PrimeFields: _OF_FIELDS,
     FermatField: _OF_FIELDS,
 }
@@ -61,8 +73,13 @@ def function_of(name: str, *operands: Operand) -> Callable[..., Any]:
     if name not in functions:
         if fields.of_fields(arrays[0]):
             fields.refuse(name)
-        kind = type(arrays[0]).__name__
-        raise TypeError(f"{name} takes RNSArrays, got an {kind}; its to_rns() makes one")
+        if name in _FUNCTIONS[Positional]:
+            what = "takes PositionalArrays", "x.to_positional(bits) makes one"
+        elif isinstance(arrays[0].system, Positional):
+            what = "takes RNSArrays", "its to_rns(moduli) makes one"
+        else:
+            what = "takes RNSArrays", "its to_rns() makes one"
+        raise TypeError(f"{name} {what[0]}, got {with_article(type(arrays[0]))}; {what[1]}")
     return functions[name]
 
 
@@ -72,6 +89,8 @@ def check_one_kind(first: Numbers, *others: Numbers) -> None:
         if type(other.system) is not type(first.system):
             kinds = sorted((f"{type(array).__name__}s" for array in (first, other)), reverse=True)
             how = "IntervalRNSArray.from_rns(x) and to_rns() convert"
+            if any(isinstance(array.system, Positional) for array in (first, other)):
+                how = "to_positional(bits) and to_rns(moduli) convert"
             are_fields = [fields.of_fields(array) for array in (first, other)]
             if all(are_fields):
                 kinds = [f"elements of {array.system!r}" for array in (first, other)]
@@ -81,7 +100,17 @@ def check_one_kind(first: Numbers, *others: Numbers) -> None:
             raise TypeError(f"{' and '.join(kinds)} do not mix; {how}")
 
 
-def add(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
+def _of_bits(name: str, a: Operand, b: Operand, overflow: str | None, bits: str | None) -> Any:
+    """Call the function of an operation whose result may have bits of its own."""
+    function = function_of(name, a, b)
+    if bits is None:
+        return function(a, b, overflow=overflow)
+    if not any(isinstance(x.system, Positional) for x in (a, b) if is_number_array(x)):
+        raise TypeError(f"bits= is taken of PositionalArrays alone, got {brief(bits)}")
+    return function(a, b, overflow=overflow, bits=bits)
+
+
+def add(a: Operand, b: Operand, *, overflow: str | None = None, bits: str | None = None) -> Any:
     """Sum ``a + b``, element by element.
 
     Of FieldArrays nothing overflows: `overflow` is not taken, integers may be of any size, and lists of
@@ -89,16 +118,19 @@ def add(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
 
     Parameters
     ----------
-    a, b : RNSArray, IntervalRNSArray, FieldArray or int
-        At least one array; arrays of the same moduli set and range, on the same processor. Shapes broadcast
-        as NumPy's do. An integer must be in the range too. It may be lazy, as ``x.max()`` of a Dask array; it
-        is checked when it is computed.
+    a, b : RNSArray, IntervalRNSArray, PositionalArray, FieldArray or int
+        At least one array; arrays of the same moduli set, or bits, and range, on the same processor. Shapes
+        broadcast as NumPy's do. An integer must be in the range too. It may be lazy, as ``x.max()`` of a Dask
+        array; it is checked when it is computed.
     overflow : {"raise", "wrap", "flag"}, optional
         What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``.
+    bits : "exact", optional
+        Of PositionalArrays, also of two that differ in bits or sign: the result has as many bits as hold each
+        one, one more than the operands, so that nothing overflows.
 
     Returns
     -------
-    RNSArray, IntervalRNSArray or FieldArray
+    RNSArray, IntervalRNSArray, PositionalArray or FieldArray
         Lazy if an operand is. Where the exact result is out of range, with ``"wrap"`` the result modulo M; of
         IntervalRNSArrays its sign with its magnitude modulo M. With ``"flag"`` a pair: the same, and a
         Boolean array that is true there.
@@ -110,12 +142,15 @@ def add(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
     TypeError, ValueError
         If operands do not fit one another, or `overflow` is no mode.
     """
-    return function_of("add", a, b)(a, b, overflow=overflow)
+    return _of_bits("add", a, b, overflow, bits)
 
 
-def subtract(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
-    """Difference ``a - b``, as :func:`add`; of unsigned arrays a result below 0 is an overflow."""
-    return function_of("subtract", a, b)(a, b, overflow=overflow)
+def subtract(a: Operand, b: Operand, *, overflow: str | None = None, bits: str | None = None) -> Any:
+    """Difference ``a - b``, as :func:`add`; of unsigned arrays a result below 0 is an overflow.
+
+    With ``bits="exact"`` the result is signed.
+    """
+    return _of_bits("subtract", a, b, overflow, bits)
 
 
 def multiply(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
@@ -280,3 +315,87 @@ def divided(dividend: Operand, divisor: Operand, *parts: Part) -> list[Any]:
     """The `parts` of floor division, each an array: ``"quotient"`` and ``"remainder"``."""
     results: list[Any] = function_of("divided", dividend, divisor)(dividend, divisor, parts)
     return results
+
+
+# ---- bits -------------------------------------------------------------------------------------------------
+
+
+def bitwise_and(a: Operand, b: Operand) -> Any:
+    """Bits that are 1 in both numbers, element by element, as Python's and NumPy's ``&``.
+
+    Parameters
+    ----------
+    a, b : PositionalArray or int
+        At least one array; arrays of the same bits and range, on the same processor. Shapes broadcast. An
+        integer must be in the range too. Negative numbers have infinitely many ones above their sign.
+
+    Returns
+    -------
+    PositionalArray
+        Lazy if an operand is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If operands do not fit one another, or are of another kind.
+    """
+    return function_of("bitwise_and", a, b)(a, b)
+
+
+def bitwise_or(a: Operand, b: Operand) -> Any:
+    """Bits that are 1 in one of two numbers or both, as :func:`bitwise_and`."""
+    return function_of("bitwise_or", a, b)(a, b)
+
+
+def bitwise_xor(a: Operand, b: Operand) -> Any:
+    """Bits that are 1 in one of two numbers alone, as :func:`bitwise_and`."""
+    return function_of("bitwise_xor", a, b)(a, b)
+
+
+def invert(x: Operand) -> Any:
+    """All bits of each number of a PositionalArray inverted: ``-1 - x``; ``2**bits - 1 - x`` if unsigned."""
+    return function_of("invert", x)(x)
+
+
+def bitwise_count(x: Operand) -> Any:
+    """How many bits of each magnitude are 1, as ``numpy.bitwise_count``, of a PositionalArray.
+
+    Returns
+    -------
+    array of int64, shape of `x`
+        NumPy or CuPy; lazy on Dask.
+    """
+    return function_of("bitwise_count", x)(x)
+
+
+def left_shift(x: Operand, bits: Any, *, overflow: str | None = None) -> Any:
+    """Product ``x * 2**bits`` of the numbers of a PositionalArray.
+
+    Parameters
+    ----------
+    x : PositionalArray
+        The numbers.
+    bits : int or array of machine integers
+        Not negative, of any size: one number of bits for all, which may be lazy, or an array that broadcasts
+        with the numbers.
+    overflow : {"raise", "wrap", "flag"}, optional
+        As of :func:`add`.
+
+    Returns
+    -------
+    PositionalArray
+        Lazy if an operand is; with ``"flag"`` a pair, as of :func:`add`.
+
+    Raises
+    ------
+    RNSOverflowError
+        With ``"raise"``, if a product is out of range; on Dask when it is computed.
+    TypeError, ValueError
+        If an argument is none of these, or a number of bits is negative, naming the index of the first.
+    """
+    return function_of("left_shift", x)(x, bits, overflow=overflow)
+
+
+def right_shift(x: Operand, bits: Any) -> Any:
+    """Quotient ``x // 2**bits``, rounded down, as :func:`left_shift`; nothing overflows."""
+    return function_of("right_shift", x)(x, bits)

@@ -15,6 +15,8 @@ from rnsdask.lazy.fields import of_fields, refuse
 from rnsdask.lazy.functions import check_one_kind
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Operand, is_number_array, made_like, prepare
+from rnsdask.positional import bits
+from rnsdask.positional.system import Positional
 from rnsdask.rns import number_theory
 from rnsdask.rns.system import RNS
 
@@ -121,5 +123,7 @@ def _pairs_block(
 def _lengths_block(block: Array, *, system: NumberSystem) -> Array:
     if isinstance(system, IntervalRNS):
         return of_intervals.bit_length(block, system)[None]
+    if isinstance(system, Positional):
+        return bits.count(block, system, "length")[None]
     assert isinstance(system, RNS)
     return number_theory.bit_length(block, system)[None]

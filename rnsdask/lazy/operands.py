@@ -19,6 +19,7 @@ from rnsdask.backend import Array, backend_name
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy.map import map_chunks
+from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 
 
@@ -207,6 +208,10 @@ def check_same_numbers(*arrays: Numbers) -> None:
     first = arrays[0].system
     for other in (array.system for array in arrays[1:]):
         if not first.same_numbers(other):
+            if isinstance(first, Positional):
+                raise ValueError(
+                    f"operands have different precisions: {first} and {other}; to_positional makes them alike"
+                )
             if not hasattr(first, "moduli"):
                 raise ValueError(f"operands are of different fields: {first!r} and {other!r}")
             if first.moduli != other.moduli:

@@ -13,6 +13,9 @@ from rnsdask.interval_rns import sort as interval_sort
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.fields import of_fields, refuse
 from rnsdask.lazy.operands import is_number_array
+from rnsdask.positional import compare as positional_compare
+from rnsdask.positional import order as positional_order
+from rnsdask.positional.system import Positional
 from rnsdask.rns import compare, sort
 from rnsdask.rns.system import RNS
 
@@ -29,6 +32,8 @@ def ordering(words: Array, system: NumberSystem) -> sort.Ordering:
     """What words (rows, *shape) are sorted by."""
     if isinstance(system, IntervalRNS):
         return interval_sort.ordering(words, system.moduli)
+    if isinstance(system, Positional):
+        return positional_order.ordering(words, system)
     assert isinstance(system, RNS)
     return sort.ordering(words, system)
 
@@ -42,6 +47,8 @@ def comparison(system: NumberSystem) -> Callable[[Array, Array], Array]:
     """The function that gives the order of the numbers of two blocks: -1, 0 or +1."""
     if isinstance(system, IntervalRNS):
         return partial(interval_compare.compare, moduli=system.moduli)
+    if isinstance(system, Positional):
+        return partial(positional_compare.compare, system=system)
     assert isinstance(system, RNS)
     return partial(compare.compare, system=system)
 
@@ -56,5 +63,7 @@ def telling_rows(words: Any, system: NumberSystem) -> Any:
     """The first rows of words, which tell unequal numbers apart: a view."""
     if isinstance(system, IntervalRNS):
         return layout.signed_residues_of(words, system.moduli)
+    if isinstance(system, Positional):
+        return words[: system.rows]
     assert isinstance(system, RNS)
     return words[: len(sufficient_prefix(system.moduli, system.signed, system.bound))]

@@ -15,6 +15,8 @@ from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
 from rnsdask.lazy.ordering import sorted_indices
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
+from rnsdask.positional import order as positional_order
+from rnsdask.positional.system import Positional
 from rnsdask.rns import topk
 from rnsdask.rns.sort import positions, taken
 from rnsdask.rns.system import RNS
@@ -23,7 +25,15 @@ from rnsdask.rns.system import RNS
 _SPLIT_EVERY = 16
 
 
-def select(words: da.Array, system: RNS, k: int, backend: str) -> da.Array:
+def select_of_chunk(words: Any, system: NumberSystem, k: int, offset: int = 0) -> topk.Selection:
+    """The selection of the numbers of a chunk of one axis, whose indices begin at `offset`."""
+    if isinstance(system, Positional):
+        return positional_order.select(words, system, k, offset)
+    assert isinstance(system, RNS)
+    return topk.select(words, system, k, offset)
+
+
+def select(words: da.Array, system: NumberSystem, k: int, backend: str) -> da.Array:
     """The selections of all chunks of a 1-D array combined: a lazy (1, 1) array of a `topk.Selection`."""
     check_backend(backend)
     check_sizes(words)
@@ -32,9 +42,11 @@ def select(words: da.Array, system: RNS, k: int, backend: str) -> da.Array:
     return combine_tree(partials, partial(_combine_selections, k=k), (1,), "rns-topk")
 
 
-def _select_block(block: Any, *, system: RNS, k: int, backend: str, place: Place) -> np.ndarray[Any, Any]:
+def _select_block(
+    block: Any, *, system: NumberSystem, k: int, backend: str, place: Place
+) -> np.ndarray[Any, Any]:
     ((start, _),) = place.location
-    return boxed(topk.select(to_backend(block, backend), system, k, start), 2)
+    return boxed(select_of_chunk(to_backend(block, backend), system, k, start), 2)
 
 
 def _combine_selections(blocks: Any, axis: Any, keepdims: bool, k: int) -> Any:  # noqa: ARG001

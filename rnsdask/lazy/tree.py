@@ -23,6 +23,8 @@ from rnsdask.interval_rns.reduce import reduce_columns
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.layer import TreeLayer
 from rnsdask.lazy.map import map_chunks, map_lone_chunk, map_values, reduce_chunks
+from rnsdask.positional import reduce as positional
+from rnsdask.positional.system import Positional
 from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
 from rnsdask.rns.system import RNS
 
@@ -174,6 +176,8 @@ def reduce_words(operation: str, words: Array, system: NumberSystem) -> Reductio
     check_operation(operation)
     if isinstance(system, IntervalRNS):
         return reduce_columns(operation, words, system.moduli)
+    if isinstance(system, Positional):
+        return positional.reduce_words(operation, words, system)
     assert isinstance(system, RNS)
     return reduce_chunk(REDUCTIONS[operation], words, system)
 

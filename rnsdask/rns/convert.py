@@ -199,13 +199,28 @@ def ints_to_limbs(values: Iterable[Any], limb_count: int, signed: bool = False) 
     limb_count = as_integer(limb_count, "limb_count")
     if limb_count < 1:
         raise ValueError(f"limb_count must be at least 1, got {abbreviate(limb_count)}")
+    return ints_to_bits(values, LIMB_BITS * limb_count, signed, f"{limb_count} limbs of {LIMB_BITS} bits")
+
+
+def ints_to_bits(values: Iterable[Any], bits: int, signed: bool, owner: str) -> NDArray[np.uint32]:
+    """Write integers of so many bits, of what an error calls `owner`, as the limbs that hold them.
+
+    They are in two's complement if `signed`, of which the highest limb's unused bits are copies of the sign.
+    Errors are those of :func:`ints_to_limbs`.
+    """
     flat, shape = flat_values(values)
-    size = 1 << LIMB_BITS * limb_count
-    ends = (-size // 2, size // 2 - 1) if signed else (0, size - 1)
-    allowed = _Range(*ends, bool(signed), f"{limb_count} limbs of {LIMB_BITS} bits")
+    ends = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    allowed = _Range(*ends, bool(signed), owner)
+    limb_count = -(-bits // LIMB_BITS)
     limbs = np.empty((len(flat), limb_count), dtype=np.uint32)
+    unused = LIMB_BITS * limb_count - bits
     for block in _blocks(len(flat), limb_count):
         limbs[block] = _block_to_limbs(flat[block], limb_count, allowed, block.start, shape)
+        top = limbs[block, -1].view(np.int32 if signed else np.uint32)
+        (outside,) = (top << unused >> unused != top).nonzero()
+        if outside.size:
+            position = block.start + int(outside[0])
+            raise allowed.error(int(flat[position]), place_of(position, shape))
     return limbs.reshape(*shape, limb_count)
 
 

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from itertools import product
 
 from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
-from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.rns.system import RNS
-from rnsdask.store.attributes import ATTRIBUTE, begun_attribute, read_job_identity
+from rnsdask.store.attributes import ATTRIBUTE, WordSystem, begun_attribute, read_job_identity
 from rnsdask.store.documents import changed_metadata, check_lengths
 from rnsdask.store.group import GroupInfo, GroupWriter, Parts, create_group, hash_of_chunks
 from rnsdask.store.location import Location
@@ -24,7 +23,7 @@ from rnsdask.store.writing import StoreWriter
 _APPEND = "append-"
 
 
-def append(info: StoreInfo, system: RNS | FiniteFields, axis: int, length: int) -> StoreWriter:
+def append(info: StoreInfo, system: WordSystem, axis: int, length: int) -> StoreWriter:
     """Begin a store with more numbers along an axis, which replaces a complete one when it is finished.
 
     Its codecs, and what else its metadata hold, are those of the old one. It has the chunks that stay; the

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, TypeAlias
 
 import google_crc32c
 
@@ -12,21 +12,28 @@ from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.fields.system import PrimeFields
+from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 from rnsdask.store.documents import parse_document
 from rnsdask.store.location import METADATA_KEY, Location
 
+WordSystem: TypeAlias = RNS | FiniteFields | Positional
+"""The number systems whose words are a store: those of the others are groups."""
+
 FORMAT = 1
-"""Number of the format of stores of integers, and of groups."""
+"""Number of the format of stores of integers as residues, and of groups."""
 
 FIELDS_FORMAT = 2
-"""Number of the format of stores of field elements: that of integers, and what they are elements of."""
+"""Number of the format of stores of other words than residues: with the name of their number system."""
 
 _PRIME_FIELDS = "prime-fields"
 """What the attribute of a store of field elements calls their number system."""
 
 _FERMAT_FIELD = "fermat-field"
 """The same of elements of a Fermat field."""
+
+_POSITIONAL = "positional"
+"""The same of integers as limbs."""
 
 ATTRIBUTE = "rnsdask"
 """Key of the Zarr attribute that makes an array a store."""
@@ -35,25 +42,31 @@ PLAIN_ATTRIBUTE = "rnsdask_values"
 """Key of the Zarr attribute that says whether a plain array, such as a mask, is complete."""
 
 _FIELDS = ("moduli", "signed", "bound", "complete")
-_FERMAT_FIELDS = ("radix", "digits", "complete")
+_FIELDS_OF = {
+    _FERMAT_FIELD: ("radix", "digits", "complete"),
+    _POSITIONAL: ("bits", "signed", "complete"),
+}
 _HEXADECIMAL = re.compile("0[xX][0-9a-fA-F]+")
 
 # ---- the number system ------------------------------------------------------------------------------------
 
 
-def _system_fields(system: RNS | FiniteFields) -> dict[str, Any]:
+def _system_fields(system: WordSystem) -> dict[str, Any]:
     if isinstance(system, FermatField):
         values = {"radix": hex(system.radix), "digits": system.digits}
         return {"format": FIELDS_FORMAT, "system": _FERMAT_FIELD, **values}
     if isinstance(system, PrimeFields):
         values = {"moduli": list(system.moduli), "signed": False, "bound": None}
         return {"format": FIELDS_FORMAT, "system": _PRIME_FIELDS, **values}
+    if isinstance(system, Positional):
+        values = {"bits": system.bits, "signed": system.signed}
+        return {"format": FIELDS_FORMAT, "system": _POSITIONAL, **values}
     assert isinstance(system, RNS)
     bound = None if system.bound is None else hex(system.bound)
     return {"format": FORMAT, "moduli": list(system.moduli), "signed": system.signed, "bound": bound}
 
 
-def system_of(attribute: dict[str, Any]) -> RNS | FiniteFields:
+def system_of(attribute: dict[str, Any]) -> WordSystem:
     """The number system that a checked attribute names.
 
     Raises
@@ -62,7 +75,7 @@ def system_of(attribute: dict[str, Any]) -> RNS | FiniteFields:
         If there is no such system.
     """
     if attribute["format"] == FIELDS_FORMAT:
-        return _fields_of(attribute)
+        return _system_of_format_2(attribute)
     system, text = RNS(ModuliSet(attribute["moduli"]), attribute["signed"]), attribute["bound"]
     if text is None:
         return system
@@ -71,14 +84,19 @@ def system_of(attribute: dict[str, Any]) -> RNS | FiniteFields:
     return with_exact_bound(system, int(text, 16))
 
 
-def _fields_of(attribute: dict[str, Any]) -> FiniteFields:
+def _system_of_format_2(attribute: dict[str, Any]) -> FiniteFields | Positional:
     if (kind := attribute.get("system")) == _FERMAT_FIELD:
         radix = attribute["radix"]
         if not isinstance(radix, str) or not _HEXADECIMAL.fullmatch(radix):
             raise ValueError(f"radix must be a hexadecimal string like 0x1f, got {radix!r:.40}")
         return FermatField(int(radix, 16), attribute["digits"])
+    if kind == _POSITIONAL:
+        if type(attribute["bits"]) is not int:
+            raise ValueError(f"bits must be an integer, got {attribute['bits']!r:.40}")
+        return Positional(attribute["bits"], attribute["signed"])
     if kind != _PRIME_FIELDS:
-        raise ValueError(f"system must be {_PRIME_FIELDS!r} or {_FERMAT_FIELD!r}, got {kind!r:.40}")
+        known = f"{_PRIME_FIELDS!r}, {_FERMAT_FIELD!r} or {_POSITIONAL!r}"
+        raise ValueError(f"system must be {known}, got {kind!r:.40}")
     if attribute["signed"] or attribute["bound"] is not None:
         raise ValueError("elements of fields have no sign and no bound: signed must be false, bound null")
     return PrimeFields(attribute["moduli"])
@@ -103,14 +121,14 @@ def begun_fields(writer: str, job_identity: str | None) -> dict[str, Any]:
 
 
 def begun_attribute(
-    system: RNS | FiniteFields, writer: str, job_identity: str | None, group: str | None = None
+    system: WordSystem, writer: str, job_identity: str | None, group: str | None = None
 ) -> dict[str, Any]:
     """Make the value of the attribute of a store that a writer is about to write."""
     return {**_contents(system, group), **begun_fields(writer, job_identity)}
 
 
 def complete_attribute(
-    metadata: dict[str, Any], system: RNS | FiniteFields, content: str, group: str | None = None
+    metadata: dict[str, Any], system: WordSystem, content: str, group: str | None = None
 ) -> dict[str, Any]:
     """Make the value of the attribute of a store that is complete, with checksums.
 
@@ -129,7 +147,7 @@ def complete_attribute(
     return {**attribute, "digest": _digest(attribute, metadata)}
 
 
-def _contents(system: RNS | FiniteFields, group: str | None) -> dict[str, Any]:
+def _contents(system: WordSystem, group: str | None) -> dict[str, Any]:
     return {**_system_fields(system), **({} if group is None else {"group": group})}
 
 
@@ -181,8 +199,10 @@ def check_attribute(attribute: Any) -> dict[str, Any]:
 
 def _names_of(attribute: dict[str, Any]) -> tuple[str, ...]:
     """The fields that an attribute must have."""
-    is_fermat = attribute["format"] == FIELDS_FORMAT and attribute.get("system") == _FERMAT_FIELD
-    return _FERMAT_FIELDS if is_fermat else _FIELDS
+    if attribute["format"] != FIELDS_FORMAT:
+        return _FIELDS
+    kind = attribute.get("system")
+    return _FIELDS_OF.get(kind, _FIELDS) if isinstance(kind, str) else _FIELDS
 
 
 def check_checksums(path: str, attribute: dict[str, Any], metadata: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from rnsdask.core.errors import ChangedStoreError, IncompleteStoreError, JobErro
 from rnsdask.core.layout import RESIDUE_DTYPE, chunk_grid
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.rns.system import RNS
 from rnsdask.store.attributes import ATTRIBUTE, FORMAT, check_attribute, check_checksums, system_of
 from rnsdask.store.codecs import ChunkCodecs, describe_codecs
@@ -235,10 +236,18 @@ def open_info(path: StorePath, systems: tuple[type[NumberSystem], ...] = (RNS,))
         )
     if not isinstance(info.system, systems):
         raise StoreError(
-            f"{info.path}: it holds elements of {info.system!r}, which this takes none of; in Python, "
-            "rnsdask.open_zarr opens it, and lift() makes integers of them"
+            f"{info.path}: it holds {_elements_of(info.system)}, which this takes none of; in Python, "
+            f"rnsdask.open_zarr opens it, and {_way_to_residues(info.system)} of them"
         )
     return info
+
+
+def _elements_of(system: NumberSystem) -> str:
+    return f"{'elements' if isinstance(system, FiniteFields) else 'numbers'} of {system!r}"
+
+
+def _way_to_residues(system: NumberSystem) -> str:
+    return "lift() makes integers" if isinstance(system, FiniteFields) else "to_rns(moduli) makes residues"
 
 
 def load(location: Location) -> tuple[StoreInfo, bool]:

@@ -17,7 +17,8 @@ from rnsdask.constants import last_residues
 from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
 from rnsdask.core.layout import chunk_slices
 from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.positional.system import Positional
+from rnsdask.rns.system import RNS
 from rnsdask.store.chunk_files import CHECKSUM_BYTES, read_chunk_file, read_chunk_file_on_gpu
 from rnsdask.store.codecs import ChunkCodecs
 from rnsdask.store.device_files import read_device_file
@@ -104,7 +105,7 @@ def _read_whole(info: StoreInfo, index: Sequence[int]) -> tuple[NDArray[np.uint3
 
 def _last_words(info: StoreInfo) -> NDArray[np.uint32] | None:
     """The greatest word of each row; None if words alone do not tell whether they are valid."""
-    return None if isinstance(info.system, FermatField) else last_residues(info.moduli)
+    return None if isinstance(info.system, FermatField | Positional) else last_residues(info.moduli)
 
 
 def _within(slices: tuple[slice, ...]) -> tuple[slice, ...]:
@@ -155,7 +156,7 @@ def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int], *, straight: bool =
 
 def are_valid(info: StoreInfo, words: Array) -> bool:
     """Whether words (rows, N) are those of numbers of the store's system."""
-    if isinstance(info.system, FermatField):
+    if isinstance(info.system, FermatField | Positional):
         return info.system.first_invalid(words) is None
     return kernels_of(words).first_invalid(words, info.moduli) is None
 
@@ -351,7 +352,7 @@ def _all_problems(info: StoreInfo, index: tuple[int, ...]) -> list[str]:
 def bound_problems(info: StoreInfo, index: Sequence[int], residues: Array) -> Iterator[str]:
     """Describe the first number of a chunk of valid residues that is beyond the store's bound, if one is."""
     system = info.system
-    if isinstance(system, FiniteFields) or system.bound is None:
+    if not isinstance(system, RNS) or system.bound is None:
         return
     # Here, for it imports Dask, which whoever only describes a store starts without.
     from rnsdask.rns.bounds import find_excess
@@ -379,7 +380,7 @@ def residue_problems(
 
     `residues` are those of the chunk, or of a part of it that begins at `first`.
     """
-    if isinstance(info.system, FermatField):
+    if isinstance(info.system, FermatField | Positional):
         yield from _digit_problems(info, info.system, index, residues, first)
         return
     largest = residues.max(axis=tuple(range(1, residues.ndim)))
@@ -397,14 +398,15 @@ def residue_problems(
 
 def _digit_problems(
     info: StoreInfo,
-    field: FermatField,
+    system: FermatField | Positional,
     index: Sequence[int],
     digits: NDArray[Any],
     first: Sequence[int] | None,
 ) -> Iterator[str]:
-    """Describe the first element of a chunk, or part, whose digits are not those of one, if there is any."""
-    wrong = field.first_invalid(digits)
+    """Describe the first number of a chunk, or part, whose digits are not those of one, if there is any."""
+    wrong = system.first_invalid(digits)
     if wrong is not None:
         place: Sequence[Any] = np.unravel_index(wrong, digits.shape[1:])
-        fault = field.fault_of(digits[(slice(None), *place)].tolist())
-        yield f"{info.chunk_name(index)}: element {_position(info, index, place, first)} {fault}"
+        fault = system.fault_of(digits[(slice(None), *place)].tolist())
+        kind = "element" if isinstance(system, FermatField) else "number"
+        yield f"{info.chunk_name(index)}: {kind} {_position(info, index, place, first)} {fault}"

@@ -14,10 +14,9 @@ from rnsdask.backend import Array, backend_name, naming_gpu_memory, to_backend
 from rnsdask.core.errors import StoreError
 from rnsdask.core.layout import Chunks, chunk_slices, normalize_chunks
 from rnsdask.core.moduli import as_integer
-from rnsdask.fields.finite_fields import FiniteFields
-from rnsdask.rns.system import RNS
 from rnsdask.store.attributes import (
     ATTRIBUTE,
+    WordSystem,
     begun_attribute,
     check_job_identity,
     complete_attribute,
@@ -45,7 +44,7 @@ from rnsdask.store.targets import begin, finish, place_begun, take_anew
 
 def create(
     path: StorePath,
-    system: RNS | FiniteFields,
+    system: WordSystem,
     shape: Sequence[SupportsIndex],
     *,
     chunks: Chunks = "auto",
@@ -101,7 +100,7 @@ def create(
 
 
 def _document(
-    system: RNS | FiniteFields,
+    system: WordSystem,
     lengths: tuple[int, ...],
     chunks: tuple[int, ...],
     codecs: Iterable[Any],

@@ -1,0 +1,91 @@
+"""PositionalArray: an array of integers of a fixed number of bits, as limbs, on NumPy, CuPy or Dask."""
+
+from typing import Any, ClassVar
+
+from rnsdask.arrays import rns_storage
+from rnsdask.arrays.collection import array_type_of
+from rnsdask.arrays.elementary_array import ElementaryArray
+from rnsdask.arrays.reduced_array import ReducedArray
+from rnsdask.arrays.storage import Storage
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.lazy import functions, positional
+from rnsdask.positional.system import Positional
+from rnsdask.rns.system import RNS
+
+
+class PositionalArray(ElementaryArray, ReducedArray):
+    """An array of exact integers of a fixed number of bits: limbs of 32 bits, the least significant first.
+
+    It has what residues lack, bits and quick comparison. Operands are arrays of as many bits and the same
+    range, or integers of it.
+
+    Make one with :func:`.from_ints`, :func:`.from_limbs`, :func:`.random`, :func:`.open_zarr`, or
+    ``x.to_positional(bits)`` of an array of residues.
+
+    Parameters
+    ----------
+    words : array of uint32, shape (k, *shape)
+        Limbs as :class:`.Positional` defines them, which is not checked (:func:`.from_limbs` does).
+        A NumPy or CuPy array is not copied: nobody may write to it any more.
+    system : Positional
+        The bits of a number, and whether there are negative ones.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If words and system do not fit.
+    """
+
+    __slots__ = ()
+
+    system_type = Positional
+    storage: ClassVar[Storage] = rns_storage
+
+    # ---- what it is ---------------------------------------------------------------------------------------
+
+    @property
+    def bits(self) -> int:
+        """Bits of a number."""
+        bits: int = self.system.bits
+        return bits
+
+    @property
+    def signed(self) -> bool:
+        """Whether numbers may be negative."""
+        return bool(self.system.signed)
+
+    def to_rns(self, moduli: ModuliSet | None = None, signed: bool | None = None) -> Any:
+        """The numbers as an RNSArray; lazy if this array is.
+
+        Parameters
+        ----------
+        moduli : ModuliSet, optional
+            The moduli set; without it ``ModuliSet.for_bits`` of this array's bits, which holds every number.
+        signed : bool, optional
+            Whether the range is the symmetric one; without it as this array's.
+
+        Raises
+        ------
+        TypeError
+            If `moduli` is no ModuliSet.
+        ValueError
+            If a number is out of range, naming its flat index, the first in its chunk; for a Dask array when
+            it is computed.
+        """
+        wanted = self.signed if signed is None else bool(signed)
+        if moduli is None:
+            moduli = ModuliSet.for_bits(self.bits + (wanted and not self.signed))
+        system = RNS(moduli, wanted, max(map(abs, self.system.value_range)))
+        # Limbs of the sign of the range: without negative numbers, or with a bit more.
+        source = self if wanted == self.signed else self.to_positional(self.bits + wanted, wanted)
+        return array_type_of(system)(positional.words_in(source, system), system)
+
+    # ---- bits ---------------------------------------------------------------------------------------------
+
+    def __lshift__(self, bits: Any) -> Any:
+        """Product with ``2**bits``, by one number of bits or one for each, as :func:`.left_shift`."""
+        return functions.left_shift(self, bits)
+
+    def __rshift__(self, bits: Any) -> Any:
+        """Floor division by ``2**bits``, as :func:`.right_shift`."""
+        return functions.right_shift(self, bits)

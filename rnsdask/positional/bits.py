@@ -1,0 +1,97 @@
+"""Bits of chunks of positional numbers: logic, shifts, lengths. No Dask in here.
+
+As Python's integers, a negative number has infinitely many ones above its sign.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rnsdask.backend import Array, backend_name, kernels_of
+from rnsdask.core.errors import abbreviate
+from rnsdask.core.layout import as_matrix
+from rnsdask.core.place import Locate
+from rnsdask.positional.resize import trimmed
+from rnsdask.positional.system import Positional
+from rnsdask.rns.blocks import matrices
+
+LOGIC: dict[str, Callable[[Any, Any], Any]] = {
+    "bitwise_and": np.bitwise_and,
+    "bitwise_or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor,
+}
+"""The operations of two operands, of which canonical limbs make canonical ones."""
+
+
+def logic(name: str, x: Array, y: Array) -> Array:
+    """One of `LOGIC` of two blocks (k, *shape), which broadcast."""
+    like = y if backend_name(y) == "cuda" else x
+    return LOGIC[name](np.asarray(x, like=like), np.asarray(y, like=like))
+
+
+def invert(x: Array, system: Positional) -> Array:
+    """All bits of each number (k, *shape) inverted."""
+    out = ~x
+    out[-1] = trimmed(out[-1], system.top_bits, system.signed)
+    return out
+
+
+def count(x: Array, system: Positional, what: str) -> Array:
+    """One of :data:`.LIMB_COUNTS` of each number (k, *shape): int64 (*shape)."""
+    return kernels_of(x).positional_count(as_matrix(x), system.signed, what).reshape(x.shape[1:])
+
+
+def right_shift(x: Array, counts: Array, system: Positional, locate: Locate = int) -> Array:
+    """Numbers (k, *shape) divided by powers of two and rounded down.
+
+    Parameters
+    ----------
+    counts : array of integers, shape (1, *shape)
+        How many bits; shapes broadcast, and one count may be NumPy's on every processor.
+
+    Raises
+    ------
+    ValueError
+        If a count is negative, naming the first one's index.
+    """
+    (numbers, by), shape = matrices(x, counts)
+    bits = _checked(by, system, locate)
+    out = kernels_of(numbers).positional_shift(numbers, -bits, system.top_bits, system.signed)
+    return out.reshape(system.rows, *shape)
+
+
+def left_shift(x: Array, counts: Array, system: Positional, mode: str, locate: Locate = int) -> Array:
+    """Numbers (k, *shape) times powers of two, as :func:`right_shift` and :func:`.arithmetic.apply` say."""
+    (numbers, by), shape = matrices(x, counts)
+    bits = _checked(by, system, locate)
+    kernels = kernels_of(numbers)
+    out = kernels.positional_shift(numbers, bits, system.top_bits, system.signed)
+    if mode != "wrap":
+        lengths = kernels.positional_count(numbers, system.signed, "twos_length")
+        negative = (numbers[-1] >> np.uint32(31) != 0) & system.signed
+        shifts = np.asarray(bits, like=lengths)
+        outside = ((lengths > 0) | negative) & (lengths + shifts > system.bits - system.signed)
+        if mode == "flag":
+            out = np.concatenate([out, outside[None].astype(np.uint32)])
+        elif bool(outside.any()):
+            index = int(outside.argmax())
+            place, by_place = (index if array.size > 1 else 0 for array in (lengths, shifts))
+            length = int(lengths[place]) + int(by[0, by_place])
+            raise system.overflow_of_length(length, bool(negative[place]), locate(index))
+    return out.reshape(len(out), *shape)
+
+
+def _checked(counts: Array, system: Positional, locate: Locate) -> Array:
+    """Counts (1, N) as int64 (N,), cut down to what shifts everything out."""
+    flat = counts[0]
+    if flat.dtype.kind == "i" and bool((flat < 0).any()):
+        index = int((flat < 0).argmax())
+        raise ValueError(
+            f"a number of bits to shift by must not be negative, got {abbreviate(int(flat[index]))} at flat "
+            f"index {locate(index)}"
+        )
+    most = 32 * (system.rows + 1)
+    if flat.dtype.itemsize == 1:  # which may not hold the limit
+        flat = flat.astype(np.int64)
+    return np.minimum(flat, flat.dtype.type(min(most, np.iinfo(flat.dtype).max))).astype(np.int64)

@@ -1,0 +1,124 @@
+"""MAX, MIN, SUM and a tight bound of a chunk of positional numbers, and along its axes. No Dask in here.
+
+Limbs are looked at from the highest one down, and of numbers that are still alike alone: of most chunks one
+row of limbs is read.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend import Array, backend_name, kernels_of
+from rnsdask.core.layout import as_matrix
+from rnsdask.positional.bits import count
+from rnsdask.positional.system import Positional
+from rnsdask.rns.axis import reduced_shape, rows_along
+from rnsdask.rns.convert import limbs_to_ints
+from rnsdask.rns.reduce import REDUCTIONS, ReductionResult
+
+# Sums of so many limbs stay below 2**63.
+_SUM_BLOCK = 2**31
+
+
+def reduce_words(operation: str, words: Array, system: Positional) -> ReductionResult:
+    """Reduce all numbers of one array (k, *shape), NumPy or CuPy, by one of :data:`.REDUCTIONS`.
+
+    Raises
+    ------
+    ValueError
+        If there are no numbers, whose sum and bound alone are 0.
+    """
+    matrix = as_matrix(words)
+    if matrix.shape[1] == 0:
+        return REDUCTIONS[operation].of_nothing(backend_name(matrix))
+    index = None
+    if operation == "sum":
+        value = _sum(matrix, system)
+    elif operation == "bound":
+        longest = int(count(matrix, system, "length").max())
+        value = min(2**longest - 1, max(map(abs, system.value_range)))
+    else:
+        index = _place(matrix, system, operation == "min")
+        value = system.decode_at(matrix, index)
+    return ReductionResult(value, index, matrix.shape[1], 0, backend_name(matrix))
+
+
+def _comparable(limbs: Array, is_signed: bool) -> Array:
+    """Limbs of one row, as numbers that compare as they do."""
+    return limbs.view(np.int32) if is_signed else limbs
+
+
+def _place(matrix: Array, system: Positional, minimum: bool) -> int:
+    """The least index of the maximum or minimum."""
+    indices = None  # all
+    for i in range(system.rows - 1, -1, -1):
+        limbs = _comparable(matrix[i], system.signed and i == system.rows - 1)
+        limbs = limbs if indices is None else limbs[indices]
+        (best,) = (limbs == (limbs.min() if minimum else limbs.max())).nonzero()
+        if len(best) < len(limbs):
+            indices = best if indices is None else indices[best]
+            if len(indices) == 1:
+                break
+    return 0 if indices is None else int(indices[0])
+
+
+def _sum(matrix: Array, system: Positional) -> int:
+    total = 0
+    for start in range(0, matrix.shape[1], _SUM_BLOCK):
+        block = matrix[:, start : start + _SUM_BLOCK]
+        for i, row in enumerate(block.sum(axis=1, dtype=np.uint64).tolist()):
+            total += row << 32 * i
+        if system.signed:
+            total -= int((block[-1] >> np.uint32(31)).sum(dtype=np.uint64)) << 32 * system.rows
+    return total
+
+
+# ---- along axes -------------------------------------------------------------------------------------------
+
+
+def extrema(words: Array, system: Positional, axes: tuple[int, ...], minimum: bool) -> tuple[Array, Array]:
+    """Maximum or minimum along axes, and where it is, as :func:`.rns.axis.extrema`."""
+    shape, matrix = words.shape[1:], as_matrix(words)
+    reduced = reduced_shape(shape, axes)
+    if matrix.shape[1] == 0:
+        return words.reshape(len(words), *reduced), np.zeros_like(matrix[0], np.int64).reshape(reduced)
+    numbers = rows_along(np.arange(matrix.shape[1], dtype=np.int64, like=matrix).reshape(shape), axes)
+    alive = np.ones_like(numbers, dtype=np.bool_)
+    for i in range(system.rows - 1, -1, -1):
+        limbs = rows_along(matrix[i].reshape(shape), axes)
+        limbs = _comparable(limbs, system.signed and i == system.rows - 1).astype(np.int64)
+        limbs = np.where(alive, -limbs if minimum else limbs, np.int64(-(2**33)))
+        alive &= limbs == limbs.max(axis=1, keepdims=True)
+        if int(alive.sum()) == len(alive):
+            break
+    places = alive.argmax(axis=1)
+    best = np.take_along_axis(numbers, places[:, None], axis=1)[:, 0]
+    chosen = kernels_of(matrix).gather(matrix, best)
+    return chosen.reshape(len(words), *reduced), places.reshape(reduced)
+
+
+def sums(words: Array, system: Positional, axes: tuple[int, ...]) -> NDArray[np.object_]:
+    """Exact sums along axes, which may be empty, as :func:`.rns.axis.sums`: Python ints (*reduced)."""
+    shape = words.shape[1:]
+    reduced = reduced_shape(shape, axes)
+    if words[0].size == 0:
+        return np.zeros(reduced, dtype=object)
+    if math.prod(int(words.shape[1 + axis]) for axis in axes) > _SUM_BLOCK // 2:
+        longest = max(axes, key=lambda axis: int(words.shape[1 + axis]))
+        first, second = np.array_split(words, 2, axis=1 + longest)
+        total: NDArray[np.object_] = sums(first, system, axes)
+        total += sums(second, system, axes)
+        return total
+    totals = [rows_along(row, axes).sum(axis=1, dtype=np.uint64) for row in words]
+    negative = rows_along(words[-1] >> np.uint32(31), axes).sum(axis=1, dtype=np.int64)
+    limbs = np.empty_like(words, shape=(len(totals[0]), system.rows + 2), order="C")
+    carry = np.zeros_like(negative)
+    for i, total in enumerate(totals):
+        carry = carry + total.astype(np.int64)
+        limbs[:, i] = (carry & np.int64(2**32 - 1)).astype(np.uint32)
+        carry >>= np.int64(32)
+    top = carry - negative if system.signed else carry
+    limbs[:, -2] = (top & np.int64(2**32 - 1)).astype(np.uint32)
+    limbs[:, -1] = ((top >> np.int64(32)) & np.int64(2**32 - 1)).astype(np.uint32)
+    return limbs_to_ints(limbs, True).reshape(reduced)

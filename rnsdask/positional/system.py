@@ -1,0 +1,190 @@
+"""The number system of integers of a fixed number of bits, as 32-bit limbs."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend import kernels_of
+from rnsdask.core.errors import PrecisionOverflowError, abbreviate, brief
+from rnsdask.core.layout import as_matrix
+from rnsdask.core.moduli import LIMB_BITS, as_integer
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.place import Locate
+from rnsdask.positional.resize import resized, trimmed
+from rnsdask.rns.convert import ints_to_bits, limbs_to_ints
+
+MOST_BITS = 2**20
+"""The longest numbers."""
+
+# Words that become Python ints at a time, so that what lies between takes bounded memory.
+_BLOCK_WORDS = 2**22
+
+
+@dataclass(frozen=True, repr=False)
+class Positional(NumberSystem):
+    """Integers of a fixed number of bits, as k limbs of 32 bits: word i counts ``2**(32 * i)``.
+
+    Unsigned numbers are from 0 to ``2**bits - 1``, and the bits of the highest limb beyond them are 0. Signed
+    ones are from ``-2**(bits - 1)`` to ``2**(bits - 1) - 1`` in two's complement, and these bits are copies
+    of the sign, so that the limbs are those of the same number in 32 k bits.
+
+    Parameters
+    ----------
+    bits : int
+        Bits of a number, from 1 to 2**20, that of the sign among them.
+    signed : bool
+        Whether numbers may be negative.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `bits` is no integer, or not from 1 to 2**20, or `signed` no bool.
+    """
+
+    bits: int
+    signed: bool = False
+
+    def __post_init__(self) -> None:
+        bits = as_integer(self.bits, "bits")
+        if not 1 <= bits <= MOST_BITS:
+            raise ValueError(f"bits must be from 1 to {MOST_BITS}, got {abbreviate(bits)}")
+        if not isinstance(self.signed, bool | np.bool_):
+            raise TypeError(f"signed must be a bool, got {brief(self.signed)}")
+        object.__setattr__(self, "bits", bits)
+        object.__setattr__(self, "signed", bool(self.signed))
+
+    @property
+    def rows(self) -> int:
+        """Limbs of a number."""
+        return -(-self.bits // LIMB_BITS)
+
+    @property
+    def top_bits(self) -> int:
+        """Bits of the highest limb that are used, from 1 to 32."""
+        return self.bits - LIMB_BITS * (self.rows - 1)
+
+    @cached_property
+    def value_range(self) -> tuple[int, int]:
+        """The lowest and the highest number."""
+        half = 1 << self.bits - 1
+        return (-half, half - 1) if self.signed else (0, 2 * half - 1)
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether numbers may be negative."""
+        return self.signed
+
+    @property
+    def range_kind(self) -> str:  # type: ignore[override]
+        """What an error calls the range."""
+        return "signed" if self.signed else "unsigned"
+
+    def encode(self, values: Any) -> NDArray[np.uint32]:
+        """Limbs (k, *shape) of integers, as :func:`.ints_to_limbs` takes them."""
+        limbs = ints_to_bits(values, self.bits, self.signed, repr(self))
+        words = np.empty((self.rows, limbs.size // self.rows), dtype=np.uint32)
+        kernels_of(words).transpose(limbs.reshape(-1, self.rows), words)
+        return words.reshape(self.rows, *limbs.shape[:-1])
+
+    def decode(self, words: Any) -> NDArray[np.object_]:
+        """The integers of limbs."""
+        self.check_words(words)
+        matrix = as_matrix(words)
+        values = np.empty(matrix.shape[1], dtype=object)
+        step = max(1, _BLOCK_WORDS // self.rows)
+        for first in range(0, len(values), step):
+            block = slice(first, first + step)
+            values[block] = limbs_to_ints(self.limbs_of(matrix[:, block]), self.signed)
+        return values.reshape(words.shape[1:])
+
+    def decode_at(self, words: Any, index: int) -> int:
+        """One integer, at a flat index of the words (k, *shape)."""
+        value: int = self.decode(as_matrix(words)[:, index : index + 1])[0]
+        return value
+
+    def limbs_of(self, words: Any) -> Any:
+        """The same limbs, those of one number side by side."""
+        limbs = np.empty_like(words, shape=(words.shape[1], self.rows), order="C")
+        kernels_of(words).transpose(words, limbs)
+        return limbs
+
+    def words_of_limbs(self, limbs: Any, signed: bool, locate: Locate) -> Any:
+        """Words of numbers of limbs of any count, which are checked to be in range."""
+        given = np.empty_like(limbs, shape=(limbs.shape[1], len(limbs)), order="C")
+        kernels_of(limbs).transpose(limbs, given)
+        words, outside = resized(given, signed, self.rows, self.top_bits, self.signed)
+        if bool(outside.any()):
+            index = int(outside.argmax())
+            value = limbs_to_ints(limbs[index : index + 1], signed)[0]
+            raise self.out_of_range(f"value {abbreviate(value)} at flat index {locate(index)}")
+        return words
+
+    def out_of_range(self, what: str, owner: str | None = None) -> ValueError:
+        """The error of a number outside the range, named as in ``operand 5``."""
+        return super().out_of_range(what, repr(self) if owner is None else owner)
+
+    def check_words(self, words: Any) -> None:
+        """Check the type and the shape of an array of limbs, not the limbs.
+
+        Raises
+        ------
+        TypeError
+            If it is no array, or of another type than uint32.
+        ValueError
+            If it has not a row for each limb, and an axis of numbers.
+        """
+        if not all(hasattr(words, name) for name in ("dtype", "shape", "ndim")):
+            raise TypeError(f"limbs must be a NumPy, CuPy or Dask array, got {type(words).__name__}")
+        if words.dtype != self.word_dtype:
+            raise TypeError(f"limbs must have dtype uint32, got {words.dtype}")
+        if np.ma.is_masked(words):
+            raise ValueError("limbs are masked; fill them first")
+        if words.ndim < 2 or words.shape[0] != self.rows:
+            raise ValueError(
+                f"limbs of {self!r} must have {self.rows} rows (axis 0) and at least one axis of numbers, "
+                f"got shape {words.shape}"
+            )
+
+    def first_invalid(self, words: Any) -> int | None:
+        """Flat index of the first number (k, *shape) whose limbs are not canonical; None if all are."""
+        top = words[-1].reshape(-1)
+        wrong = trimmed(top, self.top_bits, self.signed) != top
+        return int(wrong.argmax()) if bool(wrong.any()) else None
+
+    def fault_of(self, limbs: list[int]) -> str:
+        """What is wrong with the limbs of a number, as in ``has the highest limb 9``."""
+        bits = "copies of the sign" if self.signed else "0"
+        return (
+            f"has the highest limb {limbs[-1]:#x} (row {self.rows - 1}), whose bits beyond {self.top_bits} "
+            f"must be {bits}"
+        )
+
+    def same_numbers(self, other: NumberSystem) -> bool:
+        """Whether the bits and the range are the same."""
+        return isinstance(other, Positional) and (self.bits, self.signed) == (other.bits, other.signed)
+
+    def overflow_error(self, value: int, index: int) -> PrecisionOverflowError:
+        """The error of an exact result out of range, at a flat index of the array."""
+        length = (value if value >= 0 else ~value).bit_length()
+        return self.overflow_of_length(length, value < 0, index)
+
+    def overflow_of_length(self, length: int, negative: bool, index: int) -> PrecisionOverflowError:
+        """The same of a result whose two's complement has so many bits without that of the sign."""
+        needed = length + int(self.signed or negative)
+        return PrecisionOverflowError(index, needed, self.bits, self.signed, negative)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"bits": self.bits, "signed": self.signed}
+
+    def __dask_tokenize__(self) -> Any:
+        return "rnsdask.Positional", self.bits, self.signed
+
+    def __str__(self) -> str:
+        return f"{self.bits} bits, {self.range_kind}"
+
+    def details(self) -> dict[str, str]:
+        """Bits and range."""
+        return {"Bits": str(self.bits), "Range": self.range_kind}
