@@ -315,7 +315,6 @@ STRUCTURES = {
     "int8_product": {"Stack": STACK, "Bound": BOUND, "Int8Task": INT8_TASK},
     "matmul": {"Stack": STACK, "Product": PRODUCT},
     "limbs": {"LimbOperand": LIMB_OPERAND, "LimbTask": LIMB_TASK},
-    "matmul": {"Matrix": MATRIX, "Product": PRODUCT},
     "ntt_columns": {"Pass": PASS},
     "ntt_rows": {"Pass": PASS},
     "ntt_turned": {"Pass": PASS},
