@@ -9,8 +9,8 @@ namespace rns {
 namespace {
 
 using Matrices = nb::ndarray<const u32, nb::ndim<4>, nb::device::cpu>;
-using MutableMatrices = nb::ndarray<u32, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
-using Parts = nb::ndarray<i8, nb::ndim<5>, nb::c_contig, nb::device::cpu>;
+using MutableMatrices = Written<u32, nb::ndim<4>, nb::c_contig>;
+using Parts = Written<i8, nb::ndim<5>, nb::c_contig>;
 using Sums = nb::ndarray<const i32, nb::ndim<5>, nb::c_contig, nb::device::cpu>;
 using Small = nb::ndarray<const i32, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 

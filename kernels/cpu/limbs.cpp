@@ -11,8 +11,8 @@ namespace rns {
 namespace {
 
 using Counts64 = nb::ndarray<const i64, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using MutableCounts64 = nb::ndarray<i64, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using MutableOrder8 = nb::ndarray<i8, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using MutableCounts64 = Written<i64, nb::ndim<1>, nb::c_contig>;
+using MutableOrder8 = Written<i8, nb::ndim<1>, nb::c_contig>;
 
 // Limbs of numbers, or of one number for all; above its own rows a number goes on by its sign.
 struct LimbOperand {

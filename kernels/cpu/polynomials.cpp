@@ -12,7 +12,7 @@ namespace rns {
 namespace {
 
 using Polynomials = nb::ndarray<const u32, nb::ndim<3>, nb::device::cpu>;
-using MutablePolynomials = nb::ndarray<u32, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using MutablePolynomials = Written<u32, nb::ndim<3>, nb::c_contig>;
 using Degrees = nb::ndarray<const i32, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 constexpr i64 kLanes = 16;

@@ -20,7 +20,7 @@ DIGITS = np.arange(16 * 4, dtype=np.uint32).reshape(16, 4)
 WRITERS: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "apply": (lambda out: cpu.apply("add", [WORDS, WORDS], MODULI, out), (2, 16)),
     "ntt": (lambda out: cpu.ntt(WORDS, transform_constants(MODULI, 16, False), out), (2, 16)),
-    "matmul": (lambda out: cpu.matmul(CUBE, CUBE, MODULI, out), (2, 4, 4)),
+    "matmul": (lambda out: cpu.matmul(CUBE[:, None], CUBE[:, None], MODULI, out), (2, 1, 4, 4)),
     "convolve": (lambda out: cpu.convolve(CUBE, CUBE, MODULI, 0, out), (2, 4, 7)),
     "fermat": (lambda out: cpu.fermat_apply("add", (DIGITS, DIGITS), FIELD, out), (16, 4)),
     "transpose": (lambda out: cpu.transpose(WORDS, out), (16, 2)),
