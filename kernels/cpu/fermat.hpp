@@ -5,6 +5,7 @@
 
 #include "residues.hpp"
 #include "rns/fermat.cuh"
+#include "rns/fermat_limbs.cuh"
 
 namespace rns {
 
@@ -40,6 +41,7 @@ using FermatParameters = std::array<u64, 7>;
 
 inline FermatField field_of(const FermatParameters& p) {
   const auto at = [&](i32 k) { return static_cast<i32>(p[k]); };
+  require(p[6] > 0 && p[6] <= kMostDigits, "a Fermat field has 1 to 128 digits");
   return {{p[0], at(1), at(2), at(3), at(4), at(5)}, at(6)};
 }
 

@@ -1,5 +1,6 @@
 // Arithmetic modulo r^k + 1 on tiles of numbers: one digit of all of them after another, so that numbers are
 // what vector registers hold.
+#include <type_traits>
 #include <utility>
 
 #include "fermat.hpp"
@@ -138,17 +139,19 @@ struct Sums {
   alignas(64) decltype(Sum::low) low[kGroup] = {};
   alignas(64) decltype(Sum::high) high[kGroup] = {};
 
-  RNS_INLINE void add(const Digit* a, const Digit* b) {
+  template <class Word>
+  RNS_INLINE void add(const Word* a, const Word* b) {
     for (i64 l = 0; l < kGroup; ++l) {
       Sum sum = at(l);
-      sum.add(a[l], b[l]);
+      sum.add(static_cast<Digit>(a[l]), static_cast<Digit>(b[l]));
       set(l, sum);
     }
   }
-  RNS_INLINE void subtract(const Digit* a, const Digit* b) {
+  template <class Word>
+  RNS_INLINE void subtract(const Word* a, const Word* b) {
     for (i64 l = 0; l < kGroup; ++l) {
       Sum sum = at(l), other;
-      other.add(a[l], b[l]);
+      other.add(static_cast<Digit>(a[l]), static_cast<Digit>(b[l]));
       sum.subtract(other);
       set(l, sum);
     }
@@ -160,20 +163,44 @@ struct Sums {
   }
 };
 
+// The digits of a tile in words as wide as their products, which multiplications take as they load them.
+template <class Word, class Digit, i64 kLanes = kFermatLanes<Digit>>
+class Widened {
+ public:
+  RNS_INLINE Widened(FermatRows<Digit> x, i64 digits) {
+    for (i64 i = 0; i < digits; ++i) {
+      for (i64 l = 0; l < kLanes; ++l) words_[i * kLanes + l] = x.row(i)[l];
+    }
+  }
+  RNS_INLINE const Word* row(i64 i) const { return words_ + i * kLanes; }
+
+ private:
+  alignas(64) Word words_[kMostDigits * kLanes];
+};
+
+// The same digits as they are.
+template <class Digit>
+struct Plain : FermatRows<Digit> {
+  RNS_INLINE Plain(FermatRows<Digit> x, i64) : FermatRows<Digit>(x) {}
+};
+
 template <bool kWide, class Digit, i64 kLanes = kFermatLanes<Digit>>
 RNS_INLINE void multiply_tile(const FermatField& f, FermatRows<Digit> x, FermatRows<Digit> y,
                               FermatResult<Digit> out) {
   using Signed = typename FermatWords<Digit>::Signed;
   // Of 64-bit digits a sum takes four words: one number at a time keeps it in registers.
   constexpr i64 kGroup = sizeof(Digit) == 8 ? 1 : kLanes;
+  // Sums of two words leave registers for it; of longer ones the wider loads cost more than they save.
+  using Operand = std::conditional_t<sizeof(Digit) == 4 && !kWide, Widened<u64, Digit>, Plain<Digit>>;
+  const Operand a = Operand(x, f.digits), b = Operand(y, f.digits);
   const Digit r = static_cast<Digit>(f.radix.radix);
   Carries<i32, kLanes> carries;
   for (i64 start = 0; start < kLanes; start += kGroup) {
     Signed carry[kGroup] = {};
     for (i64 i = 0; i < f.digits; ++i) {
       Sums<Digit, kWide, kGroup> sums;
-      for (i64 j = 0; j <= i; ++j) sums.add(x.row(j) + start, y.row(i - j) + start);
-      for (i64 j = i + 1; j < f.digits; ++j) sums.subtract(x.row(j) + start, y.row(f.digits + i - j) + start);
+      for (i64 j = 0; j <= i; ++j) sums.add(a.row(j) + start, b.row(i - j) + start);
+      for (i64 j = i + 1; j < f.digits; ++j) sums.subtract(a.row(j) + start, b.row(f.digits + i - j) + start);
       Digit* z = out.row(i) + start;
       for (i64 l = 0; l < kGroup; ++l) {
         FermatSum<Digit, kWide> sum = sums.at(l);
