@@ -7,6 +7,8 @@ and each pass is a job like any other, which workers may die of and which is con
 """
 
 import math
+import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ from rnsdask import store
 from rnsdask.arrays.creation import open_words
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.cluster.memory import Work
+from rnsdask.core.errors import StoreError
 from rnsdask.core.layout import RESIDUE_DTYPE, default_chunk
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
@@ -80,7 +83,23 @@ class Transform:
         """
         if self.steps is None:
             return []
-        return [f"{path.rstrip('/')}.{self.identity[:12]}-{k}.partial" for k in range(1, _STORES + 1)]
+        return [_between(path, self.identity, k) for k in range(1, _STORES + 1)]
+
+
+def _between(path: str, identity: str, k: int) -> str:
+    return f"{path.rstrip('/')}.{identity[:12]}-{k}.partial"
+
+
+def _left_behind(path: str) -> list[str]:
+    """Stores between the passes of any job with this output, as far as what is there can be listed."""
+    folder = store.locate(_between(path, "", 1)).parent
+    names: set[str] = set()
+    if folder is not None:
+        with suppress(StoreError):  # it may be nobody's business to list it
+            names = folder.names()
+    name = path.rstrip("/").rpartition("/")[2]
+    pattern = re.compile(re.escape(name) + r"(\.[0-9a-f]{12}-[0-9]\.partial)")
+    return [path.rstrip("/") + match[1] for match in map(pattern.fullmatch, names) if match]
 
 
 def prepare(source: Source, axis: int, inverse: bool, negacyclic: bool, backend: str = "cpu") -> Transform:
@@ -163,7 +182,9 @@ def write_transform(
     check_target(path, [transform.source])
     result = transform.result
     writer = open_store(result, path, overwrite=overwrite, resume=resume, job_identity=transform.identity)
-    words = _in_passes(transform, path, client, resume, progress) if transform.steps else result.words
+    if not resume:  # the output is this job's now, and all that other ones left is of no use
+        _remove_left_behind(transform, path)
+    words = _in_passes(transform, path, client, progress) if transform.steps else result.words
     kept, damaged = check_written([(writer, words)], client) if resume else (set(), set())
     missing = [index for index in writer.indices() if index not in kept]
     # All chunks of a line together, as they are made.
@@ -171,14 +192,16 @@ def write_transform(
     amount: dict[str, Any] = {"numbers": result.size, "nbytes": result.nbytes}
     label = f"ntt, pass {transform.passes}" if transform.steps else "ntt"
     write(words, writer, missing, client, progress=progress, label=label, **amount)
-    for place in transform.places(path):
-        store.remove(store.locate(place))
+    _remove_left_behind(transform, path)
     return Transfer(result.size, transform.bytes_read, result.nbytes, len(kept), len(damaged))
 
 
-def _in_passes(
-    transform: Transform, path: str, client: "Client | None", resume: bool, progress: bool
-) -> da.Array:
+def _remove_left_behind(transform: Transform, path: str) -> None:
+    for place in {*transform.places(path), *_left_behind(path)}:
+        store.remove(store.locate(place))
+
+
+def _in_passes(transform: Transform, path: str, client: "Client | None", progress: bool) -> da.Array:
     """All passes but the last one; those that an interrupted job has finished are not done again.
 
     Returns
@@ -189,9 +212,6 @@ def _in_passes(
     steps = transform.steps
     assert steps is not None
     places = [store.locate(place) for place in transform.places(path)]
-    if not resume:
-        for place in places:
-            store.remove(place)
     states = [store.state(place) for place in places]
     done = max((k for k, state in enumerate(states, 1) if state == "whole"), default=0)
     words = transform.source.array().words if not done else _words_at(places[done - 1])

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -156,8 +157,35 @@ def test_what_another_job_left_is_not_continued(
     other = drawn(rng, 32)
     other.rechunk(8).to_zarr("x.zarr", overwrite=True)
     assert "y.zarr: it cannot be resumed" in fail("ntt", "x.zarr", "-o", "y.zarr", "--resume")
+    others = [
+        "y.zarr.0123456789ab-1.partial.zarr",
+        "y2zarr.0123456789ab-1.partial",
+        "z.zarr.0123456789ab-1.partial",
+    ]
+    for name in others:
+        other.to_zarr(name)
+    assert len(list(Path().glob("y.zarr.*-[123].partial"))) == 1
     succeed("ntt", "x.zarr", "-o", "y.zarr", "--overwrite")
     np.testing.assert_array_equal(words_in("y.zarr"), rd.ntt(other).words)
+    assert sorted(path.name for path in Path().iterdir()) == ["x.zarr", "y.zarr", *others]
+
+
+@pytest.mark.parametrize("chunk", [8, 32])
+def test_what_a_removed_output_left_goes_with_the_next_job(
+    chunk: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the same command, of a changed source, and of one that goes in one pass."""
+    x = drawn(rng, 32)
+    x.rechunk(8).to_zarr("x.zarr")
+    with monkeypatch.context() as patched:
+        patched.setattr(transform, "joined", None)
+        with pytest.raises(AssertionError):
+            succeed("ntt", "x.zarr", "-o", "y.zarr")
+    shutil.rmtree("y.zarr")
+    x.rechunk(chunk).to_zarr("x.zarr", overwrite=True)
+    assert as_json("ntt", "x.zarr", "-o", "y.zarr")["passes"] == (4 if chunk == 8 else 1)
+    np.testing.assert_array_equal(words_in("y.zarr"), rd.ntt(x).words)
+    assert sorted(path.name for path in Path().iterdir()) == ["x.zarr", "y.zarr"]
 
 
 def test_a_store_that_is_there_is_replaced_at_the_end(rng: np.random.Generator) -> None:
