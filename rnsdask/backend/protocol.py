@@ -268,17 +268,17 @@ class Kernels(Protocol):
     def characteristic_polynomials(self, x: Array, moduli: ModuliSet) -> Array:
         """Coefficients (n, B, N + 1) of det(z - x) of square matrices, the constant one first."""
 
-    # Pairs of polynomials modulo primes, coefficients ascending: (n, B, A) and (n, B, C), in any layout, of which
-    # degrees, int32 (n, B), contiguous, say how many coefficients count; -1 is that of the polynomial 0.
+    # Pairs of polynomials modulo primes, coefficients ascending: (n, B, A) and (n, B, C), in any layout.
+    # Degrees, int32 (n, B), contiguous, say how many coefficients count; -1 is that of the polynomial 0.
 
     def remainder_sequences(
         self, x: Array, y: Array, degrees: tuple[Array, Array], moduli: ModuliSet, divisors: bool
     ) -> tuple[Array, Array, Array]:
         """Resultants, as quotients of two (n, B), and greatest common divisors (n, B, max(A, C)), monic.
 
-        The resultants are determinants of Sylvester's matrices of the degrees, with leading coefficients that may
-        be 0; 0 where a polynomial is 0. Divisors are found if asked for, else have no coefficients; for
-        them no leading coefficient may be 0.
+        The resultants are determinants of Sylvester's matrices of the degrees, whose leading coefficients may
+        be 0; where a polynomial is 0 they are 0. Divisors are found if asked for, else have no coefficients;
+        for them no leading coefficient may be 0.
         """
 
     def divide_polynomials(

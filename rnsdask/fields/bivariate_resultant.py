@@ -1,14 +1,15 @@
 """The resultant of two integer polynomials in x and y with respect to y, exact. No Dask in here.
 
-Modulo primes it is evaluated at enough points x, interpolated, and lifted; docs/polynomials.md proves how many
-points and primes are enough. Sylvester's matrix has the same formal degrees everywhere, so that a leading
-coefficient that is 0 at a point or modulo a prime does no harm.
+Modulo primes it is evaluated at enough points x, interpolated, and lifted; docs/polynomials.md proves how
+many points and primes are enough. Sylvester's matrix has the same formal degrees everywhere, so that a
+leading coefficient that is 0 at a point or modulo a prime does no harm.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,8 +92,8 @@ def _degree(coefficients: Sequence[int]) -> int:
 def degree_bound(f: Sequence[int], g: Sequence[int]) -> int:
     """No resultant of polynomials in x and y with respect to y has a greater degree in x; -1 if it is 0.
 
-    It is that of c^n d^m times the product of all differences of roots, where c and d are the leading coefficients:
-    a difference has at most the degree of the greater root, which are those of Newton's polygons.
+    It is c^n d^m times the product of all differences of roots, where c and d are the leading coefficients.
+    The degree of a difference is at most that of either root, and Newton's polygons tell those of the roots.
 
     Parameters
     ----------
@@ -118,8 +119,7 @@ def _root_degrees(degrees: Sequence[int]) -> list[RootDegree]:
             hull.pop()
         hull.append(point)
     found: list[RootDegree] = [(hull[0][0], None)] if hull[0][0] else []
-    edges = zip(hull[:-1], hull[1:], strict=True)
-    return found + [(k - i, Fraction(d - e, k - i)) for (i, d), (k, e) in edges]
+    return found + [(k - i, Fraction(d - e, k - i)) for (i, d), (k, e) in pairwise(hull)]
 
 
 def _is_below(point: tuple[int, int], left: tuple[int, int], right: tuple[int, int]) -> bool:

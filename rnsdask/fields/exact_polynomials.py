@@ -1,7 +1,7 @@
 """Resultants and discriminants of chunks of integer polynomials in one variable, exact. No Dask in here.
 
-A chunk is residues (n, *batch, coefficients) of an RNS. Each result is bounded (docs/polynomials.md), computed
-modulo primes with a product beyond that, and lifted (:mod:`rnsdask.rns.lift`).
+A chunk is residues (n, *batch, coefficients) of an RNS. Each result is bounded (docs/polynomials.md),
+computed modulo primes with a product beyond that, and lifted (:mod:`rnsdask.rns.lift`).
 """
 
 import math
@@ -31,19 +31,24 @@ def _degrees(words: Array) -> Array:
     return polynomials.degrees_of((words != 0).any(axis=0))
 
 
+def _greatest(degrees: Array) -> int:
+    """The greatest of degrees, at least 0."""
+    return max(0, int(degrees.max())) if degrees.size else 0
+
+
 def resultants(f: Array, g: Array, system: RNS) -> NDArray[np.object_]:
     """Resultants (1, *batch, 1) of polynomials (n, *batch, A) and (n, *batch, C), Python ints."""
     degrees = _degrees(f), _degrees(g)
-    m, n = (int(found.max(initial=0)) for found in degrees)
+    m, n = map(_greatest, degrees)
     squares = ((d + 1) * magnitude_of(x, system) ** 2 for d, x in ((m, f), (n, g)))
     batch, length = np.broadcast_shapes(f.shape[1:-1], g.shape[1:-1]), f.shape[-1]
     joined = np.concatenate([np.broadcast_to(x, (len(x), *batch, x.shape[-1])) for x in (f, g)], axis=-1)
 
     def image(words: Array, moduli: ModuliSet) -> Array:
         formal = tuple(_for_each(found, len(moduli), batch) for found in degrees)
-        return polynomials.resultants(words[..., :length], words[..., length:], moduli, formal)
+        return polynomials.resultants(words[..., :length], words[..., length:], moduli, formal)[..., None]
 
-    return lift(image, joined, system, sylvester_bound(m, n, *squares))[None, ..., None]
+    return lift(image, joined, system, sylvester_bound(m, n, *squares))[None]
 
 
 def _for_each(degrees: Array, count: int, batch: tuple[int, ...]) -> Array:
@@ -57,18 +62,20 @@ def discriminants(f: Array, system: RNS) -> NDArray[np.object_]:
     For the degree m and the leading coefficient c it is (-1)^(m (m - 1) / 2) R(f, f') / c, over the integers.
     """
     degrees = _degrees(f)
-    lower, greatest = np.maximum(degrees, 0), int(degrees.max(initial=0))
+    lower, greatest = np.maximum(degrees, 0), _greatest(degrees)
     magnitude = magnitude_of(f, system)
     squares = (greatest + 1) * magnitude**2, max(greatest, 1) * (greatest * magnitude) ** 2
     batch = f.shape[1:-1]
 
     def image(words: Array, moduli: ModuliSet) -> Array:
         formal = tuple(_for_each(d.astype(np.int32), len(moduli), batch) for d in (lower, lower - 1))
-        return polynomials.resultants(words, polynomials.derivatives(words, moduli), moduli, formal)
+        return polynomials.resultants(words, polynomials.derivatives(words, moduli), moduli, formal)[
+            ..., None
+        ]
 
     found = lift(image, f, system, sylvester_bound(greatest, max(greatest - 1, 0), *squares))
     place = np.broadcast_to(lower[None, ..., None], (len(f), *batch, 1)).astype(np.int64)
-    leading: Any = np.asarray(system.decode(np.take_along_axis(f, place, axis=-1)[..., 0]), dtype=object)
-    signs = np.where(np.asarray(degrees.tolist()).reshape(batch) % 4 >= 2, -1, 1).astype(object)
+    leading: Any = np.asarray(system.decode(np.take_along_axis(f, place, axis=-1)), dtype=object)
+    signs = np.where(np.array(degrees.tolist()).reshape(*batch, 1) % 4 >= 2, -1, 1).astype(object)
     quotients = found * signs // np.where(leading == 0, 1, leading)
-    return np.asarray(quotients, dtype=object).reshape(1, *batch, 1)
+    return np.asarray(quotients, dtype=object)[None]

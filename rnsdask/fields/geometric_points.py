@@ -38,8 +38,8 @@ class GeometricPoints:
     def interpolate(self, values: Array) -> Array:
         """Coefficients (n, N) of the polynomials with values (n, N) at the points.
 
-        The polynomial is M times the sum of all c_i / (x - x_i), with M the product of the x - x_i and c_i the
-        value over M'(x_i). Coefficient k of that power series is minus the sum of the c_i x_i^(-k-1): a
+        The polynomial is M times the sum of all c_i / (x - x_i), with M the product of all x - x_i, and c_i
+        the value over M'(x_i). Coefficient k of that power series is minus the sum of the c_i x_i^(-k-1): a
         polynomial's value at a point of the progression of 1 / q.
         """
         count = self._count
@@ -83,7 +83,7 @@ class GeometricPoints:
         return self._running(np.concatenate([ones, self._progression(ratios, count - 1)], axis=-1))
 
     def _found_ratios(self, like: Array) -> tuple[Array, Array]:
-        """A q for each prime, (n, 1), the least from 2 on, and the products of q^k - 1 for k up to i, (n, N + 1)."""
+        """The least q from 2 on of each prime, (n, 1), and products of q^k - 1 for k up to i, (n, N + 1)."""
         n, count = len(self._moduli), self._count
         found = [2] * n
         while True:

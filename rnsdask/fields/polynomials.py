@@ -1,7 +1,7 @@
 """Polynomials over fields, chunks of coefficients along the last axis, ascending. No Dask in here.
 
-A chunk is (rows, *batch, coefficients), in any layout; batches of operands broadcast. Degrees are those of the
-last coefficients that are not 0, and differ from field to field; that of the polynomial 0 is -1.
+A chunk is (rows, *batch, coefficients), in any layout; batches of operands broadcast. Degrees are those of
+the last coefficients that are not 0, and differ from field to field; that of the polynomial 0 is -1.
 """
 
 import math
@@ -48,8 +48,8 @@ def _stacks(f: Array, g: Array) -> tuple[Array, Array, tuple[int, ...]]:
 def resultants(f: Array, g: Array, moduli: ModuliSet, degrees: Pair | None = None) -> Array:
     """Resultants (n, *batch) modulo primes, 0 where a polynomial is 0.
 
-    `degrees`, int32 (n, *batch) each, are the formal ones, whose coefficients may be 0: the resultants are the
-    determinants of Sylvester's matrices of these. Without them they are the polynomials' own.
+    `degrees`, int32 (n, *batch) each, are the formal ones, whose coefficients may be 0: the resultants are
+    the determinants of Sylvester's matrices of these. Without them they are the polynomials' own.
     """
     x, y, batch = _stacks(f, g)
     first, second = _degrees(x, y) if degrees is None else degrees
@@ -69,7 +69,7 @@ def _degrees(x: Array, y: Array) -> Pair:
 
 
 def common_divisors(f: Array, g: Array, moduli: ModuliSet) -> Array:
-    """Greatest common divisors (n, *batch, max(A, C)) modulo primes, monic, zeros after; that of zeros is 0."""
+    """Greatest common divisors (n, *batch, max(A, C)) modulo primes, monic; that of zeros is 0."""
     x, y, batch = _stacks(f, g)
     found = kernels_of(x).remainder_sequences(x, y, _degrees(x, y), moduli, True)[2]
     return found.reshape(len(x), *batch, found.shape[-1])
@@ -78,19 +78,20 @@ def common_divisors(f: Array, g: Array, moduli: ModuliSet) -> Array:
 def discriminants(f: Array, moduli: ModuliSet) -> Array:
     """Discriminants (n, *batch) modulo primes, 0 of constants.
 
-    For the degree m and the leading coefficient c it is R(f, f') (-1)^(m (m - 1) / 2) / c, where f' has the formal
-    degree m - 1.
+    For the degree m and the leading coefficient c it is R(f, f') (-1)^(m (m - 1) / 2) / c, where f' has the
+    formal degree m - 1.
     """
     x = f.reshape(len(f), math.prod(f.shape[1:-1]), f.shape[-1])
     degrees = degrees_of(x)
-    lower = np.maximum(degrees, 0).astype(np.int32)
-    slopes = derivatives(x, moduli)
-    # Those of constants, which have none, are set to 0 after.
-    found = resultants(x, slopes, moduli, (lower, np.maximum(lower - 1, -1).astype(np.int32)))
+    lower = np.maximum(degrees, 0)
+    # The derivative of a constant is of degree -1.
+    formal = lower.astype(np.int32), (lower - 1).astype(np.int32)
+    found = resultants(x, derivatives(x, moduli), moduli, formal)
     leading = np.take_along_axis(x, lower[..., None].astype(np.int64), axis=-1)[..., 0]
     found = quotients_of(found, np.where(leading == 0, np.uint32(1), leading), moduli)
     negative = apply("subtract", (np.zeros_like(found), found), RNS(moduli), "wrap")
-    return np.where(degrees % 4 >= 2, negative, found).reshape(f.shape[:-1])
+    signed: Array = np.where(degrees % 4 >= 2, negative, found)
+    return signed.reshape(f.shape[:-1])
 
 
 def derivatives(f: Array, moduli: ModuliSet) -> Array:
@@ -202,8 +203,8 @@ def _powers(points: Array, count: int, fields: FiniteFields) -> Array:
 def interpolated(points: Array, values: Array, fields: FiniteFields, place: Place) -> Array:
     """Coefficients (rows, *batch, N) of the polynomials with values at points, (rows, *batch, N) both.
 
-    J. Lagrange's formula, its terms added up in a tree: with M the product of all x - x_i, the polynomial is the
-    sum of v_i / M'(x_i) M / (x - x_i).
+    J. Lagrange's formula, its terms added up in a tree: with M the product of all x - x_i, the polynomial is
+    the sum of v_i / M'(x_i) M / (x - x_i).
 
     Raises
     ------

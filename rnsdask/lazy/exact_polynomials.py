@@ -1,8 +1,8 @@
 """Resultants and discriminants of polynomials of integers, exact, lazy on Dask.
 
-A batch is mapped chunk by chunk (:mod:`rnsdask.fields.exact_polynomials`). Two lazy polynomials in two variables
-that are no batch are a task for each group of primes (:mod:`rnsdask.fields.bivariate_resultant`), and one that
-joins them.
+A batch is mapped chunk by chunk (:mod:`rnsdask.fields.exact_polynomials`). Two lazy polynomials in two
+variables that are no batch are a task for each group of primes (:mod:`rnsdask.fields.bivariate_resultant`),
+and one that joins them.
 """
 
 from typing import Any
@@ -59,7 +59,8 @@ def _in_groups(f: Any, g: Any, system: RNS, length: int) -> da.Array:
     most = count_beyond(2 * bivariate.known_bound(first, second, system.known_magnitude) + 1)
     image, lifted = (delayed(function, pure=True) for function in (bivariate.image, bivariate.lifted))
     images = [image(task, start, start + _GROUP) for start in range(0, most, _GROUP)]
-    return da.from_delayed(lifted(task, images, length), (length,), meta=np.empty(0, dtype=object))
+    found: da.Array = da.from_delayed(lifted(task, images, length), (length,), meta=np.empty(0, dtype=object))
+    return found
 
 
 def _system(f: Any, g: Any) -> RNS:

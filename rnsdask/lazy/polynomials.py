@@ -42,7 +42,7 @@ def check_prime_fields(name: str, x: Any) -> None:
 
 
 def side_by_side(f: Any, g: Any, axes: int = 1) -> tuple[Any, Any, Any]:
-    """Words (rows, *batch, A, 1) and (rows, *batch, 1, C) of two arrays, and the chunks of the batch, if lazy.
+    """Words (rows, *batch, A, 1) and (rows, *batch, 1, C) of two arrays; if lazy, the chunks of the batch.
 
     With two axes of coefficients there are four in the place of A and C. They are one chunk each.
     """
@@ -51,7 +51,7 @@ def side_by_side(f: Any, g: Any, axes: int = 1) -> tuple[Any, Any, Any]:
     parts = []
     for words, last in ((f.words, every + one), (g.words, one + every)):
         if isinstance(words, da.Array):
-            words = words.rechunk({axis: -1 for axis in range(words.ndim - axes, words.ndim)})
+            words = words.rechunk(dict.fromkeys(range(words.ndim - axes, words.ndim), -1))
         own = words.ndim - axes
         parts.append(words[(slice(None), *(None,) * (ndim - own), *(slice(None),) * (own - 1), *last)])
     if not any(isinstance(part, da.Array) for part in parts):
@@ -64,7 +64,7 @@ def side_by_side(f: Any, g: Any, axes: int = 1) -> tuple[Any, Any, Any]:
 def map_pairs(
     function: Callable[..., Any], f: Any, g: Any, length: int, rows: int | None, **options: Any
 ) -> Any:
-    """What a function gives of the chunks of two arrays, (rows, *batch, length), as words (rows, *batch, length)."""
+    """Words (rows, *batch, length) that a function gives of the chunks of two arrays."""
     x, y, batch = side_by_side(f, g)
     chunks = None if batch is None else (*batch, (1,), (length,))
     token = f"poly-{function.__name__}"

@@ -1,6 +1,6 @@
 """Polynomials as arrays of coefficients along the last axis, that of degree 0 first, exact."""
 
-from rnsdask.poly.divide import divmod, gcd
+from rnsdask.poly.divide import divmod, gcd  # noqa: A004  (of polynomials)
 from rnsdask.poly.multiply import multiply
 from rnsdask.poly.resultant import discriminant, resultant
 from rnsdask.poly.values import evaluate, interpolate

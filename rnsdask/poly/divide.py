@@ -6,7 +6,7 @@ from rnsdask.lazy import polynomials
 from rnsdask.poly.operands import check_fields
 
 
-def divmod(f: Any, g: Any) -> tuple[Any, Any]:
+def divmod(f: Any, g: Any) -> tuple[Any, Any]:  # noqa: A001  (the name that users look for)
     """Quotients and remainders: ``f = q g + r``, where the degree of r is below that of g.
 
     Parameters
@@ -46,8 +46,8 @@ def gcd(f: Any, g: Any) -> Any:
     Returns
     -------
     FieldArray, shape (..., max(A, C))
-        Degrees differ from field to field; coefficients above them are 0. Of two polynomials 0 it is 0. Lazy if
-        an operand is.
+        Degrees differ from field to field; coefficients above them are 0. Of two polynomials 0 it is 0. Lazy
+        if an operand is.
 
     Raises
     ------

@@ -13,7 +13,8 @@ def check_fields(name: str, *arrays: Any, prime: bool = True) -> None:
         if not of_fields(x):
             kind = type(x).__name__
             raise TypeError(
-                f"{name} takes FieldArrays, got {kind}; rd.FieldArray.from_rns(x, fields) makes one of integers"
+                f"{name} takes FieldArrays, got {kind}; rd.FieldArray.from_rns(x, fields) makes one of "
+                "integers"
             )
         if prime:
             check_prime_fields(name, x)

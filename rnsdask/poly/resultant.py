@@ -19,23 +19,23 @@ def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
     Parameters
     ----------
     f, g : FieldArray of prime fields, RNSArray or IntervalRNSArray, shapes (..., A) and (..., C)
-        Coefficients, ascending. The other axes broadcast. The degree of a polynomial is that of its last coefficient
-        which is not 0, in each field its own. That of a constant c and a polynomial of degree n is ``c**n``, of two
-        constants 1, and where one polynomial is 0 it is 0.
+        Coefficients, ascending. The other axes broadcast. The degree of a polynomial is that of its last
+        coefficient which is not 0, in each field its own. The resultant of a constant c and a polynomial of
+        degree n is ``c**n``, that of two constants 1, and where one polynomial is 0 it is 0.
     variables : {1, 2}
         With 2, of integers only, `f` and `g` are polynomials in x and y, shapes (..., M, A) and (..., K, C):
-        that at (i, j) is the coefficient of ``y**i * x**j``. The resultant with respect to y is a polynomial in x:
-        y is eliminated.
+        that at (i, j) is the coefficient of ``y**i * x**j``. The resultant with respect to y is a polynomial
+        in x: y is eliminated. Degrees in y are those over the integers.
 
     Returns
     -------
     int, FieldArray or object array, shape (...)
         Of one pair an integer. Of FieldArrays that from 0 to M - 1 which stands for the resultants, and of a
-        batch a FieldArray. Of integers the resultants as Python ints, of any size; of a batch in a NumPy array.
-        Lazy if an operand is.
+        batch a FieldArray. Of integers the resultants as Python ints, of any size; of a batch in a NumPy
+        array. Lazy if an operand is.
     object array, shape (..., (K - 1) (A - 1) + (M - 1) (C - 1) + 1)
-        With two variables: coefficients in x, ascending, as Python ints. The last ones are 0 where the degree is
-        lower than shapes allow.
+        With two variables: coefficients in x, ascending, as Python ints. The last ones are 0 where the degree
+        is lower than shapes allow.
 
     Raises
     ------
@@ -60,9 +60,9 @@ def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
 def discriminant(f: Any) -> Any:
     """Discriminants of polynomials, exact: 0 where one has a root twice.
 
-    For the degree m and the leading coefficient c it is ``(-1)**(m * (m - 1) / 2) / c`` times the resultant of the
-    polynomial and its derivative, which is taken to be of degree m - 1 modulo all primes: ``c**(2 * m - 2)`` times
-    the product of the squares of all differences of roots. That of a constant is 0.
+    For the degree m and the leading coefficient c it is ``(-1)**(m * (m - 1) / 2) / c`` times the resultant
+    of the polynomial and its derivative, which is taken to be of degree m - 1 modulo all primes:
+    ``c**(2 * m - 2)`` times the product of the squares of all differences of roots. That of a constant is 0.
 
     Parameters
     ----------

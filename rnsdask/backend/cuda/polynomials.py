@@ -14,7 +14,8 @@ from rnsdask.backend.cuda_layout import BLOCK, DIVISIONS, SEQUENCES, WARP
 from rnsdask.backend.protocol import Array
 from rnsdask.core.moduli import ModuliSet
 
-# Pairs have a thread each if there are so many, and the coefficients of a warp's fit shared memory; else a block.
+# Pairs have a thread each if there are so many and the coefficients of a warp's fit shared memory; else a
+# block.
 _MANY_PAIRS = 2**14
 
 
