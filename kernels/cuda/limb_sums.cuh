@@ -10,6 +10,8 @@ struct Place {
   u32* data;
   i64 stride;
 
+  __device__ u32& operator[](i64 i) const { return data[i * stride]; }
+  __device__ Place operator+(i64 i) const { return {data + i * stride, stride}; }
   __device__ u32 at(i64 i) const { return data[i * stride]; }
   __device__ void set(i64 i, u32 limb) const { data[i * stride] = limb; }
 };

@@ -616,6 +616,19 @@ def positional_multiply(
     _cpu.positional_multiply(x, y, addend, bits, signed, out, flags, method)
 
 
+def _turned(matrix: Array) -> NDArray[np.uint32]:
+    out = np.empty(matrix.shape[::-1], dtype=np.uint32)
+    transpose(matrix, out)
+    return out
+
+
+def positional_divmod(x: Array, y: Array, signed: bool) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    # Words of 64 bits are quicker than limbs of numbers side by side, though they are turned first.
+    width = max(len(x) + signed, len(y))
+    quotients, remainders = floor_divide_limbs(_turned(x), _turned(y), width, signed)
+    return _turned(quotients), _turned(remainders)
+
+
 def positional_mod_add(
     x: Array, y: Array, moduli: Array, subtract: bool, out: Array, method: str = _POSITIONAL_METHOD
 ) -> bool:

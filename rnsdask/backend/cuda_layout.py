@@ -319,6 +319,7 @@ STRUCTURES = {
     "ntt_rows": {"Pass": PASS},
     "ntt_turned": {"Pass": PASS},
     "polynomials": {"Coefficients": COEFFICIENTS, "Sequences": SEQUENCES, "Divisions": DIVISIONS},
+    "positional_divide": {"LimbOperand": LIMB_OPERAND},
     "positional_modular": {"LimbOperand": LIMB_OPERAND, "ModularTask": MODULAR_TASK},
     "positional_montgomery": {"LimbOperand": LIMB_OPERAND, "ModularTask": MODULAR_TASK},
     "positional_montgomery_tiles": {"LimbOperand": LIMB_OPERAND, "ModularTask": MODULAR_TASK},

@@ -402,6 +402,12 @@ class Kernels(Protocol):
         `overflowed`, Boolean (N,), is written: whether the result is another number.
         """
 
+    def positional_divmod(self, x: Array, y: Array, signed: bool) -> tuple[Array, Array]:
+        """Quotients and remainders, as Python's, of numbers (k, N) by others, none of them 0.
+
+        In limbs that hold them all, at most one more than the longer operand's.
+        """
+
     def positional_mod_add(self, x: Array, y: Array, moduli: Array, subtract: bool, out: Array) -> bool:
         """Sums or differences modulo each modulus, in its limbs; whether all operands were below it.
 

@@ -28,15 +28,10 @@ def divmod_(x: Array, y: Array, signed: bool, locate: Locate = int) -> tuple[Arr
     check_divisors(b, operands.count, locate)
     if operands.count == 0:
         return operands.shaped(operands.empty(len(x) + signed)), operands.shaped(operands.empty(len(y)))
-    width = max(len(x) + signed, len(y))
     kernels = kernels_of(operands.like)
-    quotients, remainders = kernels.floor_divide_limbs(
-        _rows(wide(a, operands.count)), _rows(b), width, signed
-    )
-    limbs = quotients.shape[1]  # the kernel may give fewer, which hold them
-    q = _columns(quotients, min(len(x) + signed, limbs))
-    r = _columns(remainders, min(len(y), remainders.shape[1]))
-    q, r = (_extended(z, limbs, signed) for z, limbs in ((q, len(x) + signed), (r, len(y))))
+    results = kernels.positional_divmod(wide(a, operands.count), b, signed)
+    lengths = (len(x) + signed, len(y))  # the kernel may give more limbs, or fewer that hold them all
+    q, r = (_in_limbs(z, limbs, signed) for z, limbs in zip(results, lengths, strict=True))
     return operands.shaped(q), operands.shaped(r)
 
 
@@ -101,24 +96,10 @@ def _by_integers(function: Callable[..., gmpy2.mpz], operands: Operands, limbs: 
     return operands.shaped(from_integers(results, limbs, operands.like))
 
 
-def _rows(matrix: Array) -> Array:
-    """(k, N) as (N, k), contiguous."""
-    out = np.empty_like(matrix, shape=matrix.shape[::-1], order="C")
-    kernels_of(matrix).transpose(matrix, out)
-    return out
-
-
-def _columns(rows: Array, limbs: int) -> Array:
-    """The lower limbs of (N, K) as (limbs, N)."""
-    out = np.empty_like(rows, shape=rows.shape[::-1], order="C")
-    kernels_of(rows).transpose(rows, out)
-    return out[:limbs]
-
-
-def _extended(matrix: Array, limbs: int, signed: bool) -> Array:
-    """A matrix with copies of the sign, or 0, above."""
-    if len(matrix) == limbs:
-        return matrix
+def _in_limbs(matrix: Array, limbs: int, signed: bool) -> Array:
+    """A matrix without its upper limbs, or with copies of the sign, or 0, above."""
+    if len(matrix) >= limbs:
+        return matrix[:limbs]
     out = np.zeros_like(matrix, shape=(limbs, matrix.shape[1]), order="C")
     out[: len(matrix)] = matrix
     if signed:

@@ -140,7 +140,8 @@ def _sum(x: Array, y: Array, m: Array, signed: bool, locate: Locate, subtract: b
     if out.size:
         kernels = kernels_of(out)
         if not kernels.positional_mod_add(a, b, modulus, subtract, out):
-            a, b = (_reduce(matrix, modulus, False) for matrix in (a, b))
+            one = from_integers([gmpy2.mpz(1)], 1, out)
+            a, b = (_multiply(matrix, one, modulus, matrix.shape[1]) for matrix in (a, b))
             kernels.positional_mod_add(a, b, modulus, subtract, out)
     return operands.shaped(out)
 

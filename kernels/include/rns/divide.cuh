@@ -8,14 +8,16 @@
 namespace rns {
 
 // The magnitude of a number in `count` limbs, read limb by limb: of a negative one in two's complement,
-// the limbs up to the lowest that is not 0 are negated, the others inverted.
+// the limbs up to the lowest that is not 0 are negated, the others inverted. Limbs are a pointer to them, or
+// what is used as one: here and below.
+template <class Limbs>
 struct Magnitude {
-  const u32* limbs;
+  Limbs limbs;
   i64 count;  // without leading zeros
   i64 lowest;
   bool negative;
 
-  RNS_INLINE Magnitude(const u32* number, i64 limb_count, bool is_signed)
+  RNS_INLINE Magnitude(Limbs number, i64 limb_count, bool is_signed)
       : limbs(number), count(limb_count), lowest(0), negative(is_signed && number[limb_count - 1] >> 31) {
     while (lowest < limb_count && limbs[lowest] == 0) ++lowest;
     while (count > 0 && (*this)[count - 1] == 0) --count;
@@ -59,7 +61,8 @@ RNS_INLINE u32 estimate_digit(u64 leading, u32 next, u32 d1, u32 d0) {
 }
 
 // rest -= digit d, over the limbs of d and one more; whether it became negative.
-RNS_INLINE bool subtract_multiple(u32* rest, u32 top, u32 digit, const Magnitude& d) {
+template <class Result, class Divisor>
+RNS_INLINE bool subtract_multiple(Result rest, u32 top, u32 digit, const Divisor& d) {
   u64 borrow = 0;
   for (i64 i = 0; i < d.count; ++i) {
     const u64 product = static_cast<u64>(digit) * d[i] + borrow;
@@ -70,7 +73,8 @@ RNS_INLINE bool subtract_multiple(u32* rest, u32 top, u32 digit, const Magnitude
   return top < borrow;
 }
 
-RNS_INLINE void add_back(u32* rest, const Magnitude& d) {
+template <class Result, class Divisor>
+RNS_INLINE void add_back(Result rest, const Divisor& d) {
   u64 carry = 0;
   for (i64 i = 0; i < d.count; ++i) {
     carry += static_cast<u64>(rest[i]) + d[i];
@@ -80,7 +84,8 @@ RNS_INLINE void add_back(u32* rest, const Magnitude& d) {
 }
 
 // Divides by d in place: `rest` becomes the remainder, and `quotient` is written. By 0 both mean nothing.
-RNS_INLINE void divide_magnitudes(u32* rest, u32* quotient, i64 count, const Magnitude& d) {
+template <class Result, class Divisor>
+RNS_INLINE void divide_magnitudes(Result rest, Result quotient, i64 count, const Divisor& d) {
   const i64 n = d.count;
   if (n == 0) {
     for (i64 j = 0; j < count; ++j) quotient[j] = 0;
@@ -91,7 +96,7 @@ RNS_INLINE void divide_magnitudes(u32* rest, u32* quotient, i64 count, const Mag
   for (i64 j = count - 1; j > count - n && j >= 0; --j) quotient[j] = 0;
   u32 top = 0;  // the limb above the next part of x; it is 0 after each step
   for (i64 j = count - n; j >= 0; --j) {
-    u32* part = rest + j;
+    Result part = rest + j;
     top = j + n < count ? part[n] : 0;
     const u64 above = static_cast<u32>((static_cast<u64>(top) << 32 | part[n - 1]) << shift >> 32);
     const u64 leading = above << 32 | scaled_limb(rest, j + n - 1, shift);
@@ -105,7 +110,8 @@ RNS_INLINE void divide_magnitudes(u32* rest, u32* quotient, i64 count, const Mag
   }
 }
 
-RNS_INLINE void negate_limbs(u32* limbs, i64 count) {
+template <class Result>
+RNS_INLINE void negate_limbs(Result limbs, i64 count) {
   u32 carry = 1;
   for (i64 i = 0; i < count; ++i) {
     limbs[i] = ~limbs[i] + carry;
@@ -115,7 +121,8 @@ RNS_INLINE void negate_limbs(u32* limbs, i64 count) {
 
 // From the quotient and the remainder of the magnitudes to those of numbers of different signs, where the
 // floor is further from 0 unless the remainder is 0.
-RNS_INLINE void round_away(u32* rest, u32* quotient, i64 count, const Magnitude& d) {
+template <class Result, class Divisor>
+RNS_INLINE void round_away(Result rest, Result quotient, i64 count, const Divisor& d) {
   bool is_zero = true;
   for (i64 i = 0; i < d.count && is_zero; ++i) is_zero = rest[i] == 0;
   if (is_zero) return;
@@ -131,10 +138,11 @@ RNS_INLINE void round_away(u32* rest, u32* quotient, i64 count, const Magnitude&
 
 // Quotient and remainder in `count` limbs each, at least as many as d has and as x and, signed, one more. By
 // 0 they mean nothing.
-RNS_INLINE void floor_divide(const u32* x, i64 x_count, const u32* divisor, i64 divisor_count, bool is_signed,
-                             u32* quotient, u32* remainder, i64 count) {
-  const Magnitude magnitude(x, x_count, is_signed);
-  const Magnitude d(divisor, divisor_count, is_signed);
+template <class Limbs, class Result>
+RNS_INLINE void floor_divide(Limbs x, i64 x_count, Limbs divisor, i64 divisor_count, bool is_signed,
+                             Result quotient, Result remainder, i64 count) {
+  const Magnitude<Limbs> magnitude(x, x_count, is_signed);
+  const Magnitude<Limbs> d(divisor, divisor_count, is_signed);
   for (i64 i = 0; i < count; ++i) remainder[i] = i < magnitude.count ? magnitude[i] : 0;
   divide_magnitudes(remainder, quotient, count, d);
   if (magnitude.negative != d.negative) {

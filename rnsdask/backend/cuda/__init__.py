@@ -46,6 +46,7 @@ from rnsdask.backend.cuda.positional import (
     montgomery_bits,
     montgomery_multiply,
     montgomery_power,
+    positional_divmod,
     positional_mod_add,
     positional_multiply,
 )
@@ -98,6 +99,7 @@ __all__ = [
     "positional_add",
     "positional_compare",
     "positional_count",
+    "positional_divmod",
     "positional_mod_add",
     "positional_multiply",
     "positional_shift",

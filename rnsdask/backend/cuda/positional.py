@@ -9,6 +9,7 @@ from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import Parameter, row_stride
 from rnsdask.backend.cuda_layout import (
     BLOCK,
+    LIMB_OPERAND,
     MODULAR_TASK,
     PRODUCT_TASK,
     TILE_OF_LIMBS,
@@ -78,6 +79,22 @@ def positional_multiply(
         launching.launch(
             "positional_multiply", "multiply_by_tiles", threads, (task,), block=_BLOCK, defines=options
         )
+
+
+def positional_divmod(x: Array, y: Array, signed: bool) -> tuple[Array, Array]:
+    count, width = x.shape[1], max(len(x) + signed, len(y))
+    names = ("data", "stride", "step", "limbs")
+    places = [Parameter(LIMB_OPERAND, **dict(zip(names, _operand(z), strict=True))) for z in (x, y)]
+    quotients, remainders = (cupy.empty((width, count), dtype=cupy.uint32) for _ in range(2))
+    size = (np.int64(count), np.int64(width), np.int32(signed))
+    launching.launch(
+        "positional_divide",
+        "floor_divide_positional",
+        count,
+        (*places, *size, quotients, remainders),
+        block=_BLOCK,
+    )
+    return quotients, remainders
 
 
 def positional_mod_add(x: Array, y: Array, moduli: Array, subtract: bool, out: Array) -> bool:
