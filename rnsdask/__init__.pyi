@@ -73,6 +73,11 @@ from .lazy.interleave import from_interleaved as from_interleaved
 from .lazy.interleave import to_interleaved as to_interleaved
 from .lazy.matmul import dot as dot
 from .lazy.matmul import matmul as matmul
+from .lazy.modular import mod_add as mod_add
+from .lazy.modular import mod_inverse as mod_inverse
+from .lazy.modular import mod_multiply as mod_multiply
+from .lazy.modular import mod_power as mod_power
+from .lazy.modular import mod_subtract as mod_subtract
 from .lazy.ntt import intt as intt
 from .lazy.ntt import ntt as ntt
 from .lazy.number_theory import bit_length as bit_length

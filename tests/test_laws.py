@@ -126,18 +126,13 @@ def positional_system(name: str, bits: int, signed: bool) -> System:
             lambda x: x.to_rns(rd.ModuliSet.for_bits(bits + 1), True).to_positional(bits, signed),
             *PLAIN_FORMS,
         ),
-        lacks=WITHOUT_PRODUCTS,
+        lacks=WITHOUT_FOLDS,
     )
 
 
-WITHOUT_PRODUCTS = dict.fromkeys(
-    (
-        *("multiplication", "powers", "fma", "mulsub", "muladd", "integers_act_as_arrays", "division"),
-        *(*OVERFLOW, "divisors_and_multiples", "products_are_folds", "scans_are_folds"),
-        *("running_folds_along_axes", "numpys_functions_are_found", "tokens_tell_numbers_apart"),
-        "nothing_is_computed_before_it_is_asked_for",
-    ),
-    "positional numbers are not multiplied",
+WITHOUT_FOLDS = dict.fromkeys(
+    ("products_are_folds", "scans_are_folds", "running_folds_along_axes"),
+    "there are no running sums and no products of all numbers, which those of to_rns() have",
 )
 WITHOUT_ORDER = dict.fromkeys(
     (

@@ -44,12 +44,12 @@ _FUNCTIONS: dict[type[NumberSystem], Functions] = {
         **{f.__name__: f for f in (interval_rns.divided, interval_rns.absolute)},
     },
     Positional: {
-        **{name: partial(positional.apply, name) for name in ("add", "subtract")},
+        **{name: partial(positional.apply, name) for name in OPERATIONS},
         **{name: partial(positional.logic, name) for name in LOGIC},
         **{f.__name__: f for f in (positional.negative, positional.absolute, positional.invert)},
         **{f.__name__: f for f in (positional.left_shift, positional.right_shift)},
         **{f.__name__: f for f in (positional.bitwise_count, positional.maximum, positional.minimum)},
-        **{f.__name__: f for f in (positional.where, positional.sign)},
+        **{f.__name__: f for f in (positional.where, positional.sign, positional.divided)},
         **{f.__name__: f for f in (positional.relate, positional.order)},
     },
     PrimeFields: _OF_FIELDS,
@@ -153,9 +153,9 @@ def subtract(a: Operand, b: Operand, *, overflow: str | None = None, bits: str |
     return _of_bits("subtract", a, b, overflow, bits)
 
 
-def multiply(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
-    """Product ``a * b``, as :func:`add`."""
-    return function_of("multiply", a, b)(a, b, overflow=overflow)
+def multiply(a: Operand, b: Operand, *, overflow: str | None = None, bits: str | None = None) -> Any:
+    """Product ``a * b``, as :func:`add`; with ``bits="exact"`` in the sum of the operands' bits."""
+    return _of_bits("multiply", a, b, overflow, bits)
 
 
 def negative(a: Operand, *, overflow: str | None = None) -> Any:

@@ -8,9 +8,10 @@ import numpy as np
 from rnsdask.backend import Array
 from rnsdask.core.errors import brief, with_article
 from rnsdask.core.layout import as_matrix
+from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import overflow_mode
-from rnsdask.core.place import Place
+from rnsdask.core.place import ALONE, Place
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Numbers,
@@ -19,6 +20,7 @@ from rnsdask.lazy.operands import (
     broadcast_shape,
     check_same_processor,
     filled_like,
+    find_lengths,
     integer_of,
     is_lazy_integer,
     is_number_array,
@@ -30,16 +32,18 @@ from rnsdask.lazy.operands import (
 from rnsdask.positional import arithmetic, bits, compare
 from rnsdask.positional.system import Positional
 from rnsdask.rns.compare import RELATIONS, choose
+from rnsdask.rns.divide import Part
+from rnsdask.rns.powers import check_exponent
 
 
-def apply(name: str, x: Operand, y: Operand, *, overflow: str | None = None, bits: str | None = None) -> Any:
-    """Sum or difference, as :func:`.functions.add` says."""
+def apply(name: str, *values: Operand, overflow: str | None = None, bits: str | None = None) -> Any:
+    """One of :data:`.OPERATIONS`, as :func:`.functions.add` says."""
     mode = overflow_mode(overflow)
     if bits is None:
-        operands = prepare(x, y)
-        system, systems, blocks = operands.system, (operands.system,) * 2, operands.blocks
+        operands = prepare(*values)
+        system, systems, blocks = operands.system, (operands.system,) * len(values), operands.blocks
     elif bits == "exact":
-        blocks, systems = _of_any_bits(x, y)
+        blocks, systems = _of_any_bits(*values)
         system = arithmetic.result_system(name, *systems)
     else:
         raise ValueError(f"bits must be None or 'exact', got {brief(bits)}")
@@ -48,16 +52,17 @@ def apply(name: str, x: Operand, y: Operand, *, overflow: str | None = None, bit
     words = map_chunks(
         _apply_block, *blocks, rows=rows, located=mode == "raise", token=f"positional-{name}", **options
     )
-    return made_like((x, y), words, system, mode)
+    return made_like(values, words, system, mode)
 
 
-def _of_any_bits(x: Operand, y: Operand) -> tuple[Any, tuple[Positional, Positional]]:
+def _of_any_bits(x: Operand, y: Operand) -> tuple[Any, tuple[Positional, ...]]:
     """Operands of one kind, and what each is in: arrays may differ in bits and signs."""
     arrays = [value for value in (x, y) if is_number_array(value)]
     if len(arrays) < 2 or arrays[0].system.same_numbers(arrays[1].system):
         operands = prepare(x, y)
         return operands.blocks, (operands.system, operands.system)
-    check_same_processor([x.words, y.words])
+    find_lengths(*arrays)
+    check_same_processor([array.words for array in arrays])
     shape = broadcast_shape([tuple(array.words.shape[1:]) for array in arrays])
     return tuple(with_axes(array.words, len(shape)) for array in arrays), (x.system, y.system)
 
@@ -76,6 +81,57 @@ def absolute(x: Numbers, *, overflow: str | None = None) -> Any:
     rows = system.rows + (mode == "flag")
     words = map_chunks(_absolute_block, words, rows=rows, located=True, system=system, mode=mode)
     return made_like((x,), words, system, mode)
+
+
+def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
+    """Powers of each number, as :func:`.powers.power` says."""
+    mode, system, words = overflow_mode(overflow), x.system, x.words
+    options: dict[str, Any] = {"rows": system.rows + (mode == "flag"), "system": system, "mode": mode}
+    if is_lazy_integer(exponent):
+        words = map_chunks(_power_block_lazily, as_lazy(words), exponent, located=True, **options)
+    elif is_number_array(exponent):
+        raise TypeError(f"exponents must be machine integers, got {with_article(type(exponent))}")
+    elif np.ndim(exponent) == 0:
+        options["exponent"] = as_integer(exponent, "exponent")
+        check_exponent(options["exponent"])
+        words = map_chunks(_power_block, words, located=True, **options)
+    else:
+        blocks = _with_machine_integers(words, exponent, "exponents")
+        words = map_chunks(_power_block_by_array, *blocks, located=True, **options)
+    return made_like((x,), words, system, mode)
+
+
+def divided(x: Operand, y: Operand, parts: tuple[Part, ...]) -> list[Any]:
+    """The `parts` of floor division of an array by any integer or an array, or of an integer by an array.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If a divisor is 0; on Dask when the result is computed.
+    """
+    function: Any = _divided_block
+    if is_number_array(y):
+        operands = prepare(x, y)
+        system, blocks = operands.system, operands.blocks
+        options: dict[str, Any] = {"systems": (system, system)}
+    elif is_lazy_integer(y):
+        function, system, blocks, options = _divided_by_lazy_integer, x.system, (as_lazy(x.words), y), {}
+    else:
+        system, value = x.system, scalar(y)
+        if value == 0:
+            raise ZeroDivisionError("division of an array by the integer 0")
+        words, given = divisor_words(value, x.words.ndim - 1)
+        blocks, options = (x.words, words), {"systems": (system, given)}
+    options |= {"rows": len(parts) * system.rows, "system": system, "parts": parts}
+    stacked = map_chunks(function, *blocks, located=True, **options)
+    pieces = (stacked[i * system.rows : (i + 1) * system.rows] for i in range(len(parts)))
+    return [made_like((x, y), words, system, "raise") for words in pieces]
+
+
+def divisor_words(value: int, ndim: int) -> tuple[Any, Positional]:
+    """Any integer in as many bits as it takes."""
+    system = Positional(max(1, value.bit_length() + (value < 0)), value < 0)
+    return system.column(value, ndim), system
 
 
 # ---- bits -------------------------------------------------------------------------------------------------
@@ -131,13 +187,18 @@ def _shift_operands(x: Numbers, counts: Any) -> tuple[tuple[Any, ...], dict[str,
         # Every further one shifts the same out, and an error says no more of it.
         column = np.full((1,) * words.ndim, min(value, 2**62), dtype=np.int64)
         return (words, column), options
-    if not hasattr(counts, "dtype"):
-        counts = np.asarray(counts, like=words._meta if isinstance(words, da.Array) else words)
-    if counts.dtype.kind not in "iu":
-        raise TypeError(f"numbers of bits must be integers of a machine type, got {counts.dtype}")
-    check_same_processor([words, counts])
-    shape = broadcast_shape([tuple(words.shape[1:]), tuple(counts.shape)])
-    return tuple(with_axes(block, len(shape)) for block in (words, counts[None])), options
+    return _with_machine_integers(words, counts, "numbers of bits"), options
+
+
+def _with_machine_integers(words: Any, integers: Any, what: str) -> tuple[Any, ...]:
+    """Words and an array of machine integers that broadcast."""
+    if not hasattr(integers, "dtype"):
+        integers = np.asarray(integers, like=words._meta if isinstance(words, da.Array) else words)
+    if integers.dtype.kind not in "iu":
+        raise TypeError(f"{what} must be integers of a machine type, got {integers.dtype}")
+    check_same_processor([words, integers])
+    shape = broadcast_shape([tuple(words.shape[1:]), tuple(integers.shape)])
+    return tuple(with_axes(block, len(shape)) for block in (words, integers[None]))
 
 
 # ---- order ------------------------------------------------------------------------------------------------
@@ -211,30 +272,58 @@ def words_in(x: Numbers, system: NumberSystem) -> Any:
 
 
 def _apply_block(
-    x: Array,
-    y: Array,
-    *,
+    *blocks: Array,
     operation: str,
-    systems: tuple[Positional, Positional],
+    systems: tuple[Positional, ...],
     system: Positional,
     mode: str,
-    place: Place | None = None,
+    place: Place = ALONE,
 ) -> Array:
-    locate = int if place is None else place.flat_index
-    return arithmetic.apply(operation, (x, y), systems, system, mode, locate)
+    return arithmetic.apply(operation, blocks, systems, system, mode, place.flat_index)
 
 
 def _absolute_block(x: Array, *, system: Positional, mode: str, place: Place) -> Array:
     zero = np.zeros((len(x), *(1,) * (x.ndim - 1)), np.uint32)
     is_negative = x[-1:] >> np.uint32(31) != 0
-    flip = mode != "wrap"
-    opposite = arithmetic.apply("subtract", (zero, x), (system, system), system, "flag" if flip else mode)
-    # Of a number that is not negative, the opposite is in range.
-    if mode == "raise" and bool(opposite[-1].any()):
-        index = int(opposite[-1].reshape(-1).argmax())
-        raise system.overflow_error(-system.value_range[0], place.flat_index(index))
+    # Only numbers below 0 can have no opposite.
+    opposite = arithmetic.apply("subtract", (zero, x), (system, system), system, mode, place.flat_index)
     chosen = choose(is_negative, opposite[: len(x)], x)
-    return np.concatenate([chosen, opposite[-1:]]) if mode == "flag" else chosen
+    return np.concatenate([chosen, opposite[len(x) :]]) if mode == "flag" else chosen
+
+
+def _power_block(x: Array, *, exponent: int, system: Positional, mode: str, place: Place) -> Array:
+    return arithmetic.power(x, exponent, system, mode, place.flat_index)
+
+
+def _power_block_lazily(x: Array, exponent: Any, *, system: Positional, mode: str, place: Place) -> Array:
+    value = integer_of(exponent)
+    check_exponent(value)
+    return arithmetic.power(x, value, system, mode, place.flat_index)
+
+
+def _power_block_by_array(
+    x: Array, exponents: Array, *, system: Positional, mode: str, place: Place
+) -> Array:
+    return arithmetic.power(x, exponents, system, mode, place.flat_index)
+
+
+def _divided_block(
+    x: Array,
+    y: Array,
+    *,
+    systems: tuple[Positional, Positional],
+    system: Positional,
+    parts: tuple[Part, ...],
+    place: Place,
+) -> Array:
+    return arithmetic.divided(x, y, systems, system, parts, place.flat_index)
+
+
+def _divided_by_lazy_integer(
+    x: Array, integer: Any, *, system: Positional, parts: tuple[Part, ...], place: Place
+) -> Array:
+    words, given = divisor_words(integer_of(integer), x.ndim - 1)
+    return arithmetic.divided(x, words, (system, given), system, parts, place.flat_index)
 
 
 def _logic_block(x: Array, y: Array, *, operation: str) -> Array:

@@ -14,7 +14,7 @@ from rnsdask.fields.elements import elements_of
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.interval_rns import powers as interval_powers
 from rnsdask.interval_rns.system import IntervalRNS
-from rnsdask.lazy import fields, interval_rns
+from rnsdask.lazy import fields, interval_rns, positional
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Numbers,
@@ -29,6 +29,7 @@ from rnsdask.lazy.operands import (
     with_axes,
 )
 from rnsdask.lazy.widening import also_of, also_of_intervals, through_rns
+from rnsdask.positional.system import Positional
 from rnsdask.rns import modular_power, powers
 from rnsdask.rns.system import RNS
 
@@ -54,6 +55,7 @@ def _power_of_fields(x: Numbers, exponent: Any, *, overflow: str | None = None) 
     return _power_by_array(x, exponent, "wrap") if _is_array(exponent) else fields.power(x, exponent)
 
 
+@also_of(Positional, positional.power)
 @also_of(FiniteFields, _power_of_fields)
 @also_of_intervals(_power_of_intervals)
 def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
@@ -61,7 +63,7 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
 
     Parameters
     ----------
-    x : RNSArray, IntervalRNSArray or FieldArray
+    x : RNSArray, IntervalRNSArray, PositionalArray or FieldArray
         The bases.
     exponent : int, or array of integers
         Any that is not negative; also one lazy integer, which is checked when it is computed. Of an array, or

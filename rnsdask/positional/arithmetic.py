@@ -1,17 +1,25 @@
-"""Sums and differences of chunks of positional numbers. No Dask in here."""
+"""Sums, products, powers and quotients of chunks of positional numbers. No Dask in here."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from rnsdask.backend import Array, backend_name, kernels_of
+from rnsdask.backend import Array, kernels_of
+from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.place import Locate
+from rnsdask.positional.divide import divmod_
+from rnsdask.positional.multiply import multiply, multiply_add, multiply_add_checked, multiply_checked
+from rnsdask.positional.operands import Operands, limbs_of
+from rnsdask.positional.resize import resized
 from rnsdask.positional.system import Positional
-from rnsdask.rns.blocks import matrices
+from rnsdask.rns.divide import Part
 
-EXACT: dict[str, Callable[[int, int], int]] = {"add": lambda a, b: a + b, "subtract": lambda a, b: a - b}
-"""The operations on Python ints."""
+_WRAPPING = {"multiply": multiply, "fma": multiply_add}
+_CHECKED = {"multiply": multiply_checked, "fma": multiply_add_checked}
+
+Results = tuple[Array, Array | None]
+"""Words (rows, *shape) that wrap, and Boolean (*shape): which are out of range; None if nobody asks."""
 
 
 def apply(
@@ -22,16 +30,14 @@ def apply(
     mode: str,
     locate: Locate = int,
 ) -> Array:
-    """Apply an operation to a chunk of each operand.
+    """Apply an operation of :data:`.OPERATIONS` to a chunk of each operand.
 
     Parameters
     ----------
-    name : {"add", "subtract"}
-        The operation.
-    blocks : two arrays of uint32, shape (k, *shape) each
+    blocks : arrays of uint32, shape (k, *shape) each
         NumPy or CuPy; shapes broadcast. A NumPy block of one number goes with CuPy blocks too.
-    systems : two Positional
-        What the blocks mean; each has at most as many bits as the result.
+    systems : Positional
+        What each block is in, with at most as many bits as the result.
     system : Positional
         What the result is in.
     mode : {"raise", "wrap", "flag"}
@@ -49,29 +55,185 @@ def apply(
     RNSOverflowError
         With ``"raise"``, if an exact result is out of range.
     """
-    operands, shape = matrices(*blocks)
-    prototype = next((block for block in operands if backend_name(block) == "cuda"), operands[0])
-    rows = system.rows
-    out = np.empty_like(prototype, shape=(rows + (mode == "flag"), math.prod(shape)), order="C")
-    signs = [s.signed for s in systems]
-    flags = kernels_of(out).positional_add(
-        operands, signs, name == "subtract", system.top_bits, system.signed, out[:rows]
-    )
-    if mode == "flag":
-        out[rows] = flags
-    elif mode == "raise" and bool(flags.any()):
-        index = int(flags.argmax())
-        x, y = (
-            s.decode_at(block, index if block.shape[1] > 1 else 0)
-            for block, s in zip(operands, systems, strict=True)
-        )
-        raise system.overflow_error(EXACT[name](x, y), locate(index))
-    return out.reshape(len(out), *shape)
+    words, outside = _results(name, blocks, systems, system, mode != "wrap")
+    if mode == "raise" and outside is not None and bool(outside.any()):
+        index = int(outside.argmax())
+        pairs = zip(blocks, systems, strict=True)
+        numbers = (_number_at(x, index, words.shape[1:], given) for x, given in pairs)
+        raise system.overflow_error(OPERATIONS[name].evaluate(*numbers), locate(index))
+    return with_flags(words, outside, mode)
+
+
+def with_flags(words: Array, outside: Array | None, mode: str) -> Array:
+    """Words, with the mode ``"flag"`` and a row that says which are out of range."""
+    if mode != "flag":
+        return words
+    assert outside is not None
+    return np.concatenate([words, outside[None].astype(np.uint32)])
+
+
+def _results(
+    name: str, blocks: Sequence[Array], systems: Sequence[Positional], system: Positional, checked: bool
+) -> Results:
+    bits, signed = system.bits, system.signed
+    if OPERATIONS[name].is_sum:
+        return _sum(blocks, [s.signed for s in systems], name == "subtract", bits, signed)
+    factors = [_with_sign(x, s, signed) for x, s in zip(blocks, systems, strict=True)]
+    if name in ("multiply", "fma"):
+        function: Any = _CHECKED[name] if checked else _WRAPPING[name]
+        found = function(*factors, bits, signed)
+        return found if checked else (found, None)
+    # Exact, for one product alone may be out of range.
+    width = 2 * bits if checked else bits
+    a, b, c, d = factors
+    products = multiply(a, b, width, signed), multiply(c, d, width, signed)
+    subtract = name == "mulsub"
+    if not checked:
+        return _sum(products, (signed, signed), subtract, bits, signed)[0], None
+    exact, _ = _sum(products, (signed, signed), subtract, width + 1, subtract or signed)
+    flat = exact.reshape(len(exact), -1)
+    words, outside = resized(flat, subtract or signed, system.rows, system.top_bits, signed)
+    return words.reshape(len(words), *exact.shape[1:]), outside.reshape(exact.shape[1:])
+
+
+def _with_sign(x: Array, given: Positional, signed: bool) -> Array:
+    """Limbs of an operand in two's complement if `signed`, which may take one more."""
+    if given.signed == signed or given.bits % 32:
+        return x
+    zeros = np.zeros_like(x[:1])
+    return np.concatenate([x, zeros])
+
+
+def _sum(
+    blocks: Sequence[Array], signs: Sequence[bool], subtract: bool, bits: int, signed: bool
+) -> tuple[Array, Array]:
+    """Sum or difference in so many bits, and which are out of range."""
+    operands = Operands(*blocks)
+    rows = limbs_of(bits)
+    out = operands.empty(rows)
+    top_bits = bits - 32 * (rows - 1)
+    flags = kernels_of(out).positional_add(operands.matrices, signs, subtract, top_bits, signed, out)
+    return operands.shaped(out), operands.shaped(flags != 0)
 
 
 def result_system(name: str, x: Positional, y: Positional) -> Positional:
-    """The fewest bits that hold each result of an operation on two operands."""
+    """The fewest bits that hold each sum, difference or product of two operands."""
     signed = x.signed or y.signed
+    if name == "multiply":
+        return Positional(x.bits + y.bits, signed)
     # A number without a sign takes one bit more where there are signs.
     widest = max(s.bits + (signed and not s.signed) for s in (x, y))
     return Positional(widest + 1, signed or name == "subtract")
+
+
+# ---- powers -----------------------------------------------------------------------------------------------
+
+
+def power(x: Array, exponents: Array | int, system: Positional, mode: str, locate: Locate = int) -> Array:
+    """Powers of numbers (k, *shape) by one exponent that is not negative or machine integers (1, *shape).
+
+    As :func:`apply`; 0**0 is 1. From the highest bit of an exponent on, so that what lies between is no
+    greater than the power: if it is out of range, so is the power.
+
+    Raises
+    ------
+    ValueError
+        If an exponent of an array is negative, naming its index.
+    """
+    if isinstance(exponents, int):
+        by_number: Array = np.ones((1,) * x.ndim, np.bool_)
+        longest = exponents.bit_length()
+    else:
+        by_number = _checked_exponents(np.asarray(exponents, like=x), locate)
+        longest = int(by_number.max()).bit_length() if by_number.size else 0
+    shape = np.broadcast_shapes(x.shape[1:], by_number.shape[1:])
+    bits, signed = max(system.bits, 1 + system.signed), system.signed  # in which there is a 1
+    words = np.zeros_like(x, shape=(system.rows, *shape), order="C")
+    words[0] = 1
+    outside = np.zeros_like(words[0], dtype=np.bool_)
+    for k in range(longest - 1, -1, -1):
+        words, beyond = multiply_checked(words, words, bits, signed)
+        outside |= beyond
+        if isinstance(exponents, int) and not exponents >> k & 1:
+            continue
+        products, beyond = multiply_checked(words, x, bits, signed)
+        if not isinstance(exponents, int):
+            taken = (by_number >> by_number.dtype.type(k) & by_number.dtype.type(1)) != 0
+            products, beyond = np.where(taken, products, words), beyond & taken[0]
+        words = products
+        outside |= beyond
+    flat, beyond = resized(words.reshape(system.rows, -1), signed, system.rows, system.top_bits, signed)
+    words, outside = flat.reshape(words.shape), outside | beyond.reshape(shape)
+    if mode == "raise" and bool(outside.any()):
+        index = int(outside.argmax())
+        exponent = exponents if isinstance(exponents, int) else int(_at(by_number, index, shape)[0, 0])
+        base = _number_at(x, index, shape, system)
+        # The power itself may be too long to compute.
+        length = max((abs(base).bit_length() - 1) * exponent, system.bits)
+        negative = base < 0 and exponent % 2 == 1
+        raise system.overflow_of_length(length, negative, locate(index), at_least=True)
+    return with_flags(words, outside, mode)
+
+
+def _checked_exponents(exponents: Array, locate: Locate) -> Array:
+    if exponents.dtype.kind == "i" and bool((exponents < 0).any()):
+        index = int((exponents < 0).argmax())
+        value = int(exponents.reshape(-1)[index])
+        raise ValueError(f"an exponent must not be negative, got {value} at flat index {locate(index)}")
+    return exponents
+
+
+def _at(words: Array, index: int, shape: tuple[int, ...]) -> Array:
+    """The words (k, 1) at a flat index of a shape that a chunk broadcasts to."""
+    whole = np.broadcast_to(words, (len(words), *shape))
+    place: Any = (slice(None), *np.unravel_index(index, shape))
+    return whole[place][:, None]
+
+
+def _number_at(words: Array, index: int, shape: tuple[int, ...], system: Positional) -> int:
+    number: int = system.decode(_at(words, index, shape))[0]
+    return number
+
+
+# ---- division ---------------------------------------------------------------------------------------------
+
+
+def divided(
+    x: Array,
+    y: Array,
+    systems: Sequence[Positional],
+    system: Positional,
+    parts: Sequence[Part],
+    locate: Locate = int,
+) -> Array:
+    """Quotients, rounded down, and remainders of two chunks, as Python's: words (rows of each part, *shape).
+
+    Parameters
+    ----------
+    systems : two Positional
+        What dividends and divisors are in.
+    system : Positional
+        What the results are in.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If a divisor is 0, naming the index that `locate` makes of the first one.
+    RNSOverflowError
+        If a result is out of range.
+    """
+    signed = any(s.signed for s in systems)
+    numbers, divisors = (_with_sign(z, s, signed) for z, s in zip((x, y), systems, strict=True))
+    found = dict(zip(("quotient", "remainder"), divmod_(numbers, divisors, signed, locate), strict=True))
+    results = []
+    for part in parts:
+        words = found[part]
+        flat, outside = resized(
+            words.reshape(len(words), -1), signed, system.rows, system.top_bits, system.signed
+        )
+        if bool(outside.any()):
+            index = int(outside.argmax())
+            wide = Positional(32 * len(words), signed)
+            raise system.overflow_error(_number_at(words, index, words.shape[1:], wide), locate(index))
+        results.append(flat.reshape(system.rows, *words.shape[1:]))
+    return np.concatenate(results)

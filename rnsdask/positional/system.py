@@ -171,10 +171,12 @@ class Positional(NumberSystem):
         length = (value if value >= 0 else ~value).bit_length()
         return self.overflow_of_length(length, value < 0, index)
 
-    def overflow_of_length(self, length: int, negative: bool, index: int) -> PrecisionOverflowError:
-        """The same of a result whose two's complement has so many bits without that of the sign."""
+    def overflow_of_length(
+        self, length: int, negative: bool, index: int, at_least: bool = False
+    ) -> PrecisionOverflowError:
+        """The same of a result whose two's complement has so many bits, or more, without that of the sign."""
         needed = length + int(self.signed or negative)
-        return PrecisionOverflowError(index, needed, self.bits, self.signed, negative)
+        return PrecisionOverflowError(index, needed, self.bits, self.signed, negative, at_least)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"bits": self.bits, "signed": self.signed}

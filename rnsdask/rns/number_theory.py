@@ -64,7 +64,7 @@ def of_pairs(name: str, x: Array, y: Array, system: NumberSystem, mode: str, loc
 
 def _wrapped(value: int, system: Any) -> int:
     """The number of the range that is a positive value modulo M; of two, the one that is not negative."""
-    modulus = system.moduli.product
+    modulus = system.moduli.product if hasattr(system, "moduli") else 1 << system.bits
     value %= modulus
     return value if value <= system.value_range[1] else value - modulus
 

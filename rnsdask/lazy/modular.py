@@ -1,0 +1,131 @@
+"""Arithmetic of positional numbers modulo one integer, or one for each number, lazy on Dask."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rnsdask.backend import Array
+from rnsdask.core.errors import abbreviate
+from rnsdask.core.moduli import as_integer
+from rnsdask.core.place import Place
+from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.operands import (
+    Operand,
+    is_lazy_integer,
+    is_number_array,
+    made_like,
+    prepare,
+    scalar,
+)
+from rnsdask.positional import modular
+from rnsdask.positional.system import Positional
+
+Function = Callable[..., Array]
+
+
+def mod_add(a: Operand, b: Operand, m: Operand) -> Any:
+    """Sum ``(a + b) % m``, element by element.
+
+    Parameters
+    ----------
+    a, b : PositionalArray or int
+        Numbers, which need not be below the modulus, nor positive. Integers may be of any size where `m` is
+        an integer, and else are in the range of the arrays.
+    m : PositionalArray or int
+        One modulus for all numbers or one for each, positive and in the range. At least one of all is an
+        array; arrays are of the same bits and range, on the same processor. Shapes broadcast.
+
+    Returns
+    -------
+    PositionalArray
+        From 0 to m - 1, in as many bits; lazy if an operand is.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If a modulus is 0, naming its flat index; of a Dask array when it is computed, the first of a chunk.
+    TypeError, ValueError
+        If operands do not fit one another, or a modulus is negative.
+    """
+    return _apply(modular.mod_add, (a, b), m)
+
+
+def mod_subtract(a: Operand, b: Operand, m: Operand) -> Any:
+    """Difference ``(a - b) % m``, as :func:`mod_add`."""
+    return _apply(modular.mod_subtract, (a, b), m)
+
+
+def mod_multiply(a: Operand, b: Operand, m: Operand) -> Any:
+    """Product ``(a * b) % m``, as :func:`mod_add`."""
+    return _apply(modular.mod_multiply, (a, b), m)
+
+
+def mod_power(a: Operand, exponent: Operand, m: Operand) -> Any:
+    """Power ``pow(a, exponent, m)``, as :func:`mod_add`.
+
+    Parameters
+    ----------
+    exponent : PositionalArray or int
+        One integer of any size, of which a negative one raises inverses; or one for each number, not
+        negative, in an array of the same bits and range.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If a number to be inverted has no inverse, naming its index.
+    ValueError
+        If one of several exponents is negative, naming its index.
+    """
+    if is_number_array(exponent):
+        return _apply(modular.mod_power, (a, exponent), m)
+    return _apply(_power_by_integer, (a,), m, exponent=as_integer(exponent, "exponent"))
+
+
+def mod_inverse(a: Operand, m: Operand) -> Any:
+    """Inverse of each number modulo m, as :func:`mod_add`.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If a number and its modulus have a common factor, naming the index of the first such number.
+    """
+    return _apply(modular.mod_inverse, (a,), m)
+
+
+def _power_by_integer(x: Array, m: Array, *args: Any, exponent: int) -> Array:
+    return modular.mod_power(x, exponent, m, *args)
+
+
+def _apply(function: Function, values: tuple[Operand, ...], m: Operand, **options: Any) -> Any:
+    arrays = [value for value in (*values, m) if is_number_array(value)]
+    if not arrays or not all(isinstance(array.system, Positional) for array in arrays):
+        kinds = ", ".join(type(value).__name__ for value in (*values, m))
+        raise TypeError(
+            f"modular arithmetic takes PositionalArrays and integers, got {kinds}; x.to_positional(bits) "
+            "makes one"
+        )
+    if not is_number_array(m) and not is_lazy_integer(m):
+        modulus = scalar(m)
+        if modulus == 0:
+            raise ZeroDivisionError("the modulus is 0")
+        if modulus < 0:
+            raise ValueError(f"the modulus must be positive, got {abbreviate(modulus)}")
+        is_one = [not is_number_array(value) and not is_lazy_integer(value) for value in values]
+        values = tuple(
+            scalar(value) % modulus if one else value for value, one in zip(values, is_one, strict=True)
+        )
+    operands = prepare(*values, m)
+    system = operands.system
+    given: dict[str, Any] = {"function": function, "options": options, "system": system}
+    words = map_chunks(_block, *operands.blocks, rows=system.rows, located=True, **given)
+    return made_like((*values, m), words, system, "raise")
+
+
+def _block(
+    *blocks: Array, function: Function, options: dict[str, Any], system: Positional, place: Place
+) -> Array:
+    axes = np.broadcast_shapes(*(block.shape[1:] for block in blocks))
+    like = next((block for block in blocks if not isinstance(block, np.ndarray)), blocks[0])
+    on_one = [np.asarray(block, like=like) for block in blocks]
+    return function(*on_one, system.signed, place.flat_index, **options).reshape(system.rows, *axes)
