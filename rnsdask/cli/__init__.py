@@ -9,9 +9,9 @@ from rnsdask.cli.comparison import compare
 from rnsdask.cli.derivations import DERIVATIONS
 from rnsdask.cli.errors import Group
 from rnsdask.cli.evaluation import eval_
+from rnsdask.cli.exact_results import EXACT_RESULTS
 from rnsdask.cli.import_export import export, import_
 from rnsdask.cli.inspection import info, verify
-from rnsdask.cli.linear_algebra import LINEAR_ALGEBRA
 from rnsdask.cli.moduli import moduli
 from rnsdask.cli.products import prod
 from rnsdask.cli.random import random
@@ -36,7 +36,7 @@ COMMANDS = (
     *(eval_, *SCANS, topk, compare),
     *DERIVATIONS,
     ntt,
-    *LINEAR_ALGEBRA,
+    *EXACT_RESULTS,
 )
 
 for command in COMMANDS:

@@ -138,7 +138,7 @@ def test_version_and_help() -> None:
     reductions = {"max", "min", "sum", "bound", "prod", "eval", "topk", "compare"}
     derivations = {"cumsum", "cummax", "cummin", "extend", "shrink", "convert"}
     derivations |= {"concat", "convolve", "ntt", "slice", "rechunk", "reshape"}
-    algebra = {"det", "rank", "charpoly", "solve"}
+    algebra = {"det", "rank", "charpoly", "solve", "resultant"}
     others = {"moduli", "import", "random", "info", "verify", "export"}
     assert names == {*others, *reductions, *derivations, *algebra}
     for name in names:

@@ -1,4 +1,4 @@
-"""Jobs of linear algebra: what is computed of the matrices of stores.
+"""Jobs of linear algebra and of resultants: what is computed of the matrices or polynomials of stores.
 
 Results of elements of fields are elements, a lazy array that :mod:`.derivation` writes. Those of integers are
 exact, so that nothing tells their size before: they are computed as Python ints, and ranks too.
@@ -59,14 +59,9 @@ class Problem:
     nbytes: int
 
 
-def of_whole_matrices(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of matrices, for arrays of which a chunk holds a part of a matrix."""
-
-    def of_any(*arrays: Any) -> Any:
-        # A vector of right-hand sides has one axis.
-        return function(*(x.rechunk(dict.fromkeys(range(x.ndim)[-2:], -1)) for x in arrays))
-
-    return of_any
+def with_whole_matrices(array: Any) -> Any:
+    """A lazy array in chunks that hold all of its last two axes; of a vector, its only one."""
+    return array.rechunk(dict.fromkeys(range(array.ndim)[-2:], -1))
 
 
 def prepare(

@@ -1,4 +1,4 @@
-"""The commands det, rank, charpoly and solve, against FLINT."""
+"""The commands det, rank, charpoly, solve and resultant, against FLINT."""
 
 import json
 from fractions import Fraction
@@ -142,6 +142,27 @@ def test_what_is_refused(rng: np.random.Generator) -> None:
     with pytest.raises(rd.StoreError):
         rd.open_zarr("y")
     assert "is read from there" in fail("det", "x", "-o", "x", "--overwrite")
+
+
+def test_resultants(rng: np.random.Generator) -> None:
+    f, g = drawn(rng, 2, 6), drawn(rng, 2, 4)
+    g[1] = 0
+    stored("f", f, (1, 4))
+    stored("g", g)
+    expected = [str(flint.fmpz_poly(f[0].tolist()).resultant(flint.fmpz_poly(g[0].tolist()))), "0"]
+    assert lines(succeed("resultant", "f", "g")) == {(k,): text for k, text in enumerate(expected)}
+    succeed("resultant", "f", "g", "-o", "r")
+    assert rd.open_zarr("r").to_ints().tolist() == list(map(int, expected))
+    # y**2 - x and y - (x + 1): (x + 1)**2 - x.
+    stored("f2", np.array([[0, -1], [0, 0], [1, 0]], dtype=object), (2, 1))
+    stored("g2", np.array([[-1, -1], [1, 0]], dtype=object))
+    assert as_json("resultant", "f2", "g2", "--variables", 2)["values"] == [*"1110"]
+    fields = rd.PrimeFields(PRIMES)
+    rd.from_ints(f, fields).rechunk(-1).to_zarr("a")
+    rd.from_ints(g, fields).rechunk(-1).to_zarr("b")
+    succeed("resultant", "a", "b", "-o", "c")
+    assert np.asarray(rd.open_zarr("c").words).T.tolist() == [[int(t) % p for p in PRIMES] for t in expected]
+    assert "integers in two variables" in fail("resultant", "a", "b", "--variables", 2, status=2)
 
 
 def test_fields_in_other_derived_stores(rng: np.random.Generator) -> None:

@@ -1,6 +1,6 @@
-"""The commands ``det``, ``rank``, ``charpoly`` and ``solve``."""
+"""The commands ``det``, ``rank``, ``charpoly``, ``solve`` and ``resultant``: exact results, also printed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import reduce
 from itertools import product
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from rnsdask.core.moduli import ModuliSet
     from rnsdask.jobs.cost import Cost
-    from rnsdask.jobs.linear_algebra import Problem
+    from rnsdask.jobs.exact_results import Problem
     from rnsdask.jobs.sources import Source
 
 _output = click.option(
@@ -41,7 +41,7 @@ _output = click.option(
 
 
 def _with_results(command: Any) -> Any:
-    """Give a command the options of :func:`compute`."""
+    """Give a command the options of :func:`_compute`."""
     decorators = (_output, moduli_options, with_mode, processor_job_options)
     return reduce(lambda decorated, decorate: decorate(decorated), reversed(decorators), command)
 
@@ -53,7 +53,7 @@ def _of_matrices(name: str, description: str) -> click.Command:
     @store_argument
     @_with_results
     def command(path: str, **options: Any) -> None:
-        compute(name, [path], **options)
+        _compute(name, [path], _of_matrix(name), **options)
 
     return command
 
@@ -74,12 +74,51 @@ def solve(a: str, b: str, **options: Any) -> None:
     B is one vector, or matrices. Solutions for integers are rational numbers: numerators, and one denominator
     for each matrix.
     """
-    compute("solve", [a, b], **options)
+    _compute("solve", [a, b], _of_matrix("solve"), **options)
 
 
-def compute(
+@click.command(cls=Command)
+@click.argument("f", metavar="F", shell_complete=complete_path)
+@click.argument("g", metavar="G", shell_complete=complete_path)
+@click.option(
+    "--variables",
+    type=click.IntRange(1, 2),
+    default=1,
+    show_default=True,
+    help="With 2, of polynomials in x and y, of which y is eliminated.",
+)
+@_with_results
+def resultant(f: str, g: str, variables: int, **options: Any) -> None:
+    """Resultants of the polynomials in F and G, exact.
+
+    Coefficients are along the last axis, ascending. With --variables 2, that of y**i x**j is at (i, j) of the
+    last two axes, and resultants are polynomials in x.
+    """
+
+    def function(*arrays: Any) -> Any:
+        from rnsdask.poly.resultant import resultant
+
+        return resultant(*arrays, variables=variables)
+
+    _compute("resultant", [f, g], function, about={"variables": variables}, **options)
+
+
+def _of_matrix(name: str) -> Callable[..., Any]:
+    """A function of linear algebra, for arrays in any chunks."""
+
+    def function(*arrays: Any) -> Any:
+        from rnsdask import linalg
+        from rnsdask.jobs.exact_results import with_whole_matrices
+
+        return getattr(linalg, name)(*map(with_whole_matrices, arrays))
+
+    return function
+
+
+def _compute(
     operation: str,
     paths: Sequence[str],
+    function: Callable[..., Any],
     *,
     output: str | None,
     bits: int | None,
@@ -87,16 +126,18 @@ def compute(
     moduli_file: str | None,
     mode: dict[str, bool],
     denominators: str | None = None,
+    about: dict[str, Any] | None = None,
     **options: Any,
 ) -> None:
-    """Compute what a function of linear algebra gives of stores; print it, or write it to new ones."""
+    """Compute what a function gives of the arrays of stores; print it, or write it to new ones.
+
+    `about` is what else it depends on.
+    """
     about_moduli = (bits, modulus_bits, moduli_file)
     wants_moduli = about_moduli != (None, None, None)
     if output is None and (any(mode.values()) or denominators or wants_moduli):
         refuse("--denominators, --overwrite, --resume and options of moduli need -o")
-    from rnsdask import linalg
     from rnsdask.fields.finite_fields import FiniteFields
-    from rnsdask.jobs.linear_algebra import of_whole_matrices
     from rnsdask.jobs.sources import NUMBERS_AND_FIELDS, Source
 
     moduli = moduli_set(*about_moduli) if wants_moduli else None
@@ -106,9 +147,8 @@ def compute(
         refuse("--denominators and options of moduli are of integers; these are elements of fields")
     if operation == "solve" and not of_fields and (output is None) != (denominators is None):
         refuse("solutions over the rationals are two stores: give -o and --denominators, or neither")
-    function = of_whole_matrices(getattr(linalg, operation))
     if output is not None and of_fields and operation != "rank":
-        derive(operation, paths, output, function, mode=mode, of_fields=True, **options)
+        derive(operation, paths, output, function, mode=mode, of_fields=True, **(about or {}), **options)
     else:
         targets = [path for path in (output, denominators) if path is not None]
         _compute_integers(operation, sources, function, targets, moduli, mode, **options)
@@ -117,7 +157,7 @@ def compute(
 def _compute_integers(
     operation: str,
     sources: "list[Source]",
-    function: Any,
+    function: Callable[..., Any],
     targets: list[str],
     moduli: "ModuliSet | None",
     mode: dict[str, bool],
@@ -128,7 +168,7 @@ def _compute_integers(
     as_json: bool,
 ) -> None:
     """Compute results as Python ints; print them, or write each array of them to a new store."""
-    from rnsdask.jobs import linear_algebra as job
+    from rnsdask.jobs import exact_results as job
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting
 
@@ -164,7 +204,7 @@ def _print_json(
     problem: "Problem", values: "list[NDArray[np.object_]]", targets: list[str], cost: "Cost"
 ) -> None:
     """Print one JSON object: results as nested lists of texts, unless they are in stores."""
-    from rnsdask.jobs.linear_algebra import texts
+    from rnsdask.jobs.exact_results import texts
 
     names: tuple[str, ...] = ("numerators", "denominators")
     if len(values) == 1:
@@ -180,7 +220,7 @@ def _print_json(
 
 def _print(problem: "Problem", values: "list[NDArray[np.object_]]") -> None:
     """Print each result on a line, after its index; the only one after what it is."""
-    from rnsdask.jobs.linear_algebra import fractions
+    from rnsdask.jobs.exact_results import fractions
 
     found = fractions(values)
     if not found.ndim:
@@ -190,11 +230,12 @@ def _print(problem: "Problem", values: "list[NDArray[np.object_]]") -> None:
         echo(f"{','.join(map(str, index))}\t{found[index]}")
 
 
-LINEAR_ALGEBRA = (
+EXACT_RESULTS = (
     _of_matrices("det", "Determinants of the square matrices in STORE, along its last two axes, exact."),
     _of_matrices("rank", "Ranks of the matrices in STORE; of elements of fields, modulo each prime."),
     _of_matrices(
         "charpoly", "Characteristic polynomials det(z - A) of the square matrices A in STORE, ascending."
     ),
     solve,
+    resultant,
 )
