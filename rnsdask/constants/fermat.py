@@ -5,6 +5,7 @@ from functools import cached_property, lru_cache
 from itertools import count
 from typing import Any
 
+import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -124,11 +125,11 @@ def fermat_root(field: FermatConstants, length: int) -> int:
             f"there is no root of unity of order {length} modulo {field.radix}**{field.digits} + 1"
         )
     if length <= order:
-        return pow(field.radix, order // length, p)
-    base = next(x for x in count(2) if pow(x, (p - 1) // 2, p) == p - 1)
-    g = pow(base, (p - 1) // length, p)
-    step = pow(g, length // order, p)
+        return int(gmpy2.powmod(field.radix, order // length, p))
+    base = next(x for x in count(2) if gmpy2.jacobi(x, p) == -1)  # whose half power is -1
+    g = gmpy2.powmod(base, (p - 1) // length, p)
+    step = gmpy2.powmod(g, length // order, p)
     exponent, power = 1, step
     while power != field.radix:
         exponent, power = exponent + 1, power * step % p
-    return pow(g, exponent, p)
+    return int(gmpy2.powmod(g, exponent, p))

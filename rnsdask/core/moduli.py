@@ -13,10 +13,13 @@ import numpy as np
 
 from rnsdask.core.coprime import first_shared, greedy_coprime, product
 from rnsdask.core.errors import abbreviate, brief
-from rnsdask.core.primes import primes_below
+from rnsdask.core.primes import most_primes, primes_below
 
 MODULUS_MAX = 2**32
 """Largest modulus: its residues are exactly the unsigned 32-bit integers."""
+
+# Of transforms of this length and longer all primes are found in less than a second.
+_SHORT_LENGTH = 2**12
 
 LIMB_BITS = 32
 """Bits of one limb of a positional number."""
@@ -200,6 +203,12 @@ class ModuliSet:
             raise ValueError(f"bits must be at least 1, got {abbreviate(bits)}")
         if length < 1 or length.bit_count() > 1:
             raise ValueError(f"length must be a power of two, got {abbreviate(length)}")
+        # A hopeless request is refused before a long search.
+        if length < _SHORT_LENGTH and bits >= 31 * (most := most_primes(31, length)):
+            raise ValueError(
+                f"at most {most} primes below 2**31 have transforms of length {length}; their M is less than "
+                f"2**{abbreviate(bits)}"
+            )
         primes, found, total = primes_below(2**31, length), list[int](), gmpy2.mpz(1)
         while total.bit_length() <= bits:
             prime = next(primes, None)

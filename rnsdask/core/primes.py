@@ -23,6 +23,19 @@ def primes_below(limit: int, length: int) -> Iterator[int]:
     return filter(is_prime, range(limit - 1 - (limit - 2) % length, 1, -length))
 
 
+def most_primes(bits: int, length: int) -> int:
+    """At least as many as there are primes below 2**bits with p - 1 divisible by a power of two, at once.
+
+    Of x numbers at most ``2 x / (phi(q) log(x / q))`` are primes that leave 1 when divided by q < x: H.
+    Montgomery and R. Vaughan, "The large sieve", Mathematika 20 (1973). phi(q) is q / 2 for a power of two.
+    """
+    q = max(2, length)  # that 2 is a prime counts for the 1 that is added
+    exponent = bits - (q.bit_length() - 1)
+    if exponent <= 0:
+        return 0
+    return min(1 << exponent, (40000 << exponent) // (6931 * exponent)) + 1  # log 2 is 0.69314...
+
+
 def prime_factors(n: int) -> list[int]:
     """The prime factors of an integer from 1 to 2**32, each once and in ascending order."""
     factors, divisor = [], 2

@@ -1,11 +1,12 @@
 """Primes of 32 bits, and sets of them for transforms, against trial division."""
 
 import math
+import time
 
 import pytest
 
 import rnsdask as rd
-from rnsdask.core.primes import is_prime, prime_factors, primes_below
+from rnsdask.core.primes import is_prime, most_primes, prime_factors, primes_below
 
 
 def has_no_divisor(n: int) -> bool:
@@ -33,6 +34,22 @@ def test_primes_below_a_limit() -> None:
     # Counted independently: shared tables of primes c 2**k + 1.
     assert [len(list(primes_below(2**31, 2**e))) for e in (20, 22, 24, 26, 30)] == [202, 40, 10, 3, 0]
     assert len(list(primes_below(2**32, 2**24))) == 24
+
+
+def test_bounds_of_how_many_primes() -> None:
+    for bits in (*range(2, 15), 31):
+        for e in range(16, 33) if bits == 31 else range(bits + 2):
+            found = sum(1 for _ in primes_below(2**bits, 2**e))
+            assert found <= most_primes(bits, 2**e) <= 2 ** max(bits - max(e, 1), 0) + 1
+    assert most_primes(31, 1) < 3 * 105_097_565  # pi(2^31)
+
+
+def test_hopeless_sets_are_refused_at_once() -> None:
+    start = time.perf_counter()
+    for length in (1, 2, 64, 2**11):
+        with pytest.raises(ValueError, match=rf"at most \d+ primes below .* transforms of length {length};"):
+            rd.ModuliSet.ntt_primes(10**11, length)
+    assert time.perf_counter() - start < 1
 
 
 def test_prime_factors() -> None:
