@@ -69,15 +69,20 @@ def kernels_of(array: Any) -> Kernels:
     TypeError
         If `array` is neither a NumPy nor a CuPy array.
     """
-    if isinstance(array, np.ndarray):
+    return _kernels_of_type(type(array))  # type: ignore[arg-type]  # mypy: types have no hash
+
+
+@functools.cache
+def _kernels_of_type(array_type: type) -> Kernels:
+    if issubclass(array_type, np.ndarray):
         from rnsdask.backend import cpu
 
         return cpu
-    if _is_cupy(array):
+    if _top_package(array_type.__module__) == "cupy":
         from rnsdask.backend import cuda
 
         return cuda
-    raise TypeError(f"residues must be a NumPy or CuPy array, got {type(array).__name__}")
+    raise TypeError(f"residues must be a NumPy or CuPy array, got {array_type.__name__}")
 
 
 def backend_name(array: Any) -> str:

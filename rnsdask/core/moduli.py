@@ -268,6 +268,14 @@ class ModuliSet:
             raise ValueError(f"a prefix has from 1 to {len(self)} moduli, got {abbreviate(count)}")
         return self if count == len(self) else self._from_checked(self.moduli[:count])
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        # Kept, for caches of constants ask for it in every call.
+        return hash(self.moduli)
+
     def __len__(self) -> int:
         return len(self.moduli)
 

@@ -7,6 +7,7 @@ each axis of the common length or of length 1. :func:`.map_chunks` applies it.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from typing import Any, Protocol, TypeAlias, TypeGuard
 
@@ -72,7 +73,12 @@ class Operands:
 
 def is_number_array(operand: Operand) -> TypeGuard[Numbers]:
     """Whether an operand is an array of numbers, not a single one."""
-    kind = type(operand)  # asked of the array itself, `words` would make a copy
+    return _is_number_type(type(operand))  # type: ignore[arg-type]  # mypy: types have no hash
+
+
+@cache
+def _is_number_type(kind: type) -> bool:
+    # Asked of the type: of the array itself, `words` would make a copy.
     return hasattr(kind, "words") and hasattr(kind, "system")
 
 

@@ -21,11 +21,16 @@ def value_of(residues: Sequence[SupportsIndex], moduli: ModuliSet, signed: bool 
     ValueError
         If there is not one residue for each modulus, or one is not less than its modulus.
     """
-    constants = zip(moduli.partial_products, moduli.partial_inverses, strict=True)
-    terms = zip(_check_residues(residues, moduli), moduli, constants, strict=True)
-    value = sum(x * w % m * partial_product for x, m, (partial_product, w) in terms) % moduli.product
-    _, highest = moduli.value_range(signed)
-    return value if value <= highest else value - moduli.product
+    return value_of_checked(_check_residues(residues, moduli), moduli, signed)
+
+
+def value_of_checked(residues: Sequence[int], moduli: ModuliSet, signed: bool = False) -> int:
+    """The same of residues that are as they should be, such as those of a kernel."""
+    terms = zip(residues, moduli.moduli, moduli.partial_products, moduli.partial_inverses, strict=True)
+    value = sum([x * w % m * partial_product for x, m, partial_product, w in terms]) % moduli.product
+    if signed and value > moduli.value_range(signed)[1]:
+        value -= moduli.product
+    return value
 
 
 def _check_residues(residues: Sequence[SupportsIndex], moduli: ModuliSet) -> list[int]:

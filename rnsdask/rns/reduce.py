@@ -117,7 +117,7 @@ def _extremum(residues: Array, system: RNS, minimum: bool) -> ReductionResult:
     if found is None:
         value = system.decode_at(residues, index)
     else:
-        value = exact.value_of(found, moduli, system.signed)
+        value = exact.value_of_checked(found, moduli, system.signed)
     return ReductionResult(value, index, residues.shape[1], fallbacks, backend_name(residues))
 
 
@@ -243,7 +243,7 @@ def _exact_sum(residues: Array, sums: KeySums, constants: KeyConstants) -> int:
     product = moduli.product
     shift, scale = count * constants.offset, constants.scale
     rows = [((a << scale) + shift) % m for a, m in zip(sums.rows, moduli, strict=True)]
-    remainder = exact.value_of(rows, moduli)
+    remainder = exact.value_of_checked(rows, moduli)
     keys = sums.keys + (_wrapped(residues, sums, constants) << KEY_BITS)
     wraps = (keys * product - (remainder << KEY_BITS)) // (product << KEY_BITS)
     return (wraps * product + remainder - shift) >> scale  # exact: that many lowest bits are 0

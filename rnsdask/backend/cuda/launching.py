@@ -39,6 +39,8 @@ class Parameter:
         self.fields = np.array(tuple([self._item(fields.get(name, 0)) for name in dtype.names or ()]), dtype)
 
     def _item(self, value: Any) -> Any:
+        if type(value) is int:  # most are
+            return value
         if isinstance(value, cupy.ndarray):
             self.arrays.append(value)
             return value.data.ptr
