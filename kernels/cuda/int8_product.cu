@@ -46,8 +46,8 @@ struct Int8Task {
   i64 columns;
   i64 padded_rows;  // of the 8-bit matrices and of the sums, multiples of 16
   i64 padded_columns;
-  const SmallModulus* small;
-  i64 small_count;
+  SmallModulus small[kSmallModuli];
+  i32 small_count;
 };
 
 // The block's own part of the window of matrix t.
@@ -65,8 +65,8 @@ __global__ void __launch_bounds__(kBlock) int8_split(Int8Task s, const Recombina
   __shared__ i32 tile[kColumns][kRows + 1];
   const i64 down = (s.padded_rows + kRows - 1) / kRows, across = (s.padded_columns + kColumns - 1) / kColumns;
   const i32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  for (i64 k = blockIdx.x; k < s.count * down * across; k += gridDim.x) {
-    const i64 column = k % across * kColumns, row = k / across % down * kRows, t = k / (across * down);
+  for (i64 n = blockIdx.x; n < s.count * down * across; n += gridDim.x) {
+    const i64 column = n % across * kColumns, row = n / across % down * kRows, t = n / (across * down);
     const i64 i = (s.first + t) / s.batch, b = (s.first + t) % s.batch;
     const Window w = window_of(s, s.first + t);
     const u32* x = s.x.of(i, b) + (w.row + row) * s.x.stride + (w.column + column) * s.x.step;
@@ -75,9 +75,11 @@ __global__ void __launch_bounds__(kBlock) int8_split(Int8Task s, const Recombina
     __syncthreads();  // the tile before is done with
     // Neighbouring threads take numbers that are neighbours in memory.
     const bool is_turned = s.x.step != 1;
-#pragma unroll 4
-    for (i32 n = threadIdx.x; n < kRows * kColumns; n += kBlock) {
-      const i32 r = is_turned ? n % kRows : n / kColumns, c = is_turned ? n / kRows : n % kColumns;
+#pragma unroll
+    for (i32 k = 0; k < kRows * kColumns / kBlock; ++k) {
+      const i32 place = k * kBlock + threadIdx.x;
+      const i32 r = is_turned ? place % kRows : place / kColumns;
+      const i32 c = is_turned ? place / kRows : place % kColumns;
       tile[c][r] = r < rows && c < columns ? centred(x[r * s.x.stride + c * s.x.step], last) : 0;
     }
     __syncthreads();
@@ -88,7 +90,9 @@ __global__ void __launch_bounds__(kBlock) int8_split(Int8Task s, const Recombina
 #pragma unroll
         for (i32 c = 0; c < kWide; ++c) own[c] = tile[lane * kWide + c][r];
         const i64 place = t * s.small_count * size + (row + r) * s.padded_columns + column + lane * kWide;
-        for (i32 j = 0; j < s.small_count; ++j) {
+#pragma unroll
+        for (i32 j = 0; j < kSmallModuli; ++j) {
+          if (j >= s.small_count) break;
           const SmallModulus q = s.small[j];
           u32 word = 0;
 #pragma unroll

@@ -151,6 +151,8 @@ PRODUCT = np.dtype(
 )
 MATMUL_TILE = 64
 BOUND = np.dtype([("each", np.uint64), ("all", np.int64)])
+SMALL_MODULUS = np.dtype([(name, np.int32) for name in ("modulus", "reciprocal", "fraction")])
+MOST_SMALL_MODULI = 10
 INT8_TASK = np.dtype(
     [
         ("x", STACK),
@@ -158,9 +160,10 @@ INT8_TASK = np.dtype(
         *((name, np.int64) for name in ("first", "count", "batch")),
         *((name, np.int64) for name in ("row", "column", "rows", "columns")),
         *((name, np.int64) for name in ("padded_rows", "padded_columns")),
-        ("small", np.uint64),
-        ("small_count", np.int64),
-    ]
+        ("small", SMALL_MODULUS, (MOST_SMALL_MODULI,)),
+        ("small_count", np.int32),
+    ],
+    align=True,
 )
 
 ELIMINATION = np.dtype(
@@ -312,7 +315,12 @@ STRUCTURES = {
     "fermat_limbs": {"WideRadix": WIDE_RADIX},
     "interval": {"IntervalGoal": INTERVAL_GOAL},
     "interval_rns": {"ExtendedInterval": EXTENDED_INTERVAL},
-    "int8_product": {"Stack": STACK, "Bound": BOUND, "Int8Task": INT8_TASK},
+    "int8_product": {
+        "Stack": STACK,
+        "Bound": BOUND,
+        "SmallModulus": SMALL_MODULUS,
+        "Int8Task": INT8_TASK,
+    },
     "matmul": {"Stack": STACK, "Product": PRODUCT},
     "limbs": {"LimbOperand": LIMB_OPERAND, "LimbTask": LIMB_TASK},
     "ntt_columns": {"Pass": PASS},
@@ -346,6 +354,7 @@ SIZES = {
     "extremum": {"kBlock": BLOCK, "kWarp": WARP, "kKeyVectors": KEY_VECTORS},
     "interval": {"kPowers": INTERVAL_POWERS},
     "interval_rns": {"kDigitVectors": DIGIT_VECTORS},
+    "int8_product": {"kSmallModuli": MOST_SMALL_MODULI},
     "matmul": {"kBlock": BLOCK, "kWarp": WARP, "kTile": MATMUL_TILE},
     "positional_montgomery_tiles": {"kTileLimbs": TILE_OF_LIMBS},
     "sum": {"kBlock": BLOCK, "kWarp": WARP, "kSumVectors": SUM_VECTORS},

@@ -15,7 +15,7 @@ from cupy_backends.cuda.libs import cublas
 
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import Parameter, on_device
-from rnsdask.backend.cuda_layout import BLOCK, INT8_TASK
+from rnsdask.backend.cuda_layout import BLOCK, INT8_TASK, MOST_SMALL_MODULI
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import MOST_TERMS, Int8Constants, int8_constants, small_moduli_for
 from rnsdask.core.moduli import ModuliSet
@@ -83,7 +83,7 @@ class Part:
             columns=shape[1],
             padded_rows=parts.shape[2],
             padded_columns=parts.shape[3],
-            small=on_device(constants, "small"),
+            small=_small(constants),
             small_count=constants.count,
         )
 
@@ -91,6 +91,12 @@ class Part:
 def _bound(bound: Bound) -> tuple[Bound, int]:
     """The structure Bound."""
     return (0, bound) if isinstance(bound, int) else (bound, 0)
+
+
+def _small(constants: Int8Constants) -> list[tuple[int, ...]]:
+    """As many of the structure SmallModulus as a task has."""
+    rows = [tuple(row) for row in constants.small.tolist()]
+    return rows + [(0, 0, 0)] * (MOST_SMALL_MODULI - len(rows))
 
 
 def _padded(length: int) -> int:
