@@ -18,16 +18,18 @@ from rnsdask.core.moduli import ModuliSet
 _FEW_COLUMNS = 8
 _LEAST_SEGMENT = 1024  # terms
 
-# Products of 8-bit matrices are quicker from so many rows, columns and terms on, and so much work.
-_INT8_SIDE = 64
-_INT8_TERMS = 96
-_INT8_WORK = 2**27
+# Products of 8-bit matrices are quicker from so many terms and so much work on, where rows and columns, too,
+# are many enough for the matrices to be split: their harmonic mean is at least _INT8_SIDE.
+_INT8_TERMS = 192
+_INT8_SIDE = 128
+_INT8_WORK = 2**29
 
 
 def is_int8_quicker(matrices: int, rows: int, terms: int, columns: int) -> bool:
     """Whether products of so many matrices are quicker by 8-bit matrices, as measured."""
     work = matrices * rows * terms * columns
-    return min(rows, columns) >= _INT8_SIDE and terms >= _INT8_TERMS and work >= _INT8_WORK
+    is_wide = 2 * rows * columns >= _INT8_SIDE * (rows + columns)
+    return is_wide and terms >= _INT8_TERMS and work >= _INT8_WORK
 
 
 def matmul(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
