@@ -172,7 +172,7 @@ ELIMINATION = np.dtype(
         *((name, np.uint64) for name in ("out", "order", "pivots", "products")),
         *((name, np.uint64) for name in ("ranks", "new_ranks", "moduli")),
         *((name, np.int64) for name in ("moduli_count", "count", "rows", "columns")),
-        *((name, np.int64) for name in ("most", "start", "stop", "is_shared")),
+        *((name, np.int64) for name in ("most", "start", "stop", "reach", "has_panels")),
     ]
 )
 UNIT_LOWER = np.dtype(
@@ -183,6 +183,7 @@ UNIT_LOWER = np.dtype(
     ]
 )
 GREAT_PANEL = 64
+PANEL_WIDTH = 17
 TRIANGULAR = np.dtype(
     [
         ("upper", STACK),
@@ -350,7 +351,7 @@ SIZES = {
     "arithmetic": {"kMaxOperands": MAX_OPERANDS},
     "compare": {"kPairVectors": PAIR_VECTORS},
     "convert": {"kTileLimbs": TILE_LIMBS, "kResults": TABLE_MULTIPLE},
-    "elimination": {"kWarp": WARP, "kGreatPanel": GREAT_PANEL},
+    "elimination": {"kWarp": WARP, "kGreatPanel": GREAT_PANEL, "kPanelWidth": PANEL_WIDTH},
     "extremum": {"kBlock": BLOCK, "kWarp": WARP, "kKeyVectors": KEY_VECTORS},
     "interval": {"kPowers": INTERVAL_POWERS},
     "interval_rns": {"kDigitVectors": DIGIT_VECTORS},

@@ -6,7 +6,15 @@ from rnsdask.backend.cuda import int8_product, launching
 from rnsdask.backend.cuda.arithmetic import inverse
 from rnsdask.backend.cuda.int8_product import SUBTRACT, Bound, Part
 from rnsdask.backend.cuda.launching import Parameter, modulus_table_on, most_shared
-from rnsdask.backend.cuda_layout import ELIMINATION, GREAT_PANEL, POLYNOMIALS, TRIANGULAR, UNIT_LOWER, WARP
+from rnsdask.backend.cuda_layout import (
+    ELIMINATION,
+    GREAT_PANEL,
+    PANEL_WIDTH,
+    POLYNOMIALS,
+    TRIANGULAR,
+    UNIT_LOWER,
+    WARP,
+)
 from rnsdask.backend.protocol import Array
 from rnsdask.core.moduli import ModuliSet
 
@@ -19,7 +27,7 @@ _MOST_THREADS = 512
 _MOST_SOLVED = 128
 
 # A kernel has so many bytes of shared memory besides.
-_STATIC_BYTES = 256
+_STATIC_BYTES = 512
 
 
 def _lanes(length: int) -> int:
@@ -55,26 +63,29 @@ def eliminate(x: Array, pivot_columns: int, moduli: ModuliSet, out: Array) -> tu
         return found
     if shared:
         ranks = cupy.zeros((2, n, count), dtype=cupy.int32)
-        _eliminate_columns(x, out, found, (0, pivot_columns), (ranks[0], ranks[1]), moduli, shared)
+        pair = ranks[0], ranks[1]
+        block = max(WARP, min(_MOST_THREADS, 1 << (2 * rows - 1).bit_length()))  # two for each row
+        task = _task(x, out, found, (0, pivot_columns, columns), pair, moduli)
+        launching.launch("elimination", "eliminate", n * count * block, (task,), block=block, shared=shared)
     elif out.size:
         out[...] = x
         _GreatMatrices(out, found, pivot_columns, moduli).eliminate()
     return found
 
 
-def _eliminate_columns(
+def _task(
     x: Array,
     out: Array,
     found: tuple[Array, Array, Array],
-    columns: tuple[int, int],
+    columns: tuple[int, int, int],
     ranks: tuple[Array, Array],
     moduli: ModuliSet,
-    shared: int = 0,
-) -> None:
-    """Eliminate with the pivots of some columns: in all columns with shared memory, else in these alone."""
+    has_panels: bool = False,
+) -> Parameter:
+    """Elimination with pivots of columns from the first to the second, of what is left of the third."""
     n, count, rows, width = out.shape
     order, pivots, products = found
-    task = Parameter(
+    return Parameter(
         ELIMINATION,
         x=_stack(x),
         out=out,
@@ -91,12 +102,9 @@ def _eliminate_columns(
         most=pivots.shape[2],
         start=columns[0],
         stop=columns[1],
-        is_shared=bool(shared),
+        reach=columns[2],
+        has_panels=has_panels,
     )
-    # As many as compute the rows of a product at once.
-    block = max(WARP, min(_MOST_THREADS, 1 << (2 * rows - 1).bit_length())) if shared else _MOST_THREADS
-    name = "eliminate" if shared else "eliminate_great"
-    launching.launch("elimination", name, n * count * block, (task,), block=block, shared=shared)
 
 
 class _GreatMatrices:
@@ -131,7 +139,13 @@ class _GreatMatrices:
             return
         ranks = cupy.empty_like(self.ranks[start])
         pair = self.ranks[start], ranks
-        _eliminate_columns(self.words, self.words, self.found, (start, stop), pair, self.moduli)
+        n, count, rows, _ = self.words.shape
+        shared = _shared(rows * PANEL_WIDTH)
+        task = _task(self.words, self.words, self.found, (start, stop, stop), pair, self.moduli, bool(shared))
+        threads = n * count * _MOST_THREADS
+        launching.launch(
+            "elimination", "eliminate_great", threads, (task,), block=_MOST_THREADS, shared=shared
+        )
         self.ranks[stop], self.least[stop] = ranks, int(ranks.min())
 
     def _reduce(self, start: int, stop: int, end: int) -> None:
