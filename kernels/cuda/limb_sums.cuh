@@ -56,7 +56,11 @@ struct ColumnSum {
   }
 };
 
-constexpr i32 kTileLimbs = 8;
+#ifndef RNS_TILE_LIMBS
+#define RNS_TILE_LIMBS 8
+#endif
+
+constexpr i32 kTileLimbs = RNS_TILE_LIMBS;
 
 // The columns of products of tiles of one weight, to which those of the next are shifted. No carry is passed
 // on before all are added, so that no product waits for another.

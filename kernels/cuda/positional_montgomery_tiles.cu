@@ -23,16 +23,21 @@ __device__ void montgomery_product(Place x, Place y, Place m, u32 inverse, i64 t
   sums.clear();
   u32 a[kTileLimbs], b[kTileLimbs];
   for (i64 c = 0; c < 2 * tiles; ++c) {
-    for (i64 i = c < tiles ? 0 : c - tiles + 1; i <= c && i < tiles; ++i) {
+    const i64 last = c < tiles ? c : tiles;
+#pragma unroll 1
+    for (i64 i = c < tiles ? 0 : c - tiles + 1; i < last; ++i) {
+      u32 q[kTileLimbs], digits[kTileLimbs];  // loaded before the products, which hide that
       load_tile(x, i, a);
       load_tile(y, c - i, b);
+      load_tile(z, i, q);
+      load_tile(m, c - i, digits);
       sums.add_product(a, b);
-      if (i == c) break;
-      load_tile(z, i, a);
-      load_tile(m, c - i, b);
-      sums.add_product(a, b);
+      sums.add_product(q, digits);
     }
     if (c < tiles) {
+      load_tile(x, c, a);
+      load_tile(y, 0, b);
+      sums.add_product(a, b);
       load_tile(m, 0, b);
       sums.reduce(b, inverse, a);
       store_tile(z, c, a);

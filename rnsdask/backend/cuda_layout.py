@@ -281,13 +281,18 @@ MODULAR_TASK = np.dtype(
         ("window", np.int32),
     ]
 )
-TILE_OF_LIMBS = 8
+TILES_OF_LIMBS = (8, 16)
 
 
 def product_options(x_limbs: int, y_limbs: int, columns: int, is_plain: bool) -> tuple[str, ...]:
     """What says to the compiler of products of positional numbers which limbs there are."""
     limbs = (f"-DRNS_X_LIMBS={x_limbs}", f"-DRNS_Y_LIMBS={y_limbs}", f"-DRNS_COLUMNS={columns}")
     return *limbs, f"-DRNS_IS_PLAIN={int(is_plain)}"
+
+
+def tile_options(limbs: int) -> tuple[str, ...]:
+    """What says to the compiler of long positional numbers how many limbs a tile of them has."""
+    return (f"-DRNS_TILE_LIMBS={limbs}",)
 
 
 def montgomery_options(limbs: int) -> tuple[str, ...]:
@@ -341,8 +346,12 @@ FERMAT_FIELDS = (FermatConstants(2**63 + 2**34, 8), FermatConstants(2**32 - 2**2
 VARIANTS = {
     **{name: tuple(map(fermat_options, FERMAT_FIELDS)) for name in ("fermat", "fermat_fft")},
     "limbs": tuple(map(limb_options, (0, 1, 32, MOST_LIMBS))),
+    "positional_montgomery_tiles": (tile_options(TILES_OF_LIMBS[1]),),
     "positional_montgomery": (montgomery_options(1), montgomery_options(9)),
-    "positional_multiply": (product_options(1, 1, 1, True), product_options(9, 2, 11, True)),
+    "positional_multiply": (
+        product_options(1, 1, 1, True),
+        (*product_options(9, 2, 11, True), *tile_options(TILES_OF_LIMBS[1])),
+    ),
 }
 """Further options to check sources with that are compiled anew for each field or length, by their names."""
 
@@ -357,7 +366,6 @@ SIZES = {
     "interval_rns": {"kDigitVectors": DIGIT_VECTORS},
     "int8_product": {"kSmallModuli": MOST_SMALL_MODULI},
     "matmul": {"kBlock": BLOCK, "kWarp": WARP, "kTile": MATMUL_TILE},
-    "positional_montgomery_tiles": {"kTileLimbs": TILE_OF_LIMBS},
     "sum": {"kBlock": BLOCK, "kWarp": WARP, "kSumVectors": SUM_VECTORS},
     "transpose": {"kTileWords": TRANSPOSED_WORDS},
 }

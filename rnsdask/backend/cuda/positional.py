@@ -12,30 +12,45 @@ from rnsdask.backend.cuda_layout import (
     LIMB_OPERAND,
     MODULAR_TASK,
     PRODUCT_TASK,
-    TILE_OF_LIMBS,
+    TILES_OF_LIMBS,
     montgomery_options,
     product_options,
+    tile_options,
 )
 from rnsdask.backend.protocol import Array, power_window
 
 MOST_IN_REGISTERS = 32
 """Limbs of the longest numbers that a thread keeps in registers."""
 
-_BLOCK = 128
-_THREADS_IN_REGISTERS = 512
-_CACHE_BYTES = 2**18
-"""Of a multiprocessor: about what its threads read again and again, when long numbers are cut into tiles."""
+_BLOCK = 64
+_RESIDENT = 256
+_RESIDENT_IN_REGISTERS = 512
+_CACHE_BYTES = 3 * 2**17
+"""A multiprocessor's share of the cache, where its threads read long numbers again and again."""
 
 
 def _operand(x: Array) -> tuple[Any, ...]:
     return x, row_stride(x), int(x.shape[1] != 1), len(x)
 
 
-def _threads(number_bytes: int, count: int) -> int:
-    """Threads that fill multiprocessors, or their cache where each takes so much of it."""
-    resident = max(_BLOCK, min(_THREADS_IN_REGISTERS, _CACHE_BYTES // number_bytes // _BLOCK * _BLOCK))
-    device = cupy.cuda.runtime.getDevice()
-    return min(launching.processors(device) * resident, max(1, count))
+def _threads(resident: int, count: int) -> int:
+    """Threads for numbers, of which so many run on a multiprocessor."""
+    return min(launching.processors(cupy.cuda.runtime.getDevice()) * resident, max(1, count))
+
+
+def _threads_by_tiles(number_bytes: int, count: int) -> int:
+    """The same for numbers that take so much of the cache."""
+    return _threads(max(_BLOCK, min(_RESIDENT, _CACHE_BYTES // number_bytes // _BLOCK * _BLOCK)), count)
+
+
+def _tile(limbs: int) -> int:
+    """Limbs of a tile: the greater one, for which less is read, unless it makes numbers much longer."""
+    small, great = TILES_OF_LIMBS
+    return great if _multiple(limbs, great) <= 1.1 * _multiple(limbs, small) else small
+
+
+def _multiple(limbs: int, tile: int) -> int:
+    return -(-limbs // tile) * tile
 
 
 def positional_multiply(
@@ -68,17 +83,14 @@ def positional_multiply(
         **{"addend": (0, 0, 0, 0)} | more,
         **flags,
     )
-    if max(len(x), len(y)) <= MOST_IN_REGISTERS:
+    longest = max(len(x), len(y))
+    if longest <= MOST_IN_REGISTERS:
+        name, threads = "multiply_in_registers", count
         options = product_options(len(x), len(y), columns, is_plain)
-        launching.launch(
-            "positional_multiply", "multiply_in_registers", count, (task,), block=_BLOCK, defines=options
-        )
     else:
-        threads = _threads(4 * (len(x) + len(y)), count)
-        options = product_options(1, 1, 1, is_plain)
-        launching.launch(
-            "positional_multiply", "multiply_by_tiles", threads, (task,), block=_BLOCK, defines=options
-        )
+        name, threads = "multiply_by_tiles", _threads_by_tiles(4 * (len(x) + len(y)), count)
+        options = (*product_options(1, 1, 1, is_plain), *tile_options(_tile(longest)))
+    launching.launch("positional_multiply", name, threads, (task,), block=_BLOCK, defines=options)
 
 
 def positional_divmod(x: Array, y: Array, signed: bool) -> tuple[Array, Array]:
@@ -107,7 +119,7 @@ def positional_mod_add(x: Array, y: Array, moduli: Array, subtract: bool, out: A
 
 
 def _padded(limbs: int) -> int:
-    return limbs if limbs <= MOST_IN_REGISTERS else -(-limbs // TILE_OF_LIMBS) * TILE_OF_LIMBS
+    return limbs if limbs <= MOST_IN_REGISTERS else _multiple(limbs, _tile(limbs))
 
 
 def montgomery_bits(limbs: int) -> int:
@@ -148,8 +160,10 @@ def _launch(
     in_registers = limbs <= MOST_IN_REGISTERS
     result = out if padded == limbs else cupy.empty((padded, count), dtype=cupy.uint32)
     threads = count
-    if numbers > 1 or not in_registers:
-        threads = _threads(1 if in_registers else 16 * padded, count)
+    if not in_registers:
+        threads = _threads_by_tiles(16 * padded, count)
+    elif numbers:
+        threads = _threads(_RESIDENT_IN_REGISTERS, count)
     # Of whole blocks, as many as `launch` may start.
     most = launching.processors(cupy.cuda.runtime.getDevice()) * launching.BLOCKS_PER_PROCESSOR * BLOCK
     started = min(most, -(-threads // _BLOCK) * _BLOCK)
@@ -162,18 +176,11 @@ def _launch(
         window=power_window(bits),
         **places,
     )
-    if in_registers:
-        launching.launch(
-            "positional_montgomery",
-            f"montgomery_{name}_in_registers",
-            threads,
-            (task,),
-            block=_BLOCK,
-            defines=montgomery_options(limbs),
-        )
-    else:
-        launching.launch(
-            "positional_montgomery_tiles", f"montgomery_{name}_by_tiles", threads, (task,), block=_BLOCK
-        )
-        if result is not out:
-            out[...] = result[:limbs]
+    module, place = "positional_montgomery", "in_registers"
+    options = montgomery_options(limbs)
+    if not in_registers:
+        module, place = "positional_montgomery_tiles", "by_tiles"
+        options = tile_options(_tile(limbs))
+    launching.launch(module, f"montgomery_{name}_{place}", threads, (task,), block=_BLOCK, defines=options)
+    if result is not out:
+        out[...] = result[:limbs]
