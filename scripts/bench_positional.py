@@ -20,7 +20,8 @@ import numpy as np
 
 from rnsdask.backend import cuda_sources, kernels_of
 from rnsdask.backend.protocol import power_window
-from rnsdask.positional.divide import divmod_, to_integers
+from rnsdask.positional.divide import divmod_
+from rnsdask.positional.integers import to_integers
 from rnsdask.positional.modular import mod_add, mod_multiply, mod_power
 from rnsdask.positional.multiply import multiply, multiply_checked
 

@@ -3,13 +3,12 @@
 Operands broadcast. They are in any limbs, in two's complement if ``signed``. No Dask in here.
 """
 
-from collections.abc import Callable
-
 import gmpy2
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
 from rnsdask.core.place import Locate
+from rnsdask.positional.integers import from_integers, map_integers
 from rnsdask.positional.operands import Operands, wide
 
 
@@ -51,8 +50,8 @@ def check_divisors(matrix: Array, count: int, locate: Locate, name: str = "divis
 def gcd(x: Array, y: Array, signed: bool) -> Array:
     """Greatest common divisors, in the limbs of the longer operand; of 0 and 0 it is 0."""
     operands = Operands(x, y)
-    limbs = max(len(x), len(y))
-    return _by_integers(gmpy2.gcd, operands, limbs, signed)
+    values = map_integers(gmpy2.gcd, operands, signed)
+    return operands.shaped(from_integers(values, max(len(x), len(y)), operands.like))
 
 
 def isqrt(x: Array, signed: bool, locate: Locate = int) -> Array:
@@ -68,32 +67,8 @@ def isqrt(x: Array, signed: bool, locate: Locate = int) -> Array:
     if signed and bool(negative.any()):
         index = locate(int(negative.argmax()))
         raise ValueError(f"the number at flat index {index} is negative: it has no square root")
-    return _by_integers(gmpy2.isqrt, operands, len(x), signed)
-
-
-def to_integers(matrix: Array, signed: bool) -> list[gmpy2.mpz]:
-    """The integers of a matrix (k, N), on the host."""
-    host = matrix if isinstance(matrix, np.ndarray) else matrix.get()
-    data, size = np.copy(host.T, order="C").astype("<u4", copy=False).tobytes(), 4 * len(host)
-    values = [gmpy2.mpz.from_bytes(data[i : i + size], "little") for i in range(0, len(data), size)]
-    if signed:
-        half, modulus = gmpy2.mpz(1) << 8 * size - 1, gmpy2.mpz(1) << 8 * size
-        values = [value - modulus if value >= half else value for value in values]
-    return values
-
-
-def from_integers(values: list[gmpy2.mpz], limbs: int, like: Array) -> Array:
-    """A matrix (limbs, N) of integers that are not negative and fit, where `like` is."""
-    data = b"".join(value.to_bytes(4 * limbs, "little") for value in values)
-    rows = np.frombuffer(data, dtype="<u4").astype(np.uint32, copy=False).reshape(len(values), limbs)
-    return np.asarray(np.copy(rows.T, order="C"), like=like)
-
-
-def _by_integers(function: Callable[..., gmpy2.mpz], operands: Operands, limbs: int, signed: bool) -> Array:
-    """One number at a time, by GMP on the host."""
-    columns = [to_integers(wide(matrix, operands.count), signed) for matrix in operands.matrices]
-    results = list(map(function, *columns))
-    return operands.shaped(from_integers(results, limbs, operands.like))
+    values = map_integers(gmpy2.isqrt, operands, signed)
+    return operands.shaped(from_integers(values, len(x), operands.like))
 
 
 def _in_limbs(matrix: Array, limbs: int, signed: bool) -> Array:

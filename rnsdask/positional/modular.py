@@ -7,7 +7,8 @@ All functions raise ZeroDivisionError for a modulus that is 0, and ValueError fo
 index that `locate` makes of the first one in the chunk.
 """
 
-from functools import partial
+from dataclasses import dataclass
+from functools import lru_cache, partial
 
 import gmpy2
 import numpy as np
@@ -15,8 +16,9 @@ import numpy as np
 from rnsdask.backend import Array, kernels_of
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.place import Locate
-from rnsdask.positional.divide import check_divisors, from_integers, remainder, to_integers
+from rnsdask.positional.divide import check_divisors, remainder
 from rnsdask.positional.even_moduli import power_modulo_even
+from rnsdask.positional.integers import from_integers, to_integers
 from rnsdask.positional.multiply import multiply
 from rnsdask.positional.operands import LIMB_BITS, Operands, limbs_of, wide
 from rnsdask.rns.inverses import invert_together
@@ -26,6 +28,51 @@ _MOST_MONTGOMERY_LIMBS = 1024
 
 _FEW = 32
 """Numbers that are inverted one by one, on the host."""
+
+
+@dataclass(frozen=True)
+class _Moduli:
+    """Moduli (k, N) or (k, 1), and the one of these, on the host."""
+
+    matrix: Array
+    value: int | None
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+    @property
+    def are_odd(self) -> bool:
+        if self.value is None:
+            return bool((self.matrix[0] & np.uint32(1)).all())
+        return self.value % 2 != 0
+
+    def squares(self) -> Array:
+        """``R**2`` modulo each."""
+        bits = 2 * kernels_of(self.matrix).montgomery_bits(len(self))
+        if self.value is not None:
+            return np.asarray(_square(self.value, len(self), bits), like=self.matrix)
+        square = from_integers([gmpy2.mpz(1) << bits], limbs_of(bits + 1), self.matrix)
+        return self.reduce(square, False)
+
+    def reduce(self, matrix: Array, signed: bool) -> Array:
+        """Remainders of a matrix."""
+        return remainder(matrix, self.matrix, signed)
+
+    def multiply(self, a: Array, b: Array, count: int) -> Array:
+        """Products of matrices that kernels take."""
+        out = np.empty_like(a, shape=(len(self), count), order="C")
+        if count == 0:
+            return out
+        if self.value is not None and self.are_odd and len(self) <= _MOST_MONTGOMERY_LIMBS:
+            kernels_of(out).montgomery_multiply(a, b, self.matrix, self.squares(), out)
+            return out
+        product = multiply(a, b, LIMB_BITS * (len(a) + len(b)), False)
+        return self.reduce(wide(product, count), False)
+
+
+@lru_cache(64)
+def _square(m: int, limbs: int, bits: int) -> Array:
+    return from_integers([gmpy2.powmod(2, bits, m)], limbs, np.empty(0))
 
 
 def mod_add(x: Array, y: Array, m: Array, signed: bool, locate: Locate = int) -> Array:
@@ -40,8 +87,8 @@ def mod_subtract(x: Array, y: Array, m: Array, signed: bool, locate: Locate = in
 
 def mod_multiply(x: Array, y: Array, m: Array, signed: bool, locate: Locate = int) -> Array:
     """``x y`` modulo m: by Montgomery's products for one odd modulus, else as the product's remainder."""
-    operands, (a, b, modulus) = _prepared((x, y), m, signed, locate)
-    return operands.shaped(_multiply(a, b, modulus, operands.count))
+    operands, (a, b), modulus = _prepared((x, y), m, signed, locate)
+    return operands.shaped(modulus.multiply(a, b, operands.count))
 
 
 def mod_power(x: Array, exponent: int | Array, m: Array, signed: bool, locate: Locate = int) -> Array:
@@ -64,15 +111,19 @@ def mod_power(x: Array, exponent: int | Array, m: Array, signed: bool, locate: L
     else:
         words = exponent
         _check_not_negative(words, signed, "exponent", locate)
-    operands, (a, e, modulus) = _prepared((x, words), m, signed, locate, reduced=1)
+    operands, (a, e), modulus = _prepared((x, words), m, signed, locate, reduced=1)
     if operands.count == 0:
         return operands.shaped(operands.empty(len(modulus)))
     e, bits = _trimmed(e)
     power = partial(_power_modulo_odd, count=operands.count)
-    if bool((modulus[0] & np.uint32(1)).all()):
+    if modulus.are_odd:
         return operands.shaped(power(a, e, bits, modulus))
-    a, e, modulus = (wide(z, operands.count) for z in (a, e, modulus))
-    return operands.shaped(power_modulo_even(a, e, bits, modulus, power))
+    a, e, moduli = (wide(z, operands.count) for z in (a, e, modulus.matrix))
+
+    def by_odd(x: Array, exponents: Array, bits: int, odd: Array) -> Array:
+        return power(x, exponents, bits, _Moduli(odd, None))
+
+    return operands.shaped(power_modulo_even(a, e, bits, moduli, by_odd))
 
 
 def mod_inverse(x: Array, m: Array, signed: bool, locate: Locate = int) -> Array:
@@ -83,37 +134,40 @@ def mod_inverse(x: Array, m: Array, signed: bool, locate: Locate = int) -> Array
     ZeroDivisionError
         If a number and its modulus have a common factor, naming the index of the first such number.
     """
-    operands, (a, modulus) = _prepared((x,), m, signed, locate)
+    operands, (a,), modulus = _prepared((x,), m, signed, locate)
     count = operands.count
-    if modulus.shape[1] == 1 and a.shape[1] > _FEW:
+    if modulus.value is not None and a.shape[1] > _FEW:
         try:
             together = invert_together(
                 _lengthened(a, len(modulus)),
-                lambda p, q: _multiply(p, q, modulus, p.shape[1]),
-                lambda few: _invert_each(few, wide(modulus, few.shape[1]), int),
+                lambda p, q: modulus.multiply(p, q, p.shape[1]),
+                lambda few: _invert_each(few, wide(modulus.matrix, few.shape[1]), int),
                 _FEW,
             )
             return operands.shaped(together)
         except ZeroDivisionError:
             pass  # one has none: find which
-    return operands.shaped(_invert_each(wide(a, count), wide(modulus, count), locate))
+    return operands.shaped(_invert_each(wide(a, count), wide(modulus.matrix, count), locate))
 
 
 def _prepared(
     numbers: tuple[Array, ...], m: Array, signed: bool, locate: Locate, reduced: int | None = None
-) -> tuple[Operands, list[Array]]:
-    """Matrices of numbers, and last of the moduli; the first `reduced` numbers, or all, as kernels take them.
+) -> tuple[Operands, list[Array], _Moduli]:
+    """Matrices of numbers, and the moduli; the first `reduced` numbers, or all, are as kernels take them.
 
     Kernels take numbers that are not negative, in no more limbs than the moduli.
     """
     operands = Operands(*numbers, m)
-    *matrices, modulus = operands.matrices
-    check_divisors(modulus, operands.count, locate, "modulus")
-    _check_not_negative(modulus, signed, "modulus", locate)
+    *matrices, last = operands.matrices
+    value = int(to_integers(last, signed)[0]) if last.shape[1] == 1 else None
+    modulus = _Moduli(last, value)
+    if value is None or value <= 0:
+        check_divisors(last, operands.count, locate, "modulus")
+        _check_not_negative(last, signed, "modulus", locate)
     for i, matrix in enumerate(matrices[:reduced]):
         if len(matrix) > len(modulus) or (signed and bool((matrix[-1] >> np.uint32(31) != 0).any())):
-            matrices[i] = _reduce(matrix, modulus, signed)
-    return operands, [*matrices, modulus]
+            matrices[i] = modulus.reduce(matrix, signed)
+    return operands, matrices, modulus
 
 
 def _check_not_negative(words: Array, signed: bool, what: str, locate: Locate) -> None:
@@ -121,10 +175,6 @@ def _check_not_negative(words: Array, signed: bool, what: str, locate: Locate) -
     if signed and bool(negative.any()):
         index = locate(int(negative.argmax()))
         raise ValueError(f"the {what} at flat index {index} is negative")
-
-
-def _reduce(matrix: Array, modulus: Array, signed: bool) -> Array:
-    return remainder(matrix, modulus, signed)
 
 
 def _lengthened(matrix: Array, limbs: int) -> Array:
@@ -135,38 +185,15 @@ def _lengthened(matrix: Array, limbs: int) -> Array:
 
 
 def _sum(x: Array, y: Array, m: Array, signed: bool, locate: Locate, subtract: bool) -> Array:
-    operands, (a, b, modulus) = _prepared((x, y), m, signed, locate)
+    operands, (a, b), modulus = _prepared((x, y), m, signed, locate)
     out = operands.empty(len(modulus))
     if out.size:
         kernels = kernels_of(out)
-        if not kernels.positional_mod_add(a, b, modulus, subtract, out):
+        if not kernels.positional_mod_add(a, b, modulus.matrix, subtract, out):
             one = from_integers([gmpy2.mpz(1)], 1, out)
-            a, b = (_multiply(matrix, one, modulus, matrix.shape[1]) for matrix in (a, b))
-            kernels.positional_mod_add(a, b, modulus, subtract, out)
+            a, b = (modulus.multiply(matrix, one, matrix.shape[1]) for matrix in (a, b))
+            kernels.positional_mod_add(a, b, modulus.matrix, subtract, out)
     return operands.shaped(out)
-
-
-def _multiply(a: Array, b: Array, modulus: Array, count: int) -> Array:
-    """Products of matrices that kernels take."""
-    out = np.empty_like(a, shape=(len(modulus), count), order="C")
-    if out.size == 0:
-        return out
-    is_odd = modulus.shape[1] == 1 and len(modulus) <= _MOST_MONTGOMERY_LIMBS and bool(modulus[0, 0] & 1)
-    if is_odd:
-        kernels_of(out).montgomery_multiply(a, b, modulus, _squares(modulus), out)
-        return out
-    product = multiply(a, b, LIMB_BITS * (len(a) + len(b)), False)
-    return _reduce(wide(product, count), modulus, False)
-
-
-def _squares(modulus: Array) -> Array:
-    """``R**2`` modulo each modulus."""
-    bits = 2 * kernels_of(modulus).montgomery_bits(len(modulus))
-    if modulus.shape[1] == 1:
-        m = to_integers(modulus, False)[0]
-        return from_integers([gmpy2.powmod(2, bits, m)], len(modulus), modulus)
-    square = from_integers([gmpy2.mpz(1) << bits], limbs_of(bits + 1), modulus)
-    return _reduce(square, modulus, False)
 
 
 def _trimmed(exponents: Array) -> tuple[Array, int]:
@@ -176,12 +203,12 @@ def _trimmed(exponents: Array) -> tuple[Array, int]:
     return exponents[: top + 1], LIMB_BITS * top + int(exponents[top].max()).bit_length()
 
 
-def _power_modulo_odd(a: Array, exponents: Array, bits: int, modulus: Array, count: int) -> Array:
+def _power_modulo_odd(a: Array, exponents: Array, bits: int, modulus: _Moduli, count: int) -> Array:
     out = np.empty_like(a, shape=(len(modulus), count), order="C")
     if len(modulus) <= _MOST_MONTGOMERY_LIMBS:
-        kernels_of(out).montgomery_power(a, exponents, bits, modulus, _squares(modulus), out)
+        kernels_of(out).montgomery_power(a, exponents, bits, modulus.matrix, modulus.squares(), out)
         return out
-    columns = [to_integers(wide(matrix, count), False) for matrix in (a, exponents, modulus)]
+    columns = [to_integers(wide(matrix, count), False) for matrix in (a, exponents, modulus.matrix)]
     return from_integers(list(map(gmpy2.powmod, *columns)), len(modulus), a)
 
 

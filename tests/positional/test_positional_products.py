@@ -115,3 +115,17 @@ def test_methods_agree(bits: int, signed: bool, rng: np.random.Generator) -> Non
     for out, overflowed in results[1:]:
         assert np.array_equal(out, results[0][0])
         assert np.array_equal(overflowed, results[0][1])
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_products_by_transforms(signed: bool, on_each_processor: Processor, rng: np.random.Generator) -> None:
+    bits = 70_000
+    a = [2**69_999 - 1, 1, 0, -5 if signed else 5, int.from_bytes(rng.bytes(8000), "little")]
+    x, y = (to_words(v, bits, on_each_processor) for v in (a, a[::-1]))
+    exact = [p * q for p, q in zip(a, a[::-1], strict=True)]
+    assert to_values(multiply(x, y, 2 * bits, signed), signed) == exact
+    result, overflowed = multiply_add_checked(x, y, y, bits, signed)
+    sums = [p + q for p, q in zip(exact, a[::-1], strict=True)]
+    expected = [wrapped(s, bits, signed) for s in sums]
+    assert to_values(result, signed) == expected
+    assert overflowed.tolist() == [p != q for p, q in zip(sums, expected, strict=True)]
