@@ -117,10 +117,10 @@ def solve(words: Array, moduli: ModuliSet, place: Place) -> Array:
     return out.reshape(*words.shape[:-1], words.shape[-1] - rows)
 
 
-def cramer(words: Array, moduli: ModuliSet) -> tuple[Array, Array]:
-    """Of chunks [A b] the numerators (n, *batch, N, K) of Cramer's rule, and determinants (n, *batch, 1, 1).
+def solutions_and_determinants(words: Array, moduli: ModuliSet) -> tuple[Array, Array]:
+    """Of chunks [A b] the solutions (n, *batch, N, K), and determinants (n, *batch, 1, 1).
 
-    A numerator is the solution times the determinant. Where that is 0, numerators mean nothing.
+    Where a determinant is 0, the solutions mean nothing.
     """
     rows = words.shape[-2]
     found = _echelon(words, moduli, rows)
@@ -131,10 +131,18 @@ def cramer(words: Array, moduli: ModuliSet) -> tuple[Array, Array]:
     upper = np.where(regular[..., None, None], upper, identity(rows, words))
     out = np.empty_like(right, order="C")
     kernels_of(out).solve_upper(upper, right, moduli, out)
-    numerators = out.reshape(*words.shape[:-1], words.shape[-1] - rows)
-    determinants = determinants.reshape(*words.shape[:-2], 1, 1)
-    factors = np.broadcast_to(determinants, numerators.shape)
-    return apply("multiply", (numerators, factors), RNS(moduli), "wrap"), determinants
+    solutions = out.reshape(*words.shape[:-1], words.shape[-1] - rows)
+    return solutions, determinants.reshape(*words.shape[:-2], 1, 1)
+
+
+def cramer(words: Array, moduli: ModuliSet) -> tuple[Array, Array]:
+    """Of chunks [A b] the numerators (n, *batch, N, K) of Cramer's rule, and determinants (n, *batch, 1, 1).
+
+    A numerator is the solution times the determinant. Where that is 0, numerators mean nothing.
+    """
+    solutions, determinants = solutions_and_determinants(words, moduli)
+    factors = np.broadcast_to(determinants, solutions.shape)
+    return apply("multiply", (solutions, factors), RNS(moduli), "wrap"), determinants
 
 
 def check_regular(regular: Array, moduli: ModuliSet, place: Place) -> None:

@@ -1,27 +1,35 @@
 """Linear algebra of chunks of integer matrices, exact, by elimination modulo primes. No Dask in here.
 
 A chunk is residues (n, *batch, rows, columns) of an RNS. Each result is bounded (docs/linalg.md), computed
-modulo primes with a product beyond that, and lifted (:mod:`rnsdask.rns.lift`).
+modulo primes with a product beyond that, and lifted (:mod:`rnsdask.rns.lift`). Large matrices on the CPU take
+less time by p-adic lifting (:mod:`rnsdask.fields.p_adic`).
 """
 
 import math
 from collections.abc import Callable
 from typing import Any
 
+import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array
+from rnsdask.backend import Array, backend_name
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Place
-from rnsdask.fields import elimination
+from rnsdask.fields import elimination, p_adic
+from rnsdask.fields.determinant_bounds import elements, greatest_determinant, hadamard
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.lift import at_a_time, count_beyond, decode, lift, primes
 from rnsdask.rns.matmul import greatest_magnitude
 from rnsdask.rns.system import RNS
 
+_AS_INT = np.frompyfunc(int, 1, 1)
+
 # Primes of the first ranks.
-_FIRST = 4
+_FIRST = 1
+
+# More than a unit of the elements' scale may be as a double, and more than rounding takes off.
+_LEAST_UNIT, _UPWARDS = 2.0**-900, 1 + 2.0**-50
 
 
 def magnitude_of(words: Array, system: RNS) -> int:
@@ -42,8 +50,28 @@ def hadamard_bound(length: int, magnitude: int, last: int | None = None) -> int:
 
 def determinants(words: Array, system: RNS) -> NDArray[np.object_]:
     """Determinants (1, *batch, 1, 1), Python ints."""
-    bound = hadamard_bound(words.shape[-1], magnitude_of(words, system))
-    return lift(elimination.determinants, words, system, bound)[None]
+    batch = words.shape[1:-2]
+    magnitude = magnitude_of(words, system)
+    if not _lifts(words, 0, magnitude):
+        bound = hadamard(elements(words, system))
+        return lift(elimination.determinants, words, system, bound)[None]
+    found = np.empty((1, *batch, 1, 1), dtype=object)
+    for index in np.ndindex(*batch):
+        matrix = words[(slice(None), *index)]
+        value = p_adic.determinant(matrix, system, magnitude)
+        if value is None:  # most likely 0
+            bound = hadamard(elements(matrix, system))
+            value = lift(elimination.determinants, matrix, system, bound).item()
+        found[(0, *index, 0, 0)] = value
+    return found
+
+
+def _lifts(words: Array, columns: int, magnitude: int) -> bool:
+    """Whether chunks [A b] with so many right-hand sides are better lifted. On GPUs images are quick."""
+    rows = words.shape[-2]
+    if backend_name(words) != "cpu" or rows == 0 or 4 * columns > rows:
+        return False
+    return p_adic.is_quicker(rows, columns, magnitude, hadamard_bound(rows, magnitude))
 
 
 def ranks(words: Array, system: RNS) -> Array:
@@ -67,9 +95,17 @@ def ranks(words: Array, system: RNS) -> Array:
 
 def polynomials(words: Array, system: RNS) -> NDArray[np.object_]:
     """Coefficients (1, *batch, 1, N + 1) of det(z - A), Python ints; each is a sum of principal minors."""
+    return lift(elimination.characteristic_polynomials, words, system, polynomial_bound(words, system))[None]
+
+
+def polynomial_bound(words: Array, system: RNS) -> int:
+    """No coefficient of a characteristic polynomial is greater."""
     length, magnitude = words.shape[-1], magnitude_of(words, system)
     bound = max(math.comb(length, k) * hadamard_bound(k, magnitude) for k in range(length + 1))
-    return lift(elimination.characteristic_polynomials, words, system, bound)[None]
+    found = elements(words, system)
+    one = max(float(1 / found.scale), _LEAST_UNIT)
+    lengths = ((of + one) * _UPWARDS for of in (found.row_lengths(), found.column_lengths()))
+    return min(bound, *(greatest_determinant(of, found.scale) for of in lengths))
 
 
 def packed_inverses(words: Array, system: RNS, place: Place) -> NDArray[np.object_]:
@@ -92,9 +128,29 @@ def packed_solutions(words: Array, system: RNS, place: Place) -> NDArray[np.obje
     numpy.linalg.LinAlgError
         If a matrix is singular, naming its index in the array.
     """
-    rows = words.shape[-2]
-    magnitudes = magnitude_of(words[..., :rows], system), magnitude_of(words[..., rows:], system)
-    return _packed(*_lifted(elimination.cramer, words, system, magnitudes, place))
+    *batch, rows, width = words.shape[1:]
+    left, right = words[..., :rows], words[..., rows:]
+    magnitudes = magnitude_of(left, system), magnitude_of(right, system)
+    if not _lifts(words, width - rows, magnitudes[0]):
+        return _packed(*_lifted(elimination.cramer, words, system, magnitudes, place))
+    numerators = np.empty((*batch, rows, width - rows), dtype=object)
+    denominators = np.empty(batch, dtype=object)
+    for index in np.ndindex(*batch):
+        at = (slice(None), *index)
+        found = p_adic.solution(left[at], right[at], system, magnitudes)
+        if found is None:  # most likely singular
+            alone = words[(slice(None), *(slice(i, i + 1) for i in index))]
+            both = _lifted(elimination.cramer, alone, system, magnitudes, _place_of(index, place))
+            found = both[0].reshape(numerators[index].shape), both[1].item()
+        numerators[index], denominators[index] = found
+    return _packed(numerators, denominators)
+
+
+def _place_of(index: tuple[int, ...], place: Place) -> Place:
+    """Where in the array a matrix of a chunk lies."""
+    starts = [start for start, _ in place.location[: len(index)]] or [0] * len(index)
+    location = tuple((start + i, start + i + 1) for start, i in zip(starts, index, strict=True))
+    return Place((), location, place.shape)
 
 
 def _packed(numerators: Any, denominators: Any) -> NDArray[np.object_]:
@@ -104,10 +160,10 @@ def _packed(numerators: Any, denominators: Any) -> NDArray[np.object_]:
     numbers = packed.shape[0], rows, columns
     pairs = zip(packed, numerators.reshape(numbers), denominators.reshape(-1), strict=True)
     for out, values, denominator in pairs:
-        common = math.gcd(denominator, *values.reshape(-1).tolist())
+        common = gmpy2.gcd(denominator, *values.reshape(-1).tolist())
         common = -common if denominator < 0 else common
-        out[:rows, :columns] = values // common
-        out[rows, 0] = denominator // common
+        out[:rows, :columns] = _AS_INT(values if common == 1 else values // common)
+        out[rows, 0] = int(denominator // common)
     return packed.reshape(1, *batch, *packed.shape[1:])
 
 

@@ -1,6 +1,7 @@
 """Exact integers by their images modulo enough primes: bound, primes, images, Chinese remainder theorem.
 
-The primes are those below 2**31, the greatest first.
+The primes are those below 2**31, the greatest first; where sums of products are to fit a word, those below a
+lower limit.
 """
 
 import functools
@@ -30,27 +31,28 @@ Image = Callable[[Array, ModuliSet], Array]
 
 
 @functools.cache
-def _group(k: int) -> tuple[int, ...]:
-    """The k-th group of primes."""
-    limit = _group(k - 1)[-1] if k else _LIMIT
-    return tuple(itertools.islice(primes_below(limit, 1), _GROUP))
+def _group(k: int, limit: int) -> tuple[int, ...]:
+    """The k-th group of primes below a limit."""
+    below = _group(k - 1, limit)[-1] if k else limit
+    return tuple(itertools.islice(primes_below(below, 1), _GROUP))
 
 
-def _primes_from(start: int) -> Iterator[int]:
-    """All primes but the first `start`."""
+def _primes_from(start: int, limit: int = _LIMIT) -> Iterator[int]:
+    """All primes below a limit but the first `start`."""
     k, skipped = divmod(start, _GROUP)
-    return itertools.islice(itertools.chain.from_iterable(map(_group, itertools.count(k))), skipped, None)
+    groups = (_group(i, limit) for i in itertools.count(k))
+    return itertools.islice(itertools.chain.from_iterable(groups), skipped, None)
 
 
 @functools.lru_cache(CACHED_SETS)
-def primes(start: int, count: int) -> ModuliSet:
-    """So many primes after the first `start`."""
-    return ModuliSet(itertools.islice(_primes_from(start), count))
+def primes(start: int, count: int, limit: int = _LIMIT) -> ModuliSet:
+    """So many primes below a limit after the first `start`."""
+    return ModuliSet(itertools.islice(_primes_from(start, limit), count))
 
 
-def count_beyond(limit: int, start: int = 0) -> int:
-    """How many primes after the first `start` have a product above a limit."""
-    count, remaining = 0, _primes_from(start)
+def count_beyond(limit: int, start: int = 0, below: int = _LIMIT) -> int:
+    """How many primes below another limit, after the first `start`, have a product above a limit."""
+    count, remaining = 0, _primes_from(start, below)
     while limit > 0:
         limit //= next(remaining)
         count += 1

@@ -112,14 +112,36 @@ def test_primes_that_divide_determinants(on_each_processor: Processor) -> None:
 
 
 def test_hilbert_like_matrix(on_each_processor: Processor) -> None:
-    """Of order 40 times the least common multiple of its denominators; its determinant has a closed form."""
-    length = 40
+    """Times the least common multiple of its denominators; its determinant has a closed form."""
+    length = 200 if on_each_processor.name == "cpu" else 60
     common = math.lcm(*range(1, 2 * length))
     values = np.array([[common // (i + j + 1) for j in range(length)] for i in range(length)], dtype=object)
     x = array_of(on_each_processor, values, rd.ModuliSet.for_bits(common.bit_length() + 2), True)
     products = math.prod(math.factorial(k) for k in range(length)) ** 4
     expected = Fraction(products, math.prod(math.factorial(k) for k in range(2 * length))) * common**length
     assert rd.linalg.det(x) == expected
+
+
+def test_large_matrices(on_each_processor: Processor, rng: np.random.Generator) -> None:
+    """Such as the CPU lifts p-adically: in a stack, regular and singular ones, and lazy."""
+    length = 130
+    values, right = integers(rng, 31, 3, length, length), integers(rng, 40, 3, length, 1)
+    values[1, 5] = values[1, 7] + values[1, 9]
+    values[2] = np.eye(length, dtype=object)[rng.permutation(length)] * 3
+    x, b = (array_of(on_each_processor, v, MODULI, True) for v in (values, right))
+    expected = [int(of_flint(v).det()) for v in values]
+    assert expected[1] == 0
+    assert host(rd.linalg.det(x)).tolist() == expected
+    assert host(rd.linalg.det(chunked(x, 2, -1, -1))).tolist() == expected
+    assert host(rd.linalg.rank(x)).tolist() == [length, length - 1, length]
+    for index in (0, 2):
+        numerators, denominator = rd.linalg.solve(x[index], b[index])
+        assert (values[index] @ numerators == right[index] * denominator).all()
+        assert type(numerators[0, 0]) is type(denominator) is int
+    lazy = chunked(x, 1, -1, -1)
+    for y, where in ((x, 1), (lazy, 1), (lazy[1:], 0)):
+        with pytest.raises(np.linalg.LinAlgError, match=rf"the matrix at index \({where},\) is singular$"):
+            dask.compute(*rd.linalg.solve(y, b[3 - len(y) :]))
 
 
 def test_kinds_and_ranges(on_each_processor: Processor, rng: np.random.Generator) -> None:

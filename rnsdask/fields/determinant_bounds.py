@@ -1,0 +1,141 @@
+"""Upper bounds of determinants of integer matrices, measured and proved (docs/linalg.md). No Dask in here.
+
+Elements come as doubles with a proven relative error, lengths of rows and columns are rounded upwards by more
+than all that rounding can take off, and what is made of them are integers.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend import Array, to_backend
+from rnsdask.rns.interval import interval_evaluation, least_accuracy
+from rnsdask.rns.system import RNS
+
+Floats = NDArray[np.float64]
+
+# Relative error of elements, where a moduli set allows that.
+_ACCURACY = 2.0**-36
+# Elements so much less than the greatest one are taken for more than they are.
+_LEAST_SHIFT = -450
+_EXPONENT_OF_ZERO = -(2**40)
+# Rows from which orthogonalization takes less time than it saves.
+_MANY_ROWS = 384
+# So many mantissas from 1/2 to 1 have a product that is a double.
+_FACTORS = 512
+_UNIT = 2.0**-52
+
+
+@dataclass(frozen=True)
+class Elements:
+    """Elements of matrices ``scale x``, for doubles x (*batch, rows, columns) up to 1 in magnitude.
+
+    Each x is at least the true one in magnitude, and if `is_near` greater by at most `error`, relatively.
+    """
+
+    x: Floats
+    scale: Fraction
+    error: float
+    is_near: bool
+
+    def row_lengths(self) -> Floats:
+        """Lengths (*batch, rows) of the rows, in the unit of `scale`, or more."""
+        return _lengths(self.x, -1)
+
+    def column_lengths(self) -> Floats:
+        """Lengths (*batch, columns) of the columns, likewise."""
+        return _lengths(self.x, -2)
+
+
+def elements(words: Array, system: RNS) -> Elements:
+    """The elements of matrices (n, *batch, rows, columns)."""
+    accuracy = max(_ACCURACY, 4 * float(least_accuracy(len(system.moduli))))
+    found = interval_evaluation(words, system, accuracy)
+    low, upp, exponents = (to_backend(a, "cpu") for a in (found.low, found.upp, found.exponent))
+    exponents = np.where(low == 0, _EXPONENT_OF_ZERO, exponents.astype(np.int64))
+    mantissas, more = np.frexp(np.where(low < 0, low, upp))
+    exponents += more
+    top = int(exponents.max(initial=_EXPONENT_OF_ZERO))
+    shifts = np.where(low == 0, 0, np.maximum(exponents - top, _LEAST_SHIFT))
+    is_near = bool((exponents - top >= _LEAST_SHIFT)[low != 0].all())
+    scale = system.moduli.product * Fraction(2) ** top if low.any() else Fraction(1)
+    return Elements(np.ldexp(mantissas, shifts), scale, 2 * accuracy, is_near)
+
+
+def greatest_determinant(lengths: Floats, scale: Fraction) -> int:
+    """The greatest of products of lengths (*batch, N) in units of a scale, rounded upwards."""
+    if 0 in lengths.shape[:-1]:
+        return 0
+    mantissas, exponents = _products(lengths)
+    top = int(exponents.max())
+    product = float(np.ldexp(mantissas, np.maximum(exponents - top, -1000)).max())
+    return _ceiling(_exact(product, top) * scale ** lengths.shape[-1])
+
+
+def hadamard(matrices: Elements) -> int:
+    """No determinant of the square matrices is greater: the products of the rows' or of the columns' lengths.
+
+    J. Hadamard (1893). It is the greatest for any of the matrices.
+    """
+    lengths = matrices.row_lengths(), matrices.column_lengths()
+    return min(greatest_determinant(of, matrices.scale) for of in lengths)
+
+
+def determinant_bound(matrix: Elements) -> int:
+    """The same of one matrix A (N, N), which is nearly its determinant if it is well-conditioned.
+
+    For any upper triangular X the determinant is that of A X over the product of X's diagonal, and Hadamard's
+    inequality bounds the former. X is about the inverse of R of A = Q R, so that A X is about orthogonal.
+    """
+    bound = hadamard(matrix)
+    length = matrix.x.shape[-1]
+    if bound == 0 or length < _MANY_ROWS or not matrix.is_near:
+        return bound
+    try:
+        with np.errstate(all="ignore"):
+            inverse = np.triu(np.linalg.inv(np.linalg.qr(matrix.x, mode="r")))
+            # Whatever the order of its additions, a sum of N products is wrong by at most about N/2 units of
+            # the products of magnitudes (N. Higham, "Accuracy and Stability of Numerical Algorithms", 3.1).
+            slack = (2 * length * _UNIT + matrix.error) * (abs(matrix.x) @ abs(inverse)) * (1 + 2.0**-20)
+            lengths = _lengths(abs(matrix.x @ inverse) + slack, -2)
+    except np.linalg.LinAlgError:
+        return bound
+    diagonal: Floats = abs(np.diagonal(inverse))
+    # Where nothing vanishes or is infinite; below, what vanishes in a product is less than rounding.
+    ends = 2.0**-200, 2.0**200
+    if not all(np.isfinite(a).all() and ends[0] < a.min() <= a.max() < ends[1] for a in (lengths, diagonal)):
+        return bound
+    mantissas, exponents = _products(lengths)
+    divisors, powers = _products(diagonal)
+    quotient = _exact(float(mantissas), int(exponents)) / _exact(float(divisors), int(powers))
+    # The product of the divisors may be too great by rounding.
+    quotient *= 1 + Fraction(length + 1, 2**46)
+    return min(bound, _ceiling(quotient * matrix.scale**length))
+
+
+def _lengths(x: Floats, axis: int) -> Floats:
+    """Euclidean lengths along an axis, rounded upwards."""
+    found: Floats = np.sqrt((x * x).sum(axis=axis)) * (1 + (x.shape[axis] + 8) * _UNIT)
+    return found
+
+
+def _products(lengths: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """Products of numbers (*batch, N), rounded upwards, as mantissas and exponents of 2."""
+    mantissas, exponents = np.frexp(lengths)
+    total = exponents.sum(axis=-1, dtype=np.int64)
+    product = np.ones(lengths.shape[:-1])
+    for start in range(0, lengths.shape[-1], _FACTORS):
+        product, more = np.frexp(product * mantissas[..., start : start + _FACTORS].prod(axis=-1))
+        total = total + more
+    product = product * (1 + (lengths.shape[-1] + 8) * _UNIT)
+    return product, np.where(product == 0, _EXPONENT_OF_ZERO, total)
+
+
+def _exact(mantissa: float, exponent: int) -> Fraction:
+    return Fraction(mantissa) * Fraction(2) ** exponent if mantissa else Fraction(0)
+
+
+def _ceiling(value: Fraction) -> int:
+    return -(-value.numerator // value.denominator)

@@ -1,0 +1,362 @@
+"""Solutions and determinants of one integer matrix, exact, by p-adic lifting. No Dask in here.
+
+J. Dixon, "Exact solution of linear equations using p-adic expansions", Numerische Mathematik 40 (1982). Here
+the base is a product P of primes, modulo each of which the matrix is inverted, and residuals are numbers of a
+residue number system, as of Z. Chen and A. Storjohann, "A BLAS based C library for exact linear algebra on
+integer matrices" (ISSAC 2005). Bounds and proofs: docs/linalg.md.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import gmpy2
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend import Array, kernels_of
+from rnsdask.constants import extension_constants
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.fields import elimination
+from rnsdask.fields.determinant_bounds import determinant_bound, elements, greatest_determinant
+from rnsdask.rns.arithmetic import apply
+from rnsdask.rns.extend import base_extend
+from rnsdask.rns.lift import count_beyond, decode, primes
+from rnsdask.rns.matmul import multiply
+from rnsdask.rns.rational import rational
+from rnsdask.rns.system import RNS
+
+# Of primes below it, 512 products of two residues add up to less than 2**64.
+_LIMIT = math.isqrt(2**64 // 512)
+_BITS = _LIMIT.bit_length()
+
+# How long the parts take: a step of an elimination and one of a product with vectors, the calls for a digit,
+# a digit of a solution that becomes a number, and all else.
+_INVERSION_SECONDS, _PRODUCT_SECONDS, _DIGIT_SECONDS = 3.5e-10, 2.5e-10, 6e-5
+_NUMBER_SECONDS, _CALL_SECONDS = 6e-7, 2e-3
+_MOST_PRIMES = 64
+
+# Right-hand sides of which no determinant is a special case, and weights of sums of solutions.
+_WEIGHT_BITS = 8
+
+_AS_MPZ = np.frompyfunc(gmpy2.mpz, 1, 1)
+
+# Solutions of which one part in so many digits would do are found by as many.
+_TRIAL = 8
+
+
+@dataclass(frozen=True)
+class Inverse:
+    """A matrix modulo primes, inverted: (t, N, N), and its determinants."""
+
+    moduli: ModuliSet
+    words: Array
+    determinants: list[int]
+    taken: int
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """The first digits (t + s, k, N, K) of solutions, to the base P, modulo primes of it and others."""
+
+    words: Array
+    base: ModuliSet
+    moduli: ModuliSet
+
+    @cached_property
+    def modulus(self) -> gmpy2.mpz:
+        """The solutions are known modulo that."""
+        return gmpy2.mpz(self.base.product) ** self.words.shape[1]
+
+    def numbers(self) -> NDArray[np.object_]:
+        """The solutions (N, K) from 0 on."""
+        digits = RNS(self.base).decode(self.words[: len(self.base)])
+        return _joined(digits, self.base.product)
+
+    def weighted(self, weights: Array) -> list[int]:
+        """Sums (K,) of multiples of the solutions by weights (N,) below 2**8."""
+        factors = np.broadcast_to(weights, (len(self.moduli), 1, 1, weights.size))
+        digits = RNS(self.moduli).decode(multiply(factors, self.words, self.moduli)[:, :, 0])
+        found: list[int] = (_joined(digits, self.base.product) % self.modulus).tolist()
+        return found
+
+
+def _joined(digits: NDArray[np.object_], base: int) -> NDArray[np.object_]:
+    """Numbers, as gmpy2's, of digits (k, *shape), two neighbours at a time."""
+    digits, power = np.asarray(_AS_MPZ(digits), dtype=object), gmpy2.mpz(base)
+    while len(digits) > 1:
+        if len(digits) % 2:
+            digits = np.concatenate([digits, digits[:1] * 0])
+        digits = digits[::2] + power * digits[1::2]
+        power *= power
+    joined: NDArray[np.object_] = digits[0]
+    return joined
+
+
+def inverse_modulo_primes(words: Array, system: RNS, count: int) -> Inverse | None:
+    """A matrix (n, N, N) modulo `count` primes; None if it is singular modulo as many others."""
+    kept: list[int] = []
+    found: list[Array] = []
+    determinants: list[int] = []
+    taken = 0
+    while len(kept) < count and taken < 2 * count:
+        part = primes(taken, count - len(kept), _LIMIT)
+        taken += len(part)
+        images = elimination.with_identity(base_extend(words, system, part))
+        inverses, products = elimination.solutions_and_determinants(images, part)
+        here = products.reshape(-1).tolist()
+        places = [i for i, value in enumerate(here) if value]
+        kept += [part[i] for i in places]
+        determinants += [here[i] for i in places]
+        found += [inverses[i] for i in places]
+    if len(kept) < count:
+        return None
+    return Inverse(ModuliSet(kept), np.stack(found), determinants, taken)
+
+
+class Lifting:
+    """Digits of the solutions of A x = b, one after another.
+
+    Parameters
+    ----------
+    words, right : arrays of uint32, shapes (n, N, N) and (m, N, K)
+    inverse : Inverse
+        That of A modulo the primes whose product P is the base.
+    reach : int
+        No element of b is greater in magnitude, nor N times one of A. So no residual is.
+    count : int
+        How many digits there may be.
+    """
+
+    def __init__(
+        self,
+        words: Array,
+        system: RNS,
+        right: Array,
+        right_system: RNS,
+        inverse: Inverse,
+        reach: int,
+        count: int,
+    ) -> None:
+        self._inverse, self._base = inverse, inverse.moduli
+        self._others = others = primes(
+            inverse.taken, count_beyond(2 * reach + 1, inverse.taken, _LIMIT), _LIMIT
+        )
+        self._residuals = RNS(others, signed=True, bound=reach)
+        inverses = [pow(self._base.product, -1, q) for q in others]
+        self._scales = _column(inverses, words)
+        negative = _column([q - w for q, w in zip(others, inverses, strict=True)], words)
+        step = base_extend(words, system, others)
+        self._step = apply("multiply", (step, negative[..., None]), RNS(others), "wrap")
+        self._residual = base_extend(right, right_system, others).reshape(len(others), -1)
+        shape = count, len(self._base) + len(others), *right.shape[1:]
+        self._digits = np.empty_like(words, shape=shape, order="C")
+        self._found = 0
+
+    def expansion(self, count: int) -> Expansion:
+        """The first digits."""
+        for digit in self._digits[self._found : count]:
+            self._find(digit)
+        self._found = max(self._found, count)
+        moduli = ModuliSet((*self._base, *self._others))
+        return Expansion(self._digits[:count].transpose(1, 0, 2, 3), self._base, moduli)
+
+    def _find(self, digit: Array) -> None:
+        """Write the next digit y, and make the residual r the next one, ``(r - A y) / P``, an integer."""
+        base, others = self._base, self._others
+        known, extended = digit[: len(base)], digit[len(base) :]
+        image = np.empty_like(known, order="C")
+        flat = image.reshape(len(base), -1)
+        constants = extension_constants(others, base, True, self._residuals.bound)
+        if kernels_of(flat).base_extend(self._residual, constants, flat).any():
+            flat[:] = base_extend(self._residual, self._residuals, base)
+        kernels_of(flat).matmul(self._inverse.words, image, base, known)
+        flat, target = known.reshape(len(base), -1), extended.reshape(len(others), -1)
+        if kernels_of(flat).base_extend(flat, extension_constants(base, others), target).any():
+            target[:] = base_extend(flat, RNS(base), others)
+        product = np.empty_like(extended, order="C")
+        kernels_of(product).matmul(self._step, extended, others, product)
+        following = np.empty_like(self._residual)
+        sums = product.reshape(len(others), -1)
+        kernels_of(sums).apply("fma", (self._residual, self._scales, sums), others, following)
+        self._residual = following
+
+
+def _column(values: list[int], like: Array) -> Array:
+    return np.asarray(np.array(values, dtype=np.uint32), like=like)[:, None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Of how many primes the base is, and of how many digits solutions are."""
+
+    primes: int
+    digits: int
+
+    @classmethod
+    def of(cls, limit: int, rows: int, columns: int, reach: int) -> "Plan":
+        """That which takes the least time for expansions beyond a limit."""
+        words = limit.bit_length() / (_BITS - 1)
+        others = reach.bit_length() / (_BITS - 1)
+        product = rows**2 * columns * _PRODUCT_SECONDS
+        best = math.sqrt(words * (others * product + _DIGIT_SECONDS) / (rows**3 * _INVERSION_SECONDS))
+        count = min(max(1, round(best)), _MOST_PRIMES, max(1, math.ceil(words)))
+        return cls(count, math.ceil(limit.bit_length() / (count * math.log2(_LIMIT) - 1)) + 1)
+
+    def seconds(self, rows: int, columns: int, reach: int) -> float:
+        """About how long it takes."""
+        others = reach.bit_length() / (_BITS - 1)
+        product = rows**2 * columns * _PRODUCT_SECONDS
+        inversion = self.primes * rows**3 * _INVERSION_SECONDS
+        number = rows * columns * _NUMBER_SECONDS
+        return (
+            _CALL_SECONDS
+            + inversion
+            + self.digits * (_DIGIT_SECONDS + number + (self.primes + others) * product)
+        )
+
+
+def is_quicker(rows: int, columns: int, magnitude: int, bound: int) -> bool:
+    """Whether one matrix takes less time so than modulo enough primes for a bound of its results."""
+    reach = max(1, rows * magnitude)
+    images = bound.bit_length() / 31 * rows**2 * (rows / 3 + columns) * _INVERSION_SECONDS
+    return images > Plan.of(bound**2, rows, columns, reach).seconds(rows, columns, reach)
+
+
+def _random(rng: np.random.Generator, shape: tuple[int, ...], like: Array) -> Array:
+    """Integers from 1 to 255."""
+    return np.asarray(rng.integers(1, 2**_WEIGHT_BITS, shape, dtype=np.uint32), like=like)
+
+
+def determinant(words: Array, system: RNS, magnitude: int) -> int | None:
+    """The determinant of a matrix (n, N, N); None if it is singular modulo several primes.
+
+    The denominator of a sum of solutions divides the determinant. What is left of the bound is found modulo
+    primes.
+    """
+    rows = words.shape[-1]
+    matrix = elements(words, system)
+    bound = determinant_bound(matrix)
+    if bound == 0:
+        return 0
+    greatest = 2**_WEIGHT_BITS
+    lengths = matrix.column_lengths()
+    numerator = greatest_determinant(lengths, matrix.scale) * greatest**2 * rows * (math.isqrt(rows) + 1)
+    reach = max(rows * magnitude, greatest)
+    limit = 2 * numerator * bound
+    plan = Plan.of(limit, rows, 1, reach)
+    inverse = inverse_modulo_primes(words, system, plan.primes)
+    if inverse is None:
+        return None
+    rng = np.random.default_rng(rows)
+    right, weights = _random(rng, (1, rows, 1), words), _random(rng, (rows,), words)
+    one = RNS(ModuliSet([2**32]), bound=greatest)
+    found = Lifting(words, system, right, one, inverse, reach, plan.digits).expansion(plan.digits)
+    assert found.modulus > limit
+    fraction = rational(found.weighted(weights)[0], found.modulus, numerator, bound)
+    assert fraction is not None
+    return _with_cofactor(words, system, inverse, fraction[1], bound)
+
+
+def _with_cofactor(words: Array, system: RNS, inverse: Inverse, divisor: int, bound: int) -> int:
+    """The determinant, of which a divisor is known."""
+    most = 2 * (bound // divisor) + 1
+    moduli, images, taken = list(inverse.moduli), inverse.determinants, inverse.taken
+    product = inverse.moduli.product
+    while product <= most:
+        part = primes(taken, max(1, min(64, count_beyond(most // product, taken, _LIMIT))), _LIMIT)
+        taken += len(part)
+        here = elimination.determinants(base_extend(words, system, part), part).reshape(-1).tolist()
+        pairs = [(p, value) for p, value in zip(part, here, strict=True) if divisor % p]
+        moduli, images = moduli + [p for p, _ in pairs], images + [value for _, value in pairs]
+        product *= math.prod(p for p, _ in pairs)
+    cofactors = [value * pow(divisor, -1, p) % p for value, p in zip(images, moduli, strict=True)]
+    column = np.array(cofactors, dtype=np.uint32)[:, None]
+    return divisor * int(decode([column], ModuliSet(moduli))[0])
+
+
+def solution(words: Array, right: Array, system: RNS, magnitudes: tuple[int, int]) -> tuple[Any, int] | None:
+    """Numerators (N, K), as gmpy2's, and the least denominator of the solutions of A x = b.
+
+    Parameters
+    ----------
+    words, right : arrays of uint32, shapes (n, N, N) and (n, N, K)
+    magnitudes : pair of int
+        No element of A or of b is greater.
+
+    Returns
+    -------
+    numerators, denominator
+        None if the matrix is singular modulo several primes.
+    """
+    rows, columns = right.shape[1:]
+    matrix = elements(words, system)
+    bound = determinant_bound(matrix)
+    if bound == 0:
+        return None
+    left, greatest = magnitudes
+    length = greatest_determinant(matrix.column_lengths(), matrix.scale)
+    numerator = length * greatest * (math.isqrt(rows) + 1) * 2**_WEIGHT_BITS * rows
+    reach = max(rows * left, greatest)
+    limit = 2 * max(numerator, 1) * max(bound, reach)
+    plan = Plan.of(limit, rows, columns, reach)
+    inverse = inverse_modulo_primes(words, system, plan.primes)
+    if inverse is None:
+        return None
+    weights = _random(np.random.default_rng(rows), (rows,), words)
+    lifting = Lifting(words, system, right, system, inverse, reach, plan.digits)
+    for digits in _attempts(plan.digits):
+        found = lifting.expansion(digits)
+        # In the last attempt the bounds are the true ones.
+        limits = (numerator, bound) if digits == plan.digits else (math.isqrt(found.modulus // 4),) * 2
+        result = _fractions(found, weights, limits, (rows * left, greatest))
+        if result is not None:
+            return result
+    raise AssertionError("solutions are within their bounds")
+
+
+def _attempts(digits: int) -> Iterator[int]:
+    """After how many digits solutions are looked for."""
+    if digits >= 4 * _TRIAL:
+        yield digits // _TRIAL
+    yield digits
+
+
+def _fractions(
+    found: Expansion, weights: Array, limits: tuple[int, int], factors: tuple[int, int]
+) -> tuple[Any, int] | None:
+    """Numerators and the least denominator of solutions, proved; None if they are none of so few digits.
+
+    Where no multiple that is a sum of products of numerators by elements, less one of the denominator by an
+    element of b, reaches the modulus, it is 0 if it is 0 modulo that.
+    """
+    modulus, denominator = found.modulus, gmpy2.mpz(1)
+    for image in found.weighted(weights):
+        denominator = _common(image, denominator, modulus, limits)
+        if denominator == 0:
+            return None
+    numbers = found.numbers()
+    while True:
+        numerators = _around_zero(numbers * denominator % modulus, modulus)
+        greatest = max(map(abs, numerators.reshape(-1).tolist()), default=0)
+        if factors[0] * greatest + factors[1] * denominator < modulus:
+            return numerators, int(denominator)
+        # A denominator that weighted sums lack.
+        worst = abs(numerators).reshape(-1).argmax()
+        former = denominator
+        denominator = _common(numbers.reshape(-1)[worst], denominator, modulus, limits)
+        if denominator in (0, former):
+            return None
+
+
+def _common(image: int, denominator: int, modulus: int, limits: tuple[int, int]) -> int:
+    """A common denominator of one, and of the fraction of an image; 0 if that is none within the limits."""
+    fraction = rational(image * denominator % modulus, modulus, limits[0], max(1, limits[1] // denominator))
+    return 0 if fraction is None else denominator * fraction[1]
+
+
+def _around_zero(numbers: Any, modulus: int) -> Any:
+    """The same modulo an integer, of least magnitude."""
+    return np.where(numbers > modulus // 2, numbers - modulus, numbers)
