@@ -5,9 +5,14 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
+from rnsdask.backend import Array, backend_name, to_backend
+from rnsdask.core.moduli import as_integer
+from rnsdask.core.place import Place
 from rnsdask.fields import exact_elimination
 from rnsdask.lazy.elimination import checked as checked_words
 from rnsdask.lazy.elimination import joined_words, map_matrices, square
+from rnsdask.lazy.map import map_chunks
+from rnsdask.rns.system import RNS
 
 
 def det(x: Any) -> Any:
@@ -60,3 +65,30 @@ def _integers(x: Any) -> dict[str, Any]:
 def _number(found: Any) -> Any:
     """An array, or the only number of one without axes, which stays lazy."""
     return found if found.ndim or isinstance(found, da.Array) else found.item()
+
+
+def residues_of_results(values: Any, system: RNS, like: Any) -> Any:
+    """Words (n, *shape) of integers that a function gives; of a single one, of shape (1,).
+
+    They are on the processor of the words `like`.
+
+    Raises
+    ------
+    RNSOverflowError
+        If one is out of range, naming its index; of a lazy array when it is computed.
+    """
+    if isinstance(values, int):
+        values = np.array([values], dtype=object)
+    elif values.ndim == 0:
+        values = values[None]
+    meta = getattr(like, "_meta", like)
+    options: dict[str, Any] = {"system": system, "processor": backend_name(meta)}
+    return map_chunks(_encoded, values[None], rows=system.rows, located=True, like=meta, **options)
+
+
+def _encoded(block: Any, *, system: RNS, processor: str, place: Place) -> Array:
+    lowest, highest = system.value_range
+    for i, value in enumerate(block.reshape(-1).tolist()):
+        if not lowest <= value <= highest:
+            raise system.overflow_error(as_integer(value, "result"), place.flat_index(i))
+    return to_backend(system.encode(block[0]), processor)

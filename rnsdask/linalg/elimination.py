@@ -3,20 +3,27 @@
 from collections.abc import Callable
 from typing import Any
 
+from rnsdask.arrays.rns_array import RNSArray
+from rnsdask.core.moduli import ModuliSet
 from rnsdask.lazy import elimination, exact_elimination
+from rnsdask.lazy.exact_elimination import residues_of_results
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.functions import check_one_kind
 from rnsdask.lazy.operands import is_number_array
 from rnsdask.lazy.widening import of_intervals, through_rns
+from rnsdask.rns.system import RNS
 
 
-def det(x: Any) -> Any:
+def det(x: Any, *, moduli: ModuliSet | RNS | None = None) -> Any:
     """Determinants of square matrices, exact, as ``numpy.linalg.det``.
 
     Parameters
     ----------
     x : FieldArray, RNSArray or IntervalRNSArray, shape (..., N, N)
         One matrix, or a stack of them. The determinant of no rows is 1.
+    moduli : ModuliSet or RNS, optional
+        Of integers: the results are an RNSArray of this set, signed, or of this system, on the processor of
+        `x`; of one matrix an array of one number.
 
     Returns
     -------
@@ -28,11 +35,13 @@ def det(x: Any) -> Any:
     Raises
     ------
     TypeError
-        If `x` is no array of numbers.
+        If `x` is no array of numbers, `moduli` neither a set nor an RNS, or given for a FieldArray.
     ValueError
         If it has fewer than two axes, matrices are not square, or are in several chunks of a Dask array.
+    RNSOverflowError
+        If a result is out of the range of `moduli`, with its index; on Dask when it is computed.
     """
-    return _of_kind("det", elimination.det, exact_elimination.det, x)
+    return _of_kind("det", elimination.det, exact_elimination.det, x, moduli=moduli)
 
 
 def rank(x: Any) -> Any:
@@ -58,7 +67,7 @@ def rank(x: Any) -> Any:
     return _of_kind("rank", elimination.rank, exact_elimination.rank, x)
 
 
-def solve(a: Any, b: Any) -> Any:
+def solve(a: Any, b: Any, *, moduli: ModuliSet | RNS | None = None) -> Any:
     """Solutions x of ``a @ x == b`` for square matrices, exact, as ``numpy.linalg.solve``.
 
     Parameters
@@ -66,6 +75,8 @@ def solve(a: Any, b: Any) -> Any:
     a : FieldArray, RNSArray or IntervalRNSArray, shape (..., N, N)
     b : array of the same fields, or moduli set and range, shape (N,) or (..., N, K)
         One vector, or matrices, in any chunks. The axes of the batch broadcast.
+    moduli : ModuliSet or RNS, optional
+        As of :func:`det`, of numerators and denominators.
 
     Returns
     -------
@@ -85,16 +96,18 @@ def solve(a: Any, b: Any) -> Any:
     ValueError
         As of :func:`det`; or if fields, moduli sets or shapes do not fit.
     """
-    return _of_kind("solve", elimination.solve, exact_elimination.solve, a, b)
+    return _of_kind("solve", elimination.solve, exact_elimination.solve, a, b, moduli=moduli)
 
 
-def inv(x: Any) -> Any:
+def inv(x: Any, *, moduli: ModuliSet | RNS | None = None) -> Any:
     """Inverses of square matrices, exact, as ``numpy.linalg.inv``.
 
     Parameters
     ----------
     x : FieldArray, RNSArray or IntervalRNSArray, shape (..., N, N)
         One matrix, or a stack of them.
+    moduli : ModuliSet or RNS, optional
+        As of :func:`solve`.
 
     Returns
     -------
@@ -108,10 +121,10 @@ def inv(x: Any) -> Any:
     numpy.linalg.LinAlgError, TypeError, ValueError
         As of :func:`solve`.
     """
-    return _of_kind("inv", elimination.inv, exact_elimination.inv, x)
+    return _of_kind("inv", elimination.inv, exact_elimination.inv, x, moduli=moduli)
 
 
-def charpoly(x: Any) -> Any:
+def charpoly(x: Any, *, moduli: ModuliSet | RNS | None = None) -> Any:
     """Characteristic polynomials det(z - A) of square matrices, exact.
 
     By similarity to Hessenberg form, of which the polynomials of the leading rows and columns follow one from
@@ -121,6 +134,8 @@ def charpoly(x: Any) -> Any:
     ----------
     x : FieldArray, RNSArray or IntervalRNSArray, shape (..., N, N)
         One matrix, or a stack of them.
+    moduli : ModuliSet or RNS, optional
+        As of :func:`det`.
 
     Returns
     -------
@@ -132,16 +147,32 @@ def charpoly(x: Any) -> Any:
     TypeError, ValueError
         As of :func:`det`.
     """
-    return _of_kind("charpoly", elimination.charpoly, exact_elimination.charpoly, x)
+    return _of_kind("charpoly", elimination.charpoly, exact_elimination.charpoly, x, moduli=moduli)
 
 
-def _of_kind(name: str, fields: Callable[..., Any], integers: Callable[..., Any], *operands: Any) -> Any:
-    """What the function for the operands' kind of numbers returns."""
+def _of_kind(
+    name: str,
+    fields: Callable[..., Any],
+    integers: Callable[..., Any],
+    *operands: Any,
+    moduli: ModuliSet | RNS | None = None,
+) -> Any:
+    """What the function for the operands' kind of numbers returns; results of integers under some moduli."""
     for x in operands:
         if not is_number_array(x):
             kind = type(x).__name__
             raise TypeError(f"{name} takes arrays of numbers, got {kind}; rd.from_ints makes them")
     check_one_kind(*operands)
+    system = RNS(moduli, signed=True) if isinstance(moduli, ModuliSet) else moduli
+    if system is not None and (of_fields(operands[0]) or not isinstance(system, RNS)):
+        whose = "of a FieldArray takes no moduli" if of_fields(operands[0]) else "takes a ModuliSet or an RNS"
+        raise TypeError(f"{name} {whose}, got moduli={system!r}")
     if of_fields(operands[0]):
         return fields(*operands)
-    return (through_rns(integers) if of_intervals(operands[0]) else integers)(*operands)
+    found = (through_rns(integers) if of_intervals(operands[0]) else integers)(*operands)
+    if system is None:
+        return found
+    results = found if isinstance(found, tuple) else (found,)
+    words = (residues_of_results(values, system, operands[0].words) for values in results)
+    arrays = tuple(RNSArray(of, system.with_bound(None)) for of in words)
+    return arrays if isinstance(found, tuple) else arrays[0]

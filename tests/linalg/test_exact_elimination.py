@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import dask
+import dask.array as da
 import flint
 import numpy as np
 import pytest
@@ -175,6 +176,46 @@ def test_chunks_and_batches(on_each_processor: Processor, rng: np.random.Generat
     assert one.compute() == rd.linalg.det(x[0, 0])
     assert (np.linalg.det(x) == rd.linalg.det(x)).all()
     assert host(np.linalg.matrix_rank(x)).tolist() == [[4] * 3] * 2
+
+
+def test_results_under_moduli(on_each_processor: Processor, rng: np.random.Generator) -> None:
+    """RNSArrays of the results, lazy where the matrices are; out of range an error with the index."""
+    values, right = integers(rng, 30, 3, 4, 4), integers(rng, 20, 3, 4)[..., None]
+    wide = rd.ModuliSet.for_bits(180)
+    x, b = (array_of(on_each_processor, v, MODULI, True) for v in (values, right))
+    for y in (x, chunked(x, 2, -1, -1), rd.IntervalRNSArray.from_rns(x)):
+        c = rd.IntervalRNSArray.from_rns(b) if isinstance(y, rd.IntervalRNSArray) else b
+        calls = (
+            (rd.linalg.det, (y,)),
+            (rd.linalg.charpoly, (y,)),
+            (rd.linalg.inv, (y,)),
+            (rd.linalg.solve, (y, c)),
+        )
+        for function, operands in calls:
+            for moduli in (wide, rd.RNS(wide, signed=True)):
+                found, expected = function(*operands, moduli=moduli), function(*operands)
+                pairs = zip(found, expected, strict=True) if type(found) is tuple else [(found, expected)]
+                for array, integers_of in pairs:
+                    assert isinstance(array, rd.RNSArray)
+                    assert isinstance(array.words, da.Array) == isinstance(y.words, da.Array)
+                    assert array.system == rd.RNS(wide, signed=True)
+                    assert (host(array.to_ints()) == host(integers_of)).all()
+    assert rd.linalg.det(x[1], moduli=wide).to_ints().tolist() == [rd.linalg.det(x[1])]
+    tight = np.stack([np.eye(2, dtype=object) * k for k in (1, 2, 3, 50)])
+    z = array_of(on_each_processor, tight, MODULI, True)
+    small = rd.ModuliSet([2**11 - 1])
+    for y in (z, chunked(z, 2, -1, -1)):
+        with pytest.raises(rd.RNSOverflowError) as caught:
+            rd.linalg.det(y, moduli=small).compute()
+        assert caught.value.index == 3
+    with pytest.raises(rd.RNSOverflowError):
+        rd.linalg.det(
+            array_of(on_each_processor, -tight[:1, :1, :1], MODULI, True), moduli=rd.RNS(small)
+        ).compute()
+    with pytest.raises(TypeError, match=r"^det takes a ModuliSet or an RNS, got moduli=7$"):
+        rd.linalg.det(x, moduli=7)
+    with pytest.raises(TypeError, match=r"^inv of a FieldArray takes no moduli"):
+        rd.linalg.inv(rd.FieldArray.from_rns(x, rd.PrimeFields([101])), moduli=small)
 
 
 def test_singular_matrices(on_each_processor: Processor) -> None:
