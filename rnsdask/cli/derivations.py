@@ -167,8 +167,13 @@ def convolve(a: str, b: str, path: str, kind: str, axis: int, overflow: str | No
 
         return convolution.convolve(x, y, kind, axis, overflow=overflow)
 
+    def waiting(x: Any, y: Any) -> int:
+        from rnsdask.lazy import convolve as convolution
+
+        return convolution.numbers_waiting(x, y, kind, axis)
+
     about: dict[str, Any] = {"kind": kind, "axis": axis, "overflow": overflow or "raise"}
-    derive("convolve", [a, b], path, make, of_fields=True, **about, **options)
+    derive("convolve", [a, b], path, make, of_fields=True, waiting=waiting, **about, **options)
 
 
 # ---- the same words in another order, or in other chunks --------------------------------------------------

@@ -10,6 +10,7 @@ from dask.core import flatten
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.cluster.memory import Work
 from rnsdask.core.errors import JobError
+from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.compute import naming
 from rnsdask.jobs.identity import job_identity
@@ -31,7 +32,7 @@ class Derivation:
     ----------
     operation : str
         What makes it, one of the names in :data:`.memory.OPERATIONS`.
-    array : RNSArray or IntervalRNSArray
+    array : RNSArray, IntervalRNSArray or FieldArray
         Itself, with chunks that a store can have.
     sources : tuple of Source
         What it is made of, each store once.
@@ -58,6 +59,7 @@ def prepare(
     *,
     backend: str = "cpu",
     method: str = "words",
+    waiting: Callable[..., int] = lambda *_: 0,
     **parameters: Any,
 ) -> Derivation:
     """Check what is to be made of some stores.
@@ -70,6 +72,9 @@ def prepare(
         Where their chunks go as they are read.
     method
         What the arrays must have, as :meth:`.Source.array_with` says.
+    waiting
+        Called with the same arrays; it gives how many numbers wait for others in memory, beside those of
+        chunks that are cut and joined.
     parameters
         What else the result depends on; JSON can write it.
 
@@ -81,26 +86,29 @@ def prepare(
         If the operation is not one of what a source holds.
     """
     opened = {source.path: source.array_with(method, backend=backend) for source in sources}
-    made = make(*(opened[source.path] for source in sources))
+    arrays = [opened[source.path] for source in sources]
+    made = make(*arrays)
     if not isinstance(made, NumberArray):
         raise ValueError("it is one number, and a store has at least one axis; 5:6 selects an array of one")
     array = made.with_storable_chunks()
-    work = _work(operation, list(opened.values()), made, array, sources)
+    work = _work(operation, list(opened.values()), made, array, sources, waiting(*arrays))
     inputs = {str(position): source.info for position, source in enumerate(sources)}
     identity = job_identity(operation, inputs, **parameters)
     once = tuple({source.path: source for source in sources}.values())
     return Derivation(operation, array, once, _bytes_read(array, list(opened.values())), work, identity)
 
 
-def _work(operation: str, arrays: Sequence[Any], made: Any, array: Any, sources: Sequence[Source]) -> Work:
+def _work(
+    operation: str, arrays: Sequence[Any], made: Any, array: Any, sources: Sequence[Source], waiting: int
+) -> Work:
     """Describe the job by the largest chunks, and the most words of a number, that there are."""
     everything = [*arrays, made, array]
     largest = max(everything, key=lambda one: (math.prod(one.words.chunksize[1:]), one.size))
     chunks = tuple(max(1, int(length)) for length in largest.words.chunksize[1:])
-    rows = max(one.system.rows for one in everything)
+    rows = max(one.system.words32 for one in everything)
     direct = all(source.whole_store is not None and source.whole_store.has_chunk_files for source in sources)
     alive = most_alive(made.chunks, array.chunks, array.shape) + sum(_alive(one, array) for one in arrays)
-    held = alive * rows * array.words.itemsize
+    held = (alive + waiting) * rows * RESIDUE_DTYPE.itemsize
     return memory_plan.describe(operation, rows, largest.shape, chunks, direct=direct, held=held)
 
 

@@ -132,21 +132,43 @@ def _convolve_fermat(
 ) -> Any:
     """Convolution of elements of a Fermat field, chunk by chunk; of long operands by transforms in chunks."""
     fields.check_no_overflow(overflow)
-    ndim = max(array.words.ndim for array in (a, b)) - 1
-    k = int(normalize_axis_index(as_integer(axis, "axis"), ndim))
-    x, y = (with_axes(array.words, ndim) for array in (a, b))
-    lengths, field = _checked_lengths(x, y, k, mode), a.system
+    field, (x, y, k, lengths) = a.system, _lined_up(a, b, axis, mode)
     fermat_convolution.check_lengths(field, lengths, mode)
     window = _window(mode, lengths)
-    if lengths[0] < lengths[1]:
-        x, y = y, x
-    has_roots = transform_length(field, lengths, mode) <= fermat_convolution.longest_transform(field)
-    if _is_long(x, y, k, mode) and has_roots:
+    if _goes_in_chunks(x, y, k, mode, field):
         long, short = (made_like((a,), as_lazy(words), field, "raise") for words in (x, y))
         return convolve_in_chunks(long, short, k, mode, window)
     options: dict[str, Any] = {"system": field, "mode": mode, "axis": k}
     words = _map(_convolve_fermat_block, x, y, window, rows=field.rows, options=options)
     return made_like((a,), words, field, "raise")
+
+
+def _lined_up(a: Numbers, b: Numbers, axis: SupportsIndex, mode: str) -> tuple[Any, Any, int, Window]:
+    """Words with all axes, those of the longer operand first; the axis, and their lengths along it."""
+    ndim = max(array.words.ndim for array in (a, b)) - 1
+    k = int(normalize_axis_index(as_integer(axis, "axis"), ndim))
+    x, y = (with_axes(array.words, ndim) for array in (a, b))
+    first, second = _checked_lengths(x, y, k, mode)
+    return (x, y, k, (first, second)) if first >= second else (y, x, k, (second, first))
+
+
+def _goes_in_chunks(x: Any, y: Any, axis: int, mode: str, field: FermatField) -> bool:
+    length = transform_length(field, (x.shape[axis + 1], y.shape[axis + 1]), mode)
+    return _is_long(x, y, axis, mode) and length <= fermat_convolution.longest_transform(field)
+
+
+def numbers_waiting(a: Numbers, b: Numbers, mode: str, axis: SupportsIndex) -> int:
+    """Most numbers of a convolution that are in memory of one process together, as they wait for others.
+
+    Of transforms in chunks those are a transformed operand, and the three arrays of a transform's step.
+    """
+    if not isinstance(a.system, FermatField) or a.system != b.system:
+        return 0
+    x, y, k, lengths = _lined_up(a, b, axis, mode)
+    if not _goes_in_chunks(x, y, k, mode, a.system):
+        return 0
+    batch = np.broadcast_shapes(*((*v.shape[1 : k + 1], *v.shape[k + 2 :]) for v in (x, y)))
+    return 4 * math.prod(batch) * transform_length(a.system, lengths, mode)
 
 
 def _convolve_intervals(

@@ -88,6 +88,22 @@ def test_convolve_out_of_range() -> None:
     assert values_in("w.zarr") == [value % MS.product for value in exact]
 
 
+@pytest.mark.parametrize("system", [rd.PrimeFields([2013265921, 12289]), rd.FermatField.named("P3")])
+@pytest.mark.parametrize("chunks", [9, 64])
+def test_convolve_elements_of_fields(system: Any, chunks: int) -> None:
+    x = rd.from_ints([7**i for i in range(64)], system, chunks=chunks)
+    y = rd.from_ints([3**i - 1 for i in range(64)], system, chunks=20)
+    for name, array in (("one.zarr", x), ("two.zarr", y)):
+        array.to_zarr(name)
+    for mode in ("full", "negacyclic"):
+        succeed("convolve", "one.zarr", "two.zarr", "--mode", mode, "-o", f"{mode}.zarr")
+        expected = rd.convolve(x.compute(), y.compute(), mode)
+        assert (rd.open_zarr(f"{mode}.zarr").compute() == expected).all()
+    options = ["--overflow", "wrap", "-o", "w.zarr"]
+    assert "overflow= is not taken" in fail("convolve", "one.zarr", "two.zarr", *options, status=2)
+    assert "do not mix" in fail("convolve", "one.zarr", "x.zarr", "-o", "w.zarr", status=2)
+
+
 # ---- other words for the same numbers ---------------------------------------------------------------------
 
 
