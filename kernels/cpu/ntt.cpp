@@ -17,8 +17,11 @@ namespace rns {
 
 namespace {
 
-// Shorter transforms take a tile of many transforms, longer ones one of many columns of each.
+// Shorter transforms take a tile of many transforms, longer ones one of many columns of each. So do few short
+// ones, of kLanes columns: a tile of many would be nearly empty.
 constexpr i64 kLong = kLanes * kLanes;
+
+bool is_cut(i64 length, i64 count) { return length >= kLong || count <= length / (2 * kLanes) - 1; }
 
 // Words or factors that begin with a line of the cache, with any values.
 template <class T>
@@ -141,11 +144,11 @@ class Twiddles {
   Twiddles(const Root& root, const std::vector<i64>& places)
       : root_(root),
         rows_(static_cast<i64>(places.size())),
-        columns_(rows_ * kLanes),
-        steps_(rows_),
-        factors_(rows_),
-        numbers_(rows_) {
-    FactorTable bases(rows_);
+        columns_(whole_vectors() * kLanes),
+        steps_(whole_vectors()),
+        factors_(whole_vectors()),
+        numbers_(whole_vectors()) {
+    FactorTable bases(whole_vectors());
     fill(bases.factors(), places, root.value);
     root.loops->powers(bases.factors(), rows_, columns_.factors(), root.prime);
     fill(steps_.factors(), places, root.power(kLanes));
@@ -165,6 +168,9 @@ class Twiddles {
   }
 
  private:
+  // The loops take vectors of rows, which may be more than there are.
+  i64 whole_vectors() const { return std::max(rows_, kLanes); }
+
   // The factors of the powers of a base, that of row r to its index.
   void fill(Factors table, const std::vector<i64>& places, u32 base) const {
     u32 power = 1;
@@ -184,6 +190,7 @@ class Twiddles {
 
 // The first of the two dimensions of a length.
 i64 rows_of(i64 length) {
+  if (length < kLong) return length / kLanes;
   i64 rows = kLanes;
   while (rows * rows * 4 <= length) rows *= 2;
   return rows;
@@ -198,18 +205,24 @@ class LongTransform {
         first_(root.to_power(columns_), rows_),
         second_(root.to_power(rows_), columns_),
         twiddles_(root, first_.places()),
-        tile_(std::max(rows_, columns_) * kLanes) {}
+        tile_(std::max(rows_, columns_) * kLanes),
+        padded_(width() < kLanes ? length + kLanes : 0) {}
 
   // Both ends in natural order, through a matrix `between`.
   void apply(const u32* x, u32 scale, u32* between, u32* out) {
     transform_columns(x, scale, between);
+    // Rows that are shorter than those of a tile are written one after the other, over what is beyond them.
+    u32* const to = width() < kLanes ? padded_.data() : out;
     for (i64 start = 0; start < rows_; start += kLanes) {
       const u32* lines[kLanes];
-      for (i64 k = 0; k < kLanes; ++k) lines[k] = between + first_.places()[start + k] * columns_;
+      for (i64 k = 0; k < kLanes; ++k) {
+        lines[k] = between + first_.places()[start + (k < width() ? k : 0)] * columns_;
+      }
       loops_.gather(lines, columns_, tile_.data());
       second_.forward(tile_.data());
-      loops_.copy_rows(tile_.data(), columns_, second_.places().data(), {out + start, rows_});
+      loops_.copy_rows(tile_.data(), columns_, second_.places().data(), {to + start, rows_});
     }
+    if (to != out) std::copy_n(to, rows_ * columns_, out);
   }
 
   // The columns' transforms, times w^(i j) and a scale.
@@ -230,14 +243,14 @@ class LongTransform {
     }
   }
 
-  // kLanes rows from `start` on as the columns of a tile, transformed.
+  // kLanes rows from `start` on, or all if they are less, as the columns of a tile, transformed.
   void transform_rows(const u32* x, i64 start, u32* tile) {
-    loops_.gather(Lines(x + start * columns_, kLanes, columns_).data, columns_, tile);
+    loops_.gather(Lines(x + start * columns_, width(), columns_).data, columns_, tile);
     second_.forward(tile);
   }
   void invert_rows(u32* tile, i64 start, u32* out) {
     second_.inverse(tile);
-    loops_.scatter(tile, columns_, nullptr, kLanes, Lines(out + start * columns_, kLanes, columns_).data);
+    loops_.scatter(tile, columns_, nullptr, width(), Lines(out + start * columns_, width(), columns_).data);
   }
 
   i64 rows() const { return rows_; }
@@ -245,15 +258,17 @@ class LongTransform {
   u32* tile() { return tile_.data(); }
 
  private:
+  i64 width() const { return std::min(rows_, kLanes); }
+
   i64 rows_, columns_;
   const TileLoops& loops_;
   Columns first_, second_;
   Twiddles twiddles_;
-  Aligned<u32> tile_;
+  Aligned<u32> tile_, padded_;
 };
 
 void transform(const u32* x, i64 count, i64 length, const Root& root, u32 scale, u32* space, u32* out) {
-  if (length < kLong) {
+  if (!is_cut(length, count)) {
     Columns columns(root, length);
     transform_short(x, count, columns, scale, out);
     return;
@@ -324,11 +339,12 @@ void multiply(Runs x, Runs y, i64 count, i64 length, const Root& root, const Roo
   const u32 two_to_32 = static_cast<u32>((u64{1} << 32) % root.prime.value);
   const Factor factor = root.prime.factor(root.multiply(scale, two_to_32));
   if (x.is_one) std::swap(x, y);
-  if (length < kLong) {
+  if (!is_cut(length, count)) {
     multiply_short(x, y, count, length, root, inverse, factor, out);
-  } else {
-    multiply_long(x, y, count, length, root, inverse, factor, space, out);
+    return;
   }
+  Aligned<u32> tile(length < kLong ? kLong : 0);  // a whole one, which has more words than the space
+  multiply_long(x, y, count, length, root, inverse, factor, length < kLong ? tile.data() : space, out);
 }
 
 // ---- entry points -----------------------------------------------------------------------------------------

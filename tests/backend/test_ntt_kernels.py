@@ -130,6 +130,29 @@ def test_cyclic_products(length: int, rng: np.random.Generator, on_each_processo
             np.testing.assert_array_equal(found, products_by_transforms(a, b, moduli, length))
 
 
+@pytest.mark.parametrize("method", cpu.transform_methods())
+@pytest.mark.parametrize("length", [2**e for e in range(12)])
+def test_few_short_transforms_are_those_of_many(length: int, method: str, rng: np.random.Generator) -> None:
+    """Few are cut as long ones are, and many share a tile."""
+    most = 35
+    for moduli in SETS:
+        words, other = drawn(rng, moduli, length * most), drawn(rng, moduli, length * most)
+        constants = [transform_constants(moduli, length, inverse) for inverse in (False, True)]
+        many = [np.empty_like(words) for _ in range(3)]
+        for c, out in zip(constants, many, strict=False):
+            cpu.ntt(words, c, out)
+        cpu.cyclic_products(words, other, *constants, many[2])
+        for first, stop in ((0, 1), (1, 3), (3, 6), (6, 13), (13, most)):
+            part = np.s_[:, first * length : stop * length]
+            x, y = (np.ascontiguousarray(v[part]) for v in (words, other))
+            few = [np.empty_like(x) for _ in range(3)]
+            for c, out in zip(constants, few, strict=False):
+                cpu.ntt(x, c, out, method)
+            cpu.cyclic_products(x, y, *constants, few[2], method)
+            for found, expected in zip(few, many, strict=True):
+                np.testing.assert_array_equal(found, expected[part])
+
+
 @pytest.mark.parametrize("length", [1, 2, 16, 512, 2**14])
 def test_cyclic_products_are_those_of_flint(
     length: int, rng: np.random.Generator, on_each_processor: Processor
