@@ -71,7 +71,8 @@ main()
 """
 
 RUNS = {
-    "gpu": ("",),
+    "gpu": ("max sum compare topk chain cummax convolve --repeat 1",),
+    "tiny": ("max --gpus= --numbers 3000 --bits 256 --repeat 1",),
     "tiny-gpu": ("max chain --numbers 30000 --bits 256 --repeat 1",),
 }
 
@@ -135,17 +136,18 @@ def main() -> None:
     parser.add_argument("jobs", nargs="*", metavar="JOB", help=", ".join([*JOBS, *MORE_JOBS]))
     parser.add_argument("--numbers", type=int, default=3_000_000)
     parser.add_argument("--bits", type=int, default=2048)
-    parser.add_argument("--gpus", default="1", help="comma-separated: on so many GPUs each")
+    parser.add_argument("--gpus", default="1", help="comma-separated: on so many GPUs each; empty: none")
     parser.add_argument("--repeat", type=int, default=2, help="runs of each after the first")
     parser.add_argument("--folder", type=Path, help="where stores go; default a temporary folder")
     args = parser.parse_args()
     rows: list[dict[str, Any]] = []
+    gpus = args.gpus.split(",") if args.gpus else []
     with tempfile.TemporaryDirectory(dir=args.folder) as temporary:
         make_more_stores(Path(temporary), args.numbers, args.bits)
         for job in args.jobs or [*JOBS, *MORE_JOBS]:
-            rows.append(row_of(job, Path(temporary), args.gpus.split(","), args.repeat))
+            rows.append(row_of(job, Path(temporary), gpus, args.repeat))
             print(" ".join(f"{name}={cell(value)}" for name, value in rows[-1].items()), flush=True)
-            write_results(args.json, True, rows)  # after each, for they take long
+            write_results(args.json, bool(gpus), rows)  # after each, for they take long
     print_rows(rows)
 
 

@@ -1,0 +1,81 @@
+"""A GPU's context that is made while libraries are imported: which commands begin it, and what may fail."""
+
+import ctypes
+import threading
+from typing import Any
+
+import pytest
+from commands import call
+
+from rnsdask.cli import cuda_context
+
+
+class Driver:
+    """In the place of CUDA's: its functions fail from the one named on."""
+
+    def __init__(self, failing: str) -> None:
+        self.calls: list[str] = []
+        self._failing = failing
+
+    def __getattr__(self, name: str) -> Any:
+        def function(*_: Any) -> int:
+            self.calls.append(name)
+            return 100 if name == self._failing else 0
+
+        return function
+
+
+def begin_and_wait() -> None:
+    cuda_context.begin()
+    for thread in threading.enumerate():
+        if thread.name == "rnsdask-cuda":
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("failing", "calls"),
+    [
+        ("", ["cuInit", "cuDeviceGet", "cuDevicePrimaryCtxRetain"]),
+        ("cuInit", ["cuInit"]),
+        ("cuDeviceGet", ["cuInit", "cuDeviceGet"]),
+    ],
+)
+def test_the_context_of_the_first_gpu(
+    monkeypatch: pytest.MonkeyPatch, failing: str, calls: list[str]
+) -> None:
+    driver = Driver(failing)
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: driver)
+    begin_and_wait()
+    assert driver.calls == calls
+
+
+def test_a_host_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(name: str) -> None:
+        raise OSError(f"{name}: cannot open shared object file")
+
+    failed: list[Any] = []
+    monkeypatch.setattr(ctypes, "CDLL", refuse)
+    monkeypatch.setattr(threading, "excepthook", failed.append)
+    begin_and_wait()
+    assert not failed
+
+
+@pytest.mark.parametrize(
+    ("options", "begins"),
+    [
+        (("--gpus", 1), True),
+        (("--backend", "cuda"), True),
+        ((), False),
+        (("--backend", "cpu"), False),
+        (("--gpus", 2), False),
+        (("--scheduler", "tcp://127.0.0.1:1", "--backend", "cuda"), False),
+        (("--gpus", 1, "--backend", "cpu"), False),
+    ],
+)
+def test_commands_that_begin_it(
+    monkeypatch: pytest.MonkeyPatch, options: tuple[object, ...], begins: bool
+) -> None:
+    begun: list[bool] = []
+    monkeypatch.setattr(cuda_context, "begin", lambda: begun.append(True))
+    assert call("max", "nowhere.zarr", *options).exit_code != 0
+    assert begun == [True] * begins
