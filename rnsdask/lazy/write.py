@@ -11,6 +11,7 @@ from dask.base import optimize
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
+from rnsdask.backend import backend_name, first_alone, never_alone
 from rnsdask.core.place import Place
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 
@@ -77,6 +78,7 @@ def total_count(counts: list[NDArray[np.int64]]) -> int:
     return sum(int(count.item()) for count in counts)
 
 
+@never_alone  # the others would wait until a whole chunk is written
 def _write_block(
     block: Any,
     mask: Any = None,
@@ -89,10 +91,20 @@ def _write_block(
     if block.size == 0:  # Dask has a chunk of no numbers where a store has none
         return np.zeros((1,) * block.ndim, dtype=np.int64)
     index = place.index if first is None else tuple(map(add, place.index, first))
+    if backend_name(block) == "cuda" and not block.flags.c_contiguous:
+        with first_alone(_contiguous):
+            block = _contiguous(block)
     writer.write_chunk(index, block)
     if mask_writer is not None:
         mask_writer.write_chunk(index, mask)
-    return np.zeros((1,) * block.ndim, dtype=np.int64) if mask is None else _count_block(mask)
+    if mask is None:
+        return np.zeros((1,) * block.ndim, dtype=np.int64)
+    with first_alone(_count_block):
+        return _count_block(mask)
+
+
+def _contiguous(block: Any) -> Any:
+    return block.copy(order="C")
 
 
 def _count_block(mask: Any) -> NDArray[np.int64]:
