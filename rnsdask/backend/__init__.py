@@ -158,7 +158,7 @@ def host_memory(count: int) -> NDArray[np.uint32]:
     if has_gpu.cache_info().currsize and has_gpu():
         from rnsdask.backend.cuda.memory import pinned_memory
 
-        return pinned_memory(count, np.uint32)
+        return pinned_memory(count)
     return np.empty(count, dtype=np.uint32)
 
 
@@ -219,7 +219,7 @@ def first_alone(function: Callable[..., Any]) -> Iterator[None]:
 
 
 def never_alone(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a function that calls none of CuPy's that compile: :func:`first_alone` lets all threads pass."""
+    """Decorate a function that calls none of CuPy's that compile: :func:`first_alone` lets all pass."""
     _called.add(function)
     return function
 

@@ -13,16 +13,15 @@ from typing import Any
 
 import cupy
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from rnsdask.backend.protocol import Array
 
 
-def pinned_memory(count: int, dtype: DTypeLike) -> NDArray[Any]:
-    """Memory of the host that a GPU copies to and from by itself, for so many items, with any content."""
-    size = count * np.dtype(dtype).itemsize
-    # As cupyx.empty_pinned does; importing that module takes longer than all else that a command imports.
-    return np.ndarray(count, dtype, cupy.cuda.alloc_pinned_memory(size))
+def pinned_memory(count: int) -> NDArray[np.uint32]:
+    """Memory of the host that a GPU copies to and from by itself, for so many words, with any content."""
+    # As cupyx.empty_pinned does; to import that module, and with it SciPy, takes longer than to import CuPy.
+    return np.ndarray(count, np.uint32, cupy.cuda.alloc_pinned_memory(4 * count))
 
 
 def is_pinned(array: NDArray[Any]) -> bool:

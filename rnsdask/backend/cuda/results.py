@@ -35,7 +35,7 @@ class Results:
 
     def __init__(self, device: int) -> None:
         most_blocks = processors(device) * BLOCKS_PER_PROCESSOR
-        self._words = pinned_memory(max(_EXTREMUM + _SUMS, most_blocks), np.uint64)
+        self._words = pinned_memory(2 * max(_EXTREMUM + _SUMS, most_blocks)).view(np.uint64)
         shared = cupy.zeros(1 + _SUMS + most_blocks * _EXTREMUM, dtype=np.uint64)
         self.host = np.uint64(self._words.ctypes.data)
         self.arrived, self.sums, self.partials = shared[:1], shared[1 : 1 + _SUMS], shared[1 + _SUMS :]
