@@ -61,7 +61,7 @@ __device__ Window window_of(const Int8Task& s, i64 t) {
 extern "C" {
 
 // parts: (count, small_count, padded_rows, padded_columns).
-__global__ void __launch_bounds__(kBlock) int8_split(Int8Task s, const Recombination* moduli, u32* parts) {
+__global__ void __launch_bounds__(kBlock, 5) int8_split(Int8Task s, const Recombination* moduli, u32* parts) {
   __shared__ i32 tile[kColumns][kRows + 1];
   const i64 down = (s.padded_rows + kRows - 1) / kRows, across = (s.padded_columns + kColumns - 1) / kColumns;
   const i32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kBlock) int8_split(Int8Task s, const Recombina
     __syncthreads();  // the tile before is done with
     // Neighbouring threads take numbers that are neighbours in memory.
     const bool is_turned = s.x.step != 1;
-#pragma unroll
+#pragma unroll 8
     for (i32 k = 0; k < kRows * kColumns / kBlock; ++k) {
       const i32 place = k * kBlock + threadIdx.x;
       const i32 r = is_turned ? place % kRows : place / kColumns;
