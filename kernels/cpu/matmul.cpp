@@ -19,6 +19,7 @@ using MutableMatrices = Written<u32, nb::ndim<4>, nb::c_contig>;
 constexpr i64 kWidth = kProductWidth;
 constexpr i64 kRows = 2;
 constexpr i64 kUnrolled = 4;
+constexpr i64 kLanes = 16;  // columns of the narrowest tile
 constexpr i64 kDepth = kProductDepth;
 
 // With fewer columns than this, each number is a sum along a row and a column.
@@ -28,25 +29,27 @@ View matrix_at(const Matrices& array, i64 i, i64 b) {
   return {array.data() + i * array.stride(0) + b * array.stride(1), array.stride(2), array.stride(3)};
 }
 
-// a: kRows rows of kDepth words, b: `depth` rows of kWidth words. Adds the products to the sums, kRows rows
-// of kWidth. `depth` is a multiple of kUnrolled.
-RNS_VECTORISED void add_narrow(const u32* a, const u32* b, i64 depth, u64* __restrict__ sum) {
+// a: kRows rows of kDepth words, b: `depth` rows of kWidth words, of which the first `width` are meant. Adds
+// the products to the sums, kRows rows of kWidth. `depth` is a multiple of kUnrolled, `width` of kLanes.
+RNS_VECTORISED void add_narrow(const u32* a, const u32* b, i64 depth, i64 width, u64* __restrict__ sum) {
   u64 *sum0 = sum, *sum1 = sum + kWidth;
   for (i64 k = 0; k < depth; k += kUnrolled) {
     const u32 *x = a + k, *y = x + kDepth;
     const u32 x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
     const u32 y0 = y[0], y1 = y[1], y2 = y[2], y3 = y[3];
     const u32* row = b + k * kWidth;
-    for (i64 j = 0; j < kWidth; ++j) {
-      const u64 b0 = row[j], b1 = row[kWidth + j], b2 = row[2 * kWidth + j], b3 = row[3 * kWidth + j];
-      sum0[j] += x0 * b0 + x1 * b1 + x2 * b2 + x3 * b3;
-      sum1[j] += y0 * b0 + y1 * b1 + y2 * b2 + y3 * b3;
+    for (i64 first = 0; first < width; first += kLanes) {
+      for (i64 j = first; j < first + kLanes; ++j) {
+        const u64 b0 = row[j], b1 = row[kWidth + j], b2 = row[2 * kWidth + j], b3 = row[3 * kWidth + j];
+        sum0[j] += x0 * b0 + x1 * b1 + x2 * b2 + x3 * b3;
+        sum1[j] += y0 * b0 + y1 * b1 + y2 * b2 + y3 * b3;
+      }
     }
   }
 }
 
 // The same with the sums of the products' upper halves besides.
-RNS_VECTORISED void add_wide(const u32* a, const u32* b, i64 depth, u64* __restrict__ sum,
+RNS_VECTORISED void add_wide(const u32* a, const u32* b, i64 depth, i64 width, u64* __restrict__ sum,
                              u64* __restrict__ upper) {
   u64 *sum0 = sum, *sum1 = sum + kWidth, *upper0 = upper, *upper1 = upper + kWidth;
   for (i64 k = 0; k < depth; k += kUnrolled) {
@@ -54,14 +57,16 @@ RNS_VECTORISED void add_wide(const u32* a, const u32* b, i64 depth, u64* __restr
     const u32 x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
     const u32 y0 = y[0], y1 = y[1], y2 = y[2], y3 = y[3];
     const u32* row = b + k * kWidth;
-    for (i64 j = 0; j < kWidth; ++j) {
-      const u64 b0 = row[j], b1 = row[kWidth + j], b2 = row[2 * kWidth + j], b3 = row[3 * kWidth + j];
-      const u64 p0 = x0 * b0, p1 = x1 * b1, p2 = x2 * b2, p3 = x3 * b3;
-      const u64 q0 = y0 * b0, q1 = y1 * b1, q2 = y2 * b2, q3 = y3 * b3;
-      sum0[j] += p0 + p1 + p2 + p3;
-      sum1[j] += q0 + q1 + q2 + q3;
-      upper0[j] += (p0 >> 32) + (p1 >> 32) + (p2 >> 32) + (p3 >> 32);
-      upper1[j] += (q0 >> 32) + (q1 >> 32) + (q2 >> 32) + (q3 >> 32);
+    for (i64 first = 0; first < width; first += kLanes) {
+      for (i64 j = first; j < first + kLanes; ++j) {
+        const u64 b0 = row[j], b1 = row[kWidth + j], b2 = row[2 * kWidth + j], b3 = row[3 * kWidth + j];
+        const u64 p0 = x0 * b0, p1 = x1 * b1, p2 = x2 * b2, p3 = x3 * b3;
+        const u64 q0 = y0 * b0, q1 = y1 * b1, q2 = y2 * b2, q3 = y3 * b3;
+        sum0[j] += p0 + p1 + p2 + p3;
+        sum1[j] += q0 + q1 + q2 + q3;
+        upper0[j] += (p0 >> 32) + (p1 >> 32) + (p2 >> 32) + (p3 >> 32);
+        upper1[j] += (q0 >> 32) + (q1 >> 32) + (q2 >> 32) + (q3 >> 32);
+      }
     }
   }
 }
@@ -116,11 +121,12 @@ void multiply_tiles(View a, View b, Shape shape, Modulus m, u32* panel, u32* out
   const bool narrow = products_fit_word(m.last);
   for (i64 j = 0; j < shape.columns; j += kWidth) {
     const i64 width = std::min(kWidth, shape.columns - j);
+    const i64 padded = (width + kLanes - 1) / kLanes * kLanes;
     for (i64 k = 0; k < shape.terms; k += kDepth) {
       const i64 terms = std::min(kDepth, shape.terms - k);
       const i64 depth = (terms + kUnrolled - 1) / kUnrolled * kUnrolled;
       for (i64 t = 0; t < depth; ++t) {
-        pack(t < terms ? b.at(k + t, j) : nullptr, b.column_step, t < terms ? width : 0, kWidth,
+        pack(t < terms ? b.at(k + t, j) : nullptr, b.column_step, t < terms ? width : 0, padded,
              panel + t * kWidth);
       }
       for (i64 i = 0; i < shape.rows; i += kRows) {
@@ -131,10 +137,10 @@ void multiply_tiles(View a, View b, Shape shape, Modulus m, u32* panel, u32* out
         }
         std::fill_n(sum, kRows * kWidth, 0);
         if (narrow) {
-          add_narrow(rows, panel, depth, sum);
+          add_narrow(rows, panel, depth, padded, sum);
         } else {
           std::fill_n(upper, kRows * kWidth, 0);
-          add_wide(rows, panel, depth, sum, upper);
+          add_wide(rows, panel, depth, padded, sum, upper);
         }
         for (i64 r = 0; r < std::min(kRows, shape.rows - i); ++r) {
           reduce_row(sum + r * kWidth, upper + r * kWidth, narrow, m, width,
