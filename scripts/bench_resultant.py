@@ -37,7 +37,7 @@ import rnsdask as rd
 from rnsdask.backend import kernels_of
 from rnsdask.fields import bivariate_resultant as bivariate
 from rnsdask.fields import polynomials
-from rnsdask.rns.lift import primes
+from rnsdask.fields.geometric_points import primes
 
 RUNS = {
     "cpu": ("cpu",),
@@ -48,7 +48,6 @@ RUNS = {
 
 TOTAL, DEGREE_Y, DEGREES_X = 50, 46, (49, 47)
 MAGNITUDE = 43 * 2**99
-GROUP = 64
 
 # Milliseconds with % and with his reduction, on a GTX 580.
 SEED = {
@@ -81,8 +80,10 @@ class Steps:
 
     def __init__(self, task: bivariate.Task) -> None:
         self.task = task
-        starts = range(0, task.prime_count, GROUP)
-        self.images = [bivariate.Image(task, primes(k, min(GROUP, task.prime_count - k))) for k in starts]
+        step = task.primes_together
+        starts = range(0, task.prime_count, step)
+        parts = (primes(k, min(step, task.prime_count - k)) for k in starts)
+        self.images = [bivariate.Image(task, part) for part in parts]
 
     def tables(self) -> None:
         self.points = [image.points for image in self.images]
@@ -105,7 +106,7 @@ class Steps:
 
     def interpolation(self) -> None:
         pairs = zip(self.points, self.resultants, strict=True)
-        self.coefficients = [points.interpolate(values) for points, values in pairs]
+        self.coefficients = [points.interpolate(v)[:, : self.task.degree + 1] for points, v in pairs]
 
     def crt(self) -> None:
         self.result = bivariate.lifted(self.task, self.coefficients, self.task.degree + 1)

@@ -218,6 +218,7 @@ OWN = {
         "InputError JobError poly __version__"
     ),
     "rd.linalg": "lu nullspace charpoly",
+    "rd.poly": "multiply evaluate interpolate divmod gcd resultant discriminant",
     "x": (
         "system system_type moduli words residues signed bound with_bound measure_bound with_residues extend "
         "shrink interval is_even bit_length clip sort columns sign low upp exponent from_ints from_residues "
@@ -246,7 +247,7 @@ def page() -> str:
     own = [_code(" ".join(f"{owner}.{name}" for name in names.split())) for owner, names in OWN.items()]
     parts.append(
         "## Only here\n\n" + "\n\n".join(own) + ": see [operations.md](operations.md), "
-        "[fields.md](fields.md) and [linalg.md](linalg.md)."
+        "[fields.md](fields.md), [linalg.md](linalg.md) and [polynomials.md](polynomials.md)."
     )
     return "\n\n".join(parts) + "\n"
 

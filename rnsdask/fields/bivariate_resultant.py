@@ -18,14 +18,14 @@ from rnsdask.backend import Array
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.fields import polynomials
 from rnsdask.fields.exact_polynomials import sylvester_bound
-from rnsdask.fields.geometric_points import GeometricPoints
-from rnsdask.fields.system import PrimeFields
+from rnsdask.fields.geometric_points import GeometricPoints, count_beyond, primes
 from rnsdask.rns.extend import base_extend
-from rnsdask.rns.lift import count_beyond, decode, primes
+from rnsdask.rns.lift import decode
 from rnsdask.rns.system import RNS
 
-# Words of values of coefficients that are computed together.
-_WORDS = 2**24
+# Words of values of coefficients that are computed together: on a CPU they stay in its cache, or nearly.
+_CPU_WORDS = 2**21
+_GPU_WORDS = 2**26
 
 RootDegree = tuple[int, Fraction | None]
 """How many roots y have a degree in x, or are 0."""
@@ -56,6 +56,13 @@ class Task:
     def prime_count(self) -> int:
         """How many primes are enough."""
         return count_beyond(2 * self.bound + 1) if self.degree >= 0 else 0
+
+    @property
+    def primes_together(self) -> int:
+        """Modulo how many primes to compute together."""
+        words = _CPU_WORDS if isinstance(self.f, np.ndarray) else _GPU_WORDS
+        values = (self.f.shape[1] + self.g.shape[1]) * (self.degree + 1)
+        return max(1, words // int(values))
 
 
 def task_of(f: Array, g: Array, system: RNS) -> Task:
@@ -131,14 +138,11 @@ def _is_below(point: tuple[int, int], left: tuple[int, int], right: tuple[int, i
 def image(task: Task, start: int, stop: int) -> Array:
     """The resultant modulo the primes from number `start` to `stop` that the task takes, (n, degree + 1)."""
     stop = min(stop, task.prime_count)
-    count = task.degree + 1
-    step = max(1, _WORDS // ((task.f.shape[1] + task.g.shape[1]) * max(count, 1)))
-    parts = [
-        Image(task, primes(k, min(step, stop - k))).coefficients for k in range(start, max(start, stop), step)
-    ]
-    if not parts:
-        return np.zeros_like(task.f, shape=(0, max(count, 0)), order="C")
-    return np.concatenate(parts)
+    if stop <= start:
+        return np.zeros_like(task.f, shape=(0, task.degree + 1), order="C")
+    step = task.primes_together
+    parts = (primes(k, min(step, stop - k)) for k in range(start, stop, step))
+    return np.concatenate([Image(task, part).coefficients for part in parts])
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,13 +160,9 @@ class Image:
     @cached_property
     def values(self) -> tuple[Array, Array]:
         """Coefficients of the powers of y at the points, (n, points, m + 1) and (n, points, k + 1)."""
-        fields = PrimeFields(self.moduli)
-        points = self.points.points[:, None]
-        found = []
-        for x in (self.task.f, self.task.g):
-            words = base_extend(x, self.task.system, self.moduli)
-            found.append(polynomials.values_at(words, points, fields).swapaxes(1, 2))
-        return found[0], found[1]
+        words = (base_extend(x, self.task.system, self.moduli) for x in (self.task.f, self.task.g))
+        f, g = (self.points.evaluate(x).swapaxes(1, 2) for x in words)
+        return f, g
 
     @cached_property
     def resultants(self) -> Array:
@@ -176,7 +176,7 @@ class Image:
     @cached_property
     def coefficients(self) -> Array:
         """Coefficients (n, degree + 1) of the resultant."""
-        return self.points.interpolate(self.resultants)
+        return self.points.interpolate(self.resultants)[:, : self.task.degree + 1]
 
 
 def lifted(task: Task, images: Sequence[Array], length: int) -> NDArray[np.object_]:

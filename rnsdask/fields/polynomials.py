@@ -165,7 +165,7 @@ def values_at(f: Array, points: Array, fields: FiniteFields) -> Array:
             parts.append(_by_horner(padded[..., None], x, elements, batch))
             continue
         x = x.reshape(rows, -1)
-        table = _powers(x, size + 1, fields)
+        table = powers(x, size + 1, fields)
         values = elements.matmul(padded, table[:, :size])
         values = values.reshape(rows, *f.shape[1:-1], groups, x.shape[-1])
         power = table[:, size].reshape(rows, *(1,) * len(batch), -1)
@@ -182,7 +182,7 @@ def _by_horner(coefficients: Array, x: Array, elements: Any, batch: tuple[int, .
     return total
 
 
-def _powers(points: Array, count: int, fields: FiniteFields) -> Array:
+def powers(points: Array, count: int, fields: FiniteFields) -> Array:
     """Powers (rows, count, P) of points (rows, P), from that by 0 on."""
     elements = elements_of(fields)
     table = np.empty_like(points, shape=(len(points), count, points.shape[-1]), order="C")

@@ -15,10 +15,10 @@ from rnsdask.backend import Array
 from rnsdask.core.place import Place
 from rnsdask.fields import bivariate_resultant as bivariate
 from rnsdask.fields import exact_polynomials
+from rnsdask.fields.geometric_points import count_beyond
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import as_lazy
 from rnsdask.lazy.polynomials import map_pairs, one_chunk, side_by_side
-from rnsdask.rns.lift import count_beyond
 from rnsdask.rns.system import RNS
 
 # Primes of a task.

@@ -12,6 +12,7 @@ from conftest import Processor
 from sample_arrays import array_of, chunked, host
 
 import rnsdask as rd
+from rnsdask.fields import geometric_points
 from rnsdask.fields.bivariate_resultant import degree_bound
 from rnsdask.rns.lift import primes
 
@@ -77,6 +78,8 @@ def test_leading_coefficients_that_primes_divide(on_each_processor: Processor) -
     x, y = (array_of(on_each_processor, v, MODULI, True) for v in (f, g))
     assert rd.poly.resultant(x, y).tolist() == [one_variable(a, b) for a, b in zip(f, g, strict=True)]
     assert rd.poly.discriminant(x).tolist() == [discriminant(a) for a in f]
+    first = geometric_points.primes(0, 3)
+    f = np.array([[1, 2, first[0]], [5, first[0], first[1]], [1, 1, first[0] * first[1]]], dtype=object)
     wide = [np.stack([np.array([1, 0, 0]), row]).astype(object) for row in f]
     for a, b in zip(wide, reversed(wide), strict=True):
         check_two(on_each_processor, a, b)
@@ -141,6 +144,48 @@ def test_batches_in_two_variables(on_each_processor: Processor, rng: np.random.G
     assert lazy.shape == found.shape
     assert host(lazy).tolist() == expected
     assert rd.poly.resultant(x[:0], y, variables=2).shape == (0, 3, 8)
+
+
+def test_many_points(on_each_processor: Processor, rng: np.random.Generator) -> None:
+    """So many that points are those of roots of unity; checked at some x."""
+    f, g = integers(rng, 20, 9, 30), integers(rng, 20, 11, 24)
+    x, y = (array_of(on_each_processor, v, MODULI, True) for v in (f, g))
+    found = rd.poly.resultant(x, y, variables=2).tolist()
+    assert len(found) == 10 * 29 + 8 * 23 + 1
+    for at in (0, 1, -1, 2, 10**9):
+        values = [np.array([flint.fmpz_poly(row)(at) for row in v.tolist()], dtype=object) for v in (f, g)]
+        expected = one_variable(*(np.array([int(c) for c in v], dtype=object) for v in values))
+        assert int(flint.fmpz_poly(found)(at)) == expected
+
+
+@pytest.mark.parametrize(
+    ("moduli", "count"),
+    [((2, 0, 3), 1), ((1, 5, 2), 2), ((3, 0, 2), 31), ((3, 0, 2), 47), ((0, 0, 3), 513), ((0, 193, 1), 130)],
+)
+def test_points(
+    on_each_processor: Processor, moduli: tuple[int, int, int], count: int, rng: np.random.Generator
+) -> None:
+    """Different points, values of polynomials at them, and these polynomials again."""
+    start, own, number = moduli
+    fields = rd.ModuliSet([own]) if own > 100 else geometric_points.primes(start, number)
+    xp = on_each_processor.xp
+    points = geometric_points.GeometricPoints(fields, count, xp.zeros(1, dtype=xp.uint32))
+    assert count <= points.count <= count + 31
+    n = len(fields)
+    line = np.zeros((n, 1, 2), dtype=np.uint32)
+    line[..., 1] = 1
+    where = host(points.evaluate(xp.asarray(line)))[:, 0]
+    words = np.stack([rng.integers(0, p, (2, points.count), dtype=np.uint64) for p in fields]).astype(
+        np.uint32
+    )
+    found = points.evaluate(xp.asarray(words))
+    for k, p in enumerate(fields):
+        assert len(set(where[k].tolist())) == points.count
+        for b in range(2):
+            f = flint.nmod_poly(words[k, b].tolist(), p)
+            assert host(found)[k, b].tolist() == [int(f(x)) for x in where[k].tolist()]
+    for b in range(2):
+        assert (host(points.interpolate(found[:, b])) == words[:, b]).all()
 
 
 def test_known_curves(on_each_processor: Processor) -> None:
