@@ -14,7 +14,7 @@ from rnsdask.backend import Array
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.primes import primes_below
 from rnsdask.fields import arithmetic, convolution, ntt
-from rnsdask.fields.polynomials import powers
+from rnsdask.fields.polynomial_values import powers
 from rnsdask.fields.system import PrimeFields
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.system import RNS

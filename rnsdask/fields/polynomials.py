@@ -1,26 +1,19 @@
-"""Polynomials over fields, chunks of coefficients along the last axis, ascending. No Dask in here.
+"""Resultants, divisors and quotients of polynomials modulo primes, chunk by chunk. No Dask in here.
 
-A chunk is (rows, *batch, coefficients), in any layout; batches of operands broadcast. Degrees are those of
-the last coefficients that are not 0, and differ from field to field; that of the polynomial 0 is -1.
+A chunk is coefficients (n, *batch, A), ascending, in any layout; batches of operands broadcast. Degrees are
+those of the last coefficients that are not 0, and differ from field to field; that of the polynomial 0 is -1.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Place
-from rnsdask.fields import arithmetic, convolution
-from rnsdask.fields.elements import elements_of
-from rnsdask.fields.fermat_field import FermatField
-from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.fields import arithmetic
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.system import RNS
-
-# Words of the powers of points that polynomials are evaluated at together.
-_WORDS = 2**22
 
 Pair = tuple[Array, Array]
 
@@ -40,9 +33,6 @@ def _stacks(f: Array, g: Array) -> tuple[Array, Array, tuple[int, ...]]:
         for v in (f, g)
     )
     return x, y, batch
-
-
-# ---- remainder sequences ----------------------------------------------------------------------------------
 
 
 def resultants(f: Array, g: Array, moduli: ModuliSet, degrees: Pair | None = None) -> Array:
@@ -134,144 +124,3 @@ def index_at(flat_index: int, batch: tuple[int, ...], place: Place) -> tuple[int
     index = np.unravel_index(flat_index, batch) if batch else ()
     starts = [start for start, _ in place.location[: len(index)]] or [0] * len(index)
     return tuple(int(i) + start for i, start in zip(index, starts, strict=True))
-
-
-# ---- values -----------------------------------------------------------------------------------------------
-
-
-def values_at(f: Array, points: Array, fields: FiniteFields) -> Array:
-    """Values (rows, *batch, P) of polynomials at points (rows, *batch, P) of any fields.
-
-    Coefficients are taken in groups of S: the groups times the powers of the points below S are a product of
-    matrices, and their values the coefficients of a polynomial in the power S, which is evaluated by Horner's
-    rule (M. Paterson and L. Stockmeyer, 1973).
-    """
-    elements = elements_of(fields)
-    batch = np.broadcast_shapes(f.shape[1:-1], points.shape[1:-1])
-    rows, length, count = len(f), f.shape[-1], points.shape[-1]
-    is_shared = math.prod(points.shape[1:-1]) == 1
-    polynomials = math.prod(f.shape[1:-1])
-    # Powers of its own points for each polynomial would be more than its coefficients.
-    groups = max(1, round(math.sqrt(length / max(1, polynomials)))) if is_shared else length
-    size = -(-length // groups)
-    padded = np.zeros_like(f, shape=(*f.shape[:-1], groups * size), order="C")
-    padded[..., :length] = f
-    padded = padded.reshape(rows, polynomials * groups, size) if is_shared else padded
-    step = max(1, _WORDS // (rows * size))
-    parts = []
-    for start in range(0, count, step):
-        x = points[..., start : start + step]
-        if not is_shared:
-            parts.append(_by_horner(padded[..., None], x, elements, batch))
-            continue
-        x = x.reshape(rows, -1)
-        table = powers(x, size + 1, fields)
-        values = elements.matmul(padded, table[:, :size])
-        values = values.reshape(rows, *f.shape[1:-1], groups, x.shape[-1])
-        power = table[:, size].reshape(rows, *(1,) * len(batch), -1)
-        parts.append(_by_horner(values, power, elements, batch))
-    return np.concatenate(parts, axis=-1)
-
-
-def _by_horner(coefficients: Array, x: Array, elements: Any, batch: tuple[int, ...]) -> Array:
-    """The sums over k of the coefficients (rows, *batch, K, P or 1) times x**k, (rows, *batch, P)."""
-    shape = (len(x), *batch, x.shape[-1])
-    total = np.broadcast_to(coefficients[..., -1, :], shape)
-    for k in range(coefficients.shape[-2] - 2, -1, -1):
-        total = elements.apply("fma", (total, x, coefficients[..., k, :]))
-    return total
-
-
-def powers(points: Array, count: int, fields: FiniteFields) -> Array:
-    """Powers (rows, count, P) of points (rows, P), from that by 0 on."""
-    elements = elements_of(fields)
-    table = np.empty_like(points, shape=(len(points), count, points.shape[-1]), order="C")
-    table[:, 0] = np.asarray(fields.column(1, 1), like=points)
-    known, power = 1, points[:, None]
-    while known < count:
-        more = min(known, count - known)
-        table[:, known : known + more] = elements.apply("multiply", (table[:, :more], power))
-        known += more
-        if known < count:
-            power = elements.apply("multiply", (power, power))
-    return table
-
-
-# ---- interpolation ----------------------------------------------------------------------------------------
-
-
-def interpolated(points: Array, values: Array, fields: FiniteFields, place: Place) -> Array:
-    """Coefficients (rows, *batch, N) of the polynomials with values at points, (rows, *batch, N) both.
-
-    J. Lagrange's formula, its terms added up in a tree: with M the product of all x - x_i, the polynomial is
-    the sum of v_i / M'(x_i) M / (x - x_i).
-
-    Raises
-    ------
-    ValueError
-        If two points of a polynomial are equal in a field, naming where the first of them is, and the prime.
-    """
-    elements = elements_of(fields)
-    tree = _product_tree(points, fields)
-    # The greatest product has zeros where there are more leaves than points.
-    slopes = _derivatives(tree[-1][..., 0, : points.shape[-1] + 1], fields)
-    slopes = values_at(slopes, points, fields)
-    _check_different(slopes, fields, place)
-    factors = elements.apply("multiply", (values, elements.inverse(slopes)))
-    batch = np.broadcast_shapes(points.shape[1:-1], values.shape[1:-1])
-    found = np.zeros_like(points, shape=(len(points), *batch, tree[0].shape[-2], 1), order="C")
-    found[..., : points.shape[-1], 0] = factors
-    for level in tree[:-1]:
-        crossed = (found[..., 0::2, :], level[..., 1::2, :]), (found[..., 1::2, :], level[..., 0::2, :])
-        found = elements.apply("add", [products(x, y, fields) for x, y in crossed])
-    return found[..., 0, : points.shape[-1]]
-
-
-def _product_tree(points: Array, fields: FiniteFields) -> list[Array]:
-    """Products of x - x_i, then of pairs of these, and so on: (rows, *batch, count, length) each."""
-    elements = elements_of(fields)
-    rows, *batch, count = points.shape
-    leaves = 1 << (count - 1).bit_length()
-    level = np.zeros_like(points, shape=(rows, *batch, leaves, 2), order="C")
-    one, zero = (np.asarray(fields.column(k, points.ndim - 1), like=points) for k in (1, 0))
-    level[..., :count, 0] = elements.apply("subtract", (zero, points))
-    level[..., :count, 1] = one
-    level[..., count:, 0] = one
-    tree = [level]
-    while tree[-1].shape[-2] > 1:
-        tree.append(products(tree[-1][..., 0::2, :], tree[-1][..., 1::2, :], fields))
-    return tree
-
-
-def _derivatives(f: Array, fields: FiniteFields) -> Array:
-    factors = np.asarray(fields.encode(list(range(1, f.shape[-1]))), like=f)
-    factors = factors.reshape(len(f), *(1,) * (f.ndim - 2), f.shape[-1] - 1)
-    return elements_of(fields).apply("multiply", (f[..., 1:], factors))
-
-
-def _check_different(slopes: Array, fields: Any, place: Place) -> None:
-    """Raise ValueError if a derivative of the product of all x - x_i is 0 at a point."""
-    is_fermat = isinstance(fields, FermatField)
-    zeros = (slopes == 0).all(axis=0)[None] if is_fermat else slopes == 0
-    if not zeros.any():
-        return
-    flat = zeros.reshape(len(zeros), -1)
-    first = int(flat.any(axis=0).argmax())
-    which = index_at(first, slopes.shape[1:], place)
-    modulus = fields.modulus if is_fermat else fields.moduli[int(flat[:, first].argmax())]
-    raise ValueError(f"points must be different, but that at index {which} equals another modulo {modulus}")
-
-
-def products(x: Array, y: Array, fields: Any) -> Array:
-    """Products of polynomials (rows, *batch, A) and (rows, *batch, C), (rows, *batch, A + C - 1)."""
-    if not isinstance(fields, FermatField):
-        return convolution.convolve(x, y, fields.moduli)
-    elements, total = elements_of(fields), x.shape[-1] + y.shape[-1] - 1
-    length = 1 << (total - 1).bit_length()
-    transforms = []
-    for v in (x, y):
-        padded = np.zeros_like(v, shape=(*v.shape[:-1], length), order="C")
-        padded[..., : v.shape[-1]] = v
-        transforms.append(elements.transform(padded, v.ndim - 2, False, False))
-    product = elements.apply("multiply", transforms)
-    return elements.transform(product, product.ndim - 2, True, False)[..., :total]

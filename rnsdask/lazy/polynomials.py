@@ -1,4 +1,4 @@
-"""Polynomials over fields, lazy on Dask (:mod:`rnsdask.fields.polynomials`).
+"""Polynomials over fields, lazy on Dask (:mod:`.fields.polynomials`, :mod:`.fields.polynomial_values`).
 
 Coefficients lie along the last axis, which becomes one chunk; all others, the batch, are in any chunks and
 broadcast. Chunks of two operands go together with their last axes side by side.
@@ -11,7 +11,7 @@ import dask.array as da
 
 from rnsdask.backend import Array
 from rnsdask.core.place import Place
-from rnsdask.fields import polynomials
+from rnsdask.fields import polynomial_values, polynomials
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.lazy.functions import check_one_kind
@@ -166,8 +166,8 @@ def _divided(f: Array, g: Array, *, system: Any, place: Place) -> Array:
 
 
 def _values(f: Array, points: Array, *, system: FiniteFields, place: Place) -> Array:  # noqa: ARG001
-    return polynomials.values_at(f, points, system)
+    return polynomial_values.values_at(f, points, system)
 
 
 def _interpolated(points: Array, values: Array, *, system: FiniteFields, place: Place) -> Array:
-    return polynomials.interpolated(points, values, system, place)
+    return polynomial_values.interpolated(points, values, system, place)

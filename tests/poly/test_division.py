@@ -127,6 +127,9 @@ def test_chunks_and_broadcasting(on_each_processor: Processor, rng: np.random.Ge
     assert one == rd.poly.resultant(f, g)[0, 0]
     assert rd.poly.resultant(lazy[0, 0], g[0]).compute() == one
     assert rd.poly.discriminant(f[0, 0]) == rd.poly.discriminant(f)[0, 0]
+    unknown = rd.FieldArray(da.from_array(f.words[:, 0], chunks=(-1, 3, 4), asarray=False), MIXED)
+    chosen = unknown[da.from_array(np.array([True, False, True, True]), chunks=3)]
+    assert host(rd.poly.resultant(chosen, g[:3]).words).shape == (MIXED.rows, 3)
     empty = rd.poly.resultant(f[:0], g)
     assert empty.shape == (0, 4)
     assert rd.poly.gcd(f[:0], g).shape == (0, 4, 9)

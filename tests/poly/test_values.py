@@ -10,6 +10,7 @@ from conftest import Processor
 from sample_arrays import host
 
 import rnsdask as rd
+from rnsdask.fields import polynomial_values
 
 MIXED = rd.PrimeFields([101, 134217689, 2**31 - 1, 2147483659, 4294967291])
 FERMAT = rd.FermatField.named("F233")
@@ -45,6 +46,7 @@ def value(coefficients: list[int], x: int, p: int) -> int:
     return total
 
 
+@pytest.mark.parametrize("by_tree", [False, True])
 @pytest.mark.parametrize("fields", [MIXED, FERMAT], ids=["primes", "fermat"])
 @pytest.mark.parametrize(("length", "count"), [(1, 1), (1, 4), (5, 1), (2, 3), (30, 7), (9, 40)])
 def test_values(
@@ -52,8 +54,12 @@ def test_values(
     fields: rd.PrimeFields | rd.FermatField,
     length: int,
     count: int,
+    by_tree: bool,
     rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if by_tree:
+        monkeypatch.setattr(polynomial_values, "_TREE_FROM", dict.fromkeys(("cpu", "cuda"), 0))
     coefficients, own, shared = drawn(rng, 3, length), drawn(rng, 3, count), drawn(rng, count)
     f, x, y = (elements(on_each_processor, fields, v) for v in (coefficients, own, shared))
     for points, given in ((x, own), (y, np.broadcast_to(shared, (3, count)))):
@@ -89,6 +95,20 @@ def test_interpolation(
     assert isinstance(values.words, da.Array)
     assert (host(rd.poly.interpolate(y, values).words) == host(f.words)).all()
     assert rd.poly.interpolate(x[:0], values.compute()[:0]).shape == (0, count)
+
+
+def test_many_points(rng: np.random.Generator) -> None:
+    """So many that they are evaluated by trees, and blocks of powers end within them."""
+    p = 2147483659
+    fields = rd.PrimeFields([p])
+    words = rng.integers(0, p, 5000, dtype=np.uint64).astype(np.uint32)
+    x = rng.permutation(2**20)[:5000].astype(np.uint32)
+    f, points = (rd.FieldArray(v[None], fields) for v in (words, x))
+    found = rd.poly.evaluate(f, points)
+    expected = [value(words.tolist(), t, p) for t in x[:3].tolist()]
+    assert [int(v) for v in found.words[0, :3]] == expected
+    assert (rd.poly.evaluate(f, points[:4000]).words == found.words[:, :4000]).all()
+    assert (rd.poly.interpolate(points, found).words == f.words).all()
 
 
 def test_errors() -> None:

@@ -1,0 +1,218 @@
+"""Values of polynomials over fields at points, and polynomials of values, chunk by chunk. No Dask in here.
+
+A chunk is coefficients (rows, *batch, A), ascending, or points, in any layout; batches of operands broadcast.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rnsdask.backend import Array, backend_name
+from rnsdask.core.place import Place
+from rnsdask.fields import convolution
+from rnsdask.fields.elements import elements_of
+from rnsdask.fields.fermat_field import FermatField
+from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.fields.polynomials import index_at
+
+# Words of the powers of points that polynomials are evaluated at together.
+_WORDS = 2**22
+
+# Coefficients and points from which on trees of products are quicker: measured on a CPU, estimated on a GPU,
+# where products of matrices are quicker still.
+_TREE_FROM = {"cpu": 2**12, "cuda": 2**17}
+
+
+def values_at(f: Array, points: Array, fields: FiniteFields) -> Array:
+    """Values (rows, *batch, P) of polynomials at points (rows, *batch, P) of any fields."""
+    least = _TREE_FROM[backend_name(f)]
+    is_shared = math.prod(points.shape[1:-1]) == 1
+    # Where nothing is a product of matrices modulo primes, products take longer.
+    if isinstance(fields, FermatField) or not is_shared:
+        least //= 4
+    length, count = f.shape[-1], points.shape[-1]
+    if min(length, count) < least:
+        return _values_by_powers(f, points, fields)
+    step = 1 << (length - 1).bit_length()
+    parts = [_values_by_tree(f, points[..., k : k + step], fields) for k in range(0, count, step)]
+    return np.concatenate(parts, axis=-1)
+
+
+def _values_by_powers(f: Array, points: Array, fields: FiniteFields) -> Array:
+    """The same of few coefficients or points.
+
+    Coefficients are taken in groups of S: the groups times the powers of the points below S are a product of
+    matrices, and their values the coefficients of a polynomial in the power S, which is evaluated by Horner's
+    rule (M. Paterson and L. Stockmeyer, 1973).
+    """
+    elements = elements_of(fields)
+    batch = np.broadcast_shapes(f.shape[1:-1], points.shape[1:-1])
+    rows, length, count = len(f), f.shape[-1], points.shape[-1]
+    is_shared = math.prod(points.shape[1:-1]) == 1
+    polynomials = math.prod(f.shape[1:-1])
+    # Powers of its own points for each polynomial would be more than its coefficients.
+    groups = max(1, round(math.sqrt(length / max(1, polynomials)))) if is_shared else length
+    size = -(-length // groups)
+    padded = np.zeros_like(f, shape=(*f.shape[:-1], groups * size), order="C")
+    padded[..., :length] = f
+    padded = padded.reshape(rows, polynomials * groups, size) if is_shared else padded
+    step = max(1, _WORDS // (rows * size))
+    parts = []
+    for start in range(0, count, step):
+        x = points[..., start : start + step]
+        if not is_shared:
+            parts.append(_by_horner(padded[..., None], x, elements, batch))
+            continue
+        x = x.reshape(rows, -1)
+        table = powers(x, size + 1, fields)
+        values = elements.matmul(padded, table[:, :size])
+        values = values.reshape(rows, *f.shape[1:-1], groups, x.shape[-1])
+        power = table[:, size].reshape(rows, *(1,) * len(batch), -1)
+        parts.append(_by_horner(values, power, elements, batch))
+    return np.concatenate(parts, axis=-1)
+
+
+def _by_horner(coefficients: Array, x: Array, elements: Any, batch: tuple[int, ...]) -> Array:
+    """The sums over k of the coefficients (rows, *batch, K, P or 1) times x**k, (rows, *batch, P)."""
+    shape = (len(x), *batch, x.shape[-1])
+    total = np.broadcast_to(coefficients[..., -1, :], shape)
+    for k in range(coefficients.shape[-2] - 2, -1, -1):
+        total = elements.apply("fma", (total, x, coefficients[..., k, :]))
+    return total
+
+
+def powers(points: Array, count: int, fields: FiniteFields) -> Array:
+    """Powers (rows, count, P) of points (rows, P), from that by 0 on."""
+    elements = elements_of(fields)
+    table = np.empty_like(points, shape=(len(points), count, points.shape[-1]), order="C")
+    table[:, 0] = np.asarray(fields.column(1, 1), like=points)
+    known, power = 1, points[:, None]
+    while known < count:
+        more = min(known, count - known)
+        table[:, known : known + more] = elements.apply("multiply", (table[:, :more], power))
+        known += more
+        if known < count:
+            power = elements.apply("multiply", (power, power))
+    return table
+
+
+def _values_by_tree(f: Array, points: Array, fields: FiniteFields) -> Array:
+    """The same by a tree of products of polynomials (A. Bostan, G. Lecerf and E. Schost, ISSAC 2003).
+
+    With Q the product of all 1 - x_k t, a value is the sum of the coefficients of Q / (1 - x_k t) times v_i,
+    the sums of all f_j c_(j - i) with the coefficients c of the series 1 / Q. Each half of the points takes
+    such sums of these with the product of the other half's factors.
+    """
+    tree = _product_tree(points, fields, 1)
+    length, leaves = f.shape[-1], tree[0].shape[-2]
+    series = _inverse_series(tree[-1][..., 0, :], length, fields)
+    sums = _window(f[..., ::-1], series, fields, max(0, length - leaves), length)[..., ::-1]
+    v = np.zeros_like(sums, shape=(*sums.shape[:-1], 1, leaves), order="C")
+    v[..., 0, : sums.shape[-1]] = sums
+    for level in reversed(tree[:-1]):
+        *outer, count, width = level.shape
+        others = level.reshape(*outer, count // 2, 2, width)[..., ::-1, ::-1]
+        v = _window(others, v[..., None, :], fields, width - 1, 2 * width - 2)
+        v = v.reshape(*v.shape[:-3], count, width - 1)
+    return v[..., : points.shape[-1], 0]
+
+
+def _inverse_series(q: Array, length: int, fields: FiniteFields) -> Array:
+    """So many coefficients of 1 / q, where that of degree 0 of q is 1, by Newton's iteration."""
+    elements = elements_of(fields)
+    zero = np.asarray(fields.column(0, q.ndim - 1), like=q)
+    if q.shape[-1] < length:
+        missing = np.zeros_like(q, shape=(*q.shape[:-1], length - q.shape[-1]), order="C")
+        q = np.concatenate([q, missing], axis=-1)
+    found = q[..., :1]
+    while (known := found.shape[-1]) < length:
+        more = min(2 * known, length)
+        error = elements.apply("subtract", (zero, _window(q[..., :more], found, fields, known, more)))
+        found = np.concatenate([found, _window(found, error, fields, 0, more - known)], axis=-1)
+    return found
+
+
+# ---- interpolation ----------------------------------------------------------------------------------------
+
+
+def interpolated(points: Array, values: Array, fields: FiniteFields, place: Place) -> Array:
+    """Coefficients (rows, *batch, N) of the polynomials with values at points, (rows, *batch, N) both.
+
+    J. Lagrange's formula, its terms added up in a tree: with M the product of all x - x_i, the polynomial is
+    the sum of v_i / M'(x_i) M / (x - x_i).
+
+    Raises
+    ------
+    ValueError
+        If two points of a polynomial are equal in a field, naming where the first of them is, and the prime.
+    """
+    elements = elements_of(fields)
+    tree = _product_tree(points, fields, 0)
+    # The greatest product has zeros where there are more leaves than points.
+    slopes = _derivatives(tree[-1][..., 0, : points.shape[-1] + 1], fields)
+    slopes = values_at(slopes, points, fields)
+    _check_different(slopes, fields, place)
+    factors = elements.apply("multiply", (values, elements.inverse(slopes)))
+    batch = np.broadcast_shapes(points.shape[1:-1], values.shape[1:-1])
+    found = np.zeros_like(points, shape=(len(points), *batch, tree[0].shape[-2], 1), order="C")
+    found[..., : points.shape[-1], 0] = factors
+    for level in tree[:-1]:
+        crossed = (found[..., 0::2, :], level[..., 1::2, :]), (found[..., 1::2, :], level[..., 0::2, :])
+        length = found.shape[-1] + level.shape[-1] - 1
+        found = elements.apply("add", [_window(x, y, fields, 0, length) for x, y in crossed])
+    return found[..., 0, : points.shape[-1]]
+
+
+def _product_tree(points: Array, fields: FiniteFields, place: int) -> list[Array]:
+    """Products of x - x_i, then of pairs of these, and so on: (rows, *batch, count, length) each.
+
+    With `place` 1 they are those of 1 - x_i t. Leaves are added up to a power of two, the polynomials 1.
+    """
+    elements = elements_of(fields)
+    rows, *batch, count = points.shape
+    leaves = 1 << (count - 1).bit_length()
+    level = np.zeros_like(points, shape=(rows, *batch, leaves, 2), order="C")
+    one, zero = (np.asarray(fields.column(k, points.ndim - 1), like=points) for k in (1, 0))
+    level[..., 0] = one
+    level[..., :count, 1 - place] = one
+    level[..., :count, place] = elements.apply("subtract", (zero, points))
+    tree = [level]
+    while tree[-1].shape[-2] > 1:
+        x, y = tree[-1][..., 0::2, :], tree[-1][..., 1::2, :]
+        tree.append(_window(x, y, fields, 0, 2 * x.shape[-1] - 1))
+    return tree
+
+
+def _derivatives(f: Array, fields: FiniteFields) -> Array:
+    factors = np.asarray(fields.encode(list(range(1, f.shape[-1]))), like=f)
+    factors = factors.reshape(len(f), *(1,) * (f.ndim - 2), f.shape[-1] - 1)
+    return elements_of(fields).apply("multiply", (f[..., 1:], factors))
+
+
+def _check_different(slopes: Array, fields: Any, place: Place) -> None:
+    """Raise ValueError if a derivative of the product of all x - x_i is 0 at a point."""
+    is_fermat = isinstance(fields, FermatField)
+    zeros = (slopes == 0).all(axis=0)[None] if is_fermat else slopes == 0
+    if not zeros.any():
+        return
+    flat = zeros.reshape(len(zeros), -1)
+    first = int(flat.any(axis=0).argmax())
+    which = index_at(first, slopes.shape[1:], place)
+    modulus = fields.modulus if is_fermat else fields.moduli[int(flat[:, first].argmax())]
+    raise ValueError(f"points must be different, but that at index {which} equals another modulo {modulus}")
+
+
+def _window(x: Array, y: Array, fields: Any, first: int, stop: int) -> Array:
+    """Coefficients `first` to `stop` of products of polynomials (rows, *batch, A) and (rows, *batch, C)."""
+    if not isinstance(fields, FermatField):
+        return convolution.convolve(x, y, fields.moduli, first, stop)
+    elements = elements_of(fields)
+    length = 1 << (x.shape[-1] + y.shape[-1] - 2).bit_length()
+    transforms = []
+    for v in (x, y):
+        padded = np.zeros_like(v, shape=(*v.shape[:-1], length), order="C")
+        padded[..., : v.shape[-1]] = v
+        transforms.append(elements.transform(padded, v.ndim - 2, False, False))
+    product = elements.apply("multiply", transforms)
+    return elements.transform(product, product.ndim - 2, True, False)[..., first:stop]
