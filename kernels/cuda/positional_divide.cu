@@ -18,4 +18,11 @@ __global__ void floor_divide_positional(LimbOperand x, LimbOperand divisor, i64 
   }
 }
 
+// The workspace has room for two numbers a thread.
+__global__ void square_roots_positional(LimbOperand x, i64 count, u32* workspace, u32* out) {
+  const Place rest = {workspace + thread_index(), thread_count()}, quotient = rest + x.limbs;
+  for (i64 j = thread_index(); j < count; j += thread_count())
+    square_root(x.place(j), x.limbs, Place{out + j, count}, rest, quotient);
+}
+
 }  // extern "C"

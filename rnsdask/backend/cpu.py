@@ -629,6 +629,10 @@ def positional_divmod(x: Array, y: Array, signed: bool) -> tuple[NDArray[np.uint
     return _turned(quotients), _turned(remainders)
 
 
+# These are left to integers.
+positional_gcd = positional_isqrt = positional_inverse = None
+
+
 def positional_mod_add(
     x: Array, y: Array, moduli: Array, subtract: bool, out: Array, method: str = _POSITIONAL_METHOD
 ) -> bool:

@@ -333,6 +333,7 @@ STRUCTURES = {
     "ntt_rows": {"Pass": PASS},
     "ntt_turned": {"Pass": PASS},
     "polynomials": {"Coefficients": COEFFICIENTS, "Sequences": SEQUENCES, "Divisions": DIVISIONS},
+    "positional_gcd": {"LimbOperand": LIMB_OPERAND},
     "positional_divide": {"LimbOperand": LIMB_OPERAND},
     "positional_modular": {"LimbOperand": LIMB_OPERAND, "ModularTask": MODULAR_TASK},
     "positional_montgomery": {"LimbOperand": LIMB_OPERAND, "ModularTask": MODULAR_TASK},

@@ -408,6 +408,23 @@ class Kernels(Protocol):
         In limbs that hold them all, at most one more than the longer operand's.
         """
 
+    # Of processors that have kernels for these; None where integers are taken one by one on the host instead.
+
+    @property
+    def positional_gcd(self) -> Callable[[Array, Array, bool, Array], None] | None:
+        """Greatest common divisors of numbers (k, N) and others, signed or not, to `out`."""
+
+    @property
+    def positional_isqrt(self) -> Callable[[Array, Array], None] | None:
+        """Floors of square roots of numbers (k, N) that are not negative, to `out`."""
+
+    @property
+    def positional_inverse(self) -> Callable[[Array, Array, Array], int | None] | None:
+        """Inverses of numbers (k, N) modulo odd ones, as for `montgomery_multiply`, to `out`.
+
+        Returns the first index of one that has none, if there is one; `out` means nothing there.
+        """
+
     def positional_mod_add(self, x: Array, y: Array, moduli: Array, subtract: bool, out: Array) -> bool:
         """Sums or differences modulo each modulus, in its limbs; whether all operands were below it.
 

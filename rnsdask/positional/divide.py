@@ -50,6 +50,12 @@ def check_divisors(matrix: Array, count: int, locate: Locate, name: str = "divis
 def gcd(x: Array, y: Array, signed: bool) -> Array:
     """Greatest common divisors, in the limbs of the longer operand; of 0 and 0 it is 0."""
     operands = Operands(x, y)
+    kernel = kernels_of(operands.like).positional_gcd
+    if kernel is not None and operands.count:
+        out = operands.empty(max(len(x), len(y)))
+        a, b = operands.matrices
+        kernel(a, b, signed, out)
+        return operands.shaped(out)
     values = map_integers(gmpy2.gcd, operands, signed)
     return operands.shaped(from_integers(values, max(len(x), len(y)), operands.like))
 
@@ -67,6 +73,11 @@ def isqrt(x: Array, signed: bool, locate: Locate = int) -> Array:
     if signed and bool(negative.any()):
         index = locate(int(negative.argmax()))
         raise ValueError(f"the number at flat index {index} is negative: it has no square root")
+    kernel = kernels_of(operands.like).positional_isqrt
+    if kernel is not None and operands.count:
+        out = operands.empty(len(x))
+        kernel(operands.matrices[0], out)
+        return operands.shaped(out)
     values = map_integers(gmpy2.isqrt, operands, signed)
     return operands.shaped(from_integers(values, len(x), operands.like))
 

@@ -147,6 +147,12 @@ def mod_inverse(x: Array, m: Array, signed: bool, locate: Locate = int) -> Array
             return operands.shaped(together)
         except ZeroDivisionError:
             pass  # one has none: find which
+    kernel = kernels_of(operands.like).positional_inverse
+    if kernel is not None and count and modulus.are_odd:
+        out = operands.empty(len(modulus))
+        index = kernel(wide(a, count), modulus.matrix, out)
+        if index is None:
+            return operands.shaped(out)
     return operands.shaped(_invert_each(wide(a, count), wide(modulus.matrix, count), locate))
 
 

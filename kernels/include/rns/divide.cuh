@@ -152,4 +152,34 @@ RNS_INLINE void floor_divide(Limbs x, i64 x_count, Limbs divisor, i64 divisor_co
   if (d.negative) negate_limbs(remainder, count);
 }
 
+template <class Result>
+RNS_INLINE bool is_less(Result x, Result y, i64 count) {
+  i64 i = count - 1;
+  while (i > 0 && x[i] == y[i]) --i;
+  return x[i] < y[i];
+}
+
+// The floor of the square root of a number of `count` limbs that is not negative, by Newton's iteration from
+// above; the others are memory of as many limbs.
+template <class Limbs, class Result>
+RNS_INLINE void square_root(Limbs x, i64 count, Result root, Result rest, Result quotient) {
+  i64 used = count;
+  while (used > 0 && x[used - 1] == 0) --used;
+  for (i64 i = 0; i < count; ++i) root[i] = 0;
+  if (used == 0) return;
+  const i64 half = (32 * used - leading_zeros(x[used - 1]) + 1) / 2;
+  root[half / 32] = 1u << half % 32;
+  for (;;) {
+    for (i64 i = 0; i < count; ++i) rest[i] = x[i];
+    divide_magnitudes(rest, quotient, count, Magnitude<Result>(root, count, false));
+    if (!is_less(quotient, root, count)) return;
+    u64 sum = static_cast<u64>(root[0]) + quotient[0];
+    for (i64 i = 0; i < count; ++i) {
+      const u64 next = (sum >> 32) + (i + 1 < count ? static_cast<u64>(root[i + 1]) + quotient[i + 1] : 0);
+      root[i] = static_cast<u32>(next << 31 | (sum & 0xffffffff) >> 1);
+      sum = next;
+    }
+  }
+}
+
 }  // namespace rns

@@ -95,18 +95,52 @@ def positional_multiply(
 
 def positional_divmod(x: Array, y: Array, signed: bool) -> tuple[Array, Array]:
     count, width = x.shape[1], max(len(x) + signed, len(y))
-    names = ("data", "stride", "step", "limbs")
-    places = [Parameter(LIMB_OPERAND, **dict(zip(names, _operand(z), strict=True))) for z in (x, y)]
     quotients, remainders = (cupy.empty((width, count), dtype=cupy.uint32) for _ in range(2))
     size = (np.int64(count), np.int64(width), np.int32(signed))
     launching.launch(
         "positional_divide",
         "floor_divide_positional",
         count,
-        (*places, *size, quotients, remainders),
+        (_place(x), _place(y), *size, quotients, remainders),
         block=_BLOCK,
     )
     return quotients, remainders
+
+
+def _place(x: Array) -> Parameter:
+    data, stride, step, limbs = _operand(x)
+    return Parameter(LIMB_OPERAND, data=data, stride=stride, step=step, limbs=limbs)
+
+
+def _workspace(numbers: int, limbs: int, count: int) -> tuple[int, Array]:
+    """Threads, of whole blocks, and room for so many numbers of each."""
+    threads = -(-_threads(_RESIDENT, count) // _BLOCK) * _BLOCK
+    return threads, cupy.empty((numbers * limbs, threads), dtype=cupy.uint32)
+
+
+def positional_gcd(x: Array, y: Array, signed: bool, out: Array) -> None:
+    limbs, count = out.shape
+    threads, workspace = _workspace(2, limbs + 1, count)
+    size = (np.int64(count), np.int64(limbs), np.int32(signed))
+    arguments = (_place(x), _place(y), *size, workspace, out)
+    launching.launch("positional_gcd", "gcd_positional", threads, arguments, block=_BLOCK)
+
+
+def positional_isqrt(x: Array, out: Array) -> None:
+    limbs, count = out.shape
+    threads, workspace = _workspace(2, limbs, count)
+    arguments = (_place(x), np.int64(count), workspace, out)
+    launching.launch("positional_divide", "square_roots_positional", threads, arguments, block=_BLOCK)
+
+
+def positional_inverse(x: Array, moduli: Array, out: Array) -> int | None:
+    limbs, count = out.shape
+    threads, workspace = _workspace(4, limbs + 1, count)
+    first = cupy.full(1, count, dtype=np.int64)
+    arguments = (_place(x), _place(moduli), np.int64(count), workspace, out, first)
+    launching.launch("positional_gcd", "invert_positional", threads, arguments, block=_BLOCK)
+    index = int(first[0])
+    return None if index == count else index
 
 
 def positional_mod_add(x: Array, y: Array, moduli: Array, subtract: bool, out: Array) -> bool:
