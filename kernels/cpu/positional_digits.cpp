@@ -25,11 +25,59 @@ namespace portable {
 #define RNS_LEVEL
 #define RNS_LEVEL_INLINE RNS_INLINE
 
-RNS_INLINE void add_product(Lanes& low, Lanes& high, const Lanes& a, const Lanes& b) {
-  for (i64 j = 0; j < kPositionalLanes; ++j) {
-    const unsigned __int128 product = static_cast<unsigned __int128>(a[j]) * b[j];
-    low[j] += static_cast<u64>(product) & kDigitMask;
-    high[j] += static_cast<u64>(product >> kDigitBits);
+using u128 = unsigned __int128;
+
+// The digits of one number of a tile.
+RNS_INLINE void copy_lane(const Lanes* x, i64 lane, i64 count, u64* digits) {
+  for (i64 i = 0; i < count; ++i) digits[i] = x[i][lane];
+}
+
+// Adds the products of digits of weight c in all, from digits `first` to `last` of x on. 2^24 of them fit.
+RNS_INLINE void add_column(const u64* x, const u64* y, i64 first, i64 last, i64 c, u128& sum) {
+  for (i64 i = first; i <= last; ++i) sum += static_cast<u128>(x[i]) * y[c - i];
+}
+
+// The lowest `count` digits of a product.
+RNS_INLINE void multiply_digits(const Lanes* x, i64 x_count, const Lanes* y, i64 y_count, Lanes* z,
+                                i64 count) {
+  std::vector<u64> digits(x_count + y_count);
+  u64 *a = digits.data(), *b = a + x_count;
+  for (i64 lane = 0; lane < kPositionalLanes; ++lane) {
+    copy_lane(x, lane, x_count, a);
+    copy_lane(y, lane, y_count, b);
+    u128 sum = 0;
+    for (i64 c = 0; c < count; ++c) {
+      add_column(a, b, std::max<i64>(0, c - y_count + 1), std::min(c, x_count - 1), c, sum);
+      z[c][lane] = static_cast<u64>(sum) & kDigitMask;
+      sum >>= kDigitBits;
+    }
+  }
+}
+
+// x y / R modulo m, as below.
+RNS_INLINE void montgomery_product(const MontgomeryTile& m, const Lanes* x, const Lanes* y, Lanes* z,
+                                   Lanes*) {
+  const i64 n = m.digits;
+  std::vector<u64> digits(4 * n);
+  u64 *a = digits.data(), *b = a + n, *modulus = b + n, *quotient = modulus + n;
+  for (i64 lane = 0; lane < kPositionalLanes; ++lane) {
+    copy_lane(x, lane, n, a);
+    copy_lane(y, lane, n, b);
+    copy_lane(m.modulus.data(), lane, n, modulus);
+    u128 sum = 0;
+    for (i64 c = 0; c < n; ++c) {
+      add_column(a, b, 0, c, c, sum);
+      add_column(quotient, modulus, 0, c - 1, c, sum);
+      quotient[c] = static_cast<u64>(sum) * m.inverse[lane] & kDigitMask;
+      sum += static_cast<u128>(quotient[c]) * modulus[0];
+      sum >>= kDigitBits;
+    }
+    for (i64 c = n; c < 2 * n; ++c) {
+      add_column(a, b, c - n + 1, n - 1, c, sum);
+      add_column(quotient, modulus, c - n + 1, n - 1, c, sum);
+      z[c - n][lane] = static_cast<u64>(sum) & kDigitMask;
+      sum >>= kDigitBits;
+    }
   }
 }
 
@@ -46,9 +94,76 @@ namespace ifma {
 #define RNS_LEVEL __attribute__((target("arch=x86-64-v4,avx512ifma")))
 #define RNS_LEVEL_INLINE __attribute__((target("arch=x86-64-v4,avx512ifma"), always_inline)) inline
 
+// Adds the lower 52 bits of a product, and those above.
 RNS_LEVEL_INLINE void add_product(Lanes& low, Lanes& high, const Lanes& a, const Lanes& b) {
   low = (Lanes)_mm512_madd52lo_epu64((__m512i)low, (__m512i)a, (__m512i)b);
   high = (Lanes)_mm512_madd52hi_epu64((__m512i)high, (__m512i)a, (__m512i)b);
+}
+
+// Sums of 2^12 products and less become digits; what is above the last one is added to the next sum.
+RNS_LEVEL_INLINE void carry(Lanes* sums, i64 count) {
+  for (i64 d = 0; d < count; ++d) {
+    sums[d + 1] += sums[d] >> kDigitBits;
+    sums[d] &= kDigitMask;
+  }
+}
+
+// The lowest `count` digits of a product, whole tiles of them: tile by tile, those of the same weight
+// together.
+RNS_LEVEL_INLINE void multiply_digits(const Lanes* x, i64 x_count, const Lanes* y, i64 y_count, Lanes* z,
+                                      i64 count) {
+  Lanes sum[2 * kDigitTile + 1] = {};
+  for (i64 c = 0; c < count; c += kDigitTile) {
+    const i64 first = c >= y_count ? c - y_count + kDigitTile : 0;
+    i64 until_carry = kTilesBeforeCarry;
+    for (i64 i = first; i <= c && i < x_count; i += kDigitTile) {
+      const Lanes *a = x + i, *b = y + (c - i);
+      for (int s = 0; s < kDigitTile; ++s) {
+        for (int t = 0; t < kDigitTile; ++t) add_product(sum[s + t], sum[s + t + 1], a[s], b[t]);
+      }
+      if (--until_carry == 0) {
+        carry(sum, 2 * kDigitTile);
+        until_carry = kTilesBeforeCarry;
+      }
+    }
+    carry(sum, kDigitTile);
+    for (i64 t = 0; t < kDigitTile; ++t) z[c + t] = sum[t];
+    for (i64 t = 0; t <= kDigitTile; ++t) sum[t] = sum[t + kDigitTile];
+    for (i64 t = kDigitTile + 1; t <= 2 * kDigitTile; ++t) sum[t] = Lanes{};
+  }
+}
+
+// x y / R modulo m, below 2 m if one of x and y is and the other is below R / 4 (C. Walter, "Montgomery
+// exponentiation needs no final subtractions", 1999). z may be x or y. Each row adds less than 2^54 + 2^13 to
+// a sum, which ends after as many rows as there are digits.
+RNS_LEVEL_INLINE void montgomery_product(const MontgomeryTile& m, const Lanes* x, const Lanes* y, Lanes* z,
+                                         Lanes* sum) {
+  const i64 n = m.digits;
+  const Lanes* modulus = m.modulus.data();
+  for (i64 j = 0; j < n; ++j) sum[j] = Lanes{};
+  for (i64 i = 0; i < n; ++i) {
+    const Lanes factor = y[i];
+    Lanes low = sum[0], high = {}, quotient = {}, unused = {};
+    add_product(low, high, x[0], factor);
+    add_product(quotient, unused, low & kDigitMask, m.inverse);
+    add_product(low, high, modulus[0], quotient);
+    high += low >> kDigitBits;
+    for (i64 j = 1; j < n; ++j) {
+      Lanes next = {};
+      low = sum[j] + high;
+      add_product(low, next, x[j], factor);
+      add_product(low, next, modulus[j], quotient);
+      sum[j - 1] = low;
+      high = next;
+    }
+    sum[n - 1] = high;
+  }
+  Lanes carried = {};
+  for (i64 j = 0; j < n; ++j) {
+    carried += sum[j];
+    z[j] = carried & kDigitMask;
+    carried >>= kDigitBits;
+  }
 }
 
 #include "positional_loops.hpp"

@@ -1,6 +1,6 @@
 // The loops of positional_digits.hpp, for one level of instructions: included in a namespace that has
-// RNS_LEVEL, RNS_LEVEL_INLINE and add_product(low, high, a, b), which adds the lower 52 bits of a product and
-// those above. No guard: it is included once for each level.
+// RNS_LEVEL, RNS_LEVEL_INLINE, multiply_digits and montgomery_product. No guard: it is included once for each
+// level.
 
 typedef u32 Limbs8 __attribute__((vector_size(32)));
 
@@ -44,39 +44,6 @@ RNS_LEVEL_INLINE void limb_of(const Lanes* digits, i64 count, i64 i, Lanes& limb
   if (d < count) limb = digits[d] >> shift;
   if (shift > kDigitBits - 32 && d + 1 < count) limb |= digits[d + 1] << (kDigitBits - shift);
   limb &= kLimbMask;
-}
-
-// Sums of 2^12 products and less become digits; what is above the last one is added to the next sum.
-RNS_LEVEL_INLINE void carry(Lanes* sums, i64 count) {
-  for (i64 d = 0; d < count; ++d) {
-    sums[d + 1] += sums[d] >> kDigitBits;
-    sums[d] &= kDigitMask;
-  }
-}
-
-// The lowest `count` digits of a product, whole tiles of them: tile by tile, those of the same weight
-// together.
-RNS_LEVEL_INLINE void multiply_digits(const Lanes* x, i64 x_count, const Lanes* y, i64 y_count, Lanes* z,
-                                      i64 count) {
-  Lanes sum[2 * kDigitTile + 1] = {};
-  for (i64 c = 0; c < count; c += kDigitTile) {
-    const i64 first = c >= y_count ? c - y_count + kDigitTile : 0;
-    i64 until_carry = kTilesBeforeCarry;
-    for (i64 i = first; i <= c && i < x_count; i += kDigitTile) {
-      const Lanes *a = x + i, *b = y + (c - i);
-      for (int s = 0; s < kDigitTile; ++s) {
-        for (int t = 0; t < kDigitTile; ++t) add_product(sum[s + t], sum[s + t + 1], a[s], b[t]);
-      }
-      if (--until_carry == 0) {
-        carry(sum, 2 * kDigitTile);
-        until_carry = kTilesBeforeCarry;
-      }
-    }
-    carry(sum, kDigitTile);
-    for (i64 t = 0; t < kDigitTile; ++t) z[c + t] = sum[t];
-    for (i64 t = 0; t <= kDigitTile; ++t) sum[t] = sum[t + kDigitTile];
-    for (i64 t = kDigitTile + 1; t <= 2 * kDigitTile; ++t) sum[t] = Lanes{};
-  }
 }
 
 // A row of a result that becomes canonical: the top one has bits that are not the number's.
@@ -207,39 +174,6 @@ RNS_LEVEL void load_montgomery(const LimbRows& modulus, const LimbRows& square, 
   Lanes inverse = m;  // right modulo 2^3; each step doubles the bits
   for (int bits = 3; bits < kDigitBits; bits *= 2) inverse *= 2 - m * inverse;
   tile.inverse = -inverse & kDigitMask;
-}
-
-// x y / R modulo m, below 2 m if one of x and y is and the other is below R / 4 (C. Walter, "Montgomery
-// exponentiation needs no final subtractions", 1999). z may be x or y. Each row adds less than 2^54 + 2^13 to
-// a sum, which ends after as many rows as there are digits.
-RNS_LEVEL_INLINE void montgomery_product(const MontgomeryTile& m, const Lanes* x, const Lanes* y, Lanes* z,
-                                         Lanes* sum) {
-  const i64 n = m.digits;
-  const Lanes* modulus = m.modulus.data();
-  for (i64 j = 0; j < n; ++j) sum[j] = Lanes{};
-  for (i64 i = 0; i < n; ++i) {
-    const Lanes factor = y[i];
-    Lanes low = sum[0], high = {}, quotient = {}, unused = {};
-    add_product(low, high, x[0], factor);
-    add_product(quotient, unused, low & kDigitMask, m.inverse);
-    add_product(low, high, modulus[0], quotient);
-    high += low >> kDigitBits;
-    for (i64 j = 1; j < n; ++j) {
-      Lanes next = {};
-      low = sum[j] + high;
-      add_product(low, next, x[j], factor);
-      add_product(low, next, modulus[j], quotient);
-      sum[j - 1] = low;
-      high = next;
-    }
-    sum[n - 1] = high;
-  }
-  Lanes carried = {};
-  for (i64 j = 0; j < n; ++j) {
-    carried += sum[j];
-    z[j] = carried & kDigitMask;
-    carried >>= kDigitBits;
-  }
 }
 
 // From below 2 m to below m.
