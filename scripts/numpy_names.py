@@ -47,8 +47,16 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
             Row(
                 "np.power", "rd.power", f"Exponents are not negative; `pow(x, k, m)` is modular. {_OVERFLOWS}"
             ),
-            Row("np.left_shift np.right_shift", "x.__lshift__ x.__rshift__", f"By one integer. {_OVERFLOWS}"),
-            Row("np.bitwise_and np.bitwise_or np.invert", "", "Residues have no bits; `np.asarray(x)` has."),
+            Row(
+                "np.left_shift np.right_shift",
+                "rd.left_shift rd.right_shift",
+                f"By one integer, of a PositionalArray by one for each too. {_OVERFLOWS}",
+            ),
+            Row(
+                "np.bitwise_and np.bitwise_or np.bitwise_xor np.invert np.bitwise_count",
+                "rd.bitwise_and rd.bitwise_or rd.bitwise_xor rd.invert rd.bitwise_count",
+                "Of PositionalArrays: residues have no bits, and `x.to_positional(bits)` has.",
+            ),
             Row(
                 "np.matmul np.dot np.linalg.matmul",
                 "rd.matmul rd.dot",
@@ -210,8 +218,10 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
 
 OWN = {
     "rd": (
-        "ModuliSet RNS RNSArray IntervalRNS IntervalRNSArray PrimeFields FermatField FieldArray linalg "
-        "errstate fma mulsub muladd inverse ntt intt to_interleaved from_interleaved long_multiply "
+        "ModuliSet RNS RNSArray IntervalRNS IntervalRNSArray Positional PositionalArray PrimeFields "
+        "FermatField FieldArray linalg "
+        "errstate fma mulsub muladd mod_add mod_subtract mod_multiply mod_power mod_inverse "
+        "inverse ntt intt to_interleaved from_interleaved long_multiply "
         "bit_length required_bits interval_arithmetic mixed_radix_digits fixed_point_interval to_decimal "
         "read_parquet FixedPointInterval IntervalEvaluation ReductionResult "
         "RNSError RNSOverflowError StoreError ChangedStoreError CorruptChunkError IncompleteStoreError "
@@ -222,8 +232,8 @@ OWN = {
     "x": (
         "system system_type moduli words residues signed bound with_bound measure_bound with_residues extend "
         "shrink interval is_even bit_length clip sort columns sign low upp exponent from_ints from_residues "
-        "from_rns from_words to_rns lift inverse multiply_by_root create_store storable_lengths "
-        "with_storable_chunks storage"
+        "from_rns from_words to_rns to_positional bits lift inverse multiply_by_root create_store "
+        "storable_lengths with_storable_chunks storage"
     ),
 }
 """Public names that NumPy and Dask have nothing like, of the package and of arrays."""

@@ -9,7 +9,7 @@ from rnsdask.arrays.arithmetic_array import ArithmeticArray
 from rnsdask.arrays.ring_array import Axis, without_axes
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
-from rnsdask.lazy import divide, functions, moments, powers, products
+from rnsdask.lazy import functions, moments, powers, products
 from rnsdask.lazy.operands import Operand
 
 
@@ -49,14 +49,13 @@ class ElementaryArray(ArithmeticArray):
             return powers.power(self, exponent)
         return powers.power_modulo(self, exponent, modulus)
 
-    def __rshift__(self, bits: SupportsIndex) -> Any:
-        """Floor division by ``2**bits``, for any number of bits that is not negative."""
-        # No number is longer than M, so that all further shifts give the same.
-        return self // divide.power_of_two(bits, self.moduli.bits)
+    def __rshift__(self, bits: Any) -> Any:
+        """Floor division by ``2**bits``, as :func:`.right_shift`."""
+        return functions.right_shift(self, bits)
 
-    def __lshift__(self, bits: SupportsIndex) -> Any:
-        """Product with ``2**bits``, which must be in the range itself; overflow as in a product."""
-        return self * divide.power_of_two(bits, self.moduli.bits)
+    def __lshift__(self, bits: Any) -> Any:
+        """Product with ``2**bits``, as :func:`.left_shift`; overflow as in a product."""
+        return functions.left_shift(self, bits)
 
     def prod(
         self,

@@ -8,7 +8,7 @@ from rnsdask.arrays.elementary_array import ElementaryArray
 from rnsdask.arrays.reduced_array import ReducedArray
 from rnsdask.arrays.storage import Storage
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.lazy import functions, positional
+from rnsdask.lazy import positional
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 
@@ -79,13 +79,3 @@ class PositionalArray(ElementaryArray, ReducedArray):
         # Limbs of the sign of the range: without negative numbers, or with a bit more.
         source = self if wanted == self.signed else self.to_positional(self.bits + wanted, wanted)
         return array_type_of(system)(positional.words_in(source, system), system)
-
-    # ---- bits ---------------------------------------------------------------------------------------------
-
-    def __lshift__(self, bits: Any) -> Any:
-        """Product with ``2**bits``, by one number of bits or one for each, as :func:`.left_shift`."""
-        return functions.left_shift(self, bits)
-
-    def __rshift__(self, bits: Any) -> Any:
-        """Floor division by ``2**bits``, as :func:`.right_shift`."""
-        return functions.right_shift(self, bits)

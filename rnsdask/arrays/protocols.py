@@ -5,7 +5,6 @@ What has neither is refused, for NumPy itself would make Python ints of all resi
 """
 
 import inspect
-import operator
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any
@@ -45,8 +44,6 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "floor_divide": lambda a, b: functions.divided(a, b, "quotient")[0],
     "remainder": lambda a, b: functions.divided(a, b, "remainder")[0],
     "divmod": lambda a, b: tuple(functions.divided(a, b, "quotient", "remainder")),
-    "left_shift": operator.lshift,
-    "right_shift": operator.rshift,
     **{
         name: _relation(symbol)
         for name, symbol in (

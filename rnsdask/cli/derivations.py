@@ -54,9 +54,9 @@ def derive(
     from rnsdask.jobs import derivation
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting
-    from rnsdask.jobs.sources import NUMBERS, NUMBERS_AND_FIELDS, Source
+    from rnsdask.jobs.sources import OF_INTEGERS, OF_NUMBERS, Source
 
-    systems = NUMBERS_AND_FIELDS if of_fields else NUMBERS
+    systems = OF_NUMBERS if of_fields else OF_INTEGERS
     opened = [Source.at(source, systems) for source in sources]
     try:
         prepared = derivation.prepare(operation, opened, make, backend=backend, **about)
@@ -105,32 +105,57 @@ def _of_moduli(name: str, description: str) -> click.Command:
 @click.option(
     "--to",
     "system",
-    type=click.Choice(["interval", "rns"]),
+    type=click.Choice(["interval", "rns", "positional"]),
     required=True,
-    help="A group of magnitudes with signs and intervals; or a store of residues.",
+    help="A group of magnitudes with signs and intervals; a store of residues; or one of limbs.",
 )
 @click.option(
     "--signed/--unsigned",
     default=None,
-    help="Of --to rns: the range around 0, or from 0 to M-1.  [default: signed]",
+    help="Of --to rns and positional: whether there may be negative numbers.  [default: as in SRC]",
+)
+@click.option(
+    "--bits",
+    type=click.IntRange(min=1),
+    help="Of --to positional: bits of a number, its sign among them. Of --to rns from limbs: the least bits "
+    "of the product of the moduli.  [default: as many as hold the range]",
 )
 @with_mode
 @processor_job_options
-def convert(source: str, path: str, system: str, signed: bool | None, **options: Any) -> None:
-    """Write the integers of SRC to a new store DST of another number system, under the same moduli."""
-    if system == "interval" and signed is not None:
-        refuse("--signed and --unsigned are of --to rns: an interval array has a sign for each number")
-    range_signed = signed is not False
+def convert(
+    source: str, path: str, system: str, signed: bool | None, bits: int | None, **options: Any
+) -> None:
+    """Write the integers of SRC to a new store DST of another number system.
+
+    Residues of a group with intervals, and those of a group, are under the same moduli.
+    """
+    if system == "interval" and (signed, bits) != (None, None):
+        refuse("--signed, --unsigned and --bits are not of --to interval, with a sign for each number")
 
     def make(x: Any) -> Any:
         from rnsdask.arrays.interval_rns_array import IntervalRNSArray
+        from rnsdask.arrays.positional_array import PositionalArray
         from rnsdask.arrays.rns_array import RNSArray
+        from rnsdask.core.errors import with_article
+        from rnsdask.core.moduli import ModuliSet
 
-        if isinstance(x, RNSArray if system == "rns" else IntervalRNSArray):
-            raise ValueError(f"it is an {type(x).__name__} already, which is what --to {system} makes")
-        return x.to_rns(range_signed) if system == "rns" else IntervalRNSArray.from_rns(x)
+        made = {"rns": RNSArray, "interval": IntervalRNSArray, "positional": PositionalArray}[system]
+        if isinstance(x, made) and (system != "positional" or (signed, bits) == (None, None)):
+            raise ValueError(f"it is {with_article(made)} already, which is what --to {system} makes")
+        if system == "positional":
+            lowest, highest = x.system.value_range
+            is_signed = lowest < 0 if signed is None else signed
+            longest = max(highest, ~lowest if lowest < 0 else 0).bit_length() + is_signed
+            return x.to_positional(longest if bits is None else bits, is_signed)
+        if isinstance(x, PositionalArray):
+            if system == "interval":
+                return IntervalRNSArray.from_rns(x.to_rns())
+            return x.to_rns(None if bits is None else ModuliSet.for_bits(bits), signed)
+        if bits is not None:
+            raise ValueError("--bits is of --to positional, or of limbs; rnsdask extend takes more moduli")
+        return x.to_rns(signed is not False) if system == "rns" else IntervalRNSArray.from_rns(x)
 
-    derive("convert", [source], path, make, to=system, signed=range_signed, **options)
+    derive("convert", [source], path, make, to=system, signed=signed, bits=bits, **options)
 
 
 # ---- what is computed of two stores -----------------------------------------------------------------------

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
     from rnsdask.core.wide_moduli import WideModuli
     from rnsdask.jobs.integers import IntegerSource
+    from rnsdask.positional.system import Positional
     from rnsdask.rns.system import RNS
 
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 @with_creation
 @binary_option
 @residue_options
+@click.option("--positional", is_flag=True, help="Make a store of limbs, for numbers of --bits bits.")
 @click.option("--shape", metavar="R,C,...", help="The shape of the array; C order.  [default: one axis]")
 @click.option(
     "--strict", is_flag=True, help="Refuse blank lines, spaces around integers and a byte order mark."
@@ -59,6 +61,7 @@ def import_(
     width: int | None,
     shape: str | None,
     strict: bool,
+    positional: bool,
     **options: Any,
 ) -> None:
     """Write the integers of INPUT (- for standard input) to a new STORE.
@@ -73,8 +76,8 @@ def import_(
     if strict and (residues or width is not None):
         refuse("--strict is about text, not --binary or --residues")
     if residues:
-        if any(option is not None for option in (width, bits, modulus_bits, shape)):
-            refuse("--residues excludes --binary, --bits, --modulus-bits and --shape")
+        if positional or any(option is not None for option in (width, bits, modulus_bits, shape)):
+            refuse("--residues excludes --binary, --bits, --modulus-bits, --shape and --positional")
         moduli = moduli_of_other_programs(moduli_list, moduli_file)
         _import_residues(source, path, moduli, int(axis or 0), **options)
         return
@@ -82,8 +85,14 @@ def import_(
         refuse("--moduli-list and --axis need --residues")
     if moduli_file == source == "-":
         refuse("INPUT and --moduli cannot both be standard input")
-    moduli_of_store = moduli_set(bits, modulus_bits, moduli_file)
-    _import_integers(source, path, moduli_of_store, width, _shape(shape), strict, **options)
+    words: ModuliSet | int
+    if not positional:
+        words = moduli_set(bits, modulus_bits, moduli_file)
+    elif bits is None or (modulus_bits, moduli_file) != (None, None):
+        refuse("--positional needs --bits, and excludes --modulus-bits and --moduli")
+    else:
+        words = bits
+    _import_integers(source, path, words, width, _shape(shape), strict, **options)
 
 
 def _shape(text: str | None) -> tuple[int, ...] | None:
@@ -138,7 +147,7 @@ def _import_residues(
 def _import_integers(
     source: str,
     path: str,
-    moduli: "ModuliSet",
+    words: "ModuliSet | int",
     width: int | None,
     shape: tuple[int, ...] | None,
     strict: bool,
@@ -154,16 +163,18 @@ def _import_integers(
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.integer_streams import remaining_bytes
     from rnsdask.jobs.progress import metered
+    from rnsdask.positional.system import Positional
     from rnsdask.rns.system import RNS
 
-    system = RNS(moduli, signed)
+    with refusing():
+        system = Positional(words, signed) if isinstance(words, int) else RNS(words, signed)
     with open_input(source) as (opened, name):
         stream = decompressed(opened, name, by_content=width is None)
         reader, shape, held = _reader(stream, name, system, width, shape, strict)
         size = remaining_bytes(stream)
         with refusing():
-            lengths = integers.consecutive_chunks(chunks, shape, len(moduli))
-        work = memory_plan.describe("import", len(moduli), lengths, lengths, cut=1, held=held)
+            lengths = integers.consecutive_chunks(chunks, shape, system.rows)
+        work = memory_plan.describe("import", system.rows, lengths, lengths, cut=1, held=held)
         with (
             memory_plan.fitting(work),
             measured() as cost,
@@ -176,13 +187,18 @@ def _import_integers(
     if as_json:
         print_json({"op": "import", "store": path, "input": name, **done.as_dict(), **cost.as_dict()})
     else:
-        time_taken = cost_text(done.bytes_read, cost)
-        echo(f"{path}: {done.count} integers, {size_text(done.bytes_written)} of residues;")
+        time_taken, kind = cost_text(done.bytes_read, cost), "limbs" if isinstance(words, int) else "residues"
+        echo(f"{path}: {done.count} integers, {size_text(done.bytes_written)} of {kind};")
         echo(f"  {size_text(done.bytes_read)} of {name} read ({time_taken}){done.resumed_text}")
 
 
 def _reader(
-    stream: BinaryIO, name: str, system: "RNS", width: int | None, shape: tuple[int, ...] | None, strict: bool
+    stream: BinaryIO,
+    name: str,
+    system: "RNS | Positional",
+    width: int | None,
+    shape: tuple[int, ...] | None,
+    strict: bool,
 ) -> "tuple[IntegerSource, tuple[int, ...] | None, int]":
     """What reads a stream, by its options or its content; its shape, if known; and bytes that it holds."""
     from rnsdask.jobs.integer_streams import BinaryReader, TextReader
@@ -248,10 +264,12 @@ def export(
     from rnsdask.jobs import residues as residue_jobs
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.progress import metered
+    from rnsdask.jobs.sources import OF_INTEGERS
+    from rnsdask.rns.system import RNS
 
     if store.is_group(store.locate(path)):
         raise ValueError(f"{path}: it is a group, of no residues; rnsdask convert --to rns makes a store")
-    found = store.open_info(path)
+    found = store.open_info(path, (RNS,) if residues else OF_INTEGERS)
     write = partial(integers.export_integers, hexadecimal=hexadecimal, width=width)
     if residues:
         own = (moduli_list, moduli_file) == (None, None)

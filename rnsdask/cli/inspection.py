@@ -72,6 +72,8 @@ def _describe_values(values: dict[str, Any], as_json: bool) -> None:
 
 def _system_rows(found: "StoreInfo", kind: str | None) -> dict[str, str]:
     """What the number system is, and which numbers it has."""
+    if hasattr(found.system, "top_bits"):
+        return {"limbs": f"{found.system.rows} of 32 bits", "range": str(found.system)}
     if not hasattr(found.system, "moduli"):
         return {"field": repr(found.system), "range": "elements of a Fermat field, 0 to p-1"}
     return {"moduli": repr(found.moduli), "range": _range_text(found, kind)}
@@ -101,6 +103,8 @@ def _info_fields(found: "StoreInfo") -> dict[str, Any]:
 
 
 def _system_fields(system: Any) -> dict[str, Any]:
+    if hasattr(system, "top_bits"):
+        return {"bits": system.bits, "limbs": system.rows}
     if not hasattr(system, "moduli"):
         return {"bits": system.bits, "radix": hex(system.radix), "digits": system.digits}
     return {"bits": system.moduli.bits, "moduli": list(system.moduli)}
@@ -119,11 +123,12 @@ def verify(path: str, connection: AbstractContextManager[Any], progress: bool, a
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.progress import metered
     from rnsdask.jobs.verification import verify as problems_of
+    from rnsdask.positional.system import Positional
     from rnsdask.rns.system import RNS
 
     described: store.StoreInfo | store.GroupInfo
     if store.describe_group(path) is None:
-        described = found = store.open_info(path, (RNS, FiniteFields))
+        described = found = store.open_info(path, (RNS, FiniteFields, Positional))
         work = memory_plan.work_on(found, "verify")
     else:
         described = interval_rns_storage.open_info(path)

@@ -69,9 +69,10 @@ def _reduce_store(
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting, work_on
     from rnsdask.jobs.reduction import reduce
-    from rnsdask.jobs.sources import Source
+    from rnsdask.jobs.sources import OF_INTEGERS, Source
+    from rnsdask.rns.system import RNS
 
-    found = Source.at(path)
+    found = Source.at(path, (RNS,) if name == "bound" else OF_INTEGERS)
     plan: dict[str, Any] = {"backend": backend, "info": found.whole_store}
     with connection as client, fitting(work_on(found.info, name), client, **plan) as part:
         array = found.array(part=part, backend=backend)

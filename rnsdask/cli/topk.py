@@ -26,9 +26,9 @@ def topk(
     from rnsdask.jobs.compute import compute
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting, work_on
-    from rnsdask.jobs.sources import Source
+    from rnsdask.jobs.sources import OF_INTEGERS, Source
 
-    source = Source.at(path)
+    source = Source.at(path, OF_INTEGERS)
     plan: dict[str, Any] = {"backend": backend, "info": source.whole_store}
     with connection as client, fitting(work_on(source.info, "topk"), client, **plan) as part:
         array = source.array_with("topk", part=part, backend=backend)

@@ -47,10 +47,10 @@ def ntt(
     check_store_path(path)
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting
-    from rnsdask.jobs.sources import NUMBERS_AND_FIELDS, Source
+    from rnsdask.jobs.sources import OF_NUMBERS, Source
     from rnsdask.jobs.transform import prepare, write_transform
 
-    opened = Source.at(source, NUMBERS_AND_FIELDS)
+    opened = Source.at(source, OF_NUMBERS)
     try:
         prepared = prepare(opened, axis, inverse, negacyclic, backend)
     except (TypeError, ValueError) as error:

@@ -21,6 +21,7 @@ from rnsdask.expressions.syntax import Expression, parse
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.derivation import most_alive
 from rnsdask.jobs.operands import Operand, aligned, bytes_read
+from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 
 SINGLE = ""
@@ -246,6 +247,8 @@ def _extended(
     if not numbers:
         raise ExpressionError("--extend needs an array of numbers")
     systems = [operand.array.system for operand in numbers.values()]
+    if any(isinstance(system, Positional) for system in systems):
+        raise ExpressionError("--extend is of residues, and operands are of limbs; rnsdask convert --to rns")
     signed = {system.value_range[0] < 0 for system in systems}
     if len(signed) > 1:
         raise ExpressionError(

@@ -28,9 +28,11 @@ from rnsdask.constants import DECIMAL_BASE, DECIMAL_DIGITS
 from rnsdask.core.errors import InputError, JobError, abbreviate
 from rnsdask.core.integer_text import not_an_integer, parse_integer, to_decimal
 from rnsdask.core.moduli import LIMB_BITS, ModuliSet
-from rnsdask.rns.convert import to_residues
+from rnsdask.positional.system import Positional
+from rnsdask.rns.convert import to_limbs, to_residues
 from rnsdask.rns.decimal import decimal_to_residues
 from rnsdask.rns.foreign import first_lost, resized, widened
+from rnsdask.rns.system import RNS
 
 _TEXT_BYTES = 2**18
 """Text read from a stream at a time, at least."""
@@ -80,6 +82,17 @@ class Batch:
             return decimal_to_residues(self.limbs, moduli, self.signed)
         residues: NDArray[np.uint32] = to_residues(self.limbs, moduli, self.signed)
         return residues
+
+    def to_words(self, system: RNS | Positional) -> NDArray[np.uint32]:
+        """Convert to words of a system, (rows, integers); ValueError if one is out of its range."""
+        if isinstance(system, RNS):
+            return self.to_residues(system.moduli)
+        limbs = self.limbs
+        if self.decimal:  # by residues, for which there is a quick way
+            moduli = ModuliSet.for_bits(system.bits + 1)
+            limbs = to_limbs(self.to_residues(moduli), moduli, self.signed)
+        words: NDArray[np.uint32] = system.words_of_limbs(limbs, self.signed, int)
+        return words
 
     def value(self, row: int) -> int:
         """The integer of a row."""

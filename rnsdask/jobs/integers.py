@@ -19,6 +19,7 @@ from rnsdask.jobs.integer_streams import (
     hexadecimal_lines,
 )
 from rnsdask.jobs.writing import Index, Transfer, check_same, resume_store, written_chunks
+from rnsdask.positional.system import Positional
 from rnsdask.rns import convert
 from rnsdask.rns.decimal import residues_to_decimal
 from rnsdask.rns.system import RNS
@@ -36,8 +37,8 @@ class Integers(Protocol):
 
     def __len__(self) -> int: ...
 
-    def to_residues(self, moduli: ModuliSet, /) -> NDArray[np.uint32]:
-        """Their residues, of shape (n, integers)."""
+    def to_words(self, system: RNS | Positional, /) -> NDArray[np.uint32]:
+        """Their words in a system, of shape (rows, integers)."""
         ...
 
 
@@ -57,7 +58,7 @@ def import_integers(
     source: IntegerSource,
     name: str,
     path: str,
-    system: RNS,
+    system: RNS | Positional,
     *,
     chunks: layout.Chunks = "auto",
     shape: tuple[int, ...] | None = None,
@@ -164,10 +165,11 @@ def _other_count(name: str, found: str, shape: tuple[int, ...]) -> str:
 
 
 def _resume(
-    path: str, system: RNS, wanted: dict[str, Any]
+    path: str, system: RNS | Positional, wanted: dict[str, Any]
 ) -> tuple[store.StoreWriter, set[Index], set[Index]]:
     """Open an incomplete store, and find out which of its chunks are whole, and which are damaged."""
-    writer = resume_store(path, moduli=system.moduli, signed=system.signed, **wanted)
+    names = ("bits", "signed") if isinstance(system, Positional) else ("moduli", "signed")
+    writer = resume_store(path, **{name: getattr(system, name) for name in names}, **wanted)
     with mapping_on_threads() as map_chunks:
         return writer, *written_chunks(writer, map_chunks)
 
@@ -176,22 +178,24 @@ def _finish(writer: store.StoreWriter, source: IntegerSource, name: str) -> stor
     if source.count != writer.info.count:
         begun = f"{writer.info.path}: it was begun with {writer.info.count} integers or more"
         raise JobError(f"{begun}, and {name} holds {source.count}; it cannot be resumed")
-    return writer.finish(bound=source.bound)
+    return writer.finish(bound=source.bound if isinstance(writer.info.system, RNS) else None)
 
 
-def batch_size(system: RNS) -> int:
+def batch_size(system: RNS | Positional) -> int:
     """How many integers are converted at a time."""
     return max(_BATCH_INTEGERS, _BATCH_RESIDUES // system.rows)
 
 
-def _next_chunk(source: IntegerSource, system: RNS, length: int, advance: Advance) -> NDArray[np.uint32]:
+def _next_chunk(
+    source: IntegerSource, system: RNS | Positional, length: int, advance: Advance
+) -> NDArray[np.uint32]:
     """Read up to `length` integers, as residues."""
     residues = np.empty((system.rows, length), dtype=np.uint32)
     begun = source.count
 
     def convert_batch(part: tuple[int, Integers]) -> None:
         first, batch = part
-        residues[:, first : first + len(batch)] = batch.to_residues(system.moduli)
+        residues[:, first : first + len(batch)] = batch.to_words(system)
 
     for _ in map_ahead(convert_batch, _batches(source, length, batch_size(system), advance)):
         pass
@@ -247,9 +251,8 @@ def export_integers(
     def convert_batch(batch: tuple[int, NDArray[np.uint32]]) -> tuple[int, bytes | memoryview]:
         first, residues = batch
         if width is None and not hexadecimal:
-            decimal = residues_to_decimal(residues, system.moduli, system.signed)
-            return residues.shape[1], decimal_lines(*decimal)
-        limbs = convert.to_limbs(residues, system.moduli, system.signed)
+            return residues.shape[1], decimal_lines(*_decimal(residues, system))
+        limbs = system.limbs_of(residues)
         if width is None:
             return len(limbs), hexadecimal_lines(limbs, signed=system.signed)
         return len(limbs), binary_records(limbs, width, signed=system.signed, first_index=first)
@@ -261,6 +264,15 @@ def export_integers(
         advance(integers)
     stream.flush()
     return Transfer(done, info.nbytes, written)
+
+
+def _decimal(words: NDArray[np.uint32], system: RNS | Positional) -> Any:
+    """Decimal limbs of words, and which numbers are negative."""
+    if isinstance(system, RNS):
+        return residues_to_decimal(words, system.moduli, system.signed)
+    moduli = ModuliSet.for_bits(system.bits + 1)  # by residues, for which there is a quick way
+    residues = convert.to_residues(system.limbs_of(words), moduli, system.signed)
+    return residues_to_decimal(residues, moduli, system.signed)
 
 
 def stored_batches(info: store.StoreInfo, size: int) -> Iterator[tuple[int, NDArray[np.uint32]]]:

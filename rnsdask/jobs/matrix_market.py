@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rnsdask.core.errors import InputError
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.jobs.integer_streams import TextReader
+from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 
 _BANNER = b"%%MatrixMarket"
@@ -45,27 +46,27 @@ class Numbers:
         How many.
     places : int64 array of shape (entries,)
         Which of them are stored; others are 0.
-    residues : uint32 array of shape (n, entries)
+    words : uint32 array of shape (rows, entries)
         Those.
     """
 
-    def __init__(self, count: int, places: _Places, residues: NDArray[np.uint32]) -> None:
-        self._count, self._places, self._residues = count, places, residues
+    def __init__(self, count: int, places: _Places, words: NDArray[np.uint32]) -> None:
+        self._count, self._places, self._words = count, places, words
 
     def __len__(self) -> int:
         return self._count
 
-    def to_residues(self, _moduli: object) -> NDArray[np.uint32]:
-        """All of them, of shape (n, integers)."""
-        dense = np.zeros((len(self._residues), self._count), dtype=RESIDUE_DTYPE)
-        dense[:, self._places] = self._residues
+    def to_words(self, _system: object) -> NDArray[np.uint32]:
+        """All of them, of shape (rows, integers)."""
+        dense = np.zeros((len(self._words), self._count), dtype=RESIDUE_DTYPE)
+        dense[:, self._places] = self._words
         return dense
 
 
 class MatrixMarketReader:
     """The numbers of a matrix in C order, zeros where the file has no entry.
 
-    The header is read at once, entries by the first :meth:`read`; then residues of all of them are in memory.
+    The header is read at once, entries by the first :meth:`read`; then words of all of them are in memory.
 
     Parameters
     ----------
@@ -73,8 +74,8 @@ class MatrixMarketReader:
         What is read.
     name : str
         The stream's name in error messages.
-    system : RNS
-        The range of the numbers, and the moduli of their residues.
+    system : RNS or Positional
+        The number system.
 
     Attributes
     ----------
@@ -91,7 +92,7 @@ class MatrixMarketReader:
         If the header is none, or of no integers, or of a matrix without numbers.
     """
 
-    def __init__(self, stream: BinaryIO, name: str, system: RNS) -> None:
+    def __init__(self, stream: BinaryIO, name: str, system: RNS | Positional) -> None:
         self._stream, self._name, self._system = stream, name, system
         self._line = 0
         self.count = self.bound = self.bytes_read = 0
@@ -111,11 +112,11 @@ class MatrixMarketReader:
         """
         if self._entries is None:
             self._entries = self._read_entries()
-        places, residues = self._entries
+        places, words = self._entries
         first, last = self.count, min(self.count + count, self.shape[0] * self.shape[1])
         begin, end = np.searchsorted(places, [first, last])
         self.count = last
-        return Numbers(last - first, places[begin:end] - first, residues[:, begin:end])
+        return Numbers(last - first, places[begin:end] - first, words[:, begin:end])
 
     # ---- The header ---------------------------------------------------------------------------------------
 
@@ -167,31 +168,31 @@ class MatrixMarketReader:
     # ---- Entries ------------------------------------------------------------------------------------------
 
     def _read_entries(self) -> tuple[_Places, NDArray[np.uint32]]:
-        """Places of all entries in C order, ascending, and their residues."""
-        places, residues, done = [np.zeros(0, np.int64)], [self._residues([], 0)], 0
-        for words in self._words():
-            rows, columns, texts = self._split(words, done)
-            found = self._residues(texts, done)
+        """Places of all entries in C order, ascending, and their words."""
+        places, words, done = [np.zeros(0, np.int64)], [self._words_of([], 0)], 0
+        for tokens in self._tokens():
+            rows, columns, texts = self._split(tokens, done)
+            found = self._words_of(texts, done)
             places.append(rows * self.shape[1] + columns)
-            residues.append(found)
+            words.append(found)
             if self._symmetry != "general":
                 other = rows != columns
                 places.append((columns * self.shape[1] + rows)[other])
-                residues.append(self._mirrored(found[:, other]))
+                words.append(self._mirrored(found, texts, other, done))
             done += len(texts)
         if done < self._stored:
             raise InputError(f"{self._name}: its header tells of {self._stored} entries, it holds {done}")
-        return self._in_order(np.concatenate(places), np.concatenate(residues, axis=1))
+        return self._in_order(np.concatenate(places), np.concatenate(words, axis=1))
 
-    def _in_order(self, places: _Places, residues: NDArray[np.uint32]) -> tuple[_Places, NDArray[np.uint32]]:
+    def _in_order(self, places: _Places, words: NDArray[np.uint32]) -> tuple[_Places, NDArray[np.uint32]]:
         order = np.argsort(places, kind="stable")
         places = places[order]
         if len(twice := np.flatnonzero(places[1:] == places[:-1])):
             row, column = divmod(int(places[twice[0]]), self.shape[1])
             raise InputError(f"{self._name}: it has two entries of row {row + 1}, column {column + 1}")
-        return places, residues[:, order]
+        return places, words[:, order]
 
-    def _words(self) -> Iterator[list[bytes]]:
+    def _tokens(self) -> Iterator[list[bytes]]:
         """The words of some lines at a time: as many in each line as there must be."""
         limit = _BESIDE + max(len(hex(end)) * 5 // 4 for end in self._system.value_range)
         left, width = self._stored, 3 if self._sparse else 1
@@ -246,8 +247,17 @@ class MatrixMarketReader:
                 f"got row {rows[k] + 1}, column {columns[k] + 1}"
             )
 
-    def _residues(self, texts: list[bytes], done: int) -> NDArray[np.uint32]:
-        """Residues of integers, whose range is checked, and that of what is mirrored of them."""
+    def _mirrored(
+        self, words: NDArray[np.uint32], texts: list[bytes], other: NDArray[np.bool_], done: int
+    ) -> NDArray[np.uint32]:
+        """Words of what is above the diagonal, of `other` entries."""
+        if self._symmetry == "symmetric":
+            return words[:, other]
+        negated = [_negated(text) for text, is_other in zip(texts, other, strict=True) if is_other]
+        return self._words_of(negated, done)
+
+    def _words_of(self, texts: list[bytes], done: int) -> NDArray[np.uint32]:
+        """Words of integers, whose range is checked, and that of what is mirrored of them."""
         lowest, highest = self._system.value_range
         if self._symmetry == "skew-symmetric":
             lowest, highest = max(lowest, -highest), min(highest, -lowest)
@@ -256,16 +266,9 @@ class MatrixMarketReader:
         reader.entries_before = done
         parts = [np.zeros((self._system.rows, 0), dtype=RESIDUE_DTYPE)]
         while batch := reader.read(len(texts)):
-            parts.append(batch.to_residues(self._system.moduli))
+            parts.append(batch.to_words(self._system))
         self.bound = max(self.bound, reader.bound)
         return np.concatenate(parts, axis=1)
-
-    def _mirrored(self, residues: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Residues of what is above the diagonal."""
-        if self._symmetry == "symmetric":
-            return residues
-        moduli = np.array(self._system.moduli, dtype=np.uint64)[:, None]
-        return ((moduli - residues) % moduli).astype(RESIDUE_DTYPE)
 
 
 class _EntryReader(TextReader):
@@ -275,6 +278,10 @@ class _EntryReader(TextReader):
 
     def _place(self, row: int) -> str:
         return f"{self._name}: entry {self.entries_before + self.count + row + 1}"
+
+
+def _negated(text: bytes) -> bytes:
+    return text[1:] if text.startswith(b"-") else b"-" + text.removeprefix(b"+")
 
 
 def _shown(line: bytes) -> str:

@@ -19,7 +19,7 @@ from rnsdask.core import layout
 from rnsdask.core.errors import StoreAccessError, StoreError
 from rnsdask.core.place import Place
 from rnsdask.interval_rns.layout import rows_of
-from rnsdask.jobs.sources import Source
+from rnsdask.jobs.sources import OF_INTEGERS, Source
 from rnsdask.lazy.map import map_chunks
 
 Described = store.StoreInfo | store.GroupInfo | store.PlainInfo
@@ -50,7 +50,7 @@ class Operand:
             If there is none, or it is incomplete.
         """
         try:
-            source = Source.at(path)
+            source = Source.at(path, OF_INTEGERS)
         except StoreError as error:
             if isinstance(error, StoreAccessError) or not store.is_plain(path):
                 raise
@@ -89,7 +89,7 @@ class Operand:
         """Words of a number; of a plain array 1."""
         if isinstance(self.info, store.GroupInfo):
             return rows_of(self.info.residues.moduli)
-        return 1 if isinstance(self.info, store.PlainInfo) else len(self.info.moduli)
+        return 1 if isinstance(self.info, store.PlainInfo) else self.info.system.rows
 
     def with_words(self, words: da.Array) -> "Operand":
         """The same numbers or values in other chunks."""

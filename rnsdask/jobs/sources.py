@@ -13,13 +13,16 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.lazy.map import map_chunks
+from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 
-Described: TypeAlias = store.StoreInfo | store.GroupInfo
+OF_INTEGERS: tuple[type[NumberSystem], ...] = (RNS, Positional)
+"""The number systems of stores of integers."""
 
-NUMBERS: tuple[type[NumberSystem], ...] = (RNS,)
-NUMBERS_AND_FIELDS: tuple[type[NumberSystem], ...] = (RNS, FiniteFields)
-"""Number systems of the stores that jobs read."""
+OF_NUMBERS: tuple[type[NumberSystem], ...] = (*OF_INTEGERS, FiniteFields)
+"""Those, and fields of which stores have elements."""
+
+Described: TypeAlias = store.StoreInfo | store.GroupInfo
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Source:
     info: Described
 
     @classmethod
-    def at(cls, path: str, systems: tuple[type[NumberSystem], ...] = NUMBERS) -> "Source":
+    def at(cls, path: str, systems: tuple[type[NumberSystem], ...] = (RNS,)) -> "Source":
         """The complete store, of one of some number systems, or group at a place.
 
         Raises
@@ -84,8 +87,9 @@ class Source:
         array = self.array(**options)
         if hasattr(array, method):
             return array
+        kind = "a store of limbs" if isinstance(self.info, store.StoreInfo) else "a group with intervals"
         raise JobError(
-            f"{self.path}: {method} is of stores of residues, and this is a group with intervals; "
+            f"{self.path}: {method} is of stores of residues, and this is {kind}; "
             "rnsdask convert SRC DST --to rns makes a store of it"
         )
 

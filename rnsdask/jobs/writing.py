@@ -12,6 +12,7 @@ from rnsdask import store
 from rnsdask.arrays import interval_rns_storage
 from rnsdask.arrays.field_array import FieldArray
 from rnsdask.arrays.number_array import NumberArray
+from rnsdask.arrays.positional_array import PositionalArray
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.backend import to_backend
 from rnsdask.core.errors import JobError, abbreviate
@@ -119,7 +120,7 @@ def open_store(
     if isinstance(source, RNSArray):
         facts |= {name: getattr(source, name) for name in ("moduli", "signed", "bound")}
         return resume_store(path, job_identity, **facts)
-    if isinstance(source, FieldArray):
+    if isinstance(source, FieldArray | PositionalArray):
         return resume_store(path, job_identity, system=source.system, **facts)
     check = partial(_check_facts, wanted={"moduli": source.moduli, **facts})
     return interval_rns_storage.resume(store.locate(path), check, job_identity)

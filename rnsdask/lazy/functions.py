@@ -28,14 +28,29 @@ _OF_FIELDS: Functions = {
     **{f.__name__: f for f in (fields.divide, fields.relate, fields.where)},
 }
 
+
+def _left_shift(x: Numbers, bits: Any, *, overflow: str | None = None) -> Any:
+    """Products of residues with a power of two, which must be in the range itself."""
+    return multiply(x, division.power_of_two(bits, x.system.moduli.bits), overflow=overflow)
+
+
+def _right_shift(x: Numbers, bits: Any) -> Any:
+    # No number is longer than M, so that all further shifts give the same.
+    return divided(x, division.power_of_two(bits, x.system.moduli.bits), "quotient")[0]
+
+
+_OF_RESIDUES: Functions = {"left_shift": _left_shift, "right_shift": _right_shift}
+
 _FUNCTIONS: dict[type[NumberSystem], Functions] = {
     RNS: {
+        **_OF_RESIDUES,
         **{name: partial(arithmetic.apply, name) for name in OPERATIONS},
         "negative": lambda a, **options: arithmetic.apply("subtract", 0, a, **options),
         **{f.__name__: f for f in (compare.maximum, compare.minimum, compare.where, compare.sign)},
         **{f.__name__: f for f in (compare.relate, compare.order, division.divided, absolutes.absolute)},
     },
     IntervalRNS: {
+        **_OF_RESIDUES,
         **{name: partial(interval_rns.apply, name) for name in ("add", "subtract", "multiply")},
         **{name: partial(interval_rns.fused, name) for name in ("fma", "mulsub", "muladd")},
         **{f.__name__: f for f in (interval_rns.negative, interval_rns.maximum, interval_rns.minimum)},
@@ -369,21 +384,21 @@ def bitwise_count(x: Operand) -> Any:
 
 
 def left_shift(x: Operand, bits: Any, *, overflow: str | None = None) -> Any:
-    """Product ``x * 2**bits`` of the numbers of a PositionalArray.
+    """Product ``x * 2**bits``.
 
     Parameters
     ----------
-    x : PositionalArray
+    x : RNSArray, IntervalRNSArray or PositionalArray
         The numbers.
     bits : int or array of machine integers
-        Not negative, of any size: one number of bits for all, which may be lazy, or an array that broadcasts
-        with the numbers.
+        Not negative, of any size: one number of bits for all, which may be lazy; of a PositionalArray also an
+        array that broadcasts with the numbers. Of residues ``2**bits`` must be in the range itself.
     overflow : {"raise", "wrap", "flag"}, optional
         As of :func:`add`.
 
     Returns
     -------
-    PositionalArray
+    array like `x`
         Lazy if an operand is; with ``"flag"`` a pair, as of :func:`add`.
 
     Raises

@@ -18,7 +18,7 @@ numpy_names = pytest.importorskip("numpy_names")
 
 ROWS = [row for _, rows in numpy_names.SECTIONS.values() for row in rows]
 MODULES: dict[str, ModuleType] = {"np": np, "da": da, "zarr": zarr, "rd": rd}
-KINDS = (RNSArray, IntervalRNSArray, rd.FieldArray)
+KINDS = (RNSArray, IntervalRNSArray, rd.PositionalArray, rd.FieldArray)
 ONLY_RESIDUES = {"bound", "signed", "with_bound", "with_residues"}
 
 
