@@ -5,6 +5,7 @@ from typing import Any, NoReturn, SupportsIndex
 from rnsdask.arrays.collection import array_type_of
 from rnsdask.arrays.ring_array import RingArray
 from rnsdask.cluster.workers import checked_workers
+from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import functions, number_theory, positional, sort, tree
 from rnsdask.lazy.lazy_ints import LazyInts
@@ -54,8 +55,8 @@ class ArithmeticArray(RingArray):
         TypeError
             Always; it names the way out.
         """
-        kind = type(self).__name__
-        raise TypeError(f"/ of an {kind} is not exact: // gives quotients, % remainders, divmod both")
+        kind = with_article(type(self))
+        raise TypeError(f"/ of {kind} is not exact: // gives quotients, % remainders, divmod both")
 
     __rtruediv__ = __truediv__
 
@@ -138,7 +139,9 @@ class ArithmeticArray(RingArray):
         stable, and of whole numbers.
         """
         if order is not None:
-            raise TypeError(f"argsort of an {type(self).__name__} takes no order: its numbers have no fields")
+            raise TypeError(
+                f"argsort of {with_article(type(self))} takes no order: its numbers have no fields"
+            )
         return sort.argsort(self, axis, stable=stable)
 
     def sort(self, *_: Any, **__: Any) -> None:
@@ -149,7 +152,9 @@ class ArithmeticArray(RingArray):
         TypeError
             Always; ``rd.sort(x)`` gives a sorted array.
         """
-        raise TypeError(f"an {type(self).__name__} never changes: use rd.sort(x), which gives a sorted array")
+        raise TypeError(
+            f"{with_article(type(self))} never changes: use rd.sort(x), which gives a sorted array"
+        )
 
     # ---- reductions ---------------------------------------------------------------------------------------
 

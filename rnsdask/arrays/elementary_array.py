@@ -7,7 +7,7 @@ from numpy.typing import DTypeLike
 
 from rnsdask.arrays.arithmetic_array import ArithmeticArray
 from rnsdask.arrays.ring_array import Axis, without_axes
-from rnsdask.core.errors import abbreviate
+from rnsdask.core.errors import abbreviate, with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import functions, moments, powers, products
 from rnsdask.lazy.operands import Operand
@@ -153,7 +153,7 @@ class ElementaryArray(ArithmeticArray):
             Always; it names the way out.
         """
         raise TypeError(
-            f"std of an {type(self).__name__} would not be exact: it is the root of var(), which is, and "
+            f"std of {with_article(type(self))} would not be exact: it is the root of var(), which is, and "
             "which math.sqrt(x.var()) takes to a float"
         )
 

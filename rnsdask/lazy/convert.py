@@ -10,10 +10,12 @@ from rnsdask.backend import Array
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
+from rnsdask.lazy import positional
 from rnsdask.lazy.fields import of_fields, refuse
 from rnsdask.lazy.interval_rns import residues_modulo
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers, is_number_array
+from rnsdask.positional.system import Positional
 from rnsdask.rns import extend, fixed_point, interval, mixed_radix
 from rnsdask.rns.fixed_point import FixedPointInterval
 from rnsdask.rns.interval import IntervalEvaluation
@@ -138,6 +140,8 @@ def _residues_and_moduli(x: Any, moduli: ModuliSet | None) -> tuple[Any, ModuliS
         return x, moduli
     if of_fields(x):
         refuse("what tells of magnitudes")
+    if isinstance(x.system, Positional):
+        positional.refuse("what tells of magnitudes by residues")
     if moduli not in (None, x.system.moduli):
         raise TypeError(f"the array's moduli set is {x.system.moduli!r}, not {moduli!r}")
     return (x.words if isinstance(x.system, RNS) else residues_modulo(x)), x.system.moduli

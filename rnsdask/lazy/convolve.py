@@ -35,7 +35,9 @@ from rnsdask.lazy.operands import (
     with_axes,
     without_empty_chunks,
 )
+from rnsdask.lazy.positional import refuse
 from rnsdask.lazy.widening import Residues, also_of, also_of_intervals, through_rns
+from rnsdask.positional.system import Positional
 from rnsdask.rns import matmul as products
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.system import RNS
@@ -182,6 +184,7 @@ def _bits_of_sums(a: Numbers, *_: Any) -> int:
     return int(2 * a.system.moduli.bits + max(a.words.shape).bit_length())
 
 
+@also_of(Positional, lambda *_, **__: refuse("convolve"))
 @also_of(FermatField, _convolve_fermat)
 @also_of(PrimeFields, _convolve_fields)
 @also_of_intervals(_convolve_intervals)

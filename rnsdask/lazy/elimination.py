@@ -17,6 +17,8 @@ from rnsdask.fields.fermat_field import FermatField
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import broadcast_shape, check_alike, find_lengths, made_like, with_axes
+from rnsdask.lazy.positional import refuse
+from rnsdask.positional.system import Positional
 
 
 class LU(NamedTuple):
@@ -208,6 +210,8 @@ def _check_fields(name: str, x: Any) -> None:
 
 def checked(name: str, x: Any) -> Any:
     """Words of matrices (n, *batch, rows, columns), of known lengths, each matrix in one chunk."""
+    if isinstance(x.system, Positional):
+        refuse(name)
     if isinstance(x.system, FermatField):
         raise TypeError(f"{name} takes integers or elements of prime fields, got those of {x.system!r}")
     find_lengths(x)

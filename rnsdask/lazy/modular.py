@@ -117,15 +117,15 @@ def _apply(function: Function, values: tuple[Operand, ...], m: Operand, **option
         )
     operands = prepare(*values, m)
     system = operands.system
-    given: dict[str, Any] = {"function": function, "options": options, "system": system}
+    given: dict[str, Any] = {"of_chunks": function, "options": options, "system": system}
     words = map_chunks(_block, *operands.blocks, rows=system.rows, located=True, **given)
     return made_like((*values, m), words, system, "raise")
 
 
 def _block(
-    *blocks: Array, function: Function, options: dict[str, Any], system: Positional, place: Place
+    *blocks: Array, of_chunks: Function, options: dict[str, Any], system: Positional, place: Place
 ) -> Array:
     axes = np.broadcast_shapes(*(block.shape[1:] for block in blocks))
     like = next((block for block in blocks if not isinstance(block, np.ndarray)), blocks[0])
     on_one = [np.asarray(block, like=like) for block in blocks]
-    return function(*on_one, system.signed, place.flat_index, **options).reshape(system.rows, *axes)
+    return of_chunks(*on_one, system.signed, place.flat_index, **options).reshape(system.rows, *axes)

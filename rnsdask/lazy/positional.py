@@ -1,6 +1,6 @@
 """Operations of arrays of positional numbers and of integers: lazy on Dask (:mod:`rnsdask.positional`)."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 import dask.array as da
 import numpy as np
@@ -34,6 +34,11 @@ from rnsdask.positional.system import Positional
 from rnsdask.rns.compare import RELATIONS, choose
 from rnsdask.rns.divide import Part
 from rnsdask.rns.powers import check_exponent
+
+
+def refuse(name: str) -> NoReturn:
+    """Raise the TypeError of what positional numbers do not have, and residues do."""
+    raise TypeError(f"{name} takes no PositionalArray, and residues of the same numbers: x.to_rns(moduli)")
 
 
 def apply(name: str, *values: Operand, overflow: str | None = None, bits: str | None = None) -> Any:

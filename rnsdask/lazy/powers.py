@@ -16,6 +16,7 @@ from rnsdask.interval_rns import powers as interval_powers
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy import fields, interval_rns, positional
 from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.modular import mod_power
 from rnsdask.lazy.operands import (
     Numbers,
     as_lazy,
@@ -113,6 +114,7 @@ def _is_array(exponent: Any) -> bool:
     return isinstance(exponent, list | tuple) or is_number_array(exponent) or np.ndim(exponent) > 0
 
 
+@also_of(Positional, mod_power)
 @also_of_intervals(_power_of_intervals_modulo)
 def power_modulo(x: Numbers, exponent: SupportsIndex, modulus: SupportsIndex) -> Any:
     """Power ``pow(number, exponent, modulus)`` of each number, as Python has it for integers.

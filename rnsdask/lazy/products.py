@@ -22,7 +22,9 @@ from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
 from rnsdask.lazy.operands import Numbers, made_like
+from rnsdask.lazy.positional import refuse
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
+from rnsdask.positional.system import Positional
 from rnsdask.rns import axis_products
 from rnsdask.rns.products import Factors, combine, factors_of_chunk, result_of
 from rnsdask.rns.system import RNS
@@ -32,6 +34,7 @@ def prod(x: Numbers, overflow: str | None, split_every: int | None, backend: str
     """Product of all numbers, as :meth:`.RNSArray.prod` says."""
     mode = overflow_mode(overflow)
     words, system = x.words, x.system
+    _check_residues(x)
     if not isinstance(words, da.Array):
         return _result(_factors(words, system, mode), system, mode)
     check_backend(backend)
@@ -46,9 +49,15 @@ def prod(x: Numbers, overflow: str | None, split_every: int | None, backend: str
     return value, map_values(_item, result, 1, dtype=np.bool_)
 
 
+def _check_residues(x: Numbers) -> None:
+    if isinstance(x.system, Positional):
+        refuse("prod")
+
+
 def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_every: int | None) -> Any:
     """Products along axes, which keep length 1, as :meth:`.RNSArray.prod` says."""
     mode, words, system = overflow_mode(overflow), x.words, x.system
+    _check_residues(x)
     if isinstance(words, da.Array):
         check_sizes(words)
     terms = math.prod(int(words.shape[1 + axis]) for axis in axes)
