@@ -28,17 +28,18 @@ struct Tile {
   static constexpr i32 kThreads = 1 << kLogThreads;
   static constexpr bool kOneStage = kLogGroup == 0;
 
-  // What the numbers of shared words are spread by, so that the first exchange writes to different banks.
+  // What the numbers of shared words are spread by, so that the first exchange writes to different banks: in
+  // a turned tile threads of a warp may be of several columns.
   static constexpr i32 kBits = kLogColumns + kLogValues;
   static constexpr i32 kPadShift = kBits < 5 ? 5 : kBits;
-  static constexpr i32 kPadStep = kTurned || kLogColumns == 0 ? 1 : 1 << kLogColumns;
+  static constexpr i32 kLogApart = kLogGroup < 5 ? 5 - kLogGroup : 0;
+  static constexpr i32 kPadStep = 1 << (kTurned && kLogApart < kLogColumns ? kLogApart : kLogColumns);
   static constexpr RNS_INLINE i32 padded(i32 number) { return number + (number >> kPadShift) * kPadStep; }
   static constexpr i32 kWords = kOneStage ? 0 : padded((1 << (kLogLength + kLogColumns)) - 1) + 1;
 
+  // Up to 5 bits. With a loop, which compilers do not unroll here, registers would be indexed by comparisons.
   static constexpr RNS_INLINE i32 reversed(i32 k, i32 bits) {
-    i32 result = 0;
-    for (i32 bit = 0; bit < bits; ++bit) result |= ((k >> bit) & 1) << (bits - 1 - bit);
-    return result;
+    return ((k & 1) << 4 | (k & 2) << 2 | (k & 4) | (k & 8) >> 2 | (k & 16) >> 4) >> (5 - bits);
   }
 
   static __device__ void synchronise() {
@@ -59,22 +60,15 @@ struct Tile {
     for (i32 level = kStage - 1; level >= 0; --level) {
       const i32 half = 1 << level;
 #pragma unroll
-      for (i32 k = 0; k < half; ++k) {
-#pragma unroll
-        for (i32 set = 0; set < kSets; ++set) {
-          const bool is_one = kLogRest == 0 && k == 0;
+      for (i32 pair = 0; pair < kValues / 2; ++pair) {
+        const i32 set = pair % kSets, k = pair / kSets % half, group = pair / kSets / half;
+        const i32 first = 2 * half * group + k;
+        u32 &a = x[set + kSets * first], &b = x[set + kSets * (first + half)];
+        if (kLogRest == 0 && k == 0) {
+          F::butterfly(a, b, last);
+        } else {
           const i32 t = kLogRest == 0 ? 0 : (set << kLogThreads) >> kDone;
-          Factor w = {1, 0};
-          if (!is_one) w = load_factor(of_thread, ((half + k) << kLogRest) + t);
-#pragma unroll
-          for (i32 first = k; first < 1 << kStage; first += 2 * half) {
-            u32 &a = x[set + kSets * first], &b = x[set + kSets * (first + half)];
-            if (is_one) {
-              F::butterfly(a, b, last);
-            } else {
-              F::butterfly(a, b, w, last);
-            }
-          }
+          F::butterfly(a, b, load_factor(of_thread, ((half + k) << kLogRest) + t), last);
         }
       }
     }
