@@ -76,15 +76,15 @@ class Shape:
 
 def _row_shape(log_length: int) -> Shape:
     """Of whole transforms: at least 8 elements a thread that are side by side with others'."""
-    values = log_length if log_length <= 4 else 3 if log_length <= 6 else 4 if log_length <= 13 else 5
+    values = log_length if log_length <= 4 else 3 if log_length <= 6 else 4 if log_length <= 12 else 5
     return Shape(log_length, 0, values, max(log_length - values, 7))
 
 
 def _matrix_shape(log_length: int, log_width: int) -> Shape:
-    """Of columns of a matrix, 32 side by side where they fit: 128 bytes, a line of memory."""
+    """Of columns of a matrix, 32 side by side where they fit: 128 bytes, a line of memory; at least 8."""
     for log_size in (14, 13):
         columns = min(5, log_width, log_size - log_length)
-        values = min(4, log_length)
+        values = min(4, log_length) if log_length <= 10 else 5
         shape = Shape(log_length, columns, values, log_length + columns - values)
         if shape.shared <= launching.most_shared(cupy.cuda.runtime.getDevice()):
             break
@@ -98,8 +98,8 @@ def _longest_row() -> int:
 
 
 def _cut(log_length: int) -> list[int]:
-    """Logarithms of the lengths of passes: 8 at most, or if they must be more, the last first, up to 10."""
-    count = 2 if log_length <= 20 else 3
+    """Logarithms of the lengths of passes: two up to 11, else three of 8, of which the last may have 10."""
+    count = 2 if log_length <= 22 else 3
     last = max(-(-log_length // count), min(10, log_length - 8 * (count - 1)))
     rest = log_length - last
     return [*((rest + k) // (count - 1) for k in range(count - 1)), last]
