@@ -9,35 +9,29 @@ namespace {
 using F = RNS_FIELD;
 using T = Tile<F, kLogLength, kLogColumns, kLogValues, false>;
 
-constexpr i32 kLogStep = T::kLogThreads - kLogColumns;  // rows from a thread's value to the next
-
-// Powers w^(i j) for columns i of a tile and each thread's rows j, of which value m's is that of its first
-// value plus m 2^kLogStep: those of the first, and a table of w^(i m 2^kLogStep) that threads share.
+// Powers w^(i j) for columns i of a tile and rows j: those of the tile's first column, which threads share,
+// and those of columns from there on, the same for all tiles.
 struct Powers {
-  Factor* table;
-  Factor first;
+  Factor* of_first;
+  const Factor* from_there;
 
-  static constexpr i32 kWords = 2 << (kLogValues + kLogColumns);
+  static constexpr i32 kRows = 1 << kLogLength;
 
   __device__ Powers(Factor* shared, const Pass& pass, Place place, u32 start, Modulus modulus)
-      : table(shared) {
-    const i32 thread = threadIdx.x;
-    constexpr i32 kMask = (1 << kLogColumns) - 1;
-    for (i32 k = thread; k < kWords / 2; k += T::kThreads) {
-      const u32 exponent = (start + (k & kMask)) * (static_cast<u32>(k >> kLogColumns) << kLogStep);
-      table[k] = power<F>(pass, place.row, exponent, false, modulus);
-    }
-    const u32 exponent = (start + (thread & kMask)) * static_cast<u32>(thread >> kLogColumns);
-    first = power<F>(pass, place.row, exponent, pass.scales != nullptr, modulus);
+      : of_first(shared),
+        from_there(pass.within + (static_cast<i64>(place.row) << (kLogLength + kLogColumns)) + threadIdx.x) {
+    for (i32 row = threadIdx.x; row < kRows; row += T::kThreads)
+      of_first[row] =
+          power<F>(pass, place.row, start * static_cast<u32>(row), pass.scales != nullptr, modulus);
   }
 
   __device__ void multiply(u32 (&x)[T::kValues], u32 last) const {
-    const uint2* column = reinterpret_cast<const uint2*>(table) + (threadIdx.x & ((1 << kLogColumns) - 1));
+    const uint2* rows = reinterpret_cast<const uint2*>(of_first) + (threadIdx.x >> kLogColumns);
 #pragma unroll
     for (i32 m = 0; m < T::kValues; ++m) {
-      const uint2 w = column[m << kLogColumns];
-      if (m > 0) x[m] = F::multiply(x[m], {w.x, w.y}, last);
-      x[m] = F::multiply(x[m], first, last);
+      const uint2 w = rows[m << (T::kLogThreads - kLogColumns)];
+      x[m] = F::multiply_loosely(x[m], load_factor(from_there, m << T::kLogThreads), last);
+      x[m] = F::multiply(x[m], {w.x, w.y}, last);
     }
   }
 };
@@ -65,7 +59,7 @@ template <bool kBackward>
 __device__ void transform_columns(const Pass& pass, u32* shared) {
   const i32 thread = threadIdx.x;
   const u32 row = thread >> kLogColumns, first_column = thread & ((1 << kLogColumns) - 1);
-  const i64 step = 1LL << (pass.log_rest + kLogStep);
+  const i64 step = 1LL << (pass.log_rest + T::kLogThreads - kLogColumns);
   const Tiles tiles{pass};
   Factor* table = reinterpret_cast<Factor*>(shared + (T::kWords + 1) / 2 * 2);
   for (u32 number = blockIdx.x; number < pass.tiles * pass.rows; number += gridDim.x) {

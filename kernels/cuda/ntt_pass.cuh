@@ -33,6 +33,7 @@ struct Pass {
   const Factor* roots;
   const Factor* low;
   const Factor* high;
+  const Factor* within;  // w^(i j) at (j << kLogColumns) + i, of a matrix whose columns are transformed
   const Factor* scales;  // what results are multiplied by, or null
   i32 rows;
   u32 tiles;

@@ -232,6 +232,7 @@ PASS = np.dtype(
         ("roots", np.uint64),
         ("low", np.uint64),
         ("high", np.uint64),
+        ("within", np.uint64),
         ("scales", np.uint64),
         ("rows", np.int32),
         ("tiles", np.uint32),

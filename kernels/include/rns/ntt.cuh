@@ -25,10 +25,15 @@ struct NarrowField {
     return less < r ? less : r;
   }
 
-  // The quotient estimate is exact or one too small for every 32-bit x, reduced or not (modular.cuh).
-  static RNS_INLINE u32 multiply(u32 x, Factor w, u32 last) {
+  // Below 2 p: the quotient estimate is exact or one too small for every 32-bit x, reduced or not
+  // (modular.cuh).
+  static RNS_INLINE u32 multiply_loosely(u32 x, Factor w, u32 last) {
     const u32 q = static_cast<u32>((static_cast<u64>(x) * w.quotient) >> 32);
-    return reduce(x * w.value - q * (last + 1u), last);
+    return x * w.value - q * (last + 1u);
+  }
+
+  static RNS_INLINE u32 multiply(u32 x, Factor w, u32 last) {
+    return reduce(multiply_loosely(x, w, last), last);
   }
 
   static RNS_INLINE void butterfly(u32& a, u32& b, Factor w, u32 last) {
@@ -68,6 +73,9 @@ struct MontgomeryField {
     const u32 multiple = static_cast<u32>((static_cast<u64>(q) * (last + 1u)) >> 32);
     return mod_sub(high, multiple, last);
   }
+
+  // A number that `multiply` takes.
+  static RNS_INLINE u32 multiply_loosely(u32 x, Factor w, u32 last) { return multiply(x, w, last); }
 
   // The factor of w, from |w 2^32|. Each step doubles the bits of the inverse of p that are right, from 3 on.
   static RNS_INLINE Factor factor(u32 w, Modulus m) {

@@ -57,7 +57,7 @@ class Shape:
         """Bytes of a block's shared memory, as many as any kernel takes or some more."""
         words = 1 << (self.length + self.columns)
         spread = max(words >> 5, words >> self.values)
-        table = 2 << (self.values + self.columns) if self.columns else 0
+        table = 2 << self.length if self.columns else 0
         return 4 * (self.slots * (words + spread) + table)
 
     def defines(self, moduli: ModuliSet) -> tuple[str, ...]:
@@ -141,6 +141,17 @@ def _powers_on(constants: TransformConstants, log_length: int, device: int) -> t
 
 
 @lru_cache(32)
+def _within_on(constants: TransformConstants, log_matrix: int, shape: Shape, device: int) -> Any:
+    """The powers w**(i j) of a root of an order, for columns i and rows j of a tile."""
+    primes = list(constants.moduli)
+    exponent = constants.length >> log_matrix
+    roots = [pow(root, exponent, p) for root, p in zip(constants.roots.tolist(), primes, strict=True)]
+    powers = power_factors([1] * len(primes), roots, primes, 1 << (shape.length + shape.columns))
+    rows, columns = np.arange(1 << shape.length), np.arange(1 << shape.columns)
+    return table_on_gpu(powers[:, np.outer(rows, columns).ravel()])
+
+
+@lru_cache(32)
 def _scales_on(constants: TransformConstants, device: int) -> Any:
     primes = list(constants.moduli)
     return table_on_gpu(power_factors(constants.scales.tolist(), primes, primes, 1))
@@ -220,9 +231,11 @@ class _Rows:
         """Columns of matrices of 2**log_length rows and 2**log_rest columns, and the powers between."""
         shape = _matrix_shape(log_length, log_rest)
         log_matrix = log_length + log_rest
-        low, high = _powers_on(self.constants, log_matrix, cupy.cuda.runtime.getDevice())
+        device = cupy.cuda.runtime.getDevice()
+        low, high = _powers_on(self.constants, log_matrix, device)
         split = _split(log_matrix)
-        tables = {"low": low, "high": high, **(self.scales() if scaled else {})}
+        within = _within_on(self.constants, log_matrix, shape, device)
+        tables = {"low": low, "high": high, "within": within, **(self.scales() if scaled else {})}
         parameter = self.parameter(
             x,
             out,
