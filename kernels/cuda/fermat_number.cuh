@@ -71,20 +71,29 @@ __device__ __forceinline__ void subtract(const Digit* x, const Digit* y, Digit* 
   settle(out, -static_cast<i32>(borrow));
 }
 
+// x r^shift from the digits of x that come to each place: a chain of borrows, as none that is negated is less
+// than 0. Only -1 has a digit r, its last; where that is not negated it is left, and the result is a power of
+// r.
+__device__ __forceinline__ void settle_shift(FermatShift shift, bool is_minus_one, Digit* x) {
+  Digit borrow = 0;
+#pragma unroll
+  for (i32 i = 0; i < kDigits; ++i) {
+    const bool is_negative = shift.is_negative(i);
+    x[i] = fermat_subtract(is_negative ? 0 : x[i], is_negative ? x[i] : 0, borrow, kRadix);
+  }
+  settle(x, -static_cast<i32>(borrow));
+  if (is_minus_one && shift.shift > kDigits) {
+#pragma unroll
+    for (i32 i = 0; i < kDigits; ++i) x[i] = i == shift.shift - kDigits ? 1 : 0;
+  }
+}
+
 // x r^shift, where read(i) is the digit i of x.
 template <class Read>
 __device__ __forceinline__ void shifted(FermatShift shift, Read read, Digit* out) {
-  const Step r = static_cast<Step>(kRadix);
-  i32 carry = 0;
 #pragma unroll
   for (i32 i = 0; i < kDigits; ++i) out[i] = read(shift.from(i));
-#pragma unroll
-  for (i32 i = 0; i < kDigits; ++i) {
-    const Step digit = static_cast<Step>(out[i]);
-    out[i] =
-        fermat_reduce<Digit>(static_cast<Step>((shift.is_negative(i) ? -digit : digit) + carry), carry, r);
-  }
-  settle(out, carry);
+  settle_shift(shift, read(kDigits - 1) == kRadix, out);
 }
 
 // The product of two numbers: the sums of products that make a digit, and carries, in one pass; then what

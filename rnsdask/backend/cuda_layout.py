@@ -29,6 +29,10 @@ MOST_LIMBS = 128
 def limb_options(limbs: int) -> tuple[str, ...]:
     """What says to the compiler of a source how many limbs positional numbers have; 0 is any number."""
     return (f"-DRNS_LIMBS={limbs if limbs <= MOST_LIMBS else 0}",)
+def fermat_side(field: FermatConstants) -> int:
+    """How many numbers a thread of element-wise kernels takes side by side."""
+    size = field.dtype.itemsize
+    return max(1, min(16 // size, 256 // (size * field.digits)))
 
 
 WARP = 32
@@ -114,7 +118,13 @@ LIMB_TASK = np.dtype(
 )
 
 FERMAT_TASK = np.dtype(
-    [("x", OPERAND, (2,)), ("out", np.uint64), ("out_stride", np.int64), ("count", np.int64)]
+    [
+        ("x", OPERAND, (2,)),
+        ("out", np.uint64),
+        ("out_stride", np.int64),
+        ("count", np.int64),
+        ("vectors", np.int64),
+    ]
 )
 FERMAT_PASS = np.dtype([(name, np.int32) for name in ("log_radix", "log_columns", "log_done", "is_inverse")])
 FERMAT_TRANSFORM = np.dtype(
@@ -358,6 +368,7 @@ VARIANTS = {
 """Further options to check sources with that are compiled anew for each field or length, by their names."""
 
 SIZES = {
+    "fermat": {"kSide": fermat_side(FERMAT_FIELDS[0])},
     "fermat_fft": {"kTileNumbers": FERMAT_FIELDS[0].tile},
     "arithmetic": {"kMaxOperands": MAX_OPERANDS},
     "compare": {"kPairVectors": PAIR_VECTORS},

@@ -96,8 +96,13 @@ def test_layouts(
     a, b, one = x[:, 1 : count + 1], x[:, count + 2 : 2 * count + 2], as_words([values[0]], field)
     out = on_each_processor.xp.empty((digits, count), dtype=field.dtype)
     for operands, others in (((a, b), values[count + 2 :]), ((a, one), values[:1] * count)):
-        kernels_of(x).fermat_apply("multiply", operands, field, out)
-        expected = as_words([p * q for p, q in zip(values[1 : count + 1], others, strict=False)], field)
+        for name, operation in OPERATIONS.items():
+            kernels_of(x).fermat_apply(name, operands, field, out)
+            results = [operation(p, q) for p, q in zip(values[1 : count + 1], others, strict=False)]
+            np.testing.assert_array_equal(on_each_processor.to_numpy(out), as_words(results, field))
+    for some, start in ((a, 1), (x[:, :count], 0)):
+        kernels_of(x).fermat_multiply_by_root(some, 3, field, out)
+        expected = as_words([value * radix**3 for value in values[start : start + count]], field)
         np.testing.assert_array_equal(on_each_processor.to_numpy(out), expected)
 
 

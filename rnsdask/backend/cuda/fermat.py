@@ -7,9 +7,9 @@ import cupy
 import numpy as np
 
 from rnsdask.backend.cuda import launching
-from rnsdask.backend.cuda.launching import Parameter, row_stride
+from rnsdask.backend.cuda.launching import Parameter, is_aligned, row_stride
 from rnsdask.backend.cuda.memory import table_on_gpu
-from rnsdask.backend.cuda_layout import FERMAT_TASK, FERMAT_TRANSFORM, fermat_options
+from rnsdask.backend.cuda_layout import FERMAT_TASK, FERMAT_TRANSFORM, fermat_options, fermat_side
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import FermatConstants, FermatPass
 
@@ -19,13 +19,20 @@ from rnsdask.constants import FermatConstants, FermatPass
 def _launch(
     name: str, operands: Sequence[Array], field: FermatConstants, out: Array | None, *more: Array
 ) -> None:
-    places = [(x, row_stride(x), x.shape[1] != 1) for x in map(cupy.asarray, operands)]
-    count = operands[0].shape[1] if out is None else out.shape[1]
+    arrays = [*map(cupy.asarray, operands)]
+    places = [(x, row_stride(x), x.shape[1] != 1) for x in arrays]
     result = {} if out is None else {"out": out, "out_stride": row_stride(out)}
+    arrays += [] if out is None else [out]
+    count, side = arrays[-1].shape[1], fermat_side(field)
+    together = all(x.shape[1] == count and is_aligned(x) for x in arrays)
     task = Parameter(
-        FERMAT_TASK, x=places + [(0, 0, 0)] * (_MOST_OPERANDS - len(places)), count=count, **result
+        FERMAT_TASK,
+        x=places + [(0, 0, 0)] * (_MOST_OPERANDS - len(places)),
+        count=count,
+        vectors=count // side if together else 0,
+        **result,
     )
-    launching.launch("fermat", name, count, (task, *more), defines=fermat_options(field))
+    launching.launch("fermat", name, -(-count // side), (task, *more), defines=fermat_options(field))
 
 
 def fermat_apply(operation: str, operands: Sequence[Array], field: FermatConstants, out: Array) -> None:
