@@ -51,7 +51,7 @@ def test_transforms_are_those_of_the_cpu(length: int, rng: np.random.Generator) 
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("length", [2**23, 2**25])
+@pytest.mark.parametrize("length", [2**21, 2**22, 2**23, 2**25])
 def test_long_transforms_of_the_cpu(length: int, rng: np.random.Generator) -> None:
     import cupy
 
