@@ -19,11 +19,14 @@ from rnsdask.core.place import Place
 from rnsdask.fields import elimination, p_adic
 from rnsdask.fields.determinant_bounds import elements, greatest_determinant, hadamard
 from rnsdask.rns.extend import base_extend
-from rnsdask.rns.lift import at_a_time, count_beyond, decode, lift, primes
+from rnsdask.rns.lift import Image, at_a_time, count_beyond, decode, lift, lift_part, primes
 from rnsdask.rns.matmul import greatest_magnitude
 from rnsdask.rns.system import RNS
 
 _AS_INT = np.frompyfunc(int, 1, 1)
+
+# Primes of a group, at least.
+_LEAST_GROUP = 16
 
 # Primes of the first ranks.
 _FIRST = 1
@@ -52,23 +55,29 @@ def determinants(words: Array, system: RNS) -> NDArray[np.object_]:
     """Determinants (1, *batch, 1, 1), Python ints."""
     batch = words.shape[1:-2]
     magnitude = magnitude_of(words, system)
-    if not _lifts(words, 0, magnitude):
-        bound = hadamard(elements(words, system))
-        return lift(elimination.determinants, words, system, bound)[None]
+    if not lifts(words, words.shape[-1], 0, magnitude):
+        return lift(elimination.determinants, words, system, determinant_bound(words, system))[None]
     found = np.empty((1, *batch, 1, 1), dtype=object)
     for index in np.ndindex(*batch):
         matrix = words[(slice(None), *index)]
         value = p_adic.determinant(matrix, system, magnitude)
         if value is None:  # most likely 0
-            bound = hadamard(elements(matrix, system))
-            value = lift(elimination.determinants, matrix, system, bound).item()
+            value = lift(elimination.determinants, matrix, system, determinant_bound(matrix, system)).item()
         found[(0, *index, 0, 0)] = value
     return found
 
 
-def _lifts(words: Array, columns: int, magnitude: int) -> bool:
-    """Whether chunks [A b] with so many right-hand sides are better lifted. On GPUs images are quick."""
-    rows = words.shape[-2]
+def determinant_bound(words: Array, system: RNS) -> int:
+    """No determinant is greater."""
+    known = hadamard_bound(words.shape[-1], system.known_magnitude)
+    return min(known, hadamard(elements(words, system)))
+
+
+def lifts(words: Array, rows: int, columns: int, magnitude: int) -> bool:
+    """Whether matrices of so many rows, with so many right-hand sides, are better lifted.
+
+    `words` are an array of their processor: on a GPU images are quick.
+    """
     if backend_name(words) != "cpu" or rows == 0 or 4 * columns > rows:
         return False
     return p_adic.is_quicker(rows, columns, magnitude, hadamard_bound(rows, magnitude))
@@ -108,6 +117,29 @@ def polynomial_bound(words: Array, system: RNS) -> int:
     return min(bound, *(greatest_determinant(of, found.scale) for of in lengths))
 
 
+PARTS: dict[str, tuple[Image, Callable[[Array, RNS], int]]] = {
+    "det": (elimination.determinants, determinant_bound),
+    "charpoly": (elimination.characteristic_polynomials, polynomial_bound),
+}
+"""Images of what groups of primes give parts of, and the bounds."""
+
+
+def part_of_primes(words: Array, system: RNS, name: str, group: tuple[int, int]) -> NDArray[np.object_]:
+    """What a group of primes says of the results of a chunk: :func:`.lift_part`."""
+    image, bound = PARTS[name]
+    return lift_part(image, words, system, bound(words, system), group)
+
+
+def prime_groups(name: str, length: int, magnitude: int, matrices: int, steps: int) -> list[tuple[int, int]]:
+    """Groups of primes, each of about so many steps, for some matrices of elements up to a magnitude."""
+    bound = hadamard_bound(length, magnitude)
+    if name == "charpoly":
+        bound <<= length
+    count = count_beyond(2 * bound + 1)
+    size = max(_LEAST_GROUP, steps // max(1, matrices * length**3))
+    return [(start, min(size, count - start)) for start in range(0, count, size)]
+
+
 def packed_inverses(words: Array, system: RNS, place: Place) -> NDArray[np.object_]:
     """Inverses of square matrices, as :func:`packed_solutions` gives solutions."""
     magnitudes = magnitude_of(words, system), 1
@@ -131,7 +163,7 @@ def packed_solutions(words: Array, system: RNS, place: Place) -> NDArray[np.obje
     *batch, rows, width = words.shape[1:]
     left, right = words[..., :rows], words[..., rows:]
     magnitudes = magnitude_of(left, system), magnitude_of(right, system)
-    if not _lifts(words, width - rows, magnitudes[0]):
+    if not lifts(words, rows, width - rows, magnitudes[0]):
         return _packed(*_lifted(elimination.cramer, words, system, magnitudes, place))
     numerators = np.empty((*batch, rows, width - rows), dtype=object)
     denominators = np.empty(batch, dtype=object)

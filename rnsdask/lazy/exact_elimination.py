@@ -1,5 +1,6 @@
 """Exact linear algebra of matrices of integers, lazy on Dask (:mod:`rnsdask.fields.exact_elimination`)."""
 
+import math
 from typing import Any
 
 import dask.array as da
@@ -12,13 +13,57 @@ from rnsdask.fields import exact_elimination
 from rnsdask.lazy.elimination import checked as checked_words
 from rnsdask.lazy.elimination import joined_words, map_matrices, square
 from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.tree import combine_tree
+from rnsdask.rns.lift import from_parts, join_parts
 from rnsdask.rns.system import RNS
+
+# Steps of elimination that a task does at least, where one matrix is several tasks: about a second.
+_STEPS = {"cpu": 2**31, "cuda": 2**37}
 
 
 def det(x: Any) -> Any:
     """Determinants of square matrices: Python ints."""
-    function, words = exact_elimination.determinants, square("det", x)
+    words = square("det", x)
+    function, prototype = exact_elimination.determinants, getattr(words, "_meta", words)
+    if not exact_elimination.lifts(prototype, words.shape[-1], 0, x.system.known_magnitude):
+        found = _by_groups_of_primes("det", x, words)
+        if found is not None:
+            return _number(found[..., 0, 0])
     return _number(map_matrices("det", function, words, (1, 1), **_integers(x))[..., 0, 0])
+
+
+def _by_groups_of_primes(name: str, x: Any, words: Any) -> Any:
+    """Results of chunks that take long, a task for each group of primes; None if one a chunk will do.
+
+    What groups say is joined in a tree.
+    """
+    if not isinstance(words, da.Array) or 0 in words.shape:
+        return None
+    matrices, processor = math.prod(map(max, words.chunks[1:-2])), backend_name(words._meta)
+    magnitude, length = x.system.known_magnitude, words.shape[-1]
+    groups = exact_elimination.prime_groups(name, length, magnitude, matrices, _STEPS[processor])
+    if len(groups) < 2:
+        return None
+    lengths = (1, 1 + (1 if name == "det" else length + 1))
+    options = {**_integers(x), "rows": 1, "like": np.empty(0), "name_of": name}
+    parts = da.concatenate(
+        [map_matrices(name, _part_block, words, lengths, group=group, **options) for group in groups]
+    )
+    joined = combine_tree(parts, _join_blocks, (0,), f"matrix-{name}-parts")
+    ends = (*joined.chunks[1:-1], (lengths[1] - 1,))
+    return map_chunks(_integers_block, joined, chunks=ends, dtype=object, like=np.empty(0))
+
+
+def _part_block(words: Array, *, system: RNS, name_of: str, group: tuple[int, int]) -> Any:
+    return exact_elimination.part_of_primes(words, system, name_of, group)
+
+
+def _join_blocks(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (combine_tree passes both)
+    return join_parts(blocks)
+
+
+def _integers_block(block: Any) -> Any:
+    return from_parts(block)
 
 
 def rank(x: Any) -> Any:
@@ -31,6 +76,9 @@ def rank(x: Any) -> Any:
 def charpoly(x: Any) -> Any:
     """Characteristic polynomials, coefficients ascending: Python ints."""
     words = square("charpoly", x)
+    found = _by_groups_of_primes("charpoly", x, words)
+    if found is not None:
+        return found[..., 0, :]
     lengths = (1, words.shape[-1] + 1)
     return map_matrices("charpoly", exact_elimination.polynomials, words, lengths, **_integers(x))[..., 0, :]
 

@@ -80,9 +80,62 @@ def lift(image: Image, words: Array, system: RNS, bound: int) -> NDArray[np.obje
     -------
     NumPy array of Python ints, shape (*shape of results)
     """
-    count, most = count_beyond(2 * bound + 1), at_a_time(words)
-    parts = [primes(start, min(most, count - start)) for start in range(0, count, most)]
-    return decode([image(base_extend(words, system, part), part) for part in parts], primes(0, count))
+    count = count_beyond(2 * bound + 1)
+    return decode(images(image, words, system, 0, count), primes(0, count))
+
+
+def images(image: Image, words: Array, system: RNS, start: int, count: int) -> list[Array]:
+    """Images modulo so many primes after the first `start`, of as many at a time as memory allows."""
+    most, stop = at_a_time(words), start + count
+    parts = [primes(first, min(most, stop - first)) for first in range(start, stop, most)]
+    return [image(base_extend(words, system, part), part) for part in parts]
+
+
+def lift_part(
+    image: Image, words: Array, system: RNS, bound: int, group: tuple[int, int]
+) -> NDArray[np.object_]:
+    """What a group of primes, of which those that the bound needs count, says of integers.
+
+    Parameters
+    ----------
+    image, words, system, bound
+        As :func:`lift` takes them.
+    group : pair of int
+        The first primes that are left out, and how many are taken.
+
+    Returns
+    -------
+    NumPy array of Python ints, shape (1, *shape of results), the last axis longer by 1
+        The integers modulo the product of the primes, and last the product: 1 if none is needed.
+    """
+    start, count = group[0], max(0, min(group[1], count_beyond(2 * bound + 1) - group[0]))
+    if count == 0:
+        start, count = 0, 1  # only the shape counts
+        product = 1
+    else:
+        product = primes(start, count).product
+    residues = np.concatenate(images(image, words, system, start, count))
+    found: Any = RNS(primes(start, count)).decode(residues)
+    last = np.full((*found.shape[:-1], 1), product, dtype=object)
+    return np.concatenate([found % product, last], axis=-1)[None]
+
+
+def join_parts(parts: NDArray[np.object_]) -> NDArray[np.object_]:
+    """One part (1, *shape) of several (k, *shape) as :func:`lift_part` gives them, of different primes."""
+    total = parts[:1]
+    for part in parts[1:] if total.size else ():
+        modulus, other = int(total.flat[-1]), int(part.flat[-1])
+        values = total[..., :-1]
+        steps = (part[None, ..., :-1] - values) * pow(modulus, -1, other) % other
+        last = np.full((*values.shape[:-1], 1), modulus * other, dtype=object)
+        total = np.concatenate([values + modulus * steps, last], axis=-1)
+    return total
+
+
+def from_parts(part: NDArray[np.object_]) -> NDArray[np.object_]:
+    """The integers around 0 of the one part (1, *shape) that all were joined to."""
+    values, modulus = part[..., :-1], part[..., -1:]
+    return np.where(2 * values > modulus, values - modulus, values)
 
 
 def decode(images: list[Array], moduli: ModuliSet) -> NDArray[np.object_]:

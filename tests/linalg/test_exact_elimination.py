@@ -14,6 +14,7 @@ from conftest import Processor
 from sample_arrays import array_of, chunked, host
 
 import rnsdask as rd
+from rnsdask.lazy import exact_elimination
 from rnsdask.rns.lift import primes
 
 MODULI = rd.ModuliSet.for_bits(200)
@@ -216,6 +217,33 @@ def test_results_under_moduli(on_each_processor: Processor, rng: np.random.Gener
         rd.linalg.det(x, moduli=7)
     with pytest.raises(TypeError, match=r"^inv of a FieldArray takes no moduli"):
         rd.linalg.inv(rd.FieldArray.from_rns(x, rd.PrimeFields([101])), moduli=small)
+
+
+def test_groups_of_primes(
+    on_each_processor: Processor, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    """One matrix as many tasks: those of primes that its elements do not need say nothing."""
+    for name in ("cpu", "cuda"):
+        monkeypatch.setitem(exact_elimination._STEPS, name, 1)
+    hadamard = np.array([[1, 1], [1, -1]], dtype=object)
+    for bits, batch, length in ((20, 1, 6), (199, 2, 7), (3, 3, 2)):
+        values = integers(rng, bits, batch, length, length)
+        values[0, 0] = 0
+        if length == 2:
+            values[1:] = hadamard * 2**199
+        x = chunked(array_of(on_each_processor, values, MODULI, True), 1, -1, -1)
+        determinants, polynomials = rd.linalg.det(x), rd.linalg.charpoly(x)
+        if length > 2:
+            assert sum("matrix-charpoly" in str(key) for key in polynomials.dask) >= 3 * batch
+        assert host(determinants).tolist() == [int(of_flint(v).det()) for v in values]
+        expected = [[int(c) for c in of_flint(v).charpoly().coeffs()] for v in values]
+        assert host(polynomials).tolist() == expected
+        assert rd.linalg.det(x[0]).compute() == 0
+        assert host(rd.linalg.det(x, moduli=rd.ModuliSet.for_bits(2000)).to_ints()).tolist() == [
+            int(of_flint(v).det()) for v in values
+        ]
+    none = chunked(array_of(on_each_processor, np.zeros((0, 3, 3), dtype=object), MODULI, True), 1, -1, -1)
+    assert host(rd.linalg.det(none)).shape == (0,)
 
 
 def test_singular_matrices(on_each_processor: Processor) -> None:
