@@ -20,7 +20,7 @@ from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import extension_constants
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.fields import elimination
-from rnsdask.fields.determinant_bounds import determinant_bound, elements, greatest_determinant
+from rnsdask.fields.determinant_bounds import determinant_bound, elements, greatest_determinant, hadamard
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.lift import count_beyond, decode, primes
@@ -33,9 +33,9 @@ _LIMIT = math.isqrt(2**64 // 512)
 _BITS = _LIMIT.bit_length()
 
 # How long the parts take: a step of an elimination and one of a product with vectors, the calls for a digit,
-# a digit of a solution that becomes a number, and all else.
+# a digit of a solution that becomes a number, two primes of one by the remainder theorem, and all else.
 _INVERSION_SECONDS, _PRODUCT_SECONDS, _DIGIT_SECONDS = 3.5e-10, 2.5e-10, 6e-5
-_NUMBER_SECONDS, _CALL_SECONDS = 6e-7, 2e-3
+_NUMBER_SECONDS, _CRT_SECONDS, _CALL_SECONDS = 6e-7, 4e-10, 2e-3
 _MOST_PRIMES = 64
 
 # Right-hand sides of which no determinant is a special case, and weights of sums of solutions.
@@ -221,8 +221,10 @@ class Plan:
 def is_quicker(rows: int, columns: int, magnitude: int, bound: int) -> bool:
     """Whether one matrix takes less time so than modulo enough primes for a bound of its results."""
     reach = max(1, rows * magnitude)
-    images = bound.bit_length() / 31 * rows**2 * (rows / 3 + columns) * _INVERSION_SECONDS
-    return images > Plan.of(bound**2, rows, columns, reach).seconds(rows, columns, reach)
+    primes_needed = bound.bit_length() / 31
+    images = primes_needed * rows**2 * (rows / 3 + columns) * _INVERSION_SECONDS
+    numbers = max(1, rows * columns) * primes_needed**2 * _CRT_SECONDS
+    return images + numbers > Plan.of(bound**2, rows, columns, reach).seconds(rows, columns, reach)
 
 
 def _random(rng: np.random.Generator, shape: tuple[int, ...], like: Array) -> Array:
@@ -293,7 +295,7 @@ def solution(words: Array, right: Array, system: RNS, magnitudes: tuple[int, int
     """
     rows, columns = right.shape[1:]
     matrix = elements(words, system)
-    bound = determinant_bound(matrix)
+    bound = hadamard(matrix)
     if bound == 0:
         return None
     left, greatest = magnitudes
