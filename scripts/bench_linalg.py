@@ -8,7 +8,8 @@ A row is one operation of matrices of one length modulo some primes, of so many 
 determinants take `--steps` multiplications and subtractions. "G steps/s" counts N^3 steps of a product, an
 inverse or a characteristic polynomial, N^3 / 3 of the others. "FLINT" is FLINT's time of a matrix over ours,
 of some of the matrices; it has no LU decomposition to call from Python. Then one matrix of signed integers at
-a time, beside `fmpz_mat`: "FLINT" is its time over ours. With --json FILE writes them.
+a time, beside `fmpz_mat` (on two threads where we are on the CPU): "FLINT" is its time over ours. With
+--json FILE writes them.
 """
 
 import sys
@@ -46,6 +47,8 @@ PRIMES = "1,100,1000"
 INTEGERS = "32x32,128x32,256x32,512x32,64x1024,128x1024"
 STEPS = {"cpu": 3e6, "gpu": 1e10}
 MOST_WORDS = 2**28
+# Of FLINT, beside all that this process may use, and beside a GPU one.
+THREADS = {"cpu": 2, "gpu": 1}
 FLINT_STEPS = 3e6
 
 Operation = Callable[[Any], Any]
@@ -120,16 +123,22 @@ def bench(
 EXACT: dict[str, tuple[Operation, Callable[[Any], Any]]] = {
     "det": (rd.linalg.det, lambda m: m.det()),
     "rank": (rd.linalg.rank, lambda m: m.rank()),
+    "solve": (
+        lambda x: rd.linalg.solve(x, rd.RNSArray(x.words[:, 0] * 0 + 1, x.system)),
+        lambda m: m.solve(flint.fmpz_mat(m.nrows(), 1, [1] * m.nrows())),
+    ),
     "inv": (rd.linalg.inv, lambda m: m.inv()),
     "charpoly": (rd.linalg.charpoly, lambda m: m.charpoly()),
 }
-# Of longer ones only determinants and ranks are timed.
+# Of longer ones only these are timed.
+LONG = ("det", "rank", "solve")
 MOST_EXACT = 32
 
 
 def bench_integers(kind: str, sizes: list[tuple[int, int]], repeat: int) -> list[dict[str, Any]]:
     """A row for each operation, length and number of bits."""
     rows = []
+    flint.ctx.threads = THREADS[kind]
     measure = waited_seconds if kind == "gpu" else wall_seconds
     for length, bits in sizes:
         rng = np.random.default_rng(1)
@@ -139,7 +148,7 @@ def bench_integers(kind: str, sizes: list[tuple[int, int]], repeat: int) -> list
         x = rd.RNSArray(on(kind, system.encode(values)), system)
         matrix = flint.fmpz_mat(length, length, drawn)
         for name, (ours, flints) in EXACT.items():
-            if length > MOST_EXACT and name not in ("det", "rank"):
+            if length > MOST_EXACT and name not in LONG:
                 continue
             calls = {
                 "ours": partial(measure, partial(ours, x)),

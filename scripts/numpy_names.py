@@ -73,7 +73,11 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
                 "rd.linalg.matrix_power",
                 f"Exponents are not negative but of a FieldArray. {_OVERFLOWS}",
             ),
-            Row("np.linalg.det", "rd.linalg.det", "Python ints; of FieldArrays elements."),
+            Row(
+                "np.linalg.det",
+                "rd.linalg.det",
+                "Python ints, or an RNSArray by `moduli=`; of FieldArrays elements.",
+            ),
             Row(
                 "np.linalg.solve np.linalg.inv",
                 "rd.linalg.solve rd.linalg.inv",

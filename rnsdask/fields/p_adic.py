@@ -77,8 +77,10 @@ class Expansion:
 
     def weighted(self, weights: Array) -> list[int]:
         """Sums (K,) of multiples of the solutions by weights (N,) below 2**8."""
-        factors = np.broadcast_to(weights, (len(self.moduli), 1, 1, weights.size))
-        digits = RNS(self.moduli).decode(multiply(factors, self.words, self.moduli)[:, :, 0])
+        count, _, columns = self.words.shape[1:]
+        terms = self.words.transpose(0, 1, 3, 2).reshape(len(self.moduli), count * columns, weights.size)
+        factors = np.broadcast_to(weights[:, None], (len(self.moduli), weights.size, 1))
+        digits = RNS(self.moduli).decode(multiply(terms, factors, self.moduli)).reshape(count, columns)
         found: list[int] = (_joined(digits, self.base.product) % self.modulus).tolist()
         return found
 
@@ -280,7 +282,7 @@ def _with_cofactor(words: Array, system: RNS, inverse: Inverse, divisor: int, bo
 
 
 def solution(words: Array, right: Array, system: RNS, magnitudes: tuple[int, int]) -> tuple[Any, int] | None:
-    """Numerators (N, K), as gmpy2's, and the least denominator of the solutions of A x = b.
+    """Numerators (N, K), as gmpy2's, and a common denominator, mostly the least, of the solutions of A x = b.
 
     Parameters
     ----------
@@ -329,10 +331,10 @@ def _attempts(digits: int) -> Iterator[int]:
 def _fractions(
     found: Expansion, weights: Array, limits: tuple[int, int], factors: tuple[int, int]
 ) -> tuple[Any, int] | None:
-    """Numerators and the least denominator of solutions, proved; None if they are none of so few digits.
+    """Numerators and a denominator of solutions, proved; None if they are none of so few digits.
 
-    Where no multiple that is a sum of products of numerators by elements, less one of the denominator by an
-    element of b, reaches the modulus, it is 0 if it is 0 modulo that.
+    A times the numerators less the denominator times b is 0 modulo the modulus. As N elements of A, or one of
+    b, are at most `factors`, it is less than the modulus, so 0.
     """
     modulus, denominator = found.modulus, gmpy2.mpz(1)
     for image in found.weighted(weights):
