@@ -278,7 +278,7 @@ def _with_cofactor(words: Array, system: RNS, inverse: Inverse, divisor: int, bo
         product *= math.prod(p for p, _ in pairs)
     cofactors = [value * pow(divisor, -1, p) % p for value, p in zip(images, moduli, strict=True)]
     column = np.array(cofactors, dtype=np.uint32)[:, None]
-    return divisor * int(decode([column], ModuliSet(moduli))[0])
+    return int(divisor * decode([column], ModuliSet(moduli))[0])
 
 
 def solution(words: Array, right: Array, system: RNS, magnitudes: tuple[int, int]) -> tuple[Any, int] | None:

@@ -128,10 +128,17 @@ def residues_of_results(values: Any, system: RNS, like: Any) -> Any:
     if isinstance(values, int):
         values = np.array([values], dtype=object)
     elif values.ndim == 0:
-        values = values[None]
+        # Not by an index, for the chunk of a lazy number may be a Python int.
+        values = values.map_blocks(
+            _in_array, new_axis=0, chunks=((1,),), dtype=object, meta=np.empty(0, object)
+        )
     meta = getattr(like, "_meta", like)
     options: dict[str, Any] = {"system": system, "processor": backend_name(meta)}
     return map_chunks(_encoded, values[None], rows=system.rows, located=True, like=meta, **options)
+
+
+def _in_array(number: Any) -> Any:
+    return np.array([int(number)], dtype=object)
 
 
 def _encoded(block: Any, *, system: RNS, processor: str, place: Place) -> Array:

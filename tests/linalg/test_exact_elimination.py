@@ -201,6 +201,11 @@ def test_results_under_moduli(on_each_processor: Processor, rng: np.random.Gener
                     assert isinstance(array.words, da.Array) == isinstance(y.words, da.Array)
                     assert array.system == rd.RNS(wide, signed=True)
                     assert (host(array.to_ints()) == host(integers_of)).all()
+    for scheduler in ("sync", "threads"):
+        one = rd.linalg.det(chunked(x, 1, -1, -1)[1], moduli=wide)
+        assert host(one.compute(scheduler=scheduler).to_ints()).tolist() == [rd.linalg.det(x[1])]
+        (same,) = dask.compute(one, scheduler=scheduler)
+        assert host(same.to_ints()).tolist() == [rd.linalg.det(x[1])]
     assert rd.linalg.det(x[1], moduli=wide).to_ints().tolist() == [rd.linalg.det(x[1])]
     tight = np.stack([np.eye(2, dtype=object) * k for k in (1, 2, 3, 50)])
     z = array_of(on_each_processor, tight, MODULI, True)
