@@ -29,6 +29,8 @@ MOST_LIMBS = 128
 def limb_options(limbs: int) -> tuple[str, ...]:
     """What says to the compiler of a source how many limbs positional numbers have; 0 is any number."""
     return (f"-DRNS_LIMBS={limbs if limbs <= MOST_LIMBS else 0}",)
+
+
 def fermat_side(field: FermatConstants) -> int:
     """How many numbers a thread of element-wise kernels takes side by side."""
     size = field.dtype.itemsize

@@ -19,7 +19,7 @@ from rnsdask.rns.system import RNS
 OF_INTEGERS: tuple[type[NumberSystem], ...] = (RNS, Positional)
 """The number systems of stores of integers."""
 
-OF_NUMBERS: tuple[type[NumberSystem], ...] = (*OF_INTEGERS, FiniteFields)
+OF_NUMBERS: tuple[type[NumberSystem], ...] = (*OF_INTEGERS, FiniteFields)  # type: ignore[type-abstract]
 """Those, and fields of which stores have elements."""
 
 Described: TypeAlias = store.StoreInfo | store.GroupInfo
