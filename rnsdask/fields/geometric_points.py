@@ -6,6 +6,7 @@ length T.
 """
 
 import itertools
+import math
 from functools import cache
 
 import numpy as np
@@ -29,17 +30,22 @@ def _primes(count: int) -> tuple[int, ...]:
     return tuple(itertools.islice(primes_below(2**31, ROOTS), count))
 
 
+def _first(count: int) -> tuple[int, ...]:
+    # A power of two, so that primes are sought few times.
+    return _primes(1 << max(0, count - 1).bit_length())[:count]
+
+
 def primes(start: int, count: int) -> ModuliSet:
     """So many primes below 2**31 that have these points, after the first `start`, the greatest first."""
-    stop = start + count
-    return ModuliSet(_primes(1 << (stop - 1).bit_length())[start:stop])  # powers of two: few searches
+    return ModuliSet(_first(start + count)[start:])
 
 
 def count_beyond(limit: int) -> int:
     """How many of these primes have a product above a limit."""
-    count = 0
-    while limit > 0:
-        limit //= _primes(1 << count.bit_length())[count]
+    count = max(0, limit.bit_length() - 1) // 31  # that many are not enough, or just so
+    product = math.prod(_first(count))
+    while product <= limit:
+        product *= _first(count + 1)[count]
         count += 1
     return count
 

@@ -1,5 +1,6 @@
 """Resultants and discriminants of integer polynomials, in one and two variables, against FLINT's."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -186,6 +187,15 @@ def test_points(
             assert host(found)[k, b].tolist() == [int(f(x)) for x in where[k].tolist()]
     for b in range(2):
         assert (host(points.interpolate(found[:, b])) == words[:, b]).all()
+
+
+def test_count_of_primes() -> None:
+    first = list(geometric_points.primes(0, 41))
+    products = [math.prod(first[:k]) for k in range(42)]
+    for limit in (0, 1, 2**30, 2**31 - 1, 2**62, *products[:3], products[40], products[40] - 1):
+        count = geometric_points.count_beyond(limit)
+        assert products[count] > limit
+        assert count == 0 or products[count - 1] <= limit
 
 
 def test_known_curves(on_each_processor: Processor) -> None:
