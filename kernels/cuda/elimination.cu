@@ -421,7 +421,7 @@ __device__ void eliminate_one(const Elimination& e, i64 i, i64 b, u32* x, Index 
   if (static_cast<u64>(w.m.last) * w.m.last <= ~static_cast<u64>(0) / kPanel) {
     eliminate_columns<NarrowSum>(w, start, stop, reach, panels);
   } else {
-    eliminate_columns<HalvesSum>(w, start, stop, reach, panels);
+    eliminate_columns<ProductSum>(w, start, stop, reach, panels);
   }
   if (threadIdx.x == 0) {
     e.products[t] = w.product;
@@ -637,7 +637,7 @@ __global__ void __launch_bounds__(kGreatPanel) solve_unit_lower(UnitLower s) {
     if (products_fit_word(s.moduli[i].last)) {
       solve_unit_lower_columns<NarrowSum>(s, i, b, column, lower);
     } else {
-      solve_unit_lower_columns<HalvesSum>(s, i, b, column, lower);
+      solve_unit_lower_columns<ProductSum>(s, i, b, column, lower);
     }
   }
 }

@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(kBlock) matmul_tiled(Product p) {
     if (products_fit_word(p.moduli[i].last)) {
       multiply_tile<NarrowSum>(p, i, stack, segment, row, column, tiles);
     } else {
-      multiply_tile<HalvesSum>(p, i, stack, segment, row, column, tiles);
+      multiply_tile<ProductSum>(p, i, stack, segment, row, column, tiles);
     }
   }
 }
@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(kBlock) matmul_dots(Product p) {
     const i64 last = first + p.length < p.terms ? first + p.length : p.terms;
     const Modulus m = p.moduli[i];
     u32 x = products_fit_word(m.last) ? lane_dot<NarrowSum>(a, b, first, last, m)
-                                      : lane_dot<HalvesSum>(a, b, first, last, m);
+                                      : lane_dot<ProductSum>(a, b, first, last, m);
     for (i32 offset = kWarp / 2; offset > 0; offset /= 2) {
       x = mod_add(x, __shfl_xor_sync(~0u, x, offset), m.last);
     }

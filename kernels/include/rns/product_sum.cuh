@@ -47,20 +47,4 @@ struct NarrowSum {
   RNS_INLINE u32 reduce(Modulus m) const { return mod_reduce_word(sum, m); }
 };
 
-// The same of up to kProductTerms products for any other modulus, which is at least 2^25. The first factors
-// are cut into halves of 16 bits: two products of 48 bits each add up without carries.
-struct HalvesSum {
-  u64 low = 0;
-  u64 high = 0;
-
-  RNS_INLINE void add(u32 a, u32 b) {
-    low += static_cast<u64>(a & 0xffffu) * b;
-    high += static_cast<u64>(a >> 16) * b;
-  }
-  // Both are below 2^57.
-  RNS_INLINE u32 reduce(Modulus m) const {
-    return mod_reduce(low + (static_cast<u64>(mod_reduce(high, m)) << 16), m);
-  }
-};
-
 }  // namespace rns
