@@ -1,5 +1,6 @@
 """Matrix products by matrices of 8-bit residues against Python's integers."""
 
+import importlib
 import itertools
 import math
 
@@ -11,6 +12,7 @@ from rnsdask.backend import kernels_of
 from rnsdask.constants import MOST_TERMS, int8_constants, small_moduli_for
 from rnsdask.constants.int8_product import SMALL_MODULI
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.rns.matmul import multiply
 
 MODULI = ModuliSet([2**32, 2**32 - 5, 2**31 - 1, 65537, 257, 3])
 FEW = ModuliSet([3, 5, 7])
@@ -125,6 +127,24 @@ def test_longest_sums(on_each_processor: Processor) -> None:
     b[..., 1] += 1
     b[:, :, ::2, 2] += 1
     assert (product(on_each_processor, a, b, moduli) == exact(a, b, moduli)).all()
+
+
+@pytest.mark.gpu
+def test_great_products_go_by_small_moduli(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
+    """Of a stack and one matrix, in another layout; as if little work were much."""
+    import cupy
+
+    dispatch = importlib.import_module("rnsdask.backend.cuda.matmul")
+    monkeypatch.setattr(dispatch, "_INT8_WORK", 0)
+    calls = []
+    product = dispatch.int8_product.multiply
+    monkeypatch.setattr(dispatch.int8_product, "multiply", lambda *x: calls.append(product(*x)))
+    moduli = ModuliSet([2**32, 2**31 - 1])
+    sides = ((2, 2, 130, 200), (2, 1, 140, 200))
+    a, b = (rng.integers(0, 2**31 - 1, side, dtype=np.uint64).astype(np.uint32) for side in sides)
+    found = multiply(cupy.asarray(a), cupy.asarray(b).swapaxes(2, 3), moduli)
+    assert (found.get() == exact(a, b.swapaxes(2, 3), moduli)).all()
+    assert len(calls) == 1
 
 
 @pytest.mark.gpu
