@@ -20,7 +20,11 @@ from rnsdask.backend.cuda_layout import (
 from rnsdask.backend.protocol import Array, power_window
 
 MOST_IN_REGISTERS = 32
-"""Limbs of the longest numbers that a thread keeps in registers."""
+"""Limbs of the longest moduli that a thread keeps in registers with two numbers and a quotient."""
+
+MOST_OF_PRODUCT_IN_REGISTERS = 64
+MOST_PRODUCTS_IN_REGISTERS = 2500
+"""The same of operands of a product, and products of limbs whose code fits the cache of instructions."""
 
 _BLOCK = 64
 _RESIDENT = 256
@@ -84,7 +88,8 @@ def positional_multiply(
         **flags,
     )
     longest = max(len(x), len(y))
-    if longest <= MOST_IN_REGISTERS:
+    products = sum(min(len(y), max(0, columns - i)) for i in range(len(x)))
+    if longest <= MOST_OF_PRODUCT_IN_REGISTERS and products <= MOST_PRODUCTS_IN_REGISTERS:
         name, threads = "multiply_in_registers", count
         options = product_options(len(x), len(y), columns, is_plain)
     else:
