@@ -12,6 +12,7 @@ from rnsdask.cli.derivations import derive
 from rnsdask.cli.errors import Command, refuse
 from rnsdask.cli.options import (
     check_store_path,
+    checkpoint_option,
     complete_path,
     moduli_options,
     moduli_set,
@@ -23,6 +24,8 @@ from rnsdask.cli.printing import echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -42,7 +45,7 @@ _output = click.option(
 
 def _with_results(command: Any) -> Any:
     """Give a command the options of :func:`_compute`."""
-    decorators = (_output, moduli_options, with_mode, processor_job_options)
+    decorators = (_output, moduli_options, with_mode, checkpoint_option, processor_job_options)
     return reduce(lambda decorated, decorate: decorate(decorated), reversed(decorators), command)
 
 
@@ -125,6 +128,7 @@ def _compute(
     modulus_bits: int | None,
     moduli_file: str | None,
     mode: dict[str, bool],
+    checkpoint: "Path | None",
     denominators: str | None = None,
     about: dict[str, Any] | None = None,
     **options: Any,
@@ -145,13 +149,16 @@ def _compute(
     of_fields = isinstance(sources[0].residues.system, FiniteFields)
     if of_fields and (wants_moduli or denominators):
         refuse("--denominators and options of moduli are of integers; these are elements of fields")
+    if of_fields and checkpoint is not None:
+        refuse("--checkpoint is of integers; results of elements of fields go on by -o and --resume")
     if operation == "solve" and not of_fields and (output is None) != (denominators is None):
         refuse("solutions over the rationals are two stores: give -o and --denominators, or neither")
     if output is not None and of_fields and operation != "rank":
         derive(operation, paths, output, function, mode=mode, of_fields=True, **(about or {}), **options)
     else:
         targets = [path for path in (output, denominators) if path is not None]
-        _compute_integers(operation, sources, function, targets, moduli, mode, **options)
+        how: dict[str, Any] = {"about": about or {}, "checkpoint": checkpoint}
+        _compute_integers(operation, sources, function, targets, moduli, mode, **how, **options)
 
 
 def _compute_integers(
@@ -162,6 +169,8 @@ def _compute_integers(
     moduli: "ModuliSet | None",
     mode: dict[str, bool],
     *,
+    about: dict[str, Any],
+    checkpoint: "Path | None",
     connection: AbstractContextManager[Any],
     backend: str,
     progress: bool,
@@ -175,7 +184,7 @@ def _compute_integers(
     for target in targets:
         check_store_path(target)
     try:
-        problem = job.prepare(operation, sources, function, backend)
+        problem = job.prepare(operation, sources, function, backend, **about)
     except (TypeError, ValueError) as error:
         refuse(f"{operation} of {' '.join(source.path for source in sources)}: {error}")
     read = [source.residues.path for source in sources]
@@ -184,7 +193,7 @@ def _compute_integers(
         fitting(problem.work, client, backend=backend),
         measured(client, read) as cost,
     ):
-        values = job.integers(problem, client, progress=progress)
+        values = job.integers(problem, client, progress=progress, checkpoint=checkpoint)
         pairs = zip(targets, values, strict=False)
         done = [job.write_integers(found, moduli, path, problem, client, **mode) for path, found in pairs]
     cost.record(operation, problem.size, problem.nbytes)

@@ -1,4 +1,4 @@
-"""Finished partial results of a reduction, kept in a folder so that a restarted job continues from them.
+"""Finished pieces of a job, kept in a folder so that a restarted job continues from them.
 
 One small JSON file for each piece of the job, written by the client as results come in: so only the client
 needs to reach the folder, and one process writes it. A file is renamed into place when it is whole, and has a
@@ -8,10 +8,13 @@ checksum; what does not match it counts as not there. ``job.json`` says which jo
 import hashlib
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rnsdask.core.errors import JobError
 from rnsdask.core.moduli import to_text
@@ -26,18 +29,16 @@ _JOB_FILE = "job.json"
 
 
 class Checkpoint:
-    """The partial results of one job, a number of groups of chunks of one store.
+    """The results of one job's pieces.
 
     Parameters
     ----------
     folder : Path
         Made if it is not there.
-    info : StoreInfo or GroupInfo
-        The store that is reduced, or the group.
-    operation : str
-        The reduction.
-    groups : sequence of range
-        The chunks of each piece of the job, numbered in C order.
+    job : dict
+        What makes two jobs the same, as JSON has it: :func:`job_of_reduction`, :func:`job_of_pieces`.
+    kind : Kind
+        How a result is written.
 
     Raises
     ------
@@ -46,12 +47,9 @@ class Checkpoint:
         something else. Changes of the metadata, and of any chunk's size or time of modification, are seen.
     """
 
-    def __init__(
-        self, folder: Path, info: StoreInfo | GroupInfo, operation: str, groups: Sequence[range]
-    ) -> None:
+    def __init__(self, folder: Path, job: dict[str, Any], kind: "Kind") -> None:
         self.folder = folder
-        self._groups = groups
-        job = _job(info, operation, groups)
+        self._pieces, self._kind = int(job["pieces"]), kind
         self._digest = _digest(job)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -76,10 +74,10 @@ class Checkpoint:
                 why = _difference(name, found.get(name), value)
                 raise JobError(f"{self.folder}: the checkpoint cannot be continued: {why}")
 
-    def load(self) -> dict[int, ReductionResult]:
+    def load(self) -> dict[int, Any]:
         """Results of the pieces that are finished, by their numbers."""
         found = {}
-        for i in range(len(self._groups)):
+        for i in range(self._pieces):
             try:
                 fields = _read(self._file(i))
             except OSError as error:
@@ -87,10 +85,10 @@ class Checkpoint:
             if fields is None:
                 continue
             if (fields.pop("job", None), fields.pop("piece", None)) == (self._digest, i):
-                found[i] = ReductionResult(**{**fields, "value": int(fields["value"], 16)})
+                found[i] = self._kind.read(fields)
         return found
 
-    def save(self, i: int, result: ReductionResult) -> None:
+    def save(self, i: int, result: Any) -> None:
         """Keep the result of a piece.
 
         Raises
@@ -98,9 +96,8 @@ class Checkpoint:
         JobError
             If it cannot be written.
         """
-        fields = {**asdict(result), "value": to_text(result.value)}
         try:
-            self._write(self._file(i), {"job": self._digest, "piece": i, **fields})
+            self._write(self._file(i), {"job": self._digest, "piece": i, **self._kind.write(result)})
         except OSError as error:
             raise self._cannot("written", error) from error
 
@@ -122,8 +119,40 @@ class Checkpoint:
         return JobError(f"{where}: the checkpoint cannot be {what}: {why}")
 
 
-def _job(info: StoreInfo | GroupInfo, operation: str, groups: Sequence[range]) -> dict[str, Any]:
-    """What makes two jobs the same."""
+class Kind(NamedTuple):
+    """How results are written as fields of JSON, and read."""
+
+    write: Callable[[Any], dict[str, Any]]
+    read: Callable[[dict[str, Any]], Any]
+
+
+def _write_array(array: NDArray[Any]) -> dict[str, Any]:
+    texts = [to_text(int(value)) for value in array.flat]
+    return {"shape": list(array.shape), "dtype": array.dtype.name, "values": texts}
+
+
+def _read_array(fields: dict[str, Any]) -> NDArray[Any]:
+    values = np.array([int(text, 16) for text in fields["values"]], dtype=object)
+    return values.astype(fields["dtype"]).reshape(fields["shape"])
+
+
+REDUCTIONS = Kind(
+    lambda result: {**asdict(result), "value": to_text(result.value)},
+    lambda fields: ReductionResult(**{**fields, "value": int(fields["value"], 16)}),
+)
+"""Results of reductions."""
+
+ARRAYS = Kind(_write_array, _read_array)
+"""NumPy arrays of integers, also of Python's."""
+
+
+def job_of_pieces(identity: str, operation: str, pieces: int) -> dict[str, Any]:
+    """What makes two jobs the same, of an identity that tells operands and parameters."""
+    return {"format": FORMAT, "operation": operation, "pieces": pieces, "input": identity}
+
+
+def job_of_reduction(info: StoreInfo | GroupInfo, operation: str, groups: Sequence[range]) -> dict[str, Any]:
+    """What makes two reductions the same, of chunks of a store in groups."""
     residues = info.residues if isinstance(info, GroupInfo) else info
     return {
         "format": FORMAT,

@@ -7,6 +7,8 @@ exact, so that nothing tells their size before: they are computed as Python ints
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,15 +17,19 @@ from numpy.typing import NDArray
 
 from rnsdask.arrays.creation import from_ints
 from rnsdask.arrays.number_array import NumberArray
+from rnsdask.backend import to_backend
 from rnsdask.cluster.memory import Work
 from rnsdask.core.errors import JobError
 from rnsdask.core.integer_text import to_decimal
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.jobs import memory_plan
+from rnsdask.jobs.checkpoint import ARRAYS, Checkpoint, job_of_pieces
 from rnsdask.jobs.compute import compute, naming
+from rnsdask.jobs.identity import job_identity
 from rnsdask.jobs.sources import Source, check_target
 from rnsdask.jobs.writing import Transfer, write_array
+from rnsdask.lazy.pieces import keeping
 from rnsdask.rns.lift import at_a_time
 
 if TYPE_CHECKING:
@@ -43,20 +49,23 @@ class Problem:
         One of the names in :data:`.memory.OPERATIONS`.
     sources : tuple of Source
         The operands.
-    results : tuple
-        Lazy arrays.
+    make : callable
+        Gives the results, a tuple of lazy arrays.
     work : Work
         What is known of the memory that it takes.
     size, nbytes : int
         Numbers that are read, and bytes of their words.
+    identity : str
+        What the results follow from.
     """
 
     operation: str
     sources: tuple[Source, ...]
-    results: tuple[Any, ...]
+    make: Callable[[], tuple[Any, ...]]
     work: Work
     size: int
     nbytes: int
+    identity: str
 
 
 def with_whole_matrices(array: Any) -> Any:
@@ -65,7 +74,11 @@ def with_whole_matrices(array: Any) -> Any:
 
 
 def prepare(
-    operation: str, sources: Sequence[Source], function: Callable[..., Any], backend: str = "cpu"
+    operation: str,
+    sources: Sequence[Source],
+    function: Callable[..., Any],
+    backend: str = "cpu",
+    **parameters: Any,
 ) -> Problem:
     """Check what is to be computed.
 
@@ -73,6 +86,8 @@ def prepare(
     ----------
     function : callable
         What the arrays are given to; it returns one, or a tuple.
+    parameters
+        What else the results depend on; JSON can write it.
 
     Raises
     ------
@@ -80,11 +95,17 @@ def prepare(
         What `function` raises.
     """
     arrays = [source.array(backend=backend) for source in sources]
-    found = function(*arrays)
-    results = tuple(found) if isinstance(found, tuple) else (found,)
+
+    def make() -> tuple[Any, ...]:
+        found = function(*arrays)
+        return tuple(found) if isinstance(found, tuple) else (found,)
+
+    make()
     work = _work(operation, sources, [x.rechunk(dict.fromkeys(range(x.ndim)[-2:], -1)) for x in arrays])
     size, nbytes = (sum(int(getattr(array, name)) for array in arrays) for name in ("size", "nbytes"))
-    return Problem(operation, tuple(sources), results, work, size, nbytes)
+    inputs = {str(position): source.info for position, source in enumerate(sources)}
+    identity = job_identity(operation, inputs, **parameters)
+    return Problem(operation, tuple(sources), make, work, size, nbytes, identity)
 
 
 def _work(operation: str, sources: Sequence[Source], arrays: Sequence[Any]) -> Work:
@@ -98,26 +119,58 @@ def _work(operation: str, sources: Sequence[Source], arrays: Sequence[Any]) -> W
 
 
 def integers(
-    problem: Problem, client: "Client | None" = None, *, progress: bool = False
+    problem: Problem,
+    client: "Client | None" = None,
+    *,
+    progress: bool = False,
+    checkpoint: Path | None = None,
 ) -> list[NDArray[np.object_]]:
     """Compute the results, as arrays of Python ints.
+
+    Parameters
+    ----------
+    checkpoint : Path, optional
+        A folder that keeps finished pieces: results of chunks, or what groups of primes say; those that it
+        holds already are not computed again.
 
     Raises
     ------
     JobError
-        If there is none of a matrix, or polynomial.
+        If there is none of a matrix, or polynomial; or the checkpoint is of another job.
     """
     amount: dict[str, Any] = {"numbers": problem.size, "nbytes": problem.nbytes}
     how: dict[str, Any] = {"progress": progress, "label": problem.operation, **amount}
     named = f"{problem.operation} of {' '.join(source.path for source in problem.sources)}"
     try:
         with naming(named):
-            found = compute(list(problem.results), client, **how)
+            if checkpoint is None:
+                found = compute(list(problem.make()), client, **how)
+            else:
+                with keeping(partial(_kept, checkpoint, problem, client, how)):
+                    results = problem.make()
+                found = compute(list(results), client)
     except (np.linalg.LinAlgError, ValueError) as error:
         raise JobError(f"{named}: {error}") from error
     return [
         part.to_ints() if isinstance(part, NumberArray) else np.asarray(part, dtype=object) for part in found
     ]
+
+
+def _kept(
+    folder: Path, problem: Problem, client: "Client | None", how: dict[str, Any], pieces: list[Any]
+) -> list[NDArray[Any]]:
+    """What pieces give, of which those that a checkpoint holds are not computed."""
+    job = job_of_pieces(problem.identity, problem.operation, len(pieces))
+    checkpoint = Checkpoint(folder, job, ARRAYS)
+    results = checkpoint.load()
+    missing = [i for i in range(len(pieces)) if i not in results]
+
+    def keep(i: int, result: Any) -> None:
+        array = results[missing[i]] = to_backend(result, "cpu")
+        checkpoint.save(missing[i], array)
+
+    compute([pieces[i] for i in missing], client, done=keep, **how)
+    return [results[i] for i in range(len(pieces))]
 
 
 def write_integers(

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnsdask import store
-from rnsdask.jobs.checkpoint import Checkpoint
+from rnsdask.jobs.checkpoint import REDUCTIONS, Checkpoint, job_of_reduction
 from rnsdask.jobs.compute import compute
 from rnsdask.jobs.run import groups_of
 from rnsdask.lazy.tree import combine_results, reduce_groups
@@ -42,7 +42,9 @@ def reduce(
     """
     words = array.words
     groups = groups_of(words.npartitions)
-    kept = None if checkpoint is None or info is None else Checkpoint(checkpoint, info, operation, groups)
+    kept = None
+    if checkpoint is not None and info is not None:
+        kept = Checkpoint(checkpoint, job_of_reduction(info, operation, groups), REDUCTIONS)
     results = {} if kept is None else kept.load()
     missing = [i for i in range(len(groups)) if i not in results]
     left = [groups[i] for i in missing]

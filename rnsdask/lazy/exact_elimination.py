@@ -13,6 +13,7 @@ from rnsdask.fields import exact_elimination
 from rnsdask.lazy.elimination import checked as checked_words
 from rnsdask.lazy.elimination import joined_words, map_matrices, square
 from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.pieces import kept_blocks
 from rnsdask.lazy.tree import combine_tree
 from rnsdask.rns.lift import from_parts, join_parts
 from rnsdask.rns.system import RNS
@@ -29,7 +30,7 @@ def det(x: Any) -> Any:
         found = _by_groups_of_primes("det", x, words)
         if found is not None:
             return _number(found[..., 0, 0])
-    return _number(map_matrices("det", function, words, (1, 1), **_integers(x))[..., 0, 0])
+    return _number(kept_blocks(map_matrices("det", function, words, (1, 1), **_integers(x)))[..., 0, 0])
 
 
 def _by_groups_of_primes(name: str, x: Any, words: Any) -> Any:
@@ -49,7 +50,7 @@ def _by_groups_of_primes(name: str, x: Any, words: Any) -> Any:
     parts = da.concatenate(
         [map_matrices(name, _part_block, words, lengths, group=group, **options) for group in groups]
     )
-    joined = combine_tree(parts, _join_blocks, (0,), f"matrix-{name}-parts")
+    joined = combine_tree(kept_blocks(parts), _join_blocks, (0,), f"matrix-{name}-parts")
     ends = (*joined.chunks[1:-1], (lengths[1] - 1,))
     return map_chunks(_integers_block, joined, chunks=ends, dtype=object, like=np.empty(0))
 
@@ -70,7 +71,7 @@ def rank(x: Any) -> Any:
     """Ranks over the rationals, int64."""
     function, words = exact_elimination.ranks, checked_words("rank", x)
     options = {**_integers(x), "dtype": np.int64}
-    return _number(map_matrices("rank", function, words, (1, 1), **options)[..., 0, 0])
+    return _number(kept_blocks(map_matrices("rank", function, words, (1, 1), **options))[..., 0, 0])
 
 
 def charpoly(x: Any) -> Any:
@@ -79,8 +80,8 @@ def charpoly(x: Any) -> Any:
     found = _by_groups_of_primes("charpoly", x, words)
     if found is not None:
         return found[..., 0, :]
-    lengths = (1, words.shape[-1] + 1)
-    return map_matrices("charpoly", exact_elimination.polynomials, words, lengths, **_integers(x))[..., 0, :]
+    function, lengths = exact_elimination.polynomials, (1, words.shape[-1] + 1)
+    return kept_blocks(map_matrices("charpoly", function, words, lengths, **_integers(x)))[..., 0, :]
 
 
 def solve(a: Any, b: Any) -> Any:
@@ -91,7 +92,7 @@ def solve(a: Any, b: Any) -> Any:
     system = a.system.with_bound(None if None in bounds else max(bounds))
     options = {**_integers(a), "system": system, "located": True}
     function, lengths = exact_elimination.packed_solutions, (rows + 1, max(columns, 1))
-    packed = map_matrices("solve", function, joined, lengths, **options)
+    packed = kept_blocks(map_matrices("solve", function, joined, lengths, **options))
     numerators = packed[..., :rows, :columns]
     return numerators[..., 0] if is_vector else numerators, _number(packed[..., rows, 0])
 
@@ -101,7 +102,7 @@ def inv(x: Any) -> Any:
     words = square("inv", x)
     length = words.shape[-1]
     options, lengths = {**_integers(x), "located": True}, (length + 1, max(length, 1))
-    packed = map_matrices("inv", exact_elimination.packed_inverses, words, lengths, **options)
+    packed = kept_blocks(map_matrices("inv", exact_elimination.packed_inverses, words, lengths, **options))
     return packed[..., :length, :length], _number(packed[..., length, 0])
 
 

@@ -18,6 +18,7 @@ from rnsdask.fields import exact_polynomials
 from rnsdask.fields.geometric_points import count_beyond
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import as_lazy
+from rnsdask.lazy.pieces import kept_blocks, kept_calls
 from rnsdask.lazy.polynomials import map_pairs, one_chunk, side_by_side
 from rnsdask.rns.system import RNS
 
@@ -27,7 +28,8 @@ _GROUP = 32
 
 def resultant(f: Any, g: Any) -> Any:
     """Resultants of polynomials in one variable: Python ints."""
-    return _number(map_pairs(_resultants, f, g, 1, None, system=_system(f, g), dtype=object)[..., 0])
+    found = map_pairs(_resultants, f, g, 1, None, system=_system(f, g), dtype=object)
+    return _number(kept_blocks(found)[..., 0])
 
 
 def discriminant(f: Any) -> Any:
@@ -48,7 +50,7 @@ def bivariate_resultant(f: Any, g: Any) -> Any:
     x, y, batch = side_by_side(f, g, 2)
     chunks = None if batch is None else (*batch, (1,), (1,), (1,), (length,))
     options = {"chunks": chunks, "dtype": object, "system": system, "length": length}
-    return map_chunks(_bivariate_resultants, x, y, **options)[..., 0, 0, 0, :]
+    return kept_blocks(map_chunks(_bivariate_resultants, x, y, **options))[..., 0, 0, 0, :]
 
 
 def _in_groups(f: Any, g: Any, system: RNS, length: int) -> da.Array:
@@ -58,7 +60,7 @@ def _in_groups(f: Any, g: Any, system: RNS, length: int) -> da.Array:
     first, second = (v.words.shape[1:] for v in (f, g))
     most = count_beyond(2 * bivariate.known_bound(first, second, system.known_magnitude) + 1)
     image, lifted = (delayed(function, pure=True) for function in (bivariate.image, bivariate.lifted))
-    images = [image(task, start, start + _GROUP) for start in range(0, most, _GROUP)]
+    images = kept_calls([image(task, start, start + _GROUP) for start in range(0, most, _GROUP)])
     found: da.Array = da.from_delayed(lifted(task, images, length), (length,), meta=np.empty(0, dtype=object))
     return found
 

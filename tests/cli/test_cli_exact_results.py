@@ -11,6 +11,8 @@ import pytest
 from commands import fail, succeed
 
 import rnsdask as rd
+from rnsdask.jobs.checkpoint import Checkpoint
+from rnsdask.lazy import exact_elimination
 
 MODULI = rd.ModuliSet.for_bits(200)
 PRIMES = [4294967291, 2147483647, 65537]
@@ -27,7 +29,7 @@ def drawn(rng: np.random.Generator, *shape: int, bits: int = 100) -> Any:
 
 
 def stored(path: str, values: Any, chunks: Any = "auto") -> None:
-    rd.from_ints(values, MODULI, signed=True).rechunk(chunks).to_zarr(path)
+    rd.from_ints(values, MODULI, signed=True).rechunk(chunks).to_zarr(path, overwrite=True)
 
 
 def flint_of(matrix: Any) -> flint.fmpz_mat:
@@ -121,6 +123,47 @@ def test_elements_of_fields(rng: np.random.Generator) -> None:
     rd.from_ints(x[0], fields).rechunk(-1).to_zarr("one")
     assert succeed("det", "one").splitlines()[0] == "det of one:"
     assert "one number" in fail("det", "one", "-o", "z", status=2)
+
+
+@pytest.mark.parametrize(
+    ("command", "shape", "chunks"),
+    [
+        (["det", "x"], (30, 30), -1),  # groups of primes
+        (["det", "x"], (2, 20, 20), (1, -1, -1)),
+        (["charpoly", "x"], (12, 12), -1),
+        (["rank", "x"], (3, 4, 5), (1, 2, 3)),
+        (["solve", "x", "x"], (3, 4, 4), (2, 3, 3)),
+        (["resultant", "x", "x"], (3, 5), (1, 5)),
+        (["resultant", "x", "y", "--variables", "2"], (9, 9), -1),  # groups of primes
+        (["resultant", "x", "y", "--variables", "2"], (2, 3, 3), (1, 3, 3)),
+    ],
+)
+def test_checkpoints(
+    command: list[str],
+    shape: tuple[int, ...],
+    chunks: Any,
+    rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is kept is not computed again; what is missing or damaged is."""
+    monkeypatch.setattr(exact_elimination, "_STEPS", {"cpu": 1})
+    stored("x", drawn(rng, *shape), chunks)
+    stored("y", drawn(rng, *shape), chunks)
+    expected = succeed(*command)
+    assert succeed(*command, "--checkpoint", "kept") == expected
+    pieces = sorted(Path("kept").glob("piece-*.json"))
+    assert len(pieces) > 1
+    pieces[0].unlink()
+    pieces[-1].write_text(pieces[-1].read_text().replace("0x", "0x1", 1))
+    kept = [path.stat().st_mtime_ns for path in pieces[1:-1]]
+    assert succeed(*command, "--checkpoint", "kept") == expected
+    assert [path.stat().st_mtime_ns for path in pieces[1:-1]] == kept
+    computed: list[object] = []
+    monkeypatch.setattr(Checkpoint, "save", lambda *args: computed.append(args))
+    assert succeed(*command, "--checkpoint", "kept") == expected
+    assert not computed
+    stored("x", drawn(rng, *shape), chunks)
+    assert "the checkpoint cannot be continued" in fail(*command, "--checkpoint", "kept")
 
 
 def test_what_is_refused(rng: np.random.Generator) -> None:

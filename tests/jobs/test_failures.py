@@ -44,7 +44,7 @@ from rnsdask.core.errors import (
     StoreError,
 )
 from rnsdask.jobs import run, transform
-from rnsdask.jobs.checkpoint import Checkpoint
+from rnsdask.jobs.checkpoint import REDUCTIONS, Checkpoint, job_of_reduction
 from rnsdask.rns.system import RNS
 
 RUNS = int(os.environ.get("RNSDASK_FAULT_RUNS", "1"))
@@ -557,10 +557,10 @@ def test_every_byte_of_a_checkpoint_counts() -> None:
     file = Path("kept/piece-00003.json")
     whole = file.read_bytes()
     info, groups = store.open_info("x.zarr"), run.groups_of(100)
-    right = Checkpoint(Path("kept"), info, "max", groups).load()
+    right = Checkpoint(Path("kept"), job_of_reduction(info, "max", groups), REDUCTIONS).load()
     for position in range(len(whole)):
         file.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
-        found = Checkpoint(Path("kept"), info, "max", groups).load()
+        found = Checkpoint(Path("kept"), job_of_reduction(info, "max", groups), REDUCTIONS).load()
         assert found.get(3, right[3]) == right[3], position
     assert answer("max", "x.zarr", "--checkpoint", "kept") == expected
 

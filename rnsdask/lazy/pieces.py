@@ -1,0 +1,48 @@
+"""Pieces of a long computation that a job may compute first, and keep, before what is made of them all.
+
+A function of lazy arrays names its pieces by :func:`kept_blocks` or :func:`kept_calls`. They stay as they
+are, unless it runs in the context :func:`keeping`, whose function computes them.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.delayed import Delayed
+
+Keep = Callable[[list[Delayed]], list[Any]]
+"""Computes pieces: NumPy arrays, in their order."""
+
+_keep: ContextVar[Keep | None] = ContextVar("keep", default=None)
+
+
+@contextmanager
+def keeping(keep: Keep) -> Iterator[None]:
+    """Have functions that are called in the context give their pieces to another one first."""
+    token = _keep.set(keep)
+    try:
+        yield
+    finally:
+        _keep.reset(token)
+
+
+def kept_calls(calls: list[Delayed]) -> list[Any]:
+    """Calls, or what they return."""
+    keep = _keep.get()
+    return calls if keep is None else keep(calls)
+
+
+def kept_blocks(array: Any) -> Any:
+    """An array with every chunk as a piece; the same array if it is not lazy."""
+    keep = _keep.get()
+    if keep is None or not isinstance(array, da.Array) or 0 in array.shape:
+        return array
+    found = keep(list(array.to_delayed().ravel()))
+    ends = [np.cumsum((0, *lengths)) for lengths in array.chunks]
+    whole = np.empty(array.shape, dtype=array.dtype)
+    for index, block in zip(np.ndindex(array.numblocks), found, strict=True):
+        whole[tuple(slice(end[i], end[i + 1]) for end, i in zip(ends, index, strict=True))] = block
+    return da.from_array(whole, chunks=array.chunks)
