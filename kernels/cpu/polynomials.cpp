@@ -17,8 +17,8 @@ using Degrees = nb::ndarray<const i32, nb::ndim<2>, nb::c_contig, nb::device::cp
 
 constexpr i64 kLanes = 16;
 
-// Pairs from which on they are computed side by side, and coefficients of a pair up to which: those of all lie
-// in the first-level cache, or nearly.
+// Pairs from which on they are computed side by side, and coefficients of a pair up to which: those of all
+// lie in the first-level cache, or nearly.
 constexpr i64 kFewPairs = 4;
 constexpr i64 kMostCoefficients = 1000;
 

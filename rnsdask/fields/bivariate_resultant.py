@@ -40,6 +40,7 @@ class Task:
     f, g : arrays of uint32, shapes (n, m + 1, A) and (n, k + 1, C)
         Residues of the coefficients, of degrees m and k in y.
     system : RNS
+        That of the residues.
     degree : int
         No degree of the resultant in x is greater; -1 if it is known to be 0.
     bound : int
@@ -99,8 +100,8 @@ def _degree(coefficients: Sequence[int]) -> int:
 def degree_bound(f: Sequence[int], g: Sequence[int]) -> int:
     """No resultant of polynomials in x and y with respect to y has a greater degree in x; -1 if it is 0.
 
-    It is c^n d^m times the product of all differences of roots, where c and d are the leading coefficients.
-    The degree of a difference is at most that of either root, and Newton's polygons tell those of the roots.
+    It is c^n d^m times the product of all differences of roots, where c and d are the leading coefficients. A
+    difference has at most the greater degree of both roots, and Newton's polygons tell the degrees of roots.
 
     Parameters
     ----------

@@ -69,9 +69,8 @@ def discriminants(f: Array, system: RNS) -> NDArray[np.object_]:
 
     def image(words: Array, moduli: ModuliSet) -> Array:
         formal = tuple(_for_each(d.astype(np.int32), len(moduli), batch) for d in (lower, lower - 1))
-        return polynomials.resultants(words, polynomials.derivatives(words, moduli), moduli, formal)[
-            ..., None
-        ]
+        slopes = polynomials.derivatives(words, moduli)
+        return polynomials.resultants(words, slopes, moduli, formal)[..., None]
 
     found = lift(image, f, system, sylvester_bound(greatest, max(greatest - 1, 0), *squares))
     place = np.broadcast_to(lower[None, ..., None], (len(f), *batch, 1)).astype(np.int64)
