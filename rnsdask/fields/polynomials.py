@@ -20,6 +20,9 @@ Pair = tuple[Array, Array]
 
 def degrees_of(words: Array) -> Array:
     """Degrees (n, *batch), int32, of polynomials over prime fields, or by Booleans (n, *batch, A)."""
+    leading = words[..., -1] != 0
+    if leading.all():  # as nearly always, and quicker than to seek them
+        return np.full_like(leading, words.shape[-1] - 1, dtype=np.int32, order="C")
     is_there = words != 0
     last = words.shape[-1] - 1 - is_there[..., ::-1].argmax(axis=-1)
     return np.where(is_there.any(axis=-1), last, -1).astype(np.int32)
