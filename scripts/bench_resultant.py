@@ -1,4 +1,4 @@
-"""Times one resultant of two polynomials in x and y step by step, beside the figures of seed 004's author.
+"""Times one resultant of two polynomials in x and y step by step, beside published figures of a GTX 580.
 
     python scripts/bench_resultant.py cpu            one thread
     python scripts/bench_resultant.py gpu
@@ -50,7 +50,7 @@ TOTAL, DEGREE_Y, DEGREES_X = 50, 46, (49, 47)
 MAGNITUDE = 43 * 2**99
 
 # Milliseconds with % and with his reduction, on a GTX 580.
-SEED = {
+PUBLISHED = {
     "elimination": (5755.4, 1100.1),
     "inverses": (0.907, 0.193),
     "interpolation": (856.0, 220.6),
@@ -208,8 +208,8 @@ def main() -> None:
         if options.plain:
             row["ms with %"] = plain[row["step"]]
             row["gain"] = plain[row["step"]] / row["ms"]
-        if options.scale == 1 and row["step"] in SEED:
-            row["seed's ms with %"], row["seed's ms"] = SEED[row["step"]]
+        if options.scale == 1 and row["step"] in PUBLISHED:
+            row["GTX 580, ms with %"], row["GTX 580, ms"] = PUBLISHED[row["step"]]
     print_rows(rows)
     write_results(options.json, options.kind == "gpu", rows)
 
