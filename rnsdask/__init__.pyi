@@ -82,6 +82,7 @@ from .lazy.ntt import intt as intt
 from .lazy.ntt import ntt as ntt
 from .lazy.number_theory import bit_length as bit_length
 from .lazy.number_theory import gcd as gcd
+from .lazy.number_theory import isqrt as isqrt
 from .lazy.number_theory import lcm as lcm
 from .lazy.powers import inverse as inverse
 from .lazy.powers import power as power

@@ -224,7 +224,7 @@ OWN = {
     "rd": (
         "ModuliSet RNS RNSArray IntervalRNS IntervalRNSArray Positional PositionalArray PrimeFields "
         "FermatField FieldArray linalg "
-        "errstate fma mulsub muladd mod_add mod_subtract mod_multiply mod_power mod_inverse "
+        "errstate fma mulsub muladd mod_add mod_subtract mod_multiply mod_power mod_inverse isqrt "
         "inverse ntt intt to_interleaved from_interleaved long_multiply "
         "bit_length required_bits interval_arithmetic mixed_radix_digits fixed_point_interval to_decimal "
         "read_parquet FixedPointInterval IntervalEvaluation ReductionResult "
@@ -262,6 +262,7 @@ def page() -> str:
     parts.append(
         "## Only here\n\n" + "\n\n".join(own) + ": see [operations.md](operations.md), "
         "[fields.md](fields.md), [linalg.md](linalg.md) and [polynomials.md](polynomials.md)."
+        "[fields.md](fields.md), [positional.md](positional.md) and [linalg.md](linalg.md)."
     )
     return "\n\n".join(parts) + "\n"
 

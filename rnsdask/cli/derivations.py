@@ -130,7 +130,7 @@ def convert(
     Residues of a group with intervals, and those of a group, are under the same moduli.
     """
     if system == "interval" and (signed, bits) != (None, None):
-        refuse("--signed, --unsigned and --bits are not of --to interval, with a sign for each number")
+        refuse("--signed and --bits are of --to rns and positional: intervals have a sign for each number")
 
     def make(x: Any) -> Any:
         from rnsdask.arrays.interval_rns_array import IntervalRNSArray

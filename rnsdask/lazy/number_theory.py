@@ -15,7 +15,7 @@ from rnsdask.lazy.fields import of_fields, refuse
 from rnsdask.lazy.functions import check_one_kind
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Operand, is_number_array, made_like, prepare
-from rnsdask.positional import bits
+from rnsdask.positional import arithmetic, bits, divide
 from rnsdask.positional.system import Positional
 from rnsdask.rns import number_theory
 from rnsdask.rns.system import RNS
@@ -50,6 +50,22 @@ def gcd(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
 def lcm(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
     """Least common multiple of two numbers, as :func:`gcd` and ``numpy.lcm``: at least 0, and 0 of a 0."""
     return _of_pairs("lcm", a, b, overflow)
+
+
+def isqrt(x: Operand) -> Any:
+    """Floor of the square root of each number of a PositionalArray, as ``math.isqrt``.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no PositionalArray.
+    ValueError
+        If a number is negative, naming its flat index; for a Dask array when it is computed.
+    """
+    if not is_number_array(x) or not isinstance(x.system, Positional):
+        raise TypeError(f"isqrt takes a PositionalArray, got {type(x).__name__}")
+    words = map_chunks(_isqrt_block, x.words, rows=x.system.rows, located=True, system=x.system)
+    return made_like((x,), words, x.system, "raise")
 
 
 def bit_length(x: Operand) -> Any:
@@ -117,6 +133,8 @@ def _bound_of(
 def _pairs_block(
     x: Array, y: Array, *, operation: str, system: NumberSystem, mode: str, place: Place
 ) -> Array:
+    if operation == "gcd" and isinstance(system, Positional):
+        return arithmetic.gcd(x, y, system, mode, place.flat_index)
     return number_theory.of_pairs(operation, x, y, system, mode, place.flat_index)
 
 
@@ -127,3 +145,7 @@ def _lengths_block(block: Array, *, system: NumberSystem) -> Array:
         return bits.count(block, system, "length")[None]
     assert isinstance(system, RNS)
     return number_theory.bit_length(block, system)[None]
+
+
+def _isqrt_block(block: Array, *, system: Positional, place: Place) -> Array:
+    return divide.isqrt(block, system.signed, place.flat_index)

@@ -9,6 +9,7 @@ from rnsdask.backend import Array, kernels_of
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.place import Locate
 from rnsdask.positional.divide import divmod_
+from rnsdask.positional.divide import gcd as common_divisors
 from rnsdask.positional.multiply import multiply, multiply_add, multiply_add_checked, multiply_checked
 from rnsdask.positional.operands import Operands, limbs_of
 from rnsdask.positional.resize import resized
@@ -237,3 +238,14 @@ def divided(
             raise system.overflow_error(_number_at(words, index, words.shape[1:], wide), locate(index))
         results.append(flat.reshape(system.rows, *words.shape[1:]))
     return np.concatenate(results)
+
+
+def gcd(x: Array, y: Array, system: Positional, mode: str, locate: Locate = int) -> Array:
+    """Greatest common divisors of two chunks, as :func:`apply`; of the least number and 0 none may fit."""
+    found = common_divisors(x, y, system.signed)
+    flat = found.reshape(len(found), -1)
+    flat, outside = resized(flat, False, system.rows, system.top_bits, system.signed)
+    if mode == "raise" and bool(outside.any()):
+        raise system.overflow_error(-system.value_range[0], locate(int(outside.argmax())))
+    shape = found.shape[1:]
+    return with_flags(flat.reshape(system.rows, *shape), outside.reshape(shape), mode)

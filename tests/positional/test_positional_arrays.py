@@ -1,5 +1,6 @@
 """Positional arrays against Python's integers: sums, bits, order, conversion, errors."""
 
+import math
 import operator
 import random
 from typing import Any
@@ -123,6 +124,9 @@ def test_powers_quotients_and_modular_results_are_pythons(
     system, limits = rd.Positional(bits, signed), positional.limits_of(bits, signed)
     a, b = draw(bits, signed, 60, rng), draw(bits, signed, 60, rng)
     x = placed(a, system, on_each_processor)
+    not_negative = np.where(a < 0, 0, a)
+    roots = rd.isqrt(placed(not_negative, system, on_each_processor))
+    assert (roots.to_ints() == mapped(math.isqrt, not_negative)).all()
     for k in (0, 1, 2, 3, 10, 200):
         check(rd.power(x, k, overflow="flag"), a**k, limits)
     exponents = rng.integers(0, 12, 60)
@@ -207,6 +211,8 @@ def test_errors_name_the_argument_and_the_rule() -> None:
         rd.mod_add(x, x, 0)
     with pytest.raises(ZeroDivisionError, match="flat index 1 has no inverse modulo 6"):
         rd.mod_inverse(rd.from_ints([5, 3], rd.Positional(40), chunks=None), 6)
+    with pytest.raises(ValueError, match="flat index 1 is negative"):
+        rd.isqrt(rd.from_ints([5, -3], rd.Positional(40, True), chunks=None))
     with pytest.raises(TypeError, match="PositionalArrays and integers"):
         rd.mod_add(x.to_rns(), 1, 7)
     for name in ("prod", "cumprod", "matmul"):
