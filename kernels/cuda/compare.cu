@@ -138,29 +138,30 @@ __device__ __forceinline__ void compare(const Numbers& a, const typename Group::
 
 extern "C" {
 
+#ifdef RNS_SHARED_TABLE
 __global__ void __launch_bounds__(kBlock)
-    compare_arrays_parameter(Numbers a, Numbers b, const __grid_constant__ KeyTable table, u64 slack,
-                             i8* order, u64* counts) {
-  compare<ArrayGroup>(a, b, table.c, slack, order, counts);
-}
-
-__global__ void __launch_bounds__(kBlock)
-    compare_arrays_shared(Numbers a, Numbers b, const u64* table, u64 slack, i8* order, u64* counts) {
+    compare_arrays(Numbers a, Numbers b, const u64* table, u64 slack, i8* order, u64* counts) {
   extern __shared__ u64 shared[];
   compare<ArrayGroup>(a, b, load_shared_table(table, a.moduli, shared), slack, order, counts);
 }
 
 __global__ void __launch_bounds__(kBlock)
-    compare_scalar_parameter(Numbers a, const __grid_constant__ ScalarTable b, u64 key,
-                             const __grid_constant__ KeyTable table, u64 slack, i8* order, u64* counts) {
-  compare<ScalarGroup>(a, {b.x, key}, table.c, slack, order, counts);
-}
-
-__global__ void __launch_bounds__(kBlock)
-    compare_scalar_shared(Numbers a, const u32* b, u64 key, const u64* table, u64 slack, i8* order,
-                          u64* counts) {
+    compare_scalar(Numbers a, const u32* b, u64 key, const u64* table, u64 slack, i8* order, u64* counts) {
   extern __shared__ u64 shared[];
   compare<ScalarGroup>(a, {b, key}, load_shared_table(table, a.moduli, shared), slack, order, counts);
 }
+#else
+__global__ void __launch_bounds__(kBlock)
+    compare_arrays(Numbers a, Numbers b, const __grid_constant__ KeyTable table, u64 slack, i8* order,
+                   u64* counts) {
+  compare<ArrayGroup>(a, b, table.c, slack, order, counts);
+}
+
+__global__ void __launch_bounds__(kBlock)
+    compare_scalar(Numbers a, const __grid_constant__ ScalarTable b, u64 key,
+                   const __grid_constant__ KeyTable table, u64 slack, i8* order, u64* counts) {
+  compare<ScalarGroup>(a, {b.x, key}, table.c, slack, order, counts);
+}
+#endif
 
 }  // extern "C"

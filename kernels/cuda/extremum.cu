@@ -65,8 +65,8 @@ __device__ void write_extremum(const Numbers& a, const Extremum* partials, Extre
 
 // `flip` complements the keys for MIN. Ambiguous keys are counted, not compared.
 template <class Coefficients>
-__device__ __forceinline__ void extremum(const Numbers& a, const Coefficients& c, u64 flip, u32* arrived,
-                                         Extremum* partials, Extremum* found, u32* residues) {
+__device__ __forceinline__ void find_extremum(const Numbers& a, const Coefficients& c, u64 flip, u32* arrived,
+                                              Extremum* partials, Extremum* found, u32* residues) {
   Extremum mine = {0, 0, kNone, 0};
   for_each_key(a, c, [&](i64 j, u64 key) {
     if (key < a.ambiguous_below) {
@@ -92,17 +92,18 @@ __device__ __forceinline__ void extremum(const Numbers& a, const Coefficients& c
 
 extern "C" {
 
-__global__ void __launch_bounds__(kBlock)
-    extremum_parameter(Numbers a, const __grid_constant__ KeyTable table, u64 flip, u32* arrived,
-                       Extremum* partials, Extremum* found, u32* residues) {
-  extremum(a, table.c, flip, arrived, partials, found, residues);
-}
-
-__global__ void __launch_bounds__(kBlock)
-    extremum_shared(Numbers a, const u64* table, u64 flip, u32* arrived, Extremum* partials, Extremum* found,
-                    u32* residues) {
+#ifdef RNS_SHARED_TABLE
+__global__ void __launch_bounds__(kBlock) extremum(Numbers a, const u64* table, u64 flip, u32* arrived,
+                                                   Extremum* partials, Extremum* found, u32* residues) {
   extern __shared__ u64 shared[];
-  extremum(a, load_shared_table(table, a.moduli, shared), flip, arrived, partials, found, residues);
+  find_extremum(a, load_shared_table(table, a.moduli, shared), flip, arrived, partials, found, residues);
 }
+#else
+__global__ void __launch_bounds__(kBlock)
+    extremum(Numbers a, const __grid_constant__ KeyTable table, u64 flip, u32* arrived, Extremum* partials,
+             Extremum* found, u32* residues) {
+  find_extremum(a, table.c, flip, arrived, partials, found, residues);
+}
+#endif
 
 }  // extern "C"

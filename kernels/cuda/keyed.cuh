@@ -2,7 +2,8 @@
 //
 // A thread owns vectors of four consecutive numbers and reads 16 bytes a load, past the caches, for nothing
 // is read twice. The coefficients come as a kernel parameter, which lies in constant memory: every
-// thread reads the same one at the same time. Sets of more moduli than fit there use shared memory.
+// thread reads the same one at the same time. Sets of more moduli than fit there use shared memory,
+// in kernels compiled with RNS_SHARED_TABLE: hardly a process needs both.
 #pragma once
 
 #include <rns/keys.cuh>

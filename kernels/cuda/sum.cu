@@ -86,8 +86,8 @@ __device__ void sum_singles(const Numbers& a, const Coefficients& c, u64* warp_r
 // them to `found`; integer additions, so the order in which blocks arrive does not matter. `shared` holds
 // moduli sums for each warp.
 template <class Coefficients>
-__device__ __forceinline__ void sum(const Numbers& a, const Coefficients& c, u64* shared, u32* arrived,
-                                    u64* sums, u64* found) {
+__device__ __forceinline__ void add_up(const Numbers& a, const Coefficients& c, u64* shared, u32* arrived,
+                                       u64* sums, u64* found) {
   const i32 warps = blockDim.x / kWarp;
   for (i32 i = threadIdx.x; i < warps * a.moduli; i += blockDim.x) shared[i] = 0;
   __syncthreads();
@@ -120,17 +120,19 @@ __device__ __forceinline__ void sum(const Numbers& a, const Coefficients& c, u64
 
 extern "C" {
 
+#ifdef RNS_SHARED_TABLE
 __global__ void __launch_bounds__(kBlock)
-    sum_parameter(Numbers a, const __grid_constant__ KeyTable table, u32* arrived, u64* sums, u64* found) {
-  extern __shared__ u64 shared[];
-  sum(a, table.c, shared, arrived, sums, found);
-}
-
-__global__ void __launch_bounds__(kBlock)
-    sum_shared(Numbers a, const u64* table, u32* arrived, u64* sums, u64* found) {
+    row_sums(Numbers a, const u64* table, u32* arrived, u64* sums, u64* found) {
   extern __shared__ u64 shared[];
   const u64* c = load_shared_table(table, a.moduli, shared);
-  sum(a, c, shared + a.moduli, arrived, sums, found);
+  add_up(a, c, shared + a.moduli, arrived, sums, found);
 }
+#else
+__global__ void __launch_bounds__(kBlock)
+    row_sums(Numbers a, const __grid_constant__ KeyTable table, u32* arrived, u64* sums, u64* found) {
+  extern __shared__ u64 shared[];
+  add_up(a, table.c, shared, arrived, sums, found);
+}
+#endif
 
 }  // extern "C"

@@ -368,6 +368,14 @@ VARIANTS = {
     ),
 }
 """Further options to check sources with that are compiled anew for each field or length, by their names."""
+SHARED_TABLE = ("-DRNS_SHARED_TABLE",)
+"""Options of kernels whose coefficients are too many for a parameter."""
+
+VARIANTS = {
+    **{name: tuple(map(fermat_options, FERMAT_FIELDS)) for name in ("fermat", "fermat_fft")},
+    **dict.fromkeys(("extremum", "sum", "compare"), (SHARED_TABLE,)),
+}
+"""Further options to check sources with that are compiled more than once, by their names."""
 
 SIZES = {
     "fermat": {"kSide": fermat_side(FERMAT_FIELDS[0])},

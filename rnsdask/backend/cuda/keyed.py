@@ -24,6 +24,7 @@ from rnsdask.backend.cuda_layout import (
     PAIR_VECTORS,
     PARAMETER_TABLE_SIZE,
     SCALAR_TABLE,
+    SHARED_TABLE,
     SUM_VECTORS,
     WARP,
 )
@@ -54,12 +55,12 @@ def _threads(numbers: Parameter, vectors_each: int) -> int:
     return max(-(-vectors // vectors_each), count - 4 * vectors)
 
 
-def _coefficients(constants: KeyConstants) -> tuple[str, Any, int]:
-    """Suffix of the entry point, argument, and bytes of shared memory for the table of coefficients."""
+def _coefficients(constants: KeyConstants) -> tuple[tuple[str, ...], Any, int]:
+    """Options of the compiler, argument, and bytes of shared memory for the table of coefficients."""
     count = len(constants.coefficients)
     if count > PARAMETER_TABLE_SIZE:
-        return "shared", on_device(constants, "coefficients"), 8 * count
-    return "parameter", _key_table(constants), 0
+        return SHARED_TABLE, on_device(constants, "coefficients"), 8 * count
+    return (), _key_table(constants), 0
 
 
 @functools.lru_cache(CACHED_SETS)
@@ -72,13 +73,12 @@ def _key_table(constants: KeyConstants) -> Any:
 def extremum(residues: Array, constants: KeyConstants, minimum: bool) -> Extremum:
     n = residues.shape[0]
     numbers = _numbers(residues, constants)
-    suffix, table, shared = _coefficients(constants)
+    defines, table, shared = _coefficients(constants)
     found = results()
     places = (found.arrived, found.partials, found.host, found.host + np.uint64(EXTREMUM.itemsize))
     arguments = (numbers, table, _FLIP[minimum], *places)
-    launching.launch(
-        "extremum", f"extremum_{suffix}", _threads(numbers, KEY_VECTORS), arguments, shared=shared
-    )
+    threads = _threads(numbers, KEY_VECTORS)
+    launching.launch("extremum", "extremum", threads, arguments, shared=shared, defines=defines)
     words = found.read(EXTREMUM.itemsize // 8 + (n + 1) // 2)
     best, runner_up, index, ambiguous = words[:4].tolist()
     if best == 0:
@@ -89,7 +89,7 @@ def extremum(residues: Array, constants: KeyConstants, minimum: bool) -> Extremu
 def row_sums(residues: Array, constants: KeyConstants) -> KeySums:
     n = residues.shape[0]
     numbers = _numbers(residues, constants)
-    suffix, table, shared = _coefficients(constants)
+    defines, table, shared = _coefficients(constants)
     # Each warp keeps n sums of 64 bits in shared memory: many moduli leave room for fewer warps.
     warps = min(BLOCK // WARP, (SHARED_BYTES - shared) // (8 * n))
     if warps < 1:
@@ -98,7 +98,8 @@ def row_sums(residues: Array, constants: KeyConstants) -> KeySums:
     arguments = (numbers, table, found.arrived, found.sums, found.host)
     shared += 8 * n * warps
     threads = _threads(numbers, SUM_VECTORS)
-    launching.launch("sum", f"sum_{suffix}", threads, arguments, block=warps * WARP, shared=shared)
+    how: dict[str, Any] = {"block": warps * WARP, "shared": shared, "defines": defines}
+    launching.launch("sum", "row_sums", threads, arguments, **how)
     *rows, low, high, ambiguous = found.read(n + 3).tolist()
     return KeySums(rows, low + (high << 32), ambiguous)
 
@@ -121,7 +122,7 @@ def candidates(residues: Array, constants: KeyConstants, minimum: bool, threshol
 def compare(a: Array, b: Array, constants: KeyConstants) -> tuple[Array, int]:
     order, undecided = cupy.empty(a.shape[1], dtype=cupy.int8), results()
     numbers = _numbers(a, constants)
-    suffix, table, shared = _coefficients(constants)
+    defines, table, shared = _coefficients(constants)
     second: tuple[Any, ...]
     if isinstance(b, np.ndarray):
         kind, second = "scalar", _scalar(b[:, 0], constants)
@@ -132,7 +133,8 @@ def compare(a: Array, b: Array, constants: KeyConstants) -> tuple[Array, int]:
         kind, second = "arrays", (other,)
     arguments = (numbers, *second, table, np.uint64(constants.slack), order, undecided.host)
     threads = _threads(numbers, PAIR_VECTORS)
-    blocks = launching.launch("compare", f"compare_{kind}_{suffix}", threads, arguments, shared=shared)
+    how: dict[str, Any] = {"shared": shared, "defines": defines}
+    blocks = launching.launch("compare", f"compare_{kind}", threads, arguments, **how)
     return order, int(undecided.read(blocks).sum())
 
 
