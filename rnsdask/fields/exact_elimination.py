@@ -78,7 +78,7 @@ def lifts(words: Array, rows: int, columns: int, magnitude: int) -> bool:
 
     `words` are an array of their processor: on a GPU images are quick.
     """
-    if backend_name(words) != "cpu" or rows == 0 or 4 * columns > rows:
+    if backend_name(words) != "cpu" or rows == 0 or columns > max(1, rows // 16):
         return False
     return p_adic.is_quicker(rows, columns, magnitude, hadamard_bound(rows, magnitude))
 
@@ -235,5 +235,8 @@ def _lifted(
             images.append((numerators[places], determinants[places]))
         kept += [part[k] for k in places]
         product *= math.prod(kept[len(kept) - len(places) :])
-    first, second = (decode(list(parts), ModuliSet(kept)) for parts in zip(*images, strict=True))
+    # To check a set of thousands of moduli takes long, and those without a bad prime are known.
+    known = primes(0, len(kept))
+    moduli = known if known.moduli == tuple(kept) else ModuliSet(kept)
+    first, second = (decode(list(parts), moduli) for parts in zip(*images, strict=True))
     return first, second

@@ -33,9 +33,12 @@ _LIMIT = math.isqrt(2**64 // 512)
 _BITS = _LIMIT.bit_length()
 
 # How long the parts take: a step of an elimination and one of a product with vectors, the calls for a digit,
-# a digit of a solution that becomes a number, two primes of one by the remainder theorem, and all else.
+# a digit of a solution that becomes a number, a bit of that, two primes of one by the remainder theorem, and
+# all else.
 _INVERSION_SECONDS, _PRODUCT_SECONDS, _DIGIT_SECONDS = 3.5e-10, 2.5e-10, 6e-5
-_NUMBER_SECONDS, _CRT_SECONDS, _CALL_SECONDS = 6e-7, 4e-10, 2e-3
+_NUMBER_SECONDS, _BIT_SECONDS, _CRT_SECONDS, _CALL_SECONDS = 6e-7, 1.2e-8, 5e-10, 2e-3
+# A row takes as long as if it were longer by so much.
+_SHORT_ROWS = 64
 _MOST_PRIMES = 64
 
 # Right-hand sides of which no determinant is a special case, and weights of sums of solutions.
@@ -211,8 +214,8 @@ class Plan:
         """About how long it takes."""
         others = reach.bit_length() / (_BITS - 1)
         product = rows**2 * columns * _PRODUCT_SECONDS
-        inversion = self.primes * rows**3 * _INVERSION_SECONDS
-        number = rows * columns * _NUMBER_SECONDS
+        inversion = self.primes * rows**2 * (rows + _SHORT_ROWS) * _INVERSION_SECONDS
+        number = rows * columns * (_NUMBER_SECONDS + self.primes * _BITS * _BIT_SECONDS)
         return (
             _CALL_SECONDS
             + inversion
@@ -224,8 +227,10 @@ def is_quicker(rows: int, columns: int, magnitude: int, bound: int) -> bool:
     """Whether one matrix takes less time so than modulo enough primes for a bound of its results."""
     reach = max(1, rows * magnitude)
     primes_needed = bound.bit_length() / 31
-    images = primes_needed * rows**2 * (rows / 3 + columns) * _INVERSION_SECONDS
-    numbers = max(1, rows * columns) * primes_needed**2 * _CRT_SECONDS
+    steps = rows * (rows / 3 + columns) * (rows + _SHORT_ROWS)
+    images = primes_needed * steps * _INVERSION_SECONDS
+    # Numbers are converted 64 at a time, determinants too.
+    numbers = (64 + -(-rows * columns // 64) * 64) * primes_needed**2 * _CRT_SECONDS
     return images + numbers > Plan.of(bound**2, rows, columns, reach).seconds(rows, columns, reach)
 
 
