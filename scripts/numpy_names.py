@@ -261,8 +261,8 @@ def page() -> str:
     own = [_code(" ".join(f"{owner}.{name}" for name in names.split())) for owner, names in OWN.items()]
     parts.append(
         "## Only here\n\n" + "\n\n".join(own) + ": see [operations.md](operations.md), "
-        "[fields.md](fields.md), [linalg.md](linalg.md) and [polynomials.md](polynomials.md)."
-        "[fields.md](fields.md), [positional.md](positional.md) and [linalg.md](linalg.md)."
+        "[fields.md](fields.md), [positional.md](positional.md), [linalg.md](linalg.md) and "
+        "[polynomials.md](polynomials.md)."
     )
     return "\n\n".join(parts) + "\n"
 

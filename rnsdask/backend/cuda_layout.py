@@ -357,8 +357,12 @@ STRUCTURES = {
 """The structures by their names in the sources that know them."""
 
 FERMAT_FIELDS = (FermatConstants(2**63 + 2**34, 8), FermatConstants(2**32 - 2**20, 8))
+SHARED_TABLE = ("-DRNS_SHARED_TABLE",)
+"""Options of kernels whose coefficients are too many for a parameter."""
+
 VARIANTS = {
     **{name: tuple(map(fermat_options, FERMAT_FIELDS)) for name in ("fermat", "fermat_fft")},
+    **dict.fromkeys(("extremum", "sum", "compare"), (SHARED_TABLE,)),
     "limbs": tuple(map(limb_options, (0, 1, 32, MOST_LIMBS))),
     "positional_montgomery_tiles": (tile_options(TILES_OF_LIMBS[1]),),
     "positional_montgomery": (montgomery_options(1), montgomery_options(9)),
@@ -366,14 +370,6 @@ VARIANTS = {
         product_options(1, 1, 1, True),
         (*product_options(9, 2, 11, True), *tile_options(TILES_OF_LIMBS[1])),
     ),
-}
-"""Further options to check sources with that are compiled anew for each field or length, by their names."""
-SHARED_TABLE = ("-DRNS_SHARED_TABLE",)
-"""Options of kernels whose coefficients are too many for a parameter."""
-
-VARIANTS = {
-    **{name: tuple(map(fermat_options, FERMAT_FIELDS)) for name in ("fermat", "fermat_fft")},
-    **dict.fromkeys(("extremum", "sum", "compare"), (SHARED_TABLE,)),
 }
 """Further options to check sources with that are compiled more than once, by their names."""
 
