@@ -28,9 +28,6 @@ _AS_INT = np.frompyfunc(int, 1, 1)
 # Primes of a group, at least.
 _LEAST_GROUP = 16
 
-# Primes of the first ranks.
-_FIRST = 1
-
 # More than a unit of the elements' scale may be as a double, and more than rounding takes off.
 _LEAST_UNIT, _UPWARDS = 2.0**-900, 1 + 2.0**-50
 
@@ -90,12 +87,13 @@ def ranks(words: Array, system: RNS) -> Array:
     not all primes of a product beyond the bound of these do.
     """
     least = min(words.shape[-2:])
-    bound = hadamard_bound(least, magnitude_of(words, system))
-    found = np.zeros_like(words, shape=(*words.shape[1:-2], 1, 1), dtype=np.int64, order="C")
-    start, count = 0, count_beyond(bound)
-    while start < count and (start == 0 or (found < least).any()):
-        # The first are enough but where a matrix is singular.
-        part = primes(start, min(at_a_time(words) if start else _FIRST, count - start))
+    # The first prime is enough but where a matrix is singular.
+    found = elimination.ranks(base_extend(words, system, primes(0, 1)), primes(0, 1))[0]
+    if not (found < least).any():
+        return found[None]
+    start, count = 1, count_beyond(hadamard_bound(least, magnitude_of(words, system)))
+    while start < count and (found < least).any():
+        part = primes(start, min(at_a_time(words), count - start))
         here = elimination.ranks(base_extend(words, system, part), part)
         found = np.maximum(found, here.max(axis=0))
         start += len(part)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -52,9 +53,9 @@ def primes(start: int, count: int, limit: int = _LIMIT) -> ModuliSet:
 
 def count_beyond(limit: int, start: int = 0, below: int = _LIMIT) -> int:
     """How many primes below another limit, after the first `start`, have a product above a limit."""
-    count, remaining = 0, _primes_from(start, below)
-    while limit > 0:
-        limit //= next(remaining)
+    count, remaining, rest = 0, _primes_from(start, below), gmpy2.mpz(limit)
+    while rest > 0:
+        rest //= next(remaining)
         count += 1
     return count
 
