@@ -7,10 +7,7 @@ using namespace rns;
 
 namespace {
 
-// Numbers that a thread takes side by side: those of 16 bytes of a digit, or of 256 bytes of all digits.
-constexpr i32 kMost = 256 / (kDigits * static_cast<i32>(sizeof(Digit)));
-constexpr i32 kWidest = 16 / static_cast<i32>(sizeof(Digit));
-constexpr i32 kSide = kMost < 1 ? 1 : kMost < kWidest ? kMost : kWidest;
+constexpr i32 kSide = RNS_FERMAT_SIDE;
 
 // Digit i of number j is data[i * stride + j * step]; step is 0 for one number, else 1.
 struct FermatOperand {

@@ -7,6 +7,7 @@
 #ifndef RNS_FERMAT_DIGITS  // as scripts/check_kernels.py compiles it
 #define RNS_FERMAT_BITS 32
 #define RNS_FERMAT_DIGITS 16
+#define RNS_FERMAT_SIDE 4  // numbers that a thread of element-wise kernels takes side by side
 #define RNS_FERMAT_RADIX 272629760, 28, 22, 1, 0, 3
 #endif
 

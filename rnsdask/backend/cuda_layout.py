@@ -12,12 +12,19 @@ from rnsdask.constants.interval import INTERVAL_POWERS
 BLOCK = 256
 
 
+def fermat_side(field: FermatConstants) -> int:
+    """How many numbers a thread of element-wise kernels takes: 16 bytes of a digit, or 256 of all digits."""
+    size = field.dtype.itemsize
+    return max(1, min(16 // size, 256 // (size * field.digits)))
+
+
 def fermat_options(field: FermatConstants) -> tuple[str, ...]:
     """What says to the compiler of a source of Fermat fields which field it is."""
     *radix, digits = field.parameters
     return (
         f"-DRNS_FERMAT_BITS={8 * field.dtype.itemsize}",
         f"-DRNS_FERMAT_DIGITS={digits}",
+        f"-DRNS_FERMAT_SIDE={fermat_side(field)}",
         f"-DRNS_FERMAT_RADIX={radix[0]}ull,{','.join(map(str, radix[1:]))}",
     )
 
@@ -29,12 +36,6 @@ MOST_LIMBS = 128
 def limb_options(limbs: int) -> tuple[str, ...]:
     """What says to the compiler of a source how many limbs positional numbers have; 0 is any number."""
     return (f"-DRNS_LIMBS={limbs if limbs <= MOST_LIMBS else 0}",)
-
-
-def fermat_side(field: FermatConstants) -> int:
-    """How many numbers a thread of element-wise kernels takes side by side."""
-    size = field.dtype.itemsize
-    return max(1, min(16 // size, 256 // (size * field.digits)))
 
 
 WARP = 32
@@ -374,7 +375,6 @@ VARIANTS = {
 """Further options to check sources with that are compiled more than once, by their names."""
 
 SIZES = {
-    "fermat": {"kSide": fermat_side(FERMAT_FIELDS[0])},
     "fermat_fft": {"kTileNumbers": FERMAT_FIELDS[0].tile},
     "arithmetic": {"kMaxOperands": MAX_OPERANDS},
     "compare": {"kPairVectors": PAIR_VECTORS},
