@@ -6,26 +6,49 @@ know, and copies.
 
     python scripts/bench_positional.py
     python scripts/bench_positional.py --gpu
+    python scripts/bench_positional.py --tiny    only see that it works
+
+With --json FILE writes the figures too.
 """
 
-import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
+
 import operator
 import time
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import gmpy2
 import numpy as np
+from benchmarking import (
+    argument_parser,
+    compile_for_gpu,
+    print_rows,
+    time_in_turn,
+    wall_seconds,
+    write_results,
+)
 
-from rnsdask.backend import cuda_sources, kernels_of
+from rnsdask.backend import kernels_of
 from rnsdask.backend.protocol import power_window
 from rnsdask.positional.divide import divmod_
 from rnsdask.positional.integers import to_integers
 from rnsdask.positional.modular import mod_add, mod_multiply, mod_power
 from rnsdask.positional.multiply import multiply, multiply_checked
 
+RUNS = {
+    "cpu": ("",),
+    "gpu": ("--gpu",),
+    "tiny": ("--tiny",),
+    "tiny-gpu": ("--gpu --tiny",),
+}
+
 BITS = (256, 512, 1024, 2048, 4096)
+REPEAT = 5
 
 
 def words(xp: Any, limbs: int, count: int, seed: int) -> Any:
@@ -81,21 +104,24 @@ def cpu_cases(bits: int, count: int) -> dict[str, Case]:
     }
 
 
-def cpu() -> None:
-    """One thread against a loop of gmpy2, each in turn."""
-    for bits in BITS:
-        for name, (count, ours, theirs) in cpu_cases(bits, 50_000).items():
-            our, their = (1e9 * best(run, 3, lambda: None) / count for run in (ours, theirs))
-            print(
-                f"{bits:5d} bits  {name:14s} {our:10.1f} ns  gmpy2 {their:10.1f} ns  {their / our:5.2f} times"
-            )
+def cpu(lengths: tuple[int, ...], count: int) -> list[dict[str, Any]]:
+    """A row for each operation: one thread against a loop of gmpy2, in turn."""
+    rows = []
+    for bits in lengths:
+        for name, (numbers, ours, theirs) in cpu_cases(bits, count).items():
+            calls = {"ours": partial(wall_seconds, ours), "gmpy2": partial(wall_seconds, theirs)}
+            timings = time_in_turn(calls, REPEAT)
+            least = {who: min(timing.seconds) for who, timing in timings.items()}
+            row = {"table": "beside gmpy2, one thread", "bits": bits, "operation": name}
+            row |= {"ns a number": 1e9 * least["ours"] / numbers, **timings["ours"].row()}
+            rows.append(row | {"gmpy2": least["gmpy2"] / least["ours"]})
+    return rows
 
 
 def ceiling(cupy: Any, wait: Callable[[], None]) -> float:
     """Products of limbs a second."""
     path = Path(__file__).resolve().parents[1] / "kernels" / "bench" / "limb_products.cu"
-    options = (*cuda_sources.NVRTC_OPTIONS, *cuda_sources.include_options())
-    kernel = cupy.RawModule(code=path.read_text(), options=options).get_function("sum_products")
+    kernel = compile_for_gpu(path).get_function("sum_products")
     blocks = 16 * cupy.cuda.runtime.deviceGetAttribute(16, 0)  # multiprocessors
     x = words(cupy, 8, blocks * 256, 5)
     rounds = 2000
@@ -107,10 +133,10 @@ def ceiling(cupy: Any, wait: Callable[[], None]) -> float:
 GpuCase = tuple[int, Callable[[], object], int, int]
 
 
-def gpu_cases(cupy: Any, bits: int) -> dict[str, GpuCase]:
-    """What is timed of numbers of some bits."""
+def gpu_cases(cupy: Any, bits: int, most: int) -> dict[str, GpuCase]:
+    """What is timed of at most so many numbers of some bits."""
     k = bits // 32
-    count = min(2**22, 2**28 // (4 * k))
+    count = min(most, 2**28 // (4 * k))
     few = min(count, 2**26 // k**2)  # for what takes long
     x, y, each = (words(cupy, k, count, seed) for seed in (1, 2, 4))
     m = words(cupy, k, 1, 3)
@@ -135,27 +161,42 @@ def gpu_cases(cupy: Any, bits: int) -> dict[str, GpuCase]:
     }
 
 
-def gpu() -> None:
-    """Rates, and how much of the limits they are; of powers the rate of Montgomery products too."""
+def gpu(lengths: tuple[int, ...], most: int) -> list[dict[str, Any]]:
+    """Rows of rates, and how much of the limits they are; of powers the rate of Montgomery products too."""
     import cupy
 
     wait = cupy.cuda.Device().synchronize
     products = ceiling(cupy, wait)
-    x = words(cupy, 8, 2**24, 1)
+    x = words(cupy, 8, 4 * most, 1)
     to = cupy.empty_like(x)
     copied = 2 * x.nbytes / best(lambda: cupy.copyto(to, x), 5, wait)
-    name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
-    print(f"{name}: {products / 1e12:.2f} T limb products/s, copies {copied / 1e12:.2f} TB/s", flush=True)
-    for bits in BITS:
-        for name, (count, run, terms, moved) in gpu_cases(cupy, bits).items():
+    rows: list[dict[str, Any]] = [
+        {"table": "limits", "T limb products/s": products / 1e12, "copies, TB/s": copied / 1e12}
+    ]
+    for bits in lengths:
+        for name, (count, run, terms, moved) in gpu_cases(cupy, bits, most).items():
             rate = count / best(run, 3, wait)
-            shares = f"{rate * terms / products:5.2f} of products, {4 * rate * moved / copied:5.2f} of copies"
-            of_power = name.startswith("mod_power")
-            more = f", {rate * power_products(bits) / 1e9:.3f} G products/s" if of_power else ""
-            print(f"{bits:5d} bits  {name:14s} {rate / 1e9:12.6f} G/s  {shares}{more}", flush=True)
+            row = {"table": "rates", "bits": bits, "operation": name, "G numbers/s": rate / 1e9}
+            row |= {"of products": rate * terms / products, "of copies": 4 * rate * moved / copied}
+            if name.startswith("mod_power"):
+                row["G Montgomery products/s"] = rate * power_products(bits) / 1e9
+            rows.append(row)
+    return rows
+
+
+def main() -> None:
+    parser = argument_parser(__doc__)
+    parser.add_argument("--gpu", action="store_true", help="on a GPU")
+    parser.add_argument("--tiny", action="store_true", help="only see that it works")
+    options = parser.parse_args()
+    lengths = (64,) if options.tiny else BITS
+    if options.gpu:
+        rows = gpu(lengths, 2**10 if options.tiny else 2**22)
+    else:
+        rows = cpu(lengths, 100 if options.tiny else 50_000)
+    print_rows(rows)
+    write_results(options.json, options.gpu, rows)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--gpu", action="store_true", help="on a GPU")
-    gpu() if parser.parse_args().gpu else cpu()
+    main()

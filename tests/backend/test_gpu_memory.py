@@ -87,8 +87,8 @@ def test_a_launch_owns_what_it_points_to(cupy: Any, monkeypatch: pytest.MonkeyPa
         if name == "extremum":
             return [kernels.extremum(a, key_constants(MODULI, False), False)]
         if name == "matmul":
-            out = xp.empty((len(x), 8, 8), np.uint32)
-            kernels.matmul(a.reshape(-1, 8, 8), b.reshape(-1, 8, 8), MODULI, out)
+            out = xp.empty((len(x), 1, 8, 8), np.uint32)
+            kernels.matmul(a.reshape(-1, 1, 8, 8), b.reshape(-1, 1, 8, 8), MODULI, out)
             return out.tolist()
         if name == "interval_rns":
             from rnsdask.arrays.interval_rns_array import IntervalRNSArray
