@@ -71,7 +71,7 @@ main()
 """
 
 RUNS = {
-    "cpu": (),
+    "cpu": ("max sum compare topk chain cummax convolve --gpus= --repeat 1",),
     "gpu": ("max sum compare topk chain cummax convolve --repeat 1",),
     "tiny": ("max --gpus= --numbers 3000 --bits 256 --repeat 1",),
     "tiny-gpu": ("max chain --numbers 30000 --bits 256 --repeat 1",),
