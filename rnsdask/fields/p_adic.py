@@ -177,16 +177,21 @@ class Lifting:
         constants = extension_constants(others, base, True, self._residuals.bound)
         if kernels_of(flat).base_extend(self._residual, constants, flat).any():
             flat[:] = base_extend(self._residual, self._residuals, base)
-        kernels_of(flat).matmul(self._inverse.words[:, None], image[:, None], base, known[:, None])
+        _product(self._inverse.words, image, base, known)
         flat, target = known.reshape(len(base), -1), extended.reshape(len(others), -1)
         if kernels_of(flat).base_extend(flat, extension_constants(base, others), target).any():
             target[:] = base_extend(flat, RNS(base), others)
         product = np.empty_like(extended, order="C")
-        kernels_of(product).matmul(self._step[:, None], extended[:, None], others, product[:, None])
+        _product(self._step, extended, others, product)
         following = np.empty_like(self._residual)
         sums = product.reshape(len(others), -1)
         kernels_of(sums).apply("fma", (self._residual, self._scales, sums), others, following)
         self._residual = following
+
+
+def _product(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
+    """Write products (n, I, J) of matrices to contiguous memory."""
+    kernels_of(out).matmul(a[:, None], b[:, None], moduli, out[:, None])
 
 
 def _column(values: list[int], like: Array) -> Array:
