@@ -115,7 +115,7 @@ def test_primes_that_divide_determinants(on_each_processor: Processor) -> None:
 
 def test_hilbert_like_matrix(on_each_processor: Processor) -> None:
     """Times the least common multiple of its denominators; its determinant has a closed form."""
-    length = 200 if on_each_processor.name == "cpu" else 60
+    length = 120 if on_each_processor.name == "cpu" else 60
     common = math.lcm(*range(1, 2 * length))
     values = np.array([[common // (i + j + 1) for j in range(length)] for i in range(length)], dtype=object)
     x = array_of(on_each_processor, values, rd.ModuliSet.for_bits(common.bit_length() + 2), True)
