@@ -280,6 +280,8 @@ def test_zero_terms(on_each_processor: Processor, signed: bool) -> None:
         result, mask = rd.matmul(x, y, overflow="flag")
         assert not host(mask).any()
         assert result.bound == 0
+    stack = array_of(on_each_processor, np.empty((2, 3, 4, 0), dtype=object), TOP, signed)
+    assert (stack @ b).to_ints().tolist() == np.zeros((2, 3, 4, 2), dtype=int).tolist()
 
 
 def test_bounds() -> None:
