@@ -16,7 +16,14 @@ from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.lazy.functions import check_one_kind
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import as_lazy, check_alike, find_lengths, is_number_array, made_like
+from rnsdask.lazy.operands import (
+    as_lazy,
+    broadcast_shape,
+    check_alike,
+    find_lengths,
+    is_number_array,
+    made_like,
+)
 
 
 def check_operands(name: str, *arrays: Any, axes: int = 1) -> None:
@@ -33,6 +40,7 @@ def check_operands(name: str, *arrays: Any, axes: int = 1) -> None:
         if len(shape) < axes or 0 in shape[-axes:]:
             what = "two axes of coefficients" if axes == 2 else "an axis of coefficients"
             raise ValueError(f"{name} takes arrays with {what}, none of them empty, got shape {shape}")
+    broadcast_shape([tuple(x.words.shape[1:-axes]) for x in arrays])
 
 
 def check_prime_fields(name: str, x: Any) -> None:

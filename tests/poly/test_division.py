@@ -136,6 +136,16 @@ def test_chunks_and_broadcasting(on_each_processor: Processor, rng: np.random.Ge
     assert rd.poly.divmod(f[:0], g)[1].shape == (0, 4, 5)
 
 
+def test_batches_that_do_not_broadcast() -> None:
+    fields = rd.PrimeFields([5, 7])
+    f, g = (rd.from_ints(np.ones((k, 2), dtype=int), fields) for k in (2, 3))
+    functions = (rd.poly.gcd, rd.poly.divmod, rd.poly.resultant, rd.poly.evaluate, rd.poly.interpolate)
+    for function in functions:
+        for x, y in ((f, g), (f.compute(), g), (f.compute(), g.compute())):
+            with pytest.raises(ValueError, match=r"^shapes do not broadcast together: \(2,\) and \(3,\)$"):
+                function(x, y)
+
+
 def test_errors() -> None:
     f = rd.from_ints([[1, 2, 3], [3, 6, 5]], MIXED, chunks=None)
     zero = rd.from_ints([[1, 2], [7, 14]], MIXED, chunks=None)
