@@ -187,6 +187,7 @@ def _compute_integers(
         problem = job.prepare(operation, sources, function, backend, **about)
     except (TypeError, ValueError) as error:
         refuse(f"{operation} of {' '.join(source.path for source in sources)}: {error}")
+    job.check_targets(targets, problem, new=not any(mode.values()))
     read = [source.residues.path for source in sources]
     with (
         connection as client,
@@ -195,7 +196,7 @@ def _compute_integers(
     ):
         values = job.integers(problem, client, progress=progress, checkpoint=checkpoint)
         pairs = zip(targets, values, strict=False)
-        done = [job.write_integers(found, moduli, path, problem, client, **mode) for path, found in pairs]
+        done = [job.write_integers(found, moduli, path, client, **mode) for path, found in pairs]
     cost.record(operation, problem.size, problem.nbytes)
     work = f"{size_text(problem.nbytes)} read ({cost_text(problem.nbytes, cost)})"
     if as_json:

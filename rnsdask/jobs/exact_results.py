@@ -15,11 +15,12 @@ import numpy as np
 from gmpy2 import mpq
 from numpy.typing import NDArray
 
+from rnsdask import store
 from rnsdask.arrays.creation import from_ints
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.backend import to_backend
 from rnsdask.cluster.memory import Work
-from rnsdask.core.errors import JobError
+from rnsdask.core.errors import JobError, StoreError
 from rnsdask.core.integer_text import to_decimal
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.moduli import ModuliSet
@@ -173,11 +174,29 @@ def _kept(
     return [results[i] for i in range(len(pieces))]
 
 
+def check_targets(paths: Sequence[str], problem: Problem, *, new: bool) -> None:
+    """Raise StoreError unless each array of results can be written to its place.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        That of the results; of solutions those of the numerators and of the denominators.
+    new : bool
+        Whether nothing may be there.
+    """
+    for path in paths:
+        check_target(path, problem.sources)
+    if len(paths) == 2 and store.locate(paths[0]).overlaps(store.locate(paths[1])):
+        raise StoreError(f"{paths[1]}: the denominators cannot be written there, the numerators are")
+    for path in paths if new else ():
+        if store.exists(path):
+            raise StoreError(f"{path}: it exists; replace it with --overwrite (overwrite=True)")
+
+
 def write_integers(
     values: NDArray[np.object_],
     moduli: ModuliSet | None,
     path: str,
-    problem: Problem,
     client: "Client | None" = None,
     **mode: Any,
 ) -> Transfer:
@@ -192,7 +211,6 @@ def write_integers(
     StoreError
         As of :func:`.write_array`.
     """
-    check_target(path, problem.sources)
     signed = any(int(value) < 0 for value in values.flat)
     try:
         array = from_ints(values.reshape(values.shape or (1,)), moduli, signed)

@@ -11,6 +11,7 @@ import pytest
 from commands import fail, succeed
 
 import rnsdask as rd
+from rnsdask.jobs import exact_results
 from rnsdask.jobs.checkpoint import Checkpoint
 from rnsdask.lazy import exact_elimination
 
@@ -185,6 +186,20 @@ def test_what_is_refused(rng: np.random.Generator) -> None:
     with pytest.raises(rd.StoreError):
         rd.open_zarr("y")
     assert "is read from there" in fail("det", "x", "-o", "x", "--overwrite")
+
+
+def test_places_of_results(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are checked before anything is computed, and one result does not replace the other."""
+    stored("a", drawn(rng, 3, 3))
+    stored("d", drawn(rng, 3))
+    monkeypatch.setattr(exact_results, "integers", None)
+    for mode in ("--overwrite", "--resume"):
+        told = fail("solve", "a", "a", "-o", "n", "--denominators", "./n", mode)
+        assert "./n: the denominators cannot be written there, the numerators are" in told
+    assert "is read from there" in fail("solve", "a", "a", "-o", "n", "--denominators", "a", "--overwrite")
+    assert "d: it exists" in fail("solve", "a", "a", "-o", "n", "--denominators", "d")
+    assert "d: it exists" in fail("det", "a", "-o", "d")
+    assert not Path("n").exists()
 
 
 def test_resultants(rng: np.random.Generator) -> None:
