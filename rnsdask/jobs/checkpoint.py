@@ -146,9 +146,13 @@ ARRAYS = Kind(_write_array, _read_array)
 """NumPy arrays of integers, also of Python's."""
 
 
-def job_of_pieces(identity: str, operation: str, pieces: int) -> dict[str, Any]:
-    """What makes two jobs the same, of an identity that tells operands and parameters."""
-    return {"format": FORMAT, "operation": operation, "pieces": pieces, "input": identity}
+def job_of_pieces(identity: str, operation: str, pieces: int, cut: str) -> dict[str, Any]:
+    """What makes two jobs the same, of an identity that tells operands and parameters.
+
+    `cut` says what each piece is of: as many may be of other primes, on another processor for instance.
+    """
+    job = {"format": FORMAT, "operation": operation, "pieces": pieces, "input": identity}
+    return {**job, "cut": _digest({"cut": cut})}
 
 
 def job_of_reduction(info: StoreInfo | GroupInfo, operation: str, groups: Sequence[range]) -> dict[str, Any]:
@@ -171,6 +175,8 @@ def job_of_reduction(info: StoreInfo | GroupInfo, operation: str, groups: Sequen
 def _difference(name: str, found: Any, wanted: Any) -> str:
     if name == "input":
         return "the store has changed since (its metadata, or the size or time of a chunk)"
+    if name == "cut":
+        return "its pieces are others, as they are on another processor (--backend)"
     return f"its {name} is {found!r:.60}, this job's {wanted!r:.60}"
 
 

@@ -158,10 +158,10 @@ def integers(
 
 
 def _kept(
-    folder: Path, problem: Problem, client: "Client | None", how: dict[str, Any], pieces: list[Any]
+    folder: Path, problem: Problem, client: "Client | None", how: dict[str, Any], pieces: list[Any], cut: str
 ) -> list[NDArray[Any]]:
     """What pieces give, of which those that a checkpoint holds are not computed."""
-    job = job_of_pieces(problem.identity, problem.operation, len(pieces))
+    job = job_of_pieces(problem.identity, problem.operation, len(pieces), cut)
     checkpoint = Checkpoint(folder, job, ARRAYS)
     results = checkpoint.load()
     missing = [i for i in range(len(pieces)) if i not in results]

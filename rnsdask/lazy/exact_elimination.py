@@ -50,7 +50,7 @@ def _by_groups_of_primes(name: str, x: Any, words: Any) -> Any:
     parts = da.concatenate(
         [map_matrices(name, _part_block, words, lengths, group=group, **options) for group in groups]
     )
-    joined = combine_tree(kept_blocks(parts), _join_blocks, (0,), f"matrix-{name}-parts")
+    joined = combine_tree(kept_blocks(parts, groups), _join_blocks, (0,), f"matrix-{name}-parts")
     ends = (*joined.chunks[1:-1], (lengths[1] - 1,))
     return map_chunks(_integers_block, joined, chunks=ends, dtype=object, like=np.empty(0))
 

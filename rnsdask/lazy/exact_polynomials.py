@@ -60,7 +60,7 @@ def _in_groups(f: Any, g: Any, system: RNS, length: int) -> da.Array:
     first, second = (v.words.shape[1:] for v in (f, g))
     most = count_beyond(2 * bivariate.known_bound(first, second, system.known_magnitude) + 1)
     image, lifted = (delayed(function, pure=True) for function in (bivariate.image, bivariate.lifted))
-    images = kept_calls([image(task, start, start + _GROUP) for start in range(0, most, _GROUP)])
+    images = kept_calls([image(task, start, start + _GROUP) for start in range(0, most, _GROUP)], _GROUP)
     found: da.Array = da.from_delayed(lifted(task, images, length), (length,), meta=np.empty(0, dtype=object))
     return found
 

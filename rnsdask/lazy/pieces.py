@@ -13,8 +13,8 @@ import dask.array as da
 import numpy as np
 from dask.delayed import Delayed
 
-Keep = Callable[[list[Delayed]], list[Any]]
-"""Computes pieces: NumPy arrays, in their order."""
+Keep = Callable[[list[Delayed], str], list[Any]]
+"""Computes pieces: NumPy arrays, in their order. A text says how the computation is cut into them."""
 
 _keep: ContextVar[Keep | None] = ContextVar("keep", default=None)
 
@@ -29,18 +29,21 @@ def keeping(keep: Keep) -> Iterator[None]:
         _keep.reset(token)
 
 
-def kept_calls(calls: list[Delayed]) -> list[Any]:
-    """Calls, or what they return."""
+def kept_calls(calls: list[Delayed], cut: Any) -> list[Any]:
+    """Calls, or what they return. `cut` tells them from other calls of the same computation, as text."""
     keep = _keep.get()
-    return calls if keep is None else keep(calls)
+    return calls if keep is None else keep(calls, str(cut))
 
 
-def kept_blocks(array: Any) -> Any:
-    """An array with every chunk as a piece; the same array if it is not lazy."""
+def kept_blocks(array: Any, cut: Any = None) -> Any:
+    """An array with every chunk as a piece; the same array if it is not lazy.
+
+    `cut` is what tells the pieces from others beside the chunks.
+    """
     keep = _keep.get()
     if keep is None or not isinstance(array, da.Array) or 0 in array.shape:
         return array
-    found = keep(list(array.to_delayed().ravel()))
+    found = keep(list(array.to_delayed().ravel()), str((array.chunks, cut)))
     ends = [np.cumsum((0, *lengths)) for lengths in array.chunks]
     whole = np.empty(array.shape, dtype=array.dtype)
     for index, block in zip(np.ndindex(array.numblocks), found, strict=True):

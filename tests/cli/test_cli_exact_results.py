@@ -167,6 +167,20 @@ def test_checkpoints(
     assert "the checkpoint cannot be continued" in fail(*command, "--checkpoint", "kept")
 
 
+def test_checkpoints_of_other_pieces(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many groups of other primes are not mixed, which would leave primes out."""
+    stored("x", drawn(rng, 1, 6, 6, bits=200), -1)
+    monkeypatch.setattr(exact_elimination, "_STEPS", {"cpu": 25 * 6**3})
+    expected = succeed("charpoly", "x", "--checkpoint", "kept")
+    count = len(list(Path("kept").glob("piece-*.json")))
+    Path("kept/piece-00001.json").unlink()
+    monkeypatch.setattr(exact_elimination, "_STEPS", {"cpu": 30 * 6**3})
+    succeed("charpoly", "x", "--checkpoint", "other")
+    assert len(list(Path("other").glob("piece-*.json"))) == count == 2
+    assert "its pieces are others" in fail("charpoly", "x", "--checkpoint", "kept")
+    assert succeed("charpoly", "x") == expected
+
+
 def test_what_is_refused(rng: np.random.Generator) -> None:
     x = drawn(rng, 2, 3, 3)
     x[1] = 0
