@@ -9,9 +9,11 @@ import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
+_KNOWN = b"123456789"
+
 
 def _c_function() -> Any:
-    """The function of the library that google_crc32c wraps; None where it cannot be had.
+    """The function of the library that google_crc32c wraps; None where it cannot be had, or does not agree.
 
     The wrapper holds Python's lock: 16 threads that read from the page cache get no further than 3.
     """
@@ -21,7 +23,8 @@ def _c_function() -> Any:
     except (ImportError, OSError, AttributeError):
         return None
     function.argtypes, function.restype = (ctypes.c_uint32, ctypes.c_void_p, ctypes.c_size_t), ctypes.c_uint32
-    return function
+    # It is no part of what the wrapper promises: another release may have another one of that name.
+    return function if function(0, _KNOWN, len(_KNOWN)) == google_crc32c.value(_KNOWN) else None
 
 
 _extend = _c_function()

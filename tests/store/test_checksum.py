@@ -1,5 +1,7 @@
 """The CRC-32C of bytes, against one bit after the other; and that threads need not wait for one another."""
 
+import ctypes
+
 import numpy as np
 import pytest
 
@@ -33,3 +35,14 @@ def test_parts_one_after_the_other(rng: np.random.Generator, length: int) -> Non
 
 def test_the_library_is_called_without_the_lock() -> None:
     assert checksum.extend is checksum._extend_without_lock
+
+
+@pytest.mark.parametrize("wrong", [0, 0xE3069283 ^ 1])
+def test_another_function_of_that_name_is_not_used(monkeypatch: pytest.MonkeyPatch, wrong: int) -> None:
+    class Library:
+        @staticmethod
+        def crc32c_extend(*_: object) -> int:
+            return wrong
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: Library)
+    assert checksum._c_function() is None
