@@ -39,7 +39,7 @@ void def_transpose(nb::module_& module) {
     const i64 rows = static_cast<i64>(matrix.shape(0)), columns = static_cast<i64>(matrix.shape(1));
     require(static_cast<i64>(out.shape(0)) == columns && static_cast<i64>(out.shape(1)) == rows,
             "out must have the shape of the transposed matrix");
-    require(columns < 2 || matrix.stride(1) == 1, "the rows of the matrix must be contiguous");
+    require(rows == 0 || columns < 2 || matrix.stride(1) == 1, "the rows of the matrix must be contiguous");
     nb::gil_scoped_release release;
     transpose(matrix.data(), matrix.stride(0), rows, columns, out.data());
   });

@@ -149,8 +149,10 @@ def _aligned(blocks: Sequence[Any], matched: bool) -> tuple[Sequence[Any], list[
     words = [array for array in arrays if isinstance(array, da.Array) and array.ndim]
     lengths: Sequence[Any] = words[0].chunks if words else ()
     if len(words) > 1 and not matched:
-        found, words = da.core.unify_chunks(*(part for array in words for part in (array, axes)))
-        lengths = [found[axis] for axis in axes]
+        # Rows are never cut, and arrays may have different ones.
+        named = [(array, (("rows", i), *axes[1:])) for i, array in enumerate(words)]
+        found, words = da.core.unify_chunks(*(part for pair in named for part in pair))
+        lengths = [words[0].chunks[0], *(found[axis] for axis in axes[1:])]
     unified = iter(words)
     pairs: list[tuple[Any, Any]] = []
     for array in arrays:

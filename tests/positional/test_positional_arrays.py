@@ -116,6 +116,16 @@ def test_exact_results_have_the_bits_that_they_take(
     assert rd.subtract(x, y, bits="exact").system == rd.Positional(wide + 1, True)
 
 
+def test_exact_results_of_chunks_that_differ(rng: np.random.Generator) -> None:
+    a, b = draw(100, True, 12, rng), draw(40, False, 12, rng)
+    eager, other = (
+        rd.from_ints(v, s, chunks=None) for v, s in ((a, rd.Positional(100, True)), (b, rd.Positional(40)))
+    )
+    for x, y in ((eager.rechunk(5), other.rechunk(4)), (eager, other.rechunk(7)), (eager.rechunk(12), other)):
+        assert (rd.add(x, y, bits="exact").to_ints() == a + b).all()
+        assert (rd.multiply(y[:, None], x[:3], bits="exact").to_ints() == b[:, None] * a[:3]).all()
+
+
 @pytest.mark.parametrize("bits", [1, 33, 64, 256])
 @pytest.mark.parametrize("signed", [False, True])
 def test_powers_quotients_and_modular_results_are_pythons(
@@ -276,6 +286,8 @@ def test_arrays_of_any_layout_and_size() -> None:
         (x[:, ::5] >> [[3], [1], [0], [70]]).to_ints() == a[:, ::5] >> objects([3, 1, 0, 70])[:, None]
     ).all()
     empty = x[:0]
+    for none in (empty, empty.ravel(), empty.rechunk(2), rd.from_ints([], system, chunks=None)):
+        assert none.to_positional(33).to_rns().to_positional(90).shape == none.shape
     assert (empty + 1).shape == (0, 6)
     assert empty.sum() == 0
     assert (empty << 3).to_ints().shape == (~empty).to_ints().shape == empty.to_rns().shape == (0, 6)
