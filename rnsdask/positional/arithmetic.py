@@ -145,9 +145,11 @@ def power(x: Array, exponents: Array | int, system: Positional, mode: str, locat
         by_number: Array = np.ones((1,) * x.ndim, np.bool_)
         longest = exponents.bit_length()
     else:
-        by_number = _checked_exponents(np.asarray(exponents, like=x), locate)
+        by_number = np.asarray(exponents, like=x)
         longest = int(by_number.max()).bit_length() if by_number.size else 0
     shape = np.broadcast_shapes(x.shape[1:], by_number.shape[1:])
+    if by_number.dtype.kind == "i":
+        _check_exponents(np.broadcast_to(by_number[0], shape).reshape(-1), locate)
     bits, signed = max(system.bits, 1 + system.signed), system.signed  # in which there is a 1
     words = np.zeros_like(x, shape=(system.rows, *shape), order="C")
     words[0] = 1
@@ -176,12 +178,12 @@ def power(x: Array, exponents: Array | int, system: Positional, mode: str, locat
     return with_flags(words, outside, mode)
 
 
-def _checked_exponents(exponents: Array, locate: Locate) -> Array:
-    if exponents.dtype.kind == "i" and bool((exponents < 0).any()):
-        index = int((exponents < 0).argmax())
-        value = int(exponents.reshape(-1)[index])
+def _check_exponents(exponents: Array, locate: Locate) -> None:
+    negative = exponents < 0
+    if bool(negative.any()):
+        index = int(negative.argmax())
+        value = int(exponents[index])
         raise ValueError(f"an exponent must not be negative, got {value} at flat index {locate(index)}")
-    return exponents
 
 
 def _at(words: Array, index: int, shape: tuple[int, ...]) -> Array:

@@ -110,7 +110,8 @@ def mod_power(x: Array, exponent: int | Array, m: Array, signed: bool, locate: L
         words = from_integers([gmpy2.mpz(exponent)], limbs, x).reshape(limbs, *(1,) * (x.ndim - 1))
     else:
         words = exponent
-        _check_not_negative(words, signed, "exponent", locate)
+        shape = np.broadcast_shapes(*(z.shape[1:] for z in (x, words, m)))
+        _check_not_negative(np.broadcast_to(words, (len(words), *shape)), signed, "exponent", locate)
     operands, (a, e), modulus = _prepared((x, words), m, signed, locate, reduced=1)
     if operands.count == 0:
         return operands.shaped(operands.empty(len(modulus)))

@@ -189,6 +189,18 @@ def test_results_out_of_range_name_their_index_and_bits() -> None:
         rd.negative(lazy).compute()
 
 
+def test_a_negative_exponent_is_named_by_the_index_of_its_power() -> None:
+    system = rd.Positional(70, True)
+    x = rd.from_ints(objects(range(12)).reshape(4, 3), system, chunks=None)
+    exponents = np.array([[1], [1], [-1], [1]])
+    of_numbers = rd.from_ints(exponents, system, chunks=None)
+    for base in (x, x.rechunk((4, 3)), x.rechunk((2, 3))):
+        with pytest.raises(ValueError, match="negative, got -1 at flat index 6"):
+            rd.power(base, exponents).to_ints()
+        with pytest.raises(ValueError, match="exponent at flat index 6 is negative"):
+            rd.mod_power(base, of_numbers, 7).to_ints()
+
+
 def test_errors_name_the_argument_and_the_rule() -> None:
     x = rd.from_ints([1, 2], rd.Positional(40), chunks=None)
     for bits in (0, -1, 2**20 + 1):
