@@ -1,6 +1,5 @@
 """The command ``compare``."""
 
-import re
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import Any
@@ -8,11 +7,9 @@ from typing import Any
 import click
 
 from rnsdask.cli.errors import ComparingCommand
-from rnsdask.cli.options import NEGATIVE_NUMBERS, complete_path, processor_job_options
+from rnsdask.cli.options import NEGATIVE_NUMBERS, complete_path, processor_job_options, read_integer
 from rnsdask.cli.printing import CommandError, echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
-
-_INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
 
 
 @click.command(cls=ComparingCommand, context_settings=NEGATIVE_NUMBERS)
@@ -38,7 +35,7 @@ def compare(
     from rnsdask.jobs.sources import Source
     from rnsdask.lazy.order_counts import count_orders
 
-    integer = _integer(other) if _INTEGER.fullmatch(other) else None
+    integer = read_integer(other)
     sources = [Source.at(place) for place in (path, other)[: 2 if integer is None else 1]]
     arrays = [source.array(backend=backend) for source in sources]
     first = arrays[0]
@@ -68,14 +65,6 @@ def compare(
         echo(f"({size_text(bytes_read)} in {cost_text(bytes_read, cost)})")
     if counts.first_difference is not None:
         click.get_current_context().exit(1)
-
-
-def _integer(text: str) -> int:
-    import gmpy2  # no limit on the number of digits, as Python's conversion has
-
-    sign = -1 if text.startswith("-") else 1
-    digits = text.lstrip("+-").lower()
-    return sign * int(gmpy2.mpz(digits.removeprefix("0x"), 16 if digits.startswith("0x") else 10))
 
 
 def _check_alike(path: str, first: Any, other: str, second: Any) -> None:

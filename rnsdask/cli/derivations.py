@@ -13,6 +13,7 @@ from rnsdask.cli.options import (
     complete_path,
     job_options,
     processor_job_options,
+    read_integer,
     with_mode,
     with_moduli,
 )
@@ -60,7 +61,7 @@ def derive(
     opened = [Source.at(source, systems) for source in sources]
     try:
         prepared = derivation.prepare(operation, opened, make, backend=backend, **about)
-    except (IndexError, TypeError, ValueError) as error:
+    except (ArithmeticError, IndexError, TypeError, ValueError) as error:
         refuse(f"{operation} of {' '.join(sources)}: {error}")
     paths = [source.residues.path for source in prepared.sources]
     with (
@@ -201,6 +202,38 @@ def convolve(a: str, b: str, path: str, kind: str, axis: int, overflow: str | No
     derive("convolve", [a, b], path, make, of_fields=True, waiting=waiting, **about, **options)
 
 
+# ---- powers modulo an integer -----------------------------------------------------------------------------
+
+
+@click.command(cls=Command, context_settings=NEGATIVE_NUMBERS)
+@click.argument("base", metavar="BASE", shell_complete=complete_path)
+@click.argument("exponent", metavar="EXPONENT", shell_complete=complete_path)
+@click.argument("modulus", metavar="MODULUS", shell_complete=complete_path)
+@_output
+@with_mode
+@processor_job_options
+def powmod(base: str, exponent: str, modulus: str, path: str, **options: Any) -> None:
+    """Write the powers of the integers of BASE, a store of limbs, modulo an integer to a new store.
+
+    EXPONENT and MODULUS are each an integer, or a store with one for each number; their shapes broadcast. A
+    negative integer as the exponent raises inverses. A store whose name is an integer is written ./NAME.
+    """
+    given = {"exponent": read_integer(exponent), "modulus": read_integer(modulus)}
+    paths = {"exponent": exponent, "modulus": modulus}
+    stores = [name for name, integer in given.items() if integer is None]
+
+    def make(x: Any, *arrays: Any) -> Any:
+        from rnsdask.lazy.modular import mod_power
+
+        operands = {**given, **dict(zip(stores, arrays, strict=True))}
+        return mod_power(x, operands["exponent"], operands["modulus"])
+
+    about: dict[str, Any] = {
+        name: None if integer is None else hex(integer) for name, integer in given.items()
+    }
+    derive("powmod", [base, *(paths[name] for name in stores)], path, make, **about, **options)
+
+
 # ---- the same words in another order, or in other chunks --------------------------------------------------
 
 
@@ -328,6 +361,7 @@ DERIVATIONS = (
     ),
     convert,
     convolve,
+    powmod,
     concat,
     slice_,
     rechunk,

@@ -64,6 +64,20 @@ def complete_path(_ctx: click.Context, _param: click.Parameter, incomplete: str)
     return [CompletionItem(incomplete, type="file")]
 
 
+_INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
+
+
+def read_integer(text: str) -> int | None:
+    """The integer that an argument is, decimal or hexadecimal; None if it is the path of a store."""
+    if not _INTEGER.fullmatch(text):
+        return None
+    import gmpy2  # no limit on the number of digits, as Python's conversion has
+
+    sign = -1 if text.startswith("-") else 1
+    digits = text.lstrip("+-").lower()
+    return sign * int(gmpy2.mpz(digits.removeprefix("0x"), 16 if digits.startswith("0x") else 10))
+
+
 def check_store_path(path: str) -> None:
     """Refuse standard output as the place of a new store."""
     if path == "-":

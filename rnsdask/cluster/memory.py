@@ -61,6 +61,7 @@ _NEEDS = {
     **dict.fromkeys(("concat", "slice", "rechunk", "reshape"), _Need(chunks=2, writes=True)),
     "ntt": _Need(chunks=5, writes=True),
     "convolve": _Need(chunks=16, per_number=40, per_exact=48, integers=1, writes=True),
+    "powmod": _Need(chunks=12, per_number=64, integers=1, writes=True),
     # Beside what :mod:`rnsdask.jobs.exact_results` says of images.
     **dict.fromkeys(("det", "rank", "charpoly", "solve", "resultant"), _Need(chunks=2, integers=1)),
     "random": _Need(chunks=1, per_number=16, writes=True),

@@ -63,3 +63,54 @@ def test_what_is_computed_of_them() -> None:
     assert values_in("c.zarr") == NUMBERS[::-2] + NUMBERS
     assert "takes no PositionalArray" in fail("convolve", "p.zarr", "p.zarr", "-o", "n.zarr", status=2)
     assert "of residues" in fail("eval", "a*a", "a=p.zarr", "-o", "n.zarr", "--extend", status=2)
+
+
+def test_powers_modulo_integers() -> None:
+    moduli = [2 + 3 * i * 2 ** (i % 190) for i in range(300)]  # odd and even
+    exponents = [0, 1, 2**150, *range(297)]
+    rd.from_ints(moduli, rd.Positional(200, True), chunks=100).to_zarr("m.zarr", chunks=128)
+    rd.from_ints(exponents, rd.Positional(200, True)).to_zarr("k.zarr")
+    for exponent, modulus in ((65537, 2**190 + 6), (-1, 2**127 - 1), ("k.zarr", 3**100), (3, "m.zarr")):
+        found = json.loads(
+            succeed("powmod", "p.zarr", exponent, modulus, "-o", "o.zarr", "--json", "--overwrite")
+        )
+        ks = exponents if exponent == "k.zarr" else [exponent] * 300
+        ms = moduli if modulus == "m.zarr" else [modulus] * 300
+        assert values_in("o.zarr") == list(map(pow, NUMBERS, ks, ms))
+        stores = ["p.zarr", *(name for name in (exponent, modulus) if isinstance(name, str))]
+        assert found.get("stores", [found.get("store")]) == stores
+        assert rd.open_zarr("o.zarr").system == rd.Positional(200, True)
+    succeed("powmod", "p.zarr", "k.zarr", "m.zarr", "-o", "o.zarr", "--overwrite")
+    assert values_in("o.zarr") == list(map(pow, NUMBERS, exponents, moduli))
+    succeed("powmod", "p.zarr", "0x10001", "0xffff", "-o", "h.zarr")
+    assert values_in("h.zarr") == [pow(v, 65537, 65535) for v in NUMBERS]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["p.zarr", 3, 0], 2, "powmod of p.zarr: the modulus is 0"),
+        (["p.zarr", 3, -7], 2, "the modulus must be positive, got -7"),
+        (["p.zarr", 3, 2**199], 2, "is outside the signed range"),
+        (["p.zarr", 3, "z.zarr"], 1, "powmod of p.zarr z.zarr: the modulus at flat index 299 is 0"),
+        (["n.zarr", 3, "n.zarr"], 1, "the modulus at flat index 299 is negative"),
+        (["p.zarr", "n.zarr", 7], 1, "the exponent at flat index 299 is negative"),
+        (["z.zarr", -2, 7], 1, "the number at flat index 299 has no inverse modulo 7: their greatest"),
+        (["x.zarr", 3, 7], 2, "convert --to positional"),
+        (["p.zarr", "x.zarr", 7], 2, "convert --to positional"),
+        (["f.zarr", 3, 7], 1, "it holds elements of PrimeFields"),
+        (["p.zarr", "b.zarr", 7], 2, "different precisions: 200 bits, signed and 201 bits, signed"),
+        (["p.zarr", 3, "s.zarr"], 2, "shapes do not broadcast together"),
+        (["p.zarr", "nothing", 7], 1, "nothing: there is no such store"),
+        ([5, 3, "p.zarr"], 1, "5: there is no such store"),
+    ],
+)
+def test_powers_that_there_are_not(arguments: list[Any], status: int, message: str) -> None:
+    signed = rd.Positional(200, True)
+    rd.from_ints([1] * 299 + [0], signed, chunks=128).to_zarr("z.zarr")
+    rd.from_ints([1] * 299 + [-1], signed, chunks=128).to_zarr("n.zarr")
+    rd.from_ints([1] * 300, rd.Positional(201, True)).to_zarr("b.zarr")
+    rd.from_ints([1] * 3, signed).to_zarr("s.zarr")
+    rd.from_ints([1] * 300, rd.ModuliSet.for_bits(200)).to_zarr("x.zarr")
+    rd.from_ints([1] * 300, rd.PrimeFields([97])).to_zarr("f.zarr")
+    assert message in fail("powmod", *arguments, "-o", "o.zarr", status=status)

@@ -450,6 +450,7 @@ JOBS: dict[str, list[Any]] = {
     "group slice": ["slice", "h.zarr", "out.zarr", "128:"],
     "concat": ["concat", "x.zarr", "-o", "out.zarr"],
     "convolve": ["convolve", "s.zarr", "rows.zarr", "-o", "out.zarr", "--mode", "same"],
+    "powmod": ["powmod", "p.zarr", -3, 509, "-o", "out.zarr"],
     "rechunk": ["rechunk", "s.zarr", "out.zarr", "--chunks", "5,256"],
     "reshape": ["reshape", "rows.zarr", "out.zarr", "60,128"],
 }
@@ -468,6 +469,7 @@ def set_incomplete(path: str) -> None:
 @pytest.mark.parametrize("kind", JOBS)
 def test_an_interrupted_job_continues(kind: str) -> None:
     rd.from_ints(TABLE, MS, True, chunks=(6, 256)).to_zarr("rows.zarr")
+    rd.from_ints(range(1, 301), rd.Positional(9), chunks=128).to_zarr("p.zarr")
     printed = as_json(*JOBS[kind])
     expected = contents("out.zarr")
     is_group = Path("out.zarr/sign").exists()

@@ -103,6 +103,20 @@ def test_peak_of_a_transform_of_a_fermat_field(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+@pytest.mark.parametrize("exponent", ["-1", "5"])
+def test_peak_of_powers_modulo_an_even_integer(
+    exponent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Inverses become integers one by one."""
+    monkeypatch.chdir(tmp_path)
+    numbers = 2**19
+    words = da.full((2, 2 * numbers), 2**32 - 1, dtype=np.uint32, chunks=(2, numbers))
+    rd.PositionalArray(words, rd.Positional(64)).to_zarr("x.zarr")
+    planned, found = peaks(tmp_path, ["powmod", "x.zarr", exponent, "0x8000000000000000", *OUT], 2)
+    assert found["peak"] <= planned["host"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 @pytest.mark.parametrize(
     ("command", "n", "numbers", "data", "compressed", "threads"),
     [
