@@ -135,8 +135,9 @@ def eval_(
     The expression has + - * // % ** << >> @, comparisons, & | ^ ~ between them, parts such as a[10:20] and
     a[:, 3], integers of any size, the names, and functions: abs, max, min, gcd, lcm, bit_length, clip(a, low,
     high), pow, where(condition, a, b), sign, is_even, fma(a, b, c), muladd(a, b, c, d), mulsub, maximum,
-    minimum, add, subtract, multiply, negative. It is parsed, never run as Python. If it starts with -, put it
-    in parentheses.
+    minimum, add, subtract, multiply, negative. Of limbs also & | ^ ~ of numbers, isqrt, bitwise_count,
+    mod_add(a, b, m), mod_subtract, mod_multiply, mod_power, mod_inverse(a, m). It is parsed, never run as
+    Python. If it starts with -, put it in parentheses.
 
     \b
     rnsdask eval "a*b + c" a=A.zarr b=B.zarr c=C.zarr -o OUT.zarr

@@ -13,7 +13,7 @@ from rnsdask.arrays.number_array import NumberArray
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.expressions import ranges
 from rnsdask.expressions.ranges import Range
-from rnsdask.lazy import functions, number_theory
+from rnsdask.lazy import functions, modular, number_theory
 
 NUMBERS, SIGNS, BOOLEANS = "an array of numbers", "an array of signs", "a Boolean array"
 """The kinds of arrays in an expression, as messages call them; signs are any small integers."""
@@ -107,6 +107,11 @@ _OPERATORS = {
         )
     },
     **{
+        name: Form(("number",) * 2, getattr(functions, name), ranges.bitwise)
+        for name in ("bitwise_and", "bitwise_or", "bitwise_xor")
+    },
+    "invert": Form(("number",), operator.invert, ranges.invert),
+    **{
         f"logical_{name}": Form(
             ("Boolean",) * 2, partial(_logic, logic), ranges.truth, BOOLEANS, counted=_NONE
         )
@@ -131,6 +136,15 @@ FUNCTIONS = {
     "is_even": Form(("number",), _is_even, ranges.truth, BOOLEANS),
     "gcd": Form(("number",) * 2, number_theory.gcd, ranges.gcd),
     "lcm": Form(("number",) * 2, number_theory.lcm, ranges.lcm),
+    "isqrt": Form(("number",), number_theory.isqrt, ranges.isqrt),
+    **{
+        name: Form(("number",) * arity, getattr(modular, name), ranges.modular, counted=_FIRST)
+        for name, arity in (
+            *(("mod_add", 3), ("mod_subtract", 3), ("mod_multiply", 3), ("mod_power", 3)),
+            ("mod_inverse", 2),
+        )
+    },
+    "bitwise_count": Form(("number",), functions.bitwise_count, ranges.bitwise_count, SIGNS),
     "bit_length": Form(("number",), number_theory.bit_length, ranges.bit_length, SIGNS),
 }
 """The functions by their names in an expression."""

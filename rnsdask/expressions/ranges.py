@@ -1,5 +1,6 @@
 """Ranges of results: the lowest and the highest integer that an operation can give."""
 
+import math
 from collections.abc import Callable
 from functools import partial, reduce
 from typing import TypeAlias
@@ -122,6 +123,28 @@ def right_shift(a: Range, shift: Range) -> Range:
     return a[0] >> shift[0], a[1] >> shift[0]
 
 
+def bitwise(a: Range, b: Range) -> Range:
+    """``&``, ``|`` and ``^``: no more bits than the operands have in two's complement."""
+    ends = (*a, *b)
+    bits = max((end if end >= 0 else ~end).bit_length() for end in ends)
+    return (-1 << bits if min(ends) < 0 else 0), (1 << bits) - 1
+
+
+def invert(a: Range) -> Range:
+    """``~``."""
+    return ~a[1], ~a[0]
+
+
+def isqrt(a: Range) -> Range:
+    """Floors of square roots, of what is not negative."""
+    return math.isqrt(max(a[0], 0)), math.isqrt(max(a[1], 0))
+
+
+def modular(*operands: Range) -> Range:
+    """Remainders by the last operand, which is positive."""
+    return 0, max(operands[-1][1] - 1, 0)
+
+
 def gcd(a: Range, b: Range) -> Range:
     """Greatest common divisors: of 0 and a number, its magnitude."""
     return 0, max(map(abs, (*a, *b)))
@@ -147,6 +170,11 @@ def bit_length(a: Range) -> Range:
     """Lengths in bits."""
     low, high = absolute(a)
     return low.bit_length(), high.bit_length()
+
+
+def bitwise_count(a: Range) -> Range:
+    """Bits of magnitudes that are 1."""
+    return 0, absolute(a)[1].bit_length()
 
 
 def truth(*_operands: Range) -> Range:

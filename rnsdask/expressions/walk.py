@@ -52,8 +52,12 @@ _BINARY: dict[type[ast.operator], str] = {
     ast.LShift: "left_shift",
     ast.RShift: "right_shift",
     ast.MatMult: "matmul",
+    ast.BitAnd: "bitwise_and",
+    ast.BitOr: "bitwise_or",
+    ast.BitXor: "bitwise_xor",
 }
 
+# The same between comparisons.
 _LOGIC: dict[type[ast.operator], str] = {
     ast.BitAnd: "logical_and",
     ast.BitOr: "logical_or",
@@ -78,6 +82,9 @@ _BETWEEN_INTEGERS: dict[str, Callable[[int, int], Any]] = {
     "power": operator.pow,
     "left_shift": operator.lshift,
     "right_shift": operator.rshift,
+    "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor,
 }
 
 # What the second operand must be an integer for.
@@ -146,13 +153,13 @@ class _Walk(Generic[V]):
                 number = self.number(operand)
                 return -number if isinstance(number, int) else self.apply(node, "negative", number)
             case ast.UnaryOp(op=ast.Invert(), operand=operand):
-                return self.apply(node, "logical_not", self.boolean(operand))
+                return self.inverted(node, self.value_of(operand))
             case ast.BinOp(op=ast.Add() | ast.Sub()):
                 return self.sum_of(node)
+            case ast.BinOp(op=operation) if type(operation) in _LOGIC:
+                return self.logic(node)
             case ast.BinOp(left=left, op=operation, right=right) if type(operation) in _BINARY:
                 return self.binary(node, self.number(left), self.number(right))
-            case ast.BinOp(left=left, op=operation, right=right) if type(operation) in _LOGIC:
-                return self.apply(node, _LOGIC[type(operation)], self.boolean(left), self.boolean(right))
             case ast.Compare():
                 return self.comparison(node)
             case ast.Call():
@@ -196,7 +203,9 @@ class _Walk(Generic[V]):
 
     def boolean(self, node: ast.expr) -> int | V:
         """Value of a node that must be a Boolean array."""
-        value = self.value_of(node)
+        return self.checked_boolean(node, self.value_of(node))
+
+    def checked_boolean(self, node: ast.expr, value: int | V) -> int | V:
         if self.kind(value) != BOOLEANS:
             raise self.expression.error(node, f"a comparison is needed here, and it is {self.kind(value)}")
         return value
@@ -223,6 +232,20 @@ class _Walk(Generic[V]):
         if name in _BY_INTEGER and isinstance(left, int):
             raise self.expression.error(node.left, "an array is needed here, and it is an integer")
         return self.apply(node, name, left, right)
+
+    def logic(self, node: ast.BinOp) -> int | V:
+        """Two comparisons combined, or the bits of two numbers."""
+        left, right = self.value_of(node.left), self.value_of(node.right)
+        if BOOLEANS not in (self.kind(left), self.kind(right)):
+            return self.binary(node, left, right)
+        self.checked_boolean(node.left, left)
+        self.checked_boolean(node.right, right)
+        return self.apply(node, _LOGIC[type(node.op)], left, right)
+
+    def inverted(self, node: ast.UnaryOp, value: int | V) -> int | V:
+        if isinstance(value, int):
+            return ~value
+        return self.apply(node, "logical_not" if self.kind(value) == BOOLEANS else "invert", value)
 
     def between_integers(self, node: ast.BinOp, left: int, right: int) -> int:
         name = _BINARY[type(node.op)]

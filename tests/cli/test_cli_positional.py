@@ -1,6 +1,9 @@
 """Stores of limbs on the command line: in, out, to residues and back, and what is computed of them."""
 
 import json
+import math
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +61,16 @@ def test_what_is_computed_of_them() -> None:
     assert int(json.loads(succeed("sum", "p.zarr", "--json"))["value"]) == sum(NUMBERS)
     succeed("eval", "(a >> 5) * 3 - b // 7", "a=p.zarr", "b=p.zarr", "-o", "e.zarr")
     assert values_in("e.zarr") == [(v >> 5) * 3 - v // 7 for v in NUMBERS]
+    succeed("eval", "(a & 255) ^ isqrt(abs(a))", "a=p.zarr", "-o", "f.zarr")
+    assert values_in("f.zarr") == [(v & 255) ^ math.isqrt(abs(v)) for v in NUMBERS]
+    assert re.search(
+        r"modulus at flat index \d+ is negative",
+        fail("eval", "mod_add(a, b, b)", "a=p.zarr", "b=p.zarr", "--max"),
+    )
+    succeed("eval", "bitwise_count(a)", "a=p.zarr", "-o", "n.zarr")
+    succeed("export", "n.zarr", "n.txt")
+    assert Path("n.txt").read_text().split() == [str(v.bit_count()) for v in NUMBERS]
+    shutil.rmtree("n.zarr")
     succeed("slice", "p.zarr", "s.zarr", "::-2")
     succeed("concat", "s.zarr", "p.zarr", "-o", "c.zarr")
     assert values_in("c.zarr") == NUMBERS[::-2] + NUMBERS

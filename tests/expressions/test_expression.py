@@ -48,6 +48,13 @@ PYTHON = {
     "gcd": math.gcd,
     "lcm": math.lcm,
     "bit_length": int.bit_length,
+    "isqrt": math.isqrt,
+    "bitwise_count": int.bit_count,
+    "mod_add": lambda a, b, m: (a + b) % m,
+    "mod_subtract": lambda a, b, m: (a - b) % m,
+    "mod_multiply": lambda a, b, m: a * b % m,
+    "mod_power": pow,
+    "mod_inverse": lambda a, m: pow(a, -1, m),
 }
 
 
@@ -79,7 +86,7 @@ def result(text: str, operands: dict[str, rd.RNSArray] | None = None, overflow: 
 
 
 def numbers(value: Any) -> list[Any]:
-    if isinstance(value, rd.RNSArray | rd.IntervalRNSArray):
+    if isinstance(value, rd.RNSArray | rd.IntervalRNSArray | rd.PositionalArray):
         return list(value.to_ints())
     value = value.compute() if hasattr(value, "compute") else value
     return list((value.get() if hasattr(value, "get") else value).tolist())
@@ -93,11 +100,11 @@ def numbers_of(value: Any) -> Any:
     return value.get() if hasattr(value, "get") else value
 
 
-def by_python(text: str) -> list[Any]:
+def by_python(text: str, values: dict[str, list[int]] = VALUES) -> list[Any]:
     code = compile(" ".join(text.split()), "test", "eval")
-    rows = zip(*VALUES.values(), strict=True)
+    rows = zip(*values.values(), strict=True)
     return [
-        eval(code, {**PYTHON, **dict(zip(VALUES, row, strict=True))}) for row in rows
+        eval(code, {**PYTHON, **dict(zip(values, row, strict=True))}) for row in rows
     ]  # a test's own text
 
 
@@ -174,6 +181,64 @@ def test_as_python_evaluates_it(on_each_processor: Processor, text: str) -> None
         assert numbers(value) == expected
         if text in TEXTS and chunks:
             assert value.bound is None or max(map(abs, expected)) <= value.bound
+
+
+OF_LIMBS = [
+    "a & b | ~c ^ 12",
+    "(a - b) & -4 | 6 & 3 ^ ~1",
+    "~(a < b) & (c > 3) ^ (a & 1 == 1 & 3)",
+    "where((a & 1) == 0, isqrt(a), a | b)",
+    "isqrt(a * b) + bitwise_count(a - b) * (sign(c) | 1)",
+    "bitwise_count(a ^ b) == bit_length(c)",
+    "gcd(a, b) + lcm(b, 6) + pow(a, 3, 11)",
+    "mod_add(a, -b, 7) - mod_subtract(a, b, c + 1)",
+    "mod_multiply(a - b, 2**90, 2**61 - 1) * mod_power(2, a % 100, c)",
+    "mod_power(a, -3, 2**89 - 1) + mod_inverse(2*b + 1, 1 << 70)",
+    "mod_power(a, b, c) + mod_power(a, 2**70, b + 1)",
+]
+
+
+@pytest.mark.parametrize("text", [*OF_LIMBS, *(text for text in (*TEXTS, *COMPARISONS) if "-9)" not in text)])
+@pytest.mark.parametrize("chunks", [None, 3])
+def test_limbs_as_python_evaluates_them(text: str, chunks: int | None) -> None:
+    values = VALUES | {"a": [5, 1, 3, 2**40, 1, 12, 7]} if text in OF_LIMBS else VALUES
+    operands = {name: rd.from_ints(v, rd.Positional(300, True), chunks=chunks) for name, v in values.items()}
+    assert numbers(result(text, operands).value) == by_python(text, values)
+
+
+@pytest.mark.parametrize(
+    "text", ["a & b", "a | b", "a ^ b", "~a - b", "bitwise_count(a) + b", "isqrt(a*a) + b"]
+)
+def test_ranges_of_bits_hold_all_results(text: str) -> None:
+    for ends in ((-5, 3), (0, 9), (4, 7), (-8, -3), (-1, 0)):
+        for others in ((-9, -7), (-2, 17), (0, 0), (3, 16)):
+            known = {"a": Known(ends), "b": Known(others)}
+            low, high = range_of_steps({"": parse(text)}, known)
+            values = {
+                "a": [a for a in range(ends[0], ends[1] + 1) for _ in range(others[0], others[1] + 1)],
+                "b": [*range(others[0], others[1] + 1)] * (ends[1] - ends[0] + 1),
+            }
+            found = by_python(text, values)
+            assert low <= min(found) <= max(found) <= high, (text, ends, others)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("mod_add(a, b, c - 2)", "the modulus at flat index 0 is 0"),
+        ("mod_inverse(a, 0)", "column 1: the modulus is 0"),
+        ("a + mod_power(a, 2, -c)", "the modulus at flat index 0 is negative"),
+        ("mod_power(a, 1 - b, 7)", "the exponent at flat index 2 is negative"),
+        ("isqrt(4 - a)", "flat index 0"),
+        ("mod_inverse(a - 2, 6)", "the number at flat index 0 has no inverse modulo"),
+        ("a & 2**300", "column 1: .* outside"),
+        ("mod_add(1, 2, 3) + a", "an argument of mod_add must be an array"),
+    ],
+)
+def test_what_limbs_have_no_result_of(text: str, rule: str) -> None:
+    operands = {name: rd.from_ints(v, rd.Positional(300, True), chunks=7) for name, v in VALUES.items()}
+    with pytest.raises((ArithmeticError, ValueError), match=rule):
+        result(text, operands).value.to_ints()
 
 
 @pytest.mark.skipif(not hasattr(rd.RNSArray, "__pow__"), reason="arrays have no power")
@@ -518,8 +583,11 @@ def test_integers_that_would_fill_the_memory(text: str) -> None:
         ("pow(a, b)", 8, "an integer is needed here, and it is an array of numbers"),
         ("clip(a, 1)", 1, "clip takes 3 arguments without names, got 2"),
         ("sign(a) & (a > 3)", 1, "a comparison is needed here, and it is an array of signs"),
-        ("~a", 2, "a comparison is needed here"),
-        ("a & 1", 1, "a comparison is needed here"),
+        ("~a", 1, "invert takes PositionalArrays, got an RNSArray"),
+        ("a & 1", 1, "bitwise_and takes PositionalArrays, got an RNSArray"),
+        ("1 | (a > 3)", 1, "a comparison is needed here, and it is an integer"),
+        ("isqrt(a)", 1, "isqrt takes a PositionalArray, got RNSArray"),
+        ("mod_add(a, b, c)", 1, "modular arithmetic takes PositionalArrays and integers"),
         ("1 < 2", 1, "one side of a comparison must be an array"),
         ("a ** b", 6, "the exponent of [*][*] must be an integer, and it is an array of numbers"),
         ("a << b", 6, "the shift of << must be an integer"),
