@@ -32,11 +32,11 @@ def compare(
     from rnsdask.jobs.compute import compute
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting, work_on
-    from rnsdask.jobs.sources import Source
+    from rnsdask.jobs.sources import OF_INTEGERS, Source
     from rnsdask.lazy.order_counts import count_orders
 
     integer = read_integer(other)
-    sources = [Source.at(place) for place in (path, other)[: 2 if integer is None else 1]]
+    sources = [Source.at(place, OF_INTEGERS) for place in (path, other)[: 2 if integer is None else 1]]
     arrays = [source.array(backend=backend) for source in sources]
     first = arrays[0]
     if integer is None:
@@ -69,10 +69,12 @@ def compare(
 
 def _check_alike(path: str, first: Any, other: str, second: Any) -> None:
     """Raise CommandError unless two stores are of one shape and one kind of numbers."""
+    from rnsdask.core.errors import with_article
+
     if type(first) is not type(second):
         raise CommandError(
-            f"{path} holds an {type(first).__name__} and {other} an {type(second).__name__}; "
-            "rnsdask convert SRC DST --to rns or --to interval makes them of one kind"
+            f"{path} holds {with_article(type(first))} and {other} {with_article(type(second))}; "
+            "rnsdask convert SRC DST makes them of one kind"
         )
     if first.shape != second.shape:
         raise CommandError(

@@ -15,7 +15,8 @@ from rnsdask.cli.options import (
     json_option,
     moduli_of_other_programs,
     moduli_options,
-    moduli_set,
+    moduli_or_bits,
+    positional_option,
     progress_option,
     residue_options,
     store_argument,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 @with_creation
 @binary_option
 @residue_options
-@click.option("--positional", is_flag=True, help="Make a store of limbs, for numbers of --bits bits.")
+@positional_option
 @click.option("--shape", metavar="R,C,...", help="The shape of the array; C order.  [default: one axis]")
 @click.option(
     "--strict", is_flag=True, help="Refuse blank lines, spaces around integers and a byte order mark."
@@ -85,13 +86,7 @@ def import_(
         refuse("--moduli-list and --axis need --residues")
     if moduli_file == source == "-":
         refuse("INPUT and --moduli cannot both be standard input")
-    words: ModuliSet | int
-    if not positional:
-        words = moduli_set(bits, modulus_bits, moduli_file)
-    elif bits is None or (modulus_bits, moduli_file) != (None, None):
-        refuse("--positional needs --bits, and excludes --modulus-bits and --moduli")
-    else:
-        words = bits
+    words = moduli_or_bits(positional, bits, modulus_bits, moduli_file)
     _import_integers(source, path, words, width, _shape(shape), strict, **options)
 
 

@@ -341,6 +341,22 @@ def moduli_of_other_programs(moduli_list: str | None, moduli_file: str | None) -
         raise CommandError(f"{name}: {error}") from None
 
 
+positional_option = click.option(
+    "--positional", is_flag=True, help="Make a store of limbs, for numbers of --bits bits."
+)
+
+
+def moduli_or_bits(
+    positional: bool, bits: int | None, modulus_bits: int | None, moduli_file: str | None
+) -> "ModuliSet | int":
+    """The moduli set that the options of a new store ask for; of limbs, the bits of a number."""
+    if not positional:
+        return moduli_set(bits, modulus_bits, moduli_file)
+    if bits is None or (modulus_bits, moduli_file) != (None, None):
+        refuse("--positional needs --bits, and excludes --modulus-bits and --moduli")
+    return bits
+
+
 def moduli_set(bits: int | None, modulus_bits: int | None, moduli_file: str | None) -> "ModuliSet":
     """Make the moduli set that the options ask for."""
     if (bits is None) == (moduli_file is None):

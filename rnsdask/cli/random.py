@@ -1,7 +1,7 @@
 """The command ``random``, which makes a store of random integers."""
 
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -10,21 +10,21 @@ from rnsdask.cli.options import (
     POSITIVE,
     check_store_path,
     job_options,
+    moduli_options,
+    moduli_or_bits,
+    positional_option,
     store_argument,
     with_creation,
-    with_moduli,
 )
 from rnsdask.cli.printing import echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
-
-if TYPE_CHECKING:
-    from rnsdask.core.moduli import ModuliSet
 
 
 @click.command(cls=Command)
 @store_argument
 @click.option("--count", type=POSITIVE, required=True, metavar="N", help="How many integers.")
-@with_moduli
+@moduli_options
+@positional_option
 @click.option(
     "--max-bits",
     type=POSITIVE,
@@ -39,7 +39,10 @@ if TYPE_CHECKING:
 def random(
     path: str,
     count: int,
-    moduli: "ModuliSet",
+    bits: int | None,
+    modulus_bits: int | None,
+    moduli_file: str | None,
+    positional: bool,
     max_bits: int | None,
     seed: int | None,
     signed: bool,
@@ -60,23 +63,28 @@ def random(
     from rnsdask.jobs.identity import job_identity
     from rnsdask.jobs.writing import write_array
     from rnsdask.lazy.chunks import store_chunks
+    from rnsdask.positional.system import Positional
     from rnsdask.rns.system import RNS
 
+    words = moduli_or_bits(positional, bits, modulus_bits, moduli_file)
     is_told = seed is None
     if seed is None:
         if mode.get("resume"):
             raise click.UsageError("--resume needs --seed, the one that the store was begun with")
         seed = creation.fresh_seed()
-    system = RNS(moduli, signed)
+    with refusing():
+        system = Positional(words, signed) if isinstance(words, int) else RNS(words, signed)
     if max_bits is not None:
+        if isinstance(system, Positional):
+            refuse("--max-bits is of residues: numbers of --positional are of the whole range")
         longest = (system.value_range[1] + 1).bit_length() - 1
         if max_bits > longest:
             refuse(f"--max-bits must be at most {longest}, for the moduli set and its range; got {max_bits}")
         system = system.with_bound((1 << max_bits) - 1)
     with refusing():
-        lengths = store_chunks(chunks, (count,), len(moduli))
+        lengths = store_chunks(chunks, (count,), system.rows)
         array = creation.random(system, count, seed=seed, chunks=lengths)
-    work = memory_plan.describe("random", len(moduli), array.shape, array.residues.chunksize[1:])
+    work = memory_plan.describe("random", system.rows, array.shape, array.words.chunksize[1:])
     identity = job_identity("random", {}, seed=seed)
     options: dict[str, Any] = {"progress": progress, "job_identity": identity, **mode}
     if is_told:  # before a job that may be cut off, and goes on with the same seed only
@@ -88,4 +96,5 @@ def random(
         print_json({"op": "random", "store": path, "seed": seed, **transfer.as_dict(), **cost.as_dict()})
     else:
         size, time_taken = size_text(array.nbytes), cost_text(array.nbytes, cost)
-        echo(f"{path}: {count} random integers, {size} of residues ({time_taken}){transfer.resumed_text}")
+        kind = "limbs" if positional else "residues"
+        echo(f"{path}: {count} random integers, {size} of {kind} ({time_taken}){transfer.resumed_text}")

@@ -6,7 +6,9 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import exact_polynomials, polynomials
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.polynomials import check_operands, check_prime_fields
+from rnsdask.lazy.positional import refuse
 from rnsdask.lazy.widening import of_intervals, through_rns
+from rnsdask.positional.system import Positional
 
 
 def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
@@ -53,6 +55,8 @@ def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
         if count == 2:
             raise TypeError("resultant takes integers in two variables, got elements of fields")
         return polynomials.resultant(f, g)
+    if isinstance(f.system, Positional):
+        refuse("resultant")
     function = exact_polynomials.resultant if count == 1 else exact_polynomials.bivariate_resultant
     return (through_rns(function) if of_intervals(f) else function)(f, g)
 
@@ -83,5 +87,7 @@ def discriminant(f: Any) -> Any:
     if of_fields(f):
         check_prime_fields("discriminant", f)
         return polynomials.discriminant(f)
+    if isinstance(f.system, Positional):
+        refuse("discriminant")
     function = exact_polynomials.discriminant
     return (through_rns(function) if of_intervals(f) else function)(f)

@@ -236,8 +236,8 @@ def open_info(path: StorePath, systems: tuple[type[NumberSystem], ...] = (RNS,))
         )
     if not isinstance(info.system, systems):
         raise StoreError(
-            f"{info.path}: it holds {_elements_of(info.system)}, which this takes none of; in Python, "
-            f"rnsdask.open_zarr opens it, and {_way_to_residues(info.system)} of them"
+            f"{info.path}: it holds {_elements_of(info.system)}, which this takes none of; "
+            f"{_way_to_residues(info.system)} of them"
         )
     return info
 
@@ -247,7 +247,9 @@ def _elements_of(system: NumberSystem) -> str:
 
 
 def _way_to_residues(system: NumberSystem) -> str:
-    return "lift() makes integers" if isinstance(system, FiniteFields) else "to_rns(moduli) makes residues"
+    if isinstance(system, FiniteFields):
+        return "in Python, rnsdask.open_zarr opens it, and lift() makes integers"
+    return "rnsdask convert SRC DST --to rns, or to_rns(moduli) in Python, makes residues"
 
 
 def load(location: Location) -> tuple[StoreInfo, bool]:

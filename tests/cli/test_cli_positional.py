@@ -127,3 +127,52 @@ def test_powers_that_there_are_not(arguments: list[Any], status: int, message: s
     rd.from_ints([1] * 300, rd.ModuliSet.for_bits(200)).to_zarr("x.zarr")
     rd.from_ints([1] * 300, rd.PrimeFields([97])).to_zarr("f.zarr")
     assert message in fail("powmod", *arguments, "-o", "o.zarr", status=status)
+
+
+def test_random_limbs() -> None:
+    options = ["--count", 300, "--bits", 77, "--positional", "--signed", "--seed", 5, "--chunk", 128]
+    assert "of limbs" in succeed("random", "r.zarr", *options)
+    x = rd.open_zarr("r.zarr")
+    assert (x.system, x.shape, x.chunks) == (rd.Positional(77, True), (300,), ((128, 128, 44),))
+    again = rd.random(rd.Positional(77, True), 300, seed=5, chunks=128)
+    assert x.to_ints().tolist() == again.to_ints().tolist()
+    assert -(2**76) <= min(x.to_ints()) < -(2**70) < 2**70 < max(x.to_ints()) < 2**76
+    assert "--max-bits is of residues" in fail("random", "n.zarr", *options, "--max-bits", 9, status=2)
+    assert "excludes --modulus-bits" in fail("random", "n.zarr", *options, "--modulus-bits", 9, status=2)
+    count = ["--count", 3, "--positional"]
+    assert "needs --bits" in fail("random", "n.zarr", *count, status=2)
+    assert "bits must be from 1" in fail("random", "n.zarr", *count, "--bits", 0, status=2)
+
+
+def test_compare_limbs() -> None:
+    others = [v + (i % 100 == 7) - (i == 250) for i, v in enumerate(NUMBERS)]
+    rd.from_ints(others, rd.Positional(200, True), chunks=100).to_zarr("o.zarr", chunks=128)
+    found = json.loads(succeed("compare", "p.zarr", "o.zarr", "--json", status=1))
+    assert [found[name] for name in ("less", "equal", "greater", "first_difference")] == [3, 296, 1, 7]
+    succeed("compare", "p.zarr", "p.zarr")
+    found = json.loads(succeed("compare", "p.zarr", -(2**300), "--json", status=1))
+    assert (found["greater"], found["equal"]) == (300, 0)
+    rd.from_ints(NUMBERS, rd.Positional(201, True)).to_zarr("b.zarr")
+    assert "different precisions" in fail("compare", "p.zarr", "b.zarr", status=2)
+    succeed("convert", "p.zarr", "x.zarr", "--to", "rns")
+    assert "convert SRC DST makes them of one kind" in fail("compare", "p.zarr", "x.zarr", status=2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["bound", "p.zarr"], 1, "rnsdask convert SRC DST --to rns"),
+        (["bound", "p.zarr", "--write"], 1, "rnsdask convert SRC DST --to rns"),
+        (["prod", "p.zarr"], 1, "rnsdask convert SRC DST --to rns"),
+        (["cumsum", "p.zarr", "n.zarr"], 1, "rnsdask convert SRC DST --to rns"),
+        (["extend", "p.zarr", "n.zarr", "--bits", 300], 1, "rnsdask convert SRC DST --to rns"),
+        (["ntt", "p.zarr", "-o", "n.zarr"], 2, "ntt takes a FieldArray"),
+        (["resultant", "p.zarr", "p.zarr"], 2, "resultant takes no PositionalArray"),
+        (["export", "p.zarr", "-", "--residues"], 1, "rnsdask convert SRC DST --to rns"),
+        (["eval", "a @ a", "a=p.zarr", "-o", "n.zarr"], 2, "matrix product"),
+    ],
+)
+def test_what_limbs_do_not_have_is_told(arguments: list[Any], status: int, message: str) -> None:
+    assert message in fail(*arguments, status=status)
+    with pytest.raises(TypeError, match="discriminant takes no PositionalArray"):
+        rd.poly.discriminant(rd.open_zarr("p.zarr"))
