@@ -80,6 +80,8 @@ class Expansion:
 
     def weighted(self, weights: Array) -> list[int]:
         """Sums (K,) of multiples of the solutions by weights (N,) below 2**8."""
+        # Sums of digits are below 2**8 N P, and the other moduli have a product above 2**27: they are in
+        # range for matrices of up to 2**19 rows.
         count, _, columns = self.words.shape[1:]
         terms = self.words.transpose(0, 1, 3, 2).reshape(len(self.moduli), count * columns, weights.size)
         factors = np.broadcast_to(weights[:, None], (len(self.moduli), weights.size, 1))
