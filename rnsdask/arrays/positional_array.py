@@ -2,11 +2,14 @@
 
 from typing import Any, ClassVar
 
+import numpy as np
+
 from rnsdask.arrays import rns_storage
 from rnsdask.arrays.collection import array_type_of
 from rnsdask.arrays.elementary_array import ElementaryArray
 from rnsdask.arrays.reduced_array import ReducedArray
 from rnsdask.arrays.storage import Storage
+from rnsdask.core.errors import brief
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.lazy import positional
 from rnsdask.positional.system import Positional
@@ -71,11 +74,13 @@ class PositionalArray(ElementaryArray, ReducedArray):
         Raises
         ------
         TypeError
-            If `moduli` is no ModuliSet.
+            If `moduli` is no ModuliSet, or `signed` no bool.
         ValueError
             If a number is out of range, naming its flat index, the first in its chunk; for a Dask array when
             it is computed.
         """
+        if not isinstance(signed, bool | np.bool_ | None):
+            raise TypeError(f"signed must be a bool, got {brief(signed)}")
         wanted = self.signed if signed is None else bool(signed)
         if moduli is None:
             moduli = ModuliSet.for_bits(self.bits + (wanted and not self.signed))

@@ -26,15 +26,15 @@ def gcd(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
 
     Parameters
     ----------
-    a, b : RNSArray, IntervalRNSArray or int
+    a, b : RNSArray, IntervalRNSArray, PositionalArray or int
         At least one an array, both of one kind, as :func:`.add` takes them.
     overflow : {"raise", "wrap", "flag"}, optional
         What happens to results out of range; without it, what :func:`.errstate` set, else ``"raise"``. Only
-        the magnitude of a signed RNSArray's lowest number can be.
+        the magnitude of the lowest number of a signed range can be.
 
     Returns
     -------
-    RNSArray or IntervalRNSArray
+    array like the operands
         At least 0; ``gcd(0, x)`` is ``abs(x)``. Lazy if an operand is. With ``"flag"`` a pair, as of a sum.
 
     Raises
@@ -73,7 +73,7 @@ def bit_length(x: Operand) -> Any:
 
     Parameters
     ----------
-    x : RNSArray or IntervalRNSArray
+    x : RNSArray, IntervalRNSArray or PositionalArray
         An array.
 
     Returns
@@ -87,7 +87,8 @@ def bit_length(x: Operand) -> Any:
         If `x` is no array of numbers.
     """
     if not is_number_array(x):
-        raise TypeError(f"bit_length takes an RNSArray or an IntervalRNSArray, got {type(x).__name__}")
+        kinds = "an RNSArray, an IntervalRNSArray or a PositionalArray"
+        raise TypeError(f"bit_length takes {kinds}, got {type(x).__name__}")
     if of_fields(x):
         refuse("bit_length")
     return map_chunks(_lengths_block, x.words, dtype=np.int64, system=x.system)

@@ -59,7 +59,7 @@ def test_what_is_refused(kind: str) -> None:
         rd.lcm(4, 6)
     with pytest.raises(TypeError, match="an operand beside an array of numbers must be an integer"):
         rd.gcd(x, 1.5)
-    with pytest.raises(TypeError, match="bit_length takes an RNSArray or an IntervalRNSArray, got int"):
+    with pytest.raises(TypeError, match=r"bit_length takes an RNSArray, .* or a PositionalArray, got int"):
         rd.bit_length(5)
     with pytest.raises(ValueError, match=r"outside the .*range"):
         rd.gcd(x, MODULI.product)

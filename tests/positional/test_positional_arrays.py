@@ -208,6 +208,8 @@ def test_errors_name_the_argument_and_the_rule() -> None:
             rd.Positional(bits)
     with pytest.raises(TypeError, match="signed must be a bool"):
         rd.Positional(8, "yes")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="signed must be a bool"):
+        x.to_rns(signed="no")  # type: ignore[arg-type]
     with pytest.raises(
         ValueError, match=r"position 1 .*0 to 1099511627775 of Positional\(40 bits, unsigned\)"
     ):
