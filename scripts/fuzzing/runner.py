@@ -28,6 +28,7 @@ OPERATION_MODULES = (
     "shapes",
     "structure",
     "expressions",
+    "limbs",
 )
 
 for _module in OPERATION_MODULES:
