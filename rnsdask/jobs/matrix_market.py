@@ -132,7 +132,7 @@ class MatrixMarketReader:
     def _banner(self) -> tuple[bool, str]:
         """Whether the matrix is sparse, and its symmetry."""
         words = self._header_line().decode("utf-8", "backslashreplace").lower().split()
-        if len(words) != 5 or words[1] != "matrix":
+        if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
             raise self._error("a Matrix Market file begins %%MatrixMarket matrix FORMAT integer SYMMETRY")
         for what, given, known in (
             ("format", words[2], ("coordinate", "array")),

@@ -112,6 +112,7 @@ def test_an_import_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("%%MatrixMarket matrix array integer\n", r"m:1: a Matrix Market file begins"),
         ("%%MatrixMarket vector array integer general\n", r"m:1: a Matrix Market file begins"),
+        ("%%MatrixMarkets matrix array integer general\n1 1\n5\n", r"m:1: a Matrix Market file begins"),
         ("%%MatrixMarket matrix dense integer general\n", r"format must be coordinate or array, got 'dense'"),
         ("%%MatrixMarket matrix array real general\n", r"m:1: the field must be integer, got 'real'"),
         ("%%MatrixMarket matrix array integer hermitian\n", r"the symmetry must be general or symmetric or"),
