@@ -120,8 +120,10 @@ def _multiply_stacks(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
         x, y, result = (z.reshape(*shape, *z.shape[-2:]) for z in (a, b, out))
         kernels_of(out).matmul(x, y, moduli, result)
     elif axis is not None:
-        length = math.prod(out.shape[axis : axis + 2])  # not -1, as there may be no terms
-        x, y, result = (z.reshape(*z.shape[:axis], length, *z.shape[axis + 2 :]) for z in (a, b, out))
+        x, y, result = (
+            z.reshape(*z.shape[:axis], math.prod(z.shape[axis : axis + 2]), *z.shape[axis + 2 :])
+            for z in (a, b, out)
+        )
         _multiply_stacks(x, y, moduli, result)
     else:
         axis = 1 + int(np.argmin(out.shape[1:-2]))
