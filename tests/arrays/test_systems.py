@@ -47,7 +47,9 @@ def test_what_is_given_besides_must_agree() -> None:
         rd.from_residues(system.encode([101]), system)
     with pytest.raises(TypeError, match="residues alone have no signs"):
         rd.from_residues(residues, rd.IntervalRNS(MODULI))  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="random numbers are those of an RNS or of fields, got IntervalRNS"):
+    with pytest.raises(
+        TypeError, match="random numbers are those of an RNS, a Positional or fields, got IntervalRNS"
+    ):
         rd.random(rd.IntervalRNS(MODULI), 5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="moduli must be a ModuliSet"):
         rd.from_ints([1], 7)  # type: ignore[arg-type]

@@ -538,6 +538,7 @@ def test_a_group_that_replaces_one_continues(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_on_a_cluster() -> None:
     rd.from_ints(TABLE, MS, True, chunks=(6, 256)).to_zarr("rows.zarr")
+    rd.from_ints(range(1, 301), rd.Positional(9), chunks=128).to_zarr("p.zarr")
     with LocalCluster(n_workers=2, processes=False, dashboard_address=":0") as cluster:
         place = ["--scheduler", cluster.scheduler_address]
         for kind, args in JOBS.items():

@@ -594,7 +594,7 @@ def edit(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], object])
     ("fields", "message"),
     [
         ({"format": 3}, "it is of format 3; this version of rnsdask reads formats 1 and 2"),
-        ({"format": 2}, "system must be 'prime-fields' or 'fermat-field', got None"),
+        ({"format": 2}, "system must be 'prime-fields', 'fermat-field' or 'positional', got None"),
         ({"format": True}, "it is of format True"),
         ({"format": None}, "it is of format None"),
         ({"moduli": [4, 6, 7, 11]}, "moduli 4 (position 0) and 6 (position 1) are not coprime"),
