@@ -41,11 +41,9 @@ def info(path: str, as_json: bool) -> None:
         **group,
         "integers": " x ".join(map(str, found.shape)),
         **_system_rows(found, kind),
-        "magnitude": "unknown"
-        if (bound := getattr(found.system, "bound", None)) is None
-        else f"at most {bound.bit_length()} bits",
+        **_magnitude(found.system),
         "chunks": f"{found.n_chunks} of {chunk} integers, {size_text(found.chunk_bytes)} each",
-        "residues": size_text(found.nbytes),
+        "residues" if hasattr(found.system, "moduli") else "size": size_text(found.nbytes),
         "codecs": ", ".join(found.codecs),
         "complete": "yes" if complete else "no",
     }
@@ -77,6 +75,13 @@ def _system_rows(found: "StoreInfo", kind: str | None) -> dict[str, str]:
     if not hasattr(found.system, "moduli"):
         return {"field": repr(found.system), "range": "elements of a Fermat field, 0 to p-1"}
     return {"moduli": repr(found.moduli), "range": _range_text(found, kind)}
+
+
+def _magnitude(system: Any) -> dict[str, str]:
+    """What is known of the numbers, where a store may know more than the range."""
+    if not hasattr(system, "bound"):
+        return {}
+    return {"magnitude": "unknown" if system.bound is None else f"at most {system.bound.bit_length()} bits"}
 
 
 def _range_text(found: "StoreInfo", kind: str | None) -> str:

@@ -146,6 +146,12 @@ class PrecisionOverflowError(RNSOverflowError):
     _way_out = 'to_positional takes more bits, overflow "wrap" or "flag" gives it modulo a power of two'
 
 
+class ResultOverflowError(RNSOverflowError):
+    """An exact result does not fit into the moduli that it was asked for under."""
+
+    _way_out = "give moduli of more bits, or none for Python ints"
+
+
 def out_of_range(what: str, ends: tuple[int, int], kind: str, owner: str) -> ValueError:
     """Make the error of what is outside the range of something, such as ``value 5 at position 2``."""
     lowest, highest = map(abbreviate, ends)

@@ -7,6 +7,7 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.backend import Array, backend_name, to_backend
+from rnsdask.core.errors import ResultOverflowError
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import Place
 from rnsdask.fields import exact_elimination
@@ -146,5 +147,6 @@ def _encoded(block: Any, *, system: RNS, processor: str, place: Place) -> Array:
     lowest, highest = system.value_range
     for i, value in enumerate(block.reshape(-1).tolist()):
         if not lowest <= value <= highest:
-            raise system.overflow_error(as_integer(value, "result"), place.flat_index(i))
+            index, bits = place.flat_index(i), system.moduli.bits
+            raise ResultOverflowError.of_value(as_integer(value, "result"), index, bits, system.signed)
     return to_backend(system.encode(block[0]), processor)

@@ -214,6 +214,7 @@ def test_results_under_moduli(on_each_processor: Processor, rng: np.random.Gener
         with pytest.raises(rd.RNSOverflowError) as caught:
             rd.linalg.det(y, moduli=small).compute()
         assert caught.value.index == 3
+        assert "give moduli of more bits" in str(caught.value)
     with pytest.raises(rd.RNSOverflowError):
         rd.linalg.det(
             array_of(on_each_processor, -tight[:1, :1, :1], MODULI, True), moduli=rd.RNS(small)
