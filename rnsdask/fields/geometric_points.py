@@ -5,18 +5,14 @@ s + T u are those of a polynomial in x^T, for each s, whose values at q^(T i) go
 length T.
 """
 
-import itertools
-import math
-from functools import cache
-
 import numpy as np
 
 from rnsdask.backend import Array
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.core.primes import primes_below
 from rnsdask.fields import arithmetic, convolution, ntt
 from rnsdask.fields.polynomial_values import powers
 from rnsdask.fields.system import PrimeFields
+from rnsdask.rns import lift
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.system import RNS
 
@@ -25,29 +21,14 @@ ROOTS = 32
 _FEW = 16
 
 
-@cache
-def _primes(count: int) -> tuple[int, ...]:
-    return tuple(itertools.islice(primes_below(2**31, ROOTS), count))
-
-
-def _first(count: int) -> tuple[int, ...]:
-    # A power of two, so that primes are sought few times.
-    return _primes(1 << max(0, count - 1).bit_length())[:count]
-
-
 def primes(start: int, count: int) -> ModuliSet:
     """So many primes below 2**31 that have these points, after the first `start`, the greatest first."""
-    return ModuliSet(_first(start + count)[start:])
+    return lift.primes(start, count, step=ROOTS)
 
 
 def count_beyond(limit: int) -> int:
     """How many of these primes have a product above a limit."""
-    count = max(0, limit.bit_length() - 1) // 31  # that many are not enough, or just so
-    product = math.prod(_first(count))
-    while product <= limit:
-        product *= _first(count + 1)[count]
-        count += 1
-    return count
+    return lift.count_beyond(limit, step=ROOTS)
 
 
 class GeometricPoints:

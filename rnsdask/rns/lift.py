@@ -32,28 +32,28 @@ Image = Callable[[Array, ModuliSet], Array]
 
 
 @functools.cache
-def _group(k: int, limit: int) -> tuple[int, ...]:
-    """The k-th group of primes below a limit."""
-    below = _group(k - 1, limit)[-1] if k else limit
-    return tuple(itertools.islice(primes_below(below, 1), _GROUP))
+def _group(k: int, limit: int, step: int) -> tuple[int, ...]:
+    """The k-th group of primes below a limit that leave 1 modulo a step."""
+    below = _group(k - 1, limit, step)[-1] if k else limit
+    return tuple(itertools.islice(primes_below(below, step), _GROUP))
 
 
-def _primes_from(start: int, limit: int = _LIMIT) -> Iterator[int]:
-    """All primes below a limit but the first `start`."""
+def _primes_from(start: int, limit: int, step: int) -> Iterator[int]:
+    """All of these primes but the first `start`."""
     k, skipped = divmod(start, _GROUP)
-    groups = (_group(i, limit) for i in itertools.count(k))
+    groups = (_group(i, limit, step) for i in itertools.count(k))
     return itertools.islice(itertools.chain.from_iterable(groups), skipped, None)
 
 
 @functools.lru_cache(CACHED_SETS)
-def primes(start: int, count: int, limit: int = _LIMIT) -> ModuliSet:
-    """So many primes below a limit after the first `start`."""
-    return ModuliSet(itertools.islice(_primes_from(start, limit), count))
+def primes(start: int, count: int, limit: int = _LIMIT, step: int = 1) -> ModuliSet:
+    """So many primes below a limit that leave 1 modulo a step, the greatest first, but the first `start`."""
+    return ModuliSet(itertools.islice(_primes_from(start, limit, step), count))
 
 
-def count_beyond(limit: int, start: int = 0, below: int = _LIMIT) -> int:
-    """How many primes below another limit, after the first `start`, have a product above a limit."""
-    count, remaining, rest = 0, _primes_from(start, below), gmpy2.mpz(limit)
+def count_beyond(limit: int, start: int = 0, below: int = _LIMIT, step: int = 1) -> int:
+    """How many of the primes below another limit, after the first `start`, have a product above a limit."""
+    count, remaining, rest = 0, _primes_from(start, below, step), gmpy2.mpz(limit)
     while rest > 0:
         rest //= next(remaining)
         count += 1
