@@ -102,7 +102,7 @@ def prepare(
         return tuple(found) if isinstance(found, tuple) else (found,)
 
     make()
-    work = _work(operation, sources, [x.rechunk(dict.fromkeys(range(x.ndim)[-2:], -1)) for x in arrays])
+    work = _work(operation, sources, [with_whole_matrices(array) for array in arrays])
     size, nbytes = (sum(int(getattr(array, name)) for array in arrays) for name in ("size", "nbytes"))
     inputs = {str(position): source.info for position, source in enumerate(sources)}
     identity = job_identity(operation, inputs, **parameters)
