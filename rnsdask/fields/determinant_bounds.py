@@ -4,6 +4,7 @@ Elements come as doubles with a proven relative error, lengths of rows and colum
 than all that rounding can take off, and what is made of them are integers.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, to_backend
 from rnsdask.rns.interval import interval_evaluation, least_accuracy
+from rnsdask.rns.matmul import greatest_magnitude
 from rnsdask.rns.system import RNS
 
 Floats = NDArray[np.float64]
@@ -62,6 +64,22 @@ def elements(words: Array, system: RNS) -> Elements:
     is_near = bool((exponents - top >= _LEAST_SHIFT)[low != 0].all())
     scale = system.moduli.product * Fraction(2) ** top if low.any() else Fraction(1)
     return Elements(np.ldexp(mantissas, shifts), scale, 2 * accuracy, is_near)
+
+
+def magnitude_of(words: Array, system: RNS) -> int:
+    """An upper bound of the magnitudes in a chunk: the array's, or one measured."""
+    return min(system.known_magnitude, greatest_magnitude(words, system.with_bound(None)))
+
+
+def hadamard_bound(length: int, magnitude: int, last: int | None = None) -> int:
+    """No determinant of so many rows with elements up to `magnitude` is greater; of a column up to `last`.
+
+    J. Hadamard (1893): it is at most the product of the columns' lengths, here ``magnitude sqrt(length)``.
+    """
+    if length == 0:
+        return 1
+    factor = magnitude if last is None else last
+    return math.isqrt(length**length * (magnitude ** (length - 1) * factor) ** 2) + 1
 
 
 def greatest_determinant(lengths: Floats, scale: Fraction) -> int:

@@ -54,6 +54,16 @@ def ranks(words: Array, moduli: ModuliSet) -> Array:
     return _echelon(words, moduli, words.shape[-1]).ranks.reshape(*words.shape[:-2], 1, 1)
 
 
+def pivots(words: Array, moduli: ModuliSet) -> tuple[list[int], list[int]]:
+    """Rows and columns of one matrix (1, rows, columns) modulo a prime, as many as its rank.
+
+    The matrix of these is regular.
+    """
+    found = _echelon(words[:, None], moduli, words.shape[-1])
+    rank = int(found.ranks[0, 0])
+    return found.order[0, 0, :rank].tolist(), found.pivots[0, 0, :rank].tolist()
+
+
 # ---- factors ----------------------------------------------------------------------------------------------
 
 

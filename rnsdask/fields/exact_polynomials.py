@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rnsdask.backend import Array
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.fields import polynomials
-from rnsdask.fields.exact_elimination import magnitude_of
+from rnsdask.fields.determinant_bounds import magnitude_of
 from rnsdask.rns.lift import lift
 from rnsdask.rns.system import RNS
 

@@ -16,11 +16,17 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, kernels_of
+from rnsdask.backend import Array, backend_name, kernels_of
 from rnsdask.constants import extension_constants
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.fields import elimination
-from rnsdask.fields.determinant_bounds import determinant_bound, elements, greatest_determinant, hadamard
+from rnsdask.fields.determinant_bounds import (
+    determinant_bound,
+    elements,
+    greatest_determinant,
+    hadamard,
+    hadamard_bound,
+)
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.lift import count_beyond, decode, primes
@@ -118,6 +124,8 @@ def inverse_modulo_primes(words: Array, system: RNS, count: int) -> Inverse | No
         kept += [part[i] for i in places]
         determinants += [here[i] for i in places]
         found += [inverses[i] for i in places]
+        if not kept:
+            break
     if len(kept) < count:
         return None
     return Inverse(ModuliSet(kept), np.stack(found), determinants, taken)
@@ -230,8 +238,14 @@ class Plan:
         )
 
 
-def is_quicker(rows: int, columns: int, magnitude: int, bound: int) -> bool:
-    """Whether one matrix takes less time so than modulo enough primes for a bound of its results."""
+def is_quicker(words: Array, rows: int, columns: int, magnitude: int) -> bool:
+    """Whether one matrix takes less time so than modulo as many primes as the results' bound needs.
+
+    `words` are an array of its processor, `columns` counts right-hand sides. On a GPU images are quick.
+    """
+    if backend_name(words) != "cpu" or rows == 0 or columns > max(1, rows // 16):
+        return False
+    bound = hadamard_bound(rows, magnitude)
     reach = max(1, rows * magnitude)
     primes_needed = bound.bit_length() / 31
     steps = rows * (rows / 3 + columns) * (rows + _SHORT_ROWS)

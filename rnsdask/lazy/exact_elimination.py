@@ -1,4 +1,7 @@
-"""Exact linear algebra of matrices of integers, lazy on Dask (:mod:`rnsdask.fields.exact_elimination`)."""
+"""Exact linear algebra of matrices of integers, lazy on Dask.
+
+Of chunks: :mod:`rnsdask.fields.exact_elimination`, `exact_ranks` and `exact_solutions`.
+"""
 
 import math
 from typing import Any
@@ -10,13 +13,22 @@ from rnsdask.backend import Array, backend_name, to_backend
 from rnsdask.core.errors import ResultOverflowError
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import Place
-from rnsdask.fields import exact_elimination
+from rnsdask.fields import p_adic
+from rnsdask.fields.exact_elimination import (
+    determinants,
+    part_of_primes,
+    polynomials,
+    prime_groups,
+    results_of_parts,
+)
+from rnsdask.fields.exact_ranks import ranks
+from rnsdask.fields.exact_solutions import solutions
 from rnsdask.lazy.elimination import checked as checked_words
 from rnsdask.lazy.elimination import joined_words, map_matrices, square
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.pieces import kept_blocks
 from rnsdask.lazy.tree import combine_tree
-from rnsdask.rns.lift import from_parts, join_parts
+from rnsdask.rns.lift import join_parts
 from rnsdask.rns.system import RNS
 
 # Steps of elimination that a task does at least, where one matrix is several tasks: about a second.
@@ -26,63 +38,27 @@ _STEPS = {"cpu": 2**31, "cuda": 2**37}
 def det(x: Any) -> Any:
     """Determinants of square matrices: Python ints."""
     words = square("det", x)
-    function, prototype = exact_elimination.determinants, getattr(words, "_meta", words)
-    if not exact_elimination.lifts(prototype, words.shape[-1], 0, x.system.known_magnitude):
-        found = _by_groups_of_primes("det", x, words)
-        if found is not None:
-            return _number(found[..., 0, 0])
-    return _number(kept_blocks(map_matrices("det", function, words, (1, 1), **_integers(x)))[..., 0, 0])
-
-
-def _by_groups_of_primes(name: str, x: Any, words: Any) -> Any:
-    """Results of chunks that take long, a task for each group of primes; None if one a chunk will do.
-
-    What groups say is joined in a tree.
-    """
-    if not isinstance(words, da.Array) or 0 in words.shape:
-        return None
-    matrices, processor = math.prod(map(max, words.chunks[1:-2])), backend_name(words._meta)
-    magnitude, length = x.system.known_magnitude, words.shape[-1]
-    groups = exact_elimination.prime_groups(name, length, magnitude, matrices, _STEPS[processor])
-    if len(groups) < 2:
-        return None
-    lengths = (1, 1 + (1 if name == "det" else length + 1))
-    options = {**_integers(x), "rows": 1, "like": np.empty(0), "name_of": name}
-    parts = da.concatenate(
-        [map_matrices(name, _part_block, words, lengths, group=group, **options) for group in groups]
-    )
-    joined = combine_tree(kept_blocks(parts, groups), _join_blocks, (0,), f"matrix-{name}-parts")
-    ends = (*joined.chunks[1:-1], (lengths[1] - 1,))
-    return map_chunks(_integers_block, joined, chunks=ends, dtype=object, like=np.empty(0))
-
-
-def _part_block(words: Array, *, system: RNS, name_of: str, group: tuple[int, int]) -> Any:
-    return exact_elimination.part_of_primes(words, system, name_of, group)
-
-
-def _join_blocks(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (combine_tree passes both)
-    return join_parts(blocks)
-
-
-def _integers_block(block: Any) -> Any:
-    return from_parts(block)
+    found = _by_groups_of_primes("det", words, x.system)
+    if found is None:
+        found = kept_blocks(map_matrices("det", determinants, words, (1, 1), **_integers(x.system)))
+    return _number(found[..., 0, 0])
 
 
 def rank(x: Any) -> Any:
     """Ranks over the rationals, int64."""
-    function, words = exact_elimination.ranks, checked_words("rank", x)
-    options = {**_integers(x), "dtype": np.int64}
-    return _number(kept_blocks(map_matrices("rank", function, words, (1, 1), **options))[..., 0, 0])
+    words = checked_words("rank", x)
+    options = {**_integers(x.system), "dtype": np.int64}
+    return _number(kept_blocks(map_matrices("rank", ranks, words, (1, 1), **options))[..., 0, 0])
 
 
 def charpoly(x: Any) -> Any:
     """Characteristic polynomials, coefficients ascending: Python ints."""
     words = square("charpoly", x)
-    found = _by_groups_of_primes("charpoly", x, words)
-    if found is not None:
-        return found[..., 0, :]
-    function, lengths = exact_elimination.polynomials, (1, words.shape[-1] + 1)
-    return kept_blocks(map_matrices("charpoly", function, words, lengths, **_integers(x)))[..., 0, :]
+    found = _by_groups_of_primes("charpoly", words, x.system)
+    if found is None:
+        lengths = 1, words.shape[-1] + 1
+        found = kept_blocks(map_matrices("charpoly", polynomials, words, lengths, **_integers(x.system)))
+    return found[..., 0, :]
 
 
 def solve(a: Any, b: Any) -> Any:
@@ -91,9 +67,7 @@ def solve(a: Any, b: Any) -> Any:
     columns = joined.shape[-1] - rows
     bounds = [x.system.bound for x in (a, b)]
     system = a.system.with_bound(None if None in bounds else max(bounds))
-    options = {**_integers(a), "system": system, "located": True}
-    function, lengths = exact_elimination.packed_solutions, (rows + 1, max(columns, 1))
-    packed = kept_blocks(map_matrices("solve", function, joined, lengths, **options))
+    packed = _solutions("solve", joined, system, columns)
     numerators = packed[..., :rows, :columns]
     return numerators[..., 0] if is_vector else numerators, _number(packed[..., rows, 0])
 
@@ -102,14 +76,56 @@ def inv(x: Any) -> Any:
     """Inverses over the rationals: numerators and denominators."""
     words = square("inv", x)
     length = words.shape[-1]
-    options, lengths = {**_integers(x), "located": True}, (length + 1, max(length, 1))
-    packed = kept_blocks(map_matrices("inv", exact_elimination.packed_inverses, words, lengths, **options))
+    packed = _solutions("inv", words, x.system, length)
     return packed[..., :length, :length], _number(packed[..., length, 0])
 
 
-def _integers(x: Any) -> dict[str, Any]:
+def _solutions(name: str, words: Any, system: RNS, columns: int) -> Any:
+    """Numerators and denominators (*batch, N + 1, max(columns, 1)) of systems of equations."""
+    found = _by_groups_of_primes(name, words, system, columns)
+    if found is not None:
+        return found
+    options = {**_integers(system), "located": True, "of_identity": name == "inv"}
+    lengths = words.shape[-2] + 1, max(columns, 1)
+    return kept_blocks(map_matrices(name, solutions, words, lengths, **options))
+
+
+def _by_groups_of_primes(name: str, words: Any, system: RNS, columns: int = 0) -> Any:
+    """Results of chunks that take long, a task for each group of primes; None if one a chunk is better.
+
+    What groups say is joined in a tree.
+    """
+    if not isinstance(words, da.Array) or 0 in words.shape:
+        return None
+    rows, magnitude = words.shape[-2], system.known_magnitude
+    if name in ("det", "solve") and p_adic.is_quicker(words._meta, rows, columns, magnitude):
+        return None
+    matrices, steps = math.prod(map(max, words.chunks[1:-2])), _STEPS[backend_name(words._meta)]
+    groups = prime_groups(name, rows, columns, magnitude, matrices, steps)
+    if len(groups) < 2:
+        return None
+    lengths = {"det": (1, 1), "charpoly": (1, rows + 1)}.get(name, (rows + 1, max(columns, 1)))
+    of_parts = lengths[0], lengths[1] + 1
+    options: dict[str, Any] = {"system": system, "name_of": name}
+    blocks = (
+        map_matrices(name, part_of_primes, words, of_parts, group=group, rows=1, dtype=object, **options)
+        for group in groups
+    )
+    parts = kept_blocks(da.concatenate(list(blocks)), groups)
+    joined = combine_tree(parts, _join_blocks, (0,), f"matrix-{name}-parts")
+    chunks = *joined.chunks[1:-1], (lengths[1],)
+    return map_chunks(
+        results_of_parts, joined, words, chunks=chunks, dtype=object, matched=True, located=True, **options
+    )
+
+
+def _join_blocks(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (combine_tree passes both)
+    return join_parts(blocks)
+
+
+def _integers(system: RNS) -> dict[str, Any]:
     """Options of maps to one Python int of each number of a system."""
-    return {"system": x.system, "dtype": object, "rows": None}
+    return {"system": system, "dtype": object, "rows": None}
 
 
 def _number(found: Any) -> Any:

@@ -7,7 +7,8 @@ lower limit.
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import gmpy2
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array
 from rnsdask.constants.factors import CACHED_SETS
+from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.primes import primes_below
 from rnsdask.rns.extend import base_extend
@@ -27,36 +29,52 @@ _GROUP = 32
 # Numbers of operands are brought to so many primes at a time that they are about as many residues.
 _RESIDUES = 2**24
 
+_INVERSE = np.frompyfunc(lambda value, modulus: pow(value, -1, modulus), 2, 1)
+
 Image = Callable[[Array, ModuliSet], Array]
 """Words of results modulo primes, (n, *shape), from words of operands modulo these."""
 
 
-@functools.cache
-def _group(k: int, limit: int, step: int) -> tuple[int, ...]:
-    """The k-th group of primes below a limit that leave 1 modulo a step."""
-    below = _group(k - 1, limit, step)[-1] if k else limit
-    return tuple(itertools.islice(primes_below(below, step), _GROUP))
+class _Primes:
+    """The primes below a limit that leave 1 modulo a step, the greatest first; those asked for are kept."""
+
+    def __init__(self, limit: int, step: int) -> None:
+        self._found: list[int] = []
+        self._more = primes_below(limit, step)
+        self._lock = threading.Lock()
+
+    def between(self, start: int, stop: int) -> list[int]:
+        """Those from number `start` to `stop`; fewer if there are no more."""
+        with self._lock:
+            self._found.extend(itertools.islice(self._more, max(0, stop - len(self._found))))
+            return self._found[start:stop]
 
 
-def _primes_from(start: int, limit: int, step: int) -> Iterator[int]:
-    """All of these primes but the first `start`."""
-    k, skipped = divmod(start, _GROUP)
-    groups = (_group(i, limit, step) for i in itertools.count(k))
-    return itertools.islice(itertools.chain.from_iterable(groups), skipped, None)
+_primes_of = functools.cache(_Primes)
 
 
 @functools.lru_cache(CACHED_SETS)
 def primes(start: int, count: int, limit: int = _LIMIT, step: int = 1) -> ModuliSet:
     """So many primes below a limit that leave 1 modulo a step, the greatest first, but the first `start`."""
-    return ModuliSet(itertools.islice(_primes_from(start, limit, step), count))
+    return ModuliSet(_primes_of(limit, step).between(start, start + count))
 
 
 def count_beyond(limit: int, start: int = 0, below: int = _LIMIT, step: int = 1) -> int:
     """How many of the primes below another limit, after the first `start`, have a product above a limit."""
-    count, remaining, rest = 0, _primes_from(start, below, step), gmpy2.mpz(limit)
+    known, count, rest = _primes_of(below, step), 0, gmpy2.mpz(limit)
     while rest > 0:
-        rest //= next(remaining)
-        count += 1
+        following = known.between(start + count, start + count + _GROUP)
+        if not following:
+            raise ValueError(f"the primes below {below} have no product above {abbreviate(limit)}")
+        beyond = rest // math.prod(following)
+        if beyond > 0:
+            rest, count = beyond, count + len(following)
+            continue
+        for prime in following:
+            rest //= prime
+            count += 1
+            if rest == 0:
+                break
     return count
 
 
@@ -92,49 +110,37 @@ def images(image: Image, words: Array, system: RNS, start: int, count: int) -> l
     return [image(base_extend(words, system, part), part) for part in parts]
 
 
-def lift_part(
-    image: Image, words: Array, system: RNS, bound: int, group: tuple[int, int]
-) -> NDArray[np.object_]:
-    """What a group of primes, of which those that the bound needs count, says of integers.
+def part_of(images: list[Array], moduli: ModuliSet) -> NDArray[np.object_]:
+    """What images (n, *shape) modulo primes say of integers: a part (*shape), the last axis longer by 1.
 
-    Parameters
-    ----------
-    image, words, system, bound
-        As :func:`lift` takes them.
-    group : pair of int
-        The first primes that are left out, and how many are taken.
-
-    Returns
-    -------
-    NumPy array of Python ints, shape (1, *shape of results), the last axis longer by 1
-        The integers modulo the product of the primes, and last the product: 1 if none is needed.
+    Of each row along the last axis it has the integers, modulo the product of the primes, and last the
+    product.
     """
-    start, count = group[0], max(0, min(group[1], count_beyond(2 * bound + 1) - group[0]))
-    if count == 0:
-        start, count = 0, 1  # only the shape counts
-        product = 1
-    else:
-        product = primes(start, count).product
-    residues = np.concatenate(images(image, words, system, start, count))
-    found: Any = RNS(primes(start, count)).decode(residues)
-    last = np.full((*found.shape[:-1], 1), product, dtype=object)
-    return np.concatenate([found % product, last], axis=-1)[None]
+    found = decode(images, moduli)
+    product = np.full((*found.shape[:-1], 1), moduli.product, dtype=object)
+    return np.concatenate([found, product], axis=-1)
+
+
+def empty_part(shape: tuple[int, ...]) -> NDArray[np.object_]:
+    """The part that says nothing of integers (*shape): they are 0 modulo 1."""
+    part = np.zeros((*shape[:-1], shape[-1] + 1), dtype=object)
+    part[..., -1] = 1
+    return part
 
 
 def join_parts(parts: NDArray[np.object_]) -> NDArray[np.object_]:
-    """One part (1, *shape) of several (k, *shape) as :func:`lift_part` gives them, of different primes."""
-    total = parts[:1]
-    for part in parts[1:] if total.size else ():
-        modulus, other = int(total.flat[-1]), int(part.flat[-1])
-        values = total[..., :-1]
-        steps = (part[None, ..., :-1] - values) * pow(modulus, -1, other) % other
-        last = np.full((*values.shape[:-1], 1), modulus * other, dtype=object)
-        total = np.concatenate([values + modulus * steps, last], axis=-1)
-    return total
+    """One part (1, *shape) of several (k, *shape) of different primes, by the Chinese remainder theorem."""
+    while len(parts) > 1:
+        half = len(parts) // 2
+        a, b, rest = np.split(parts, [half, 2 * half])
+        modulus, other = a[..., -1:], b[..., -1:]
+        steps = (b[..., :-1] - a[..., :-1]) * _INVERSE(modulus, other) % other
+        parts = np.concatenate([np.concatenate([a[..., :-1] + modulus * steps, modulus * other], -1), rest])
+    return parts
 
 
 def from_parts(part: NDArray[np.object_]) -> NDArray[np.object_]:
-    """The integers around 0 of the one part (1, *shape) that all were joined to."""
+    """The integers around 0 of the one part that all were joined to."""
     values, modulus = part[..., :-1], part[..., -1:]
     return np.where(2 * values > modulus, values - modulus, values)
 

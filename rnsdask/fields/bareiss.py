@@ -1,0 +1,59 @@
+"""Determinants and solutions of a few small integer matrices, eliminated without fractions. No Dask here.
+
+E. Bareiss, "Sylvester's identity and multistep integer-preserving Gaussian elimination", Mathematics of
+Computation 22 (1968): a step divides by the pivot before, without a rest, for what it finds are minors.
+"""
+
+import math
+
+import gmpy2
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend import Array, backend_name
+
+# So many steps take as long as the calls for images modulo primes.
+_MOST_STEPS = 700
+
+
+def is_quicker(words: Array, rows: int, columns: int) -> bool:
+    """Whether matrices (n, *batch, ...) of so many rows and right-hand sides are better eliminated so."""
+    steps = math.prod(words.shape[1:-2]) * rows**2 * (rows / 2 + columns if columns else rows / 3)
+    return backend_name(words) == "cpu" and 0 < steps <= _MOST_STEPS
+
+
+def cramer(values: NDArray[np.object_]) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
+    """Numerators (*batch, N, K) of Cramer's rule and determinants (*batch, 1, 1) of [A b], as gmpy2's.
+
+    Where a determinant is 0, numerators mean nothing.
+    """
+    *batch, rows, width = values.shape
+    numerators = np.empty((*batch, rows, width - rows), dtype=object)
+    determinants = np.empty((*batch, 1, 1), dtype=object)
+    for index in np.ndindex(*batch):
+        found, determinants[(*index, 0, 0)] = _eliminated(values[index].tolist())
+        if width > rows:
+            numerators[index] = [row[rows:] for row in found]
+    return numerators, determinants
+
+
+def _eliminated(matrix: list[list[int]]) -> tuple[list[list[gmpy2.mpz]], gmpy2.mpz]:
+    """The matrix [A b] as [A' det(A) x], where A' means nothing, and det(A). Without b only the latter."""
+    rows, before, sign = [list(map(gmpy2.mpz, row)) for row in matrix], gmpy2.mpz(1), 1
+    length = len(rows)
+    for k in range(length):
+        place = next((i for i in range(k, length) if rows[i][k]), None)
+        if place is None:
+            return rows, gmpy2.mpz(0)
+        if place != k:
+            rows[k], rows[place], sign = rows[place], rows[k], -sign
+        pivot, right = rows[k][k], rows[k][k + 1 :]
+        for i in range(k + 1 if len(rows[k]) == length else 0, length):
+            row, factor = rows[i], rows[i][k]
+            if i != k:
+                pairs = zip(row[k + 1 :], right, strict=True)
+                row[k + 1 :] = [gmpy2.divexact(pivot * x - factor * y, before) for x, y in pairs]
+        before = pivot
+    if sign < 0:
+        rows = [[-x for x in row] for row in rows]
+    return rows, sign * before

@@ -1,0 +1,211 @@
+"""Solutions and inverses of chunks of integer matrices, exact (docs/linalg.md). No Dask in here.
+
+By Cramer's rule numerators and determinants are integers. They are computed modulo primes, in groups of these
+where that takes long, or p-adically, or without fractions where there is little to do.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import gmpy2
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend import Array
+from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.place import Place
+from rnsdask.fields import bareiss, elimination, p_adic
+from rnsdask.fields.determinant_bounds import hadamard_bound, magnitude_of
+from rnsdask.fields.exact_ranks import has_null_vectors
+from rnsdask.rns.extend import base_extend
+from rnsdask.rns.lift import at_a_time, count_beyond, empty_part, from_parts, join_parts, part_of, primes
+from rnsdask.rns.system import RNS
+
+_AS_INT = np.frompyfunc(int, 1, 1)
+
+
+def solutions(words: Array, system: RNS, place: Place, *, of_identity: bool = False) -> NDArray[np.object_]:
+    """Solutions of [A b] as numerators and a denominator, in lowest terms: (1, *batch, N + 1, max(K, 1)).
+
+    The last row begins with the denominators. With `of_identity` the chunks are A alone, and b is 1.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If a matrix is singular, naming its index in the array.
+    """
+    equations = Equations(words, system, of_identity)
+    if bareiss.is_quicker(words, equations.rows, equations.columns):
+        numerators, determinants = bareiss.cramer(equations.integers())
+        _check_regular(determinants, place)
+        return _packed(numerators, determinants)
+    if not of_identity and _is_lifted(equations):
+        return _lifted(equations, place)
+    return equations.finished(equations.part(0, equations.prime_count)[None], place)
+
+
+@dataclass(frozen=True)
+class Equations:
+    """Chunks [A b] of integers (n, *batch, N, N + K); or A alone, where b is 1.
+
+    A part of what they have for solutions is (*batch, N + 1, max(K, 1) + 1): numerators, and in the last row
+    the determinants (:func:`.part_of`).
+    """
+
+    words: Array
+    system: RNS
+    of_identity: bool = False
+
+    @property
+    def rows(self) -> int:
+        """N."""
+        return int(self.words.shape[-2])
+
+    @property
+    def columns(self) -> int:
+        """K."""
+        return self.rows if self.of_identity else int(self.words.shape[-1]) - self.rows
+
+    def integers(self) -> NDArray[np.object_]:
+        """[A b] as Python ints."""
+        found: Any = self.system.decode(self.words)
+        if not self.of_identity:
+            return np.asarray(found, dtype=object)
+        ones = np.broadcast_to(np.eye(self.rows, dtype=object), found.shape)
+        return np.concatenate([found, ones], axis=-1)
+
+    @cached_property
+    def bounds(self) -> tuple[int, int]:
+        """No determinant is greater, and no numerator or determinant."""
+        left = magnitude_of(self.words[..., : self.rows], self.system)
+        right = 1 if self.of_identity else magnitude_of(self.words[..., self.rows :], self.system)
+        bound = hadamard_bound(self.rows, left)
+        return bound, max(bound, hadamard_bound(self.rows, left, right))
+
+    @property
+    def prime_count(self) -> int:
+        """Of how many primes the images are enough, if none of these divides a determinant."""
+        return count_beyond(2 * self.bounds[1] + 1)
+
+    def images(self, moduli: ModuliSet) -> tuple[Array, Array]:
+        """Numerators and determinants modulo primes."""
+        words = base_extend(self.words, self.system, moduli)
+        return elimination.cramer(elimination.with_identity(words) if self.of_identity else words, moduli)
+
+    def part(self, start: int, count: int) -> NDArray[np.object_]:
+        """What `count` primes after the first `start` say.
+
+        One that divides a determinant of the chunk says nothing of numerators.
+        """
+        if count <= 0:
+            return empty_part((*self.words.shape[1:-2], self.rows + 1, max(self.columns, 1)))
+        kept, numerators, determinants = [], [], []
+        step, stop = at_a_time(self.words), start + count
+        for first in range(start, stop, step):
+            moduli = primes(first, min(step, stop - first))
+            above, below = self.images(moduli)
+            good = (below != 0).reshape(len(moduli), -1).all(axis=1).tolist()
+            places = [i for i, is_good in enumerate(good) if is_good]
+            kept += [moduli[i] for i in places]
+            numerators.append(above[places] if len(places) < len(good) else above)
+            determinants.append(below)
+        every = primes(start, count)
+        # To check a set of thousands of moduli takes long, and those without a bad prime are known.
+        return self._part(numerators, every if len(kept) == count else kept, part_of(determinants, every))
+
+    def _part(
+        self, numerators: list[Array], moduli: ModuliSet | list[int], below: NDArray[np.object_]
+    ) -> NDArray[np.object_]:
+        """The part of numerators modulo some primes and the part (*batch, 1, 2) of determinants."""
+        batch, width = self.words.shape[1:-2], max(self.columns, 1)
+        if not self.columns:
+            above = empty_part((*batch, self.rows, width))
+            above[..., -1:] = below[..., -1:]  # nothing is wanted, so nothing is lacking
+        elif moduli:
+            found = moduli if isinstance(moduli, ModuliSet) else ModuliSet(moduli)
+            above = part_of(numerators, found)
+        else:
+            above = empty_part((*batch, self.rows, width))
+        zeros = np.zeros((*batch, 1, width - 1), dtype=object)
+        last = np.concatenate([below[..., :1], zeros, below[..., 1:]], axis=-1)
+        return np.concatenate([above, last], axis=-2)
+
+    def finished(self, part: NDArray[np.object_], place: Place) -> NDArray[np.object_]:
+        """Solutions as :func:`solutions` gives them, of the part (1, ...) to which all parts were joined.
+
+        More primes are taken instead of those that divide a determinant, which is 0 if primes with a product
+        beyond its bound do.
+        """
+        start, (bound, greatest) = self.prime_count, self.bounds
+        while True:
+            moduli, determinants = part[..., -1], from_parts(part[0, ..., -1:, :])[..., :1]
+            if (moduli[..., -1] > bound).all():
+                _check_regular(determinants, place)
+            least = min(moduli.reshape(-1).tolist(), default=None)
+            if least is None or least > 2 * greatest + 1:
+                return _packed(from_parts(part[0, ..., :-1, :])[..., : self.columns], determinants)
+            count = count_beyond((2 * greatest + 1) // least, start)
+            part = join_parts(np.concatenate([part, self.part(start, count)[None]]))
+            start += count
+
+
+def _is_lifted(equations: Equations) -> bool:
+    """Whether solutions are to be lifted p-adically."""
+    words, rows, columns = equations.words, equations.rows, equations.columns
+    # Magnitudes are measured where those of the array do not say that images are quicker.
+    return p_adic.is_quicker(words, rows, columns, equations.system.known_magnitude) and p_adic.is_quicker(
+        words, rows, columns, magnitude_of(words[..., :rows], equations.system)
+    )
+
+
+def _lifted(equations: Equations, place: Place) -> NDArray[np.object_]:
+    """Solutions of [A b], each lifted p-adically."""
+    words, system, rows = equations.words, equations.system, equations.rows
+    *batch, _, _ = words.shape[1:]
+    magnitudes = magnitude_of(words[..., :rows], system), magnitude_of(words[..., rows:], system)
+    packed = np.empty((1, *batch, rows + 1, max(equations.columns, 1)), dtype=object)
+    for index in np.ndindex(*batch):
+        matrix = words[(slice(None), *index)]
+        found = p_adic.solution(matrix[..., :rows], matrix[..., rows:], system, magnitudes)
+        if found is not None:
+            packed[(0, *index)] = _packed(found[0], np.array([[found[1]]], dtype=object))[0]
+            continue
+        here = _place_of(index, place)
+        if has_null_vectors(matrix[..., :rows], system, only_one=True):
+            _check_regular(np.zeros((*(1,) * len(batch), 1, 1), dtype=object), here)
+        alone = Equations(words[(slice(None), *(slice(i, i + 1) for i in index))], system)
+        packed[(0, *index)] = alone.finished(alone.part(0, alone.prime_count)[None], here).reshape(
+            packed.shape[-2:]
+        )
+    return packed
+
+
+def _place_of(index: tuple[int, ...], place: Place) -> Place:
+    """Where in the array a matrix of a chunk lies."""
+    starts = [start for start, _ in place.location[: len(index)]] or [0] * len(index)
+    location = tuple((start + i, start + i + 1) for start, i in zip(starts, index, strict=True))
+    return Place((), location, place.shape)
+
+
+def _check_regular(determinants: NDArray[np.object_], place: Place) -> None:
+    """Raise LinAlgError if one of the determinants (*batch, 1, 1) is 0; it names the first."""
+    batch = determinants.shape[:-2]
+    for i, determinant in enumerate(determinants.reshape(-1).tolist()):
+        if determinant == 0:
+            raise np.linalg.LinAlgError(f"{elimination.matrix_at(i, batch, place)} is singular")
+
+
+def _packed(numerators: Any, determinants: Any) -> NDArray[np.object_]:
+    """Numerators (*batch, N, K) and determinants (*batch, 1, 1), in lowest terms, the latter above 0."""
+    *batch, rows, columns = numerators.shape
+    packed = np.zeros((math.prod(batch), rows + 1, max(columns, 1)), dtype=object)
+    numbers = packed.shape[0], rows, columns
+    pairs = zip(packed, numerators.reshape(numbers), determinants.reshape(-1), strict=True)
+    for out, values, determinant in pairs:
+        common = gmpy2.gcd(determinant, *values.reshape(-1).tolist())
+        common = -common if determinant < 0 else common
+        out[:rows, :columns] = _AS_INT(values if common == 1 else values // common)
+        out[rows, 0] = int(determinant // common)
+    return packed.reshape(1, *batch, *packed.shape[1:])
