@@ -29,6 +29,9 @@ constexpr i64 kFewColumns = 8;
 // Rows whose products are found before they are subtracted.
 constexpr i64 kBand = 128;
 
+// Matrices of up to so many rows are eliminated kLanes at a time, so that pivots are inverted together.
+constexpr i64 kFewRows = 64;
+
 i64 round_down(i64 x) { return x / kLanes * kLanes; }
 i64 round_up(i64 x) { return round_down(x + kLanes - 1); }
 
@@ -61,6 +64,43 @@ RNS_VECTORISED void subtract_words(const u32* x, i64 count, u32 last, u32* __res
   for (i64 k = 0; k < count; ++k) y[k] = mod_sub(y[k], x[k], last);
 }
 
+// Rounds of Euclid's algorithm with the quotients that leave the least remainders: a and b become b and
+// a - q b, s and t become t and s - q t, unless b is 0. Doubles hold all values: of inputs below 2^32, |t|
+// stays below 2^34 (|a t - b s| is the first a, |s| <= |t|, and |b| is little more than |a| / 2 at most).
+RNS_VECTORISED void euclid_rounds(double* __restrict__ a, double* __restrict__ b, double* __restrict__ s,
+                                  double* __restrict__ t) {
+  constexpr double kInteger = 0x1.8p52;  // added and taken off, it rounds to an integer
+  constexpr int kRounds = 4;
+  for (int round = 0; round < kRounds; ++round) {
+    for (i64 k = 0; k < kLanes; ++k) {
+      const double x = a[k], y = b[k], u = s[k], v = t[k];
+      const bool done = y == 0.0;
+      const double quotient = (x / (done ? 1.0 : y) + kInteger) - kInteger;
+      const double rest = x - quotient * y, factor = u - quotient * v;
+      a[k] = done ? x : y;
+      b[k] = done ? y : rest;
+      s[k] = done ? u : v;
+      t[k] = done ? v : factor;
+    }
+  }
+}
+
+// Inverses of kLanes numbers, each modulo its prime; what is 0 stays 0.
+void invert_together(u32* values, const u32* last) {
+  alignas(64) double a[kLanes], b[kLanes], s[kLanes], t[kLanes];
+  for (i64 k = 0; k < kLanes; ++k) {
+    a[k] = static_cast<double>(last[k]) + 1.0;
+    b[k] = static_cast<double>(values[k]);
+    s[k] = 0.0;
+    t[k] = 1.0;
+  }
+  while (std::any_of(b, b + kLanes, [](double x) { return x != 0.0; })) euclid_rounds(a, b, s, t);
+  for (i64 k = 0; k < kLanes; ++k) {
+    const i64 p = static_cast<i64>(last[k]) + 1, factor = static_cast<i64>(a[k] < 0.0 ? -s[k] : s[k]) % p;
+    values[k] = static_cast<u32>(factor < 0 ? factor + p : factor);
+  }
+}
+
 // A matrix modulo p that is worked on; one after another in the same memory.
 class Working {
  public:
@@ -71,9 +111,7 @@ class Working {
         m_(m),
         words_(rows * stride_ + kLanes),
         pivot_(stride_ + kLanes),
-        factors_(rows),
-        panel_(kProductDepth * kProductWidth),
-        product_(std::max<i64>(1, std::min(rows, kBand) * columns)) {}
+        factors_(rows) {}
 
   void load(View x) {
     for (i64 i = 0; i < rows_; ++i) {
@@ -88,6 +126,7 @@ class Working {
   u32* row(i64 i) { return words_.data() + i * stride_; }
   u32& at(i64 i, i64 j) { return row(i)[j]; }
   const Modulus& modulus() const { return m_; }
+  void set_modulus(Modulus m) { m_ = m; }
 
   // The factor of row i in the next `subtract`.
   void set_factor(i64 i, u32 value) { factors_[i] = factor_of(value, m_.last); }
@@ -109,6 +148,8 @@ class Working {
   // these rows, times the rows from `source` on.
   void subtract_product(View left, i64 terms, i64 source, i64 first, i64 last, i64 begin) {
     const i64 width = columns_ - begin;
+    panel_.resize(kProductDepth * kProductWidth);
+    product_.resize(std::min(rows_, kBand) * columns_);
     for (i64 i = first; i < last; i += kBand) {
       const Shape shape{std::min(kBand, last - i), terms, width};
       std::fill_n(product_.data(), shape.rows * width, 0u);
@@ -145,7 +186,20 @@ class Elimination {
   Elimination(i64 rows, i64 columns, i64 pivot_columns, Modulus m)
       : rows_(rows), columns_(columns), pivot_columns_(pivot_columns), x_(rows, columns, m) {}
 
-  void apply(View matrix, Found found, u32* out) {
+  void apply(Modulus m, View matrix, Found found, u32* out) {
+    begin(m, matrix, found);
+    // Few pivots: one panel of all columns.
+    const i64 width = pivot_columns_ <= 2 * kPanel ? pivot_columns_ : kPanel;
+    for (i64 start = 0; start < pivot_columns_ && rank_ < rows_; start += width) {
+      const i64 stop = std::min(start + width, pivot_columns_);
+      eliminate_panel(start, stop, width == pivot_columns_ ? columns_ : stop);
+    }
+    finish(out);
+  }
+
+  // `begin`, for each column `bring_pivot` and `clear_column`, and `finish` do the same as `apply`.
+  void begin(Modulus m, View matrix, Found found) {
+    x_.set_modulus(m);
     x_.load(matrix);
     found_ = found;
     rank_ = 0;
@@ -153,42 +207,32 @@ class Elimination {
     *found.product = 1;
     for (i64 i = 0; i < rows_; ++i) found.order[i] = static_cast<i32>(i);
     std::fill_n(found.pivots, std::min(rows_, pivot_columns_), -1);
-    // Few pivots: one panel of all columns.
-    const i64 width = pivot_columns_ <= 2 * kPanel ? pivot_columns_ : kPanel;
-    for (i64 start = 0; start < pivot_columns_ && rank_ < rows_; start += width) {
-      const i64 stop = std::min(start + width, pivot_columns_);
-      eliminate_panel(start, stop, width == pivot_columns_ ? columns_ : stop);
-    }
-    const u32 product = *found.product;
-    if (is_odd_ && product != 0) *found.product = x_.modulus().last - product + 1u;
+  }
+
+  void finish(u32* out) {
+    const u32 product = *found_.product;
+    if (is_odd_ && product != 0) *found_.product = x_.modulus().last - product + 1u;
     x_.store(out);
   }
 
- private:
-  // Columns start to stop; rows are changed up to the column `reach`, and then those right of it.
-  void eliminate_panel(i64 start, i64 stop, i64 reach) {
-    const i64 first = rank_;
-    for (i64 column = start; column < stop && rank_ < rows_; ++column) eliminate_column(column, reach);
-    if (reach == columns_ || rank_ == first) return;
-    for (i64 k = first; k < rank_; ++k) {
-      for (i64 i = k + 1; i < rank_; ++i) x_.set_factor(i, x_.at(i, k));
-      x_.subtract(k, k + 1, rank_, reach, columns_);
-    }
-    const View left{x_.row(rank_) + first, x_.stride(), 1};
-    x_.subtract_product(left, rank_ - first, first, rank_, rows_, reach);
-  }
+  const Modulus& modulus() const { return x_.modulus(); }
 
-  void eliminate_column(i64 column, i64 reach) {
-    const Modulus& m = x_.modulus();
+  // The pivot of a column, in the next row; 0 if there is none.
+  u32 bring_pivot(i64 column) {
     i64 pivot = rank_;
     while (pivot < rows_ && x_.at(pivot, column) == 0) ++pivot;
-    if (pivot == rows_) return;
+    if (pivot == rows_) return 0;
     if (pivot != rank_) {
       x_.swap_rows(pivot, rank_);
       std::swap(found_.order[pivot], found_.order[rank_]);
       is_odd_ = !is_odd_;
     }
-    const u32 value = x_.at(rank_, column), inverse = prime_inverse(value, m.last);
+    return x_.at(rank_, column);
+  }
+
+  // Clears a column below its pivot, of which the inverse is given; rows are changed up to `reach`.
+  void clear_column(i64 column, i64 reach, u32 value, u32 inverse) {
+    const Modulus& m = x_.modulus();
     *found_.product = mod_mul(*found_.product, value, m);
     found_.pivots[rank_] = static_cast<i32>(column);
     for (i64 i = rank_ + 1; i < rows_; ++i) {
@@ -202,6 +246,23 @@ class Elimination {
     ++rank_;
   }
 
+ private:
+  // Columns start to stop; rows are changed up to the column `reach`, and then those right of it.
+  void eliminate_panel(i64 start, i64 stop, i64 reach) {
+    const i64 first = rank_;
+    for (i64 column = start; column < stop && rank_ < rows_; ++column) {
+      const u32 value = bring_pivot(column);
+      if (value != 0) clear_column(column, reach, value, prime_inverse(value, x_.modulus().last));
+    }
+    if (reach == columns_ || rank_ == first) return;
+    for (i64 k = first; k < rank_; ++k) {
+      for (i64 i = k + 1; i < rank_; ++i) x_.set_factor(i, x_.at(i, k));
+      x_.subtract(k, k + 1, rank_, reach, columns_);
+    }
+    const View left{x_.row(rank_) + first, x_.stride(), 1};
+    x_.subtract_product(left, rank_ - first, first, rank_, rows_, reach);
+  }
+
   i64 rows_, columns_, pivot_columns_;
   Working x_;
   Found found_{};
@@ -209,18 +270,41 @@ class Elimination {
   bool is_odd_ = false;
 };
 
+// Eliminates up to kLanes small matrices in step.
+void eliminate_together(std::vector<Elimination>& matrices, i64 count, i64 pivot_columns, i64 columns) {
+  alignas(64) u32 values[kLanes] = {}, inverses[kLanes] = {}, last[kLanes] = {};
+  for (i64 k = 0; k < count; ++k) last[k] = matrices[k].modulus().last;
+  for (i64 column = 0; column < pivot_columns; ++column) {
+    for (i64 k = 0; k < count; ++k) inverses[k] = values[k] = matrices[k].bring_pivot(column);
+    invert_together(inverses, last);
+    for (i64 k = 0; k < count; ++k) {
+      if (values[k] != 0) matrices[k].clear_column(column, columns, values[k], inverses[k]);
+    }
+  }
+}
+
 // ---- triangular systems -----------------------------------------------------------------------------------
+
+// Inverses of what is on the diagonal.
+std::vector<u32> diagonal_inverses(View upper, i64 rows, const Modulus& m) {
+  std::vector<u32> inverses(static_cast<std::size_t>((rows + kLanes - 1) / kLanes * kLanes));
+  for (i64 k = 0; k < rows; ++k) inverses[k] = *upper.at(k, k);
+  u32 last[kLanes];
+  std::fill_n(last, kLanes, m.last);
+  for (i64 k = 0; k < rows; k += kLanes) invert_together(&inverses[k], last);
+  return inverses;
+}
 
 // Systems of few right-hand sides: each number of a solution takes the product of a row and those below.
 // The rows of `upper` are contiguous.
 void solve_by_dots(View upper, View right, i64 rows, i64 columns, const Modulus& m, u32* out) {
   std::vector<u32> x(columns * rows);
+  const std::vector<u32> inverses = diagonal_inverses(upper, rows, m);
   for (i64 k = rows - 1; k >= 0; --k) {
-    const u32 inverse = prime_inverse(*upper.at(k, k), m.last);
     for (i64 j = 0; j < columns; ++j) {
       u32* solution = x.data() + j * rows;
       const u32 known = dot_product(upper.at(k, k + 1), solution + k + 1, rows - k - 1, m);
-      solution[k] = mod_mul(mod_sub(*right.at(k, j), known, m.last), inverse, m);
+      solution[k] = mod_mul(mod_sub(*right.at(k, j), known, m.last), inverses[k], m);
       out[k * columns + j] = solution[k];
     }
   }
@@ -234,6 +318,7 @@ void solve_upper(View upper, View right, i64 rows, i64 columns, Working& x, u32*
     return;
   }
   x.load(right);
+  const std::vector<u32> inverses = diagonal_inverses(upper, rows, m);
   for (i64 stop = rows; stop > 0; stop -= std::min(stop, kPanel)) {
     const i64 start = stop - std::min(stop, kPanel);
     if (stop < rows) {
@@ -241,8 +326,7 @@ void solve_upper(View upper, View right, i64 rows, i64 columns, Working& x, u32*
       x.subtract_product(left, rows - stop, stop, start, stop, 0);
     }
     for (i64 k = stop - 1; k >= start; --k) {
-      const u32 inverse = prime_inverse(*upper.at(k, k), m.last);
-      for (i64 j = 0; j < columns; ++j) x.at(k, j) = mod_mul(x.at(k, j), inverse, m);
+      for (i64 j = 0; j < columns; ++j) x.at(k, j) = mod_mul(x.at(k, j), inverses[k], m);
       for (i64 i = start; i < k; ++i) x.set_factor(i, *upper.at(i, k));
       x.subtract(k, start, k, 0, columns);
     }
@@ -344,13 +428,30 @@ void bind_elimination(nb::module_& module) {
                 holds(pivots, n * count, most) && holds(products, n * count, 1),
             "the results do not have the shapes of the matrices");
     nb::gil_scoped_release release;
-    for (i64 i = 0; i < n; ++i) {
-      Elimination elimination(rows, columns, pivot_columns, moduli[i]);
-      for (i64 b = 0; b < count; ++b) {
-        const i64 t = i * count + b;
-        const Found found{order.data() + t * rows, pivots.data() + t * most, products.data() + t};
-        elimination.apply(view(x, i, b), found, out.data() + t * rows * columns);
+    const auto found = [&](i64 t) {
+      return Found{order.data() + t * rows, pivots.data() + t * most, products.data() + t};
+    };
+    const auto result = [&](i64 t) { return out.data() + t * rows * columns; };
+    const i64 total = n * count;
+    if (rows <= kFewRows) {
+      std::vector<Elimination> together;
+      for (i64 k = 0; k < std::min(kLanes, total); ++k) {
+        together.emplace_back(rows, columns, pivot_columns, moduli[0]);
       }
+      for (i64 t = 0; t < total; t += kLanes) {
+        const i64 here = std::min(kLanes, total - t);
+        for (i64 k = 0; k < here; ++k) {
+          const i64 i = (t + k) / count, b = (t + k) % count;
+          together[k].begin(moduli[i], view(x, i, b), found(t + k));
+        }
+        eliminate_together(together, here, pivot_columns, columns);
+        for (i64 k = 0; k < here; ++k) together[k].finish(result(t + k));
+      }
+      return;
+    }
+    Elimination elimination(rows, columns, pivot_columns, moduli[0]);
+    for (i64 t = 0; t < total; ++t) {
+      elimination.apply(moduli[t / count], view(x, t / count, t % count), found(t), result(t));
     }
   });
   module.def("solve_upper", [](const Matrices& upper, const Matrices& right, const Table32& table,
@@ -362,8 +463,9 @@ void bind_elimination(nb::module_& module) {
                 length_of(upper, 3) == rows && holds(out, n * count, rows * columns),
             "shapes of a system do not match");
     nb::gil_scoped_release release;
+    Working x(rows, columns, moduli[0]);
     for (i64 i = 0; i < n; ++i) {
-      Working x(rows, columns, moduli[i]);
+      x.set_modulus(moduli[i]);
       for (i64 b = 0; b < count; ++b) {
         u32* result = out.data() + (i * count + b) * rows * columns;
         solve_upper(view(upper, i, b), view(right, i, b), rows, columns, x, result);

@@ -135,11 +135,11 @@ void multiply_tiles(View a, View b, Shape shape, Modulus m, u32* panel, u32* out
           pack(inside ? a.at(i + r, k) : nullptr, a.column_step, inside ? terms : 0, depth,
                rows + r * kDepth);
         }
-        std::fill_n(sum, kRows * kWidth, 0);
+        for (i64 r = 0; r < kRows; ++r) std::fill_n(sum + r * kWidth, padded, 0);
         if (narrow) {
           add_narrow(rows, panel, depth, padded, sum);
         } else {
-          std::fill_n(upper, kRows * kWidth, 0);
+          for (i64 r = 0; r < kRows; ++r) std::fill_n(upper + r * kWidth, padded, 0);
           add_wide(rows, panel, depth, padded, sum, upper);
         }
         for (i64 r = 0; r < std::min(kRows, shape.rows - i); ++r) {

@@ -6,9 +6,9 @@ takes to 0, found p-adically, or by enough primes modulo which it is no greater.
 
 import numpy as np
 
-from rnsdask.backend import Array, backend_name, to_backend
+from rnsdask.backend import Array
 from rnsdask.fields import elimination, p_adic
-from rnsdask.fields.determinant_bounds import Elements, Floats, elements, greatest_determinant, magnitude_of
+from rnsdask.fields.determinant_bounds import hadamard_bound, magnitude_of
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.lift import at_a_time, count_beyond, primes
 from rnsdask.rns.system import RNS
@@ -24,10 +24,9 @@ def ranks(words: Array, system: RNS) -> Array:
     stack = words.reshape(len(words), -1, *words.shape[-2:])
     flat = found.reshape(-1)
     (deficient,) = (flat < least).nonzero()
-    if backend_name(words) == "cpu":
-        deficient = [b for b in deficient.tolist() if not has_null_vectors(stack[:, b], system)]
-    if len(deficient):
-        flat[deficient] = _by_images(stack[:, deficient], system, flat[deficient])
+    places = [b for b in deficient.tolist() if not has_null_vectors(stack[:, b], system)]
+    if places:
+        flat[places] = _by_images(stack[:, places], system, flat[places])
     return found
 
 
@@ -36,28 +35,17 @@ def _by_images(words: Array, system: RNS, found: Array) -> Array:
 
     All minors of one row more than a rank are 0 if they are modulo primes with a product beyond their bound.
     """
-    matrices = elements(words, system)
-    sorted_lengths = [-np.sort(-of, axis=-1) for of in (matrices.row_lengths(), matrices.column_lengths())]
+    least, magnitude = min(words.shape[-2:]), magnitude_of(words, system)
     start, product = 1, primes(0, 1).product
-    while (bound := _greatest_minor(matrices, sorted_lengths, found)) >= product:
+    while (found < least).any():
+        bound = hadamard_bound(int(found[found < least].max()) + 1, magnitude)
+        if bound < product:
+            break
         part = primes(start, min(at_a_time(words), count_beyond(bound // product, start)))
         here = elimination.ranks(base_extend(words, system, part), part)
         found = np.maximum(found, here[..., 0, 0].max(axis=0))
         start, product = start + len(part), product * part.product
     return found
-
-
-def _greatest_minor(matrices: Elements, sorted_lengths: list[Floats], found: Array) -> int:
-    """No minor of one row more than a matrix's rank is greater; 0 where there is none.
-
-    It is at most the product of the lengths of as many rows, of which those of the minor are parts.
-    """
-    least = min(lengths.shape[-1] for lengths in sorted_lengths)
-    of_matrices, bound = to_backend(found, "cpu"), 0
-    for rank in set(of_matrices[of_matrices < least].tolist()):
-        chosen = (lengths[of_matrices == rank, : rank + 1] for lengths in sorted_lengths)
-        bound = max(bound, min(greatest_determinant(of, matrices.scale) for of in chosen))
-    return bound
 
 
 def has_null_vectors(matrix: Array, system: RNS, *, only_one: bool = False) -> bool:
@@ -73,6 +61,8 @@ def has_null_vectors(matrix: Array, system: RNS, *, only_one: bool = False) -> b
     """
     if matrix.shape[1] < matrix.shape[2]:
         matrix = matrix.swapaxes(1, 2)  # has fewer columns
+    if not p_adic.is_quicker(matrix, matrix.shape[2], 1, system.known_magnitude):
+        return False
     first = primes(0, 1)
     rows, columns = elimination.pivots(base_extend(matrix, system, first), first)
     others = sorted(set(range(matrix.shape[2])) - set(columns))[: 1 if only_one else None]
