@@ -433,7 +433,7 @@ void bind_elimination(nb::module_& module) {
     };
     const auto result = [&](i64 t) { return out.data() + t * rows * columns; };
     const i64 total = n * count;
-    if (rows <= kFewRows) {
+    if (rows <= kFewRows && total >= kLanes / 4) {
       std::vector<Elimination> together;
       for (i64 k = 0; k < std::min(kLanes, total); ++k) {
         together.emplace_back(rows, columns, pivot_columns, moduli[0]);

@@ -48,7 +48,32 @@ RNS_VECTORISED void add_narrow(const u32* a, const u32* b, i64 depth, i64 width,
   }
 }
 
-// The same with the sums of the products' upper halves besides.
+// The same modulo p < 2^31, where `most` is 2^32 p: sums stay below it, for two products are less than it
+// too.
+RNS_VECTORISED void add_bounded(const u32* a, const u32* b, i64 depth, i64 width, u64 most,
+                                u64* __restrict__ sum) {
+  u64 *sum0 = sum, *sum1 = sum + kWidth;
+  for (i64 k = 0; k < depth; k += kUnrolled) {
+    const u32 *x = a + k, *y = x + kDepth;
+    const u32 x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
+    const u32 y0 = y[0], y1 = y[1], y2 = y[2], y3 = y[3];
+    const u32* row = b + k * kWidth;
+    for (i64 first = 0; first < width; first += kLanes) {
+      for (i64 j = first; j < first + kLanes; ++j) {
+        const u64 b0 = row[j], b1 = row[kWidth + j], b2 = row[2 * kWidth + j], b3 = row[3 * kWidth + j];
+        u64 s = sum0[j] + x0 * b0 + x1 * b1, t = sum1[j] + y0 * b0 + y1 * b1;
+        s = std::min(s, s - most);
+        t = std::min(t, t - most);
+        s += x2 * b2 + x3 * b3;
+        t += y2 * b2 + y3 * b3;
+        sum0[j] = std::min(s, s - most);
+        sum1[j] = std::min(t, t - most);
+      }
+    }
+  }
+}
+
+// The same modulo any p, with the sums of the products' upper halves besides.
 RNS_VECTORISED void add_wide(const u32* a, const u32* b, i64 depth, i64 width, u64* __restrict__ sum,
                              u64* __restrict__ upper) {
   u64 *sum0 = sum, *sum1 = sum + kWidth, *upper0 = upper, *upper1 = upper + kWidth;
@@ -71,12 +96,27 @@ RNS_VECTORISED void add_wide(const u32* a, const u32* b, i64 depth, i64 width, u
   }
 }
 
+// How products are added up: the sums are words, or are kept below 2^32 m, or have upper halves besides.
+enum class Sums { kNarrow, kBounded, kWide };
+
+Sums sums_of(u32 last) {
+  if (products_fit_word(last)) return Sums::kNarrow;
+  return last < 0x7fffffffu ? Sums::kBounded : Sums::kWide;
+}
+
 // Adds the sums, reduced, to `width` numbers of the result's row.
-RNS_VECTORISED void reduce_row(const u64* sum, const u64* upper, bool narrow, Modulus m, i64 width,
-                               u32* __restrict__ out) {
+RNS_VECTORISED void reduce_narrow(const u64* sum, Modulus m, i64 width, u32* __restrict__ out) {
+  for (i64 j = 0; j < width; ++j) out[j] = mod_add(out[j], mod_reduce_word(sum[j], m), m.last);
+}
+
+RNS_VECTORISED void reduce_bounded(const u64* sum, Modulus m, i64 width, u32* __restrict__ out) {
+  for (i64 j = 0; j < width; ++j) out[j] = mod_add(out[j], mod_reduce(sum[j], m), m.last);
+}
+
+RNS_VECTORISED void reduce_wide(const u64* sum, const u64* upper, Modulus m, i64 width,
+                                u32* __restrict__ out) {
   for (i64 j = 0; j < width; ++j) {
-    const u32 x = narrow ? mod_reduce_word(sum[j], m) : ProductSum{sum[j], upper[j]}.reduce(m);
-    out[j] = mod_add(out[j], x, m.last);
+    out[j] = mod_add(out[j], ProductSum{sum[j], upper[j]}.reduce(m), m.last);
   }
 }
 
@@ -118,7 +158,8 @@ void pack(const u32* from, i64 step, i64 count, i64 length, u32* to) {
 void multiply_tiles(View a, View b, Shape shape, Modulus m, u32* panel, u32* out) {
   alignas(64) u32 rows[kRows * kDepth];
   alignas(64) u64 sum[kRows * kWidth], upper[kRows * kWidth];
-  const bool narrow = products_fit_word(m.last);
+  const Sums sums = sums_of(m.last);
+  const u64 most = (static_cast<u64>(m.last) + 1) << 32;
   for (i64 j = 0; j < shape.columns; j += kWidth) {
     const i64 width = std::min(kWidth, shape.columns - j);
     const i64 padded = (width + kLanes - 1) / kLanes * kLanes;
@@ -136,15 +177,22 @@ void multiply_tiles(View a, View b, Shape shape, Modulus m, u32* panel, u32* out
                rows + r * kDepth);
         }
         for (i64 r = 0; r < kRows; ++r) std::fill_n(sum + r * kWidth, padded, 0);
-        if (narrow) {
+        const i64 count = std::min(kRows, shape.rows - i);
+        u32* result = out + i * shape.columns + j;
+        if (sums == Sums::kNarrow) {
           add_narrow(rows, panel, depth, padded, sum);
+          for (i64 r = 0; r < count; ++r)
+            reduce_narrow(sum + r * kWidth, m, width, result + r * shape.columns);
+        } else if (sums == Sums::kBounded) {
+          add_bounded(rows, panel, depth, padded, most, sum);
+          for (i64 r = 0; r < count; ++r)
+            reduce_bounded(sum + r * kWidth, m, width, result + r * shape.columns);
         } else {
           for (i64 r = 0; r < kRows; ++r) std::fill_n(upper + r * kWidth, padded, 0);
           add_wide(rows, panel, depth, padded, sum, upper);
-        }
-        for (i64 r = 0; r < std::min(kRows, shape.rows - i); ++r) {
-          reduce_row(sum + r * kWidth, upper + r * kWidth, narrow, m, width,
-                     out + (i + r) * shape.columns + j);
+          for (i64 r = 0; r < count; ++r) {
+            reduce_wide(sum + r * kWidth, upper + r * kWidth, m, width, result + r * shape.columns);
+          }
         }
       }
     }
