@@ -41,8 +41,10 @@ def solutions(words: Array, system: RNS, place: Place, *, of_identity: bool = Fa
         numerators, determinants = bareiss.cramer(equations.integers())
         _check_regular(determinants, place)
         return _packed(numerators, determinants)
-    if not of_identity and _is_lifted(equations):
-        return _lifted(equations, place)
+    if not of_identity:
+        lifted = _lifted(equations, place) if _is_lifted(equations) else _short(equations)
+        if lifted is not None:
+            return lifted
     return equations.finished(equations.part(0, equations.prime_count)[None], place)
 
 
@@ -77,10 +79,15 @@ class Equations:
         return np.concatenate([found, ones], axis=-1)
 
     @cached_property
+    def magnitudes(self) -> tuple[int, int]:
+        """No element of A or of b is greater."""
+        left = magnitude_of(self.words[..., : self.rows], self.system)
+        return left, 1 if self.of_identity else magnitude_of(self.words[..., self.rows :], self.system)
+
+    @cached_property
     def bounds(self) -> tuple[int, int]:
         """No determinant is greater, and no numerator or determinant."""
-        left = magnitude_of(self.words[..., : self.rows], self.system)
-        right = 1 if self.of_identity else magnitude_of(self.words[..., self.rows :], self.system)
+        left, right = self.magnitudes
         bound = hadamard_bound(self.rows, left)
         return bound, max(bound, hadamard_bound(self.rows, left, right))
 
@@ -155,20 +162,36 @@ def _is_lifted(equations: Equations) -> bool:
     """Whether solutions are to be lifted p-adically."""
     words, rows, columns = equations.words, equations.rows, equations.columns
     # Magnitudes are measured where those of the array do not say that images are quicker.
-    return p_adic.is_quicker(words, rows, columns, equations.system.known_magnitude) and p_adic.is_quicker(
-        words, rows, columns, magnitude_of(words[..., :rows], equations.system)
+    known = equations.system.known_magnitude
+    return p_adic.is_quicker(words, rows, columns, known) and p_adic.is_quicker(
+        words, rows, columns, equations.magnitudes[0]
     )
+
+
+def _short(equations: Equations) -> NDArray[np.object_] | None:
+    """Solutions of [A b] if all are short, and it takes little time to find that out; else None."""
+    words, system, rows = equations.words, equations.system, equations.rows
+    known = system.known_magnitude
+    if not p_adic.may_be_short(words, rows, equations.columns, (known, known)):
+        return None
+    packed = np.empty((1, *words.shape[1:-2], rows + 1, max(equations.columns, 1)), dtype=object)
+    for index in np.ndindex(*words.shape[1:-2]):
+        matrix = words[(slice(None), *index)]
+        found = p_adic.short_solution(matrix[..., :rows], matrix[..., rows:], system, equations.magnitudes)
+        if found is None:
+            return None
+        packed[(0, *index)] = _packed(found[0], np.array([[found[1]]], dtype=object))[0]
+    return packed
 
 
 def _lifted(equations: Equations, place: Place) -> NDArray[np.object_]:
     """Solutions of [A b], each lifted p-adically."""
     words, system, rows = equations.words, equations.system, equations.rows
     *batch, _, _ = words.shape[1:]
-    magnitudes = magnitude_of(words[..., :rows], system), magnitude_of(words[..., rows:], system)
     packed = np.empty((1, *batch, rows + 1, max(equations.columns, 1)), dtype=object)
     for index in np.ndindex(*batch):
         matrix = words[(slice(None), *index)]
-        found = p_adic.solution(matrix[..., :rows], matrix[..., rows:], system, magnitudes)
+        found = p_adic.solution(matrix[..., :rows], matrix[..., rows:], system, equations.magnitudes)
         if found is not None:
             packed[(0, *index)] = _packed(found[0], np.array([[found[1]]], dtype=object))[0]
             continue

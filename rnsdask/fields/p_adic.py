@@ -55,6 +55,9 @@ _AS_MPZ = np.frompyfunc(gmpy2.mpz, 1, 1)
 # Solutions of which one part in so many digits would do are found by as many.
 _TRIAL = 8
 
+# Solutions of about half as many bits are short, and looked for where all else takes so many times as long.
+_SHORT_BITS, _TRIALS = 192, 8
+
 
 @dataclass(frozen=True)
 class Inverse:
@@ -225,6 +228,11 @@ class Plan:
         count = min(max(1, round(best)), _MOST_PRIMES, max(1, math.ceil(words)))
         return cls(count, math.ceil(limit.bit_length() / (count * math.log2(_LIMIT) - 1)) + 1)
 
+    @classmethod
+    def of_short(cls, rows: int, columns: int, reach: int) -> "Plan":
+        """That for solutions whose numerators and denominator are short."""
+        return cls.of(max(reach, 1) << _SHORT_BITS, rows, columns, reach)
+
     def seconds(self, rows: int, columns: int, reach: int) -> float:
         """About how long it takes."""
         others = reach.bit_length() / (_BITS - 1)
@@ -243,16 +251,38 @@ def is_quicker(words: Array, rows: int, columns: int, magnitude: int) -> bool:
 
     `words` are an array of its processor, `columns` counts right-hand sides. On a GPU images are quick.
     """
-    if backend_name(words) != "cpu" or rows == 0 or columns > max(1, rows // 16):
+    if not _is_possible(words, rows, columns):
         return False
-    bound = hadamard_bound(rows, magnitude)
     reach = max(1, rows * magnitude)
-    primes_needed = bound.bit_length() / 31
+    plan = Plan.of(hadamard_bound(rows, magnitude) ** 2, rows, columns, reach)
+    return _images_seconds(rows, columns, magnitude) > plan.seconds(rows, columns, reach)
+
+
+def may_be_short(words: Array, rows: int, columns: int, magnitudes: tuple[int, int]) -> bool:
+    """Whether it takes little time, beside images, to find out if solutions are short."""
+    if not _is_possible(words, rows, columns):
+        return False
+    reach = _reach(rows, magnitudes)
+    trial = Plan.of_short(rows, columns, reach).seconds(rows, columns, reach)
+    return _images_seconds(rows, columns, magnitudes[0]) > _TRIALS * trial
+
+
+def _is_possible(words: Array, rows: int, columns: int) -> bool:
+    return backend_name(words) == "cpu" and rows > 0 and columns <= max(1, rows // 16)
+
+
+def _images_seconds(rows: int, columns: int, magnitude: int) -> float:
+    """About how long images modulo primes take."""
+    primes_needed = hadamard_bound(rows, magnitude).bit_length() / 31
     steps = rows * (rows / 3 + columns) * (rows + _SHORT_ROWS)
-    images = primes_needed * steps * _INVERSION_SECONDS
     # Numbers are converted 64 at a time, determinants too.
     numbers = (64 + -(-rows * columns // 64) * 64) * primes_needed**2 * _CRT_SECONDS
-    return images + numbers > Plan.of(bound**2, rows, columns, reach).seconds(rows, columns, reach)
+    return primes_needed * steps * _INVERSION_SECONDS + numbers
+
+
+def _reach(rows: int, magnitudes: tuple[int, int]) -> int:
+    """No residual is greater, of equations with elements up to the magnitudes."""
+    return max(rows * magnitudes[0], magnitudes[1])
 
 
 def _random(rng: np.random.Generator, shape: tuple[int, ...], like: Array) -> Array:
@@ -322,29 +352,56 @@ def solution(words: Array, right: Array, system: RNS, magnitudes: tuple[int, int
         None if the matrix is singular modulo several primes.
     """
     rows, columns = right.shape[1:]
+    if may_be_short(words, rows, columns, magnitudes):
+        found = short_solution(words, right, system, magnitudes)
+        if found is not None:
+            return found
     matrix = elements(words, system)
     bound = hadamard(matrix)
     if bound == 0:
         return None
-    left, greatest = magnitudes
     length = greatest_determinant(matrix.column_lengths(), matrix.scale)
-    numerator = length * greatest * (math.isqrt(rows) + 1) * 2**_WEIGHT_BITS * rows
-    reach = max(rows * left, greatest)
-    limit = 2 * max(numerator, 1) * max(bound, reach)
-    plan = Plan.of(limit, rows, columns, reach)
+    numerator = length * magnitudes[1] * (math.isqrt(rows) + 1) * 2**_WEIGHT_BITS * rows
+    reach = _reach(rows, magnitudes)
+    plan = Plan.of(2 * max(numerator, 1) * max(bound, reach), rows, columns, reach)
+    return _expanded(words, right, system, magnitudes, plan, (numerator, bound))
+
+
+def short_solution(
+    words: Array, right: Array, system: RNS, magnitudes: tuple[int, int]
+) -> tuple[Any, int] | None:
+    """The same as :func:`solution` if numerators and denominator are short; else None."""
+    rows, columns = right.shape[1:]
+    plan = Plan.of_short(rows, columns, _reach(rows, magnitudes))
+    return _expanded(words, right, system, magnitudes, plan)
+
+
+def _expanded(
+    words: Array,
+    right: Array,
+    system: RNS,
+    magnitudes: tuple[int, int],
+    plan: Plan,
+    bounds: tuple[int, int] | None = None,
+) -> tuple[Any, int] | None:
+    """Solutions of as many digits as planned, or fewer; None if they need more.
+
+    `bounds` are those of numerators and denominator, for which so many digits are enough.
+    """
     inverse = inverse_modulo_primes(words, system, plan.primes)
     if inverse is None:
         return None
+    rows = right.shape[1]
     weights = _random(np.random.default_rng(rows), (rows,), words)
-    lifting = Lifting(words, system, right, system, inverse, reach, plan.digits)
+    lifting = Lifting(words, system, right, system, inverse, _reach(rows, magnitudes), plan.digits)
     for digits in _attempts(plan.digits):
         found = lifting.expansion(digits)
-        # In the last attempt the bounds are the true ones.
-        limits = (numerator, bound) if digits == plan.digits else (math.isqrt(found.modulus // 4),) * 2
-        result = _fractions(found, weights, limits, (rows * left, greatest))
+        is_last = digits == plan.digits
+        limits = bounds if bounds and is_last else (math.isqrt(found.modulus // 4),) * 2
+        result = _fractions(found, weights, limits, (rows * magnitudes[0], magnitudes[1]))
         if result is not None:
             return result
-    raise AssertionError("solutions are within their bounds")
+    return None
 
 
 def _attempts(digits: int) -> Iterator[int]:
