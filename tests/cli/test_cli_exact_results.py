@@ -134,6 +134,7 @@ def test_elements_of_fields(rng: np.random.Generator) -> None:
         (["charpoly", "x"], (12, 12), -1),
         (["rank", "x"], (3, 4, 5), (1, 2, 3)),
         (["solve", "x", "x"], (3, 4, 4), (2, 3, 3)),
+        (["solve", "x", "x"], (9, 9), -1),  # groups of primes
         (["resultant", "x", "x"], (3, 5), (1, 5)),
         (["resultant", "x", "y", "--variables", "2"], (9, 9), -1),  # groups of primes
         (["resultant", "x", "y", "--variables", "2"], (2, 3, 3), (1, 3, 3)),

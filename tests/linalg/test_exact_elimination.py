@@ -14,15 +14,20 @@ from conftest import Processor
 from sample_arrays import array_of, chunked, host
 
 import rnsdask as rd
+from rnsdask.fields import bareiss
 from rnsdask.lazy import exact_elimination
 from rnsdask.rns.lift import primes
+
+pytestmark = pytest.mark.parametrize("most_steps", [bareiss._MOST_STEPS, 0], ids=["direct", "images"])
 
 MODULI = rd.ModuliSet.for_bits(200)
 SMALL = rd.ModuliSet([2**32, 3, 5])
 
 
 @pytest.fixture(autouse=True)
-def _in_this_thread() -> Iterator[None]:
+def _in_this_thread(most_steps: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """With small matrices eliminated without fractions, and with none."""
+    monkeypatch.setattr(bareiss, "_MOST_STEPS", most_steps)
     with dask.config.set(scheduler="sync"):
         yield
 
@@ -250,6 +255,45 @@ def test_groups_of_primes(
         ]
     none = chunked(array_of(on_each_processor, np.zeros((0, 3, 3), dtype=object), MODULI, True), 1, -1, -1)
     assert host(rd.linalg.det(none)).shape == (0,)
+
+
+def test_solutions_in_groups_of_primes(
+    on_each_processor: Processor, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    """Primes of some groups, or of all of the first, divide determinants: others are taken."""
+    for name in ("cpu", "cuda"):
+        monkeypatch.setitem(exact_elimination._STEPS, name, 1)
+    first = primes(0, 40)
+    for bits, batch, length in ((150, 2, 7), (199, 1, 5), (150, 3, 5)):
+        values, right = integers(rng, bits, batch, length, length), integers(rng, bits, batch, length, 2)
+        values[0, 0] *= math.prod(first[k] for k in (0, 17, 33)) if bits < 190 else 1
+        if batch == 3:
+            values[1, 0, 0] += 1
+            values[2] = np.diag([first[0], first[1], 1, -1, 7])
+        wide = rd.ModuliSet.for_bits(400)
+        x = chunked(array_of(on_each_processor, values, wide, True, 2**300), 2, -1, -1)
+        b = array_of(on_each_processor, right, wide, True)
+        inverses, common = rd.linalg.inv(x)
+        assert sum("matrix-inv" in str(key) for key in inverses.dask) >= 3
+        numerators, denominators = rd.linalg.solve(x, b)
+        none, of_none = rd.linalg.solve(x, b[..., :0])
+        assert none.compute().shape == (batch, length, 0)
+        assert host(of_none).tolist() == [1] * batch
+        found = dask.compute(inverses, common, numerators, denominators)
+        for matrix, vectors, inverse, one, above, below in zip(values, right, *found, strict=True):
+            assert (matrix @ inverse == np.eye(length, dtype=object) * one).all()
+            assert (matrix @ above == vectors * below).all()
+            assert min(one, below) > 0
+            assert math.gcd(one, *inverse.ravel().tolist()) == 1
+            assert math.gcd(below, *above.ravel().tolist()) == 1
+            assert type(one) is type(inverse[0, 0]) is type(above[0, 0]) is int
+        values[-1, 2] = values[-1, 1]
+        singular = chunked(array_of(on_each_processor, values, wide, True), 1, -1, -1)
+        for call in (rd.linalg.inv, lambda z, b=b: rd.linalg.solve(z, b)):
+            with pytest.raises(
+                np.linalg.LinAlgError, match=rf"matrix at index \({batch - 1},\) is singular$"
+            ):
+                dask.compute(*call(singular))
 
 
 def test_singular_matrices(on_each_processor: Processor) -> None:
