@@ -46,33 +46,9 @@ def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> An
         If the matrices are not square, a length is unknown, `k` is negative and `x` no FieldArray, or
         `overflow` is ``"flag"``, for what is flagged in between says nothing about results.
     """
-    if not isinstance(x, RNSArray | IntervalRNSArray | FieldArray):
-        raise TypeError(
-            f"matrix_power takes an RNSArray, an IntervalRNSArray or a FieldArray, got {type(x).__name__}"
-        )
-    exponent = as_integer(k, "k")
-    of_fields = isinstance(x, FieldArray)
-    if of_fields:
-        check_no_overflow(overflow)
-    mode = None if of_fields else overflow_mode(overflow)
-    x._find_lengths()
-    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ValueError(f"matrix_power takes square matrices, got shape {x.shape}")
-    if of_fields and exponent < 0:
-        x, exponent = inv(x), -exponent
+    exponent, mode = _checked(x, k, overflow)
     if exponent < 0:
-        raise ValueError(
-            f"k must not be negative, for only a FieldArray has inverses, got {abbreviate(exponent)}"
-        )
-    if mode == "flag":
-        raise ValueError(
-            'matrix_power takes overflow="raise" or "wrap", got "flag"; matmul flags one product'
-        )
-    if mode == "wrap" and isinstance(x, IntervalRNSArray):
-        raise ValueError(
-            'matrix_power of an IntervalRNSArray takes overflow="raise", got "wrap": signs of powers in '
-            "between that wrap say nothing about results; to_rns() makes an RNSArray"
-        )
+        x, exponent = inv(x), -exponent
     if exponent == 0:
         if mode == "raise" and x.system.value_range[1] < 1:
             raise x.system.overflow_error(1, 0)
@@ -85,3 +61,33 @@ def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> An
         if not exponent:
             return result
         square = matmul(square, square, overflow=mode)
+
+
+def _checked(x: Any, k: SupportsIndex, overflow: str | None) -> tuple[int, str | None]:
+    """The exponent, and what happens to results out of range; an error where there is no such power."""
+    if not isinstance(x, RNSArray | IntervalRNSArray | FieldArray):
+        raise TypeError(
+            f"matrix_power takes an RNSArray, an IntervalRNSArray or a FieldArray, got {type(x).__name__}"
+        )
+    exponent = as_integer(k, "k")
+    of_fields = isinstance(x, FieldArray)
+    if of_fields:
+        check_no_overflow(overflow)
+    mode = None if of_fields else overflow_mode(overflow)
+    x._find_lengths()
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"matrix_power takes square matrices, got shape {x.shape}")
+    if exponent < 0 and not of_fields:
+        raise ValueError(
+            f"k must not be negative, for only a FieldArray has inverses, got {abbreviate(exponent)}"
+        )
+    if mode == "flag":
+        raise ValueError(
+            'matrix_power takes overflow="raise" or "wrap", got "flag"; matmul flags one product'
+        )
+    if mode == "wrap" and isinstance(x, IntervalRNSArray):
+        raise ValueError(
+            'matrix_power of an IntervalRNSArray takes overflow="raise", got "wrap": signs of powers in '
+            "between that wrap say nothing about results; to_rns() makes an RNSArray"
+        )
+    return exponent, mode
