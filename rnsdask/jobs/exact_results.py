@@ -52,6 +52,8 @@ class Problem:
         The operands.
     make : callable
         Gives the results, a tuple of lazy arrays.
+    results : tuple
+        What it gave.
     work : Work
         What is known of the memory that it takes.
     size, nbytes : int
@@ -63,6 +65,7 @@ class Problem:
     operation: str
     sources: tuple[Source, ...]
     make: Callable[[], tuple[Any, ...]]
+    results: tuple[Any, ...]
     work: Work
     size: int
     nbytes: int
@@ -101,12 +104,12 @@ def prepare(
         found = function(*arrays)
         return tuple(found) if isinstance(found, tuple) else (found,)
 
-    make()
+    results = make()
     work = _work(operation, sources, [with_whole_matrices(array) for array in arrays])
     size, nbytes = (sum(int(getattr(array, name)) for array in arrays) for name in ("size", "nbytes"))
     inputs = {str(position): source.info for position, source in enumerate(sources)}
     identity = job_identity(operation, inputs, **parameters)
-    return Problem(operation, tuple(sources), make, work, size, nbytes, identity)
+    return Problem(operation, tuple(sources), make, results, work, size, nbytes, identity)
 
 
 def _work(operation: str, sources: Sequence[Source], arrays: Sequence[Any]) -> Work:
@@ -145,8 +148,9 @@ def integers(
     try:
         with naming(named):
             if checkpoint is None:
-                found = compute(list(problem.make()), client, **how)
+                found = compute(list(problem.results), client, **how)
             else:
+                # What is kept is computed while the results are made.
                 with keeping(partial(_kept, checkpoint, problem, client, how)):
                     results = problem.make()
                 found = compute(list(results), client)
