@@ -376,3 +376,33 @@ def test_what_is_refused(on_each_processor: Processor, rng: np.random.Generator)
             rd.linalg.nullspace(z)
     with pytest.raises(ValueError, match="one rank, got 2 modulo 5 and 1 modulo 7"):
         rd.linalg.nullspace(y[1])
+
+
+def test_sums_of_the_greatest_products(on_each_processor: Processor) -> None:
+    """Of residues p - 1 alone: as many terms as there are is the sum, whatever was added up in between."""
+    for terms in (1, 2, 3, 4, 5, 8, 9, 511, 513, 1030):
+        shape = FIELDS.rows, 3, terms
+        greatest = np.broadcast_to(np.array(PRIMES, dtype=np.uint64)[:, None, None] - 1, shape)
+        x = array(on_each_processor, greatest.astype(np.uint32))
+        found = host((x @ x.transpose(1, 0)).words)
+        for row, p in zip(found, PRIMES, strict=True):
+            assert (row == terms % p).all()
+
+
+def test_inverses_of_numbers(on_each_processor: Processor, rng: np.random.Generator) -> None:
+    """Side by side: at the ends, and such with which Euclid's algorithm takes the most steps."""
+    golden = (math.sqrt(5) - 1) / 2
+    for count in (1, 3, 16, 35):
+        values = np.empty((FIELDS.rows, count, 1, 1), dtype=np.uint32)
+        for i, p in enumerate(PRIMES):
+            ends = [1, p - 1, 2 % p or 1, (p + 1) // 2 % p or 1, int(p * golden) or 1, p // 3 or 1]
+            drawn_ones = rng.integers(1, p, count, dtype=np.uint64).tolist()
+            values[i, :, 0, 0] = (ends + drawn_ones)[:count]
+        found = host(rd.linalg.inv(array(on_each_processor, values)).words)
+        for i, p in enumerate(PRIMES):
+            expected = [pow(v, -1, p) for v in values[i].ravel().tolist()]
+            assert found[i].ravel().tolist() == expected
+    values = drawn(rng, FIELDS, 20, 5, 5)
+    determinants = host(rd.linalg.det(array(on_each_processor, values)).words)
+    for i, p in enumerate(PRIMES):
+        assert determinants[i].tolist() == [int(of_flint(matrix, p).det()) for matrix in values[i]]
