@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array
 from rnsdask.core.place import Place
-from rnsdask.fields import bareiss, elimination, p_adic
+from rnsdask.fields import bareiss, elimination, p_adic, p_adic_plan
 from rnsdask.fields.determinant_bounds import (
     elements,
     greatest_determinant,
@@ -43,7 +43,7 @@ def determinants(words: Array, system: RNS) -> NDArray[np.object_]:
         found = bareiss.cramer(np.asarray(system.decode(words), dtype=object))[1]
         return np.asarray(_AS_INT(found), dtype=object)[None]
     known = system.known_magnitude
-    if not p_adic.is_quicker(words, rows, 0, known) or not p_adic.is_quicker(
+    if not p_adic_plan.is_quicker(words, rows, 0, known) or not p_adic_plan.is_quicker(
         words, rows, 0, magnitude := magnitude_of(words, system)
     ):
         return lift(elimination.determinants, words, system, determinant_bound(words, system))[None]

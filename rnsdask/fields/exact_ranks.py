@@ -7,7 +7,7 @@ takes to 0, found p-adically, or by enough primes modulo which it is no greater.
 import numpy as np
 
 from rnsdask.backend import Array
-from rnsdask.fields import elimination, p_adic
+from rnsdask.fields import elimination, p_adic, p_adic_plan
 from rnsdask.fields.determinant_bounds import hadamard_bound, magnitude_of
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.lift import at_a_time, count_beyond, primes
@@ -61,13 +61,13 @@ def has_null_vectors(matrix: Array, system: RNS, *, only_one: bool = False) -> b
     """
     if matrix.shape[1] < matrix.shape[2]:
         matrix = matrix.swapaxes(1, 2)  # has fewer columns
-    if not p_adic.is_quicker(matrix, matrix.shape[2], 1, system.known_magnitude):
+    if not p_adic_plan.is_quicker(matrix, matrix.shape[2], 1, system.known_magnitude):
         return False
     first = primes(0, 1)
     rows, columns = elimination.pivots(base_extend(matrix, system, first), first)
     others = sorted(set(range(matrix.shape[2])) - set(columns))[: 1 if only_one else None]
     magnitude = magnitude_of(matrix, system)
-    if not others or not p_adic.is_quicker(matrix, len(rows), len(others), magnitude):
+    if not others or not p_adic_plan.is_quicker(matrix, len(rows), len(others), magnitude):
         return False
     of_pivots = matrix[:, rows]
     found = p_adic.solution(of_pivots[:, :, columns], of_pivots[:, :, others], system, (magnitude,) * 2)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rnsdask.backend import Array
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Place
-from rnsdask.fields import bareiss, elimination, p_adic
+from rnsdask.fields import bareiss, elimination, p_adic, p_adic_plan
 from rnsdask.fields.determinant_bounds import hadamard_bound, magnitude_of
 from rnsdask.fields.exact_ranks import has_null_vectors
 from rnsdask.rns.extend import base_extend
@@ -163,7 +163,7 @@ def _is_lifted(equations: Equations) -> bool:
     words, rows, columns = equations.words, equations.rows, equations.columns
     # Magnitudes are measured where those of the array do not say that images are quicker.
     known = equations.system.known_magnitude
-    return p_adic.is_quicker(words, rows, columns, known) and p_adic.is_quicker(
+    return p_adic_plan.is_quicker(words, rows, columns, known) and p_adic_plan.is_quicker(
         words, rows, columns, equations.magnitudes[0]
     )
 
@@ -172,7 +172,7 @@ def _short(equations: Equations) -> NDArray[np.object_] | None:
     """Solutions of [A b] if all are short, and it takes little time to find that out; else None."""
     words, system, rows = equations.words, equations.system, equations.rows
     known = system.known_magnitude
-    if not p_adic.may_be_short(words, rows, equations.columns, (known, known)):
+    if not p_adic_plan.may_be_short(words, rows, equations.columns, (known, known)):
         return None
     packed = np.empty((1, *words.shape[1:-2], rows + 1, max(equations.columns, 1)), dtype=object)
     for index in np.ndindex(*words.shape[1:-2]):

@@ -16,7 +16,7 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, backend_name, kernels_of
+from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import extension_constants
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.fields import elimination
@@ -25,27 +25,14 @@ from rnsdask.fields.determinant_bounds import (
     elements,
     greatest_determinant,
     hadamard,
-    hadamard_bound,
 )
+from rnsdask.fields.p_adic_plan import LIMIT, Plan, may_be_short, reach_of
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.lift import count_beyond, decode, primes
 from rnsdask.rns.matmul import multiply
 from rnsdask.rns.rational import rational
 from rnsdask.rns.system import RNS
-
-# Of primes below it, 512 products of two residues add up to less than 2**64.
-_LIMIT = math.isqrt(2**64 // 512)
-_BITS = _LIMIT.bit_length()
-
-# How long the parts take: a step of an elimination and one of a product with vectors, the calls for a digit,
-# a digit of a solution that becomes a number, a bit of that, two primes of one by the remainder theorem, and
-# all else.
-_INVERSION_SECONDS, _PRODUCT_SECONDS, _DIGIT_SECONDS = 3.5e-10, 2.5e-10, 6e-5
-_NUMBER_SECONDS, _BIT_SECONDS, _CRT_SECONDS, _CALL_SECONDS = 6e-7, 1.2e-8, 5e-10, 2e-3
-# A row takes as long as if it were longer by so much.
-_SHORT_ROWS = 64
-_MOST_PRIMES = 64
 
 # Right-hand sides of which no determinant is a special case, and weights of sums of solutions.
 _WEIGHT_BITS = 8
@@ -54,9 +41,6 @@ _AS_MPZ = np.frompyfunc(gmpy2.mpz, 1, 1)
 
 # Solutions of which one part in so many digits would do are found by as many.
 _TRIAL = 8
-
-# Solutions of about half as many bits are short, and looked for where all else takes so many times as long.
-_SHORT_BITS, _TRIALS = 192, 8
 
 
 @dataclass(frozen=True)
@@ -118,7 +102,7 @@ def inverse_modulo_primes(words: Array, system: RNS, count: int) -> Inverse | No
     determinants: list[int] = []
     taken = 0
     while len(kept) < count and taken < 2 * count:
-        part = primes(taken, count - len(kept), _LIMIT)
+        part = primes(taken, count - len(kept), LIMIT)
         taken += len(part)
         images = elimination.with_identity(base_extend(words, system, part))
         inverses, products = elimination.solutions_and_determinants(images, part)
@@ -160,7 +144,7 @@ class Lifting:
     ) -> None:
         self._inverse, self._base = inverse, inverse.moduli
         self._others = others = primes(
-            inverse.taken, count_beyond(2 * reach + 1, inverse.taken, _LIMIT), _LIMIT
+            inverse.taken, count_beyond(2 * reach + 1, inverse.taken, LIMIT), LIMIT
         )
         self._residuals = RNS(others, signed=True, bound=reach)
         inverses = [pow(self._base.product, -1, q) for q in others]
@@ -211,80 +195,6 @@ def _column(values: list[int], like: Array) -> Array:
     return np.asarray(np.array(values, dtype=np.uint32), like=like)[:, None]
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Of how many primes the base is, and of how many digits solutions are."""
-
-    primes: int
-    digits: int
-
-    @classmethod
-    def of(cls, limit: int, rows: int, columns: int, reach: int) -> "Plan":
-        """That which takes the least time for expansions beyond a limit."""
-        words = limit.bit_length() / (_BITS - 1)
-        others = reach.bit_length() / (_BITS - 1)
-        product = rows**2 * columns * _PRODUCT_SECONDS
-        best = math.sqrt(words * (others * product + _DIGIT_SECONDS) / (rows**3 * _INVERSION_SECONDS))
-        count = min(max(1, round(best)), _MOST_PRIMES, max(1, math.ceil(words)))
-        return cls(count, math.ceil(limit.bit_length() / (count * math.log2(_LIMIT) - 1)) + 1)
-
-    @classmethod
-    def of_short(cls, rows: int, columns: int, reach: int) -> "Plan":
-        """That for solutions whose numerators and denominator are short."""
-        return cls.of(max(reach, 1) << _SHORT_BITS, rows, columns, reach)
-
-    def seconds(self, rows: int, columns: int, reach: int) -> float:
-        """About how long it takes."""
-        others = reach.bit_length() / (_BITS - 1)
-        product = rows**2 * columns * _PRODUCT_SECONDS
-        inversion = self.primes * rows**2 * (rows + _SHORT_ROWS) * _INVERSION_SECONDS
-        number = rows * columns * (_NUMBER_SECONDS + self.primes * _BITS * _BIT_SECONDS)
-        return (
-            _CALL_SECONDS
-            + inversion
-            + self.digits * (_DIGIT_SECONDS + number + (self.primes + others) * product)
-        )
-
-
-def is_quicker(words: Array, rows: int, columns: int, magnitude: int) -> bool:
-    """Whether one matrix takes less time so than modulo as many primes as the results' bound needs.
-
-    `words` are an array of its processor, `columns` counts right-hand sides. On a GPU images are quick.
-    """
-    if not _is_possible(words, rows, columns):
-        return False
-    reach = max(1, rows * magnitude)
-    plan = Plan.of(hadamard_bound(rows, magnitude) ** 2, rows, columns, reach)
-    return _images_seconds(rows, columns, magnitude) > plan.seconds(rows, columns, reach)
-
-
-def may_be_short(words: Array, rows: int, columns: int, magnitudes: tuple[int, int]) -> bool:
-    """Whether it takes little time, beside images, to find out if solutions are short."""
-    if not _is_possible(words, rows, columns):
-        return False
-    reach = _reach(rows, magnitudes)
-    trial = Plan.of_short(rows, columns, reach).seconds(rows, columns, reach)
-    return _images_seconds(rows, columns, magnitudes[0]) > _TRIALS * trial
-
-
-def _is_possible(words: Array, rows: int, columns: int) -> bool:
-    return backend_name(words) == "cpu" and rows > 0 and columns <= max(1, rows // 16)
-
-
-def _images_seconds(rows: int, columns: int, magnitude: int) -> float:
-    """About how long images modulo primes take."""
-    primes_needed = hadamard_bound(rows, magnitude).bit_length() / 31
-    steps = rows * (rows / 3 + columns) * (rows + _SHORT_ROWS)
-    # Numbers are converted 64 at a time, determinants too.
-    numbers = (64 + -(-rows * columns // 64) * 64) * primes_needed**2 * _CRT_SECONDS
-    return primes_needed * steps * _INVERSION_SECONDS + numbers
-
-
-def _reach(rows: int, magnitudes: tuple[int, int]) -> int:
-    """No residual is greater, of equations with elements up to the magnitudes."""
-    return max(rows * magnitudes[0], magnitudes[1])
-
-
 def _random(rng: np.random.Generator, shape: tuple[int, ...], like: Array) -> Array:
     """Integers from 1 to 255."""
     return np.asarray(rng.integers(1, 2**_WEIGHT_BITS, shape, dtype=np.uint32), like=like)
@@ -326,7 +236,7 @@ def _with_cofactor(words: Array, system: RNS, inverse: Inverse, divisor: int, bo
     moduli, images, taken = list(inverse.moduli), inverse.determinants, inverse.taken
     product = inverse.moduli.product
     while product <= most:
-        part = primes(taken, max(1, min(64, count_beyond(most // product, taken, _LIMIT))), _LIMIT)
+        part = primes(taken, max(1, min(64, count_beyond(most // product, taken, LIMIT))), LIMIT)
         taken += len(part)
         here = elimination.determinants(base_extend(words, system, part), part).reshape(-1).tolist()
         pairs = [(p, value) for p, value in zip(part, here, strict=True) if divisor % p]
@@ -362,7 +272,7 @@ def solution(words: Array, right: Array, system: RNS, magnitudes: tuple[int, int
         return None
     length = greatest_determinant(matrix.column_lengths(), matrix.scale)
     numerator = length * magnitudes[1] * (math.isqrt(rows) + 1) * 2**_WEIGHT_BITS * rows
-    reach = _reach(rows, magnitudes)
+    reach = reach_of(rows, magnitudes)
     plan = Plan.of(2 * max(numerator, 1) * max(bound, reach), rows, columns, reach)
     return _expanded(words, right, system, magnitudes, plan, (numerator, bound))
 
@@ -372,7 +282,7 @@ def short_solution(
 ) -> tuple[Any, int] | None:
     """The same as :func:`solution` if numerators and denominator are short; else None."""
     rows, columns = right.shape[1:]
-    plan = Plan.of_short(rows, columns, _reach(rows, magnitudes))
+    plan = Plan.of_short(rows, columns, reach_of(rows, magnitudes))
     return _expanded(words, right, system, magnitudes, plan)
 
 
@@ -393,7 +303,7 @@ def _expanded(
         return None
     rows = right.shape[1]
     weights = _random(np.random.default_rng(rows), (rows,), words)
-    lifting = Lifting(words, system, right, system, inverse, _reach(rows, magnitudes), plan.digits)
+    lifting = Lifting(words, system, right, system, inverse, reach_of(rows, magnitudes), plan.digits)
     for digits in _attempts(plan.digits):
         found = lifting.expansion(digits)
         is_last = digits == plan.digits

@@ -13,7 +13,7 @@ from rnsdask.backend import Array, backend_name, to_backend
 from rnsdask.core.errors import ResultOverflowError
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import Place
-from rnsdask.fields import p_adic
+from rnsdask.fields import p_adic_plan
 from rnsdask.fields.exact_elimination import (
     determinants,
     part_of_primes,
@@ -98,7 +98,7 @@ def _by_groups_of_primes(name: str, words: Any, system: RNS, columns: int = 0) -
     if not isinstance(words, da.Array) or 0 in words.shape:
         return None
     rows, magnitude = words.shape[-2], system.known_magnitude
-    if name in ("det", "solve") and p_adic.is_quicker(words._meta, rows, columns, magnitude):
+    if name in ("det", "solve") and p_adic_plan.is_quicker(words._meta, rows, columns, magnitude):
         return None
     matrices, steps = math.prod(map(max, words.chunks[1:-2])), _STEPS[backend_name(words._meta)]
     groups = prime_groups(name, rows, columns, magnitude, matrices, steps)
