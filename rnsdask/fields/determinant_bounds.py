@@ -34,7 +34,8 @@ _UNIT = 2.0**-52
 class Elements:
     """Elements of matrices ``scale x``, for doubles x (*batch, rows, columns) up to 1 in magnitude.
 
-    Each x is at least the true one in magnitude, and if `is_near` greater by at most `error`, relatively.
+    Each x is at least the true one in magnitude, and if `is_near` greater by at most `error`, relatively. The
+    scale's denominator is a power of 2.
     """
 
     x: Floats
@@ -89,7 +90,12 @@ def greatest_determinant(lengths: Floats, scale: Fraction) -> int:
     mantissas, exponents = _products(lengths)
     top = int(exponents.max())
     product = float(np.ldexp(mantissas, np.maximum(exponents - top, -1000)).max())
-    return _ceiling(_exact(product, top) * scale ** lengths.shape[-1])
+    numerator, power = product.as_integer_ratio()
+    length = int(lengths.shape[-1])
+    # All denominators are powers of 2. Fractions would look for more that is common.
+    shift = top - (power.bit_length() - 1) - length * (scale.denominator.bit_length() - 1)
+    whole: int = numerator * scale.numerator**length
+    return whole << shift if shift >= 0 else -(-whole >> -shift)
 
 
 def hadamard(matrices: Elements) -> int:

@@ -123,6 +123,11 @@ def results_of_parts(
     return from_parts(part)
 
 
+def known_bound(name: str, rows: int, magnitude: int) -> int:
+    """No result of matrices of so many rows, with elements up to a magnitude, is greater."""
+    return hadamard_bound(rows, magnitude) << (rows if name == "charpoly" else 0)
+
+
 def prime_groups(
     name: str, rows: int, columns: int, magnitude: int, matrices: int, steps: int
 ) -> list[tuple[int, int]]:
@@ -130,9 +135,6 @@ def prime_groups(
 
     Matrices have so many rows; of `solve` and `inv`, `columns` counts right-hand sides.
     """
-    bound = hadamard_bound(rows, magnitude)
-    if name == "charpoly":
-        bound <<= rows
-    count = count_beyond(2 * bound + 1)
+    count = count_beyond(2 * known_bound(name, rows, magnitude) + 1)
     size = max(_LEAST_GROUP, steps // max(1, matrices * rows**2 * (rows + columns)))
     return [(start, min(size, count - start)) for start in range(0, count, size)]

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from rnsdask import store
 from rnsdask.arrays.creation import from_ints
 from rnsdask.arrays.number_array import NumberArray
+from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.backend import to_backend
 from rnsdask.cluster.memory import Work
 from rnsdask.core.errors import JobError, StoreError
 from rnsdask.core.integer_text import to_decimal
-from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.fields.exact_elimination import known_bound
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.checkpoint import ARRAYS, Checkpoint, job_of_pieces
 from rnsdask.jobs.compute import compute, naming
@@ -116,10 +117,25 @@ def _work(operation: str, sources: Sequence[Source], arrays: Sequence[Any]) -> W
     """Describe the job by its largest chunk: images of it modulo as many primes as are computed together."""
     largest = max(arrays, key=lambda array: math.prod(array.words.chunksize))
     rows, *chunks = (max(1, int(length)) for length in largest.words.chunksize)
-    images = at_a_time(np.broadcast_to(RESIDUE_DTYPE.type(0), (rows, *chunks)))
+    images = at_a_time(np.broadcast_to(np.zeros_like(largest.words._meta, shape=()), (rows, *chunks)))
+    held = _result_bytes(operation, arrays) if isinstance(largest, RNSArray) else 0
     direct = all(source.whole_store is not None and source.whole_store.has_chunk_files for source in sources)
     how: dict[str, Any] = {"direct": direct, "stores": len(sources), "arrays": -(-_COPIES * images // rows)}
-    return memory_plan.describe(operation, rows, largest.shape, chunks, **how)
+    return memory_plan.describe(operation, rows, largest.shape, chunks, held=held, **how)
+
+
+def _result_bytes(operation: str, arrays: Sequence[Any]) -> int:
+    """Bytes of all results of integer matrices, by their bounds."""
+    if operation not in ("det", "charpoly", "solve"):
+        return 0
+    matrices, *right = arrays
+    rows, of_vectors = int(matrices.shape[-1]), [b for b in right if b.ndim > 1]
+    count = max(math.prod(array.shape[:-2]) for array in (matrices, *of_vectors))
+    columns = of_vectors[0].shape[-1] if of_vectors else 1
+    numbers = {"det": 1, "charpoly": rows + 1, "solve": rows * columns + 1}[operation]
+    magnitude = max(array.system.known_magnitude for array in arrays)
+    bits = known_bound(operation, rows, magnitude).bit_length()
+    return int(count * numbers) * (bits // 8 + 1)
 
 
 def integers(

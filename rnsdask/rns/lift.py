@@ -15,7 +15,7 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array
+from rnsdask.backend import Array, backend_name
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import ModuliSet
@@ -24,10 +24,14 @@ from rnsdask.rns.extend import base_extend
 from rnsdask.rns.system import RNS
 
 _LIMIT = 2**31
+
+# Primes that are taken off a bound at a time.
 _GROUP = 32
 
-# Numbers of operands are brought to so many primes at a time that they are about as many residues.
-_RESIDUES = 2**24
+# Numbers of operands are brought to so many primes at a time that they are about as many residues, but not to
+# fewer. On a CPU memory that is used again and again is quicker than much memory.
+_RESIDUES = {"cpu": 2**21, "cuda": 2**24}
+_LEAST = {"cpu": 8, "cuda": 32}
 
 _INVERSE = np.frompyfunc(lambda value, modulus: pow(value, -1, modulus), 2, 1)
 
@@ -80,7 +84,8 @@ def count_beyond(limit: int, start: int = 0, below: int = _LIMIT, step: int = 1)
 
 def at_a_time(words: Array) -> int:
     """Modulo how many primes to compute images of words (n, *shape) together."""
-    return max(_GROUP, _RESIDUES // max(1, int(math.prod(words.shape[1:]))))
+    processor = backend_name(words)
+    return max(_LEAST[processor], _RESIDUES[processor] // max(1, int(math.prod(words.shape[1:]))))
 
 
 def lift(image: Image, words: Array, system: RNS, bound: int) -> NDArray[np.object_]:

@@ -79,6 +79,10 @@ def test_primes_that_hide_rank(on_each_processor: Processor, way: str, rng: np.r
             wider = np.concatenate([values, values[:, :1] * 3], axis=1)
             assert rd.linalg.rank(array(on_each_processor, wider)) == length
             assert rd.linalg.rank(array(on_each_processor, wider.T)) == length
+    # Each of 60 primes divides the determinant, which alone is beyond their product.
+    values = np.diag([primes(20 * k, 20).product for k in range(3)])
+    assert rd.linalg.rank(array(on_each_processor, values)) == 3
+    assert rd.linalg.rank(array(on_each_processor, np.diag([*np.diag(values), 0]))) == 3
 
 
 @pytest.mark.parametrize("length", [2, 3, 20, 90])
