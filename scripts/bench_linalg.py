@@ -7,11 +7,12 @@
 A row is one operation of matrices of one length modulo some primes, of so many matrices that their
 determinants take `--steps` multiplications and subtractions. "G steps/s" counts N^3 steps of a product, an
 inverse or a characteristic polynomial, N^3 / 3 of the others. "FLINT" is FLINT's time of a matrix over ours,
-of some of the matrices; it has no LU decomposition to call from Python. Then one matrix of signed integers at
-a time, beside `fmpz_mat` (on two threads where we are on the CPU): "FLINT" is its time over ours. With
---json FILE writes them.
+of some of the matrices; it has no LU decomposition to call from Python. Then matrices of signed
+integers, one or as many as `--integers` says, beside `fmpz_mat` (on two threads where we are on the CPU), one
+after another: "FLINT" is its time over ours. With --json FILE writes them.
 """
 
+import math
 import sys
 from pathlib import Path
 
@@ -44,7 +45,7 @@ RUNS = {
 
 LENGTHS = "8,16,32,64,128,256,512,1024"
 PRIMES = "1,100,1000"
-INTEGERS = "32x32,128x32,256x32,512x32,64x1024,128x1024"
+INTEGERS = "8x32,8x32x1000,32x32,32x32x1000,128x32,256x32,512x32,64x1024,128x1024"
 STEPS = {"cpu": 3e6, "gpu": 1e10}
 MOST_WORDS = 2**28
 # Of FLINT, beside all that this process may use, and beside a GPU one.
@@ -124,7 +125,7 @@ EXACT: dict[str, tuple[Operation, Callable[[Any], Any]]] = {
     "det": (rd.linalg.det, lambda m: m.det()),
     "rank": (rd.linalg.rank, lambda m: m.rank()),
     "solve": (
-        lambda x: rd.linalg.solve(x, rd.RNSArray(x.words[:, 0] * 0 + 1, x.system)),
+        lambda x: rd.linalg.solve(x, rd.RNSArray(x.words[..., :1] * 0 + 1, x.system)),
         lambda m: m.solve(flint.fmpz_mat(m.nrows(), 1, [1] * m.nrows())),
     ),
     "inv": (rd.linalg.inv, lambda m: m.inv()),
@@ -135,28 +136,31 @@ LONG = ("det", "rank", "solve")
 MOST_EXACT = 32
 
 
-def bench_integers(kind: str, sizes: list[tuple[int, int]], repeat: int) -> list[dict[str, Any]]:
-    """A row for each operation, length and number of bits."""
+def bench_integers(kind: str, sizes: list[tuple[int, ...]], repeat: int) -> list[dict[str, Any]]:
+    """A row for each operation, length, number of bits and of matrices."""
     rows = []
     flint.ctx.threads = THREADS[kind]
     measure = waited_seconds if kind == "gpu" else wall_seconds
-    for length, bits in sizes:
-        rng = np.random.default_rng(1)
-        drawn = [int.from_bytes(rng.bytes(bits // 8), "little") - 2 ** (bits - 1) for _ in range(length**2)]
-        values = np.array(drawn, dtype=object).reshape(length, length)
+    for length, bits, *several in sizes:
+        rng, count = np.random.default_rng(1), math.prod(several)
+        texts = (rng.bytes(bits // 8) for _ in range(count * length**2))
+        drawn = [int.from_bytes(text, "little") - 2 ** (bits - 1) for text in texts]
+        values = np.array(drawn, dtype=object).reshape(*several, length, length)
         system = rd.RNS(rd.ModuliSet.for_bits(bits + 1), signed=True)
         x = rd.RNSArray(on(kind, system.encode(values)), system)
-        matrix = flint.fmpz_mat(length, length, drawn)
+        matrices = [
+            flint.fmpz_mat(length, length, of.ravel().tolist()) for of in values.reshape(-1, length, length)
+        ]
         for name, (ours, flints) in EXACT.items():
-            if length > MOST_EXACT and name not in LONG:
+            if (length > MOST_EXACT or several) and name not in LONG:
                 continue
             calls = {
                 "ours": partial(measure, partial(ours, x)),
-                "flint": partial(wall_seconds, partial(flints, matrix)),
+                "flint": partial(wall_seconds, partial(each, flints, matrices)),
             }
             timings = time_in_turn(calls, repeat, budget=10)
             least = {side: min(timing.seconds) for side, timing in timings.items()}
-            row = {"table": "integers", "operation": name, "length": length, "bits": bits}
+            row = {"table": "integers", "operation": name, "length": length, "bits": bits, "matrices": count}
             row |= {**timings["ours"].row(), "FLINT ms": 1e3 * least["flint"]}
             rows.append({**row, "FLINT": least["flint"] / least["ours"]})
             print_rows(rows[-1:])
@@ -178,7 +182,7 @@ def main() -> None:
     parser.add_argument("--primes", default=PRIMES)
     parser.add_argument("--operations", default=",".join(OPERATIONS))
     parser.add_argument("--steps", type=float, help="of a determinant, of all matrices together")
-    parser.add_argument("--integers", default=INTEGERS, help="lengths and bits")
+    parser.add_argument("--integers", default=INTEGERS, help="lengths, bits and, if several, matrices")
     parser.add_argument("--repeat", type=int, default=3)
     options = parser.parse_args()
     lengths, primes = ([int(v) for v in text.split(",")] for text in (options.lengths, options.primes))
