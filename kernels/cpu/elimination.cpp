@@ -29,8 +29,10 @@ constexpr i64 kFewColumns = 8;
 // Rows whose products are found before they are subtracted.
 constexpr i64 kBand = 128;
 
-// Matrices of up to so many rows are eliminated kLanes at a time, so that pivots are inverted together.
+// Matrices of up to so many rows and words are eliminated kLanes at a time, so that pivots are inverted
+// together.
 constexpr i64 kFewRows = 64;
+constexpr i64 kFewWords = 2 * kFewRows * kFewRows;
 
 i64 round_down(i64 x) { return x / kLanes * kLanes; }
 i64 round_up(i64 x) { return round_down(x + kLanes - 1); }
@@ -433,7 +435,7 @@ void bind_elimination(nb::module_& module) {
     };
     const auto result = [&](i64 t) { return out.data() + t * rows * columns; };
     const i64 total = n * count;
-    if (rows <= kFewRows && total >= kLanes / 4) {
+    if (rows <= kFewRows && rows * columns <= kFewWords && total >= kLanes / 4) {
       std::vector<Elimination> together;
       for (i64 k = 0; k < std::min(kLanes, total); ++k) {
         together.emplace_back(rows, columns, pivot_columns, moduli[0]);
