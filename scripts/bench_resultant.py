@@ -37,7 +37,6 @@ import rnsdask as rd
 from rnsdask.backend import kernels_of
 from rnsdask.fields import bivariate_resultant as bivariate
 from rnsdask.fields import polynomials
-from rnsdask.fields.geometric_points import primes
 
 RUNS = {
     "cpu": ("cpu",),
@@ -80,10 +79,7 @@ class Steps:
 
     def __init__(self, task: bivariate.Task) -> None:
         self.task = task
-        step = task.primes_together
-        starts = range(0, task.prime_count, step)
-        parts = (primes(k, min(step, task.prime_count - k)) for k in starts)
-        self.images = [bivariate.Image(task, part) for part in parts]
+        self.images = [bivariate.Image(task, part) for part in task.parts(0, task.prime_count)]
 
     def tables(self) -> None:
         self.points = [image.points for image in self.images]

@@ -25,7 +25,7 @@ from rnsdask.rns.system import RNS
 
 # Words of values of coefficients that are computed together: on a CPU they stay in its cache, or nearly.
 _CPU_WORDS = 2**21
-_GPU_WORDS = 2**26
+_GPU_WORDS = 2**27
 
 RootDegree = tuple[int, Fraction | None]
 """How many roots y have a degree in x, or are 0."""
@@ -58,12 +58,13 @@ class Task:
         """How many primes are enough."""
         return count_beyond(2 * self.bound + 1) if self.degree >= 0 else 0
 
-    @property
-    def primes_together(self) -> int:
-        """Modulo how many primes to compute together."""
+    def parts(self, start: int, stop: int) -> list[ModuliSet]:
+        """The primes from number `start` to `stop`, in parts that are computed with together."""
         words = _CPU_WORDS if isinstance(self.f, np.ndarray) else _GPU_WORDS
         values = (self.f.shape[1] + self.g.shape[1]) * (self.degree + 1)
-        return max(1, words // int(values))
+        count = max(0, stop - start)
+        step = -(-count // max(1, -(-count * values // words)))  # parts of about the same size
+        return [primes(k, min(step, stop - k)) for k in range(start, stop, step or 1)]
 
 
 def task_of(f: Array, g: Array, system: RNS) -> Task:
@@ -141,9 +142,7 @@ def image(task: Task, start: int, stop: int) -> Array:
     stop = min(stop, task.prime_count)
     if stop <= start:
         return np.zeros_like(task.f, shape=(0, task.degree + 1), order="C")
-    step = task.primes_together
-    parts = (primes(k, min(step, stop - k)) for k in range(start, stop, step))
-    return np.concatenate([Image(task, part).coefficients for part in parts])
+    return np.concatenate([Image(task, part).coefficients for part in task.parts(start, stop)])
 
 
 @dataclass(frozen=True, eq=False)

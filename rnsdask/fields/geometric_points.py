@@ -1,6 +1,6 @@
 """Values and interpolation of polynomials modulo primes at points of their own choice. No Dask in here.
 
-The points are w^t q^i, with w a root of unity of order T and q an integer for each prime. Coefficients
+The points are w^t q^i, with w a root of unity of order T and q an integer for each prime; few are w^t alone. Coefficients
 s + T u are those of a polynomial in x^T, for each s, whose values at q^(T i) go through transforms of
 length T.
 """
@@ -16,19 +16,23 @@ from rnsdask.rns import lift
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.system import RNS
 
-# The greatest T, which divides p - 1 of each prime; it is less where a root has fewer points than so many.
-ROOTS = 32
-_FEW = 16
+# T is at most this, and parts are few for so many points; fewer points than _WHOLE are roots of unity alone.
+ROOTS = 64
+_FEW = 8
+_WHOLE = 64
+
+# What divides p - 1 of each prime: transforms of this length are convolutions of up to half as many parts.
+_STEP = 256
 
 
 def primes(start: int, count: int) -> ModuliSet:
     """So many primes below 2**31 that have these points, after the first `start`, the greatest first."""
-    return lift.primes(start, count, step=ROOTS)
+    return lift.primes(start, count, step=_STEP)
 
 
 def count_beyond(limit: int) -> int:
     """How many of these primes have a product above a limit."""
-    return lift.count_beyond(limit, step=ROOTS)
+    return lift.count_beyond(limit, step=_STEP)
 
 
 class GeometricPoints:
@@ -42,34 +46,45 @@ class GeometricPoints:
 
     def __init__(self, moduli: ModuliSet, count: int, like: Array) -> None:
         self._moduli = moduli
-        self._roots = min(ROOTS, 1 << (max(1, count // _FEW).bit_length() - 1))
+        if count <= _WHOLE:
+            self._roots = 1 << (count - 1).bit_length()
+        else:
+            self._roots = min(ROOTS, 1 << ((count // _FEW).bit_length() - 1))
         self._parts = -(-count // self._roots)
         self.count = self._roots * self._parts
+        if self._parts == 1:
+            self._points = np.ones_like(like, shape=(len(moduli), 1, 1, 1), dtype=np.uint32, order="C")
+            return
         ratios, self._progression = _progression_of(moduli, self._parts, self._roots, like)
-        inverses = arithmetic.inverse(ratios, moduli)
-        fields = PrimeFields(moduli)
-        steps, back = (_powers_of(r, self._parts, moduli) for r in (ratios, inverses))
-        self._twist, self._untwist = (powers(x, self._roots, fields) for x in (steps, back))
+        self._points = self._progression.points[:, None, :, None]
+        steps = _powers_of(ratios, self._roots, moduli)
+        back = _powers_of(arithmetic.inverse(ratios, moduli), self._roots, moduli)
+        both = np.asarray(np.concatenate([steps, back], axis=-1), like=like)
+        table = powers(both, self._parts, PrimeFields(moduli))
+        self._twist, self._untwist = table[..., : self._roots], table[..., self._roots :]
 
     def evaluate(self, f: Array) -> Array:
         """Values (n, rows, points) of polynomials (n, rows, A)."""
         n, rows, length = f.shape
         groups = -(-length // self._roots)
-        padded = np.zeros_like(f, shape=(n, rows, groups * self._roots), order="C")
-        padded[..., :length] = f
-        groups_of = padded.reshape(n, rows, groups, self._roots, 1)
-        total = np.broadcast_to(groups_of[:, :, -1], (n, rows, self._roots, self._parts))
-        for u in range(groups - 2, -1, -1):  # G. Horner's rule
-            factors = total, self._progression.points[:, None, None], groups_of[:, :, u]
+        padded = np.zeros_like(f, shape=(n, rows, groups, 1, self._roots), order="C")
+        padded.reshape(n, rows, groups * self._roots)[..., :length] = f
+        total = padded[:, :, -1]
+        for u in range(groups - 2, -1, -1):  # Horner's rule
+            factors = total, self._points, padded[:, :, u]
             total = apply("fma", factors, RNS(self._moduli), "wrap")
-        twisted = _product(self._moduli, total, self._twist[:, None])
-        return ntt.transform(twisted, self._moduli, 1, False, False).reshape(n, rows, self.count)
+        if self._parts > 1:
+            total = _product(self._moduli, total, self._twist[:, None])
+        return ntt.transform(total, self._moduli, 2, False, False).reshape(n, rows, self.count)
 
     def interpolate(self, values: Array) -> Array:
         """Coefficients (n, points) of the polynomials with values (n, points)."""
-        parts = values.reshape(len(values), self._roots, self._parts)
-        parts = ntt.transform(parts, self._moduli, 0, True, False)
-        found = self._progression.interpolate(_product(self._moduli, parts, self._untwist))
+        parts = values.reshape(len(values), self._parts, self._roots)
+        parts = ntt.transform(parts, self._moduli, 1, True, False)
+        if self._parts == 1:
+            return parts[:, 0]
+        parts = _product(self._moduli, parts, self._untwist)
+        found = self._progression.interpolate(parts.swapaxes(1, 2))
         return found.swapaxes(1, 2).reshape(len(values), self.count)
 
 
@@ -105,11 +120,11 @@ def _powers_of(ratios: Array, count: int, moduli: ModuliSet) -> Array:
 def _progression_of(moduli: ModuliSet, count: int, roots: int, like: Array) -> tuple[Array, "_Progression"]:
     """The least q from 2 on for each prime, (n, 1), and the progression of q^T.
 
-    T = `roots`, and the powers of q^T by 1 to `count` are not 1.
+    T = `roots`, and the powers of q^T by 1 to `count` are not 1. Tables are so small that a CPU makes them.
     """
     found = [2] * len(moduli)
     while True:
-        q = np.asarray(np.array(found, dtype=np.uint32)[:, None], like=like)
+        q = np.array(found, dtype=np.uint32)[:, None]
         ratios = arithmetic.power(q, roots, moduli)
         differences = _powers_of(ratios, count + 1, moduli)
         differences = _difference(moduli, differences, np.ones_like(differences))
@@ -117,7 +132,7 @@ def _progression_of(moduli: ModuliSet, count: int, roots: int, like: Array) -> t
         factorials = _running_products(differences, moduli)
         good = (factorials[:, -1] != 0).tolist()
         if all(good):
-            return q, _Progression(moduli, ratios, factorials)
+            return q, _Progression(moduli, ratios, factorials, like)
         found = [k if is_good else k + 1 for k, is_good in zip(found, good, strict=True)]
 
 
@@ -133,18 +148,25 @@ class _Progression:
     points : array of uint32, shape (n, N)
     """
 
-    def __init__(self, moduli: ModuliSet, ratios: Array, factorials: Array) -> None:
+    def __init__(self, moduli: ModuliSet, ratios: Array, factorials: Array, like: Array) -> None:
         """`factorials` (n, N + 1) are the products of q^k - 1 for k up to i."""
         self._moduli, self._count = moduli, factorials.shape[-1] - 1
         inverse_ratios = arithmetic.inverse(ratios, moduli)
-        self.points = _powers_of(ratios, self._count, moduli)
+        points = _powers_of(ratios, self._count, moduli)
         # q to the powers C(i), for i up to N, and 1 / q for i below 2 N.
         ahead = self._triangle(ratios, self._count + 1)
-        self._back = self._triangle(inverse_ratios, 2 * self._count)
-        self._ahead = ahead[:, 1:]
+        back = self._triangle(inverse_ratios, 2 * self._count)
         inverses = arithmetic.inverse(factorials, moduli)
-        self._master = self._coefficients(ahead, factorials, inverses)
-        self._weights = self._barycentric(ahead, inverses)
+        tables = (
+            points,
+            back,
+            ahead[:, 1:],
+            self._coefficients(ahead, factorials, inverses),
+            self._barycentric(ahead, back, points, inverses),
+        )
+        self.points, self._back, self._ahead, self._master, self._weights = (
+            np.asarray(table, like=like) for table in tables
+        )
 
     def interpolate(self, values: Array) -> Array:
         """Coefficients (n, B, N) of the polynomials with values (n, B, N) at the points.
@@ -176,12 +198,12 @@ class _Progression:
         factors = inverses[:, :count], inverses[:, :0:-1], factorials[:, count:], ahead[:, :0:-1]
         return self._signed(_product(self._moduli, *factors), 1 - count % 2)
 
-    def _barycentric(self, ahead: Array, inverses: Array) -> Array:
+    def _barycentric(self, ahead: Array, back: Array, points: Array, inverses: Array) -> Array:
         """-1 / M'(q^i) times q to the power C(i).
 
         M'(q^i) is (-1)^(N - 1 - i) q^(C(N) - C(N - i) - i) times the factorials of i and N - 1 - i.
         """
         count = self._count
-        factors = inverses[:, :count], inverses[:, count - 1 :: -1], self._back[:, count : count + 1]
-        products = _product(self._moduli, *factors, ahead[:, :0:-1], self.points, ahead[:, :count])
+        factors = inverses[:, :count], inverses[:, count - 1 :: -1], back[:, count : count + 1]
+        products = _product(self._moduli, *factors, ahead[:, :0:-1], points, ahead[:, :count])
         return self._signed(products, 1 - count % 2)
