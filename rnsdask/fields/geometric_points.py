@@ -1,8 +1,8 @@
 """Values and interpolation of polynomials modulo primes at points of their own choice. No Dask in here.
 
-The points are w^t q^i, with w a root of unity of order T and q an integer for each prime; few are w^t alone. Coefficients
-s + T u are those of a polynomial in x^T, for each s, whose values at q^(T i) go through transforms of
-length T.
+The points are w^t q^i, with w a root of unity of order T and q an integer for each prime; few are w^t alone.
+Coefficients s + T u are those of a polynomial in x^T, for each s, whose values at q^(T i) go through
+transforms of length T.
 """
 
 import numpy as np

@@ -10,11 +10,11 @@ import numpy as np
 
 from rnsdask.backend import Array, backend_name
 from rnsdask.core.place import Place
-from rnsdask.fields import convolution
 from rnsdask.fields.elements import elements_of
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.fields.polynomials import index_at
+from rnsdask.fields.power_series import inverse_series, window
 
 # Words of the powers of points that polynomials are evaluated at together.
 _WORDS = 2**22
@@ -106,31 +106,16 @@ def _values_by_tree(f: Array, points: Array, fields: FiniteFields) -> Array:
     """
     tree = _product_tree(points, fields, 1)
     length, leaves = f.shape[-1], tree[0].shape[-2]
-    series = _inverse_series(tree[-1][..., 0, :], length, fields)
-    sums = _window(f[..., ::-1], series, fields, max(0, length - leaves), length)[..., ::-1]
+    series = inverse_series(tree[-1][..., 0, :], length, fields)
+    sums = window(f[..., ::-1], series, fields, max(0, length - leaves), length)[..., ::-1]
     v = np.zeros_like(sums, shape=(*sums.shape[:-1], 1, leaves), order="C")
     v[..., 0, : sums.shape[-1]] = sums
     for level in reversed(tree[:-1]):
         *outer, count, width = level.shape
         others = level.reshape(*outer, count // 2, 2, width)[..., ::-1, ::-1]
-        v = _window(others, v[..., None, :], fields, width - 1, 2 * width - 2)
+        v = window(others, v[..., None, :], fields, width - 1, 2 * width - 2)
         v = v.reshape(*v.shape[:-3], count, width - 1)
     return v[..., : points.shape[-1], 0]
-
-
-def _inverse_series(q: Array, length: int, fields: FiniteFields) -> Array:
-    """So many coefficients of 1 / q, where that of degree 0 of q is 1, by Newton's iteration."""
-    elements = elements_of(fields)
-    zero = np.asarray(fields.column(0, q.ndim - 1), like=q)
-    if q.shape[-1] < length:
-        missing = np.zeros_like(q, shape=(*q.shape[:-1], length - q.shape[-1]), order="C")
-        q = np.concatenate([q, missing], axis=-1)
-    found = q[..., :1]
-    while (known := found.shape[-1]) < length:
-        more = min(2 * known, length)
-        error = elements.apply("subtract", (zero, _window(q[..., :more], found, fields, known, more)))
-        found = np.concatenate([found, _window(found, error, fields, 0, more - known)], axis=-1)
-    return found
 
 
 # ---- interpolation ----------------------------------------------------------------------------------------
@@ -150,7 +135,7 @@ def interpolated(points: Array, values: Array, fields: FiniteFields, place: Plac
     elements = elements_of(fields)
     tree = _product_tree(points, fields, 0)
     # The greatest product has zeros where there are more leaves than points.
-    slopes = _derivatives(tree[-1][..., 0, : points.shape[-1] + 1], fields)
+    slopes = derivatives(tree[-1][..., 0, : points.shape[-1] + 1], fields)
     slopes = values_at(slopes, points, fields)
     _check_different(slopes, fields, place)
     factors = elements.apply("multiply", (values, elements.inverse(slopes)))
@@ -160,7 +145,7 @@ def interpolated(points: Array, values: Array, fields: FiniteFields, place: Plac
     for level in tree[:-1]:
         crossed = (found[..., 0::2, :], level[..., 1::2, :]), (found[..., 1::2, :], level[..., 0::2, :])
         length = found.shape[-1] + level.shape[-1] - 1
-        found = elements.apply("add", [_window(x, y, fields, 0, length) for x, y in crossed])
+        found = elements.apply("add", [window(x, y, fields, 0, length) for x, y in crossed])
     return found[..., 0, : points.shape[-1]]
 
 
@@ -180,11 +165,12 @@ def _product_tree(points: Array, fields: FiniteFields, place: int) -> list[Array
     tree = [level]
     while tree[-1].shape[-2] > 1:
         x, y = tree[-1][..., 0::2, :], tree[-1][..., 1::2, :]
-        tree.append(_window(x, y, fields, 0, 2 * x.shape[-1] - 1))
+        tree.append(window(x, y, fields, 0, 2 * x.shape[-1] - 1))
     return tree
 
 
-def _derivatives(f: Array, fields: FiniteFields) -> Array:
+def derivatives(f: Array, fields: FiniteFields) -> Array:
+    """Derivatives (rows, *batch, A - 1)."""
     factors = np.asarray(fields.encode(list(range(1, f.shape[-1]))), like=f)
     factors = factors.reshape(len(f), *(1,) * (f.ndim - 2), f.shape[-1] - 1)
     return elements_of(fields).apply("multiply", (f[..., 1:], factors))
@@ -201,18 +187,3 @@ def _check_different(slopes: Array, fields: Any, place: Place) -> None:
     which = index_at(first, slopes.shape[1:], place)
     modulus = fields.modulus if is_fermat else fields.moduli[int(flat[:, first].argmax())]
     raise ValueError(f"points must be different, but that at index {which} equals another modulo {modulus}")
-
-
-def _window(x: Array, y: Array, fields: Any, first: int, stop: int) -> Array:
-    """Coefficients `first` to `stop` of products of polynomials (rows, *batch, A) and (rows, *batch, C)."""
-    if not isinstance(fields, FermatField):
-        return convolution.convolve(x, y, fields.moduli, first, stop)
-    elements = elements_of(fields)
-    length = 1 << (x.shape[-1] + y.shape[-1] - 2).bit_length()
-    transforms = []
-    for v in (x, y):
-        padded = np.zeros_like(v, shape=(*v.shape[:-1], length), order="C")
-        padded[..., : v.shape[-1]] = v
-        transforms.append(elements.transform(padded, v.ndim - 2, False, False))
-    product = elements.apply("multiply", transforms)
-    return elements.transform(product, product.ndim - 2, True, False)[..., first:stop]

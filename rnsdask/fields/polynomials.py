@@ -8,14 +8,18 @@ import math
 
 import numpy as np
 
-from rnsdask.backend import Array, kernels_of
+from rnsdask.backend import Array, backend_name, kernels_of
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Place
-from rnsdask.fields import arithmetic
+from rnsdask.fields import arithmetic, power_series
+from rnsdask.fields.system import PrimeFields
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.system import RNS
 
 Pair = tuple[Array, Array]
+
+# Coefficients of a divisor and of a quotient from which on a division by convolutions is quicker.
+_LONG = {"cpu": 2**11, "cuda": 2**11}
 
 
 def degrees_of(words: Array) -> Array:
@@ -28,7 +32,7 @@ def degrees_of(words: Array) -> Array:
     return np.where(is_there.any(axis=-1), last, -1).astype(np.int32)
 
 
-def _stacks(f: Array, g: Array) -> tuple[Array, Array, tuple[int, ...]]:
+def stacks(f: Array, g: Array) -> tuple[Array, Array, tuple[int, ...]]:
     """Polynomials with one axis for all pairs, (n, B, A) and (n, B, C), and the shape of the batch."""
     batch = np.broadcast_shapes(f.shape[1:-1], g.shape[1:-1])
     x, y = (
@@ -44,7 +48,7 @@ def resultants(f: Array, g: Array, moduli: ModuliSet, degrees: Pair | None = Non
     `degrees`, int32 (n, *batch) each, are the formal ones, whose coefficients may be 0: the resultants are
     the determinants of Sylvester's matrices of these. Without them they are the polynomials' own.
     """
-    x, y, batch = _stacks(f, g)
+    x, y, batch = stacks(f, g)
     first, second = _degrees(x, y) if degrees is None else degrees
     found = first.reshape(x.shape[:2]), second.reshape(x.shape[:2])
     numerators, denominators, _ = kernels_of(x).remainder_sequences(x, y, found, moduli, False)
@@ -63,7 +67,7 @@ def _degrees(x: Array, y: Array) -> Pair:
 
 def common_divisors(f: Array, g: Array, moduli: ModuliSet) -> Array:
     """Greatest common divisors (n, *batch, max(A, C)) modulo primes, monic; that of zeros is 0."""
-    x, y, batch = _stacks(f, g)
+    x, y, batch = stacks(f, g)
     found = kernels_of(x).remainder_sequences(x, y, _degrees(x, y), moduli, True)[2]
     return found.reshape(len(x), *batch, found.shape[-1])
 
@@ -103,15 +107,27 @@ def divided(f: Array, g: Array, moduli: ModuliSet, place: Place) -> Array:
     ZeroDivisionError
         If a divisor is 0 modulo a prime, naming its index in the array and the prime.
     """
-    x, y, batch = _stacks(f, g)
+    x, y, batch = stacks(f, g)
     degrees = degrees_of(y)
     if (degrees < 0).any():
         raise ZeroDivisionError(f"the divisor{_at(degrees < 0, batch, moduli, place)}")
-    quotients, remainders = kernels_of(x).divide_polynomials(x, y, degrees, moduli)
-    length = max(y.shape[-1] - 1, 1)
-    missing = np.zeros_like(x, shape=(*x.shape[:2], max(length - x.shape[-1], 0)), order="C")
-    packed = np.concatenate([quotients, remainders[..., :length], missing], axis=-1)
-    return packed.reshape(len(x), *batch, packed.shape[-1])
+    degree = int(degrees.max()) if degrees.size else 0
+    is_long = min(degree, x.shape[-1] - degree) >= _LONG[backend_name(x)]
+    if is_long and (degrees == degree).all():
+        quotients, remainders = power_series.divided(x, y[..., : degree + 1], degree, PrimeFields(moduli))
+    else:
+        quotients, remainders = kernels_of(x).divide_polynomials(x, y, degrees, moduli)
+    found = packed(quotients, remainders, y.shape[-1])
+    return found.reshape(len(x), *batch, found.shape[-1])
+
+
+def packed(quotients: Array, remainders: Array, length: int) -> Array:
+    """Quotients and remainders (rows, B, A) by divisors (rows, B, length), one after another."""
+    length = max(length - 1, 1)
+    missing = np.zeros_like(
+        quotients, shape=(*quotients.shape[:2], max(length - quotients.shape[-1], 0)), order="C"
+    )
+    return np.concatenate([quotients, remainders[..., :length], missing], axis=-1)
 
 
 def _at(mask: Array, batch: tuple[int, ...], moduli: ModuliSet, place: Place) -> str:

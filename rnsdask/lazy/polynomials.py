@@ -11,7 +11,7 @@ import dask.array as da
 
 from rnsdask.backend import Array
 from rnsdask.core.place import Place
-from rnsdask.fields import polynomial_values, polynomials
+from rnsdask.fields import fermat_polynomials, polynomial_values, polynomials
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.lazy.functions import check_one_kind
@@ -41,12 +41,6 @@ def check_operands(name: str, *arrays: Any, axes: int = 1) -> None:
             what = "two axes of coefficients" if axes == 2 else "an axis of coefficients"
             raise ValueError(f"{name} takes arrays with {what}, none of them empty, got shape {shape}")
     broadcast_shape([tuple(x.words.shape[1:-axes]) for x in arrays])
-
-
-def check_prime_fields(name: str, x: Any) -> None:
-    """Raise TypeError for elements of a Fermat field."""
-    if isinstance(x.system, FermatField):
-        raise TypeError(f"{name} takes elements of prime fields, got those of {x.system!r}")
 
 
 def side_by_side(f: Any, g: Any, axes: int = 1) -> tuple[Any, Any, Any]:
@@ -102,12 +96,12 @@ def number_or_array(x: Any, words: Any) -> Any:
 
 
 def resultant(f: Any, g: Any) -> Any:
-    """Resultants of polynomials over prime fields: a FieldArray, of one pair an integer."""
+    """Resultants of polynomials over fields: a FieldArray, of one pair an integer."""
     return number_or_array(f, map_pairs(_resultants, f, g, 1, f.system.rows, system=f.system)[..., 0])
 
 
 def discriminant(f: Any) -> Any:
-    """Discriminants of polynomials over prime fields: a FieldArray, of one an integer."""
+    """Discriminants of polynomials over fields: a FieldArray, of one an integer."""
     words = one_chunk(f)
     chunks = (*words.chunks[1:-1], (1,)) if isinstance(words, da.Array) else None
     options = {"rows": f.system.rows, "chunks": chunks, "system": f.system}
@@ -157,20 +151,31 @@ def interpolate(points: Any, values: Any) -> Any:
 # ---- chunks -----------------------------------------------------------------------------------------------
 
 
+def _functions_of(system: Any) -> tuple[Any, Any]:
+    """The module of chunk functions for some fields, and what these take of them."""
+    if isinstance(system, FermatField):
+        return fermat_polynomials, system
+    return polynomials, system.moduli
+
+
 def _resultants(f: Array, g: Array, *, system: Any, place: Place) -> Array:  # noqa: ARG001
-    return polynomials.resultants(f, g, system.moduli)[..., None]
+    functions, fields = _functions_of(system)
+    return functions.resultants(f, g, fields)[..., None]
 
 
 def _discriminants(f: Array, *, system: Any) -> Array:
-    return polynomials.discriminants(f, system.moduli)[..., None]
+    functions, fields = _functions_of(system)
+    return functions.discriminants(f, fields)[..., None]
 
 
 def _common_divisors(f: Array, g: Array, *, system: Any, place: Place) -> Array:  # noqa: ARG001
-    return polynomials.common_divisors(f, g, system.moduli)
+    functions, fields = _functions_of(system)
+    return functions.common_divisors(f, g, fields)
 
 
 def _divided(f: Array, g: Array, *, system: Any, place: Place) -> Array:
-    return polynomials.divided(f, g, system.moduli, place)
+    functions, fields = _functions_of(system)
+    return functions.divided(f, g, fields, place)
 
 
 def _values(f: Array, points: Array, *, system: FiniteFields, place: Place) -> Array:  # noqa: ARG001

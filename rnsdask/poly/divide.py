@@ -1,4 +1,4 @@
-"""Division of polynomials over prime fields, and their greatest common divisors."""
+"""Division of polynomials over fields, and their greatest common divisors."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ def divmod(f: Any, g: Any) -> tuple[Any, Any]:  # noqa: A001  (the name that use
 
     Parameters
     ----------
-    f, g : FieldArray of prime fields, shapes (..., A) and (..., C)
+    f, g : FieldArray, shapes (..., A) and (..., C)
         Coefficients, ascending. The other axes broadcast.
 
     Returns
@@ -40,7 +40,7 @@ def gcd(f: Any, g: Any) -> Any:
 
     Parameters
     ----------
-    f, g : FieldArray of prime fields, shapes (..., A) and (..., C)
+    f, g : FieldArray, shapes (..., A) and (..., C)
         Coefficients, ascending. The other axes broadcast.
 
     Returns

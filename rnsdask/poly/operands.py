@@ -3,10 +3,10 @@
 from typing import Any
 
 from rnsdask.lazy.fields import of_fields
-from rnsdask.lazy.polynomials import check_operands, check_prime_fields
+from rnsdask.lazy.polynomials import check_operands
 
 
-def check_fields(name: str, *arrays: Any, prime: bool = True) -> None:
+def check_fields(name: str, *arrays: Any) -> None:
     """Raise TypeError or ValueError unless arrays have polynomials over the same fields."""
     check_operands(name, *arrays)
     for x in arrays:
@@ -16,5 +16,3 @@ def check_fields(name: str, *arrays: Any, prime: bool = True) -> None:
                 f"{name} takes FieldArrays, got {kind}; rd.FieldArray.from_rns(x, fields) makes one of "
                 "integers"
             )
-        if prime:
-            check_prime_fields(name, x)

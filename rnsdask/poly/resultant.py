@@ -5,7 +5,7 @@ from typing import Any
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import exact_polynomials, polynomials
 from rnsdask.lazy.fields import of_fields
-from rnsdask.lazy.polynomials import check_operands, check_prime_fields
+from rnsdask.lazy.polynomials import check_operands
 from rnsdask.lazy.positional import refuse
 from rnsdask.lazy.widening import of_intervals, through_rns
 from rnsdask.positional.system import Positional
@@ -20,7 +20,7 @@ def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
 
     Parameters
     ----------
-    f, g : FieldArray of prime fields, RNSArray or IntervalRNSArray, shapes (..., A) and (..., C)
+    f, g : FieldArray, RNSArray or IntervalRNSArray, shapes (..., A) and (..., C)
         Coefficients, ascending. The other axes broadcast. The degree of a polynomial is that of its last
         coefficient which is not 0, in each field its own. The resultant of a constant c and a polynomial of
         degree n is ``c**n``, that of two constants 1, and where one polynomial is 0 it is 0.
@@ -51,7 +51,6 @@ def resultant(f: Any, g: Any, *, variables: int = 1) -> Any:
         raise ValueError(f"variables must be 1 or 2, got {count}")
     check_operands("resultant", f, g, axes=count)
     if of_fields(f):
-        check_prime_fields("resultant", f)
         if count == 2:
             raise TypeError("resultant takes integers in two variables, got elements of fields")
         return polynomials.resultant(f, g)
@@ -70,7 +69,7 @@ def discriminant(f: Any) -> Any:
 
     Parameters
     ----------
-    f : FieldArray of prime fields, RNSArray or IntervalRNSArray, shape (..., A)
+    f : FieldArray, RNSArray or IntervalRNSArray, shape (..., A)
         Coefficients, ascending.
 
     Returns
@@ -85,7 +84,6 @@ def discriminant(f: Any) -> Any:
     """
     check_operands("discriminant", f)
     if of_fields(f):
-        check_prime_fields("discriminant", f)
         return polynomials.discriminant(f)
     if isinstance(f.system, Positional):
         refuse("discriminant")

@@ -28,7 +28,7 @@ def evaluate(f: Any, points: Any) -> Any:
     ValueError
         If fields or shapes do not fit, or there are no coefficients or points.
     """
-    check_fields("evaluate", f, points, prime=False)
+    check_fields("evaluate", f, points)
     return polynomials.evaluate(f, points)
 
 
@@ -53,5 +53,5 @@ def interpolate(points: Any, values: Any) -> Any:
     TypeError, ValueError
         As of :func:`evaluate`.
     """
-    check_fields("interpolate", points, values, prime=False)
+    check_fields("interpolate", points, values)
     return polynomials.interpolate(points, values)
