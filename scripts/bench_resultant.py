@@ -90,10 +90,7 @@ class Steps:
     def elimination(self) -> None:
         self.found = []
         for image, (f, g) in zip(self.images, self.values, strict=True):
-            x, y = (
-                np.full_like(v, v.shape[2] - 1, shape=v.shape[:2], dtype=np.int32, order="C") for v in (f, g)
-            )
-            found = kernels_of(f).remainder_sequences(f, g, (x, y), image.moduli, False)
+            found = kernels_of(f).remainder_sequences(f, g, image.formal_degrees, image.moduli, False)
             self.found.append(found[:2])
 
     def inverses(self) -> None:
@@ -102,7 +99,9 @@ class Steps:
 
     def interpolation(self) -> None:
         pairs = zip(self.points, self.resultants, strict=True)
-        self.coefficients = [points.interpolate(v)[:, : self.task.degree + 1] for points, v in pairs]
+        self.coefficients = [
+            points.interpolate(v[:, None])[..., : self.task.degree + 1] for points, v in pairs
+        ]
 
     def crt(self) -> None:
         self.result = bivariate.lifted(self.task, self.coefficients, self.task.degree + 1)
@@ -141,7 +140,7 @@ def bench(kind: str, scale: int, repeat: int) -> list[dict[str, Any]]:
         import cupy
 
         words = [cupy.asarray(v) for v in words]
-    task = bivariate.task_of(words[0], words[1], system)
+    task = bivariate.task_of(*(v[:, None] for v in words), system)
     facts = {
         "degree": task.degree,
         "bits": task.bound.bit_length(),
@@ -150,7 +149,7 @@ def bench(kind: str, scale: int, repeat: int) -> list[dict[str, Any]]:
     }
     seconds = waited_seconds if kind == "gpu" else wall_seconds
     results, runs = zip(*(measured(task, seconds) for _ in range(repeat + 1)), strict=True)
-    check(f, g, results[0])
+    check(f, g, results[0][0])
     return [{"step": step, "ms": 1e3 * min(run[step] for run in runs[1:]), **facts} for step in runs[0]]
 
 

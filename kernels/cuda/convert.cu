@@ -95,6 +95,36 @@ __global__ void residues_to_limbs(const u32* residues, i64 stride, i64 count, i3
   }
 }
 
+// The same of few numbers of many moduli in two kernels. The first has a thread for each number and each
+// kResults columns of the table, whose sums are stored number by number; the second one for each number.
+__global__ void reverse_sums(const u32* residues, i64 stride, i64 count, i32 moduli, const u32* table,
+                             i32 padded, const u32* last, const Factor* inverses, ProductSum* stored) {
+  const Table contributions = {table, padded};
+  for (i64 t = thread_index(); t < count * (padded / kResults); t += thread_count()) {
+    const i64 j = t % count;
+    const i32 first = static_cast<i32>(t / count) * kResults;
+    Sums sums = {};
+    contributions.add(sums, 0, moduli, first,
+                      [&](i32 i) { return mod_mul(residues[i * stride + j], inverses[i], last[i]); });
+#pragma unroll
+    for (i32 k = 0; k < kResults; ++k) stored[(first + k) * count + j] = sums.of[k];
+  }
+}
+
+__global__ void limbs_of_sums(const ProductSum* stored, i64 count, const u32* product, const u32* highest,
+                              i32 limb_count, u32* limbs) {
+  for (i64 j = thread_index(); j < count; j += thread_count()) {
+    u32* number = limbs + j * limb_count;
+    const u32 q = crt_quotient(stored[j], stored[count + j], 0).q;
+    LimbChain chain = {};
+#pragma unroll 8  // sums are read before the chain comes to them
+    for (i32 l = 0; l < limb_count; ++l) {
+      number[l] = crt_limb(chain, stored[(l + 2) * count + j], q, product[l], highest[l]);
+    }
+    if (crt_above(chain)) subtract_limbs(number, product, limb_count);
+  }
+}
+
 // The table has `padded` results a row: the two words of the fraction, then the new moduli. Its last row
 // is -M, for the term q.
 __global__ void base_extend(const u32* residues, i64 stride, i64 count, i32 moduli, const u32* table,

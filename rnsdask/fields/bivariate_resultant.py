@@ -1,10 +1,11 @@
-"""The resultant of two integer polynomials in x and y with respect to y, exact. No Dask in here.
+"""Resultants of two integer polynomials in x and y with respect to y, exact. No Dask in here.
 
-Modulo primes it is evaluated at enough points x, interpolated, and lifted; docs/polynomials.md proves how
+Modulo primes one is evaluated at enough points x, interpolated, and lifted; docs/polynomials.md proves how
 many points and primes are enough. Sylvester's matrix has the same formal degrees everywhere, so that a
 leading coefficient that is 0 at a point or modulo a prime does no harm.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,29 +28,35 @@ from rnsdask.rns.system import RNS
 _CPU_WORDS = 2**21
 _GPU_WORDS = 2**27
 
+# Primes of which the values of a batch are computed together at least.
+_FEW = 32
+
 RootDegree = tuple[int, Fraction | None]
 """How many roots y have a degree in x, or are 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What the resultant of two polynomials is computed from.
+    """What the resultants of B pairs of polynomials are computed from.
 
     Attributes
     ----------
-    f, g : arrays of uint32, shapes (n, m + 1, A) and (n, k + 1, C)
-        Residues of the coefficients, of degrees m and k in y.
+    f, g : arrays of uint32, shapes (n, m + 1, B, A) and (n, k + 1, B, C)
+        Residues of the coefficients, of degrees up to m and k in y.
     system : RNS
         That of the residues.
+    degrees : pair of arrays of int32, shape (B,)
+        The degrees in y, -1 of polynomials 0.
     degree : int
-        No degree of the resultant in x is greater; -1 if it is known to be 0.
+        No degree of the resultants in x is greater; -1 if all are known to be 0.
     bound : int
-        No coefficient of it is greater in magnitude.
+        No coefficient of them is greater in magnitude.
     """
 
     f: Array
     g: Array
     system: RNS
+    degrees: tuple[NDArray[np.int32], NDArray[np.int32]]
     degree: int
     bound: int
 
@@ -60,25 +67,35 @@ class Task:
 
     def parts(self, start: int, stop: int) -> list[ModuliSet]:
         """The primes from number `start` to `stop`, in parts that are computed with together."""
-        words = _CPU_WORDS if isinstance(self.f, np.ndarray) else _GPU_WORDS
-        values = (self.f.shape[1] + self.g.shape[1]) * (self.degree + 1)
+        values = (self.f.shape[1] + self.g.shape[1]) * self.f.shape[2] * (self.degree + 1)
         count = max(0, stop - start)
-        step = -(-count // max(1, -(-count * values // words)))  # parts of about the same size
+        step = -(-count // max(1, -(-count * values // _words(self.f))))  # parts of about the same size
         return [primes(k, min(step, stop - k)) for k in range(start, stop, step or 1)]
 
 
+def _words(x: Array) -> int:
+    return _CPU_WORDS if isinstance(x, np.ndarray) else _GPU_WORDS
+
+
 def task_of(f: Array, g: Array, system: RNS) -> Task:
-    """The task of one pair of polynomials (n, M, A) and (n, K, C), residues of a system."""
-    values = [_coefficients(x, system) for x in (f, g)]
-    rows = [[_degree(row) for row in coefficients] for coefficients in values]
-    m, n = (_degree([d + 1 for d in degrees]) for degrees in rows)
-    if min(m, n) < 0:
-        return Task(f, g, system, -1, 0)
-    squares = (sum(sum(map(abs, row)) ** 2 for row in coefficients) for coefficients in values)
-    degree = degree_bound(rows[0][: m + 1], rows[1][: n + 1])
-    widths = (max(degrees) + 1 for degrees in rows)
-    f, g = (x[:, : d + 1, :width] for x, d, width in zip((f, g), (m, n), widths, strict=True))
-    return Task(f, g, system, degree, sylvester_bound(m, n, *squares))
+    """The task of pairs of polynomials (n, B, M, A) and (n, B, K, C), residues of a system."""
+    found, bound, degree, widths = [], 0, -1, [1, 1]
+    for pair in zip(*(_coefficients(x, system) for x in (f, g)), strict=True):
+        rows = [[_degree(row) for row in coefficients] for coefficients in pair]
+        m, n = (_degree([d + 1 for d in degrees]) for degrees in rows)
+        found.append((m, n))
+        if min(m, n) < 0:
+            continue
+        squares = (sum(sum(map(abs, row)) ** 2 for row in coefficients) for coefficients in pair)
+        bound = max(bound, sylvester_bound(m, n, *squares))
+        degree = max(degree, degree_bound(rows[0][: m + 1], rows[1][: n + 1]))
+        widths = [max(width, *(d + 1 for d in degrees)) for width, degrees in zip(widths, rows, strict=True)]
+    degrees = tuple(np.array(d, dtype=np.int32) for d in zip(*found, strict=True))
+    f, g = (
+        x.swapaxes(1, 2)[:, : max(0, int(d.max())) + 1, :, :width]
+        for x, d, width in zip((f, g), degrees, widths, strict=True)
+    )
+    return Task(f, g, system, (degrees[0], degrees[1]), degree, bound)
 
 
 def known_bound(f: Sequence[int], g: Sequence[int], magnitude: int) -> int:
@@ -88,8 +105,8 @@ def known_bound(f: Sequence[int], g: Sequence[int], magnitude: int) -> int:
     return sylvester_bound(m - 1, n - 1, *squares)
 
 
-def _coefficients(words: Array, system: RNS) -> list[list[int]]:
-    rows: list[list[int]] = np.asarray(system.decode(words), dtype=object).tolist()
+def _coefficients(words: Array, system: RNS) -> list[list[list[int]]]:
+    rows: list[list[list[int]]] = np.asarray(system.decode(words), dtype=object).tolist()
     return rows
 
 
@@ -138,16 +155,16 @@ def _is_below(point: tuple[int, int], left: tuple[int, int], right: tuple[int, i
 
 
 def image(task: Task, start: int, stop: int) -> Array:
-    """The resultant modulo the primes from number `start` to `stop` that the task takes, (n, degree + 1)."""
+    """The resultants modulo the primes from number `start` to `stop` that it takes, (n, B, degree + 1)."""
     stop = min(stop, task.prime_count)
     if stop <= start:
-        return np.zeros_like(task.f, shape=(0, task.degree + 1), order="C")
+        return np.zeros_like(task.f, shape=(0, task.f.shape[2], task.degree + 1), order="C")
     return np.concatenate([Image(task, part).coefficients for part in task.parts(start, stop)])
 
 
 @dataclass(frozen=True, eq=False)
 class Image:
-    """A resultant modulo some primes, step by step."""
+    """Resultants modulo some primes, step by step."""
 
     task: Task
     moduli: ModuliSet
@@ -159,41 +176,55 @@ class Image:
 
     @cached_property
     def values(self) -> tuple[Array, Array]:
-        """Coefficients of the powers of y at the points, (n, points, m + 1) and (n, points, k + 1)."""
-        words = (base_extend(x, self.task.system, self.moduli) for x in (self.task.f, self.task.g))
-        f, g = (self.points.evaluate(x).swapaxes(1, 2) for x in words)
+        """Coefficients in y at the points, (n, B * points, m + 1) and (n, B * points, k + 1)."""
+        f, g = (self._values_of(x) for x in (self.task.f, self.task.g))
         return f, g
+
+    def _values_of(self, x: Array) -> Array:
+        _, rows, batch, length = x.shape
+        words = base_extend(x, self.task.system, self.moduli).reshape(-1, rows * batch, length)
+        return self.points.evaluate(words).reshape(len(words), rows, -1).swapaxes(1, 2)
+
+    @cached_property
+    def formal_degrees(self) -> tuple[Array, Array]:
+        """Those of all these in y, (n, B * points) each."""
+        f, g = (np.repeat(d, self.points.count) for d in self.task.degrees)
+        shape = len(self.moduli), len(f)
+        x, y = (np.asarray(np.broadcast_to(d, shape).copy(), like=self.task.f) for d in (f, g))
+        return x, y
 
     @cached_property
     def resultants(self) -> Array:
-        """Resultants (n, points) of these."""
-        f, g = self.values
-        formal = (
-            np.full_like(x, x.shape[2] - 1, shape=x.shape[:2], dtype=np.int32, order="C") for x in (f, g)
-        )
-        return polynomials.resultants(f, g, self.moduli, (next(formal), next(formal)))
+        """Resultants (n, B * points) of these."""
+        return polynomials.resultants(*self.values, self.moduli, self.formal_degrees)
 
     @cached_property
     def coefficients(self) -> Array:
-        """Coefficients (n, degree + 1) of the resultant."""
-        return self.points.interpolate(self.resultants)[:, : self.task.degree + 1]
+        """Coefficients (n, B, degree + 1) of the resultants."""
+        values = self.resultants.reshape(len(self.moduli), -1, self.points.count)
+        return self.points.interpolate(values)[..., : self.task.degree + 1]
 
 
 def lifted(task: Task, images: Sequence[Array], length: int) -> NDArray[np.object_]:
-    """So many coefficients, Python ints, of a task's images modulo all of its primes, in order."""
-    found = np.zeros(length, dtype=object)
+    """So many coefficients (B, length), Python ints, of images modulo all primes of a task, in order."""
+    found = np.zeros((task.f.shape[2], length), dtype=object)
     if task.degree >= 0:
-        found[: task.degree + 1] = decode(list(images), primes(0, task.prime_count))
+        found[:, : task.degree + 1] = decode(list(images), primes(0, task.prime_count))
     return found
 
 
 def resultants(f: Array, g: Array, system: RNS, length: int) -> NDArray[np.object_]:
     """Resultants (1, *batch, length) of polynomials (n, *batch, M, A) and (n, *batch, K, C), Python ints."""
     batch = np.broadcast_shapes(f.shape[1:-2], g.shape[1:-2])
-    x, y = (np.broadcast_to(v, (len(v), *batch, *v.shape[-2:])) for v in (f, g))
-    found = np.zeros((1, *batch, length), dtype=object)
-    for index in np.ndindex(batch):
-        place = (slice(None), *index)
-        task = task_of(x[place], y[place], system)
-        found[(0, *index)] = lifted(task, [image(task, 0, task.prime_count)], length)
-    return found
+    x, y = (
+        np.broadcast_to(v, (len(v), *batch, *v.shape[-2:])).reshape(len(v), math.prod(batch), *v.shape[-2:])
+        for v in (f, g)
+    )
+    found = np.zeros((math.prod(batch), length), dtype=object)
+    # So many together that their values modulo _FEW primes have those words.
+    step = max(1, _words(f) // (_FEW * (x.shape[2] + y.shape[2]) * length))
+    for start in range(0, len(found), step):
+        part = slice(start, start + step)
+        task = task_of(x[:, part], y[:, part], system)
+        found[part] = lifted(task, [image(task, 0, task.prime_count)], length)
+    return found.reshape(1, *batch, length)

@@ -7,7 +7,7 @@ transforms of length T.
 
 import numpy as np
 
-from rnsdask.backend import Array
+from rnsdask.backend import Array, backend_name
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.fields import arithmetic, convolution, ntt
 from rnsdask.fields.polynomial_values import powers
@@ -16,13 +16,12 @@ from rnsdask.rns import lift
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.system import RNS
 
-# T is at most this, and parts are few for so many points; fewer points than _WHOLE are roots of unity alone.
-ROOTS = 64
-_FEW = 8
-_WHOLE = 64
+# T is at most the first number, and the count over the second: tables and interpolation take longer on a GPU
+# the more parts there are, and all else the more points.
+_SHAPES = {"cpu": (64, 8), "cuda": (512, 4)}
 
 # What divides p - 1 of each prime: transforms of this length are convolutions of up to half as many parts.
-_STEP = 256
+_STEP = 512
 
 
 def primes(start: int, count: int) -> ModuliSet:
@@ -46,10 +45,11 @@ class GeometricPoints:
 
     def __init__(self, moduli: ModuliSet, count: int, like: Array) -> None:
         self._moduli = moduli
-        if count <= _WHOLE:
+        most, few = _SHAPES[backend_name(like)]
+        if count <= most:  # roots of unity alone
             self._roots = 1 << (count - 1).bit_length()
         else:
-            self._roots = min(ROOTS, 1 << ((count // _FEW).bit_length() - 1))
+            self._roots = min(most, 1 << ((count // few).bit_length() - 1))
         self._parts = -(-count // self._roots)
         self.count = self._roots * self._parts
         if self._parts == 1:
@@ -78,14 +78,14 @@ class GeometricPoints:
         return ntt.transform(total, self._moduli, 2, False, False).reshape(n, rows, self.count)
 
     def interpolate(self, values: Array) -> Array:
-        """Coefficients (n, points) of the polynomials with values (n, points)."""
-        parts = values.reshape(len(values), self._parts, self._roots)
-        parts = ntt.transform(parts, self._moduli, 1, True, False)
-        if self._parts == 1:
-            return parts[:, 0]
-        parts = _product(self._moduli, parts, self._untwist)
-        found = self._progression.interpolate(parts.swapaxes(1, 2))
-        return found.swapaxes(1, 2).reshape(len(values), self.count)
+        """Coefficients (n, rows, points) of the polynomials with values (n, rows, points)."""
+        n, rows, _ = values.shape
+        parts = values.reshape(n, rows, self._parts, self._roots)
+        parts = ntt.transform(parts, self._moduli, 2, True, False)
+        if self._parts > 1:
+            parts = _product(self._moduli, parts, self._untwist[:, None])
+            parts = self._progression.interpolate(parts.swapaxes(2, 3)).swapaxes(2, 3)
+        return parts.reshape(values.shape)
 
 
 def _product(moduli: ModuliSet, *factors: Array) -> Array:
@@ -126,13 +126,13 @@ def _progression_of(moduli: ModuliSet, count: int, roots: int, like: Array) -> t
     while True:
         q = np.array(found, dtype=np.uint32)[:, None]
         ratios = arithmetic.power(q, roots, moduli)
-        differences = _powers_of(ratios, count + 1, moduli)
-        differences = _difference(moduli, differences, np.ones_like(differences))
+        points = _powers_of(ratios, count + 1, moduli)
+        differences = _difference(moduli, points, np.ones_like(points))
         differences[:, 0] = 1
         factorials = _running_products(differences, moduli)
         good = (factorials[:, -1] != 0).tolist()
         if all(good):
-            return q, _Progression(moduli, ratios, factorials, like)
+            return q, _Progression(moduli, points, factorials, like)
         found = [k if is_good else k + 1 for k, is_good in zip(found, good, strict=True)]
 
 
@@ -148,14 +148,14 @@ class _Progression:
     points : array of uint32, shape (n, N)
     """
 
-    def __init__(self, moduli: ModuliSet, ratios: Array, factorials: Array, like: Array) -> None:
-        """`factorials` (n, N + 1) are the products of q^k - 1 for k up to i."""
+    def __init__(self, moduli: ModuliSet, points: Array, factorials: Array, like: Array) -> None:
+        """`points` (n, N + 1) are one more, and `factorials` the products of q^k - 1 for k up to i."""
         self._moduli, self._count = moduli, factorials.shape[-1] - 1
-        inverse_ratios = arithmetic.inverse(ratios, moduli)
-        points = _powers_of(ratios, self._count, moduli)
         # q to the powers C(i), for i up to N, and 1 / q for i below 2 N.
-        ahead = self._triangle(ratios, self._count + 1)
-        back = self._triangle(inverse_ratios, 2 * self._count)
+        ahead = _running_products(_after_one(points[:, :-1]), moduli)
+        inverse_ratios = arithmetic.inverse(points[:, 1:2], moduli)
+        back = _running_products(_after_one(_powers_of(inverse_ratios, 2 * self._count - 1, moduli)), moduli)
+        points = points[:, :-1]
         inverses = arithmetic.inverse(factorials, moduli)
         tables = (
             points,
@@ -169,28 +169,23 @@ class _Progression:
         )
 
     def interpolate(self, values: Array) -> Array:
-        """Coefficients (n, B, N) of the polynomials with values (n, B, N) at the points.
+        """Coefficients (n, *batch, N) of the polynomials with values (n, *batch, N) at the points.
 
         The polynomial is M times the sum of all c_i / (x - x_i), with M the product of all x - x_i, and c_i
         the value over M'(x_i). Coefficient k of that power series is minus the sum of the c_i x_i^(-k-1): a
         polynomial's value at a point of the progression of 1 / q.
         """
         count = self._count
-        terms = _product(self._moduli, values, self._weights[:, None])[..., ::-1]
-        sums = convolution.convolve(self._back[:, None], terms, self._moduli, count, 2 * count)
-        series = _product(self._moduli, sums, self._ahead[:, None])
-        return convolution.convolve(self._master[:, None], series, self._moduli, 0, count)
+        terms = _product(self._moduli, values, self._weights[:, None, None])[..., ::-1]
+        sums = convolution.convolve(self._back[:, None, None], terms, self._moduli, count, 2 * count)
+        series = _product(self._moduli, sums, self._ahead[:, None, None])
+        return convolution.convolve(self._master[:, None, None], series, self._moduli, 0, count)
 
     def _signed(self, x: Array, start: int) -> Array:
         """Every other element from `start` on negative."""
         result = x.copy()
         result[:, start::2] = _difference(self._moduli, np.zeros_like(x[:, start::2]), x[:, start::2])
         return result
-
-    def _triangle(self, ratios: Array, count: int) -> Array:
-        """Powers of the ratios by C(i) for i < count."""
-        steps = _powers_of(ratios, count - 1, self._moduli)
-        return _running_products(_after_one(steps), self._moduli)
 
     def _coefficients(self, ahead: Array, factorials: Array, inverses: Array) -> Array:
         """Those of M below x^N, by the q-binomial theorem: (-1)^(N - k) q^C(N - k) times N over k."""

@@ -55,14 +55,17 @@ def bivariate_resultant(f: Any, g: Any) -> Any:
 
 def _in_groups(f: Any, g: Any, system: RNS, length: int) -> da.Array:
     """One resultant, its primes in groups. What numbers turn out to be may leave the last groups empty."""
-    x, y = (as_lazy(v.words).rechunk(-1).to_delayed().item() for v in (f, g))
+    x, y = (as_lazy(v.words)[:, None].rechunk(-1).to_delayed().item() for v in (f, g))
     task = delayed(bivariate.task_of, pure=True)(x, y, system)
     first, second = (v.words.shape[1:] for v in (f, g))
     most = count_beyond(2 * bivariate.known_bound(first, second, system.known_magnitude) + 1)
     image, lifted = (delayed(function, pure=True) for function in (bivariate.image, bivariate.lifted))
     images = kept_calls([image(task, start, start + _GROUP) for start in range(0, most, _GROUP)], _GROUP)
-    found: da.Array = da.from_delayed(lifted(task, images, length), (length,), meta=np.empty(0, dtype=object))
-    return found
+    found: da.Array = da.from_delayed(
+        lifted(task, images, length), (1, length), meta=np.empty((0, 0), dtype=object)
+    )
+    one: da.Array = found[0]
+    return one
 
 
 def _system(f: Any, g: Any) -> RNS:

@@ -7,7 +7,7 @@ import numpy as np
 
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import array_arguments, on_device, row_stride
-from rnsdask.backend.cuda_layout import BLOCK, TILE_LIMBS
+from rnsdask.backend.cuda_layout import BLOCK, TILE_LIMBS, WARP
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import (
     ExtensionConstants,
@@ -15,6 +15,14 @@ from rnsdask.constants import (
     ReverseConstants,
     WideForwardConstants,
 )
+from rnsdask.constants.convert import TABLE_MULTIPLE
+
+# Fewer numbers than these have too few threads, if they have so many moduli that each is long at work.
+_MANY_NUMBERS = 2**15
+_MANY_MODULI = 16
+
+# Sums of products that are in memory at a time, 16 bytes each.
+_SUMS = 2**24
 
 
 def first_outside(limbs: Array, constants: ForwardConstants | WideForwardConstants) -> int | None:
@@ -43,13 +51,27 @@ def limbs_to_residues(limbs: Array, constants: ForwardConstants, residues: Array
 
 
 def residues_to_limbs(residues: Array, constants: ReverseConstants) -> Array:
-    limbs = cupy.empty((residues.shape[1], constants.limb_count), dtype=cupy.uint32)
+    count = residues.shape[1]
+    limbs = cupy.empty((count, constants.limb_count), dtype=cupy.uint32)
     table, *others = (
         on_device(constants, field) for field in ("table", "last", "inverses", "product", "highest")
     )
-    results = (*others, np.int32(constants.limb_count), limbs)
-    arguments = (*array_arguments(residues), table, np.int32(table.shape[1]), *results)
-    launching.launch("convert", "residues_to_limbs", residues.shape[1], arguments)
+    columns = table.shape[1]
+    if count >= _MANY_NUMBERS or len(table) < _MANY_MODULI:
+        results = (*others, np.int32(constants.limb_count), limbs)
+        arguments = (*array_arguments(residues), table, np.int32(columns), *results)
+        launching.launch("convert", "residues_to_limbs", count, arguments)
+        return limbs
+    *factors, product, highest = others
+    step = max(1, min(count, _SUMS // columns))
+    sums = cupy.empty(step * columns * 2, dtype=cupy.uint64)  # of two words
+    for start in range(0, count, step):
+        part, found = residues[:, start : start + step], limbs[start : start + step]
+        threads = len(found) * (columns // TABLE_MULTIPLE)
+        arguments = (*array_arguments(part), table, np.int32(columns), *factors, sums)
+        launching.launch("convert", "reverse_sums", threads, arguments)
+        results = (np.int64(len(found)), product, highest, np.int32(constants.limb_count), found)
+        launching.launch("convert", "limbs_of_sums", len(found), (sums, *results), block=WARP)
     return limbs
 
 
