@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, to_backend
+from rnsdask.backend import Array, backend_name, to_backend
 from rnsdask.core.place import Place
 from rnsdask.fields.elements import elements_of
 from rnsdask.fields.fermat_field import FermatField
@@ -18,7 +18,7 @@ from rnsdask.fields.polynomials import degrees_of, index_at, packed, stacks
 from rnsdask.fields.power_series import divided as long_divided
 
 # Coefficients of a divisor and of a quotient from which on a division by convolutions is quicker.
-_LONG = 64
+_LONG = {"cpu": 64, "cuda": 32}
 
 
 def _degrees(words: Array) -> NDArray[np.int32]:
@@ -84,7 +84,7 @@ def divided(f: Array, g: Array, field: FermatField, place: Place) -> Array:
     for degree in np.unique(degrees[degrees < x.shape[-1]]).tolist():
         where = np.asarray((degrees == degree).nonzero()[0], like=x)
         operands = x[:, where], y[:, where, : degree + 1], degree, field
-        is_long = min(degree, x.shape[-1] - degree) >= _LONG
+        is_long = min(degree, x.shape[-1] - degree) >= _LONG[backend_name(x)]
         quotients[:, where], remainders[:, where] = (long_divided if is_long else _divided)(*operands)
     found = packed(quotients, remainders, y.shape[-1])
     return found.reshape(len(x), *batch, found.shape[-1])

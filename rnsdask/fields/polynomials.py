@@ -19,7 +19,7 @@ from rnsdask.rns.system import RNS
 Pair = tuple[Array, Array]
 
 # Coefficients of a divisor and of a quotient from which on a division by convolutions is quicker.
-_LONG = {"cpu": 2**10, "cuda": 2**11}
+_LONG = {"cpu": 2**10, "cuda": 6000}
 
 
 def degrees_of(words: Array) -> Array:

@@ -13,7 +13,7 @@ from conftest import Processor
 from sample_arrays import array_of, chunked, host
 
 import rnsdask as rd
-from rnsdask.fields import geometric_points
+from rnsdask.fields import bivariate_resultant, geometric_points
 from rnsdask.fields.bivariate_resultant import degree_bound
 from rnsdask.rns.lift import primes
 
@@ -147,6 +147,29 @@ def test_batches_in_two_variables(on_each_processor: Processor, rng: np.random.G
     assert rd.poly.resultant(x[:0], y, variables=2).shape == (0, 3, 8)
 
 
+@pytest.mark.parametrize("words", [2**8, 2**14, 2**21])
+def test_batches_of_pairs_of_all_kinds(
+    on_each_processor: Processor, words: int, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    """Degrees, bounds and zeros differ from pair to pair; computed a few at a time, or all together."""
+    for name in ("_CPU_WORDS", "_GPU_WORDS"):
+        monkeypatch.setattr(bivariate_resultant, name, words)
+    f, g = integers(rng, 20, 12, 4, 3), integers(rng, 20, 12, 3, 4)
+    f[0] = g[1] = 0
+    f[2, 1:] = g[3, 1:] = 0  # of degree 0 in y
+    f[4, ..., 1:] = g[4, ..., 1:] = 0  # and in x
+    f[5, :2] = g[5, :1] = 0  # both have the root 0
+    f[6, 2:], g[6, -1, 1:] = 0, 0
+    f[7] = f[7] * 2**100
+    f[8, -1, 0] = g[8, -1, 0] = 0
+    f[9, 1:] = g[9, 1:] = 0
+    f[10] //= 2**18
+    x, y = (array_of(on_each_processor, v, MODULI, True) for v in (f, g))
+    expected = [two_variables(a, b) for a, b in zip(f, g, strict=True)]
+    assert rd.poly.resultant(x, y, variables=2).tolist() == expected
+    assert host(rd.poly.resultant(chunked(x, 5, -1, -1), y, variables=2)).tolist() == expected
+
+
 def test_many_points(on_each_processor: Processor, rng: np.random.Generator) -> None:
     """So many that points are those of roots of unity; checked at some x."""
     f, g = integers(rng, 20, 9, 30), integers(rng, 20, 11, 24)
@@ -159,14 +182,22 @@ def test_many_points(on_each_processor: Processor, rng: np.random.Generator) -> 
         assert int(flint.fmpz_poly(found)(at)) == expected
 
 
+@pytest.mark.parametrize("shape", [None, (512, 4), (8, 2)])
 @pytest.mark.parametrize(
     ("moduli", "count"),
-    [((2, 0, 3), 1), ((1, 5, 2), 2), ((3, 0, 2), 31), ((3, 0, 2), 47), ((0, 0, 3), 513), ((0, 193, 1), 130)],
+    [((2, 0, 3), 1), ((1, 5, 2), 2), ((3, 0, 2), 31), ((3, 0, 2), 47), ((0, 0, 3), 513), ((0, 7681, 1), 130)],
 )
 def test_points(
-    on_each_processor: Processor, moduli: tuple[int, int, int], count: int, rng: np.random.Generator
+    on_each_processor: Processor,
+    moduli: tuple[int, int, int],
+    count: int,
+    shape: tuple[int, int] | None,
+    monkeypatch: pytest.MonkeyPatch,
+    rng: np.random.Generator,
 ) -> None:
     """Different points, values of polynomials at them, and these polynomials again."""
+    if shape is not None:
+        monkeypatch.setitem(geometric_points._SHAPES, on_each_processor.name, shape)
     start, own, number = moduli
     fields = rd.ModuliSet([own]) if own > 100 else geometric_points.primes(start, number)
     xp = on_each_processor.xp
