@@ -10,8 +10,6 @@ import numpy as np
 from rnsdask.backend import Array, backend_name
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.fields import arithmetic, convolution, ntt
-from rnsdask.fields.polynomial_values import powers
-from rnsdask.fields.system import PrimeFields
 from rnsdask.rns import lift
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.system import RNS
@@ -57,11 +55,10 @@ class GeometricPoints:
             return
         ratios, self._progression = _progression_of(moduli, self._parts, self._roots, like)
         self._points = self._progression.points[:, None, :, None]
-        steps = _powers_of(ratios, self._roots, moduli)
-        back = _powers_of(arithmetic.inverse(ratios, moduli), self._roots, moduli)
-        both = np.asarray(np.concatenate([steps, back], axis=-1), like=like)
-        table = powers(both, self._parts, PrimeFields(moduli))
-        self._twist, self._untwist = table[..., : self._roots], table[..., self._roots :]
+        back = arithmetic.inverse(ratios, moduli)
+        steps = np.concatenate([_powers_of(x, self._parts, moduli)[..., 0] for x in (ratios, back)], axis=-1)
+        table = _powers_of(np.asarray(steps, like=like), self._roots, moduli).swapaxes(1, 2)
+        self._twist, self._untwist = table[:, : self._parts], table[:, self._parts :]
 
     def evaluate(self, f: Array) -> Array:
         """Values (n, rows, points) of polynomials (n, rows, A)."""
@@ -112,9 +109,14 @@ def _after_one(x: Array) -> Array:
     return np.concatenate([np.ones_like(x, shape=(len(x), 1), order="C"), x], axis=-1)
 
 
-def _powers_of(ratios: Array, count: int, moduli: ModuliSet) -> Array:
-    """Powers (n, count) of (n, 1), from that by 0 on."""
-    return _running_products(_after_one(np.broadcast_to(ratios, (len(ratios), count - 1))), moduli)
+def _powers_of(bases: Array, count: int, moduli: ModuliSet) -> Array:
+    """Powers (n, count, P) of (n, P), from that by 0 on."""
+    table = np.ones_like(bases, shape=(len(bases), 1, bases.shape[1]), order="C")
+    power = bases[:, None]
+    while (known := table.shape[1]) < count:
+        table = np.concatenate([table, _product(moduli, table[:, : count - known], power)], axis=1)
+        power = _product(moduli, power, power)
+    return table
 
 
 def _progression_of(moduli: ModuliSet, count: int, roots: int, like: Array) -> tuple[Array, "_Progression"]:
@@ -126,7 +128,7 @@ def _progression_of(moduli: ModuliSet, count: int, roots: int, like: Array) -> t
     while True:
         q = np.array(found, dtype=np.uint32)[:, None]
         ratios = arithmetic.power(q, roots, moduli)
-        points = _powers_of(ratios, count + 1, moduli)
+        points = _powers_of(ratios, count + 1, moduli)[..., 0]
         differences = _difference(moduli, points, np.ones_like(points))
         differences[:, 0] = 1
         factorials = _running_products(differences, moduli)
@@ -154,7 +156,8 @@ class _Progression:
         # q to the powers C(i), for i up to N, and 1 / q for i below 2 N.
         ahead = _running_products(_after_one(points[:, :-1]), moduli)
         inverse_ratios = arithmetic.inverse(points[:, 1:2], moduli)
-        back = _running_products(_after_one(_powers_of(inverse_ratios, 2 * self._count - 1, moduli)), moduli)
+        steps = _powers_of(inverse_ratios, 2 * self._count - 1, moduli)[..., 0]
+        back = _running_products(_after_one(steps), moduli)
         points = points[:, :-1]
         inverses = arithmetic.inverse(factorials, moduli)
         tables = (
