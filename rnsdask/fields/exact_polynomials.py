@@ -14,8 +14,11 @@ from rnsdask.backend import Array
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.fields import polynomials
 from rnsdask.fields.determinant_bounds import magnitude_of
-from rnsdask.rns.lift import lift
+from rnsdask.rns.lift import Image, count_beyond, empty_part, images, lift, part_of, primes
 from rnsdask.rns.system import RNS
+
+# Primes of a group at least.
+_LEAST_GROUP = 32
 
 
 def sylvester_bound(m: int, n: int, f_square: int, g_square: int) -> int:
@@ -38,6 +41,31 @@ def _greatest(degrees: Array) -> int:
 
 def resultants(f: Array, g: Array, system: RNS) -> NDArray[np.object_]:
     """Resultants (1, *batch, 1) of polynomials (n, *batch, A) and (n, *batch, C), Python ints."""
+    image, joined, bound = _problem(f, g, system)
+    return lift(image, joined, system, bound)[None]
+
+
+def part_of_primes(f: Array, g: Array, system: RNS, group: tuple[int, int]) -> NDArray[np.object_]:
+    """What a group of primes says of resultants, (1, *batch, 2), as :func:`.part_of` gives it."""
+    image, joined, bound = _problem(f, g, system)
+    start, size = group
+    count = min(size, count_beyond(2 * bound + 1) - start)
+    if count <= 0:
+        return empty_part((1, *joined.shape[1:-1], 1))
+    return part_of(images(image, joined, system, start, count), primes(start, count))[None]
+
+
+def prime_groups(lengths: tuple[int, int], magnitude: int, pairs: int, steps: int) -> list[tuple[int, int]]:
+    """Groups of primes, each of about so many steps, for pairs of so many coefficients up to a magnitude."""
+    m, n = (length - 1 for length in lengths)
+    squares = (length * magnitude**2 for length in lengths)
+    count = count_beyond(2 * sylvester_bound(m, n, *squares) + 1)
+    size = max(_LEAST_GROUP, steps // max(1, pairs * m * n))
+    return [(start, min(size, count - start)) for start in range(0, count, size)]
+
+
+def _problem(f: Array, g: Array, system: RNS) -> tuple[Image, Array, int]:
+    """Images of resultants, the words they are images of, and their bound, as :func:`.lift` takes them."""
     degrees = _degrees(f), _degrees(g)
     m, n = map(_greatest, degrees)
     squares = ((d + 1) * magnitude_of(x, system) ** 2 for d, x in ((m, f), (n, g)))
@@ -48,7 +76,7 @@ def resultants(f: Array, g: Array, system: RNS) -> NDArray[np.object_]:
         formal = tuple(_for_each(found, len(moduli), batch) for found in degrees)
         return polynomials.resultants(words[..., :length], words[..., length:], moduli, formal)[..., None]
 
-    return lift(image, joined, system, sylvester_bound(m, n, *squares))[None]
+    return image, joined, sylvester_bound(m, n, *squares)
 
 
 def _for_each(degrees: Array, count: int, batch: tuple[int, ...]) -> Array:

@@ -1,17 +1,18 @@
 """Resultants and discriminants of polynomials of integers, exact, lazy on Dask.
 
-A batch is mapped chunk by chunk (:mod:`rnsdask.fields.exact_polynomials`). Two lazy polynomials in two
-variables that are no batch are a task for each group of primes (:mod:`rnsdask.fields.bivariate_resultant`),
-and one that joins them.
+A batch is mapped chunk by chunk (:mod:`rnsdask.fields.exact_polynomials`). Resultants in one variable that
+take long are several tasks a chunk, and two lazy polynomials in two variables that are no batch always: one
+for each group of primes, and what joins them.
 """
 
+import math
 from typing import Any
 
 import dask.array as da
 import numpy as np
 from dask.delayed import delayed
 
-from rnsdask.backend import Array
+from rnsdask.backend import Array, backend_name
 from rnsdask.core.place import Place
 from rnsdask.fields import bivariate_resultant as bivariate
 from rnsdask.fields import exact_polynomials
@@ -20,16 +21,40 @@ from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import as_lazy
 from rnsdask.lazy.pieces import kept_blocks, kept_calls
 from rnsdask.lazy.polynomials import map_pairs, one_chunk, side_by_side
+from rnsdask.lazy.tree import combine_tree
+from rnsdask.rns.lift import from_parts, join_parts
 from rnsdask.rns.system import RNS
 
-# Primes of a task.
+# Primes of a task, in two variables.
 _GROUP = 32
+
+# Steps of Euclid's algorithm that a task does at least, where one chunk is several: about a second.
+_STEPS = {"cpu": 2**32, "cuda": 2**37}
 
 
 def resultant(f: Any, g: Any) -> Any:
     """Resultants of polynomials in one variable: Python ints."""
-    found = map_pairs(_resultants, f, g, 1, None, system=_system(f, g), dtype=object)
-    return _number(kept_blocks(found)[..., 0])
+    system = _system(f, g)
+    groups = _prime_groups(f, g, system)
+    if len(groups) < 2:
+        found = map_pairs(_resultants, f, g, 1, None, system=system, dtype=object)
+        return _number(kept_blocks(found)[..., 0])
+    options = {"system": system, "dtype": object, "like": np.empty(0)}
+    parts = da.concatenate([map_pairs(_part, f, g, 2, 1, group=group, **options) for group in groups])
+    joined = combine_tree(kept_blocks(parts, groups), _joined, (0,), "resultant-parts")
+    ends = (*joined.chunks[1:-1], (1,))
+    found = map_chunks(_integers, joined, chunks=ends, dtype=object, like=np.empty(0))
+    return _number(found[..., 0])
+
+
+def _prime_groups(f: Any, g: Any, system: RNS) -> list[tuple[int, int]]:
+    """Groups of primes for chunks that take long, a task each; none if one task a chunk will do."""
+    x, _, batch = side_by_side(f, g)
+    if batch is None or 0 in (*f.shape, *g.shape):
+        return []
+    lengths, pairs = (f.words.shape[-1], g.words.shape[-1]), math.prod(map(max, batch))
+    steps = _STEPS[backend_name(as_lazy(x)._meta)]
+    return exact_polynomials.prime_groups(lengths, system.known_magnitude, pairs, steps)
 
 
 def discriminant(f: Any) -> Any:
@@ -82,6 +107,18 @@ def _number(found: Any) -> Any:
 
 def _resultants(f: Array, g: Array, *, system: RNS, place: Place) -> Any:  # noqa: ARG001
     return exact_polynomials.resultants(f, g, system)
+
+
+def _part(f: Array, g: Array, *, system: RNS, group: tuple[int, int], place: Place) -> Any:  # noqa: ARG001
+    return exact_polynomials.part_of_primes(f, g, system, group)
+
+
+def _joined(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (combine_tree passes both)
+    return join_parts(blocks)
+
+
+def _integers(block: Any) -> Any:
+    return from_parts(block)
 
 
 def _bivariate_resultants(x: Array, y: Array, *, system: RNS, length: int) -> Any:

@@ -13,8 +13,9 @@ from conftest import Processor
 from sample_arrays import array_of, chunked, host
 
 import rnsdask as rd
-from rnsdask.fields import bivariate_resultant, geometric_points
+from rnsdask.fields import bivariate_resultant, exact_polynomials, geometric_points
 from rnsdask.fields.bivariate_resultant import degree_bound
+from rnsdask.lazy import exact_polynomials as lazy_polynomials
 from rnsdask.rns.lift import primes
 
 MODULI = rd.ModuliSet.for_bits(140)
@@ -70,6 +71,24 @@ def test_one_variable(
     assert host(rd.poly.discriminant(lazy)).tolist() == [discriminant(a) for a in f]
     assert rd.poly.resultant(lazy[6], y[6]).compute() == expected[6]
     assert rd.poly.resultant(x[:0], y[:0]).shape == (0,)
+
+
+def test_groups_of_primes(
+    on_each_processor: Processor, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    """One pair, and chunks of a batch, in several tasks each; some say nothing, for numbers are small."""
+    monkeypatch.setattr(lazy_polynomials, "_STEPS", dict.fromkeys(("cpu", "cuda"), 1000))
+    monkeypatch.setattr(exact_polynomials, "_LEAST_GROUP", 3)
+    f, g = integers(rng, 100, 5, 9), integers(rng, 70, 5, 8)
+    f[1], f[2], g[3] = 0, f[2] >> 90, g[3] >> 60
+    x, y = (array_of(on_each_processor, v, MODULI, True) for v in (f, g))
+    expected = [one_variable(a, b) for a, b in zip(f, g, strict=True)]
+    found = rd.poly.resultant(chunked(x, 2, -1), y)
+    assert len(found.__dask_graph__()) > 10
+    assert host(found).tolist() == expected
+    assert rd.poly.resultant(chunked(x[4], -1), y[4]).compute() == expected[4]
+    assert host(rd.poly.resultant(chunked(x, 2, -1), y[0])).tolist() == [one_variable(a, g[0]) for a in f]
+    assert rd.poly.resultant(chunked(x, 2, -1)[:0], y[:0]).shape == (0,)
 
 
 def test_leading_coefficients_that_primes_divide(on_each_processor: Processor) -> None:
