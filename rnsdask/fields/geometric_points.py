@@ -57,7 +57,8 @@ class GeometricPoints:
         self._points = self._progression.points[:, None, :, None]
         back = arithmetic.inverse(ratios, moduli)
         steps = np.concatenate([_powers_of(x, self._parts, moduli)[..., 0] for x in (ratios, back)], axis=-1)
-        table = _powers_of(np.asarray(steps, like=like), self._roots, moduli).swapaxes(1, 2)
+        table = _powers_of(np.asarray(steps, like=like), self._roots, moduli)
+        table = table.swapaxes(1, 2).copy(order="C")
         self._twist, self._untwist = table[:, : self._parts], table[:, self._parts :]
 
     def evaluate(self, f: Array) -> Array:

@@ -26,7 +26,7 @@ from rnsdask.rns.lift import from_parts, join_parts
 from rnsdask.rns.system import RNS
 
 # Primes of a task, in two variables.
-_GROUP = 32
+_GROUP = {"cpu": 32, "cuda": 256}
 
 # Steps of Euclid's algorithm that a task does at least, where one chunk is several: about a second.
 _STEPS = {"cpu": 2**32, "cuda": 2**37}
@@ -85,7 +85,8 @@ def _in_groups(f: Any, g: Any, system: RNS, length: int) -> da.Array:
     first, second = (v.words.shape[1:] for v in (f, g))
     most = count_beyond(2 * bivariate.known_bound(first, second, system.known_magnitude) + 1)
     image, lifted = (delayed(function, pure=True) for function in (bivariate.image, bivariate.lifted))
-    images = kept_calls([image(task, start, start + _GROUP) for start in range(0, most, _GROUP)], _GROUP)
+    group = _GROUP[backend_name(as_lazy(f.words)._meta)]
+    images = kept_calls([image(task, start, start + group) for start in range(0, most, group)], group)
     found: da.Array = da.from_delayed(
         lifted(task, images, length), (1, length), meta=np.empty((0, 0), dtype=object)
     )
