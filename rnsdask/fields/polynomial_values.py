@@ -19,9 +19,8 @@ from rnsdask.fields.power_series import inverse_series, window
 # Words of the powers of points that polynomials are evaluated at together.
 _WORDS = 2**22
 
-# Coefficients and points from which on trees of products are quicker: measured on a CPU, estimated on a GPU,
-# where products of matrices are quicker still.
-_TREE_FROM = {"cpu": 2**12, "cuda": 2**17}
+# Coefficients and points from which on trees of products are quicker, as measured.
+_TREE_FROM = {"cpu": 2**12, "cuda": 2**15}
 
 
 def values_at(f: Array, points: Array, fields: FiniteFields) -> Array:
@@ -29,7 +28,9 @@ def values_at(f: Array, points: Array, fields: FiniteFields) -> Array:
     least = _TREE_FROM[backend_name(f)]
     is_shared = math.prod(points.shape[1:-1]) == 1
     # Where nothing is a product of matrices modulo primes, products take longer.
-    if isinstance(fields, FermatField) or not is_shared:
+    if isinstance(fields, FermatField):
+        least //= 8
+    elif not is_shared:
         least //= 4
     length, count = f.shape[-1], points.shape[-1]
     if min(length, count) < least:
