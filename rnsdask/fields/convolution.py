@@ -34,6 +34,9 @@ LONGEST = 2**26
 _SHORT_OWN = 8
 _SHORT_OTHER = 96
 
+# Rows with transforms of the length, between others without, that are enough to go their own way.
+_FEW_ROWS = 3
+
 # Words of an operand that are transformed at a time: on a CPU they stay in its cache, and the memory beside a
 # chunk is bounded.
 _CPU_WORDS = 2**17
@@ -193,8 +196,11 @@ def _plan(longer: int, short: int, first: int, stop: int) -> Plan:
 def _stretches(moduli: ModuliSet, length: int) -> tuple[tuple[int, int, bool], ...]:
     """First and last row of stretches of moduli that have transforms of a length, or have not."""
     owned = [(m - 1) % length == 0 and is_prime(m) for m in moduli]
+    # A few among others go with them: a stretch is some launches of its own.
+    runs = [(own, len(list(rows))) for own, rows in groupby(owned)]
+    kept = [own and (count >= _FEW_ROWS or len(runs) == 1) for own, count in runs for _ in range(count)]
     stretches, start = [], 0
-    for own, rows in groupby(owned):
+    for own, rows in groupby(kept):
         stop = start + len(list(rows))
         stretches.append((start, stop, own))
         start = stop
