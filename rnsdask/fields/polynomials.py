@@ -111,9 +111,10 @@ def divided(f: Array, g: Array, moduli: ModuliSet, place: Place) -> Array:
     degrees = degrees_of(y)
     if (degrees < 0).any():
         raise ZeroDivisionError(f"the divisor{_at(degrees < 0, batch, moduli, place)}")
-    degree = int(degrees.max()) if degrees.size else 0
-    is_long = min(degree, x.shape[-1] - degree) >= _LONG[backend_name(x)]
-    if is_long and (degrees == degree).all():
+    least = _LONG[backend_name(x)]
+    may_be_long = x.size and y.shape[-1] > least and x.shape[-1] >= 2 * least
+    degree = int(degrees.max()) if may_be_long else 0  # waits for a GPU
+    if min(degree, x.shape[-1] - degree) >= least and (degrees == degree).all():
         quotients, remainders = power_series.divided(x, y[..., : degree + 1], degree, PrimeFields(moduli))
     else:
         quotients, remainders = kernels_of(x).divide_polynomials(x, y, degrees, moduli)
