@@ -60,7 +60,7 @@ class Task:
     degree: int
     bound: int
 
-    @property
+    @cached_property
     def prime_count(self) -> int:
         """How many primes are enough."""
         return count_beyond(2 * self.bound + 1) if self.degree >= 0 else 0

@@ -24,7 +24,8 @@ def transform(words: Array, moduli: ModuliSet, axis: int, inverse: bool, negacyc
         Whether element i is multiplied by ``psi**i`` before, or by its inverse after the inverse transform,
         where psi is the root of order 2N.
     """
-    last = contiguous(np.moveaxis(words, axis + 1, -1))
+    is_last = axis + 2 == words.ndim  # then moving it takes longer than few short transforms
+    last = contiguous(words if is_last else np.moveaxis(words, axis + 1, -1))
     if negacyclic and not inverse:
         last = twisted(last, moduli, inverse)
     out = np.empty_like(last, order="C")
@@ -33,7 +34,7 @@ def transform(words: Array, moduli: ModuliSet, axis: int, inverse: bool, negacyc
         kernels_of(words).ntt(last.reshape(len(moduli), -1), constants, out.reshape(len(moduli), -1))
     if negacyclic and inverse:
         out = twisted(out, moduli, inverse)
-    return np.moveaxis(out, -1, axis + 1)
+    return out if is_last else np.moveaxis(out, -1, axis + 1)
 
 
 def contiguous(words: Array) -> Array:
