@@ -7,7 +7,7 @@ the same results; :class:`Kernels` lists them.
 import functools
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import RLock
 from typing import Any
 
@@ -51,6 +51,7 @@ __all__ = [
     "free_device_bytes",
     "has_gpu",
     "host_memory",
+    "import_cupy",
     "kernels_of",
     "naming_gpu_memory",
     "never_alone",
@@ -99,6 +100,12 @@ def _is_cupy(array: Any) -> bool:
 def _top_package(module: str) -> str:
     # By name, so that CuPy is imported only where such an array exists.
     return module.partition(".")[0]
+
+
+def import_cupy() -> None:
+    """Import CuPy where it is installed, without looking for a GPU, which may take a context of one."""
+    with suppress(ImportError):
+        import cupy  # noqa: F401
 
 
 @functools.cache

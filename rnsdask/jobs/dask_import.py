@@ -1,18 +1,33 @@
 """Dask's arrays imported without what jobs have no use for, which takes longer than all the rest."""
 
+import gc
 import sys
+
+from rnsdask.backend import import_cupy
+
+_UNUSED = ("xarray", "scipy", "sparse", "cupyx")
 
 
 def import_dask_array() -> None:
-    """Import ``dask.array``, which would import xarray, and with it pandas, to know its arrays if it met one.
+    """Import ``dask.array``, which would import xarray, with it pandas, SciPy and more, to know their arrays.
 
-    In this process Dask then takes xarray not to be installed; a later ``import xarray`` finds it.
+    In this process Dask then takes those of them that were not imported before not to be installed; a later
+    import finds them. CuPy, whose arrays Dask must know, comes first, for it may need some of them.
     """
-    is_unknown = "xarray" not in sys.modules
-    if is_unknown:
-        sys.modules["xarray"] = None  # type: ignore[assignment]  # Python's way to say that there is none
+    hidden: list[str] = []
+    is_collecting = gc.isenabled()
+    gc.disable()  # what is imported stays: to look for garbage in it takes a tenth of the time
     try:
+        import_cupy()
+        hidden = [name for name in _UNUSED if name not in sys.modules]
+        for name in hidden:
+            sys.modules[name] = None  # type: ignore[assignment]  # Python's way to say that there is none
         import dask.array  # noqa: F401
+
+        import rnsdask.jobs.memory_plan
+        import rnsdask.jobs.run  # noqa: F401
     finally:
-        if is_unknown:
-            del sys.modules["xarray"]
+        for name in hidden:
+            del sys.modules[name]
+        if is_collecting:
+            gc.enable()
