@@ -35,6 +35,10 @@ WORKERS_SECONDS = 30
 
 _POLL_SECONDS = 0.1
 
+# From a message to the scheduler to the next. With Dask's own 10 ms, a call waits for that long after the one
+# before it, whose last message is that its result is needed no more.
+_MESSAGE_SECONDS = 0.001
+
 # Of this host alone: Dask's own default serves it to the whole network, without a password.
 _DASHBOARD = "127.0.0.1:8787"
 
@@ -232,6 +236,8 @@ def _client(address: Any, name: str, security: "Security | None") -> Iterator["C
         # Not as the default: if it fails to connect, the default would be left set to what does not exist.
         options: dict[str, Any] = {"timeout": CONNECT_SECONDS, "set_as_default": False, "security": security}
         client = made_in_time(lambda: Client(address, **options))
+        if client.scheduler_comm is not None:
+            client.scheduler_comm.interval = _MESSAGE_SECONDS
     except (OSError, ValueError) as error:
         raise JobError(f"no Dask scheduler answers at {name}: {error}") from error
     try:

@@ -12,13 +12,14 @@ from typing import Any
 import dask.array as da
 import numpy as np
 from dask.base import tokenize
+from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArrayBlockIdDep
 from numpy.typing import DTypeLike
 
 from rnsdask.backend import Array, backend_name, first_alone, uses_gpu
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.core.place import ALONE, Grid
+from rnsdask.core.place import ALONE, Grid, Place
 from rnsdask.lazy.layer import blockwise_graph
 
 # Python refuses to write longer integers in decimal, as Dask does for its tokens.
@@ -130,15 +131,42 @@ def _type_of_words(options: dict[str, Any]) -> np.dtype[Any]:
     return system.word_dtype if isinstance(system, NumberSystem) else RESIDUE_DTYPE
 
 
-def map_lone_chunk(function: Callable[..., Any], words: da.Array, **options: Any) -> da.Array:
-    """Apply a function to the only chunk of an array: a Dask array of no axes, of dtype object.
+def map_all_chunks(function: Callable[..., Any], words: da.Array, **options: Any) -> da.Array:
+    """Apply a function to all chunks of an array at once: a Dask array of no axes, of dtype object.
 
-    The function is given the chunk as Dask gives those along axes that the result lacks: in lists in lists.
+    The function is given the chunks as Dask gives those along axes that the result lacks: in lists in lists.
     """
     call = _Call(function, options, None)
     name = f"rns-{function.__name__.strip('_')}-{tokenize(call, words.name)}"
     graph = blockwise_graph(call, name, (), [(words, tuple(range(words.ndim)))])
     return da.Array(graph, name, (), meta=np.empty((), dtype=object))
+
+
+def places_of(words: da.Array, numbers: Sequence[int]) -> tuple[Place, ...]:
+    """Where chunks of an array lie, which are numbered in C order."""
+    grid, numblocks = Grid.of(words.chunks[1:]), words.numblocks[1:]
+    return tuple(grid.place(tuple(map(int, np.unravel_index(number, numblocks)))) for number in numbers)
+
+
+def map_groups(
+    function: Callable[..., Any], words: da.Array, groups: Sequence[Sequence[int]], **options: Any
+) -> da.Array:
+    """Apply a function to groups of chunks, which are numbered in C order: an array of a block for each.
+
+    The function is called with the chunks of a group, and ``places=``, the :class:`.Place` of each; it gives
+    a box, an object array (1,).
+    """
+    name = (
+        f"rns-{function.__name__.strip('_')}-{tokenize(_Call(function, options, None), words.name, groups)}"
+    )
+    layer: dict[Any, Any] = {}
+    for i, group in enumerate(groups):
+        places = places_of(words, group)
+        call = _Call(function, {**options, "places": places}, None)
+        layer[name, i] = (call, *((words.name, 0, *place.index) for place in places))
+    sources: list[Any] = [words]
+    graph = HighLevelGraph.from_collections(name, layer, dependencies=sources)
+    return da.Array(graph, name, ((1,) * len(groups),), meta=np.empty(0, dtype=object))
 
 
 def _aligned(blocks: Sequence[Any], matched: bool) -> tuple[Sequence[Any], list[tuple[Any, Any]]]:

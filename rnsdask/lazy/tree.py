@@ -22,7 +22,8 @@ from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.interval_rns.reduce import reduce_columns
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.layer import TreeLayer
-from rnsdask.lazy.map import map_chunks, map_lone_chunk, map_values, reduce_chunks
+from rnsdask.lazy.map import map_all_chunks, map_chunks, map_groups, map_values, places_of, reduce_chunks
+from rnsdask.lazy.resident import chunks_by_worker
 from rnsdask.positional import reduce as positional
 from rnsdask.positional.system import Positional
 from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk
@@ -61,13 +62,23 @@ def tree_reduce(
     """
     _check(words, operation, backend)
     options: dict[str, Any] = {"operation": operation, "system": system, "backend": backend}
-    if words.npartitions == 1 and has_sizes(words):
-        return map_lone_chunk(_reduce_lone_chunk, words, field=field, **options)
-    partials = _partial_results(words, options)
     if not has_sizes(words):
-        return map_values(_field_of, _combine_unplaced(partials, operation), field, dtype=object)
+        boxes = _combine_unplaced(_partial_results(words, options), operation)
+        return map_values(_field_of, boxes, field, dtype=object)
+    if words.npartitions == 1:
+        place = replace(ALONE, index=(0,) * (words.ndim - 1))
+        return map_all_chunks(_reduce_all, words, places=(place,), field=field, **options)
+    groups = chunks_by_worker(words) if backend != "cpu" else None
+    if groups is None:
+        partials = _partial_results(words, options)
+    # Else fewer tasks: a GPU takes chunks one after the other anyway, and Dask longer for a task than that.
+    elif len(groups) == 1:
+        places = places_of(words, groups[0])
+        return map_all_chunks(_reduce_all, words, places=places, field=field, **options)
+    else:
+        partials = map_groups(_reduce_group, words, groups, **options)
     combine = partial(_combine_blocks, operation=operation, field=field)
-    axes = tuple(range(words.ndim))
+    axes = tuple(range(partials.ndim))
     split_every = split_every or dask.config.get("split_every", _SPLIT_NUMBERS)
     return combine_tree(partials, combine, axes, f"rns-{operation}", split_every, keepdims=False)
 
@@ -287,12 +298,22 @@ def _reduce_block(block: Any, *, place: Place, **options: Any) -> np.ndarray[Any
     return boxed(_reduce_chunk(block, place, **options), block.ndim)
 
 
-def _reduce_lone_chunk(chunk: Any, *, field: str | None, **options: Any) -> Any:
-    """Reduce the only chunk of an array, which is in lists in lists."""
-    while isinstance(chunk, list):
-        (chunk,) = chunk
-    place = replace(ALONE, index=(0,) * (chunk.ndim - 1))
-    return _field_of(_reduce_chunk(chunk, place, **options), field)
+def _reduce_group(*blocks: Any, **options: Any) -> np.ndarray[Any, Any]:
+    return boxed(_reduce_together(blocks, **options), 1)
+
+
+def _reduce_all(chunks: Any, *, field: str | None, **options: Any) -> Any:
+    """Reduce all chunks of an array, which are in lists in lists."""
+    return _field_of(_reduce_together(list(flatten([chunks])), **options), field)
+
+
+def _reduce_together(
+    blocks: Sequence[Array], *, places: Sequence[Place], operation: str, **options: Any
+) -> ReductionResult:
+    """Reduce several chunks to one result."""
+    pairs = zip(blocks, places, strict=True)
+    results = [_reduce_chunk(block, place, operation, **options) for block, place in pairs]
+    return combine_results(results, operation)
 
 
 def _reduce_chunk(
