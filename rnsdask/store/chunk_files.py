@@ -162,20 +162,31 @@ def read_chunk_file(
             rows = residues.reshape(shape[0], -1)
             computed, valid = _read_checksummed(stream, rows.shape, last, lambda *part: rows[part])
         else:
-            computed, valid = _read_columns(stream, residues, last, columns.start, file_size)
+            place = columns.start, shape[1]
+            computed, valid = _read_columns(
+                stream, shape[0], place, last, file_size, lambda row, part: residues[row, part]
+            )
         stored = int.from_bytes(stream.read(CHECKSUM_BYTES), "little")
     check_checksum(computed, stored, name)
     return residues, valid
 
 
 def read_chunk_file_on_gpu(
-    file: Path, shape: Sequence[int], last: NDArray[np.uint32] | None, name: str
+    file: Path,
+    shape: Sequence[int],
+    last: NDArray[np.uint32] | None,
+    name: str,
+    columns: slice | None = None,
 ) -> tuple[Array, bool]:
-    """Read a chunk into memory of this process's GPU, each piece while the ones before are copied.
+    """Read a chunk, or part of all its rows, into memory of this process's GPU.
 
-    Arguments, result and errors are those of :func:`read_chunk_file`; the chunk is a CuPy array.
+    Each piece is read while the ones before are copied. Arguments, result and errors are those of
+    :func:`read_chunk_file`; the chunk is a CuPy array.
     """
-    with open_chunk_file(file, chunk_file_size(shape), name) as stream:
+    file_size = chunk_file_size(shape)
+    with open_chunk_file(file, file_size, name) as stream:
+        if columns is not None:
+            shape = (shape[0], columns.stop - columns.start)
         count = math.prod(shape)
         stage = staged(count, _stage_memory())
 
@@ -185,8 +196,19 @@ def read_chunk_file_on_gpu(
             return piece
 
         try:
-            matrix = shape[0], count // shape[0]
-            computed, valid = _read_checksummed(stream, matrix, last, piece_at)
+            if columns is None:
+                matrix = shape[0], count // shape[0]
+                computed, valid = _read_checksummed(stream, matrix, last, piece_at)
+            else:
+                place = columns.start, shape[1]
+                computed, valid = _read_columns(
+                    stream,
+                    shape[0],
+                    place,
+                    last,
+                    file_size,
+                    lambda _, part: stage.piece(part.stop - part.start),
+                )
             stage.finish()
             stored = int.from_bytes(stream.read(CHECKSUM_BYTES), "little")
         finally:
@@ -261,29 +283,37 @@ def _pieces(rows: int, columns: int) -> Iterator[tuple[slice, slice]]:
 
 def _read_columns(
     stream: BufferedReader,
-    part: NDArray[np.uint32],
+    rows: int,
+    place: tuple[int, int],
     last: NDArray[np.uint32] | None,
-    first: int,
     file_size: int,
+    piece_at: Callable[[int, slice], NDArray[np.uint32]],
 ) -> tuple[int, bool]:
-    """Fill `part` with the numbers of the file from `first` on.
+    """Read so many numbers of each row, from some on, each piece to where `piece_at` says; skip the others.
 
-    Returns the file's CRC-32C, and whether all residues of `part` are at most their rows' last ones.
+    Parameters
+    ----------
+    place : tuple (first, count)
+        Of the numbers that are wanted.
+    piece_at
+        Called with a row and a part of what is wanted of it, one after the other in C order.
+
+    Returns the file's CRC-32C, and whether all residues that are wanted are at most their rows' last ones.
     """
-    rows = part.view(np.uint8)
-    scratch = np.empty(_PIECE_BYTES, np.uint8)
-    row_bytes = (file_size - CHECKSUM_BYTES) // len(rows)
-    ahead = first * RESIDUE_DTYPE.itemsize
+    first, count = place
+    scratch = np.empty(_PIECE_BYTES // RESIDUE_DTYPE.itemsize, RESIDUE_DTYPE)
+    width = (file_size - CHECKSUM_BYTES) // RESIDUE_DTYPE.itemsize // rows
     checksum, valid = 0, last is not None
-    for i, row in enumerate(rows):
-        for length, wanted in ((ahead, None), (row.size, row), (row_bytes - ahead - row.size, None)):
-            for start in range(0, length, _PIECE_BYTES):
-                stop = min(start + _PIECE_BYTES, length)
-                piece = scratch[: stop - start] if wanted is None else wanted[start:stop]
-                stream.readinto(piece.data)
-                checksum = extend(checksum, piece)
-                if wanted is not None and last is not None and valid:
-                    valid = not exceeds(piece.view(RESIDUE_DTYPE)[None], last[i : i + 1])
+    for row in range(rows):
+        for length, is_wanted in ((first, False), (count, True), (width - first - count, False)):
+            for start in range(0, length, scratch.size):
+                stop = min(start + scratch.size, length)
+                piece = piece_at(row, slice(start, stop)) if is_wanted else scratch[: stop - start]
+                content = piece.view(np.uint8)
+                stream.readinto(content.data)
+                checksum = extend(checksum, content)
+                if is_wanted and last is not None and valid:
+                    valid = not exceeds(piece[None], last[row : row + 1])
     return checksum, valid
 
 

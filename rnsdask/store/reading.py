@@ -141,12 +141,17 @@ def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int], *, straight: bool =
     info.check_release()
     slices = chunk_slices(index, info.shape, info.chunks)
     file, name, valid = info.chunk_file(index), info.chunk_name(index), False
+    columns = None
+    if len(slices) == 1 and slices[0].stop - slices[0].start < info.chunks[0]:
+        # What the edge cuts off is read for its checksum, and goes no further than to the host.
+        columns = slice(0, (slices[0].stop - slices[0].start) * info.system.words32 // info.system.rows)
     with naming_gpu_memory(name):
         with belonging(info.location, info.opened):
             if straight:
                 residues = read_device_file(file, info.file_shape, name)
             else:
-                residues, valid = read_chunk_file_on_gpu(file, info.file_shape, _last_words(info), name)
+                last = _last_words(info)
+                residues, valid = read_chunk_file_on_gpu(file, info.file_shape, last, name, columns)
         residues = residues.view(info.system.word_dtype)[_within(slices)]
         residues = residues if residues.flags.c_contiguous else residues.copy()
         if not valid and not are_valid(info, residues.reshape(info.system.rows, -1)):

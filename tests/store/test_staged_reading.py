@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from strategies import STORE_SET
 
+import rnsdask as rd
 from rnsdask import store
 from rnsdask.core.errors import StoreError
 from rnsdask.core.layout import chunk_slices
@@ -100,16 +101,19 @@ def test_same_residues(
         np.testing.assert_array_equal(to_numpy(residues), expected)
 
 
-def test_same_errors(tmp_path: Path, rng: np.random.Generator, to_numpy: Callable[[Any], Any]) -> None:
+@pytest.mark.parametrize("chunk", [1, 2])  # the last one is cut at the edge
+def test_same_errors(
+    tmp_path: Path, rng: np.random.Generator, to_numpy: Callable[[Any], Any], chunk: int
+) -> None:
     info = write(tmp_path / "x.zarr", rng, (300,), (128,))
-    file = info.chunk_file((1,))
+    file = info.chunk_file((chunk,))
     whole = file.read_bytes()
 
     def expect_same_error() -> None:
         with pytest.raises(StoreError) as expected:
-            store.read_chunk(info, (1,))
+            store.read_chunk(info, (chunk,))
         with pytest.raises(StoreError) as found:
-            read(info, (1,))
+            read(info, (chunk,))
         assert (type(found.value), found.value.args) == (type(expected.value), expected.value.args)
 
     for position in (0, 1, 2047, -5, -1):
@@ -126,7 +130,20 @@ def test_same_errors(tmp_path: Path, rng: np.random.Generator, to_numpy: Callabl
     expect_same_error()
     file.unlink()
     expect_same_error()
-    np.testing.assert_array_equal(to_numpy(read(info, (2,))), store.read_chunk(info, (2,)))
+    np.testing.assert_array_equal(to_numpy(read(info, (0,))), store.read_chunk(info, (0,)))
+
+
+@pytest.mark.parametrize("kind", ["limbs", "digits"])
+def test_words_of_other_systems(
+    tmp_path: Path, rng: np.random.Generator, to_numpy: Callable[[Any], Any], kind: str
+) -> None:
+    system = {"limbs": rd.Positional(70), "digits": rd.FermatField(2**63 + 2**34, 8)}[kind]
+    rd.random(system, 300, seed=int(rng.integers(2**32)), chunks=128).to_zarr(tmp_path / "x.zarr")
+    info = store.open_info(tmp_path / "x.zarr", (type(system),))
+    for index in info.indices():
+        expected, residues = store.read_chunk(info, index), read(info, index)
+        assert (residues.dtype, residues.shape) == (expected.dtype, expected.shape)
+        np.testing.assert_array_equal(to_numpy(residues), expected)
 
 
 def test_residues_of_the_padding_do_not_matter(
