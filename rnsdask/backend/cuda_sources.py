@@ -93,14 +93,14 @@ def kernels_in(text: str) -> frozenset[str]:
 
 @functools.cache
 def sources_digest() -> str:
-    """Return the SHA-256 of every header and CUDA source, as 64 hexadecimal digits.
+    """Return the SHA-256 of every header, as 64 hexadecimal digits.
 
     CuPy's cache of compiled kernels is keyed by the source text and the options, not by the headers. Compile
     with ``-DRNS_SOURCES=<digest>``, and it sees a changed header.
     """
     root = kernels_directory()
     digest = hashlib.sha256()
-    files = (path for folder in ("cuda", "include") for path in (root / folder).rglob("*.cu*"))
+    files = (path for folder in ("cuda", "include") for path in (root / folder).rglob("*.cuh"))
     for path in sorted(files, key=lambda path: path.relative_to(root).as_posix()):
         text = path.read_bytes()
         digest.update(f"{path.relative_to(root).as_posix()}\0{len(text)}\0".encode())
