@@ -4,6 +4,7 @@ All work goes to the current device and stream, which must be the ones of the ar
 """
 
 import functools
+import math
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -178,7 +179,7 @@ def modulus_table_on(moduli: ModuliSet, device: int) -> Any:
 
 def is_aligned(array: Array) -> bool:
     """Whether an array, or each row of it, can be read in vectors of 16 bytes."""
-    return array.data.ptr % 16 == 0 and not any(stride % 16 for stride in array.strides[:-1])
+    return math.gcd(array.data.ptr, *array.strides[:-1]) % 16 == 0
 
 
 def row_stride(residues: Array) -> np.int64:
