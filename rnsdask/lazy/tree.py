@@ -16,6 +16,7 @@ from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
 from rnsdask.backend import Array, check_backend, naming_gpu_memory, to_backend
+from rnsdask.cluster.resident import chunks_by_worker
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import ALONE, Grid, Place
 from rnsdask.core.scalar_int import ScalarInt
@@ -23,7 +24,6 @@ from rnsdask.interval_rns.reduce import reduce_columns
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.layer import TreeLayer
 from rnsdask.lazy.map import map_all_chunks, map_chunks, map_groups, map_values, places_of, reduce_chunks
-from rnsdask.lazy.resident import chunks_by_worker
 from rnsdask.positional import reduce as positional
 from rnsdask.positional.system import Positional
 from rnsdask.rns.reduce import REDUCTIONS, ReductionResult, reduce_chunk

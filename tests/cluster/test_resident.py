@@ -9,8 +9,8 @@ import pytest
 from distributed import Client, Future, LocalCluster, wait
 
 import rnsdask as rd
+from rnsdask.cluster import resident
 from rnsdask.core.errors import SchedulerLostError
-from rnsdask.lazy import resident
 
 MODULI = rd.ModuliSet.for_bits(100)
 OPERATIONS = ("max", "min", "sum", "bound")
