@@ -2,12 +2,16 @@
 
     python scripts/bench_jobs.py                        every command on 0.78 GB
     python scripts/bench_jobs.py max chain --gpus 1,2   two of those of check_gpu.py, also on two GPUs
+    python scripts/bench_jobs.py --steady               the jobs alone, in one process, in a tenth of the time
 
 Stores are local, and in the page cache once the first run has read them. Runs on the processors take turns.
 Of each command the least of all runs: the wall time of its process (cpu_s, gpu1_s), and that of its job
 alone, without the start of Python, Dask and CUDA (cpu_job_s, gpu1_job_s). "of cpu" is cpu_job_s by
 gpu1_job_s. The time to the first launch of a kernel is that of the first run, whose kernels are not compiled
 yet, and the least of the others.
+
+With --steady, this process runs all commands, each once before it is timed: then libraries are imported,
+the GPU has its context and memory, kernels are compiled, and the seconds are those of the job.
 
 Prints a table, and with --json FILE the same figures as JSON.
 """
@@ -17,6 +21,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
 
+import contextlib
+import io
 import json
 import shlex
 import shutil
@@ -28,6 +34,7 @@ from benchmarking import argument_parser, cell, print_rows, write_results
 from check_gpu import JOBS, OUTPUT, last_line, make_stores, rnsdask, run
 
 import rnsdask as rd
+from rnsdask.cli import main as rnsdask_command
 
 MORE_JOBS = {
     "bound": "bound x",
@@ -73,7 +80,10 @@ main()
 RUNS = {
     "cpu": ("max sum compare topk chain cummax convolve --gpus= --repeat 1",),
     "gpu": ("max sum compare topk chain cummax convolve --repeat 1",),
-    "tiny": ("max --gpus= --numbers 3000 --bits 256 --repeat 1",),
+    "tiny": (
+        "max --gpus= --numbers 3000 --bits 256 --repeat 1",
+        "max compare chain --gpus= --numbers 3000 --bits 256 --repeat 1 --steady",
+    ),
     "tiny-gpu": ("max chain --numbers 30000 --bits 256 --repeat 1",),
 }
 
@@ -107,28 +117,49 @@ def timed(command: str, folder: Path, options: tuple[str, ...], cache: Path) -> 
     return {"s": seconds, "job_s": json.loads(printed)["seconds"], "first_s": first}
 
 
+def timed_here(command: str, folder: Path, options: tuple[str, ...]) -> dict[str, Any]:
+    """Seconds of a job of this process."""
+    output, printed = folder / "written", io.StringIO()
+    arguments = shlex.split(command.replace(OUTPUT, output.name))
+    with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
+        rnsdask_command([*arguments, *options, "--no-progress", "--json"], standalone_mode=False)
+    for path in folder.glob(f"{output.name}*"):
+        shutil.rmtree(path)
+    return {"job_s": json.loads(printed.getvalue())["seconds"]}
+
+
 def least(runs: list[dict[str, Any]], name: str) -> float | None:
     found = [one[name] for one in runs if one[name] is not None]
     return min(found) if found else None
 
 
-def row_of(job: str, folder: Path, gpus: list[str], repeat: int) -> dict[str, Any]:
+def row_of(job: str, folder: Path, gpus: list[str], repeat: int, steady: bool) -> dict[str, Any]:
     """Times a command on the CPU and on so many GPUs, in turn."""
     command = {**JOBS, **MORE_JOBS}[job]
     ways = {"cpu": ("--backend", "cpu")} | {f"gpu{n}": ("--gpus", n, "--backend", "cuda") for n in gpus}
     with tempfile.TemporaryDirectory() as cache:
-        warm_up = {name: timed(command, folder, options, Path(cache)) for name, options in ways.items()}
+
+        def time_one(options: tuple[str, ...]) -> dict[str, Any]:
+            return (
+                timed_here(command, folder, options)
+                if steady
+                else timed(command, folder, options, Path(cache))
+            )
+
+        warm_up = {name: time_one(options) for name, options in ways.items()}
         runs: dict[str, list[dict[str, Any]]] = {name: [] for name in ways}
         for _ in range(repeat):
             for name, options in ways.items():
-                runs[name].append(timed(command, folder, options, Path(cache)))
+                runs[name].append(time_one(options))
     row: dict[str, Any] = {"command": job}
     for name in ways:
-        row |= {f"{name}_s": least(runs[name], "s"), f"{name}_job_s": least(runs[name], "job_s")}
+        times = ("job_s",) if steady else ("s", "job_s")
+        row |= {f"{name}_{time}": least(runs[name], time) for time in times}
     for name in list(ways)[1:]:
         row[f"{name} of cpu"] = row["cpu_job_s"] / row[f"{name}_job_s"]
-        row |= {f"{name}_cold_s": warm_up[name]["s"], f"{name}_cold_first_s": warm_up[name]["first_s"]}
-        row[f"{name}_first_s"] = least(runs[name], "first_s")
+        if not steady:
+            row |= {f"{name}_cold_s": warm_up[name]["s"], f"{name}_cold_first_s": warm_up[name]["first_s"]}
+            row[f"{name}_first_s"] = least(runs[name], "first_s")
     return row
 
 
@@ -139,6 +170,7 @@ def main() -> None:
     parser.add_argument("--bits", type=int, default=2048)
     parser.add_argument("--gpus", default="1", help="comma-separated: on so many GPUs each; empty: none")
     parser.add_argument("--repeat", type=int, default=2, help="runs of each after the first")
+    parser.add_argument("--steady", action="store_true", help="all in this process")
     parser.add_argument("--folder", type=Path, help="where stores go; default a temporary folder")
     args = parser.parse_args()
     rows: list[dict[str, Any]] = []
@@ -146,7 +178,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=args.folder) as temporary:
         make_more_stores(Path(temporary), args.numbers, args.bits)
         for job in args.jobs or [*JOBS, *MORE_JOBS]:
-            rows.append(row_of(job, Path(temporary), gpus, args.repeat))
+            rows.append(row_of(job, Path(temporary), gpus, args.repeat, args.steady))
             print(" ".join(f"{name}={cell(value)}" for name, value in rows[-1].items()), flush=True)
             write_results(args.json, bool(gpus), rows)  # after each, for they take long
     print_rows(rows)
