@@ -1,7 +1,27 @@
 """A GPU made ready by a thread, while Python imports the libraries of a job, which takes as long."""
 
 import ctypes
+import sys
+from importlib.util import find_spec
 from threading import Thread
+from typing import Any
+
+
+def is_wanted(gpus: Any, backend: str | None) -> bool:
+    """Whether a command that is told of no cluster takes the GPU of this process, if there is one."""
+    if gpus is not None:
+        return bool(gpus == 1)
+    if backend not in ("auto", "cuda") or find_spec("cupy") is None or _may_have_client():
+        return False
+    import dask
+
+    # Dask's settings may name a cluster, whose workers may need all of the GPU.
+    return dask.config.get("scheduler-address", None) is None
+
+
+def _may_have_client() -> bool:
+    """Whether this process may be the client of a cluster, as a notebook may: none that runs one command."""
+    return "distributed" in sys.modules
 
 
 def begin() -> None:

@@ -256,12 +256,12 @@ def with_cluster(command: _Function) -> _Function:
             refuse("give one of --scheduler, --scheduler-file and --gpus, not several")
         if gpus is not None and rest.get("backend") == "cpu":
             refuse("--gpus and --backend cpu contradict each other")
-        # Where this process computes: else it would take memory of a worker's GPU, or all of that GPU.
-        is_alone = scheduler is scheduler_file is report is None and gpus in (None, 1)
-        if is_alone and (gpus == 1 or rest.get("backend") == "cuda"):
-            from rnsdask.cli.cuda_context import begin
+        from rnsdask.cli import cuda_context
 
-            begin()
+        # Where this process computes: else it would take memory of a worker's GPU, or all of that GPU.
+        is_alone = scheduler is scheduler_file is report is None
+        if is_alone and cuda_context.is_wanted(gpus, rest.get("backend")):
+            cuda_context.begin()
         from rnsdask.jobs.dask_import import import_dask_array
 
         import_dask_array()

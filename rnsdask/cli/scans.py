@@ -1,6 +1,8 @@
 """The commands ``cumsum``, ``cummax`` and ``cummin``."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import wraps
 from typing import Any
 
 import click
@@ -11,6 +13,21 @@ from rnsdask.cli.printing import echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 
+def _on_the_host(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Have a command that writes a store compute on the host unless it is told of a GPU.
+
+    There it takes no longer than to read and write, and a GPU's share would be copies both ways, and some 30
+    small kernels to compile.
+    """
+
+    @wraps(command)
+    def wrapped(backend: str, gpus: Any, **rest: Any) -> Any:
+        on_host = backend == "auto" and gpus is None
+        return command(backend="cpu" if on_host else backend, gpus=gpus, **rest)
+
+    return wrapped
+
+
 def _scan(name: str, description: str) -> click.Command:
     """Make the command of a scan."""
 
@@ -18,6 +35,7 @@ def _scan(name: str, description: str) -> click.Command:
     @click.argument("source", metavar="SRC", shell_complete=complete_path)
     @click.argument("path", metavar="DST", shell_complete=complete_path)
     @with_mode
+    @_on_the_host
     @processor_job_options
     def command(
         source: str,
@@ -36,10 +54,7 @@ def _scan(name: str, description: str) -> click.Command:
         from rnsdask.jobs.sources import Source
         from rnsdask.jobs.writing import write_array
 
-        if backend == "auto":
-            # From store to store on the host: there it takes no longer than to read and write, and a GPU's
-            # share would be copies both ways, and some 30 small kernels to compile.
-            backend = "cpu"
+        backend = "cpu" if backend == "auto" else backend  # also with --gpus
         opened = Source.at(source)
         array = opened.array_with(name, backend=backend)
         if array.ndim != 1:  # whose memory the plan knows

@@ -4,6 +4,7 @@ import ctypes
 import threading
 from typing import Any
 
+import dask
 import pytest
 from commands import call
 
@@ -65,7 +66,8 @@ def test_a_host_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (("--gpus", 1), True),
         (("--backend", "cuda"), True),
-        ((), False),
+        ((), True),
+        (("--backend", "auto"), True),
         (("--backend", "cpu"), False),
         (("--gpus", 2), False),
         (("--gpus", 2, "--backend", "cuda"), False),
@@ -78,7 +80,34 @@ def test_a_host_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_commands_that_begin_it(
     monkeypatch: pytest.MonkeyPatch, options: tuple[object, ...], begins: bool
 ) -> None:
+    assert begun_by(monkeypatch, "max", "nowhere.zarr", *options) == begins
+
+
+def begun_by(monkeypatch: pytest.MonkeyPatch, *command: object, has_cupy: bool = True) -> bool:
+    """Whether a command that fails begins to make a context, in a process without a client of Dask's."""
     begun: list[bool] = []
     monkeypatch.setattr(cuda_context, "begin", lambda: begun.append(True))
-    assert call("max", "nowhere.zarr", *options).exit_code != 0
-    assert begun == [True] * begins
+    monkeypatch.setattr(cuda_context, "find_spec", lambda name: name if has_cupy else None)
+    monkeypatch.setattr(cuda_context, "_may_have_client", lambda: False)
+    assert call(*command).exit_code != 0
+    return bool(begun)
+
+
+def test_without_cupy_none_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    for options in ((), ("--backend", "auto"), ("--backend", "cuda")):
+        assert not begun_by(monkeypatch, "max", "nowhere.zarr", *options, has_cupy=False)
+
+
+def test_with_a_cluster_in_the_settings_none_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    with dask.config.set({"scheduler-address": "tcp://127.0.0.1:1"}):
+        for options in ((), ("--backend", "cuda")):
+            assert not begun_by(monkeypatch, "max", "nowhere.zarr", *options)
+        assert begun_by(monkeypatch, "max", "nowhere.zarr", "--gpus", 1)
+
+
+def test_scans_begin_it_where_they_are_told_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    scan = ("cummax", "nowhere.zarr", "y.zarr")
+    assert not begun_by(monkeypatch, *scan)
+    assert not begun_by(monkeypatch, *scan, "--backend", "auto")
+    assert begun_by(monkeypatch, *scan, "--backend", "cuda")
+    assert begun_by(monkeypatch, *scan, "--gpus", 1, "--backend", "cuda")
