@@ -89,20 +89,6 @@ struct TileSums {
     for (i32 t = 0; t < 2 * kTileLimbs - 1; ++t)
       column[t] = t + kTileLimbs < 2 * kTileLimbs - 1 ? column[t + kTileLimbs] : ColumnSum{0, 0, 0};
   }
-  // The quotient digits modulo the lowest tile of a modulus, whose multiples make the lower limbs 0; they are
-  // added, and the sum is shifted.
-  __device__ __forceinline__ void reduce(const u32* modulus, u32 inverse, u32* quotient) {
-    u32 zeros[kTileLimbs];
-#pragma unroll
-    for (i32 t = 0; t < kTileLimbs; ++t) {
-      quotient[t] = column[t].low * inverse;
-#pragma unroll
-      for (i32 s = 0; s < kTileLimbs; ++s) column[s + t].add_product(quotient[t], modulus[s]);
-      column[t + 1].add(column[t].high, column[t].top, 0);
-      column[t] = {0, 0, 0};
-    }
-    shift(zeros);
-  }
 };
 
 }  // namespace rns

@@ -1,44 +1,59 @@
-// Sums and differences modulo positional numbers, one number a thread. The limbs are gone through twice: to
-// find what is to be done, and to do it.
+// Sums and differences modulo positional numbers, one number a thread: the highest limbs that differ decide
+// whether the modulus is taken, then the limbs are gone through once. Compiled for each number of limbs up to
+// 128; RNS_LIMBS 0 is a loop.
 #include "grid.cuh"
 #include "montgomery.cuh"
 
 using namespace rns;
 
+#ifndef RNS_LIMBS
+#define RNS_LIMBS 0
+#endif
+
+namespace {
+
+__device__ bool is_below(const LimbOperand& x, const LimbOperand& y, i64 limbs, i64 j) {
+  for (i64 i = limbs - 1; i >= 0; --i) {
+    const u32 a = x.at_or_zero(i, j), b = y.at_or_zero(i, j);
+    if (a != b) return a < b;
+  }
+  return false;
+}
+
+// What is below the limbs of a difference x + y - m is above -1 and below 2 of them.
+__device__ bool is_sum_below(const ModularTask& task, i64 limbs, i64 j) {
+  i64 difference = 0;
+  for (i64 i = limbs - 1; i >= 0 && (difference == 0 || difference == -1); --i) {
+    const i64 sum = static_cast<i64>(task.x.at_or_zero(i, j)) + task.y.at_or_zero(i, j);
+    difference = (difference << 32) + sum - task.modulus.at(i, j);
+  }
+  return difference < 0;
+}
+
+}  // namespace
+
 extern "C" {
 
 // `unreduced` becomes 1 if an operand is not below its modulus; the result means nothing then.
 __global__ void add_modular(ModularTask task, i32 subtract, u32* unreduced) {
-  const i64 limbs = task.modulus.limbs;
-  const i64 sign = subtract != 0 ? -1 : 1;
+  const i64 limbs = RNS_LIMBS != 0 ? RNS_LIMBS : task.modulus.limbs;
+  const u32 flip = subtract != 0 ? ~0u : 0;
   bool are_reduced = true;
   for (i64 j = thread_index(); j < task.count; j += thread_count()) {
-    // Carries of x + y and of that less m, or of x - y and of that and m; borrows of x - m and y - m.
-    i64 carry = 0, other = 0, x_borrow = 0, y_borrow = 0;
-    const auto limbs_at = [&](i64 i, i64& x, i64& y, i64& m) {
-      x = task.x.at_or_zero(i, j);
-      y = task.y.at_or_zero(i, j);
-      m = task.modulus.at(i, j);
-    };
+    are_reduced =
+        are_reduced && is_below(task.x, task.modulus, limbs, j) && is_below(task.y, task.modulus, limbs, j);
+    const bool takes_modulus =
+        subtract != 0 ? is_below(task.x, task.y, limbs, j) : !is_sum_below(task, limbs, j);
+    const u32 mask = takes_modulus ? ~0u : 0;
+    // x + y - m, or x - y + m: what is subtracted is added as its complement.
+    u64 sum = flip & 1, result = mask & ~flip & 1;
+#pragma unroll 16
     for (i64 i = 0; i < limbs; ++i) {
-      i64 x, y, m;
-      limbs_at(i, x, y, m);
-      carry += x + sign * y;
-      other += static_cast<u32>(carry) - sign * m;
-      carry >>= 32;
-      other >>= 32;
-      x_borrow = (x_borrow + x - m) >> 32;
-      y_borrow = (y_borrow + y - m) >> 32;
-    }
-    are_reduced = are_reduced && x_borrow != 0 && y_borrow != 0;
-    const bool takes_modulus = subtract != 0 ? carry != 0 : carry + other >= 0;
-    carry = 0;
-    for (i64 i = 0; i < limbs; ++i) {
-      i64 x, y, m;
-      limbs_at(i, x, y, m);
-      carry += x + sign * y - (takes_modulus ? sign * m : 0);
-      __stcs(task.out + i * task.count + j, static_cast<u32>(carry));
-      carry >>= 32;
+      sum += static_cast<u64>(task.x.at_or_zero(i, j)) + (task.y.at_or_zero(i, j) ^ flip);
+      result += static_cast<u64>(static_cast<u32>(sum)) + ((task.modulus.at(i, j) ^ ~flip) & mask);
+      __stcs(task.out + i * task.count + j, static_cast<u32>(result));
+      sum >>= 32;
+      result >>= 32;
     }
   }
   if (!are_reduced) *unreduced = 1;

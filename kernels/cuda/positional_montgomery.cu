@@ -1,52 +1,145 @@
-// Products and powers modulo odd numbers that fit registers, one number a thread: column by column, products
-// and the multiples of the modulus together (FIPS of C. Koc, T. Acar and B. Kaliski, "Analyzing and comparing
-// Montgomery multiplication algorithms", 1996).
+// Products and powers modulo odd numbers. RNS_LANES lanes of a warp take one number, RNS_LIMBS limbs each, in
+// registers. One lane goes column by column, first for the product and then for the multiples of the modulus,
+// with code of its own for squares (SOS of C. Koc, T. Acar and B. Kaliski, "Analyzing and comparing
+// Montgomery multiplication algorithms", 1996); several go limb by limb of one factor (CIOS of the same, with
+// carries passed on at the end only), as NVIDIA's CGBN does.
 #include "grid.cuh"
+#include "limb_lanes.cuh"
 #include "montgomery.cuh"
 
 using namespace rns;
 
-// Limbs of the numbers that are kept in registers.
-#ifndef RNS_LIMBS
-#define RNS_LIMBS 4
-#endif
-
 namespace {
 
-// x = x y / R modulo m, below m, if x y is at most m R.
-__device__ __forceinline__ void montgomery_product(u32* x, const u32* y, const u32* m, u32 inverse) {
-  u32 q[RNS_LIMBS];
+// x - m, and whether that is negative.
+__device__ __forceinline__ u32 subtract(const u32* x, const u32* m, u32* difference) {
+  u32 borrow = 0;
+#pragma unroll
+  for (i32 i = 0; i < RNS_LIMBS; ++i) {
+    const u64 limb = static_cast<u64>(x[i]) - m[i] - borrow;
+    difference[i] = static_cast<u32>(limb);
+    borrow = static_cast<u32>(limb >> 63);
+  }
+  return borrow;
+}
+
+#if RNS_LANES == 1
+
+// The sum of the products of a column that both factors have, from limb `first` to limb `last` of each.
+template <bool kIsSquare>
+__device__ __forceinline__ void add_column(ColumnSum& sum, const u32* x, const u32* y, i32 first, i32 last) {
+  if (!kIsSquare) {
+#pragma unroll
+    for (i32 i = first; i <= last; ++i) sum.add_product(x[i], y[first + last - i]);
+    return;
+  }
+  ColumnSum half = {0, 0, 0};
+#pragma unroll
+  for (i32 i = first; 2 * i < first + last; ++i) half.add_product(x[i], x[first + last - i]);
+  if (first < last) {
+    sum.add(half.low, half.high, half.top);
+    sum.add(half.low, half.high, half.top);
+  }
+  if ((first + last) % 2 == 0) sum.add_product(x[(first + last) / 2], x[(first + last) / 2]);
+}
+
+// The limbs of x y. In two loops, for the compiler does not unroll one.
+template <bool kIsSquare>
+__device__ __forceinline__ void multiply(const u32* x, const u32* y, u32* product) {
   ColumnSum sum = {0, 0, 0};
 #pragma unroll
   for (i32 c = 0; c < RNS_LIMBS; ++c) {
+    add_column<kIsSquare>(sum, x, y, 0, c);
+    product[c] = sum.low;
+    sum.shift();
+  }
 #pragma unroll
-    for (i32 i = 0; i <= c; ++i) sum.add_product(x[i], y[c - i]);
+  for (i32 c = RNS_LIMBS; c < 2 * RNS_LIMBS - 1; ++c) {
+    add_column<kIsSquare>(sum, x, y, c - RNS_LIMBS + 1, RNS_LIMBS - 1);
+    product[c] = sum.low;
+    sum.shift();
+  }
+  product[2 * RNS_LIMBS - 1] = sum.low;
+}
+
+// x = product / R modulo m, below m, if the product is at most m R; its lower half becomes the quotient.
+__device__ __forceinline__ void reduce(u32* product, const u32* m, u32 inverse, u32* x) {
+  ColumnSum sum = {0, 0, 0};
 #pragma unroll
-    for (i32 i = 0; i < c; ++i) sum.add_product(q[i], m[c - i]);
-    q[c] = sum.low * inverse;
-    sum.add_product(q[c], m[0]);
+  for (i32 c = 0; c < RNS_LIMBS; ++c) {
+    sum.add(product[c], 0, 0);
+#pragma unroll
+    for (i32 i = 0; i < c; ++i) sum.add_product(product[i], m[c - i]);
+    product[c] = sum.low * inverse;
+    sum.add_product(product[c], m[0]);
     sum.shift();
   }
 #pragma unroll
   for (i32 c = RNS_LIMBS; c < 2 * RNS_LIMBS; ++c) {
+    sum.add(product[c], 0, 0);
 #pragma unroll
-    for (i32 i = c - RNS_LIMBS + 1; i < RNS_LIMBS; ++i) {
-      sum.add_product(x[i], y[c - i]);
-      sum.add_product(q[i], m[c - i]);
-    }
-    q[c - RNS_LIMBS] = sum.low;
+    for (i32 i = c - RNS_LIMBS + 1; i < RNS_LIMBS; ++i) sum.add_product(product[i], m[c - i]);
+    x[c - RNS_LIMBS] = sum.low;
     sum.shift();
   }
-  u32 borrow = 0;
+  if (subtract(x, m, product) <= sum.low) {
+#pragma unroll
+    for (i32 i = 0; i < RNS_LIMBS; ++i) x[i] = product[i];
+  }
+}
+
+// x = x y / R modulo m; of a square y is x.
+__device__ __forceinline__ void montgomery_product(u32* x, const u32* y, const u32* m, u32 inverse,
+                                                   bool is_square) {
+  u32 product[2 * RNS_LIMBS];
+  if (is_square) {
+    multiply<true>(x, x, product);
+  } else {
+    multiply<false>(x, y, product);
+  }
+  reduce(product, m, inverse, x);
+}
+
+#else
+
+// Likewise; a square takes as long as any other product.
+__device__ __forceinline__ void montgomery_product(u32* x, const u32* y, const u32* m, u32 inverse, bool) {
+  const i32 number = lane() % kNumbers;
+  LaneSums sums;
+  sums.clear();
+#pragma unroll 1
+  for (i32 part = 0; part < RNS_LANES; ++part) {
+#pragma unroll
+    for (i32 step = 0; step < RNS_LIMBS; ++step) {
+      sums.add_product(x, of_lane(y[step], part * kNumbers + number));
+      sums.add_product(m, of_lane(sums.column[0].low * inverse, number));
+      sums.shift(sums.column[0].low);  // the lowest lane's is 0 now, which is what the highest one gets
+    }
+  }
+  u32 z[RNS_LIMBS], any = 0;
+  const u32 above = sums.resolve(z);
+  const u32 borrow = subtract(z, m, x);
+#pragma unroll
+  for (i32 i = 0; i < RNS_LIMBS; ++i) any |= x[i];
+  const u32 passed = carries(borrow != 0, any == 0);
+  const i32 highest = 32 - kNumbers + number;
+  const bool is_below = (passed >> highest & 1) > of_lane(above, highest);
+  u32 one = passed << kNumbers >> lane() & 1;
 #pragma unroll
   for (i32 i = 0; i < RNS_LIMBS; ++i) {
-    const u64 difference = static_cast<u64>(q[i]) - m[i] - borrow;
-    x[i] = static_cast<u32>(difference);
-    borrow = static_cast<u32>(difference >> 63);
+    const u32 limb = x[i] - one;
+    one = limb > x[i];
+    x[i] = is_below ? z[i] : limb;
   }
-  if (borrow > sum.low) {
+}
+
+#endif
+
+__device__ void store(const ModularTask& task, const Share& share, const u32* x) {
 #pragma unroll
-    for (i32 i = 0; i < RNS_LIMBS; ++i) x[i] = q[i];
+  for (i32 i = 0; i < RNS_LIMBS; ++i) {
+    const i64 place = share.first + i;
+    if (share.is_stored && place < task.modulus.limbs) __stcs(task.out + place * task.count + share.j, x[i]);
   }
 }
 
@@ -54,70 +147,64 @@ __device__ __forceinline__ void montgomery_product(u32* x, const u32* y, const u
 
 extern "C" {
 
-__global__ void montgomery_multiply_in_registers(ModularTask task) {
-  for (i64 j = thread_index(); j < task.count; j += thread_count()) {
+__global__ void montgomery_multiply(ModularTask task) {
+  for (i64 warp = thread_index() / 32; warp * kNumbers < task.count; warp += thread_count() / 32) {
+    const Share share(warp, task.count);
     u32 x[RNS_LIMBS], y[RNS_LIMBS], m[RNS_LIMBS];
-#pragma unroll
-    for (i32 i = 0; i < RNS_LIMBS; ++i) {
-      m[i] = task.modulus.at(i, j);
-      x[i] = task.x.at(i, j);
-      y[i] = task.square.at(i, j);
-    }
-    const u32 inverse = negative_inverse(m[0]);
+    share.load(m, task.modulus);
+    share.load(x, task.x);
+    share.load(y, task.square);
+    const u32 inverse = negative_inverse(task.modulus.at(0, share.j));
 #pragma unroll 1
     for (i32 step = 0; step < 2; ++step) {
-      montgomery_product(x, y, m, inverse);
-#pragma unroll
-      for (i32 i = 0; i < RNS_LIMBS; ++i) y[i] = task.y.at(i, j);
+      montgomery_product(x, y, m, inverse, false);
+      share.load(y, task.y);
     }
-#pragma unroll
-    for (i32 i = 0; i < RNS_LIMBS; ++i) __stcs(task.out + i * task.count + j, x[i]);
+    store(task, share, x);
   }
 }
 
-__global__ void montgomery_power_in_registers(ModularTask task) {
+// The workspace has a column of words for each thread: its limbs of the table's entries.
+__global__ void montgomery_power(ModularTask task) {
   const PowerSteps steps(task);
   const i64 threads = thread_count();
   u32* table = task.workspace + thread_index();
-  for (i64 j = thread_index(); j < task.count; j += threads) {
+  for (i64 warp = thread_index() / 32; warp * kNumbers < task.count; warp += threads / 32) {
+    const Share share(warp, task.count);
     u32 x[RNS_LIMBS], y[RNS_LIMBS], m[RNS_LIMBS];
+    share.load(m, task.modulus);
+    const u32 inverse = negative_inverse(task.modulus.at(0, share.j));
+    const auto load = [&](u32* to, u32 entry) {
 #pragma unroll
-    for (i32 i = 0; i < RNS_LIMBS; ++i) m[i] = task.modulus.at(i, j);
-    const u32 inverse = negative_inverse(m[0]);
+      for (i32 i = 0; i < RNS_LIMBS; ++i) to[i] = table[(entry * RNS_LIMBS + i) * threads];
+    };
 #pragma unroll 1
     for (i32 step = 0; step < steps.count(); ++step) {
-      const auto load = [&](u32* to, u32 entry) {
-#pragma unroll
-        for (i32 i = 0; i < RNS_LIMBS; ++i) to[i] = table[(entry * RNS_LIMBS + i) * threads];
-      };
+      bool is_square = false;
       if (step < 2) {
-#pragma unroll
-        for (i32 i = 0; i < RNS_LIMBS; ++i) {
-          x[i] = task.square.at(i, j);
-          y[i] = step == 0 ? (i == 0) : task.x.at(i, j);
-        }
+        share.load(x, task.square);
+        share.set(y, 1);
+        if (step == 1) share.load(y, task.x);
       } else if (steps.makes_entry(step)) {
         if (step == 2) load(y, 1);
       } else {
-        if (step == steps.entries) load(x, steps.first_entry(task, j));
+        if (step == steps.entries) load(x, steps.first_entry(task, share.j));
         if (steps.is_last(step)) {
-#pragma unroll
-          for (i32 i = 0; i < RNS_LIMBS; ++i) y[i] = i == 0;
+          share.set(y, 1);
         } else if (steps.is_square(step)) {
-#pragma unroll
-          for (i32 i = 0; i < RNS_LIMBS; ++i) y[i] = x[i];
+          is_square = RNS_LANES == 1;
+          if (!is_square) share.copy(y, x);
         } else {
-          load(y, steps.entry(step, task, j));
+          load(y, steps.entry(step, task, share.j));
         }
       }
-      montgomery_product(x, y, m, inverse);
+      montgomery_product(x, y, m, inverse, is_square);
       if (steps.makes_entry(step)) {
 #pragma unroll
         for (i32 i = 0; i < RNS_LIMBS; ++i) table[(step * RNS_LIMBS + i) * threads] = x[i];
       }
     }
-#pragma unroll
-    for (i32 i = 0; i < RNS_LIMBS; ++i) __stcs(task.out + i * task.count + j, x[i]);
+    store(task, share, x);
   }
 }
 

@@ -1,8 +1,8 @@
-// Products of positional numbers, one number a thread. Neighbouring threads read the same limb of
-// neighbouring numbers. Numbers that fit registers have a compilation for their limbs; longer ones are
-// multiplied by tiles.
+// Products of positional numbers. Neighbouring threads read the same limb of neighbouring numbers. Numbers
+// that fit registers take one thread, compiled for their limbs. Longer ones take several lanes of a warp, or
+// one thread that multiplies them by tiles: signed ones, and the longest.
 #include "grid.cuh"
-#include "limb_sums.cuh"
+#include "limb_lanes.cuh"
 
 using namespace rns;
 
@@ -24,7 +24,7 @@ struct ProductTask {
   u8* overflowed;
   i64 out_limbs;
   i64 count;
-  i64 columns;
+  i64 columns;      // where flags are asked for, all that numbers of at most one bit too many have
   i32 unused_bits;  // of the result's highest limb
   i32 is_signed;
 };
@@ -49,7 +49,7 @@ struct Result {
   __device__ u32 adjusted(i64 i, u32 limb) {
     const i64 a = task.x.limbs, b = task.y.limbs;
     i64 sum = carry + limb;
-    if (task.addend.limbs != 0) sum += i < task.addend.limbs ? task.addend.at(i, j) : addend_sign;
+    if (task.addend.limbs != 0) sum += i < task.addend.limbs ? task.addend.place(j).at(i) : addend_sign;
     if (i >= a && x_sign != 0) sum -= task.y.at_or_zero(i - a, j);
     if (i >= b && y_sign != 0) sum -= task.x.at_or_zero(i - b, j);
     if (i == a + b) sum += x_sign & y_sign & 1;
@@ -67,14 +67,28 @@ struct Result {
       const u32 wrapped = task.is_signed != 0
                               ? static_cast<u32>(static_cast<i32>(shifted) >> task.unused_bits)
                               : shifted >> task.unused_bits;
-      lost = limb ^ wrapped;
+      lost |= limb ^ wrapped;
       limb = wrapped;
       if (task.is_signed != 0) above = limb >> 31 != 0 ? ~0u : 0;
     }
     __stcs(task.out + i * task.count + j, limb);
   }
+  // The bits of a number's magnitude, or one less if it is negative, but at least 1 unless it is 0.
+  __device__ i64 length(const LimbOperand& x, u32 sign) const {
+    for (i64 i = x.limbs - 1; i >= 0; --i) {
+      if (const u32 limb = x.at(i, j) ^ sign) return 32 * i + 32 - __clz(static_cast<i32>(limb));
+    }
+    return sign & 1;
+  }
+  // A product of numbers of a and b bits has a + b - 1 at least: too many, or by one at most too many.
+  __device__ bool is_too_long() const {
+    if (task.addend.limbs != 0) return false;
+    const i64 bits = 32 * task.out_limbs - task.unused_bits;
+    const i64 a = length(task.x, x_sign), b = length(task.y, y_sign);
+    return a != 0 && b != 0 && a + b >= bits + 2;
+  }
   __device__ void end() {
-    if (task.overflowed != nullptr) task.overflowed[j] = lost != 0;
+    if (task.overflowed != nullptr) task.overflowed[j] = lost != 0 || is_too_long();
   }
 };
 
@@ -133,5 +147,64 @@ __global__ void multiply_by_tiles(ProductTask task) {
     result.end();
   }
 }
+
+#if RNS_LANES > 1
+
+// Numbers that are not signed, and nothing added: each lane multiplies its limbs of x by one limb of y after
+// the other. The lowest limb is complete then, and leaves.
+__global__ void multiply_by_lanes(ProductTask task) {
+  for (i64 warp = thread_index() / 32; warp * kNumbers < task.count; warp += thread_count() / 32) {
+    const Share share(warp, task.count);
+    const bool is_lowest = share.first == 0;
+    Result result(task, share.j);
+    const auto take = [&](i64 i, u32 limb) {
+      if (share.is_stored && i < task.columns) result.take(i, limb);
+    };
+    u32 x[RNS_LIMBS], y[RNS_LIMBS], next[RNS_LIMBS];
+    const auto load = [&](u32* to, i64 first) {
+#pragma unroll
+      for (i32 i = 0; i < RNS_LIMBS; ++i) to[i] = task.y.at_or_zero(first + i, share.j);
+    };
+    share.load(x, task.x);
+    load(next, 0);
+    LaneSums sums;
+    sums.clear();
+    i64 done = 0;
+#pragma unroll 1
+    while (done < task.columns && done < task.y.limbs) {
+      share.copy(y, next);
+      load(next, done + RNS_LIMBS);  // before the products, which hide that
+#pragma unroll
+      for (i32 step = 0; step < RNS_LIMBS; ++step) {
+        sums.add_product(x, y[step]);
+        y[step] = sums.column[0].low;
+        sums.shift(is_lowest ? 0 : y[step]);
+      }
+      if (is_lowest && share.is_stored) {
+        if (done + RNS_LIMBS < task.out_limbs) {
+#pragma unroll
+          for (i32 i = 0; i < RNS_LIMBS; ++i) __stcs(task.out + (done + i) * task.count + share.j, y[i]);
+        } else {
+#pragma unroll
+          for (i32 i = 0; i < RNS_LIMBS; ++i) take(done + i, y[i]);
+        }
+      }
+      done += RNS_LIMBS;
+    }
+    if (done < task.columns) {
+      sums.resolve(x);
+#pragma unroll
+      for (i32 i = 0; i < RNS_LIMBS; ++i) take(done + share.first + i, x[i]);
+      for (i64 i = done + RNS_LANES * RNS_LIMBS; is_lowest && i < task.columns; ++i) take(i, 0);
+    }
+    if (task.overflowed == nullptr) continue;
+    u32 lost = __ballot_sync(~0u, result.lost != 0) >> lane() % kNumbers;
+#pragma unroll
+    for (i32 step = 16; step >= kNumbers; step /= 2) lost |= lost >> step;
+    if (is_lowest && share.is_stored) task.overflowed[share.j] = (lost & 1) != 0 || result.is_too_long();
+  }
+}
+
+#endif
 
 }  // extern "C"

@@ -309,9 +309,9 @@ def tile_options(limbs: int) -> tuple[str, ...]:
     return (f"-DRNS_TILE_LIMBS={limbs}",)
 
 
-def montgomery_options(limbs: int) -> tuple[str, ...]:
-    """What says to the compiler of products modulo numbers in registers how many limbs they have."""
-    return (f"-DRNS_LIMBS={limbs}",)
+def lane_options(limbs: int, lanes: int) -> tuple[str, ...]:
+    """What says to the compiler how many limbs of a positional number a lane takes, and its lanes."""
+    return f"-DRNS_LIMBS={limbs}", f"-DRNS_LANES={lanes}"
 
 
 STRUCTURES = {
@@ -351,7 +351,6 @@ STRUCTURES = {
     "positional_divide": {"LimbOperand": LIMB_OPERAND},
     "positional_modular": {"LimbOperand": LIMB_OPERAND, "ModularTask": MODULAR_TASK},
     "positional_montgomery": {"LimbOperand": LIMB_OPERAND, "ModularTask": MODULAR_TASK},
-    "positional_montgomery_tiles": {"LimbOperand": LIMB_OPERAND, "ModularTask": MODULAR_TASK},
     "positional_multiply": {"LimbOperand": LIMB_OPERAND, "ProductTask": PRODUCT_TASK},
     "sum": {"KeyTable": KEY_TABLE, "Numbers": NUMBERS},
 }
@@ -365,11 +364,12 @@ VARIANTS = {
     **{name: tuple(map(fermat_options, FERMAT_FIELDS)) for name in ("fermat", "fermat_fft")},
     **dict.fromkeys(("extremum", "sum", "compare"), (SHARED_TABLE,)),
     "limbs": tuple(map(limb_options, (0, 1, 32, MOST_LIMBS))),
-    "positional_montgomery_tiles": (tile_options(TILES_OF_LIMBS[1]),),
-    "positional_montgomery": (montgomery_options(1), montgomery_options(9)),
+    "positional_modular": (limb_options(0), limb_options(9)),
+    "positional_montgomery": (lane_options(1, 1), lane_options(9, 1), lane_options(16, 4)),
     "positional_multiply": (
         product_options(1, 1, 1, True),
         (*product_options(9, 2, 11, True), *tile_options(TILES_OF_LIMBS[1])),
+        (*product_options(1, 1, 1, True), *lane_options(9, 4)),
     ),
 }
 """Further options to check sources with that are compiled more than once, by their names."""

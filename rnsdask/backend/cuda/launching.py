@@ -96,12 +96,15 @@ def launch(
     *,
     block: int = BLOCK,
     shared: int = 0,
+    strides: bool = True,
     defines: tuple[str, ...] = (),
 ) -> int:
     """Run a kernel whose threads stride over their work; returns the number of blocks.
 
-    `arguments` are arrays, scalars and :class:`Parameter` of the current device; `defines` are options of the
-    compiler, by which a module is compiled more than once.
+    Without `strides` there are all of `threads`: where registers let fewer blocks run at once than would be
+    started, the last ones would have the GPU to themselves. `arguments` are arrays, scalars and
+    :class:`Parameter` of the current device; `defines` are options of the compiler, by which a module is
+    compiled more than once.
 
     Raises
     ------
@@ -121,7 +124,9 @@ def launch(
         values.append(argument)
     _check_stream()
     most = processors(device) * BLOCKS_PER_PROCESSOR * BLOCK // block
-    blocks = max(1, min(most, -(-threads // block)))
+    blocks = max(1, -(-threads // block))
+    if strides:
+        blocks = min(most, blocks)
     kernel = _kernel(module, name, defines, device)
     if shared > SHARED_BYTES:
         _allow(kernel, shared)

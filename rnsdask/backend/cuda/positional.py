@@ -8,24 +8,37 @@ import numpy as np
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import Parameter, row_stride
 from rnsdask.backend.cuda_layout import (
-    BLOCK,
     LIMB_OPERAND,
     MODULAR_TASK,
     PRODUCT_TASK,
     TILES_OF_LIMBS,
-    montgomery_options,
+    WARP,
+    lane_options,
+    limb_options,
     product_options,
     tile_options,
 )
-from rnsdask.backend.protocol import Array, power_window
+from rnsdask.backend.protocol import Array
+from rnsdask.backend.protocol import power_window as longest_power_window
 
-MOST_IN_REGISTERS = 32
+MOST_BY_ONE_LANE = 32
 """Limbs of the longest moduli that a thread keeps in registers with two numbers and a quotient."""
+
+_LIMBS_OF_LANE = 16
+"""Limbs that a lane takes of longer ones, if a warp has lanes enough."""
+
+MOST_BY_LANES = 512
+"""Limbs of the longest operands of a product that a warp takes so."""
+
+_MOST_WINDOW = 5
+_MOST_WORKSPACE = 3 * 2**26
+"""Bytes of the tables of powers, and bits of an exponent that one entry is for: more does not pay here."""
 
 MOST_OF_PRODUCT_IN_REGISTERS = 64
 MOST_PRODUCTS_IN_REGISTERS = 2500
 """The same of operands of a product, and products of limbs whose code fits the cache of instructions."""
 
+LIMB_BITS = 32
 _BLOCK = 64
 _RESIDENT = 256
 _RESIDENT_IN_REGISTERS = 512
@@ -68,7 +81,12 @@ def positional_multiply(
 ) -> None:
     limbs, count = out.shape
     others = 0 if addend is None else len(addend)
-    columns = limbs if overflowed is None else max(len(x) + len(y), others, limbs) + 1
+    columns = limbs
+    if overflowed is not None:
+        # A product that fits or has one bit too many tells so; one that has more is known by lengths.
+        columns = max(len(x) + len(y), others, limbs) + 1
+        if addend is None:
+            columns = min(columns, -(-(bits + (3 if signed else 1)) // LIMB_BITS))
     is_plain = not signed and addend is None
     if is_plain:
         columns = min(columns, max(len(x) + len(y), limbs))  # above is 0
@@ -90,12 +108,36 @@ def positional_multiply(
     longest = max(len(x), len(y))
     products = sum(min(len(y), max(0, columns - i)) for i in range(len(x)))
     if longest <= MOST_OF_PRODUCT_IN_REGISTERS and products <= MOST_PRODUCTS_IN_REGISTERS:
-        name, threads = "multiply_in_registers", count
         options = product_options(len(x), len(y), columns, is_plain)
-    else:
-        name, threads = "multiply_by_tiles", _threads_by_tiles(4 * (len(x) + len(y)), count)
-        options = (*product_options(1, 1, 1, is_plain), *tile_options(_tile(longest)))
-    launching.launch("positional_multiply", name, threads, (task,), block=_BLOCK, defines=options)
+        launching.launch(
+            "positional_multiply",
+            "multiply_in_registers",
+            count,
+            (task,),
+            block=_BLOCK,
+            strides=False,
+            defines=options,
+        )
+        return
+    if is_plain and longest <= MOST_BY_LANES:
+        share, lanes = _shares(longest)
+        if len(x) < len(y):
+            task.fields["x"], task.fields["y"] = task.fields["y"].copy(), task.fields["x"].copy()
+        launching.launch(
+            "positional_multiply",
+            "multiply_by_lanes",
+            count * lanes,
+            (task,),
+            block=_BLOCK,
+            strides=False,
+            defines=(*product_options(1, 1, 1, True), *lane_options(share, lanes)),
+        )
+        return
+    options = (*product_options(1, 1, 1, is_plain), *tile_options(_tile(longest)))
+    threads = _threads_by_tiles(4 * (len(x) + len(y)), count)
+    launching.launch(
+        "positional_multiply", "multiply_by_tiles", threads, (task,), block=_BLOCK, defines=options
+    )
 
 
 def positional_divmod(x: Array, y: Array, signed: bool) -> tuple[Array, Array]:
@@ -153,73 +195,77 @@ def positional_mod_add(x: Array, y: Array, moduli: Array, subtract: bool, out: A
     places = {name: _operand(cupy.asarray(array)) for name, array in operands.items()}
     task = Parameter(MODULAR_TASK, out=out, count=out.shape[1], **places)
     unreduced = cupy.zeros(1, dtype=cupy.uint32)
-    launching.launch("positional_modular", "add_modular", out.shape[1], (task, np.int32(subtract), unreduced))
+    launching.launch(
+        "positional_modular",
+        "add_modular",
+        out.shape[1],
+        (task, np.int32(subtract), unreduced),
+        block=_BLOCK,
+        strides=False,
+        defines=limb_options(len(out)),
+    )
     return not int(unreduced[0])
 
 
-def _padded(limbs: int) -> int:
-    return limbs if limbs <= MOST_IN_REGISTERS else _multiple(limbs, _tile(limbs))
+def _shares(limbs: int) -> tuple[int, int]:
+    """Limbs of a lane, and lanes of a number."""
+    if limbs <= MOST_BY_ONE_LANE:
+        return limbs, 1
+    lanes = min(WARP, 1 << (-(-limbs // _LIMBS_OF_LANE) - 1).bit_length())
+    return -(-limbs // lanes), lanes
 
 
 def montgomery_bits(limbs: int) -> int:
-    return 32 * _padded(limbs)
-
-
-def _lengthened(x: Array, limbs: int) -> Array:
-    """Numbers with zeros above."""
-    if len(x) == limbs:
-        return cupy.asarray(x)
-    longer = cupy.zeros((limbs, x.shape[1]), dtype=cupy.uint32)
-    longer[: len(x)] = cupy.asarray(x)
-    return longer
+    share, lanes = _shares(limbs)
+    return LIMB_BITS * share * lanes
 
 
 def montgomery_multiply(x: Array, y: Array, moduli: Array, squares: Array, out: Array) -> None:
-    limbs = _padded(len(moduli))
     operands = {"x": x, "y": y, "modulus": moduli, "square": squares}
-    places = {name: _operand(_lengthened(array, limbs)) for name, array in operands.items()}
-    _launch("multiply", places, len(moduli), int(limbs > MOST_IN_REGISTERS), 0, out)
+    places = {name: _operand(cupy.asarray(array)) for name, array in operands.items()}
+    share, lanes = _shares(len(moduli))
+    task = Parameter(MODULAR_TASK, out=out, count=out.shape[1], **places)
+    launching.launch(
+        "positional_montgomery",
+        "montgomery_multiply",
+        out.shape[1] * lanes,
+        (task,),
+        block=_BLOCK,
+        strides=False,
+        defines=lane_options(share, lanes),
+    )
+
+
+def power_window(bits: int) -> int:
+    """Bits of an exponent that one product of a power takes."""
+    return min(_MOST_WINDOW, longest_power_window(bits))
 
 
 def montgomery_power(
     x: Array, exponents: Array, bits: int, moduli: Array, squares: Array, out: Array
 ) -> None:
-    limbs, window = _padded(len(moduli)), power_window(bits)
-    operands = {"x": x, "modulus": moduli, "square": squares}
-    places = {name: _operand(_lengthened(array, limbs)) for name, array in operands.items()}
-    places["y"] = _operand(cupy.asarray(exponents))
-    _launch("power", places, len(moduli), 2**window + 3, bits, out)
-
-
-def _launch(
-    name: str, places: dict[str, tuple[Any, ...]], limbs: int, numbers: int, bits: int, out: Array
-) -> None:
-    """Products of padded operands, with room for so many numbers a thread."""
-    padded, count = _padded(limbs), out.shape[1]
-    in_registers = limbs <= MOST_IN_REGISTERS
-    result = out if padded == limbs else cupy.empty((padded, count), dtype=cupy.uint32)
-    threads = count
-    if not in_registers:
-        threads = _threads_by_tiles(16 * padded, count)
-    elif numbers:
-        threads = _threads(_RESIDENT_IN_REGISTERS, count)
-    # Of whole blocks, as many as `launch` may start.
-    most = launching.processors(cupy.cuda.runtime.getDevice()) * launching.BLOCKS_PER_PROCESSOR * BLOCK
-    started = min(most, -(-threads // _BLOCK) * _BLOCK)
+    operands = {"x": x, "y": exponents, "modulus": moduli, "square": squares}
+    places = {name: _operand(cupy.asarray(array)) for name, array in operands.items()}
+    share, lanes = _shares(len(moduli))
+    count, window = out.shape[1], power_window(bits)
+    table = share << window  # words of a thread
+    threads = min(_threads(_RESIDENT_IN_REGISTERS, count * lanes), _MOST_WORKSPACE // (4 * table))
+    blocks = -(-threads // _BLOCK)
     task = Parameter(
         MODULAR_TASK,
-        out=result,
-        workspace=cupy.empty((numbers * padded, started), dtype=cupy.uint32),
+        out=out,
+        workspace=cupy.empty((table, blocks * _BLOCK), dtype=cupy.uint32),
         count=count,
         exponent_bits=bits,
-        window=power_window(bits),
+        window=window,
         **places,
     )
-    module, place = "positional_montgomery", "in_registers"
-    options = montgomery_options(limbs)
-    if not in_registers:
-        module, place = "positional_montgomery_tiles", "by_tiles"
-        options = tile_options(_tile(limbs))
-    launching.launch(module, f"montgomery_{name}_{place}", threads, (task,), block=_BLOCK, defines=options)
-    if result is not out:
-        out[...] = result[:limbs]
+    launching.launch(
+        "positional_montgomery",
+        "montgomery_power",
+        threads,
+        (task,),
+        block=_BLOCK,
+        strides=False,
+        defines=lane_options(share, lanes),
+    )
