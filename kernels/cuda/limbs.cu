@@ -12,6 +12,8 @@ using namespace rns;
 
 namespace {
 
+constexpr i32 kAtOnce = 16;
+
 // Limb i of number j is data[i * stride + j * step]; step is 0 for one number, else 1.
 struct LimbOperand {
   const u32* data;
@@ -50,10 +52,19 @@ __global__ void positional_add(LimbTask task, i32 subtract, u8* flags) {
     // Only a longer result than both operands, as an exact one can be, goes on above them.
     const u32 x_beyond = x.limbs <= top ? x.beyond(j, task.are_signed[0] != 0) : 0;
     const u32 y_beyond = y.limbs <= top ? y.beyond(j, task.are_signed[1] != 0) : 0;
-#pragma unroll 16
-    for (i64 i = 0; i < top; ++i) {
-      const u32 a = i < x.limbs ? x.at(i, j) : x_beyond, b = i < y.limbs ? y.at(i, j) : y_beyond;
-      task.store(i, j, add_limbs(a, b ^ flip, carry));
+    for (i64 first = 0; first < top; first += kAtOnce) {
+      u32 a[kAtOnce], b[kAtOnce];  // loaded before anything waits for one
+#pragma unroll
+      for (i32 t = 0; t < kAtOnce; ++t) {
+        const i64 i = first + t;
+        if (i >= top) break;
+        a[t] = i < x.limbs ? x.at(i, j) : x_beyond;
+        b[t] = i < y.limbs ? y.at(i, j) : y_beyond;
+      }
+#pragma unroll
+      for (i32 t = 0; t < kAtOnce; ++t) {
+        if (first + t < top) task.store(first + t, j, add_limbs(a[t], b[t] ^ flip, carry));
+      }
     }
     const u32 a = top < x.limbs ? x.at(top, j) : x_beyond, b = top < y.limbs ? y.at(top, j) : y_beyond;
     bool fits;

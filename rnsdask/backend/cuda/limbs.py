@@ -11,6 +11,8 @@ from rnsdask.backend.cuda.launching import Parameter, row_stride
 from rnsdask.backend.cuda_layout import LIMB_TASK, limb_options
 from rnsdask.backend.protocol import LIMB_COUNTS, Array
 
+_BLOCK = 64
+
 
 def _launch(
     name: str,
@@ -27,7 +29,9 @@ def _launch(
     places += [(0, 0, 0, 0)] * (2 - len(places))
     signs = [*map(int, are_signed), 0][:2]
     task = Parameter(LIMB_TASK, x=places, are_signed=signs, rows=rows, count=count, **fields)
-    launching.launch("limbs", name, count, (task, *arguments), defines=limb_options(rows))
+    launching.launch(
+        "limbs", name, count, (task, *arguments), block=_BLOCK, strides=False, defines=limb_options(rows)
+    )
 
 
 def positional_add(
