@@ -17,6 +17,14 @@ constexpr i32 kNumbers = 32 / RNS_LANES;
 
 __device__ __forceinline__ i32 lane() { return static_cast<i32>(threadIdx.x % 32); }
 
+// The limbs from `first` on, with zeros above.
+__device__ __forceinline__ void load_from(u32* to, const LimbOperand& x, i64 j, i32 first) {
+  const u32* from = x.data + first * x.stride + j * x.step;
+  const i32 rest = static_cast<i32>(x.limbs) - first;
+#pragma unroll
+  for (i32 i = 0; i < RNS_LIMBS; ++i, from += x.stride) to[i] = i < rest ? __ldg(from) : 0;
+}
+
 // Which limbs of which number a thread takes. Lanes that have none take the last number's, and store nothing.
 struct Share {
   i64 j;
@@ -27,10 +35,7 @@ struct Share {
       : j(warp * kNumbers + lane() % kNumbers), first(lane() / kNumbers * RNS_LIMBS), is_stored(j < count) {
     if (!is_stored) j = count - 1;
   }
-  __device__ __forceinline__ void load(u32* to, const LimbOperand& x) const {
-#pragma unroll
-    for (i32 i = 0; i < RNS_LIMBS; ++i) to[i] = x.at_or_zero(first + i, j);
-  }
+  __device__ __forceinline__ void load(u32* to, const LimbOperand& x) const { load_from(to, x, j, first); }
   __device__ __forceinline__ void set(u32* to, u32 number) const {
 #pragma unroll
     for (i32 i = 0; i < RNS_LIMBS; ++i) to[i] = first + i == 0 ? number : 0;

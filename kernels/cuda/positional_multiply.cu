@@ -6,16 +6,19 @@
 
 using namespace rns;
 
-// Limbs of the operands, and those that are computed; whether no operand is signed and nothing is added.
+// Limbs of the operands, and those that are computed; whether no operand is signed, and a sum is none of
+// signed ones.
 #ifndef RNS_X_LIMBS
 #define RNS_X_LIMBS 4
 #define RNS_Y_LIMBS 3
 #define RNS_COLUMNS 7
 #define RNS_IS_PLAIN 0
+#define RNS_IS_SUM 0
 #endif
 
 namespace {
 
+// The addend may be the result's own memory, for each thread reads a limb of it before it writes that.
 // The limbs `columns` of x y + addend are computed, and those of the result written: modulo 2^bits. Flags may
 // be null.
 struct ProductTask {
@@ -49,7 +52,7 @@ struct Result {
   __device__ u32 adjusted(i64 i, u32 limb) {
     const i64 a = task.x.limbs, b = task.y.limbs;
     i64 sum = carry + limb;
-    if (task.addend.limbs != 0) sum += i < task.addend.limbs ? task.addend.place(j).at(i) : addend_sign;
+    if (task.addend.limbs != 0) sum += i < task.addend.limbs ? task.addend.at(i, j) : addend_sign;
     if (i >= a && x_sign != 0) sum -= task.y.at_or_zero(i - a, j);
     if (i >= b && y_sign != 0) sum -= task.x.at_or_zero(i - b, j);
     if (i == a + b) sum += x_sign & y_sign & 1;
@@ -116,6 +119,7 @@ __global__ void multiply_in_registers(ProductTask task) {
       for (i32 i = 0; i < RNS_X_LIMBS; ++i) {
         if (c - i >= 0 && c - i < RNS_Y_LIMBS) sum.add_product(x[i], y[c - i]);
       }
+      if (RNS_IS_SUM) sum.add(task.addend.at_or_zero(c, j), 0, 0);
       result.take(c, sum.low);
       sum.shift();
     }
@@ -156,46 +160,46 @@ __global__ void multiply_by_lanes(ProductTask task) {
   for (i64 warp = thread_index() / 32; warp * kNumbers < task.count; warp += thread_count() / 32) {
     const Share share(warp, task.count);
     const bool is_lowest = share.first == 0;
+    const i32 columns = static_cast<i32>(task.columns), out_limbs = static_cast<i32>(task.out_limbs);
     Result result(task, share.j);
-    const auto take = [&](i64 i, u32 limb) {
-      if (share.is_stored && i < task.columns) result.take(i, limb);
+    u32* const out = task.out + share.j;
+    const auto take = [&](const u32* limbs, i32 first) {
+      if (!share.is_stored) return;
+      if (first + RNS_LIMBS < out_limbs) {
+        u32* to = out + first * task.count;
+#pragma unroll
+        for (i32 i = 0; i < RNS_LIMBS; ++i, to += task.count) __stcs(to, limbs[i]);
+        return;
+      }
+#pragma unroll
+      for (i32 i = 0; i < RNS_LIMBS; ++i) {
+        if (first + i < columns) result.take(first + i, limbs[i]);
+      }
     };
     u32 x[RNS_LIMBS], y[RNS_LIMBS], next[RNS_LIMBS];
-    const auto load = [&](u32* to, i64 first) {
-#pragma unroll
-      for (i32 i = 0; i < RNS_LIMBS; ++i) to[i] = task.y.at_or_zero(first + i, share.j);
-    };
     share.load(x, task.x);
-    load(next, 0);
+    load_from(next, task.y, share.j, 0);
     LaneSums sums;
     sums.clear();
-    i64 done = 0;
+    i32 done = 0;
 #pragma unroll 1
-    while (done < task.columns && done < task.y.limbs) {
+    while (done < columns && done < task.y.limbs) {
       share.copy(y, next);
-      load(next, done + RNS_LIMBS);  // before the products, which hide that
+      load_from(next, task.y, share.j, done + RNS_LIMBS);  // before the products, which hide that
 #pragma unroll
       for (i32 step = 0; step < RNS_LIMBS; ++step) {
         sums.add_product(x, y[step]);
         y[step] = sums.column[0].low;
         sums.shift(is_lowest ? 0 : y[step]);
       }
-      if (is_lowest && share.is_stored) {
-        if (done + RNS_LIMBS < task.out_limbs) {
-#pragma unroll
-          for (i32 i = 0; i < RNS_LIMBS; ++i) __stcs(task.out + (done + i) * task.count + share.j, y[i]);
-        } else {
-#pragma unroll
-          for (i32 i = 0; i < RNS_LIMBS; ++i) take(done + i, y[i]);
-        }
-      }
+      if (is_lowest) take(y, done);
       done += RNS_LIMBS;
     }
-    if (done < task.columns) {
+    if (done < columns) {
       sums.resolve(x);
-#pragma unroll
-      for (i32 i = 0; i < RNS_LIMBS; ++i) take(done + share.first + i, x[i]);
-      for (i64 i = done + RNS_LANES * RNS_LIMBS; is_lowest && i < task.columns; ++i) take(i, 0);
+      take(x, done + share.first);
+      for (i32 i = done + RNS_LANES * RNS_LIMBS; is_lowest && share.is_stored && i < columns; ++i)
+        result.take(i, 0);
     }
     if (task.overflowed == nullptr) continue;
     u32 lost = __ballot_sync(~0u, result.lost != 0) >> lane() % kNumbers;

@@ -298,10 +298,12 @@ MODULAR_TASK = np.dtype(
 TILES_OF_LIMBS = (8, 16)
 
 
-def product_options(x_limbs: int, y_limbs: int, columns: int, is_plain: bool) -> tuple[str, ...]:
+def product_options(
+    x_limbs: int, y_limbs: int, columns: int, is_plain: bool, is_sum: bool = False
+) -> tuple[str, ...]:
     """What says to the compiler of products of positional numbers which limbs there are."""
     limbs = (f"-DRNS_X_LIMBS={x_limbs}", f"-DRNS_Y_LIMBS={y_limbs}", f"-DRNS_COLUMNS={columns}")
-    return *limbs, f"-DRNS_IS_PLAIN={int(is_plain)}"
+    return *limbs, f"-DRNS_IS_PLAIN={int(is_plain)}", f"-DRNS_IS_SUM={int(is_sum)}"
 
 
 def tile_options(limbs: int) -> tuple[str, ...]:
@@ -367,7 +369,7 @@ VARIANTS = {
     "positional_modular": (limb_options(0), limb_options(9)),
     "positional_montgomery": (lane_options(1, 1), lane_options(9, 1), lane_options(16, 4)),
     "positional_multiply": (
-        product_options(1, 1, 1, True),
+        product_options(1, 1, 1, True, True),
         (*product_options(9, 2, 11, True), *tile_options(TILES_OF_LIMBS[1])),
         (*product_options(1, 1, 1, True), *lane_options(9, 4)),
     ),

@@ -90,6 +90,16 @@ def positional_multiply(
     is_plain = not signed and addend is None
     if is_plain:
         columns = min(columns, max(len(x) + len(y), limbs))  # above is 0
+    shortest, longest = sorted((len(x), len(y)))
+    half = -(-limbs // 2)
+    if (
+        is_plain
+        and overflowed is None
+        and half < shortest <= longest <= limbs
+        and (half <= MOST_OF_PRODUCT_IN_REGISTERS < limbs)
+    ):
+        _multiply_halves(x, y, bits, out)
+        return
     more = {} if addend is None else {"addend": _operand(cupy.asarray(addend))}
     flags = {} if overflowed is None else {"overflowed": overflowed}
     task = Parameter(
@@ -105,10 +115,9 @@ def positional_multiply(
         **{"addend": (0, 0, 0, 0)} | more,
         **flags,
     )
-    longest = max(len(x), len(y))
     products = sum(min(len(y), max(0, columns - i)) for i in range(len(x)))
     if longest <= MOST_OF_PRODUCT_IN_REGISTERS and products <= MOST_PRODUCTS_IN_REGISTERS:
-        options = product_options(len(x), len(y), columns, is_plain)
+        options = product_options(len(x), len(y), columns, not signed, not signed and addend is not None)
         launching.launch(
             "positional_multiply",
             "multiply_in_registers",
@@ -138,6 +147,15 @@ def positional_multiply(
     launching.launch(
         "positional_multiply", "multiply_by_tiles", threads, (task,), block=_BLOCK, defines=options
     )
+
+
+def _multiply_halves(x: Array, y: Array, bits: int, out: Array) -> None:
+    """The low product by the exact one of the lower halves and low ones, of halves that fit registers."""
+    half = -(-len(out) // 2)
+    upper, upper_bits = out[half:], bits - LIMB_BITS * half
+    positional_multiply(x[:half], y[:half], None, bits, False, out, None)
+    positional_multiply(x[:half], y[half:], upper, upper_bits, False, upper, None)
+    positional_multiply(x[half:], y[:half], upper, upper_bits, False, upper, None)
 
 
 def positional_divmod(x: Array, y: Array, signed: bool) -> tuple[Array, Array]:
