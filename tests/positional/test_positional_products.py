@@ -91,6 +91,54 @@ def test_long_products(on_each_processor: Processor, rng: np.random.Generator) -
     assert to_values(multiply(x, x, 20000, True), True) == [wrapped(p * p, 20000, True) for p in a]
 
 
+@pytest.mark.parametrize(
+    ("x_bits", "y_bits", "bits"),
+    [
+        (4096, 4096, 4064),
+        (2080, 2080, 2080),
+        (2080, 1056, 2080),
+        (4096, 2112, 4096),
+        (3000, 2500, 5500),
+        (2500, 4096, 3001),
+        (9000, 40, 9040),
+        (2048, 96, 4001),
+    ],
+)
+def test_long_products_of_other_precisions(
+    x_bits: int, y_bits: int, bits: int, on_each_processor: Processor, rng: np.random.Generator
+) -> None:
+    """Around the lengths at which GPUs take them otherwise: in halves, by several lanes."""
+    values = [some_values(b, False, 60, rng)[::-1] for b in (x_bits, y_bits)]
+    count = min(map(len, values))
+    x, y = (to_words(v[:count], b, on_each_processor) for v, b in zip(values, (x_bits, y_bits), strict=True))
+    exact = [p * q for p, q in zip(*(v[:count] for v in values), strict=True)]
+    assert to_values(multiply(x, y, bits, False)) == [p % 2**bits for p in exact]
+    low, overflowed = multiply_checked(x, y, bits, False)
+    assert to_values(low) == [p % 2**bits for p in exact]
+    assert overflowed.tolist() == [p >= 2**bits for p in exact]
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("bits", [32, 100, 256, 2500])
+def test_overflow_by_lengths(
+    bits: int, signed: bool, on_each_processor: Processor, rng: np.random.Generator
+) -> None:
+    """Of numbers whose lengths together are the precision, one bit less, or up to three more."""
+    pairs = []
+    for length in {1, 2, 31, 32, 33, bits // 2, bits - 1}:
+        for other in range(max(1, bits - length - 2), bits - length + 4):
+            if max(length, other) <= bits - signed:
+                pairs += [(2**length - 1, 2**other - 1), (2 ** (length - 1), 2 ** (other - 1))]
+    if signed:
+        ends = [(-(2 ** (bits - 1)), z) for z in (-1, 0, 1, 2, -2)]
+        pairs = ends + [(s * p, t * q) for p, q in pairs for s in (1, -1) for t in (1, -1)]
+    x, y = (to_words([pair[i] for pair in pairs], bits, on_each_processor) for i in range(2))
+    low, overflowed = multiply_checked(x, y, bits, signed)
+    expected = [wrapped(p * q, bits, signed) for p, q in pairs]
+    assert to_values(low, signed) == expected
+    assert overflowed.tolist() == [p * q != z for (p, q), z in zip(pairs, expected, strict=True)]
+
+
 def test_sums_of_products_do_not_overflow() -> None:
     """Of numbers of more digits than a sum holds products of: the greatest ones."""
     bits = 120_000
