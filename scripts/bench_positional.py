@@ -34,6 +34,7 @@ from benchmarking import (
 )
 
 from rnsdask.backend import kernels_of
+from rnsdask.backend.cuda_layout import MOST_POWER_WINDOW
 from rnsdask.backend.protocol import power_window
 from rnsdask.positional.divide import divmod_
 from rnsdask.positional.integers import to_integers
@@ -71,7 +72,7 @@ def best(run: Callable[[], object], repeats: int, wait: Callable[[], None]) -> f
 
 def power_products(bits: int) -> int:
     """How many Montgomery products a GPU's power by an exponent of so many bits takes."""
-    window = power_window(bits)
+    window = min(MOST_POWER_WINDOW, power_window(bits))
     return 2**window + (-(-bits // window) - 1) * (window + 1) + 1
 
 

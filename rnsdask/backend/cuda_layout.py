@@ -296,6 +296,8 @@ MODULAR_TASK = np.dtype(
     ]
 )
 TILES_OF_LIMBS = (8, 16)
+MOST_POWER_WINDOW = 5
+"""Bits of an exponent that one entry of a power's table is for, on GPUs: more does not pay there."""
 
 
 def product_options(

@@ -98,7 +98,7 @@ def test_an_exponent_for_each(parity: str, on_each_processor: Processor, rng: np
     ]
 
 
-@pytest.mark.parametrize("bits", [2048, 4096])
+@pytest.mark.parametrize("bits", [1057, 2048, 2100, 4096, 8200])
 def test_powers_of_long_numbers(bits: int, on_each_processor: Processor, rng: np.random.Generator) -> None:
     moduli = [
         2**bits - 1,

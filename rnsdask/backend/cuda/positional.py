@@ -10,6 +10,7 @@ from rnsdask.backend.cuda.launching import Parameter, row_stride
 from rnsdask.backend.cuda_layout import (
     LIMB_OPERAND,
     MODULAR_TASK,
+    MOST_POWER_WINDOW,
     PRODUCT_TASK,
     TILES_OF_LIMBS,
     WARP,
@@ -18,8 +19,7 @@ from rnsdask.backend.cuda_layout import (
     product_options,
     tile_options,
 )
-from rnsdask.backend.protocol import Array
-from rnsdask.backend.protocol import power_window as longest_power_window
+from rnsdask.backend.protocol import Array, power_window
 
 MOST_BY_ONE_LANE = 32
 """Limbs of the longest moduli that a thread keeps in registers with two numbers and a quotient."""
@@ -28,11 +28,10 @@ _LIMBS_OF_LANE = 16
 """Limbs that a lane takes of longer ones, if a warp has lanes enough."""
 
 MOST_BY_LANES = 512
-"""Limbs of the longest operands of a product that a warp takes so."""
+"""Limbs of the longest operands of a product of which each lane of a warp has so many."""
 
-_MOST_WINDOW = 5
 _MOST_WORKSPACE = 3 * 2**26
-"""Bytes of the tables of powers, and bits of an exponent that one entry is for: more does not pay here."""
+"""Bytes of the tables of powers."""
 
 MOST_OF_PRODUCT_IN_REGISTERS = 64
 MOST_PRODUCTS_IN_REGISTERS = 2500
@@ -41,7 +40,10 @@ MOST_PRODUCTS_IN_REGISTERS = 2500
 LIMB_BITS = 32
 _BLOCK = 64
 _RESIDENT = 256
-_RESIDENT_IN_REGISTERS = 512
+_RESIDENT_LIMBS = 2**13
+_SHORT = 8
+"""Limbs of one factor of powers that run on a multiprocessor at once, of numbers of at least so many."""
+
 _CACHE_BYTES = 3 * 2**17
 """A multiprocessor's share of the cache, where its threads read long numbers again and again."""
 
@@ -254,20 +256,16 @@ def montgomery_multiply(x: Array, y: Array, moduli: Array, squares: Array, out: 
     )
 
 
-def power_window(bits: int) -> int:
-    """Bits of an exponent that one product of a power takes."""
-    return min(_MOST_WINDOW, longest_power_window(bits))
-
-
 def montgomery_power(
     x: Array, exponents: Array, bits: int, moduli: Array, squares: Array, out: Array
 ) -> None:
     operands = {"x": x, "y": exponents, "modulus": moduli, "square": squares}
     places = {name: _operand(cupy.asarray(array)) for name, array in operands.items()}
     share, lanes = _shares(len(moduli))
-    count, window = out.shape[1], power_window(bits)
+    count, window = out.shape[1], min(MOST_POWER_WINDOW, power_window(bits))
     table = share << window  # words of a thread
-    threads = min(_threads(_RESIDENT_IN_REGISTERS, count * lanes), _MOST_WORKSPACE // (4 * table))
+    resident = _RESIDENT_LIMBS // max(_SHORT, share)
+    threads = min(_threads(resident, count * lanes), _MOST_WORKSPACE // (4 * table))
     blocks = -(-threads // _BLOCK)
     task = Parameter(
         MODULAR_TASK,
