@@ -1,4 +1,4 @@
-// Products, and products and powers by odd moduli, of arrays of positional numbers.
+// Products, quotients, and products and powers by odd moduli, of arrays of positional numbers.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -48,16 +48,16 @@ class Run {
   std::vector<u32> copy_;
 };
 
-// operation(start, result) for each tile of each run; the results are copied to `out`.
+// operation(first, start, result) for each tile of each run; the results are copied to `out`.
 template <class Operation>
-void for_tiles(std::vector<Run*> operands, const MutableMatrix32& out, i64 bits, bool is_signed,
+void for_tiles(i64 lanes, std::vector<Run*> operands, const MutableMatrix32& out, i64 bits, bool is_signed,
                Operation operation) {
   const i64 limbs = static_cast<i64>(out.shape(0)), count = static_cast<i64>(out.shape(1));
   std::vector<u32> results(limbs * kRun);
   for (i64 first = 0; first < count; first += kRun) {
     const i64 width = std::min(kRun, count - first);
     for (Run* operand : operands) operand->load(first, width);
-    for (i64 start = 0; start < width; start += kPositionalLanes)
+    for (i64 start = 0; start < width; start += lanes)
       operation(first, start, LimbResult{&results[start], limbs, kRun, bits, is_signed});
     for (i64 i = 0; i < limbs; ++i) std::copy_n(&results[i * kRun], width, out.data() + i * count + first);
   }
@@ -74,12 +74,58 @@ void multiply(const LimbMatrix& x, const LimbMatrix& y, const std::optional<Limb
   Run a(x, count), b(y, count), c = addend ? Run(*addend, count) : Run();
   nb::gil_scoped_release release;
   PositionalScratch scratch;
-  for_tiles({&a, &b, &c}, out, bits, is_signed, [&](i64 first, i64 start, const LimbResult& result) {
-    u8 lost[kPositionalLanes];
-    loops.multiply(a.tile(start), b.tile(start), c.tile(start), result, flags ? lost : nullptr, scratch);
-    const i64 lanes = std::min(kPositionalLanes, count - first - start);
-    if (flags) std::copy_n(lost, lanes, flags->data() + first + start);
-  });
+  for_tiles(
+      loops.lanes, {&a, &b, &c}, out, bits, is_signed, [&](i64 first, i64 start, const LimbResult& result) {
+        u8 lost[kMostLanes];
+        loops.multiply(a.tile(start), b.tile(start), c.tile(start), result, flags ? lost : nullptr, scratch);
+        const i64 lanes = std::min(loops.lanes, count - first - start);
+        if (flags) std::copy_n(lost, lanes, flags->data() + first + start);
+      });
+}
+
+// Divisors, of which one for all is loaded once.
+class Divisors {
+ public:
+  Divisors(const LimbMatrix& divisor, i64 count, bool is_signed, const PositionalLoops& loops)
+      : divisor_(divisor, count), is_signed_(is_signed), loops_(loops) {}
+
+  Run& run() { return divisor_; }
+  const DivisorTile& at(i64 start, PositionalScratch& scratch) {
+    if (!is_loaded_ || !divisor_.is_single())
+      loops_.load_divisor(divisor_.tile(start), is_signed_, tile_, scratch);
+    is_loaded_ = true;
+    return tile_;
+  }
+
+ private:
+  Run divisor_;
+  bool is_signed_;
+  const PositionalLoops& loops_;
+  DivisorTile tile_;
+  bool is_loaded_ = false;
+};
+
+void divide(const LimbMatrix& x, const LimbMatrix& divisor, bool is_signed, const MutableMatrix32& quotient,
+            const MutableMatrix32& remainder, const std::string& method) {
+  const i64 count = static_cast<i64>(remainder.shape(1)), limbs = static_cast<i64>(quotient.shape(0));
+  require(quotient.shape(1) == remainder.shape(1), "quotients and remainders must be as many");
+  require(limbs >= static_cast<i64>(x.shape(0)) + is_signed && remainder.shape(0) == divisor.shape(0),
+          "the results need the limbs of the operands");
+  const PositionalLoops& loops = positional_loops(method);
+  Run a(x, count);
+  Divisors divisors(divisor, count, is_signed, loops);
+  nb::gil_scoped_release release;
+  PositionalScratch scratch;
+  std::vector<u32> quotients(limbs * kRun);
+  // Runs of quotients are copied after the last tile of each.
+  for_tiles(loops.lanes, {&a, &divisors.run()}, remainder, 32 * remainder.shape(0), is_signed,
+            [&](i64 first, i64 start, const LimbResult& result) {
+              const LimbResult q = {&quotients[start], limbs, kRun, 32 * limbs, is_signed};
+              loops.divide(divisors.at(start, scratch), a.tile(start), is_signed, q, result, scratch);
+              const i64 width = std::min(kRun, count - first);
+              for (i64 i = 0; start + loops.lanes >= width && i < limbs; ++i)
+                std::copy_n(&quotients[i * kRun], width, quotient.data() + i * count + first);
+            });
 }
 
 void check_modular(const LimbMatrix& x, const LimbMatrix& modulus, const MutableMatrix32& out) {
@@ -97,11 +143,12 @@ bool add_modular(const LimbMatrix& x, const LimbMatrix& y, const LimbMatrix& mod
   nb::gil_scoped_release release;
   PositionalScratch scratch;
   bool are_reduced = true;
-  for_tiles({&a, &b, &m}, out, 32 * out.shape(0), false, [&](i64 first, i64 start, const LimbResult& result) {
-    const i64 lanes = std::min(kPositionalLanes, count - first - start);
-    are_reduced &=
-        loops.add_modular(a.tile(start), b.tile(start), m.tile(start), subtract, lanes, result, scratch);
-  });
+  for_tiles(loops.lanes, {&a, &b, &m}, out, 32 * out.shape(0), false,
+            [&](i64 first, i64 start, const LimbResult& result) {
+              const i64 lanes = std::min(loops.lanes, count - first - start);
+              are_reduced &= loops.add_modular(a.tile(start), b.tile(start), m.tile(start), subtract, lanes,
+                                               result, scratch);
+            });
   return are_reduced;
 }
 
@@ -123,8 +170,8 @@ class Moduli {
   }
 
  private:
-  // A sum of products of so many digits fits 64 bits.
-  static constexpr size_t kMostMontgomeryBits = 1000 * kDigitBits;
+  // A sum of products of 1000 digits of 52 bits fits 64 bits.
+  static constexpr size_t kMostMontgomeryBits = 52000;
 
   Run modulus_, square_;
   const PositionalLoops& loops_;
@@ -144,7 +191,7 @@ void montgomery_multiply(const LimbMatrix& x, const LimbMatrix& y, const LimbMat
   runs.insert(runs.end(), {&a, &b});
   nb::gil_scoped_release release;
   PositionalScratch scratch;
-  for_tiles(runs, out, 32 * out.shape(0), false, [&](i64, i64 start, const LimbResult& result) {
+  for_tiles(loops.lanes, runs, out, 32 * out.shape(0), false, [&](i64, i64 start, const LimbResult& result) {
     loops.montgomery_multiply(moduli.at(start), a.tile(start), b.tile(start), result, scratch);
   });
 }
@@ -164,7 +211,7 @@ void montgomery_power(const LimbMatrix& x, const LimbMatrix& exponent, i64 bits,
   runs.insert(runs.end(), {&a, &e});
   nb::gil_scoped_release release;
   PositionalScratch scratch;
-  for_tiles(runs, out, 32 * out.shape(0), false, [&](i64, i64 start, const LimbResult& result) {
+  for_tiles(loops.lanes, runs, out, 32 * out.shape(0), false, [&](i64, i64 start, const LimbResult& result) {
     loops.montgomery_power(moduli.at(start), a.tile(start), e.tile(start), bits, window, result, scratch);
   });
 }
@@ -177,7 +224,11 @@ void bind_positional(nb::module_& module) {
   module.def("positional_mod_add", add_modular);
   module.def("montgomery_multiply", montgomery_multiply);
   module.def("montgomery_power", montgomery_power);
-  module.def("montgomery_digits", montgomery_digits);
+  module.def("positional_divmod", divide);
+  module.def("montgomery_bits", [](i64 limbs, const std::string& method) {
+    const PositionalLoops& loops = positional_loops(method);
+    return loops.digit_bits * loops.montgomery_digits(limbs);
+  });
   module.def("positional_methods", positional_methods);
 }
 

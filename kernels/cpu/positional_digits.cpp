@@ -1,4 +1,4 @@
-// Products of positional numbers by digits of 52 bits, for each level of instructions.
+// Arithmetic of positional numbers in digits, for each level of instructions.
 #include "positional_digits.hpp"
 
 #include <algorithm>
@@ -14,11 +14,7 @@ namespace rns {
 
 namespace {
 
-typedef i64 SignedLanes __attribute__((vector_size(64), aligned(64)));
-
-constexpr u64 kDigitMask = (u64{1} << kDigitBits) - 1;
 constexpr u64 kLimbMask = 0xffffffff;
-constexpr i64 kTilesBeforeCarry = 256;  // of 8 summands below 2^52 each
 
 namespace portable {
 
@@ -26,6 +22,32 @@ namespace portable {
 #define RNS_LEVEL_INLINE RNS_INLINE
 
 using u128 = unsigned __int128;
+
+typedef u64 Lanes __attribute__((vector_size(16), may_alias));
+typedef i64 SignedLanes __attribute__((vector_size(16), may_alias));
+constexpr i64 kLanes = 2;
+constexpr int kDigitBits = 52;
+constexpr u64 kDigitMask = (u64{1} << kDigitBits) - 1;
+
+RNS_LEVEL_INLINE Lanes* lanes_of(LaneVector& x) { return x.as<Lanes>(); }
+RNS_LEVEL_INLINE const Lanes* lanes_of(const LaneVector& x) { return x.as<Lanes>(); }
+
+// Adds the lower digit of a product of two, and the upper one.
+RNS_INLINE void add_product(Lanes& low, Lanes& high, const Lanes& a, const Lanes& b) {
+  for (i64 j = 0; j < kLanes; ++j) {
+    const u128 product = static_cast<u128>(a[j]) * b[j];
+    low[j] += static_cast<u64>(product) & kDigitMask;
+    high[j] += static_cast<u64>(product >> kDigitBits);
+  }
+}
+
+// Adds a product to a sum: what is above a digit may be left for the next sum, in `high`, as it was before.
+RNS_LEVEL_INLINE void add_to_rows(Lanes& sum, Lanes& high, const Lanes& a, const Lanes& b) {
+  Lanes low = high;
+  high = Lanes{};
+  add_product(low, high, a, b);
+  sum += low;
+}
 
 // The digits of one number of a tile.
 RNS_INLINE void copy_lane(const Lanes* x, i64 lane, i64 count, u64* digits) {
@@ -42,7 +64,7 @@ RNS_INLINE void multiply_digits(const Lanes* x, i64 x_count, const Lanes* y, i64
                                 i64 count) {
   std::vector<u64> digits(x_count + y_count);
   u64 *a = digits.data(), *b = a + x_count;
-  for (i64 lane = 0; lane < kPositionalLanes; ++lane) {
+  for (i64 lane = 0; lane < kLanes; ++lane) {
     copy_lane(x, lane, x_count, a);
     copy_lane(y, lane, y_count, b);
     u128 sum = 0;
@@ -60,15 +82,15 @@ RNS_INLINE void montgomery_product(const MontgomeryTile& m, const Lanes* x, cons
   const i64 n = m.digits;
   std::vector<u64> digits(4 * n);
   u64 *a = digits.data(), *b = a + n, *modulus = b + n, *quotient = modulus + n;
-  for (i64 lane = 0; lane < kPositionalLanes; ++lane) {
+  for (i64 lane = 0; lane < kLanes; ++lane) {
     copy_lane(x, lane, n, a);
     copy_lane(y, lane, n, b);
-    copy_lane(m.modulus.data(), lane, n, modulus);
+    copy_lane(lanes_of(m.modulus), lane, n, modulus);
     u128 sum = 0;
     for (i64 c = 0; c < n; ++c) {
       add_column(a, b, 0, c, c, sum);
       add_column(quotient, modulus, 0, c - 1, c, sum);
-      quotient[c] = static_cast<u64>(sum) * m.inverse[lane] & kDigitMask;
+      quotient[c] = static_cast<u64>(sum) * (*lanes_of(m.inverse))[lane] & kDigitMask;
       sum += static_cast<u128>(quotient[c]) * modulus[0];
       sum >>= kDigitBits;
     }
@@ -89,15 +111,128 @@ RNS_INLINE void montgomery_product(const MontgomeryTile& m, const Lanes* x, cons
 
 #ifdef RNS_X86_LEVELS
 
+namespace avx2 {
+
+#define RNS_LEVEL __attribute__((target("arch=x86-64-v3")))
+#define RNS_LEVEL_INLINE __attribute__((target("arch=x86-64-v3"), always_inline)) inline
+
+typedef u64 Lanes __attribute__((vector_size(32), may_alias));
+typedef i64 SignedLanes __attribute__((vector_size(32), may_alias));
+constexpr i64 kLanes = 4;
+constexpr int kDigitBits = 28;
+constexpr u64 kDigitMask = (u64{1} << kDigitBits) - 1;
+constexpr i64 kProductsBeforeCarry = 240;  // of digits: with what is carried they fit 64 bits
+
+RNS_LEVEL_INLINE Lanes* lanes_of(LaneVector& x) { return x.as<Lanes>(); }
+RNS_LEVEL_INLINE const Lanes* lanes_of(const LaneVector& x) { return x.as<Lanes>(); }
+
+// The product of digits, and of the lower 32 bits of others.
+RNS_LEVEL_INLINE Lanes multiplied(const Lanes& a, const Lanes& b) {
+  return (Lanes)_mm256_mul_epu32((__m256i)a, (__m256i)b);
+}
+
+RNS_LEVEL_INLINE void add_product(Lanes& low, Lanes& high, const Lanes& a, const Lanes& b) {
+  const Lanes product = multiplied(a, b);
+  low += product & kDigitMask;
+  high += product >> kDigitBits;
+}
+
+// Adds a product to a sum: what is above a digit may be left for the next sum, in `high`, as it was before.
+RNS_LEVEL_INLINE void add_to_rows(Lanes& sum, Lanes&, const Lanes& a, const Lanes& b) {
+  sum += multiplied(a, b);
+}
+
+// Sums become digits; what is above the last one is added to the next sum.
+RNS_LEVEL_INLINE void carry(Lanes* sums, i64 count) {
+  for (i64 d = 0; d < count; ++d) {
+    sums[d + 1] += sums[d] >> kDigitBits;
+    sums[d] &= kDigitMask;
+  }
+}
+
+RNS_LEVEL_INLINE void multiply_digits(const Lanes* x, i64 x_count, const Lanes* y, i64 y_count, Lanes* z,
+                                      i64 count) {
+  Lanes sum[2 * kDigitTile] = {};
+  for (i64 c = 0; c < count; c += kDigitTile) {
+    const i64 first = c >= y_count ? c - y_count + kDigitTile : 0;
+    i64 until_carry = kProductsBeforeCarry;
+    for (i64 i = first; i <= c && i < x_count; i += kDigitTile) {
+      const Lanes *a = x + i, *b = y + (c - i);
+      for (int s = 0; s < kDigitTile; ++s) {
+        for (int t = 0; t < kDigitTile; ++t) sum[s + t] += multiplied(a[s], b[t]);
+      }
+      until_carry -= kDigitTile;
+      if (until_carry == 0) {
+        carry(sum, 2 * kDigitTile - 1);
+        until_carry = kProductsBeforeCarry;
+      }
+    }
+    carry(sum, kDigitTile);
+    for (i64 t = 0; t < kDigitTile; ++t) z[c + t] = sum[t];
+    for (i64 t = 0; t < kDigitTile; ++t) sum[t] = sum[t + kDigitTile];
+    for (i64 t = kDigitTile; t < 2 * kDigitTile; ++t) sum[t] = Lanes{};
+  }
+}
+
+// x y / R modulo m, as below; each row adds two products to a sum.
+RNS_LEVEL_INLINE void montgomery_product(const MontgomeryTile& m, const Lanes* x, const Lanes* y, Lanes* z,
+                                         Lanes* sum) {
+  const i64 n = m.digits;
+  const Lanes *modulus = lanes_of(m.modulus), inverse = *lanes_of(m.inverse);
+  for (i64 j = 0; j < n; ++j) sum[j] = Lanes{};
+  i64 until_carry = kProductsBeforeCarry;
+  for (i64 i = 0; i < n; ++i) {
+    const Lanes factor = y[i];
+    const Lanes low = sum[0] + multiplied(x[0], factor);
+    const Lanes quotient = multiplied(low, inverse) & kDigitMask;
+    const Lanes carried = (low + multiplied(modulus[0], quotient)) >> kDigitBits;
+    for (i64 j = 1; j < n; ++j)
+      sum[j - 1] = sum[j] + multiplied(x[j], factor) + multiplied(modulus[j], quotient);
+    sum[n - 1] = Lanes{};
+    sum[0] += carried;
+    until_carry -= 2;
+    if (until_carry == 0) {
+      carry(sum, n - 1);
+      until_carry = kProductsBeforeCarry;
+    }
+  }
+  carry(sum, n - 1);
+  for (i64 j = 0; j < n; ++j) z[j] = sum[j];
+}
+
+#include "positional_loops.hpp"
+#undef RNS_LEVEL
+#undef RNS_LEVEL_INLINE
+
+}  // namespace avx2
+
 namespace ifma {
 
 #define RNS_LEVEL __attribute__((target("arch=x86-64-v4,avx512ifma")))
 #define RNS_LEVEL_INLINE __attribute__((target("arch=x86-64-v4,avx512ifma"), always_inline)) inline
 
+typedef u64 Lanes __attribute__((vector_size(64), may_alias));
+typedef i64 SignedLanes __attribute__((vector_size(64), may_alias));
+constexpr i64 kLanes = 8;
+constexpr int kDigitBits = 52;
+constexpr u64 kDigitMask = (u64{1} << kDigitBits) - 1;
+constexpr i64 kTilesBeforeCarry = 256;  // of 8 summands below 2^52 each
+
+RNS_LEVEL_INLINE Lanes* lanes_of(LaneVector& x) { return x.as<Lanes>(); }
+RNS_LEVEL_INLINE const Lanes* lanes_of(const LaneVector& x) { return x.as<Lanes>(); }
+
 // Adds the lower 52 bits of a product, and those above.
 RNS_LEVEL_INLINE void add_product(Lanes& low, Lanes& high, const Lanes& a, const Lanes& b) {
   low = (Lanes)_mm512_madd52lo_epu64((__m512i)low, (__m512i)a, (__m512i)b);
   high = (Lanes)_mm512_madd52hi_epu64((__m512i)high, (__m512i)a, (__m512i)b);
+}
+
+// Adds a product to a sum: what is above a digit may be left for the next sum, in `high`, as it was before.
+RNS_LEVEL_INLINE void add_to_rows(Lanes& sum, Lanes& high, const Lanes& a, const Lanes& b) {
+  Lanes low = high;
+  high = Lanes{};
+  add_product(low, high, a, b);
+  sum += low;
 }
 
 // Sums of 2^12 products and less become digits; what is above the last one is added to the next sum.
@@ -139,13 +274,13 @@ RNS_LEVEL_INLINE void multiply_digits(const Lanes* x, i64 x_count, const Lanes* 
 RNS_LEVEL_INLINE void montgomery_product(const MontgomeryTile& m, const Lanes* x, const Lanes* y, Lanes* z,
                                          Lanes* sum) {
   const i64 n = m.digits;
-  const Lanes* modulus = m.modulus.data();
+  const Lanes *modulus = lanes_of(m.modulus), inverse = *lanes_of(m.inverse);
   for (i64 j = 0; j < n; ++j) sum[j] = Lanes{};
   for (i64 i = 0; i < n; ++i) {
     const Lanes factor = y[i];
     Lanes low = sum[0], high = {}, quotient = {}, unused = {};
     add_product(low, high, x[0], factor);
-    add_product(quotient, unused, low & kDigitMask, m.inverse);
+    add_product(quotient, unused, low & kDigitMask, inverse);
     add_product(low, high, modulus[0], quotient);
     high += low >> kDigitBits;
     for (i64 j = 1; j < n; ++j) {
@@ -179,6 +314,7 @@ RNS_LEVEL_INLINE void montgomery_product(const MontgomeryTile& m, const Lanes* x
 std::vector<std::string> positional_methods() {
   std::vector<std::string> methods = {"portable"};
 #ifdef RNS_X86_LEVELS
+  if (__builtin_cpu_supports("x86-64-v3")) methods.push_back("avx2");
   if (__builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512ifma")) methods.push_back("ifma");
 #endif
   return methods;
@@ -186,6 +322,7 @@ std::vector<std::string> positional_methods() {
 
 const PositionalLoops& positional_loops([[maybe_unused]] const std::string& method) {
 #ifdef RNS_X86_LEVELS
+  if (method == "avx2") return avx2::kLoops;
   if (method == "ifma") return ifma::kLoops;
 #endif
   return portable::kLoops;

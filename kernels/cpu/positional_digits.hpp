@@ -1,5 +1,5 @@
-// Positional numbers in tiles of 8, side by side: limbs of 32 bits, as they are stored, and digits of 52
-// bits, by which they are multiplied.
+// Positional numbers in tiles of 2 to 8, side by side: limbs of 32 bits, as they are stored, and digits of as
+// many bits as the instructions multiply: 52, or 28 where these are AVX2's.
 #pragma once
 
 #include <string>
@@ -9,33 +9,29 @@
 
 namespace rns {
 
-constexpr i64 kPositionalLanes = 8;
-constexpr int kDigitBits = 52;
+constexpr i64 kMostLanes = 8;  // numbers of a tile
 constexpr i64 kDigitTile = 4;  // digits of a tile of products
 
-// One digit, or one sum of products of digits, of each number.
-typedef u64 Lanes __attribute__((vector_size(64), aligned(64), may_alias));
-
-// Memory of digits. A vector of Lanes would not know how they are aligned: attributes are no part of its
-// type.
+// Digits, each of as many numbers as a level's vectors hold, aligned as these.
 class LaneVector {
  public:
   void resize(i64 count) { lanes_.resize(count); }
-  Lanes* data() { return reinterpret_cast<Lanes*>(lanes_.data()); }
-  const Lanes* data() const { return reinterpret_cast<const Lanes*>(lanes_.data()); }
+  template <class Lanes>
+  Lanes* as() {
+    static_assert(sizeof(Lanes) <= sizeof(Aligned), "vectors must not be wider");
+    return reinterpret_cast<Lanes*>(lanes_.data());
+  }
+  template <class Lanes>
+  const Lanes* as() const {
+    return reinterpret_cast<const Lanes*>(lanes_.data());
+  }
 
  private:
   struct alignas(64) Aligned {
-    u64 lane[kPositionalLanes];
+    u64 lane[kMostLanes];
   };
   std::vector<Aligned> lanes_;
 };
-
-// How many digits hold so many bits: whole tiles of them.
-inline i64 digits_for(i64 bits) {
-  const i64 digits = (bits + kDigitBits - 1) / kDigitBits;
-  return (digits + kDigitTile - 1) / kDigitTile * kDigitTile;
-}
 
 // Limb i of number j is data[i * stride + j].
 struct LimbRows {
@@ -62,12 +58,22 @@ struct PositionalScratch {
   LaneVector x, y, z, sum, table;
 };
 
-// One modulus for each number, odd, in `digits` digits that hold 4 times as much; their inverses modulo 2^52,
+// One modulus for each number, odd, in `digits` digits that hold 4 times as much; their inverses modulo
+// those of a digit,
 // negated.
 struct MontgomeryTile {
   i64 digits;
-  LaneVector modulus, square;  // of R = 2^(52 digits), modulo the modulus
-  Lanes inverse;
+  LaneVector modulus, square;  // of R, the power of two of so many digits, modulo the modulus
+  LaneVector inverse;
+};
+
+// One divisor for each number, in `digits` digits: the magnitudes, scaled by 2^(whole digits + part bits) so
+// that the highest bit of the highest digit is set.
+struct DivisorTile {
+  i64 digits, limbs, most_whole;
+  LaneVector divisor;
+  LaneVector whole, part, reciprocal;  // the last of the leading two digits
+  LaneVector sign;                     // all ones of negative ones
 };
 
 // x y + z modulo 2^bits. `addend` may have no limbs. Unless `flags` is null, it becomes 1 for each number
@@ -87,18 +93,29 @@ using MontgomeryPower = void (*)(const MontgomeryTile& modulus, const LimbRows& 
 using AddModular = bool (*)(const LimbRows& x, const LimbRows& y, const LimbRows& modulus, bool subtract,
                             i64 lanes, const LimbResult& out, PositionalScratch& scratch);
 
+using LoadDivisor = void (*)(const LimbRows& y, bool is_signed, DivisorTile& tile,
+                             PositionalScratch& scratch);
+// Quotients, rounded down, and remainders of the divisor's sign, as far as the results' limbs hold them. By 0
+// they mean nothing.
+using Divide = void (*)(const DivisorTile& divisor, const LimbRows& x, bool is_signed,
+                        const LimbResult& quotient, const LimbResult& remainder, PositionalScratch& scratch);
+
 struct PositionalLoops {
+  i64 lanes;
+  int digit_bits;
   MultiplyTile multiply;
   AddModular add_modular;
   LoadMontgomery load_montgomery;
   MontgomeryMultiply montgomery_multiply;
   MontgomeryPower montgomery_power;
+  LoadDivisor load_divisor;
+  Divide divide;
+
+  // Digits of R, which is at least 4 times every number of so many limbs.
+  i64 montgomery_digits(i64 limbs) const { return (32 * limbs + 2 + digit_bits - 1) / digit_bits; }
 };
 
-// Digits of R = 2^(52 digits), which is at least 4 times every number of so many limbs.
-inline i64 montgomery_digits(i64 limbs) { return (32 * limbs + 2 + kDigitBits - 1) / kDigitBits; }
-
-// All loops give the same: "portable" and, where the processor has AVX-512 IFMA, "ifma".
+// All loops give the same, but for R: "portable" and, where the processor has these, "avx2" and "ifma".
 std::vector<std::string> positional_methods();
 const PositionalLoops& positional_loops(const std::string& method);
 

@@ -1,18 +1,24 @@
 // The loops of positional_digits.hpp, for one level of instructions: included in a namespace that has
-// RNS_LEVEL, RNS_LEVEL_INLINE, multiply_digits and montgomery_product. No guard: it is included once for each
-// level.
+// RNS_LEVEL, RNS_LEVEL_INLINE, Lanes, SignedLanes, kLanes, kDigitBits, kDigitMask, add_product,
+// multiply_digits and montgomery_product. No guard: it is included once for each level.
 
-typedef u32 Limbs8 __attribute__((vector_size(32)));
+typedef u32 LimbLanes __attribute__((vector_size(sizeof(Lanes) / 2)));
 
 RNS_LEVEL_INLINE void load_limbs(const u32* row, Lanes& x) {
-  Limbs8 limbs;
+  LimbLanes limbs;
   __builtin_memcpy(&limbs, row, sizeof limbs);
   x = __builtin_convertvector(limbs, Lanes);
 }
 
 RNS_LEVEL_INLINE void store_limbs(const Lanes& x, u32* row) {
-  const Limbs8 limbs = __builtin_convertvector(x, Limbs8);
+  const LimbLanes limbs = __builtin_convertvector(x, LimbLanes);
   __builtin_memcpy(row, &limbs, sizeof limbs);
+}
+
+// How many digits hold so many bits: whole tiles of them.
+RNS_LEVEL_INLINE i64 digits_for(i64 bits) {
+  const i64 digits = (bits + kDigitBits - 1) / kDigitBits;
+  return (digits + kDigitTile - 1) / kDigitTile * kDigitTile;
 }
 
 RNS_LEVEL_INLINE void load_digits(const LimbRows& x, Lanes* digits, i64 count) {
@@ -28,7 +34,7 @@ RNS_LEVEL_INLINE void load_digits(const LimbRows& x, Lanes* digits, i64 count) {
       load_limbs(x.row(i + 1), limb);
       sum |= limb << (32 - shift);
     }
-    if (shift > 12 && i + 2 < x.limbs) {
+    if (shift > 64 - kDigitBits && i + 2 < x.limbs) {
       load_limbs(x.row(i + 2), limb);
       sum |= limb << (64 - shift);
     }
@@ -43,6 +49,7 @@ RNS_LEVEL_INLINE void limb_of(const Lanes* digits, i64 count, i64 i, Lanes& limb
   limb = Lanes{};
   if (d < count) limb = digits[d] >> shift;
   if (shift > kDigitBits - 32 && d + 1 < count) limb |= digits[d + 1] << (kDigitBits - shift);
+  if (shift > 2 * kDigitBits - 32 && d + 2 < count) limb |= digits[d + 2] << (2 * kDigitBits - shift);
   limb &= kLimbMask;
 }
 
@@ -96,13 +103,13 @@ RNS_LEVEL void multiply(const LimbRows& x, const LimbRows& y, const LimbRows& ad
   scratch.x.resize(x_count);
   scratch.y.resize(y_count);
   scratch.z.resize(count);
-  load_digits(x, scratch.x.data(), x_count);
-  load_digits(y, scratch.y.data(), y_count);
-  multiply_digits(scratch.x.data(), x_count, scratch.y.data(), y_count, scratch.z.data(), count);
+  load_digits(x, lanes_of(scratch.x), x_count);
+  load_digits(y, lanes_of(scratch.y), y_count);
+  multiply_digits(lanes_of(scratch.x), x_count, lanes_of(scratch.y), y_count, lanes_of(scratch.z), count);
   Lanes carried = {}, lost = {}, above = {};
   for (i64 i = 0; i < limbs; ++i) {
     Lanes sum, limb;
-    limb_of(scratch.z.data(), count, i, sum);
+    limb_of(lanes_of(scratch.z), count, i, sum);
     if (addend.limbs != 0) {
       extended_limb(addend, i, out.is_signed, limb);
       sum += limb;
@@ -124,7 +131,7 @@ RNS_LEVEL void multiply(const LimbRows& x, const LimbRows& y, const LimbRows& ad
     store_limbs(limb, out.row(i));
   }
   if (flags != nullptr) {
-    for (i64 j = 0; j < kPositionalLanes; ++j) flags[j] = lost[j] != 0;
+    for (i64 j = 0; j < kLanes; ++j) flags[j] = lost[j] != 0;
   }
 }
 
@@ -139,7 +146,7 @@ RNS_LEVEL bool add_modular(const LimbRows& x, const LimbRows& y, const LimbRows&
                            i64 lanes, const LimbResult& out, PositionalScratch& scratch) {
   scratch.x.resize(out.limbs);
   scratch.y.resize(out.limbs);
-  Lanes *sums = scratch.x.data(), *others = scratch.y.data();
+  Lanes *sums = lanes_of(scratch.x), *others = lanes_of(scratch.y);
   Lanes carried = {}, other_carried = {}, x_borrow = {}, y_borrow = {};
   for (i64 i = 0; i < out.limbs; ++i) {
     Lanes a, b, m;
@@ -165,22 +172,23 @@ RNS_LEVEL bool add_modular(const LimbRows& x, const LimbRows& y, const LimbRows&
 }
 
 RNS_LEVEL void load_montgomery(const LimbRows& modulus, const LimbRows& square, MontgomeryTile& tile) {
-  tile.digits = montgomery_digits(modulus.limbs);
+  tile.digits = (32 * modulus.limbs + 2 + kDigitBits - 1) / kDigitBits;
   tile.modulus.resize(tile.digits);
   tile.square.resize(tile.digits);
-  load_digits(modulus, tile.modulus.data(), tile.digits);
-  load_digits(square, tile.square.data(), tile.digits);
-  const Lanes m = tile.modulus.data()[0];
+  load_digits(modulus, lanes_of(tile.modulus), tile.digits);
+  load_digits(square, lanes_of(tile.square), tile.digits);
+  const Lanes m = lanes_of(tile.modulus)[0];
   Lanes inverse = m;  // right modulo 2^3; each step doubles the bits
   for (int bits = 3; bits < kDigitBits; bits *= 2) inverse *= 2 - m * inverse;
-  tile.inverse = -inverse & kDigitMask;
+  tile.inverse.resize(1);
+  *lanes_of(tile.inverse) = -inverse & kDigitMask;
 }
 
 // From below 2 m to below m.
 RNS_LEVEL_INLINE void reduce_once(const MontgomeryTile& m, Lanes* x, Lanes* difference) {
   Lanes borrow = {};
   for (i64 j = 0; j < m.digits; ++j) {
-    const Lanes d = x[j] - m.modulus.data()[j] + borrow;
+    const Lanes d = x[j] - lanes_of(m.modulus)[j] + borrow;
     borrow = (Lanes)((SignedLanes)d >> 63);
     difference[j] = d & kDigitMask;
   }
@@ -199,10 +207,10 @@ RNS_LEVEL void montgomery_multiply(const MontgomeryTile& m, const LimbRows& x, c
                                    const LimbResult& out, PositionalScratch& scratch) {
   const i64 n = m.digits;
   for (LaneVector* digits : {&scratch.x, &scratch.y, &scratch.sum}) digits->resize(n);
-  Lanes *a = scratch.x.data(), *b = scratch.y.data(), *sum = scratch.sum.data();
+  Lanes *a = lanes_of(scratch.x), *b = lanes_of(scratch.y), *sum = lanes_of(scratch.sum);
   load_digits(x, a, n);
   load_digits(y, b, n);
-  montgomery_product(m, a, m.square.data(), a, sum);
+  montgomery_product(m, a, lanes_of(m.square), a, sum);
   montgomery_product(m, a, b, a, sum);
   reduce_once(m, a, sum);
   store_digits(a, n, out);
@@ -219,7 +227,7 @@ RNS_LEVEL_INLINE u32 window_at(const LimbRows& exponent, i64 j, i64 first, int w
 // Copies the entry of each number.
 RNS_LEVEL_INLINE void look_up(const Lanes* table, i64 n, const u32* entries, Lanes* out) {
   for (i64 d = 0; d < n; ++d) {
-    for (i64 j = 0; j < kPositionalLanes; ++j) out[d][j] = table[entries[j] * n + d][j];
+    for (i64 j = 0; j < kLanes; ++j) out[d][j] = table[entries[j] * n + d][j];
   }
 }
 
@@ -228,21 +236,21 @@ RNS_LEVEL void montgomery_power(const MontgomeryTile& m, const LimbRows& x, cons
   const i64 n = m.digits;
   for (LaneVector* digits : {&scratch.x, &scratch.y, &scratch.z, &scratch.sum}) digits->resize(n);
   scratch.table.resize(n << window);
-  Lanes *power = scratch.x.data(), *factor = scratch.y.data(), *one = scratch.z.data(),
-        *sum = scratch.sum.data();
-  Lanes* table = scratch.table.data();
+  Lanes *power = lanes_of(scratch.x), *factor = lanes_of(scratch.y), *one = lanes_of(scratch.z),
+        *sum = lanes_of(scratch.sum);
+  Lanes* table = lanes_of(scratch.table);
   for (i64 d = 0; d < n; ++d) one[d] = Lanes{};
   one[0] += 1;
-  montgomery_product(m, m.square.data(), one, table, sum);
+  montgomery_product(m, lanes_of(m.square), one, table, sum);
   load_digits(x, factor, n);
-  montgomery_product(m, m.square.data(), factor, table + n, sum);
+  montgomery_product(m, lanes_of(m.square), factor, table + n, sum);
   for (i64 e = 2; e < i64{1} << window; ++e)
     montgomery_product(m, table + (e - 1) * n, table + n, table + e * n, sum);
   std::copy_n(table, n, power);
   const i64 windows = (bits + window - 1) / window;
   for (i64 w = windows - 1; w >= 0; --w) {
-    u32 entries[kPositionalLanes], all = 0;
-    for (i64 j = 0; j < kPositionalLanes; ++j) all |= entries[j] = window_at(exponent, j, w * window, window);
+    u32 entries[kLanes], all = 0;
+    for (i64 j = 0; j < kLanes; ++j) all |= entries[j] = window_at(exponent, j, w * window, window);
     for (int s = 0; s < window && w + 1 < windows; ++s) montgomery_product(m, power, power, power, sum);
     if (all == 0) continue;
     look_up(table, n, entries, factor);
@@ -253,5 +261,9 @@ RNS_LEVEL void montgomery_power(const MontgomeryTile& m, const LimbRows& x, cons
   store_digits(power, n, out);
 }
 
-constexpr PositionalLoops kLoops = {multiply, add_modular, load_montgomery, montgomery_multiply,
-                                    montgomery_power};
+#include "positional_divide_loops.hpp"
+
+constexpr PositionalLoops kLoops = {
+    kLanes,           kDigitBits,   multiply, add_modular, load_montgomery, montgomery_multiply,
+    montgomery_power, load_divisor, divide,
+};

@@ -616,17 +616,14 @@ def positional_multiply(
     _cpu.positional_multiply(x, y, addend, bits, signed, out, flags, method)
 
 
-def _turned(matrix: Array) -> NDArray[np.uint32]:
-    out = np.empty(matrix.shape[::-1], dtype=np.uint32)
-    transpose(matrix, out)
-    return out
-
-
-def positional_divmod(x: Array, y: Array, signed: bool) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    # Words of 64 bits are quicker than limbs of numbers side by side, though they are turned first.
-    width = max(len(x) + signed, len(y))
-    quotients, remainders = floor_divide_limbs(_turned(x), _turned(y), width, signed)
-    return _turned(quotients), _turned(remainders)
+def positional_divmod(
+    x: Array, y: Array, signed: bool, method: str = _POSITIONAL_METHOD
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    count = max(x.shape[1], y.shape[1])
+    quotients = np.empty((len(x) + signed, count), dtype=np.uint32)
+    remainders = np.empty((len(y), count), dtype=np.uint32)
+    _cpu.positional_divmod(x, y, signed, quotients, remainders, method)
+    return quotients, remainders
 
 
 # These are left to integers.
@@ -640,9 +637,9 @@ def positional_mod_add(
     return are_reduced
 
 
-def montgomery_bits(limbs: int) -> int:
-    digits: int = _cpu.montgomery_digits(limbs)
-    return 52 * digits
+def montgomery_bits(limbs: int, method: str = _POSITIONAL_METHOD) -> int:
+    bits: int = _cpu.montgomery_bits(limbs, method)
+    return bits
 
 
 def montgomery_multiply(

@@ -48,4 +48,6 @@ class Operands:
 
 def wide(matrix: Array, count: int) -> Array:
     """A matrix (k, N) or (k, 1) as one of `count` columns, contiguous."""
+    if matrix.shape[1] == count and matrix.flags.c_contiguous:
+        return matrix
     return np.copy(np.broadcast_to(matrix, (len(matrix), count)), order="C")

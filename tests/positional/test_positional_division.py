@@ -7,6 +7,7 @@ import pytest
 from conftest import Processor
 from positional_numbers import PRECISIONS, some_values, to_values, to_words
 
+from rnsdask.backend import cpu
 from rnsdask.positional.divide import divmod_, gcd, isqrt, remainder
 
 
@@ -56,6 +57,29 @@ def test_quotient_digits_that_are_corrected(
         numbers += [2**127 + 3, 2**95 - 2**32 + 3]
     check(numbers, divisors, (32 * limbs + 64, 32 * limbs), False, on_each_processor)
     check([-v for v in numbers], divisors, (32 * limbs + 65, 32 * limbs + 1), True, on_each_processor)
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("method", cpu.positional_methods())
+def test_methods_agree(method: str, signed: bool, rng: np.random.Generator) -> None:
+    """Lengths of all kinds beside each other; numbers next to multiples, whose digits seem too great."""
+    host = Processor("cpu", np)
+    for x_bits, y_bits in ((32, 32), (64, 96), (224, 128), (512, 256), (1056, 512), (64, 2048), (2048, 64)):
+        divisors = [v or 1 for v in some_values(y_bits, signed, 150, rng)]
+        rng.shuffle(divisors)
+        numbers = []
+        for i, divisor in enumerate(divisors):
+            quotient = int.from_bytes(rng.bytes(x_bits // 8), "little") >> min(x_bits, divisor.bit_length())
+            near = quotient * divisor + (-1, 0, 1)[i % 3]
+            numbers.append(min(max(near, -(2 ** (x_bits - 1)) if signed else 0), 2 ** (x_bits - signed) - 1))
+        if signed:
+            numbers[:2], divisors[:2] = [-(2 ** (x_bits - 1))] * 2, [-1, -(2 ** (y_bits - 1))]
+        x, y = to_words(numbers, x_bits, host), to_words(divisors, y_bits, host)
+        for count in (len(divisors), 1):  # a divisor for each, and one for all
+            found = cpu.positional_divmod(x, y[:, :count], signed, method=method)
+            pairs = zip(*(to_values(z, signed) for z in found), strict=True)
+            expected = divisors if count > 1 else divisors[:1] * len(numbers)
+            assert list(pairs) == list(map(divmod, numbers, expected))
 
 
 def test_divisors_of_other_lengths(on_each_processor: Processor, rng: np.random.Generator) -> None:
