@@ -63,24 +63,36 @@ void for_tiles(i64 lanes, std::vector<Run*> operands, const MutableMatrix32& out
   }
 }
 
+// From how many digits on operands are halved.
+i64 least_halved_digits(const PositionalLoops& loops, const std::string& algorithm) {
+  if (algorithm == "schoolbook") return i64{1} << 62;
+  if (algorithm == "karatsuba") return 2 * kDigitTile;
+  require(algorithm == "best", "an algorithm is 'best', 'schoolbook' or 'karatsuba'");
+  return loops.least_halved_digits;
+}
+
 void multiply(const LimbMatrix& x, const LimbMatrix& y, const std::optional<LimbMatrix>& addend, i64 bits,
               bool is_signed, const MutableMatrix32& out, const std::optional<Vector8>& flags,
-              const std::string& method) {
+              const std::string& method, const std::string& algorithm) {
   const i64 count = static_cast<i64>(out.shape(1));
   require(bits > 32 * (static_cast<i64>(out.shape(0)) - 1) && bits <= 32 * static_cast<i64>(out.shape(0)),
           "the result must have the limbs of its bits");
   require(!flags || static_cast<i64>(flags->shape(0)) == count, "there must be a flag for each number");
   const PositionalLoops& loops = positional_loops(method);
-  Run a(x, count), b(y, count), c = addend ? Run(*addend, count) : Run();
+  const i64 least = least_halved_digits(loops, algorithm);
+  const bool is_square = x.data() == y.data() && x.shape(0) == y.shape(0) && x.shape(1) == y.shape(1) &&
+                         x.stride(0) == y.stride(0);
+  Run a(x, count), b = is_square ? Run() : Run(y, count), c = addend ? Run(*addend, count) : Run();
   nb::gil_scoped_release release;
   PositionalScratch scratch;
-  for_tiles(
-      loops.lanes, {&a, &b, &c}, out, bits, is_signed, [&](i64 first, i64 start, const LimbResult& result) {
-        u8 lost[kMostLanes];
-        loops.multiply(a.tile(start), b.tile(start), c.tile(start), result, flags ? lost : nullptr, scratch);
-        const i64 lanes = std::min(loops.lanes, count - first - start);
-        if (flags) std::copy_n(lost, lanes, flags->data() + first + start);
-      });
+  for_tiles(loops.lanes, {&a, &b, &c}, out, bits, is_signed,
+            [&](i64 first, i64 start, const LimbResult& result) {
+              u8 lost[kMostLanes];
+              loops.multiply(a.tile(start), is_square ? a.tile(start) : b.tile(start), c.tile(start), result,
+                             least, flags ? lost : nullptr, scratch);
+              const i64 lanes = std::min(loops.lanes, count - first - start);
+              if (flags) std::copy_n(lost, lanes, flags->data() + first + start);
+            });
 }
 
 // Divisors, of which one for all is loaded once.
@@ -220,7 +232,7 @@ void montgomery_power(const LimbMatrix& x, const LimbMatrix& exponent, i64 bits,
 
 void bind_positional(nb::module_& module) {
   module.def("positional_multiply", multiply, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(),
-             nb::arg(), nb::arg().none(), nb::arg());
+             nb::arg(), nb::arg().none(), nb::arg(), nb::arg());
   module.def("positional_mod_add", add_modular);
   module.def("montgomery_multiply", montgomery_multiply);
   module.def("montgomery_power", montgomery_power);

@@ -28,6 +28,7 @@ typedef i64 SignedLanes __attribute__((vector_size(16), may_alias));
 constexpr i64 kLanes = 2;
 constexpr int kDigitBits = 52;
 constexpr u64 kDigitMask = (u64{1} << kDigitBits) - 1;
+constexpr i64 kLeastTiledDigits = i64{1} << 62, kLeastHalvedDigits = 64;
 
 RNS_LEVEL_INLINE Lanes* lanes_of(LaneVector& x) { return x.as<Lanes>(); }
 RNS_LEVEL_INLINE const Lanes* lanes_of(const LaneVector& x) { return x.as<Lanes>(); }
@@ -76,6 +77,12 @@ RNS_INLINE void multiply_digits(const Lanes* x, i64 x_count, const Lanes* y, i64
   }
 }
 
+RNS_INLINE void square_digits(const Lanes* x, i64 x_count, Lanes* z, i64 count) {
+  multiply_digits(x, x_count, x, x_count, z, count);
+}
+
+#include "positional_karatsuba.hpp"
+
 // x y / R modulo m, as below.
 RNS_INLINE void montgomery_product(const MontgomeryTile& m, const Lanes* x, const Lanes* y, Lanes* z,
                                    Lanes*) {
@@ -119,9 +126,10 @@ namespace avx2 {
 typedef u64 Lanes __attribute__((vector_size(32), may_alias));
 typedef i64 SignedLanes __attribute__((vector_size(32), may_alias));
 constexpr i64 kLanes = 4;
-constexpr int kDigitBits = 28;
+constexpr int kDigitBits = 29;
 constexpr u64 kDigitMask = (u64{1} << kDigitBits) - 1;
-constexpr i64 kProductsBeforeCarry = 240;  // of digits: with what is carried they fit 64 bits
+constexpr i64 kTilesBeforeCarry = 14;  // of 4 products below 2^58 each
+constexpr i64 kLeastTiledDigits = 32, kLeastHalvedDigits = 64;
 
 RNS_LEVEL_INLINE Lanes* lanes_of(LaneVector& x) { return x.as<Lanes>(); }
 RNS_LEVEL_INLINE const Lanes* lanes_of(const LaneVector& x) { return x.as<Lanes>(); }
@@ -142,45 +150,20 @@ RNS_LEVEL_INLINE void add_to_rows(Lanes& sum, Lanes&, const Lanes& a, const Lane
   sum += multiplied(a, b);
 }
 
-// Sums become digits; what is above the last one is added to the next sum.
-RNS_LEVEL_INLINE void carry(Lanes* sums, i64 count) {
-  for (i64 d = 0; d < count; ++d) {
-    sums[d + 1] += sums[d] >> kDigitBits;
-    sums[d] &= kDigitMask;
-  }
+RNS_LEVEL_INLINE void add_row(Lanes* sum, const Lanes* a, const Lanes& b) {
+  for (int t = 0; t < kDigitTile; ++t) sum[t] += multiplied(a[t], b);
 }
 
-RNS_LEVEL_INLINE void multiply_digits(const Lanes* x, i64 x_count, const Lanes* y, i64 y_count, Lanes* z,
-                                      i64 count) {
-  Lanes sum[2 * kDigitTile] = {};
-  for (i64 c = 0; c < count; c += kDigitTile) {
-    const i64 first = c >= y_count ? c - y_count + kDigitTile : 0;
-    i64 until_carry = kProductsBeforeCarry;
-    for (i64 i = first; i <= c && i < x_count; i += kDigitTile) {
-      const Lanes *a = x + i, *b = y + (c - i);
-      for (int s = 0; s < kDigitTile; ++s) {
-        for (int t = 0; t < kDigitTile; ++t) sum[s + t] += multiplied(a[s], b[t]);
-      }
-      until_carry -= kDigitTile;
-      if (until_carry == 0) {
-        carry(sum, 2 * kDigitTile - 1);
-        until_carry = kProductsBeforeCarry;
-      }
-    }
-    carry(sum, kDigitTile);
-    for (i64 t = 0; t < kDigitTile; ++t) z[c + t] = sum[t];
-    for (i64 t = 0; t < kDigitTile; ++t) sum[t] = sum[t + kDigitTile];
-    for (i64 t = kDigitTile; t < 2 * kDigitTile; ++t) sum[t] = Lanes{};
-  }
+RNS_LEVEL_INLINE void add_tile(Lanes* sum, const Lanes* a, const Lanes* b) {
+  for (int t = 0; t < kDigitTile; ++t) add_row(sum + t, a, b[t]);
 }
 
-// x y / R modulo m, as below; each row adds two products to a sum.
-RNS_LEVEL_INLINE void montgomery_product(const MontgomeryTile& m, const Lanes* x, const Lanes* y, Lanes* z,
-                                         Lanes* sum) {
+// x y / R modulo m, as montgomery_product gives it, of few digits: each row adds two products to a sum.
+RNS_LEVEL_INLINE void montgomery_rows(const MontgomeryTile& m, const Lanes* x, const Lanes* y, Lanes* z,
+                                      Lanes* sum) {
   const i64 n = m.digits;
   const Lanes *modulus = lanes_of(m.modulus), inverse = *lanes_of(m.inverse);
   for (i64 j = 0; j < n; ++j) sum[j] = Lanes{};
-  i64 until_carry = kProductsBeforeCarry;
   for (i64 i = 0; i < n; ++i) {
     const Lanes factor = y[i];
     const Lanes low = sum[0] + multiplied(x[0], factor);
@@ -190,16 +173,18 @@ RNS_LEVEL_INLINE void montgomery_product(const MontgomeryTile& m, const Lanes* x
       sum[j - 1] = sum[j] + multiplied(x[j], factor) + multiplied(modulus[j], quotient);
     sum[n - 1] = Lanes{};
     sum[0] += carried;
-    until_carry -= 2;
-    if (until_carry == 0) {
-      carry(sum, n - 1);
-      until_carry = kProductsBeforeCarry;
-    }
   }
-  carry(sum, n - 1);
-  for (i64 j = 0; j < n; ++j) z[j] = sum[j];
+  Lanes carried = {};
+  for (i64 j = 0; j < n; ++j) {
+    carried += sum[j];
+    z[j] = carried & kDigitMask;
+    carried >>= kDigitBits;
+  }
 }
 
+#include "positional_tiles.hpp"
+
+// What all levels have.
 #include "positional_loops.hpp"
 #undef RNS_LEVEL
 #undef RNS_LEVEL_INLINE
@@ -217,6 +202,7 @@ constexpr i64 kLanes = 8;
 constexpr int kDigitBits = 52;
 constexpr u64 kDigitMask = (u64{1} << kDigitBits) - 1;
 constexpr i64 kTilesBeforeCarry = 256;  // of 8 summands below 2^52 each
+constexpr i64 kLeastTiledDigits = 16, kLeastHalvedDigits = 40;
 
 RNS_LEVEL_INLINE Lanes* lanes_of(LaneVector& x) { return x.as<Lanes>(); }
 RNS_LEVEL_INLINE const Lanes* lanes_of(const LaneVector& x) { return x.as<Lanes>(); }
@@ -235,44 +221,17 @@ RNS_LEVEL_INLINE void add_to_rows(Lanes& sum, Lanes& high, const Lanes& a, const
   sum += low;
 }
 
-// Sums of 2^12 products and less become digits; what is above the last one is added to the next sum.
-RNS_LEVEL_INLINE void carry(Lanes* sums, i64 count) {
-  for (i64 d = 0; d < count; ++d) {
-    sums[d + 1] += sums[d] >> kDigitBits;
-    sums[d] &= kDigitMask;
-  }
+RNS_LEVEL_INLINE void add_row(Lanes* sum, const Lanes* a, const Lanes& b) {
+  for (int t = 0; t < kDigitTile; ++t) add_product(sum[t], sum[t + 1], a[t], b);
 }
 
-// The lowest `count` digits of a product, whole tiles of them: tile by tile, those of the same weight
-// together.
-RNS_LEVEL_INLINE void multiply_digits(const Lanes* x, i64 x_count, const Lanes* y, i64 y_count, Lanes* z,
-                                      i64 count) {
-  Lanes sum[2 * kDigitTile + 1] = {};
-  for (i64 c = 0; c < count; c += kDigitTile) {
-    const i64 first = c >= y_count ? c - y_count + kDigitTile : 0;
-    i64 until_carry = kTilesBeforeCarry;
-    for (i64 i = first; i <= c && i < x_count; i += kDigitTile) {
-      const Lanes *a = x + i, *b = y + (c - i);
-      for (int s = 0; s < kDigitTile; ++s) {
-        for (int t = 0; t < kDigitTile; ++t) add_product(sum[s + t], sum[s + t + 1], a[s], b[t]);
-      }
-      if (--until_carry == 0) {
-        carry(sum, 2 * kDigitTile);
-        until_carry = kTilesBeforeCarry;
-      }
-    }
-    carry(sum, kDigitTile);
-    for (i64 t = 0; t < kDigitTile; ++t) z[c + t] = sum[t];
-    for (i64 t = 0; t <= kDigitTile; ++t) sum[t] = sum[t + kDigitTile];
-    for (i64 t = kDigitTile + 1; t <= 2 * kDigitTile; ++t) sum[t] = Lanes{};
-  }
+RNS_LEVEL_INLINE void add_tile(Lanes* sum, const Lanes* a, const Lanes* b) {
+  for (int t = 0; t < kDigitTile; ++t) add_row(sum + t, a, b[t]);
 }
 
-// x y / R modulo m, below 2 m if one of x and y is and the other is below R / 4 (C. Walter, "Montgomery
-// exponentiation needs no final subtractions", 1999). z may be x or y. Each row adds less than 2^54 + 2^13 to
-// a sum, which ends after as many rows as there are digits.
-RNS_LEVEL_INLINE void montgomery_product(const MontgomeryTile& m, const Lanes* x, const Lanes* y, Lanes* z,
-                                         Lanes* sum) {
+// x y / R modulo m, as montgomery_product gives it, of few digits.
+RNS_LEVEL_INLINE void montgomery_rows(const MontgomeryTile& m, const Lanes* x, const Lanes* y, Lanes* z,
+                                      Lanes* sum) {
   const i64 n = m.digits;
   const Lanes *modulus = lanes_of(m.modulus), inverse = *lanes_of(m.inverse);
   for (i64 j = 0; j < n; ++j) sum[j] = Lanes{};
@@ -301,6 +260,9 @@ RNS_LEVEL_INLINE void montgomery_product(const MontgomeryTile& m, const Lanes* x
   }
 }
 
+#include "positional_tiles.hpp"
+
+// What all levels have.
 #include "positional_loops.hpp"
 #undef RNS_LEVEL
 #undef RNS_LEVEL_INLINE

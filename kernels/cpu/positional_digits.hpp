@@ -1,5 +1,5 @@
 // Positional numbers in tiles of 2 to 8, side by side: limbs of 32 bits, as they are stored, and digits of as
-// many bits as the instructions multiply: 52, or 28 where these are AVX2's.
+// many bits as the instructions multiply: 52, or 29 where these are AVX2's.
 #pragma once
 
 #include <string>
@@ -77,9 +77,9 @@ struct DivisorTile {
 };
 
 // x y + z modulo 2^bits. `addend` may have no limbs. Unless `flags` is null, it becomes 1 for each number
-// that the result does not hold, else 0.
+// that the result does not hold, else 0. Operands of `least` digits are multiplied by Karatsuba's method.
 using MultiplyTile = void (*)(const LimbRows& x, const LimbRows& y, const LimbRows& addend,
-                              const LimbResult& out, u8* flags, PositionalScratch& scratch);
+                              const LimbResult& out, i64 least, u8* flags, PositionalScratch& scratch);
 using LoadMontgomery = void (*)(const LimbRows& modulus, const LimbRows& square, MontgomeryTile& tile);
 // x y modulo each modulus, of numbers that need not be below it, in no more limbs.
 using MontgomeryMultiply = void (*)(const MontgomeryTile& modulus, const LimbRows& x, const LimbRows& y,
@@ -103,6 +103,8 @@ using Divide = void (*)(const DivisorTile& divisor, const LimbRows& x, bool is_s
 struct PositionalLoops {
   i64 lanes;
   int digit_bits;
+  i64 least_halved_digits;              // from which Karatsuba's products are quicker, as measured
+  i64 (*montgomery_digits)(i64 limbs);  // of R, which is at least 4 times every number of so many limbs
   MultiplyTile multiply;
   AddModular add_modular;
   LoadMontgomery load_montgomery;
@@ -110,9 +112,6 @@ struct PositionalLoops {
   MontgomeryPower montgomery_power;
   LoadDivisor load_divisor;
   Divide divide;
-
-  // Digits of R, which is at least 4 times every number of so many limbs.
-  i64 montgomery_digits(i64 limbs) const { return (32 * limbs + 2 + digit_bits - 1) / digit_bits; }
 };
 
 // All loops give the same, but for R: "portable" and, where the processor has these, "avx2" and "ifma".

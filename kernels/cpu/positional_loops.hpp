@@ -94,18 +94,48 @@ RNS_LEVEL_INLINE void subtract_signs(const LimbRows& x, const LimbRows& y, i64 i
   if (i == x.limbs + y.limbs) sum += x_sign & y_sign & 1;
 }
 
+// The lowest `count` digits of a product in scratch.z, by halves where both have `least` digits.
+RNS_LEVEL_INLINE void multiply_in_scratch(const LimbRows& x, const LimbRows& y, i64 count, i64 least,
+                                          PositionalScratch& scratch) {
+  const bool is_square = x.data == y.data && x.limbs == y.limbs && x.stride == y.stride;
+  const i64 longer = digits_for(32 * x.limbs), shorter = digits_for(32 * y.limbs);
+  const bool is_halved = shorter >= least;
+  // So many parts of the longer number, as long as the shorter one.
+  const i64 parts = is_halved ? std::max<i64>(1, (longer + shorter / 2) / shorter) : 1;
+  const i64 n = is_halved ? halved_digits(std::max(shorter, (longer + parts - 1) / parts), least) : shorter;
+  const i64 x_count = is_halved ? parts * n : longer;
+  scratch.x.resize(x_count);
+  scratch.y.resize(n);
+  scratch.z.resize(x_count + n);
+  Lanes *a = lanes_of(scratch.x), *b = is_square ? a : lanes_of(scratch.y), *z = lanes_of(scratch.z);
+  load_digits(x, a, x_count);
+  if (!is_square) load_digits(y, b, n);
+  if (!is_halved)
+    return is_square ? square_digits(a, n, z, count) : multiply_digits(a, x_count, b, n, z, count);
+  scratch.sum.resize(2 * n);
+  scratch.table.resize(4 * n);
+  Lanes *part = lanes_of(scratch.sum), *memory = lanes_of(scratch.table);
+  if (count <= n) return multiply_low_halves(a, b, n, least, z, memory);
+  multiply_halves(a, b, n, least, z, memory);
+  for (i64 first = n; first < std::min(x_count, count); first += n) {
+    multiply_halves(a + first, b, n, least, part, memory);
+    Lanes carried = {};
+    for (i64 i = 0; i < 2 * n; ++i) {
+      carried += part[i];
+      if (i < n) carried += z[first + i];
+      z[first + i] = carried & kDigitMask;
+      carried >>= kDigitBits;
+    }
+  }
+}
+
 RNS_LEVEL void multiply(const LimbRows& x, const LimbRows& y, const LimbRows& addend, const LimbResult& out,
-                        u8* flags, PositionalScratch& scratch) {
-  const i64 x_count = digits_for(32 * x.limbs), y_count = digits_for(32 * y.limbs);
+                        i64 least, u8* flags, PositionalScratch& scratch) {
   const i64 whole = std::max({x.limbs + y.limbs, addend.limbs, out.limbs}) + 1;
   const i64 limbs = flags != nullptr ? whole : out.limbs;
-  const i64 count = std::min(digits_for(32 * limbs), x_count + y_count);
-  scratch.x.resize(x_count);
-  scratch.y.resize(y_count);
-  scratch.z.resize(count);
-  load_digits(x, lanes_of(scratch.x), x_count);
-  load_digits(y, lanes_of(scratch.y), y_count);
-  multiply_digits(lanes_of(scratch.x), x_count, lanes_of(scratch.y), y_count, lanes_of(scratch.z), count);
+  const i64 count = std::min(digits_for(32 * limbs), digits_for(32 * x.limbs) + digits_for(32 * y.limbs));
+  const bool is_ordered = x.limbs >= y.limbs;
+  multiply_in_scratch(is_ordered ? x : y, is_ordered ? y : x, count, least, scratch);
   Lanes carried = {}, lost = {}, above = {};
   for (i64 i = 0; i < limbs; ++i) {
     Lanes sum, limb;
@@ -171,8 +201,17 @@ RNS_LEVEL bool add_modular(const LimbRows& x, const LimbRows& y, const LimbRows&
   return are_reduced;
 }
 
+// Digits of R, whole tiles unless they are few.
+RNS_LEVEL i64 montgomery_digits(i64 limbs) {
+  const i64 digits = (32 * limbs + 2 + kDigitBits - 1) / kDigitBits;
+  return digits < kLeastTiledDigits ? digits : digits_for(32 * limbs + 2);
+}
+
+// Memory of montgomery_product.
+RNS_LEVEL_INLINE i64 montgomery_memory(i64 digits) { return 7 * digits; }
+
 RNS_LEVEL void load_montgomery(const LimbRows& modulus, const LimbRows& square, MontgomeryTile& tile) {
-  tile.digits = (32 * modulus.limbs + 2 + kDigitBits - 1) / kDigitBits;
+  tile.digits = montgomery_digits(modulus.limbs);
   tile.modulus.resize(tile.digits);
   tile.square.resize(tile.digits);
   load_digits(modulus, lanes_of(tile.modulus), tile.digits);
@@ -206,7 +245,8 @@ RNS_LEVEL_INLINE void store_digits(const Lanes* x, i64 count, const LimbResult& 
 RNS_LEVEL void montgomery_multiply(const MontgomeryTile& m, const LimbRows& x, const LimbRows& y,
                                    const LimbResult& out, PositionalScratch& scratch) {
   const i64 n = m.digits;
-  for (LaneVector* digits : {&scratch.x, &scratch.y, &scratch.sum}) digits->resize(n);
+  for (LaneVector* digits : {&scratch.x, &scratch.y}) digits->resize(n);
+  scratch.sum.resize(montgomery_memory(n));
   Lanes *a = lanes_of(scratch.x), *b = lanes_of(scratch.y), *sum = lanes_of(scratch.sum);
   load_digits(x, a, n);
   load_digits(y, b, n);
@@ -234,7 +274,8 @@ RNS_LEVEL_INLINE void look_up(const Lanes* table, i64 n, const u32* entries, Lan
 RNS_LEVEL void montgomery_power(const MontgomeryTile& m, const LimbRows& x, const LimbRows& exponent,
                                 i64 bits, int window, const LimbResult& out, PositionalScratch& scratch) {
   const i64 n = m.digits;
-  for (LaneVector* digits : {&scratch.x, &scratch.y, &scratch.z, &scratch.sum}) digits->resize(n);
+  for (LaneVector* digits : {&scratch.x, &scratch.y, &scratch.z}) digits->resize(n);
+  scratch.sum.resize(montgomery_memory(n));
   scratch.table.resize(n << window);
   Lanes *power = lanes_of(scratch.x), *factor = lanes_of(scratch.y), *one = lanes_of(scratch.z),
         *sum = lanes_of(scratch.sum);
@@ -264,6 +305,6 @@ RNS_LEVEL void montgomery_power(const MontgomeryTile& m, const LimbRows& x, cons
 #include "positional_divide_loops.hpp"
 
 constexpr PositionalLoops kLoops = {
-    kLanes,           kDigitBits,   multiply, add_modular, load_montgomery, montgomery_multiply,
-    montgomery_power, load_divisor, divide,
+    kLanes,          kDigitBits,          kLeastHalvedDigits, montgomery_digits, multiply, add_modular,
+    load_montgomery, montgomery_multiply, montgomery_power,   load_divisor,      divide,
 };

@@ -611,9 +611,10 @@ def positional_multiply(
     out: Array,
     overflowed: Array | None,
     method: str = _POSITIONAL_METHOD,
+    algorithm: str = "best",
 ) -> None:
     flags = None if overflowed is None else overflowed.view(np.uint8)
-    _cpu.positional_multiply(x, y, addend, bits, signed, out, flags, method)
+    _cpu.positional_multiply(x, y, addend, bits, signed, out, flags, method, algorithm)
 
 
 def positional_divmod(

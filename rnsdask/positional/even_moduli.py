@@ -25,7 +25,7 @@ def power_modulo_even(
     by_odd = power_modulo_odd(x, exponents, bits, odd)
     low = int(limb.max()) + 1
     width = LIMB_BITS * low
-    p = _low_power(_low(x, low), exponents, bits, low)
+    p = _low_power(_low(x, low), *_reduced(exponents, bits, low), low)
     difference = _minus(p, _low(by_odd, low), width)
     quotient = multiply(difference, _inverse_modulo_power_of_two(_low(odd, low), width), width, False)
     t = quotient & _mask(limb, bit, low)
@@ -76,6 +76,18 @@ def _mask(limb: Array, bit: Array, limbs: int) -> Array:
     rows = np.asarray(np.arange(limbs)[:, np.newaxis], like=limb)
     partial = (np.uint32(1) << bit) - np.uint32(1)
     return np.where(rows < limb, np.uint32(0xFFFFFFFF), np.where(rows == limb, partial, np.uint32(0)))
+
+
+def _reduced(exponents: Array, bits: int, limbs: int) -> tuple[Array, int]:
+    """Exponents, and their bits, by which powers modulo 2**(32 limbs) are the same.
+
+    Those of odd numbers repeat after 2**(32 limbs - 2); those of even ones are 0 from 32 limbs on, so that a
+    bit stands for all above.
+    """
+    if len(exponents) <= limbs:
+        return exponents, bits
+    above = (exponents[limbs:] != 0).any(axis=0, keepdims=True)
+    return np.concatenate([exponents[:limbs], above.astype(np.uint32)]), LIMB_BITS * limbs + 1
 
 
 def _low_power(x: Array, exponents: Array, bits: int, limbs: int) -> Array:

@@ -42,6 +42,8 @@ def _product(
     if min(len(x), len(y)) >= _FEWEST_LIMBS_OF_GMP:
         return _by_integers(operands, bits, signed)
     a, b, *more = operands.matrices
+    if x is y:  # kernels take the products of a square once that come twice
+        b = a
     out, overflowed = operands.empty(limbs_of(bits)), operands.flags() if checked else None
     if out.size:
         kernels_of(out).positional_multiply(a, b, more[0] if more else None, bits, signed, out, overflowed)

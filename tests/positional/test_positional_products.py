@@ -78,6 +78,8 @@ def test_products_by_one_number_and_of_shapes(on_each_processor: Processor, rng:
     assert to_values(grid.reshape(19, 60)) == expected
     outer = multiply(x[:, :5, None], x[:, None, :4], 600, False)
     assert to_values(outer.reshape(19, 20)) == [p * q for p in a[:5] for q in a[:4]]
+    square = multiply(x[:, ::2], x[:, ::2], 600, False)
+    assert to_values(square) == [p * p for p in a[::2]]
     strided = multiply(x[:, ::2], x[:, 1::2], 600, False)
     assert to_values(strided) == [p * q for p, q in zip(a[::2], a[1::2], strict=True)]
     assert multiply(x[:, :0], y, 600, False).shape == (19, 0)
@@ -163,6 +165,28 @@ def test_methods_agree(bits: int, signed: bool, rng: np.random.Generator) -> Non
     for out, overflowed in results[1:]:
         assert np.array_equal(out, results[0][0])
         assert np.array_equal(overflowed, results[0][1])
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("method", cpu.positional_methods())
+def test_algorithms_agree(method: str, signed: bool, rng: np.random.Generator) -> None:
+    """Products and squares by halves, of lengths that are no multiples of others, whole and low."""
+    host = Processor("cpu", np)
+    for x_bits, y_bits in ((3000, 3000), (9000, 1300), (2080, 6200), (13000, 13000)):
+        a, b = (some_values(bits, signed, 150, rng) for bits in (x_bits, y_bits))
+        a, b = a[:20] + a[-60:], b[-80:]
+        x, y = to_words(a, x_bits, host), to_words(b, y_bits, host)
+        for other, numbers in ((y, b), (x, a)):
+            exact = [p * q for p, q in zip(a, numbers, strict=True)]
+            for bits in (x_bits + y_bits, 2 * x_bits, x_bits, 700):
+                expected = [wrapped(p, bits, signed) for p in exact]
+                for algorithm in ("schoolbook", "karatsuba", "best"):
+                    out = np.empty((-(-bits // 32), len(a)), dtype=np.uint32)
+                    overflowed = np.empty(len(a), dtype=np.bool_)
+                    arguments = (x, other, None, bits, signed, out, overflowed)
+                    cpu.positional_multiply(*arguments, method=method, algorithm=algorithm)
+                    assert to_values(out, signed) == expected
+                    assert overflowed.tolist() == [p != q for p, q in zip(exact, expected, strict=True)]
 
 
 @pytest.mark.parametrize("signed", [False, True])
