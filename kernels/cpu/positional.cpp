@@ -19,6 +19,12 @@ constexpr i64 kRun = 32;
 
 using LimbMatrix = nb::ndarray<const u32, nb::ndim<2>, nb::device::cpu>;
 
+// Whether they are the same numbers.
+bool are_same(const LimbMatrix& x, const LimbMatrix& y) {
+  return x.data() == y.data() && x.shape(0) == y.shape(0) && x.shape(1) == y.shape(1) &&
+         x.stride(0) == y.stride(0);
+}
+
 // A run of the numbers of an operand, or one number for all.
 class Run {
  public:
@@ -80,8 +86,7 @@ void multiply(const LimbMatrix& x, const LimbMatrix& y, const std::optional<Limb
   require(!flags || static_cast<i64>(flags->shape(0)) == count, "there must be a flag for each number");
   const PositionalLoops& loops = positional_loops(method);
   const i64 least = least_halved_digits(loops, algorithm);
-  const bool is_square = x.data() == y.data() && x.shape(0) == y.shape(0) && x.shape(1) == y.shape(1) &&
-                         x.stride(0) == y.stride(0);
+  const bool is_square = are_same(x, y);
   Run a(x, count), b = is_square ? Run() : Run(y, count), c = addend ? Run(*addend, count) : Run();
   nb::gil_scoped_release release;
   PositionalScratch scratch;
@@ -137,6 +142,24 @@ void divide(const LimbMatrix& x, const LimbMatrix& divisor, bool is_signed, cons
               const i64 width = std::min(kRun, count - first);
               for (i64 i = 0; start + loops.lanes >= width && i < limbs; ++i)
                 std::copy_n(&quotients[i * kRun], width, quotient.data() + i * count + first);
+            });
+}
+
+void mod_multiply(const LimbMatrix& x, const LimbMatrix& y, const LimbMatrix& modulus,
+                  const MutableMatrix32& out, const std::string& method) {
+  require(out.shape(0) == modulus.shape(0), "the result must have the limbs of the modulus");
+  const i64 count = static_cast<i64>(out.shape(1));
+  const PositionalLoops& loops = positional_loops(method);
+  const bool is_square = are_same(x, y);
+  Run a(x, count), b = is_square ? Run() : Run(y, count);
+  Divisors divisors(modulus, count, false, loops);
+  nb::gil_scoped_release release;
+  PositionalScratch scratch;
+  for_tiles(loops.lanes, {&a, &b, &divisors.run()}, out, 32 * out.shape(0), false,
+            [&](i64, i64 start, const LimbResult& result) {
+              const LimbRows first = a.tile(start);
+              loops.mod_multiply(divisors.at(start, scratch), first, is_square ? first : b.tile(start),
+                                 result, scratch);
             });
 }
 
@@ -237,6 +260,7 @@ void bind_positional(nb::module_& module) {
   module.def("montgomery_multiply", montgomery_multiply);
   module.def("montgomery_power", montgomery_power);
   module.def("positional_divmod", divide);
+  module.def("positional_mod_multiply", mod_multiply);
   module.def("montgomery_bits", [](i64 limbs, const std::string& method) {
     const PositionalLoops& loops = positional_loops(method);
     return loops.digit_bits * loops.montgomery_digits(limbs);

@@ -100,6 +100,10 @@ using LoadDivisor = void (*)(const LimbRows& y, bool is_signed, DivisorTile& til
 using Divide = void (*)(const DivisorTile& divisor, const LimbRows& x, bool is_signed,
                         const LimbResult& quotient, const LimbResult& remainder, PositionalScratch& scratch);
 
+// x y modulo each divisor, of numbers without a sign.
+using ModMultiply = void (*)(const DivisorTile& divisor, const LimbRows& x, const LimbRows& y,
+                             const LimbResult& out, PositionalScratch& scratch);
+
 struct PositionalLoops {
   i64 lanes;
   int digit_bits;
@@ -112,6 +116,7 @@ struct PositionalLoops {
   MontgomeryPower montgomery_power;
   LoadDivisor load_divisor;
   Divide divide;
+  ModMultiply mod_multiply;
 };
 
 // All loops give the same, but for R: "portable" and, where the processor has these, "avx2" and "ifma".

@@ -183,19 +183,19 @@ RNS_LEVEL_INLINE void store_signed(const Lanes* x, i64 count, const Lanes& negat
   }
 }
 
-RNS_LEVEL void divide(const DivisorTile& by, const LimbRows& x, bool is_signed, const LimbResult& quotient,
-                      const LimbResult& remainder, PositionalScratch& scratch) {
-  const i64 n = by.digits, x_count = division_digits(x.limbs);
-  const i64 count = std::max(n, x_count + by.most_whole) + 1, q_count = count - n;
-  scratch.x.resize(x_count);
-  scratch.y.resize(count);
-  scratch.z.resize(q_count);
-  Lanes *rest = lanes_of(scratch.y), *q = lanes_of(scratch.z);
+// Digits of x scaled as the divisor is, with one above.
+RNS_LEVEL_INLINE i64 scaled_digits(const DivisorTile& by, i64 x_count) {
+  return std::max(by.digits, x_count + by.most_whole) + 1;
+}
+
+// Quotients, of the digits by which `count` is more than those of the divisor, and what is left, still
+// scaled.
+RNS_LEVEL_INLINE void divide_digits(const DivisorTile& by, const Lanes* x, i64 x_count, Lanes* rest,
+                                    i64 count, Lanes* q) {
+  const i64 n = by.digits;
   const Lanes* d = lanes_of(by.divisor);
-  Lanes sign;
-  load_magnitudes(x, is_signed, lanes_of(scratch.x), x_count, sign);
-  scale(by, lanes_of(scratch.x), x_count, rest, count);
-  for (i64 i = q_count - 1; i >= 0; --i) {
+  scale(by, x, x_count, rest, count);
+  for (i64 i = count - n - 1; i >= 0; --i) {
     Lanes above, is_over;
     estimate_digit(by, rest + i + n, q[i]);
     subtract_multiple(rest + i, d, n, q[i], above);
@@ -209,6 +209,20 @@ RNS_LEVEL void divide(const DivisorTile& by, const LimbRows& x, bool is_signed, 
     }
     rest[i + n] = Lanes{};
   }
+}
+
+RNS_LEVEL void divide(const DivisorTile& by, const LimbRows& x, bool is_signed, const LimbResult& quotient,
+                      const LimbResult& remainder, PositionalScratch& scratch) {
+  const i64 n = by.digits, x_count = division_digits(x.limbs);
+  const i64 count = scaled_digits(by, x_count), q_count = count - n;
+  scratch.x.resize(x_count);
+  scratch.y.resize(count);
+  scratch.z.resize(q_count);
+  Lanes *rest = lanes_of(scratch.y), *q = lanes_of(scratch.z);
+  const Lanes* d = lanes_of(by.divisor);
+  Lanes sign;
+  load_magnitudes(x, is_signed, lanes_of(scratch.x), x_count, sign);
+  divide_digits(by, lanes_of(scratch.x), x_count, rest, count, q);
   // From the magnitudes' to those of numbers of different signs: one further from 0 unless nothing is left.
   const Lanes divisor_sign = *lanes_of(by.sign), differ = sign ^ divisor_sign;
   Lanes some = {};
@@ -223,4 +237,17 @@ RNS_LEVEL void divide(const DivisorTile& by, const LimbRows& x, bool is_signed, 
   scale_back(by, rest, n);
   store_signed(q, q_count, differ, is_away & 1, quotient);
   store_signed(rest, n, divisor_sign, Lanes{}, remainder);
+}
+
+RNS_LEVEL void mod_multiply(const DivisorTile& by, const LimbRows& x, const LimbRows& y,
+                            const LimbResult& out, PositionalScratch& scratch) {
+  const i64 bits = 32 * (x.limbs + y.limbs), x_count = (bits + kDigitBits - 1) / kDigitBits;
+  multiply_in_scratch(x, y, digits_for(bits), kLeastHalvedDigits, scratch);
+  const i64 count = scaled_digits(by, x_count);
+  scratch.x.resize(count - by.digits);
+  scratch.y.resize(count);
+  Lanes* rest = lanes_of(scratch.y);
+  divide_digits(by, lanes_of(scratch.z), x_count, rest, count, lanes_of(scratch.x));
+  scale_back(by, rest, by.digits);
+  store_digits(rest, by.digits, out);
 }

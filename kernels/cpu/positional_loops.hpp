@@ -95,8 +95,9 @@ RNS_LEVEL_INLINE void subtract_signs(const LimbRows& x, const LimbRows& y, i64 i
 }
 
 // The lowest `count` digits of a product in scratch.z, by halves where both have `least` digits.
-RNS_LEVEL_INLINE void multiply_in_scratch(const LimbRows& x, const LimbRows& y, i64 count, i64 least,
+RNS_LEVEL_INLINE void multiply_in_scratch(const LimbRows& p, const LimbRows& q, i64 count, i64 least,
                                           PositionalScratch& scratch) {
+  const LimbRows &x = p.limbs >= q.limbs ? p : q, &y = p.limbs >= q.limbs ? q : p;
   const bool is_square = x.data == y.data && x.limbs == y.limbs && x.stride == y.stride;
   const i64 longer = digits_for(32 * x.limbs), shorter = digits_for(32 * y.limbs);
   const bool is_halved = shorter >= least;
@@ -134,8 +135,7 @@ RNS_LEVEL void multiply(const LimbRows& x, const LimbRows& y, const LimbRows& ad
   const i64 whole = std::max({x.limbs + y.limbs, addend.limbs, out.limbs}) + 1;
   const i64 limbs = flags != nullptr ? whole : out.limbs;
   const i64 count = std::min(digits_for(32 * limbs), digits_for(32 * x.limbs) + digits_for(32 * y.limbs));
-  const bool is_ordered = x.limbs >= y.limbs;
-  multiply_in_scratch(is_ordered ? x : y, is_ordered ? y : x, count, least, scratch);
+  multiply_in_scratch(x, y, count, least, scratch);
   Lanes carried = {}, lost = {}, above = {};
   for (i64 i = 0; i < limbs; ++i) {
     Lanes sum, limb;
@@ -306,5 +306,5 @@ RNS_LEVEL void montgomery_power(const MontgomeryTile& m, const LimbRows& x, cons
 
 constexpr PositionalLoops kLoops = {
     kLanes,          kDigitBits,          kLeastHalvedDigits, montgomery_digits, multiply, add_modular,
-    load_montgomery, montgomery_multiply, montgomery_power,   load_divisor,      divide,
+    load_montgomery, montgomery_multiply, montgomery_power,   load_divisor,      divide,   mod_multiply,
 };

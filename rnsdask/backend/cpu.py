@@ -638,6 +638,12 @@ def positional_mod_add(
     return are_reduced
 
 
+def positional_mod_multiply(
+    x: Array, y: Array, moduli: Array, out: Array, method: str = _POSITIONAL_METHOD
+) -> None:
+    _cpu.positional_mod_multiply(x, y, moduli, out, method)
+
+
 def montgomery_bits(limbs: int, method: str = _POSITIONAL_METHOD) -> int:
     bits: int = _cpu.montgomery_bits(limbs, method)
     return bits

@@ -425,6 +425,10 @@ class Kernels(Protocol):
         Returns the first index of one that has none, if there is one; `out` means nothing there.
         """
 
+    @property
+    def positional_mod_multiply(self) -> Callable[[Array, Array, Array, Array], None] | None:
+        """Products of numbers (k, N) or (k, 1) modulo each of any moduli, (k, N) or (k, 1), to `out`."""
+
     def positional_mod_add(self, x: Array, y: Array, moduli: Array, subtract: bool, out: Array) -> bool:
         """Sums or differences modulo each modulus, in its limbs; whether all operands were below it.
 

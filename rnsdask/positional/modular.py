@@ -66,6 +66,10 @@ class _Moduli:
         if self.value is not None and self.are_odd and len(self) <= _MOST_MONTGOMERY_LIMBS:
             kernels_of(out).montgomery_multiply(a, b, self.matrix, self.squares(), out)
             return out
+        together = kernels_of(out).positional_mod_multiply
+        if together is not None:
+            together(a, b, self.matrix, out)
+            return out
         product = multiply(a, b, LIMB_BITS * (len(a) + len(b)), False)
         return self.reduce(wide(product, count), False)
 
@@ -88,6 +92,8 @@ def mod_subtract(x: Array, y: Array, m: Array, signed: bool, locate: Locate = in
 def mod_multiply(x: Array, y: Array, m: Array, signed: bool, locate: Locate = int) -> Array:
     """``x y`` modulo m: by Montgomery's products for one odd modulus, else as the product's remainder."""
     operands, (a, b), modulus = _prepared((x, y), m, signed, locate)
+    if x is y:
+        b = a
     return operands.shaped(modulus.multiply(a, b, operands.count))
 
 

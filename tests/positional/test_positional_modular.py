@@ -177,6 +177,11 @@ def test_methods_agree(rng: np.random.Generator) -> None:
             assert to_values(out) == [v * v % n for v, n in zip(values, moduli, strict=True)]
             cpu.montgomery_power(x, x[:2], min(64, 32 * len(x)), m, r, out, method=method)
             assert to_values(out) == [pow(v, v % 2**64, n) for v, n in zip(values, moduli, strict=True)]
+            cpu.positional_mod_multiply(x, x[:1], m, out, method=method)  # by a factor of one limb
+            assert to_values(out) == [v * (v % 2**32) % n for v, n in zip(values, moduli, strict=True)]
+            even = to_words([n & ~1 or 2 for n in moduli], bits, host)
+            cpu.positional_mod_multiply(x, x, even, out, method=method)
+            assert to_values(out) == [v * v % (n & ~1 or 2) for v, n in zip(values, moduli, strict=True)]
             below = to_words([v % n for v, n in zip(values, moduli, strict=True)], bits, host)
             assert cpu.positional_mod_add(below, below, m, False, out, method=method)
             assert to_values(out) == [2 * v % n for v, n in zip(values, moduli, strict=True)]

@@ -51,6 +51,7 @@ from rnsdask.backend.cuda.positional import (
     positional_inverse,
     positional_isqrt,
     positional_mod_add,
+    positional_mod_multiply,
     positional_multiply,
 )
 from rnsdask.backend.cuda.scan import running_sums
@@ -107,6 +108,7 @@ __all__ = [
     "positional_inverse",
     "positional_isqrt",
     "positional_mod_add",
+    "positional_mod_multiply",
     "positional_multiply",
     "positional_shift",
     "power",

@@ -185,6 +185,9 @@ def _workspace(numbers: int, limbs: int, count: int) -> tuple[int, Array]:
     return threads, cupy.empty((numbers * limbs, threads), dtype=cupy.uint32)
 
 
+positional_mod_multiply = None  # it is the remainder of the product
+
+
 def positional_gcd(x: Array, y: Array, signed: bool, out: Array) -> None:
     limbs, count = out.shape
     threads, workspace = _workspace(2, limbs + 1, count)
