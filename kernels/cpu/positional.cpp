@@ -187,6 +187,27 @@ bool add_modular(const LimbMatrix& x, const LimbMatrix& y, const LimbMatrix& mod
   return are_reduced;
 }
 
+// The first column that has no inverse, or -1.
+i64 invert(const LimbMatrix& x, const LimbMatrix& modulus, const MutableMatrix32& out,
+           const std::string& method) {
+  check_modular(x, modulus, out);
+  const i64 count = static_cast<i64>(out.shape(1));
+  const PositionalLoops& loops = positional_loops(method);
+  Run a(x, count), m(modulus, count);
+  nb::gil_scoped_release release;
+  PositionalScratch scratch;
+  i64 found = -1;
+  for_tiles(loops.lanes, {&a, &m}, out, 32 * out.shape(0), false,
+            [&](i64 first, i64 start, const LimbResult& result) {
+              u8 has_none[kMostLanes];
+              loops.invert(a.tile(start), m.tile(start), result, has_none, scratch);
+              for (i64 j = std::min(loops.lanes, count - first - start) - 1; j >= 0; --j) {
+                if (has_none[j] != 0 && (found < 0 || found >= first + start)) found = first + start + j;
+              }
+            });
+  return found;
+}
+
 // Moduli, and the squares of R modulo them; one for all is loaded once.
 class Moduli {
  public:
@@ -261,6 +282,7 @@ void bind_positional(nb::module_& module) {
   module.def("montgomery_power", montgomery_power);
   module.def("positional_divmod", divide);
   module.def("positional_mod_multiply", mod_multiply);
+  module.def("positional_inverse", invert);
   module.def("montgomery_bits", [](i64 limbs, const std::string& method) {
     const PositionalLoops& loops = positional_loops(method);
     return loops.digit_bits * loops.montgomery_digits(limbs);

@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #endif
 
-// Vectors are passed by reference, so that no call depends on the level.
+// Vectors are passed by reference, or to what is always inlined, so that no call depends on the level.
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 namespace rns {
@@ -40,6 +40,14 @@ RNS_INLINE void add_product(Lanes& low, Lanes& high, const Lanes& a, const Lanes
     low[j] += static_cast<u64>(product) & kDigitMask;
     high[j] += static_cast<u64>(product >> kDigitBits);
   }
+}
+
+// Of the lower 32 bits, with their signs.
+RNS_LEVEL_INLINE Lanes signed_product(const Lanes& a, const Lanes& b) {
+  Lanes product;
+  for (i64 j = 0; j < kLanes; ++j)
+    product[j] = static_cast<u64>(i64{static_cast<i32>(a[j])} * static_cast<i32>(b[j]));
+  return product;
 }
 
 // Adds a product to a sum: what is above a digit may be left for the next sum, in `high`, as it was before.
@@ -145,6 +153,11 @@ RNS_LEVEL_INLINE void add_product(Lanes& low, Lanes& high, const Lanes& a, const
   high += product >> kDigitBits;
 }
 
+// Of the lower 32 bits, with their signs.
+RNS_LEVEL_INLINE Lanes signed_product(const Lanes& a, const Lanes& b) {
+  return (Lanes)_mm256_mul_epi32((__m256i)a, (__m256i)b);
+}
+
 // Adds a product to a sum: what is above a digit may be left for the next sum, in `high`, as it was before.
 RNS_LEVEL_INLINE void add_to_rows(Lanes& sum, Lanes&, const Lanes& a, const Lanes& b) {
   sum += multiplied(a, b);
@@ -211,6 +224,11 @@ RNS_LEVEL_INLINE const Lanes* lanes_of(const LaneVector& x) { return x.as<Lanes>
 RNS_LEVEL_INLINE void add_product(Lanes& low, Lanes& high, const Lanes& a, const Lanes& b) {
   low = (Lanes)_mm512_madd52lo_epu64((__m512i)low, (__m512i)a, (__m512i)b);
   high = (Lanes)_mm512_madd52hi_epu64((__m512i)high, (__m512i)a, (__m512i)b);
+}
+
+// Of the lower 32 bits, with their signs.
+RNS_LEVEL_INLINE Lanes signed_product(const Lanes& a, const Lanes& b) {
+  return (Lanes)_mm512_mul_epi32((__m512i)a, (__m512i)b);
 }
 
 // Adds a product to a sum: what is above a digit may be left for the next sum, in `high`, as it was before.

@@ -104,6 +104,10 @@ using Divide = void (*)(const DivisorTile& divisor, const LimbRows& x, bool is_s
 using ModMultiply = void (*)(const DivisorTile& divisor, const LimbRows& x, const LimbRows& y,
                              const LimbResult& out, PositionalScratch& scratch);
 
+// Inverses modulo odd numbers, of others in no more limbs; 1 in `has_none` of those that have none.
+using Invert = void (*)(const LimbRows& x, const LimbRows& modulus, const LimbResult& out, u8* has_none,
+                        PositionalScratch& scratch);
+
 struct PositionalLoops {
   i64 lanes;
   int digit_bits;
@@ -117,6 +121,7 @@ struct PositionalLoops {
   LoadDivisor load_divisor;
   Divide divide;
   ModMultiply mod_multiply;
+  Invert invert;
 };
 
 // All loops give the same, but for R: "portable" and, where the processor has these, "avx2" and "ifma".

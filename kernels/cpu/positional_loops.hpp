@@ -21,10 +21,11 @@ RNS_LEVEL_INLINE i64 digits_for(i64 bits) {
   return (digits + kDigitTile - 1) / kDigitTile * kDigitTile;
 }
 
+template <int kBits = kDigitBits>
 RNS_LEVEL_INLINE void load_digits(const LimbRows& x, Lanes* digits, i64 count) {
   for (i64 d = 0; d < count; ++d) {
-    const i64 i = kDigitBits * d / 32;
-    const int shift = static_cast<int>(kDigitBits * d % 32);
+    const i64 i = kBits * d / 32;
+    const int shift = static_cast<int>(kBits * d % 32);
     Lanes sum = {}, limb;
     if (i < x.limbs) {
       load_limbs(x.row(i), limb);
@@ -34,22 +35,23 @@ RNS_LEVEL_INLINE void load_digits(const LimbRows& x, Lanes* digits, i64 count) {
       load_limbs(x.row(i + 1), limb);
       sum |= limb << (32 - shift);
     }
-    if (shift > 64 - kDigitBits && i + 2 < x.limbs) {
+    if (shift > 64 - kBits && i + 2 < x.limbs) {
       load_limbs(x.row(i + 2), limb);
       sum |= limb << (64 - shift);
     }
-    digits[d] = sum & kDigitMask;
+    digits[d] = sum & ((u64{1} << kBits) - 1);
   }
 }
 
 // Limb i of numbers in `count` digits.
+template <int kBits = kDigitBits>
 RNS_LEVEL_INLINE void limb_of(const Lanes* digits, i64 count, i64 i, Lanes& limb) {
-  const i64 d = 32 * i / kDigitBits;
-  const int shift = static_cast<int>(32 * i % kDigitBits);
+  const i64 d = 32 * i / kBits;
+  const int shift = static_cast<int>(32 * i % kBits);
   limb = Lanes{};
   if (d < count) limb = digits[d] >> shift;
-  if (shift > kDigitBits - 32 && d + 1 < count) limb |= digits[d + 1] << (kDigitBits - shift);
-  if (shift > 2 * kDigitBits - 32 && d + 2 < count) limb |= digits[d + 2] << (2 * kDigitBits - shift);
+  if (shift > kBits - 32 && d + 1 < count) limb |= digits[d + 1] << (kBits - shift);
+  if (shift > 2 * kBits - 32 && d + 2 < count) limb |= digits[d + 2] << (2 * kBits - shift);
   limb &= kLimbMask;
 }
 
@@ -303,8 +305,10 @@ RNS_LEVEL void montgomery_power(const MontgomeryTile& m, const LimbRows& x, cons
 }
 
 #include "positional_divide_loops.hpp"
+#include "positional_inverse_loops.hpp"
 
 constexpr PositionalLoops kLoops = {
     kLanes,          kDigitBits,          kLeastHalvedDigits, montgomery_digits, multiply, add_modular,
     load_montgomery, montgomery_multiply, montgomery_power,   load_divisor,      divide,   mod_multiply,
+    invert,
 };

@@ -628,7 +628,12 @@ def positional_divmod(
 
 
 # These are left to integers.
-positional_gcd = positional_isqrt = positional_inverse = None
+positional_gcd = positional_isqrt = None
+
+
+def positional_inverse(x: Array, moduli: Array, out: Array, method: str = _POSITIONAL_METHOD) -> int | None:
+    index: int = _cpu.positional_inverse(x, moduli, out, method)
+    return None if index < 0 else index
 
 
 def positional_mod_add(

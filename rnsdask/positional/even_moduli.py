@@ -1,8 +1,10 @@
-"""Powers modulo even numbers: from those modulo their odd factors and modulo powers of two. No Dask in here.
+"""Powers and inverses modulo even numbers, by those modulo odd ones. No Dask in here.
 
 The power modulo ``2**s q`` is ``r + q t`` for the power r modulo the odd q, where t is ``(p - r) / q`` modulo
 2**s and p the power modulo that (Garner's form of the Chinese remainder theorem). What is modulo 2**s has the
 limbs that the greatest of these takes.
+
+The inverse of x modulo an even m is ``m - (m t - 1) / x`` for the inverse t of m modulo x, which must be odd.
 """
 
 from collections.abc import Callable
@@ -10,10 +12,12 @@ from collections.abc import Callable
 import numpy as np
 
 from rnsdask.backend import Array
+from rnsdask.positional.divide import divmod_
 from rnsdask.positional.multiply import multiply, multiply_add
 from rnsdask.positional.operands import LIMB_BITS
 
 PowerModuloOdd = Callable[[Array, Array, int, Array], Array]
+InvertModuloOdd = Callable[[Array, Array, Array], int | None]
 
 
 def power_modulo_even(
@@ -30,6 +34,25 @@ def power_modulo_even(
     quotient = multiply(difference, _inverse_modulo_power_of_two(_low(odd, low), width), width, False)
     t = quotient & _mask(limb, bit, low)
     return multiply_add(odd, t, by_odd, LIMB_BITS * len(moduli), False)
+
+
+def inverse_modulo_any(x: Array, moduli: Array, invert: InvertModuloOdd) -> Array | None:
+    """Inverses modulo each modulus, even or odd, of matrices (k, N) alike; None if a number has none.
+
+    `invert` writes those of its first argument modulo the second, and says the index of one that has none.
+    """
+    is_even = moduli[0] & np.uint32(1) == 0
+    odd = np.where(is_even, x, moduli)
+    out = np.empty_like(moduli, order="C")
+    if not bool(is_even.any()):
+        return out if invert(x, moduli, out) is None else None
+    if not bool((odd[0] & np.uint32(1)).all()) or invert(np.where(is_even, moduli, x), odd, out) is not None:
+        return None
+    out[0] |= (out == 0).all(axis=0) & is_even  # that modulo 1, which is 0
+    width = 2 * LIMB_BITS * len(x)
+    product = multiply_add(moduli, out, _constant((1 << width) - 1, 2 * len(x), x), width, False)
+    quotient = divmod_(product, odd, False)[0][: len(x)]
+    return np.where(is_even, _minus(moduli, quotient, width // 2), out)
 
 
 def _low(matrix: Array, limbs: int) -> Array:

@@ -17,7 +17,7 @@ from rnsdask.backend import Array, kernels_of
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.place import Locate
 from rnsdask.positional.divide import check_divisors, remainder
-from rnsdask.positional.even_moduli import power_modulo_even
+from rnsdask.positional.even_moduli import inverse_modulo_any, power_modulo_even
 from rnsdask.positional.integers import from_integers, to_integers
 from rnsdask.positional.multiply import multiply
 from rnsdask.positional.operands import LIMB_BITS, Operands, limbs_of, wide
@@ -154,13 +154,13 @@ def mod_inverse(x: Array, m: Array, signed: bool, locate: Locate = int) -> Array
             return operands.shaped(together)
         except ZeroDivisionError:
             pass  # one has none: find which
+    a, moduli = wide(a, count), wide(modulus.matrix, count)
     kernel = kernels_of(operands.like).positional_inverse
-    if kernel is not None and count and modulus.are_odd:
-        out = operands.empty(len(modulus))
-        index = kernel(wide(a, count), modulus.matrix, out)
-        if index is None:
-            return operands.shaped(out)
-    return operands.shaped(_invert_each(wide(a, count), wide(modulus.matrix, count), locate))
+    if kernel is not None and count:
+        each = inverse_modulo_any(_lengthened(a, len(modulus)), moduli, kernel)
+        if each is not None:
+            return operands.shaped(each)
+    return operands.shaped(_invert_each(a, moduli, locate))
 
 
 def _prepared(

@@ -1,5 +1,6 @@
 """Modular arithmetic of positional numbers against Python's integers."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -146,6 +147,29 @@ def test_inverses(bits: int, on_each_processor: Processor, rng: np.random.Genera
     assert to_values(mod_power(x, -3, m, False)) == list(map(pow, numbers, [-3] * 5, moduli))
 
 
+@pytest.mark.parametrize("bits", [8, 33, 64, 239, 1024])
+def test_inverses_modulo_each(bits: int, on_each_processor: Processor, rng: np.random.Generator) -> None:
+    """Odd moduli, even ones and both; numbers above the moduli, 1 of each."""
+    numbers, moduli = [1, 1, 2**bits - 1], [1, 2, 1]
+    for m in moduli_of(bits, rng) * 4:
+        x = int.from_bytes(rng.bytes(bits // 8 + 1), "little") % 2**bits
+        while math.gcd(x, m) > 1:
+            x = (x + 1) % 2**bits
+        numbers.append(x)
+        moduli.append(m)
+    for parities in ((1,), (0,), (0, 1)):
+        pairs = [(x, m) for x, m in zip(numbers, moduli, strict=True) if m % 2 in parities]
+        x, m = (to_words([pair[i] for pair in pairs], bits, on_each_processor) for i in range(2))
+        assert to_values(mod_inverse(x, m, False)) == [pow(v, -1, n) for v, n in pairs]
+    # One that has none, odd and even, is found.
+    for number, modulus in ((6, 9), (6, 8), (0, 5), (0, 4), (15, 10)):
+        values = [number if i == 7 else v for i, v in enumerate(numbers)]
+        n = [modulus if i == 7 else v for i, v in enumerate(moduli)]
+        x, m = (to_words(v, bits, on_each_processor) for v in (values, n))
+        with pytest.raises(ZeroDivisionError, match=f"flat index 7 has no inverse modulo {modulus}:"):
+            mod_inverse(x, m, False)
+
+
 def test_errors(on_each_processor: Processor) -> None:
     x = to_words([3, 5, 6], 64, on_each_processor)
     for function in (mod_add, mod_subtract, mod_multiply):
@@ -182,6 +206,15 @@ def test_methods_agree(rng: np.random.Generator) -> None:
             even = to_words([n & ~1 or 2 for n in moduli], bits, host)
             cpu.positional_mod_multiply(x, x, even, out, method=method)
             assert to_values(out) == [v * v % (n & ~1 or 2) for v, n in zip(values, moduli, strict=True)]
+            ends = [n - 1 for n in moduli]  # which are their own inverses
+            assert cpu.positional_inverse(to_words(ends, bits, host), m, out, method=method) is None
+            assert to_values(out) == [v % n for v, n in zip(ends, moduli, strict=True)]
+            coprime = [v if math.gcd(v, n) == 1 else 1 for v, n in zip(values, moduli, strict=True)]
+            assert cpu.positional_inverse(to_words(coprime, bits, host), m, out, method=method) is None
+            assert to_values(out) == [pow(v, -1, n) for v, n in zip(coprime, moduli, strict=True)]
+            shared = to_words([0 if i in (9, 20) else v for i, v in enumerate(coprime)], bits, host)
+            m_above = to_words([n if n > 1 else 3 for n in moduli], bits, host)
+            assert cpu.positional_inverse(shared, m_above, out, method=method) == 9
             below = to_words([v % n for v, n in zip(values, moduli, strict=True)], bits, host)
             assert cpu.positional_mod_add(below, below, m, False, out, method=method)
             assert to_values(out) == [2 * v % n for v, n in zip(values, moduli, strict=True)]
