@@ -602,6 +602,9 @@ def positional_methods() -> list[str]:
 _POSITIONAL_METHOD = positional_methods()[-1]
 
 
+most_product_limbs = {"portable": 256, "avx2": 4096, "ifma": 16384}[_POSITIONAL_METHOD]
+
+
 def positional_multiply(
     x: Array,
     y: Array,

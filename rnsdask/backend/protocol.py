@@ -387,6 +387,10 @@ class Kernels(Protocol):
     # Positional numbers: (k, N) limbs, the least significant first, contiguous along N; an operand may be
     # (k, 1), one number for all. `out` (k, N), contiguous and no operand's memory, is written.
 
+    @property
+    def most_product_limbs(self) -> int:
+        """Of the shorter operand of `positional_multiply`: those of longer ones are quicker on the host."""
+
     def positional_multiply(
         self,
         x: Array,

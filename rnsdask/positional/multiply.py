@@ -8,11 +8,9 @@ import gmpy2
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
+from rnsdask.fields.long_product import long_multiply
 from rnsdask.positional.integers import from_integers, map_integers
 from rnsdask.positional.operands import Operands, limbs_of
-
-_FEWEST_LIMBS_OF_GMP = 2048
-"""Of the shorter operand: from here on GMP's products, by transforms, are quicker, as measured."""
 
 
 def multiply(x: Array, y: Array, bits: int, signed: bool) -> Array:
@@ -39,7 +37,7 @@ def _product(
     x: Array, y: Array, addend: Array | None, bits: int, signed: bool, checked: bool
 ) -> tuple[Array, Array]:
     operands = Operands(x, y) if addend is None else Operands(x, y, addend)
-    if min(len(x), len(y)) >= _FEWEST_LIMBS_OF_GMP:
+    if min(len(x), len(y)) > kernels_of(operands.like).most_product_limbs:
         return _by_integers(operands, bits, signed)
     a, b, *more = operands.matrices
     if x is y:  # kernels take the products of a square once that come twice
@@ -60,4 +58,4 @@ def _by_integers(operands: Operands, bits: int, signed: bool) -> tuple[Array, Ar
 
 
 def _multiply_add(x: gmpy2.mpz, y: gmpy2.mpz, addend: int = 0) -> gmpy2.mpz:
-    return x * y + addend
+    return long_multiply(x, y) + addend

@@ -5,7 +5,7 @@ import pytest
 from conftest import Processor
 from positional_numbers import PRECISIONS, some_values, to_values, to_words, wrapped
 
-from rnsdask.backend import cpu
+from rnsdask.backend import cpu, kernels_of
 from rnsdask.positional.multiply import multiply, multiply_add, multiply_add_checked, multiply_checked
 
 
@@ -190,10 +190,18 @@ def test_algorithms_agree(method: str, signed: bool, rng: np.random.Generator) -
 
 
 @pytest.mark.parametrize("signed", [False, True])
-def test_products_by_transforms(signed: bool, on_each_processor: Processor, rng: np.random.Generator) -> None:
-    bits = 70_000
-    a = [2**69_999 - 1, 1, 0, -5 if signed else 5, int.from_bytes(rng.bytes(8000), "little")]
+@pytest.mark.parametrize("bits", [70_000, 600_000])
+def test_products_on_the_host(
+    bits: int,
+    signed: bool,
+    on_each_processor: Processor,
+    rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By GMP, and of the longer ones by transforms."""
+    a = [2 ** (bits - 1) - 1, 1, 0, -5 if signed else 5, int.from_bytes(rng.bytes(bits // 9), "little")]
     x, y = (to_words(v, bits, on_each_processor) for v in (a, a[::-1]))
+    monkeypatch.setattr(kernels_of(x), "most_product_limbs", 2000)
     exact = [p * q for p, q in zip(a, a[::-1], strict=True)]
     assert to_values(multiply(x, y, 2 * bits, signed), signed) == exact
     result, overflowed = multiply_add_checked(x, y, y, bits, signed)

@@ -186,6 +186,7 @@ def _workspace(numbers: int, limbs: int, count: int) -> tuple[int, Array]:
 
 
 positional_mod_multiply = None  # it is the remainder of the product
+most_product_limbs = 2047
 
 
 def positional_gcd(x: Array, y: Array, signed: bool, out: Array) -> None:
