@@ -5,6 +5,7 @@ limits that are measured first: sums of limb products in registers, of operands 
 know, and copies.
 
     python scripts/bench_positional.py
+    python scripts/bench_positional.py --method avx2    by other instructions than the best: avx2, portable
     python scripts/bench_positional.py --gpu
     python scripts/bench_positional.py --tiny    only see that it works
 
@@ -20,6 +21,7 @@ import operator
 import time
 from collections.abc import Callable
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import gmpy2
@@ -33,13 +35,15 @@ from benchmarking import (
     write_results,
 )
 
-from rnsdask.backend import kernels_of
+from rnsdask.backend import cpu, kernels_of
 from rnsdask.backend.cuda_layout import MOST_POWER_WINDOW
 from rnsdask.backend.protocol import power_window
+from rnsdask.positional.arithmetic import apply
 from rnsdask.positional.divide import divmod_
 from rnsdask.positional.integers import to_integers
-from rnsdask.positional.modular import mod_add, mod_multiply, mod_power
+from rnsdask.positional.modular import mod_add, mod_inverse, mod_multiply, mod_power
 from rnsdask.positional.multiply import multiply, multiply_checked
+from rnsdask.positional.system import Positional
 
 RUNS = {
     "cpu": ("",),
@@ -49,12 +53,28 @@ RUNS = {
 }
 
 BITS = (256, 512, 1024, 2048, 4096)
+CPU_BITS = (109, 131, 163, 191, 239, *BITS)
 REPEAT = 5
 
 
 def words(xp: Any, limbs: int, count: int, seed: int) -> Any:
     """Random numbers of all their bits."""
     return xp.asarray(np.random.default_rng(seed).integers(0, 2**32, (limbs, count), dtype=np.uint32))
+
+
+def numbers_of(bits: int, count: int, seed: int) -> Any:
+    """Random numbers below 2**bits on the host."""
+    matrix = words(np, -(-bits // 32), count, seed)
+    matrix[-1] >>= np.uint32(-bits % 32)
+    return matrix
+
+
+def force(method: str) -> None:
+    """Take one of the ways to compute that the CPU has."""
+    for name, function in vars(cpu).copy().items():
+        kernel = name.startswith(("positional_", "montgomery_")) and callable(function)
+        if kernel and "method" in signature(function).parameters:
+            setattr(cpu, name, partial(function, method=method))
 
 
 def best(run: Callable[[], object], repeats: int, wait: Callable[[], None]) -> float:
@@ -81,31 +101,53 @@ Case = tuple[int, Callable[[], object], Callable[[], object]]
 
 def cpu_cases(bits: int, count: int) -> dict[str, Case]:
     """How many numbers, what we do and what gmpy2 does."""
-    x, y = (words(np, bits // 32, count, seed) for seed in (1, 2))
-    m = words(np, bits // 32, 1, 3) | np.uint32(1)
+    x, y, each = (numbers_of(bits, count, seed) for seed in (1, 2, 5))
+    m = numbers_of(bits, 1, 3) | np.uint32(1)
+    each[0] |= 1
     x, y = (mod_multiply(z, z, m, False) for z in (x, y))
-    a, b, (n,) = (to_integers(z, False) for z in (x, y, m))
+    a, b, moduli, (n,) = (to_integers(z, False) for z in (x, y, each, m))
     few = max(8, 2**24 // bits**2 // 8 * 8)
-    exponent = int(to_integers(words(np, bits // 32, 1, 4), False)[0])
+    exponent = int(to_integers(numbers_of(bits, 1, 4), False)[0])
+    system = Positional(bits)
+    coprime = np.array([gmpy2.gcd(p, q) == 1 for p, q in zip(a, moduli, strict=True)])
+    inverted, modulo = (np.ascontiguousarray(z[:, coprime]) for z in (x, each))
+    pairs = list(zip(*(to_integers(z, False) for z in (inverted, modulo)), strict=True))
 
-    def each(function: Callable[..., object]) -> Callable[[], object]:
+    def loop(function: Callable[..., object]) -> Callable[[], object]:
         return lambda: list(map(function, a, b))
 
     return {
-        "low product": (count, lambda: multiply(x, y, bits, False), each(operator.mul)),
-        "exact product": (count, lambda: multiply(x, y, 2 * bits, False), each(operator.mul)),
-        "mod_add": (count, lambda: mod_add(x, y, m, False), each(lambda p, q: (p + q) % n)),
-        "mod_multiply": (count, lambda: mod_multiply(x, y, m, False), each(lambda p, q: p * q % n)),
-        "divmod": (count, lambda: divmod_(x, y, False), each(gmpy2.f_divmod)),
+        "add": (count, lambda: apply("add", (x, y), (system,) * 2, system, "wrap"), loop(operator.add)),
+        "low product": (count, lambda: multiply(x, y, bits, False), loop(operator.mul)),
+        "exact product": (count, lambda: multiply(x, y, 2 * bits, False), loop(operator.mul)),
+        "exact square": (count, lambda: multiply(x, x, 2 * bits, False), lambda: [p * p for p in a]),
+        "divmod": (count, lambda: divmod_(x, y, False), loop(gmpy2.f_divmod)),
+        "mod_add": (count, lambda: mod_add(x, y, m, False), loop(lambda p, q: (p + q) % n)),
+        "mod_multiply": (count, lambda: mod_multiply(x, y, m, False), loop(lambda p, q: p * q % n)),
+        "mod_multiply each": (
+            count,
+            lambda: mod_multiply(x, y, each, False),
+            lambda: [p * q % r for p, q, r in zip(a, b, moduli, strict=True)],
+        ),
         "mod_power": (
             few,
             lambda: mod_power(x[:, :few], exponent, m, False),
             lambda: [gmpy2.powmod(p, exponent, n) for p in a[:few]],
         ),
+        "mod_power each": (
+            few,
+            lambda: mod_power(x[:, :few], y[:, :few], each[:, :few], False),
+            lambda: list(map(gmpy2.powmod, a[:few], b[:few], moduli[:few])),
+        ),
+        "mod_inverse each": (
+            len(pairs),
+            lambda: mod_inverse(inverted, modulo, False),
+            lambda: [gmpy2.invert(p, q) for p, q in pairs],
+        ),
     }
 
 
-def cpu(lengths: tuple[int, ...], count: int) -> list[dict[str, Any]]:
+def cpu_rows(lengths: tuple[int, ...], count: int, method: str) -> list[dict[str, Any]]:
     """A row for each operation: one thread against a loop of gmpy2, in turn."""
     rows = []
     for bits in lengths:
@@ -113,7 +155,7 @@ def cpu(lengths: tuple[int, ...], count: int) -> list[dict[str, Any]]:
             calls = {"ours": partial(wall_seconds, ours), "gmpy2": partial(wall_seconds, theirs)}
             timings = time_in_turn(calls, REPEAT)
             least = {who: min(timing.seconds) for who, timing in timings.items()}
-            row = {"table": "beside gmpy2, one thread", "bits": bits, "operation": name}
+            row = {"table": f"beside gmpy2, one thread, {method}", "bits": bits, "operation": name}
             row |= {"ns a number": 1e9 * least["ours"] / numbers, **timings["ours"].row()}
             rows.append(row | {"gmpy2": least["gmpy2"] / least["ours"]})
     return rows
@@ -162,7 +204,7 @@ def gpu_cases(cupy: Any, bits: int, most: int) -> dict[str, GpuCase]:
     }
 
 
-def gpu(lengths: tuple[int, ...], most: int) -> list[dict[str, Any]]:
+def gpu_rows(lengths: tuple[int, ...], most: int) -> list[dict[str, Any]]:
     """Rows of rates, and how much of the limits they are; of powers the rate of Montgomery products too."""
     import cupy
 
@@ -189,12 +231,15 @@ def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("--gpu", action="store_true", help="on a GPU")
     parser.add_argument("--tiny", action="store_true", help="only see that it works")
+    methods = cpu.positional_methods()
+    parser.add_argument("--method", choices=methods, default=methods[-1], help="of the CPU: the best one")
     options = parser.parse_args()
-    lengths = (64,) if options.tiny else BITS
+    lengths = (64,) if options.tiny else BITS if options.gpu else CPU_BITS
     if options.gpu:
-        rows = gpu(lengths, 2**10 if options.tiny else 2**22)
+        rows = gpu_rows(lengths, 2**10 if options.tiny else 2**22)
     else:
-        rows = cpu(lengths, 100 if options.tiny else 50_000)
+        force(options.method)
+        rows = cpu_rows(lengths, 100 if options.tiny else 50_000, options.method)
     print_rows(rows)
     write_results(options.json, options.gpu, rows)
 
