@@ -241,14 +241,16 @@ void montgomery_multiply(const LimbMatrix& x, const LimbMatrix& y, const LimbMat
   check_modular(y, modulus, out);
   const i64 count = static_cast<i64>(out.shape(1));
   const PositionalLoops& loops = positional_loops(method);
-  Run a(x, count), b(y, count);
+  const bool is_square = are_same(x, y);
+  Run a(x, count), b = is_square ? Run() : Run(y, count);
   Moduli moduli(modulus, square, count, loops);
   std::vector<Run*> runs = moduli.runs();
   runs.insert(runs.end(), {&a, &b});
   nb::gil_scoped_release release;
   PositionalScratch scratch;
   for_tiles(loops.lanes, runs, out, 32 * out.shape(0), false, [&](i64, i64 start, const LimbResult& result) {
-    loops.montgomery_multiply(moduli.at(start), a.tile(start), b.tile(start), result, scratch);
+    const LimbRows first = a.tile(start);
+    loops.montgomery_multiply(moduli.at(start), first, is_square ? first : b.tile(start), result, scratch);
   });
 }
 

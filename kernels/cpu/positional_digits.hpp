@@ -42,6 +42,11 @@ struct LimbRows {
   const u32* row(i64 i) const { return data + i * stride; }
 };
 
+// Whether they are the same numbers in memory, so that a product is a square.
+inline bool are_same(const LimbRows& x, const LimbRows& y) {
+  return x.data == y.data && x.limbs == y.limbs && x.stride == y.stride;
+}
+
 // Where a result modulo 2^bits goes, in its canonical form: 0 or copies of the sign above it.
 struct LimbResult {
   u32* data;

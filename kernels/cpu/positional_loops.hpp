@@ -100,7 +100,7 @@ RNS_LEVEL_INLINE void subtract_signs(const LimbRows& x, const LimbRows& y, i64 i
 RNS_LEVEL_INLINE void multiply_in_scratch(const LimbRows& p, const LimbRows& q, i64 count, i64 least,
                                           PositionalScratch& scratch) {
   const LimbRows &x = p.limbs >= q.limbs ? p : q, &y = p.limbs >= q.limbs ? q : p;
-  const bool is_square = x.data == y.data && x.limbs == y.limbs && x.stride == y.stride;
+  const bool is_square = are_same(x, y);
   const i64 longer = digits_for(32 * x.limbs), shorter = digits_for(32 * y.limbs);
   const bool is_halved = shorter >= least;
   // So many parts of the longer number, as long as the shorter one.
@@ -249,11 +249,12 @@ RNS_LEVEL void montgomery_multiply(const MontgomeryTile& m, const LimbRows& x, c
   const i64 n = m.digits;
   for (LaneVector* digits : {&scratch.x, &scratch.y}) digits->resize(n);
   scratch.sum.resize(montgomery_memory(n));
-  Lanes *a = lanes_of(scratch.x), *b = lanes_of(scratch.y), *sum = lanes_of(scratch.sum);
+  const bool is_square = are_same(x, y);
+  Lanes *a = lanes_of(scratch.x), *b = is_square ? a : lanes_of(scratch.y), *sum = lanes_of(scratch.sum);
   load_digits(x, a, n);
-  load_digits(y, b, n);
+  if (!is_square) load_digits(y, b, n);
+  montgomery_product(m, a, b, a, sum);  // below R / 16 + m
   montgomery_product(m, a, lanes_of(m.square), a, sum);
-  montgomery_product(m, a, b, a, sum);
   reduce_once(m, a, sum);
   store_digits(a, n, out);
 }

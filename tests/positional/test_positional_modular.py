@@ -188,7 +188,7 @@ def test_errors(on_each_processor: Processor) -> None:
 
 
 def test_methods_agree(rng: np.random.Generator) -> None:
-    for bits in (31, 64, 239, 1024):
+    for bits in (31, 64, 239, 1024, 2500):
         host = Processor("cpu", np)
         values = some_values(bits, False, 30, rng)
         moduli = [int.from_bytes(rng.bytes(bits // 8 + 1), "little") % 2**bits | 1 for _ in values]
@@ -199,6 +199,9 @@ def test_methods_agree(rng: np.random.Generator) -> None:
             out = np.empty_like(x)
             cpu.montgomery_multiply(x, x, m, r, out, method=method)
             assert to_values(out) == [v * v % n for v, n in zip(values, moduli, strict=True)]
+            others = values[::-1]
+            cpu.montgomery_multiply(x, to_words(others, bits, host), m, r, out, method=method)
+            assert to_values(out) == [v * w % n for v, w, n in zip(values, others, moduli, strict=True)]
             cpu.montgomery_power(x, x[:2], min(64, 32 * len(x)), m, r, out, method=method)
             assert to_values(out) == [pow(v, v % 2**64, n) for v, n in zip(values, moduli, strict=True)]
             cpu.positional_mod_multiply(x, x[:1], m, out, method=method)  # by a factor of one limb
