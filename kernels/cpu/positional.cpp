@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
 #include "bindings.hpp"
@@ -16,6 +17,15 @@ namespace {
 // Numbers that are copied together, in runs of two cache lines: rows are often a great power of two apart, so
 // that few lines of them fit the cache at once.
 constexpr i64 kRun = 32;
+
+// Limbs of a run: calls for so few would take longer than copies.
+inline void copy_run(const u32* from, i64 width, u32* to) {
+  if (width == kRun) {
+    std::memcpy(to, from, kRun * sizeof(u32));
+  } else {
+    std::copy_n(from, width, to);
+  }
+}
 
 using LimbMatrix = nb::ndarray<const u32, nb::ndim<2>, nb::device::cpu>;
 
@@ -42,7 +52,7 @@ class Run {
   bool is_single() const { return is_single_; }
   void load(i64 first, i64 width) {
     for (i64 i = 0; !is_single_ && i < limbs_; ++i)
-      std::copy_n(data_ + i * row_ + first, width, &copy_[i * kRun]);
+      copy_run(data_ + i * row_ + first, width, &copy_[i * kRun]);
   }
   // Numbers after those of the run are what was there before, 0 at first.
   LimbRows tile(i64 start) const { return {copy_.data() + start, limbs_, kRun}; }
@@ -65,7 +75,7 @@ void for_tiles(i64 lanes, std::vector<Run*> operands, const MutableMatrix32& out
     for (Run* operand : operands) operand->load(first, width);
     for (i64 start = 0; start < width; start += lanes)
       operation(first, start, LimbResult{&results[start], limbs, kRun, bits, is_signed});
-    for (i64 i = 0; i < limbs; ++i) std::copy_n(&results[i * kRun], width, out.data() + i * count + first);
+    for (i64 i = 0; i < limbs; ++i) copy_run(&results[i * kRun], width, out.data() + i * count + first);
   }
 }
 
@@ -141,7 +151,7 @@ void divide(const LimbMatrix& x, const LimbMatrix& divisor, bool is_signed, cons
               loops.divide(divisors.at(start, scratch), a.tile(start), is_signed, q, result, scratch);
               const i64 width = std::min(kRun, count - first);
               for (i64 i = 0; start + loops.lanes >= width && i < limbs; ++i)
-                std::copy_n(&quotients[i * kRun], width, quotient.data() + i * count + first);
+                copy_run(&quotients[i * kRun], width, quotient.data() + i * count + first);
             });
 }
 

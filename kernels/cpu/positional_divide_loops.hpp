@@ -173,9 +173,10 @@ RNS_LEVEL_INLINE void estimate_digit(const DivisorTile& by, const Lanes* x, Lane
 RNS_LEVEL_INLINE void store_signed(const Lanes* x, i64 count, const Lanes& negative, const Lanes& beyond,
                                    const LimbResult& out) {
   Lanes carry = negative & (1 - beyond);
+  Limbs<> limbs = {x, count};
   for (i64 i = 0; i < out.limbs; ++i) {
     Lanes limb;
-    limb_of(x, count, i, limb);
+    limbs.take(limb);
     carry += (limb ^ negative) & kLimbMask;
     limb = carry & kLimbMask;
     store_limbs(limb, out.row(i));

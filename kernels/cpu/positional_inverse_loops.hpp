@@ -147,9 +147,10 @@ RNS_LEVEL void invert(const LimbRows& x, const LimbRows& modulus, const LimbResu
   }
   add_and_negate(d, m, f_sign, count);
   add_and_negate(d, m, Lanes{}, count);
+  Limbs<kStepBits> limbs = {d, count};
   for (i64 i = 0; i < out.limbs; ++i) {
     Lanes limb;
-    limb_of<kStepBits>(d, count, i, limb);
+    limbs.take(limb);
     store_limbs(limb, out.row(i));
   }
   for (i64 j = 0; j < kLanes; ++j) has_none[j] = some[j] != 0;

@@ -21,39 +21,53 @@ RNS_LEVEL_INLINE i64 digits_for(i64 bits) {
   return (digits + kDigitTile - 1) / kDigitTile * kDigitTile;
 }
 
+// Limb i, or 0 above the number.
+RNS_LEVEL_INLINE void limb_or_zero(const LimbRows& x, i64 i, Lanes& limb) {
+  limb = Lanes{};
+  if (i < x.limbs) load_limbs(x.row(i), limb);
+}
+
 template <int kBits = kDigitBits>
 RNS_LEVEL_INLINE void load_digits(const LimbRows& x, Lanes* digits, i64 count) {
   for (i64 d = 0; d < count; ++d) {
     const i64 i = kBits * d / 32;
     const int shift = static_cast<int>(kBits * d % 32);
-    Lanes sum = {}, limb;
-    if (i < x.limbs) {
-      load_limbs(x.row(i), limb);
-      sum = limb >> shift;
+    Lanes low, middle, high;
+    if (__builtin_expect(i + 2 < x.limbs, 1)) {
+      load_limbs(x.row(i), low);
+      load_limbs(x.row(i + 1), middle);
+      load_limbs(x.row(i + 2), high);
+    } else {
+      limb_or_zero(x, i, low);
+      limb_or_zero(x, i + 1, middle);
+      limb_or_zero(x, i + 2, high);
     }
-    if (i + 1 < x.limbs) {
-      load_limbs(x.row(i + 1), limb);
-      sum |= limb << (32 - shift);
-    }
-    if (shift > 64 - kBits && i + 2 < x.limbs) {
-      load_limbs(x.row(i + 2), limb);
-      sum |= limb << (64 - shift);
-    }
-    digits[d] = sum & ((u64{1} << kBits) - 1);
+    digits[d] = ((low | middle << 32) >> shift | high << 32 << (32 - shift)) & ((u64{1} << kBits) - 1);
   }
 }
 
-// Limb i of numbers in `count` digits.
+// The limbs of numbers in digits, one after another.
 template <int kBits = kDigitBits>
-RNS_LEVEL_INLINE void limb_of(const Lanes* digits, i64 count, i64 i, Lanes& limb) {
-  const i64 d = 32 * i / kBits;
-  const int shift = static_cast<int>(32 * i % kBits);
-  limb = Lanes{};
-  if (d < count) limb = digits[d] >> shift;
-  if (shift > kBits - 32 && d + 1 < count) limb |= digits[d + 1] << (kBits - shift);
-  if (shift > 2 * kBits - 32 && d + 2 < count) limb |= digits[d + 2] << (2 * kBits - shift);
-  limb &= kLimbMask;
-}
+struct Limbs {
+  const Lanes* digits;
+  i64 count;
+  i64 next = 0;
+  int shift = 0;
+
+  RNS_LEVEL_INLINE void take(Lanes& limb) {
+    if (__builtin_expect(next + 2 < count, 1)) {
+      limb = digits[next] >> shift | digits[next + 1] << (kBits - shift);
+      if (kBits < 32) limb |= digits[next + 2] << (2 * kBits - shift);
+    } else {
+      limb = Lanes{};
+      if (next < count) limb = digits[next] >> shift;
+      if (next + 1 < count) limb |= digits[next + 1] << (kBits - shift);
+    }
+    limb &= kLimbMask;
+    shift += 32;
+    for (; shift >= kBits; shift -= kBits) ++next;
+  }
+};
 
 // A row of a result that becomes canonical: the top one has bits that are not the number's.
 RNS_LEVEL_INLINE void wrap_top(const LimbResult& out, Lanes& top) {
@@ -138,18 +152,22 @@ RNS_LEVEL void multiply(const LimbRows& x, const LimbRows& y, const LimbRows& ad
   const i64 limbs = flags != nullptr ? whole : out.limbs;
   const i64 count = std::min(digits_for(32 * limbs), digits_for(32 * x.limbs) + digits_for(32 * y.limbs));
   multiply_in_scratch(x, y, count, least, scratch);
+  const bool is_plain = addend.limbs == 0 && !out.is_signed;
+  Limbs<> product = {lanes_of(scratch.z), count};
   Lanes carried = {}, lost = {}, above = {};
   for (i64 i = 0; i < limbs; ++i) {
     Lanes sum, limb;
-    limb_of(lanes_of(scratch.z), count, i, sum);
-    if (addend.limbs != 0) {
-      extended_limb(addend, i, out.is_signed, limb);
-      sum += limb;
+    product.take(sum);
+    if (!is_plain) {
+      if (addend.limbs != 0) {
+        extended_limb(addend, i, out.is_signed, limb);
+        sum += limb;
+      }
+      if (out.is_signed) subtract_signs(x, y, i, sum);
+      sum += carried;
+      carried = (Lanes)((SignedLanes)sum >> 32);
+      sum &= kLimbMask;
     }
-    if (out.is_signed) subtract_signs(x, y, i, sum);
-    sum += carried;
-    carried = (Lanes)((SignedLanes)sum >> 32);
-    sum &= kLimbMask;
     if (i >= out.limbs) {
       lost |= sum ^ above;
       continue;
@@ -237,9 +255,10 @@ RNS_LEVEL_INLINE void reduce_once(const MontgomeryTile& m, Lanes* x, Lanes* diff
 }
 
 RNS_LEVEL_INLINE void store_digits(const Lanes* x, i64 count, const LimbResult& out) {
+  Limbs<> limbs = {x, count};
   for (i64 i = 0; i < out.limbs; ++i) {
     Lanes limb;
-    limb_of(x, count, i, limb);
+    limbs.take(limb);
     store_limbs(limb, out.row(i));
   }
 }
