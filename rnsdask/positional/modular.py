@@ -204,7 +204,8 @@ def _sum(x: Array, y: Array, m: Array, signed: bool, locate: Locate, subtract: b
         kernels = kernels_of(out)
         if not kernels.positional_mod_add(a, b, modulus.matrix, subtract, out):
             one = from_integers([gmpy2.mpz(1)], 1, out)
-            a, b = (modulus.multiply(matrix, one, matrix.shape[1]) for matrix in (a, b))
+            count = max(z.shape[1] for z in (a, b, modulus.matrix))
+            a, b = (modulus.multiply(matrix, one, count) for matrix in (a, b))
             kernels.positional_mod_add(a, b, modulus.matrix, subtract, out)
     return operands.shaped(out)
 

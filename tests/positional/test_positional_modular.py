@@ -45,6 +45,10 @@ def test_operations(
     for i in range(0, len(moduli), 1 + len(moduli) // 5):
         one = function(x, y, m[:, i : i + 1], False)
         assert to_values(one) == [expected(p, q, moduli[i]) for p, q in pairs]
+    # One operand for all, which moduli are below.
+    for one in (0, len(values) - 1):
+        found = function(x[:, one : one + 1], y[:, :1], m, False)
+        assert to_values(found) == [expected(a[one], b[0], n) for n in moduli]
     # Operands below the moduli, whose sums may be the moduli.
     below = [
         [v % n for v, n in zip((values * 9)[: len(moduli)], moduli, strict=True)],
