@@ -9,8 +9,8 @@
 #include <rns/matrix.cuh>
 #include <rns/product_sum.cuh>
 
+#include "elimination.cuh"
 #include "grid.cuh"
-#include "stack.cuh"
 
 using namespace rns;
 
@@ -23,28 +23,6 @@ constexpr i32 kPanelWidth = kPanel + 1;  // words of a row of its copy, against 
 constexpr i32 kGreatPanel = 64;          // columns of a launch for great matrices
 constexpr i32 kOwn = 4;                  // rows and columns of a product that a thread computes
 constexpr i32 kLanes = 8;                // threads along a row of a product
-
-// Results are (n, count, ...), contiguous, and begin as if there were no pivots: ranks before columns `start`
-// on are in ranks. Pivots come from columns `start` to `stop`.
-struct Elimination {
-  Stack x;
-  u32* out;
-  i32* order;
-  i32* pivots;
-  u32* products;
-  const i32* ranks;
-  i32* new_ranks;
-  const Modulus* moduli;
-  i64 moduli_count;
-  i64 count;
-  i64 rows;
-  i64 columns;
-  i64 most;  // pivots there are room for
-  i64 start;
-  i64 stop;
-  i64 reach;       // where the columns end that are changed
-  i64 has_panels;  // whether a panel of a great matrix is copied to shared memory
-};
 
 // Systems L x = b, of which b is replaced by x: L in rows and columns from the first rank to the second of
 // `x`, with 1 on its diagonal, b in columns `start` to `stop` of these rows.

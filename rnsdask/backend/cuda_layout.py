@@ -197,6 +197,11 @@ UNIT_LOWER = np.dtype(
 )
 GREAT_PANEL = 64
 PANEL_WIDTH = 17
+ROW = 32
+ROW_TILE = 32
+GREAT_TILE = 128
+BOARD_BYTES = 1040
+MOST_CLUSTER = 8
 TRIANGULAR = np.dtype(
     [
         ("upper", STACK),
@@ -318,6 +323,11 @@ def lane_options(limbs: int, lanes: int) -> tuple[str, ...]:
     return f"-DRNS_LIMBS={limbs}", f"-DRNS_LANES={lanes}"
 
 
+def cluster_options(blocks: int) -> tuple[str, ...]:
+    """What says to the compiler of elimination how many blocks work on a matrix together."""
+    return (f"-DRNS_CLUSTER={blocks}",)
+
+
 STRUCTURES = {
     "arithmetic": {"Operand": OPERAND, "Task": TASK},
     "arithmetic_checked": {"Task": TASK, "SumTest": SUM_TEST},
@@ -333,6 +343,7 @@ STRUCTURES = {
         "Triangular": TRIANGULAR,
         "Polynomials": POLYNOMIALS,
     },
+    "eliminate_rows": {"Stack": STACK, "Elimination": ELIMINATION},
     "extremum": {"KeyTable": KEY_TABLE, "Numbers": NUMBERS, "Extremum": EXTREMUM},
     "fermat": {"FermatOperand": OPERAND, "FermatTask": FERMAT_TASK},
     "fermat_fft": {"FermatPass": FERMAT_PASS, "FermatTransform": FERMAT_TRANSFORM},
@@ -367,6 +378,7 @@ SHARED_TABLE = ("-DRNS_SHARED_TABLE",)
 VARIANTS = {
     **{name: tuple(map(fermat_options, FERMAT_FIELDS)) for name in ("fermat", "fermat_fft")},
     **dict.fromkeys(("extremum", "sum", "compare"), (SHARED_TABLE,)),
+    "eliminate_rows": (cluster_options(MOST_CLUSTER),),
     "limbs": tuple(map(limb_options, (0, 1, 32, MOST_LIMBS))),
     "positional_modular": (limb_options(0), limb_options(9)),
     "positional_montgomery": (lane_options(1, 1), lane_options(9, 1), lane_options(16, 4)),
@@ -384,6 +396,12 @@ SIZES = {
     "compare": {"kPairVectors": PAIR_VECTORS},
     "convert": {"kTileLimbs": TILE_LIMBS, "kResults": TABLE_MULTIPLE},
     "elimination": {"kWarp": WARP, "kGreatPanel": GREAT_PANEL, "kPanelWidth": PANEL_WIDTH},
+    "eliminate_rows": {
+        "kRow": ROW,
+        "kTile": ROW_TILE,
+        "kGreatTile": GREAT_TILE,
+        "sizeof(Board)": BOARD_BYTES,
+    },
     "extremum": {"kBlock": BLOCK, "kWarp": WARP, "kKeyVectors": KEY_VECTORS},
     "interval": {"kPowers": INTERVAL_POWERS},
     "interval_rns": {"kDigitVectors": DIGIT_VECTORS},

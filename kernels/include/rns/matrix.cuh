@@ -49,4 +49,69 @@ RNS_INLINE u32 eliminated_narrow(u32 y, u32 x, Factor w, u32 last) {
   return more < difference ? more : difference;
 }
 
+// What products by P. Montgomery modulo an odd m < 2^32 take, for R = 2^32: 1 / m modulo R, and R and R^3
+// modulo m.
+struct Montgomery {
+  u32 m;
+  u32 inverse;
+  u32 one;
+  u32 cube;
+};
+
+RNS_INLINE Montgomery montgomery_of(Modulus m) {
+  const u32 odd = m.last + 1u;
+  u32 inverse = odd;                                                   // right modulo 2^3
+  for (i32 bits = 3; bits < 32; bits *= 2) inverse *= 2 - odd * inverse;  // each step doubles the bits
+  const u32 one = mod_reduce(static_cast<u64>(1) << 32, m);
+  return {odd, inverse, one, mod_mul(mod_mul(one, one, m), one, m)};
+}
+
+// |x / R| modulo m, for x < R m.
+RNS_INLINE u32 montgomery_reduce(u64 x, Montgomery m) {
+  const u32 q = static_cast<u32>(x) * m.inverse;
+  const u32 high = static_cast<u32>(x >> 32), less = static_cast<u32>((static_cast<u64>(q) * m.m) >> 32);
+  return high - less + (high < less ? m.m : 0u);
+}
+
+// |a b / R|, for a < m and any b.
+RNS_INLINE u32 montgomery_mul(u32 a, u32 b, Montgomery m) {
+  return montgomery_reduce(static_cast<u64>(a) * b, m);
+}
+
+// |(a b - c d) / R|, for a, b, c, d < m. A negative difference is above -m^2, and from 0 to R m with R m added.
+RNS_INLINE u32 montgomery_mulsub(u32 a, u32 b, u32 c, u32 d, Montgomery m) {
+  const u64 ab = static_cast<u64>(a) * b, cd = static_cast<u64>(c) * d;
+  return montgomery_reduce(ab - cd + (ab < cd ? static_cast<u64>(m.m) << 32 : 0), m);
+}
+
+// A sum of at most 32 products of residues: the sum modulo 2^64, and what is carried.
+struct CarriedSum {
+  u64 low = 0;
+  u32 high = 0;
+
+  RNS_INLINE void add(u32 a, u32 b) {
+#if defined(__CUDA_ARCH__)
+    // Two instructions, where compilers make eight of what is below.
+    u32 first = static_cast<u32>(low), second = static_cast<u32>(low >> 32);
+    asm("mad.lo.cc.u32 %0, %3, %4, %0;\n"
+        "madc.hi.cc.u32 %1, %3, %4, %1;\n"
+        "addc.u32 %2, %2, 0;"
+        : "+r"(first), "+r"(second), "+r"(high)
+        : "r"(a), "r"(b));
+    low = static_cast<u64>(second) << 32 | first;
+#else
+    const u64 product = static_cast<u64>(a) * b;
+    low += product;
+    high += low < product ? 1u : 0u;
+#endif
+  }
+
+  // |sum / R^2|: two steps of Montgomery's. The first leaves from 1 to 32 m^2 / R + m, less than R m.
+  RNS_INLINE u32 reduce(Montgomery m) const {
+    const u32 q = static_cast<u32>(low) * m.inverse;
+    const u64 upper = static_cast<u64>(high) << 32 | static_cast<u32>(low >> 32);
+    return montgomery_reduce(upper + m.m - ((static_cast<u64>(q) * m.m) >> 32), m);
+  }
+};
+
 }  // namespace rns

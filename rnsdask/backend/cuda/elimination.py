@@ -1,19 +1,33 @@
 """Elimination in matrices modulo primes, triangular systems and characteristic polynomials."""
 
+from typing import TypeAlias
+
 import cupy
 
 from rnsdask.backend.cuda import int8_product, launching
 from rnsdask.backend.cuda.arithmetic import inverse
 from rnsdask.backend.cuda.int8_product import SUBTRACT, Bound, Part
-from rnsdask.backend.cuda.launching import Parameter, modulus_table_on, most_shared
+from rnsdask.backend.cuda.launching import (
+    Parameter,
+    has_clusters,
+    modulus_table_on,
+    most_shared,
+    processors,
+)
 from rnsdask.backend.cuda_layout import (
+    BOARD_BYTES,
     ELIMINATION,
     GREAT_PANEL,
+    GREAT_TILE,
+    MOST_CLUSTER,
     PANEL_WIDTH,
     POLYNOMIALS,
+    ROW,
+    ROW_TILE,
     TRIANGULAR,
     UNIT_LOWER,
     WARP,
+    cluster_options,
 )
 from rnsdask.backend.protocol import Array
 from rnsdask.core.moduli import ModuliSet
@@ -26,8 +40,20 @@ _MOST_THREADS = 512
 # Rows of triangular systems that are solved without products of matrices.
 _MOST_SOLVED = 128
 
+# Rows of whole matrices, and of those a block of a cluster has, with a thread for each.
+_MOST_WHOLE = 256
+_MOST_ROWS = 512
+_LEAST_ROWS = 64
+
+# Columns of a great matrix that a launch eliminates.
+_PANEL = 128
+
 # A kernel has so many bytes of shared memory besides.
 _STATIC_BYTES = 512
+
+
+Found: TypeAlias = tuple[Array, Array, Array]
+"""Order, pivots and products, as :meth:`.Kernels.eliminate` gives them."""
 
 
 def _lanes(length: int) -> int:
@@ -51,32 +77,71 @@ def _shared(words: int) -> int:
     return size if size + _STATIC_BYTES <= most_shared(cupy.cuda.runtime.getDevice()) else 0
 
 
-def eliminate(x: Array, pivot_columns: int, moduli: ModuliSet, out: Array) -> tuple[Array, Array, Array]:
+def eliminate(x: Array, pivot_columns: int, moduli: ModuliSet, out: Array) -> Found:
+    found = _no_pivots(x, pivot_columns)
+    if out.size == 0:
+        return found
     n, count, rows, columns = x.shape
+    has_odd = 2 not in moduli
+    width = columns | 1
+    by_rows = _shared(_words_by_rows(rows, columns)) if has_odd and rows <= _MOST_WHOLE else 0
+    if by_rows or _shared(rows * width):
+        ranks = cupy.zeros((2, n, count), dtype=cupy.int32)
+        task = _task(x, out, found, (0, pivot_columns, columns), (ranks[0], ranks[1]), moduli)
+    if by_rows:
+        block = _rounded(rows)
+        threads = n * count * block
+        launching.launch("eliminate_rows", "eliminate_whole", threads, (task,), block=block, shared=by_rows)
+    elif shared := _shared(rows * width):
+        block = max(WARP, min(_MOST_THREADS, 1 << (2 * rows - 1).bit_length()))  # two for each row
+        launching.launch("elimination", "eliminate", n * count * block, (task,), block=block, shared=shared)
+    else:
+        _eliminate_great(x, pivot_columns, moduli, out, found)
+    return found
+
+
+def _words_by_rows(rows: int, columns: int) -> int:
+    """Words that a block shares to eliminate with a thread for each row."""
+    right = ROW * (ROW + ROW_TILE) if columns > ROW else 0
+    return BOARD_BYTES // 4 + right + rows * (columns | 1)
+
+
+def _rounded(threads: int) -> int:
+    """So many threads in whole warps."""
+    return -(-threads // WARP) * WARP
+
+
+def _eliminate_great(x: Array, pivot_columns: int, moduli: ModuliSet, out: Array, found: Found) -> None:
+    """Eliminate as if each column had a pivot, so that no launch waits for a rank; what has none, again."""
+    out[...] = x
+    _GreatMatrices(out, found, pivot_columns, moduli, is_full=True).eliminate()
+    pivots = found[1]
+    is_full = (pivots == cupy.arange(pivots.shape[2], dtype=cupy.int32)).all(axis=(1, 2)).get()
+    if is_full.all():
+        return
+    rows = [i for i, full in enumerate(is_full.tolist()) if not full]
+    again = cupy.ascontiguousarray(x[rows])
+    fewer = ModuliSet([moduli[i] for i in rows])
+    new = _no_pivots(again, pivot_columns)
+    _GreatMatrices(again, new, pivot_columns, fewer, is_full=False).eliminate()
+    out[rows] = again
+    for whole, part in zip(found, new, strict=True):
+        whole[rows] = part
+
+
+def _no_pivots(x: Array, pivot_columns: int) -> Found:
+    """What is known before there are pivots."""
+    n, count, rows, _ = x.shape
     order = cupy.empty((n, count, rows), dtype=cupy.int32)
     order[...] = cupy.arange(rows, dtype=cupy.int32)
     pivots = cupy.full((n, count, min(rows, pivot_columns)), -1, dtype=cupy.int32)
-    products = cupy.ones((n, count), dtype=cupy.uint32)
-    found = order, pivots, products
-    shared = _shared(rows * (columns | 1))
-    if n * count == 0:
-        return found
-    if shared:
-        ranks = cupy.zeros((2, n, count), dtype=cupy.int32)
-        pair = ranks[0], ranks[1]
-        block = max(WARP, min(_MOST_THREADS, 1 << (2 * rows - 1).bit_length()))  # two for each row
-        task = _task(x, out, found, (0, pivot_columns, columns), pair, moduli)
-        launching.launch("elimination", "eliminate", n * count * block, (task,), block=block, shared=shared)
-    elif out.size:
-        out[...] = x
-        _GreatMatrices(out, found, pivot_columns, moduli).eliminate()
-    return found
+    return order, pivots, cupy.ones((n, count), dtype=cupy.uint32)
 
 
 def _task(
     x: Array,
     out: Array,
-    found: tuple[Array, Array, Array],
+    found: Found,
     columns: tuple[int, int, int],
     ranks: tuple[Array, Array],
     moduli: ModuliSet,
@@ -112,13 +177,15 @@ class _GreatMatrices:
 
     Once the left half of some columns is eliminated, the right one loses the multiples of the pivots' rows,
     by one product for all rows below; then it is eliminated itself. Ranks differ from matrix to matrix, so
-    that the factors and rows of each are windows of its own.
+    that the factors and rows of each are windows of its own. Where each column is taken to have a pivot until
+    there are no rows left, ranks are not waited for, and results are right only if it has.
     """
 
     def __init__(
-        self, words: Array, found: tuple[Array, Array, Array], pivot_columns: int, moduli: ModuliSet
+        self, words: Array, found: Found, pivot_columns: int, moduli: ModuliSet, is_full: bool
     ) -> None:
         self.words, self.found, self.pivot_columns, self.moduli = words, found, pivot_columns, moduli
+        self.is_full = is_full
         # Of each matrix, before a column; and the least of these.
         self.ranks = {0: cupy.zeros(words.shape[:2], dtype=cupy.int32)}
         self.least = {0: 0}
@@ -131,22 +198,40 @@ class _GreatMatrices:
 
     def _eliminate(self, start: int, stop: int) -> None:
         """Columns start to stop, in which all pivots before have been taken into account."""
-        if stop - start > GREAT_PANEL:
-            middle = _middle(start, stop)
+        if stop - start > _PANEL:
+            middle = _middle(start, stop, _PANEL)
             self._eliminate(start, middle)
             self._reduce(start, middle, stop)
             self._eliminate(middle, stop)
             return
         ranks = cupy.empty_like(self.ranks[start])
-        pair = self.ranks[start], ranks
+        self._eliminate_panel(start, stop, (self.ranks[start], ranks))
+        self.ranks[stop] = ranks
+        self.least[stop] = min(stop, self.words.shape[2]) if self.is_full else int(ranks.min())
+
+    def _eliminate_panel(self, start: int, stop: int, pair: tuple[Array, Array]) -> None:
         n, count, rows, _ = self.words.shape
+        left = max(1, rows - self.least[start])
+        blocks = _blocks_of_cluster(left, n * count)
+        if 2 not in self.moduli and left <= blocks * _MOST_ROWS:
+            task = _task(self.words, self.words, self.found, (start, stop, stop), pair, self.moduli)
+            launching.launch(
+                "eliminate_rows",
+                "eliminate_panel",
+                n * count * blocks * (block := _rounded(-(-left // blocks))),
+                (task,),
+                block=block,
+                shared=BOARD_BYTES + 4 * ROW * (ROW + GREAT_TILE),
+                defines=cluster_options(blocks),
+                cluster=blocks,
+            )
+            return
         shared = _shared(rows * PANEL_WIDTH)
         task = _task(self.words, self.words, self.found, (start, stop, stop), pair, self.moduli, bool(shared))
         threads = n * count * _MOST_THREADS
         launching.launch(
             "elimination", "eliminate_great", threads, (task,), block=_MOST_THREADS, shared=shared
         )
-        self.ranks[stop], self.least[stop] = ranks, int(ranks.min())
 
     def _reduce(self, start: int, stop: int, end: int) -> None:
         """Columns stop to end by the pivots of the columns start to stop."""
@@ -156,7 +241,7 @@ class _GreatMatrices:
     def _solve(self, start: int, stop: int, columns: tuple[int, int]) -> None:
         """The rows of the pivots of columns start to stop, in columns to the right."""
         if stop - start > GREAT_PANEL:
-            middle = _middle(start, stop)
+            middle = _middle(start, stop, GREAT_PANEL)
             self._solve(start, middle, columns)
             self._subtract(start, middle, self.ranks[stop], columns)
             self._solve(middle, stop, columns)
@@ -188,9 +273,22 @@ class _GreatMatrices:
             int8_product.multiply(left, right, self.moduli, out, shape, SUBTRACT)
 
 
-def _middle(start: int, stop: int) -> int:
+def _middle(start: int, stop: int, panel: int) -> int:
     """A column that cuts some into halves of whole panels, about."""
-    return start + -(-(stop - start) // (2 * GREAT_PANEL)) * GREAT_PANEL
+    return start + -(-(stop - start) // (2 * panel)) * panel
+
+
+def _blocks_of_cluster(rows: int, matrices: int) -> int:
+    """Blocks that work on each matrix of so many rows together: more for few matrices, to keep all busy."""
+    device = cupy.cuda.runtime.getDevice()
+    most = MOST_CLUSTER if has_clusters(device) else 1
+    blocks = 1
+    while blocks < most and (
+        rows > blocks * _MOST_ROWS
+        or (2 * blocks * matrices <= processors(device) and rows > blocks * _LEAST_ROWS)
+    ):
+        blocks *= 2
+    return blocks
 
 
 def solve_upper(upper: Array, right: Array, moduli: ModuliSet, out: Array) -> None:

@@ -23,6 +23,7 @@ BLOCKS_PER_PROCESSOR = 8
 SHARED_BYTES = 48 * 1024 - 512
 """Shared memory for a launch to ask for, beside what kernels declare themselves."""
 _PROCESSOR_COUNT = 16  # cudaDevAttrMultiProcessorCount
+_MAJOR = 75  # cudaDevAttrComputeCapabilityMajor
 _MOST_SHARED = 97  # cudaDevAttrMaxSharedMemoryPerBlockOptin
 
 
@@ -88,6 +89,12 @@ def most_shared(device: int) -> int:
     return int(cupy.cuda.runtime.deviceGetAttribute(_MOST_SHARED, device))
 
 
+@functools.cache
+def has_clusters(device: int) -> bool:
+    """Whether blocks of a device can work in clusters."""
+    return int(cupy.cuda.runtime.deviceGetAttribute(_MAJOR, device)) >= 9
+
+
 def launch(
     module: str,
     name: str,
@@ -98,13 +105,14 @@ def launch(
     shared: int = 0,
     strides: bool = True,
     defines: tuple[str, ...] = (),
+    cluster: int = 1,
 ) -> int:
     """Run a kernel whose threads stride over their work; returns the number of blocks.
 
     Without `strides` there are all of `threads`: where registers let fewer blocks run at once than would be
     started, the last ones would have the GPU to themselves. `arguments` are arrays, scalars and
     :class:`Parameter` of the current device; `defines` are options of the compiler, by which a module is
-    compiled more than once.
+    compiled more than once; `cluster` blocks at a time work together.
 
     Raises
     ------
@@ -124,9 +132,10 @@ def launch(
         values.append(argument)
     _check_stream()
     most = processors(device) * BLOCKS_PER_PROCESSOR * BLOCK // block
-    blocks = max(1, -(-threads // block))
+    blocks = -(-threads // block)
     if strides:
         blocks = min(most, blocks)
+    blocks = max(1, blocks // cluster) * cluster
     kernel = _kernel(module, name, defines, device)
     if shared > SHARED_BYTES:
         _allow(kernel, shared)
