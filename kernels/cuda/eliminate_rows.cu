@@ -1,18 +1,25 @@
 // Elimination modulo odd primes with a thread for each row: 32 columns of it, a panel, are in registers, and
-// pivots' rows go to all threads through shared memory. Whole matrices lie in shared memory, a block for each;
-// great ones where their results go, a cluster of RNS_CLUSTER blocks for each, which eliminates some columns.
+// pivots' rows go to all threads through shared memory. Whole matrices lie in shared memory, a block for
+// each; great ones where their results go, a cluster of RNS_CLUSTER blocks for each, which eliminates some
+// columns.
 //
 // In a panel it divides by nothing: a row becomes |pivot row - factor pivot_row| / R by Montgomery's product,
-// which scales all rows that are left alike. Row k of the panel is scaled in the end by the product of the
-// pivots before over R^k; all pivots are inverted side by side, and rows and factors divided. Rows that are
-// exchanged stay with their threads, which know their places. What is right of the panel loses a product of
-// matrices: a thread has its row's factors in registers, and the pivots' rows are in shared memory.
+// which scales all rows that are left alike. Both products are of numbers of which the first is at most m /
+// 2, so that their sum is below m^2: the pivot or its negative, by which the whole is negated, and the
+// factor, or its negative and that of the pivot's row. Row k of the panel is scaled in the end by the product
+// of the pivots before, or of their negatives, over R^k; all pivots are inverted side by side, and rows and
+// factors divided. Rows that are exchanged stay with their threads, which know their places. What is right of
+// the panel loses a product of matrices: a thread has its row's factors in registers, and the pivots' rows
+// are in shared memory.
 #include <rns/matrix.cuh>
 
 #include "elimination.cuh"
 
 using namespace rns;
 
+#ifndef RNS_WHOLE_BLOCKS
+#define RNS_WHOLE_BLOCKS 2
+#endif
 #ifndef RNS_CLUSTER
 #define RNS_CLUSTER 1
 #endif
@@ -20,22 +27,23 @@ using namespace rns;
 namespace {
 
 constexpr u32 kAll = ~0u;
-constexpr i32 kRow = 32;          // columns of a panel, in registers
-constexpr i32 kTurn = 8;          // columns after which fewer of a row's words are left
-constexpr i32 kNone = 1 << 20;    // the pivot of a column that has none
-constexpr i32 kTile = 32;         // columns of pivots' rows that are in shared memory, of whole matrices
-constexpr i32 kGreatTile = 128;   // the same of great ones
+constexpr i32 kRow = 32;             // columns of a panel, in registers
+constexpr i32 kTurn = 8;             // columns after which fewer of a row's words are left
+constexpr i32 kNegative = kRow + 4;  // where a row's negative begins, in other banks
+constexpr i32 kNone = 1 << 20;       // the pivot of a column that has none
+constexpr i32 kTile = 32;            // columns of pivots' rows that are in shared memory, of whole matrices
+constexpr i32 kGreatTile = 128;      // the same of great ones
 
 // Shared memory of a panel. Pivots are numbered from 0.
 struct Board {
-  alignas(16) u32 row[2][kRow];  // a pivot's row, and the one before
-  u32 pivots[kRow];              // as they are found
-  u32 scales[kRow];              // what each pivot's row is multiplied by in the end
-  u32 factors[kRow];             // what each column's factors are
-  i32 number[kRow];              // of each column its pivot's number
-  i32 column[kRow];              // of each pivot its column
-  i32 other[kRow];               // the place that each pivot's row came from
-  i32 found;                     // the least place of a row that can be the next pivot's
+  alignas(16) u32 row[2][kNegative + kRow];  // a pivot's row and its negative, and those of the one before
+  u32 pivots[kRow];                          // as they are found
+  u32 scales[kRow];                          // what each pivot's row is multiplied by in the end
+  u32 factors[kRow];                         // what each column's factors are
+  i32 number[kRow];                          // of each column its pivot's number
+  i32 column[kRow];                          // of each pivot its column
+  i32 other[kRow];                           // the place that each pivot's row came from
+  i32 found;                                 // the least place of a row that can be the next pivot's
   u32 product;
 };
 static_assert(sizeof(Board) % 16 == 0, "what follows is read in vectors");
@@ -124,15 +132,17 @@ struct Panel {
   __device__ bool is_row() const { return place >= 0; }
 };
 
-// Takes the first words of the thread's row to all blocks.
+// Takes the first words of the thread's row, and their negatives, to all blocks.
 template <i32 Words>
-__device__ __forceinline__ void publish(const Panel& p, u32* row) {
+__device__ __forceinline__ void publish(const Panel& p, u32* row, u32 m) {
 #pragma unroll
   for (i32 block = 0; block < kBlocks; ++block) {
     uint4* to = reinterpret_cast<uint4*>(of_block(row, block));
 #pragma unroll
     for (i32 k = 0; k < Words / 4; ++k) {
-      to[k] = make_uint4(p.x[4 * k], p.x[4 * k + 1], p.x[4 * k + 2], p.x[4 * k + 3]);
+      const uint4 u = make_uint4(p.x[4 * k], p.x[4 * k + 1], p.x[4 * k + 2], p.x[4 * k + 3]);
+      to[k] = u;
+      to[kNegative / 4 + k] = make_uint4(m - u.x, m - u.y, m - u.z, m - u.w);
     }
   }
 }
@@ -140,7 +150,7 @@ __device__ __forceinline__ void publish(const Panel& p, u32* row) {
 // Where the row in the pivot's place begins with 0: takes the first one below that does not there, and to all
 // blocks. False if there is none.
 template <i32 Words>
-__device__ bool exchange(Panel& p, Board& board, u32* row) {
+__device__ bool exchange(Panel& p, Board& board, u32* row, u32 m) {
   if (p.place > p.rank && p.x[0] != 0) atomicMin(&board.found, p.place);
   wait_for_cluster();
   i32 found = p.rows;
@@ -152,7 +162,7 @@ __device__ bool exchange(Panel& p, Board& board, u32* row) {
       p.place = found;
     } else if (p.place == found) {
       p.place = p.rank;
-      publish<Words>(p, row);
+      publish<Words>(p, row, m);
     }
     if (threadIdx.x == 0) board.other[p.rank - p.first] = found;
     p.is_negative = !p.is_negative;
@@ -172,10 +182,10 @@ __device__ __forceinline__ void eliminate_eight(Panel& p, Board& board, i32& col
     u32* row = board.row[k % 2];
     u32 pivot = 0;
     if (column < p.columns && p.rank < p.rows) {
-      if (p.place == p.rank) publish<Words>(p, row);
+      if (p.place == p.rank) publish<Words>(p, row, m.m);
       wait_for_cluster();
       pivot = row[0];
-      if (pivot == 0 && exchange<Words>(p, board, row)) pivot = row[0];
+      if (pivot == 0 && exchange<Words>(p, board, row, m.m)) pivot = row[0];
     }
     if (pivot != 0) {
       if (threadIdx.x == 0) {
@@ -187,15 +197,18 @@ __device__ __forceinline__ void eliminate_eight(Panel& p, Board& board, i32& col
     }
     const bool is_below = pivot != 0 && p.place >= p.rank;
     if (__any_sync(kAll, is_below)) {
-      const u32 left = is_below ? pivot : m.one, factor = is_below ? own : 0;
-      const uint4* words = reinterpret_cast<const uint4*>(row);
+      const u32 half = m.m / 2, negative = m.m - own;
+      const bool is_great = pivot > half, is_turned = (is_great ? own : negative) > half;
+      const u32 left = is_below ? (is_great ? m.m - pivot : pivot) : m.one;
+      const u32 factor = is_below ? (is_great != is_turned ? own : negative) : 0;
+      const uint4* words = reinterpret_cast<const uint4*>(row + (is_turned ? kNegative : 0));
 #pragma unroll
       for (i32 j = 0; j < Words / 4; ++j) {
         const uint4 u = words[j];
-        if (j > 0) p.x[4 * j - 1] = montgomery_mulsub(left, p.x[4 * j], factor, u.x, m);
-        p.x[4 * j] = montgomery_mulsub(left, p.x[4 * j + 1], factor, u.y, m);
-        p.x[4 * j + 1] = montgomery_mulsub(left, p.x[4 * j + 2], factor, u.z, m);
-        p.x[4 * j + 2] = montgomery_mulsub(left, p.x[4 * j + 3], factor, u.w, m);
+        if (j > 0) p.x[4 * j - 1] = montgomery_muladd(left, p.x[4 * j], factor, u.x, m);
+        p.x[4 * j] = montgomery_muladd(left, p.x[4 * j + 1], factor, u.y, m);
+        p.x[4 * j + 1] = montgomery_muladd(left, p.x[4 * j + 2], factor, u.z, m);
+        p.x[4 * j + 2] = montgomery_muladd(left, p.x[4 * j + 3], factor, u.w, m);
       }
     } else {
 #pragma unroll
@@ -231,8 +244,8 @@ __device__ void invert_pivots(Board& board, i32 count, Modulus m, Montgomery mon
   const i32 lane = threadIdx.x;
   const u32 pivot = lane < count ? board.pivots[lane] : 1u;
   const u32 factor = mod_mul(prime_inverse(pivot, m.last), montgomery.one, m);
-  // The product of those of the pivots before.
-  u32 scale = factor;
+  // The product of those of the pivots before, or of their negatives.
+  u32 scale = pivot > montgomery.m / 2 ? montgomery.m - factor : factor;
   for (i32 offset = 1; offset < kRow; offset *= 2) {
     const u32 other = __shfl_up_sync(kAll, scale, offset);
     if (lane >= offset) scale = mod_mul(scale, other, m);
@@ -308,7 +321,8 @@ __device__ __forceinline__ void write_row(const Matrix<Index>& w, const Panel& p
   }
 }
 
-// Solves L y = b in some columns of the pivots' rows, from `left` up to `reach`, and writes y to shared memory.
+// Solves L y = b in some columns of the pivots' rows, from `left` up to `reach`, and writes y to shared
+// memory.
 template <i32 Tile, class Index>
 __device__ void solve_tile(const Matrix<Index>& w, const Panel& p, const Board& board, Right<Tile>& right,
                            i32 left, i32 reach, Montgomery m) {
@@ -335,8 +349,8 @@ __device__ void solve_tile(const Matrix<Index>& w, const Panel& p, const Board& 
 
 // Subtracts from a row its factors times the pivots' rows, in the same columns.
 template <i32 Tile>
-__device__ __forceinline__ void subtract_product(u32* row, const Panel& p, const Right<Tile>& right, i32 count,
-                                                 Montgomery m) {
+__device__ __forceinline__ void subtract_product(u32* row, const Panel& p, const Right<Tile>& right,
+                                                 i32 count, Montgomery m) {
 #pragma unroll 1
   for (i32 j = 0; j < count; j += 4) {
     CarriedSum sums[4];
@@ -380,7 +394,8 @@ __device__ __forceinline__ void reduce_right(const Matrix<Index>& w, Panel& p, c
         }
       }
     }
-    if (p.place >= p.rank) subtract_product(w.x + p.place * w.width + left, p, right, min(Tile, reach - left), m);
+    if (p.place >= p.rank)
+      subtract_product(w.x + p.place * w.width + left, p, right, min(Tile, reach - left), m);
   }
 }
 
@@ -410,7 +425,8 @@ __device__ __forceinline__ void eliminate_columns(Matrix<Index>& w, i32 start, i
     exchange_rows(w, p, board);
     wait_for_cluster();  // factors may go left of the panel
     write_row(w, p, board);
-    if (thread < kRow && board.number[thread] < kNone) w.pivots[p.first + board.number[thread]] = left + thread;
+    if (thread < kRow && board.number[thread] < kNone)
+      w.pivots[p.first + board.number[thread]] = left + thread;
     if (count > 0) {
       w.product = mod_mul(w.product, board.product, m);
       if (p.is_negative) w.product = mod_sub(0u, w.product, m.last);
@@ -430,20 +446,22 @@ extern __shared__ uint4 memory[];
 
 extern "C" {
 
-// Whole matrices of at most as many rows as there are threads; memory for `Right` is there only if they have
-// more columns than a panel.
-__global__ void __launch_bounds__(256) eliminate_whole(Elimination e) {
+// Whole matrices of at most as many rows as there are threads; memory for `Right` is there only if something
+// is right of a panel.
+__global__ void __launch_bounds__(256, RNS_WHOLE_BLOCKS) eliminate_whole(Elimination e) {
   const i32 rows = static_cast<i32>(e.rows), columns = static_cast<i32>(e.columns);
   const i32 width = columns | 1;  // against conflicts of banks
   Board& board = *reinterpret_cast<Board*>(memory);
   Right<kTile>& right = *reinterpret_cast<Right<kTile>*>(&board + 1);
-  u32* x = columns > kRow ? reinterpret_cast<u32*>(&right + 1) : reinterpret_cast<u32*>(&board + 1);
+  u32* x = columns > min(kRow, static_cast<i32>(e.stop)) ? reinterpret_cast<u32*>(&right + 1)
+                                                         : reinterpret_cast<u32*>(&board + 1);
   const i32 lane = threadIdx.x % kRow, warp = threadIdx.x / kRow, warps = blockDim.x / kRow;
   for (i64 t = blockIdx.x; t < e.moduli_count * e.count; t += gridDim.x) {
     const i64 i = t / e.count;
     const u32* from = e.x.of(i, t % e.count);
-    for (i32 r = warp; r < rows; r += warps) {
-      for (i32 j = lane; j < columns; j += kRow) x[r * width + j] = from[r * e.x.stride + j * e.x.step];
+    for (i32 j = lane; j < columns; j += kRow) {
+#pragma unroll 16
+      for (i32 r = warp; r < rows; r += warps) x[r * width + j] = from[r * e.x.stride + j * e.x.step];
     }
     __syncthreads();
     Matrix<i32> w = {x, width, rows, columns, e.order + t * rows, e.pivots + t * e.most, 0, 1u};
@@ -457,8 +475,8 @@ __global__ void __launch_bounds__(256) eliminate_whole(Elimination e) {
   }
 }
 
-// Some columns of great matrices, which are in their results, of as many rows below the rank as the threads of
-// a cluster at most.
+// Some columns of great matrices, which are in their results, of as many rows below the rank as the threads
+// of a cluster at most.
 __global__ void RNS_CLUSTERED __launch_bounds__(512) eliminate_panel(Elimination e) {
   Board& board = *reinterpret_cast<Board*>(memory);
   Right<kGreatTile>& right = *reinterpret_cast<Right<kGreatTile>*>(&board + 1);

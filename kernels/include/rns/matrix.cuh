@@ -60,7 +60,7 @@ struct Montgomery {
 
 RNS_INLINE Montgomery montgomery_of(Modulus m) {
   const u32 odd = m.last + 1u;
-  u32 inverse = odd;                                                   // right modulo 2^3
+  u32 inverse = odd;                                                      // right modulo 2^3
   for (i32 bits = 3; bits < 32; bits *= 2) inverse *= 2 - odd * inverse;  // each step doubles the bits
   const u32 one = mod_reduce(static_cast<u64>(1) << 32, m);
   return {odd, inverse, one, mod_mul(mod_mul(one, one, m), one, m)};
@@ -78,10 +78,9 @@ RNS_INLINE u32 montgomery_mul(u32 a, u32 b, Montgomery m) {
   return montgomery_reduce(static_cast<u64>(a) * b, m);
 }
 
-// |(a b - c d) / R|, for a, b, c, d < m. A negative difference is above -m^2, and from 0 to R m with R m added.
-RNS_INLINE u32 montgomery_mulsub(u32 a, u32 b, u32 c, u32 d, Montgomery m) {
-  const u64 ab = static_cast<u64>(a) * b, cd = static_cast<u64>(c) * d;
-  return montgomery_reduce(ab - cd + (ab < cd ? static_cast<u64>(m.m) << 32 : 0), m);
+// |(a b + c d) / R|, for a b + c d < R m.
+RNS_INLINE u32 montgomery_muladd(u32 a, u32 b, u32 c, u32 d, Montgomery m) {
+  return montgomery_reduce(static_cast<u64>(a) * b + static_cast<u64>(c) * d, m);
 }
 
 // A sum of at most 32 products of residues: the sum modulo 2^64, and what is carried.

@@ -84,7 +84,7 @@ def eliminate(x: Array, pivot_columns: int, moduli: ModuliSet, out: Array) -> Fo
     n, count, rows, columns = x.shape
     has_odd = 2 not in moduli
     width = columns | 1
-    by_rows = _shared(_words_by_rows(rows, columns)) if has_odd and rows <= _MOST_WHOLE else 0
+    by_rows = _shared(_words_by_rows(rows, columns, pivot_columns)) if has_odd and rows <= _MOST_WHOLE else 0
     if by_rows or _shared(rows * width):
         ranks = cupy.zeros((2, n, count), dtype=cupy.int32)
         task = _task(x, out, found, (0, pivot_columns, columns), (ranks[0], ranks[1]), moduli)
@@ -100,9 +100,9 @@ def eliminate(x: Array, pivot_columns: int, moduli: ModuliSet, out: Array) -> Fo
     return found
 
 
-def _words_by_rows(rows: int, columns: int) -> int:
+def _words_by_rows(rows: int, columns: int, pivot_columns: int) -> int:
     """Words that a block shares to eliminate with a thread for each row."""
-    right = ROW * (ROW + ROW_TILE) if columns > ROW else 0
+    right = ROW * (ROW + ROW_TILE) if columns > min(ROW, pivot_columns) else 0
     return BOARD_BYTES // 4 + right + rows * (columns | 1)
 
 
@@ -235,23 +235,25 @@ class _GreatMatrices:
 
     def _reduce(self, start: int, stop: int, end: int) -> None:
         """Columns stop to end by the pivots of the columns start to stop."""
-        self._solve(start, stop, (stop, end))
-        self._subtract(start, stop, self.words.shape[2], (stop, end))
+        first, last, rows = self.ranks[start], self.ranks[stop], self.words.shape[2]
+        self._solve(first, last, stop - start, (stop, end))
+        self._subtract(first, last, rows, (rows - self.least[stop], stop - start), (stop, end))
 
-    def _solve(self, start: int, stop: int, columns: tuple[int, int]) -> None:
-        """The rows of the pivots of columns start to stop, in columns to the right."""
-        if stop - start > GREAT_PANEL:
-            middle = _middle(start, stop, GREAT_PANEL)
-            self._solve(start, middle, columns)
-            self._subtract(start, middle, self.ranks[stop], columns)
-            self._solve(middle, stop, columns)
+    def _solve(self, first: Array, last: Array, most: int, columns: tuple[int, int]) -> None:
+        """The rows of the pivots from the first on, `most` of a matrix, in columns to the right."""
+        if most > GREAT_PANEL:
+            half = _middle(0, most, GREAT_PANEL)
+            middle = cupy.minimum(first + half, last)
+            self._solve(first, middle, half, columns)
+            self._subtract(first, middle, last, (most - half, half), columns)
+            self._solve(middle, last, most - half, columns)
             return
         n, count, *_ = self.words.shape
         task = Parameter(
             UNIT_LOWER,
             x=_stack(self.words),
-            first=self.ranks[start],
-            last=self.ranks[stop],
+            first=first,
+            last=last,
             moduli=modulus_table_on(self.moduli, cupy.cuda.runtime.getDevice()),
             moduli_count=n,
             count=count,
@@ -261,14 +263,14 @@ class _GreatMatrices:
         threads = n * count * -(-(columns[1] - columns[0]) // GREAT_PANEL) * GREAT_PANEL
         launching.launch("elimination", "solve_unit_lower", threads, (task,), block=GREAT_PANEL)
 
-    def _subtract(self, start: int, stop: int, end: Bound, columns: tuple[int, int]) -> None:
-        """From rows up to `end` their factors times the rows of the pivots of columns start to stop."""
-        first, last = self.ranks[start], self.ranks[stop]
+    def _subtract(
+        self, first: Array, last: Array, end: Bound, most: tuple[int, int], columns: tuple[int, int]
+    ) -> None:
+        """From rows up to `end` their factors times the rows of pivots: of the most rows, and pivots."""
         left = Part(self.words, (last, end), (first, last))
         right = Part(self.words, (first, last), columns)
         out = Part(self.words, (last, end), columns)
-        most = end - self.least[stop] if isinstance(end, int) else stop - start
-        shape = most, stop - start, columns[1] - columns[0]
+        shape = *most, columns[1] - columns[0]
         if min(shape):
             int8_product.multiply(left, right, self.moduli, out, shape, SUBTRACT)
 
