@@ -15,12 +15,13 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, backend_name
+from rnsdask.backend import Array, backend_name, to_backend
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.primes import primes_below
 from rnsdask.rns.extend import base_extend
+from rnsdask.rns.remainder_tree import FEWEST_MODULI, MOST_NUMBERS, from_remainders
 from rnsdask.rns.system import RNS
 
 _LIMIT = 2**31
@@ -152,5 +153,10 @@ def from_parts(part: NDArray[np.object_]) -> NDArray[np.object_]:
 
 def decode(images: list[Array], moduli: ModuliSet) -> NDArray[np.object_]:
     """The integers around 0 of images (n, *shape) modulo parts of the moduli."""
-    found: Any = RNS(moduli, signed=True).decode(np.concatenate(images))
+    residues = np.concatenate(images)
+    if residues[0].size <= MOST_NUMBERS:  # a thread of a GPU would decode each
+        residues = to_backend(residues, "cpu")
+        if len(residues) >= FEWEST_MODULI:
+            return from_remainders(residues, moduli)
+    found: Any = RNS(moduli, signed=True).decode(residues)
     return np.asarray(found, dtype=object)
