@@ -17,9 +17,6 @@
 
 using namespace rns;
 
-#ifndef RNS_WHOLE_BLOCKS
-#define RNS_WHOLE_BLOCKS 2
-#endif
 #ifndef RNS_CLUSTER
 #define RNS_CLUSTER 1
 #endif
@@ -32,6 +29,7 @@ constexpr i32 kTurn = 8;             // columns after which fewer of a row's wor
 constexpr i32 kNegative = kRow + 4;  // where a row's negative begins, in other banks
 constexpr i32 kNone = 1 << 20;       // the pivot of a column that has none
 constexpr i32 kTile = 32;            // columns of pivots' rows that are in shared memory, of whole matrices
+constexpr i32 kMostRows = 256;       // of a whole matrix
 constexpr i32 kGreatTile = 128;      // the same of great ones
 
 // Shared memory of a panel. Pivots are numbered from 0.
@@ -448,7 +446,7 @@ extern "C" {
 
 // Whole matrices of at most as many rows as there are threads; memory for `Right` is there only if something
 // is right of a panel.
-__global__ void __launch_bounds__(256, RNS_WHOLE_BLOCKS) eliminate_whole(Elimination e) {
+__global__ void __launch_bounds__(kMostRows) eliminate_whole(Elimination e) {
   const i32 rows = static_cast<i32>(e.rows), columns = static_cast<i32>(e.columns);
   const i32 width = columns | 1;  // against conflicts of banks
   Board& board = *reinterpret_cast<Board*>(memory);

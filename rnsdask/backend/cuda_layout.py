@@ -199,6 +199,7 @@ GREAT_PANEL = 64
 PANEL_WIDTH = 17
 ROW = 32
 ROW_TILE = 32
+WHOLE_ROWS = 256
 GREAT_TILE = 128
 BOARD_BYTES = 1328
 MOST_CLUSTER = 8
@@ -399,6 +400,7 @@ SIZES = {
     "eliminate_rows": {
         "kRow": ROW,
         "kTile": ROW_TILE,
+        "kMostRows": WHOLE_ROWS,
         "kGreatTile": GREAT_TILE,
         "sizeof(Board)": BOARD_BYTES,
     },

@@ -27,6 +27,7 @@ from rnsdask.backend.cuda_layout import (
     TRIANGULAR,
     UNIT_LOWER,
     WARP,
+    WHOLE_ROWS,
     cluster_options,
 )
 from rnsdask.backend.protocol import Array
@@ -40,13 +41,17 @@ _MOST_THREADS = 512
 # Rows of triangular systems that are solved without products of matrices.
 _MOST_SOLVED = 128
 
-# Rows of whole matrices, and of those a block of a cluster has, with a thread for each.
-_MOST_WHOLE = 256
+# Pivots up to which matrices are quicker as a whole in shared memory than by products, as measured.
+_MOST_WHOLE = 128
+
+# Rows that a block of a cluster has, a thread for each.
 _MOST_ROWS = 512
 _LEAST_ROWS = 64
 
-# Columns of a great matrix that a launch eliminates.
+# Columns that a launch eliminates of many great matrices, and of few, for which more launches take longer.
 _PANEL = 128
+_PANEL_OF_FEW = 256
+_FEW = 32
 
 # A kernel has so many bytes of shared memory besides.
 _STATIC_BYTES = 512
@@ -82,19 +87,19 @@ def eliminate(x: Array, pivot_columns: int, moduli: ModuliSet, out: Array) -> Fo
     if out.size == 0:
         return found
     n, count, rows, columns = x.shape
-    has_odd = 2 not in moduli
-    width = columns | 1
-    by_rows = _shared(_words_by_rows(rows, columns, pivot_columns)) if has_odd and rows <= _MOST_WHOLE else 0
-    if by_rows or _shared(rows * width):
+    by_rows = 2 not in moduli and rows <= WHOLE_ROWS  # products by Montgomery are modulo odd numbers
+    if by_rows:
+        is_short = min(rows, pivot_columns) <= _MOST_WHOLE
+        shared = _shared(_words_by_rows(rows, columns, pivot_columns)) if is_short else 0
+        source, name, block = "eliminate_rows", "eliminate_whole", _rounded(rows)
+    else:
+        shared = _shared(rows * (columns | 1))
+        source, name = "elimination", "eliminate"
+        block = max(WARP, min(_MOST_THREADS, 1 << (2 * rows - 1).bit_length()))  # two for each row
+    if shared:
         ranks = cupy.zeros((2, n, count), dtype=cupy.int32)
         task = _task(x, out, found, (0, pivot_columns, columns), (ranks[0], ranks[1]), moduli)
-    if by_rows:
-        block = _rounded(rows)
-        threads = n * count * block
-        launching.launch("eliminate_rows", "eliminate_whole", threads, (task,), block=block, shared=by_rows)
-    elif shared := _shared(rows * width):
-        block = max(WARP, min(_MOST_THREADS, 1 << (2 * rows - 1).bit_length()))  # two for each row
-        launching.launch("elimination", "eliminate", n * count * block, (task,), block=block, shared=shared)
+        launching.launch(source, name, n * count * block, (task,), block=block, shared=shared)
     else:
         _eliminate_great(x, pivot_columns, moduli, out, found)
     return found
@@ -186,6 +191,7 @@ class _GreatMatrices:
     ) -> None:
         self.words, self.found, self.pivot_columns, self.moduli = words, found, pivot_columns, moduli
         self.is_full = is_full
+        self.panel = _PANEL if words.shape[0] * words.shape[1] > _FEW else _PANEL_OF_FEW
         # Of each matrix, before a column; and the least of these.
         self.ranks = {0: cupy.zeros(words.shape[:2], dtype=cupy.int32)}
         self.least = {0: 0}
@@ -198,8 +204,8 @@ class _GreatMatrices:
 
     def _eliminate(self, start: int, stop: int) -> None:
         """Columns start to stop, in which all pivots before have been taken into account."""
-        if stop - start > _PANEL:
-            middle = _middle(start, stop, _PANEL)
+        if stop - start > self.panel:
+            middle = _middle(start, stop, self.panel)
             self._eliminate(start, middle)
             self._reduce(start, middle, stop)
             self._eliminate(middle, stop)
