@@ -7,6 +7,7 @@ the most. ``tests/cluster/test_memory.py`` compares it with what jobs take.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from rnsdask.constants import INT8_BYTES, INT8_GREATEST, INT8_WORKSPACE
 from rnsdask.core.layout import CHUNK_MULTIPLE, RESIDUE_DTYPE
 from rnsdask.rns.blocks import EXACT_RESIDUES
 
@@ -37,6 +38,7 @@ class _Need:
     per_exact: int = 0  # bytes for each residue gathered for an exact decision
     integers: int = 0  # batches of Python ints, or of limbs and text
     writes: bool = False
+    multiplies: bool = False  # matrices, by 8-bit ones where they are on a GPU
 
 
 _EXTREMUM = _Need(per_number=40, per_exact=48)
@@ -63,7 +65,8 @@ _NEEDS = {
     "convolve": _Need(chunks=16, per_number=40, per_exact=48, integers=1, writes=True),
     "powmod": _Need(chunks=12, per_number=64, integers=1, writes=True),
     # Beside what :mod:`rnsdask.jobs.exact_results` says of images.
-    **dict.fromkeys(("det", "rank", "charpoly", "solve", "resultant"), _Need(chunks=2, integers=1)),
+    **dict.fromkeys(("det", "rank", "solve"), _Need(chunks=2, integers=1, multiplies=True)),
+    **dict.fromkeys(("charpoly", "resultant"), _Need(chunks=2, integers=1)),
     "random": _Need(chunks=1, per_number=16, writes=True),
     "import": _Need(chunks=1, integers=1, writes=True),
     "export": _Need(chunks=1, integers=1),
@@ -168,7 +171,8 @@ def project(
     copies = min(threads, work.cut) * work.chunk_bytes * max(work.stores, 1)
     if not gpu:
         return Projection(_PROCESS_BYTES + kept + threads * (host + computing) + copies, 0)
-    device = _DEVICE_BYTES + work.constants + threads * (work.stores * work.chunk_bytes + computing)
+    each = work.stores * work.chunk_bytes + computing + (_products(work) if need.multiplies else 0)
+    device = _DEVICE_BYTES + work.constants + threads * each
     # What comes back from the GPU is one more array on the host.
     back = (need.chunks + 1) * work.chunk_bytes if need.writes else 0
     host = _GPU_PROCESS_BYTES + kept + threads * (host + back)
@@ -200,6 +204,12 @@ def _computing(work: Work, need: _Need) -> int:
         + need.per_exact * gathered
         + need.integers * integers
     )
+
+
+def _products(work: Work) -> int:
+    """Of matrices on a GPU, modulo as many primes as images are computed of at a time (docs/linalg.md)."""
+    least = max(INT8_WORKSPACE, min(INT8_BYTES * work.numbers, INT8_GREATEST))
+    return min(INT8_BYTES * work.arrays * work.moduli * work.numbers, least)
 
 
 @dataclass(frozen=True)

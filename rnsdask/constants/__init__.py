@@ -26,7 +26,17 @@ from rnsdask.constants.factors import last_residues
 from rnsdask.constants.fermat import FermatConstants, FermatPass, fermat_root
 from rnsdask.constants.fermat_limbs import radix_division
 from rnsdask.constants.fixed_point import FIXED_POINT_BITS, FixedPointConstants, fixed_point_constants
-from rnsdask.constants.int8_product import MOST_TERMS, Int8Constants, int8_constants, small_moduli_for
+from rnsdask.constants.int8_product import (
+    INT8_BYTES,
+    INT8_GREATEST,
+    INT8_LONGEST,
+    INT8_TERMS,
+    INT8_WORKSPACE,
+    MOST_TERMS,
+    Int8Constants,
+    int8_constants,
+    small_moduli_for,
+)
 from rnsdask.constants.interval import IntervalConstants, directed, interval_constants
 from rnsdask.constants.interval_rns import MAX_EXPONENT, ProductBounds, product_bounds
 from rnsdask.constants.keys import KEY_BITS, KeyConstants, key_constants, sufficient_prefix
@@ -52,6 +62,11 @@ __all__ = [
     "DECIMAL_BASE",
     "DECIMAL_DIGITS",
     "FIXED_POINT_BITS",
+    "INT8_BYTES",
+    "INT8_GREATEST",
+    "INT8_LONGEST",
+    "INT8_TERMS",
+    "INT8_WORKSPACE",
     "KEY_BITS",
     "MAX_EXPONENT",
     "MOST_TERMS",

@@ -17,6 +17,21 @@ SMALL_MODULI = (256, 255, 253, 251, 247, 241, 239, 233, 229, 227)
 MOST_TERMS = 2**16
 """So many products modulo m <= 2**32 add up to less than half of that, those of residues to 31 bits."""
 
+INT8_WORKSPACE = 2**29
+"""Bytes of 8-bit matrices and sums at a time on a GPU, unless a block of one product takes more."""
+
+INT8_LONGEST = 4096
+"""Rows and columns of a block of a product on a GPU."""
+
+INT8_TERMS = 8192
+"""Terms of such a block."""
+
+INT8_BYTES = 6 * len(SMALL_MODULI)
+"""Bytes of 8-bit matrices and sums for each number of a product of square matrices."""
+
+INT8_GREATEST = 2 * len(SMALL_MODULI) * INT8_LONGEST * (INT8_TERMS + 2 * INT8_LONGEST)
+"""Bytes that a block of one product takes at most."""
+
 _RECIPROCAL_BITS = 38
 _FRACTION_BITS = 21
 

@@ -164,9 +164,9 @@ def test_blocks_and_windows(monkeypatch: pytest.MonkeyPatch, rng: np.random.Gene
     m = np.array(MODULI.moduli, dtype=object)[:, None, None, None]
     whole = exact(a, b, MODULI)
     for longest, deepest, workspace in ((4096, 8192, 2**29), (64, 128, 2**20), (100, 77, 1)):
-        monkeypatch.setattr(int8_product, "_LONGEST", longest)
-        monkeypatch.setattr(int8_product, "_MOST_TERMS", deepest)
-        monkeypatch.setattr(int8_product, "_WORKSPACE", workspace)
+        monkeypatch.setattr(int8_product, "INT8_LONGEST", longest)
+        monkeypatch.setattr(int8_product, "INT8_TERMS", deepest)
+        monkeypatch.setattr(int8_product, "INT8_WORKSPACE", workspace)
         for mode in (REPLACE, ADD, SUBTRACT):
             x, y, out = map(cupy.asarray, words)
             int8_product.multiply(*map(Part.whole, (x, y)), MODULI, Part.whole(out), shape, mode)

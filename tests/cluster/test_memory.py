@@ -252,6 +252,16 @@ def test_projection_grows() -> None:
         project(Work("mean", 1, 1, 1), 1)
 
 
+def test_products_of_matrices_take_memory_of_a_gpu() -> None:
+    """Beside what a job takes that computes as much without products: at most one block of one product."""
+    for length, most in ((8, 60 * 4 * 8 * 64), (1024, 2**29), (8192, 1_342_177_280)):
+        det, other = (
+            project(Work(name, 8, length**2, 5, arrays=4), 3, gpu=True) for name in ("det", "charpoly")
+        )
+        assert det.device - other.device == 3 * most
+        assert det.host == other.host
+
+
 def test_threads_and_chunks_that_fit() -> None:
     work = Work("max", 64, 2**20, 100)
     for threads in (1, 3, 8):

@@ -17,20 +17,24 @@ from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import Parameter, on_device
 from rnsdask.backend.cuda_layout import BLOCK, INT8_TASK, MOST_SMALL_MODULI
 from rnsdask.backend.protocol import Array
-from rnsdask.constants import MOST_TERMS, Int8Constants, int8_constants, small_moduli_for
+from rnsdask.constants import (
+    INT8_LONGEST,
+    INT8_TERMS,
+    INT8_WORKSPACE,
+    MOST_TERMS,
+    Int8Constants,
+    int8_constants,
+    small_moduli_for,
+)
 from rnsdask.core.moduli import ModuliSet
 
 REPLACE, ADD, SUBTRACT = 0, 1, -1
 """What is done with the numbers that a product goes to."""
 
-# Rows, columns and terms of a block; sides of the 8-bit matrices are multiples of _PAD.
-_LONGEST = 4096
-_MOST_TERMS = 8192
-assert _MOST_TERMS <= MOST_TERMS
-_PAD = 16
+assert INT8_TERMS <= MOST_TERMS
+_PAD = 16  # sides of the 8-bit matrices are multiples of it
 
-# Bytes of 8-bit matrices and sums at a time, unless one product takes more; the most products of a call.
-_WORKSPACE = 2**29
+# The most products of a call.
 _MOST_PRODUCTS = 2**15
 
 _INT8, _INT32, _SUM_OF_INT32 = 3, 10, 72  # CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I
@@ -150,14 +154,14 @@ def multiply(
         Whether the numbers in `out` are lost, or are added to, or lessened.
     """
     rows, terms, columns = shape
-    constants = int8_constants(moduli, small_moduli_for(moduli, min(terms, _MOST_TERMS)))
+    constants = int8_constants(moduli, small_moduli_for(moduli, min(terms, INT8_TERMS)))
     right = b.turned()
     count = out.words.shape[0] * out.words.shape[1]
     for (k, depth), (i, height), (j, width) in _blocks(terms, rows, columns):
         how = ADD if k and mode == REPLACE else mode
         sides = tuple(map(_padded, (height, depth, width)))
         each = constants.count * (sides[1] * (sides[0] + sides[2]) + 4 * sides[0] * sides[2])
-        most = max(1, min(_WORKSPACE // each, _MOST_PRODUCTS // constants.count))
+        most = max(1, min(INT8_WORKSPACE // each, _MOST_PRODUCTS // constants.count))
         for first in range(0, count, most):
             products = min(most, count - first)
             matrices = products, constants.count
@@ -172,13 +176,13 @@ def multiply(
 
 def _blocks(terms: int, rows: int, columns: int) -> Iterator[tuple[tuple[int, int], ...]]:
     """First and length of the terms, rows and columns of each block."""
-    for k in range(0, terms, _MOST_TERMS):
-        for i in range(0, rows, _LONGEST):
-            for j in range(0, columns, _LONGEST):
+    for k in range(0, terms, INT8_TERMS):
+        for i in range(0, rows, INT8_LONGEST):
+            for j in range(0, columns, INT8_LONGEST):
                 yield (
-                    (k, min(_MOST_TERMS, terms - k)),
-                    (i, min(_LONGEST, rows - i)),
-                    (j, min(_LONGEST, columns - j)),
+                    (k, min(INT8_TERMS, terms - k)),
+                    (i, min(INT8_LONGEST, rows - i)),
+                    (j, min(INT8_LONGEST, columns - j)),
                 )
 
 
