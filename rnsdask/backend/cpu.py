@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -405,6 +405,16 @@ def eliminate(
     products = np.empty((n, count), dtype=np.uint32)
     _cpu.eliminate(x, pivot_columns, modulus_table(moduli), out, order, pivots, products)
     return order, pivots, products
+
+
+def lu_factor(packed: Array, factor: Literal["P", "L", "U"], out: Array) -> None:
+    rows, columns = np.ogrid[: out.shape[2], : out.shape[3]]
+    if factor == "P":
+        np.equal(packed[:, :, None, :, -1], rows, out=out, casting="unsafe")
+        return
+    is_below = columns < rows
+    out[...] = columns == rows if factor == "L" else 0
+    np.copyto(out, packed[:, :, : out.shape[2], : out.shape[3]], where=is_below == (factor == "L"))
 
 
 def solve_upper(upper: Array, right: Array, moduli: ModuliSet, out: Array) -> None:

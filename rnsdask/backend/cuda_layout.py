@@ -200,6 +200,7 @@ PANEL_WIDTH = 17
 ROW = 32
 ROW_TILE = 32
 WHOLE_ROWS = 256
+LU_STRIP = 32
 GREAT_TILE = 128
 BOARD_BYTES = 1328
 MOST_CLUSTER = 8
@@ -408,6 +409,7 @@ SIZES = {
     "interval": {"kPowers": INTERVAL_POWERS},
     "interval_rns": {"kDigitVectors": DIGIT_VECTORS},
     "int8_product": {"kSmallModuli": MOST_SMALL_MODULI},
+    "lu_factors": {"kBlock": BLOCK, "kStrip": LU_STRIP},
     "matmul": {"kBlock": BLOCK, "kWarp": WARP, "kTile": MATMUL_TILE},
     "sum": {"kBlock": BLOCK, "kWarp": WARP, "kSumVectors": SUM_VECTORS},
     "transpose": {"kTileWords": TRANSPOSED_WORDS},

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from rnsdask.constants import (
     ExtensionConstants,
@@ -257,6 +257,12 @@ class Kernels(Protocol):
             The column of each row's pivot; -1 where there is none.
         products : array of uint32, shape (n, B)
             The products of the pivots, negative if the order is odd.
+        """
+
+    def lu_factor(self, packed: Array, factor: Literal["P", "L", "U"], out: Array) -> None:
+        """Factors of echelon forms with one column more, which row came to each place; `out` is contiguous.
+
+        P is (n, B, R, R), L (n, B, R, K) and U (n, B, K, C), for K the lesser of R and C.
         """
 
     def solve_upper(self, upper: Array, right: Array, moduli: ModuliSet, out: Array) -> None:

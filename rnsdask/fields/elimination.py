@@ -6,6 +6,7 @@ pivot; the first of a column is taken, so that factors too are the same on each 
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -74,11 +75,6 @@ def packed_lu(words: Array, moduli: ModuliSet) -> Array:
     return packed.reshape(*words.shape[:-1], words.shape[-1] + 1)
 
 
-def _diagonal_offsets(x: Array) -> Array:
-    """Of each place of a matrix its column less its row."""
-    return np.arange(x.shape[-1], like=x) - np.arange(x.shape[-2], like=x)[:, None]
-
-
 def identity(length: int, like: Array) -> Array:
     """Identity matrix (length, length) of residues."""
     places = np.arange(length, like=like)
@@ -87,24 +83,27 @@ def identity(length: int, like: Array) -> Array:
 
 def permutation_of(packed: Array) -> Array:
     """P (n, *batch, rows, rows) of A = P L U."""
-    order = packed[..., None, :, -1]
-    rows = np.arange(packed.shape[-2], dtype=np.uint32, like=packed)
-    return (order == rows[:, None]).astype(np.uint32)
+    rows = packed.shape[-2]
+    return _factor(packed, "P", rows, rows)
 
 
 def lower_of(packed: Array) -> Array:
     """L (n, *batch, rows, k), for k the lesser of rows and columns."""
     rows, columns = packed.shape[-2], packed.shape[-1] - 1
-    below = packed[..., : min(rows, columns)]
-    offsets = _diagonal_offsets(below)
-    return np.where(offsets < 0, below, (offsets == 0).astype(np.uint32))
+    return _factor(packed, "L", rows, min(rows, columns))
 
 
 def upper_of(packed: Array) -> Array:
     """U (n, *batch, k, columns)."""
     rows, columns = packed.shape[-2], packed.shape[-1] - 1
-    above = packed[..., : min(rows, columns), :-1]
-    return np.where(_diagonal_offsets(above) >= 0, above, np.uint32(0))
+    return _factor(packed, "U", min(rows, columns), columns)
+
+
+def _factor(packed: Array, factor: Literal["P", "L", "U"], rows: int, columns: int) -> Array:
+    x = _stack(packed)
+    out = np.empty_like(x, shape=(*x.shape[:2], rows, columns), order="C")
+    kernels_of(x).lu_factor(x, factor, out)
+    return out.reshape(*packed.shape[:-2], rows, columns)
 
 
 # ---- systems ----------------------------------------------------------------------------------------------

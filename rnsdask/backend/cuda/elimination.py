@@ -1,8 +1,9 @@
 """Elimination in matrices modulo primes, triangular systems and characteristic polynomials."""
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import cupy
+import numpy as np
 
 from rnsdask.backend.cuda import int8_product, launching
 from rnsdask.backend.cuda.arithmetic import inverse
@@ -15,10 +16,12 @@ from rnsdask.backend.cuda.launching import (
     processors,
 )
 from rnsdask.backend.cuda_layout import (
+    BLOCK,
     BOARD_BYTES,
     ELIMINATION,
     GREAT_PANEL,
     GREAT_TILE,
+    LU_STRIP,
     MOST_CLUSTER,
     PANEL_WIDTH,
     POLYNOMIALS,
@@ -297,6 +300,15 @@ def _blocks_of_cluster(rows: int, matrices: int) -> int:
     ):
         blocks *= 2
     return blocks
+
+
+def lu_factor(packed: Array, factor: Literal["P", "L", "U"], out: Array) -> None:
+    n, count, rows, columns = out.shape
+    strips = n * count * -(-rows // LU_STRIP)
+    sizes = tuple(map(np.int64, (n * count, *packed.shape[2:], rows, columns)))
+    if out.size:
+        arguments = cupy.ascontiguousarray(packed), out, *sizes, np.int32("PLU".index(factor))
+        launching.launch("lu_factors", "lu_factor", strips * BLOCK, arguments)
 
 
 def solve_upper(upper: Array, right: Array, moduli: ModuliSet, out: Array) -> None:
