@@ -1,0 +1,103 @@
+"""Elimination and its factors on a GPU against the CPU's, bit for bit, in each way that a GPU has."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from sample_arrays import host
+
+from rnsdask.backend import Array, cpu, kernels_of
+from rnsdask.core.moduli import ModuliSet
+
+pytestmark = pytest.mark.gpu
+
+ODD = ModuliSet([3, 7, 134217689, 2**31 - 1, 2147483659, 4294967291])
+WITH_2 = ModuliSet([2, 4294967291])
+
+
+def drawn(rng: np.random.Generator, moduli: ModuliSet, *shape: int) -> Array:
+    return np.stack([rng.integers(0, p, shape, dtype=np.uint64) for p in moduli]).astype(np.uint32)
+
+
+def stack(rng: np.random.Generator, moduli: ModuliSet, rank: int, rows: int, columns: int) -> Array:
+    """A random matrix, and one of at most this rank, with rows and columns of zeros."""
+    result = np.empty((len(moduli), 2, rows, columns), dtype=np.uint32)
+    result[:, :1] = drawn(rng, moduli, 1, rows, columns)
+    left, right = drawn(rng, moduli, 1, rows, rank), drawn(rng, moduli, 1, rank, columns)
+    left[:, :, rng.random(rows) < 0.1] = 0
+    right[..., rng.random(columns) < 0.1] = 0
+    low = np.empty_like(result[:, :1], order="C")
+    cpu.matmul(left, right, moduli, low)
+    result[:, 1:] = low
+    return result
+
+
+def check(words: Array, pivot_columns: int, moduli: ModuliSet) -> None:
+    import cupy
+
+    x = cupy.asarray(words.swapaxes(2, 3).copy()).swapaxes(2, 3)  # in the other order
+    out, expected = cupy.empty(words.shape, dtype=np.uint32), np.empty_like(words)
+    found = kernels_of(x).eliminate(x, pivot_columns, moduli, out)
+    for ours, theirs in zip(found, cpu.eliminate(words, pivot_columns, moduli, expected), strict=True):
+        assert (host(ours) == theirs).all()
+    assert (host(out) == expected).all()
+    assert (host(x) == words).all()
+
+
+# Whole ones, with and without something right of a panel; those that go by panels; clusters of 2 to 8 blocks;
+# more rows than a cluster has.
+SHAPES = [
+    (1, 1),
+    (5, 7),
+    (16, 17),
+    (20, 40),
+    (32, 32),
+    (33, 32),
+    (64, 65),
+    (127, 129),
+    (128, 128),
+    (129, 128),
+]
+GREAT = [(129, 129), (200, 201), (256, 300), (300, 40), (600, 520), (1100, 140), (2100, 70), (4200, 70)]
+
+
+@pytest.mark.parametrize("shape", SHAPES + GREAT)
+def test_elimination_of_any_rank(shape: tuple[int, int], rng: np.random.Generator) -> None:
+    rows, columns = shape
+    moduli = ODD if shape in SHAPES else ModuliSet(list(ODD)[-2:])
+    least = min(shape)
+    for rank, pivot_columns in {(least, columns), (least // 2 + 1, columns), (least - 1, -(-columns // 2))}:
+        check(stack(rng, moduli, rank, rows, columns), pivot_columns, moduli)
+
+
+@pytest.mark.parametrize("shape", [(40, 33), (260, 250)])
+def test_the_even_prime(shape: tuple[int, int], rng: np.random.Generator) -> None:
+    check(stack(rng, WITH_2, min(shape) - 3, *shape), shape[1], WITH_2)
+
+
+def test_many_and_one_great_matrix(rng: np.random.Generator) -> None:
+    """Of many, wider panels, and all blocks for one; only one prime has a matrix without all pivots."""
+    moduli = ModuliSet(list(ODD)[-2:])
+    words = drawn(rng, moduli, 40, 270, 270)
+    words[1, 3, :, 200] = 0
+    words[1, 5, :, :150] = 0
+    check(words, 270, moduli)
+    check(words[:, :1], 270, moduli)
+    check(words[:, 3:4], 269, moduli)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (5, 7), (40, 33), (33, 70)])
+def test_factors(shape: tuple[int, int], rng: np.random.Generator) -> None:
+    import cupy
+
+    rows, columns = shape
+    packed = rng.integers(0, 2**32, (2, 3, rows, columns + 1), dtype=np.uint64).astype(np.uint32)
+    for place in product(range(2), range(3)):
+        packed[(*place, slice(None), -1)] = rng.permutation(rows)
+    least = min(shape)
+    x = cupy.asarray(packed)
+    for factor, sides in (("P", (rows, rows)), ("L", (rows, least)), ("U", (least, columns))):
+        ours, theirs = (np.empty_like(a, shape=(2, 3, *sides), order="C") for a in (x, packed))
+        kernels_of(x).lu_factor(x, factor, ours)
+        cpu.lu_factor(packed, factor, theirs)
+        assert (host(ours) == theirs).all()
