@@ -28,8 +28,8 @@ constexpr i32 kRow = 32;             // columns of a panel, in registers
 constexpr i32 kTurn = 8;             // columns after which fewer of a row's words are left
 constexpr i32 kNegative = kRow + 4;  // where a row's negative begins, in other banks
 constexpr i32 kNone = 1 << 20;       // the pivot of a column that has none
-constexpr i32 kTile = 32;            // columns of pivots' rows that are in shared memory, of whole matrices
 constexpr i32 kMostRows = 256;       // of a whole matrix
+constexpr i32 kTile = 32;            // columns of pivots' rows that are in shared memory, of whole matrices
 constexpr i32 kGreatTile = 128;      // the same of great ones
 
 // Shared memory of a panel. Pivots are numbered from 0.

@@ -1,6 +1,6 @@
 // Linear algebra of matrices modulo primes: a block for each matrix and prime, which lies in shared memory if
-// it fits, else where the result goes. Elimination here is for the prime 2 and for more rows than a thread each
-// can have; eliminate_rows.cu has the rest.
+// it fits, else where the result goes. Elimination here is for the prime 2 and for more rows than a thread
+// each can have; eliminate_rows.cu has the rest.
 //
 // Elimination goes by panels of columns. In a panel it divides by nothing: a row becomes
 // |pivot row - factor pivot_row|, which scales all rows that are left alike. The scales are the products of
