@@ -117,7 +117,9 @@ def _work(operation: str, sources: Sequence[Source], arrays: Sequence[Any]) -> W
     """Describe the job by its largest chunk: images of it modulo as many primes as are computed together."""
     largest = max(arrays, key=lambda array: math.prod(array.words.chunksize))
     rows, *chunks = (max(1, int(length)) for length in largest.words.chunksize)
-    images = at_a_time(np.broadcast_to(np.zeros_like(largest.words._meta, shape=()), (rows, *chunks)))
+    images = at_a_time(
+        np.broadcast_to(np.zeros_like(largest.words._meta, shape=(), order="C"), (rows, *chunks))
+    )
     held = _result_bytes(operation, arrays) if isinstance(largest, RNSArray) else 0
     direct = all(source.whole_store is not None and source.whole_store.has_chunk_files for source in sources)
     how: dict[str, Any] = {"direct": direct, "stores": len(sources), "arrays": -(-_COPIES * images // rows)}
