@@ -29,7 +29,7 @@ from rnsdask.fields.determinant_bounds import (
 from rnsdask.fields.p_adic_plan import LIMIT, Plan, may_be_short, reach_of
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.extend import base_extend
-from rnsdask.rns.lift import count_beyond, decode, primes
+from rnsdask.rns.lift import at_a_time, count_beyond, decode, primes
 from rnsdask.rns.matmul import multiply
 from rnsdask.rns.rational import rational
 from rnsdask.rns.system import RNS
@@ -102,7 +102,7 @@ def inverse_modulo_primes(words: Array, system: RNS, count: int) -> Inverse | No
     determinants: list[int] = []
     taken = 0
     while len(kept) < count and taken < 2 * count:
-        part = primes(taken, count - len(kept), LIMIT)
+        part = primes(taken, min(count - len(kept), at_a_time(words)), LIMIT)
         taken += len(part)
         images = elimination.with_identity(base_extend(words, system, part))
         inverses, products = elimination.solutions_and_determinants(images, part)

@@ -25,6 +25,7 @@ from rnsdask.core.errors import JobError, StoreError
 from rnsdask.core.integer_text import to_decimal
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.fields.exact_elimination import known_bound
+from rnsdask.fields.p_adic_plan import Plan, is_quicker
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.checkpoint import ARRAYS, Checkpoint, job_of_pieces
 from rnsdask.jobs.compute import compute, naming
@@ -120,24 +121,28 @@ def _work(operation: str, sources: Sequence[Source], arrays: Sequence[Any]) -> W
     images = at_a_time(
         np.broadcast_to(np.zeros_like(largest.words._meta, shape=(), order="C"), (rows, *chunks))
     )
-    held = _result_bytes(operation, arrays) if isinstance(largest, RNSArray) else 0
+    held, words = 0, _COPIES * images * len(arrays)
+    if isinstance(largest, RNSArray) and operation in ("det", "charpoly", "solve"):
+        held, lifted = _of_integers(operation, arrays)
+        words += 2 * lifted
     direct = all(source.whole_store is not None and source.whole_store.has_chunk_files for source in sources)
-    how: dict[str, Any] = {"direct": direct, "stores": len(sources), "arrays": -(-_COPIES * images // rows)}
+    how: dict[str, Any] = {"direct": direct, "stores": len(sources), "arrays": -(-words // rows)}
     return memory_plan.describe(operation, rows, largest.shape, chunks, held=held, **how)
 
 
-def _result_bytes(operation: str, arrays: Sequence[Any]) -> int:
-    """Bytes of all results of integer matrices, by their bounds."""
-    if operation not in ("det", "charpoly", "solve"):
-        return 0
+def _of_integers(operation: str, arrays: Sequence[Any]) -> tuple[int, int]:
+    """Bytes of all results of integer matrices, by their bounds, and of how many primes inverses are kept."""
     matrices, *right = arrays
     rows, of_vectors = int(matrices.shape[-1]), [b for b in right if b.ndim > 1]
     count = max(math.prod(array.shape[:-2]) for array in (matrices, *of_vectors))
     columns = of_vectors[0].shape[-1] if of_vectors else 1
     numbers = {"det": 1, "charpoly": rows + 1, "solve": rows * columns + 1}[operation]
     magnitude = max(array.system.known_magnitude for array in arrays)
-    bits = known_bound(operation, rows, magnitude).bit_length()
-    return int(count * numbers) * (bits // 8 + 1)
+    bound = known_bound(operation, rows, magnitude)
+    lifted = 0
+    if operation != "charpoly" and is_quicker(matrices.words._meta, rows, columns, magnitude):
+        lifted = Plan.of(bound**2, rows, columns, rows * magnitude).primes
+    return int(count * numbers) * (bound.bit_length() // 8 + 1), lifted
 
 
 def integers(
