@@ -39,5 +39,6 @@ void bind_text_parse(nb::module_& module);
 void bind_transpose(nb::module_& module);
 void bind_wide_residues(nb::module_& module);
 void bind_digit_conversion(nb::module_& module);
+void bind_digit_proof(nb::module_& module);
 
 }  // namespace rns

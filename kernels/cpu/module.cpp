@@ -36,4 +36,5 @@ NB_MODULE(_cpu, module) {
   rns::bind_transpose(module);
   rns::bind_wide_residues(module);
   rns::bind_digit_conversion(module);
+  rns::bind_digit_proof(module);
 }

@@ -31,6 +31,7 @@ from rnsdask.constants import (
     KeyConstants,
     MixedRadixConstants,
     ProductBounds,
+    ProofConstants,
     RemainderConstants,
     ReverseConstants,
     SumCheck,
@@ -205,6 +206,24 @@ def base_extend(residues: Array, constants: ExtensionConstants, result: Array) -
         targets = (constants.target_last, constants.factors)
         _cpu.base_extend(source, *tables, *decision, *targets, result, ambiguous)
     return ambiguous.view(np.bool_)
+
+
+def _prove_bound(residues: Array, constants: ProofConstants) -> NDArray[np.bool_]:
+    proved = np.empty(residues.shape[1], dtype=np.uint8)
+    sources, targets = constants.sources, constants.targets
+    _cpu.prove_bound(
+        residues,
+        *(sources.starts, sources.factors, constants.source_groups),
+        constants.table,
+        *(targets.starts, targets.factors, constants.target_groups),
+        constants.lowest,
+        constants.room,
+        proved,
+    )
+    return proved.view(np.bool_)
+
+
+prove_bound = _prove_bound if MULTIPLIES_WORDS else None
 
 
 def table_sums(

@@ -15,6 +15,7 @@ from rnsdask.constants import (
     KeyConstants,
     MixedRadixConstants,
     ProductBounds,
+    ProofConstants,
     RemainderConstants,
     ReverseConstants,
     SumCheck,
@@ -140,6 +141,13 @@ class Kernels(Protocol):
 
     def base_extend(self, residues: Array, constants: ExtensionConstants, result: Array) -> Array:
         """Write the residues modulo the targets to `result`; Boolean (N,): they may be wrong by M."""
+
+    @property
+    def prove_bound(self) -> Callable[[Array, ProofConstants], Array] | None:
+        """Boolean (N,): the number is proved to be within the bound; of those near its ends it may be open.
+
+        None if the processor has no such kernel.
+        """
 
     def wide_digits(self, residues: Array, constants: WideDigitConstants) -> Array:
         """The (N, n + 1) uint64 mixed-radix digits of (n, N) uint64 residues in any layout.

@@ -22,6 +22,7 @@ from rnsdask.constants.decimal import (
     decimal_constants,
     decimal_forward_constants,
 )
+from rnsdask.constants.digit_proof import ProofConstants, proof_constants
 from rnsdask.constants.factors import last_residues
 from rnsdask.constants.fermat import FermatConstants, FermatPass, fermat_root
 from rnsdask.constants.fermat_limbs import radix_division
@@ -82,6 +83,7 @@ __all__ = [
     "KeyConstants",
     "MixedRadixConstants",
     "ProductBounds",
+    "ProofConstants",
     "RemainderConstants",
     "ReverseConstants",
     "SumCheck",
@@ -107,6 +109,7 @@ __all__ = [
     "mixed_radix_constants",
     "modulus_table",
     "product_bounds",
+    "proof_constants",
     "radix_division",
     "remainder_constants",
     "reverse_constants",

@@ -11,13 +11,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from rnsdask.backend import Array
-from rnsdask.constants import KEY_BITS, key_constants
+from rnsdask.backend import Array, kernels_of
+from rnsdask.constants import KEY_BITS, ProofConstants, key_constants, proof_constants
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns.blocks import column_of
+from rnsdask.rns.blocks import batches, column_of
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.order import order_of
 from rnsdask.rns.system import RNS
@@ -123,8 +123,30 @@ def _plan(system: RNS) -> _Plan:
     return _Plan(chosen, others, symmetric, coarse if is_needed else None)
 
 
+@lru_cache(CACHED_SETS)
+def _proof(system: RNS) -> ProofConstants | None:
+    """How processors that can prove the bound in one pass do it."""
+    plan, bound = _plan(system), system.known_magnitude
+    if plan.others is None:
+        return None
+    return proof_constants(plan.moduli, plan.others, -bound if system.signed else 0, bound)
+
+
 def exceeds(matrix: Array, system: RNS) -> Array:
     """Boolean (N,): each number is greater in magnitude than the bound, which is below the range's ends."""
+    prove = kernels_of(matrix).prove_bound
+    constants = None if prove is None else _proof(system)
+    if prove is None or constants is None:
+        return _exceeds(matrix, system)
+    mask: Array = ~prove(matrix, constants)
+    (left_open,) = mask.nonzero()
+    for indices in batches(left_open, len(matrix)):
+        mask[indices] = _exceeds(kernels_of(matrix).gather(matrix, indices), system)
+    return mask
+
+
+def _exceeds(matrix: Array, system: RNS) -> Array:
+    """As :func:`exceeds`, by base extension and keys."""
     plan, bound = _plan(system), system.known_magnitude
     chosen = matrix[: len(plan.moduli)]
     mask = _is_outside(chosen, plan, -bound if system.signed else 0, bound)

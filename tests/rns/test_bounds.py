@@ -23,6 +23,8 @@ from strategies import (
 
 import rnsdask as rd
 from rnsdask import store
+from rnsdask.backend import cpu
+from rnsdask.constants import proof_constants
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.interval_rns import layout, proof
 from rnsdask.rns import bounds
@@ -36,12 +38,30 @@ def encoded(processor: Processor, values: list[int], moduli: ModuliSet, signed: 
 
 # ---- proof of a bound -------------------------------------------------------------------------------------
 
+WAYS = pytest.mark.parametrize("way", ["by extension", "by digits"])
+
+
+def choose(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prove bounds by the kernel of one pass, which not every processor has, or as the others do."""
+    if way == "by digits":
+        if not cpu.MULTIPLIES_WORDS:
+            pytest.skip("this processor does not multiply words of 52 bits")
+    else:
+        monkeypatch.setattr(cpu, "prove_bound", None)
+
 
 @SHORT_SETS
 @BOTH_RANGES
+@WAYS
 def test_find_excess_at_the_edges(
-    on_each_processor: Processor, moduli: ModuliSet, signed: bool, rng: np.random.Generator
+    on_each_processor: Processor,
+    monkeypatch: pytest.MonkeyPatch,
+    moduli: ModuliSet,
+    signed: bool,
+    way: str,
+    rng: np.random.Generator,
 ) -> None:
+    choose(way, monkeypatch)
     values = edge_values(moduli, signed)
     if len(values) > 400:
         values = [values[i] for i in sorted(rng.choice(len(values), 400, replace=False))]
@@ -61,9 +81,15 @@ def test_find_excess_at_the_edges(
 
 
 @BOTH_RANGES
+@WAYS
 def test_find_excess_among_numbers_near_the_bound(
-    on_each_processor: Processor, signed: bool, rng: np.random.Generator
+    on_each_processor: Processor,
+    monkeypatch: pytest.MonkeyPatch,
+    signed: bool,
+    way: str,
+    rng: np.random.Generator,
 ) -> None:
+    choose(way, monkeypatch)
     moduli = MODULI_SETS["bits2048"]
     for bound in (0, 1, 5, 2**31, 2**40, 2**63 - 1, 2**992, 2**1024 - 1, 2**2000, moduli.product // 5):
         values = values_within(bound, signed, rng)
@@ -82,6 +108,44 @@ def test_find_excess_among_numbers_near_the_bound(
                 residues = encoded(on_each_processor, [*values, wrong], moduli, signed)
                 found = bounds.find_excess(residues, rd.RNS(moduli, signed, bound))
                 assert found == bounds.Excess(len(values), wrong, 1)
+
+
+@pytest.mark.skipif(not cpu.MULTIPLIES_WORDS, reason="this processor does not multiply words of 52 bits")
+@BOTH_RANGES
+@pytest.mark.parametrize("name", ["tiny", "mixed", "bits2048", "table2_64", "table2_256"])
+def test_proof_by_digits(name: str, signed: bool, rng: np.random.Generator) -> None:
+    """One wrong residue, or a multiple of the first moduli's product too many, leaves a number open."""
+    tiny = ModuliSet([2, 5, 3, 7, 11, 13, 17, 19, 23, 29, 31])
+    mixed = ModuliSet([2**32, 3, 2**32 - 5, 2**31 - 1, 5, 65537, 7, 2**17 - 1, 11, 2**32 - 17])
+    moduli = {"tiny": tiny, "mixed": mixed}.get(name) or MODULI_SETS[name]
+    for count in {1, 2, len(moduli) // 2, len(moduli) - 1}:
+        first, others = moduli.prefix(count), ModuliSet(moduli.moduli[count:])
+        bound = first.product // 4 - 1
+        low = -bound if signed else 0
+        constants = proof_constants(first, others, low, bound)
+        assert constants is not None or count == 1
+        if constants is None:
+            continue
+        within = values_within(bound, signed, rng)
+        beyond = [bound + 1, bound + 2, -bound - 1, first.product, -first.product, first.product * 3 + 1]
+        beyond += [-1] if not signed else [first.product // 2, -first.product // 2]
+        beyond += [
+            first.product * (moduli.product // first.product - 1),
+            5 + first.product * others.moduli[-1],
+        ]
+        beyond = [v for v in beyond if not low <= (v + bound) % moduli.product - bound <= bound]
+        residues = rns.encode([v % moduli.product for v in within + beyond], moduli)
+        proved = cpu.prove_bound(residues, constants)
+        assert not proved[len(within) :].any(), (moduli, count)
+        # Less than the 2**-30th part of the first moduli's product from an end may stay open; 0 never does.
+        room = first.product >> 30
+        sure = [v == 0 or low + room < v < bound - room for v in within]
+        assert proved[: len(within)][sure].all()
+        for row in rng.permutation(np.arange(count, len(moduli)))[:20]:
+            wrong = residues[:, : len(within)].copy()
+            modulus = moduli.moduli[row]
+            wrong[row] = (wrong[row] + rng.integers(1, modulus, len(within))) % modulus
+            assert not cpu.prove_bound(wrong, constants).any(), (moduli, count, row)
 
 
 def test_find_excess_in_many_blocks_and_layouts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from rnsdask.backend.cuda.convert import (
     base_extend,
     first_outside,
     limbs_to_residues,
+    prove_bound,
     residues_to_limbs,
 )
 from rnsdask.backend.cuda.convolution import convolve, padded_residues, three_prime_remainders
@@ -115,6 +116,7 @@ __all__ = [
     "positional_multiply",
     "positional_shift",
     "power",
+    "prove_bound",
     "read_all",
     "remainder_limbs",
     "remainder_sequences",
