@@ -199,15 +199,17 @@ def _measured_ranges(
     operation: Operation, operands: Sequence[Array], system: RNS, ranges: tuple[Range, ...]
 ) -> tuple[Range, ...]:
     """Ranges of the operands, by one pass over each if some of the numbers tell that results may all fit."""
+    known = [system.with_bound(max(map(abs, ends))) for ends in ranges]
+    sampled = [sampled_bound(*pair) for pair in zip(operands, known, strict=True)]
+    if not _is_within(result_range(operation.name, *_cut(ranges, sampled)), system.value_range):
+        return ranges
+    triples = zip(operands, known, sampled, strict=True)
+    return _cut(ranges, [measured_bound(x, own, sampled=guess) for x, own, guess in triples])
 
-    def found(measure: Callable[[Array, RNS], int]) -> tuple[Range, ...]:
-        known = [system.with_bound(max(map(abs, ends))) for ends in ranges]
-        bounds = [measure(*pair) for pair in zip(operands, known, strict=True)]
-        return tuple((max(low, -b), min(high, b)) for b, (low, high) in zip(bounds, ranges, strict=True))
 
-    if _is_within(result_range(operation.name, *found(sampled_bound)), system.value_range):
-        return found(measured_bound)
-    return ranges
+def _cut(ranges: Sequence[Range], bounds: Sequence[int]) -> tuple[Range, ...]:
+    """Ranges, without what is beyond bounds of magnitudes."""
+    return tuple((max(low, -b), min(high, b)) for b, (low, high) in zip(bounds, ranges, strict=True))
 
 
 def _is_within(inner: Range, outer: Range) -> bool:

@@ -8,8 +8,9 @@ the proof of their bound, and numbers as long as M next to nothing: no number ca
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
-from rnsdask.constants import sufficient_prefix
+from rnsdask.constants import reverse_constants, sufficient_prefix
 from rnsdask.core.layout import as_matrix
+from rnsdask.core.moduli import LIMB_BITS
 from rnsdask.rns.blocks import batches
 from rnsdask.rns.bounds import block_length, exceeds
 from rnsdask.rns.magnitude import magnitudes
@@ -49,7 +50,9 @@ def narrowed(system: RNS, *matrices: Array) -> RNS | None:
     return system.with_bound(bound)
 
 
-def measured_bound(residues: Array, system: RNS, enough: int | None = None) -> int:
+def measured_bound(
+    residues: Array, system: RNS, enough: int | None = None, sampled: int | None = None
+) -> int:
     """The greatest integer that is no longer, in bits, than the greatest magnitude; 0 without numbers.
 
     It is at least the greatest magnitude and less than twice that, and does not depend on how numbers are cut
@@ -63,11 +66,13 @@ def measured_bound(residues: Array, system: RNS, enough: int | None = None) -> i
         Their number system; fewer moduli are read if it has a bound.
     enough : int, optional
         Measure no further where the bound is beyond this. The result is then the greatest bound there is.
+    sampled : int, optional
+        What :func:`sampled_bound` gives, if that is known already.
     """
     system = RNS(sufficient_prefix(system.moduli, system.signed, system.bound), system.signed, system.bound)
     matrix = as_matrix(residues[: system.rows])
     count, step = matrix.shape[1], block_length(matrix)
-    bound = _raised(0, _sample(matrix), system) if count else 0
+    bound = sampled_bound(matrix, system) if sampled is None else sampled
     for start in range(0, count, step):
         if enough is not None and bound > enough:
             return system.known_magnitude
@@ -81,16 +86,24 @@ def measured_bound(residues: Array, system: RNS, enough: int | None = None) -> i
 
 
 def sampled_bound(residues: Array, system: RNS) -> int:
-    """What :func:`measured_bound` gives for some of the numbers, at even distances: a guess for all."""
+    """A guess for :func:`measured_bound`, never above it, from some of the numbers, at even distances."""
     moduli = sufficient_prefix(system.moduli, system.signed, system.bound)
     matrix = as_matrix(residues[: len(moduli)])
-    return _raised(0, _sample(matrix), RNS(moduli, system.signed, system.bound)) if matrix.shape[1] else 0
-
-
-def _sample(matrix: Array) -> Array:
-    """Some numbers at even distances."""
+    if not matrix.shape[1]:
+        return 0
     indices = np.arange(0, matrix.shape[1], -(-matrix.shape[1] // _SAMPLE), dtype=np.int64)
-    return kernels_of(matrix).gather(matrix, np.asarray(indices, like=matrix))
+    chosen = kernels_of(matrix).gather(matrix, np.asarray(indices, like=matrix))
+    limbs = kernels_of(matrix).residues_to_limbs(chosen, reverse_constants(moduli, system.signed))
+    return min((1 << _longest(limbs, system.signed)) - 1, system.known_magnitude)
+
+
+def _longest(limbs: Array, signed: bool) -> int:
+    """Bits of the longest of some numbers of (N, L) limbs; of a negative X, those of -X - 1."""
+    if signed:
+        limbs = limbs ^ (np.uint32(0) - (limbs[:, -1:] >> np.uint32(LIMB_BITS - 1)))
+    greatest = limbs.max(axis=0)
+    (used,) = greatest.nonzero()
+    return LIMB_BITS * int(used[-1]) + int(greatest[used[-1]]).bit_length() if used.size else 0
 
 
 def _measured(bound: int, residues: Array, system: RNS) -> int:
