@@ -137,9 +137,9 @@ def _apply_checked(
     window = deciding_window(operation.name, system, ranges)
     if window is None and not operation.is_sum and count >= MANY:
         ranges = _measured_ranges(operation, operands, system, ranges)
-        if _is_within(result_range(operation.name, *ranges), system.value_range):
+        if _is_decided_by_sign(operation, ranges, system):
             kernels.apply(operation.name, operands, moduli, out)
-            return None
+            return _out_of_range(operation, ranges, out, system)
         window = deciding_window(operation.name, system, ranges)
     if window is None and not operation.is_sum:  # products: no keys tell anything
         kernels.apply(operation.name, operands, moduli, out)
@@ -190,18 +190,23 @@ def _overflows_beside_keys(
         return below
     if result.shape[1] >= MANY:
         ranges = _measured_ranges(operation, operands, system, ranges)
-        if _is_within(result_range(operation.name, *ranges), system.value_range):
-            return np.zeros_like(result, shape=result.shape[1:], dtype=np.bool_, order="C")
+        if _is_decided_by_sign(operation, ranges, system):
+            mask = _out_of_range(operation, ranges, result, system)
+            return (
+                np.zeros_like(result, shape=result.shape[1:], dtype=np.bool_, order="C")
+                if mask is None
+                else mask
+            )
     return _overflows(operation, operands, result, system, ranges)
 
 
 def _measured_ranges(
     operation: Operation, operands: Sequence[Array], system: RNS, ranges: tuple[Range, ...]
 ) -> tuple[Range, ...]:
-    """Ranges of the operands, by one pass over each if some of the numbers tell that results may all fit."""
+    """Ranges of the operands, by one pass over each if some of the numbers tell that this may decide."""
     known = [system.with_bound(max(map(abs, ends))) for ends in ranges]
     sampled = [sampled_bound(*pair) for pair in zip(operands, known, strict=True)]
-    if not _is_within(result_range(operation.name, *_cut(ranges, sampled)), system.value_range):
+    if not _is_decided_by_sign(operation, _cut(ranges, sampled), system):
         return ranges
     triples = zip(operands, known, sampled, strict=True)
     return _cut(ranges, [measured_bound(x, own, sampled=guess) for x, own, guess in triples])
@@ -210,6 +215,24 @@ def _measured_ranges(
 def _cut(ranges: Sequence[Range], bounds: Sequence[int]) -> tuple[Range, ...]:
     """Ranges, without what is beyond bounds of magnitudes."""
     return tuple((max(low, -b), min(high, b)) for b, (low, high) in zip(bounds, ranges, strict=True))
+
+
+def _is_decided_by_sign(operation: Operation, ranges: tuple[Range, ...], system: RNS) -> bool:
+    """Whether residues tell the results, and only negative ones among unsigned numbers are out of range."""
+    results = result_range(operation.name, *ranges)
+    return _is_within(results, system.value_range) or _is_within(results, system.moduli.value_range(True))
+
+
+def _out_of_range(
+    operation: Operation, ranges: tuple[Range, ...], result: Array, system: RNS
+) -> Array | None:
+    """Boolean (N,) of results that are decided by their sign, None if no result can be out of range."""
+    results = result_range(operation.name, *ranges)
+    if _is_within(results, system.value_range):
+        return None
+    exact = RNS(system.moduli, True, max(map(abs, results)))
+    below: Array = compare(result, np.zeros((len(result), 1), dtype=np.uint32), exact) < 0
+    return below
 
 
 def _is_within(inner: Range, outer: Range) -> bool:
