@@ -37,4 +37,5 @@ NB_MODULE(_cpu, module) {
   rns::bind_wide_residues(module);
   rns::bind_digit_conversion(module);
   rns::bind_digit_proof(module);
+  rns::bind_word_proof(module);
 }

@@ -40,6 +40,7 @@ from rnsdask.constants import (
     WideDigitConstants,
     WideForwardConstants,
     WindowCheck,
+    WordProofConstants,
     last_residues,
     modulus_table,
     radix_division,
@@ -208,8 +209,12 @@ def base_extend(residues: Array, constants: ExtensionConstants, result: Array) -
     return ambiguous.view(np.bool_)
 
 
-def _prove_bound(residues: Array, constants: ProofConstants) -> NDArray[np.bool_]:
+def _prove_bound(residues: Array, constants: ProofConstants | WordProofConstants) -> NDArray[np.bool_]:
     proved = np.empty(residues.shape[1], dtype=np.uint8)
+    if isinstance(constants, WordProofConstants):
+        words = (constants.word_bits, constants.top_bits, constants.low_words)
+        _cpu.prove_by_words(residues, constants.coefficients, constants.start, *words, constants.room, proved)
+        return proved.view(np.bool_)
     sources, targets = constants.sources, constants.targets
     _cpu.prove_bound(
         residues,

@@ -24,6 +24,7 @@ from rnsdask.constants import (
     WideDigitConstants,
     WideForwardConstants,
     WindowCheck,
+    WordProofConstants,
 )
 from rnsdask.core.moduli import ModuliSet
 
@@ -143,7 +144,7 @@ class Kernels(Protocol):
         """Write the residues modulo the targets to `result`; Boolean (N,): they may be wrong by M."""
 
     @property
-    def prove_bound(self) -> Callable[[Array, ProofConstants], Array] | None:
+    def prove_bound(self) -> Callable[[Array, ProofConstants | WordProofConstants], Array] | None:
         """Boolean (N,): the number is proved to be within the bound; of those near its ends it may be open.
 
         None if the processor has no such kernel.

@@ -58,6 +58,7 @@ from rnsdask.constants.wide_residues import (
     wide_digit_constants,
     wide_forward_constants,
 )
+from rnsdask.constants.word_proof import WordProofConstants, word_proof_constants
 
 __all__ = [
     "DECIMAL_BASE",
@@ -93,6 +94,7 @@ __all__ = [
     "WideDigitConstants",
     "WideForwardConstants",
     "WindowCheck",
+    "WordProofConstants",
     "decimal_constants",
     "decimal_forward_constants",
     "digits_to_residues",
@@ -123,4 +125,5 @@ __all__ = [
     "wide_digit_constants",
     "wide_forward_constants",
     "window_check",
+    "word_proof_constants",
 ]

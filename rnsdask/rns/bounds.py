@@ -12,7 +12,14 @@ from functools import lru_cache
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
-from rnsdask.constants import KEY_BITS, ProofConstants, key_constants, proof_constants
+from rnsdask.constants import (
+    KEY_BITS,
+    ProofConstants,
+    WordProofConstants,
+    key_constants,
+    proof_constants,
+    word_proof_constants,
+)
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
@@ -124,12 +131,14 @@ def _plan(system: RNS) -> _Plan:
 
 
 @lru_cache(CACHED_SETS)
-def _proof(system: RNS) -> ProofConstants | None:
+def _proof(system: RNS) -> ProofConstants | WordProofConstants | None:
     """How processors that can prove the bound in one pass do it."""
     plan, bound = _plan(system), system.known_magnitude
     if plan.others is None:
         return None
-    return proof_constants(plan.moduli, plan.others, -bound if system.signed else 0, bound)
+    low = -bound if system.signed else 0
+    by_words = word_proof_constants(system.moduli, low, bound)
+    return by_words or proof_constants(plan.moduli, plan.others, low, bound)
 
 
 def exceeds(matrix: Array, system: RNS) -> Array:

@@ -24,7 +24,7 @@ from strategies import (
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.backend import cpu
-from rnsdask.constants import proof_constants
+from rnsdask.constants import proof_constants, word_proof_constants
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.interval_rns import layout, proof
 from rnsdask.rns import bounds
@@ -146,6 +146,38 @@ def test_proof_by_digits(name: str, signed: bool, rng: np.random.Generator) -> N
             modulus = moduli.moduli[row]
             wrong[row] = (wrong[row] + rng.integers(1, modulus, len(within))) % modulus
             assert not cpu.prove_bound(wrong, constants).any(), (moduli, count, row)
+
+
+@pytest.mark.skipif(not cpu.MULTIPLIES_WORDS, reason="this processor does not multiply words of 52 bits")
+@BOTH_RANGES
+@pytest.mark.parametrize("name", ["tiny_unsorted", "top", "unsorted", "bits2048", "table2_8", "table2_64"])
+def test_proof_by_words(name: str, signed: bool, rng: np.random.Generator) -> None:
+    """All words beyond those of the bound count, and both its ends."""
+    moduli, proofs = MODULI_SETS[name], 0
+    for bits in (2, 12, moduli.bits // 3, moduli.bits // 2, moduli.bits - 30, moduli.bits - 4):
+        bound = min(2 ** max(bits, 1) - 1, moduli.product // 4 - 1)
+        low = -bound if signed else 0
+        constants = word_proof_constants(moduli, low, bound)
+        if constants is None:
+            continue
+        proofs += 1
+        within = [v for v in values_within(bound, signed, rng) if low <= v <= bound]
+        room = bound >> 4
+        sure = [v == 0 or low + room < v < bound - room for v in within]
+        ends = [bound + 1, bound + 2, 2 * bound + 2, low - 1, low - 2, 2 * low - 1]
+        beyond = [v % moduli.product for v in ends]
+        beyond += [(moduli.product * k >> j) % moduli.product for j in range(1, moduli.bits) for k in (1, -1)]
+        beyond = [v for v in beyond if bound < v < moduli.product + low]
+        residues = rns.encode([v % moduli.product for v in within + beyond], moduli)
+        proved = cpu.prove_bound(residues, constants)
+        assert not proved[len(within) :].any(), (moduli, bound)
+        assert proved[: len(within)][sure].all(), (moduli, bound)
+        for row in range(len(moduli)):
+            wrong = residues[:, : len(within)].copy()
+            wrong[row] = (wrong[row] + rng.integers(1, moduli.moduli[row], len(within))) % moduli.moduli[row]
+            fits = [low <= v <= bound for v in rd.RNS(moduli, True).decode(wrong)]
+            assert not cpu.prove_bound(wrong, constants)[np.logical_not(fits)].any()
+    assert proofs
 
 
 def test_find_excess_in_many_blocks_and_layouts(monkeypatch: pytest.MonkeyPatch) -> None:

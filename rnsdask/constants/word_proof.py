@@ -1,0 +1,78 @@
+"""Constants of the proof of a bound by one fixed-point evaluation, for few moduli.
+
+Only CPUs that multiply words of 52 bits have this kernel (kernels/cpu/word_proof.cpp).
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.constants.factors import CACHED_SETS
+from rnsdask.constants.keys import coefficient_slack, key_coefficients
+from rnsdask.core.moduli import ModuliSet
+
+_PRODUCT_BITS = 52  # of what the processor adds up, without loss
+_MOST_WORDS = 12  # of more, digits take less time
+_MOST_MODULI = 2**11  # sums of so many products of 52 bits fit 64
+
+# Within the bound there are 2**12 times as many fractions as their error, if words are not too long
+# for that; at least so many times as many, or nothing is proved.
+_ROOM_BITS = 12
+_LEAST_ROOM = 64
+
+
+@dataclass(frozen=True, eq=False)
+class WordProofConstants:
+    """Constants of a proof that numbers are from `low` to `high`, by sums of x_i c_i modulo 2**F.
+
+    ``coefficients[i]`` are the words of ``c_i = floor(2**F w_i / m_i)``, of `word_bits` bits each, the least
+    significant first, and ``start`` those of a number that is added to each sum; of the last word `top_bits`
+    bits count. A number is within the bound if the first `low_words` words are together at most `room`, and
+    the others are 0.
+    """
+
+    coefficients: NDArray[np.uint64]
+    start: NDArray[np.uint64]
+    word_bits: int
+    top_bits: int
+    low_words: int
+    room: int
+
+
+@lru_cache(CACHED_SETS)
+def word_proof_constants(moduli: ModuliSet, low: int, high: int) -> WordProofConstants | None:
+    """Constants to prove that numbers are from ``low <= 0`` to ``high < M/4``; None if words are too many.
+
+    A sum T falls short of ``t = 2**F X / M`` by at most the error e. With ``s = floor(-2**F low / M)`` as the
+    start, ``0 <= T + s <= s + 2**F high / M - e`` proves ``low <= X <= high``.
+    """
+    word_bits = _PRODUCT_BITS - max(m - 1 for m in moduli).bit_length()
+    error_bits = sum(moduli).bit_length()
+    room_bits = min(
+        _ROOM_BITS, 63 // word_bits * word_bits - error_bits - 2
+    )  # so that the first words hold it
+    bits = error_bits + room_bits + (moduli.product // (high + 1)).bit_length()
+    words = -(-bits // word_bits)
+    if len(moduli) > _MOST_MODULI or words > _MOST_WORDS:
+        return None
+    start, most = (abs(end) * 2**bits // moduli.product for end in (low, high))
+    error = coefficient_slack(moduli, bits)
+    room = start + most - error
+    if room < _LEAST_ROOM * error:
+        return None
+    coefficients = [_words(c, words, word_bits) for c in key_coefficients(moduli, bits)]
+    return WordProofConstants(
+        np.array(coefficients, dtype=np.uint64),
+        np.array(_words(start, words, word_bits), dtype=np.uint64),
+        word_bits,
+        bits - (words - 1) * word_bits,
+        -(-room.bit_length() // word_bits),
+        room,
+    )
+
+
+def _words(value: Any, count: int, bits: int) -> list[int]:
+    return [value >> bits * k & (1 << bits) - 1 for k in range(count)]
