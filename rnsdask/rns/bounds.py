@@ -33,6 +33,9 @@ from rnsdask.rns.system import RNS
 _CPU_RESIDUES = 2**20
 _GPU_RESIDUES = 2**26
 
+# Proofs in one pass write flags only, so that calls may be longer.
+_PROVED_TOGETHER = 8
+
 # Numbers of at most so many times the error of their keys are told apart by keys of their multiples.
 _COARSE = 8
 
@@ -87,6 +90,8 @@ def find_excess(residues: Array, system: RNS) -> Excess | None:
 def block_length(matrix: Array) -> int:
     """How many numbers of residues (n, N) are looked at at a time."""
     limit = _CPU_RESIDUES if isinstance(matrix, np.ndarray) else _GPU_RESIDUES
+    if isinstance(matrix, np.ndarray) and kernels_of(matrix).prove_bound is not None:
+        limit *= _PROVED_TOGETHER
     return max(1, limit // len(matrix))
 
 
