@@ -19,6 +19,9 @@ from rnsdask.rns.system import RNS
 # Numbers whose magnitudes are looked at first.
 _SAMPLE = 256
 
+# Numbers that tell at once if not all are small.
+_FIRST = 8
+
 MANY = 1024
 """So many numbers are worth measuring before something else is done with them."""
 
@@ -42,6 +45,8 @@ def narrowed(system: RNS, *matrices: Array) -> RNS | None:
         return None
     enough, bound = system.known_magnitude >> SMALL_BITS, 0
     if enough == 0:
+        return None
+    if any(sampled_bound(matrix[:, :_FIRST], system) > enough for matrix in matrices):
         return None
     for matrix in matrices:
         bound = max(bound, measured_bound(matrix, system, enough))
