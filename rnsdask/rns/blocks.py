@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, backend_name
+from rnsdask.backend import Array, backend_name, kernels_of
 from rnsdask.core.layout import RESIDUE_DTYPE, as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.exact import residues_of
@@ -42,6 +42,13 @@ def matrices(*blocks: Array) -> tuple[list[Array], tuple[int, ...]]:
         result.append(as_matrix(block))
     assert all(matrix.shape[1] in (1, count) for matrix in result)
     return result, shape
+
+
+def numbers_at(matrix: Array, indices: Array) -> Array:
+    """The numbers (n, k) at ascending indices (k,), without a copy if they stand side by side."""
+    if indices.size and int(indices[-1] - indices[0]) == indices.size - 1:
+        return matrix[:, int(indices[0]) : int(indices[-1]) + 1]
+    return kernels_of(matrix).gather(matrix, indices)
 
 
 def batches(indices: Array, rows: int) -> Iterator[Array]:

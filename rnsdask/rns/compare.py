@@ -13,7 +13,7 @@ import numpy as np
 
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import KEY_BITS, KeyConstants, key_constants
-from rnsdask.rns.blocks import column_of
+from rnsdask.rns.blocks import column_of, numbers_at
 from rnsdask.rns.measured_bound import MANY, narrowed
 from rnsdask.rns.order import by_limbs, order_of, pair
 from rnsdask.rns.system import RNS
@@ -46,7 +46,7 @@ def compare(a: Array, b: Array, system: RNS) -> Array:
     constants = key_constants(system.moduli, system.signed, system.bound)
     first, second, shape, swapped = pair(a, b, len(constants.moduli))
     known = RNS(constants.moduli, system.signed, system.bound)
-    # A sample takes several kernels, each of which a GPU has to wait for: there, numbers left open are measured.
+    # A sample takes several kernels, each of which a GPU has to wait for: it measures what is left open.
     is_measured = system.bound is None and isinstance(first, np.ndarray)
     narrow = narrowed(known, first, second) if is_measured else None
     if narrow is None:
@@ -62,7 +62,7 @@ def _decide(
     """Decide numbers in place as :func:`.by_limbs`, many of them by keys that tell more."""
     if chosen.size >= MANY and second.shape[1] == 1:
         chosen = _beside_a_barrier(order, chosen, first, second, constants)
-    a, b = (x if x.shape[1] in (1, chosen.size) else kernels_of(x).gather(x, chosen) for x in (first, second))
+    a, b = (x if x.shape[1] == 1 else numbers_at(x, chosen) for x in (first, second))
     narrow = narrowed(system, a, b)
     if narrow is None:
         by_limbs(order, chosen, first, second, constants)
@@ -84,7 +84,7 @@ def _beside_a_barrier(
     if not constants.ambiguous_below or limit <= value < product - limit or 2 * limit > product:
         return chosen
     barrier, side = (limit, 1) if value < limit else (product - limit, -1)
-    numbers = kernels_of(first).gather(first, chosen)
+    numbers = numbers_at(first, chosen)
     column = column_of(barrier - constants.offset, moduli)
     found, _ = kernels_of(numbers).compare(numbers, column, constants)
     order[chosen[found == side]] = side
