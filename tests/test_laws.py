@@ -126,14 +126,9 @@ def positional_system(name: str, bits: int, signed: bool) -> System:
             lambda x: x.to_rns(rd.ModuliSet.for_bits(bits + 1), True).to_positional(bits, signed),
             *PLAIN_FORMS,
         ),
-        lacks=WITHOUT_FOLDS,
     )
 
 
-WITHOUT_FOLDS = dict.fromkeys(
-    ("products_are_folds", "scans_are_folds", "running_folds_along_axes"),
-    "there are no running sums and no products of all numbers, which those of to_rns() have",
-)
 WITHOUT_ORDER = dict.fromkeys(
     (
         *("order_is_total", "order_with_integers", "order_agrees_with_addition", "extrema_and_choice"),

@@ -153,8 +153,8 @@ class ElementaryArray(ArithmeticArray):
             Always; it names the way out.
         """
         raise TypeError(
-            f"std of {with_article(type(self))} would not be exact: it is the root of the variance, and of "
-            "residues math.sqrt(x.var()) takes that to a float"
+            f"std of {with_article(type(self))} would not be exact: it is the root of the variance, which "
+            "math.sqrt(x.var()) takes to a float"
         )
 
     def _count(self, function: str, axis: Axis | None, ddof: int = 0) -> int:

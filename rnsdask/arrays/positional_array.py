@@ -6,8 +6,7 @@ import numpy as np
 
 from rnsdask.arrays import rns_storage
 from rnsdask.arrays.collection import array_type_of
-from rnsdask.arrays.elementary_array import ElementaryArray
-from rnsdask.arrays.reduced_array import ReducedArray
+from rnsdask.arrays.scanned_array import ScannedArray
 from rnsdask.arrays.storage import Storage
 from rnsdask.core.errors import brief
 from rnsdask.core.moduli import ModuliSet
@@ -16,7 +15,7 @@ from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 
 
-class PositionalArray(ElementaryArray, ReducedArray):
+class PositionalArray(ScannedArray):
     """An array of exact integers of a fixed number of bits: limbs of 32 bits, the least significant first.
 
     It has what residues lack, bits and quick comparison. Operands are arrays of as many bits and the same

@@ -2,27 +2,19 @@
 
 from typing import Any, ClassVar, SupportsIndex
 
-from numpy.typing import DTypeLike
-
 from rnsdask.arrays import rns_storage
-from rnsdask.arrays.elementary_array import ElementaryArray
-from rnsdask.arrays.reduced_array import ReducedArray
-from rnsdask.arrays.ring_array import Axis, without_axes
+from rnsdask.arrays.scanned_array import ScannedArray
 from rnsdask.arrays.storage import Storage
 from rnsdask.core.moduli import ModuliSet, as_integer
-from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.wide_moduli import WideModuli
-from rnsdask.lazy import convert, divide, foreign, moments, scan
+from rnsdask.lazy import convert, divide, foreign
 from rnsdask.lazy.check import checked, readable, within_bound
-from rnsdask.lazy.operands import made_like
-from rnsdask.rns.axis_products import bound_of_products
-from rnsdask.rns.axis_scan import AxisExtrema, AxisProducts, AxisSums, LineScan, Scan
 from rnsdask.rns.foreign import system_of
 from rnsdask.rns.interval import IntervalEvaluation
 from rnsdask.rns.system import RNS
 
 
-class RNSArray(ElementaryArray, ReducedArray):
+class RNSArray(ScannedArray):
     """An array of exact integers in a residue number system.
 
     It composes an array of residues with the moduli set that they belong to. If the residues are a Dask
@@ -109,139 +101,6 @@ class RNSArray(ElementaryArray, ReducedArray):
         system = self.system.with_bound(None if bound is None else as_integer(bound, "bound"))
         is_proved = trusted or self.system.known_magnitude <= system.known_magnitude
         return RNSArray(self._words if is_proved else within_bound(self._words, system), system)
-
-    # ---- statistics ---------------------------------------------------------------------------------------
-
-    def var(
-        self,
-        axis: Axis | None = None,
-        dtype: DTypeLike | None = None,
-        out: None = None,
-        ddof: int = 0,
-        *,
-        keepdims: bool = False,
-        split_every: int | None = None,
-    ) -> Any:
-        """Variance of all numbers or along axes, exact, as :meth:`mean` gives means.
-
-        Parameters
-        ----------
-        axis, dtype, out, keepdims
-            Those of :meth:`sum`.
-        ddof : int
-            The sum of the squares of the differences from the mean is divided by the count minus this.
-        split_every : int, optional
-            How many partial results a task of the tree combines.
-
-        Raises
-        ------
-        TypeError
-            If `ddof` is no integer.
-        ValueError
-            If an axis is wrong, there are no more numbers than `ddof`, or a length is unknown.
-        """
-        self._check_numpys("var", out, dtype)
-        axes, count = self._axes(axis), self._count("var", axis, ddof)
-        variances = moments.variance(self, axes, count, as_integer(ddof, "ddof"), split_every)
-        return variances if keepdims else without_axes(variances, axes)
-
-    # ---- scan ---------------------------------------------------------------------------------------------
-
-    def cumsum(
-        self,
-        axis: int | None = None,
-        dtype: DTypeLike | None = None,
-        out: None = None,
-        *,
-        backend: str = "auto",
-    ) -> "RNSArray":
-        """Sums of all numbers up to each one along an axis, exactly.
-
-        On Dask, one pass over the chunks gives their sums and a second one writes, with the same chunks. The
-        array is made, or read, in each of them, so that it need not fit in memory.
-
-        Parameters
-        ----------
-        axis : int, optional
-            The axis; without it the result is that of :meth:`ravel`, as NumPy's.
-        dtype, out
-            There for NumPy, whose ``np.cumsum(x)`` gives them.
-        backend : {"auto", "cpu", "cuda"}
-            Where the first pass over a Dask array's chunks computes, as for :meth:`reduce`. The second one
-            does so where they are.
-
-        Raises
-        ------
-        ValueError
-            If there is no such axis, or a length is unknown.
-        RNSOverflowError
-            If a sum is out of range, naming the first one; for a Dask array when it is computed, naming
-            the first one of a chunk or the last one before it.
-        """
-        self._check_numpys("cumsum", out, dtype)
-        x, k = self._line(axis)
-        bound = None if x.bound is None else x.bound * x.shape[k]
-        if x.ndim == 1:
-            how: Scan = LineScan(x.system, k, operation="cumsum")
-        else:
-            how = AxisSums(x.system, k)
-        return RNSArray(scan.scan(x.words, how, backend), x.system.with_bound(bound))
-
-    def cumprod(
-        self,
-        axis: int | None = None,
-        dtype: DTypeLike | None = None,
-        out: None = None,
-        *,
-        overflow: str | None = None,
-        backend: str = "auto",
-    ) -> Any:
-        """Products of all numbers up to each one along an axis, in two passes as :meth:`cumsum`.
-
-        Parameters
-        ----------
-        axis, dtype, out, backend
-            Those of :meth:`cumsum`.
-        overflow : {"raise", "wrap", "flag"}, optional
-            What happens to products out of range; without it, what :func:`.errstate` set, else ``"raise"``.
-
-        Returns
-        -------
-        RNSArray
-            With ``"wrap"`` the products modulo M; with ``"flag"`` a pair, the same and a Boolean array that
-            is true where the exact product is out of range.
-
-        Raises
-        ------
-        RNSOverflowError
-            With ``"raise"``, if a product is out of range, naming the first one; for a Dask array when it is
-            computed, naming the first one of a chunk.
-        ValueError
-            If there is no such axis, or a length is unknown.
-        """
-        self._check_numpys("cumprod", out, dtype)
-        x, k = self._line(axis)
-        mode = overflow_mode(overflow)
-        bound = bound_of_products(x.system, x.shape[k])
-        is_safe = bound is not None and mode == "raise"
-        how = AxisProducts(x.system, k, "wrap" if is_safe else mode)
-        return made_like((x,), scan.scan(x.words, how, backend), x.system.with_bound(bound), mode)
-
-    def cummax(self, axis: int | None = None, *, backend: str = "auto") -> "RNSArray":
-        """Maxima of all numbers up to each one along an axis, in two passes as :meth:`cumsum`."""
-        return self._running_extrema("cummax", axis, backend)
-
-    def cummin(self, axis: int | None = None, *, backend: str = "auto") -> "RNSArray":
-        """Minima of all numbers up to each one along an axis, in two passes as :meth:`cumsum`."""
-        return self._running_extrema("cummin", axis, backend)
-
-    def _running_extrema(self, operation: str, axis: int | None, backend: str) -> "RNSArray":
-        x, k = self._line(axis)
-        if x.ndim == 1:
-            how: Scan = LineScan(x.system, k, operation=operation)
-        else:
-            how = AxisExtrema(x.system, k, minimum=operation == "cummin")
-        return RNSArray(scan.scan(x.words, how, backend), x.system)
 
     # ---- division and size --------------------------------------------------------------------------------
 

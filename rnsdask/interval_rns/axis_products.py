@@ -55,10 +55,10 @@ class IntervalProducts(AxisProducts):
         """Words of a result."""
         return layout.rows_of(self.system.moduli) + (self.mode == "flag")
 
-    def factors(self, block: Array) -> Array:
+    def begin(self, block: Array) -> Array:
         """Factors of single numbers."""
         return factors_of(block, self.system.moduli)
 
-    def finish(self, factors: Array, place: Place) -> Array:
+    def finish(self, found: Array, place: Place) -> Array:
         """Columns of products, and with ``"flag"`` a mask."""
-        return finish(factors, self.system.moduli, self.mode, place.flat_index)
+        return finish(found, self.system.moduli, self.mode, place.flat_index)

@@ -1,6 +1,7 @@
 """Products of all numbers of an array or along axes, exact: on Dask chunk by chunk, in a tree.
 
-Of all numbers by :mod:`.rns.products`, along axes by :mod:`.rns.axis_products`.
+Of all numbers by :mod:`.rns.products`, along axes by :mod:`.rns.axis_products`; of positional numbers both by
+:mod:`.positional.products`.
 """
 
 import math
@@ -11,7 +12,7 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.backend import Array, check_backend, to_backend
-from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.layout import as_matrix
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Place
@@ -22,11 +23,11 @@ from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
 from rnsdask.lazy.operands import Numbers, made_like
-from rnsdask.lazy.positional import refuse
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
+from rnsdask.positional import products as of_limbs
 from rnsdask.positional.system import Positional
 from rnsdask.rns import axis_products
-from rnsdask.rns.products import Factors, combine, factors_of_chunk, result_of
+from rnsdask.rns.products import combine, factors_of_chunk, result_of
 from rnsdask.rns.system import RNS
 
 
@@ -34,13 +35,12 @@ def prod(x: Numbers, overflow: str | None, split_every: int | None, backend: str
     """Product of all numbers, as :meth:`.RNSArray.prod` says."""
     mode = overflow_mode(overflow)
     words, system = x.words, x.system
-    _check_residues(x)
     if not isinstance(words, da.Array):
         return _result(_factors(words, system, mode), system, mode)
     check_backend(backend)
     partials = reduce_chunks(_factors_block, words, system=system, mode=mode, backend=backend)
     axes = tuple(range(words.ndim))
-    merge = partial(_combine_blocks, moduli=system.moduli)
+    merge = partial(_combine_blocks, system=system)
     factors = combine_tree(partials, merge, axes, "rns-prod", split_every, keepdims=False)
     result = map_values(_result_block, factors, system, mode, dtype=object)
     if mode != "flag":
@@ -49,15 +49,9 @@ def prod(x: Numbers, overflow: str | None, split_every: int | None, backend: str
     return value, map_values(_item, result, 1, dtype=np.bool_)
 
 
-def _check_residues(x: Numbers) -> None:
-    if isinstance(x.system, Positional):
-        refuse("prod")
-
-
 def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_every: int | None) -> Any:
     """Products along axes, which keep length 1, as :meth:`.RNSArray.prod` says."""
     mode, words, system = overflow_mode(overflow), x.words, x.system
-    _check_residues(x)
     if isinstance(words, da.Array):
         check_sizes(words)
     terms = math.prod(int(words.shape[1 + axis]) for axis in axes)
@@ -66,11 +60,12 @@ def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_ev
     checked = "wrap" if bound is not None and mode == "raise" else mode
     options: dict[str, Any] = {"system": system, "mode": checked}
     if isinstance(words, da.Array):
-        rows = len(system.moduli) + (checked != "wrap" or not is_plain)
+        is_interval = isinstance(system, IntervalRNS)
+        rows = len(system.moduli) + 1 if is_interval else system.rows + (checked != "wrap")
         factors = reduce_chunks(
             _axis_factors_block, words, axes, rows=rows, dtype=np.uint32, axes=axes, **options
         )
-        merge = partial(_combine_factors, moduli=system.moduli, axes=axes)
+        merge = partial(_combine_factors, system=system, axes=axes)
         factors = combine_tree(factors, merge, tuple(a + 1 for a in axes), "rns-axis-prod", split_every)
     else:
         factors = _axis_factors_block(words, axes=axes, **options)
@@ -82,7 +77,14 @@ def _axis_factors_block(block: Any, *, system: Any, mode: str, axes: tuple[int, 
     if isinstance(system, IntervalRNS):
         factors = interval_products.factors_of(block, system.moduli)
     else:
-        factors = axis_products.factors_of(block, system, mode)
+        of_system = of_limbs if isinstance(system, Positional) else axis_products
+        factors = of_system.factors_of(block, system, mode)
+    return _factors_along(factors, system, axes)
+
+
+def _factors_along(factors: Any, system: Any, axes: tuple[int, ...]) -> Any:
+    if isinstance(system, Positional):
+        return of_limbs.factors_along(factors, system, axes)
     return axis_products.factors_along(factors, system.moduli, axes)
 
 
@@ -90,26 +92,42 @@ def _combine_factors(
     blocks: Any,
     axis: Any,  # noqa: ARG001  (combine_tree passes both)
     keepdims: bool,  # noqa: ARG001
-    moduli: ModuliSet,
+    system: Any,
     axes: tuple[int, ...],
 ) -> Any:
-    return axis_products.factors_along(blocks, moduli, axes)
+    return _factors_along(blocks, system, axes)
 
 
 def _finish_block(factors: Any, *, system: Any, mode: str, place: Place) -> Any:
+    if isinstance(system, Positional):
+        return of_limbs.finish(factors, system, mode, place.flat_index)
     if isinstance(system, IntervalRNS):
         return interval_products.finish(factors, system.moduli, mode, place.flat_index)
     return axis_products.finish(factors, system, mode, place.flat_index)
 
 
-def _factors(words: Array, system: NumberSystem, mode: str) -> Factors:
+def _factors(words: Array, system: NumberSystem, mode: str) -> Any:
+    """What the numbers of a chunk contribute: :class:`.Factors`, or those of limbs (rows, 1), in NumPy."""
+    if isinstance(system, Positional):
+        factors = of_limbs.factors_of(as_matrix(words), system, mode)
+        return to_backend(of_limbs.factors_along(factors, system, (0,)), "cpu")
     if isinstance(system, IntervalRNS):
         return of_intervals.factors_of_chunk(words, system, mode)
     assert isinstance(system, RNS)
     return factors_of_chunk(words, system, mode)
 
 
-def _result(factors: Factors, system: NumberSystem, mode: str) -> Any:
+def _combined(a: Any, b: Any, *, system: Any) -> Any:
+    if isinstance(system, Positional):
+        return of_limbs.join(a, b, system)
+    return combine(a, b, system.moduli)
+
+
+def _result(factors: Any, system: NumberSystem, mode: str) -> Any:
+    if isinstance(system, Positional):
+        words = of_limbs.finish(factors, system, mode)
+        value = system.decode_at(words[: system.rows], 0)
+        return (value, bool(words[-1, 0])) if mode == "flag" else value
     if isinstance(system, IntervalRNS):
         return of_intervals.result_of(factors, system, mode)
     assert isinstance(system, RNS)
@@ -120,8 +138,8 @@ def _factors_block(block: Any, *, system: NumberSystem, mode: str, backend: str)
     return boxed(_factors(to_backend(block, backend), system, mode), block.ndim)
 
 
-def _combine_blocks(blocks: Any, axis: Any, keepdims: bool, moduli: ModuliSet) -> Any:  # noqa: ARG001
-    factors = reduce(partial(combine, moduli=moduli), blocks.flat)
+def _combine_blocks(blocks: Any, axis: Any, keepdims: bool, system: Any) -> Any:  # noqa: ARG001
+    factors = reduce(partial(_combined, system=system), blocks.flat)
     return boxed(factors, blocks.ndim) if keepdims else factors
 
 

@@ -12,13 +12,50 @@ from dask.graph_manipulation import clone
 from dask.highlevelgraph import HighLevelGraph
 
 from rnsdask.backend import check_backend, to_backend
+from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import ALONE, Place
 from rnsdask.lazy.map import map_chunks, reduce_chunks
+from rnsdask.lazy.operands import Numbers, made_like
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
-from rnsdask.rns.axis_scan import Scan
+from rnsdask.positional.scan import PositionalExtrema, PositionalProducts, PositionalSums
+from rnsdask.positional.system import Positional
+from rnsdask.rns.axis_products import bound_of_products
+from rnsdask.rns.axis_scan import AxisExtrema, AxisProducts, AxisSums, LineScan, Scan
 
 
-def scan(words: Any, how: Scan, backend: str = "auto") -> Any:
+def running_sums(x: Numbers, axis: int, backend: str) -> Any:
+    """Sums of all numbers up to each one along an axis, as :meth:`.ScannedArray.cumsum` says."""
+    system, is_line = x.system, x.words.ndim == 2
+    if isinstance(system, Positional):
+        return made_like((x,), scan(x.words, PositionalSums(system, axis), backend), system, "raise")
+    how: Any = LineScan(system, axis, operation="cumsum") if is_line else AxisSums(system, axis)
+    bound = None if system.bound is None else system.bound * x.words.shape[1 + axis]
+    return made_like((x,), scan(x.words, how, backend), system.with_bound(bound), "raise")
+
+
+def running_products(x: Numbers, axis: int, overflow: str | None, backend: str) -> Any:
+    """Products of all numbers up to each one along an axis, as :meth:`.ScannedArray.cumprod` says."""
+    system, mode = x.system, overflow_mode(overflow)
+    if isinstance(system, Positional):
+        return made_like((x,), scan(x.words, PositionalProducts(system, axis, mode), backend), system, mode)
+    bound = bound_of_products(system, x.words.shape[1 + axis])
+    how = AxisProducts(system, axis, "wrap" if bound is not None and mode == "raise" else mode)
+    return made_like((x,), scan(x.words, how, backend), system.with_bound(bound), mode)
+
+
+def running_extrema(x: Numbers, axis: int, minimum: bool, backend: str) -> Any:
+    """Maxima or minima of all numbers up to each one along an axis."""
+    system = x.system
+    if isinstance(system, Positional):
+        how: Any = PositionalExtrema(system, axis, minimum=minimum)
+    elif x.words.ndim == 2:
+        how = LineScan(system, axis, operation="cummin" if minimum else "cummax")
+    else:
+        how = AxisExtrema(system, axis, minimum=minimum)
+    return made_like((x,), scan(x.words, how, backend), system, "raise")
+
+
+def scan(words: Any, how: Scan[Any], backend: str = "auto") -> Any:
     """Running results of an array of residues (n, *shape), with the same chunks on Dask.
 
     There a pass reduces every chunk, on the processor that `backend` names, and one writes, where the chunks
@@ -76,7 +113,7 @@ def _key_again(key: Any, seed: str) -> Any:
     return f"{key}-again-{seed}"
 
 
-def _total_block(block: Any, *, how: Scan, backend: str) -> np.ndarray[Any, Any]:
+def _total_block(block: Any, *, how: Scan[Any], backend: str) -> np.ndarray[Any, Any]:
     """Box of a tuple of a chunk's total, None if it is empty."""
     total = how.total(to_backend(block, backend)) if block.size else None
     return boxed((total,), block.ndim)
@@ -88,7 +125,7 @@ def _join_totals(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001
     return boxed(tuple(chain.from_iterable(blocks.flat)), blocks.ndim)
 
 
-def _prefixes(totals: np.ndarray[Any, Any], *, how: Scan) -> np.ndarray[Any, Any]:
+def _prefixes(totals: np.ndarray[Any, Any], *, how: Scan[Any]) -> np.ndarray[Any, Any]:
     """Boxes of the total of all chunks before each one along the axis; None for the first."""
     found = totals.item()
     before = np.empty(len(found), dtype=object)
@@ -100,9 +137,9 @@ def _prefixes(totals: np.ndarray[Any, Any], *, how: Scan) -> np.ndarray[Any, Any
     return before.reshape([len(found) if k == how.axis + 1 else 1 for k in range(totals.ndim)])
 
 
-def _scan_lone_block(block: Any, *, how: Scan, place: Place) -> Any:
+def _scan_lone_block(block: Any, *, how: Scan[Any], place: Place) -> Any:
     return how.results(block, None, place)
 
 
-def _scan_block(block: Any, before: np.ndarray[Any, Any], *, how: Scan, place: Place) -> Any:
+def _scan_block(block: Any, before: np.ndarray[Any, Any], *, how: Scan[Any], place: Place) -> Any:
     return how.results(block, before.item(), place)

@@ -1,4 +1,4 @@
-"""MAX, MIN, SUM and a tight bound of a chunk of positional numbers, and along its axes. No Dask in here.
+"""MAX, MIN, SUM, moments and a bound of a chunk of positional numbers, and along its axes. No Dask in here.
 
 Limbs are looked at from the highest one down, and of numbers that are still alike alone: of most chunks one
 row of limbs is read.
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rnsdask.backend import Array, backend_name, kernels_of
 from rnsdask.core.layout import as_matrix
 from rnsdask.positional.bits import count
+from rnsdask.positional.multiply import multiply
 from rnsdask.positional.system import Positional
 from rnsdask.rns.axis import reduced_shape, rows_along
 from rnsdask.rns.convert import limbs_to_ints
@@ -100,6 +101,17 @@ def extrema(words: Array, system: Positional, axes: tuple[int, ...], minimum: bo
 
 def sums(words: Array, system: Positional, axes: tuple[int, ...]) -> NDArray[np.object_]:
     """Exact sums along axes, which may be empty, as :func:`.rns.axis.sums`: Python ints (*reduced)."""
+    return _sums(words, system.signed, axes)
+
+
+def moments(words: Array, system: Positional, axes: tuple[int, ...]) -> NDArray[np.object_]:
+    """Exact sums along axes of numbers and of their squares: Python ints (2, *reduced)."""
+    squares = multiply(words, words, 2 * system.bits, system.signed)
+    return np.stack([_sums(words, system.signed, axes), _sums(squares, False, axes)])
+
+
+def _sums(words: Array, signed: bool, axes: tuple[int, ...]) -> NDArray[np.object_]:
+    """Sums of numbers of any limbs (k, *shape)."""
     shape = words.shape[1:]
     reduced = reduced_shape(shape, axes)
     if words[0].size == 0:
@@ -107,18 +119,18 @@ def sums(words: Array, system: Positional, axes: tuple[int, ...]) -> NDArray[np.
     if math.prod(int(words.shape[1 + axis]) for axis in axes) > _SUM_BLOCK // 2:
         longest = max(axes, key=lambda axis: int(words.shape[1 + axis]))
         first, second = np.array_split(words, 2, axis=1 + longest)
-        total: NDArray[np.object_] = sums(first, system, axes)
-        total += sums(second, system, axes)
+        total: NDArray[np.object_] = _sums(first, signed, axes)
+        total += _sums(second, signed, axes)
         return total
     totals = [rows_along(row, axes).sum(axis=1, dtype=np.uint64) for row in words]
     negative = rows_along(words[-1] >> np.uint32(31), axes).sum(axis=1, dtype=np.int64)
-    limbs = np.empty_like(words, shape=(len(totals[0]), system.rows + 2), order="C")
+    limbs = np.empty_like(words, shape=(len(totals[0]), len(words) + 2), order="C")
     carry = np.zeros_like(negative)
     for i, total in enumerate(totals):
         carry = carry + total.astype(np.int64)
         limbs[:, i] = (carry & np.int64(2**32 - 1)).astype(np.uint32)
         carry >>= np.int64(32)
-    top = carry - negative if system.signed else carry
+    top = carry - negative if signed else carry
     limbs[:, -2] = (top & np.int64(2**32 - 1)).astype(np.uint32)
     limbs[:, -1] = ((top >> np.int64(32)) & np.int64(2**32 - 1)).astype(np.uint32)
     return limbs_to_ints(limbs, True).reshape(reduced)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import KEY_BITS, KeyConstants
 from rnsdask.core.layout import as_matrix
+from rnsdask.rns.associative import Combine, fold, running
 from rnsdask.rns.blocks import EXACT_RESIDUES
 from rnsdask.rns.convert import residues_to_ints
 from rnsdask.rns.exact_order import comparable_limbs
@@ -32,6 +33,18 @@ def rows_along(array: Array, axes: tuple[int, ...]) -> Array:
 def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
     """The shape with the `axes` of length 1."""
     return tuple(1 if axis in axes else length for axis, length in enumerate(shape))
+
+
+def fold_along(words: Array, axes: tuple[int, ...], combine: Combine) -> Array:
+    """Words (rows, *shape) of at least one number, combined along axes, which keep length 1."""
+    rows = rows_along(words, tuple(axis + 1 for axis in axes))
+    found = fold(rows.reshape(len(words), -1, rows.shape[1]), combine)
+    return found.reshape(len(words), *reduced_shape(words.shape[1:], axes))
+
+
+def running_along(words: Array, axis: int, combine: Combine) -> Array:
+    """Words (rows, *shape) of all numbers up to each one along an axis, combined."""
+    return np.moveaxis(running(np.moveaxis(words, axis + 1, -1), combine), -1, axis + 1)
 
 
 # ---- MAX and MIN ------------------------------------------------------------------------------------------

@@ -13,8 +13,7 @@ from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
 from rnsdask.rns import arithmetic
 from rnsdask.rns.absolute import absolute
-from rnsdask.rns.associative import fold, running
-from rnsdask.rns.axis import reduced_shape, rows_along
+from rnsdask.rns.axis import fold_along, reduced_shape
 from rnsdask.rns.blocks import column_of
 from rnsdask.rns.compare import choose, compare, sign
 from rnsdask.rns.system import RNS
@@ -55,19 +54,12 @@ def multiply(a: Array, b: Array, moduli: ModuliSet) -> Array:
 
 def factors_along(factors: Array, moduli: ModuliSet, axes: tuple[int, ...]) -> Array:
     """Factors multiplied along axes of the numbers, which keep length 1; no factors give 1."""
-    shape = (len(factors), *reduced_shape(factors.shape[1:], axes))
     if factors.size == 0:
+        shape = (len(factors), *reduced_shape(factors.shape[1:], axes))
         one = np.zeros((len(factors), *(1,) * (len(shape) - 1)), dtype=np.uint32)
         one[: len(moduli)] = column_of(1, moduli, len(shape) - 1)
         return np.broadcast_to(np.asarray(one, like=factors), shape)
-    rows = np.stack([rows_along(row, axes) for row in factors])
-    return fold(rows, lambda a, b: multiply(a, b, moduli)).reshape(shape)
-
-
-def running_factors(factors: Array, moduli: ModuliSet, axis: int) -> Array:
-    """Factors of all numbers up to each one along an axis of the numbers."""
-    rows = np.moveaxis(factors, axis + 1, -1)
-    return np.moveaxis(running(rows, lambda a, b: multiply(a, b, moduli)), -1, axis + 1)
+    return fold_along(factors, axes, lambda a, b: multiply(a, b, moduli))
 
 
 def finish(factors: Array, system: RNS, mode: str, locate: Locate = int) -> Array:

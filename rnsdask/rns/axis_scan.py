@@ -7,29 +7,31 @@ given the total of all before it. Arrays of one axis have their own way for sums
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of, to_backend
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.rns import axis_products, matmul, scan
-from rnsdask.rns.associative import fold, running
-from rnsdask.rns.axis import sums
+from rnsdask.rns.axis import fold_along, running_along, sums
 from rnsdask.rns.compare import choose, compare
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.matmul import Product, enlarged
 from rnsdask.rns.reduce import REDUCTIONS, reduce_chunk
 from rnsdask.rns.system import RNS
 
+S = TypeVar("S", bound=NumberSystem)
+
 
 @dataclass(frozen=True)
-class Scan(ABC):
+class Scan(ABC, Generic[S]):
     """A running operation along an axis of the numbers of a system.
 
     Attributes
     ----------
-    system : RNS
+    system : NumberSystem
         The system.
     axis : int
         The axis, from 0.
@@ -37,7 +39,7 @@ class Scan(ABC):
         What happens on overflow.
     """
 
-    system: RNS
+    system: S
     axis: int
     mode: str = "raise"
 
@@ -58,7 +60,7 @@ class Scan(ABC):
     def results(self, block: Array, before: Any | None, place: Place) -> Array:
         """The chunk's results, given the total of all before it along the axis, None if there is nothing.
 
-        Residues (n, *shape); with ``"flag"`` one row more, 1 where the exact result is out of range.
+        Words (rows, *shape); with ``"flag"`` one row more, 1 where the exact result is out of range.
         """
 
 
@@ -66,7 +68,7 @@ _REDUCTION_OF = {"cumsum": "sum", "cummax": "max", "cummin": "min"}
 
 
 @dataclass(frozen=True)
-class LineScan(Scan):
+class LineScan(Scan[RNS]):
     """Running sums or extrema of an array of one axis, whose totals are Python ints."""
 
     operation: str = "cumsum"
@@ -90,7 +92,7 @@ class LineScan(Scan):
 
 
 @dataclass(frozen=True)
-class AxisSums(Scan):
+class AxisSums(Scan[RNS]):
     """Running sums along an axis, under as many moduli as hold them all; a check shows which are in range."""
 
     def total(self, block: Array) -> Any:
@@ -126,61 +128,58 @@ def _sums_modulo(residues: Array, carry: Array | None, system: RNS, axis: int) -
 
 
 @dataclass(frozen=True)
-class AxisExtrema(Scan):
+class Fold(Scan[S]):
+    """Running results of an associative operation, :meth:`join`, of words that stand for single numbers."""
+
+    def total(self, block: Array) -> Any:
+        """Words of the result along the axis, in NumPy."""
+        return to_backend(fold_along(self.begin(block), (self.axis,), self.join), "cpu")
+
+    def results(self, block: Array, before: Any | None, place: Place) -> Array:
+        """Words of the running results."""
+        found = running_along(self.begin(block), self.axis, self.join)
+        if before is not None:
+            # A total, words (rows, *reduced), goes to each number of the chunk.
+            found = self.join(found, np.broadcast_to(np.asarray(before, like=found), found.shape))
+        return self.finish(found, place)
+
+    def begin(self, block: Array) -> Array:
+        """What stands for the numbers of a chunk: here they do themselves."""
+        return block
+
+    def finish(self, found: Array, place: Place) -> Array:  # noqa: ARG002
+        """Words of the numbers that results stand for, and with ``"flag"`` a mask."""
+        return found
+
+
+@dataclass(frozen=True)
+class AxisExtrema(Fold[RNS]):
     """Running maxima or minima along an axis, by exact comparisons of pairs."""
 
     minimum: bool = False
 
-    def _better(self, a: Array, b: Array) -> Array:
-        order = compare(a, b, self.system)[None]
-        return choose(order <= 0 if self.minimum else order >= 0, a, b)
-
-    def total(self, block: Array) -> Any:
-        """Residues of the extrema along the axis."""
-        found = fold(np.moveaxis(block, self.axis + 1, -1), self._better)
-        return to_backend(np.moveaxis(found, -1, self.axis + 1), "cpu")
-
     def join(self, first: Any, second: Any) -> Any:
         """Residues of the extrema of both."""
-        return self._better(first, second)
-
-    def results(self, block: Array, before: Any | None, place: Place) -> Array:  # noqa: ARG002
-        """Residues of the running extrema."""
-        axis = self.axis + 1
-        found = np.moveaxis(running(np.moveaxis(block, axis, -1), self._better), -1, axis)
-        return found if before is None else self._better(found, _spread(before, found))
+        return better(first, second, compare(first, second, self.system), self.minimum)
 
 
 @dataclass(frozen=True)
-class AxisProducts(Scan):
+class AxisProducts(Fold[RNS]):
     """Running products along an axis (:mod:`.rns.axis_products`)."""
-
-    def total(self, block: Array) -> Any:
-        """Factors of the products along the axis."""
-        factors = self.factors(block)
-        return to_backend(axis_products.factors_along(factors, self.system.moduli, (self.axis,)), "cpu")
 
     def join(self, first: Any, second: Any) -> Any:
         """Factors of both."""
         return axis_products.multiply(first, second, self.system.moduli)
 
-    def results(self, block: Array, before: Any | None, place: Place) -> Array:
-        """Residues of the running products, and with ``"flag"`` a mask."""
-        factors = self.factors(block)
-        found = axis_products.running_factors(factors, self.system.moduli, self.axis)
-        if before is not None:
-            found = self.join(found, _spread(before, found))
-        return self.finish(found, place)
-
-    def factors(self, block: Array) -> Array:
+    def begin(self, block: Array) -> Array:
         """Factors of single numbers."""
         return axis_products.factors_of(block, self.system, self.mode)
 
-    def finish(self, factors: Array, place: Place) -> Array:
+    def finish(self, found: Array, place: Place) -> Array:
         """Residues of products, and with ``"flag"`` a mask."""
-        return axis_products.finish(factors, self.system, self.mode, place.flat_index)
+        return axis_products.finish(found, self.system, self.mode, place.flat_index)
 
 
-def _spread(total: Any, like: Array) -> Array:
-    """A total, words (rows, *reduced), for each number of the chunk."""
-    return np.broadcast_to(np.asarray(total, like=like), like.shape)
+def better(x: Array, y: Array, order: Array, minimum: bool) -> Array:
+    """Words of the greater or the lesser of two numbers, by their order."""
+    return choose(order[None] <= 0 if minimum else order[None] >= 0, x, y)
