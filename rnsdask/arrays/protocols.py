@@ -54,6 +54,9 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 }
 """The ufuncs that are operators here; others are public functions of the same name."""
 
+_BY_MACHINE_INTEGERS = ("left_shift", "right_shift", "power")
+"""Those whose second operand may be an array of machine integers, which their functions check."""
+
 _REDUCTIONS = {
     **{"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"},
     **{"logical_and": "all", "logical_or": "any"},
@@ -93,7 +96,10 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: di
     if method not in ("__call__", "outer", "reduce", "accumulate"):
         raise _refusal(name, inputs)
     given = _checked_options(name, options)
-    operands = [_operand(value) for value in inputs]
+    first, *others = inputs
+    # Those of an outer function would need axes of their own.
+    may_differ = method == "__call__" and ufunc.__name__ in _BY_MACHINE_INTEGERS and is_number_array(first)
+    operands = [_operand(first), *map(_scalar if may_differ else _operand, others)]
     if method == "reduce":
         return _along(_REDUCTIONS, ufunc, name, operands, {"axis": 0, **given})
     if method == "accumulate":
