@@ -134,7 +134,8 @@ def as_system(moduli: ModuliSet | NumberSystem, **given: Any) -> Any:
         If what is given contradicts the system.
     """
     if not isinstance(moduli, NumberSystem):
-        return RNS(moduli, bool(given.get("signed")), given.get("bound"))
+        signed = given.get("signed")
+        return RNS(moduli, False if signed is None else signed, given.get("bound"))
     for name, value in given.items():
         if value is not None and value != getattr(moduli, name, None):
             raise ValueError(f"{name}={brief(value)} contradicts the number system {moduli!r}")
@@ -203,7 +204,7 @@ def from_residues(
     if isinstance(moduli, RNS):
         system = as_system(moduli, signed=signed, bound=bound)
     else:
-        system = system_of(given, bool(signed), bound)
+        system = system_of(given, False if signed is None else signed, bound)
     found = residues_first(residues, given, axis, chunks)
     # Those of another layout are brought into that of words.
     if isinstance(given, ModuliSet) and found.dtype == np.uint32 and axis in (0, -found.ndim):

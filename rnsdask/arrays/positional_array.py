@@ -2,14 +2,11 @@
 
 from typing import Any, ClassVar
 
-import numpy as np
-
 from rnsdask.arrays import rns_storage
 from rnsdask.arrays.collection import array_type_of
 from rnsdask.arrays.scanned_array import ScannedArray
 from rnsdask.arrays.storage import Storage
-from rnsdask.core.errors import brief
-from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet, as_bool
 from rnsdask.lazy import positional
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
@@ -78,9 +75,7 @@ class PositionalArray(ScannedArray):
             If a number is out of range, naming its flat index, the first in its chunk; for a Dask array when
             it is computed.
         """
-        if not isinstance(signed, bool | np.bool_ | None):
-            raise TypeError(f"signed must be a bool, got {brief(signed)}")
-        wanted = self.signed if signed is None else bool(signed)
+        wanted = self.signed if signed is None else as_bool(signed, "signed")
         if moduli is None:
             moduli = ModuliSet.for_bits(self.bits + (wanted and not self.signed))
         system = RNS(moduli, wanted, max(map(abs, self.system.value_range)))

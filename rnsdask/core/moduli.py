@@ -45,6 +45,13 @@ def as_integer(value: object, name: str) -> int:
     raise TypeError(f"{name} must be an integer, got {brief(value)} of type {type(value).__name__}")
 
 
+def as_bool(value: object, name: str) -> bool:
+    """A bool of Python or NumPy as Python's; TypeError for anything else that would be true or false."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise TypeError(f"{name} must be a bool, got {brief(value)}")
+
+
 def check_moduli_set(moduli: object) -> None:
     """Raise TypeError unless it is a moduli set."""
     if not isinstance(moduli, ModuliSet):

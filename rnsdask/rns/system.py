@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rnsdask.core.errors import RNSOverflowError, abbreviate
 from rnsdask.core.layout import check_residue_array
-from rnsdask.core.moduli import ModuliSet, as_integer, check_moduli_set, to_text
+from rnsdask.core.moduli import ModuliSet, as_bool, as_integer, check_moduli_set, to_text
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
 from rnsdask.rns.convert import ints_to_residues, residues_to_ints, to_limbs, to_residues
@@ -33,7 +33,7 @@ class RNS(NumberSystem):
     Raises
     ------
     TypeError, ValueError
-        If `moduli` is no ModuliSet, or the bound is no integer, or negative.
+        If `moduli` is no ModuliSet, `signed` no bool, or the bound no integer, or negative.
     """
 
     moduli: ModuliSet
@@ -42,7 +42,7 @@ class RNS(NumberSystem):
 
     def __post_init__(self) -> None:
         check_moduli_set(self.moduli)
-        object.__setattr__(self, "signed", bool(self.signed))
+        object.__setattr__(self, "signed", as_bool(self.signed, "signed"))
         if self.bound is not None:
             bound = as_integer(self.bound, "bound")
             if bound < 0:

@@ -6,7 +6,7 @@ import numpy as np
 
 from rnsdask.backend import cpu
 from rnsdask.core.integer_text import not_an_integer, parse_integer
-from rnsdask.core.moduli import ModuliSet, fewest_moduli
+from rnsdask.core.moduli import ModuliSet, as_bool, fewest_moduli
 from rnsdask.rns.convert import as_python_ints, flat_values, place_of
 
 _SPACES = b" \t\r\n"
@@ -157,5 +157,5 @@ def moduli_that_hold(flat: Any, shape: tuple[int, ...], signed: bool | None) -> 
 
 def moduli_of_range(lowest: int, highest: int, signed: bool | None) -> tuple[ModuliSet, bool]:
     """The fewest 32-bit moduli that hold a range, as :func:`moduli_that_hold`."""
-    is_signed = lowest < 0 if signed is None else bool(signed)
+    is_signed = lowest < 0 if signed is None else as_bool(signed, "signed")
     return fewest_moduli(lowest, highest, is_signed), is_signed
