@@ -20,6 +20,9 @@ class NumberSystem(ABC):
     range_kind: str = ""
     """What an error calls the range, such as "signed"."""
 
+    words_are: str = "words"
+    """What an error calls the words."""
+
     @property
     def word_dtype(self) -> np.dtype[Any]:
         """Type of a word."""
@@ -76,15 +79,29 @@ class NumberSystem(ABC):
         """Whether numbers may be negative."""
         return self.value_range[0] < 0
 
-    @abstractmethod
     def check_words(self, words: Any) -> None:
         """Check type and shape of a NumPy, CuPy or Dask array of words, not what is in it.
 
         Raises
         ------
-        TypeError, ValueError
-            If it cannot hold numbers of this system.
+        TypeError
+            If it is no array, or of another type than :attr:`word_dtype`.
+        ValueError
+            If it has not a row for each word, and an axis of numbers, or is masked.
         """
+        if not all(hasattr(words, name) for name in ("dtype", "shape", "ndim")):
+            raise TypeError(
+                f"{self.words_are} must be a NumPy, CuPy or Dask array, got {type(words).__name__}"
+            )
+        if words.dtype != self.word_dtype:
+            raise TypeError(f"{self.words_are} must have dtype {self.word_dtype}, got {words.dtype}")
+        if np.ma.is_masked(words):
+            raise ValueError(f"{self.words_are} are masked; fill them first")
+        if words.ndim < 2 or words.shape[0] != self.rows:
+            raise ValueError(
+                f"{self.words_are} of {self!r} must have {self.rows} rows (axis 0) and at least one axis of "
+                f"numbers, got shape {words.shape}"
+            )
 
     @abstractmethod
     def same_numbers(self, other: "NumberSystem") -> bool:

@@ -68,6 +68,8 @@ class FermatField(FiniteFields):
 
     constants: FermatConstants
 
+    words_are = "digits"
+
     def __init__(self, radix: SupportsIndex, digits: SupportsIndex) -> None:
         constants = FermatConstants(as_integer(radix, "radix"), as_integer(digits, "digits"))
         if not is_fermat_prime(constants.radix, constants.digits):
@@ -208,28 +210,6 @@ class FermatField(FiniteFields):
     def column(self, value: int, ndim: int = 1) -> NDArray[Any]:
         """The element that any integer stands for, as one column with `ndim` axes of length 1."""
         return self.encode([value % self.modulus]).reshape(-1, *(1,) * ndim)
-
-    def check_words(self, words: Any) -> None:
-        """Check the type and the shape of an array of digits, not the digits (:meth:`check_digits` does).
-
-        Raises
-        ------
-        TypeError
-            If it is no array, or of another type.
-        ValueError
-            If it has not a row for each digit, and an axis of numbers.
-        """
-        if not all(hasattr(words, name) for name in ("dtype", "shape", "ndim")):
-            raise TypeError(f"digits must be a NumPy, CuPy or Dask array, got {type(words).__name__}")
-        if words.dtype != self.word_dtype:
-            raise TypeError(f"digits of {self!r} must have dtype {self.word_dtype}, got {words.dtype}")
-        if np.ma.is_masked(words):
-            raise ValueError("digits are masked; fill them first")
-        if words.ndim < 2 or words.shape[0] != self.digits:
-            raise ValueError(
-                f"digits must have {self.digits} rows (axis 0) and at least one axis of numbers, got shape "
-                f"{words.shape}"
-            )
 
     def check_digits(self, words: Array, locate: Locate = int) -> None:
         """Check that each element (k, *shape) of NumPy or CuPy has the digits that this class says.

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import kernels_of
-from rnsdask.core.errors import PrecisionOverflowError, abbreviate, brief
+from rnsdask.core.errors import PrecisionOverflowError, abbreviate
 from rnsdask.core.layout import as_matrix
-from rnsdask.core.moduli import LIMB_BITS, as_integer
+from rnsdask.core.moduli import LIMB_BITS, as_bool, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Locate
 from rnsdask.positional.resize import resized, trimmed
@@ -44,6 +44,8 @@ class Positional(NumberSystem):
         If `bits` is no integer, or not from 1 to 2**20, or `signed` no bool.
     """
 
+    words_are = "limbs"
+
     bits: int
     signed: bool = False
 
@@ -51,10 +53,8 @@ class Positional(NumberSystem):
         bits = as_integer(self.bits, "bits")
         if not 1 <= bits <= MOST_BITS:
             raise ValueError(f"bits must be from 1 to {MOST_BITS}, got {abbreviate(bits)}")
-        if not isinstance(self.signed, bool | np.bool_):
-            raise TypeError(f"signed must be a bool, got {brief(self.signed)}")
         object.__setattr__(self, "bits", bits)
-        object.__setattr__(self, "signed", bool(self.signed))
+        object.__setattr__(self, "signed", as_bool(self.signed, "signed"))
 
     @property
     def rows(self) -> int:
@@ -125,28 +125,6 @@ class Positional(NumberSystem):
     def out_of_range(self, what: str, owner: str | None = None) -> ValueError:
         """The error of a number outside the range, named as in ``operand 5``."""
         return super().out_of_range(what, repr(self) if owner is None else owner)
-
-    def check_words(self, words: Any) -> None:
-        """Check the type and the shape of an array of limbs, not the limbs.
-
-        Raises
-        ------
-        TypeError
-            If it is no array, or of another type than uint32.
-        ValueError
-            If it has not a row for each limb, and an axis of numbers.
-        """
-        if not all(hasattr(words, name) for name in ("dtype", "shape", "ndim")):
-            raise TypeError(f"limbs must be a NumPy, CuPy or Dask array, got {type(words).__name__}")
-        if words.dtype != self.word_dtype:
-            raise TypeError(f"limbs must have dtype uint32, got {words.dtype}")
-        if np.ma.is_masked(words):
-            raise ValueError("limbs are masked; fill them first")
-        if words.ndim < 2 or words.shape[0] != self.rows:
-            raise ValueError(
-                f"limbs of {self!r} must have {self.rows} rows (axis 0) and at least one axis of numbers, "
-                f"got shape {words.shape}"
-            )
 
     def first_invalid(self, words: Any) -> int | None:
         """Flat index of the first number (k, *shape) whose limbs are not canonical; None if all are."""
