@@ -9,12 +9,12 @@ import numpy as np
 
 from rnsdask import store
 from rnsdask.arrays.number_array import NumberArray
-from rnsdask.core.errors import StoreError
 from rnsdask.expressions.expression import Evaluation
 from rnsdask.jobs import writing
 from rnsdask.jobs.compute import compute, naming
 from rnsdask.jobs.evaluation import SINGLE, Output, PreparedExpressions, storable
 from rnsdask.jobs.identity import job_identity
+from rnsdask.jobs.sources import check_targets
 from rnsdask.lazy.tree import pieces_of
 
 if TYPE_CHECKING:
@@ -234,20 +234,14 @@ def _identity(prepared: PreparedExpressions, name: str) -> str:
 
 
 def _check_paths(prepared: PreparedExpressions, outputs: Mapping[str, Output], new: bool) -> None:
-    given = [path for output in outputs.values() for path in (output.path, output.mask_path)]
-    paths = [path for path in given if path is not None]
-    targets = [store.locate(path) for path in paths]
-    for i, (path, target) in enumerate(zip(paths, targets, strict=True)):
-        for other, before in zip(paths[:i], targets[:i], strict=True):
-            if before.overlaps(target):
-                both = "the values and the mask" if len(outputs) == 1 else f"what is for it and for {other}"
-                raise StoreError(f"{path}: {both} cannot both be written there")
-        if any(info.location.overlaps(target) for info in prepared.stores.values()):
-            raise StoreError(f"{path}: an operand is read from there, so the result cannot be written there")
-    if new and len(paths) > 1:  # none is begun if another one cannot be
-        for path in paths:
-            if store.exists(path):
-                raise StoreError(f"{path}: it exists; replace it with --overwrite (overwrite=True)")
+    written = {}
+    for name, output in outputs.items():
+        of_name = "" if name == SINGLE else f" of {name}"
+        written[f"the values{of_name}"] = output.path
+        if output.mask_path is not None:
+            written[f"those of the mask{of_name}"] = output.mask_path
+    # None is begun if another one cannot be.
+    check_targets(written, prepared.stores.values(), new=new)
 
 
 def _open_plain(

@@ -15,13 +15,12 @@ import numpy as np
 from gmpy2 import mpq
 from numpy.typing import NDArray
 
-from rnsdask import store
 from rnsdask.arrays.creation import from_ints
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.backend import to_backend
 from rnsdask.cluster.memory import Work
-from rnsdask.core.errors import JobError, StoreError
+from rnsdask.core.errors import JobError
 from rnsdask.core.integer_text import to_decimal
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.fields.exact_elimination import known_bound
@@ -30,7 +29,8 @@ from rnsdask.jobs import memory_plan
 from rnsdask.jobs.checkpoint import ARRAYS, Checkpoint, job_of_pieces
 from rnsdask.jobs.compute import compute, naming
 from rnsdask.jobs.identity import job_identity
-from rnsdask.jobs.sources import Source, check_target
+from rnsdask.jobs.sources import Source
+from rnsdask.jobs.sources import check_targets as check_places
 from rnsdask.jobs.writing import Transfer, write_array
 from rnsdask.lazy.pieces import keeping
 from rnsdask.rns.lift import at_a_time
@@ -211,13 +211,8 @@ def check_targets(paths: Sequence[str], problem: Problem, *, new: bool) -> None:
     new : bool
         Whether nothing may be there.
     """
-    for path in paths:
-        check_target(path, problem.sources)
-    if len(paths) == 2 and store.locate(paths[0]).overlaps(store.locate(paths[1])):
-        raise StoreError(f"{paths[1]}: the denominators cannot be written there, the numerators are")
-    for path in paths if new else ():
-        if store.exists(path):
-            raise StoreError(f"{path}: it exists; replace it with --overwrite (overwrite=True)")
+    names = ("the numerators", "the denominators") if len(paths) == 2 else ("the results",)
+    check_places(dict(zip(names, paths, strict=True)), [source.info for source in problem.sources], new=new)
 
 
 def write_integers(

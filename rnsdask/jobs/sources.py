@@ -1,6 +1,6 @@
 """Stores and groups that a job reads, opened alike."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -101,6 +101,31 @@ def _moved(words: Any, *, backend: str, place: Place) -> Any:
 
 def check_target(path: str, sources: Iterable[Source]) -> None:
     """Raise StoreError if what a job writes would be in the place of what it reads."""
-    target = store.locate(path)
-    if any(source.info.location.overlaps(target) for source in sources):
-        raise StoreError(f"{path}: an operand is read from there, so the result cannot be written there")
+    check_targets({"the result": path}, [source.info for source in sources])
+
+
+def check_targets(
+    written: Mapping[str, str], read: Iterable[Described | store.PlainInfo], *, new: bool = False
+) -> None:
+    """Raise StoreError unless all that a job writes can be written to its place.
+
+    Parameters
+    ----------
+    written : mapping
+        Paths by what is written there, as messages call it.
+    read
+        The stores that the job reads.
+    new : bool
+        Whether nothing may be there.
+    """
+    before: dict[str, store.Location] = {}
+    for what, path in written.items():
+        target = store.locate(path)
+        if other := next((other for other, place in before.items() if place.overlaps(target)), None):
+            raise StoreError(f"{path}: {what} cannot be written there, {other} are")
+        if any(info.location.overlaps(target) for info in read):
+            raise StoreError(f"{path}: an operand is read from there, so the result cannot be written there")
+        before[what] = target
+    for path in written.values() if new else ():
+        if store.exists(path):
+            raise StoreError(f"{path}: it exists; replace it with --overwrite (overwrite=True)")
