@@ -18,7 +18,8 @@ from rnsdask.cli.streams import cost_text, print_json, size_text
     type=click.Choice(["raise", "wrap", "flag"]),
     default="raise",
     show_default=True,
-    help="Of a product out of range: an error; the product modulo M; or this, and whether it was.",
+    help="Of a product out of range: an error; it modulo M, or of limbs modulo 2**BITS; or this, and whether "
+    "it was.",
 )
 @processor_job_options
 def prod(
@@ -34,9 +35,9 @@ def prod(
     from rnsdask.jobs.compute import compute, naming
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting, work_on
-    from rnsdask.jobs.sources import Source
+    from rnsdask.jobs.sources import OF_INTEGERS, Source
 
-    source = Source.at(path)
+    source = Source.at(path, OF_INTEGERS)
     plan: dict[str, Any] = {"backend": backend, "info": source.whole_store}
     with connection as client, fitting(work_on(source.info, "prod"), client, **plan) as part:
         array = source.array_with("prod", part=part, backend=backend)
@@ -54,5 +55,6 @@ def prod(
         print_json({"op": "prod", "store": path, **fields})
         return
     echo(f"prod of {array.size} integers:", text)
-    told = "; out of range, modulo M" if any(map(bool, flagged)) else ""
+    modulus = "M" if hasattr(array, "moduli") else f"2**{array.bits}"
+    told = f"; out of range, modulo {modulus}" if any(map(bool, flagged)) else ""
     echo(f"({size_text(array.nbytes)} in {cost_text(array.nbytes, cost)}{told})")

@@ -72,11 +72,11 @@ def _reduce_store(
     from rnsdask.jobs.sources import OF_INTEGERS, Source
     from rnsdask.rns.system import RNS
 
-    found = Source.at(path, (RNS,) if name == "bound" else OF_INTEGERS)
+    found = Source.at(path, OF_INTEGERS)
     plan: dict[str, Any] = {"backend": backend, "info": found.whole_store}
     with connection as client, fitting(work_on(found.info, name), client, **plan) as part:
         array = found.array(part=part, backend=backend)
-        if name == "bound" and found.whole_store is not None:
+        if name == "bound" and isinstance(array.system, RNS):
             array = array.with_bound(None)  # measured from all residues, whatever the store says
         how: dict[str, Any] = {"progress": progress, "checkpoint": checkpoint, "info": found.info}
         with measured(client, [found.residues.path]) as cost:
@@ -105,20 +105,24 @@ def result_fields(result: "ReductionResult") -> dict[str, Any]:
 def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
     """Tight bound of the magnitudes in STORE: less than twice the greatest one.
 
-    It is measured from all residues, also where the store states a bound. One that a number is beyond is an
+    It is measured from all numbers, also where the store states a bound. One that a number is beyond is an
     error.
     """
     from rnsdask import store
     from rnsdask.core.errors import StoreError
+    from rnsdask.jobs.sources import OF_INTEGERS
+    from rnsdask.rns.system import RNS
 
     if write:
         location = store.locate(path)
-        if store.is_group(location):
-            raise StoreError(f"{location.path}: --write is of stores of residues, and this is a group")
+        is_group = store.is_group(location)
+        if is_group or not isinstance(store.open_info(path, OF_INTEGERS).system, RNS):
+            kind = "a group" if is_group else "a store of limbs"
+            raise StoreError(f"{location.path}: --write is of stores of residues, and this is {kind}")
         store.check_bound_is_writable(location)
     found, nbytes, result, cost = _reduce_store(path, "bound", **options)
     info = found.residues
-    bits, stated = result.value.bit_length(), info.system.bound
+    bits, stated = result.value.bit_length(), getattr(info.system, "bound", None)
     if stated is not None and stated < 1 << bits >> 1:
         has = f"its bound has {stated.bit_length()} bits"
         raise StoreError(f"{info.path}: {has}, but a number in it of {bits} bits is greater in magnitude")

@@ -51,11 +51,11 @@ def _scan(name: str, description: str) -> click.Command:
         from rnsdask.jobs.cost import measured
         from rnsdask.jobs.identity import job_identity
         from rnsdask.jobs.memory_plan import fitting, work_on
-        from rnsdask.jobs.sources import Source
+        from rnsdask.jobs.sources import OF_INTEGERS, Source
         from rnsdask.jobs.writing import write_array
 
         backend = "cpu" if backend == "auto" else backend  # also with --gpus
-        opened = Source.at(source)
+        opened = Source.at(source, OF_INTEGERS)
         array = opened.array_with(name, backend=backend)
         if array.ndim != 1:  # whose memory the plan knows
             raise ValueError(
@@ -77,8 +77,7 @@ def _scan(name: str, description: str) -> click.Command:
             print_json({"op": name, "store": source, "output": path, **fields})
             return
         work = f"{size_text(bytes_read)} read in two passes ({cost_text(bytes_read, cost)})"
-        size = size_text(done.bytes_written)
-        echo(f"{path}: {done.count} integers, {size} of residues; {work}{done.resumed_text}")
+        echo(f"{path}: {done.count} integers, {size_text(done.bytes_written)}; {work}{done.resumed_text}")
 
     return command
 

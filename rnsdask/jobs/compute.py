@@ -11,7 +11,7 @@ import dask
 from dask.delayed import delayed
 from dask.system import CPU_COUNT
 
-from rnsdask.core.errors import JobError, RNSOverflowError
+from rnsdask.core.errors import JobError, RNSError, RNSOverflowError
 from rnsdask.jobs.cost import count_retries
 from rnsdask.jobs.log import record
 from rnsdask.jobs.progress import Meter, metered
@@ -72,11 +72,13 @@ def naming(what: str) -> Iterator[None]:
     Raises
     ------
     JobError
-        For a result out of range, or a divisor of 0.
+        For a result out of range, a divisor of 0, or a number that a function has no result for.
     """
     try:
         yield
-    except (RNSOverflowError, ZeroDivisionError) as error:
+    except (RNSOverflowError, ZeroDivisionError, ValueError) as error:
+        if isinstance(error, RNSError) and not isinstance(error, RNSOverflowError):
+            raise  # it names a store
         raise JobError(f"{what}: {error}") from error
 
 

@@ -9,7 +9,6 @@ from dask.core import flatten
 
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.cluster.memory import Work
-from rnsdask.core.errors import JobError
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.compute import naming
@@ -191,10 +190,7 @@ def write(
     mode: dict[str, Any] = {"overwrite": overwrite, "resume": resume, "progress": progress}
     identity, array = derivation.identity, derivation.array
     with naming(f"{derivation.operation} of {named}"):
-        try:
-            done = write_array(array, path, client, job_identity=identity, label=derivation.operation, **mode)
-        except ValueError as error:  # a number that the new system does not hold
-            raise JobError(f"{derivation.operation} of {named}: {error}") from error
+        done = write_array(array, path, client, job_identity=identity, label=derivation.operation, **mode)
     return Transfer(
         done.count, derivation.bytes_read, done.bytes_written, done.chunks_kept, done.chunks_rewritten
     )

@@ -38,7 +38,8 @@ from rnsdask.rns.powers import check_exponent
 
 def refuse(name: str) -> NoReturn:
     """Raise the TypeError of what positional numbers do not have, and residues do."""
-    raise TypeError(f"{name} takes no PositionalArray, and residues of the same numbers: x.to_rns(moduli)")
+    way = "rnsdask convert SRC DST --to rns, or to_rns(moduli) in Python, makes residues of its numbers"
+    raise TypeError(f"{name} takes no PositionalArray; {way}")
 
 
 def apply(name: str, *values: Operand, overflow: str | None = None, bits: str | None = None) -> Any:

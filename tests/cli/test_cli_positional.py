@@ -2,8 +2,10 @@
 
 import json
 import math
+import operator
 import re
 import shutil
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +79,16 @@ def test_what_is_computed_of_them() -> None:
     succeed("concat", "s.zarr", "p.zarr", "-o", "c.zarr")
     assert values_in("c.zarr") == NUMBERS[::-2] + NUMBERS
     assert "takes no PositionalArray" in fail("convolve", "p.zarr", "p.zarr", "-o", "n.zarr", status=2)
+    succeed("eval", "a // 1000", "a=s.zarr", "-o", "small.zarr")
+    small = [v // 1000 for v in NUMBERS[::-2]]
+    for name, function in (("cumsum", operator.add), ("cummax", max), ("cummin", min)):
+        succeed(name, "small.zarr", f"{name}.zarr")
+        assert values_in(f"{name}.zarr") == list(accumulate(small, function))
+    succeed("slice", "p.zarr", "few.zarr", "1:4")
+    assert succeed("prod", "few.zarr").splitlines()[1] == str(math.prod(NUMBERS[1:4]))
+    assert "out of range, modulo 2**200" in succeed("prod", "p.zarr", "--overflow", "flag")
+    found = json.loads(succeed("bound", "p.zarr", "--json"))
+    assert found["bits"] == max(v.bit_length() for v in NUMBERS)
     assert "of residues" in fail("eval", "a*a", "a=p.zarr", "-o", "n.zarr", "--extend", status=2)
 
 
@@ -163,10 +175,10 @@ def test_compare_limbs() -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["bound", "p.zarr"], 1, "rnsdask convert SRC DST --to rns"),
-        (["bound", "p.zarr", "--write"], 1, "rnsdask convert SRC DST --to rns"),
-        (["prod", "p.zarr"], 1, "rnsdask convert SRC DST --to rns"),
-        (["cumsum", "p.zarr", "n.zarr"], 1, "rnsdask convert SRC DST --to rns"),
+        (["bound", "p.zarr", "--write"], 1, "--write is of stores of residues, and this is a store of limbs"),
+        (["cumsum", "p.zarr", "n.zarr"], 1, "cumsum of p.zarr: overflow at flat index "),
+        (["convolve", "p.zarr", "p.zarr", "-o", "n.zarr"], 2, "rnsdask convert SRC DST --to rns"),
+        (["eval", "isqrt(a)", "a=p.zarr", "--max"], 1, "'isqrt(a)': the number at flat index "),
         (["extend", "p.zarr", "n.zarr", "--bits", 300], 1, "rnsdask convert SRC DST --to rns"),
         (["ntt", "p.zarr", "-o", "n.zarr"], 2, "ntt takes a FieldArray"),
         (["resultant", "p.zarr", "p.zarr"], 2, "resultant takes no PositionalArray"),

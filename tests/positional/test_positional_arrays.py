@@ -239,9 +239,25 @@ def test_errors_name_the_argument_and_the_rule() -> None:
         rd.isqrt(rd.from_ints([5, -3], rd.Positional(40, True), chunks=None))
     with pytest.raises(TypeError, match="PositionalArrays and integers"):
         rd.mod_add(x.to_rns(), 1, 7)
-    for name in ("matmul",):
-        with pytest.raises((TypeError, AttributeError)):
-            x @ x if name == "matmul" else getattr(x, name)()
+    with pytest.raises(TypeError, match="PositionalArray"):
+        x @ x
+    with pytest.raises(TypeError, match="signed must be a bool, got 'no'"):
+        rd.RNS(rd.ModuliSet.for_bits(40), "no")  # type: ignore[arg-type]
+
+
+def test_numpys_functions_take_machine_integers() -> None:
+    values, counts = [7, -5, 3, 1], np.array([1, 0, 30, 2], np.int8)
+    x = rd.from_ints(values, rd.Positional(40, True), chunks=2)
+    for function in (np.left_shift, np.right_shift):
+        exact = function(np.array(values, object), counts.astype(object))
+        assert (function(x, counts).to_ints() == exact).all()
+        assert (function(x, counts.tolist()).to_ints() == exact).all()
+    assert np.power(x, [2, 3, 4, 5]).to_ints().tolist() == [49, -125, 81, 1]
+    assert np.left_shift(x, np.array(2)).to_ints().tolist() == [28, -20, 12, 4]
+    with pytest.raises(TypeError, match="beside an array of numbers"):
+        np.left_shift.outer(x, counts)
+    with pytest.raises(TypeError, match="shift must be an integer"):
+        np.left_shift(x.to_rns(), counts)
 
 
 @pytest.mark.parametrize("bits", [1, 31, 32, 33, 64, 109, 1024])
