@@ -1,8 +1,9 @@
-"""Positional numbers: arithmetic, division, comparison, bits, and what is modulo an integer."""
+"""Positional numbers: arithmetic, division, comparison, bits, folds, modular functions, expressions."""
 
 import math
 import operator
 from collections.abc import Callable
+from fractions import Fraction
 from random import Random
 from typing import Any
 
@@ -13,7 +14,8 @@ from fuzzing import inputs
 from fuzzing.case import Case, Chosen
 from fuzzing.checking import MODES, computed, must_fail, named_index, operation, require, same_array
 from fuzzing.elementwise import RELATIONS, whole
-from fuzzing.oracle import Range, limbs, mapped, objects
+from fuzzing.expressions import STEPS, Steps, check_text
+from fuzzing.oracle import Range, limbs, mapped, objects, product_of_all
 
 RNS = ("unsigned", "signed")
 
@@ -36,9 +38,9 @@ def number(rng: Random, limits: Range) -> int:
 
 
 def taken(
-    case: Case, rng: Random, count: int, divides: bool = False
+    case: Case, rng: Random, count: int, divides: bool = False, integers: bool = True
 ) -> tuple[rd.Positional, Range, list[Chosen]]:
-    """A system, its range, and operands of it: the first an array, others arrays that broadcast or ints.
+    """A system, its range, and operands of it: the first an array, others arrays that broadcast, or integers.
 
     Where the last one `divides`, it is positive more often than not, and odd in half of these cases.
     """
@@ -55,7 +57,7 @@ def taken(
         return inputs.clipped(max(abs(value), 1), limits) | (kind == "odd")
 
     for i in range(count):
-        if i and rng.random() < 0.25:
+        if i and rng.random() < 0.25 and integers:
             value = draw(i)
             chosen.append(Chosen(value, value))
             continue
@@ -152,6 +154,76 @@ def check_bits(case: Case, rng: Random) -> int:
     same_array(a.is_even(), mapped(lambda v: v % 2 == 0, x, dtype=bool), "is_even")
     left = mapped(lambda v: v << shift, x)
     return count + check_modes(system, limits, rng, lambda **mode: rd.left_shift(a, shift, **mode), left)
+
+
+@operation("limbs: folds", RNS)
+def check_folds(case: Case, rng: Random) -> int:
+    """Products, running results and variances along an axis, and the product of all."""
+    system, limits, (x, *_) = taken(case, rng, 1)
+    a, axis = x.values, rng.randrange(x.values.ndim)
+    name = rng.choice(("prod", "cumprod", "cumsum", "cummax", "cummin", "var", "all"))
+    case.note("fold, axis", (name, axis))
+    if name == "var" and a.shape[axis]:
+        count, (sums, squares) = a.shape[axis], (np.sum(v, axis=axis, keepdims=True) for v in (a, a * a))
+        exact = mapped(lambda s, t: Fraction(count * s - t * t, count**2), squares, sums)
+        return same_array(x.array.var(axis, keepdims=True), exact, "variance")
+    if name in ("prod", "cumprod"):
+        kept = {"keepdims": True} if name == "prod" else {}
+        exact = np.cumprod(a, axis=axis) if name == "cumprod" else np.prod(a, axis=axis, keepdims=True)
+        fold = getattr(x.array, name)
+        return check_modes(system, limits, rng, lambda **mode: fold(axis, **kept, **mode), exact)
+    if name == "all":
+        found = map(int, (computed(part) for part in x.array.prod(overflow="flag")))
+        require(tuple(found) == product_of_all(a.ravel().tolist(), limits), "product of all")
+        return 1
+    if name == "cumsum":
+        exact = np.cumsum(a, axis=axis)
+        if limits.outside(exact).any():
+            must_fail(lambda: computed(x.array.cumsum(axis).words), rd.RNSOverflowError, "overflow")
+            return int(exact.size)
+        return same(system, x.array.cumsum(axis), exact)
+    if name == "var":
+        return 0
+    function = np.maximum if name == "cummax" else np.minimum
+    return same(system, getattr(x.array, name)(axis), function.accumulate(a, axis=axis))
+
+
+@operation("limbs: expression", RNS)
+def check_limb_expression(case: Case, rng: Random) -> int:
+    system, limits, chosen = taken(case, rng, 3, integers=False)
+    if system.bits < 2:  # which a sign has
+        return 0
+    steps = steps_of(rng, limits)
+    return check_text(case, rng, chosen, limits, steps, lambda got, exact: same(system, got, exact))
+
+
+def steps_of(rng: Random, limits: Range) -> Steps:
+    """Those of all integers, of bits, and modulo an integer of the range."""
+    one, two, three = STEPS
+    k, shift, m = (
+        number(rng, limits),
+        rng.randint(0, 40),
+        inputs.clipped(abs(number(rng, limits)) or 1, limits),
+    )
+    e = rng.randint(0, 2**40)
+    of_one = (
+        *((f"({{}}) & {k}", lambda a: a & k), (f"{k} | ({{}})", lambda a: a | k)),
+        *(("~({})", lambda a: limits.wrap(~a)), ("isqrt(max({}, 0))", lambda a: math.isqrt(max(a, 0)))),
+        *((f"({{}}) << {shift}", lambda a: a << shift), (f"({{}}) >> {shift}", lambda a: a >> shift)),
+        *(
+            (f"mod_power({{}}, {e}, {m})", lambda a: pow(a, e, m)),
+            (f"gcd({{}}, {k})", lambda a: math.gcd(a, k)),
+        ),
+        (f"mod_add({{}}, {k}, {m})", lambda a: (a + k) % m),
+    )
+    of_two = (
+        *(("({}) & ({})", operator.and_), ("({}) | ({})", operator.or_), ("({}) ^ ({})", operator.xor)),
+        *(("gcd({}, {})", math.gcd), ("lcm({}, {})", math.lcm)),
+        (f"mod_multiply({{}}, {{}}, {m})", lambda a, b: a * b % m),
+        (f"mod_subtract({{}}, {{}}, {m})", lambda a, b: (a - b) % m),
+        ("where((({0}) & ({1})) == ({1}), {0}, {1})", lambda a, b: a if a & b == b else b),
+    )
+    return (*one, *of_one, *of_one), (*two, *of_two), three
 
 
 @operation("limbs: modulo an integer", RNS)
