@@ -34,6 +34,7 @@ from benchmarking import (
     wall_seconds,
     write_results,
 )
+from positional_figures import beside
 
 from rnsdask.backend import cpu, kernels_of
 from rnsdask.backend.cuda_layout import MOST_POWER_WINDOW
@@ -192,7 +193,17 @@ def gpu_cases(cupy: Any, bits: int, most: int) -> dict[str, GpuCase]:
     terms = 2 * k * k * power_products(bits)
     low, exact = (cupy.empty((limbs, count), dtype=cupy.uint32) for limbs in (k, 2 * k))
     product = kernels_of(x).positional_multiply
+    sums: dict[str, GpuCase] = {
+        name: (
+            count,
+            partial(kernels_of(x).positional_add, (x, y), (False,) * 2, minus, 32, False, low),
+            0,
+            3 * k,
+        )
+        for name, minus in (("add", False), ("subtract", True))
+    }
     return {
+        **sums,
         "low product": (count, lambda: product(x, y, None, bits, False, low, None), k * (k + 1) // 2, 3 * k),
         "exact product": (count, lambda: product(x, y, None, 2 * bits, False, exact, None), k * k, 4 * k),
         "low, checked": (count, lambda: multiply_checked(x, y, bits, False), k * k, 3 * k),
@@ -221,8 +232,11 @@ def gpu_rows(lengths: tuple[int, ...], most: int) -> list[dict[str, Any]]:
             rate = count / best(run, 3, wait)
             row = {"table": "rates", "bits": bits, "operation": name, "G numbers/s": rate / 1e9}
             row |= {"of products": rate * terms / products, "of copies": 4 * rate * moved / copied}
+            row |= beside(name, bits, rate)
             if name.startswith("mod_power"):
-                row["G Montgomery products/s"] = rate * power_products(bits) / 1e9
+                montgomery = rate * power_products(bits)
+                row["G Montgomery products/s"] = montgomery / 1e9
+                row |= {f"{key}'s": v for key, v in beside("Montgomery product", bits, montgomery).items()}
             rows.append(row)
     return rows
 
