@@ -1,0 +1,109 @@
+// CUDA's words for a compiler of the host: a block is as many threads as it has on a GPU, blocks come one
+// after the other. Warps meet at shuffles, blocks at __syncthreads, as they must on a GPU.
+#pragma once
+
+#include <barrier>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __grid_constant__
+#define __launch_bounds__(...)
+#define __shared__ static
+
+struct Dim3 {
+  unsigned x = 0, y = 0, z = 0;
+};
+inline thread_local Dim3 threadIdx, blockIdx;
+inline Dim3 blockDim, gridDim;
+
+namespace emulation {
+
+constexpr unsigned kWarp = 32;
+inline std::unique_ptr<std::barrier<>> block;
+inline std::vector<std::unique_ptr<std::barrier<>>> warps;
+inline unsigned long long lanes[1024];
+
+// What each thread of a warp gives is read by those that want it.
+template <class T>
+T exchange(T value, unsigned lane) {
+  static_assert(sizeof(T) <= sizeof lanes[0]);
+  const unsigned warp = threadIdx.x / kWarp, own = threadIdx.x % kWarp;
+  std::memcpy(&lanes[threadIdx.x], &value, sizeof value);
+  warps[warp]->arrive_and_wait();
+  const unsigned from = warp * kWarp + (lane < kWarp && warp * kWarp + lane < blockDim.x ? lane : own);
+  std::memcpy(&value, &lanes[from], sizeof value);
+  warps[warp]->arrive_and_wait();
+  return value;
+}
+
+template <class... P, std::size_t... I>
+void call(void (*kernel)(P...), void** arguments, std::index_sequence<I...>) {
+  kernel(*static_cast<P*>(arguments[I])...);
+}
+
+// Runs a grid. A thread that returns is waited for no more.
+template <class... P>
+void run(void (*kernel)(P...), unsigned blocks, unsigned threads, void** arguments) {
+  blockDim = {threads, 1, 1};
+  gridDim = {blocks, 1, 1};
+  for (unsigned b = 0; b < blocks; ++b) {
+    block = std::make_unique<std::barrier<>>(threads);
+    warps.clear();
+    for (unsigned t = 0; t < threads; t += kWarp) {
+      warps.push_back(std::make_unique<std::barrier<>>(threads - t < kWarp ? threads - t : kWarp));
+    }
+    std::vector<std::thread> team;
+    for (unsigned t = 0; t < threads; ++t) {
+      team.emplace_back([=] {
+        threadIdx = {t, 0, 0};
+        blockIdx = {b, 0, 0};
+        call(kernel, arguments, std::index_sequence_for<P...>{});
+        block->arrive_and_drop();
+        warps[t / kWarp]->arrive_and_drop();
+      });
+    }
+    for (std::thread& thread : team) thread.join();
+  }
+}
+
+}  // namespace emulation
+
+inline void __syncthreads() { emulation::block->arrive_and_wait(); }
+inline void __syncwarp(unsigned = ~0u) { emulation::warps[threadIdx.x / 32]->arrive_and_wait(); }
+inline void __threadfence() {}
+
+template <class T>
+T __ldg(const T* x) {
+  return *x;
+}
+template <class T>
+T __ldcs(const T* x) {
+  return *x;
+}
+template <class T>
+T __ldcg(const T* x) {
+  return *x;
+}
+template <class T>
+void __stcs(T* x, T value) {
+  *x = value;
+}
+template <class T>
+T __shfl_xor_sync(unsigned, T x, unsigned mask) {
+  return emulation::exchange(x, threadIdx.x % 32 ^ mask);
+}
+template <class T>
+T __shfl_down_sync(unsigned, T x, unsigned by) {
+  return emulation::exchange(x, threadIdx.x % 32 + by);
+}
+template <class T>
+T __shfl_up_sync(unsigned, T x, unsigned by) {
+  return emulation::exchange(x, threadIdx.x % 32 - by);
+}
