@@ -32,7 +32,9 @@ from rnsdask.positional.system import Positional
 
 RUNS = {
     "cpu": ("",),
+    "gpu": (),
     "tiny": ("--tiny",),
+    "tiny-gpu": (),
 }
 
 BITS = (109, 131, 163, 191, 239, 256, 512, 1024, 2048, 4096, 8192)

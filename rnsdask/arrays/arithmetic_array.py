@@ -188,10 +188,11 @@ class ArithmeticArray(RingArray):
         )
 
     def measure_bound(self, *, backend: str = "auto") -> int:
-        """A tight bound, by one pass over the residues: for :meth:`with_bound`, with ``trusted=True``.
+        """A tight bound, by one pass over the words: for :meth:`.RNSArray.with_bound`, with ``trusted=True``.
 
-        Computes a lazy array. A bound that the array has is relied on: ``x.with_bound(None).measure_bound()``
-        looks at all residues.
+        Computes a lazy array. A bound that an RNSArray has is relied on:
+        ``x.with_bound(None).measure_bound()`` looks at all residues. Other arrays have none: stored intervals
+        tell of each magnitude, and limbs are as many whatever is in them.
 
         Parameters
         ----------
