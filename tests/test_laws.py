@@ -84,7 +84,10 @@ def field_system(name: str, fields: rd.PrimeFields) -> System:
         is_ordered=False,
         round_trips=(
             lambda x: rd.from_residues(x.residues, x.system),
-            *(lambda x, signed=signed: rd.FieldArray.from_rns(x.lift(signed), x.system) for signed in (0, 1)),
+            *(
+                lambda x, signed=signed: rd.FieldArray.from_rns(x.lift(signed), x.system)
+                for signed in (False, True)
+            ),
             *PLAIN_FORMS,
         ),
         lacks=WITHOUT_ORDER | dict.fromkeys(OVERFLOW, "results in fields do not overflow"),
@@ -104,7 +107,10 @@ def fermat_system(name: str, field: rd.FermatField) -> System:
         is_ordered=False,
         round_trips=(
             lambda x: rd.FieldArray.from_words(x.words, x.system),
-            *(lambda x, signed=signed: rd.FieldArray.from_rns(x.lift(signed), x.system) for signed in (0, 1)),
+            *(
+                lambda x, signed=signed: rd.FieldArray.from_rns(x.lift(signed), x.system)
+                for signed in (False, True)
+            ),
             lambda x: x.multiply_by_root(3).multiply_by_root(-3),
             *PLAIN_FORMS,
         ),
