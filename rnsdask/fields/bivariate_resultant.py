@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from rnsdask.backend import Array
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.fields import polynomials
-from rnsdask.fields.exact_polynomials import sylvester_bound
+from rnsdask.fields.exact_polynomials import integers_of, sylvester_bound
 from rnsdask.fields.geometric_points import GeometricPoints, count_beyond, primes
 from rnsdask.rns.extend import base_extend
-from rnsdask.rns.lift import decode
 from rnsdask.rns.system import RNS
 
 # Words of values of coefficients that are computed together: on a CPU they stay in its cache, or nearly.
@@ -209,7 +208,7 @@ def lifted(task: Task, images: Sequence[Array], length: int) -> NDArray[np.objec
     """So many coefficients (B, length), Python ints, of images modulo all primes of a task, in order."""
     found = np.zeros((task.f.shape[2], length), dtype=object)
     if task.degree >= 0:
-        found[:, : task.degree + 1] = decode(list(images), primes(0, task.prime_count))
+        found[:, : task.degree + 1] = integers_of(list(images), primes)
     return found
 
 

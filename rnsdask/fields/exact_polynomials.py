@@ -5,6 +5,7 @@ computed modulo primes with a product beyond that, and lifted (:mod:`rnsdask.rns
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,21 @@ from rnsdask.backend import Array
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.fields import polynomials
 from rnsdask.fields.determinant_bounds import magnitude_of
-from rnsdask.rns.lift import Image, count_beyond, empty_part, images, lift, part_of, primes
+from rnsdask.rns.lift import (
+    Image,
+    count_beyond,
+    decode,
+    empty_part,
+    from_parts,
+    images,
+    join_parts,
+    part_of,
+    primes,
+)
 from rnsdask.rns.system import RNS
 
-# Primes of a group at least.
-_LEAST_GROUP = 32
+# Primes of a group at least, and primes that are converted from together at most.
+_LEAST_GROUP, _TOGETHER = 32, 1024
 
 
 def sylvester_bound(m: int, n: int, f_square: int, g_square: int) -> int:
@@ -42,7 +53,7 @@ def _greatest(degrees: Array) -> int:
 def resultants(f: Array, g: Array, system: RNS) -> NDArray[np.object_]:
     """Resultants (1, *batch, 1) of polynomials (n, *batch, A) and (n, *batch, C), Python ints."""
     image, joined, bound = _problem(f, g, system)
-    return lift(image, joined, system, bound)[None]
+    return _lifted(image, joined, system, bound)[None]
 
 
 def part_of_primes(f: Array, g: Array, system: RNS, group: tuple[int, int]) -> NDArray[np.object_]:
@@ -55,12 +66,31 @@ def part_of_primes(f: Array, g: Array, system: RNS, group: tuple[int, int]) -> N
     return part_of(images(image, joined, system, start, count), primes(start, count))[None]
 
 
+def integers_of(residues: list[Array], primes_of: Callable[[int, int], ModuliSet]) -> NDArray[np.object_]:
+    """The integers around 0 of residues (n, *shape) modulo the first primes of a kind, in order.
+
+    Many primes are taken in parts, for the tables of a conversion grow as the square of their number.
+    """
+    words = np.concatenate(residues)
+    if len(words) <= _TOGETHER:
+        return decode([words], primes_of(0, len(words)))
+    blocks = ((start, words[start : start + _TOGETHER]) for start in range(0, len(words), _TOGETHER))
+    parts = [part_of([block], primes_of(start, len(block))) for start, block in blocks]
+    joined: NDArray[np.object_] = from_parts(join_parts(np.stack(parts)))[0]
+    return joined
+
+
+def _lifted(image: Image, words: Array, system: RNS, bound: int) -> NDArray[np.object_]:
+    """As :func:`.lift`, of any number of primes."""
+    return integers_of(images(image, words, system, 0, count_beyond(2 * bound + 1)), primes)
+
+
 def prime_groups(lengths: tuple[int, int], magnitude: int, pairs: int, steps: int) -> list[tuple[int, int]]:
     """Groups of primes, each of about so many steps, for pairs of so many coefficients up to a magnitude."""
     m, n = (length - 1 for length in lengths)
     squares = (length * magnitude**2 for length in lengths)
     count = count_beyond(2 * sylvester_bound(m, n, *squares) + 1)
-    size = max(_LEAST_GROUP, steps // max(1, pairs * m * n))
+    size = min(_TOGETHER, max(_LEAST_GROUP, steps // max(1, pairs * m * n)))
     return [(start, min(size, count - start)) for start in range(0, count, size)]
 
 
@@ -100,7 +130,7 @@ def discriminants(f: Array, system: RNS) -> NDArray[np.object_]:
         slopes = polynomials.derivatives(words, moduli)
         return polynomials.resultants(words, slopes, moduli, formal)[..., None]
 
-    found = lift(image, f, system, sylvester_bound(greatest, max(greatest - 1, 0), *squares))
+    found = _lifted(image, f, system, sylvester_bound(greatest, max(greatest - 1, 0), *squares))
     place = np.broadcast_to(lower[None, ..., None], (len(f), *batch, 1)).astype(np.int64)
     leading: Any = np.asarray(system.decode(np.take_along_axis(f, place, axis=-1)), dtype=object)
     signs = np.where(np.array(degrees.tolist()).reshape(*batch, 1) % 4 >= 2, -1, 1).astype(object)

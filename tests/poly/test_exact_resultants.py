@@ -73,6 +73,22 @@ def test_one_variable(
     assert rd.poly.resultant(x[:0], y[:0]).shape == (0,)
 
 
+def test_parts_of_primes(
+    on_each_processor: Processor, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    """So many primes that their residues are converted in parts."""
+    monkeypatch.setattr(exact_polynomials, "_TOGETHER", 4)
+    f, g = integers(rng, 100, 3, 4, 6), integers(rng, 70, 3, 3, 5)
+    x, y = (array_of(on_each_processor, v, MODULI, True) for v in (f, g))
+    first = rd.poly.resultant(x[:, 0], y[:, 0]).tolist()
+    assert first == [one_variable(a, b) for a, b in zip(f[:, 0], g[:, 0], strict=True)]
+    assert rd.poly.discriminant(x[0]).tolist() == [discriminant(a) for a in f[0]]
+    expected = [two_variables(a, b) for a, b in zip(f, g, strict=True)]
+    assert rd.poly.resultant(x, y, variables=2).tolist() == expected
+    lazy = rd.poly.resultant(chunked(x[0], -1, -1), y[0], variables=2)
+    assert host(lazy).tolist() == expected[0]
+
+
 def test_groups_of_primes(
     on_each_processor: Processor, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
