@@ -654,9 +654,20 @@ def positional_multiply(
     _cpu.positional_multiply(x, y, addend, bits, signed, out, flags, method, algorithm)
 
 
+def _turned(matrix: Array) -> NDArray[np.uint32]:
+    out = np.empty(matrix.shape[::-1], dtype=np.uint32)
+    transpose(matrix, out)
+    return out
+
+
 def positional_divmod(
     x: Array, y: Array, signed: bool, method: str = _POSITIONAL_METHOD
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    if method == "portable":
+        # Words of 64 bits are quicker where there are no vectors, though limbs are turned first.
+        width = max(len(x) + signed, len(y))
+        found = floor_divide_limbs(_turned(x), _turned(y), width, signed)
+        return _turned(found[0]), _turned(found[1])
     count = max(x.shape[1], y.shape[1])
     quotients = np.empty((len(x) + signed, count), dtype=np.uint32)
     remainders = np.empty((len(y), count), dtype=np.uint32)
