@@ -127,6 +127,21 @@ def test_very_long_moduli(on_each_processor: Processor, rng: np.random.Generator
         assert to_values(mod_multiply(x, x, m, False)) == [pow(v, 2, modulus) for v in values]
 
 
+def test_sums_of_montgomery_products_do_not_overflow() -> None:
+    """Of the greatest digits, in numbers of the longest moduli that have these products."""
+    bits, host = 32_768, Processor("cpu", np)
+    modulus = 2**bits - 1
+    x, m = (to_words([v], bits, host) for v in (modulus - 1, modulus))
+    for method in cpu.positional_methods():
+        square = to_words([pow(2, 2 * cpu.montgomery_bits(len(x), method), modulus)], bits, host)
+        for y in (x, x.copy()):
+            out = np.empty_like(x)
+            cpu.montgomery_multiply(x, y, m, square, out, method=method)
+            assert to_values(out) == [1]
+            cpu.positional_mod_multiply(x, y, m, out, method=method)
+            assert to_values(out) == [1]
+
+
 def test_r_is_a_power_of_the_word(on_each_processor: Processor) -> None:
     """131 and 239 bits: R = 2**bits, no power of the word, would give wrong products."""
     for bits in (131, 239):

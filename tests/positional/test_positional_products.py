@@ -147,9 +147,11 @@ def test_sums_of_products_do_not_overflow() -> None:
     value = 2**bits - 1
     x = to_words([value], bits, Processor("cpu", np))
     for method in cpu.positional_methods():
-        out = np.empty((2 * len(x), 1), dtype=np.uint32)
-        cpu.positional_multiply(x, x, None, 2 * bits, False, out, None, method=method)
-        assert to_values(out) == [value * value]
+        for y in (x, x.copy()):  # a square, and a product
+            out = np.empty((2 * len(x), 1), dtype=np.uint32)
+            arguments = (x, y, None, 2 * bits, False, out, None)
+            cpu.positional_multiply(*arguments, method=method, algorithm="schoolbook")
+            assert to_values(out) == [value * value]
 
 
 @pytest.mark.parametrize("signed", [False, True])
