@@ -13,10 +13,10 @@ def is_wanted(gpus: Any, backend: str | None) -> bool:
         return bool(gpus == 1)
     if backend not in ("auto", "cuda") or find_spec("cupy") is None or _may_have_client():
         return False
-    import dask
+    from rnsdask.cluster.settings import scheduler_address
 
     # Dask's settings may name a cluster, whose workers may need all of the GPU.
-    return dask.config.get("scheduler-address", None) is None
+    return scheduler_address() is None
 
 
 def _may_have_client() -> bool:

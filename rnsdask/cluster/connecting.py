@@ -10,11 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
-import dask
-
 from rnsdask.backend import has_gpu
 from rnsdask.cluster.failures import describe
 from rnsdask.cluster.scheduler import ask, made_in_time, within_limit, workers_of
+from rnsdask.cluster.settings import scheduler_address
 from rnsdask.cluster.workers import check_workers, explained_by_workers
 from rnsdask.core.errors import JobError, SchedulerLostError
 from rnsdask.core.files import naming_file, private
@@ -96,7 +95,7 @@ def connect(
             name = address = scheduler
         elif (active := _active_client()) is not None:
             name = address = str(ask(active, "identity", n_workers=0)["address"])
-        elif (address := dask.config.get("scheduler-address", None)) is not None:
+        elif (address := scheduler_address()) is not None:
             name = f"{address} (DASK_SCHEDULER_ADDRESS)"
         else:
             yield None
