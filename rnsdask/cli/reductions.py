@@ -115,11 +115,12 @@ def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
 
     if write:
         location = store.locate(path)
-        is_group = store.is_group(location)
-        if is_group or not isinstance(store.open_info(path, OF_INTEGERS).system, RNS):
-            kind = "a group" if is_group else "a store of limbs"
-            raise StoreError(f"{location.path}: --write is of stores of residues, and this is {kind}")
+        message = f"{location.path}: --write is of stores of residues, and this is a"
+        if store.is_group(location):
+            raise StoreError(f"{message} group")
         store.check_bound_is_writable(location)
+        if not isinstance(store.open_info(path, OF_INTEGERS).system, RNS):
+            raise StoreError(f"{message} store of limbs")
     found, nbytes, result, cost = _reduce_store(path, "bound", **options)
     info = found.residues
     bits, stated = result.value.bit_length(), getattr(info.system, "bound", None)
