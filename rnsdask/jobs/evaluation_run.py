@@ -241,7 +241,8 @@ def _check_paths(prepared: PreparedExpressions, outputs: Mapping[str, Output], n
         if output.mask_path is not None:
             written[f"those of the mask{of_name}"] = output.mask_path
     # None is begun if another one cannot be.
-    check_targets(written, prepared.stores.values(), new=new)
+    # Of several, none is begun if another one cannot be; one alone says itself why it cannot.
+    check_targets(written, prepared.stores.values(), new=new and len(written) > 1)
 
 
 def _open_plain(
