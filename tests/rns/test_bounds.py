@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import dask.array as da
+import gmpy2
 import numpy as np
 import pytest
 from conftest import Processor
@@ -146,6 +147,26 @@ def test_proof_by_digits(name: str, signed: bool, rng: np.random.Generator) -> N
             modulus = moduli.moduli[row]
             wrong[row] = (wrong[row] + rng.integers(1, modulus, len(within))) % modulus
             assert not cpu.prove_bound(wrong, constants).any(), (moduli, count, row)
+
+
+@pytest.mark.skipif(not cpu.MULTIPLIES_WORDS, reason="this processor does not multiply words of 52 bits")
+@pytest.mark.parametrize(("limit", "count"), [(2**32, 177), (2**19, 295), (2**12, 380)])
+def test_proof_by_digits_of_the_greatest_sums(limit: int, count: int, rng: np.random.Generator) -> None:
+    """Terms as great as they can be, in up to 59 groups, overflow no sum."""
+    moduli = ModuliSet(itertools.islice(filter(gmpy2.is_prime, range(limit - 1, 0, -1)), count + 40))
+    first, others = moduli.prefix(count), ModuliSet(moduli.moduli[count:])
+    bound = first.product // 4 - 1
+    constants = proof_constants(first, others, -bound, bound)
+    assert constants is not None
+    parts = [first.product // m for m in first]
+    greatest = sum((m - 1) * part for m, part in zip(first, parts, strict=True)) % first.product
+    values = [greatest - first.product, 1 - sum(parts), sum(parts), -1, 1]
+    residues = rns.encode([v % moduli.product for v in values], moduli)
+    assert cpu.prove_bound(residues, constants).all()
+    for row in range(count, count + 40):
+        wrong = residues.copy()
+        wrong[row] = (wrong[row] + rng.integers(1, moduli.moduli[row], len(values))) % moduli.moduli[row]
+        assert not cpu.prove_bound(wrong, constants).any()
 
 
 @pytest.mark.skipif(not cpu.MULTIPLIES_WORDS, reason="this processor does not multiply words of 52 bits")
