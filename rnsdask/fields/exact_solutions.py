@@ -20,7 +20,8 @@ from rnsdask.fields import bareiss, elimination, p_adic, p_adic_plan
 from rnsdask.fields.determinant_bounds import hadamard_bound, magnitude_of
 from rnsdask.fields.exact_ranks import has_null_vectors
 from rnsdask.rns.extend import base_extend
-from rnsdask.rns.lift import at_a_time, count_beyond, empty_part, from_parts, join_parts, part_of, primes
+from rnsdask.rns.lift import at_a_time, count_beyond, empty_part, part_of, primes
+from rnsdask.rns.remainder_tree import from_parts, join_parts
 from rnsdask.rns.system import RNS
 
 _AS_INT = np.frompyfunc(int, 1, 1)

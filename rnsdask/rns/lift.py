@@ -34,8 +34,6 @@ _GROUP = 32
 _RESIDUES = {"cpu": 2**21, "cuda": 2**24}
 _LEAST = {"cpu": 8, "cuda": 32}
 
-_INVERSE = np.frompyfunc(lambda value, modulus: pow(value, -1, modulus), 2, 1)
-
 Image = Callable[[Array, ModuliSet], Array]
 """Words of results modulo primes, (n, *shape), from words of operands modulo these."""
 
@@ -132,23 +130,6 @@ def empty_part(shape: tuple[int, ...]) -> NDArray[np.object_]:
     part = np.zeros((*shape[:-1], shape[-1] + 1), dtype=object)
     part[..., -1] = 1
     return part
-
-
-def join_parts(parts: NDArray[np.object_]) -> NDArray[np.object_]:
-    """One part (1, *shape) of several (k, *shape) of different primes, by the Chinese remainder theorem."""
-    while len(parts) > 1:
-        half = len(parts) // 2
-        a, b, rest = np.split(parts, [half, 2 * half])
-        modulus, other = a[..., -1:], b[..., -1:]
-        steps = (b[..., :-1] - a[..., :-1]) * _INVERSE(modulus, other) % other
-        parts = np.concatenate([np.concatenate([a[..., :-1] + modulus * steps, modulus * other], -1), rest])
-    return parts
-
-
-def from_parts(part: NDArray[np.object_]) -> NDArray[np.object_]:
-    """The integers around 0 of the one part that all were joined to."""
-    values, modulus = part[..., :-1], part[..., -1:]
-    return np.where(2 * values > modulus, values - modulus, values)
 
 
 def decode(images: list[Array], moduli: ModuliSet) -> NDArray[np.object_]:

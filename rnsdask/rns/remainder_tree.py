@@ -1,4 +1,8 @@
-"""The Chinese remainder theorem for few numbers modulo many moduli, by a tree."""
+"""The Chinese remainder theorem for numbers modulo products of primes, by a tree.
+
+A part (*shape) has integers modulo a product of primes: of each row along the last axis first the integers,
+and last the product.
+"""
 
 import functools
 
@@ -6,38 +10,46 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.moduli import ModuliSet
 
 FEWEST_MODULI = 256
 """So many moduli and more are quicker by the tree, for up to `MOST_NUMBERS` numbers, as measured on a CPU."""
 MOST_NUMBERS = 16
 
+_AS_MPZ = np.frompyfunc(gmpy2.mpz, 1, 1)
+_AS_INT = np.frompyfunc(int, 1, 1)
 
-def from_remainders(residues: NDArray[np.uint32], moduli: ModuliSet) -> NDArray[np.object_]:
-    """The integers around 0 of residues (n, *shape), as Python ints of shape (*shape).
+# Rows mostly have the same two moduli as the row before, and large ones take long to invert.
+_INVERSE = np.frompyfunc(functools.lru_cache(4)(gmpy2.invert), 2, 1)
+
+
+def join_parts(parts: NDArray[np.object_]) -> NDArray[np.object_]:
+    """One part (1, *shape) of several (k, *shape) of different primes, of Python ints.
 
     Two numbers a modulo m and b modulo n are ``a + m ((b - a) / m modulo n)`` modulo m n; so are pairs of
     pairs, up to the product of all (J. von zur Gathen, J. Gerhard, "Modern Computer Algebra", section 10.3).
     """
-    found = np.empty(residues[0].size, dtype=object)
-    for k, column in enumerate(residues.reshape(len(residues), -1).T.tolist()):
-        values = list(map(gmpy2.mpz, column))
-        for level in _levels(moduli):
-            pairs = zip(values[::2], values[1::2], level, strict=False)
-            joined = [a + m * ((b - a) * inverse % n) for a, b, (m, n, inverse) in pairs]
-            values = joined + values[2 * len(level) :]
-        x = values[0]
-        found[k] = int(x - moduli.product if 2 * x > moduli.product else x)
+    joined = np.asarray(_AS_MPZ(parts), dtype=object)
+    while len(joined) > 1:
+        half = len(joined) // 2
+        a, b, rest = np.split(joined, [half, 2 * half])
+        modulus, other = a[..., -1:], b[..., -1:]
+        steps = (b[..., :-1] - a[..., :-1]) * _INVERSE(modulus, other) % other
+        pairs = np.concatenate([a[..., :-1] + modulus * steps, modulus * other], axis=-1)
+        joined = np.concatenate([pairs, rest])
+    return np.asarray(_AS_INT(joined), dtype=object)
+
+
+def from_parts(part: NDArray[np.object_]) -> NDArray[np.object_]:
+    """The integers around 0 of the one part that all were joined to."""
+    values, modulus = part[..., :-1], part[..., -1:]
+    return np.where(2 * values > modulus, values - modulus, values)
+
+
+def from_remainders(residues: NDArray[np.uint32], moduli: ModuliSet) -> NDArray[np.object_]:
+    """The integers around 0 of residues (n, *shape), as Python ints of shape (*shape)."""
+    numbers = residues.reshape(len(residues), -1).astype(object)
+    products = np.array(list(moduli), dtype=object)[:, None]
+    joined = join_parts(np.concatenate([numbers, products], axis=-1))
+    found: NDArray[np.object_] = from_parts(joined)[0]
     return found.reshape(residues.shape[1:])
-
-
-@functools.lru_cache(CACHED_SETS)
-def _levels(moduli: ModuliSet) -> list[list[tuple[gmpy2.mpz, gmpy2.mpz, gmpy2.mpz]]]:
-    """Of each level its pairs of neighbouring products m and n, with 1 / m modulo n."""
-    products, levels = list(map(gmpy2.mpz, moduli)), []
-    while len(products) > 1:
-        pairs = list(zip(products[::2], products[1::2], strict=False))
-        levels.append([(m, n, gmpy2.invert(m, n)) for m, n in pairs])
-        products = [m * n for m, n in pairs] + products[2 * len(pairs) :]
-    return levels

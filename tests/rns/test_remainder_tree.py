@@ -1,5 +1,6 @@
 """The Chinese remainder theorem by a tree against Python's integers."""
 
+import math
 import random
 
 import numpy as np
@@ -7,7 +8,13 @@ import pytest
 
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.lift import decode, primes
-from rnsdask.rns.remainder_tree import FEWEST_MODULI, MOST_NUMBERS, from_remainders
+from rnsdask.rns.remainder_tree import (
+    FEWEST_MODULI,
+    MOST_NUMBERS,
+    from_parts,
+    from_remainders,
+    join_parts,
+)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 64, 65, 300])
@@ -33,3 +40,22 @@ def test_few_numbers_and_many_as_well_are_decoded(numbers: int) -> None:
     residues = np.array([[v % m for v in values] for m in moduli], dtype=np.uint32)
     assert decode([residues[:100], residues[100:]], moduli).tolist() == values
     assert decode([residues[:, :0]], moduli).shape == (0,)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_rows_of_parts_have_moduli_of_their_own(count: int, rng: np.random.Generator) -> None:
+    """As of solutions, where a bad prime is lacking in some rows, or all that a group has of them."""
+    draw = random.Random(int(rng.integers(2**32)))
+    products = [[primes(9 * k, 8).product, 1 if k == 1 else primes(9 * k, 2).product] for k in range(count)]
+    halves = [math.prod(row) // 2 for row in zip(*products, strict=True)]
+    values = [[half, -half, draw.randint(-half, half)] for half in halves]
+    parts = [
+        [[*(v % m - draw.choice((0, m)) for v in row), m] for row, m in zip(values, moduli, strict=True)]
+        for moduli in products
+    ]
+    joined = join_parts(np.array(parts, dtype=object))
+    assert joined.shape == (1, 2, 4)
+    assert {type(x) for x in joined.ravel().tolist()} == {int}
+    assert [row[-1] for row in joined[0].tolist()] == [math.prod(row) for row in zip(*products, strict=True)]
+    residues = joined[..., :-1] % joined[..., -1:]
+    assert from_parts(np.concatenate([residues, joined[..., -1:]], axis=-1))[0].tolist() == values
