@@ -83,14 +83,15 @@ def sufficient_prefixes(moduli: ModuliSet, signed: bool, bound: int | None) -> r
         return range(len(moduli), len(moduli) + 1)
     needed = 2 * bound + 1 if signed else bound + 1
     product, count = 1, 0
-    while product < needed and count < len(moduli):
-        product *= moduli[count]
-        count += 1
-    count = max(count, 1)
+    for count, m in enumerate(moduli, 1):  # noqa: B007
+        product *= m
+        if product >= needed:
+            break
     # One modulus more always gives the room above the bound that avoids ambiguity.
     return range(count, len(moduli) + 1)
 
 
+@lru_cache(CACHED_SETS)  # asked for each block; the same set also spares other caches to compare sets
 def sufficient_prefix(moduli: ModuliSet, signed: bool, bound: int | None) -> ModuliSet:
     """The fewest first moduli whose residues determine every X with ``|X| <= bound``; all without a bound."""
     return moduli.prefix(sufficient_prefixes(moduli, signed, bound)[0])
