@@ -15,7 +15,7 @@ def import_dask_array() -> None:
     import finds them. CuPy, whose arrays Dask must know, comes first, for it may need some of them.
     """
     hidden: list[str] = []
-    is_collecting = gc.isenabled()
+    is_first, is_collecting = "dask.array" not in sys.modules, gc.isenabled()
     gc.disable()  # what is imported stays: to look for garbage in it takes a tenth of the time
     try:
         import_cupy()
@@ -29,5 +29,7 @@ def import_dask_array() -> None:
     finally:
         for name in hidden:
             del sys.modules[name]
+        if is_first:
+            gc.freeze()  # nor look later, which the end of the process would do too
         if is_collecting:
             gc.enable()

@@ -122,6 +122,18 @@ def test_a_job_on_threads_imports_no_more_than_it_needs(command: str) -> None:
     assert subprocess.check_output([sys.executable, "-c", script], text=True).endswith("\n[]\n")
 
 
+def test_garbage_is_not_looked_for_in_what_a_job_imports() -> None:
+    import_values()
+    script = (
+        "import gc; from rnsdask.cli import main; "
+        "run = lambda: main(['max', 'x.zarr'], standalone_mode=False); "
+        "run(); first = gc.get_freeze_count(); run(); "
+        "print(first > 10000, gc.get_freeze_count() <= first, gc.isenabled())"
+    )
+    found = subprocess.check_output([sys.executable, "-c", script], text=True)
+    assert found.endswith("\nTrue True True\n")
+
+
 def test_xarray_may_be_imported_after_a_job() -> None:
     pytest.importorskip("xarray")
     import_values()
