@@ -103,7 +103,9 @@ class RNSOverflowError(RNSError, OverflowError):
 
     # What holds the numbers, and what else there is to do, for the message.
     _owner = "the moduli set holds"
-    _way_out = 'extend takes more moduli, overflow "wrap" or "flag" gives it modulo M'
+    _way_out = (
+        'extend takes more moduli, and of operations that have it overflow "wrap" or "flag" gives it modulo M'
+    )
 
     def __init__(
         self,
@@ -143,7 +145,10 @@ class PrecisionOverflowError(RNSOverflowError):
     """An exact result does not fit into the bits of positional numbers."""
 
     _owner = "the array holds"
-    _way_out = 'to_positional takes more bits, overflow "wrap" or "flag" gives it modulo a power of two'
+    _way_out = (
+        "to_positional (rnsdask convert --to positional --bits) takes more bits, and of operations that have "
+        'it overflow "wrap" or "flag" gives it modulo a power of two'
+    )
 
 
 class ResultOverflowError(RNSOverflowError):
