@@ -36,6 +36,7 @@ RNS_IFMA_INLINE __m512i low_product(__m512i a, __m512i b) {
 RNS_IFMA_INLINE __m512i word_of(__m512i x) { return _mm512_and_si512(x, spread(kWordMask)); }
 // The carry of a sum, which may be negative.
 RNS_IFMA_INLINE __m512i carry_of(__m512i x) { return _mm512_srai_epi64(x, kWordBits); }
+
 template <class Modulus>
 struct Groups {
   const Modulus* moduli;
