@@ -27,6 +27,8 @@ import numpy as np
 
 HEADER = Path(__file__).resolve().parent / "emulation" / "host_cuda.hpp"
 SHARED_BYTES = 2**18
+ATTRIBUTES = {16: 2, 75: 8, 97: 2**17}
+"""Of a device: multiprocessors, major version, bytes of shared memory that a block can ask for."""
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-sanitize=alignment")
 OPTIONS = ("-std=c++20", "-O1", "-g", "-w", "-fPIC", "-shared", "-pthread", "-ffp-contract=off")
 
@@ -85,18 +87,25 @@ class RawModule:
         memory = f"alignas(16) static unsigned char shared_memory[{SHARED_BYTES}];\n"
         shared = r"extern __shared__ (\w+) (\w+)\[\];"
         code = re.sub(shared, r"static \1* const \2 = reinterpret_cast<\1*>(shared_memory);", code)
-        for name in sorted(kernels_in(code)):
-            code += f'\nextern "C" void emulate_{name}(unsigned b, unsigned t, void** a)'
-            code += f" {{ emulation::run({name}, b, t, a); }}\n"
-        folder = Path(tempfile.mkdtemp(dir=FOLDER.name))
         code = f'#include "{HEADER}"\n' + memory + without_assembly(code)
-        (folder / "kernels.cpp").write_text(code, encoding="utf-8")
+        folder = Path(tempfile.mkdtemp(dir=FOLDER.name))
         for header in (kernels_directory() / "cuda").glob("*.cuh"):
             (folder / header.name).write_text(without_assembly(header.read_text(encoding="utf-8")))
         given = [o for o in options if o.startswith("-D")] + [f"-I{kernels_directory() / 'include'}"]
-        command = ["g++", *OPTIONS, *SANITIZERS, *given, "kernels.cpp", "-o", "kernels.so"]
-        plain = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-        subprocess.run(command, cwd=folder, check=True, env=plain)
+
+        def compiler(*more: str) -> str:
+            plain = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+            (folder / "kernels.cpp").write_text(code, encoding="utf-8")
+            command = ["g++", *OPTIONS, *given, "kernels.cpp", *more]
+            return subprocess.run(
+                command, cwd=folder, check=True, env=plain, stdout=subprocess.PIPE, text=True
+            ).stdout
+
+        present = set(re.findall(r"\w+", compiler("-E", "-P")))  # these options may leave out kernels
+        for name in sorted(kernels_in(code) & present):
+            code += f'\nextern "C" void emulate_{name}(unsigned b, unsigned t, void** a)'
+            code += f" {{ emulation::run({name}, b, t, a); }}\n"
+        compiler(*SANITIZERS, "-o", "kernels.so")
         self.library = ctypes.CDLL(str(folder / "kernels.so"))
 
     def get_function(self, name: str) -> Callable[..., None]:
@@ -120,7 +129,7 @@ def install() -> None:
     nothing = lambda *_, **__: None  # noqa: E731
     runtime = types.SimpleNamespace(
         getDevice=lambda: 0,
-        deviceGetAttribute=lambda *_: 2,  # two multiprocessors
+        deviceGetAttribute=lambda what, _: ATTRIBUTES[what],
         pointerGetAttributes=lambda _: types.SimpleNamespace(type=0),
         deviceSynchronize=nothing,
         streamPerThread=2,
@@ -217,18 +226,173 @@ def transposition(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
 
 
 @check
+def products_by_lanes(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
+    """Plain ones too long for one thread's registers, whole, cut, and checked; low ones by halves."""
+    results = []
+    for rows, others, bits, count in (
+        (65, 1, 66 * 32, 33),
+        (64, 64, 128 * 32 - 1, 5),
+        (128, 129, 257 * 32, 1),
+        (129, 65, 100 * 32 - 31, 3),
+        (70, 60, 65 * 32 - 5, 31),  # by halves where no flags are asked for
+        (20, 90, 131 * 32, 2),  # more than the product has
+    ):
+        x, y = (words(n, count, seed) for n, seed in ((rows, 13), (others, 14)))
+        x[:, 0], y[:, -1] = 2**32 - 1, 2**32 - 1
+        for flags in (None, place(np.empty(count, np.bool_))):
+            out = place(np.empty((-(-bits // 32), count), np.uint32))
+            kernels.positional_multiply(place(x), place(y), None, bits, False, out, flags)
+            results += [out, *([] if flags is None else [flags])]
+    return results
+
+
+@check
+def products_with_addends(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
+    """The addend in the result's memory, and of one number for all."""
+    results = []
+    for rows, others, more, bits, signed in (
+        (3, 2, 5, 160, False),
+        (2, 2, 7, 199, True),
+        (40, 40, 80, 80 * 32 - 1, False),
+        (66, 3, 69, 69 * 32, True),
+    ):
+        x, y, addend = (place(words(n, 33, seed)) for n, seed in ((rows, 15), (others, 16), (more, 17)))
+        limbs = -(-bits // 32)
+        for flags in (None, place(np.empty(33, np.bool_))):
+            out = place(np.empty((limbs, 33), np.uint32))
+            kernels.positional_multiply(x, y, addend[:, :1].copy(), bits, signed, out, flags)
+            results += [out, *([] if flags is None else [flags])]
+        if limbs == more:
+            kernels.positional_multiply(x, y, addend, bits, signed, addend, None)
+            results.append(addend)
+    return results
+
+
+def odd_modulus(rows: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Moduli of so many limbs, the greatest first, and the squares of R modulo each, by its bits."""
+    m = words(rows, count, 8)
+    m[:, 0] = 2**32 - 1
+    m[0] |= 1
+    m[-1] |= np.uint32(2**31)
+    return m, np.array([int.from_bytes(column.tobytes(), "little") for column in m.T], object)
+
+
+def squares(kernels: Any, rows: int, values: np.ndarray) -> np.ndarray:
+    found = [(1 << 2 * kernels.montgomery_bits(rows)) % value for value in values]
+    return np.array([np.frombuffer(z.to_bytes(4 * rows, "little"), np.uint32) for z in found]).T.copy()
+
+
+@check
 def montgomery_products(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
     results = []
-    for rows in (1, 4, 40):
-        m = words(rows, 1, 8) | np.uint32(2**31 + 1)
-        x, y = (words(rows, 70, seed) for seed in (9, 10))
-        x[-1], y[-1] = x[-1] >> np.uint32(1), y[-1] >> np.uint32(1)  # below the modulus
-        value = int.from_bytes(m.tobytes(), "little")
-        square = (1 << 2 * kernels.montgomery_bits(rows)) % value
-        squares = np.frombuffer(square.to_bytes(4 * rows, "little"), np.uint32).reshape(rows, 1)
-        out = place(np.empty((rows, 70), np.uint32))
-        kernels.montgomery_multiply(place(x), place(y), place(m), place(squares), out)
+    for rows, count, moduli in (
+        (1, 70, 1),
+        (4, 33, 33),
+        (32, 3, 1),
+        (33, 31, 1),  # four lanes
+        (64, 9, 9),
+        (65, 5, 1),  # eight
+        (129, 3, 3),  # sixteen
+        (257, 1, 1),  # thirty-two
+    ):
+        m, values = odd_modulus(rows, moduli)
+        x, y = (words(rows, count, seed) for seed in (9, 10))
+        x[:, -1] = 2**32 - 1  # of any limbs, y below the modulus
+        y[-1] >>= np.uint32(1)
+        out = place(np.empty((rows, count), np.uint32))
+        square = place(squares(kernels, rows, values))
+        kernels.montgomery_multiply(place(x[: max(1, rows - 1)].copy()), place(y), place(m), square, out)
         results.append(out)
+    return results
+
+
+@check
+def montgomery_powers(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
+    results = []
+    for rows, count, moduli, bits in ((1, 130, 1, 0), (3, 33, 33, 64), (34, 9, 9, 7), (66, 5, 1, 33)):
+        m, values = odd_modulus(rows, moduli)
+        x, exponents = words(rows, count, 18), words(max(1, -(-bits // 32)), count, 19)
+        exponents[-1] &= np.uint32((1 << (bits - 1) % 32 + 1) - 1 if bits else 0)
+        x[-1] >>= np.uint32(1)
+        out = place(np.empty((rows, count), np.uint32))
+        square = place(squares(kernels, rows, values))
+        kernels.montgomery_power(place(x), place(exponents), bits, place(m), square, out)
+        results.append(out)
+    return results
+
+
+@check
+def modular_sums(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
+    """Sums at the modulus, and differences of equal numbers; and operands that are not below it."""
+    results: list[Any] = []
+    for rows, count in ((1, 33), (2, 31), (128, 3), (129, 2)):
+        m, values = odd_modulus(rows, count)
+        x = words(rows, count, 20)
+        x[-1] >>= np.uint32(1)
+        near = [v - int.from_bytes(c.tobytes(), "little") for v, c in zip(values, x.T, strict=True)]
+        for y in (x, *(near_words(near, rows, more) for more in (-1, 0, 1))):
+            for subtract in (False, True):
+                out = place(np.empty((rows, count), np.uint32))
+                are_reduced = kernels.positional_mod_add(place(x), place(y), place(m), subtract, out)
+                results += [np.array(are_reduced), *([out] if are_reduced else [])]
+        out = place(np.empty((rows, count), np.uint32))
+        results.append(np.array(kernels.positional_mod_add(place(x), place(m), place(m), False, out)))
+    return results
+
+
+def near_words(values: list[int], rows: int, more: int) -> np.ndarray:
+    found = [np.frombuffer((v + more).to_bytes(4 * rows, "little"), np.uint32) for v in values]
+    return np.array(found).T.copy()
+
+
+@check
+def elimination_by_rows(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
+    """A thread for each row, whole in shared memory and where the result goes, and factors of LU."""
+    from rnsdask.core.moduli import ModuliSet
+
+    moduli, results = ModuliSet([3, 65537, 4294967291]), []
+    for rows, columns, pivot_columns, seed in (
+        (1, 1, 1, 1),
+        (33, 34, 33, 2),
+        (31, 70, 40, 3),
+        (40, 9, 8, 4),
+        (5, 3, 0, 5),
+        (260, 36, 36, 6),  # great: in panels
+    ):
+        random = np.random.default_rng(seed)
+        count = 1 if rows > 100 else 3
+        x = np.empty((3, count, rows, columns), np.uint32)
+        for i, m in enumerate(moduli):
+            x[i] = random.integers(0, m, x.shape[1:])
+        x[:, :, : rows // 2 : 3] = 0
+        x[..., 1::5] = 0
+        x[1:, 0] = np.array([m - 1 for m in moduli], np.uint32)[1:, None, None]  # rank 1
+        out = place(np.empty_like(x))
+        results += [*kernels.eliminate(place(x), pivot_columns, moduli, out), out]
+        packed = np.concatenate([out, out[..., :1] * 0], axis=3)
+        packed[..., -1] = np.arange(rows)[::-1]
+        k = min(rows, columns)
+        for factor, shape in (("P", (rows, rows)), ("L", (rows, k)), ("U", (k, columns))):
+            found = place(np.empty((3, count, *shape), np.uint32))
+            kernels.lu_factor(place(packed), factor, found)
+            results.append(found)
+    return results
+
+
+@check
+def residues_of_few_numbers(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
+    from rnsdask.constants import reverse_constants
+    from rnsdask.core.moduli import ModuliSet
+
+    results = []
+    for bits, count in ((600, 33), (2100, 1)):
+        moduli = ModuliSet.for_bits(bits)
+        least = np.uint32(min(moduli))
+        residues = words(len(moduli), count, 21) % least
+        residues[:, 0] = [m - 1 for m in moduli]
+        for signed in (False, True):
+            constants = reverse_constants(moduli, signed)
+            results.append(kernels.residues_to_limbs(place(residues), constants))
     return results
 
 

@@ -2,6 +2,8 @@
 // after the other. Warps meet at shuffles, blocks at __syncthreads, as they must on a GPU.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <barrier>
 #include <cstring>
 #include <memory>
@@ -19,6 +21,9 @@
 
 struct Dim3 {
   unsigned x = 0, y = 0, z = 0;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
 };
 inline thread_local Dim3 threadIdx, blockIdx;
 inline Dim3 blockDim, gridDim;
@@ -41,6 +46,17 @@ T exchange(T value, unsigned lane) {
   std::memcpy(&value, &lanes[from], sizeof value);
   warps[warp]->arrive_and_wait();
   return value;
+}
+
+// One bit of each thread of a warp.
+inline unsigned ballot(bool bit) {
+  const unsigned first = threadIdx.x / kWarp * kWarp, end = std::min(first + kWarp, blockDim.x);
+  unsigned bits = 0;
+  lanes[threadIdx.x] = bit;
+  warps[first / kWarp]->arrive_and_wait();
+  for (unsigned t = first; t < end; ++t) bits |= static_cast<unsigned>(lanes[t] & 1) << (t - first);
+  warps[first / kWarp]->arrive_and_wait();
+  return bits;
 }
 
 template <class... P, std::size_t... I>
@@ -107,3 +123,21 @@ template <class T>
 T __shfl_up_sync(unsigned, T x, unsigned by) {
   return emulation::exchange(x, threadIdx.x % 32 - by);
 }
+template <class T>
+T __shfl_sync(unsigned, T x, unsigned from) {
+  return emulation::exchange(x, from % 32);
+}
+inline unsigned __ballot_sync(unsigned, bool bit) { return emulation::ballot(bit); }
+inline bool __any_sync(unsigned, bool bit) { return emulation::ballot(bit) != 0; }
+inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz(static_cast<unsigned>(x)); }
+template <class T>
+T atomicMin(T* x, T value) {
+  std::atomic_ref<T> there(*x);
+  T found = there.load();
+  while (value < found && !there.compare_exchange_weak(found, value)) {
+  }
+  return found;
+}
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+using std::max;
+using std::min;
