@@ -1,10 +1,16 @@
-"""Time other ways to hold and to multiply positional numbers on the CPU, in one thread, beside ours.
+"""Time other ways to hold and to multiply positional numbers, beside ours.
 
-Layouts: numbers whose own limbs lie side by side are brought into rows of limbs of one weight, and results
-back, so that the figures are what an operation on such numbers takes here. Algorithms: products by the
-schoolbook and by Karatsuba's recursion, each forced on the kernel.
+On a CPU, in one thread. Layouts: numbers whose own limbs lie side by side are brought into rows of limbs of
+one weight, and results back, so that the figures are what an operation on such numbers takes here.
+Algorithms: products by the schoolbook and by Karatsuba's recursion, each forced on the kernel.
+
+On a GPU, at the precisions of A. Carlessi and S. Kashani (EPFL, 2013), what they compare: sums modulo a number
+in registers against global memory (their Figure 4.1), and schoolbook against Karatsuba products (4.2, 4.3),
+with the limbs of one weight side by side, and beside these, those of one number. All results are checked
+against Python's integers.
 
     python scripts/bench_positional_variants.py
+    python scripts/bench_positional_variants.py --gpu
     python scripts/bench_positional_variants.py --tiny    only see that it works
 
 With --json FILE writes the figures too. What others have measured on GPUs is listed besides.
@@ -17,12 +23,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leave
 
 from collections.abc import Callable
 from functools import partial
-from inspect import signature
 from typing import Any
 
 import numpy as np
 from bench_positional import words
-from benchmarking import argument_parser, print_rows, time_in_turn, wall_seconds, write_results
+from benchmarking import (
+    ROOT,
+    argument_parser,
+    compile_for_gpu,
+    print_rows,
+    time_in_turn,
+    wall_seconds,
+    write_results,
+)
 from positional_figures import project_rows
 
 from rnsdask.backend import cpu
@@ -32,14 +45,27 @@ from rnsdask.positional.system import Positional
 
 RUNS = {
     "cpu": ("",),
-    "gpu": (),
+    "gpu": ("--gpu",),
     "tiny": ("--tiny",),
-    "tiny-gpu": (),
+    "tiny-gpu": ("--gpu --tiny",),
 }
 
 BITS = (109, 131, 163, 191, 239, 256, 512, 1024, 2048, 4096, 8192)
 ALGORITHMS = ("schoolbook", "karatsuba")
 REPEAT = 5
+
+# On a GPU.
+PROJECT_BITS = (109, 131, 163, 191, 239)
+KERNELS = {
+    "mod_add, registers": "add_modular_in_registers",
+    "mod_add, memory": "add_modular_in_memory",
+    "product, registers": "multiply_in_registers",
+    "product, registers, Karatsuba": "multiply_karatsuba_in_registers",
+    "product, memory": "multiply_in_memory",
+}
+LAYOUTS = {"limbs of one weight": 1, "limbs of one number": 0}
+BLOCK = 128
+CHECKED = 100
 
 Call = Callable[[], object]
 
@@ -97,8 +123,6 @@ def layout_rows(bits: int, count: int) -> list[dict[str, Any]]:
 
 def algorithm_rows(bits: int, count: int) -> list[dict[str, Any]]:
     """Exact products by each algorithm that the kernel can be told to take."""
-    if "algorithm" not in signature(cpu.positional_multiply).parameters:
-        return []
     x, y = (numbers_of(bits, count, seed) for seed in (1, 2))
     out = np.empty((-(-2 * bits // 32), count), np.uint32)
     calls: dict[str, Call] = {
@@ -108,18 +132,91 @@ def algorithm_rows(bits: int, count: int) -> list[dict[str, Any]]:
     return [in_turn("algorithms", bits, "exact product", count, calls)]
 
 
-def main() -> None:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--tiny", action="store_true", help="only see that it works")
-    options = parser.parse_args()
+def cpu_rows(tiny: bool) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    for bits in (64,) if options.tiny else BITS:
-        count = 100 if options.tiny else min(50_000, 2**26 // bits)
+    for bits in (64,) if tiny else BITS:
+        count = 100 if tiny else min(50_000, 2**26 // bits)
         rows += layout_rows(bits, count)
         rows += algorithm_rows(bits, count)
-    rows = sorted(rows, key=lambda row: row["table"], reverse=True) + project_rows()
+    return sorted(rows, key=lambda row: row["table"], reverse=True)
+
+
+def to_words(values: list[int], limbs: int) -> np.ndarray:
+    """Rows of limbs, (N, limbs)."""
+    data = b"".join(value.to_bytes(4 * limbs, "little") for value in values)
+    return np.frombuffer(data, dtype="<u4").reshape(-1, limbs)
+
+
+def operands(bits: int, count: int) -> tuple[int, list[int], np.ndarray]:
+    """A modulus, as many numbers below it as are checked, and `count` rows that repeat these."""
+    rng = np.random.default_rng(bits)
+    m = 2**bits - 1 - int.from_bytes(rng.bytes(bits // 16), "little")
+    values = [
+        0,
+        1,
+        m - 1,
+        m - 2**31,
+        *(int.from_bytes(rng.bytes(bits // 8 + 8), "little") % m for _ in range(CHECKED)),
+    ]
+    values = values[:CHECKED]
+    rows = to_words(values, -(-bits // 32))
+    return m, values, rows[np.arange(count) % CHECKED]
+
+
+def kernel_row(bits: int, count: int, name: str, layout: str) -> dict[str, Any]:
+    """A row for one kernel: the quickest run, numbers a second and bytes that must be moved."""
+    import cupy
+    from cupyx.profiler import benchmark
+
+    limbs = -(-bits // 32)
+    m, values, rows = operands(bits, count)
+    is_product = name.startswith("product")
+    out_limbs = 2 * limbs if is_product else limbs
+    lies = (lambda rows: rows.T) if LAYOUTS[layout] else (lambda rows: rows)
+    x = cupy.asarray(np.ascontiguousarray(lies(rows)))
+    y = cupy.asarray(np.ascontiguousarray(lies(rows[::-1])))
+    out = cupy.empty(lies(np.empty((count, out_limbs), np.uint8)).shape, dtype=cupy.uint32)
+    modulus = () if is_product else (cupy.asarray(to_words([m], limbs)[0]),)
+    path = ROOT / "kernels" / "bench" / "positional_layouts.cu"
+    module = compile_for_gpu(path, f"-DRNS_LIMBS={limbs}", f"-DRNS_INTERLEAVED={LAYOUTS[layout]}")
+    kernel = module.get_function(KERNELS[name])
+    run = partial(kernel, (-(-count // BLOCK),), (BLOCK,), (x, y, *modulus, out, np.int64(count)))
+    seconds = float(benchmark(run, n_repeat=REPEAT, n_warmup=1).gpu_times.min())
+    found = np.ascontiguousarray(lies(out.get())[:CHECKED])
+    for j, row in enumerate(found):
+        a, b = values[j], values[(count - 1 - j) % CHECKED]
+        if int.from_bytes(row.tobytes(), "little") != (a * b if is_product else (a + b) % m):
+            raise AssertionError(f"{name} of {bits} bits, {layout}: number {j} is wrong")
+    moved = 4 * count * (2 * limbs + out_limbs)
+    return {
+        "table": "layouts",
+        "bits": bits,
+        "operation": name,
+        "side by side": layout,
+        "registers": kernel.num_regs,
+        "G numbers/s": count / seconds / 1e9,
+        "TB/s": moved / seconds / 1e12,
+    }
+
+
+def gpu_rows(tiny: bool) -> list[dict[str, Any]]:
+    count = 1000 if tiny else 2**22
+    return [
+        kernel_row(bits, count, name, layout)
+        for bits in PROJECT_BITS
+        for name in KERNELS
+        for layout in LAYOUTS
+    ]
+
+
+def main() -> None:
+    parser = argument_parser(__doc__)
+    parser.add_argument("--gpu", action="store_true", help="what is compared on a GPU")
+    parser.add_argument("--tiny", action="store_true", help="only see that it works")
+    options = parser.parse_args()
+    rows = (gpu_rows if options.gpu else cpu_rows)(options.tiny) + project_rows()
     print_rows(rows)
-    write_results(options.json, False, rows)
+    write_results(options.json, options.gpu, rows)
 
 
 if __name__ == "__main__":
