@@ -1,10 +1,15 @@
-"""The documents name files that exist."""
+"""The documents name files that exist, and show code that runs."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import dask
+import numpy as np
 import pytest
+
+import rnsdask as rd
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
@@ -12,6 +17,7 @@ PACKAGES = "|".join(path.parent.name for path in ROOT.glob("rnsdask/*/__init__.p
 
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 PATH = re.compile(r"`((?:rnsdask|kernels|scripts|tests|docs|pipelines|\.ci)/[\w./*-]*)")
+CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 IN_PACKAGE = re.compile(rf"`((?:{PACKAGES})/[\w./-]*)`")  # as DEVELOPING.md calls a file of rnsdask/
 
 
@@ -27,6 +33,16 @@ def named_files(document: Path) -> Iterator[tuple[Path, str]]:
 def test_files_that_documents_name_exist(document: Path) -> None:
     missing = [path for folder, path in named_files(document) if not any(folder.glob(path.rstrip("/")))]
     assert not missing, f"{document.relative_to(ROOT)} names {missing}"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/linalg.md", "docs/polynomials.md", "docs/positional.md"])
+def test_code_of_documents_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # some write stores
+    session: dict[str, Any] = {"dask": dask, "np": np, "rd": rd}
+    blocks = CODE.findall((ROOT / page).read_text(encoding="utf-8"))
+    assert blocks
+    for block in blocks:
+        exec(compile(block, page, "exec"), session)
 
 
 def test_the_patterns_find_names() -> None:
