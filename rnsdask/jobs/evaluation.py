@@ -190,7 +190,7 @@ def _check_used(expressions: Mapping[str, Expression], paths: Mapping[str, str])
 def _check_one_kind(operands: Mapping[str, Operand]) -> None:
     kinds = {type(operand.array): name for name, operand in operands.items() if operand.is_number}
     if len(kinds) > 1:
-        first, second = (f"{name} stands for an {kind.__name__}" for kind, name in kinds.items())
+        first, second = (f"{name} is of type {kind.__name__}" for kind, name in kinds.items())
         raise ExpressionError(
             f"{first}, and {second}, which do not mix; rnsdask convert makes one of another"
         )
