@@ -5,9 +5,9 @@ one weight, and results back, so that the figures are what an operation on such 
 Algorithms: products by the schoolbook and by Karatsuba's recursion, each forced on the kernel.
 
 On a GPU, at the precisions of A. Carlessi and S. Kashani (EPFL, 2013), what they compare: sums modulo a
-number in registers against global memory (their Figure 4.1), and schoolbook against Karatsuba products (4.2, 4.3),
-with the limbs of one weight side by side, and beside these, those of one number. All results are checked
-against Python's integers.
+number in registers against global memory (their Figure 4.1), and schoolbook against Karatsuba products (4.2,
+4.3), with the limbs of one weight side by side, and beside these, those of one number. All results are
+checked against Python's integers.
 
     python scripts/bench_positional_variants.py
     python scripts/bench_positional_variants.py --gpu
