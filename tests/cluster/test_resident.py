@@ -80,6 +80,21 @@ def test_one_task_for_each_worker(
 
 
 @pytest.mark.usefixtures("any_memory")
+def test_the_first_of_equal_numbers_is_on_the_worker_whose_result_comes_last(client: Client) -> None:
+    whole = rd.from_ints([0, 0, 0, 5, 5, 0, 5, 0], MODULI, signed=True, chunks=None)
+    first, second = sorted(client.scheduler_info()["workers"])
+    words = da.from_array(np.asarray(whole.residues), chunks=(-1, 2))
+    futures = {
+        (words.name, 0, i): client.scatter(np.asarray(words.blocks[0, i]), workers=[home], hash=False)
+        for i, home in enumerate((first, second, first, second))
+    }
+    held = da.Array(futures, words.name, words.chunks, meta=np.empty((0, 0), np.uint32))
+    assert resident.chunks_by_worker(held) == [[0, 2], [1, 3]]
+    lazy = rd.RNSArray(held, whole.system)
+    assert (lazy.argmax().compute(), lazy.argmin().compute(), int(lazy.sum())) == (3, 0, 15)
+
+
+@pytest.mark.usefixtures("any_memory")
 def test_chunks_of_one_worker_take_one_task(client: Client, rng: np.random.Generator) -> None:
     ints, whole, _ = persisted(client, (5,), (20,), rng)
     address = [min(client.scheduler_info()["workers"])]
