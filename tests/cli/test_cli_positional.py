@@ -172,6 +172,15 @@ def test_compare_limbs() -> None:
     assert "convert SRC DST makes them of one kind" in fail("compare", "p.zarr", "x.zarr", status=2)
 
 
+@pytest.mark.parametrize(("command", "expected"), [("max", max(NUMBERS)), ("sum", sum(NUMBERS))])
+def test_reductions_of_limbs_keep_checkpoints(command: str, expected: int) -> None:
+    for _ in range(2):  # the second reads what the first has kept
+        found = json.loads(succeed(command, "p.zarr", "--checkpoint", "kept", "--json"))
+        assert int(found["value"]) == expected
+    succeed("import", "in.txt", "p.zarr", "--positional", "--bits", "201", "--signed", "--overwrite")
+    assert "kept" in fail(command, "p.zarr", "--checkpoint", "kept")
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
