@@ -2,8 +2,8 @@
 
 On a CPU, in one thread. Layouts: numbers whose own limbs lie side by side are brought into rows of limbs of
 one weight, and results back, so that the figures are what an operation on such numbers takes here.
-Algorithms: products by the schoolbook, by Karatsuba's recursion down to few digits, and as the kernel chooses,
-which halves operands where that was measured to pay.
+Algorithms: products by the schoolbook, by Karatsuba's recursion down to few digits, and as the kernel
+chooses, which halves operands where that was measured to pay.
 
 On a GPU, at the precisions of A. Carlessi and S. Kashani (EPFL, 2013), what they compare: sums modulo a
 number in registers against global memory (their Figure 4.1), and schoolbook against Karatsuba products (4.2,
