@@ -135,7 +135,7 @@ def empty_part(shape: tuple[int, ...]) -> NDArray[np.object_]:
 def decode(images: list[Array], moduli: ModuliSet) -> NDArray[np.object_]:
     """The integers around 0 of images (n, *shape) modulo parts of the moduli."""
     residues = np.concatenate(images)
-    if residues[0].size <= MOST_NUMBERS:  # a thread of a GPU would decode each
+    if residues[0].size <= MOST_NUMBERS:  # which keep few threads of a GPU at work
         residues = to_backend(residues, "cpu")
         if len(residues) >= FEWEST_MODULI:
             return from_remainders(residues, moduli)
