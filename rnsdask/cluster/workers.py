@@ -152,11 +152,14 @@ async def _ask(client: "Client", function: Callable[[], Any], address: str) -> A
     started = time.monotonic()
     while True:
         answer = (await client.run(function, **options)).get(address)
-        # A worker that has just died cannot be reached, but is still listed for a moment.
-        if not isinstance(answer, OSError) or time.monotonic() - started > _DEATH_SECONDS:
+        if not isinstance(answer, OSError):
             return answer
+        # Asked first, for it may have taken long to find out that the worker cannot be reached.
         if not await questions.ncores(workers=[address]):
             return _GONE
+        # A worker that has just died is still listed for a moment.
+        if time.monotonic() - started > _DEATH_SECONDS:
+            return answer
         await asyncio.sleep(_POLL_SECONDS)
 
 
