@@ -8,6 +8,7 @@ from oracles import rns
 from strategies import BOTH_RANGES, MODULI_SETS
 
 from rnsdask.backend import cpu
+from rnsdask.backend.cpu import convert
 from rnsdask.constants import extension_constants, forward_constants, reverse_constants
 from rnsdask.core.moduli import ModuliSet
 
@@ -17,7 +18,7 @@ def _way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
     if request.param == "digits" and not cpu.MULTIPLIES_WORDS:
         pytest.skip("this processor does not multiply words of 52 bits")
     fewest = 1 if request.param == "digits" else 2**32
-    monkeypatch.setattr(cpu, "FEWEST_BY_DIGITS", dict.fromkeys(cpu.FEWEST_BY_DIGITS, fewest))
+    monkeypatch.setattr(convert, "FEWEST_BY_DIGITS", dict.fromkeys(convert.FEWEST_BY_DIGITS, fewest))
 
 
 def primes_below(start: int, count: int) -> list[int]:

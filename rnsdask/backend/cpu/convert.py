@@ -1,0 +1,141 @@
+"""Residues from limbs and back, in other moduli, and as digits."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend.cpu.extension import _cpu
+from rnsdask.backend.protocol import Array
+from rnsdask.constants import (
+    ExtensionConstants,
+    FixedPointConstants,
+    ForwardConstants,
+    MixedRadixConstants,
+    ProofConstants,
+    ReverseConstants,
+    WideDigitConstants,
+    WideForwardConstants,
+    WordProofConstants,
+)
+
+MULTIPLIES_WORDS: bool = _cpu.multiplies_words()
+"""Whether this processor has the kernels by digits of 102 bits; those by limbs have the same results."""
+
+FEWEST_BY_DIGITS = {"limbs_to_residues": 9, "residues_to_limbs": 5, "base_extend": 3}
+"""Moduli, of base extension the new ones, from which digits are quicker than limbs, as measured."""
+
+
+def first_outside(limbs: Array, constants: ForwardConstants | WideForwardConstants) -> int | None:
+    if constants.bounds is None:
+        return None
+    index: int = _cpu.first_outside(limbs, constants.bounds, constants.flip)
+    return None if index < 0 else index
+
+
+def _by_digits(kernel: str, moduli: int) -> bool:
+    return MULTIPLIES_WORDS and moduli >= FEWEST_BY_DIGITS[kernel]
+
+
+def limbs_to_residues(limbs: Array, constants: ForwardConstants, residues: Array) -> None:
+    digits = constants.digits if _by_digits("limbs_to_residues", len(residues)) else None
+    if digits is not None:
+        targets = (digits.targets.starts, digits.targets.factors)
+        _cpu.limbs_to_residues_by_digits(limbs, constants.flip != 0, digits.table, *targets, residues)
+    else:
+        _cpu.limbs_to_residues(limbs, constants.table, constants.last, constants.factors, residues)
+
+
+def residues_to_limbs(residues: Array, constants: ReverseConstants) -> NDArray[np.uint32]:
+    limbs = np.empty((residues.shape[1], constants.limb_count), dtype=np.uint32)
+    digits = constants.digits if _by_digits("residues_to_limbs", len(residues)) else None
+    if digits is not None:
+        sources = (digits.sources.starts, digits.sources.factors)
+        ends = (digits.product, digits.highest)
+        _cpu.residues_to_limbs_by_digits(residues, *sources, digits.table, *ends, limbs)
+    else:
+        tables = (constants.table, constants.last, constants.inverses, constants.product, constants.highest)
+        _cpu.residues_to_limbs(residues, *tables, limbs)
+    return limbs
+
+
+def base_extend(residues: Array, constants: ExtensionConstants, result: Array) -> NDArray[np.bool_]:
+    source = residues[: len(constants.moduli)]
+    ambiguous = np.empty(residues.shape[1], dtype=np.uint8)
+    decision = (constants.start, constants.ambiguous_below)
+    digits = constants.digits if _by_digits("base_extend", len(result)) else None
+    if digits is not None:
+        groups = (digits.sources.starts, digits.sources.factors)
+        new_groups = (digits.targets.starts, digits.targets.factors)
+        _cpu.base_extend_by_digits(source, *groups, digits.table, *decision, *new_groups, result, ambiguous)
+    else:
+        tables = (constants.table, constants.last, constants.inverses)
+        targets = (constants.target_last, constants.factors)
+        _cpu.base_extend(source, *tables, *decision, *targets, result, ambiguous)
+    return ambiguous.view(np.bool_)
+
+
+def _prove_bound(residues: Array, constants: ProofConstants | WordProofConstants) -> NDArray[np.bool_]:
+    proved = np.empty(residues.shape[1], dtype=np.uint8)
+    if isinstance(constants, WordProofConstants):
+        words = (constants.word_bits, constants.top_bits, constants.low_words)
+        _cpu.prove_by_words(residues, constants.coefficients, constants.start, *words, constants.room, proved)
+        return proved.view(np.bool_)
+    sources, targets = constants.sources, constants.targets
+    _cpu.prove_bound(
+        residues,
+        *(sources.starts, sources.factors, constants.source_groups),
+        constants.table,
+        *(targets.starts, targets.factors, constants.target_groups),
+        constants.lowest,
+        constants.room,
+        proved,
+    )
+    return proved.view(np.bool_)
+
+
+prove_bound = _prove_bound if MULTIPLIES_WORDS else None
+
+
+def table_sums(
+    terms: NDArray[np.uint32], table: NDArray[np.uint32], method: str
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """The (C, N) sums of the products of (R, N) terms and an (R, C) table by one of `sum_methods`, for tests.
+
+    N is at most 64. With the sums' two lanes, a sum is ``(low - 2**32 high) % 2**64 + 2**32 high``.
+    """
+    shape = table.shape[1], terms.shape[1]
+    low, high = np.empty(shape, dtype=np.uint64), np.empty(shape, dtype=np.uint64)
+    _cpu.table_sums(terms, table, method, low, high)
+    return low, high
+
+
+def sum_methods() -> list[str]:
+    """The ways to sum a table's products that this processor has; all give the same sums."""
+    methods: list[str] = _cpu.sum_methods()
+    return methods
+
+
+def wide_digits(residues: Array, constants: WideDigitConstants) -> NDArray[np.uint64]:
+    digits = np.empty((residues.shape[1], len(residues) + 1), dtype=np.uint64)
+    _cpu.wide_digits(residues, constants.last, constants.inverses, constants.highest, digits)
+    return digits
+
+
+def limbs_to_wide_residues(limbs: Array, constants: WideForwardConstants) -> NDArray[np.uint64]:
+    residues = np.empty((len(constants.last), len(limbs)), dtype=np.uint64)
+    _cpu.limbs_to_wide_residues(limbs, constants.weights, constants.last, constants.factors, residues)
+    return residues
+
+
+def mixed_radix_digits(residues: Array, constants: MixedRadixConstants) -> NDArray[np.uint32]:
+    digits = np.empty(residues.shape, dtype=np.uint32)
+    _cpu.mixed_radix_digits(residues, constants.last, constants.ones, constants.inverses, digits)
+    return digits
+
+
+def fixed_point(
+    residues: Array, constants: FixedPointConstants
+) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+    words = np.empty((constants.bits // 32, residues.shape[1]), dtype=np.uint32)
+    zero = np.empty(residues.shape[1], dtype=np.uint8)
+    _cpu.fixed_point(residues, constants.coefficients, words, zero)
+    return words, zero.view(np.bool_)

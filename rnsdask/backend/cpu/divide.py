@@ -1,0 +1,38 @@
+"""Division of limbs, those of a number side by side, and of residues by one number."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend.cpu.extension import _cpu
+from rnsdask.backend.protocol import Array
+from rnsdask.constants import RemainderConstants
+
+
+def floor_divide_limbs(
+    limbs: Array, divisors: Array, width: int, signed: bool, method: str = "best"
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    quotients, remainders = (np.empty((len(limbs), width), dtype=np.uint32) for _ in range(2))
+    used = _cpu.floor_divide_limbs(limbs, divisors, signed, quotients, remainders, method) + signed
+    # Signed, a remainder may be a divisor plus a number; else neither is exceeded.
+    rest = divisors.shape[1] if signed else min(limbs.shape[1], divisors.shape[1])
+    return quotients[:, : max(1, min(used, width))], remainders[:, :rest]
+
+
+def division_methods() -> list[str]:
+    """The ways to divide limbs that this processor has, that of the GPU's kernel first; all give the same."""
+    methods: list[str] = _cpu.division_methods()
+    return methods
+
+
+def remainder_limbs(
+    residues: Array, constants: RemainderConstants
+) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+    count = residues.shape[1]
+    limbs = np.empty((count, constants.limb_count), dtype=np.uint32)
+    ambiguous = np.empty(count, dtype=np.uint8)
+    tables = (constants.table, constants.last, constants.inverses)
+    decision = (constants.start, constants.ambiguous_below)
+    _cpu.remainder_limbs(
+        residues[: len(constants.moduli)], *tables, *decision, constants.divisor, limbs, ambiguous
+    )
+    return limbs, ambiguous.view(np.bool_)

@@ -1,0 +1,58 @@
+"""Order and sums of residues by keys."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend.cpu.extension import _cpu
+from rnsdask.backend.protocol import Array, Extremum, KeySums
+from rnsdask.constants import KeyConstants
+
+
+def extremum(residues: Array, constants: KeyConstants, minimum: bool) -> Extremum:
+    key = (constants.coefficients, constants.start, constants.ambiguous_below)
+    best, index, runner_up, ambiguous = _cpu.extremum(residues, *key, minimum)
+    if best == 0:
+        return Extremum(0, -1, runner_up, ambiguous, [])
+    return Extremum(best, index, runner_up, ambiguous, residues[:, index].tolist())
+
+
+def row_sums(residues: Array, constants: KeyConstants) -> KeySums:
+    rows = np.zeros(residues.shape[0], dtype=np.uint64)
+    key = (constants.coefficients, constants.start, constants.ambiguous_below)
+    low, high, ambiguous = _cpu.row_sums(residues, *key, rows)
+    return KeySums(rows.tolist(), low + (high << 32), ambiguous)
+
+
+def candidates(residues: Array, constants: KeyConstants, minimum: bool, threshold: int) -> NDArray[np.bool_]:
+    flags = np.empty(residues.shape[1], dtype=np.uint8)
+    key = (constants.coefficients, constants.start, constants.ambiguous_below)
+    _cpu.candidates(residues, *key, minimum, threshold, flags)
+    return flags.view(np.bool_)
+
+
+def keys_by(
+    method: str, residues: NDArray[np.uint32], coefficients: NDArray[np.uint64]
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """The keys of numbers and the sums of their residues by one of `key_methods`, for tests."""
+    keys = np.empty(residues.shape[1], dtype=np.uint64)
+    row_sums = np.zeros(residues.shape[0], dtype=np.uint64)
+    _cpu.keys_by(method, residues, coefficients, keys, row_sums)
+    return keys, row_sums
+
+
+def key_methods() -> list[str]:
+    """The ways to sum keys that this processor has; all give the same keys."""
+    methods: list[str] = _cpu.key_methods()
+    return methods
+
+
+def compare(a: Array, b: Array, constants: KeyConstants) -> tuple[NDArray[np.int8], int]:
+    order = np.empty(a.shape[1], dtype=np.int8)
+    key = (constants.coefficients, constants.start, constants.ambiguous_below)
+    undecided: int = _cpu.compare(a, b, *key, constants.slack, order)
+    return order, undecided
+
+
+def gather(residues: Array, indices: Array) -> NDArray[np.uint32]:
+    gathered: NDArray[np.uint32] = residues.take(indices, axis=1)
+    return gathered

@@ -1,0 +1,55 @@
+"""Matrices of residues: products and elimination."""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend.cpu.extension import _cpu
+from rnsdask.backend.protocol import Array
+from rnsdask.constants import Int8Constants, modulus_table
+from rnsdask.core.moduli import ModuliSet
+
+
+def matmul(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
+    _cpu.matmul(a, b, modulus_table(moduli), out)
+
+
+def int8_split(x: Array, constants: Int8Constants, out: Array) -> None:
+    _cpu.int8_split(x, constants.small, constants.weights, out)
+
+
+def int8_join(sums: Array, constants: Int8Constants, out: Array) -> None:
+    _cpu.int8_join(sums, constants.small, constants.weights, out)
+
+
+def eliminate(
+    x: Array, pivot_columns: int, moduli: ModuliSet, out: Array
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint32]]:
+    n, count, rows, _ = x.shape
+    order = np.empty((n, count, rows), dtype=np.int32)
+    pivots = np.empty((n, count, min(rows, pivot_columns)), dtype=np.int32)
+    products = np.empty((n, count), dtype=np.uint32)
+    _cpu.eliminate(x, pivot_columns, modulus_table(moduli), out, order, pivots, products)
+    return order, pivots, products
+
+
+def lu_factor(packed: Array, factor: Literal["P", "L", "U"], out: Array) -> None:
+    rows, columns = np.ogrid[: out.shape[2], : out.shape[3]]
+    if factor == "P":
+        np.equal(packed[:, :, None, :, -1], rows, out=out, casting="unsafe")
+        return
+    is_below = columns < rows
+    out[...] = columns == rows if factor == "L" else 0
+    np.copyto(out, packed[:, :, : out.shape[2], : out.shape[3]], where=is_below == (factor == "L"))
+
+
+def solve_upper(upper: Array, right: Array, moduli: ModuliSet, out: Array) -> None:
+    _cpu.solve_upper(upper, right, modulus_table(moduli), out)
+
+
+def characteristic_polynomials(x: Array, moduli: ModuliSet) -> NDArray[np.uint32]:
+    n, count, length, _ = x.shape
+    out = np.empty((n, count, length + 1), dtype=np.uint32)
+    _cpu.characteristic_polynomials(x, modulus_table(moduli), out)
+    return out

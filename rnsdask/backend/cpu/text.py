@@ -1,0 +1,83 @@
+"""Integers of Python and of text from limbs and back."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend.cpu.extension import _cpu
+from rnsdask.backend.protocol import Array
+from rnsdask.constants import DecimalConstants
+
+
+def ints_to_limbs(values: list[Any], signed: bool, limbs: NDArray[np.uint32]) -> int:
+    """Write Python ints as (N, L) limbs, in two's complement when `signed`.
+
+    Returns the position of the first value that does not fit, or is of another type: N if there is none.
+    """
+    position: int = _cpu.ints_to_limbs(values, signed, limbs)
+    return position
+
+
+def limbs_to_ints(limbs: NDArray[np.uint32], signed: bool) -> list[int]:
+    """Read (N, L) limbs, contiguous along L, as Python ints."""
+    values: list[int] = _cpu.limbs_to_ints(limbs, signed)
+    return values
+
+
+def greatest_magnitude(values: list[Any]) -> int | None:
+    """The greatest magnitude of Python ints; None if there are no values, or some of another type."""
+    position: int = _cpu.greatest_magnitude(values)
+    return None if position < 0 else abs(values[position])
+
+
+def parse_lines(
+    text: bytes, start: int, longest: int, spaces: int, signed: bool, limbs: NDArray[np.uint32]
+) -> tuple[int, int]:
+    """Read lines of text, each an integer, into (N, L) limbs; in two's complement when `signed`.
+
+    There may be as many as `spaces` spaces and tabs around an integer.
+
+    Returns
+    -------
+    rows, end : int
+        How many were read, and where in the text they end: before the first line that does not end there,
+        has more than `longest` characters, is no integer or does not fit into the limbs; or is a decimal one
+        of thousands of digits.
+    """
+    rows, end = _cpu.parse_lines(text, start, longest, spaces, signed, limbs)
+    return rows, end
+
+
+def parse_decimal_lines(
+    text: bytes, start: int, longest: int, spaces: int, signed: bool, limbs: NDArray[np.uint32]
+) -> tuple[int, int]:
+    """As :func:`parse_lines`, of decimal integers only, of any length, into limbs in base 10**9.
+
+    When `signed`, the last of L limbs is 1 for a negative number; it counts ``-10**(9 (L - 1))``.
+    """
+    rows, end = _cpu.parse_decimal_lines(text, start, longest, spaces, signed, limbs)
+    return rows, end
+
+
+def format_hexadecimal(limbs: NDArray[np.uint32], signed: bool) -> NDArray[np.uint8]:
+    """Write (N, L) limbs, in two's complement when `signed`, as lines of text."""
+    text = np.empty(len(limbs) * (8 * limbs.shape[1] + 4), dtype=np.uint8)
+    return text[: _cpu.format_hexadecimal(limbs, signed, text)]
+
+
+def format_decimal(limbs: NDArray[np.uint32], negative: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """Write magnitudes, (N, L) limbs in base 10**9, with their signs as lines of text."""
+    text = np.empty(len(limbs) * (9 * limbs.shape[1] + 2), dtype=np.uint8)
+    return text[: _cpu.format_decimal(limbs, negative.view(np.uint8), text)]
+
+
+def residues_to_decimal(
+    residues: Array, constants: DecimalConstants
+) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+    """The numbers' magnitudes as (N, L) limbs in base 10**9, and which numbers are negative."""
+    limbs = np.empty((residues.shape[1], len(constants.product)), dtype=np.uint32)
+    negative = np.empty(len(limbs), dtype=np.bool_)
+    tables = (constants.table, constants.last, constants.inverses, constants.product, constants.highest)
+    _cpu.residues_to_decimal(residues, *tables, limbs, negative.view(np.uint8))
+    return limbs, negative
