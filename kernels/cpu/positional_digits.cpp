@@ -14,6 +14,8 @@ namespace rns {
 
 namespace {
 
+using u128 = unsigned __int128;
+
 constexpr u64 kLimbMask = 0xffffffff;
 
 namespace portable {
@@ -21,14 +23,26 @@ namespace portable {
 #define RNS_LEVEL
 #define RNS_LEVEL_INLINE RNS_INLINE
 
-using u128 = unsigned __int128;
-
 typedef u64 Lanes __attribute__((vector_size(16), may_alias));
 typedef i64 SignedLanes __attribute__((vector_size(16), may_alias));
 constexpr i64 kLanes = 2;
 constexpr int kDigitBits = 52;
 constexpr u64 kDigitMask = (u64{1} << kDigitBits) - 1;
+constexpr i64 kRowsBeforeCarry = 512;  // of two summands below 2^52 each, in sums with a sign
 constexpr i64 kLeastTiledDigits = i64{1} << 62, kLeastHalvedDigits = 64;
+
+typedef u32 LimbLanes __attribute__((vector_size(sizeof(Lanes) / 2)));
+
+RNS_LEVEL_INLINE void load_limbs(const u32* row, Lanes& x) {
+  LimbLanes limbs;
+  __builtin_memcpy(&limbs, row, sizeof limbs);
+  x = __builtin_convertvector(limbs, Lanes);
+}
+
+RNS_LEVEL_INLINE void store_limbs(const Lanes& x, u32* row) {
+  const LimbLanes limbs = __builtin_convertvector(x, LimbLanes);
+  __builtin_memcpy(row, &limbs, sizeof limbs);
+}
 
 RNS_LEVEL_INLINE Lanes* lanes_of(LaneVector& x) { return x.as<Lanes>(); }
 RNS_LEVEL_INLINE const Lanes* lanes_of(const LaneVector& x) { return x.as<Lanes>(); }
@@ -50,12 +64,18 @@ RNS_LEVEL_INLINE Lanes signed_product(const Lanes& a, const Lanes& b) {
   return product;
 }
 
-// Adds a product to a sum: what is above a digit may be left for the next sum, in `high`, as it was before.
-RNS_LEVEL_INLINE void add_to_rows(Lanes& sum, Lanes& high, const Lanes& a, const Lanes& b) {
-  Lanes low = high;
-  high = Lanes{};
-  add_product(low, high, a, b);
-  sum += low;
+// Adds b times n digits, from the highest down.
+RNS_LEVEL_INLINE void add_multiple(Lanes* sum, const Lanes* a, i64 n, const Lanes& b) {
+  const Lanes factor = b;
+  Lanes high = sum[n];
+#pragma GCC unroll 4
+  for (i64 i = n - 1; i >= 0; --i) {
+    Lanes low = sum[i];
+    add_product(low, high, a[i], factor);
+    sum[i + 1] = high;
+    high = low;
+  }
+  sum[0] = high;
 }
 
 // The digits of one number of a tile.
@@ -151,7 +171,17 @@ constexpr i64 kLanes = 4;
 constexpr int kDigitBits = 29;
 constexpr u64 kDigitMask = (u64{1} << kDigitBits) - 1;
 constexpr i64 kTilesBeforeCarry = 14;  // of 4 products below 2^58 each
+constexpr i64 kRowsBeforeCarry = 28;   // of a product, in sums with a sign
 constexpr i64 kLeastTiledDigits = 32, kLeastHalvedDigits = 64;
+
+RNS_LEVEL_INLINE void load_limbs(const u32* row, Lanes& x) {
+  x = (Lanes)_mm256_cvtepu32_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i*>(row)));
+}
+
+RNS_LEVEL_INLINE void store_limbs(const Lanes& x, u32* row) {
+  const __m256i even = _mm256_permutevar8x32_epi32((__m256i)x, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(row), _mm256_castsi256_si128(even));
+}
 
 RNS_LEVEL_INLINE Lanes* lanes_of(LaneVector& x) { return x.as<Lanes>(); }
 RNS_LEVEL_INLINE const Lanes* lanes_of(const LaneVector& x) { return x.as<Lanes>(); }
@@ -172,9 +202,11 @@ RNS_LEVEL_INLINE Lanes signed_product(const Lanes& a, const Lanes& b) {
   return (Lanes)_mm256_mul_epi32((__m256i)a, (__m256i)b);
 }
 
-// Adds a product to a sum: what is above a digit may be left for the next sum, in `high`, as it was before.
-RNS_LEVEL_INLINE void add_to_rows(Lanes& sum, Lanes&, const Lanes& a, const Lanes& b) {
-  sum += multiplied(a, b);
+// Adds b times n digits, from the highest down.
+RNS_LEVEL_INLINE void add_multiple(Lanes* sum, const Lanes* a, i64 n, const Lanes& b) {
+  const Lanes factor = b;
+#pragma GCC unroll 4
+  for (i64 i = n - 1; i >= 0; --i) sum[i] += multiplied(a[i], factor);
 }
 
 RNS_LEVEL_INLINE void add_row(Lanes* sum, const Lanes* a, const Lanes& b) {
@@ -229,7 +261,16 @@ constexpr i64 kLanes = 8;
 constexpr int kDigitBits = 52;
 constexpr u64 kDigitMask = (u64{1} << kDigitBits) - 1;
 constexpr i64 kTilesBeforeCarry = 256;  // of 8 summands below 2^52 each
+constexpr i64 kRowsBeforeCarry = 512;   // of two, in sums with a sign
 constexpr i64 kLeastTiledDigits = 16, kLeastHalvedDigits = 40;
+
+RNS_LEVEL_INLINE void load_limbs(const u32* row, Lanes& x) {
+  x = (Lanes)_mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row)));
+}
+
+RNS_LEVEL_INLINE void store_limbs(const Lanes& x, u32* row) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(row), _mm512_cvtepi64_epi32((__m512i)x));
+}
 
 RNS_LEVEL_INLINE Lanes* lanes_of(LaneVector& x) { return x.as<Lanes>(); }
 RNS_LEVEL_INLINE const Lanes* lanes_of(const LaneVector& x) { return x.as<Lanes>(); }
@@ -245,12 +286,18 @@ RNS_LEVEL_INLINE Lanes signed_product(const Lanes& a, const Lanes& b) {
   return (Lanes)_mm512_mul_epi32((__m512i)a, (__m512i)b);
 }
 
-// Adds a product to a sum: what is above a digit may be left for the next sum, in `high`, as it was before.
-RNS_LEVEL_INLINE void add_to_rows(Lanes& sum, Lanes& high, const Lanes& a, const Lanes& b) {
-  Lanes low = high;
-  high = Lanes{};
-  add_product(low, high, a, b);
-  sum += low;
+// Adds b times n digits, from the highest down.
+RNS_LEVEL_INLINE void add_multiple(Lanes* sum, const Lanes* a, i64 n, const Lanes& b) {
+  const Lanes factor = b;
+  Lanes high = sum[n];
+#pragma GCC unroll 4
+  for (i64 i = n - 1; i >= 0; --i) {
+    Lanes low = sum[i];
+    add_product(low, high, a[i], factor);
+    sum[i + 1] = high;
+    high = low;
+  }
+  sum[0] = high;
 }
 
 RNS_LEVEL_INLINE void add_row(Lanes* sum, const Lanes* a, const Lanes& b) {

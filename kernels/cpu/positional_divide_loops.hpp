@@ -2,33 +2,39 @@
 // is, after it.
 //
 // Algorithm D of D. Knuth, "The Art of Computer Programming", vol. 2, 4.3.1, in all numbers of a tile at
-// once. A digit is estimated from three digits by two: Algorithms 3 and 4 of N. Moller and T. Granlund,
-// "Improved division by invariant integers", IEEE Trans. Computers 60(2), 2011. It is right or one too great.
+// once, with two changes. A digit is estimated from the leading two digits of what is left, times a
+// reciprocal of two digits. And what is left is kept negative, in digits that take the products of many rows
+// before they are carried, so that no digit of a row waits for another one. So the leading digits are known
+// but for carries: they tell a digit of the quotient unless it lies next to a whole number, and there, or
+// where nothing leads, all digits are settled.
 
 // All ones where a difference is negative.
 RNS_LEVEL_INLINE void sign_mask(const Lanes& x, Lanes& mask) { mask = (Lanes)((SignedLanes)x >> 63); }
 
-// floor((2^(3 B) - 1) / (d1 2^B + d0)) - 2^B for digits of B bits, the highest bit of d1 set.
-RNS_LEVEL_INLINE u64 reciprocal_of(u64 d1, u64 d0) {
-  const auto most = (static_cast<unsigned __int128>(1) << 2 * kDigitBits) - 1;
-  u64 v = static_cast<u64>(most / d1) & kDigitMask;
-  u64 p = (d1 * v + d0) & kDigitMask;
-  if (p < d0) {
-    --v;
-    if (p >= d1) {
-      --v;
-      p -= d1;
-    }
-    p = (p - d1) & kDigitMask;
-  }
-  const auto t = static_cast<unsigned __int128>(d0) * v;
-  const u64 high = static_cast<u64>(t >> kDigitBits), low = static_cast<u64>(t) & kDigitMask;
-  p = (p + high) & kDigitMask;
-  if (p < high) {
-    --v;
-    if (p > d1 || (p == d1 && low >= d0)) --v;
-  }
-  return v;
+// By how much an estimate may be too great without this, and more, in parts of 1 / B: 33 for carries, which
+// 28 products of digits of 29 bits make, 20 for the reciprocal, and 6 for digits that are left out.
+constexpr u64 kDoubt = 64;
+
+RNS_LEVEL_INLINE bool any_of(const Lanes& x) {
+  u64 any = 0;
+  for (i64 j = 0; j < kLanes; ++j) any |= x[j];
+  return any != 0;
+}
+
+// B^4 / (d1 B + d0) as B^2 + v1 B + v0, but for at most 20, where B is the base and the highest bit of d1
+// set.
+RNS_LEVEL_INLINE void reciprocal_of(u64 d1, u64 d0, u64& v1, u64& v0) {
+  using i128 = __int128;
+  constexpr i128 base = i128{1} << kDigitBits;
+  const double inverse = double(base) / (double(d1) + double(d0) / double(base));  // to 2^-52 of itself
+  const u64 upper = static_cast<u64>(inverse * double(base));
+  // B^3 - upper (d1 B + d0), a few times the divisor, modulo 2^128.
+  const auto rest = static_cast<i128>((kDigitBits < 42 ? u128{1} << 3 * kDigitBits % 128 : 0) -
+                                      (static_cast<u128>(d1) << kDigitBits | d0) * upper);
+  const i64 lower = static_cast<i64>(double(static_cast<i64>(rest >> kDigitBits)) * inverse);
+  const i128 found = std::clamp<i128>(base * upper + lower - base * base, 0, base * base - 1);
+  v1 = static_cast<u64>(found >> kDigitBits);
+  v0 = static_cast<u64>(found) & kDigitMask;
 }
 
 // Numbers as magnitudes, with all ones in `sign` of those that were negative.
@@ -53,8 +59,10 @@ RNS_LEVEL_INLINE i64 division_digits(i64 limbs) {
   return std::max<i64>(2, (32 * limbs + kDigitBits - 1) / kDigitBits);
 }
 
-// x 2^(B whole + part) of each number in `count` digits, by the shifts of the divisors.
-RNS_LEVEL_INLINE void scale(const DivisorTile& by, const Lanes* x, i64 x_count, Lanes* out, i64 count) {
+// x 2^(B whole + part) of each number in `count` digits, by the shifts of the divisors; digits of the
+// opposite where `negative` is ones.
+RNS_LEVEL_INLINE void scale(const DivisorTile& by, const Lanes* x, i64 x_count, Lanes* out, i64 count,
+                            u64 negative) {
   const Lanes whole = *lanes_of(by.whole), part = *lanes_of(by.part);
   for (i64 i = 0; i < count; ++i) {
     out[i] = by.most_whole == 0 && i < x_count ? x[i] : Lanes{};
@@ -65,7 +73,7 @@ RNS_LEVEL_INLINE void scale(const DivisorTile& by, const Lanes* x, i64 x_count, 
   }
   for (i64 i = count - 1; i >= 0; --i) {
     const Lanes below = i > 0 ? out[i - 1] : Lanes{};
-    out[i] = (out[i] << part | below >> (kDigitBits - part)) & kDigitMask;
+    out[i] = (((out[i] << part | below >> (kDigitBits - part)) & kDigitMask) ^ negative) - negative;
   }
 }
 
@@ -92,7 +100,8 @@ RNS_LEVEL void load_divisor(const LimbRows& y, bool is_signed, DivisorTile& tile
   tile.divisor.resize(n);
   scratch.x.resize(n);
   Lanes* x = lanes_of(scratch.x);
-  for (LaneVector* each : {&tile.sign, &tile.whole, &tile.part, &tile.reciprocal}) each->resize(1);
+  for (LaneVector* each : {&tile.sign, &tile.whole, &tile.part}) each->resize(1);
+  tile.reciprocal.resize(2);
   load_magnitudes(y, is_signed, x, n, *lanes_of(tile.sign));
   Lanes &whole = *lanes_of(tile.whole), &part = *lanes_of(tile.part);
   tile.most_whole = 0;
@@ -105,68 +114,104 @@ RNS_LEVEL void load_divisor(const LimbRows& y, bool is_signed, DivisorTile& tile
     tile.most_whole = std::max(tile.most_whole, n - 1 - top);
   }
   Lanes* d = lanes_of(tile.divisor);
-  scale(tile, x, n, d, n);
-  for (i64 j = 0; j < kLanes; ++j) (*lanes_of(tile.reciprocal))[j] = reciprocal_of(d[n - 1][j], d[n - 2][j]);
-}
-
-// x -= q d over the digits of d; what is to be subtracted from the next digit, at most q + 1.
-RNS_LEVEL_INLINE void subtract_multiple(Lanes* x, const Lanes* d, i64 n, const Lanes& q, Lanes& above) {
-  Lanes high = {}, carry = {};
-  for (i64 i = 0; i < n; ++i) {
-    Lanes sum = kDigitMask - x[i];
-    add_to_rows(sum, high, d[i], q);
-    sum += carry;
-    x[i] = ~sum & kDigitMask;
-    carry = sum >> kDigitBits;
-  }
-  above = high + carry;
-}
-
-// Adds d where the mask is ones, without the last carry.
-RNS_LEVEL_INLINE void add_back(Lanes* x, const Lanes* d, i64 n, const Lanes& mask) {
-  Lanes carry = {};
-  for (i64 i = 0; i < n; ++i) {
-    carry += x[i] + (d[i] & mask);
-    x[i] = carry & kDigitMask;
-    carry >>= kDigitBits;
+  scale(tile, x, n, d, n, 0);
+  Lanes* reciprocal = lanes_of(tile.reciprocal);
+  for (i64 j = 0; j < kLanes; ++j) {
+    u64 v1, v0;
+    reciprocal_of(d[n - 1][j], d[n - 2][j], v1, v0);
+    reciprocal[1][j] = v1;
+    reciprocal[0][j] = v0;
   }
 }
 
-// The floor of three digits by the leading two of the divisor, or the greatest digit if it is more.
-RNS_LEVEL_INLINE void estimate_digit(const DivisorTile& by, const Lanes* x, Lanes& digit) {
-  const Lanes d1 = lanes_of(by.divisor)[by.digits - 1], d0 = lanes_of(by.divisor)[by.digits - 2];
-  const Lanes x2 = x[0], x1 = x[-1], x0 = x[-2];
-  Lanes is_most, is_less, t;
-  t = x1 - d0;
-  sign_mask(t, is_less);
-  t = x2 - d1 + is_less;
-  sign_mask(t, is_most);
-  is_most = ~is_most;
-  Lanes low = x1, high = x2;  // the reciprocal times x2, and x2 and x1
-  add_product(low, high, *lanes_of(by.reciprocal), x2);
-  high += low >> kDigitBits;
-  low &= kDigitMask;
-  high &= kDigitMask;
-  Lanes product = {}, unused = {}, second = {}, second_high = {};
-  add_product(product, unused, high, d1);
-  add_product(second, second_high, high, d0);
-  // The rest by one more than the upper digit, modulo 2^(2 B).
-  Lanes r0 = x0 - second - d0, r1 = x1 - product - second_high - d1;
-  r1 += (Lanes)((SignedLanes)r0 >> kDigitBits);
-  r0 &= kDigitMask;
-  r1 &= kDigitMask;
-  Lanes is_below;
-  t = r1 - low;
-  sign_mask(t, is_below);  // else the digit is one less
-  r0 += d0 & ~is_below;
-  r1 = (r1 + (d1 & ~is_below) + (r0 >> kDigitBits)) & kDigitMask;
-  r0 &= kDigitMask;
-  t = r0 - d0;
-  sign_mask(t, is_less);
-  t = r1 - d1 + is_less;
-  sign_mask(t, is_less);  // else the digit is one more
-  digit = (high + (is_below & 1) + (~is_less & 1)) & kDigitMask;
-  digit = (digit & ~is_most) | (is_most & kDigitMask);
+// Passes on what digits of any sign hold beyond themselves.
+RNS_LEVEL_INLINE void carry_signed(Lanes* x, i64 count) {
+  for (i64 i = 0; i < count; ++i) {
+    x[i + 1] += (Lanes)((SignedLanes)x[i] >> kDigitBits);
+    x[i] &= kDigitMask;
+  }
+}
+
+// Whether the highest digits do not tell of all numbers that they are above 0 and below the divisors, if one
+// more or less may make a difference.
+RNS_LEVEL_INLINE bool are_unsure(const Lanes& highest, const Lanes& of_divisors) {
+  Lanes is_small, is_below;
+  sign_mask(highest - 1, is_small);
+  sign_mask(highest - of_divisors + 1, is_below);
+  return any_of(is_small | ~is_below);
+}
+
+// What is left, from its negative in digits of any sign: at least 0 and below the divisor, which the last
+// digit of the quotient follows.
+RNS_LEVEL void settle(Lanes* rest, const Lanes* d, i64 n, Lanes& q) {
+  Lanes carried = {};
+  for (i64 i = 0; i < n; ++i) {
+    carried -= rest[i];
+    rest[i] = i + 1 < n ? carried & kDigitMask : carried;
+    carried = (Lanes)((SignedLanes)carried >> kDigitBits);
+  }
+  while (are_unsure(rest[n - 1], d[n - 1])) {
+    Lanes difference = {}, is_below, is_less;
+    for (i64 i = 0; i < n; ++i)
+      difference = (Lanes)((SignedLanes)(rest[i] - d[i] + difference) >> kDigitBits);
+    sign_mask(rest[n - 1], is_below);
+    sign_mask(difference, is_less);
+    if (!any_of(is_below | ~is_less)) return;
+    for (i64 i = 0; i < n; ++i) rest[i] += (d[i] & is_below) - (d[i] & ~is_less);
+    carry_signed(rest, n - 1);
+    q += is_below - ~is_less;
+  }
+}
+
+// A digit of the quotient from the leading two digits of what is left: it is right, or one too small where
+// the quotient is near a whole number.
+RNS_LEVEL_INLINE void estimate_digit(const DivisorTile& by, const Lanes& x1, const Lanes& x0, Lanes& digit) {
+  const Lanes v1 = lanes_of(by.reciprocal)[1], v0 = lanes_of(by.reciprocal)[0];
+  // (x1 B + x0) (B^2 + v1 B + v0) / B^3 without the products' lowest digits.
+  Lanes low = x0 + (kDigitMask + 1 - kDoubt), high = x1 - 1, unused = {}, is_negative;
+  add_product(low, high, x1, v1);
+  add_product(unused, low, x0, v1);
+  add_product(unused, low, x1, v0);
+  digit = high + (low >> kDigitBits);
+  sign_mask(digit | x1, is_negative);
+  digit &= ~is_negative;
+}
+
+// The leading two digits of what is left, from its negative in digits of any sign below `top`, less one of
+// the lower one and what more carries would change.
+RNS_LEVEL_INLINE void leading_digits(const Lanes* top, Lanes& x1, Lanes& x0) {
+  const Lanes second = top[-1] + (Lanes)((SignedLanes)top[-2] >> kDigitBits);
+  x1 = ~(top[0] + (Lanes)((SignedLanes)second >> kDigitBits));
+  x0 = ~second & kDigitMask;
+}
+
+// Quotients, of the digits by which `count` is more than those of the divisor, and what is left, still
+// scaled.
+RNS_LEVEL_INLINE void divide_digits(const DivisorTile& by, const Lanes* x, i64 x_count, Lanes* rest,
+                                    i64 count, Lanes* q) {
+  const i64 n = by.digits;
+  const Lanes* d = lanes_of(by.divisor);
+  scale(by, x, x_count, rest, count, ~u64{0});
+  i64 until_carry = kRowsBeforeCarry;
+  for (i64 i = count - n - 1; i >= 0; --i) {
+    Lanes* row = rest + i;
+    if (--until_carry == 0) {
+      carry_signed(row + 1, n - 1);
+      until_carry = kRowsBeforeCarry;
+    }
+    Lanes x1, x0, digit;
+    leading_digits(row + n, x1, x0);
+    if (i < count - n - 1 && __builtin_expect(are_unsure(x1, d[n - 1]), 0)) {
+      settle(row + 1, d, n, q[i + 1]);
+      for (i64 j = 1; j <= n; ++j) row[j] = -row[j];
+      leading_digits(row + n, x1, x0);
+    }
+    estimate_digit(by, x1, x0, digit);
+    add_multiple(row, d, n, digit);
+    row[n - 1] += row[n] << kDigitBits;
+    q[i] = digit;
+  }
+  settle(rest, d, n, q[0]);
 }
 
 // Limbs of digits, or of the negative of these and `beyond` where a number is negative.
@@ -187,29 +232,6 @@ RNS_LEVEL_INLINE void store_signed(const Lanes* x, i64 count, const Lanes& negat
 // Digits of x scaled as the divisor is, with one above.
 RNS_LEVEL_INLINE i64 scaled_digits(const DivisorTile& by, i64 x_count) {
   return std::max(by.digits, x_count + by.most_whole) + 1;
-}
-
-// Quotients, of the digits by which `count` is more than those of the divisor, and what is left, still
-// scaled.
-RNS_LEVEL_INLINE void divide_digits(const DivisorTile& by, const Lanes* x, i64 x_count, Lanes* rest,
-                                    i64 count, Lanes* q) {
-  const i64 n = by.digits;
-  const Lanes* d = lanes_of(by.divisor);
-  scale(by, x, x_count, rest, count);
-  for (i64 i = count - n - 1; i >= 0; --i) {
-    Lanes above, is_over;
-    estimate_digit(by, rest + i + n, q[i]);
-    subtract_multiple(rest + i, d, n, q[i], above);
-    above = rest[i + n] - above;
-    sign_mask(above, is_over);
-    bool any = false;
-    for (i64 j = 0; j < kLanes; ++j) any |= is_over[j] != 0;
-    if (__builtin_expect(any, 0)) {
-      add_back(rest + i, d, n, is_over);
-      q[i] += is_over;
-    }
-    rest[i + n] = Lanes{};
-  }
 }
 
 RNS_LEVEL void divide(const DivisorTile& by, const LimbRows& x, bool is_signed, const LimbResult& quotient,

@@ -92,12 +92,6 @@ RNS_LEVEL_INLINE void add_and_negate(Lanes* d, const Lanes* m, const Lanes& sign
   }
 }
 
-RNS_LEVEL_INLINE bool any_of(const Lanes& x) {
-  u64 any = 0;
-  for (i64 j = 0; j < kLanes; ++j) any |= x[j];
-  return any != 0;
-}
-
 RNS_LEVEL void invert(const LimbRows& x, const LimbRows& modulus, const LimbResult& out, u8* has_none,
                       PositionalScratch& scratch) {
   const i64 count = (32 * modulus.limbs + 2) / kStepBits + 1;

@@ -2,19 +2,6 @@
 // RNS_LEVEL, RNS_LEVEL_INLINE, Lanes, SignedLanes, kLanes, kDigitBits, kDigitMask, add_product,
 // multiply_digits and montgomery_product. No guard: it is included once for each level.
 
-typedef u32 LimbLanes __attribute__((vector_size(sizeof(Lanes) / 2)));
-
-RNS_LEVEL_INLINE void load_limbs(const u32* row, Lanes& x) {
-  LimbLanes limbs;
-  __builtin_memcpy(&limbs, row, sizeof limbs);
-  x = __builtin_convertvector(limbs, Lanes);
-}
-
-RNS_LEVEL_INLINE void store_limbs(const Lanes& x, u32* row) {
-  const LimbLanes limbs = __builtin_convertvector(x, LimbLanes);
-  __builtin_memcpy(row, &limbs, sizeof limbs);
-}
-
 // How many digits hold so many bits: whole tiles of them.
 RNS_LEVEL_INLINE i64 digits_for(i64 bits) {
   const i64 digits = (bits + kDigitBits - 1) / kDigitBits;
@@ -29,20 +16,20 @@ RNS_LEVEL_INLINE void limb_or_zero(const LimbRows& x, i64 i, Lanes& limb) {
 
 template <int kBits = kDigitBits>
 RNS_LEVEL_INLINE void load_digits(const LimbRows& x, Lanes* digits, i64 count) {
+  constexpr i64 kMostLimbs = kBits > 33 ? 3 : 2;  // that a digit has bits of
   for (i64 d = 0; d < count; ++d) {
     const i64 i = kBits * d / 32;
     const int shift = static_cast<int>(kBits * d % 32);
-    Lanes low, middle, high;
-    if (__builtin_expect(i + 2 < x.limbs, 1)) {
-      load_limbs(x.row(i), low);
-      load_limbs(x.row(i + 1), middle);
-      load_limbs(x.row(i + 2), high);
-    } else {
-      limb_or_zero(x, i, low);
-      limb_or_zero(x, i + 1, middle);
-      limb_or_zero(x, i + 2, high);
+    Lanes limbs[3] = {};
+    for (i64 j = 0; j < kMostLimbs; ++j) {
+      if (__builtin_expect(i + kMostLimbs <= x.limbs, 1)) {
+        load_limbs(x.row(i + j), limbs[j]);
+      } else {
+        limb_or_zero(x, i + j, limbs[j]);
+      }
     }
-    digits[d] = ((low | middle << 32) >> shift | high << 32 << (32 - shift)) & ((u64{1} << kBits) - 1);
+    digits[d] =
+        ((limbs[0] | limbs[1] << 32) >> shift | limbs[2] << 32 << (32 - shift)) & ((u64{1} << kBits) - 1);
   }
 }
 

@@ -82,6 +82,45 @@ def test_methods_agree(method: str, signed: bool, rng: np.random.Generator) -> N
             assert list(pairs) == list(map(divmod, numbers, expected))
 
 
+def patterned(bits: int, base: int, rng: np.random.Generator) -> int:
+    """A number of digits of `base` bits, mostly the ends, so that nothing or everything is carried."""
+    ends = [0, 0, 1, 2 ** (base - 1), 2**base - 65, 2**base - 2, 2**base - 1, 2**base - 1]
+    value = 0
+    for _ in range(-(-bits // base)):
+        value = value << base | [*ends, int(rng.integers(2**base))][rng.integers(len(ends) + 1)]
+    return value % 2**bits
+
+
+@pytest.mark.parametrize("base", [29, 52])
+@pytest.mark.parametrize("method", cpu.positional_methods())
+def test_quotients_next_to_whole_numbers(method: str, base: int, rng: np.random.Generator) -> None:
+    """Of digits of the CPU's ways, of which the leading ones do not tell the quotient's: the rest is small,
+    or next to the divisor. The longest have more rows than a sum holds products of."""
+    host = Processor("cpu", np)
+    for x_bits, y_bits, count in (
+        (96, 32, 90),
+        (256, 64, 90),
+        (640, 96, 90),
+        (1024, 480, 90),
+        (34000, 160, 5),
+    ):
+        divisors, numbers = [], []
+        for i in range(count):
+            divisor = patterned(y_bits, base, rng) | 1 << y_bits - 1 - i % 3
+            quotient = patterned(x_bits - y_bits, base, rng)
+            divisors.append(divisor)
+            numbers.append(quotient * divisor + (0, 1, divisor - 1, divisor - 2)[i % 4])
+        x, y = to_words(numbers, x_bits, host), to_words(divisors, y_bits, host)
+        found = cpu.positional_divmod(x, y, False, method=method)
+        pairs = zip(*(to_values(z) for z in found), strict=True)
+        assert list(pairs) == list(map(divmod, numbers, divisors))
+        rests = [(v - 1, v // 2 + 1) for v in divisors]
+        a, b = (to_words([pair[i] for pair in rests], y_bits, host) for i in range(2))
+        out = np.empty_like(y)
+        cpu.positional_mod_multiply(a, b, y, out, method=method)
+        assert to_values(out) == [p * q % v for (p, q), v in zip(rests, divisors, strict=True)]
+
+
 def test_divisors_of_other_lengths(on_each_processor: Processor, rng: np.random.Generator) -> None:
     for x_bits, y_bits in ((1000, 32), (1000, 31), (100, 1000), (2048, 1024), (4096, 64)):
         a, b = some_values(x_bits, True, 60, rng), [v or 1 for v in some_values(y_bits, True, 60, rng)]
