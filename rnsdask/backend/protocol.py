@@ -404,7 +404,19 @@ class Kernels(Protocol):
 
     @property
     def most_product_limbs(self) -> int:
-        """Of the shorter operand of `positional_multiply`: those of longer ones are quicker on the host."""
+        """Of the shorter operand of `positional_multiply`: longer products are quicker in other ways."""
+
+    @property
+    def transforms_long_products(self) -> bool:
+        """Whether that is by number-theoretic transforms; else by GMP, on the host."""
+
+    @property
+    def most_montgomery_limbs(self) -> int:
+        """Of one odd modulus: products by longer ones are quicker as remainders."""
+
+    @property
+    def most_inverse_limbs(self) -> int:
+        """Of moduli of `positional_inverse`: those of longer ones are quicker by GMP, on the host."""
 
     def positional_multiply(
         self,
@@ -427,7 +439,11 @@ class Kernels(Protocol):
         In limbs that hold them all, at most one more than the longer operand's.
         """
 
-    # Of processors that have kernels for these; None where integers are taken one by one on the host instead.
+    # Of processors that have kernels for these; None where there are other ways.
+
+    @property
+    def overlap_add(self) -> Callable[[Array, int, Array], None] | None:
+        """Add (N, L) limbs to those of one number: row k counts ``2**(32 step k)``; no last carry is kept."""
 
     @property
     def positional_gcd(self) -> Callable[[Array, Array, bool, Array], None] | None:

@@ -22,8 +22,11 @@ def to_integers(matrix: Array, signed: bool) -> list[gmpy2.mpz]:
 
 def from_integers(values: list[gmpy2.mpz], limbs: int, like: Array) -> Array:
     """A matrix (limbs, N) of integers modulo 2**(32 limbs), where `like` is."""
-    modulus = gmpy2.mpz(1) << 32 * limbs
-    data = b"".join((value % modulus).to_bytes(4 * limbs, "little") for value in values)
+    try:
+        data = b"".join(value.to_bytes(4 * limbs, "little") for value in values)
+    except OverflowError:  # some are negative, or too long
+        modulus = gmpy2.mpz(1) << 32 * limbs
+        data = b"".join((value % modulus).to_bytes(4 * limbs, "little") for value in values)
     rows = np.frombuffer(data, dtype="<u4").astype(np.uint32, copy=False).reshape(len(values), limbs)
     return np.asarray(np.copy(rows.T, order="C"), like=like)
 

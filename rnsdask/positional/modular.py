@@ -24,7 +24,7 @@ from rnsdask.positional.operands import LIMB_BITS, Operands, limbs_of, wide
 from rnsdask.rns.inverses import invert_together
 
 _MOST_MONTGOMERY_LIMBS = 1024
-"""Limbs of the longest moduli for which products are Montgomery's."""
+"""Limbs of the longest moduli for which powers are Montgomery's products."""
 
 _FEW = 32
 """Numbers that are inverted one by one, on the host."""
@@ -63,7 +63,8 @@ class _Moduli:
         out = np.empty_like(a, shape=(len(self), count), order="C")
         if count == 0:
             return out
-        if self.value is not None and self.are_odd and len(self) <= _MOST_MONTGOMERY_LIMBS:
+        by_montgomery = len(self) <= kernels_of(out).most_montgomery_limbs
+        if self.value is not None and self.are_odd and by_montgomery:
             kernels_of(out).montgomery_multiply(a, b, self.matrix, self.squares(), out)
             return out
         together = kernels_of(out).positional_mod_multiply
@@ -90,7 +91,7 @@ def mod_subtract(x: Array, y: Array, m: Array, signed: bool, locate: Locate = in
 
 
 def mod_multiply(x: Array, y: Array, m: Array, signed: bool, locate: Locate = int) -> Array:
-    """``x y`` modulo m: by Montgomery's products for one odd modulus, else as the product's remainder."""
+    """``x y`` modulo m: by Montgomery's products for one short odd modulus, else as a remainder."""
     operands, (a, b), modulus = _prepared((x, y), m, signed, locate)
     if x is y:
         b = a
@@ -156,7 +157,8 @@ def mod_inverse(x: Array, m: Array, signed: bool, locate: Locate = int) -> Array
             pass  # one has none: find which
     a, moduli = wide(a, count), wide(modulus.matrix, count)
     kernel = kernels_of(operands.like).positional_inverse
-    if kernel is not None and count:
+    is_short = len(modulus) <= kernels_of(operands.like).most_inverse_limbs
+    if kernel is not None and is_short and count:
         each = inverse_modulo_any(_lengthened(a, len(modulus)), moduli, kernel)
         if each is not None:
             return operands.shaped(each)

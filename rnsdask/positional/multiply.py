@@ -8,9 +8,10 @@ import gmpy2
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
-from rnsdask.fields.long_product import long_multiply
 from rnsdask.positional.integers import from_integers, map_integers
-from rnsdask.positional.operands import Operands, limbs_of
+from rnsdask.positional.operands import LIMB_BITS, Operands, limbs_of
+from rnsdask.positional.resize import resized
+from rnsdask.positional.transforms import transformed_product
 
 
 def multiply(x: Array, y: Array, bits: int, signed: bool) -> Array:
@@ -37,25 +38,47 @@ def _product(
     x: Array, y: Array, addend: Array | None, bits: int, signed: bool, checked: bool
 ) -> tuple[Array, Array]:
     operands = Operands(x, y) if addend is None else Operands(x, y, addend)
-    if min(len(x), len(y)) > kernels_of(operands.like).most_product_limbs:
-        return _by_integers(operands, bits, signed)
-    a, b, *more = operands.matrices
     if x is y:  # kernels take the products of a square once that come twice
-        b = a
+        operands.matrices[1] = operands.matrices[0]
+    kernels = kernels_of(operands.like)
+    if min(len(x), len(y)) > kernels.most_product_limbs:
+        way = _by_transforms if kernels.transforms_long_products else _by_integers
+        return way(operands, bits, signed)
+    a, b, *more = operands.matrices
     out, overflowed = operands.empty(limbs_of(bits)), operands.flags() if checked else None
     if out.size:
-        kernels_of(out).positional_multiply(a, b, more[0] if more else None, bits, signed, out, overflowed)
+        kernels.positional_multiply(a, b, more[0] if more else None, bits, signed, out, overflowed)
     return operands.shaped(out), None if overflowed is None else operands.shaped(overflowed)
 
 
+def _by_transforms(operands: Operands, bits: int, signed: bool) -> tuple[Array, Array]:
+    x, y, *more = operands.matrices
+    exact = transformed_product(x, y, operands.count)
+    if signed:
+        # The limbs of a negative number stand for 2**(32 limbs) more.
+        for number, other in ((x, y), (y, x)):
+            upper = exact[len(number) :]
+            added = np.where(number[-1] >> np.uint32(31) != 0, other, np.uint32(0))
+            upper[...] = _sum(upper, added, False, True, len(upper))
+    if more:
+        exact = _sum(exact, more[0], signed, False, max(len(exact), len(more[0])) + 1)
+    rows = limbs_of(bits)
+    words, overflowed = resized(exact, signed, rows, bits - LIMB_BITS * (rows - 1), signed)
+    return operands.shaped(words), operands.shaped(overflowed)
+
+
+def _sum(x: Array, y: Array, signed: bool, subtract: bool, limbs: int) -> Array:
+    """Sums or differences of (k, N) and (l, N) or (l, 1), which wrap."""
+    out = np.empty_like(x, shape=(limbs, x.shape[1]), order="C")
+    if out.size:
+        kernels_of(out).positional_add((x, y), (signed, signed), subtract, LIMB_BITS, signed, out)
+    return out
+
+
 def _by_integers(operands: Operands, bits: int, signed: bool) -> tuple[Array, Array]:
-    exact = map_integers(_multiply_add, operands, signed)
+    exact = map_integers(gmpy2.fma if len(operands.matrices) == 3 else gmpy2.mul, operands, signed)
     half = gmpy2.mpz(1) << bits - 1 if signed else 0
     wrapped = [gmpy2.f_mod_2exp(value + half, bits) - half for value in exact]
     overflowed = np.array([x != y for x, y in zip(exact, wrapped, strict=True)], dtype=np.bool_)
     words = from_integers(wrapped, limbs_of(bits), operands.like)
     return operands.shaped(words), operands.shaped(np.asarray(overflowed, like=operands.like))
-
-
-def _multiply_add(x: gmpy2.mpz, y: gmpy2.mpz, addend: int = 0) -> gmpy2.mpz:
-    return long_multiply(x, y) + addend

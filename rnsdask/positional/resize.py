@@ -46,6 +46,6 @@ def resized(words: Array, signed: bool, rows: int, top_bits: int, to_signed: boo
     new_fill = limb_beyond(out, to_signed)
     # The limbs are the same below the highest one; from there on each number goes on by its sign.
     outside = (out[-1] != top) | (fill != new_fill)
-    for row in words[rows:]:
-        outside |= row != new_fill
+    if given > rows:
+        outside |= (words[rows:] != new_fill).any(axis=0)
     return out, outside

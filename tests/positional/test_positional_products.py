@@ -6,7 +6,9 @@ from conftest import Processor
 from positional_numbers import PRECISIONS, some_values, to_values, to_words, wrapped
 
 from rnsdask.backend import cpu, kernels_of
+from rnsdask.positional import transforms
 from rnsdask.positional.multiply import multiply, multiply_add, multiply_add_checked, multiply_checked
+from rnsdask.positional.transforms import transformed_product
 
 
 def pairs(bits: int, signed: bool, rng: np.random.Generator) -> tuple[list[int], list[int]]:
@@ -191,23 +193,49 @@ def test_algorithms_agree(method: str, signed: bool, rng: np.random.Generator) -
                     assert overflowed.tolist() == [p != q for p, q in zip(exact, expected, strict=True)]
 
 
+WAYS = {
+    "integers": {"transforms_long_products": False},
+    "transforms": {"transforms_long_products": True},
+    "transforms without sums of a line": {"transforms_long_products": True, "overlap_add": None},
+}
+
+
 @pytest.mark.parametrize("signed", [False, True])
-@pytest.mark.parametrize("bits", [70_000, 600_000])
-def test_products_on_the_host(
-    bits: int,
+@pytest.mark.parametrize("way", WAYS)
+def test_ways_to_take_long_products(
+    way: str,
     signed: bool,
     on_each_processor: Processor,
     rng: np.random.Generator,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """By GMP, and of the longer ones by transforms."""
-    a = [2 ** (bits - 1) - 1, 1, 0, -5 if signed else 5, int.from_bytes(rng.bytes(bits // 9), "little")]
-    x, y = (to_words(v, bits, on_each_processor) for v in (a, a[::-1]))
-    monkeypatch.setattr(kernels_of(x), "most_product_limbs", 2000)
-    exact = [p * q for p, q in zip(a, a[::-1], strict=True)]
-    assert to_values(multiply(x, y, 2 * bits, signed), signed) == exact
-    result, overflowed = multiply_add_checked(x, y, y, bits, signed)
-    sums = [p + q for p, q in zip(exact, a[::-1], strict=True)]
-    expected = [wrapped(s, bits, signed) for s in sums]
-    assert to_values(result, signed) == expected
-    assert overflowed.tolist() == [p != q for p, q in zip(sums, expected, strict=True)]
+    for name, value in {"most_product_limbs": 0, **WAYS[way]}.items():
+        monkeypatch.setattr(kernels_of(on_each_processor.xp.empty(0)), name, value)
+    lengths = [(1, 1), (31, 64), (250, 2000), (1024, 1024), (3000, 33), (9000, 8000), (70_000, 66_000)]
+    for x_bits, y_bits in lengths:
+        a, b = (some_values(bits, signed, 30, rng)[-30:] for bits in (x_bits, y_bits))
+        a, b = [max(a), min(a), *a][: len(b)], b[: len(a) + 2][::-1]
+        x, y = to_words(a, x_bits, on_each_processor), to_words(b, y_bits, on_each_processor)
+        for other, numbers in ((y, b), (x, a), (y[:, :1], b[:1] * len(a))):
+            exact = [p * q for p, q in zip(a, numbers, strict=True)]
+            total = 32 * (len(x) + len(other))
+            assert to_values(multiply(x, other, total, signed), signed) == exact
+            for bits in (x_bits, total + 40):
+                low, overflowed = multiply_add_checked(x, other, y, bits, signed)
+                sums = [p + q for p, q in zip(exact, b, strict=True)]
+                expected = [wrapped(s, bits, signed) for s in sums]
+                assert to_values(low, signed) == expected
+                assert overflowed.tolist() == [p != q for p, q in zip(sums, expected, strict=True)]
+        assert multiply(x[:, :0], y[:, :1], total, signed).shape == (total // 32, 0)
+    pair = multiply(x[:, :1], y[:, :1], total, signed)
+    assert to_values(pair, signed) == [a[0] * b[0]]
+
+
+def test_blocks_of_transforms(on_each_processor: Processor, rng: np.random.Generator) -> None:
+    words = [on_each_processor.xp.asarray(rng.integers(0, 2**32, (n, 23), dtype=np.uint32)) for n in (40, 7)]
+    a, b = map(to_values, words)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(transforms, "_BLOCK_LIMBS", 5 * 47)
+        assert to_values(transformed_product(*words, 23)) == [p * q for p, q in zip(a, b, strict=True)]
+        one = transformed_product(words[0], words[1][:, 3:4], 23)
+        assert to_values(one) == [p * b[3] for p in a]

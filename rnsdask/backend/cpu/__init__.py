@@ -51,6 +51,8 @@ from rnsdask.backend.cpu.positional import (
     montgomery_bits,
     montgomery_multiply,
     montgomery_power,
+    most_inverse_limbs,
+    most_montgomery_limbs,
     most_product_limbs,
     overlap_add,
     positional_add,
@@ -65,6 +67,7 @@ from rnsdask.backend.cpu.positional import (
     positional_mod_multiply,
     positional_multiply,
     positional_shift,
+    transforms_long_products,
 )
 from rnsdask.backend.cpu.text import (
     format_decimal,
@@ -129,6 +132,8 @@ __all__ = [
     "montgomery_bits",
     "montgomery_multiply",
     "montgomery_power",
+    "most_inverse_limbs",
+    "most_montgomery_limbs",
     "most_product_limbs",
     "ntt",
     "overlap_add",
@@ -161,6 +166,7 @@ __all__ = [
     "table_sums",
     "three_prime_remainders",
     "transform_methods",
+    "transforms_long_products",
     "transpose",
     "wide_digits",
 ]

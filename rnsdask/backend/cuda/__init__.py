@@ -47,7 +47,10 @@ from rnsdask.backend.cuda.positional import (
     montgomery_bits,
     montgomery_multiply,
     montgomery_power,
+    most_inverse_limbs,
+    most_montgomery_limbs,
     most_product_limbs,
+    overlap_add,
     positional_divmod,
     positional_gcd,
     positional_inverse,
@@ -55,6 +58,7 @@ from rnsdask.backend.cuda.positional import (
     positional_mod_add,
     positional_mod_multiply,
     positional_multiply,
+    transforms_long_products,
 )
 from rnsdask.backend.cuda.scan import running_sums
 from rnsdask.backend.cuda.transpose import transpose
@@ -101,8 +105,11 @@ __all__ = [
     "montgomery_bits",
     "montgomery_multiply",
     "montgomery_power",
+    "most_inverse_limbs",
+    "most_montgomery_limbs",
     "most_product_limbs",
     "ntt",
+    "overlap_add",
     "padded_residues",
     "positional_add",
     "positional_compare",
@@ -125,6 +132,7 @@ __all__ = [
     "running_sums",
     "solve_upper",
     "three_prime_remainders",
+    "transforms_long_products",
     "transpose",
     "wide_digits",
 ]

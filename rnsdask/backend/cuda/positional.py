@@ -186,7 +186,9 @@ def _workspace(numbers: int, limbs: int, count: int) -> tuple[int, Array]:
 
 
 positional_mod_multiply = None  # it is the remainder of the product
-most_product_limbs = 2047
+overlap_add = None
+most_product_limbs, transforms_long_products = 2047, True
+most_montgomery_limbs, most_inverse_limbs = 1024, 2**32
 
 
 def positional_gcd(x: Array, y: Array, signed: bool, out: Array) -> None:
