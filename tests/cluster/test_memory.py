@@ -118,6 +118,23 @@ def test_peak_of_powers_modulo_an_even_integer(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 @pytest.mark.parametrize(
+    ("bits", "numbers", "expression"), [(2048, 2**17, "a // b"), (400_000, 2**9, "a*b + a")]
+)
+def test_peak_of_long_numbers(
+    bits: int, numbers: int, expression: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The longer products by transforms."""
+    monkeypatch.chdir(tmp_path)
+    limbs = bits // 32
+    words = da.full((limbs, 2 * numbers), 2**32 - 1, dtype=np.uint32, chunks=(limbs, numbers))
+    rd.PositionalArray(words, rd.Positional(bits)).to_zarr("x.zarr")
+    job = ["eval", expression, "a=x.zarr", "b=x.zarr", "--overflow", "flag", *OUT]
+    planned, found = peaks(tmp_path, job, 2)
+    assert found["peak"] <= planned["host"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+@pytest.mark.parametrize(
     ("command", "n", "numbers", "data", "compressed", "threads"),
     [
         (["max", "x.zarr"], 2, 2**21, "random", False, 4),
