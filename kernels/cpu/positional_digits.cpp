@@ -217,9 +217,9 @@ RNS_LEVEL_INLINE void add_tile(Lanes* sum, const Lanes* a, const Lanes* b) {
   for (int t = 0; t < kDigitTile; ++t) add_row(sum + t, a, b[t]);
 }
 
-// x y / R modulo m, as montgomery_product gives it, of few digits: each row adds two products to a sum.
-RNS_LEVEL_INLINE void montgomery_rows(const MontgomeryTile& m, const Lanes* x, const Lanes* y, Lanes* z,
-                                      Lanes* sum) {
+// x y / R modulo m, as montgomery_product gives it, in digits to be carried: each row adds two products to
+// one.
+RNS_LEVEL_INLINE void montgomery_rows(const MontgomeryTile& m, const Lanes* x, const Lanes* y, Lanes* sum) {
   const i64 n = m.digits;
   const Lanes *modulus = lanes_of(m.modulus), inverse = *lanes_of(m.inverse);
   for (i64 j = 0; j < n; ++j) sum[j] = Lanes{};
@@ -232,12 +232,6 @@ RNS_LEVEL_INLINE void montgomery_rows(const MontgomeryTile& m, const Lanes* x, c
       sum[j - 1] = sum[j] + multiplied(x[j], factor) + multiplied(modulus[j], quotient);
     sum[n - 1] = Lanes{};
     sum[0] += carried;
-  }
-  Lanes carried = {};
-  for (i64 j = 0; j < n; ++j) {
-    carried += sum[j];
-    z[j] = carried & kDigitMask;
-    carried >>= kDigitBits;
   }
 }
 
@@ -308,9 +302,8 @@ RNS_LEVEL_INLINE void add_tile(Lanes* sum, const Lanes* a, const Lanes* b) {
   for (int t = 0; t < kDigitTile; ++t) add_row(sum + t, a, b[t]);
 }
 
-// x y / R modulo m, as montgomery_product gives it, of few digits.
-RNS_LEVEL_INLINE void montgomery_rows(const MontgomeryTile& m, const Lanes* x, const Lanes* y, Lanes* z,
-                                      Lanes* sum) {
+// x y / R modulo m, as montgomery_product gives it, in digits to be carried.
+RNS_LEVEL_INLINE void montgomery_rows(const MontgomeryTile& m, const Lanes* x, const Lanes* y, Lanes* sum) {
   const i64 n = m.digits;
   const Lanes *modulus = lanes_of(m.modulus), inverse = *lanes_of(m.inverse);
   for (i64 j = 0; j < n; ++j) sum[j] = Lanes{};
@@ -330,12 +323,6 @@ RNS_LEVEL_INLINE void montgomery_rows(const MontgomeryTile& m, const Lanes* x, c
       high = next;
     }
     sum[n - 1] = high;
-  }
-  Lanes carried = {};
-  for (i64 j = 0; j < n; ++j) {
-    carried += sum[j];
-    z[j] = carried & kDigitMask;
-    carried >>= kDigitBits;
   }
 }
 

@@ -91,7 +91,16 @@ RNS_LEVEL void montgomery_reduce(const MontgomeryTile& m, const Lanes* x, Lanes*
 RNS_LEVEL void montgomery_product(const MontgomeryTile& m, const Lanes* x, const Lanes* y, Lanes* z,
                                   Lanes* memory) {
   const i64 n = m.digits;
-  if (n < kLeastTiledDigits) return montgomery_rows(m, x, y, z, memory);
+  if (n < kLeastTiledDigits) {
+    montgomery_rows(m, x, y, memory);
+    Lanes carried = {};
+    for (i64 j = 0; j < n; ++j) {
+      carried += memory[j];
+      z[j] = carried & kDigitMask;
+      carried >>= kDigitBits;
+    }
+    return;
+  }
   Lanes* product = memory + n;
   multiply_halves(x, y, n, kLeastHalvedDigits, product, product + 2 * n);
   montgomery_reduce(m, product, z, memory);
