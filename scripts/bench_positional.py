@@ -1,8 +1,9 @@
 """Time products, division and modular arithmetic of positional numbers, on the CPU or on a GPU.
 
-On the CPU, where one thread takes 50,000 numbers, a loop of gmpy2 is beside. On a GPU rates are beside two
-limits that are measured first: sums of limb products in registers, of operands that the compiler does not
-know, and copies.
+On the CPU, where one thread takes 50,000 numbers, of the longest fewer, a loop of gmpy2 is beside; long
+products are also taken by transforms. On a GPU, which takes 2**20 numbers or, of the shortest, more, rates
+are beside two limits that are measured first: sums of limb products in registers, of operands that the
+compiler does not know, and copies.
 
     python scripts/bench_positional.py
     python scripts/bench_positional.py --method avx2    by other instructions than the best: avx2, portable
@@ -45,6 +46,7 @@ from rnsdask.positional.integers import to_integers
 from rnsdask.positional.modular import mod_add, mod_inverse, mod_multiply, mod_power
 from rnsdask.positional.multiply import multiply, multiply_checked
 from rnsdask.positional.system import Positional
+from rnsdask.positional.transforms import transformed_product
 
 RUNS = {
     "cpu": ("",),
@@ -53,8 +55,9 @@ RUNS = {
     "tiny-gpu": ("--gpu --tiny",),
 }
 
-BITS = (256, 512, 1024, 2048, 4096)
+BITS = (256, 512, 1024, 2048, 4096, 8192)
 CPU_BITS = (109, 131, 163, 191, 239, *BITS)
+LONG_BITS = (8192, 65536, 2**18, 2**20)
 REPEAT = 5
 
 
@@ -148,10 +151,32 @@ def cpu_cases(bits: int, count: int) -> dict[str, Case]:
     }
 
 
-def cpu_rows(lengths: tuple[int, ...], count: int, method: str) -> list[dict[str, Any]]:
+def long_rows(lengths: tuple[int, ...], limbs: int, method: str) -> list[dict[str, Any]]:
+    """Exact products of long numbers, as they are taken and by transforms, against a loop of gmpy2."""
+    rows = []
+    for bits in lengths:
+        x, y = (words(np, bits // 32, max(2, 32 * limbs // bits), seed) for seed in (1, 2))
+        pairs = list(zip(*(to_integers(z, False) for z in (x, y)), strict=True))
+        ways = {
+            "as chosen": partial(multiply, x, y, 2 * bits, False),
+            "transforms": partial(transformed_product, x, y, len(pairs)),
+            "gmpy2": lambda pairs=pairs: [p * q for p, q in pairs],
+        }
+        timings = time_in_turn({name: partial(wall_seconds, run) for name, run in ways.items()}, REPEAT)
+        least = {name: min(timing.seconds) for name, timing in timings.items()}
+        for name in ("as chosen", "transforms"):
+            row = {"table": f"long products, one thread, {method}", "bits": bits, "operation": name}
+            row |= {"us a number": 1e6 * least[name] / len(pairs), **timings[name].row()}
+            rows.append(row | {"gmpy2": least["gmpy2"] / least[name]})
+    return rows
+
+
+def cpu_rows(lengths: tuple[int, ...], most: int, method: str) -> list[dict[str, Any]]:
     """A row for each operation: one thread against a loop of gmpy2, in turn."""
     rows = []
     for bits in lengths:
+        # So many that the longest take no minutes.
+        count = min(most, 2**37 // bits**2 // 8 * 8)
         for name, (numbers, ours, theirs) in cpu_cases(bits, count).items():
             calls = {"ours": partial(wall_seconds, ours), "gmpy2": partial(wall_seconds, theirs)}
             timings = time_in_turn(calls, REPEAT)
@@ -178,9 +203,9 @@ GpuCase = tuple[int, Callable[[], object], int, int]
 
 
 def gpu_cases(cupy: Any, bits: int, most: int) -> dict[str, GpuCase]:
-    """What is timed of at most so many numbers of some bits."""
+    """What is timed of numbers of some bits, of short ones so many more that no cache holds them."""
     k = bits // 32
-    count = min(most, 2**28 // (4 * k))
+    count = max(most, 32 * most // k)
     few = min(count, 2**26 // k**2)  # for what takes long
     x, y, each = (words(cupy, k, count, seed) for seed in (1, 2, 4))
     m = words(cupy, k, 1, 3)
@@ -221,7 +246,7 @@ def gpu_rows(lengths: tuple[int, ...], most: int) -> list[dict[str, Any]]:
 
     wait = cupy.cuda.Device().synchronize
     products = ceiling(cupy, wait)
-    x = words(cupy, 8, 4 * most, 1)
+    x = words(cupy, 8, 16 * most, 1)
     to = cupy.empty_like(x)
     copied = 2 * x.nbytes / best(lambda: cupy.copyto(to, x), 5, wait)
     rows: list[dict[str, Any]] = [
@@ -250,10 +275,12 @@ def main() -> None:
     options = parser.parse_args()
     lengths = (64,) if options.tiny else BITS if options.gpu else CPU_BITS
     if options.gpu:
-        rows = gpu_rows(lengths, 2**10 if options.tiny else 2**22)
+        rows = gpu_rows(lengths, 2**8 if options.tiny else 2**20)
     else:
         force(options.method)
         rows = cpu_rows(lengths, 100 if options.tiny else 50_000, options.method)
+        long = (4096,) if options.tiny else LONG_BITS
+        rows += long_rows(long, 2**10 if options.tiny else 2**17, options.method)
     print_rows(rows)
     write_results(options.json, options.gpu, rows)
 
