@@ -2,6 +2,7 @@
 #include "positional_digits.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #ifdef RNS_X86_LEVELS
 #include <immintrin.h>
@@ -54,14 +55,6 @@ RNS_INLINE void add_product(Lanes& low, Lanes& high, const Lanes& a, const Lanes
     low[j] += static_cast<u64>(product) & kDigitMask;
     high[j] += static_cast<u64>(product >> kDigitBits);
   }
-}
-
-// Of the lower 32 bits, with their signs.
-RNS_LEVEL_INLINE Lanes signed_product(const Lanes& a, const Lanes& b) {
-  Lanes product;
-  for (i64 j = 0; j < kLanes; ++j)
-    product[j] = static_cast<u64>(i64{static_cast<i32>(a[j])} * static_cast<i32>(b[j]));
-  return product;
 }
 
 // Adds b times n digits, from the highest down.
@@ -153,6 +146,10 @@ RNS_INLINE void montgomery_product(const MontgomeryTile& m, const Lanes* x, cons
 }
 
 #include "positional_loops.hpp"
+// After these.
+#include "positional_inverse_words.hpp"
+// After all.
+#include "positional_table.hpp"
 #undef RNS_LEVEL
 #undef RNS_LEVEL_INLINE
 
@@ -239,6 +236,10 @@ RNS_LEVEL_INLINE void montgomery_rows(const MontgomeryTile& m, const Lanes* x, c
 
 // What all levels have.
 #include "positional_loops.hpp"
+// After these.
+#include "positional_inverse_loops.hpp"
+// After all.
+#include "positional_table.hpp"
 #undef RNS_LEVEL
 #undef RNS_LEVEL_INLINE
 
@@ -330,6 +331,10 @@ RNS_LEVEL_INLINE void montgomery_rows(const MontgomeryTile& m, const Lanes* x, c
 
 // What all levels have.
 #include "positional_loops.hpp"
+// After these.
+#include "positional_inverse_loops.hpp"
+// After all.
+#include "positional_table.hpp"
 #undef RNS_LEVEL
 #undef RNS_LEVEL_INLINE
 

@@ -1,5 +1,5 @@
 // Inverses of positional numbers modulo odd ones in tiles, for one level of instructions: included as
-// positional_loops.hpp is, by it.
+// positional_loops.hpp is, after it.
 //
 // D. Bernstein and B.-Y. Yang, "Fast constant-time gcd computation and modular inversion", CHES 2019, in the
 // form of P. Wuille's safegcd of libsecp256k1: steps on the lowest digits make a matrix, by which whole

@@ -312,10 +312,3 @@ RNS_LEVEL void montgomery_power(const MontgomeryTile& m, const LimbRows& x, cons
 }
 
 #include "positional_divide_loops.hpp"
-#include "positional_inverse_loops.hpp"
-
-constexpr PositionalLoops kLoops = {
-    kLanes,          kDigitBits,          kLeastHalvedDigits, montgomery_digits, multiply, add_modular,
-    load_montgomery, montgomery_multiply, montgomery_power,   load_divisor,      divide,   mod_multiply,
-    invert,
-};

@@ -60,7 +60,7 @@ _POSITIONAL_METHOD = positional_methods()[-1]
 most_product_limbs = {"portable": 256, "avx2": 4096, "ifma": 9216}[_POSITIONAL_METHOD]
 transforms_long_products = _POSITIONAL_METHOD != "portable"
 most_montgomery_limbs = 31
-most_inverse_limbs = {"portable": 14, "avx2": 160, "ifma": 320}[_POSITIONAL_METHOD]
+most_inverse_limbs = {"portable": 24, "avx2": 160, "ifma": 320}[_POSITIONAL_METHOD]
 
 
 def positional_multiply(
