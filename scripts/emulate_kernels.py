@@ -372,10 +372,15 @@ def elimination_by_rows(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
         x[1:, 0] = np.array([m - 1 for m in moduli], np.uint32)[1:, None, None]  # rank 1
         out = place(np.empty_like(x))
         results += [*kernels.eliminate(place(x), pivot_columns, moduli, out), out]
+        results += kernels.eliminate(place(x), pivot_columns, moduli, None)
+        k = min(rows, columns)
+        shapes = (rows, rows), (rows, k), (k, columns)
+        factors = tuple(place(np.empty((3, count, *shape), np.uint32)) for shape in shapes)
+        kernels.lu(place(x), moduli, factors)
+        results += factors
         packed = np.concatenate([out, out[..., :1] * 0], axis=3)
         packed[..., -1] = np.arange(rows)[::-1]
-        k = min(rows, columns)
-        for factor, shape in (("P", (rows, rows)), ("L", (rows, k)), ("U", (k, columns))):
+        for factor, shape in zip("PLU", shapes, strict=True):
             found = place(np.empty((3, count, *shape), np.uint32))
             kernels.lu_factor(place(packed), factor, found)
             results.append(found)

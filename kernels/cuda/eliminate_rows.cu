@@ -1,50 +1,20 @@
-// Elimination modulo odd primes with a thread for each row: 32 columns of it, a panel, are in registers, and
-// pivots' rows go to all threads through shared memory. Whole matrices lie in shared memory, a block for
-// each; great ones where their results go, a cluster of RNS_CLUSTER blocks for each, which eliminates some
-// columns.
+// Elimination modulo odd primes with a thread for each row (elimination_panel.cuh). Whole matrices lie in
+// shared memory, a block for each; great ones where their results go, a cluster of RNS_CLUSTER blocks for
+// each, which eliminates some columns.
 //
-// In a panel it divides by nothing: a row becomes |pivot row - factor pivot_row| / R by Montgomery's product,
-// which scales all rows that are left alike. Both products are of numbers of which the first is at most m /
-// 2, so that their sum is below m^2: the pivot or its negative, by which the whole is negated, and the
-// factor, or its negative and that of the pivot's row. Row k of the panel is scaled in the end by the product
-// of the pivots before, or of their negatives, over R^k; all pivots are inverted side by side, and rows and
-// factors divided. Rows that are exchanged stay with their threads, which know their places. What is right of
-// the panel loses a product of matrices: a thread has its row's factors in registers, and the pivots' rows
-// are in shared memory.
-#include <rns/matrix.cuh>
-
+// What is right of a panel loses a product of matrices: a thread has its row's factors in registers, and the
+// pivots' rows are in shared memory.
 #include "elimination.cuh"
+#include "elimination_panel.cuh"
 
 using namespace rns;
 
-#ifndef RNS_CLUSTER
-#define RNS_CLUSTER 1
-#endif
-
 namespace {
 
-constexpr u32 kAll = ~0u;
-constexpr i32 kRow = 32;             // columns of a panel, in registers
-constexpr i32 kTurn = 8;             // columns after which fewer of a row's words are left
-constexpr i32 kNegative = kRow + 4;  // where a row's negative begins, in other banks
-constexpr i32 kNone = 1 << 20;       // the pivot of a column that has none
-constexpr i32 kMostRows = 256;       // of a whole matrix
-constexpr i32 kTile = 32;            // columns of pivots' rows that are in shared memory, of whole matrices
-constexpr i32 kGreatTile = 128;      // the same of great ones
-
-// Shared memory of a panel. Pivots are numbered from 0.
-struct Board {
-  alignas(16) u32 row[2][kNegative + kRow];  // a pivot's row and its negative, and those of the one before
-  u32 pivots[kRow];                          // as they are found
-  u32 scales[kRow];                          // what each pivot's row is multiplied by in the end
-  u32 factors[kRow];                         // what each column's factors are
-  i32 number[kRow];                          // of each column its pivot's number
-  i32 column[kRow];                          // of each pivot its column
-  i32 other[kRow];                           // the place that each pivot's row came from
-  i32 found;                                 // the least place of a row that can be the next pivot's
-  u32 product;
-};
-static_assert(sizeof(Board) % 16 == 0, "what follows is read in vectors");
+constexpr i32 kMostRows = 256;   // of a whole matrix
+constexpr i32 kTile = 32;        // columns of pivots' rows that are in shared memory, of whole matrices
+constexpr i32 kGreatTile = 128;  // the same of great ones
+constexpr i32 kLoads = 32;       // words that a thread reads at once
 
 // Shared memory for what is right of a panel: the pivots' factors, and their rows in some columns, in the
 // order in which a thread has its factors.
@@ -53,49 +23,6 @@ struct Right {
   alignas(16) u32 lower[kRow][kRow];
   alignas(16) u32 upper[kRow][Tile];
 };
-
-#if RNS_CLUSTER > 1 && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-
-constexpr i32 kBlocks = RNS_CLUSTER;
-#define RNS_CLUSTERED __cluster_dims__(RNS_CLUSTER, 1, 1)
-
-__device__ i32 block_of_cluster() {
-  u32 rank;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return static_cast<i32>(rank);
-}
-
-// The same shared memory of another block of the cluster.
-template <class T>
-__device__ T* of_block(T* x, i32 block) {
-  u64 there;
-  asm volatile("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(x), "r"(block));
-  return reinterpret_cast<T*>(there);
-}
-
-// All threads of the cluster wait, and see what the others wrote.
-__device__ void wait_for_cluster() {
-  asm volatile(
-      "barrier.cluster.arrive.release;\n"
-      "barrier.cluster.wait.acquire;" ::
-          : "memory");
-}
-
-#else
-
-constexpr i32 kBlocks = 1;
-#define RNS_CLUSTERED
-
-__device__ i32 block_of_cluster() { return 0; }
-
-template <class T>
-__device__ T* of_block(T* x, i32) {
-  return x;
-}
-
-__device__ void wait_for_cluster() { __syncthreads(); }
-
-#endif
 
 // A matrix that is worked on, in rows of `width` words. Index is 32 bits in shared memory, else 64.
 template <class Index>
@@ -110,173 +37,10 @@ struct Matrix {
   u32 product;
 };
 
-// A panel's columns from `start` on, pivots' rows from place `first` on, and a thread's own row of it. Once
-// eight columns are done with, their words come last but for those of columns before: column c of `padded`
-// is in the end x[place_of(c)].
-struct Panel {
-  u32 x[kRow];
-  i32 place;  // of the row, -1 if the thread has none
-  i32 first;
-  i32 rank;
-  i32 rows;
-  i32 start;
-  i32 columns;
-  i32 padded;  // columns, up to a multiple of kTurn
-  bool is_negative;
-
-  __device__ i32 place_of(i32 column) const {
-    return (padded - kTurn - column / kTurn * kTurn) + column % kTurn;
-  }
-  __device__ bool is_row() const { return place >= 0; }
-};
-
-// Takes the first words of the thread's row, and their negatives, to all blocks.
-template <i32 Words>
-__device__ __forceinline__ void publish(const Panel& p, u32* row, u32 m) {
-#pragma unroll
-  for (i32 block = 0; block < kBlocks; ++block) {
-    uint4* to = reinterpret_cast<uint4*>(of_block(row, block));
-#pragma unroll
-    for (i32 k = 0; k < Words / 4; ++k) {
-      const uint4 u = make_uint4(p.x[4 * k], p.x[4 * k + 1], p.x[4 * k + 2], p.x[4 * k + 3]);
-      to[k] = u;
-      to[kNegative / 4 + k] = make_uint4(m - u.x, m - u.y, m - u.z, m - u.w);
-    }
-  }
-}
-
-// Where the row in the pivot's place begins with 0: takes the first one below that does not there, and to all
-// blocks. False if there is none.
-template <i32 Words>
-__device__ bool exchange(Panel& p, Board& board, u32* row, u32 m) {
-  if (p.place > p.rank && p.x[0] != 0) atomicMin(&board.found, p.place);
-  wait_for_cluster();
-  i32 found = p.rows;
-  for (i32 block = 0; block < kBlocks; ++block) found = min(found, of_block(&board, block)->found);
-  wait_for_cluster();
-  if (threadIdx.x == 0) board.found = p.rows;
-  if (found < p.rows) {
-    if (p.place == p.rank) {
-      p.place = found;
-    } else if (p.place == found) {
-      p.place = p.rank;
-      publish<Words>(p, row, m);
-    }
-    if (threadIdx.x == 0) board.other[p.rank - p.first] = found;
-    p.is_negative = !p.is_negative;
-  }
-  wait_for_cluster();
-  return found < p.rows;
-}
-
-// Eight columns of a panel, of which so many words of a row are left: at each the words move on by one. What
-// clears a column comes to the end once all eight are done.
-template <i32 Words>
-__device__ __forceinline__ void eliminate_eight(Panel& p, Board& board, i32& column, Montgomery m) {
-  u32 done[kTurn] = {};
-#pragma unroll 1
-  for (i32 k = 0; k < kTurn; ++k, ++column) {
-    const u32 own = p.x[0];
-    u32* row = board.row[k % 2];
-    u32 pivot = 0;
-    if (column < p.columns && p.rank < p.rows) {
-      if (p.place == p.rank) publish<Words>(p, row, m.m);
-      wait_for_cluster();
-      pivot = row[0];
-      if (pivot == 0 && exchange<Words>(p, board, row, m.m)) pivot = row[0];
-    }
-    if (pivot != 0) {
-      if (threadIdx.x == 0) {
-        board.number[column] = p.rank - p.first;
-        board.column[p.rank - p.first] = column;
-        board.pivots[p.rank - p.first] = pivot;
-      }
-      ++p.rank;
-    }
-    const bool is_below = pivot != 0 && p.place >= p.rank;
-    if (__any_sync(kAll, is_below)) {
-      const u32 half = m.m / 2, negative = m.m - own;
-      const bool is_great = pivot > half, is_turned = (is_great ? own : negative) > half;
-      const u32 left = is_below ? (is_great ? m.m - pivot : pivot) : m.one;
-      const u32 factor = is_below ? (is_great != is_turned ? own : negative) : 0;
-      const uint4* words = reinterpret_cast<const uint4*>(row + (is_turned ? kNegative : 0));
-#pragma unroll
-      for (i32 j = 0; j < Words / 4; ++j) {
-        const uint4 u = words[j];
-        if (j > 0) p.x[4 * j - 1] = montgomery_muladd(left, p.x[4 * j], factor, u.x, m);
-        p.x[4 * j] = montgomery_muladd(left, p.x[4 * j + 1], factor, u.y, m);
-        p.x[4 * j + 1] = montgomery_muladd(left, p.x[4 * j + 2], factor, u.z, m);
-        p.x[4 * j + 2] = montgomery_muladd(left, p.x[4 * j + 3], factor, u.w, m);
-      }
-    } else {
-#pragma unroll
-      for (i32 j = 1; j < Words; ++j) p.x[j - 1] = p.x[j];
-    }
-    p.x[Words - 1] = 0;
-#pragma unroll
-    for (i32 j = 1; j < kTurn; ++j) done[j - 1] = done[j];
-    done[kTurn - 1] = own;
-  }
-#pragma unroll
-  for (i32 j = 0; j < kTurn; ++j) p.x[Words - kTurn + j] = done[j];
-}
-
-__device__ __forceinline__ void find_pivots(Panel& p, Board& board, Montgomery m) {
-  if (threadIdx.x < kRow) {
-    board.number[threadIdx.x] = kNone;
-    board.other[threadIdx.x] = -1;
-  }
-  if (threadIdx.x == 0) board.found = p.rows;
-  wait_for_cluster();
-  i32 column = 0;
-  if (p.padded > 24) eliminate_eight<32>(p, board, column, m);
-  if (p.padded > 16) eliminate_eight<24>(p, board, column, m);
-  if (p.padded > 8) eliminate_eight<16>(p, board, column, m);
-  eliminate_eight<8>(p, board, column, m);
-  __syncthreads();
-}
-
-// Inverts `count` pivots by one warp, and multiplies them.
-__device__ void invert_pivots(Board& board, i32 count, Modulus m, Montgomery montgomery) {
-  if (threadIdx.x >= kRow) return;
-  const i32 lane = threadIdx.x;
-  const u32 pivot = lane < count ? board.pivots[lane] : 1u;
-  const u32 factor = mod_mul(prime_inverse(pivot, m.last), montgomery.one, m);
-  // The product of those of the pivots before, or of their negatives.
-  u32 scale = pivot > montgomery.m / 2 ? montgomery.m - factor : factor;
-  for (i32 offset = 1; offset < kRow; offset *= 2) {
-    const u32 other = __shfl_up_sync(kAll, scale, offset);
-    if (lane >= offset) scale = mod_mul(scale, other, m);
-  }
-  scale = __shfl_up_sync(kAll, scale, 1);
-  if (lane == 0) scale = 1;
-  u32 product = lane < count ? mod_mul(pivot, scale, m) : 1u;
-  for (i32 offset = kRow / 2; offset > 0; offset /= 2) {
-    product = mod_mul(product, __shfl_xor_sync(kAll, product, offset), m);
-  }
-  if (lane == 0) board.product = product;
-  if (lane < count) {
-    board.scales[lane] = mod_mul(scale, montgomery.one, m);
-    board.factors[board.column[lane]] = factor;
-  }
-}
-
-// Divides the words of a row by what they are scaled by.
-__device__ __forceinline__ void divide(Panel& p, const Board& board, Montgomery m) {
-  const i32 own = p.place - p.first, count = p.rank - p.first;
-  const u32 scale = p.is_row() && own < count ? board.scales[own] : 0u;  // rows below have only factors
-#pragma unroll
-  for (i32 k = 0; k < kRow; ++k) {
-    const i32 column = p.padded - kTurn - k / kTurn * kTurn + k % kTurn;
-    if (column >= 0) {
-      p.x[k] = montgomery_mul(board.number[column] < own ? board.factors[column] : scale, p.x[k], m);
-    }
-  }
-}
-
 // Exchanges rows of what is left and right of a panel, whose own rows stay with their threads.
 template <class Index>
 __device__ void exchange_rows(const Matrix<Index>& w, const Panel& p, const Board& board) {
+  if (!p.is_exchanged) return;
   const i32 thread = block_of_cluster() * blockDim.x + threadIdx.x, threads = kBlocks * blockDim.x;
   for (i32 k = 0; k < p.rank - p.first; ++k) {
     const i32 other = board.other[k], place = p.first + k;
@@ -304,7 +68,7 @@ __device__ __forceinline__ void write_row(const Matrix<Index>& w, const Panel& p
   u32* row = w.x + p.place * w.width;
 #pragma unroll
   for (i32 k = 0; k < kRow; ++k) {
-    const i32 column = p.padded - kTurn - k / kTurn * kTurn + k % kTurn;
+    const i32 column = p.place_of(k);
     if (column >= 0 && column < p.columns) {
       row[p.start + column] = is_plain || board.number[column] >= own ? p.x[k] : 0u;
     }
@@ -312,7 +76,7 @@ __device__ __forceinline__ void write_row(const Matrix<Index>& w, const Panel& p
   if (is_plain) return;
 #pragma unroll
   for (i32 k = 0; k < kRow; ++k) {
-    const i32 column = p.padded - kTurn - k / kTurn * kTurn + k % kTurn;
+    const i32 column = p.place_of(k);
     if (column >= 0 && column < p.columns && board.number[column] < own) {
       row[p.first + board.number[column]] = p.x[k];
     }
@@ -397,10 +161,12 @@ __device__ __forceinline__ void reduce_right(const Matrix<Index>& w, Panel& p, c
   }
 }
 
-// Eliminates with pivots of columns `start` to `stop`; rows are changed up to the column `reach`.
+// Eliminates with pivots of columns `start` to `stop`; rows are changed up to the column `reach`. Unless it
+// is wanted, what is left of the last panel's columns is not written.
 template <i32 Tile, class Index>
-__device__ __forceinline__ void eliminate_columns(Matrix<Index>& w, i32 start, i32 stop, i32 reach, Modulus m,
-                                                  Board& board, Right<Tile>& right) {
+__device__ __forceinline__ void eliminate_columns(Matrix<Index>& w, i32 start, i32 stop, i32 reach,
+                                                  bool is_wanted, Modulus m, Board& board,
+                                                  Right<Tile>& right) {
   const Montgomery montgomery = montgomery_of(m);
   const i32 thread = block_of_cluster() * blockDim.x + threadIdx.x;
   for (i32 left = start; left < stop && w.rank < w.rows; left += kRow) {
@@ -410,7 +176,7 @@ __device__ __forceinline__ void eliminate_columns(Matrix<Index>& w, i32 start, i
     p.start = left;
     p.first = p.rank = w.rank;
     p.rows = w.rows;
-    p.is_negative = false;
+    p.is_negative = p.is_exchanged = false;
     p.place = w.rank + thread < w.rows ? w.rank + thread : -1;
     const u32* row = w.x + (p.is_row() ? p.place : 0) * w.width + left;
 #pragma unroll
@@ -419,10 +185,13 @@ __device__ __forceinline__ void eliminate_columns(Matrix<Index>& w, i32 start, i
     const i32 count = p.rank - p.first;
     invert_pivots(board, count, m, montgomery);
     __syncthreads();
-    divide(p, board, montgomery);
+    const bool is_right = left + p.columns < reach;
     exchange_rows(w, p, board);
-    wait_for_cluster();  // factors may go left of the panel
-    write_row(w, p, board);
+    if (is_right || is_wanted) {
+      divide(p, board, montgomery);
+      wait_for_cluster();  // factors may go left of the panel
+      write_row(w, p, board);
+    }
     if (thread < kRow && board.number[thread] < kNone)
       w.pivots[p.first + board.number[thread]] = left + thread;
     if (count > 0) {
@@ -431,9 +200,51 @@ __device__ __forceinline__ void eliminate_columns(Matrix<Index>& w, i32 start, i
     }
     w.rank = p.rank;
     wait_for_cluster();
-    if (count > 0 && left + p.columns < reach) {
+    if (count > 0 && is_right) {
       reduce_right(w, p, board, right, reach, montgomery);
       wait_for_cluster();
+    }
+  }
+}
+
+// Copies a matrix of any layout to shared memory, all that a thread reads of a column at once.
+__device__ void copy_in(const Elimination& e, i64 t, u32* x, i32 width) {
+  const i32 rows = static_cast<i32>(e.rows), columns = static_cast<i32>(e.columns);
+  const i32 lane = threadIdx.x % kRow, warp = threadIdx.x / kRow, warps = blockDim.x / kRow;
+  for (i32 j = lane; j < columns; j += kRow) {
+    for (i32 top = warp; top < rows; top += kLoads * warps) {
+      const u32* from = e.x.of(t / e.count, t % e.count) + j * e.x.step + top * e.x.stride;
+      u32 words[kLoads];
+#pragma unroll
+      for (i32 k = 0; k < kLoads; ++k) {
+        words[k] = top + k * warps < rows ? *from : 0u;
+        from += warps * e.x.stride;
+      }
+#pragma unroll
+      for (i32 k = 0; k < kLoads; ++k) {
+        if (top + k * warps < rows) x[(top + k * warps) * width + j] = words[k];
+      }
+    }
+  }
+}
+
+// Writes an echelon form with its factors, and the factors P, L and U, of these what there is memory for.
+__device__ void write_out(const Elimination& e, i64 t, const u32* x, i32 width) {
+  const i32 rows = static_cast<i32>(e.rows), columns = static_cast<i32>(e.columns);
+  const i32 least = min(rows, columns), most = max(rows, columns);
+  const i32 lane = threadIdx.x % kRow, warp = threadIdx.x / kRow, warps = blockDim.x / kRow;
+  const bool has_factors = e.upper != nullptr;
+  for (i32 j = lane; j < most; j += kRow) {
+    const i32 source = has_factors && j < rows ? e.order[t * rows + j] : -1;
+#pragma unroll 4
+    for (i32 r = warp; r < rows; r += warps) {
+      const u32 word = j < columns ? x[r * width + j] : 0u;
+      const bool is_below = j < r;
+      if (e.out != nullptr && j < columns) e.out[(t * rows + r) * columns + j] = word;
+      if (!has_factors) continue;
+      if (j < rows) e.permutation[(t * rows + r) * rows + j] = source == r;
+      if (j < least) e.lower[(t * rows + r) * least + j] = is_below ? word : j == r;
+      if (r < least && j < columns) e.upper[(t * least + r) * columns + j] = is_below ? 0u : word;
     }
   }
 }
@@ -453,21 +264,14 @@ __global__ void __launch_bounds__(kMostRows) eliminate_whole(Elimination e) {
   Right<kTile>& right = *reinterpret_cast<Right<kTile>*>(&board + 1);
   u32* x = columns > min(kRow, static_cast<i32>(e.stop)) ? reinterpret_cast<u32*>(&right + 1)
                                                          : reinterpret_cast<u32*>(&board + 1);
-  const i32 lane = threadIdx.x % kRow, warp = threadIdx.x / kRow, warps = blockDim.x / kRow;
+  const bool is_wanted = e.out != nullptr || e.upper != nullptr;
   for (i64 t = blockIdx.x; t < e.moduli_count * e.count; t += gridDim.x) {
-    const i64 i = t / e.count;
-    const u32* from = e.x.of(i, t % e.count);
-    for (i32 j = lane; j < columns; j += kRow) {
-#pragma unroll 16
-      for (i32 r = warp; r < rows; r += warps) x[r * width + j] = from[r * e.x.stride + j * e.x.step];
-    }
+    copy_in(e, t, x, width);
     __syncthreads();
     Matrix<i32> w = {x, width, rows, columns, e.order + t * rows, e.pivots + t * e.most, 0, 1u};
-    eliminate_columns<kTile>(w, 0, static_cast<i32>(e.stop), columns, e.moduli[i], board, right);
-    u32* out = e.out + t * rows * columns;
-    for (i32 r = warp; r < rows; r += warps) {
-      for (i32 j = lane; j < columns; j += kRow) out[r * columns + j] = x[r * width + j];
-    }
+    eliminate_columns<kTile>(w, 0, static_cast<i32>(e.stop), columns, is_wanted, e.moduli[t / e.count], board,
+                             right);
+    if (is_wanted) write_out(e, t, x, width);
     if (threadIdx.x == 0) e.products[t] = w.product;
     __syncthreads();  // before the memory is another matrix's
   }
@@ -488,7 +292,7 @@ __global__ void RNS_CLUSTERED __launch_bounds__(512) eliminate_panel(Elimination
                      e.ranks[t],
                      e.products[t]};
     eliminate_columns<kGreatTile>(w, static_cast<i32>(e.start), static_cast<i32>(e.stop),
-                                  static_cast<i32>(e.reach), e.moduli[t / e.count], board, right);
+                                  static_cast<i32>(e.reach), true, e.moduli[t / e.count], board, right);
     wait_for_cluster();
     if (block_of_cluster() == 0 && threadIdx.x == 0) {
       e.products[t] = w.product;

@@ -1,15 +1,21 @@
 // What kernels of elimination in stacks of matrices take.
 #pragma once
 
+#include <rns/modular.cuh>
+
 #include "stack.cuh"
 
 namespace rns {
 
 // Results are (n, count, ...), contiguous, and begin as if there were no pivots: ranks before columns `start`
-// on are in ranks. Pivots come from columns `start` to `stop`.
+// on are in ranks. Pivots come from columns `start` to `stop`. Of whole matrices echelon forms, and their
+// factors P, L and U, are null unless they are wanted.
 struct Elimination {
   Stack x;
   u32* out;
+  u32* permutation;
+  u32* lower;
+  u32* upper;
   i32* order;
   i32* pivots;
   u32* products;

@@ -182,7 +182,8 @@ INT8_TASK = np.dtype(
 ELIMINATION = np.dtype(
     [
         ("x", STACK),
-        *((name, np.uint64) for name in ("out", "order", "pivots", "products")),
+        *((name, np.uint64) for name in ("out", "permutation", "lower", "upper")),
+        *((name, np.uint64) for name in ("order", "pivots", "products")),
         *((name, np.uint64) for name in ("ranks", "new_ranks", "moduli")),
         *((name, np.int64) for name in ("moduli_count", "count", "rows", "columns")),
         *((name, np.int64) for name in ("most", "start", "stop", "reach", "has_panels")),
@@ -202,7 +203,7 @@ ROW_TILE = 32
 WHOLE_ROWS = 256
 LU_STRIP = 32
 GREAT_TILE = 128
-BOARD_BYTES = 1328
+BOARD_BYTES = 1840
 MOST_CLUSTER = 8
 TRIANGULAR = np.dtype(
     [

@@ -31,6 +31,9 @@ from rnsdask.core.moduli import ModuliSet
 # A NumPy or a CuPy array. CuPy's types are unknown to type checkers, and it may not be installed.
 Array: TypeAlias = Any
 
+LUFactor: TypeAlias = Literal["P", "L", "U"]
+LU_FACTORS: tuple[LUFactor, ...] = ("P", "L", "U")
+
 
 @dataclass(frozen=True)
 class Extremum:
@@ -249,14 +252,14 @@ class Kernels(Protocol):
     # Stacks of matrices modulo primes: (n, B, rows, columns), in any layout.
 
     def eliminate(
-        self, x: Array, pivot_columns: int, moduli: ModuliSet, out: Array
+        self, x: Array, pivot_columns: int, moduli: ModuliSet, out: Array | None
     ) -> tuple[Array, Array, Array]:
         """Row echelon forms by exchanges of rows and subtraction of multiples of rows from those below.
 
         A row of the result begins with the factors that it was reduced by; what is not 0 of the row itself
         begins with its pivot, to the right of them. A pivot is the first of its column that is not 0 in a row
         that is no pivot's yet, and comes from one of the first `pivot_columns` columns; others are changed
-        likewise.
+        likewise. Without `out`, contiguous, only what is returned is wanted.
 
         Returns
         -------
@@ -268,10 +271,16 @@ class Kernels(Protocol):
             The products of the pivots, negative if the order is odd.
         """
 
-    def lu_factor(self, packed: Array, factor: Literal["P", "L", "U"], out: Array) -> None:
-        """Factors of echelon forms with one column more, which row came to each place; `out` is contiguous.
+    def lu(self, x: Array, moduli: ModuliSet, factors: tuple[Array, Array, Array]) -> None:
+        """Factors P, L and U of x, all contiguous, of the shapes that follow.
 
         P is (n, B, R, R), L (n, B, R, K) and U (n, B, K, C), for K the lesser of R and C.
+        """
+
+    def lu_factor(self, packed: Array, factor: LUFactor, out: Array) -> None:
+        """A factor from echelon forms with one column more, which row came to each place.
+
+        `out` is contiguous.
         """
 
     def solve_upper(self, upper: Array, right: Array, moduli: ModuliSet, out: Array) -> None:

@@ -43,16 +43,23 @@ def _echelon(words: Array, moduli: ModuliSet, pivot_columns: int) -> _Echelon:
     return _Echelon(out, *kernels_of(x).eliminate(x, pivot_columns, moduli, out))
 
 
+def _pivots_and_products(words: Array, moduli: ModuliSet) -> tuple[Array, Array]:
+    """Of matrices the columns of pivots (n, B, K), -1 where there is none, and products of pivots (n, B)."""
+    x = _stack(words)
+    return kernels_of(x).eliminate(x, x.shape[-1], moduli, None)[1:]
+
+
 def determinants(words: Array, moduli: ModuliSet) -> Array:
     """Determinants (n, *batch, 1, 1) of square matrices; that of no rows is 1."""
-    found = _echelon(words, moduli, words.shape[-1])
-    full = found.ranks == words.shape[-1]
-    return np.where(full, found.products, np.uint32(0)).reshape(*words.shape[:-2], 1, 1)
+    pivots, products = _pivots_and_products(words, moduli)
+    full = (pivots >= 0).all(axis=-1)
+    return np.where(full, products, np.uint32(0)).reshape(*words.shape[:-2], 1, 1)
 
 
 def ranks(words: Array, moduli: ModuliSet) -> Array:
     """Ranks (n, *batch, 1, 1), int64."""
-    return _echelon(words, moduli, words.shape[-1]).ranks.reshape(*words.shape[:-2], 1, 1)
+    pivots, _ = _pivots_and_products(words, moduli)
+    return (pivots >= 0).sum(axis=-1, dtype=np.int64).reshape(*words.shape[:-2], 1, 1)
 
 
 def pivots(words: Array, moduli: ModuliSet) -> tuple[list[int], list[int]]:
@@ -66,6 +73,21 @@ def pivots(words: Array, moduli: ModuliSet) -> tuple[list[int], list[int]]:
 
 
 # ---- factors ----------------------------------------------------------------------------------------------
+
+
+def factors(words: Array, moduli: ModuliSet) -> tuple[Array, Array, Array]:
+    """P (n, *batch, rows, rows), L (n, *batch, rows, k) and U (n, *batch, k, columns), of A = P L U.
+
+    k is the lesser of rows and columns.
+    """
+    x = _stack(words)
+    rows, columns = words.shape[-2:]
+    least = min(rows, columns)
+    shapes = (rows, rows), (rows, least), (least, columns)
+    P, L, U = (np.empty_like(x, shape=(*x.shape[:2], *shape), order="C") for shape in shapes)
+    kernels_of(x).lu(x, moduli, (P, L, U))
+    outer = words.shape[:-2]
+    return tuple(part.reshape(*outer, *part.shape[2:]) for part in (P, L, U))
 
 
 def packed_lu(words: Array, moduli: ModuliSet) -> Array:

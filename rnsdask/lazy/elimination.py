@@ -79,6 +79,9 @@ def lu(x: Any) -> LU:
     words = checked("lu", x)
     rows, columns = words.shape[-2:]
     least = min(rows, columns)
+    if not isinstance(words, da.Array):
+        found = elimination.factors(words, x.system.moduli)
+        return LU(*(made_like((x,), part, x.system, "raise") for part in found))
     packed = map_matrices("lu", elimination.packed_lu, words, (rows, columns + 1), moduli=x.system.moduli)
     parts = (
         (elimination.permutation_of, (rows, rows)),

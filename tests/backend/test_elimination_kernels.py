@@ -37,10 +37,25 @@ def check(words: Array, pivot_columns: int, moduli: ModuliSet) -> None:
 
     x = cupy.asarray(words.swapaxes(2, 3).copy()).swapaxes(2, 3)  # in the other order
     out, expected = cupy.empty(words.shape, dtype=np.uint32), np.empty_like(words)
-    found = kernels_of(x).eliminate(x, pivot_columns, moduli, out)
-    for ours, theirs in zip(found, cpu.eliminate(words, pivot_columns, moduli, expected), strict=True):
-        assert (host(ours) == theirs).all()
+    found = cpu.eliminate(words, pivot_columns, moduli, expected)
+    for result in (out, None):
+        for ours, theirs in zip(
+            kernels_of(x).eliminate(x, pivot_columns, moduli, result), found, strict=True
+        ):
+            assert (host(ours) == theirs).all()
     assert (host(out) == expected).all()
+    if pivot_columns == words.shape[3]:
+        rows, columns = words.shape[2:]
+        least = min(rows, columns)
+        shapes = (rows, rows), (rows, least), (least, columns)
+        factors, others = (
+            tuple(np.empty_like(a, shape=(*words.shape[:2], *shape), order="C") for shape in shapes)
+            for a in (x, words)
+        )
+        kernels_of(x).lu(x, moduli, factors)
+        cpu.lu(words, moduli, others)
+        for ours, theirs in zip(factors, others, strict=True):
+            assert (host(ours) == theirs).all()
     assert (host(x) == words).all()
 
 
@@ -84,6 +99,22 @@ def test_many_and_one_great_matrix(rng: np.random.Generator) -> None:
     check(words, 270, moduli)
     check(words[:, :1], 270, moduli)
     check(words[:, 3:4], 269, moduli)
+
+
+def test_exchanges_at_each_column(rng: np.random.Generator) -> None:
+    """Permutations, triangular matrices upside down, and rows that begin with zeros in many ways."""
+    length = 40
+    words = np.zeros((len(ODD), 6, length, length), dtype=np.uint32)
+    words[:, 0] = np.eye(length, dtype=np.uint32)[::-1]
+    words[:, 1] = np.eye(length, dtype=np.uint32)[rng.permutation(length)]
+    words[:, 2] = np.triu(drawn(rng, ODD, length, length))[:, ::-1]
+    words[:, 3] = np.array([p - 1 for p in ODD], dtype=np.uint32)[:, None, None]  # the greatest ones, rank 1
+    words[:, 4] = np.tril(words[:, 3])
+    random = drawn(rng, ODD, length, length)
+    random[rng.random(random.shape) < 0.9] = 0
+    words[:, 5] = random
+    for columns in (length, 32, 31):
+        check(words[..., :columns], columns, ODD)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (5, 7), (40, 33), (33, 70)])

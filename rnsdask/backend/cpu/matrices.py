@@ -1,12 +1,10 @@
 """Matrices of residues: products and elimination."""
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend.cpu.extension import _cpu
-from rnsdask.backend.protocol import Array
+from rnsdask.backend.protocol import LU_FACTORS, Array, LUFactor
 from rnsdask.constants import Int8Constants, modulus_table
 from rnsdask.core.moduli import ModuliSet
 
@@ -24,9 +22,11 @@ def int8_join(sums: Array, constants: Int8Constants, out: Array) -> None:
 
 
 def eliminate(
-    x: Array, pivot_columns: int, moduli: ModuliSet, out: Array
+    x: Array, pivot_columns: int, moduli: ModuliSet, out: Array | None
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint32]]:
     n, count, rows, _ = x.shape
+    if out is None:
+        out = np.empty_like(x, order="C")
     order = np.empty((n, count, rows), dtype=np.int32)
     pivots = np.empty((n, count, min(rows, pivot_columns)), dtype=np.int32)
     products = np.empty((n, count), dtype=np.uint32)
@@ -34,14 +34,25 @@ def eliminate(
     return order, pivots, products
 
 
-def lu_factor(packed: Array, factor: Literal["P", "L", "U"], out: Array) -> None:
+def lu(x: Array, moduli: ModuliSet, factors: tuple[Array, Array, Array]) -> None:
+    words = np.empty_like(x, order="C")
+    order = eliminate(x, x.shape[3], moduli, words)[0]
+    for factor, out in zip(LU_FACTORS, factors, strict=True):
+        _lu_factor(words, order, factor, out)
+
+
+def lu_factor(packed: Array, factor: LUFactor, out: Array) -> None:
+    _lu_factor(packed[..., :-1], packed[..., -1], factor, out)
+
+
+def _lu_factor(words: Array, order: Array, factor: LUFactor, out: Array) -> None:
     rows, columns = np.ogrid[: out.shape[2], : out.shape[3]]
     if factor == "P":
-        np.equal(packed[:, :, None, :, -1], rows, out=out, casting="unsafe")
+        np.equal(order[:, :, None], rows, out=out, casting="unsafe")
         return
     is_below = columns < rows
     out[...] = columns == rows if factor == "L" else 0
-    np.copyto(out, packed[:, :, : out.shape[2], : out.shape[3]], where=is_below == (factor == "L"))
+    np.copyto(out, words[:, :, : out.shape[2], : out.shape[3]], where=is_below == (factor == "L"))
 
 
 def solve_upper(upper: Array, right: Array, moduli: ModuliSet, out: Array) -> None:

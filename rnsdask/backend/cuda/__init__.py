@@ -15,7 +15,7 @@ from rnsdask.backend.cuda.convert import (
 from rnsdask.backend.cuda.convolution import convolve, padded_residues, three_prime_remainders
 from rnsdask.backend.cuda.crc32c import crc32c
 from rnsdask.backend.cuda.divide import floor_divide_limbs, remainder_limbs
-from rnsdask.backend.cuda.elimination import characteristic_polynomials, eliminate, lu_factor, solve_upper
+from rnsdask.backend.cuda.elimination import characteristic_polynomials, eliminate, lu, lu_factor, solve_upper
 from rnsdask.backend.cuda.fermat import (
     fermat_apply,
     fermat_first_invalid,
@@ -99,6 +99,7 @@ __all__ = [
     "limbs_to_fermat",
     "limbs_to_residues",
     "limbs_to_wide_residues",
+    "lu",
     "lu_factor",
     "matmul",
     "mixed_radix_digits",

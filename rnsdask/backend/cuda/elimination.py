@@ -1,6 +1,6 @@
 """Elimination in matrices modulo primes, triangular systems and characteristic polynomials."""
 
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import cupy
 import numpy as np
@@ -33,7 +33,7 @@ from rnsdask.backend.cuda_layout import (
     WHOLE_ROWS,
     cluster_options,
 )
-from rnsdask.backend.protocol import Array
+from rnsdask.backend.protocol import LU_FACTORS, Array, LUFactor
 from rnsdask.core.moduli import ModuliSet
 
 # Numbers of its matrix that a thread computes at the first step, where there are enough.
@@ -85,33 +85,43 @@ def _shared(words: int) -> int:
     return size if size + _STATIC_BYTES <= most_shared(cupy.cuda.runtime.getDevice()) else 0
 
 
-def eliminate(x: Array, pivot_columns: int, moduli: ModuliSet, out: Array) -> Found:
+def eliminate(x: Array, pivot_columns: int, moduli: ModuliSet, out: Array | None) -> Found:
     found = _no_pivots(x, pivot_columns)
-    if out.size == 0:
+    if x.size == 0 or _eliminate_whole(x, pivot_columns, moduli, found, out=out):
         return found
     n, count, rows, columns = x.shape
-    by_rows = 2 not in moduli and rows <= WHOLE_ROWS  # products by Montgomery are modulo odd numbers
-    if by_rows:
-        is_short = min(rows, pivot_columns) <= _MOST_WHOLE
-        shared = _shared(_words_by_rows(rows, columns, pivot_columns)) if is_short else 0
-        source, name, block = "eliminate_rows", "eliminate_whole", _rounded(rows)
-    else:
-        shared = _shared(rows * (columns | 1))
-        source, name = "elimination", "eliminate"
-        block = max(WARP, min(_MOST_THREADS, 1 << (2 * rows - 1).bit_length()))  # two for each row
-    if shared:
+    if out is None:
+        out = cupy.empty(x.shape, dtype=cupy.uint32)
+    if (2 in moduli or rows > WHOLE_ROWS) and (shared := _shared(rows * (columns | 1))):
         ranks = cupy.zeros((2, n, count), dtype=cupy.int32)
-        task = _task(x, out, found, (0, pivot_columns, columns), (ranks[0], ranks[1]), moduli)
-        launching.launch(source, name, n * count * block, (task,), block=block, shared=shared)
+        task = _task(
+            x, found, (0, pivot_columns, columns), moduli, out=out, ranks=ranks[0], new_ranks=ranks[1]
+        )
+        block = max(WARP, min(_MOST_THREADS, 1 << (2 * rows - 1).bit_length()))  # two for each row
+        launching.launch("elimination", "eliminate", n * count * block, (task,), block=block, shared=shared)
     else:
         _eliminate_great(x, pivot_columns, moduli, out, found)
     return found
 
 
-def _words_by_rows(rows: int, columns: int, pivot_columns: int) -> int:
-    """Words that a block shares to eliminate with a thread for each row."""
+def _eliminate_whole(
+    x: Array, pivot_columns: int, moduli: ModuliSet, found: Found, **results: Array | None
+) -> bool:
+    """Eliminate by a thread for each row with the matrix in shared memory, if it is one for that."""
+    n, count, rows, columns = x.shape
+    # Products by Montgomery are modulo odd numbers.
+    if 2 in moduli or rows > WHOLE_ROWS or min(rows, pivot_columns) > _MOST_WHOLE:
+        return False
     right = ROW * (ROW + ROW_TILE) if columns > min(ROW, pivot_columns) else 0
-    return BOARD_BYTES // 4 + right + rows * (columns | 1)
+    shared = _shared(BOARD_BYTES // 4 + right + rows * (columns | 1))
+    if not shared:
+        return False
+    task = _task(x, found, (0, pivot_columns, columns), moduli, **results)
+    block = _rounded(rows)
+    launching.launch(
+        "eliminate_rows", "eliminate_whole", n * count * block, (task,), block=block, shared=shared
+    )
+    return True
 
 
 def _rounded(threads: int) -> int:
@@ -148,25 +158,22 @@ def _no_pivots(x: Array, pivot_columns: int) -> Found:
 
 def _task(
     x: Array,
-    out: Array,
     found: Found,
     columns: tuple[int, int, int],
-    ranks: tuple[Array, Array],
     moduli: ModuliSet,
     has_panels: bool = False,
+    /,
+    **results: Array | None,
 ) -> Parameter:
     """Elimination with pivots of columns from the first to the second, of what is left of the third."""
-    n, count, rows, width = out.shape
+    n, count, rows, width = x.shape
     order, pivots, products = found
     return Parameter(
         ELIMINATION,
         x=_stack(x),
-        out=out,
         order=order,
         pivots=pivots,
         products=products,
-        ranks=ranks[0],
-        new_ranks=ranks[1],
         moduli=modulus_table_on(moduli, cupy.cuda.runtime.getDevice()),
         moduli_count=n,
         count=count,
@@ -177,6 +184,7 @@ def _task(
         stop=columns[1],
         reach=columns[2],
         has_panels=has_panels,
+        **{name: array for name, array in results.items() if array is not None},
     )
 
 
@@ -214,16 +222,16 @@ class _GreatMatrices:
             self._eliminate(middle, stop)
             return
         ranks = cupy.empty_like(self.ranks[start])
-        self._eliminate_panel(start, stop, (self.ranks[start], ranks))
+        self._eliminate_panel(start, stop, {"ranks": self.ranks[start], "new_ranks": ranks})
         self.ranks[stop] = ranks
         self.least[stop] = min(stop, self.words.shape[2]) if self.is_full else int(ranks.min())
 
-    def _eliminate_panel(self, start: int, stop: int, pair: tuple[Array, Array]) -> None:
+    def _eliminate_panel(self, start: int, stop: int, ranks: dict[str, Array]) -> None:
         n, count, rows, _ = self.words.shape
         left = max(1, rows - self.least[start])
         blocks = _blocks_of_cluster(left, n * count)
         if 2 not in self.moduli and left <= blocks * _MOST_ROWS:
-            task = _task(self.words, self.words, self.found, (start, stop, stop), pair, self.moduli)
+            task = _task(self.words, self.found, (start, stop, stop), self.moduli, out=self.words, **ranks)
             launching.launch(
                 "eliminate_rows",
                 "eliminate_panel",
@@ -236,7 +244,15 @@ class _GreatMatrices:
             )
             return
         shared = _shared(rows * PANEL_WIDTH)
-        task = _task(self.words, self.words, self.found, (start, stop, stop), pair, self.moduli, bool(shared))
+        task = _task(
+            self.words,
+            self.found,
+            (start, stop, stop),
+            self.moduli,
+            bool(shared),
+            out=self.words,
+            **ranks,
+        )
         threads = n * count * _MOST_THREADS
         launching.launch(
             "elimination", "eliminate_great", threads, (task,), block=_MOST_THREADS, shared=shared
@@ -302,12 +318,32 @@ def _blocks_of_cluster(rows: int, matrices: int) -> int:
     return blocks
 
 
-def lu_factor(packed: Array, factor: Literal["P", "L", "U"], out: Array) -> None:
+def lu(x: Array, moduli: ModuliSet, factors: tuple[Array, Array, Array]) -> None:
+    rows, columns = x.shape[2:]
+    if x.size == 0:
+        factors[0][...] = cupy.eye(rows, dtype=cupy.uint32)  # the others are empty
+        return
+    found = _no_pivots(x, columns)
+    results = dict(zip(("permutation", "lower", "upper"), factors, strict=True))
+    if not _eliminate_whole(x, columns, moduli, found, **results):
+        words = cupy.empty(x.shape, dtype=cupy.uint32)
+        order = eliminate(x, columns, moduli, words)[0]
+        for factor, out in zip(LU_FACTORS, factors, strict=True):
+            _lu_factor(words, columns, order, 1, factor, out)
+
+
+def lu_factor(packed: Array, factor: LUFactor, out: Array) -> None:
+    words, width = cupy.ascontiguousarray(packed), packed.shape[3]
+    _lu_factor(words, width, words.reshape(-1)[width - 1 :], width, factor, out)
+
+
+def _lu_factor(words: Array, width: int, order: Array, step: int, factor: LUFactor, out: Array) -> None:
+    """A factor of echelon forms in rows of `width` words; numbers of the order are `step` words apart."""
     n, count, rows, columns = out.shape
     strips = n * count * -(-rows // LU_STRIP)
-    sizes = tuple(map(np.int64, (n * count, *packed.shape[2:], rows, columns)))
+    sizes = tuple(map(np.int64, (n * count, words.shape[2], width, rows, columns)))
     if out.size:
-        arguments = cupy.ascontiguousarray(packed), out, *sizes, np.int32("PLU".index(factor))
+        arguments = words, order, np.int64(step), out, *sizes, np.int32(LU_FACTORS.index(factor))
         launching.launch("lu_factors", "lu_factor", strips * BLOCK, arguments)
 
 
