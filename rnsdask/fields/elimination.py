@@ -52,7 +52,7 @@ def _pivots_and_products(words: Array, moduli: ModuliSet) -> tuple[Array, Array]
 def determinants(words: Array, moduli: ModuliSet) -> Array:
     """Determinants (n, *batch, 1, 1) of square matrices; that of no rows is 1."""
     pivots, products = _pivots_and_products(words, moduli)
-    full = (pivots >= 0).all(axis=-1)
+    full = (pivots[..., -1:] >= 0).all(axis=-1)  # no rows have full rank
     return np.where(full, products, np.uint32(0)).reshape(*words.shape[:-2], 1, 1)
 
 
