@@ -356,6 +356,8 @@ def elimination_by_rows(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
     moduli, results = ModuliSet([3, 65537, 4294967291]), []
     for rows, columns, pivot_columns, seed in (
         (1, 1, 1, 1),
+        (19, 32, 32, 7),  # of one warp
+        (32, 30, 30, 8),
         (33, 34, 33, 2),
         (31, 70, 40, 3),
         (40, 9, 8, 4),

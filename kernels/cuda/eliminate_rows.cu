@@ -11,10 +11,12 @@ using namespace rns;
 
 namespace {
 
-constexpr i32 kMostRows = 256;   // of a whole matrix
-constexpr i32 kTile = 32;        // columns of pivots' rows that are in shared memory, of whole matrices
-constexpr i32 kGreatTile = 128;  // the same of great ones
-constexpr i32 kLoads = 32;       // words that a thread reads at once
+constexpr i32 kMostRows = 256;       // of a whole matrix
+constexpr i32 kMostWarps = 32;       // of small matrices on a multiprocessor
+constexpr i32 kTile = 32;            // columns of pivots' rows that are in shared memory, of whole matrices
+constexpr i32 kGreatTile = 128;      // the same of great ones
+constexpr i32 kLoads = 32;           // words that a thread reads at once
+constexpr i32 kRowWidth = kRow + 1;  // words of a row of a panel's copy, against conflicts of banks
 
 // Shared memory for what is right of a panel: the pivots' factors, and their rows in some columns, in the
 // order in which a thread has its factors.
@@ -23,6 +25,8 @@ struct Right {
   alignas(16) u32 lower[kRow][kRow];
   alignas(16) u32 upper[kRow][Tile];
 };
+template <>
+struct Right<0> {};
 
 // A matrix that is worked on, in rows of `width` words. Index is 32 bits in shared memory, else 64.
 template <class Index>
@@ -36,6 +40,16 @@ struct Matrix {
   i32 rank;
   u32 product;
 };
+
+// Copies a row of a panel, of which the thread has its own from there on.
+__device__ __forceinline__ void copy_row(Panel& p, u32* to) {
+  u32 x[kRow];
+#pragma unroll
+  for (i32 k = 0; k < kRow; ++k) x[k] = p.word(k);
+#pragma unroll
+  for (i32 k = 0; k < kRow; ++k) to[k] = x[k];
+  p.row = to;
+}
 
 // Exchanges rows of what is left and right of a panel, whose own rows stay with their threads.
 template <class Index>
@@ -61,25 +75,20 @@ __device__ void exchange_rows(const Matrix<Index>& w, const Panel& p, const Boar
 
 // Takes a row to its place. Factors stand below the diagonal, left of the panel if pivots are missing.
 template <class Index>
-__device__ __forceinline__ void write_row(const Matrix<Index>& w, const Panel& p, const Board& board) {
+__device__ __forceinline__ void write_row(const Matrix<Index>& w, const Panel& p, const Board& board,
+                                          const u32 (&x)[kRow]) {
   const i32 own = p.place - p.first, count = p.rank - p.first;
   const bool is_plain = p.first == p.start && count > 0 && board.column[count - 1] == count - 1;
   if (!p.is_row()) return;
   u32* row = w.x + p.place * w.width;
 #pragma unroll
   for (i32 k = 0; k < kRow; ++k) {
-    const i32 column = p.place_of(k);
-    if (column >= 0 && column < p.columns) {
-      row[p.start + column] = is_plain || board.number[column] >= own ? p.x[k] : 0u;
-    }
+    if (k < p.columns) row[p.start + k] = is_plain || board.number[k] >= own ? x[k] : 0u;
   }
   if (is_plain) return;
 #pragma unroll
   for (i32 k = 0; k < kRow; ++k) {
-    const i32 column = p.place_of(k);
-    if (column >= 0 && column < p.columns && board.number[column] < own) {
-      row[p.first + board.number[column]] = p.x[k];
-    }
+    if (k < p.columns && board.number[k] < own) row[p.first + board.number[k]] = x[k];
   }
 }
 
@@ -103,7 +112,7 @@ __device__ void solve_tile(const Matrix<Index>& w, const Panel& p, const Board& 
 #pragma unroll
         for (i32 i = 0; i < k; ++i) sum.add(right.lower[k][i], y[i]);
         if (k > 0) y[k] = mod_sub(y[k], sum.reduce(m), m.m - 1u);
-        right.upper[p.place_of(board.column[k])][j] = y[k];
+        right.upper[board.column[k]][j] = y[k];
       }
     }
   }
@@ -111,7 +120,7 @@ __device__ void solve_tile(const Matrix<Index>& w, const Panel& p, const Board& 
 
 // Subtracts from a row its factors times the pivots' rows, in the same columns.
 template <i32 Tile>
-__device__ __forceinline__ void subtract_product(u32* row, const Panel& p, const Right<Tile>& right,
+__device__ __forceinline__ void subtract_product(u32* row, const u32 (&x)[kRow], const Right<Tile>& right,
                                                  i32 count, Montgomery m) {
 #pragma unroll 1
   for (i32 j = 0; j < count; j += 4) {
@@ -119,10 +128,10 @@ __device__ __forceinline__ void subtract_product(u32* row, const Panel& p, const
 #pragma unroll
     for (i32 k = 0; k < kRow; ++k) {
       const uint4 u = *reinterpret_cast<const uint4*>(&right.upper[k][j]);
-      sums[0].add(p.x[k], u.x);
-      sums[1].add(p.x[k], u.y);
-      sums[2].add(p.x[k], u.z);
-      sums[3].add(p.x[k], u.w);
+      sums[0].add(x[k], u.x);
+      sums[1].add(x[k], u.y);
+      sums[2].add(x[k], u.z);
+      sums[3].add(x[k], u.w);
     }
 #pragma unroll
     for (i32 c = 0; c < 4; ++c) {
@@ -133,12 +142,12 @@ __device__ __forceinline__ void subtract_product(u32* row, const Panel& p, const
 
 // What is right of a panel, up to the column `reach`.
 template <i32 Tile, class Index>
-__device__ __forceinline__ void reduce_right(const Matrix<Index>& w, Panel& p, const Board& board,
-                                             Right<Tile>& right, i32 reach, Montgomery m) {
+__device__ __forceinline__ void reduce_right(const Matrix<Index>& w, const Panel& p, const Board& board,
+                                             u32 (&x)[kRow], Right<Tile>& right, i32 reach, Montgomery m) {
   const i32 count = p.rank - p.first;
   // Sums are divided by R^2: so that one factor of each product is multiplied by it.
 #pragma unroll
-  for (i32 k = 0; k < kRow; ++k) p.x[k] = montgomery_mul(p.x[k], m.cube, m);
+  for (i32 k = 0; k < kRow; ++k) x[k] = montgomery_mul(x[k], m.cube, m);
   for (i32 t = threadIdx.x; t < kRow * kRow; t += blockDim.x) {
     const i32 k = t / kRow, j = t % kRow;
     right.lower[k][j] =
@@ -152,58 +161,59 @@ __device__ __forceinline__ void reduce_right(const Matrix<Index>& w, Panel& p, c
       for (i32 t = threadIdx.x; t < count * Tile; t += blockDim.x) {
         const i32 k = t / Tile, j = t % Tile;
         if (left + j < reach) {
-          w.x[(p.first + k) * w.width + left + j] = right.upper[p.place_of(board.column[k])][j];
+          w.x[(p.first + k) * w.width + left + j] = right.upper[board.column[k]][j];
         }
       }
     }
     if (p.place >= p.rank)
-      subtract_product(w.x + p.place * w.width + left, p, right, min(Tile, reach - left), m);
+      subtract_product(w.x + p.place * w.width + left, x, right, min(Tile, reach - left), m);
   }
 }
 
-// Eliminates with pivots of columns `start` to `stop`; rows are changed up to the column `reach`. Unless it
-// is wanted, what is left of the last panel's columns is not written.
+// Eliminates with pivots of columns `start` to `stop`; rows are changed up to the column `reach`, which is
+// `stop` where Tile is 0. Unless it is wanted, what is left of the last panel's columns is not written.
+// Panels are copied to the shared memory `copy`, if the matrix is not there.
 template <i32 Tile, class Index>
 __device__ __forceinline__ void eliminate_columns(Matrix<Index>& w, i32 start, i32 stop, i32 reach,
-                                                  bool is_wanted, Modulus m, Board& board,
-                                                  Right<Tile>& right) {
+                                                  bool is_wanted, Modulus m, Board& board, Right<Tile>& right,
+                                                  u32* copy) {
   const Montgomery montgomery = montgomery_of(m);
   const i32 thread = block_of_cluster() * blockDim.x + threadIdx.x;
   for (i32 left = start; left < stop && w.rank < w.rows; left += kRow) {
     Panel p;
     p.columns = min(kRow, stop - left);
-    p.padded = (p.columns + kTurn - 1) / kTurn * kTurn;
     p.start = left;
     p.first = p.rank = w.rank;
     p.rows = w.rows;
     p.is_negative = p.is_exchanged = false;
     p.place = w.rank + thread < w.rows ? w.rank + thread : -1;
-    const u32* row = w.x + (p.is_row() ? p.place : 0) * w.width + left;
-#pragma unroll
-    for (i32 k = 0; k < kRow; ++k) p.x[k] = p.is_row() && k < p.columns ? row[k] : 0u;
+    p.row = w.x + (p.is_row() ? p.place : 0) * w.width + left;
+    if (copy != nullptr) copy_row(p, copy + threadIdx.x * kRowWidth);
     find_pivots(p, board, montgomery);
     const i32 count = p.rank - p.first;
     invert_pivots(board, count, m, montgomery);
     __syncthreads();
-    const bool is_right = left + p.columns < reach;
     exchange_rows(w, p, board);
-    if (is_right || is_wanted) {
-      divide(p, board, montgomery);
-      wait_for_cluster();  // factors may go left of the panel
-      write_row(w, p, board);
-    }
-    if (thread < kRow && board.number[thread] < kNone)
+    if (thread < kRow && board.number[thread] < kNone) {
       w.pivots[p.first + board.number[thread]] = left + thread;
+    }
     if (count > 0) {
       w.product = mod_mul(w.product, board.product, m);
       if (p.is_negative) w.product = mod_sub(0u, w.product, m.last);
     }
     w.rank = p.rank;
-    wait_for_cluster();
-    if (count > 0 && is_right) {
-      reduce_right(w, p, board, right, reach, montgomery);
+    const bool is_right = Tile > 0 && left + p.columns < reach;
+    if (is_right || is_wanted) {
+      u32 x[kRow];
+      divide(p, board, montgomery, x);
+      wait_for_cluster();  // rows go where others were, and factors left of the panel
+      write_row(w, p, board, x);
       wait_for_cluster();
+      if constexpr (Tile > 0) {
+        if (count > 0 && is_right) reduce_right(w, p, board, x, right, reach, montgomery);
+      }
     }
+    wait_for_cluster();  // before the board is another panel's
   }
 }
 
@@ -233,49 +243,59 @@ __device__ void write_out(const Elimination& e, i64 t, const u32* x, i32 width) 
   const i32 rows = static_cast<i32>(e.rows), columns = static_cast<i32>(e.columns);
   const i32 least = min(rows, columns), most = max(rows, columns);
   const i32 lane = threadIdx.x % kRow, warp = threadIdx.x / kRow, warps = blockDim.x / kRow;
-  const bool has_factors = e.upper != nullptr;
+  const bool has_factors = e.upper != nullptr, is_wanted = e.out != nullptr;
+  u32* out = e.out + t * rows * columns;
+  u32* permutation = e.permutation + t * rows * rows;
+  u32* lower = e.lower + t * rows * least;
+  u32* upper = e.upper + t * least * columns;
   for (i32 j = lane; j < most; j += kRow) {
     const i32 source = has_factors && j < rows ? e.order[t * rows + j] : -1;
 #pragma unroll 4
     for (i32 r = warp; r < rows; r += warps) {
       const u32 word = j < columns ? x[r * width + j] : 0u;
       const bool is_below = j < r;
-      if (e.out != nullptr && j < columns) e.out[(t * rows + r) * columns + j] = word;
-      if (!has_factors) continue;
-      if (j < rows) e.permutation[(t * rows + r) * rows + j] = source == r;
-      if (j < least) e.lower[(t * rows + r) * least + j] = is_below ? word : j == r;
-      if (r < least && j < columns) e.upper[(t * least + r) * columns + j] = is_below ? 0u : word;
+      if (is_wanted && j < columns) out[r * columns + j] = word;
+      if (has_factors && j < rows) permutation[r * rows + j] = source == r;
+      if (has_factors && j < least) lower[r * least + j] = is_below ? word : j == r;
+      if (has_factors && r < least && j < columns) upper[r * columns + j] = is_below ? 0u : word;
     }
   }
 }
 
 extern __shared__ uint4 memory[];
 
-}  // namespace
-
-extern "C" {
-
-// Whole matrices of at most as many rows as there are threads; memory for `Right` is there only if something
-// is right of a panel.
-__global__ void __launch_bounds__(kMostRows) eliminate_whole(Elimination e) {
+// Whole matrices, with memory for `Right` unless Tile is 0.
+template <i32 Tile>
+__device__ __forceinline__ void eliminate_matrices(const Elimination& e) {
   const i32 rows = static_cast<i32>(e.rows), columns = static_cast<i32>(e.columns);
   const i32 width = columns | 1;  // against conflicts of banks
   Board& board = *reinterpret_cast<Board*>(memory);
-  Right<kTile>& right = *reinterpret_cast<Right<kTile>*>(&board + 1);
-  u32* x = columns > min(kRow, static_cast<i32>(e.stop)) ? reinterpret_cast<u32*>(&right + 1)
-                                                         : reinterpret_cast<u32*>(&board + 1);
+  Right<Tile>& right = *reinterpret_cast<Right<Tile>*>(&board + 1);
+  u32* x = Tile > 0 ? reinterpret_cast<u32*>(&right + 1) : reinterpret_cast<u32*>(&board + 1);
   const bool is_wanted = e.out != nullptr || e.upper != nullptr;
   for (i64 t = blockIdx.x; t < e.moduli_count * e.count; t += gridDim.x) {
     copy_in(e, t, x, width);
     __syncthreads();
     Matrix<i32> w = {x, width, rows, columns, e.order + t * rows, e.pivots + t * e.most, 0, 1u};
-    eliminate_columns<kTile>(w, 0, static_cast<i32>(e.stop), columns, is_wanted, e.moduli[t / e.count], board,
-                             right);
+    eliminate_columns<Tile>(w, 0, static_cast<i32>(e.stop), columns, is_wanted, e.moduli[t / e.count], board,
+                            right, nullptr);
     if (is_wanted) write_out(e, t, x, width);
     if (threadIdx.x == 0) e.products[t] = w.product;
     __syncthreads();  // before the memory is another matrix's
   }
 }
+
+}  // namespace
+
+extern "C" {
+
+// Matrices of one panel, and one warp.
+__global__ void __launch_bounds__(kRow, kMostWarps) eliminate_small(Elimination e) {
+  eliminate_matrices<0>(e);
+}
+
+// Those of at most as many rows as there are threads.
+__global__ void __launch_bounds__(kMostRows) eliminate_whole(Elimination e) { eliminate_matrices<kTile>(e); }
 
 // Some columns of great matrices, which are in their results, of as many rows below the rank as the threads
 // of a cluster at most.
@@ -292,7 +312,8 @@ __global__ void RNS_CLUSTERED __launch_bounds__(512) eliminate_panel(Elimination
                      e.ranks[t],
                      e.products[t]};
     eliminate_columns<kGreatTile>(w, static_cast<i32>(e.start), static_cast<i32>(e.stop),
-                                  static_cast<i32>(e.reach), true, e.moduli[t / e.count], board, right);
+                                  static_cast<i32>(e.reach), true, e.moduli[t / e.count], board, right,
+                                  reinterpret_cast<u32*>(&right + 1));
     wait_for_cluster();
     if (block_of_cluster() == 0 && threadIdx.x == 0) {
       e.products[t] = w.product;

@@ -1,12 +1,13 @@
 // Elimination in a panel of 32 columns modulo an odd prime, with a thread for each row, by a block or by a
-// cluster of RNS_CLUSTER blocks.
+// cluster of RNS_CLUSTER blocks. The panel lies in shared memory.
 //
 // It divides by nothing: at each column a row becomes |pivot row - factor pivot_row| / R by Montgomery's
 // product, which scales all rows that are left alike. Both products are of numbers of which the first is at
 // most m / 2, so that their sum is below m^2: the pivot or its negative, by which the whole is negated, and
-// the factor, or its negative and that of the pivot's row. Only four columns at a time are changed so. What
-// becomes of a row is a sum of multiples of the rows before these columns, its own and up to four of pivots,
-// whose factors are changed like words; the words right of the four columns are such sums, reduced once.
+// the factor, or its negative and that of the pivot's row. Only four columns at a time, in registers, are
+// changed so. What becomes of a row is a sum of multiples of the rows before these columns, its own and up to
+// four of pivots, whose factors are changed like words; the words right of the four columns are such sums,
+// reduced once.
 //
 // Row k of the panel is scaled in the end by the product of the pivots before, or of their negatives, over
 // R^k; all pivots are inverted side by side, and rows and factors divided. Rows that are exchanged stay with
@@ -22,8 +23,7 @@
 namespace rns {
 
 constexpr u32 kAll = ~0u;
-constexpr i32 kRow = 32;        // columns of a panel, in registers
-constexpr i32 kTurn = 8;        // columns after which fewer of a row's words are left
+constexpr i32 kRow = 32;        // columns of a panel
 constexpr i32 kFew = 4;         // columns that are changed one by one
 constexpr i32 kNegative = 12;   // where negatives begin, in other banks
 constexpr i32 kNone = 1 << 20;  // the pivot of a column that has none
@@ -31,7 +31,7 @@ constexpr i32 kNone = 1 << 20;  // the pivot of a column that has none
 // Shared memory of a panel. Pivots are numbered from 0.
 struct Board {
   alignas(16) u32 row[2][kNegative + 2 * kFew];  // a pivot's row in few columns, its factors, their negatives
-  u32 rest[2][kFew][kRow - kFew];                // the pivots' rows to the right as they were before
+  u32 rest[kFew][kRow - kFew];                   // what is right of few columns of their pivots' rows, before
   u32 factors[kRow];                             // what each column's factors are divided by, inverted
   i32 number[kRow];                              // of each column its pivot's number
   i32 column[kRow];                              // of each pivot its column
@@ -86,33 +86,29 @@ __device__ void wait_for_cluster() { __syncthreads(); }
 
 #endif
 
-// A panel's columns from `start` on, pivots' rows from place `first` on, and a thread's own row of it. Once
-// eight columns are done with, their words come last but for those of columns before: column c of `padded`
-// is in the end x[place_of(c)].
+// A panel's columns from `start` on, pivots' rows from place `first` on, and a thread's own row of it.
 struct Panel {
-  u32 x[kRow];
+  u32* row;   // in shared memory
   i32 place;  // of the row, -1 if the thread has none
   i32 first;
   i32 rank;
   i32 rows;
   i32 start;
   i32 columns;
-  i32 padded;  // columns, up to a multiple of kTurn
   bool is_negative;
   bool is_exchanged;
 
-  // The same way in both directions.
-  __device__ i32 place_of(i32 column) const {
-    return (padded - kTurn - column / kTurn * kTurn) + column % kTurn;
-  }
   __device__ bool is_row() const { return place >= 0; }
+  __device__ u32 word(i32 column) const { return is_row() && column < columns ? row[column] : 0u; }
 };
 
-// What few columns have done to a thread's row: it is `own` times itself, and factors times the pivots' rows,
-// as they were before, over R^2.
-struct Change {
+// Few columns of a thread's row, and what they have done to all of it: it is `own` times itself, and factors
+// times the pivots' rows, as they were before, over R^2.
+struct Few {
+  u32 x[kFew];
   u32 own;
   u32 factors[kFew];
+  i32 pivot;  // the column of few whose pivot the row has, -1 if none
 };
 
 __device__ __forceinline__ void write_four(u32* to, const u32* x) {
@@ -123,19 +119,15 @@ __device__ __forceinline__ void write_negative_four(u32* to, const u32* x, u32 m
   *reinterpret_cast<uint4*>(to) = make_uint4(m - x[0], m - x[1], m - x[2], m - x[3]);
 }
 
-// Takes a pivot's row to all blocks.
-template <i32 Words>
-__device__ __forceinline__ void publish(const Panel& p, const Change& change, u32* row, u32* rest, u32 m) {
+// Takes few columns of a pivot's row to all blocks.
+__device__ __forceinline__ void publish(const Few& few, u32* row, u32 m) {
 #pragma unroll
   for (i32 block = 0; block < kBlocks; ++block) {
     u32* to = of_block(row, block);
-    write_four(to, p.x);
-    write_four(to + kFew, change.factors);
-    write_negative_four(to + kNegative, p.x, m);
-    write_negative_four(to + kNegative + kFew, change.factors, m);
-    u32* right = of_block(rest, block);
-#pragma unroll
-    for (i32 j = kFew; j < Words; j += 4) write_four(right + j - kFew, p.x + j);
+    write_four(to, few.x);
+    write_four(to + kFew, few.factors);
+    write_negative_four(to + kNegative, few.x, m);
+    write_negative_four(to + kNegative + kFew, few.factors, m);
   }
 }
 
@@ -153,15 +145,13 @@ __device__ __noinline__ i32 find_row(u32 word, i32 place, i32 rank, i32 rows, Bo
 
 // The pivot of column k of few, whose row is published; 0 if there is none. Where the row in its place begins
 // with 0, it is exchanged.
-template <i32 Words>
-__device__ __forceinline__ u32 find_pivot(Panel& p, Board& board, const Change& change, i32 k, u32* row,
-                                          u32* rest, u32 m) {
+__device__ __forceinline__ u32 find_pivot(Panel& p, Board& board, const Few& few, i32 k, u32* row, u32 m) {
   for (bool is_other = false;; is_other = true) {
-    if (p.place == p.rank) publish<Words>(p, change, row, rest, m);
+    if (p.place == p.rank) publish(few, row, m);
     wait_for_cluster();
     const u32 pivot = row[k];
     if (pivot != 0 || is_other) return pivot;
-    const i32 found = find_row(p.x[k], p.place, p.rank, p.rows, board);
+    const i32 found = find_row(few.x[k], p.place, p.rank, p.rows, board);
     if (found == p.rows) return 0;
     if (p.place == p.rank) {
       p.place = found;
@@ -176,54 +166,83 @@ __device__ __forceinline__ u32 find_pivot(Panel& p, Board& board, const Change& 
 
 // Clears column k of few in the rows below its pivot's: of the words and factors that it changes.
 template <i32 K>
-__device__ __forceinline__ void clear_column(Panel& p, Change& change, u32 pivot, const u32* row,
-                                             bool is_below, Montgomery m) {
-  const u32 own = p.x[K], half = m.m / 2, negative = m.m - own;
+__device__ __forceinline__ void clear_column(Few& few, u32 pivot, const u32* row, bool is_below,
+                                             Montgomery m) {
+  const u32 own = few.x[K], half = m.m / 2, negative = m.m - own;
   const bool is_great = pivot > half, is_turned = (is_great ? own : negative) > half;
   const u32 left = is_below ? (is_great ? m.m - pivot : pivot) : m.one;
   const u32 factor = is_below ? (is_great != is_turned ? own : negative) : 0;
   const uint4* words = reinterpret_cast<const uint4*>(row + (is_turned ? kNegative : 0));
   const uint4 u = words[0], f = words[1];
-  if (K < 1) p.x[1] = montgomery_muladd(left, p.x[1], factor, u.y, m);
-  if (K < 2) p.x[2] = montgomery_muladd(left, p.x[2], factor, u.z, m);
-  if (K < 3) p.x[3] = montgomery_muladd(left, p.x[3], factor, u.w, m);
-  if (K > 0) change.factors[0] = montgomery_muladd(left, change.factors[0], factor, f.x, m);
-  if (K > 1) change.factors[1] = montgomery_muladd(left, change.factors[1], factor, f.y, m);
-  if (K > 2) change.factors[2] = montgomery_muladd(left, change.factors[2], factor, f.z, m);
+  if (K < 1) few.x[1] = montgomery_muladd(left, few.x[1], factor, u.y, m);
+  if (K < 2) few.x[2] = montgomery_muladd(left, few.x[2], factor, u.z, m);
+  if (K < 3) few.x[3] = montgomery_muladd(left, few.x[3], factor, u.w, m);
+  if (K > 0) few.factors[0] = montgomery_muladd(left, few.factors[0], factor, f.x, m);
+  if (K > 1) few.factors[1] = montgomery_muladd(left, few.factors[1], factor, f.y, m);
+  if (K > 2) few.factors[2] = montgomery_muladd(left, few.factors[2], factor, f.z, m);
   // Rows below are all scaled alike, and so is the pivot's.
-  change.factors[K] = montgomery_mul(is_turned ? m.m - change.own : change.own, factor, m);
-  change.own = montgomery_mul(change.own, left, m);
+  few.factors[K] = montgomery_mul(is_turned ? m.m - few.own : few.own, factor, m);
+  few.own = montgomery_mul(few.own, left, m);
 }
 
-// The words right of few columns, which they take the place of.
-template <i32 Words>
-__device__ __forceinline__ void change_rest(Panel& p, const Change& change, const u32* rest, Montgomery m) {
+// Takes what is right of few columns of their pivots' rows to all blocks, each row by the warp that has it.
+__device__ __forceinline__ void publish_rest(const Panel& p, const Few& few, Board& board, i32 first) {
+  const i32 lane = threadIdx.x % kRow;
+  __syncwarp();  // rows are written
 #pragma unroll
-  for (i32 j = kFew; j < Words; j += 4) {
-    CarriedSum sums[4];
+  for (i32 k = 0; k < kFew; ++k) {
+    const u32 owner = __ballot_sync(kAll, few.pivot == k);
+    if (owner == 0) continue;
+    const u64 row = __shfl_sync(kAll, reinterpret_cast<u64>(p.row), 31 - __clz(static_cast<i32>(owner)));
+    if (first + lane >= p.columns) continue;
+    const u32 word = reinterpret_cast<const u32*>(row)[first + lane];
 #pragma unroll
-    for (i32 c = 0; c < 4; ++c) sums[c].low = static_cast<u64>(change.own) * p.x[j + c];
-#pragma unroll
-    for (i32 k = 0; k < kFew; ++k) {
-      const uint4 u = *reinterpret_cast<const uint4*>(rest + k * (kRow - kFew) + j - kFew);
-      sums[0].add(change.factors[k], u.x);
-      sums[1].add(change.factors[k], u.y);
-      sums[2].add(change.factors[k], u.z);
-      sums[3].add(change.factors[k], u.w);
-    }
-#pragma unroll
-    for (i32 c = 0; c < 4; ++c) p.x[j - kFew + c] = sums[c].reduce(m);
+    for (i32 block = 0; block < kBlocks; ++block) of_block(board.rest[k], block)[lane] = word;
   }
 }
 
-// Column k of few, if there is so much of the panel; whether it changed rows of the warp.
-template <i32 Words, i32 K>
-__device__ __forceinline__ bool eliminate_column(Panel& p, Board& board, Change& change, i32 few, u32* rest,
-                                                 Montgomery m) {
-  const i32 column = few + K;
+// Changes so many words of a row, of which `rest` are those of the pivots' rows.
+template <i32 Count>
+__device__ __forceinline__ void change_words(u32* x, const Few& few, const u32* rest, Montgomery m) {
+  CarriedSum sums[Count];
+#pragma unroll
+  for (i32 c = 0; c < Count; ++c) sums[c].low = static_cast<u64>(few.own) * x[c];
+#pragma unroll
+  for (i32 k = 0; k < kFew; ++k) {
+    u32 others[Count];
+    if constexpr (Count == 4) {
+      const uint4 u = *reinterpret_cast<const uint4*>(rest + k * (kRow - kFew));
+      others[0] = u.x, others[1] = u.y, others[2] = u.z, others[3] = u.w;
+    } else {
+      others[0] = rest[k * (kRow - kFew)];
+    }
+#pragma unroll
+    for (i32 c = 0; c < Count; ++c) sums[c].add(few.factors[k], others[c]);
+  }
+#pragma unroll
+  for (i32 c = 0; c < Count; ++c) x[c] = sums[c].reduce(m);
+}
+
+// Changes the words of a row from column `first` on, right of few.
+__device__ __forceinline__ void change_rest(const Panel& p, const Few& few, const Board& board, i32 first,
+                                            Montgomery m) {
+  if (!p.is_row()) return;
+  const u32* rest = board.rest[0];
+  i32 j = first;
+#pragma unroll 1
+  for (; j + 4 <= p.columns; j += 4) change_words<4>(p.row + j, few, rest + (j - first), m);
+#pragma unroll 1
+  for (; j < p.columns; ++j) change_words<1>(p.row + j, few, rest + (j - first), m);
+}
+
+// Column K of few from column `start` on, if there is so much of the panel; whether it changed rows of the
+// warp.
+template <i32 K>
+__device__ __forceinline__ bool eliminate_column(Panel& p, Board& board, Few& few, i32 start, Montgomery m) {
+  const i32 column = start + K;
   if (column >= p.columns || p.rank >= p.rows) return false;
   u32* row = board.row[K % 2];
-  const u32 pivot = find_pivot<Words>(p, board, change, K, row, rest + K * (kRow - kFew), m.m);
+  const u32 pivot = find_pivot(p, board, few, K, row, m.m);
   if (pivot == 0) return false;
   if (threadIdx.x == 0) {
     const i32 number = p.rank - p.first;
@@ -231,40 +250,12 @@ __device__ __forceinline__ bool eliminate_column(Panel& p, Board& board, Change&
     board.column[number] = column;
     board.pivots[number] = pivot;
   }
+  if (p.place == p.rank) few.pivot = K;
   ++p.rank;
   const bool is_below = p.place >= p.rank;
   if (!__any_sync(kAll, is_below)) return false;
-  clear_column<K>(p, change, pivot, row, is_below, m);
+  clear_column<K>(few, pivot, row, is_below, m);
   return true;
-}
-
-// Eight columns of a panel, of which so many words of a row are left: they move on. What clears a column
-// comes to the end once all eight are done.
-template <i32 Words>
-__device__ __forceinline__ void eliminate_eight(Panel& p, Board& board, i32& column, Montgomery m) {
-  u32 done[kTurn] = {};
-#pragma unroll 1
-  for (i32 turn = 0; turn < kTurn / kFew; ++turn, column += kFew) {
-    Change change = {montgomery_mul(m.cube, 1u, m), {}};  // R^2
-    u32* rest = board.rest[turn][0];
-    bool is_changed = eliminate_column<Words, 0>(p, board, change, column, rest, m);
-    is_changed |= eliminate_column<Words, 1>(p, board, change, column, rest, m);
-    is_changed |= eliminate_column<Words, 2>(p, board, change, column, rest, m);
-    is_changed |= eliminate_column<Words, 3>(p, board, change, column, rest, m);
-#pragma unroll
-    for (i32 k = 0; k < kFew; ++k) {
-      done[k] = done[kFew + k];
-      done[kFew + k] = p.x[k];
-    }
-    if (is_changed) {
-      change_rest<Words>(p, change, rest, m);
-    } else {
-#pragma unroll
-      for (i32 j = kFew; j < Words; ++j) p.x[j - kFew] = p.x[j];
-    }
-  }
-#pragma unroll
-  for (i32 j = 0; j < kTurn; ++j) p.x[Words - kTurn + j] = done[j];
 }
 
 __device__ __forceinline__ void find_pivots(Panel& p, Board& board, Montgomery m) {
@@ -274,11 +265,27 @@ __device__ __forceinline__ void find_pivots(Panel& p, Board& board, Montgomery m
   }
   if (threadIdx.x == 0) board.found = p.rows;
   wait_for_cluster();
-  i32 column = 0;
-  if (p.padded > 24) eliminate_eight<32>(p, board, column, m);
-  if (p.padded > 16) eliminate_eight<24>(p, board, column, m);
-  if (p.padded > 8) eliminate_eight<16>(p, board, column, m);
-  eliminate_eight<8>(p, board, column, m);
+  const u32 square = montgomery_mul(m.cube, 1u, m);
+#pragma unroll 1
+  for (i32 start = 0; start < p.columns; start += kFew) {
+    Few few = {{}, square, {}, -1};
+#pragma unroll
+    for (i32 k = 0; k < kFew; ++k) few.x[k] = p.word(start + k);
+    const i32 rank = p.rank, right = start + kFew;
+    bool is_changed = eliminate_column<0>(p, board, few, start, m);
+    is_changed |= eliminate_column<1>(p, board, few, start, m);
+    is_changed |= eliminate_column<2>(p, board, few, start, m);
+    is_changed |= eliminate_column<3>(p, board, few, start, m);
+#pragma unroll
+    for (i32 k = 0; k < kFew; ++k) {
+      if (p.is_row() && start + k < p.columns) p.row[start + k] = few.x[k];
+    }
+    if (p.rank > rank && right < p.columns) {
+      publish_rest(p, few, board, right);
+      wait_for_cluster();
+      if (is_changed) change_rest(p, few, board, right, m);
+    }
+  }
   __syncthreads();
 }
 
@@ -308,19 +315,12 @@ __device__ void invert_pivots(Board& board, i32 count, Modulus m, Montgomery mon
 }
 
 // Divides the words of a row by what they are scaled by.
-__device__ __forceinline__ void divide(Panel& p, const Board& board, Montgomery m) {
+__device__ __forceinline__ void divide(const Panel& p, const Board& board, Montgomery m, u32 (&x)[kRow]) {
   const i32 own = p.place - p.first, count = p.rank - p.first;
   const u32 scale = p.is_row() && own < count ? board.scales[own] : 0u;  // rows below have only factors
 #pragma unroll
-  for (i32 k = 0; k < kRow; k += 4) {
-    const i32 column = p.place_of(k);
-    if (column < 0) continue;
-    const uint4 numbers = *reinterpret_cast<const uint4*>(board.number + column);
-    const uint4 factors = *reinterpret_cast<const uint4*>(board.factors + column);
-    p.x[k] = montgomery_mul(static_cast<i32>(numbers.x) < own ? factors.x : scale, p.x[k], m);
-    p.x[k + 1] = montgomery_mul(static_cast<i32>(numbers.y) < own ? factors.y : scale, p.x[k + 1], m);
-    p.x[k + 2] = montgomery_mul(static_cast<i32>(numbers.z) < own ? factors.z : scale, p.x[k + 2], m);
-    p.x[k + 3] = montgomery_mul(static_cast<i32>(numbers.w) < own ? factors.w : scale, p.x[k + 3], m);
+  for (i32 k = 0; k < kRow; ++k) {
+    x[k] = montgomery_mul(board.number[k] < own ? board.factors[k] : scale, p.word(k), m);
   }
 }
 

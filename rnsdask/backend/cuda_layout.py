@@ -199,11 +199,12 @@ UNIT_LOWER = np.dtype(
 GREAT_PANEL = 64
 PANEL_WIDTH = 17
 ROW = 32
+ROW_WIDTH = 33
 ROW_TILE = 32
 WHOLE_ROWS = 256
 LU_STRIP = 32
 GREAT_TILE = 128
-BOARD_BYTES = 1840
+BOARD_BYTES = 1392
 MOST_CLUSTER = 8
 TRIANGULAR = np.dtype(
     [
@@ -401,6 +402,7 @@ SIZES = {
     "elimination": {"kWarp": WARP, "kGreatPanel": GREAT_PANEL, "kPanelWidth": PANEL_WIDTH},
     "eliminate_rows": {
         "kRow": ROW,
+        "kRowWidth": ROW_WIDTH,
         "kTile": ROW_TILE,
         "kMostRows": WHOLE_ROWS,
         "kGreatTile": GREAT_TILE,

@@ -27,6 +27,7 @@ from rnsdask.backend.cuda_layout import (
     POLYNOMIALS,
     ROW,
     ROW_TILE,
+    ROW_WIDTH,
     TRIANGULAR,
     UNIT_LOWER,
     WARP,
@@ -112,15 +113,14 @@ def _eliminate_whole(
     # Products by Montgomery are modulo odd numbers.
     if 2 in moduli or rows > WHOLE_ROWS or min(rows, pivot_columns) > _MOST_WHOLE:
         return False
-    right = ROW * (ROW + ROW_TILE) if columns > min(ROW, pivot_columns) else 0
+    is_small = rows <= WARP and columns <= ROW and columns == pivot_columns
+    right = 0 if is_small else ROW * (ROW + ROW_TILE)
     shared = _shared(BOARD_BYTES // 4 + right + rows * (columns | 1))
     if not shared:
         return False
     task = _task(x, found, (0, pivot_columns, columns), moduli, **results)
-    block = _rounded(rows)
-    launching.launch(
-        "eliminate_rows", "eliminate_whole", n * count * block, (task,), block=block, shared=shared
-    )
+    block, name = _rounded(rows), "eliminate_small" if is_small else "eliminate_whole"
+    launching.launch("eliminate_rows", name, n * count * block, (task,), block=block, shared=shared)
     return True
 
 
@@ -230,15 +230,17 @@ class _GreatMatrices:
         n, count, rows, _ = self.words.shape
         left = max(1, rows - self.least[start])
         blocks = _blocks_of_cluster(left, n * count)
-        if 2 not in self.moduli and left <= blocks * _MOST_ROWS:
+        block = _rounded(-(-left // blocks))
+        shared = _shared(BOARD_BYTES // 4 + ROW * (ROW + GREAT_TILE) + ROW_WIDTH * block)
+        if 2 not in self.moduli and block <= _MOST_ROWS and shared:
             task = _task(self.words, self.found, (start, stop, stop), self.moduli, out=self.words, **ranks)
             launching.launch(
                 "eliminate_rows",
                 "eliminate_panel",
-                n * count * blocks * (block := _rounded(-(-left // blocks))),
+                n * count * blocks * block,
                 (task,),
                 block=block,
-                shared=BOARD_BYTES + 4 * ROW * (ROW + GREAT_TILE),
+                shared=shared,
                 defines=cluster_options(blocks),
                 cluster=blocks,
             )
