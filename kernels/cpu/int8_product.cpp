@@ -2,6 +2,8 @@
 // these joined to residues modulo m_i.
 #include "rns/int8_product.cuh"
 
+#include <cstdlib>
+
 #include "bindings.hpp"
 
 namespace rns {
@@ -27,7 +29,8 @@ struct Tables {
 // The tables of n moduli, for an array of (n, batch, count of small moduli, rows, columns).
 template <class Array>
 Tables checked(const Small& small, const Table32& weights, const Array& array) {
-  require(small.shape(1) == 3 && small.shape(0) == array.shape(2) && small.shape(0) <= kSmallModuli,
+  require(small.shape(1) == sizeof(SmallModulus) / sizeof(i32) && small.shape(0) == array.shape(2) &&
+              small.shape(0) <= kSmallModuli,
           "one matrix for each small modulus is needed");
   require(weights.shape(1) == sizeof(Recombination) / sizeof(u32) && weights.shape(0) == array.shape(0),
           "one modulus for each row is needed");
@@ -47,10 +50,32 @@ void split(const Matrices& x, Tables tables, Parts& out) {
       for (i64 column = 0; column < columns; ++column) {
         const bool inside = row < length_of(x, 2) && column < length_of(x, 3);
         const i32 number = inside ? centred(from[column * x.stride(3)], last) : 0;
-        part[column] = static_cast<i8>(small_residue(number, tables.small[k % count]));
+        part[column] = static_cast<i8>(small_part(number, tables.small[k % count]));
       }
     }
   }
+}
+
+// Of the number whose sums are `stride` apart. Short ones go as on GPUs after a few terms, others as after
+// many.
+SmallResidues joined(const i32* sums, i64 stride, i64 count, const SmallModulus* small,
+                     const Recombination& m) {
+  bool are_short = true;
+  for (i64 j = 0; j < count; ++j) are_short &= std::abs(static_cast<i64>(sums[j * stride])) <= 1 << 22;
+  SmallResidues result = {are_short ? m.shifted_start : m.start};
+  for (i64 j = 0; j < count; ++j) {
+    const SmallModulus& q = small[j];
+    const i32 sum = sums[j * stride];
+    if (are_short) {
+      // The residue of a part begins the sum of the others.
+      const i32 part = sum / 3;
+      const i32 begun = begin_again(q.start + part, q);
+      result.add_shifted(shifted_residue(begun + (sum - part), q), m.weights[j]);
+    } else {
+      result.add(small_residue(sum, q), m.weights[j]);
+    }
+  }
+  return result;
 }
 
 void join(const Sums& sums, Tables tables, MutableMatrices& out) {
@@ -59,12 +84,8 @@ void join(const Sums& sums, Tables tables, MutableMatrices& out) {
   for (i64 k = 0; k < length_of(out, 0) * batch * rows * columns; ++k) {
     const i64 t = k / (rows * columns), row = k / columns % rows, column = k % columns;
     const Recombination& m = tables.moduli[t / batch];
-    SmallResidues result;
-    for (i64 j = 0; j < count; ++j) {
-      const i32 sum = sums.data()[(t * count + j) * size + row * length_of(sums, 4) + column];
-      result.add(sum, tables.small[j], m.weights[j]);
-    }
-    out.data()[k] = result.reduce(m.modulus, m.weights[kSmallModuli]);
+    const i32* from = sums.data() + t * count * size + row * length_of(sums, 4) + column;
+    out.data()[k] = joined(from, size, count, tables.small, m).reduce(m.modulus, m.product);
   }
 }
 

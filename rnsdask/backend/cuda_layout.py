@@ -164,7 +164,12 @@ PRODUCT = np.dtype(
 )
 MATMUL_TILE = 64
 BOUND = np.dtype([("each", np.uint64), ("all", np.int64)])
-SMALL_MODULUS = np.dtype([(name, np.int32) for name in ("modulus", "reciprocal", "fraction")])
+SMALL_MODULUS = np.dtype(
+    [
+        *((name, np.int32) for name in ("modulus", "reciprocal", "upper", "factor", "start")),
+        ("inverse", np.float32),
+    ]
+)
 MOST_SMALL_MODULI = 10
 INT8_TASK = np.dtype(
     [
@@ -178,6 +183,13 @@ INT8_TASK = np.dtype(
     ],
     align=True,
 )
+INT8_FACTORS = np.dtype([("left", np.uint64), ("right", np.uint64), ("terms", np.int64)])
+INT8_TILE = (64, 32)
+"""Rows and columns of a warp."""
+INT8_WARPS = 4
+INT8_BLOCKS = 2
+INT8_STEP = 64
+INT8_STAGES = 4
 
 ELIMINATION = np.dtype(
     [
@@ -327,6 +339,11 @@ def lane_options(limbs: int, lanes: int) -> tuple[str, ...]:
     return f"-DRNS_LIMBS={limbs}", f"-DRNS_LANES={lanes}"
 
 
+def int8_options(down: int) -> tuple[str, ...]:
+    """What says to the compiler of products of 8-bit matrices how many warps a tile's rows are for."""
+    return (f"-DRNS_DOWN={down}",)
+
+
 def cluster_options(blocks: int) -> tuple[str, ...]:
     """What says to the compiler of elimination how many blocks work on a matrix together."""
     return (f"-DRNS_CLUSTER={blocks}",)
@@ -360,6 +377,13 @@ STRUCTURES = {
         "SmallModulus": SMALL_MODULUS,
         "Int8Task": INT8_TASK,
     },
+    "int8_tiles": {
+        "Stack": STACK,
+        "Bound": BOUND,
+        "SmallModulus": SMALL_MODULUS,
+        "Int8Task": INT8_TASK,
+        "Factors": INT8_FACTORS,
+    },
     "matmul": {"Stack": STACK, "Product": PRODUCT},
     "limbs": {"LimbOperand": LIMB_OPERAND, "LimbTask": LIMB_TASK},
     "ntt_columns": {"Pass": PASS},
@@ -383,6 +407,7 @@ VARIANTS = {
     **{name: tuple(map(fermat_options, FERMAT_FIELDS)) for name in ("fermat", "fermat_fft")},
     **dict.fromkeys(("extremum", "sum", "compare"), (SHARED_TABLE,)),
     "eliminate_rows": (cluster_options(MOST_CLUSTER),),
+    "int8_tiles": (int8_options(1),),
     "limbs": tuple(map(limb_options, (0, 1, 32, MOST_LIMBS))),
     "positional_modular": (limb_options(0), limb_options(9)),
     "positional_montgomery": (lane_options(1, 1), lane_options(9, 1), lane_options(16, 4)),
@@ -412,6 +437,16 @@ SIZES = {
     "interval": {"kPowers": INTERVAL_POWERS},
     "interval_rns": {"kDigitVectors": DIGIT_VECTORS},
     "int8_product": {"kSmallModuli": MOST_SMALL_MODULI},
+    "int8_tiles": {
+        "kSmallModuli": MOST_SMALL_MODULI,
+        "kWarp": WARP,
+        "kWarpRows": INT8_TILE[0],
+        "kWarpColumns": INT8_TILE[1],
+        "kWarps": INT8_WARPS,
+        "kBlocks": INT8_BLOCKS,
+        "kStep": INT8_STEP,
+        "kStages": INT8_STAGES,
+    },
     "lu_factors": {"kBlock": BLOCK, "kStrip": LU_STRIP},
     "matmul": {"kBlock": BLOCK, "kWarp": WARP, "kTile": MATMUL_TILE},
     "sum": {"kBlock": BLOCK, "kWarp": WARP, "kSumVectors": SUM_VECTORS},

@@ -227,8 +227,10 @@ class Kernels(Protocol):
     def matmul(self, a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
         """Matrix products: a (n, B, I, K), b (n, B, K, J), in any layout; `out` (n, B, I, J), contiguous."""
 
-    def int8_split(self, x: Array, constants: Int8Constants, out: Array) -> None:
+    def int8_split(self, x: Array, constants: Int8Constants, is_left: bool, out: Array) -> None:
         """Residues modulo each of the small moduli, from -128 to 127, of the integers around 0.
+
+        Those of left matrices are multiplied by the constants' factors, so that products can be joined.
 
         Parameters
         ----------
@@ -239,12 +241,12 @@ class Kernels(Protocol):
         """
 
     def int8_join(self, sums: Array, constants: Int8Constants, out: Array) -> None:
-        """Residues modulo each m of integers of which residues modulo the small moduli are known.
+        """Residues modulo each m of integers of which multiples modulo the small moduli are known.
 
         Parameters
         ----------
         sums : array of int32, shape (n, B, count, R, C)
-            Integers with these residues; contiguous, C a multiple of 16.
+            Integers with the residues of these multiples; contiguous, C a multiple of 16.
         out : array of uint32, shape (n, B, rows, columns)
             Contiguous; of the first rows and columns.
         """

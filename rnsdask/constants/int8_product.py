@@ -33,35 +33,45 @@ INT8_GREATEST = 2 * len(SMALL_MODULI) * INT8_LONGEST * (INT8_TERMS + 2 * INT8_LO
 """Bytes that a block of one product takes at most."""
 
 _RECIPROCAL_BITS = 38
-_FRACTION_BITS = 21
+_VALUE_BITS = 43
+_FRACTION_BITS = 17
+_ROOM_BITS = 10
+_FLOAT_BITS = 0x4A800000
+_ROUNDER_BITS = _FLOAT_BITS + 3 * 2**22
+_MIDDLE = 3 * 2**22 - 256
+"""In the middle of the floats from 2**23 to 2**24, with room for a residue."""
 
 
 @dataclass(frozen=True, eq=False)
 class Int8Constants:
     """What takes residues modulo each m to those modulo the first small moduli, and sums of products back.
 
-    ``small`` (count, 3) is the kernels' ``SmallModulus``, ``weights`` (n, 15) their ``Recombination``.
+    ``left``, ``negative`` and ``right`` (count, 6) are the kernels' ``SmallModulus`` of left matrices of
+    products, of those of negative products, and of right matrices, ``weights`` (n, 30) their
+    ``Recombination``.
     """
 
     moduli: ModuliSet
-    small: NDArray[np.int32]
+    left: NDArray[np.int32]
+    negative: NDArray[np.int32]
+    right: NDArray[np.int32]
     weights: NDArray[np.uint32]
 
     @property
     def count(self) -> int:
         """How many small moduli there are."""
-        return len(self.small)
+        return len(self.left)
 
 
 def small_moduli_for(moduli: ModuliSet, terms: int) -> int:
     """How many of the small moduli hold sums of so many products, at most `MOST_TERMS`.
 
     A residue is an integer of at most m / 2 around 0. With Q the product of the small moduli,
-    ``|sum| / Q <= 1/2 - 2**-11`` lets the kernels find the integer part without any doubt.
+    ``|sum| / Q <= 1/2 - 2**-7`` lets the kernels find the integer part without any doubt.
     """
     reach = terms * (max(moduli) // 2) ** 2
     count = 1
-    while 2 * 1024 * reach > 1023 * math.prod(SMALL_MODULI[:count]):
+    while 2 * 64 * reach > 63 * math.prod(SMALL_MODULI[:count]):
         count += 1
     return count
 
@@ -71,17 +81,26 @@ def int8_constants(moduli: ModuliSet, count: int) -> Int8Constants:
     """Constants for any moduli up to 2**32, and the first `count` small moduli."""
     small = SMALL_MODULI[:count]
     product = math.prod(small)
-    inverses = [_centred(pow(product // q, -1, q), q) for q in small]
-    table = [
-        (q, _rounded(2**_RECIPROCAL_BITS, q), _rounded(inverse << _FRACTION_BITS, q))
-        for q, inverse in zip(small, inverses, strict=True)
-    ]
-    weights = np.zeros((len(moduli), len(SMALL_MODULI) + 1), dtype=np.int32)
+    left = np.zeros((count, 6), dtype=np.int32)
+    left[:, 0] = small
+    left[:, 1] = [_rounded(2**_RECIPROCAL_BITS, q) for q in small]
+    left[:, 2] = [_centred(2**16, q) for q in small]
+    left[:, 3] = [_centred(pow(product // q, -1, q), q) for q in small]
+    left[:, 4] = [_MIDDLE // q * q + _FLOAT_BITS for q in small]
+    left[:, 5] = (1 / np.array(small)).astype(np.float32).view(np.int32)
+    negative, right = left.copy(), left.copy()
+    negative[:, 3] *= -1
+    right[:, 3] = 1
+    shifts = [(_FLOAT_BITS - _ROUNDER_BITS * q) % 2**32 for q in small]
+    fractions = [_rounded(2**_FRACTION_BITS, q) << _VALUE_BITS for q in small]
+    weights = np.zeros((len(moduli), len(SMALL_MODULI) + 3), dtype=np.int64)
     for row, m in zip(weights, moduli, strict=True):
-        row[:count] = [_centred(product // q * v, m) for q, v in zip(small, inverses, strict=True)]
-        row[-1] = _centred(-product, m)
+        row[:count] = own = [f + _centred(product // q, m) for q, f in zip(small, fractions, strict=True)]
+        start = (m << _ROOM_BITS) + (1 << (_VALUE_BITS + _FRACTION_BITS - 1))
+        shifted = start - sum(shift * weight for shift, weight in zip(shifts, own, strict=True))
+        row[-3:] = _centred(-product, m), start, _centred(shifted, 2**64)
     both = np.concatenate([modulus_table(moduli), weights.view(np.uint32)], axis=1)
-    return Int8Constants(moduli, np.array(table, dtype=np.int32), both)
+    return Int8Constants(moduli, left, negative, right, both)
 
 
 def _centred(x: int, m: int) -> int:

@@ -18,11 +18,13 @@ MODULI = ModuliSet([2**32, 2**32 - 5, 2**31 - 1, 65537, 257, 3])
 FEW = ModuliSet([3, 5, 7])
 
 
-def split(processor: Processor, x: np.ndarray, moduli: ModuliSet, count: int) -> np.ndarray:
+def split(
+    processor: Processor, x: np.ndarray, moduli: ModuliSet, count: int, is_left: bool = False
+) -> np.ndarray:
     xp = processor.xp
     rows, columns = (-(-length // 16) * 16 for length in x.shape[-2:])
     out = xp.full((*x.shape[:2], count, rows, columns), 9, dtype=np.int8)
-    kernels_of(out).int8_split(x, int8_constants(moduli, count), out)
+    kernels_of(out).int8_split(x, int8_constants(moduli, count), is_left, out)
     return processor.to_numpy(out)
 
 
@@ -38,7 +40,7 @@ def product(processor: Processor, a: np.ndarray, b: np.ndarray, moduli: ModuliSe
     """Of residues (n, B, I, K) and (n, B, K, J), by as few small moduli as hold it."""
     xp = processor.xp
     count = small_moduli_for(moduli, a.shape[-1])
-    x = split(processor, xp.asarray(a), moduli, count)
+    x = split(processor, xp.asarray(a), moduli, count, is_left=True)
     # In a layout that is not that of rows.
     y = split(processor, xp.asarray(b.swapaxes(2, 3).copy()).swapaxes(2, 3), moduli, count)
     # Doubles hold sums below 2**53, and NumPy multiplies them by a library.
@@ -61,8 +63,8 @@ def test_the_small_moduli_are_coprime_and_hold_the_longest_sums() -> None:
     for terms in (0, 1, 2, 1000, MOST_TERMS):
         for m in (2, 3, 255, 256, 257, 2**31 - 1, 2**32 - 5, 2**32):
             count, reach = small_moduli_for(ModuliSet([m]), terms), terms * (m // 2) ** 2
-            assert 2 * reach * 2**10 <= math.prod(SMALL_MODULI[:count]) * (2**10 - 1)
-            assert count == 1 or 2 * reach * 2**10 > math.prod(SMALL_MODULI[: count - 1]) * (2**10 - 1)
+            assert 2 * reach * 2**6 <= math.prod(SMALL_MODULI[:count]) * (2**6 - 1)
+            assert count == 1 or 2 * reach * 2**6 > math.prod(SMALL_MODULI[: count - 1]) * (2**6 - 1)
 
 
 @pytest.mark.parametrize("count", [1, 3, 9, 10])
@@ -90,10 +92,15 @@ def test_sums_at_the_ends_of_what_the_small_moduli_hold(on_each_processor: Proce
     moduli = ModuliSet([m])
     for count in range(1, len(SMALL_MODULI) + 1):
         small = SMALL_MODULI[:count]
-        most = (2**10 - 1) * math.prod(small) // 2**11
+        most = (2**6 - 1) * math.prod(small) // 2**7
+        inverses = [pow(math.prod(small) // q, -1, q) for q in small]
         values = [0, 1, -1, most, -most, most - 1, 1 - most, most // 2, -most // 3]
-        for step in (0, 1, -1):
-            numbers = [[v % q + step * (2**30 // q - 1) * q for v in values] for q in small]
+        # Sums that are short, and long ones.
+        for step, most_sum in itertools.product((0, 1, -1), (2**22, 2**30)):
+            numbers = [
+                [v * w % q + step * (most_sum // q - 1) * q for v in values]
+                for q, w in zip(small, inverses, strict=True)
+            ]
             sums = np.zeros((1, 1, count, 1, 16), dtype=np.int32)
             sums[0, 0, :, 0, : len(values)] = numbers
             found = join(on_each_processor, sums, moduli, (1, len(values)))
@@ -163,10 +170,13 @@ def test_blocks_and_windows(monkeypatch: pytest.MonkeyPatch, rng: np.random.Gene
     a, b, before = words
     m = np.array(MODULI.moduli, dtype=object)[:, None, None, None]
     whole = exact(a, b, MODULI)
-    for longest, deepest, workspace in ((4096, 8192, 2**29), (64, 128, 2**20), (100, 77, 1)):
+    ways = [(4096, 8192, 2**29), (64, 128, 2**20), (100, 77, 1)]
+    for (longest, deepest, workspace), most_joined in itertools.product(ways, (0, 512)):
         monkeypatch.setattr(int8_product, "INT8_LONGEST", longest)
         monkeypatch.setattr(int8_product, "INT8_TERMS", deepest)
         monkeypatch.setattr(int8_product, "INT8_WORKSPACE", workspace)
+        monkeypatch.setattr(int8_product, "_MOST_JOINED", most_joined)
+        monkeypatch.setattr(int8_product, "_resident", lambda: 3)
         for mode in (REPLACE, ADD, SUBTRACT):
             x, y, out = map(cupy.asarray, words)
             int8_product.multiply(*map(Part.whole, (x, y)), MODULI, Part.whole(out), shape, mode)
@@ -188,3 +198,36 @@ def test_blocks_and_windows(monkeypatch: pytest.MonkeyPatch, rng: np.random.Gene
             part = a[i, t, along, middle].astype(object) @ b[i, t, middle, 5 : columns - 4].astype(object)
             expected[i, t, along, 5 : columns - 4] -= part
         assert (out.words.get() == expected % m).all()
+
+
+@pytest.mark.gpu
+def test_longest_sums_that_are_joined_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of numbers with residues at both ends modulo each small modulus, so that floats reach theirs."""
+    import cupy
+
+    from rnsdask.backend.cuda import int8_product
+    from rnsdask.backend.cuda.int8_product import ADD, REPLACE, SUBTRACT, Part
+
+    monkeypatch.setattr(int8_product, "_resident", lambda: 1)
+    ends = sorted({128, *(v for q in SMALL_MODULI for v in (q // 2, -(q // 2)))})
+    for m in (2**32, 2**32 - 5, 2**31 - 1):
+        moduli = ModuliSet([m])
+        constants = int8_constants(moduli, small_moduli_for(moduli, 512))
+        # Left numbers whose residues times the factors are at the ends.
+        factors = [(q, pow(factor, -1, q)) for q, factor in constants.left[:, [0, 3]].tolist()]
+        left = [end * inverse % q for q, inverse in factors for end in (q // 2, -(q // 2))] + [m // 2, m - 1]
+        right = [end % m for end in ends] + [m // 2, m // 2 + 1]
+        sides = np.array(left, dtype=np.uint64), np.array(right, dtype=np.uint64)
+        a, b = (x.astype(np.uint32) for x in sides)
+        for terms in (255, 256, 257, 512):
+            x = np.broadcast_to(a[None, None, :, None], (1, 1, len(a), terms)).copy()
+            y = np.broadcast_to(b[None, None, None], (1, 1, terms, len(b))).copy()
+            whole = np.multiply.outer(a.astype(object), b.astype(object)) * terms
+            before = np.broadcast_to(np.uint32(m - 1), (1, 1, *whole.shape)).copy()
+            for mode in (REPLACE, ADD, SUBTRACT):
+                out = cupy.asarray(before)
+                parts = [Part.whole(cupy.asarray(v)) for v in (x, y)]
+                shape = len(a), terms, len(b)
+                int8_product.multiply(parts[0], parts[1], moduli, Part.whole(out), shape, mode)
+                expected = ((m - 1 if mode else 0) + (mode or 1) * whole) % m
+                assert (out.get()[0, 0] == expected).all()

@@ -8,21 +8,30 @@ namespace rns {
 
 constexpr i32 kSmallModuli = 10;     // the most there are
 constexpr i32 kReciprocalBits = 38;  // of SmallModulus::reciprocal
-constexpr i32 kFractionBits = 21;    // of SmallModulus::fraction
+constexpr i32 kValueBits = 43;       // below the fraction in a weight
+constexpr i32 kFractionBits = 17;    // of the fraction
 
-// A modulus q <= 256: 2^38 / q, and 2^21 v / q, both rounded, where |v| <= q / 2 is the inverse modulo q of
-// the product of the others.
+// A modulus q <= 256: 2^38 / q and 1 / q, both rounded; 2^16 modulo q, around 0; what a matrix' residues are
+// multiplied by; and what sums begin with whose shifted_residue is taken: the bits of a float which is a
+// multiple of q.
 struct SmallModulus {
   i32 modulus;
   i32 reciprocal;
-  i32 fraction;
+  i32 upper;
+  i32 factor;
+  i32 start;
+  float inverse;
 };
 
-// What leads from residues modulo all q back to one modulo m: of the number that is 1 modulo q and 0 modulo
-// the others, and last of the product of all q, negative, the residue around 0.
+// What leads from residues modulo all q back to one modulo m: for each q its weight, which is Q / q modulo m,
+// around 0, for the product Q of all q, and 2^43 times 2^17 / q, rounded; -Q modulo m, around 0; and what
+// sums start with, of residues and of shifted ones.
 struct Recombination {
   Modulus modulus;
-  i32 weights[kSmallModuli + 1];
+  i64 weights[kSmallModuli];
+  i64 product;
+  i64 start;
+  i64 shifted_start;
 };
 
 // The integer around 0 that a residue x < m stands for: from -m / 2 to m / 2.
@@ -30,30 +39,73 @@ RNS_INLINE i32 centred(u32 x, u32 last) { return static_cast<i32>(x <= last / 2 
 
 // x modulo q, from -128 to 127, for any x. The quotient is off from x / q by at most 1/2 + 2^-8, so the rest
 // is at most 128, which is q / 2 for q = 256 alone, where the quotient is exact and 128 becomes -128.
-RNS_INLINE i32 small_residue(i32 x, SmallModulus q) {
+RNS_INLINE i32 small_residue(i32 x, const SmallModulus& q) {
   const i64 half = static_cast<i64>(1) << (kReciprocalBits - 1);
   const i32 quotient = static_cast<i32>((static_cast<i64>(x) * q.reciprocal + half) >> kReciprocalBits);
   const i32 rest = static_cast<i32>(static_cast<u32>(x) - static_cast<u32>(quotient) * q.modulus);
   return rest > 127 ? rest - q.modulus : rest;
 }
 
-// Collects the residues modulo each q of a sum S, |S| / Q <= 1/2 - 2^-11 for the product Q of all q.
-struct SmallResidues {
-  i64 value = 0;
-  i32 fraction = 0;
+// The bits of a float from 2^23 to 2^24, which is an integer, are the integer and a constant: so products may
+// be added up to the bits of one. A lesser float is rounded to an integer by adding kRounder.
+constexpr i32 kFloatBits = 0x4a800000;
+constexpr float kRounder = 12582912.0f;  // 1.5 2^23
+constexpr i32 kRounderBits = 12582912 + kFloatBits;
+constexpr i32 kShortTerms = 256;  // products of two parts that may be added to q.start
 
-  RNS_INLINE void add(i32 sum, SmallModulus q, i32 weight) {
-    const i32 residue = small_residue(sum, q);
-    value += static_cast<i64>(residue) * weight;
-    fraction += residue * q.fraction;
+// What a shifted residue has more than the residue.
+RNS_INLINE u32 shift_of(const SmallModulus& q) {
+  return static_cast<u32>(kFloatBits) - static_cast<u32>(kRounderBits) * static_cast<u32>(q.modulus);
+}
+
+// x modulo q, from -128 to 128, and the shift, of the sum q.start + x, |x| <= 2^22 + 128. The quotient is off
+// from that of the float and q by at most 1/2 + 1/q, so that the rest is less than 129.
+RNS_INLINE u32 shifted_residue(i32 sum, const SmallModulus& q) {
+#if defined(__CUDA_ARCH__)
+  const i32 quotient = __float_as_int(__fmaf_rn(__int_as_float(sum), q.inverse, kRounder));
+#else
+  float number;
+  __builtin_memcpy(&number, &sum, sizeof number);
+  number = __builtin_fmaf(number, q.inverse, kRounder);
+  i32 quotient;
+  __builtin_memcpy(&quotient, &number, sizeof quotient);
+#endif
+  return static_cast<u32>(sum) - static_cast<u32>(quotient) * static_cast<u32>(q.modulus);
+}
+
+// The sum that its residue, of at most 128 in magnitude, begins again.
+RNS_INLINE i32 begin_again(i32 sum, const SmallModulus& q) {
+  return static_cast<i32>(shifted_residue(sum, q) + (static_cast<u32>(q.start) - shift_of(q)));
+}
+
+// What a matrix has of a number: its residue times a factor, from -128 to 127, which is the last byte of
+// this. Halves of the number are 15 bits and a sign, and 16 bits; 2^16 modulo q is at most 81 in magnitude.
+RNS_INLINE u32 small_part(i32 x, const SmallModulus& q) {
+  const u32 start = static_cast<u32>(q.start);
+  const u32 halves = static_cast<u32>(x >> 16) * static_cast<u32>(q.upper) + (static_cast<u32>(x) & 0xffffu);
+  const u32 residue = shifted_residue(static_cast<i32>(start + halves), q);
+  if (q.factor == 1) return residue;
+  const u32 product = (residue - shift_of(q)) * static_cast<u32>(q.factor);
+  return shifted_residue(static_cast<i32>(start + product), q);
+}
+
+// Collects the residues modulo each q of a sum S, each times the inverse modulo q of Q / q,
+// |S| / Q <= 1/2 - 2^-7.
+struct SmallResidues {
+  i64 sum;  // begins as Recombination::start, or shifted_start
+
+  RNS_INLINE void add(i32 residue, i64 weight) { sum += residue * weight; }
+  RNS_INLINE void add_shifted(u32 residue, i64 weight) {
+    sum = static_cast<i64>(static_cast<u64>(sum) + residue * static_cast<u64>(weight));
   }
 
-  // |S| mod m. The fraction is S / Q plus the integer by how many Q the value is too great, off by less than
-  // 2^-11; value and correction are less than 1024 m in magnitude.
-  RNS_INLINE u32 reduce(Modulus m, i32 product_weight) const {
-    const i32 excess = (fraction + (1 << (kFractionBits - 1))) >> kFractionBits;
-    const i64 total = value + static_cast<i64>(excess) * product_weight;
-    return mod_reduce(static_cast<u64>(total + ((static_cast<i64>(m.last) + 1) << 10)), m);
+  // |S| mod m. The weights' values add up to less than 1024 m in magnitude, also with what corrects them. The
+  // sum started with 1024 m, so that they are its last 43 bits; and with half of 2^17 above these, so that
+  // the fractions, off by less than 2^10, are rounded to the integer by how many Q the value is too great.
+  RNS_INLINE u32 reduce(const Modulus& m, i64 product) const {
+    const i64 value = sum & ((static_cast<i64>(1) << kValueBits) - 1);
+    const i32 excess = static_cast<i32>(sum >> (kValueBits + kFractionBits));
+    return mod_reduce(static_cast<u64>(value + static_cast<i64>(excess) * static_cast<i32>(product)), m);
   }
 };
 

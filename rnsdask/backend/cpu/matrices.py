@@ -13,12 +13,12 @@ def matmul(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
     _cpu.matmul(a, b, modulus_table(moduli), out)
 
 
-def int8_split(x: Array, constants: Int8Constants, out: Array) -> None:
-    _cpu.int8_split(x, constants.small, constants.weights, out)
+def int8_split(x: Array, constants: Int8Constants, is_left: bool, out: Array) -> None:
+    _cpu.int8_split(x, constants.left if is_left else constants.right, constants.weights, out)
 
 
 def int8_join(sums: Array, constants: Int8Constants, out: Array) -> None:
-    _cpu.int8_join(sums, constants.small, constants.weights, out)
+    _cpu.int8_join(sums, constants.left, constants.weights, out)
 
 
 def eliminate(

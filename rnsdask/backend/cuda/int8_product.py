@@ -1,21 +1,37 @@
-"""Matrix products by products of 8-bit matrices: kernels that split and join, and cuBLAS between.
+"""Matrix products by products of 8-bit matrices.
 
-Sums of products modulo each of the small moduli are exact 32-bit integers (docs/linalg.md). Matrices that are
-too large for the memory that they would take go by blocks.
+One kernel splits both matrices. Of few terms another one multiplies and joins, for all small moduli at once;
+of many cuBLAS multiplies, and a third kernel joins. Sums of products modulo each of the small moduli are
+exact 32-bit integers (docs/linalg.md). Matrices that are too large for the memory that they would take go by
+blocks.
 """
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import cupy
 import numpy as np
 from cupy_backends.cuda.libs import cublas
+from numpy.typing import NDArray
 
 from rnsdask.backend.cuda import launching
-from rnsdask.backend.cuda.launching import Parameter, on_device
-from rnsdask.backend.cuda_layout import BLOCK, INT8_TASK, MOST_SMALL_MODULI
+from rnsdask.backend.cuda.launching import Parameter, has_matrix_units, on_device, processors
+from rnsdask.backend.cuda_layout import (
+    BLOCK,
+    INT8_BLOCKS,
+    INT8_FACTORS,
+    INT8_STAGES,
+    INT8_STEP,
+    INT8_TASK,
+    INT8_TILE,
+    INT8_WARPS,
+    MOST_SMALL_MODULI,
+    SMALL_MODULUS,
+    WARP,
+    int8_options,
+)
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import (
     INT8_LONGEST,
@@ -33,6 +49,10 @@ REPLACE, ADD, SUBTRACT = 0, 1, -1
 
 assert INT8_TERMS <= MOST_TERMS
 _PAD = 16  # sides of the 8-bit matrices are multiples of it
+
+# Products of up to so many terms are joined at once if that keeps all multiprocessors busy, as measured: else
+# the library is quicker.
+_MOST_JOINED = 512
 
 # The most products of a call.
 _MOST_PRODUCTS = 2**15
@@ -67,10 +87,13 @@ class Part:
         return Part(self.words.transpose(0, 1, 3, 2), self.columns, self.rows)
 
     def task(
-        self, place: tuple[int, int, int], shape: tuple[int, int], constants: Int8Constants, parts: Array
+        self,
+        place: tuple[int, int, int],
+        block: tuple[int, int, int],
+        padded: tuple[int, int],
+        small: NDArray[np.int32],
     ) -> Parameter:
-        """Of as many matrices as `parts` a block: the first matrix, row and column, and how many of these."""
-        first, row, column = place
+        """Of a block: the first matrix, row and column, how many, and sides of its 8-bit matrices."""
         return Parameter(
             INT8_TASK,
             x=(self.words, *(stride // self.words.itemsize for stride in self.words.strides)),
@@ -78,17 +101,17 @@ class Part:
             row_end=_bound(self.rows[1]),
             column_start=_bound(self.columns[0]),
             column_end=_bound(self.columns[1]),
-            first=first,
-            count=len(parts),
+            first=place[0],
+            count=block[0],
             batch=self.words.shape[1],
-            row=row,
-            column=column,
-            rows=shape[0],
-            columns=shape[1],
-            padded_rows=parts.shape[2],
-            padded_columns=parts.shape[3],
-            small=_small(constants),
-            small_count=constants.count,
+            row=place[1],
+            column=place[2],
+            rows=block[1],
+            columns=block[2],
+            padded_rows=padded[0],
+            padded_columns=padded[1],
+            small=_small(small),
+            small_count=len(small),
         )
 
 
@@ -97,20 +120,26 @@ def _bound(bound: Bound) -> tuple[Bound, int]:
     return (0, bound) if isinstance(bound, int) else (bound, 0)
 
 
-def _small(constants: Int8Constants) -> list[tuple[int, ...]]:
+def _small(small: NDArray[np.int32]) -> list[Any]:
     """As many of the structure SmallModulus as a task has."""
-    rows = [tuple(row) for row in constants.small.tolist()]
-    return rows + [(0, 0, 0)] * (MOST_SMALL_MODULI - len(rows))
+    table = np.zeros(MOST_SMALL_MODULI, dtype=SMALL_MODULUS)
+    table[: len(small)] = small.view(SMALL_MODULUS).ravel()
+    return [row.item() for row in table]
 
 
-def _padded(length: int) -> int:
-    return -(-length // _PAD) * _PAD
+def _padded(length: int, step: int = _PAD) -> int:
+    return -(-length // step) * step
 
 
 def _split(
-    part: Part, place: tuple[int, int, int], shape: tuple[int, int], constants: Int8Constants, out: Array
+    part: Part,
+    place: tuple[int, int, int],
+    shape: tuple[int, int],
+    constants: Int8Constants,
+    small: NDArray[np.int32],
+    out: Array,
 ) -> None:
-    task = part.task(place, shape, constants, out)
+    task = part.task(place, (len(out), *shape), out.shape[2:], small)
     threads = len(out) * -(-out.shape[2] // 32) * -(-out.shape[3] // 128) * BLOCK
     launching.launch("int8_product", "int8_split", threads, (task, on_device(constants, "weights"), out))
 
@@ -121,23 +150,78 @@ def _join(
     place: tuple[int, int, int],
     shape: tuple[int, int],
     constants: Int8Constants,
-    mode: int,
+    is_added: bool,
 ) -> None:
-    task = part.task(place, shape, constants, sums)
+    task = part.task(place, (len(sums), *shape), sums.shape[2:], constants.left)
     threads = len(sums) * shape[0] * -(-shape[1] // 4)
-    arguments = (task, on_device(constants, "weights"), sums, np.int32(mode))
+    arguments = (task, on_device(constants, "weights"), sums, np.int32(is_added))
     launching.launch("int8_product", "int8_join", threads, arguments)
 
 
-def int8_split(x: Array, constants: Int8Constants, out: Array) -> None:
+def _multiply_and_join(
+    x: Array,
+    y: Array,
+    part: Part,
+    place: tuple[int, int, int],
+    shape: tuple[int, int],
+    constants: Int8Constants,
+    is_added: bool,
+) -> None:
+    """Products of x (count, small moduli, I, K) and the transposed of y (count, small moduli, J, K)."""
+    task = part.task(place, (len(x), *shape), (x.shape[2], y.shape[2]), constants.left)
+    factors = Parameter(INT8_FACTORS, left=x, right=y, terms=x.shape[3])
+    down = _warps_down(shape[0])
+    block = INT8_WARPS * WARP
+    launching.launch(
+        "int8_tiles",
+        "int8_multiply",
+        min(len(x) * _tiles(*shape), _resident()) * block,
+        (task, on_device(constants, "weights"), factors, np.int32(is_added)),
+        block=block,
+        shared=INT8_STAGES * INT8_STEP * sum(_tile(down)),
+        strides=False,
+        defines=int8_options(down),
+    )
+
+
+def _warps_down(rows: int) -> int:
+    """Warps along the rows of a tile."""
+    return 1 if rows <= INT8_TILE[0] else 2
+
+
+def _tile(down: int) -> tuple[int, int]:
+    """Rows and columns of a tile."""
+    return INT8_TILE[0] * down, INT8_TILE[1] * (INT8_WARPS // down)
+
+
+def _tiles(rows: int, columns: int) -> int:
+    """Of a product."""
+    height, width = _tile(_warps_down(rows))
+    return -(-rows // height) * -(-columns // width)
+
+
+def _resident() -> int:
+    """Tiles that the current device works on at a time."""
+    return processors(cupy.cuda.runtime.getDevice()) * INT8_BLOCKS
+
+
+def _is_joined_at_once(count: int, rows: int, terms: int, columns: int) -> bool:
+    """Whether one kernel multiplies so many matrices and joins."""
+    can = has_matrix_units(cupy.cuda.runtime.getDevice())
+    return can and terms <= _MOST_JOINED and count * _tiles(rows, columns) >= _resident()
+
+
+def int8_split(x: Array, constants: Int8Constants, is_left: bool, out: Array) -> None:
     n, batch, *_ = x.shape
-    _split(Part.whole(x), (0, 0, 0), out.shape[-2:], constants, out.reshape(n * batch, *out.shape[2:]))
+    merged = out.reshape(n * batch, *out.shape[2:])
+    small = constants.left if is_left else constants.right
+    _split(Part.whole(x), (0, 0, 0), out.shape[-2:], constants, small, merged)
 
 
 def int8_join(sums: Array, constants: Int8Constants, out: Array) -> None:
     n, batch, rows, columns = out.shape
     merged = sums.reshape(n * batch, *sums.shape[2:])
-    _join(merged, Part.whole(out), (0, 0, 0), (rows, columns), constants, REPLACE)
+    _join(merged, Part.whole(out), (0, 0, 0), (rows, columns), constants, is_added=False)
 
 
 def multiply(
@@ -157,21 +241,27 @@ def multiply(
     constants = int8_constants(moduli, small_moduli_for(moduli, min(terms, INT8_TERMS)))
     right = b.turned()
     count = out.words.shape[0] * out.words.shape[1]
+    factors = constants.negative if mode == SUBTRACT else constants.left
+    is_joined = _is_joined_at_once(count, rows, terms, columns)
     for (k, depth), (i, height), (j, width) in _blocks(terms, rows, columns):
-        how = ADD if k and mode == REPLACE else mode
-        sides = tuple(map(_padded, (height, depth, width)))
-        each = constants.count * (sides[1] * (sides[0] + sides[2]) + 4 * sides[0] * sides[2])
+        is_added = k > 0 or mode != REPLACE
+        sides = _padded(height), _padded(depth, INT8_STEP if is_joined else _PAD), _padded(width)
+        sums_each = 0 if is_joined else 4 * sides[0] * sides[2]
+        each = constants.count * (sides[1] * (sides[0] + sides[2]) + sums_each)
         most = max(1, min(INT8_WORKSPACE // each, _MOST_PRODUCTS // constants.count))
         for first in range(0, count, most):
-            products = min(most, count - first)
-            matrices = products, constants.count
+            matrices = min(most, count - first), constants.count
             x = cupy.empty((*matrices, sides[0], sides[1]), dtype=cupy.int8)
             y = cupy.empty((*matrices, sides[2], sides[1]), dtype=cupy.int8)
-            sums = cupy.empty((*matrices, sides[0], sides[2]), dtype=cupy.int32)
-            _split(a, (first, i, k), (height, depth), constants, x)
-            _split(right, (first, j, k), (width, depth), constants, y)
-            _multiply_int8(x, y, sums)
-            _join(sums, out, (first, i, j), (height, width), constants, how)
+            _split(a, (first, i, k), (height, depth), constants, factors, x)
+            _split(right, (first, j, k), (width, depth), constants, constants.right, y)
+            place, block = (first, i, j), (height, width)
+            if is_joined:
+                _multiply_and_join(x, y, out, place, block, constants, is_added)
+            else:
+                sums = cupy.empty((*matrices, sides[0], sides[2]), dtype=cupy.int32)
+                _multiply_int8(x, y, sums)
+                _join(sums, out, place, block, constants, is_added)
 
 
 def _blocks(terms: int, rows: int, columns: int) -> Iterator[tuple[tuple[int, int], ...]]:

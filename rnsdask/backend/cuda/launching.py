@@ -95,6 +95,12 @@ def has_clusters(device: int) -> bool:
     return int(cupy.cuda.runtime.deviceGetAttribute(_MAJOR, device)) >= 9
 
 
+@functools.cache
+def has_matrix_units(device: int) -> bool:
+    """Whether a device has the instructions for matrices of 8 bits and for copies that need no threads."""
+    return int(cupy.cuda.runtime.deviceGetAttribute(_MAJOR, device)) >= 8
+
+
 def launch(
     module: str,
     name: str,

@@ -20,7 +20,7 @@ _LEAST_SEGMENT = 1024  # terms
 
 # Products of 8-bit matrices are quicker from so many terms and so much work on, where rows and columns, too,
 # are many enough for the matrices to be split: their harmonic mean is at least _INT8_SIDE.
-_INT8_TERMS = 192
+_INT8_TERMS = 128
 _INT8_SIDE = 128
 _INT8_WORK = 2**29
 
