@@ -21,22 +21,8 @@ constexpr i32 kWarp = 32;
 constexpr u32 kAll = ~0u;
 constexpr i32 kPanel = 16;               // columns of a panel, and rows of a block of a triangular system
 constexpr i32 kPanelWidth = kPanel + 1;  // words of a row of its copy, against conflicts of banks
-constexpr i32 kGreatPanel = 64;          // columns of a launch for great matrices
 constexpr i32 kOwn = 4;                  // rows and columns of a product that a thread computes
 constexpr i32 kLanes = 8;                // threads along a row of a product
-
-// Systems L x = b, of which b is replaced by x: L in rows and columns from the first rank to the second of
-// `x`, with 1 on its diagonal, b in columns `start` to `stop` of these rows.
-struct UnitLower {
-  Stack x;
-  const i32* first;
-  const i32* last;
-  const Modulus* moduli;
-  i64 moduli_count;
-  i64 count;
-  i64 start;
-  i64 stop;
-};
 
 struct Triangular {
   Stack upper;
@@ -408,43 +394,6 @@ __device__ void eliminate_one(const Elimination& e, i64 i, i64 b, u32* x, Index 
   }
 }
 
-// A block of kGreatPanel threads solves as many columns.
-template <class Sum>
-__device__ void solve_unit_lower_columns(const UnitLower& s, i64 i, i64 b, i64 column, u32* lower) {
-  constexpr i32 width = kGreatPanel + 1;
-  const i64 t = i * s.count + b, first = s.first[t];
-  const i32 rows = static_cast<i32>(s.last[t] - first);
-  const Modulus m = s.moduli[i];
-  u32* x = const_cast<u32*>(s.x.of(i, b)) + first * s.x.stride;
-  for (i32 k = threadIdx.x; k < rows * rows; k += blockDim.x) {
-    lower[k / rows * width + k % rows] = x[k / rows * s.x.stride + first + k % rows];
-  }
-  __syncthreads();
-  if (column + threadIdx.x < s.stop) {
-    x += column + threadIdx.x;
-    for (i32 top = 0; top < rows; top += kPanel) {
-      const i32 count = min(kPanel, rows - top);
-      if (top > 0) {
-        Sum sums[kPanel];
-        for (i32 j = 0; j < top; ++j) {
-          const u32 y = x[j * s.x.stride];
-#pragma unroll
-          for (i32 k = 0; k < kPanel; ++k) sums[k].add(lower[min(top + k, rows - 1) * width + j], y);
-        }
-#pragma unroll
-        for (i32 k = 0; k < kPanel; ++k) {
-          if (k < count) {
-            u32& word = x[(top + k) * s.x.stride];
-            word = mod_sub(word, sums[k].reduce(m), m.last);
-          }
-        }
-      }
-      solve_few<Sum>(lower + top * width + top, width, x + top * s.x.stride, s.x.stride, count, m);
-    }
-  }
-  __syncthreads();  // before the memory is another matrix's
-}
-
 // ---- triangular systems -----------------------------------------------------------------------------------
 
 __device__ void solve_columns(const Triangular& s, i64 i, i64 b, i64 first) {
@@ -605,19 +554,6 @@ __global__ void __launch_bounds__(512) eliminate_great(Elimination e) {
   for (i64 t = blockIdx.x; t < e.moduli_count * e.count; t += gridDim.x) {
     u32* x = e.out + t * e.rows * e.columns;
     eliminate_one<i64>(e, t / e.count, t % e.count, x, e.columns, e.has_panels ? memory : nullptr);
-  }
-}
-
-__global__ void __launch_bounds__(kGreatPanel) solve_unit_lower(UnitLower s) {
-  __shared__ u32 lower[kGreatPanel * (kGreatPanel + 1)];
-  const i64 across = (s.stop - s.start + kGreatPanel - 1) / kGreatPanel;
-  for (i64 w = blockIdx.x; w < s.moduli_count * s.count * across; w += gridDim.x) {
-    const i64 column = s.start + w % across * kGreatPanel, b = w / across % s.count, i = w / across / s.count;
-    if (products_fit_word(s.moduli[i].last)) {
-      solve_unit_lower_columns<NarrowSum>(s, i, b, column, lower);
-    } else {
-      solve_unit_lower_columns<ProductSum>(s, i, b, column, lower);
-    }
   }
 }
 

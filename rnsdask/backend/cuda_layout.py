@@ -201,14 +201,15 @@ ELIMINATION = np.dtype(
         *((name, np.int64) for name in ("most", "start", "stop", "reach", "has_panels")),
     ]
 )
-UNIT_LOWER = np.dtype(
+TRIANGLES = np.dtype(
     [
         ("x", STACK),
-        *((name, np.uint64) for name in ("first", "last", "moduli")),
-        *((name, np.int64) for name in ("moduli_count", "count", "start", "stop")),
+        *((name, np.uint64) for name in ("first", "last", "lower", "upper", "moduli")),
+        *((name, np.int64) for name in ("moduli_count", "count", "size")),
     ]
 )
-GREAT_PANEL = 64
+MOST_INVERTED = 128
+INVERSE_LANES = 4
 PANEL_WIDTH = 17
 ROW = 32
 ROW_WIDTH = 33
@@ -360,7 +361,6 @@ STRUCTURES = {
     "elimination": {
         "Stack": STACK,
         "Elimination": ELIMINATION,
-        "UnitLower": UNIT_LOWER,
         "Triangular": TRIANGULAR,
         "Polynomials": POLYNOMIALS,
     },
@@ -396,6 +396,7 @@ STRUCTURES = {
     "positional_montgomery": {"LimbOperand": LIMB_OPERAND, "ModularTask": MODULAR_TASK},
     "positional_multiply": {"LimbOperand": LIMB_OPERAND, "ProductTask": PRODUCT_TASK},
     "sum": {"KeyTable": KEY_TABLE, "Numbers": NUMBERS},
+    "triangles": {"Stack": STACK, "Triangles": TRIANGLES},
 }
 """The structures by their names in the sources that know them."""
 
@@ -424,7 +425,7 @@ SIZES = {
     "arithmetic": {"kMaxOperands": MAX_OPERANDS},
     "compare": {"kPairVectors": PAIR_VECTORS},
     "convert": {"kTileLimbs": TILE_LIMBS, "kResults": TABLE_MULTIPLE},
-    "elimination": {"kWarp": WARP, "kGreatPanel": GREAT_PANEL, "kPanelWidth": PANEL_WIDTH},
+    "elimination": {"kWarp": WARP, "kPanelWidth": PANEL_WIDTH},
     "eliminate_rows": {
         "kRow": ROW,
         "kRowWidth": ROW_WIDTH,
@@ -451,6 +452,7 @@ SIZES = {
     "matmul": {"kBlock": BLOCK, "kWarp": WARP, "kTile": MATMUL_TILE},
     "sum": {"kBlock": BLOCK, "kWarp": WARP, "kSumVectors": SUM_VECTORS},
     "transpose": {"kTileWords": TRANSPOSED_WORDS},
+    "triangles": {"kMost": MOST_INVERTED, "kLanes": INVERSE_LANES},
 }
 """The numbers by their names in the sources."""
 

@@ -5,7 +5,7 @@ from typing import TypeAlias
 import cupy
 import numpy as np
 
-from rnsdask.backend.cuda import int8_product, launching
+from rnsdask.backend.cuda import int8_product, launching, triangles
 from rnsdask.backend.cuda.arithmetic import inverse
 from rnsdask.backend.cuda.int8_product import SUBTRACT, Bound, Part
 from rnsdask.backend.cuda.launching import (
@@ -19,17 +19,16 @@ from rnsdask.backend.cuda_layout import (
     BLOCK,
     BOARD_BYTES,
     ELIMINATION,
-    GREAT_PANEL,
     GREAT_TILE,
     LU_STRIP,
     MOST_CLUSTER,
+    MOST_INVERTED,
     PANEL_WIDTH,
     POLYNOMIALS,
     ROW,
     ROW_TILE,
     ROW_WIDTH,
     TRIANGULAR,
-    UNIT_LOWER,
     WARP,
     WHOLE_ROWS,
     cluster_options,
@@ -268,27 +267,16 @@ class _GreatMatrices:
 
     def _solve(self, first: Array, last: Array, most: int, columns: tuple[int, int]) -> None:
         """The rows of the pivots from the first on, `most` of a matrix, in columns to the right."""
-        if most > GREAT_PANEL:
-            half = _middle(0, most, GREAT_PANEL)
+        if most > MOST_INVERTED:
+            half = _middle(0, most, MOST_INVERTED)
             middle = cupy.minimum(first + half, last)
             self._solve(first, middle, half, columns)
             self._subtract(first, middle, last, (most - half, half), columns)
             self._solve(middle, last, most - half, columns)
             return
-        n, count, *_ = self.words.shape
-        task = Parameter(
-            UNIT_LOWER,
-            x=_stack(self.words),
-            first=first,
-            last=last,
-            moduli=modulus_table_on(self.moduli, cupy.cuda.runtime.getDevice()),
-            moduli_count=n,
-            count=count,
-            start=columns[0],
-            stop=columns[1],
-        )
-        threads = n * count * -(-(columns[1] - columns[0]) // GREAT_PANEL) * GREAT_PANEL
-        launching.launch("elimination", "solve_unit_lower", threads, (task,), block=GREAT_PANEL)
+        inverse = Part.whole(triangles.lower_inverses(self.words, (first, last), most, self.moduli))
+        rows = Part(self.words, (first, last), columns)
+        int8_product.multiply(inverse, rows, self.moduli, rows, (most, most, columns[1] - columns[0]))
 
     def _subtract(
         self, first: Array, last: Array, end: Bound, most: tuple[int, int], columns: tuple[int, int]
