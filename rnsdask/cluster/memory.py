@@ -7,7 +7,7 @@ the most. ``tests/cluster/test_memory.py`` compares it with what jobs take.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rnsdask.constants import INT8_BYTES, INT8_GREATEST, INT8_WORKSPACE
+from rnsdask.constants import INT8_BYTES, INT8_GREATEST, INT8_WORKSPACE, INVERSE_WORKSPACE
 from rnsdask.core.layout import CHUNK_MULTIPLE, RESIDUE_DTYPE
 from rnsdask.rns.blocks import EXACT_RESIDUES
 
@@ -209,7 +209,9 @@ def _computing(work: Work, need: _Need) -> int:
 def _products(work: Work) -> int:
     """Of matrices on a GPU, modulo as many primes as images are computed of at a time (docs/linalg.md)."""
     least = max(INT8_WORKSPACE, min(INT8_BYTES * work.numbers, INT8_GREATEST))
-    return min(INT8_BYTES * work.arrays * work.moduli * work.numbers, least)
+    images = work.arrays * work.moduli * work.numbers
+    # Inverses of great matrices' blocks take less than 4 bytes for each number of a matrix.
+    return min(INT8_BYTES * images, least) + min(4 * images, INVERSE_WORKSPACE)
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,9 @@ INT8_BYTES = 6 * len(SMALL_MODULI)
 INT8_GREATEST = 2 * len(SMALL_MODULI) * INT8_LONGEST * (INT8_TERMS + 2 * INT8_LONGEST)
 """Bytes that a block of one product takes at most."""
 
+INVERSE_WORKSPACE = 2**28
+"""Bytes of inverses of blocks of the diagonal that elimination keeps at a time on a GPU."""
+
 _RECIPROCAL_BITS = 38
 _VALUE_BITS = 43
 _FRACTION_BITS = 17

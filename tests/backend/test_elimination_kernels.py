@@ -117,6 +117,30 @@ def test_exchanges_at_each_column(rng: np.random.Generator) -> None:
         check(words[..., :columns], columns, ODD)
 
 
+@pytest.mark.parametrize("shape", [(129, 129, 129), (200, 300, 200), (300, 260, 257), (140, 300, 300)])
+def test_blocks_without_exchanges(
+    monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int, int], rng: np.random.Generator
+) -> None:
+    """Modulo some primes rows have to be exchanged within a block or with one below, or a pivot lacks."""
+    from rnsdask.backend.cuda import block_lu, elimination
+
+    monkeypatch.setattr(block_lu, "_LEAST_PIVOTS", 0)
+    monkeypatch.setattr(block_lu, "_LEAST_MATRICES", 0)
+    results = []
+    by_blocks = elimination._eliminate_by_blocks
+    monkeypatch.setattr(
+        elimination, "_eliminate_by_blocks", lambda *x: results.append(by_blocks(*x)) or results[-1]
+    )
+    rows, columns, pivot_columns = shape
+    moduli = ModuliSet([*list(ODD)[-4:], 4294967279])
+    words = drawn(rng, moduli, 2, rows, columns)
+    words[1, 0, 3, :4] = words[1, 0, 2, :4]
+    words[2, 1, :128, 0] = 0
+    words[3, 0, :, 128] = words[3, 0, :, 0]
+    check(words, pivot_columns, moduli)
+    assert [x.tolist() for x in results] == [[True, False, False, False, True]]
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (5, 7), (40, 33), (33, 70)])
 def test_factors(shape: tuple[int, int], rng: np.random.Generator) -> None:
     import cupy

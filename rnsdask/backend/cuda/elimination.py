@@ -1,12 +1,13 @@
 """Elimination in matrices modulo primes, triangular systems and characteristic polynomials."""
 
-from typing import TypeAlias
 
 import cupy
 import numpy as np
+from numpy.typing import NDArray
 
-from rnsdask.backend.cuda import int8_product, launching, triangles
+from rnsdask.backend.cuda import block_lu, int8_product, launching, triangles
 from rnsdask.backend.cuda.arithmetic import inverse
+from rnsdask.backend.cuda.block_lu import Found
 from rnsdask.backend.cuda.int8_product import SUBTRACT, Bound, Part
 from rnsdask.backend.cuda.launching import (
     Parameter,
@@ -58,10 +59,6 @@ _FEW = 32
 
 # A kernel has so many bytes of shared memory besides.
 _STATIC_BYTES = 512
-
-
-Found: TypeAlias = tuple[Array, Array, Array]
-"""Order, pivots and products, as :meth:`.Kernels.eliminate` gives them."""
 
 
 def _lanes(length: int) -> int:
@@ -129,21 +126,51 @@ def _rounded(threads: int) -> int:
 
 
 def _eliminate_great(x: Array, pivot_columns: int, moduli: ModuliSet, out: Array, found: Found) -> None:
-    """Eliminate as if each column had a pivot, so that no launch waits for a rank; what has none, again."""
-    out[...] = x
-    _GreatMatrices(out, found, pivot_columns, moduli, is_full=True).eliminate()
+    """Eliminate as if no rows had to be exchanged, or else as if each column had a pivot, or else with ranks.
+
+    So most of the time nothing waits for a rank. Each way is of the primes that the one before leaves.
+    """
+    n, count, rows, _ = x.shape
+    ways = [_eliminate_with_all_pivots, _eliminate_with_ranks]
+    if block_lu.is_for(min(rows, pivot_columns), n * count, moduli):
+        ways.insert(0, _eliminate_by_blocks)
+    left = list(range(n))
+    for way in ways:
+        if way is ways[0]:
+            out[...] = x
+            is_done = way(out, pivot_columns, moduli, found)
+        else:
+            words = cupy.ascontiguousarray(x[left])
+            new = _no_pivots(words, pivot_columns)
+            is_done = way(words, pivot_columns, ModuliSet([moduli[i] for i in left]), new)
+            out[left] = words
+            for whole, part in zip(found, new, strict=True):
+                whole[left] = part
+        left = [i for i, done in zip(left, is_done.tolist(), strict=True) if not done]
+        if not left:
+            return
+
+
+def _eliminate_by_blocks(
+    words: Array, pivot_columns: int, moduli: ModuliSet, found: Found
+) -> NDArray[np.bool_]:
+    return block_lu.Blocks(words, moduli, eliminate).eliminate(pivot_columns, found)
+
+
+def _eliminate_with_all_pivots(
+    words: Array, pivot_columns: int, moduli: ModuliSet, found: Found
+) -> NDArray[np.bool_]:
+    _GreatMatrices(words, found, pivot_columns, moduli, is_full=True).eliminate()
     pivots = found[1]
-    is_full = (pivots == cupy.arange(pivots.shape[2], dtype=cupy.int32)).all(axis=(1, 2)).get()
-    if is_full.all():
-        return
-    rows = [i for i, full in enumerate(is_full.tolist()) if not full]
-    again = cupy.ascontiguousarray(x[rows])
-    fewer = ModuliSet([moduli[i] for i in rows])
-    new = _no_pivots(again, pivot_columns)
-    _GreatMatrices(again, new, pivot_columns, fewer, is_full=False).eliminate()
-    out[rows] = again
-    for whole, part in zip(found, new, strict=True):
-        whole[rows] = part
+    is_full = (pivots == cupy.arange(pivots.shape[2], dtype=cupy.int32)).all(axis=(1, 2))
+    return np.asarray(is_full.get())
+
+
+def _eliminate_with_ranks(
+    words: Array, pivot_columns: int, moduli: ModuliSet, found: Found
+) -> NDArray[np.bool_]:
+    _GreatMatrices(words, found, pivot_columns, moduli, is_full=False).eliminate()
+    return np.ones(len(moduli), dtype=bool)
 
 
 def _no_pivots(x: Array, pivot_columns: int) -> Found:
