@@ -25,7 +25,8 @@ from typing import Any
 
 import numpy as np
 
-HEADER = Path(__file__).resolve().parent / "emulation" / "host_cuda.hpp"
+EMULATION = Path(__file__).resolve().parent / "emulation"
+HEADER = EMULATION / "host_cuda.hpp"
 SHARED_BYTES = 2**18
 ATTRIBUTES = {16: 2, 75: 8, 97: 2**17}
 """Of a device: multiprocessors, major version, bytes of shared memory that a block can ask for."""
@@ -90,7 +91,9 @@ class RawModule:
         code = f'#include "{HEADER}"\n' + memory + without_assembly(code)
         folder = Path(tempfile.mkdtemp(dir=FOLDER.name))
         for header in (kernels_directory() / "cuda").glob("*.cuh"):
-            (folder / header.name).write_text(without_assembly(header.read_text(encoding="utf-8")))
+            own = EMULATION / header.name  # what there is of instructions that C++ has nothing like
+            text = (own if own.exists() else header).read_text(encoding="utf-8")
+            (folder / header.name).write_text(without_assembly(text))
         given = [o for o in options if o.startswith("-D")] + [f"-I{kernels_directory() / 'include'}"]
 
         def compiler(*more: str) -> str:
@@ -120,6 +123,7 @@ class RawModule:
             addresses = (ctypes.c_void_p * len(values))(*(v.ctypes.data for v in values))
             function(grid[0], block[0], addresses)
 
+        launch.max_dynamic_shared_size_bytes = SHARED_BYTES  # type: ignore[attr-defined]
         return launch
 
 
@@ -386,6 +390,38 @@ def elimination_by_rows(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
             found = place(np.empty((3, count, *shape), np.uint32))
             kernels.lu_factor(place(packed), factor, found)
             results.append(found)
+    return results
+
+
+@check
+def products_joined_at_once(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
+    """Of matrices on matrix units, by as few blocks as there can be, and what they are taken from."""
+    from rnsdask.core.moduli import ModuliSet
+
+    moduli, results = ModuliSet([2**32, 4294967291, 3]), []
+    for rows, terms, columns in ((70, 260, 130), (64, 5, 129), (129, 64, 3)):
+        a, b, c = (
+            np.stack([np.random.default_rng(n).integers(0, m, (2, *sides), dtype=np.uint64) for m in moduli])
+            for n, sides in enumerate(((rows, terms), (terms, columns), (rows, columns)))
+        )
+        middle = np.array([m // 2 for m in moduli], dtype=np.uint64)[:, None, None]
+        a[:, 0], b[:, 0] = middle, middle + np.uint64(1)
+        a, b, c = (x.astype(np.uint32) for x in (a, b, c))
+        out = place(c)
+        if kernels.__name__.endswith("cuda"):
+            from rnsdask.backend.cuda import int8_product
+            from rnsdask.backend.cuda.int8_product import SUBTRACT, Part
+
+            int8_product._resident = lambda: 3
+            parts = [Part.whole(place(x)) for x in (a, b)]
+            shape = rows, terms, columns
+            int8_product.multiply(parts[0], parts[1], moduli, Part.whole(out), shape, SUBTRACT)
+        else:
+            found = np.empty_like(c)
+            kernels.matmul(a, b, moduli, found)
+            sizes = np.array(list(moduli), dtype=np.int64)[:, None, None, None]
+            out = ((c.astype(np.int64) - found) % sizes).astype(np.uint32)
+        results.append(out)
     return results
 
 

@@ -2,6 +2,7 @@
 // written. A block takes a tile of results, and the moduli one after another: what their sums say is added up
 // in registers.
 #include "int8_task.cuh"
+#include "matrix_units.cuh"
 
 using namespace rns;
 
@@ -66,27 +67,6 @@ __device__ i32 place_of(i32 row, i32 vector) {
   return row * kStep + (vector ^ (row / 2 % kVectors)) * kVector;
 }
 
-__device__ u32 shared_address(const void* x) { return static_cast<u32>(__cvta_generic_to_shared(x)); }
-
-__device__ void copy_async(u32 to, const i8* from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-}
-
-__device__ void load_fragments(u32 address, u32& a, u32& b, u32& c, u32& d) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
-               : "r"(address)
-               : "memory");
-}
-
-__device__ void multiply_add(i32 (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
-      : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
 // What is to be copied next: of a tile, a modulus and a step of terms. Threads copy a vector of every
 // (kThreads / kVectors)-th row.
 struct Loader {
@@ -113,7 +93,7 @@ struct Loader {
       }
       advance(s, terms);
     }
-    asm volatile("cp.async.commit_group;" ::: "memory");
+    end_group();
   }
 
   __device__ void advance(const Int8Task& s, i32 terms) {
@@ -150,11 +130,11 @@ struct Part {
       const u32 rows = stage + (left ^ half * 2 * kVector), columns = stage + (right ^ half * 2 * kVector);
 #pragma unroll
       for (i32 i = 0; i < kDown; ++i) {
-        load_fragments(rows + i * 16 * kStep, a[i][0], a[i][1], a[i][2], a[i][3]);
+        load_matrices(rows + i * 16 * kStep, a[i][0], a[i][1], a[i][2], a[i][3]);
       }
 #pragma unroll
       for (i32 j = 0; j < kAcross; j += 2) {
-        load_fragments(columns + j * 8 * kStep, b[j][0], b[j][1], b[j + 1][0], b[j + 1][1]);
+        load_matrices(columns + j * 8 * kStep, b[j][0], b[j][1], b[j + 1][0], b[j + 1][1]);
       }
 #pragma unroll
       for (i32 i = 0; i < kDown; ++i) {
@@ -247,7 +227,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
         if (term > 0 && term % kShortTerms == 0) {
           part.each([&](i32& sum, SmallResidues&) { sum = begin_again(sum, q); });
         }
-        asm volatile("cp.async.wait_group %0;" ::"n"(kStages - 2) : "memory");
+        wait_for_groups<kStages - 2>();
         __syncthreads();  // all copies have come, and all threads are done with the stage before
         loader.load(s, f, stages + (stage + kStages - 1) % kStages * kStageBytes);
         part.multiply(stages + stage * kStageBytes, own_rows, own_columns);
@@ -258,7 +238,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     write(Place(s, tile, top, left), m, is_added != 0, part);
     tile = find_tile(s, tile.index + gridDim.x);
   }
-  asm volatile("cp.async.wait_all;" ::: "memory");
+  wait_for_groups<0>();
 #endif
 }
 
