@@ -3,8 +3,8 @@
 Each source is compiled by g++ as it is, with CUDA's words of ``emulation/host_cuda.hpp``, and launched by the
 package's own code: NumPy arrays that call themselves CuPy's stand for those of a GPU. So reads and writes
 beyond arrays, undefined arithmetic, barriers that not all threads reach and wrong results are found without a
-GPU. Of inline assembly sums and products with carries are known; rounding, memory models and speed are not a
-GPU's.
+GPU. Of inline assembly sums and products with carries are known, and what is in headers that ``emulation/``
+has, too; rounding, memory models and speed are not a GPU's.
 
     python scripts/emulate_kernels.py            all checks
     python scripts/emulate_kernels.py limbs      those whose name has this in it
