@@ -5,11 +5,14 @@ and last the product.
 """
 
 import functools
+from dataclasses import dataclass
+from typing import Any
 
 import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
+from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.moduli import ModuliSet
 
 FEWEST_MODULI = 256
@@ -47,9 +50,55 @@ def from_parts(part: NDArray[np.object_]) -> NDArray[np.object_]:
 
 
 def from_remainders(residues: NDArray[np.uint32], moduli: ModuliSet) -> NDArray[np.object_]:
-    """The integers around 0 of residues (n, *shape), as Python ints of shape (*shape)."""
-    numbers = residues.reshape(len(residues), -1).astype(object)
-    products = np.array(list(moduli), dtype=object)[:, None]
-    joined = join_parts(np.concatenate([numbers, products], axis=-1))
-    found: NDArray[np.object_] = from_parts(joined)[0]
-    return found.reshape(residues.shape[1:])
+    """The integers around 0 of residues (n, *shape), as Python ints of shape (*shape).
+
+    A number is the sum of all ``|x_i w_i| M_i``, less a multiple of M, for partial products M_i and their
+    inverses w_i. Sums of two moduli a and b, ``u b + v a``, are those of a b, and so on up to M. No step but
+    the last one divides (J. von zur Gathen, J. Gerhard, "Modern Computer Algebra", Algorithm 10.20).
+    """
+    tree = _tree(moduli)
+    words = residues.reshape(len(residues), -1).astype(np.uint64)
+    sums: NDArray[Any] = words * tree.inverses % np.array(moduli.moduli, dtype=np.uint64)[:, None]
+    for products in tree.products:
+        if len(sums) < len(products):
+            sums = np.concatenate([sums, np.zeros_like(sums[:1])])
+        if products.dtype != sums.dtype:
+            sums = np.asarray(_AS_MPZ(sums), dtype=object)
+        sums = sums[::2] * products[1::2] + sums[1::2] * products[::2]
+    values = np.asarray(_AS_MPZ(sums[0]), dtype=object) % moduli.product
+    found = np.where(2 * values > moduli.product, values - moduli.product, values)
+    return np.asarray(_AS_INT(found), dtype=object).reshape(residues.shape[1:])
+
+
+@dataclass(frozen=True)
+class _Tree:
+    """Products of neighbouring moduli, level by level.
+
+    Each level (2 k, 1) ends with a 1 if it needs one more to be even. The first is of words if sums of two
+    moduli fit these; all others are of gmpy2's integers. `inverses` (n, 1) are those of the partial products.
+    """
+
+    products: list[NDArray[Any]]
+    inverses: NDArray[np.uint64]
+
+
+@functools.lru_cache(CACHED_SETS)
+def _tree(moduli: ModuliSet) -> _Tree:
+    products: list[NDArray[Any]] = []
+    level = np.asarray(_AS_MPZ(np.array(moduli.moduli, dtype=object)), dtype=object)[:, None]
+    while len(level) > 1 or not products:
+        if len(level) % 2:
+            level = np.concatenate([level, np.array([[gmpy2.mpz(1)]], dtype=object)])
+        products.append(level)
+        level = level[::2] * level[1::2]
+    # The product of all moduli of a node but one is, modulo that, what comes down from above times the other
+    # half's product.
+    rests = np.array([[gmpy2.mpz(1)]], dtype=object)
+    for level in reversed(products):
+        pairs = level.reshape(-1, 2)
+        rests = (rests[: len(pairs)] * pairs[:, ::-1] % pairs).reshape(-1, 1)
+    partial = rests[: len(moduli), 0].tolist()
+    inverses = [int(gmpy2.invert(rest, m)) for rest, m in zip(partial, moduli, strict=True)]
+    if max(moduli) <= 2**31:  # u b + v a < 2 a b
+        products[0] = products[0].astype(np.uint64)
+    return _Tree(products, np.array(inverses, dtype=np.uint64)[:, None])
