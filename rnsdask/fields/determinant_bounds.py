@@ -4,10 +4,10 @@ Elements come as doubles with a proven relative error, lengths of rows and colum
 than all that rounding can take off, and what is made of them are integers.
 """
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 _ACCURACY = 2.0**-36
 # Elements so much less than the greatest one are taken for more than they are.
 _LEAST_SHIFT = -450
-_EXPONENT_OF_ZERO = -(2**40)
+_EXPONENT_OF_ZERO = -(2**30)
 # Rows from which orthogonalization takes less time than it saves.
 _MANY_ROWS = 384
 # So many mantissas from 1/2 to 1 have a product that is a double.
@@ -35,13 +35,17 @@ class Elements:
     """Elements of matrices ``scale x``, for doubles x (*batch, rows, columns) up to 1 in magnitude.
 
     Each x is at least the true one in magnitude, and if `is_near` greater by at most `error`, relatively. The
-    scale's denominator is a power of 2.
+    scale's denominator is a power of 2. They are on the processor of the matrices.
     """
 
-    x: Floats
+    x: Array
     scale: Fraction
     error: float
-    is_near: bool
+
+    @property
+    def is_near(self) -> bool:
+        """Whether no element but 0 was taken for more than it is."""
+        return bool(((self.x == 0) | (abs(self.x) > 2.0 ** (_LEAST_SHIFT + 1))).all())
 
     def row_lengths(self) -> Floats:
         """Lengths (*batch, rows) of the rows, in the unit of `scale`, or more."""
@@ -56,15 +60,13 @@ def elements(words: Array, system: RNS) -> Elements:
     """The elements of matrices (n, *batch, rows, columns)."""
     accuracy = max(_ACCURACY, 4 * float(least_accuracy(len(system.moduli))))
     found = interval_evaluation(words, system, accuracy)
-    low, upp, exponents = (to_backend(a, "cpu") for a in (found.low, found.upp, found.exponent))
-    exponents = np.where(low == 0, _EXPONENT_OF_ZERO, exponents.astype(np.int64))
-    mantissas, more = np.frexp(np.where(low < 0, low, upp))
-    exponents += more
-    top = int(exponents.max(initial=_EXPONENT_OF_ZERO))
-    shifts = np.where(low == 0, 0, np.maximum(exponents - top, _LEAST_SHIFT))
-    is_near = bool((exponents - top >= _LEAST_SHIFT)[low != 0].all())
-    scale = system.moduli.product * Fraction(2) ** top if low.any() else Fraction(1)
-    return Elements(np.ldexp(mantissas, shifts), scale, 2 * accuracy, is_near)
+    x: Array = np.where(found.low < 0, found.low, found.upp)
+    exponents: Array = np.where(x == 0, _EXPONENT_OF_ZERO, found.exponent)
+    top = int(exponents.max()) if x.size else _EXPONENT_OF_ZERO
+    if top == _EXPONENT_OF_ZERO:
+        return Elements(x, Fraction(1), 2 * accuracy)
+    shifts = np.where(x == 0, 0, np.maximum(exponents - top, _LEAST_SHIFT)).astype(np.int32)
+    return Elements(np.ldexp(x, shifts), system.moduli.product * Fraction(2) ** top, 2 * accuracy)
 
 
 def magnitude_of(words: Array, system: RNS) -> int:
@@ -80,7 +82,8 @@ def hadamard_bound(length: int, magnitude: int, last: int | None = None) -> int:
     if length == 0:
         return 1
     factor = magnitude if last is None else last
-    return math.isqrt(length**length * (magnitude ** (length - 1) * factor) ** 2) + 1
+    power = gmpy2.mpz(magnitude) ** (length - 1) * factor
+    return int(gmpy2.isqrt(gmpy2.mpz(length) ** length * power**2)) + 1
 
 
 def greatest_determinant(lengths: Floats, scale: Fraction) -> int:
@@ -94,8 +97,8 @@ def greatest_determinant(lengths: Floats, scale: Fraction) -> int:
     length = int(lengths.shape[-1])
     # All denominators are powers of 2. Fractions would look for more that is common.
     shift = top - (power.bit_length() - 1) - length * (scale.denominator.bit_length() - 1)
-    whole: int = numerator * scale.numerator**length
-    return whole << shift if shift >= 0 else -(-whole >> -shift)
+    whole = numerator * gmpy2.mpz(scale.numerator) ** length
+    return int(whole << shift if shift >= 0 else -(-whole >> -shift))
 
 
 def hadamard(matrices: Elements) -> int:
@@ -139,9 +142,9 @@ def determinant_bound(matrix: Elements) -> int:
     return min(bound, _ceiling(quotient * matrix.scale**length))
 
 
-def _lengths(x: Floats, axis: int) -> Floats:
+def _lengths(x: Array, axis: int) -> Floats:
     """Euclidean lengths along an axis, rounded upwards."""
-    found: Floats = np.sqrt((x * x).sum(axis=axis)) * (1 + (x.shape[axis] + 8) * _UNIT)
+    found: Floats = to_backend(np.sqrt((x * x).sum(axis=axis)), "cpu") * (1 + (x.shape[axis] + 8) * _UNIT)
     return found
 
 
