@@ -324,6 +324,14 @@ def fewest_moduli(lowest: int, highest: int, signed: bool) -> ModuliSet:
     return moduli
 
 
+def unchecked_set(moduli: Iterable[int]) -> ModuliSet:
+    """The set of moduli from 2 to 2**32 that are known to be pairwise coprime, such as different primes.
+
+    To check thousands of them takes long.
+    """
+    return ModuliSet._from_checked(tuple(moduli))
+
+
 def check_moduli(moduli: tuple[int, ...], bits: int = 32) -> None:
     """Raise ValueError unless the moduli are pairwise coprime integers from 2 to 2**bits, at least one."""
     if not moduli:

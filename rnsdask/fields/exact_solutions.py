@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array
-from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet, unchecked_set
 from rnsdask.core.place import Place
 from rnsdask.fields import bareiss, elimination, p_adic, p_adic_plan
 from rnsdask.fields.determinant_bounds import hadamard_bound, magnitude_of
 from rnsdask.fields.exact_ranks import has_null_vectors
 from rnsdask.rns.extend import base_extend
-from rnsdask.rns.lift import at_a_time, count_beyond, empty_part, part_of, primes
+from rnsdask.rns.lift import count_beyond, empty_part, part_of, parts_of, primes
 from rnsdask.rns.remainder_tree import from_parts, join_parts
 from rnsdask.rns.system import RNS
 
@@ -110,9 +110,8 @@ class Equations:
         if count <= 0:
             return empty_part((*self.words.shape[1:-2], self.rows + 1, max(self.columns, 1)))
         kept, numerators, determinants = [], [], []
-        step, stop = at_a_time(self.words), start + count
-        for first in range(start, stop, step):
-            moduli = primes(first, min(step, stop - first))
+        for first, size in parts_of(self.words, start, count):
+            moduli = primes(first, size)
             above, below = self.images(moduli)
             good = (below != 0).reshape(len(moduli), -1).all(axis=1).tolist()
             places = [i for i, is_good in enumerate(good) if is_good]
@@ -132,7 +131,7 @@ class Equations:
             above = empty_part((*batch, self.rows, width))
             above[..., -1:] = below[..., -1:]  # nothing is wanted, so nothing is lacking
         elif moduli:
-            found = moduli if isinstance(moduli, ModuliSet) else ModuliSet(moduli)
+            found = moduli if isinstance(moduli, ModuliSet) else unchecked_set(moduli)
             above = part_of(numerators, found)
         else:
             above = empty_part((*batch, self.rows, width))

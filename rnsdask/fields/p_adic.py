@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import extension_constants
-from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet, unchecked_set
 from rnsdask.fields import elimination
 from rnsdask.fields.determinant_bounds import (
     determinant_bound,
@@ -115,7 +115,7 @@ def inverse_modulo_primes(words: Array, system: RNS, count: int) -> Inverse | No
             break
     if len(kept) < count:
         return None
-    return Inverse(ModuliSet(kept), np.stack(found), determinants, taken)
+    return Inverse(unchecked_set(kept), np.stack(found), determinants, taken)
 
 
 class Lifting:
@@ -162,7 +162,7 @@ class Lifting:
         for digit in self._digits[self._found : count]:
             self._find(digit)
         self._found = max(self._found, count)
-        moduli = ModuliSet((*self._base, *self._others))
+        moduli = unchecked_set((*self._base, *self._others))
         return Expansion(self._digits[:count].transpose(1, 0, 2, 3), self._base, moduli)
 
     def _find(self, digit: Array) -> None:
@@ -224,8 +224,11 @@ def determinant(words: Array, system: RNS, magnitude: int) -> int | None:
     right, weights = _random(rng, (1, rows, 1), words), _random(rng, (rows,), words)
     one = RNS(ModuliSet([2**32]), bound=greatest)
     found = Lifting(words, system, right, one, inverse, reach, plan.digits).expansion(plan.digits)
-    assert found.modulus > limit
+    # By Cramer's rule the sum has a numerator and a denominator within these bounds. The latter divides the
+    # determinant, which no prime of the base does. A plan has a digit more than the limit takes if each prime
+    # is above LIMIT / 2**(1 / 64), as they are. So there is one such fraction.
     fraction = rational(found.weighted(weights)[0], found.modulus, numerator, bound)
+    assert found.modulus > limit
     assert fraction is not None
     return _with_cofactor(words, system, inverse, fraction[1], bound)
 
@@ -244,7 +247,7 @@ def _with_cofactor(words: Array, system: RNS, inverse: Inverse, divisor: int, bo
         product *= math.prod(p for p, _ in pairs)
     cofactors = [value * pow(divisor, -1, p) % p for value, p in zip(images, moduli, strict=True)]
     column = np.array(cofactors, dtype=np.uint32)[:, None]
-    return int(divisor * decode([column], ModuliSet(moduli))[0])
+    return int(divisor * decode([column], unchecked_set(moduli))[0])
 
 
 def solution(words: Array, right: Array, system: RNS, magnitudes: tuple[int, int]) -> tuple[Any, int] | None:

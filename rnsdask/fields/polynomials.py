@@ -12,7 +12,7 @@ from rnsdask.backend import Array, backend_name, kernels_of
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Place
 from rnsdask.fields import arithmetic, power_series
-from rnsdask.fields.system import PrimeFields
+from rnsdask.fields.system import fields_of
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.system import RNS
 
@@ -115,7 +115,7 @@ def divided(f: Array, g: Array, moduli: ModuliSet, place: Place) -> Array:
     may_be_long = x.size and y.shape[-1] > least and x.shape[-1] >= 2 * least
     degree = int(degrees.max()) if may_be_long else 0  # waits for a GPU
     if min(degree, x.shape[-1] - degree) >= least and (degrees == degree).all():
-        quotients, remainders = power_series.divided(x, y[..., : degree + 1], degree, PrimeFields(moduli))
+        quotients, remainders = power_series.divided(x, y[..., : degree + 1], degree, fields_of(moduli))
     else:
         quotients, remainders = kernels_of(x).divide_polynomials(x, y, degrees, moduli)
     found = packed(quotients, remainders, y.shape[-1])

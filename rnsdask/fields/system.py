@@ -158,3 +158,10 @@ class PrimeFields(FiniteFields):
     def details(self) -> dict[str, str]:
         """The primes."""
         return {"Primes": str(self)}
+
+
+def fields_of(moduli: ModuliSet) -> PrimeFields:
+    """The fields modulo primes that are known to be such; to test thousands takes long."""
+    fields = object.__new__(PrimeFields)
+    object.__setattr__(fields, "moduli", moduli)
+    return fields

@@ -8,7 +8,7 @@ import functools
 import itertools
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gmpy2
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rnsdask.backend import Array, backend_name, to_backend
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import abbreviate
-from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet, unchecked_set
 from rnsdask.core.primes import primes_below
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.remainder_tree import FEWEST_MODULI, MOST_NUMBERS, from_remainders
@@ -26,12 +26,12 @@ from rnsdask.rns.system import RNS
 
 _LIMIT = 2**31
 
-# Primes that are taken off a bound at a time.
-_GROUP = 32
+# Primes that are taken off the end of a bound at a time.
+_GROUP = 4
 
 # Numbers of operands are brought to so many primes at a time that they are about as many residues, but not to
 # fewer. On a CPU memory that is used again and again is quicker than much memory.
-_RESIDUES = {"cpu": 2**21, "cuda": 2**24}
+_RESIDUES = {"cpu": 2**21, "cuda": 2**27}
 _LEAST = {"cpu": 8, "cuda": 32}
 
 Image = Callable[[Array, ModuliSet], Array]
@@ -59,20 +59,20 @@ _primes_of = functools.cache(_Primes)
 @functools.lru_cache(CACHED_SETS)
 def primes(start: int, count: int, limit: int = _LIMIT, step: int = 1) -> ModuliSet:
     """So many primes below a limit that leave 1 modulo a step, the greatest first, but the first `start`."""
-    return ModuliSet(_primes_of(limit, step).between(start, start + count))
+    return unchecked_set(_primes_of(limit, step).between(start, start + count))
 
 
 def count_beyond(limit: int, start: int = 0, below: int = _LIMIT, step: int = 1) -> int:
     """How many of the primes below another limit, after the first `start`, have a product above a limit."""
-    known, count, rest = _primes_of(below, step), 0, gmpy2.mpz(limit)
+    known, rest = _primes_of(below, step), gmpy2.mpz(limit)
+    # The product of so many at least is not above it; it is kept with their set.
+    count = max(0, int(rest.bit_length()) - 1) // (below - 1).bit_length()
+    if count and (least := primes(start, count, below, step)):
+        count, rest = len(least), rest // least.product
     while rest > 0:
         following = known.between(start + count, start + count + _GROUP)
         if not following:
             raise ValueError(f"the primes below {below} have no product above {abbreviate(limit)}")
-        beyond = rest // math.prod(following)
-        if beyond > 0:
-            rest, count = beyond, count + len(following)
-            continue
         for prime in following:
             rest //= prime
             count += 1
@@ -85,6 +85,13 @@ def at_a_time(words: Array) -> int:
     """Modulo how many primes to compute images of words (n, *shape) together."""
     processor = backend_name(words)
     return max(_LEAST[processor], _RESIDUES[processor] // max(1, int(math.prod(words.shape[1:]))))
+
+
+def parts_of(words: Array, start: int, count: int) -> Iterator[tuple[int, int]]:
+    """So many primes after the first `start` in parts of about one size: where each starts, and its size."""
+    number = -(-count // at_a_time(words))
+    ends = [start + count * k // number for k in range(number + 1)]
+    return ((first, stop - first) for first, stop in itertools.pairwise(ends))
 
 
 def lift(image: Image, words: Array, system: RNS, bound: int) -> NDArray[np.object_]:
@@ -109,8 +116,7 @@ def lift(image: Image, words: Array, system: RNS, bound: int) -> NDArray[np.obje
 
 def images(image: Image, words: Array, system: RNS, start: int, count: int) -> list[Array]:
     """Images modulo so many primes after the first `start`, of as many at a time as memory allows."""
-    most, stop = at_a_time(words), start + count
-    parts = [primes(first, min(most, stop - first)) for first in range(start, stop, most)]
+    parts = [primes(first, size) for first, size in parts_of(words, start, count)]
     return [image(base_extend(words, system, part), part) for part in parts]
 
 
