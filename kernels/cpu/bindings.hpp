@@ -10,6 +10,7 @@ void bind_check(nb::module_& module);
 void bind_compare(nb::module_& module);
 void bind_convert(nb::module_& module);
 void bind_convolution(nb::module_& module);
+void bind_cramer(nb::module_& module);
 void bind_crc32c(nb::module_& module);
 void bind_decimal(nb::module_& module);
 void bind_divide(nb::module_& module);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bindings.hpp"
+#include "lanes.hpp"
 #include "matmul.hpp"
 #include "rns/matrix.cuh"
 
@@ -17,8 +18,7 @@ using MutableMatrices = Written<u32, nb::ndim<4>, nb::c_contig>;
 using Vectors = Written<u32, nb::ndim<3>, nb::c_contig>;
 using Indices = Written<i32, nb::ndim<3>, nb::c_contig>;
 
-// Words of a vector: rows are as many vectors long, and all of a vector are computed.
-constexpr i64 kLanes = 16;
+// Rows are whole vectors long, of kLanes words, and all of a vector are computed.
 
 // Columns of a panel, and rows of a block of a triangular system.
 constexpr i64 kPanel = 64;
@@ -87,7 +87,8 @@ RNS_VECTORISED void euclid_rounds(double* __restrict__ a, double* __restrict__ b
   }
 }
 
-// Inverses of kLanes numbers, each modulo its prime; what is 0 stays 0.
+}  // namespace
+
 void invert_together(u32* values, const u32* last) {
   alignas(64) double a[kLanes], b[kLanes], s[kLanes], t[kLanes];
   for (i64 k = 0; k < kLanes; ++k) {
@@ -102,6 +103,8 @@ void invert_together(u32* values, const u32* last) {
     values[k] = static_cast<u32>(factor < 0 ? factor + p : factor);
   }
 }
+
+namespace {
 
 // A matrix modulo p that is worked on; one after another in the same memory.
 class Working {

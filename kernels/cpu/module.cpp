@@ -7,6 +7,7 @@ NB_MODULE(_cpu, module) {
   rns::bind_compare(module);
   rns::bind_convert(module);
   rns::bind_convolution(module);
+  rns::bind_cramer(module);
   rns::bind_crc32c(module);
   rns::bind_decimal(module);
   rns::bind_divide(module);

@@ -273,6 +273,14 @@ class Kernels(Protocol):
             The products of the pivots, negative if the order is odd.
         """
 
+    @property
+    def small_cramer(self) -> Callable[[Array, ModuliSet], tuple[Array, Array]] | None:
+        """Of [A b] (n, B, N, N + K) the numerators (n, B, N, K) of Cramer's rule, and determinants (n, B).
+
+        It is quick for few rows, of which there is one at least, and takes odd primes. Where a determinant is
+        0, numerators mean nothing. None if the processor has no such kernel.
+        """
+
     def lu(self, x: Array, moduli: ModuliSet, factors: tuple[Array, Array, Array]) -> None:
         """Factors P, L and U of x, all contiguous, of the shapes that follow.
 

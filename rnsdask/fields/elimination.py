@@ -16,6 +16,10 @@ from rnsdask.core.place import Place
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.system import RNS
 
+# Rows and columns up to which determinants and Cramer's rule take less time by a kernel of their own, as
+# measured.
+_MOST_ROWS, _MOST_COLUMNS = 32, 48
+
 
 @dataclass(frozen=True)
 class _Echelon:
@@ -51,6 +55,9 @@ def _pivots_and_products(words: Array, moduli: ModuliSet) -> tuple[Array, Array]
 
 def determinants(words: Array, moduli: ModuliSet) -> Array:
     """Determinants (n, *batch, 1, 1) of square matrices; that of no rows is 1."""
+    small = _small_cramer(words, moduli)
+    if small is not None:
+        return small[1]
     pivots, products = _pivots_and_products(words, moduli)
     full = (pivots[..., -1:] >= 0).all(axis=-1)  # no rows have full rank
     return np.where(full, products, np.uint32(0)).reshape(*words.shape[:-2], 1, 1)
@@ -171,9 +178,24 @@ def cramer(words: Array, moduli: ModuliSet) -> tuple[Array, Array]:
 
     A numerator is the solution times the determinant. Where that is 0, numerators mean nothing.
     """
+    small = _small_cramer(words, moduli)
+    if small is not None:
+        return small
     solutions, determinants = solutions_and_determinants(words, moduli)
     factors = np.broadcast_to(determinants, solutions.shape)
     return apply("multiply", (solutions, factors), RNS(moduli), "wrap"), determinants
+
+
+def _small_cramer(words: Array, moduli: ModuliSet) -> tuple[Array, Array] | None:
+    """The same of small matrices where there is a kernel for them; else None."""
+    kernel = kernels_of(words).small_cramer
+    rows, columns = words.shape[-2:]
+    # Products of Montgomery are modulo odd numbers.
+    if kernel is None or not 0 < rows <= _MOST_ROWS or columns > _MOST_COLUMNS or 2 in moduli.moduli:
+        return None
+    numerators, determinants = kernel(_stack(words), moduli)
+    shape = words.shape[:-2]
+    return numerators.reshape(*shape, rows, columns - rows), determinants.reshape(*shape, 1, 1)
 
 
 def check_regular(regular: Array, moduli: ModuliSet, place: Place) -> None:

@@ -98,6 +98,12 @@ RNS_INLINE u32 montgomery_inverse(u32 a, Montgomery m) {
   return power;
 }
 
+// |(a b - c d) / R|, for a, b, c, d < m: a negative difference gains R m.
+RNS_INLINE u32 montgomery_mulsub(u32 a, u32 b, u32 c, u32 d, Montgomery m) {
+  const u64 ab = static_cast<u64>(a) * b, cd = static_cast<u64>(c) * d;
+  return montgomery_reduce(ab - cd + (ab < cd ? static_cast<u64>(m.m) << 32 : 0), m);
+}
+
 // A sum of at most 32 products of residues: the sum modulo 2^64, and what is carried.
 struct CarriedSum {
   u64 low = 0;

@@ -36,6 +36,7 @@ from rnsdask.backend.cpu.matrices import (
     lu,
     lu_factor,
     matmul,
+    small_cramer,
     solve_upper,
 )
 from rnsdask.backend.cpu.polynomials import (
@@ -163,6 +164,7 @@ __all__ = [
     "residues_to_limbs",
     "row_sums",
     "running_sums",
+    "small_cramer",
     "solve_upper",
     "sum_methods",
     "table_sums",

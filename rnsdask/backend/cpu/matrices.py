@@ -34,6 +34,14 @@ def eliminate(
     return order, pivots, products
 
 
+def small_cramer(x: Array, moduli: ModuliSet) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    n, count, rows, columns = x.shape
+    numerators = np.empty((n, count, rows, columns - rows), dtype=np.uint32)
+    determinants = np.empty((n, count), dtype=np.uint32)
+    _cpu.small_cramer(x, modulus_table(moduli), numerators, determinants)
+    return numerators, determinants
+
+
 def lu(x: Array, moduli: ModuliSet, factors: tuple[Array, Array, Array]) -> None:
     words = np.empty_like(x, order="C")
     order = eliminate(x, x.shape[3], moduli, words)[0]

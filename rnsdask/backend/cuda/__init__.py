@@ -15,7 +15,14 @@ from rnsdask.backend.cuda.convert import (
 from rnsdask.backend.cuda.convolution import convolve, padded_residues, three_prime_remainders
 from rnsdask.backend.cuda.crc32c import crc32c
 from rnsdask.backend.cuda.divide import floor_divide_limbs, remainder_limbs
-from rnsdask.backend.cuda.elimination import characteristic_polynomials, eliminate, lu, lu_factor, solve_upper
+from rnsdask.backend.cuda.elimination import (
+    characteristic_polynomials,
+    eliminate,
+    lu,
+    lu_factor,
+    small_cramer,
+    solve_upper,
+)
 from rnsdask.backend.cuda.fermat import (
     fermat_apply,
     fermat_first_invalid,
@@ -131,6 +138,7 @@ __all__ = [
     "residues_to_limbs",
     "row_sums",
     "running_sums",
+    "small_cramer",
     "solve_upper",
     "three_prime_remainders",
     "transforms_long_products",

@@ -335,6 +335,10 @@ def _blocks_of_cluster(rows: int, matrices: int) -> int:
     return blocks
 
 
+# Many small matrices are eliminated in shared memory, which takes no less time without factors.
+small_cramer = None
+
+
 def lu(x: Array, moduli: ModuliSet, factors: tuple[Array, Array, Array]) -> None:
     rows, columns = x.shape[2:]
     if x.size == 0:
