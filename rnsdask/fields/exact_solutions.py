@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -82,8 +81,10 @@ class Equations:
     @cached_property
     def magnitudes(self) -> tuple[int, int]:
         """No element of A or of b is greater."""
-        left = magnitude_of(self.words[..., : self.rows], self.system)
-        return left, 1 if self.of_identity else magnitude_of(self.words[..., self.rows :], self.system)
+        left = magnitude_of(self.words[..., : self.rows], self.system, self.rows)
+        if self.of_identity:
+            return left, 1
+        return left, magnitude_of(self.words[..., self.rows :], self.system, self.rows)
 
     @cached_property
     def bounds(self) -> tuple[int, int]:
@@ -223,12 +224,17 @@ def _check_regular(determinants: NDArray[np.object_], place: Place) -> None:
 def _packed(numerators: Any, determinants: Any) -> NDArray[np.object_]:
     """Numerators (*batch, N, K) and determinants (*batch, 1, 1), in lowest terms, the latter above 0."""
     *batch, rows, columns = numerators.shape
-    packed = np.zeros((math.prod(batch), rows + 1, max(columns, 1)), dtype=object)
-    numbers = packed.shape[0], rows, columns
-    pairs = zip(packed, numerators.reshape(numbers), determinants.reshape(-1), strict=True)
-    for out, values, determinant in pairs:
-        common = gmpy2.gcd(determinant, *values.reshape(-1).tolist())
-        common = -common if determinant < 0 else common
-        out[:rows, :columns] = _AS_INT(values if common == 1 else values // common)
-        out[rows, 0] = int(determinant // common)
+    flat = numerators.reshape(math.prod(batch), rows * columns).tolist()
+    for i, below in enumerate(determinants.reshape(-1).tolist()):
+        common = math.gcd(below, *flat[i])
+        if below < 0:
+            common = -common
+        if common != 1:
+            flat[i] = [value // common for value in flat[i]]
+        flat[i].append(below // common)
+    numbers = np.array(flat, dtype=object).reshape(len(flat), rows * columns + 1)
+    values = np.asarray(_AS_INT(numbers), dtype=object)
+    packed = np.zeros((len(flat), rows + 1, max(columns, 1)), dtype=object)
+    packed[:, :rows, :columns] = values[:, :-1].reshape(len(flat), rows, columns)
+    packed[:, rows, 0] = values[:, -1]
     return packed.reshape(1, *batch, *packed.shape[1:])

@@ -11,12 +11,16 @@ LIMIT = math.isqrt(2**64 // 512)
 _BITS = LIMIT.bit_length()
 
 # How long the parts take: a step of an elimination and one of a product with vectors, the calls for a digit,
-# a digit of a solution that becomes a number, a bit of that, two primes of one by the remainder theorem, and
-# all else.
+# a digit of a solution that becomes a number, a bit of that, one of a fraction that is reconstructed, and all
+# else.
 _INVERSION_SECONDS, _PRODUCT_SECONDS, _DIGIT_SECONDS = 3.5e-10, 2.5e-10, 6e-5
-_NUMBER_SECONDS, _BIT_SECONDS, _CRT_SECONDS, _CALL_SECONDS = 6e-7, 1.2e-8, 5e-10, 2e-3
-# A row takes as long as if it were longer by so much.
+_NUMBER_SECONDS, _BIT_SECONDS, _FRACTION_SECONDS, _CALL_SECONDS = 6e-7, 1.2e-8, 4.5e-7, 2e-3
+# Of images: a prime of an element, for each modulus; two primes of a number by the remainder theorem, or one
+# of a determinant by a tree.
+_EXTENSION_SECONDS, _CRT_SECONDS, _TREE_SECONDS = 1.8e-10, 5e-10, 4e-7
+# A row takes as long as if it were longer by so much, but in a small matrix of which the determinant is all.
 _SHORT_ROWS = 64
+_SMALL_ROWS, _SMALL_SECONDS = 32, 4.5e-10
 _MOST_PRIMES = 64
 
 # Solutions of about half as many bits are short, and looked for where all else takes so many times as long.
@@ -54,6 +58,7 @@ class Plan:
         return (
             _CALL_SECONDS
             + inversion
+            + self.digits * self.primes * _BITS / 2 * _FRACTION_SECONDS
             + self.digits * (_DIGIT_SECONDS + number + (self.primes + others) * product)
         )
 
@@ -86,10 +91,15 @@ def _is_possible(words: Array, rows: int, columns: int) -> bool:
 def _images_seconds(rows: int, columns: int, magnitude: int) -> float:
     """About how long images modulo primes take."""
     primes_needed = hadamard_bound(rows, magnitude).bit_length() / 31
-    steps = rows * (rows / 3 + columns) * (rows + _SHORT_ROWS)
-    # Numbers are converted 64 at a time, determinants too.
-    numbers = (64 + -(-rows * columns // 64) * 64) * primes_needed**2 * _CRT_SECONDS
-    return primes_needed * steps * _INVERSION_SECONDS + numbers
+    if columns == 0 and rows <= _SMALL_ROWS:
+        elimination = rows**3 / 3 * _SMALL_SECONDS
+    else:
+        elimination = rows * (rows / 3 + columns) * (rows + _SHORT_ROWS) * _INVERSION_SECONDS
+    extension = rows * (rows + columns) * magnitude.bit_length() / 31 * _EXTENSION_SECONDS
+    numbers = _TREE_SECONDS
+    if columns:  # whose numerators are converted 64 at a time
+        numbers += -(-rows * columns // 64) * 64 * primes_needed * _CRT_SECONDS
+    return primes_needed * (elimination + extension + numbers)
 
 
 def reach_of(rows: int, magnitudes: tuple[int, int]) -> int:
