@@ -79,15 +79,14 @@ class Cramer {
   Cramer(i64 rows, i64 columns)
       : rows_(rows), columns_(columns), words_(rows * columns), products_(rows + 1) {}
 
-  void load(i64 lane, View matrix, Modulus m) {
+  void load(i64 lane, View matrix, Montgomery m) {
     for (i64 i = 0; i < rows_; ++i) {
       for (i64 j = 0; j < columns_; ++j) at(i, j).of[lane] = *matrix.at(i, j);
     }
-    const Montgomery montgomery = montgomery_of(m);
-    primes_.m.of[lane] = montgomery.m;
-    primes_.inverse.of[lane] = montgomery.inverse;
-    primes_.cube.of[lane] = montgomery.cube;
-    primes_.last.of[lane] = m.last;
+    primes_.m.of[lane] = m.m;
+    primes_.inverse.of[lane] = m.inverse;
+    primes_.cube.of[lane] = m.cube;
+    primes_.last.of[lane] = m.m - 1u;
   }
 
   // Afterwards `numerators` are in the place of b; of matrices whose determinant is 0 they mean nothing.
@@ -174,8 +173,12 @@ void bind_cramer(nb::module_& module) {
     require(
         static_cast<i64>(numerators.size()) == total * size && static_cast<i64>(determinants.size()) == total,
         "the results do not have the shapes of the matrices");
-    const auto* moduli = reinterpret_cast<const Modulus*>(table.data());
-    for (i64 i = 0; i < n; ++i) require(moduli[i].last % 2 == 0, "the moduli must be odd");
+    std::vector<Montgomery> moduli;
+    for (i64 i = 0; i < n; ++i) {
+      const Modulus m = reinterpret_cast<const Modulus*>(table.data())[i];
+      require(m.last % 2 == 0, "the moduli must be odd");
+      moduli.push_back(montgomery_of(m));
+    }
     nb::gil_scoped_release release;
     Cramer cramer(rows, columns);
     for (i64 t = 0; t < total; t += kLanes) {

@@ -25,7 +25,7 @@ _ACCURACY = 2.0**-36
 _LEAST_SHIFT = -450
 _EXPONENT_OF_ZERO = -(2**30)
 # Matrices of so many rows take little time, as do images of so many residues of theirs.
-FEW_ROWS = 24
+FEW_ROWS = 32
 _FEW_RESIDUES = 2048
 # Rows from which orthogonalization takes less time than it saves.
 _MANY_ROWS = 384

@@ -35,8 +35,9 @@ _AS_INT = np.frompyfunc(int, 1, 1)
 _LEAST_GROUP = 16
 
 # Of small matrices: how long images of a number take for each bit of a bound, and how long a bound by the
-# lengths of rows and columns takes for each number, and besides.
-_BIT_SECONDS, _ELEMENT_SECONDS, _CALL_SECONDS = 7e-11, 5e-8, 5e-5
+# lengths of rows and columns takes for each number, and besides; where images take so many times as long,
+# which mostly are fewer by less than a quarter, it is found.
+_BIT_SECONDS, _ELEMENT_SECONDS, _CALL_SECONDS, _LEAST_GAIN = 7e-11, 5e-8, 5e-5, 4
 
 # More than a unit of the elements' scale may be as a double, and more than rounding takes off.
 _LEAST_UNIT, _UPWARDS = 2.0**-900, 1 + 2.0**-50
@@ -75,7 +76,8 @@ def determinant_bound(words: Array, system: RNS) -> int:
     rows, numbers = words.shape[-1], words[0].size
     is_small = rows <= FEW_ROWS and backend_name(words) == "cpu"
     bound = hadamard_bound(rows, magnitude_of(words, system, rows) if is_small else system.known_magnitude)
-    if is_small and bound.bit_length() * numbers * _BIT_SECONDS < _CALL_SECONDS + numbers * _ELEMENT_SECONDS:
+    seconds = _CALL_SECONDS + numbers * _ELEMENT_SECONDS
+    if is_small and bound.bit_length() * numbers * _BIT_SECONDS < _LEAST_GAIN * seconds:
         return bound
     return min(bound, hadamard(elements(words, system)))
 
