@@ -193,8 +193,9 @@ class Elimination {
 
   void apply(Modulus m, View matrix, Found found, u32* out) {
     begin(m, matrix, found);
-    // Few pivots: one panel of all columns.
-    const i64 width = pivot_columns_ <= 2 * kPanel ? pivot_columns_ : kPanel;
+    // Few pivots: one panel of all columns. Of some more, panels take longer than the products beside them.
+    const i64 width =
+        pivot_columns_ <= kPanel ? pivot_columns_ : kPanel / (pivot_columns_ <= 2 * kPanel ? 2 : 1);
     for (i64 start = 0; start < pivot_columns_ && rank_ < rows_; start += width) {
       const i64 stop = std::min(start + width, pivot_columns_);
       eliminate_panel(start, stop, width == pivot_columns_ ? columns_ : stop);

@@ -116,7 +116,8 @@ def test_ranks_that_differ_from_prime_to_prime(
 
 
 def test_great_matrices_go_by_panels(on_each_processor: Processor, rng: np.random.Generator) -> None:
-    for rank, rows, columns in ((140, 140, 300), (131, 260, 150), (100, 250, 250), (130, 131, 131)):
+    shapes = (140, 140, 300), (131, 260, 150), (100, 250, 250), (130, 131, 131), (70, 90, 100), (120, 130, 120)
+    for rank, rows, columns in shapes:
         residues = of_rank(rng, GREAT, rank, 1, rows, columns)
         residues[..., 60:70] = 0  # no pivots at the end of a panel
         check_factors(array(on_each_processor, residues, GREAT))
@@ -132,7 +133,7 @@ def test_square_matrices(on_each_processor: Processor, length: int, rng: np.rand
     check_inverses(rd.FieldArray(x.words[3:], GREAT), rng)
 
 
-@pytest.mark.parametrize("length", [129, 200, 260])
+@pytest.mark.parametrize("length", [90, 129, 200, 260])
 def test_great_square_matrices(on_each_processor: Processor, length: int, rng: np.random.Generator) -> None:
     x = array(on_each_processor, drawn(rng, GREAT, 1, length, length), GREAT)
     determinants, polynomials = (host(f(x).words) for f in (rd.linalg.det, rd.linalg.charpoly))
