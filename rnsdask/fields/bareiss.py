@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, backend_name
 
-# So many steps take as long as the calls for images modulo primes, of determinants and of solutions.
-_MOST_STEPS, _MOST_OF_SOLUTIONS = 150, 700
+# So many steps take as long as the calls for images modulo primes.
+_MOST_STEPS = 150
 
 
 def is_quicker(words: Array, rows: int, columns: int) -> bool:
     """Whether matrices (n, *batch, ...) of so many rows and right-hand sides are better eliminated so."""
     steps = math.prod(words.shape[1:-2]) * rows**2 * (rows / 2 + columns if columns else rows / 3)
-    most = _MOST_OF_SOLUTIONS if columns else _MOST_STEPS
-    return backend_name(words) == "cpu" and 0 < steps <= most
+    return backend_name(words) == "cpu" and 0 < steps <= _MOST_STEPS
 
 
 def cramer(values: NDArray[np.object_]) -> tuple[NDArray[np.object_], NDArray[np.object_]]:

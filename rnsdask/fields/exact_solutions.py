@@ -19,7 +19,7 @@ from rnsdask.fields import bareiss, elimination, p_adic, p_adic_plan
 from rnsdask.fields.determinant_bounds import hadamard_bound, magnitude_of
 from rnsdask.fields.exact_ranks import has_null_vectors
 from rnsdask.rns.extend import base_extend
-from rnsdask.rns.lift import count_beyond, empty_part, part_of, parts_of, primes
+from rnsdask.rns.lift import count_beyond, decode, empty_part, part_of, parts_of, primes
 from rnsdask.rns.remainder_tree import from_parts, join_parts
 from rnsdask.rns.system import RNS
 
@@ -45,6 +45,9 @@ def solutions(words: Array, system: RNS, place: Place, *, of_identity: bool = Fa
         lifted = _lifted(equations, place) if _is_lifted(equations) else _short(equations)
         if lifted is not None:
             return lifted
+    found = equations.without_bad_primes()
+    if found is not None:
+        return _packed(*found)
     return equations.finished(equations.part(0, equations.prime_count)[None], place)
 
 
@@ -102,6 +105,17 @@ class Equations:
         """Numerators and determinants modulo primes."""
         words = base_extend(self.words, self.system, moduli)
         return elimination.cramer(elimination.with_identity(words) if self.of_identity else words, moduli)
+
+    def without_bad_primes(self) -> tuple[NDArray[np.object_], NDArray[np.object_]] | None:
+        """Numerators and determinants, unless one of the first primes divides a determinant."""
+        if self.columns == 0 or 0 in self.words.shape:
+            return None
+        count = self.prime_count
+        parts = [self.images(primes(first, size)) for first, size in parts_of(self.words, 0, count)]
+        if not all(below.all() for _, below in parts):
+            return None
+        every = primes(0, count)
+        return decode([above for above, _ in parts], every), decode([below for _, below in parts], every)
 
     def part(self, start: int, count: int) -> NDArray[np.object_]:
         """What `count` primes after the first `start` say.
