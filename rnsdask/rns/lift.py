@@ -31,7 +31,7 @@ _GROUP = 4
 
 # Numbers of operands are brought to so many primes at a time that they are about as many residues, but not to
 # fewer. On a CPU memory that is used again and again is quicker than much memory.
-_RESIDUES = {"cpu": 2**21, "cuda": 2**27}
+_RESIDUES = {"cpu": 2**21, "cuda": 2**26}
 _LEAST = {"cpu": 8, "cuda": 32}
 
 Image = Callable[[Array, ModuliSet], Array]
