@@ -21,7 +21,7 @@ from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import ModuliSet, unchecked_set
 from rnsdask.core.primes import primes_below
 from rnsdask.rns.extend import base_extend
-from rnsdask.rns.remainder_tree import FEWEST_MODULI, MOST_NUMBERS, from_remainders
+from rnsdask.rns.remainder_tree import MOST_NUMBERS, from_remainders, is_quicker
 from rnsdask.rns.system import RNS
 
 _LIMIT = 2**31
@@ -143,7 +143,7 @@ def decode(images: list[Array], moduli: ModuliSet) -> NDArray[np.object_]:
     residues = np.concatenate(images)
     if residues[0].size <= MOST_NUMBERS:  # which keep few threads of a GPU at work
         residues = to_backend(residues, "cpu")
-        if len(residues) >= FEWEST_MODULI:
+        if is_quicker(len(residues), residues[0].size):
             return from_remainders(residues, moduli)
     found: Any = RNS(moduli, signed=True).decode(residues)
     return np.asarray(found, dtype=object)

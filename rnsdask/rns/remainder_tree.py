@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.moduli import ModuliSet
 
-FEWEST_MODULI = 256
-"""So many moduli and more are quicker by the tree, for up to `MOST_NUMBERS` numbers, as measured on a CPU."""
 MOST_NUMBERS = 16
+"""More numbers are decoded by kernels."""
+
+# Moduli from which one number takes less time by the tree where nothing is known of them yet, and little more
+# where all is; and how many more with each number.
+_FEWEST_MODULI, _FOR_EACH_NUMBER = 96, 16
 
 _AS_MPZ = np.frompyfunc(gmpy2.mpz, 1, 1)
 _AS_INT = np.frompyfunc(int, 1, 1)
@@ -47,6 +50,11 @@ def from_parts(part: NDArray[np.object_]) -> NDArray[np.object_]:
     """The integers around 0 of the one part that all were joined to."""
     values, modulus = part[..., :-1], part[..., -1:]
     return np.where(2 * values > modulus, values - modulus, values)
+
+
+def is_quicker(moduli: int, numbers: int) -> bool:
+    """Whether :func:`from_remainders` takes so many numbers better than a kernel, as measured on a CPU."""
+    return 0 < numbers <= MOST_NUMBERS and moduli >= _FEWEST_MODULI + _FOR_EACH_NUMBER * (numbers - 1)
 
 
 def from_remainders(residues: NDArray[np.uint32], moduli: ModuliSet) -> NDArray[np.object_]:

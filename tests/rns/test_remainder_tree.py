@@ -9,10 +9,10 @@ import pytest
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.lift import decode, primes
 from rnsdask.rns.remainder_tree import (
-    FEWEST_MODULI,
     MOST_NUMBERS,
     from_parts,
     from_remainders,
+    is_quicker,
     join_parts,
 )
 
@@ -35,7 +35,8 @@ def test_moduli_need_not_be_prime() -> None:
 
 @pytest.mark.parametrize("numbers", [1, MOST_NUMBERS, MOST_NUMBERS + 1])
 def test_few_numbers_and_many_as_well_are_decoded(numbers: int) -> None:
-    moduli = primes(0, FEWEST_MODULI)
+    moduli = primes(0, 340)
+    assert is_quicker(len(moduli), numbers) == (numbers <= MOST_NUMBERS)
     values = [(-1) ** k * 3 ** (4000 + k) for k in range(numbers)]
     residues = np.array([[v % m for v in values] for m in moduli], dtype=np.uint32)
     assert decode([residues[:100], residues[100:]], moduli).tolist() == values
