@@ -24,9 +24,10 @@ _ACCURACY = 2.0**-36
 # Elements so much less than the greatest one are taken for more than they are.
 _LEAST_SHIFT = -450
 _EXPONENT_OF_ZERO = -(2**30)
-# Matrices of so many rows take little time, as do images of so many residues of theirs.
+# Matrices of so many rows take little time. Where the bits that determinants may have, times the elements,
+# are fewer than these, images take no longer than magnitudes are measured.
 FEW_ROWS = 32
-_FEW_RESIDUES = 2048
+_FEW_BITS = 2**20
 # Rows from which orthogonalization takes less time than it saves.
 _MANY_ROWS = 384
 # So many mantissas from 1/2 to 1 have a product that is a double.
@@ -79,9 +80,10 @@ def magnitude_of(words: Array, system: RNS, rows: int | None = None) -> int:
     For matrices of few `rows` it may be greater by less than a bit for each number of a row, and is quicker.
     """
     if rows is not None and rows <= FEW_ROWS and backend_name(words) == "cpu":
-        # A few numbers are not measured in less time than more primes take.
-        few = words[0].size * system.rows < _FEW_RESIDUES
-        return system.known_magnitude if few else measured_bound(words, system)
+        known = system.known_magnitude
+        return (
+            known if rows * known.bit_length() * words[0].size < _FEW_BITS else measured_bound(words, system)
+        )
     return min(system.known_magnitude, greatest_magnitude(words, system.with_bound(None)))
 
 
