@@ -133,13 +133,14 @@ def determinant_bound(matrix: Elements) -> int:
     length = matrix.x.shape[-1]
     if bound == 0 or length < _MANY_ROWS or not matrix.is_near:
         return bound
+    x: Floats = to_backend(matrix.x, "cpu")
     try:
         with np.errstate(all="ignore"):
-            inverse = np.triu(np.linalg.inv(np.linalg.qr(matrix.x, mode="r")))
+            inverse = np.triu(np.linalg.inv(np.linalg.qr(x, mode="r")))
             # Whatever the order of its additions, a sum of N products is wrong by at most about N/2 units of
             # the products of magnitudes (N. Higham, "Accuracy and Stability of Numerical Algorithms", 3.1).
-            slack = (2 * length * _UNIT + matrix.error) * (abs(matrix.x) @ abs(inverse)) * (1 + 2.0**-20)
-            lengths = _lengths(abs(matrix.x @ inverse) + slack, -2)
+            slack = (2 * length * _UNIT + matrix.error) * (abs(x) @ abs(inverse)) * (1 + 2.0**-20)
+            lengths = _lengths(abs(x @ inverse) + slack, -2)
     except np.linalg.LinAlgError:
         return bound
     diagonal: Floats = abs(np.diagonal(inverse))
