@@ -45,11 +45,12 @@ RNS_VECTORISED void add_rows(const u32* x, const u32* y, u32 flip, i64 width, u3
   for (i64 j = 0; j < width; ++j) out[j] = add_limbs(x[j], y[j] ^ flip, carries[j]);
 }
 
-RNS_VECTORISED void add_tops(const u32* x, const u32* y, u32 flip, i64 width, i32 bits, bool is_signed,
-                             const u32* __restrict__ carries, u32* __restrict__ out, u8* __restrict__ flags) {
+RNS_VECTORISED void add_tops(const u32* x, bool x_signed, const u32* y, bool y_signed, bool subtract,
+                             i64 width, i32 bits, bool is_signed, const u32* __restrict__ carries,
+                             u32* __restrict__ out, u8* __restrict__ flags) {
   for (i64 j = 0; j < width; ++j) {
     bool fits;
-    const i64 exact = exact_top(x[j], y[j] ^ flip, carries[j], is_signed, flip != 0);
+    const i64 exact = exact_top(signed_top(x[j], x_signed), signed_top(y[j], y_signed), carries[j], subtract);
     out[j] = wrapped_top(exact, bits, is_signed, fits);
     flags[j] = !fits;
   }
@@ -68,7 +69,8 @@ void add(const LimbOperand& x, const LimbOperand& y, bool subtract, i32 top_bits
       if (i + 1 < rows) {
         add_rows(a, b, flip, width, carries, sums);
       } else {
-        add_tops(a, b, flip, width, top_bits, is_signed, carries, sums, flags + first);
+        add_tops(a, x.is_signed, b, y.is_signed, subtract, width, top_bits, is_signed, carries, sums,
+                 flags + first);
       }
     }
   }

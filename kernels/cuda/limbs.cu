@@ -66,9 +66,10 @@ __global__ void positional_add(LimbTask task, i32 subtract, u8* flags) {
         if (first + t < top) task.store(first + t, j, add_limbs(a[t], b[t] ^ flip, carry));
       }
     }
-    const u32 a = top < x.limbs ? x.at(top, j) : x_beyond, b = top < y.limbs ? y.at(top, j) : y_beyond;
+    const i64 a = signed_top(top < x.limbs ? x.at(top, j) : x_beyond, task.are_signed[0] != 0);
+    const i64 b = signed_top(top < y.limbs ? y.at(top, j) : y_beyond, task.are_signed[1] != 0);
     bool fits;
-    const i64 exact = exact_top(a, b ^ flip, carry, is_signed, subtract != 0);
+    const i64 exact = exact_top(a, b, carry, subtract != 0);
     task.store(top, j, wrapped_top(exact, task.top_bits, is_signed, fits));
     flags[j] = !fits;
   }

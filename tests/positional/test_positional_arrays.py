@@ -1,5 +1,6 @@
 """Positional arrays against Python's integers: sums, bits, order, conversion, errors."""
 
+import itertools
 import math
 import operator
 import random
@@ -11,9 +12,10 @@ import pytest
 from conftest import Processor
 from fuzzing.oracle import Range, mapped, objects
 from oracles import positional
-from positional_numbers import PRECISIONS, some_values, special_values
+from positional_numbers import PRECISIONS, some_values, special_values, to_values, wrapped
 
 import rnsdask as rd
+from rnsdask.backend import kernels_of
 from rnsdask.positional.resize import resized
 
 LONG = (*PRECISIONS, 20000)
@@ -114,6 +116,27 @@ def test_exact_results_have_the_bits_that_they_take(
     wide = max(a_bits + (signs[1] > signs[0]), b_bits + (signs[0] > signs[1]))
     assert rd.add(x, y, bits="exact").system == rd.Positional(wide + 1, any(signs))
     assert rd.subtract(x, y, bits="exact").system == rd.Positional(wide + 1, True)
+
+
+@pytest.mark.parametrize("top_bits", [1, 31, 32])
+@pytest.mark.parametrize("limbs", [1, 2])
+def test_sums_of_operands_whose_signs_are_not_the_results(
+    limbs: int, top_bits: int, on_each_processor: Processor
+) -> None:
+    xp, bits = on_each_processor.xp, 32 * (limbs - 1) + top_bits
+    words = xp.asarray(positional.encode(objects(special_values(32 * limbs, False)), 32 * limbs))
+    x, y = (
+        xp.ascontiguousarray(z.reshape(limbs, -1))
+        for z in xp.broadcast_arrays(words[..., None], words[:, None])
+    )
+    out = xp.empty_like(x)
+    for x_signed, y_signed, signed, subtract in itertools.product((False, True), repeat=4):
+        flags = kernels_of(x).positional_add((x, y), (x_signed, y_signed), subtract, top_bits, signed, out)
+        a, b = (to_values(z, sign) for z, sign in ((x, x_signed), (y, y_signed)))
+        exact = [p - q if subtract else p + q for p, q in zip(a, b, strict=True)]
+        right = [wrapped(value, bits, signed) for value in exact]
+        assert to_values(out, signed) == right
+        assert host(flags).tolist() == [int(value != z) for value, z in zip(exact, right, strict=True)]
 
 
 def test_exact_results_of_chunks_that_differ(rng: np.random.Generator) -> None:

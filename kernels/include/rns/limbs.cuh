@@ -17,10 +17,15 @@ RNS_INLINE u32 add_limbs(u32 x, u32 y, u32& carry) {
 // The limb that goes on above a number's highest one.
 RNS_INLINE u32 limb_beyond(u32 highest, bool is_signed) { return is_signed ? 0u - (highest >> 31) : 0u; }
 
-// What the highest limbs of a sum, or of a difference with the complement y, and a carry amount to, exactly.
-RNS_INLINE i64 exact_top(u32 x, u32 y, u32 carry, bool is_signed, bool subtract) {
-  if (is_signed) return static_cast<i64>(static_cast<i32>(x)) + static_cast<i32>(y) + carry;
-  return static_cast<i64>(x) + y + carry - (subtract ? static_cast<i64>(1) << 32 : 0);
+// The highest limb of an operand as it enters a sum, with its sign if it has one.
+RNS_INLINE i64 signed_top(u32 x, bool is_signed) {
+  return is_signed ? static_cast<i64>(static_cast<i32>(x)) : x;
+}
+
+// What the highest limbs of a sum, or a difference, and the carry into them amount to, exactly. A difference
+// that does not borrow has a carry of 1.
+RNS_INLINE i64 exact_top(i64 x, i64 y, u32 carry, bool subtract) {
+  return subtract ? x - y - 1 + carry : x + y + carry;
 }
 
 // The highest limb, of which 1 to 32 bits are used, of a number that wraps; `fits` tells if it did not.
