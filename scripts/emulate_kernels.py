@@ -56,17 +56,19 @@ def without_assembly(code: str) -> str:
 
     def translated(match: re.Match[str]) -> str:
         text, *operands = re.split(r"(?<!:):(?!:)", match[1])
-        names = re.findall(r'"[=+&]*r"\(((?:[^()]|\([^()]*\))*)\)', ":".join(operands))
+        names = re.findall(r'"[=+&]*[rl]"\(((?:[^()]|\([^()]*\))*)\)', ":".join(operands))
         chain = "".join(re.findall(r'"(.*?)"', text)).replace(r"\n\t", "").split(";")
         lines = [as_cpp(instruction.split(), names) for instruction in chain if instruction.strip()]
         is_known = operands and all(lines)
-        return f"{{ u64 carry = 0, sum; {' '.join(lines)} }}" if is_known else match[0]
+        return f"{{ u64 carry_ = 0, sum_; {' '.join(lines)} }}" if is_known else match[0]
 
     return re.sub(r"asm(?: volatile)?\((.*?)\);", translated, code, flags=re.DOTALL)
 
 
 def as_cpp(instruction: list[str], names: list[str]) -> str:
     """One instruction, such as ``madc.hi.cc.u32 %1, %3, %4, %1``; empty if it is of another kind."""
+    if instruction == ["mov.b64", "%0,", "{%1,", "%2}"]:
+        return f"{names[0]} = (u64)({names[2]}) << 32 | ({names[1]});"
     known = re.fullmatch(r"(add|mad)(c?)(?:\.(lo|hi))?(\.cc)?\.u32", instruction[0])
     if not known:
         return ""
@@ -75,8 +77,8 @@ def as_cpp(instruction: list[str], names: list[str]) -> str:
     out, *terms = (names[int(x[1:])] if x[0] == "%" else x for x in places)
     if name == "mad":
         terms = [f"(u32)((u64)({terms[0]}) * ({terms[1]}) >> {32 * (half == 'hi')})", terms[2]]
-    total = " + ".join(f"(u64)({term})" for term in (*terms, *(["carry"] if takes else [])))
-    return f"sum = {total}; {out} = (u32)sum;{' carry = sum >> 32;' if gives else ''}"
+    total = " + ".join(f"(u64)({term})" for term in (*terms, *(["carry_"] if takes else [])))
+    return f"sum_ = {total}; {out} = (u32)sum_;{' carry_ = sum_ >> 32;' if gives else ''}"
 
 
 class RawModule:

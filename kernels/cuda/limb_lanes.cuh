@@ -1,4 +1,5 @@
-// Numbers whose limbs are in the registers of RNS_LANES lanes of a warp, RNS_LIMBS limbs each.
+// Numbers whose limbs are in the registers of RNS_LANES lanes of a warp, RNS_LIMBS limbs each; where sums of
+// products go by rows, an even number, of which RNS_ROWS are added without a loop.
 #pragma once
 
 #include "limb_sums.cuh"
@@ -9,6 +10,9 @@
 #ifndef RNS_LANES
 #define RNS_LANES 1
 #endif
+#ifndef RNS_ROWS
+#define RNS_ROWS 0
+#endif
 
 namespace rns {
 
@@ -17,12 +21,13 @@ constexpr i32 kNumbers = 32 / RNS_LANES;
 
 __device__ __forceinline__ i32 lane() { return static_cast<i32>(threadIdx.x % 32); }
 
-// The limbs from `first` on, with zeros above.
+// Limbs from `first` on, with zeros above.
+template <i32 kLimbs = RNS_LIMBS>
 __device__ __forceinline__ void load_from(u32* to, const LimbOperand& x, i64 j, i32 first) {
   const u32* from = x.data + first * x.stride + j * x.step;
   const i32 rest = static_cast<i32>(x.limbs) - first;
 #pragma unroll
-  for (i32 i = 0; i < RNS_LIMBS; ++i, from += x.stride) to[i] = i < rest ? __ldg(from) : 0;
+  for (i32 i = 0; i < kLimbs; ++i, from += x.stride) to[i] = i < rest ? __ldg(from) : 0;
 }
 
 // Which limbs of which number a thread takes. Lanes that have none take the last number's, and store nothing.
@@ -46,7 +51,7 @@ struct Share {
   }
 };
 
-#if RNS_LANES > 1
+#if RNS_ROWS > 0
 
 __device__ __forceinline__ u32 of_lane(u32 limb, i32 from) { return __shfl_sync(~0u, limb, from); }
 
@@ -61,40 +66,131 @@ __device__ __forceinline__ u32 carries(bool generates, bool propagates) {
   return carry;
 }
 
-// Sums of columns, each lane's for its limbs. No carry is passed to another lane before all are added.
+__device__ __forceinline__ u32 low_of(u64 pair) { return static_cast<u32>(pair); }
+__device__ __forceinline__ u32 high_of(u64 pair) { return static_cast<u32>(pair >> 32); }
+// As one instruction of its own, so that the compiler keeps pairs in neighbouring registers.
+__device__ __forceinline__ u64 pair_of(u32 low, u32 high) {
+  u64 pair;
+  asm("mov.b64 %0, {%1, %2};" : "=l"(pair) : "r"(low), "r"(high));
+  return pair;
+}
+
+// s += x y + carry, and the carry out of that. All of a chain is one statement, so that nothing can come
+// between a carry and its use; a product of limbs is one IMAD.WIDE with carry.
+__device__ __forceinline__ void add_to_pair(u32* s, const u32* x, u32 y, u32& carry) {
+  asm("add.cc.u32 %2, %2, 0xffffffff;\n\t"
+      "madc.lo.cc.u32 %0, %3, %4, %0;\n\t"
+      "madc.hi.cc.u32 %1, %3, %4, %1;\n\t"
+      "addc.u32 %2, 0, 0;"
+      : "+r"(s[0]), "+r"(s[1]), "+r"(carry)
+      : "r"(x[0]), "r"(y));
+}
+__device__ __forceinline__ void add_to_eight_pairs(u32* s, const u32* x, u32 y, u32& carry) {
+  asm("add.cc.u32 %16, %16, 0xffffffff;\n\t"
+      "madc.lo.cc.u32 %0, %17, %25, %0;\n\t"
+      "madc.hi.cc.u32 %1, %17, %25, %1;\n\t"
+      "madc.lo.cc.u32 %2, %18, %25, %2;\n\t"
+      "madc.hi.cc.u32 %3, %18, %25, %3;\n\t"
+      "madc.lo.cc.u32 %4, %19, %25, %4;\n\t"
+      "madc.hi.cc.u32 %5, %19, %25, %5;\n\t"
+      "madc.lo.cc.u32 %6, %20, %25, %6;\n\t"
+      "madc.hi.cc.u32 %7, %20, %25, %7;\n\t"
+      "madc.lo.cc.u32 %8, %21, %25, %8;\n\t"
+      "madc.hi.cc.u32 %9, %21, %25, %9;\n\t"
+      "madc.lo.cc.u32 %10, %22, %25, %10;\n\t"
+      "madc.hi.cc.u32 %11, %22, %25, %11;\n\t"
+      "madc.lo.cc.u32 %12, %23, %25, %12;\n\t"
+      "madc.hi.cc.u32 %13, %23, %25, %13;\n\t"
+      "madc.lo.cc.u32 %14, %24, %25, %14;\n\t"
+      "madc.hi.cc.u32 %15, %24, %25, %15;\n\t"
+      "addc.u32 %16, 0, 0;"
+      : "+r"(s[0]), "+r"(s[1]), "+r"(s[2]), "+r"(s[3]), "+r"(s[4]), "+r"(s[5]), "+r"(s[6]), "+r"(s[7]),
+        "+r"(s[8]), "+r"(s[9]), "+r"(s[10]), "+r"(s[11]), "+r"(s[12]), "+r"(s[13]), "+r"(s[14]), "+r"(s[15]),
+        "+r"(carry)
+      : "r"(x[0]), "r"(x[2]), "r"(x[4]), "r"(x[6]), "r"(x[8]), "r"(x[10]), "r"(x[12]), "r"(x[14]), "r"(y));
+}
+
+// The sum of products of a number's limbs by single ones, each lane's for its limbs: even limbs' products and
+// odd limbs', which are apart by one limb, so that those of either kind lie side by side and pass carries to
+// one another (as in NVIDIA's CGBN and Supranational's sppark). Carries out of a lane are kept to the end.
 struct LaneSums {
-  ColumnSum column[RNS_LIMBS];
+  static constexpr i32 kPairs = RNS_LIMBS / 2;
+  static_assert(RNS_LIMBS % 2 == 0, "limbs of a lane are in pairs");
+
+  u64 even[kPairs], odd[kPairs];
+  u32 rest;                   // of the lowest limb, where all moved down
+  u32 even_carry, odd_carry;  // what is above these pairs
 
   __device__ __forceinline__ void clear() {
 #pragma unroll
-    for (i32 i = 0; i < RNS_LIMBS; ++i) column[i] = {0, 0, 0};
+    for (i32 i = 0; i < kPairs; ++i) even[i] = odd[i] = 0;
+    rest = even_carry = odd_carry = 0;
+  }
+  // Every second limb of x by one.
+  static __device__ __forceinline__ void add_chain(u64* pairs, const u32* x, u32 limb, u32& carry) {
+    u32 s[RNS_LIMBS];
+#pragma unroll
+    for (i32 i = 0; i < kPairs; ++i) {
+      s[2 * i] = low_of(pairs[i]);
+      s[2 * i + 1] = high_of(pairs[i]);
+    }
+    constexpr i32 kLong = RNS_LIMBS / 16 * 16;
+#pragma unroll
+    for (i32 i = 0; i < kLong; i += 16) add_to_eight_pairs(s + i, x + i, limb, carry);
+#pragma unroll
+    for (i32 i = kLong; i < RNS_LIMBS; i += 2) add_to_pair(s + i, x + i, limb, carry);
+#pragma unroll
+    for (i32 i = 0; i < kPairs; ++i) pairs[i] = pair_of(s[2 * i], s[2 * i + 1]);
   }
   __device__ __forceinline__ void add_product(const u32* x, u32 limb) {
-#pragma unroll
-    for (i32 i = 0; i < RNS_LIMBS; ++i) column[i].add_product(x[i], limb);
+    u32 carry = 0, low;
+    add_chain(even, x, limb, carry);
+    even_carry += carry;
+    asm("add.cc.u32 %0, %2, %3;\n\t"
+        "addc.u32 %1, 0, 0;"
+        : "=r"(low), "=r"(carry)
+        : "r"(low_of(even[0])), "r"(rest));
+    even[0] = pair_of(low, high_of(even[0]));
+    rest = 0;
+    add_chain(odd, x + 1, limb, carry);
+    odd_carry += carry;
   }
-  // All one limb down; `lowest` is what leaves the lane.
-  __device__ __forceinline__ void shift(u32 lowest) {
-    const u32 above = of_lane(lowest, lane() + kNumbers);
-    column[1].add(column[0].high, column[0].top, 0);
+  __device__ __forceinline__ u32 lowest() const { return low_of(even[0]); }
+  // All one limb down, by which even and odd ones change their parts; `above` comes from there.
+  __device__ __forceinline__ void shift(u32 above) {
+    u32 low, high;
+    asm("add.cc.u32 %0, %2, %3;\n\t"
+        "addc.u32 %1, %4, 0;"
+        : "=&r"(low), "=r"(high)
+        : "r"(above), "r"(even_carry), "r"(odd_carry));
+    rest = high_of(even[0]);
 #pragma unroll
-    for (i32 i = 0; i + 1 < RNS_LIMBS; ++i) column[i] = column[i + 1];
-    column[RNS_LIMBS - 1] = {above, 0, 0};
+    for (i32 i = 0; i < kPairs; ++i) {
+      const u64 next = i + 1 < kPairs ? even[i + 1] : pair_of(low, high);
+      even[i] = odd[i];
+      odd[i] = next;
+    }
+    even_carry = odd_carry = 0;
   }
   // The limbs, with carries within a lane, then what they leave to the next lane, then the single ones that
-  // this leaves; returns what is above them, in the highest lane.
-  __device__ __forceinline__ u32 resolve(u32* limbs) {
-#pragma unroll
-    for (i32 i = 0; i + 1 < RNS_LIMBS; ++i) column[i + 1].add(column[i].high, column[i].top, 0);
-    const ColumnSum& last = column[RNS_LIMBS - 1];
-    const u32 low = of_lane(last.high, lane() - kNumbers), high = of_lane(last.top, lane() - kNumbers);
-    u64 carry = lane() < kNumbers ? 0 : static_cast<u64>(high) << 32 | low;
-    u32 all_ones = ~0u;
+  // this leaves; returns what is above them, in the highest lane. For sums that were moved down last.
+  __device__ __forceinline__ u32 resolve(u32* limbs) const {
+    u64 sum = rest;
 #pragma unroll
     for (i32 i = 0; i < RNS_LIMBS; ++i) {
-      const u64 limb = static_cast<u64>(column[i].low) + static_cast<u32>(carry);
-      limbs[i] = static_cast<u32>(limb);
-      carry = (carry >> 32) + (limb >> 32);
+      sum += i % 2 == 0 ? low_of(even[i / 2]) : high_of(even[i / 2]);
+      if (i > 0) sum += i % 2 == 0 ? high_of(odd[i / 2 - 1]) : low_of(odd[i / 2]);
+      limbs[i] = low_of(sum);
+      sum >>= 32;
+    }
+    u32 above = low_of(sum) + high_of(odd[kPairs - 1]);
+    if (RNS_LANES == 1) return above;
+    u32 carry = of_lane(above, lane() - kNumbers), all_ones = ~0u;
+    if (lane() < kNumbers) carry = 0;
+#pragma unroll
+    for (i32 i = 0; i < RNS_LIMBS; ++i) {
+      limbs[i] += carry;
+      carry = limbs[i] < carry;
       all_ones &= limbs[i];
     }
     const u32 passed = carries(carry != 0, all_ones == ~0u);
@@ -104,7 +200,7 @@ struct LaneSums {
       limbs[i] += one;
       one = limbs[i] < one;
     }
-    return last.high + (passed >> lane() & 1);
+    return above + (passed >> lane() & 1);
   }
 };
 

@@ -56,39 +56,4 @@ struct ColumnSum {
   }
 };
 
-#ifndef RNS_TILE_LIMBS
-#define RNS_TILE_LIMBS 8
-#endif
-
-constexpr i32 kTileLimbs = RNS_TILE_LIMBS;
-
-// The columns of products of tiles of one weight, to which those of the next are shifted. No carry is passed
-// on before all are added, so that no product waits for another.
-struct TileSums {
-  ColumnSum column[2 * kTileLimbs - 1];
-
-  __device__ __forceinline__ void clear() {
-#pragma unroll
-    for (i32 t = 0; t < 2 * kTileLimbs - 1; ++t) column[t] = {0, 0, 0};
-  }
-  __device__ __forceinline__ void add_product(const u32* a, const u32* b) {
-#pragma unroll
-    for (i32 s = 0; s < kTileLimbs; ++s) {
-#pragma unroll
-      for (i32 t = 0; t < kTileLimbs; ++t) column[s + t].add_product(a[s], b[t]);
-    }
-  }
-  // The lower limbs of the sum, all carries passed on, and the rest of it one tile lower.
-  __device__ __forceinline__ void shift(u32* limbs) {
-#pragma unroll
-    for (i32 t = 0; t < kTileLimbs; ++t) {
-      limbs[t] = column[t].low;
-      column[t + 1].add(column[t].high, column[t].top, 0);
-    }
-#pragma unroll
-    for (i32 t = 0; t < 2 * kTileLimbs - 1; ++t)
-      column[t] = t + kTileLimbs < 2 * kTileLimbs - 1 ? column[t + kTileLimbs] : ColumnSum{0, 0, 0};
-  }
-};
-
 }  // namespace rns

@@ -21,7 +21,7 @@ struct LimbOperand {
   i64 step;
   i64 limbs;
 
-  __device__ u32 at(i64 i, i64 j) const { return __ldcs(data + i * stride + j * step); }
+  __device__ u32 at(i64 i, i64 j) const { return __ldg(data + i * stride + j * step); }
   __device__ u32 beyond(i64 j, bool is_signed) const { return limb_beyond(at(limbs - 1, j), is_signed); }
 };
 

@@ -11,6 +11,8 @@ using namespace rns;
 
 namespace {
 
+constexpr i32 kBlock = 64;
+
 // x - m, and whether that is negative.
 __device__ __forceinline__ u32 subtract(const u32* x, const u32* m, u32* difference) {
   u32 borrow = 0;
@@ -104,16 +106,22 @@ __device__ __forceinline__ void montgomery_product(u32* x, const u32* y, const u
 
 // Likewise; a square takes as long as any other product.
 __device__ __forceinline__ void montgomery_product(u32* x, const u32* y, const u32* m, u32 inverse, bool) {
-  const i32 number = lane() % kNumbers;
+  const i32 number = lane() % kNumbers, first = lane() / kNumbers * RNS_LIMBS;
+  __shared__ u32 factors[kBlock * RNS_LIMBS];  // all limbs of y, which each lane reads one by one
+  u32* const factor = factors + threadIdx.x / 32 * 32 * RNS_LIMBS + number;
+  __syncwarp();
+#pragma unroll
+  for (i32 i = 0; i < RNS_LIMBS; ++i) factor[(first + i) * kNumbers] = y[i];
+  __syncwarp();
   LaneSums sums;
   sums.clear();
 #pragma unroll 1
-  for (i32 part = 0; part < RNS_LANES; ++part) {
+  for (i32 done = 0; done < RNS_LANES * RNS_LIMBS; done += RNS_ROWS) {
 #pragma unroll
-    for (i32 step = 0; step < RNS_LIMBS; ++step) {
-      sums.add_product(x, of_lane(y[step], part * kNumbers + number));
-      sums.add_product(m, of_lane(sums.column[0].low * inverse, number));
-      sums.shift(sums.column[0].low);  // the lowest lane's is 0 now, which is what the highest one gets
+    for (i32 step = 0; step < RNS_ROWS; ++step) {
+      sums.add_product(x, factor[(done + step) * kNumbers]);
+      sums.add_product(m, of_lane(sums.lowest() * inverse, number));
+      sums.shift(of_lane(sums.lowest(), lane() + kNumbers));  // 0 to the highest lane
     }
   }
   u32 z[RNS_LIMBS], any = 0;

@@ -1,6 +1,6 @@
-// Products of positional numbers. Neighbouring threads read the same limb of neighbouring numbers. Numbers
-// that fit registers take one thread, compiled for their limbs. Longer ones take several lanes of a warp, or
-// one thread that multiplies them by tiles: signed ones, and the longest.
+// Products of positional numbers. Neighbouring threads read the same limb of neighbouring numbers. Short
+// numbers take one thread, compiled for their limbs, that goes by columns of the product; longer ones one or
+// several lanes of a warp that go by rows.
 #include "grid.cuh"
 #include "limb_lanes.cuh"
 
@@ -76,6 +76,19 @@ struct Result {
     }
     __stcs(task.out + i * task.count + j, limb);
   }
+  template <i32 kLimbs>
+  __device__ __forceinline__ void take_all(const u32* limbs, i32 first) {
+    if (RNS_IS_PLAIN && first + kLimbs < task.out_limbs) {
+      u32* to = task.out + j + first * task.count;
+#pragma unroll
+      for (i32 i = 0; i < kLimbs; ++i, to += task.count) __stcs(to, limbs[i]);
+      return;
+    }
+#pragma unroll
+    for (i32 i = 0; i < kLimbs; ++i) {
+      if (first + i < task.columns) take(first + i, limbs[i]);
+    }
+  }
   // The bits of a number's magnitude, or one less if it is negative, but at least 1 unless it is 0.
   __device__ i64 length(const LimbOperand& x, u32 sign) const {
     for (i64 i = x.limbs - 1; i >= 0; --i) {
@@ -95,10 +108,28 @@ struct Result {
   }
 };
 
-__device__ void load_tile(const LimbOperand& x, i64 tile, i64 j, u32* limbs) {
+#if RNS_ROWS > 0
+
+// The limbs from `first` on, which the lanes of a number have, and zeros above. Where signs or an addend pass
+// carries from limb to limb, one lane takes them all.
+__device__ void take_rest(Result& result, const Share& share, const u32* limbs, i32 first) {
+  const i32 columns = static_cast<i32>(result.task.columns);
+  const bool takes = share.first == 0 && share.is_stored;
+  if (RNS_IS_PLAIN) {
+    if (share.is_stored) result.take_all<RNS_LIMBS>(limbs, first + share.first);
+  } else {
+#pragma unroll 1
+    for (i32 part = 0; part < RNS_LANES; ++part) {
+      u32 its[RNS_LIMBS];
 #pragma unroll
-  for (i32 t = 0; t < kTileLimbs; ++t) limbs[t] = x.at_or_zero(tile * kTileLimbs + t, j);
+      for (i32 i = 0; i < RNS_LIMBS; ++i) its[i] = of_lane(limbs[i], part * kNumbers + lane() % kNumbers);
+      if (takes) result.take_all<RNS_LIMBS>(its, first + part * RNS_LIMBS);
+    }
+  }
+  for (i32 i = first + RNS_LANES * RNS_LIMBS; takes && i < columns; ++i) result.take(i, 0);
 }
+
+#endif
 
 }  // namespace
 
@@ -127,79 +158,39 @@ __global__ void multiply_in_registers(ProductTask task) {
   }
 }
 
-__global__ void multiply_by_tiles(ProductTask task) {
-  const i64 x_tiles = (task.x.limbs + kTileLimbs - 1) / kTileLimbs;
-  const i64 y_tiles = (task.y.limbs + kTileLimbs - 1) / kTileLimbs;
-  for (i64 j = thread_index(); j < task.count; j += thread_count()) {
-    Result result(task, j);
-    TileSums sums;
-    sums.clear();
-    for (i64 c = 0; c * kTileLimbs < task.columns; ++c) {
-      for (i64 i = c < y_tiles ? 0 : c - y_tiles + 1; i <= c && i < x_tiles; ++i) {
-        u32 a[kTileLimbs], b[kTileLimbs];
-        load_tile(task.x, i, j, a);
-        load_tile(task.y, c - i, j, b);
-        sums.add_product(a, b);
-      }
-      u32 limbs[kTileLimbs];
-      sums.shift(limbs);
-#pragma unroll
-      for (i32 t = 0; t < kTileLimbs; ++t) {
-        if (c * kTileLimbs + t < task.columns) result.take(c * kTileLimbs + t, limbs[t]);
-      }
-    }
-    result.end();
-  }
-}
+#if RNS_ROWS > 0
 
-#if RNS_LANES > 1
-
-// Numbers that are not signed, and nothing added: each lane multiplies its limbs of x by one limb of y after
-// the other. The lowest limb is complete then, and leaves.
-__global__ void multiply_by_lanes(ProductTask task) {
+// Each lane multiplies its limbs of x by one limb of y after the other. The lowest limb is complete then, and
+// leaves.
+__global__ void multiply_by_rows(ProductTask task) {
   for (i64 warp = thread_index() / 32; warp * kNumbers < task.count; warp += thread_count() / 32) {
     const Share share(warp, task.count);
     const bool is_lowest = share.first == 0;
-    const i32 columns = static_cast<i32>(task.columns), out_limbs = static_cast<i32>(task.out_limbs);
+    const i32 columns = static_cast<i32>(task.columns);
     Result result(task, share.j);
-    u32* const out = task.out + share.j;
-    const auto take = [&](const u32* limbs, i32 first) {
-      if (!share.is_stored) return;
-      if (first + RNS_LIMBS < out_limbs) {
-        u32* to = out + first * task.count;
-#pragma unroll
-        for (i32 i = 0; i < RNS_LIMBS; ++i, to += task.count) __stcs(to, limbs[i]);
-        return;
-      }
-#pragma unroll
-      for (i32 i = 0; i < RNS_LIMBS; ++i) {
-        if (first + i < columns) result.take(first + i, limbs[i]);
-      }
-    };
-    u32 x[RNS_LIMBS], y[RNS_LIMBS], next[RNS_LIMBS];
+    u32 x[RNS_LIMBS], y[RNS_ROWS], next[RNS_ROWS];
     share.load(x, task.x);
-    load_from(next, task.y, share.j, 0);
+    load_from<RNS_ROWS>(next, task.y, share.j, 0);
     LaneSums sums;
     sums.clear();
     i32 done = 0;
 #pragma unroll 1
     while (done < columns && done < task.y.limbs) {
-      share.copy(y, next);
-      load_from(next, task.y, share.j, done + RNS_LIMBS);  // before the products, which hide that
 #pragma unroll
-      for (i32 step = 0; step < RNS_LIMBS; ++step) {
+      for (i32 i = 0; i < RNS_ROWS; ++i) y[i] = next[i];
+      load_from<RNS_ROWS>(next, task.y, share.j, done + RNS_ROWS);  // before the products, which hide that
+#pragma unroll
+      for (i32 step = 0; step < RNS_ROWS; ++step) {
         sums.add_product(x, y[step]);
-        y[step] = sums.column[0].low;
-        sums.shift(is_lowest ? 0 : y[step]);
+        y[step] = sums.lowest();
+        sums.shift(RNS_LANES == 1 ? 0 : of_lane(is_lowest ? 0 : y[step], lane() + kNumbers));
       }
-      if (is_lowest) take(y, done);
-      done += RNS_LIMBS;
+      if (is_lowest && share.is_stored) result.take_all<RNS_ROWS>(y, done);
+      done += RNS_ROWS;
     }
     if (done < columns) {
       sums.resolve(x);
-      take(x, done + share.first);
-      for (i32 i = done + RNS_LANES * RNS_LIMBS; is_lowest && share.is_stored && i < columns; ++i)
-        result.take(i, 0);
+      take_rest(result, share, x, done);
     }
     if (task.overflowed == nullptr) continue;
     u32 lost = __ballot_sync(~0u, result.lost != 0) >> lane() % kNumbers;

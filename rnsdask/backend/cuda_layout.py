@@ -317,7 +317,9 @@ MODULAR_TASK = np.dtype(
         ("window", np.int32),
     ]
 )
-TILES_OF_LIMBS = (8, 16)
+LIMB_BLOCK = 64
+"""Threads of a block of kernels of positional numbers."""
+
 MOST_POWER_WINDOW = 5
 """Bits of an exponent that one entry of a power's table is for, on GPUs: more does not pay there."""
 
@@ -330,14 +332,12 @@ def product_options(
     return *limbs, f"-DRNS_IS_PLAIN={int(is_plain)}", f"-DRNS_IS_SUM={int(is_sum)}"
 
 
-def tile_options(limbs: int) -> tuple[str, ...]:
-    """What says to the compiler of long positional numbers how many limbs a tile of them has."""
-    return (f"-DRNS_TILE_LIMBS={limbs}",)
+def lane_options(limbs: int, lanes: int, rows: int) -> tuple[str, ...]:
+    """What says to the compiler how many limbs of a positional number a lane takes, and its lanes.
 
-
-def lane_options(limbs: int, lanes: int) -> tuple[str, ...]:
-    """What says to the compiler how many limbs of a positional number a lane takes, and its lanes."""
-    return f"-DRNS_LIMBS={limbs}", f"-DRNS_LANES={lanes}"
+    And how many rows of products are added without a loop, or 0 where these do not go by rows.
+    """
+    return f"-DRNS_LIMBS={limbs}", f"-DRNS_LANES={lanes}", f"-DRNS_ROWS={rows}"
 
 
 def int8_options(down: int) -> tuple[str, ...]:
@@ -411,11 +411,17 @@ VARIANTS = {
     "int8_tiles": (int8_options(1),),
     "limbs": tuple(map(limb_options, (0, 1, 32, MOST_LIMBS))),
     "positional_modular": (limb_options(0), limb_options(9)),
-    "positional_montgomery": (lane_options(1, 1), lane_options(9, 1), lane_options(16, 4)),
+    "positional_montgomery": (
+        lane_options(1, 1, 0),
+        lane_options(9, 1, 0),
+        lane_options(16, 4, 16),
+        lane_options(18, 8, 9),
+    ),
     "positional_multiply": (
         product_options(1, 1, 1, True, True),
-        (*product_options(9, 2, 11, True), *tile_options(TILES_OF_LIMBS[1])),
-        (*product_options(1, 1, 1, True), *lane_options(9, 4)),
+        product_options(9, 2, 11, True),
+        (*product_options(1, 1, 1, False), *lane_options(10, 1, 8)),
+        (*product_options(1, 1, 1, True), *lane_options(32, 4, 16)),
     ),
 }
 """Further options to check sources with that are compiled more than once, by their names."""
@@ -450,6 +456,7 @@ SIZES = {
     },
     "lu_factors": {"kBlock": BLOCK, "kStrip": LU_STRIP},
     "matmul": {"kBlock": BLOCK, "kWarp": WARP, "kTile": MATMUL_TILE},
+    "positional_montgomery": {"kBlock": LIMB_BLOCK},
     "sum": {"kBlock": BLOCK, "kWarp": WARP, "kSumVectors": SUM_VECTORS},
     "transpose": {"kTileWords": TRANSPOSED_WORDS},
     "triangles": {"kMost": MOST_INVERTED, "kLanes": INVERSE_LANES},

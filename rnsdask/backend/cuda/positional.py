@@ -8,16 +8,15 @@ import numpy as np
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import Parameter, row_stride
 from rnsdask.backend.cuda_layout import (
+    LIMB_BLOCK,
     LIMB_OPERAND,
     MODULAR_TASK,
     MOST_POWER_WINDOW,
     PRODUCT_TASK,
-    TILES_OF_LIMBS,
     WARP,
     lane_options,
     limb_options,
     product_options,
-    tile_options,
 )
 from rnsdask.backend.protocol import Array, power_window
 
@@ -27,8 +26,11 @@ MOST_BY_ONE_LANE = 32
 _LIMBS_OF_LANE = 16
 """Limbs that a lane takes of longer ones, if a warp has lanes enough."""
 
-MOST_BY_LANES = 512
-"""Limbs of the longest operands of a product of which each lane of a warp has so many."""
+_LIMBS_OF_ROW = 32
+"""The same of a factor of a product that goes by rows."""
+
+_ROWS = 8, 16
+_MOST_ROWS = 16
 
 _MOST_WORKSPACE = 3 * 2**26
 """Bytes of the tables of powers."""
@@ -38,14 +40,10 @@ MOST_PRODUCTS_IN_REGISTERS = 2500
 """The same of operands of a product, and products of limbs whose code fits the cache of instructions."""
 
 LIMB_BITS = 32
-_BLOCK = 64
 _RESIDENT = 256
 _RESIDENT_LIMBS = 2**13
 _SHORT = 8
 """Limbs of one factor of powers that run on a multiprocessor at once, of numbers of at least so many."""
-
-_CACHE_BYTES = 3 * 2**17
-"""A multiprocessor's share of the cache, where its threads read long numbers again and again."""
 
 
 def _operand(x: Array) -> tuple[Any, ...]:
@@ -57,21 +55,6 @@ def _threads(resident: int, count: int) -> int:
     return min(launching.processors(cupy.cuda.runtime.getDevice()) * resident, max(1, count))
 
 
-def _threads_by_tiles(number_bytes: int, count: int) -> int:
-    """The same for numbers that take so much of the cache."""
-    return _threads(max(_BLOCK, min(_RESIDENT, _CACHE_BYTES // number_bytes // _BLOCK * _BLOCK)), count)
-
-
-def _tile(limbs: int) -> int:
-    """Limbs of a tile: the greater one, for which less is read, unless it makes numbers much longer."""
-    small, great = TILES_OF_LIMBS
-    return great if _multiple(limbs, great) <= 1.1 * _multiple(limbs, small) else small
-
-
-def _multiple(limbs: int, tile: int) -> int:
-    return -(-limbs // tile) * tile
-
-
 def positional_multiply(
     x: Array,
     y: Array,
@@ -81,27 +64,23 @@ def positional_multiply(
     out: Array,
     overflowed: Array | None,
 ) -> None:
-    limbs, count = out.shape
-    others = 0 if addend is None else len(addend)
-    columns = limbs
-    if overflowed is not None:
-        # A product that fits or has one bit too many tells so; one that has more is known by lengths.
-        columns = max(len(x) + len(y), others, limbs) + 1
-        if addend is None:
-            columns = min(columns, -(-(bits + (3 if signed else 1)) // LIMB_BITS))
-    is_plain = not signed and addend is None
-    if is_plain:
-        columns = min(columns, max(len(x) + len(y), limbs))  # above is 0
-    shortest, longest = sorted((len(x), len(y)))
+    limbs = len(out)
     half = -(-limbs // 2)
-    if (
-        is_plain
-        and overflowed is None
-        and half < shortest <= longest <= limbs
-        and (half <= MOST_OF_PRODUCT_IN_REGISTERS < limbs)
-    ):
+    shortest, longest = sorted((len(x), len(y)))
+    is_low = addend is None and overflowed is None and half < shortest <= longest <= limbs
+    if is_low and not signed and half <= MOST_OF_PRODUCT_IN_REGISTERS < limbs:
         _multiply_halves(x, y, bits, out)
         return
+    columns = _columns(x, y, addend, bits, signed, limbs, overflowed is not None)
+    products = sum(min(len(y), max(0, columns - i)) for i in range(len(x)))
+    is_plain = not signed and addend is None
+    if longest <= MOST_OF_PRODUCT_IN_REGISTERS and products <= MOST_PRODUCTS_IN_REGISTERS:
+        name, lanes = "multiply_in_registers", 1
+        options = product_options(len(x), len(y), columns, not signed, not signed and not is_plain)
+    else:
+        name, (share, lanes) = "multiply_by_rows", _shares_of_product(shortest)
+        x, y = sorted((x, y), key=len)
+        options = (*product_options(1, 1, 1, is_plain), *lane_options(share, lanes, _rows(len(y))))
     more = {} if addend is None else {"addend": _operand(cupy.asarray(addend))}
     flags = {} if overflowed is None else {"overflowed": overflowed}
     task = Parameter(
@@ -110,45 +89,53 @@ def positional_multiply(
         y=_operand(cupy.asarray(y)),
         out=out,
         out_limbs=limbs,
-        count=count,
+        count=out.shape[1],
         columns=columns,
-        unused_bits=32 * limbs - bits,
+        unused_bits=LIMB_BITS * limbs - bits,
         is_signed=int(signed),
         **{"addend": (0, 0, 0, 0)} | more,
         **flags,
     )
-    products = sum(min(len(y), max(0, columns - i)) for i in range(len(x)))
-    if longest <= MOST_OF_PRODUCT_IN_REGISTERS and products <= MOST_PRODUCTS_IN_REGISTERS:
-        options = product_options(len(x), len(y), columns, not signed, not signed and addend is not None)
-        launching.launch(
-            "positional_multiply",
-            "multiply_in_registers",
-            count,
-            (task,),
-            block=_BLOCK,
-            strides=False,
-            defines=options,
-        )
-        return
-    if is_plain and longest <= MOST_BY_LANES:
-        share, lanes = _shares(longest)
-        if len(x) < len(y):
-            task.fields["x"], task.fields["y"] = task.fields["y"].copy(), task.fields["x"].copy()
-        launching.launch(
-            "positional_multiply",
-            "multiply_by_lanes",
-            count * lanes,
-            (task,),
-            block=_BLOCK,
-            strides=False,
-            defines=(*product_options(1, 1, 1, True), *lane_options(share, lanes)),
-        )
-        return
-    options = (*product_options(1, 1, 1, is_plain), *tile_options(_tile(longest)))
-    threads = _threads_by_tiles(4 * (len(x) + len(y)), count)
     launching.launch(
-        "positional_multiply", "multiply_by_tiles", threads, (task,), block=_BLOCK, defines=options
+        "positional_multiply",
+        name,
+        out.shape[1] * lanes,
+        (task,),
+        block=LIMB_BLOCK,
+        strides=False,
+        defines=options,
     )
+
+
+def _columns(
+    x: Array, y: Array, addend: Array | None, bits: int, signed: bool, limbs: int, checked: bool
+) -> int:
+    """Limbs of a product, or of a sum, that are computed of numbers."""
+    if not checked:
+        columns = limbs
+    elif addend is not None:
+        columns = max(len(x) + len(y), len(addend), limbs) + 1
+    else:
+        # A product that fits or has one bit too many tells so; one that has more is known by lengths.
+        columns = min(max(len(x) + len(y), limbs) + 1, -(-(bits + (3 if signed else 1)) // LIMB_BITS))
+    # Above is 0 where nothing is signed.
+    return columns if signed or addend is not None else min(columns, max(len(x) + len(y), limbs))
+
+
+def _shares_of_product(limbs: int) -> tuple[int, int]:
+    """Limbs of a lane, an even number, and lanes of a number of the shorter factor."""
+    lanes = min(WARP, 1 << (-(-limbs // _LIMBS_OF_ROW) - 1).bit_length())
+    return _multiple(-(-limbs // lanes), 2), lanes
+
+
+def _rows(limbs: int) -> int:
+    """How many limbs of the longer factor are multiplied in one go, unless that makes it much longer."""
+    few, many = _ROWS
+    return many if _multiple(limbs, many) <= 1.1 * _multiple(limbs, few) else few
+
+
+def _multiple(limbs: int, of: int) -> int:
+    return -(-limbs // of) * of
 
 
 def _multiply_halves(x: Array, y: Array, bits: int, out: Array) -> None:
@@ -169,7 +156,7 @@ def positional_divmod(x: Array, y: Array, signed: bool) -> tuple[Array, Array]:
         "floor_divide_positional",
         count,
         (_place(x), _place(y), *size, quotients, remainders),
-        block=_BLOCK,
+        block=LIMB_BLOCK,
     )
     return quotients, remainders
 
@@ -181,7 +168,7 @@ def _place(x: Array) -> Parameter:
 
 def _workspace(numbers: int, limbs: int, count: int) -> tuple[int, Array]:
     """Threads, of whole blocks, and room for so many numbers of each."""
-    threads = -(-_threads(_RESIDENT, count) // _BLOCK) * _BLOCK
+    threads = -(-_threads(_RESIDENT, count) // LIMB_BLOCK) * LIMB_BLOCK
     return threads, cupy.empty((numbers * limbs, threads), dtype=cupy.uint32)
 
 
@@ -196,14 +183,14 @@ def positional_gcd(x: Array, y: Array, signed: bool, out: Array) -> None:
     threads, workspace = _workspace(2, limbs + 1, count)
     size = (np.int64(count), np.int64(limbs), np.int32(signed))
     arguments = (_place(x), _place(y), *size, workspace, out)
-    launching.launch("positional_gcd", "gcd_positional", threads, arguments, block=_BLOCK)
+    launching.launch("positional_gcd", "gcd_positional", threads, arguments, block=LIMB_BLOCK)
 
 
 def positional_isqrt(x: Array, out: Array) -> None:
     limbs, count = out.shape
     threads, workspace = _workspace(2, limbs, count)
     arguments = (_place(x), np.int64(count), workspace, out)
-    launching.launch("positional_divide", "square_roots_positional", threads, arguments, block=_BLOCK)
+    launching.launch("positional_divide", "square_roots_positional", threads, arguments, block=LIMB_BLOCK)
 
 
 def positional_inverse(x: Array, moduli: Array, out: Array) -> int | None:
@@ -211,7 +198,7 @@ def positional_inverse(x: Array, moduli: Array, out: Array) -> int | None:
     threads, workspace = _workspace(4, limbs + 1, count)
     first = cupy.full(1, count, dtype=np.int64)
     arguments = (_place(x), _place(moduli), np.int64(count), workspace, out, first)
-    launching.launch("positional_gcd", "invert_positional", threads, arguments, block=_BLOCK)
+    launching.launch("positional_gcd", "invert_positional", threads, arguments, block=LIMB_BLOCK)
     index = int(first[0])
     return None if index == count else index
 
@@ -226,7 +213,7 @@ def positional_mod_add(x: Array, y: Array, moduli: Array, subtract: bool, out: A
         "add_modular",
         out.shape[1],
         (task, np.int32(subtract), unreduced),
-        block=_BLOCK,
+        block=LIMB_BLOCK,
         strides=False,
         defines=limb_options(len(out)),
     )
@@ -238,7 +225,12 @@ def _shares(limbs: int) -> tuple[int, int]:
     if limbs <= MOST_BY_ONE_LANE:
         return limbs, 1
     lanes = min(WARP, 1 << (-(-limbs // _LIMBS_OF_LANE) - 1).bit_length())
-    return -(-limbs // lanes), lanes
+    return _multiple(-(-limbs // lanes), 2), lanes
+
+
+def _montgomery_options(share: int, lanes: int) -> tuple[str, ...]:
+    rows = 0 if lanes == 1 else share if share <= _MOST_ROWS else share // 2
+    return lane_options(share, lanes, rows)
 
 
 def montgomery_bits(limbs: int) -> int:
@@ -256,9 +248,9 @@ def montgomery_multiply(x: Array, y: Array, moduli: Array, squares: Array, out: 
         "montgomery_multiply",
         out.shape[1] * lanes,
         (task,),
-        block=_BLOCK,
+        block=LIMB_BLOCK,
         strides=False,
-        defines=lane_options(share, lanes),
+        defines=_montgomery_options(share, lanes),
     )
 
 
@@ -272,11 +264,11 @@ def montgomery_power(
     table = share << window  # words of a thread
     resident = _RESIDENT_LIMBS // max(_SHORT, share)
     threads = min(_threads(resident, count * lanes), _MOST_WORKSPACE // (4 * table))
-    blocks = -(-threads // _BLOCK)
+    blocks = -(-threads // LIMB_BLOCK)
     task = Parameter(
         MODULAR_TASK,
         out=out,
-        workspace=cupy.empty((table, blocks * _BLOCK), dtype=cupy.uint32),
+        workspace=cupy.empty((table, blocks * LIMB_BLOCK), dtype=cupy.uint32),
         count=count,
         exponent_bits=bits,
         window=window,
@@ -287,7 +279,7 @@ def montgomery_power(
         "montgomery_power",
         threads,
         (task,),
-        block=_BLOCK,
+        block=LIMB_BLOCK,
         strides=False,
-        defines=lane_options(share, lanes),
+        defines=_montgomery_options(share, lanes),
     )
