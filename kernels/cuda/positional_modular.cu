@@ -12,20 +12,37 @@ using namespace rns;
 
 namespace {
 
-__device__ bool is_below(const LimbOperand& x, const LimbOperand& y, i64 limbs, i64 j) {
+// Limbs of numbers up to so many are loaded at once, and longer ones' where they are needed.
+constexpr i32 kMostHeld = 32;
+constexpr bool kHolds = RNS_LIMBS != 0 && RNS_LIMBS <= kMostHeld;
+
+struct Limbs {
+  const LimbOperand& x;
+  i64 j;
+  u32 held[kHolds ? RNS_LIMBS : 1];
+
+  __device__ __forceinline__ Limbs(const LimbOperand& operand, i64 number) : x(operand), j(number) {
+#pragma unroll
+    for (i32 i = 0; kHolds && i < RNS_LIMBS; ++i) held[i] = x.at_or_zero(i, j);
+  }
+  __device__ __forceinline__ u32 operator[](i64 i) const { return kHolds ? held[i] : x.at_or_zero(i, j); }
+};
+
+__device__ __forceinline__ bool is_below(const Limbs& x, const Limbs& y, i64 limbs) {
+#pragma unroll(kHolds ? RNS_LIMBS : 1)
   for (i64 i = limbs - 1; i >= 0; --i) {
-    const u32 a = x.at_or_zero(i, j), b = y.at_or_zero(i, j);
-    if (a != b) return a < b;
+    if (x[i] != y[i]) return x[i] < y[i];
   }
   return false;
 }
 
 // What is below the limbs of a difference x + y - m is above -1 and below 2 of them.
-__device__ bool is_sum_below(const ModularTask& task, i64 limbs, i64 j) {
+__device__ __forceinline__ bool is_sum_below(const Limbs& x, const Limbs& y, const Limbs& m, i64 limbs) {
   i64 difference = 0;
-  for (i64 i = limbs - 1; i >= 0 && (difference == 0 || difference == -1); --i) {
-    const i64 sum = static_cast<i64>(task.x.at_or_zero(i, j)) + task.y.at_or_zero(i, j);
-    difference = (difference << 32) + sum - task.modulus.at(i, j);
+#pragma unroll(kHolds ? RNS_LIMBS : 1)
+  for (i64 i = limbs - 1; i >= 0; --i) {
+    difference = (difference << 32) + static_cast<i64>(x[i]) + y[i] - m[i];
+    if (difference != 0 && difference != -1) break;
   }
   return difference < 0;
 }
@@ -40,17 +57,16 @@ __global__ void add_modular(ModularTask task, i32 subtract, u32* unreduced) {
   const u32 flip = subtract != 0 ? ~0u : 0;
   bool are_reduced = true;
   for (i64 j = thread_index(); j < task.count; j += thread_count()) {
-    are_reduced =
-        are_reduced && is_below(task.x, task.modulus, limbs, j) && is_below(task.y, task.modulus, limbs, j);
-    const bool takes_modulus =
-        subtract != 0 ? is_below(task.x, task.y, limbs, j) : !is_sum_below(task, limbs, j);
+    const Limbs x(task.x, j), y(task.y, j), m(task.modulus, j);
+    are_reduced = are_reduced && is_below(x, m, limbs) && is_below(y, m, limbs);
+    const bool takes_modulus = subtract != 0 ? is_below(x, y, limbs) : !is_sum_below(x, y, m, limbs);
     const u32 mask = takes_modulus ? ~0u : 0;
     // x + y - m, or x - y + m: what is subtracted is added as its complement.
     u64 sum = flip & 1, result = mask & ~flip & 1;
-#pragma unroll 16
+#pragma unroll(kHolds ? RNS_LIMBS : 16)
     for (i64 i = 0; i < limbs; ++i) {
-      sum += static_cast<u64>(task.x.at_or_zero(i, j)) + (task.y.at_or_zero(i, j) ^ flip);
-      result += static_cast<u64>(static_cast<u32>(sum)) + ((task.modulus.at(i, j) ^ ~flip) & mask);
+      sum += static_cast<u64>(x[i]) + (y[i] ^ flip);
+      result += static_cast<u64>(static_cast<u32>(sum)) + ((m[i] ^ ~flip) & mask);
       __stcs(task.out + i * task.count + j, static_cast<u32>(result));
       sum >>= 32;
       result >>= 32;
