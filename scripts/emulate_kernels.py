@@ -205,7 +205,9 @@ def positional_products(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
         x, y = place(words(rows, 130, 3)), place(words(others, 130, 4))
         out, flags = (place(np.empty(s, t)) for s, t in (((-(-bits // 32), 130), np.uint32), (130, np.bool_)))
         kernels.positional_multiply(x, y, None, bits, signed, out, flags)
-        results += [out, flags]
+        pairs = place(np.empty_like(out))
+        kernels.positional_multiply(x, y, None, bits - 3, signed, pairs, None)
+        results += [out, flags, pairs]
     return results
 
 

@@ -53,7 +53,9 @@ struct Share {
 
 #if RNS_ROWS > 0
 
-__device__ __forceinline__ u32 of_lane(u32 limb, i32 from) { return __shfl_sync(~0u, limb, from); }
+__device__ __forceinline__ u32 of_lane(u32 limb, i32 from) {
+  return RNS_LANES == 1 ? limb : __shfl_sync(~0u, limb, from);
+}
 
 // Which lanes pass a carry on, if these do by themselves and those do that get one.
 __device__ __forceinline__ u32 carries(bool generates, bool propagates) {

@@ -143,6 +143,9 @@ __device__ __forceinline__ void montgomery_product(u32* x, const u32* y, const u
 
 #endif
 
+// Of a block: all its threads go round as often, so that the compiler knows that those of a warp do.
+__device__ i64 first_warp() { return static_cast<i64>(blockIdx.x) * (kBlock / 32); }
+
 __device__ void store(const ModularTask& task, const Share& share, const u32* x) {
 #pragma unroll
   for (i32 i = 0; i < RNS_LIMBS; ++i) {
@@ -156,8 +159,8 @@ __device__ void store(const ModularTask& task, const Share& share, const u32* x)
 extern "C" {
 
 __global__ void montgomery_multiply(ModularTask task) {
-  for (i64 warp = thread_index() / 32; warp * kNumbers < task.count; warp += thread_count() / 32) {
-    const Share share(warp, task.count);
+  for (i64 first = first_warp(); first * kNumbers < task.count; first += thread_count() / 32) {
+    const Share share(first + threadIdx.x / 32, task.count);
     u32 x[RNS_LIMBS], y[RNS_LIMBS], m[RNS_LIMBS];
     share.load(m, task.modulus);
     share.load(x, task.x);
@@ -177,8 +180,8 @@ __global__ void montgomery_power(ModularTask task) {
   const PowerSteps steps(task);
   const i64 threads = thread_count();
   u32* table = task.workspace + thread_index();
-  for (i64 warp = thread_index() / 32; warp * kNumbers < task.count; warp += threads / 32) {
-    const Share share(warp, task.count);
+  for (i64 first = first_warp(); first * kNumbers < task.count; first += threads / 32) {
+    const Share share(first + threadIdx.x / 32, task.count);
     u32 x[RNS_LIMBS], y[RNS_LIMBS], m[RNS_LIMBS];
     share.load(m, task.modulus);
     const u32 inverse = negative_inverse(task.modulus.at(0, share.j));

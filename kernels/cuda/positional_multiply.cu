@@ -18,7 +18,9 @@ using namespace rns;
 
 namespace {
 
-// The addend may be the result's own memory, for each thread reads a limb of it before it writes that.
+constexpr i32 kAhead = 16;
+
+// The addend may be the result's own memory, for only the thread that writes a limb of it reads that, before.
 // The limbs `columns` of x y + addend are computed, and those of the result written: modulo 2^bits. Flags may
 // be null.
 struct ProductTask {
@@ -142,6 +144,9 @@ __global__ void multiply_in_registers(ProductTask task) {
     for (i32 i = 0; i < RNS_X_LIMBS; ++i) x[i] = task.x.at(i, j);
 #pragma unroll
     for (i32 i = 0; i < RNS_Y_LIMBS; ++i) y[i] = task.y.at(i, j);
+    u32 z[kAhead];  // limbs of the addend, loaded before they are needed
+#pragma unroll
+    for (i32 c = 0; RNS_IS_SUM && c < kAhead; ++c) z[c] = task.addend.at_or_zero(c, j);
     Result result(task, j);
     ColumnSum sum = {0, 0, 0};
 #pragma unroll
@@ -150,7 +155,10 @@ __global__ void multiply_in_registers(ProductTask task) {
       for (i32 i = 0; i < RNS_X_LIMBS; ++i) {
         if (c - i >= 0 && c - i < RNS_Y_LIMBS) sum.add_product(x[i], y[c - i]);
       }
-      if (RNS_IS_SUM) sum.add(task.addend.at_or_zero(c, j), 0, 0);
+      if (RNS_IS_SUM) {
+        sum.add(z[c % kAhead], 0, 0);
+        if (c + kAhead < RNS_COLUMNS) z[c % kAhead] = task.addend.at_or_zero(c + kAhead, j);
+      }
       result.take(c, sum.low);
       sum.shift();
     }
@@ -158,46 +166,71 @@ __global__ void multiply_in_registers(ProductTask task) {
   }
 }
 
+// Two neighbouring numbers a thread, of rows that begin at even words: not signed, nothing added, no flags.
+__global__ void multiply_pairs(ProductTask task) {
+  const auto at = [](const u32* row) { return reinterpret_cast<const u64*>(row) + thread_index(); };
+  if (2 * thread_index() >= task.count) return;
+  u64 x[RNS_X_LIMBS], y[RNS_Y_LIMBS];
+#pragma unroll
+  for (i32 i = 0; i < RNS_X_LIMBS; ++i) x[i] = __ldg(at(task.x.data + i * task.x.stride));
+#pragma unroll
+  for (i32 i = 0; i < RNS_Y_LIMBS; ++i) y[i] = __ldg(at(task.y.data + i * task.y.stride));
+  ColumnSum first = {0, 0, 0}, second = {0, 0, 0};
+#pragma unroll
+  for (i32 c = 0; c < RNS_COLUMNS; ++c) {
+#pragma unroll
+    for (i32 i = 0; i < RNS_X_LIMBS; ++i) {
+      if (c - i < 0 || c - i >= RNS_Y_LIMBS) continue;
+      first.add_product(static_cast<u32>(x[i]), static_cast<u32>(y[c - i]));
+      second.add_product(static_cast<u32>(x[i] >> 32), static_cast<u32>(y[c - i] >> 32));
+    }
+    const u32 used = c + 1 == RNS_COLUMNS ? ~0u >> task.unused_bits : ~0u;
+    const u64 limbs = static_cast<u64>(second.low & used) << 32 | (first.low & used);
+    __stcs(const_cast<u64*>(at(task.out + c * task.count)), limbs);
+    first.shift();
+    second.shift();
+  }
+}
+
 #if RNS_ROWS > 0
 
 // Each lane multiplies its limbs of x by one limb of y after the other. The lowest limb is complete then, and
-// leaves.
+// leaves. All threads of whole warps go the same way, so that the compiler needs no code for others between
+// rows.
 __global__ void multiply_by_rows(ProductTask task) {
-  for (i64 warp = thread_index() / 32; warp * kNumbers < task.count; warp += thread_count() / 32) {
-    const Share share(warp, task.count);
-    const bool is_lowest = share.first == 0;
-    const i32 columns = static_cast<i32>(task.columns);
-    Result result(task, share.j);
-    u32 x[RNS_LIMBS], y[RNS_ROWS], next[RNS_ROWS];
-    share.load(x, task.x);
-    load_from<RNS_ROWS>(next, task.y, share.j, 0);
-    LaneSums sums;
-    sums.clear();
-    i32 done = 0;
+  const Share share(thread_index() / 32, task.count);
+  const bool is_lowest = share.first == 0;
+  const i32 columns = static_cast<i32>(task.columns);
+  Result result(task, share.j);
+  u32 x[RNS_LIMBS], y[RNS_ROWS], next[RNS_ROWS];
+  share.load(x, task.x);
+  load_from<RNS_ROWS>(next, task.y, share.j, 0);
+  LaneSums sums;
+  sums.clear();
+  i32 done = 0;
 #pragma unroll 1
-    while (done < columns && done < task.y.limbs) {
+  while (done < columns && done < task.y.limbs) {
 #pragma unroll
-      for (i32 i = 0; i < RNS_ROWS; ++i) y[i] = next[i];
-      load_from<RNS_ROWS>(next, task.y, share.j, done + RNS_ROWS);  // before the products, which hide that
+    for (i32 i = 0; i < RNS_ROWS; ++i) y[i] = next[i];
+    load_from<RNS_ROWS>(next, task.y, share.j, done + RNS_ROWS);  // before the products, which hide that
 #pragma unroll
-      for (i32 step = 0; step < RNS_ROWS; ++step) {
-        sums.add_product(x, y[step]);
-        y[step] = sums.lowest();
-        sums.shift(RNS_LANES == 1 ? 0 : of_lane(is_lowest ? 0 : y[step], lane() + kNumbers));
-      }
-      if (is_lowest && share.is_stored) result.take_all<RNS_ROWS>(y, done);
-      done += RNS_ROWS;
+    for (i32 step = 0; step < RNS_ROWS; ++step) {
+      sums.add_product(x, y[step]);
+      y[step] = sums.lowest();
+      sums.shift(RNS_LANES == 1 ? 0 : of_lane(is_lowest ? 0 : y[step], lane() + kNumbers));
     }
-    if (done < columns) {
-      sums.resolve(x);
-      take_rest(result, share, x, done);
-    }
-    if (task.overflowed == nullptr) continue;
-    u32 lost = __ballot_sync(~0u, result.lost != 0) >> lane() % kNumbers;
-#pragma unroll
-    for (i32 step = 16; step >= kNumbers; step /= 2) lost |= lost >> step;
-    if (is_lowest && share.is_stored) task.overflowed[share.j] = (lost & 1) != 0 || result.is_too_long();
+    if (is_lowest && share.is_stored) result.take_all<RNS_ROWS>(y, done);
+    done += RNS_ROWS;
   }
+  if (done < columns) {
+    sums.resolve(x);
+    take_rest(result, share, x, done);
+  }
+  if (task.overflowed == nullptr) return;
+  u32 lost = __ballot_sync(~0u, result.lost != 0) >> lane() % kNumbers;
+#pragma unroll
+  for (i32 step = 16; step >= kNumbers; step /= 2) lost |= lost >> step;
+  if (is_lowest && share.is_stored) task.overflowed[share.j] = (lost & 1) != 0 || result.is_too_long();
 }
 
 #endif

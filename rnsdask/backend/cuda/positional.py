@@ -23,14 +23,14 @@ from rnsdask.backend.protocol import Array, power_window
 MOST_BY_ONE_LANE = 32
 """Limbs of the longest moduli that a thread keeps in registers with two numbers and a quotient."""
 
-_LIMBS_OF_LANE = 16
+_LIMBS_OF_LANE = 32
 """Limbs that a lane takes of longer ones, if a warp has lanes enough."""
 
-_LIMBS_OF_ROW = 32
-"""The same of a factor of a product that goes by rows."""
+_ROWS = 8
+"""Of products, that are added without a loop."""
 
-_ROWS = 8, 16
 _MOST_ROWS = 16
+"""The same of products modulo a number."""
 
 _MOST_WORKSPACE = 3 * 2**26
 """Bytes of the tables of powers."""
@@ -38,6 +38,12 @@ _MOST_WORKSPACE = 3 * 2**26
 MOST_OF_PRODUCT_IN_REGISTERS = 64
 MOST_PRODUCTS_IN_REGISTERS = 2500
 """The same of operands of a product, and products of limbs whose code fits the cache of instructions."""
+
+_MOST_PRODUCTS_BY_COLUMNS = 600
+"""Where it takes nearly all products of limbs: more are quicker by rows."""
+
+_MOST_PRODUCTS_OF_PAIRS = 150
+"""Of two numbers that one thread takes."""
 
 LIMB_BITS = 32
 _RESIDENT = 256
@@ -64,6 +70,7 @@ def positional_multiply(
     out: Array,
     overflowed: Array | None,
 ) -> None:
+    x, y = map(cupy.asarray, (x, y))
     limbs = len(out)
     half = -(-limbs // 2)
     shortest, longest = sorted((len(x), len(y)))
@@ -72,24 +79,28 @@ def positional_multiply(
         _multiply_halves(x, y, bits, out)
         return
     columns = _columns(x, y, addend, bits, signed, limbs, overflowed is not None)
-    products = sum(min(len(y), max(0, columns - i)) for i in range(len(x)))
     is_plain = not signed and addend is None
-    if longest <= MOST_OF_PRODUCT_IN_REGISTERS and products <= MOST_PRODUCTS_IN_REGISTERS:
-        name, lanes = "multiply_in_registers", 1
+    threads = count = out.shape[1]
+    if _goes_by_columns(len(x), len(y), columns):
+        name = "multiply_in_registers"
         options = product_options(len(x), len(y), columns, not signed, not signed and not is_plain)
+        pairs = is_plain and overflowed is None and len(x) * len(y) <= _MOST_PRODUCTS_OF_PAIRS
+        if pairs and columns == limbs and all(map(_is_of_pairs, (x, y, out))):
+            name, threads = "multiply_pairs", count // 2
     else:
-        name, (share, lanes) = "multiply_by_rows", _shares_of_product(shortest)
+        share, lanes = _shares_of_product(shortest)
+        name, threads = "multiply_by_rows", count * lanes
         x, y = sorted((x, y), key=len)
-        options = (*product_options(1, 1, 1, is_plain), *lane_options(share, lanes, _rows(len(y))))
+        options = (*product_options(1, 1, 1, is_plain), *lane_options(share, lanes, _ROWS))
     more = {} if addend is None else {"addend": _operand(cupy.asarray(addend))}
     flags = {} if overflowed is None else {"overflowed": overflowed}
     task = Parameter(
         PRODUCT_TASK,
-        x=_operand(cupy.asarray(x)),
-        y=_operand(cupy.asarray(y)),
+        x=_operand(x),
+        y=_operand(y),
         out=out,
         out_limbs=limbs,
-        count=out.shape[1],
+        count=count,
         columns=columns,
         unused_bits=LIMB_BITS * limbs - bits,
         is_signed=int(signed),
@@ -99,12 +110,26 @@ def positional_multiply(
     launching.launch(
         "positional_multiply",
         name,
-        out.shape[1] * lanes,
+        threads,
         (task,),
         block=LIMB_BLOCK,
         strides=False,
         defines=options,
     )
+
+
+def _goes_by_columns(x_limbs: int, y_limbs: int, columns: int) -> bool:
+    """Whether a product is one thread's, which saves those of limbs above its columns."""
+    if max(x_limbs, y_limbs) > MOST_OF_PRODUCT_IN_REGISTERS:
+        return False
+    products = sum(min(y_limbs, max(0, columns - i)) for i in range(x_limbs))
+    is_low = 4 * products <= 3 * x_limbs * y_limbs
+    return products <= (MOST_PRODUCTS_IN_REGISTERS if is_low else _MOST_PRODUCTS_BY_COLUMNS)
+
+
+def _is_of_pairs(x: Array) -> bool:
+    """Whether each row is of whole pairs of numbers, which can be read at once."""
+    return x.shape[1] > 1 and all(z % 2 == 0 for z in (x.shape[1], x.data.ptr // 4, int(row_stride(x))))
 
 
 def _columns(
@@ -124,14 +149,8 @@ def _columns(
 
 def _shares_of_product(limbs: int) -> tuple[int, int]:
     """Limbs of a lane, an even number, and lanes of a number of the shorter factor."""
-    lanes = min(WARP, 1 << (-(-limbs // _LIMBS_OF_ROW) - 1).bit_length())
+    lanes = min(WARP, 1 << (-(-limbs // _LIMBS_OF_LANE) - 1).bit_length())
     return _multiple(-(-limbs // lanes), 2), lanes
-
-
-def _rows(limbs: int) -> int:
-    """How many limbs of the longer factor are multiplied in one go, unless that makes it much longer."""
-    few, many = _ROWS
-    return many if _multiple(limbs, many) <= 1.1 * _multiple(limbs, few) else few
 
 
 def _multiple(limbs: int, of: int) -> int:
