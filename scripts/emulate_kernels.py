@@ -202,8 +202,8 @@ def limbs(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
 def positional_products(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
     results = []
     for rows, others, bits, signed in ((1, 1, 64, False), (4, 3, 200, True), (9, 9, 288, False)):
-        x, y = place(words(rows, 130, 3)), place(words(others, 130, 4))
-        out, flags = (place(np.empty(s, t)) for s, t in (((-(-bits // 32), 130), np.uint32), (130, np.bool_)))
+        x, y = place(words(rows, 132, 3)), place(words(others, 132, 4))
+        out, flags = (place(np.empty(s, t)) for s, t in (((-(-bits // 32), 132), np.uint32), (132, np.bool_)))
         kernels.positional_multiply(x, y, None, bits, signed, out, flags)
         pairs = place(np.empty_like(out))
         kernels.positional_multiply(x, y, None, bits - 3, signed, pairs, None)
