@@ -202,12 +202,10 @@ def limbs(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
 def positional_products(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
     results = []
     for rows, others, bits, signed in ((1, 1, 64, False), (4, 3, 200, True), (9, 9, 288, False)):
-        x, y = place(words(rows, 132, 3)), place(words(others, 132, 4))
-        out, flags = (place(np.empty(s, t)) for s, t in (((-(-bits // 32), 132), np.uint32), (132, np.bool_)))
+        x, y = place(words(rows, 130, 3)), place(words(others, 130, 4))
+        out, flags = (place(np.empty(s, t)) for s, t in (((-(-bits // 32), 130), np.uint32), (130, np.bool_)))
         kernels.positional_multiply(x, y, None, bits, signed, out, flags)
-        pairs = place(np.empty_like(out))
-        kernels.positional_multiply(x, y, None, bits - 3, signed, pairs, None)
-        results += [out, flags, pairs]
+        results += [out, flags]
     return results
 
 
@@ -266,6 +264,10 @@ def products_with_addends(kernels: Any, place: Callable[[Any], Any]) -> list[Any
         (2, 2, 7, 199, True),
         (40, 40, 80, 80 * 32 - 1, False),
         (66, 3, 69, 69 * 32, True),
+        (70, 66, 140, 137 * 32 - 9, True),  # by rows of four lanes
+        (36, 40, 1, 76 * 32, True),  # of two, and of one
+        (33, 31, 90, 80 * 32 - 1, True),
+        (70, 66, 140, 138 * 32 - 1, False),
     ):
         x, y, addend = (place(words(n, 33, seed)) for n, seed in ((rows, 15), (others, 16), (more, 17)))
         limbs = -(-bits // 32)
@@ -336,7 +338,7 @@ def montgomery_powers(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
 def modular_sums(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
     """Sums at the modulus, and differences of equal numbers; and operands that are not below it."""
     results: list[Any] = []
-    for rows, count in ((1, 33), (2, 31), (128, 3), (129, 2)):
+    for rows, count in ((1, 33), (2, 31), (16, 5), (17, 5), (128, 3), (129, 2)):
         m, values = odd_modulus(rows, count)
         x = words(rows, count, 20)
         x[-1] >>= np.uint32(1)

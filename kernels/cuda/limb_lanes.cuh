@@ -174,34 +174,24 @@ struct LaneSums {
     }
     even_carry = odd_carry = 0;
   }
-  // The limbs, with carries within a lane, then what they leave to the next lane, then the single ones that
-  // this leaves; returns what is above them, in the highest lane. For sums that were moved down last.
+  // The limbs, with carries within a lane, then what they leave to the next lane and the single ones that
+  // this passes on; returns what is above them, in the highest lane. For sums that were moved down last.
   __device__ __forceinline__ u32 resolve(u32* limbs) const {
-    u64 sum = rest;
+    u32 more[RNS_LIMBS], all_ones = ~0u;
 #pragma unroll
     for (i32 i = 0; i < RNS_LIMBS; ++i) {
-      sum += i % 2 == 0 ? low_of(even[i / 2]) : high_of(even[i / 2]);
-      if (i > 0) sum += i % 2 == 0 ? high_of(odd[i / 2 - 1]) : low_of(odd[i / 2]);
-      limbs[i] = low_of(sum);
-      sum >>= 32;
+      limbs[i] = i % 2 == 0 ? low_of(even[i / 2]) : high_of(even[i / 2]);
+      more[i] = i == 0 ? rest : i % 2 == 0 ? high_of(odd[i / 2 - 1]) : low_of(odd[i / 2]);
     }
-    u32 above = low_of(sum) + high_of(odd[kPairs - 1]);
+    const u32 above = add_to_limbs<RNS_LIMBS>(limbs, more, 0) + high_of(odd[kPairs - 1]);
     if (RNS_LANES == 1) return above;
-    u32 carry = of_lane(above, lane() - kNumbers), all_ones = ~0u;
-    if (lane() < kNumbers) carry = 0;
+    u32 below = of_lane(above, lane() - kNumbers);  // a few ones
+    if (lane() < kNumbers) below = 0;
 #pragma unroll
-    for (i32 i = 0; i < RNS_LIMBS; ++i) {
-      limbs[i] += carry;
-      carry = limbs[i] < carry;
-      all_ones &= limbs[i];
-    }
-    const u32 passed = carries(carry != 0, all_ones == ~0u);
-    u32 one = passed << kNumbers >> lane() & 1;
-#pragma unroll
-    for (i32 i = 0; i < RNS_LIMBS; ++i) {
-      limbs[i] += one;
-      one = limbs[i] < one;
-    }
+    for (i32 i = 1; i < RNS_LIMBS; ++i) all_ones &= limbs[i];
+    const u32 lowest = limbs[0] + below;
+    const u32 passed = carries(all_ones == ~0u && lowest < below, all_ones == ~0u && lowest == ~0u);
+    add_one_limb<RNS_LIMBS>(limbs, below + (passed << kNumbers >> lane() & 1));
     return above + (passed >> lane() & 1);
   }
 };

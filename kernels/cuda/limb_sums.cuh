@@ -56,4 +56,44 @@ struct ColumnSum {
   }
 };
 
+// x += y + carry, which becomes the carry out of that; y may be complements of what is subtracted.
+__device__ __forceinline__ void add_to_limb(u32* x, const u32* y, u32& carry) {
+  asm("add.cc.u32 %1, %1, 0xffffffff;\n\t"
+      "addc.cc.u32 %0, %0, %2;\n\t"
+      "addc.u32 %1, 0, 0;"
+      : "+r"(x[0]), "+r"(carry)
+      : "r"(y[0]));
+}
+__device__ __forceinline__ void add_to_eight_limbs(u32* x, const u32* y, u32& carry) {
+  asm("add.cc.u32 %8, %8, 0xffffffff;\n\t"
+      "addc.cc.u32 %0, %0, %9;\n\t"
+      "addc.cc.u32 %1, %1, %10;\n\t"
+      "addc.cc.u32 %2, %2, %11;\n\t"
+      "addc.cc.u32 %3, %3, %12;\n\t"
+      "addc.cc.u32 %4, %4, %13;\n\t"
+      "addc.cc.u32 %5, %5, %14;\n\t"
+      "addc.cc.u32 %6, %6, %15;\n\t"
+      "addc.cc.u32 %7, %7, %16;\n\t"
+      "addc.u32 %8, 0, 0;"
+      : "+r"(x[0]), "+r"(x[1]), "+r"(x[2]), "+r"(x[3]), "+r"(x[4]), "+r"(x[5]), "+r"(x[6]), "+r"(x[7]),
+        "+r"(carry)
+      : "r"(y[0]), "r"(y[1]), "r"(y[2]), "r"(y[3]), "r"(y[4]), "r"(y[5]), "r"(y[6]), "r"(y[7]));
+}
+template <i32 kLimbs>
+__device__ __forceinline__ u32 add_to_limbs(u32* x, const u32* y, u32 carry) {
+#pragma unroll
+  for (i32 i = 0; i + 8 <= kLimbs; i += 8) add_to_eight_limbs(x + i, y + i, carry);
+#pragma unroll
+  for (i32 i = kLimbs / 8 * 8; i < kLimbs; ++i) add_to_limb(x + i, y + i, carry);
+  return carry;
+}
+// x += y, where y is one limb.
+template <i32 kLimbs>
+__device__ __forceinline__ u32 add_one_limb(u32* x, u32 y) {
+  u32 limbs[kLimbs];
+#pragma unroll
+  for (i32 i = 0; i < kLimbs; ++i) limbs[i] = i == 0 ? y : 0;
+  return add_to_limbs<kLimbs>(x, limbs, 0);
+}
+
 }  // namespace rns

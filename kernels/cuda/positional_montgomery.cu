@@ -15,14 +15,13 @@ constexpr i32 kBlock = 64;
 
 // x - m, and whether that is negative.
 __device__ __forceinline__ u32 subtract(const u32* x, const u32* m, u32* difference) {
-  u32 borrow = 0;
+  u32 complement[RNS_LIMBS];
 #pragma unroll
   for (i32 i = 0; i < RNS_LIMBS; ++i) {
-    const u64 limb = static_cast<u64>(x[i]) - m[i] - borrow;
-    difference[i] = static_cast<u32>(limb);
-    borrow = static_cast<u32>(limb >> 63);
+    difference[i] = x[i];
+    complement[i] = ~m[i];
   }
-  return borrow;
+  return 1 - add_to_limbs<RNS_LIMBS>(difference, complement, 1);
 }
 
 #if RNS_LANES == 1
@@ -132,13 +131,12 @@ __device__ __forceinline__ void montgomery_product(u32* x, const u32* y, const u
   const u32 passed = carries(borrow != 0, any == 0);
   const i32 highest = 32 - kNumbers + number;
   const bool is_below = (passed >> highest & 1) > of_lane(above, highest);
-  u32 one = passed << kNumbers >> lane() & 1;
+  u32 borrow_below[RNS_LIMBS];
 #pragma unroll
-  for (i32 i = 0; i < RNS_LIMBS; ++i) {
-    const u32 limb = x[i] - one;
-    one = limb > x[i];
-    x[i] = is_below ? z[i] : limb;
-  }
+  for (i32 i = 0; i < RNS_LIMBS; ++i) borrow_below[i] = 0 - (passed << kNumbers >> lane() & 1);
+  add_to_limbs<RNS_LIMBS>(x, borrow_below, 0);
+#pragma unroll
+  for (i32 i = 0; i < RNS_LIMBS; ++i) x[i] = is_below ? z[i] : x[i];
 }
 
 #endif

@@ -166,32 +166,6 @@ __global__ void multiply_in_registers(ProductTask task) {
   }
 }
 
-// Two neighbouring numbers a thread, of rows that begin at even words: not signed, nothing added, no flags.
-__global__ void multiply_pairs(ProductTask task) {
-  const auto at = [](const u32* row) { return reinterpret_cast<const u64*>(row) + thread_index(); };
-  if (2 * thread_index() >= task.count) return;
-  u64 x[RNS_X_LIMBS], y[RNS_Y_LIMBS];
-#pragma unroll
-  for (i32 i = 0; i < RNS_X_LIMBS; ++i) x[i] = __ldg(at(task.x.data + i * task.x.stride));
-#pragma unroll
-  for (i32 i = 0; i < RNS_Y_LIMBS; ++i) y[i] = __ldg(at(task.y.data + i * task.y.stride));
-  ColumnSum first = {0, 0, 0}, second = {0, 0, 0};
-#pragma unroll
-  for (i32 c = 0; c < RNS_COLUMNS; ++c) {
-#pragma unroll
-    for (i32 i = 0; i < RNS_X_LIMBS; ++i) {
-      if (c - i < 0 || c - i >= RNS_Y_LIMBS) continue;
-      first.add_product(static_cast<u32>(x[i]), static_cast<u32>(y[c - i]));
-      second.add_product(static_cast<u32>(x[i] >> 32), static_cast<u32>(y[c - i] >> 32));
-    }
-    const u32 used = c + 1 == RNS_COLUMNS ? ~0u >> task.unused_bits : ~0u;
-    const u64 limbs = static_cast<u64>(second.low & used) << 32 | (first.low & used);
-    __stcs(const_cast<u64*>(at(task.out + c * task.count)), limbs);
-    first.shift();
-    second.shift();
-  }
-}
-
 #if RNS_ROWS > 0
 
 // Each lane multiplies its limbs of x by one limb of y after the other. The lowest limb is complete then, and

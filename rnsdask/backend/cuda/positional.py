@@ -26,11 +26,8 @@ MOST_BY_ONE_LANE = 32
 _LIMBS_OF_LANE = 32
 """Limbs that a lane takes of longer ones, if a warp has lanes enough."""
 
-_ROWS = 8
-"""Of products, that are added without a loop."""
-
-_MOST_ROWS = 16
-"""The same of products modulo a number."""
+_ROWS = 16
+"""Of products, that are added without a loop; at most."""
 
 _MOST_WORKSPACE = 3 * 2**26
 """Bytes of the tables of powers."""
@@ -41,9 +38,6 @@ MOST_PRODUCTS_IN_REGISTERS = 2500
 
 _MOST_PRODUCTS_BY_COLUMNS = 600
 """Where it takes nearly all products of limbs: more are quicker by rows."""
-
-_MOST_PRODUCTS_OF_PAIRS = 150
-"""Of two numbers that one thread takes."""
 
 LIMB_BITS = 32
 _RESIDENT = 256
@@ -84,9 +78,6 @@ def positional_multiply(
     if _goes_by_columns(len(x), len(y), columns):
         name = "multiply_in_registers"
         options = product_options(len(x), len(y), columns, not signed, not signed and not is_plain)
-        pairs = is_plain and overflowed is None and len(x) * len(y) <= _MOST_PRODUCTS_OF_PAIRS
-        if pairs and columns == limbs and all(map(_is_of_pairs, (x, y, out))):
-            name, threads = "multiply_pairs", count // 2
     else:
         share, lanes = _shares_of_product(shortest)
         name, threads = "multiply_by_rows", count * lanes
@@ -125,11 +116,6 @@ def _goes_by_columns(x_limbs: int, y_limbs: int, columns: int) -> bool:
     products = sum(min(y_limbs, max(0, columns - i)) for i in range(x_limbs))
     is_low = 4 * products <= 3 * x_limbs * y_limbs
     return products <= (MOST_PRODUCTS_IN_REGISTERS if is_low else _MOST_PRODUCTS_BY_COLUMNS)
-
-
-def _is_of_pairs(x: Array) -> bool:
-    """Whether each row is of whole pairs of numbers, which can be read at once."""
-    return x.shape[1] > 1 and x.shape[1] % 2 == 0 and launching.is_aligned(x)
 
 
 def _columns(
@@ -248,7 +234,7 @@ def _shares(limbs: int) -> tuple[int, int]:
 
 
 def _montgomery_options(share: int, lanes: int) -> tuple[str, ...]:
-    rows = 0 if lanes == 1 else share if share <= _MOST_ROWS else share // 2
+    rows = 0 if lanes == 1 else share if share <= _ROWS else share // 2
     return lane_options(share, lanes, rows)
 
 
