@@ -320,6 +320,9 @@ MODULAR_TASK = np.dtype(
 LIMB_BLOCK = 64
 """Threads of a block of kernels of positional numbers."""
 
+MOST_POWER_TABLES = 3 * 2**26
+"""Bytes of the tables of powers of one call, on GPUs."""
+
 MOST_POWER_WINDOW = 5
 """Bits of an exponent that one entry of a power's table is for, on GPUs: more does not pay there."""
 

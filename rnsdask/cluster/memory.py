@@ -7,6 +7,7 @@ the most. ``tests/cluster/test_memory.py`` compares it with what jobs take.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from rnsdask.backend.cuda_layout import MOST_POWER_TABLES
 from rnsdask.constants import INT8_BYTES, INT8_GREATEST, INT8_WORKSPACE, INVERSE_WORKSPACE
 from rnsdask.core.layout import CHUNK_MULTIPLE, RESIDUE_DTYPE
 from rnsdask.rns.blocks import EXACT_RESIDUES
@@ -39,6 +40,7 @@ class _Need:
     integers: int = 0  # batches of Python ints, or of limbs and text
     writes: bool = False
     multiplies: bool = False  # matrices, by 8-bit ones where they are on a GPU
+    powers: bool = False  # modulo limbs, from tables where they are on a GPU
 
 
 _EXTREMUM = _Need(per_number=40, per_exact=48)
@@ -55,7 +57,7 @@ _NEEDS = {
     "cummax": _SCAN,
     "cummin": _SCAN,
     "compare": _Need(per_number=120, per_exact=48, integers=1),
-    "eval": _Need(per_number=120, per_exact=48, integers=1, writes=True),
+    "eval": _Need(per_number=120, per_exact=48, integers=1, writes=True, powers=True),
     "prod": _Need(chunks=3, per_number=40, integers=1),
     "extend": _Need(chunks=3, per_number=40, integers=1, writes=True),
     "shrink": _Need(chunks=3, per_number=40, integers=1, writes=True),
@@ -63,7 +65,7 @@ _NEEDS = {
     **dict.fromkeys(("concat", "slice", "rechunk", "reshape"), _Need(chunks=2, writes=True)),
     "ntt": _Need(chunks=5, writes=True),
     "convolve": _Need(chunks=16, per_number=40, per_exact=48, integers=1, writes=True),
-    "powmod": _Need(chunks=12, per_number=64, integers=1, writes=True),
+    "powmod": _Need(chunks=12, per_number=64, integers=1, writes=True, powers=True),
     # Beside what :mod:`rnsdask.jobs.exact_results` says of images.
     **dict.fromkeys(("det", "rank", "solve"), _Need(chunks=2, integers=1, multiplies=True)),
     **dict.fromkeys(("charpoly", "resultant"), _Need(chunks=2, integers=1)),
@@ -172,6 +174,7 @@ def project(
     if not gpu:
         return Projection(_PROCESS_BYTES + kept + threads * (host + computing) + copies, 0)
     each = work.stores * work.chunk_bytes + computing + (_products(work) if need.multiplies else 0)
+    each += MOST_POWER_TABLES if need.powers else 0
     device = _DEVICE_BYTES + work.constants + threads * each
     # What comes back from the GPU is one more array on the host.
     back = (need.chunks + 1) * work.chunk_bytes if need.writes else 0

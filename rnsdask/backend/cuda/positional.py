@@ -11,6 +11,7 @@ from rnsdask.backend.cuda_layout import (
     LIMB_BLOCK,
     LIMB_OPERAND,
     MODULAR_TASK,
+    MOST_POWER_TABLES,
     MOST_POWER_WINDOW,
     PRODUCT_TASK,
     WARP,
@@ -29,9 +30,6 @@ _LIMBS_OF_LANE = 32
 _ROWS = 16
 """Of products, that are added without a loop; at most."""
 
-_MOST_WORKSPACE = 3 * 2**26
-"""Bytes of the tables of powers."""
-
 MOST_OF_PRODUCT_IN_REGISTERS = 64
 MOST_PRODUCTS_IN_REGISTERS = 2500
 """The same of operands of a product, and products of limbs whose code fits the cache of instructions."""
@@ -42,6 +40,7 @@ _MOST_PRODUCTS_BY_COLUMNS = 600
 LIMB_BITS = 32
 _RESIDENT = 256
 _RESIDENT_LIMBS = 2**13
+_RESIDENT_BY_LANES = 384
 _SHORT = 8
 """Limbs of one factor of powers that run on a multiprocessor at once, of numbers of at least so many."""
 
@@ -268,7 +267,9 @@ def montgomery_power(
     count, window = out.shape[1], min(MOST_POWER_WINDOW, power_window(bits))
     table = share << window  # words of a thread
     resident = _RESIDENT_LIMBS // max(_SHORT, share)
-    threads = min(_threads(resident, count * lanes), _MOST_WORKSPACE // (4 * table))
+    if lanes > 1:
+        resident = min(resident, _RESIDENT_BY_LANES)
+    threads = min(_threads(resident, count * lanes), MOST_POWER_TABLES // (4 * table))
     blocks = -(-threads // LIMB_BLOCK)
     task = Parameter(
         MODULAR_TASK,
