@@ -256,6 +256,23 @@ def products_by_lanes(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
 
 
 @check
+def carries_that_pass_all_limbs(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
+    results = []
+    for rows in (34, 127):  # lanes of 18 and of 32 limbs
+        ones = 2 ** (32 * rows) - 1
+        pairs = ((ones, ones), (ones, 1), (ones // 3, 3), (ones // 3 + 2**640, 3), (ones - 2**32, 2**32 + 1))
+        data = [
+            b"".join(z.to_bytes(4 * rows, "little") for z in numbers) for numbers in zip(*pairs, strict=True)
+        ]
+        x, y = (place(np.frombuffer(d, np.uint32).reshape(-1, rows).T.copy()) for d in data)
+        for addend, signed in ((None, False), (None, True), (x, False)):
+            out = place(np.empty((2 * rows, len(pairs)), np.uint32))
+            kernels.positional_multiply(x, y, addend, 64 * rows, signed, out, None)
+            results.append(out)
+    return results
+
+
+@check
 def products_with_addends(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
     """The addend in the result's memory, and of one number for all."""
     results = []

@@ -106,6 +106,7 @@ def test_long_products(on_each_processor: Processor, rng: np.random.Generator) -
         (2500, 4096, 3001),
         (9000, 40, 9040),
         (2048, 96, 4001),
+        (40000, 33000, 73000),
     ],
 )
 def test_long_products_of_other_precisions(
@@ -120,6 +121,22 @@ def test_long_products_of_other_precisions(
     low, overflowed = multiply_checked(x, y, bits, False)
     assert to_values(low) == [p % 2**bits for p in exact]
     assert overflowed.tolist() == [p >= 2**bits for p in exact]
+
+
+@pytest.mark.parametrize("limbs", [33, 34, 63, 64, 66, 127, 130])
+def test_carries_that_pass_all_limbs(limbs: int, on_each_processor: Processor) -> None:
+    """Of limbs of all ones: what lanes of GPUs pass to one another, and what chains within a lane do."""
+    ones = 2 ** (32 * limbs) - 1
+    a = [ones, ones, ones // 3, ones // 3 + 2**640, ones - 2**32, 2 ** (32 * limbs - 1), ones - 2**1024]
+    b = [ones, 1, 3, 3, 2**32 + 1, 2, 2**32 - 1]
+    bits = 32 * limbs
+    x, y = (to_words(z, bits, on_each_processor) for z in (a, b))
+    exact = [p * q for p, q in zip(a, b, strict=True)]
+    assert to_values(multiply(x, y, 2 * bits, False)) == exact
+    signed = [[wrapped(p, bits, True) for p in z] for z in (a, b)]
+    assert to_values(multiply(x, y, 2 * bits, True), True) == [p * q for p, q in zip(*signed, strict=True)]
+    total = multiply_add(x, y, x, 2 * bits, False)
+    assert to_values(total) == [(p + r) % 2 ** (2 * bits) for p, r in zip(exact, a, strict=True)]
 
 
 @pytest.mark.parametrize("signed", [False, True])
