@@ -266,7 +266,7 @@ def carries_that_pass_all_limbs(kernels: Any, place: Callable[[Any], Any]) -> li
         ]
         x, y = (place(np.frombuffer(d, np.uint32).reshape(-1, rows).T.copy()) for d in data)
         for addend, signed in ((None, False), (None, True), (x, False)):
-            out = place(np.empty((2 * rows, len(pairs)), np.uint32))
+            out = place(np.empty((2 * rows, len(a)), np.uint32))
             kernels.positional_multiply(x, y, addend, 64 * rows, signed, out, None)
             results.append(out)
     return results
