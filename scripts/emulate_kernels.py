@@ -260,10 +260,8 @@ def carries_that_pass_all_limbs(kernels: Any, place: Callable[[Any], Any]) -> li
     results = []
     for rows in (34, 127):  # lanes of 18 and of 32 limbs
         ones = 2 ** (32 * rows) - 1
-        pairs = ((ones, ones), (ones, 1), (ones // 3, 3), (ones // 3 + 2**640, 3), (ones - 2**32, 2**32 + 1))
-        data = [
-            b"".join(z.to_bytes(4 * rows, "little") for z in numbers) for numbers in zip(*pairs, strict=True)
-        ]
+        a, b = (ones, ones, ones // 3, ones // 3 + 2**640, ones - 2**32), (ones, 1, 3, 3, 2**32 + 1)
+        data = [b"".join(z.to_bytes(4 * rows, "little") for z in numbers) for numbers in (a, b)]
         x, y = (place(np.frombuffer(d, np.uint32).reshape(-1, rows).T.copy()) for d in data)
         for addend, signed in ((None, False), (None, True), (x, False)):
             out = place(np.empty((2 * rows, len(a)), np.uint32))
