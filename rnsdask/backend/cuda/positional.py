@@ -25,24 +25,26 @@ MOST_BY_ONE_LANE = 32
 """Limbs of the longest moduli that a thread keeps in registers with two numbers and a quotient."""
 
 _LIMBS_OF_LANE = 32
-"""Limbs that a lane takes of longer ones, if a warp has lanes enough."""
+"""Limbs that a lane takes of longer ones, and of factors that go by rows, if a warp has lanes enough."""
 
 _ROWS = 16
-"""Of products, that are added without a loop; at most."""
+"""Rows of products that are added without a loop, at most."""
 
 MOST_OF_PRODUCT_IN_REGISTERS = 64
 MOST_PRODUCTS_IN_REGISTERS = 2500
-"""The same of operands of a product, and products of limbs whose code fits the cache of instructions."""
+"""Limbs of factors that one thread takes, and products of limbs whose code fits the cache of instructions."""
 
 _MOST_PRODUCTS_BY_COLUMNS = 600
-"""Where it takes nearly all products of limbs: more are quicker by rows."""
+"""The same where it takes nearly all products of limbs: more are quicker by rows."""
 
 LIMB_BITS = 32
 _RESIDENT = 256
 _RESIDENT_LIMBS = 2**13
-_RESIDENT_BY_LANES = 384
 _SHORT = 8
 """Limbs of one factor of powers that run on a multiprocessor at once, of numbers of at least so many."""
+
+_RESIDENT_BY_LANES = 384
+"""Threads of the same at most, where several lanes take a number: more would wait for registers."""
 
 
 def _operand(x: Array) -> tuple[Any, ...]:
