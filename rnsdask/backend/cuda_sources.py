@@ -88,7 +88,8 @@ def kernels_in(text: str) -> frozenset[str]:
             for entry in listed(operations):
                 code += body.replace("name##", entry.partition(",")[0])
     code = re.sub(r"__launch_bounds__\s*\([^)]*\)", " ", code)
-    return frozenset(re.findall(r"__global__\s+void\s+(\w+)\s*\(", code))
+    # Macros may stand before the name.
+    return frozenset(re.findall(r"__global__\s+void\s+(?:[A-Z_]+\s+)*(\w+)\s*\(", code))
 
 
 @functools.cache
