@@ -170,8 +170,9 @@ __device__ __forceinline__ void reduce_right(const Matrix<Index>& w, const Panel
   }
 }
 
-// Eliminates with pivots of columns `start` to `stop`; rows are changed up to the column `reach`, which is
-// `stop` where Tile is 0. Unless it is wanted, what is left of the last panel's columns is not written.
+// Eliminates with pivots of columns `start` to `stop`; rows are changed up to the column `reach`. Unless it
+// is wanted, what is left of the last panel's columns is not written. Where Tile is 0 there is one panel,
+// whose rows stay where they are, and are not divided.
 // Panels are copied to the shared memory `copy`, if the matrix is not there.
 template <i32 Tile, class Index>
 __device__ __forceinline__ void eliminate_columns(Matrix<Index>& w, i32 start, i32 stop, i32 reach,
@@ -202,14 +203,14 @@ __device__ __forceinline__ void eliminate_columns(Matrix<Index>& w, i32 start, i
       if (p.is_negative) w.product = mod_sub(0u, w.product, m.last);
     }
     w.rank = p.rank;
-    const bool is_right = Tile > 0 && left + p.columns < reach;
-    if (is_right || is_wanted) {
-      u32 x[kRow];
-      divide(p, board, montgomery, x);
-      wait_for_cluster();  // rows go where others were, and factors left of the panel
-      write_row(w, p, board, x);
-      wait_for_cluster();
-      if constexpr (Tile > 0) {
+    if constexpr (Tile > 0) {
+      const bool is_right = left + p.columns < reach;
+      if (is_right || is_wanted) {
+        u32 x[kRow];
+        divide(p, board, montgomery, x);
+        wait_for_cluster();  // rows go where others were, and factors left of the panel
+        write_row(w, p, board, x);
+        wait_for_cluster();
         if (count > 0 && is_right) reduce_right(w, p, board, x, right, reach, montgomery);
       }
     }
@@ -262,6 +263,64 @@ __device__ void write_out(const Elimination& e, i64 t, const u32* x, i32 width) 
   }
 }
 
+template <i32 Words>
+__device__ __forceinline__ void write_words(u32* to, const u32 (&x)[Words]) {
+  if constexpr (Words == 4) {
+    write_four(to, x);
+  } else {
+    to[0] = x[0];
+  }
+}
+
+// The same of a matrix of one panel and one warp, whose rows are still to be divided and taken to their
+// places: each lane has so many words of a row at once, in the same columns of each row. Rows and columns are
+// multiples of Words, and results, arrays of their own, begin at multiples of 16 bytes.
+template <i32 Words>
+__device__ __forceinline__ void divide_and_write(const Elimination& e, i64 t, i32 rank, const Board& board,
+                                                 const u32* x, i32 width, Montgomery m) {
+  const i32 rows = static_cast<i32>(e.rows), columns = static_cast<i32>(e.columns);
+  const i32 least = min(rows, columns), lane = threadIdx.x;
+  const i32 top = lane * Words / kRow, left = lane * Words % kRow;
+  const bool has_factors = e.upper != nullptr, is_wanted = e.out != nullptr;
+  const i32 order = lane < rows ? e.order[t * rows + lane] : 0;
+  u32* out = e.out + t * rows * columns + left;
+  u32* to_permutation = e.permutation + t * rows * rows + left;
+  u32* to_lower = e.lower + t * rows * least + left;
+  u32* to_upper = e.upper + t * least * columns + left;
+  // Factors of pivot j stand in its column, and go to column j.
+  i32 source[Words], column[Words], number[Words];
+  u32 factor[Words];
+#pragma unroll
+  for (i32 c = 0; c < Words; ++c) {
+    const i32 j = left + c;
+    source[c] = __shfl_sync(kAll, order, j);
+    column[c] = j < rank ? board.column[j] : j;
+    factor[c] = j < rank ? board.factors[column[c]] : 0u;
+    number[c] = board.number[j];
+  }
+#pragma unroll 1
+  for (i32 r = top; r < rows; r += Words) {
+    const u32* row = x + __shfl_sync(kAll, order, r) * width;
+    const u32 scale = r < rank ? board.scales[r] : 0u;
+    u32 words[Words], lower[Words], upper[Words], permutation[Words];
+#pragma unroll
+    for (i32 c = 0; c < Words; ++c) {
+      const i32 j = left + c;
+      const bool is_below = j < r;
+      const u32 word = j < columns ? row[is_below ? column[c] : j] : 0u;
+      words[c] = montgomery_mul(is_below ? factor[c] : number[c] >= r ? scale : 0u, word, m);
+      lower[c] = is_below ? words[c] : j == r;
+      upper[c] = is_below ? 0u : words[c];
+      permutation[c] = source[c] == r;
+    }
+    if (is_wanted && left < columns) write_words(out + r * columns, words);
+    if (!has_factors) continue;
+    if (left < rows) write_words(to_permutation + r * rows, permutation);
+    if (left < least) write_words(to_lower + r * least, lower);
+    if (left < columns && r < least) write_words(to_upper + r * columns, upper);
+  }
+}
+
 extern __shared__ uint4 memory[];
 
 // Whole matrices, with memory for `Right` unless Tile is 0.
@@ -276,10 +335,17 @@ __device__ __forceinline__ void eliminate_matrices(const Elimination& e) {
   for (i64 t = blockIdx.x; t < e.moduli_count * e.count; t += gridDim.x) {
     copy_in(e, t, x, width);
     __syncthreads();
+    const Modulus m = e.moduli[t / e.count];
     Matrix<i32> w = {x, width, rows, columns, e.order + t * rows, e.pivots + t * e.most, 0, 1u};
-    eliminate_columns<Tile>(w, 0, static_cast<i32>(e.stop), columns, is_wanted, e.moduli[t / e.count], board,
-                            right, nullptr);
-    if (is_wanted) write_out(e, t, x, width);
+    eliminate_columns<Tile>(w, 0, static_cast<i32>(e.stop), columns, is_wanted, m, board, right, nullptr);
+    if (is_wanted && Tile > 0) write_out(e, t, x, width);
+    if (is_wanted && Tile == 0) {
+      if (rows % 4 == 0 && columns % 4 == 0) {
+        divide_and_write<4>(e, t, w.rank, board, x, width, montgomery_of(m));
+      } else {
+        divide_and_write<1>(e, t, w.rank, board, x, width, montgomery_of(m));
+      }
+    }
     if (threadIdx.x == 0) e.products[t] = w.product;
     __syncthreads();  // before the memory is another matrix's
   }
