@@ -93,11 +93,7 @@ def _read_block(
         return to_backend(np.empty((info.system.rows, *shape), dtype=info.system.word_dtype), backend)
     if part is None:
         straight = straight and store.reads_on_gpu()
-        # What edges cut of several axes is smaller than its file: without KvikIO it is cut, then copied.
-        is_staged = len(info.chunks) == 1 or (
-            layout.part_shape(index, info.shape, info.chunks) == tuple(info.chunks)
-        )
-        if straight or (backend != "cpu" and info.has_chunk_files and is_staged and has_gpu()):
+        if straight or (backend != "cpu" and info.has_chunk_files and has_gpu()):
             return store.read_chunk_on_gpu(info, index, straight=straight)
         residues = store.read_chunk(info, index)
         with naming_gpu_memory(info.chunk_name(index)):

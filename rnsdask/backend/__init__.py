@@ -6,7 +6,7 @@ the same results; :class:`Kernels` lists them.
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import RLock
 from typing import Any
@@ -45,8 +45,11 @@ __all__ = [
     "KeySums",
     "backend_name",
     "brought_back",
+    "contiguous",
     "device_memory",
     "empty_like",
+    "empty_on_gpu",
+    "filled",
     "first_alone",
     "free_device_bytes",
     "has_gpu",
@@ -55,7 +58,7 @@ __all__ = [
     "kernels_of",
     "naming_gpu_memory",
     "never_alone",
-    "staged",
+    "padded",
     "to_backend",
     "uses_gpu",
 ]
@@ -176,11 +179,18 @@ def device_memory(count: int) -> Any:
     return memory.memory_to_fill(count)
 
 
-def staged(count: int, memory: NDArray[np.uint32]) -> Any:
-    """What copies pieces to this process's GPU while more are made: a :class:`.cuda.memory.Stage`."""
-    from rnsdask.backend.cuda.memory import Stage
+def empty_on_gpu(count: int) -> Any:
+    """Memory on this process's GPU for so many words, with any content, to be filled on the current stream."""
+    import cupy
 
-    return Stage(count, memory)
+    return cupy.empty(count, np.uint32)
+
+
+def filled(array: Array, memory: NDArray[np.uint32]) -> Generator[NDArray[np.uint32]]:
+    """Pieces of the host's memory, which are copied to a GPU's array: :func:`.cuda.memory.filled`."""
+    from rnsdask.backend.cuda import memory as of_gpu
+
+    return of_gpu.filled(array, memory)
 
 
 def brought_back(array: Array, memory: NDArray[np.uint32]) -> Generator[NDArray[np.uint32]]:
@@ -197,6 +207,24 @@ def empty_like(array: Any, shape: tuple[int, ...]) -> Any:
     import cupy
 
     return cupy.empty(shape, array.dtype)
+
+
+def contiguous(array: Array) -> Array:
+    """The same array in C order: itself if it is so, else a copy."""
+    if isinstance(array, np.ndarray):
+        return np.ascontiguousarray(array)
+    return array if array.flags.c_contiguous else padded(array, array.shape)
+
+
+def padded(array: Array, shape: Sequence[int]) -> Array:
+    """A copy in C order, on the same processor, with zeros after it along each axis up to a shape."""
+    if isinstance(array, np.ndarray):
+        larger = np.zeros(shape, array.dtype)
+        larger[tuple(map(slice, array.shape))] = array
+        return larger
+    from rnsdask.backend.cuda import memory
+
+    return memory.padded(array, shape)
 
 
 def check_backend(backend: str) -> None:

@@ -11,7 +11,7 @@ from dask.base import optimize
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
-from rnsdask.backend import backend_name, first_alone, never_alone
+from rnsdask.backend import backend_name, contiguous, first_alone, never_alone
 from rnsdask.core.place import Place
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 
@@ -92,8 +92,8 @@ def _write_block(
         return np.zeros((1,) * block.ndim, dtype=np.int64)
     index = place.index if first is None else tuple(map(add, place.index, first))
     if backend_name(block) == "cuda" and not block.flags.c_contiguous:
-        with first_alone(_contiguous):
-            block = _contiguous(block)
+        with first_alone(contiguous):
+            block = contiguous(block)
     writer.write_chunk(index, block)
     if mask_writer is not None:
         mask_writer.write_chunk(index, mask)
@@ -101,10 +101,6 @@ def _write_block(
         return np.zeros((1,) * block.ndim, dtype=np.int64)
     with first_alone(_count_block):
         return _count_block(mask)
-
-
-def _contiguous(block: Any) -> Any:
-    return block.copy(order="C")
 
 
 def _count_block(mask: Any) -> NDArray[np.int64]:

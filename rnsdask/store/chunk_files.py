@@ -21,7 +21,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, backend_name, brought_back, host_memory, staged, to_backend
+from rnsdask.backend import (
+    Array,
+    backend_name,
+    brought_back,
+    contiguous,
+    empty_on_gpu,
+    filled,
+    host_memory,
+    kernels_of,
+    padded,
+)
 from rnsdask.backend.cpu import exceeds
 from rnsdask.core.errors import CorruptChunkError, StoreAccessError
 from rnsdask.core.layout import RESIDUE_DTYPE
@@ -160,61 +170,40 @@ def read_chunk_file(
         residues = _buffers.take(math.prod(shape)).reshape(shape)
         if columns is None:
             rows = residues.reshape(shape[0], -1)
-            computed, valid = _read_checksummed(stream, rows.shape, last, lambda *part: rows[part])
+            computed, valid = _read_checksummed(stream, rows, last)
         else:
-            place = columns.start, shape[1]
-            computed, valid = _read_columns(
-                stream, shape[0], place, last, file_size, lambda row, part: residues[row, part]
-            )
+            computed, valid = _read_columns(stream, residues, columns.start, last, file_size)
         stored = int.from_bytes(stream.read(CHECKSUM_BYTES), "little")
     check_checksum(computed, stored, name)
     return residues, valid
 
 
-def read_chunk_file_on_gpu(
-    file: Path,
-    shape: Sequence[int],
-    last: NDArray[np.uint32] | None,
-    name: str,
-    columns: slice | None = None,
-) -> tuple[Array, bool]:
-    """Read a chunk, or part of all its rows, into memory of this process's GPU.
+def read_chunk_file_on_gpu(file: Path, shape: Sequence[int], name: str) -> Array:
+    """Read a chunk into memory of this process's GPU, piece by piece, and check it there.
 
-    Each piece is read while the ones before are copied. Arguments, result and errors are those of
-    :func:`read_chunk_file`; the chunk is a CuPy array.
+    Arguments and errors are those of :func:`read_chunk_file`; the chunk is a CuPy array.
     """
-    file_size = chunk_file_size(shape)
+    file_size, size = chunk_file_size(shape), 0
     with open_chunk_file(file, file_size, name) as stream:
-        if columns is not None:
-            shape = (shape[0], columns.stop - columns.start)
-        count = math.prod(shape)
-        stage = staged(count, _stage_memory())
+        words = empty_on_gpu(file_size // RESIDUE_DTYPE.itemsize)
+        with closing(filled(words, _stage_memory())) as pieces:
+            for piece in pieces:
+                size += stream.readinto(piece.view(np.uint8).data)
+    return checked_words(words, size, shape, name)
 
-        def piece_at(rows: slice, columns: slice) -> NDArray[np.uint32]:
-            height, width = rows.stop - rows.start, columns.stop - columns.start
-            piece: NDArray[np.uint32] = stage.piece(height * width).reshape(height, width)
-            return piece
 
-        try:
-            if columns is None:
-                matrix = shape[0], count // shape[0]
-                computed, valid = _read_checksummed(stream, matrix, last, piece_at)
-            else:
-                place = columns.start, shape[1]
-                computed, valid = _read_columns(
-                    stream,
-                    shape[0],
-                    place,
-                    last,
-                    file_size,
-                    lambda _, part: stage.piece(part.stop - part.start),
-                )
-            stage.finish()
-            stored = int.from_bytes(stream.read(CHECKSUM_BYTES), "little")
-        finally:
-            stage.wait()
-    check_checksum(computed, stored, name)
-    return stage.array.reshape(shape), valid
+def checked_words(words: Array, size: int, shape: Sequence[int], name: str) -> Array:
+    """The chunk of the words of a file on a GPU, of which so many bytes were read.
+
+    Raises
+    ------
+    CorruptChunkError
+        If they are fewer than the chunk's, or do not match its checksum.
+    """
+    # The memory may hold this very chunk from an earlier read.
+    check_size(size, chunk_file_size(shape), name)
+    check_checksum(kernels_of(words).crc32c(words[:-1]), int(words[-1]), name)
+    return words[:-1].reshape(shape)
 
 
 @contextmanager
@@ -251,18 +240,15 @@ def check_checksum(computed: int, stored: int, name: str) -> None:
 
 
 def _read_checksummed(
-    stream: BufferedReader,
-    shape: tuple[int, ...],
-    last: NDArray[np.uint32] | None,
-    piece_at: Callable[[slice, slice], NDArray[np.uint32]],
+    stream: BufferedReader, rows: NDArray[np.uint32], last: NDArray[np.uint32] | None
 ) -> tuple[int, bool]:
-    """Read the rows of a matrix of this shape, each piece to where `piece_at` says.
+    """Read the rows of a matrix.
 
     Returns their CRC-32C, and whether all residues are at most their rows' last ones.
     """
     checksum, valid = 0, last is not None
-    for part, columns in _pieces(*shape):
-        piece = piece_at(part, columns)
+    for part, columns in _pieces(*rows.shape):
+        piece = rows[part, columns]
         content = piece.reshape(-1).view(np.uint8)
         # A file that shrinks meanwhile leaves the rest as it was, and then the checksum does not match.
         stream.readinto(content.data)
@@ -283,24 +269,16 @@ def _pieces(rows: int, columns: int) -> Iterator[tuple[slice, slice]]:
 
 def _read_columns(
     stream: BufferedReader,
-    rows: int,
-    place: tuple[int, int],
+    residues: NDArray[np.uint32],
+    first: int,
     last: NDArray[np.uint32] | None,
     file_size: int,
-    piece_at: Callable[[int, slice], NDArray[np.uint32]],
 ) -> tuple[int, bool]:
-    """Read so many numbers of each row, from some on, each piece to where `piece_at` says; skip the others.
-
-    Parameters
-    ----------
-    place : tuple (first, count)
-        Of the numbers that are wanted.
-    piece_at
-        Called with a row and a part of what is wanted of it, one after the other in C order.
+    """Read so many numbers of each row, from `first` on; skip the others.
 
     Returns the file's CRC-32C, and whether all residues that are wanted are at most their rows' last ones.
     """
-    first, count = place
+    rows, count = residues.shape
     scratch = np.empty(_PIECE_BYTES // RESIDUE_DTYPE.itemsize, RESIDUE_DTYPE)
     width = (file_size - CHECKSUM_BYTES) // RESIDUE_DTYPE.itemsize // rows
     checksum, valid = 0, last is not None
@@ -308,7 +286,7 @@ def _read_columns(
         for length, is_wanted in ((first, False), (count, True), (width - first - count, False)):
             for start in range(0, length, scratch.size):
                 stop = min(start + scratch.size, length)
-                piece = piece_at(row, slice(start, stop)) if is_wanted else scratch[: stop - start]
+                piece = residues[row, start:stop] if is_wanted else scratch[: stop - start]
                 content = piece.view(np.uint8)
                 stream.readinto(content.data)
                 checksum = extend(checksum, content)
@@ -351,17 +329,14 @@ def write_chunk_file(
         If it cannot be written.
     """
     if residues.shape != tuple(shape):
-        residues = to_backend(residues, "cpu")
-        padded = np.zeros(shape, residues.dtype)
-        padded[tuple(slice(length) for length in residues.shape)] = residues
-        residues = padded
+        residues = padded(residues, shape)
+    residues = contiguous(residues)
 
     def write(stream: BufferedWriter) -> None:
         if backend_name(residues) == "cuda":
-            with closing(brought_back(residues, _stage_memory())) as parts:
-                _write_checksummed(stream, parts)
+            _write_from_gpu(stream, residues)
         else:
-            _write_checksummed(stream, [np.ascontiguousarray(residues).reshape(-1)])
+            _write_checksummed(stream, residues)
 
     _write_whole(file, write, name, check, place)
 
@@ -438,13 +413,20 @@ def _make_whole(
         raise StoreAccessError.of(f"{name} cannot be written", error) from error
 
 
-def _write_checksummed(stream: BufferedWriter, parts: Iterable[NDArray[Any]]) -> None:
-    """Write the content of contiguous arrays one after the other, then its CRC-32C."""
-    checksum = 0
-    for part in parts:
-        content = part.view(np.uint8)
-        for start in range(0, content.size, _PIECE_BYTES):
-            piece = content[start : start + _PIECE_BYTES]
+def _write_checksummed(stream: BufferedWriter, words: NDArray[Any]) -> None:
+    """Write the content of a contiguous array, then its CRC-32C."""
+    content, checksum = words.reshape(-1).view(np.uint8), 0
+    for start in range(0, content.size, _PIECE_BYTES):
+        piece = content[start : start + _PIECE_BYTES]
+        stream.write(piece.data)
+        checksum = extend(checksum, piece)
+    stream.write(checksum.to_bytes(CHECKSUM_BYTES, "little"))
+
+
+def _write_from_gpu(stream: BufferedWriter, words: Array) -> None:
+    """The same of an array of a GPU, which computes the checksum."""
+    checksum = kernels_of(words).crc32c(words.reshape(-1).view(np.uint32))
+    with closing(brought_back(words, _stage_memory())) as pieces:
+        for piece in pieces:
             stream.write(piece.data)
-            checksum = extend(checksum, piece)
     stream.write(checksum.to_bytes(CHECKSUM_BYTES, "little"))

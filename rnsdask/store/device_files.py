@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.backend import Array, device_memory, free_device_bytes, has_gpu, kernels_of
+from rnsdask.backend import Array, device_memory, free_device_bytes, has_gpu
 from rnsdask.core.errors import StoreAccessError
-from rnsdask.store.chunk_files import check_checksum, check_size, chunk_file_size, open_chunk_file
+from rnsdask.store.chunk_files import checked_words, chunk_file_size, open_chunk_file
 
 _PIECE_BYTES = 2**30
 """Read at a time: one call of the operating system reads less than 2 GiB."""
@@ -72,10 +72,7 @@ def read_device_file(file: Path, shape: Sequence[int], name: str) -> Array:
     with open_chunk_file(file, file_size, name):
         words = device_memory(math.prod(shape) + 1)  # the last one is the checksum
         size = _fill(words, file, name)
-    # The memory may hold this very chunk from an earlier read.
-    check_size(size, file_size, name)
-    check_checksum(kernels_of(words).crc32c(words[:-1]), int(words[-1]), name)
-    return words[:-1].reshape(shape)
+    return checked_words(words, size, shape, name)
 
 
 def _fill(words: Array, file: Path, name: str) -> int:

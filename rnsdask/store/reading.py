@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, kernels_of, naming_gpu_memory, to_backend
+from rnsdask.backend import Array, contiguous, kernels_of, naming_gpu_memory, to_backend
 from rnsdask.backend.cpu import exceeds
 from rnsdask.constants import last_residues
 from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
@@ -132,29 +132,22 @@ def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int], *, straight: bool =
     index
         Index of the chunk in ``info.grid``.
     straight
-        By KvikIO, which the process has (:func:`.device_files.reads_on_gpu`), and checked there. Otherwise
-        the host reads and checks it piece by piece.
+        By KvikIO, which the process has (:func:`.device_files.reads_on_gpu`). Otherwise through pinned memory
+        of the host, piece by piece.
 
     Returns, Raises
         As :func:`read_chunk`, but a CuPy array; GPUMemoryError if it does not fit into the GPU's memory.
     """
     info.check_release()
     slices = chunk_slices(index, info.shape, info.chunks)
-    file, name, valid = info.chunk_file(index), info.chunk_name(index), False
-    columns = None
-    if len(slices) == 1 and slices[0].stop - slices[0].start < info.chunks[0]:
-        # What the edge cuts off is read for its checksum, and goes no further than to the host.
-        columns = slice(0, (slices[0].stop - slices[0].start) * info.system.words32 // info.system.rows)
+    file, name = info.chunk_file(index), info.chunk_name(index)
     with naming_gpu_memory(name):
         with belonging(info.location, info.opened):
-            if straight:
-                residues = read_device_file(file, info.file_shape, name)
-            else:
-                last = _last_words(info)
-                residues, valid = read_chunk_file_on_gpu(file, info.file_shape, last, name, columns)
-        residues = residues.view(info.system.word_dtype)[_within(slices)]
-        residues = residues if residues.flags.c_contiguous else residues.copy()
-        if not valid and not are_valid(info, residues.reshape(info.system.rows, -1)):
+            read = read_device_file if straight else read_chunk_file_on_gpu
+            residues = read(file, info.file_shape, name)
+        # What the edge cuts off is read for its checksum.
+        residues = contiguous(residues.view(info.system.word_dtype)[_within(slices)])
+        if not are_valid(info, residues.reshape(info.system.rows, -1)):
             _check_residues(info, index, to_backend(residues, "cpu"))
         return residues
 

@@ -3,7 +3,7 @@
 Without a GPU what copies a piece is a copy in NumPy, which comes as late as one of a GPU may.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,38 +22,21 @@ from rnsdask.store import chunk_files
 MODULI = STORE_SET
 
 
-class LateStage:
-    """In the place of `backend.cuda.memory.Stage`: a slot is copied when its memory is needed again."""
-
-    def __init__(self, count: int, memory: NDArray[np.uint32]) -> None:
-        self.array = np.full(count, 2**32 - 1, np.uint32)
-        self._slots, self._made, self._words = list(memory), 0, 0
-        self._late: list[tuple[int, NDArray[np.uint32]]] = []
-
-    def piece(self, count: int) -> NDArray[np.uint32]:
-        if self._made + count > self._slots[0].size:
-            self._send()
-            if len(self._late) == len(self._slots):
-                self._copy()
-        self._made += count
-        return self._slots[0][self._made - count : self._made]
-
-    def finish(self) -> None:
-        self._send()
-        self.wait()
-
-    def wait(self) -> None:
-        while self._late:
-            self._copy()
-
-    def _send(self) -> None:
-        self._late.append((self._words, self._slots[0][: self._made]))
-        self._words, self._made = self._words + self._made, 0
-        self._slots.append(self._slots.pop(0))
-
-    def _copy(self) -> None:
-        start, made = self._late.pop(0)
-        self.array[start : start + made.size] = made
+def filled_late(array: NDArray[np.uint32], memory: NDArray[np.uint32]) -> Iterator[NDArray[np.uint32]]:
+    """In the place of `backend.cuda.memory.filled`: a slot is copied when its memory is needed again."""
+    slots, width = memory.shape
+    late: list[tuple[slice, NDArray[np.uint32]]] = []
+    try:
+        for number, start in enumerate(range(0, array.size, width)):
+            if len(late) == slots:
+                part, made = late.pop(0)
+                array[part] = made
+            made = memory[number % slots, : array.size - start]
+            yield made
+            late.append((slice(start, start + made.size), made))
+    finally:
+        for part, made in late:
+            array[part] = made
 
 
 @pytest.fixture(params=["late", pytest.param("gpu", marks=pytest.mark.gpu)])
@@ -61,7 +44,8 @@ def to_numpy(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Any], NDArray[Any]]:
     if request.param == "late":
-        monkeypatch.setattr(chunk_files, "staged", LateStage)
+        monkeypatch.setattr(chunk_files, "filled", filled_late)
+        monkeypatch.setattr(chunk_files, "empty_on_gpu", lambda count: np.full(count, 2**32 - 1, np.uint32))
         return np.asarray
     return lambda array: array.get()
 

@@ -108,18 +108,20 @@ def test_a_disk_that_is_full(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     writer = store.create(tmp_path / "x", RNS(MODULI), (2**18,), chunks=2**18)
-    written = chunk_files._write_checksummed
+    whole = chunk_files.brought_back
 
-    def fail_after_a_piece(stream: Any, parts: Any) -> None:
-        written(stream, [next(iter(parts))])
+    def fail_after_a_piece(*arguments: Any) -> Iterator[Any]:
+        pieces = whole(*arguments)
+        yield next(pieces)
+        pieces.close()
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(chunk_files, "_PIECE_BYTES", 2**12)
-    monkeypatch.setattr(chunk_files, "_write_checksummed", fail_after_a_piece)
+    monkeypatch.setattr(chunk_files, "brought_back", fail_after_a_piece)
     block = on_gpu(residues_of(rng, (2**18,)))
     with pytest.raises(StoreAccessError, match="No space left"):
         writer.write_chunk((0,), block)
     assert writer.missing_chunks() == [(0,)]
-    monkeypatch.setattr(chunk_files, "_write_checksummed", written)
+    monkeypatch.setattr(chunk_files, "brought_back", whole)
     writer.write_chunk((0,), block)
     np.testing.assert_array_equal(writer.read_chunk((0,)), block.get() if hasattr(block, "get") else block)

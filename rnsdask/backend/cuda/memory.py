@@ -8,7 +8,7 @@ kernels of several streams read.
 
 import functools
 import weakref
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import cupy
@@ -48,59 +48,41 @@ def copy_to_gpu(array: NDArray[Any]) -> Array:
     return moved
 
 
-class Stage:
-    """Copies what the host makes piece by piece into an array of the current GPU.
+def filled(array: Array, memory: NDArray[np.uint32]) -> Generator[NDArray[np.uint32]]:
+    """Fill an array of the current GPU piece by piece from the host, each copied while the next are made.
 
-    Pieces are made in pinned memory, and copied some at a time while the next are made: a little memory is
-    enough, where pinning that of a chunk takes longer than to read it.
+    A little pinned memory is enough, where pinning that of a chunk takes longer than to read it.
 
     Parameters
     ----------
-    count : int
-        Words of the array.
-    memory : pinned array of uint32, shape (slots, words)
-        It may be used again after :meth:`wait`.
-
-    Attributes
-    ----------
     array : cupy.ndarray
-        The words, whole after :meth:`finish`.
+        C-contiguous, of a whole number of 32-bit words.
+    memory : pinned array of uint32, shape (slots, words)
+        It may be used again when the iterator is exhausted, and the array is whole, or when it is closed.
+
+    Yields
+    ------
+    array of uint32
+        Memory for the next words, at most those of a slot: to be filled before the next is asked for.
     """
-
-    def __init__(self, count: int, memory: NDArray[np.uint32]) -> None:
-        self.array = cupy.empty(count, dtype=np.uint32)
-        self._memory = memory
-        # Threads sleep while they wait, so that others may read.
-        self._copied = [cupy.cuda.Event(block=True, disable_timing=True) for _ in memory]
-        self._stream = cupy.cuda.get_current_stream()
-        self._copies = self._made = self._words = 0
-
-    def piece(self, count: int) -> NDArray[np.uint32]:
-        """Memory for the next piece of so many words, at most those of a slot; the one before is made."""
-        if self._made + count > self._memory.shape[1]:
-            self._copy()
-        start, self._made = self._made, self._made + count
-        piece: NDArray[np.uint32] = self._memory[self._copies % len(self._memory), start : self._made]
-        return piece
-
-    def _copy(self) -> None:
-        slot = self._copies % len(self._memory)
-        made = self._memory[slot, : self._made]
-        self.array[self._words : self._words + made.size].set(made, stream=self._stream)
-        self._copied[slot].record(self._stream)
-        self._copies, self._made, self._words = self._copies + 1, 0, self._words + made.size
-        if self._copies >= len(self._memory):
-            self._copied[self._copies % len(self._memory)].synchronize()
-
-    def finish(self) -> None:
-        """Copy what is left, when the last piece is made, and wait."""
-        self._copy()
-        self.wait()
-
-    def wait(self) -> None:
-        """Wait until what was to be copied so far is."""
-        for copied in self._copied[: self._copies]:
-            copied.synchronize()
+    words, (slots, width) = array.reshape(-1).view(np.uint32), memory.shape
+    stream = cupy.cuda.get_current_stream()
+    # Threads sleep while they wait, so that others may read.
+    copied = [cupy.cuda.Event(block=True, disable_timing=True) for _ in range(slots)]
+    begun = 0
+    try:
+        for start in range(0, words.size, width):
+            slot, part = begun % slots, words[start : start + width]
+            if begun >= slots:
+                copied[slot].synchronize()
+            made = memory[slot, : part.size]
+            yield made
+            part.data.copy_from_host_async(made.ctypes.data, part.nbytes, stream)
+            copied[slot].record(stream)
+            begun += 1
+    finally:
+        for event in copied[:begun]:  # the last copy from each slot
+            event.synchronize()
 
 
 @functools.cache
@@ -147,6 +129,22 @@ def brought_back(array: Array, memory: NDArray[np.uint32]) -> Generator[NDArray[
     finally:
         for event in copied[:begun]:  # the last copy to each slot
             event.synchronize()
+
+
+def padded(array: Array, shape: Sequence[int]) -> Array:
+    """A copy in C order with zeros after it along each axis up to a shape, on the current GPU.
+
+    Of a matrix without a kernel of CuPy's, which would be compiled at first use.
+    """
+    larger = cupy.empty(shape, array.dtype) if array.shape == tuple(shape) else cupy.zeros(shape, array.dtype)
+    if array.ndim != 2 or array.strides[1] != array.itemsize or not array.size:
+        larger[tuple(map(slice, array.shape))] = array
+        return larger
+    rows, width = array.shape[0], array.shape[1] * array.itemsize
+    places = (larger.data.ptr, larger.strides[0], array.data.ptr, array.strides[0])
+    kind, stream = cupy.cuda.runtime.memcpyDeviceToDevice, cupy.cuda.get_current_stream().ptr
+    cupy.cuda.runtime.memcpy2DAsync(*places, width, rows, kind, stream)
+    return larger
 
 
 def memory_to_fill(count: int) -> Array:
