@@ -19,6 +19,7 @@ void bind_fermat(nb::module_& module);
 void bind_fermat_limbs(nb::module_& module);
 void bind_fermat_fft(nb::module_& module);
 void bind_fixed_point(nb::module_& module);
+void bind_gpu_files(nb::module_& module);
 void bind_int8_product(nb::module_& module);
 void bind_interval(nb::module_& module);
 void bind_keys(nb::module_& module);

@@ -16,6 +16,7 @@ NB_MODULE(_cpu, module) {
   rns::bind_fermat_limbs(module);
   rns::bind_fermat_fft(module);
   rns::bind_fixed_point(module);
+  rns::bind_gpu_files(module);
   rns::bind_int8_product(module);
   rns::bind_interval(module);
   rns::bind_keys(module);

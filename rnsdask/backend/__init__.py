@@ -6,7 +6,7 @@ the same results; :class:`Kernels` lists them.
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import RLock
 from typing import Any
@@ -44,14 +44,14 @@ __all__ = [
     "Kernels",
     "KeySums",
     "backend_name",
-    "brought_back",
     "contiguous",
     "device_memory",
     "empty_like",
     "empty_on_gpu",
-    "filled",
+    "file_to_gpu",
     "first_alone",
     "free_device_bytes",
+    "gpu_to_file",
     "has_gpu",
     "host_memory",
     "import_cupy",
@@ -180,24 +180,24 @@ def device_memory(count: int) -> Any:
 
 
 def empty_on_gpu(count: int) -> Any:
-    """Memory on this process's GPU for so many words, with any content, to be filled on the current stream."""
+    """Memory on this process's GPU for so many words, with any content, to be filled on the stream."""
     import cupy
 
     return cupy.empty(count, np.uint32)
 
 
-def filled(array: Array, memory: NDArray[np.uint32]) -> Generator[NDArray[np.uint32]]:
-    """Pieces of the host's memory, which are copied to a GPU's array: :func:`.cuda.memory.filled`."""
-    from rnsdask.backend.cuda import memory as of_gpu
+def file_to_gpu(file: int, array: Array, slots: NDArray[np.uint8]) -> int:
+    """Read a file into an array of this process's GPU: :func:`.cuda.files.file_to_gpu`."""
+    from rnsdask.backend.cuda import files
 
-    return of_gpu.filled(array, memory)
+    return files.file_to_gpu(file, array, slots)
 
 
-def brought_back(array: Array, memory: NDArray[np.uint32]) -> Generator[NDArray[np.uint32]]:
-    """The words of a GPU's array piece by piece on the host: :func:`.cuda.memory.brought_back`."""
-    from rnsdask.backend.cuda import memory as of_gpu
+def gpu_to_file(file: int, array: Array, slots: NDArray[np.uint8]) -> None:
+    """Write an array of this process's GPU to a file: :func:`.cuda.files.gpu_to_file`."""
+    from rnsdask.backend.cuda import files
 
-    return of_gpu.brought_back(array, memory)
+    files.gpu_to_file(file, array, slots)
 
 
 def empty_like(array: Any, shape: tuple[int, ...]) -> Any:

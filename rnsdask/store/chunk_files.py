@@ -12,8 +12,8 @@ import stat
 import uuid
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from io import BufferedReader, BufferedWriter
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from rnsdask.backend import (
     Array,
     backend_name,
-    brought_back,
     contiguous,
     empty_on_gpu,
-    filled,
+    file_to_gpu,
+    gpu_to_file,
     host_memory,
     kernels_of,
     padded,
@@ -99,10 +99,10 @@ _buffers = _BufferPool(_IDLE_BUFFERS)
 _stages = _BufferPool(_IDLE_STAGES, host_memory)
 
 
-def _stage_memory() -> NDArray[np.uint32]:
-    """Slots in which pieces wait on their way, shape (slots, words)."""
-    slot = _PIECE_BYTES // RESIDUE_DTYPE.itemsize
-    return _stages.take(_STAGE_SLOTS * slot).reshape(_STAGE_SLOTS, slot)
+def _slots() -> NDArray[np.uint8]:
+    """Memory for pieces on their way, shape (slots, bytes)."""
+    words = _stages.take(_STAGE_SLOTS * _PIECE_BYTES // RESIDUE_DTYPE.itemsize)
+    return words.view(np.uint8).reshape(_STAGE_SLOTS, _PIECE_BYTES)
 
 
 @contextmanager
@@ -183,12 +183,10 @@ def read_chunk_file_on_gpu(file: Path, shape: Sequence[int], name: str) -> Array
 
     Arguments and errors are those of :func:`read_chunk_file`; the chunk is a CuPy array.
     """
-    file_size, size = chunk_file_size(shape), 0
+    file_size = chunk_file_size(shape)
     with open_chunk_file(file, file_size, name) as stream:
         words = empty_on_gpu(file_size // RESIDUE_DTYPE.itemsize)
-        with closing(filled(words, _stage_memory())) as pieces:
-            for piece in pieces:
-                size += stream.readinto(piece.view(np.uint8).data)
+        size = file_to_gpu(stream.fileno(), words, _slots())
     return checked_words(words, size, shape, name)
 
 
@@ -426,7 +424,5 @@ def _write_checksummed(stream: BufferedWriter, words: NDArray[Any]) -> None:
 def _write_from_gpu(stream: BufferedWriter, words: Array) -> None:
     """The same of an array of a GPU, which computes the checksum."""
     checksum = kernels_of(words).crc32c(words.reshape(-1).view(np.uint32))
-    with closing(brought_back(words, _stage_memory())) as pieces:
-        for piece in pieces:
-            stream.write(piece.data)
+    gpu_to_file(stream.fileno(), words, _slots())
     stream.write(checksum.to_bytes(CHECKSUM_BYTES, "little"))

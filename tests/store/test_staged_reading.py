@@ -1,9 +1,10 @@
 """Chunks that the host reads into a GPU's memory piece by piece: the residues, or errors, of other reads.
 
-Without a GPU what copies a piece is a copy in NumPy, which comes as late as one of a GPU may.
+Without a GPU a file is read into an array of NumPy; tests/backend/test_gpu_files.py is about copies.
 """
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,29 +23,21 @@ from rnsdask.store import chunk_files
 MODULI = STORE_SET
 
 
-def filled_late(array: NDArray[np.uint32], memory: NDArray[np.uint32]) -> Iterator[NDArray[np.uint32]]:
-    """In the place of `backend.cuda.memory.filled`: a slot is copied when its memory is needed again."""
-    slots, width = memory.shape
-    late: list[tuple[slice, NDArray[np.uint32]]] = []
-    try:
-        for number, start in enumerate(range(0, array.size, width)):
-            if len(late) == slots:
-                part, made = late.pop(0)
-                array[part] = made
-            made = memory[number % slots, : array.size - start]
-            yield made
-            late.append((slice(start, start + made.size), made))
-    finally:
-        for part, made in late:
-            array[part] = made
+def file_to_gpu(file: int, array: NDArray[np.uint32], slots: NDArray[np.uint8]) -> int:
+    """In the place of `backend.cuda.files.file_to_gpu`."""
+    content, done = array.view(np.uint8), 0
+    while piece := os.read(file, slots.shape[1]):
+        content[done : done + len(piece)] = np.frombuffer(piece, np.uint8)
+        done += len(piece)
+    return done
 
 
-@pytest.fixture(params=["late", pytest.param("gpu", marks=pytest.mark.gpu)])
+@pytest.fixture(params=["numpy", pytest.param("gpu", marks=pytest.mark.gpu)])
 def to_numpy(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Any], NDArray[Any]]:
-    if request.param == "late":
-        monkeypatch.setattr(chunk_files, "filled", filled_late)
+    if request.param == "numpy":
+        monkeypatch.setattr(chunk_files, "file_to_gpu", file_to_gpu)
         monkeypatch.setattr(chunk_files, "empty_on_gpu", lambda count: np.full(count, 2**32 - 1, np.uint32))
         return np.asarray
     return lambda array: array.get()

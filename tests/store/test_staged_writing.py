@@ -1,9 +1,10 @@
 """Chunks that come back from a GPU piece by piece while they are written: the files, or errors, of others.
 
-Without a GPU what brings a piece back is a copy in NumPy, which is gone as soon as the next one is asked for.
+Without a GPU an array of NumPy is written; tests/backend/test_gpu_files.py is about copies.
 """
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +22,13 @@ from rnsdask.rns.system import RNS
 from rnsdask.store import chunk_files, writing
 
 MODULI = STORE_SET
-GONE = 0xABABABAB
 
 
-def brought_back(array: NDArray[Any], memory: NDArray[np.uint32]) -> Iterator[NDArray[np.uint32]]:
-    """In the place of `backend.cuda.memory.brought_back`."""
-    words, (slots, width) = array.reshape(-1).view(np.uint32), memory.shape
-    for number, start in enumerate(range(0, words.size, width)):
-        piece = memory[number % slots, : min(width, words.size - start)]
-        piece[...] = words[start : start + width]
-        yield piece
-        piece[...] = GONE
+def gpu_to_file(file: int, array: NDArray[Any], slots: NDArray[np.uint8]) -> None:
+    """In the place of `backend.cuda.files.gpu_to_file`."""
+    content = array.tobytes()
+    for start in range(0, len(content), slots.shape[1]):
+        os.write(file, content[start : start + slots.shape[1]])
 
 
 @pytest.fixture(params=["numpy", pytest.param("gpu", marks=pytest.mark.gpu)])
@@ -39,7 +36,7 @@ def on_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> C
     if request.param == "numpy":
         monkeypatch.setattr(chunk_files, "backend_name", lambda _: "cuda")
         monkeypatch.setattr(writing, "backend_name", lambda _: "cuda")
-        monkeypatch.setattr(chunk_files, "brought_back", brought_back)
+        monkeypatch.setattr(chunk_files, "gpu_to_file", gpu_to_file)
         return np.asarray
     import cupy
 
@@ -108,20 +105,17 @@ def test_a_disk_that_is_full(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     writer = store.create(tmp_path / "x", RNS(MODULI), (2**18,), chunks=2**18)
-    whole = chunk_files.brought_back
+    whole = chunk_files.gpu_to_file
 
-    def fail_after_a_piece(*arguments: Any) -> Iterator[Any]:
-        pieces = whole(*arguments)
-        yield next(pieces)
-        pieces.close()
+    def fail_after_a_piece(file: int, array: Any, slots: Any) -> None:
+        whole(file, array[:2].copy(), slots)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(chunk_files, "_PIECE_BYTES", 2**12)
-    monkeypatch.setattr(chunk_files, "brought_back", fail_after_a_piece)
+    monkeypatch.setattr(chunk_files, "gpu_to_file", fail_after_a_piece)
     block = on_gpu(residues_of(rng, (2**18,)))
     with pytest.raises(StoreAccessError, match="No space left"):
         writer.write_chunk((0,), block)
     assert writer.missing_chunks() == [(0,)]
-    monkeypatch.setattr(chunk_files, "brought_back", whole)
+    monkeypatch.setattr(chunk_files, "gpu_to_file", whole)
     writer.write_chunk((0,), block)
     np.testing.assert_array_equal(writer.read_chunk((0,)), block.get() if hasattr(block, "get") else block)

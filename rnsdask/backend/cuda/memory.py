@@ -6,9 +6,8 @@ is what that does not hold for: memory of the host, memory that is filled withou
 kernels of several streams read.
 """
 
-import functools
 import weakref
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import cupy
@@ -46,89 +45,6 @@ def copy_to_gpu(array: NDArray[Any]) -> Array:
     done.record()
     done.synchronize()
     return moved
-
-
-def filled(array: Array, memory: NDArray[np.uint32]) -> Generator[NDArray[np.uint32]]:
-    """Fill an array of the current GPU piece by piece from the host, each copied while the next are made.
-
-    A little pinned memory is enough, where pinning that of a chunk takes longer than to read it.
-
-    Parameters
-    ----------
-    array : cupy.ndarray
-        C-contiguous, of a whole number of 32-bit words.
-    memory : pinned array of uint32, shape (slots, words)
-        It may be used again when the iterator is exhausted, and the array is whole, or when it is closed.
-
-    Yields
-    ------
-    array of uint32
-        Memory for the next words, at most those of a slot: to be filled before the next is asked for.
-    """
-    words, (slots, width) = array.reshape(-1).view(np.uint32), memory.shape
-    stream = cupy.cuda.get_current_stream()
-    # Threads sleep while they wait, so that others may read.
-    copied = [cupy.cuda.Event(block=True, disable_timing=True) for _ in range(slots)]
-    begun = 0
-    try:
-        for start in range(0, words.size, width):
-            slot, part = begun % slots, words[start : start + width]
-            if begun >= slots:
-                copied[slot].synchronize()
-            made = memory[slot, : part.size]
-            yield made
-            part.data.copy_from_host_async(made.ctypes.data, part.nbytes, stream)
-            copied[slot].record(stream)
-            begun += 1
-    finally:
-        for event in copied[:begun]:  # the last copy from each slot
-            event.synchronize()
-
-
-@functools.cache
-def _stream_back(device: int) -> Any:
-    """The stream of a GPU on which results come back: kernels and copies to the GPU need not wait for it."""
-    with cupy.cuda.Device(device):
-        return cupy.cuda.Stream(non_blocking=True)
-
-
-def brought_back(array: Array, memory: NDArray[np.uint32]) -> Generator[NDArray[np.uint32]]:
-    """Copy an array of the current GPU to the host piece by piece, each while those before it are used.
-
-    Parameters
-    ----------
-    array : cupy.ndarray
-        C-contiguous, of a whole number of 32-bit words.
-    memory : pinned array of uint32, shape (slots, words)
-        It may be used again when the iterator is exhausted or closed.
-
-    Yields
-    ------
-    array of uint32
-        The next words, at most those of a slot; valid until the next piece is asked for.
-    """
-    words, (slots, width) = array.reshape(-1).view(np.uint32), memory.shape
-    pieces = [words[start : start + width] for start in range(0, words.size, width)]
-    stream = _stream_back(array.device.id)
-    stream.wait_event(cupy.cuda.get_current_stream().record())  # for what makes the array
-    copied = [cupy.cuda.Event(block=True, disable_timing=True) for _ in range(slots)]
-
-    def copy(number: int) -> None:
-        piece, slot = pieces[number], number % slots
-        piece.data.copy_to_host_async(memory[slot].ctypes.data, piece.nbytes, stream)
-        copied[slot].record(stream)
-
-    begun = 0
-    try:
-        for number, piece in enumerate(pieces):
-            while begun < min(number + slots, len(pieces)):
-                copy(begun)
-                begun += 1
-            copied[number % slots].synchronize()
-            yield memory[number % slots, : piece.size]
-    finally:
-        for event in copied[:begun]:  # the last copy to each slot
-            event.synchronize()
 
 
 def padded(array: Array, shape: Sequence[int]) -> Array:

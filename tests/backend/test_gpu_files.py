@@ -1,0 +1,181 @@
+"""Files into the memory of a GPU and back: copies come as late, and a slot is used as early, as can be."""
+
+import ctypes
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from rnsdask import _cpu
+
+GONE = 0xAB
+STREAM = 77
+
+_COPY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_void_p)
+_RECORD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+_AWAIT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+
+
+class Driver:
+    """In the place of CUDA's: a copy is made when an event after it is waited for, and no sooner.
+
+    Attributes
+    ----------
+    failing : tuple (name, number)
+        Which call of which function, from 0 on, gives an error.
+    """
+
+    def __init__(self) -> None:
+        self.failing = ("", -1)
+        self._calls: dict[str, int] = {}
+        self._queued: list[tuple[int, int, int]] = []
+        self._recorded: dict[int, int] = {}
+        self._made = 0
+        self._functions = (_COPY(self._copy), _RECORD(self._record), _AWAIT(self._await))
+
+    @property
+    def functions(self) -> list[int]:
+        return [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in self._functions]
+
+    @property
+    def is_idle(self) -> bool:
+        return self._made == len(self._queued)
+
+    def _failed(self, name: str) -> bool:
+        number = self._calls[name] = self._calls.get(name, -1) + 1
+        return (name, number) == self.failing
+
+    def _copy(self, target: int, source: int, count: int, stream: int) -> int:
+        assert stream == STREAM
+        if self._failed("copy"):
+            return 700
+        self._queued.append((target, source, count))
+        return 0
+
+    def _record(self, event: int, stream: int) -> int:
+        assert stream == STREAM
+        if self._failed("record"):
+            return 701
+        self._recorded[event] = len(self._queued)
+        return 0
+
+    def _await(self, event: int) -> int:
+        if self._failed("await"):
+            return 702
+        while self._made < self._recorded[event]:
+            target, source, count = self._queued[self._made]
+            ctypes.memmove(target, source, count)
+            ctypes.memset(source, GONE, count)  # who needs it again comes too late
+            self._made += 1
+        return 0
+
+
+@pytest.fixture
+def driver() -> Driver:
+    return Driver()
+
+
+def move(
+    function: Callable[..., int], driver: Driver, file: Any, array: NDArray[np.uint8], slots: tuple[int, int]
+) -> int:
+    memory = np.full(slots, GONE, np.uint8)
+    events = 1000 + np.arange(slots[0], dtype=np.uint64)
+    return function(file.fileno(), array.ctypes.data, array.size, memory, events, STREAM, driver.functions)
+
+
+SIZES = [0, 1, 7, 8, 9, 31, 32, 33, 1000]
+SLOTS = [(1, 8), (2, 8), (4, 8), (3, 5), (4, 4096)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("slots", SLOTS)
+def test_into_a_gpu(
+    tmp_path: Path, rng: np.random.Generator, driver: Driver, size: int, slots: tuple[int, int]
+) -> None:
+    content = rng.integers(0, 256, size + 3, dtype=np.uint8)
+    (tmp_path / "x").write_bytes(content.tobytes())
+    for wanted in (size, size + 3, size + 20):  # part of the file, all of it, and more than there is
+        array = np.full(wanted, 1, np.uint8)
+        with (tmp_path / "x").open("rb", buffering=0) as file:
+            assert move(_cpu.file_to_gpu, driver, file, array, slots) == min(wanted, size + 3)
+        assert driver.is_idle
+        np.testing.assert_array_equal(array[: size + 3], content[:wanted])
+        assert np.all(array[size + 3 :] == 1)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("slots", SLOTS)
+def test_back_to_a_file(
+    tmp_path: Path, rng: np.random.Generator, driver: Driver, size: int, slots: tuple[int, int]
+) -> None:
+    content = rng.integers(0, 256, size, dtype=np.uint8)
+    with (tmp_path / "x").open("wb", buffering=0) as file:
+        file.write(b"before")
+        assert move(_cpu.gpu_to_file, driver, file, content.copy(), slots) == 0
+        file.write(b"after")
+    assert driver.is_idle
+    assert (tmp_path / "x").read_bytes() == b"before" + content.tobytes() + b"after"
+
+
+def test_files_that_fail(tmp_path: Path, driver: Driver) -> None:
+    array = np.zeros(100, np.uint8)
+    with (tmp_path / "x").open("wb", buffering=0) as file:
+        assert move(_cpu.file_to_gpu, driver, file, array, (2, 8)) == -errno.EBADF
+    with (tmp_path / "x").open("rb", buffering=0) as file:
+        assert move(_cpu.gpu_to_file, driver, file, array, (2, 8)) == -errno.EBADF
+    assert driver.is_idle
+    with Path("/dev/full").open("wb", buffering=0) as file:
+        assert move(_cpu.gpu_to_file, driver, file, array, (2, 8)) == -errno.ENOSPC
+    assert driver.is_idle
+
+
+@pytest.mark.parametrize("number", [0, 3])
+@pytest.mark.parametrize(("name", "error"), [("copy", 700), ("record", 701), ("await", 702)])
+@pytest.mark.parametrize("function", ["file_to_gpu", "gpu_to_file"])
+def test_errors_of_cuda(
+    tmp_path: Path, driver: Driver, name: str, error: int, number: int, function: str
+) -> None:
+    (tmp_path / "x").write_bytes(bytes(100))
+    driver.failing = (name, number)
+    with (
+        (tmp_path / "x").open("r+b", buffering=0) as file,
+        pytest.raises(RuntimeError, match=f"CUDA's error {error} of cu"),
+    ):
+        move(getattr(_cpu, function), driver, file, np.zeros(100, np.uint8), (2, 8))
+
+
+def test_slots_without_events(tmp_path: Path, driver: Driver) -> None:
+    (tmp_path / "x").write_bytes(bytes(100))
+    array, events = np.zeros(100, np.uint8), np.zeros(1, np.uint64)
+    where = array.ctypes.data, array.size, np.zeros((2, 8), np.uint8)
+    with (tmp_path / "x").open("rb") as file, pytest.raises(ValueError, match="an event for each slot"):
+        _cpu.file_to_gpu(file.fileno(), *where, events, STREAM, driver.functions)
+
+
+@pytest.mark.gpu
+def test_on_a_gpu(tmp_path: Path, rng: np.random.Generator) -> None:
+    import cupy
+
+    from rnsdask.backend.cuda.files import file_to_gpu, gpu_to_file
+    from rnsdask.backend.cuda.memory import pinned_memory
+
+    content = rng.integers(0, 2**32, 10**6 + 1, dtype=np.uint32)
+    slots = pinned_memory(3 * 2**14).view(np.uint8).reshape(3, -1)
+    array = cupy.asarray(content)
+    with (tmp_path / "x").open("wb", buffering=0) as file:
+        gpu_to_file(file.fileno(), array, slots)
+    assert (tmp_path / "x").read_bytes() == content.tobytes()
+    again = cupy.zeros_like(array)
+    with (tmp_path / "x").open("rb", buffering=0) as file:
+        assert file_to_gpu(file.fileno(), again, slots) == content.nbytes
+    os.truncate(tmp_path / "x", 1000)
+    np.testing.assert_array_equal(again.get(), content)
+    with (tmp_path / "x").open("rb", buffering=0) as file:
+        assert file_to_gpu(file.fileno(), again, slots) == 1000
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            gpu_to_file(file.fileno(), again, slots)
