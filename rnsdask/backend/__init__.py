@@ -222,9 +222,9 @@ def padded(array: Array, shape: Sequence[int]) -> Array:
         larger = np.zeros(shape, array.dtype)
         larger[tuple(map(slice, array.shape))] = array
         return larger
-    from rnsdask.backend.cuda import memory
+    from rnsdask.backend.cuda import padding
 
-    return memory.padded(array, shape)
+    return padding.padded(array, shape)
 
 
 def check_backend(backend: str) -> None:

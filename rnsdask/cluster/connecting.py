@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 5
 """How long a scheduler may take to answer."""
 
-THREADS_PER_GPU = 4
-"""Threads of a GPU's worker: while one computes, others read. More of them read no faster."""
+THREADS_PER_GPU = 8
+"""Threads of a GPU's worker: while one computes, others read."""
 
 WORKERS_SECONDS = 30
 """How long a scheduler may take to have its first worker."""
@@ -85,26 +85,31 @@ def connect(
     if sum(given is not None for given in (scheduler, scheduler_file, gpus)) > 1:
         raise ValueError("give one of scheduler, scheduler_file and gpus, not several")
     with ExitStack() as stack:
-        active = None
-        if gpus is not None:
-            address: Any = stack.enter_context(_until_the_end(_gpu_cluster(gpus)))
-            name = "the cluster of this host's GPUs"
-        elif scheduler_file is not None:
-            name = address = _address_in_file(Path(scheduler_file))
-        elif scheduler is not None:
-            name = address = scheduler
-        elif (active := _active_client()) is not None:
-            name = address = str(ask(active, "identity", n_workers=0)["address"])
-        elif (address := scheduler_address()) is not None:
-            name = f"{address} (DASK_SCHEDULER_ADDRESS)"
+        active = _active_client() if scheduler is scheduler_file is gpus is None else None
+        if active is not None:
+            client, name = active, str(ask(active, "identity", n_workers=0)["address"])
         else:
-            yield None
-            return
-        client = active or stack.enter_context(_client(address, name, security))
+            started = None if gpus is None else stack.enter_context(_until_the_end(_gpu_cluster(gpus)))
+            address, name = _named(scheduler, scheduler_file, started)
+            if address is None:
+                yield None
+                return
+            client = stack.enter_context(_client(address, name, security))
         _wait_for_workers(client, name)
         check_workers(client)
         with explained_by_workers(client):
             yield client
+
+
+def _named(scheduler: str | None, scheduler_file: str | None, started: Any) -> tuple[Any, str]:
+    """What a client connects to, and what messages call it; None if there is no cluster."""
+    if started is not None:
+        return started, "the cluster of this host's GPUs"
+    address = scheduler if scheduler_file is None else _address_in_file(Path(scheduler_file))
+    if address is not None:
+        return address, address
+    address = scheduler_address()
+    return address, f"{address} (DASK_SCHEDULER_ADDRESS)"
 
 
 def check_gpu() -> None:

@@ -176,10 +176,12 @@ def project(
     each = work.stores * work.chunk_bytes + computing + (_products(work) if need.multiplies else 0)
     each += MOST_POWER_TABLES if need.powers else 0
     device = _DEVICE_BYTES + work.constants + threads * each
+    if work.direct:  # chunks are cut, and filled up, on the GPU
+        device += copies + (min(threads, work.cut) * work.chunk_bytes if need.writes else 0)
     # What comes back from the GPU is one more array on the host.
     back = (need.chunks + 1) * work.chunk_bytes if need.writes else 0
     host = _GPU_PROCESS_BYTES + kept + threads * (host + back)
-    return Projection(host + copies, device) if bounce is None else Projection(host, device + copies)
+    return Projection(host + copies if bounce is None else host, device)
 
 
 def _reading(work: Work) -> int:

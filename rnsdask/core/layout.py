@@ -188,20 +188,23 @@ def check_residue_array(residues: Any, moduli: ModuliSet) -> None:
         If its shape is wrong, or an element is masked.
     """
     check_moduli_set(moduli)
-    if not all(hasattr(residues, name) for name in ("dtype", "shape", "ndim")):
-        raise TypeError(f"residues must be a NumPy, CuPy or Dask array, got {type(residues).__name__}")
-    if residues.dtype != RESIDUE_DTYPE:
-        raise TypeError(f"residues must have dtype uint32, got {residues.dtype}")
+    try:
+        dtype, shape, ndim = residues.dtype, residues.shape, residues.ndim
+    except AttributeError:
+        kind = type(residues).__name__
+        raise TypeError(f"residues must be a NumPy, CuPy or Dask array, got {kind}") from None
+    if dtype != RESIDUE_DTYPE:
+        raise TypeError(f"residues must have dtype uint32, got {dtype}")
     if isinstance(residues, np.ma.MaskedArray) and np.ma.is_masked(residues):
         raise ValueError("residues are masked; fill them first")
-    if residues.ndim < 2:
+    if ndim < 2:
         raise ValueError(
-            f"residues must have a residue axis and at least one axis of numbers, got shape {residues.shape}"
+            f"residues must have a residue axis and at least one axis of numbers, got shape {shape}"
         )
-    if residues.shape[RESIDUE_AXIS] != len(moduli):
+    if shape[RESIDUE_AXIS] != len(moduli):
         raise ValueError(
             f"the residue axis (axis 0) must have one row for each of the {len(moduli)} moduli, "
-            f"got shape {residues.shape}"
+            f"got shape {shape}"
         )
 
 

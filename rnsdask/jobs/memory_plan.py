@@ -12,7 +12,6 @@ from dask.system import CPU_COUNT
 
 from rnsdask import store
 from rnsdask.arrays.rns_storage import kvikio_is_wanted
-from rnsdask.cluster.connecting import THREADS_PER_GPU
 from rnsdask.cluster.limits import process_limit
 from rnsdask.cluster.memory import Place, Work, chunk_lengths
 from rnsdask.cluster.scheduler import workers_of
@@ -32,8 +31,8 @@ _HOST_OPERATIONS = ("verify", "random", "import", "export", "residues")
 # These go through their chunks one by one.
 _SERIAL_OPERATIONS = ("import", "export")
 
-_WRITING = 2
-"""How many times as many threads serve a GPU where they write what it has computed."""
+_THREADS_OF_A_GPU = 16
+"""Threads that serve the GPU of this process: one of them moves a tenth of what its bus can."""
 
 _MOST_PARTS = 4096
 """Most parts of a chunk: for each of them the whole chunk is read."""
@@ -150,9 +149,8 @@ def _refusal(work: Work, place: Place) -> str:
 
 def _this_process(work: Work, gpu: bool) -> Place:
     device, bounce = store.gpu_memory() if gpu else (None, None)
-    # More threads than these read no faster for a GPU, unless what they read is to be decoded, or they write.
-    few = THREADS_PER_GPU * (_WRITING if work.writes else 1)
-    most = CPU_COUNT if device is None or not work.direct else min(CPU_COUNT, few)
+    # More threads than these move files no faster to a GPU and back, unless what they read is to be decoded.
+    most = CPU_COUNT if device is None or not work.direct else min(CPU_COUNT, _THREADS_OF_A_GPU)
     serial = work.operation in _SERIAL_OPERATIONS
     threads = 1 if serial else dask.config.get("num_workers", None) or most
     return Place("this process", threads, process_limit(), device, True, _if_wanted(bounce))

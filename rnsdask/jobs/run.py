@@ -8,6 +8,7 @@ adds what Dask leaves to its user: which errors are worth another try, and when 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import dask
@@ -95,23 +96,19 @@ def run(
         If the cluster has gone.
     """
     remaining = dict(enumerate(pieces))
-    retries = _retries()
-    tried_again = 0
+    retries, tried_again = _retries(), 0
 
     def finish(i: int, result: Any) -> None:
         del remaining[i]
         done(i, result)
 
-    for attempt in range(retries + 1):
-        left = dict(remaining)
-        if client is None:
-            failed = _on_threads(left, finish, meter)
-        else:
-            failed = _on_cluster(left, client, finish, meter)
+    compute_left = _on_threads if client is None else partial(_on_cluster, client)
+    for tries_left in range(retries, -1, -1):
+        failed = compute_left(dict(remaining), finish, meter)
         if not remaining:
             return tried_again
         for error in failed:
-            if attempt == retries or not can_pass(error):
+            if not (tries_left and can_pass(error)):
                 raise error
         tried_again += len(failed)
         time.sleep(PAUSE_SECONDS)
@@ -156,7 +153,7 @@ def _on_threads(pieces: dict[int, Any], finish: Done, meter: Meter | None) -> li
 
 
 def _on_cluster(
-    pieces: dict[int, Any], client: "Client", finish: Done, meter: Meter | None
+    client: "Client", pieces: dict[int, Any], finish: Done, meter: Meter | None
 ) -> list[Exception]:
     """Compute pieces up to an error that cannot pass, or to the end; give the errors."""
     failed = []

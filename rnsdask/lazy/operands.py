@@ -184,12 +184,15 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
 def _are_alike(arrays: Sequence[Numbers]) -> bool:
     """Whether arrays are in memory, and of the same numbers, shape and processor: there is nothing to do."""
     first, system = arrays[0].words, arrays[0].system
-    return not isinstance(first, da.Array) and all(
-        type(array.words) is type(first)
-        and array.words.shape == first.shape
-        and system.same_numbers(array.system)
-        for array in arrays[1:]
-    )
+    if isinstance(first, da.Array):
+        return False
+    for array in arrays[1:]:
+        words = array.words
+        if type(words) is not type(first) or words.shape != first.shape:
+            return False
+        if not system.same_numbers(array.system):
+            return False
+    return True
 
 
 def lazy_column(integer: da.Array, system: Any, ndim: int) -> da.Array:

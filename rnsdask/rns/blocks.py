@@ -27,9 +27,10 @@ def matrices(*blocks: Array) -> tuple[list[Array], tuple[int, ...]]:
     kernels take as a scalar, on every processor; any other block that is broadcast is copied in full.
     Matrices of no numbers are all on one processor.
     """
-    shape = blocks[0].shape[1:]
-    if any(block.shape[1:] != shape for block in blocks):
-        shape = np.broadcast_shapes(*(block.shape[1:] for block in blocks))
+    shapes = {block.shape[1:] for block in blocks}
+    shape = np.broadcast_shapes(*shapes) if len(shapes) > 1 else blocks[0].shape[1:]
+    if len(shapes) == 1 and len(shape) == 1 and shape[0]:
+        return [as_matrix(block) for block in blocks], shape
     count = math.prod(shape)
     if count == 0:  # Dask makes NumPy blocks, whatever they were, where it cuts no numbers into other chunks
         like = next((block for block in blocks if backend_name(block) == "cuda"), blocks[0])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rnsdask import _cpu
+from rnsdask.backend import cpu
 
 GONE = 0xAB
 STREAM = 77
@@ -102,7 +102,7 @@ def test_into_a_gpu(
     for wanted in (size, size + 3, size + 20):  # part of the file, all of it, and more than there is
         array = np.full(wanted, 1, np.uint8)
         with (tmp_path / "x").open("rb", buffering=0) as file:
-            assert move(_cpu.file_to_gpu, driver, file, array, slots) == min(wanted, size + 3)
+            assert move(cpu.file_to_gpu, driver, file, array, slots) == min(wanted, size + 3)
         assert driver.is_idle
         np.testing.assert_array_equal(array[: size + 3], content[:wanted])
         assert np.all(array[size + 3 :] == 1)
@@ -116,7 +116,7 @@ def test_back_to_a_file(
     content = rng.integers(0, 256, size, dtype=np.uint8)
     with (tmp_path / "x").open("wb", buffering=0) as file:
         file.write(b"before")
-        assert move(_cpu.gpu_to_file, driver, file, content.copy(), slots) == 0
+        assert move(cpu.gpu_to_file, driver, file, content.copy(), slots) == 0
         file.write(b"after")
     assert driver.is_idle
     assert (tmp_path / "x").read_bytes() == b"before" + content.tobytes() + b"after"
@@ -125,12 +125,12 @@ def test_back_to_a_file(
 def test_files_that_fail(tmp_path: Path, driver: Driver) -> None:
     array = np.zeros(100, np.uint8)
     with (tmp_path / "x").open("wb", buffering=0) as file:
-        assert move(_cpu.file_to_gpu, driver, file, array, (2, 8)) == -errno.EBADF
+        assert move(cpu.file_to_gpu, driver, file, array, (2, 8)) == -errno.EBADF
     with (tmp_path / "x").open("rb", buffering=0) as file:
-        assert move(_cpu.gpu_to_file, driver, file, array, (2, 8)) == -errno.EBADF
+        assert move(cpu.gpu_to_file, driver, file, array, (2, 8)) == -errno.EBADF
     assert driver.is_idle
     with Path("/dev/full").open("wb", buffering=0) as file:
-        assert move(_cpu.gpu_to_file, driver, file, array, (2, 8)) == -errno.ENOSPC
+        assert move(cpu.gpu_to_file, driver, file, array, (2, 8)) == -errno.ENOSPC
     assert driver.is_idle
 
 
@@ -146,7 +146,7 @@ def test_errors_of_cuda(
         (tmp_path / "x").open("r+b", buffering=0) as file,
         pytest.raises(RuntimeError, match=f"CUDA's error {error} of cu"),
     ):
-        move(getattr(_cpu, function), driver, file, np.zeros(100, np.uint8), (2, 8))
+        move(getattr(cpu, function), driver, file, np.zeros(100, np.uint8), (2, 8))
 
 
 def test_slots_without_events(tmp_path: Path, driver: Driver) -> None:
@@ -154,7 +154,7 @@ def test_slots_without_events(tmp_path: Path, driver: Driver) -> None:
     array, events = np.zeros(100, np.uint8), np.zeros(1, np.uint64)
     where = array.ctypes.data, array.size, np.zeros((2, 8), np.uint8)
     with (tmp_path / "x").open("rb") as file, pytest.raises(ValueError, match="an event for each slot"):
-        _cpu.file_to_gpu(file.fileno(), *where, events, STREAM, driver.functions)
+        cpu.file_to_gpu(file.fileno(), *where, events, STREAM, driver.functions)
 
 
 @pytest.mark.gpu

@@ -18,13 +18,16 @@ from rnsdask.core.moduli import ModuliSet
 def arithmetic_task(operands: tuple[Array, ...], moduli: ModuliSet, out: Array) -> Parameter:
     """Description of operands that are on the device, and of the result."""
     rows, count = out.shape
-    aligned = is_aligned(out) and all(x.shape[1] == 1 or is_aligned(x) for x in operands)
-    places = [(x, row_stride(x), x.shape[1] != 1) for x in operands]
+    places, aligned = [], is_aligned(out)
+    for x in operands:
+        is_one = x.shape[1] == 1
+        places.append((x, int(row_stride(x)), 0 if is_one else 1))
+        aligned = aligned and (is_one or is_aligned(x))
     return Parameter(
         TASK,
         x=places + [(0, 0, 0)] * (MAX_OPERANDS - len(places)),
         out=out,
-        out_stride=row_stride(out),
+        out_stride=int(row_stride(out)),
         count=count,
         vectors=count // 4 if aligned else 0,
         moduli=modulus_table_on(moduli, cupy.cuda.runtime.getDevice()),

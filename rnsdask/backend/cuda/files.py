@@ -14,7 +14,8 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask import _cpu
+from rnsdask.backend import cpu
+from rnsdask.backend.cuda import launching
 from rnsdask.backend.protocol import Array
 
 
@@ -43,14 +44,14 @@ def file_to_gpu(file: int, array: Array, slots: NDArray[np.uint8]) -> int:
         For an error of CUDA.
     """
     stream = cupy.cuda.get_current_stream()
-    return _moved(_cpu.file_to_gpu, "cuMemcpyHtoDAsync_v2", file, array, slots, stream)
+    return _moved(cpu.file_to_gpu, "cuMemcpyHtoDAsync_v2", file, array, slots, stream)
 
 
 def gpu_to_file(file: int, array: Array, slots: NDArray[np.uint8]) -> None:
     """Write an array of the current GPU to a file, from where it stands on, as :func:`file_to_gpu` reads."""
     stream = _stream_back(array.device.id)
     stream.wait_event(cupy.cuda.get_current_stream().record())  # for what makes the array
-    _moved(_cpu.gpu_to_file, "cuMemcpyDtoHAsync_v2", file, array, slots, stream)
+    _moved(cpu.gpu_to_file, "cuMemcpyDtoHAsync_v2", file, array, slots, stream)
 
 
 def _moved(
@@ -59,7 +60,8 @@ def _moved(
     # Threads sleep while they wait. To make an event gives a thread the GPU's context, which copies need.
     events = [cupy.cuda.Event(block=True, disable_timing=True) for _ in slots]
     handles = np.array([event.ptr for event in events], dtype=np.uint64)
-    done = move(file, array.data.ptr, array.nbytes, slots, handles, stream.ptr, _functions(copy))
+    how = slots, handles, stream.ptr, _functions(copy)
+    done: int = launching.call(move, file, array, array.nbytes, *how)
     if done < 0:
         raise OSError(-done, os.strerror(-done))
     return done

@@ -4,7 +4,6 @@ All work goes to the current device and stream, which must be the ones of the ar
 """
 
 import functools
-import math
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -37,18 +36,21 @@ class Parameter:
 
     def __init__(self, dtype: np.dtype[Any], **fields: Any) -> None:
         self.arrays: list[Array] = []
-        # At once: to set one item takes as long.
-        self.fields = np.array(tuple([self._item(fields.get(name, 0)) for name in dtype.names or ()]), dtype)
+        values = [self._item(fields.get(name, 0)) for name in dtype.names or ()]
+        self.fields = np.array(tuple(values), dtype)  # at once: to set one item takes as long
 
     def _item(self, value: Any) -> Any:
-        if type(value) is int:  # most are
+        kind = type(value)
+        if kind is int:  # most are
             return value
+        if kind is tuple:
+            return value if type(value[0]) is int else (self._item(value[0]), *value[1:])
+        if kind is list:
+            return [self._item(item) for item in value]
         if isinstance(value, cupy.ndarray):
             self.arrays.append(value)
             return value.data.ptr
-        if type(value) is tuple:
-            return (self._item(value[0]), *value[1:])
-        return list(map(self._item, value)) if type(value) is list else value
+        return value
 
 
 @functools.cache
@@ -149,11 +151,11 @@ def launch(
     return blocks
 
 
-def call(function: Callable[..., Any], *arguments: Any) -> None:
+def call(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a library's function that queues work; arrays among the arguments become their addresses."""
     _check_device((x for x in arguments if isinstance(x, cupy.ndarray)), cupy.cuda.runtime.getDevice())
     _check_stream()
-    function(*[x.data.ptr if isinstance(x, cupy.ndarray) else x for x in arguments])
+    return function(*[x.data.ptr if isinstance(x, cupy.ndarray) else x for x in arguments])
 
 
 def _allow(kernel: Any, shared: int) -> None:
@@ -199,7 +201,10 @@ def modulus_table_on(moduli: ModuliSet, device: int) -> Any:
 
 def is_aligned(array: Array) -> bool:
     """Whether an array, or each row of it, can be read in vectors of 16 bytes."""
-    return math.gcd(array.data.ptr, *array.strides[:-1]) % 16 == 0
+    steps: int = array.data.ptr
+    for stride in array.strides[:-1]:
+        steps |= stride
+    return steps % 16 == 0
 
 
 def row_stride(residues: Array) -> np.int64:

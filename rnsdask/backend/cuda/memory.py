@@ -7,7 +7,6 @@ kernels of several streams read.
 """
 
 import weakref
-from collections.abc import Sequence
 from typing import Any
 
 import cupy
@@ -45,22 +44,6 @@ def copy_to_gpu(array: NDArray[Any]) -> Array:
     done.record()
     done.synchronize()
     return moved
-
-
-def padded(array: Array, shape: Sequence[int]) -> Array:
-    """A copy in C order with zeros after it along each axis up to a shape, on the current GPU.
-
-    Of a matrix without a kernel of CuPy's, which would be compiled at first use.
-    """
-    larger = cupy.empty(shape, array.dtype) if array.shape == tuple(shape) else cupy.zeros(shape, array.dtype)
-    if array.ndim != 2 or array.strides[1] != array.itemsize or not array.size:
-        larger[tuple(map(slice, array.shape))] = array
-        return larger
-    rows, width = array.shape[0], array.shape[1] * array.itemsize
-    places = (larger.data.ptr, larger.strides[0], array.data.ptr, array.strides[0])
-    kind, stream = cupy.cuda.runtime.memcpyDeviceToDevice, cupy.cuda.get_current_stream().ptr
-    cupy.cuda.runtime.memcpy2DAsync(*places, width, rows, kind, stream)
-    return larger
 
 
 def memory_to_fill(count: int) -> Array:

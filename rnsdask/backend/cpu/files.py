@@ -1,0 +1,11 @@
+"""Files to and from the memory of a GPU, without Python's lock."""
+
+from collections.abc import Callable
+
+from rnsdask.backend.cpu.extension import _cpu
+
+file_to_gpu: Callable[..., int] = _cpu.file_to_gpu
+"""Reads a file into the memory of a GPU (kernels/cpu/gpu_files.cpp); how many bytes, or a negative errno."""
+
+gpu_to_file: Callable[..., int] = _cpu.gpu_to_file
+"""Writes memory of a GPU to a file; 0, or a negative errno."""
