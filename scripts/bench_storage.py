@@ -4,7 +4,7 @@
     python scripts/bench_storage.py cpu --gib 0.5          without a GPU: the read limit, checked reads, MAX
 
 "read" is the limit: the files' bytes into (on a GPU: pinned) memory of the host, not checked. "host" is a
-checked read and, on a GPU, the copy there; "KvikIO" reads straight into the GPU's memory and checks there.
+checked read, to a GPU through pinned memory; "KvikIO" reads straight into the GPU's memory.
 "max" is a whole call, "max, KvikIO" likewise; its result is compared with the known one. In the table "page
 cache" the files are in memory; before each call of the table "storage" the system is asked to drop them,
 which it does where the file system lets it. The table "checksum" compares the kernel of the CRC-32C with a
@@ -43,7 +43,7 @@ from benchmarking import (
 
 import rnsdask as rd
 from rnsdask import store
-from rnsdask.backend import has_gpu, host_memory, kernels_of, to_backend
+from rnsdask.backend import has_gpu, host_memory, kernels_of
 from rnsdask.core.layout import default_chunk
 
 BACKENDS = {"gpu": "cuda", "cpu": "cpu"}
@@ -85,7 +85,10 @@ def read_files(info: store.StoreInfo, threads: int) -> Call:
 
 
 def read_on_host(info: store.StoreInfo, backend: str, index: tuple[int, ...]) -> None:
-    to_backend(store.read_chunk(info, index), backend)
+    if backend == "cuda":
+        store.read_chunk_on_gpu(info, index, straight=False)
+    else:
+        store.read_chunk(info, index)
 
 
 def read_on_gpu(info: store.StoreInfo, index: tuple[int, ...]) -> None:

@@ -70,7 +70,7 @@ def test_same_residues(
     piece: int,
 ) -> None:
     info = write(tmp_path / "x.zarr", rng, shape, chunks)
-    monkeypatch.setattr(chunk_files, "_PIECE_BYTES", max(piece, info.chunks[-1] // 50))
+    monkeypatch.setattr(chunk_files, "_SLOT_BYTES", max(piece, info.chunks[-1] // 50 * 4))
     for index in info.indices():
         residues, expected = read(info, index), store.read_chunk(info, index)
         assert residues.flags.c_contiguous

@@ -65,7 +65,7 @@ def test_same_files(
     residues = residues_of(rng, shape)
     writer = store.create(tmp_path / "x", RNS(MODULI), shape, chunks=chunks)
     info = writer.info
-    monkeypatch.setattr(chunk_files, "_PIECE_BYTES", max(piece, info.chunks[-1] // 50))
+    monkeypatch.setattr(chunk_files, "_SLOT_BYTES", max(piece, info.chunks[-1] // 50 * 4))
     for index in info.indices():
         block = residues[(slice(None), *chunk_slices(index, shape, chunks))]
         writer.write_chunk(index, on_gpu(block))
