@@ -298,7 +298,7 @@ def test_projection() -> None:
             host, straight = (memory.project(work, 2, gpu=True, bounce=bounce) for bounce in (None, 1000))
             read = 0 if operation in ("random", "import") else 2 * work.chunk_bytes
             assert host.host - straight.host == read + cut * work.chunk_bytes - 2 * 1000
-            assert straight.device - host.device == cut * work.chunk_bytes
+            assert straight.device == host.device
             # Neither on a CPU nor for codecs of Zarr is anything read straight.
             assert memory.project(work, 2, bounce=1000) == memory.project(work, 2)
 
