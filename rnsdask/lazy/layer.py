@@ -1,6 +1,6 @@
 """The graph of a function of chunks: Dask's blockwise layer, with the tasks listed faster."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -17,7 +17,6 @@ def blockwise_graph(
     axes: Sequence[int],
     pairs: Sequence[tuple[Any, Sequence[int] | None]],
     *,
-    new_axes: Mapping[int, Any] | None = None,
     concatenate: bool = False,
 ) -> HighLevelGraph:
     """The graph of a function of chunks: one layer more than its arguments have.
@@ -32,8 +31,7 @@ def blockwise_graph(
         for argument, along in pairs
     ]
     numblocks = {array.name: array.numblocks for array in sources}
-    new = {_label(axis): lengths for axis, lengths in (new_axes or {}).items()}
-    layer = ChunkLayer(name, _labels(axes), task, indices, numblocks, concatenate or None, new)
+    layer = ChunkLayer(name, _labels(axes), task, indices, numblocks, concatenate or None)
     return HighLevelGraph.from_collections(name, layer, dependencies=sources)
 
 

@@ -7,6 +7,7 @@ Dask's own ``block_info`` makes tasks large, and takes longer to build than the 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import dask.array as da
@@ -117,13 +118,29 @@ def map_chunks(
         pairs = [(ArrayBlockIdDep(out), axes), *pairs]
     if like is None:
         like = np.empty(0) if np.dtype(dtype) == object else _prototype(blocks)
-    new_axes = {} if lengths or located else dict(enumerate(out))
-    graph = blockwise_graph(call, name, axes, pairs, new_axes=new_axes, concatenate=True)
+    if lengths or located:
+        graph = blockwise_graph(call, name, axes, pairs, concatenate=True)
+    else:
+        graph = _listed_graph(call, name, out, pairs)
     mapped = da.Array(
         graph, name, out, meta=np.empty_like(like, shape=(0,) * len(axes), dtype=dtype, order="C")
     )
     # Dask's own way to drop an axis copies every chunk; an axis of length 1 costs nothing.
     return mapped if rows is not None else mapped[0]
+
+
+def _listed_graph(
+    call: _Call, name: str, chunks: Sequence[Sequence[int]], pairs: Sequence[tuple[Any, Any]]
+) -> HighLevelGraph:
+    """The graph of a function of arguments without axes, whose result has some: all tasks, in a list.
+
+    Fused with a layer along whose axes its chunk is broadcast, a blockwise layer would leave that one chunk.
+    """
+    arguments = [(arg.name,) if isinstance(arg, da.Array) else arg for arg, _ in pairs]
+    places = product(range(1), *(range(len(lengths)) for lengths in chunks[1:]))
+    sources: list[Any] = [arg for arg, _ in pairs if isinstance(arg, da.Array)]
+    layer: dict[Any, Any] = {(name, *place): (call, *arguments) for place in places}
+    return HighLevelGraph.from_collections(name, layer, dependencies=sources)
 
 
 def _type_of_words(options: dict[str, Any]) -> np.dtype[Any]:

@@ -185,3 +185,18 @@ def test_a_lazy_operand_acts_as_the_integer_itself(seed: int, signed: bool | str
             if function in OPERATIONS:
                 expected = result_of(function, value, array)
                 assert result_of(function, integer, array) == expected, (seed, signed, function, value, array)
+
+
+@pytest.mark.parametrize("shape", [(40,), (8, 5)])
+@pytest.mark.parametrize("scheduler", ["threads", "sync"])
+def test_reductions_of_what_lazy_integers_are_combined_with(
+    rng: np.random.Generator, shape: tuple[int, ...], scheduler: str
+) -> None:
+    ints = rng.integers(3, 1000, shape).astype(object)
+    x = rd.from_ints(ints, rd.ModuliSet.for_bits(100), chunks=(3,) * len(shape))
+    with dask.config.set(scheduler=scheduler):
+        assert int((x - x.min()).max()) == ints.max() - ints.min()
+        assert int((x * x.max() + x).sum()) == (ints * ints.max() + ints).sum()
+        assert int((x.max() - x).argmax().compute()) == int((ints.max() - ints).argmax())
+        assert int((x + x.sum() % 7).min()) == ints.min() + ints.sum() % 7
+        assert ((x - x.min()).to_ints() == ints - ints.min()).all()
