@@ -17,7 +17,7 @@ def chunks_by_worker(words: da.Array) -> list[list[int]] | None:
     on one worker.
     """
     futures = _futures_of(words)
-    if len(futures) < 2 or any(map(_is_elsewhere, futures)):
+    if len(futures) < 2 or not on_gpus(futures):
         return None
     client = futures[0].client
     if client is None or client.asynchronous:  # of its event loop, which cannot wait
@@ -45,6 +45,11 @@ def _futures_of(words: da.Array) -> list[Any]:
     layer = words.dask.layers.get(words.name, {})
     chunks = [layer.get(key) for key in flatten(words.__dask_keys__())]
     return chunks if all(isinstance(chunk, Future) for chunk in chunks) else []
+
+
+def on_gpus(futures: list[Any]) -> bool:
+    """Whether all of some futures are known to be in the memory of workers' GPUs."""
+    return not any(map(_is_elsewhere, futures))
 
 
 def _is_elsewhere(future: Any) -> bool:

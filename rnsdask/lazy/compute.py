@@ -4,6 +4,7 @@ Dask's own ``compute`` wraps the graph into expressions, adds a task that joins 
 task of each chunk that is in memory already. For a small array that takes longer than the tasks do.
 """
 
+import sys
 from collections.abc import Callable, Set
 from typing import Any
 
@@ -33,6 +34,16 @@ def get_of_this_process(words: da.Array, options: dict[str, Any]) -> Get | None:
         return None
     get: Get = get_scheduler(scheduler=options.get("scheduler"), collections=[words])
     return get if get in (threaded.get, local.get_sync) else None
+
+
+def computed_by_holders(words: da.Array) -> Any:
+    """What an array of no axes computes to by workers of Dask's client; None if Dask is to compute it."""
+    client = getattr(get_scheduler(collections=[words]), "__self__", None)
+    if client is None or "distributed" not in sys.modules:
+        return None
+    from rnsdask.cluster.direct import computed_where_held
+
+    return computed_where_held(words, client)
 
 
 def compute_by(get: Get, words: da.Array) -> Any:

@@ -9,7 +9,7 @@ from dask.base import tokenize
 from dask.delayed import single_key
 
 from rnsdask.core.scalar_int import ARITHMETIC, COMPARISONS, DIVISIONS, UNARY, Function, ScalarInt
-from rnsdask.lazy.compute import compute_by, get_of_this_process
+from rnsdask.lazy.compute import compute_by, computed_by_holders, get_of_this_process
 from rnsdask.lazy.operands import is_number_array
 
 # Python refuses to write integers of more than 4300 decimal digits, or 14285 bits.
@@ -40,7 +40,10 @@ class LazyInts(da.Array):
     def compute(self, **kwargs: Any) -> Any:
         """Compute the integers, as any Dask array."""
         get = get_of_this_process(self, kwargs)
-        return super().compute(**kwargs) if get is None else compute_by(get, self)  # type: ignore[no-untyped-call]
+        if get is not None:
+            return compute_by(get, self)
+        found = None if self.ndim or kwargs else computed_by_holders(self)
+        return super().compute(**kwargs) if found is None else found  # type: ignore[no-untyped-call]
 
     def __dask_postcompute__(self) -> Any:
         # An integer is what its one task returns; by what Delayed gives too, Dask knows to add none.

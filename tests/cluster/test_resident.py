@@ -1,15 +1,20 @@
 """Reductions of chunks that the GPUs of a cluster hold: one task for those of each worker, same results."""
 
+import asyncio
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from operator import add, floordiv
 from typing import Any
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
+from dask._task_spec import Task, TaskRef
 from distributed import Client, Future, LocalCluster, wait
 
 import rnsdask as rd
-from rnsdask.cluster import resident
+from rnsdask.cluster import direct, resident
 from rnsdask.core.errors import SchedulerLostError
 
 MODULI = rd.ModuliSet.for_bits(100)
@@ -134,3 +139,90 @@ def test_chunks_elsewhere_are_reduced_one_by_one(client: Client, rng: np.random.
     local = rd.from_residues(da.from_array(whole.residues, chunks=(-1, 5)), MODULI, signed=True)
     assert resident.chunks_by_worker(local.words) is None
     assert int(local.max().compute(scheduler="sync")) == int(lazy.max()) == ints.max()
+
+
+@pytest.fixture
+def asked(client: Client, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many workers were asked for results directly, call by call."""
+    calls: list[int] = []
+    run = client.run
+
+    def counting(*arguments: Any, **options: Any) -> Any:
+        calls.append(len(options["workers"]))
+        return run(*arguments, **options)
+
+    monkeypatch.setattr(client, "run", counting)
+    return calls
+
+
+@pytest.mark.usefixtures("any_memory")
+@pytest.mark.parametrize(
+    ("shape", "chunks"), [((40,), (7,)), ((16,), (8,)), ((3, 4), (3, 4)), ((6, 6), (1, 6))]
+)
+def test_workers_are_asked_directly(
+    client: Client,
+    asked: list[int],
+    shape: tuple[int, ...],
+    chunks: tuple[int, ...],
+    rng: np.random.Generator,
+) -> None:
+    ints, _, lazy = persisted(client, chunks, shape, rng)
+    workers = min(2, lazy.words.npartitions)
+    assert (lazy.max().compute(), int(lazy.min()), int(lazy.sum())) == (ints.max(), ints.min(), ints.sum())
+    assert asked == [workers] * 3
+    assert int(lazy.max() - 2 * lazy.min()) == ints.max() - 2 * ints.min()
+    assert len(asked) == 4
+    assert dask.compute(lazy.max(), lazy.sum()) == (ints.max(), ints.sum())  # Dask's
+    assert len(asked) == 4
+
+
+@pytest.mark.usefixtures("any_memory")
+def test_what_is_left_to_dask(client: Client, asked: list[int], rng: np.random.Generator) -> None:
+    ints, whole, lazy = persisted(client, (7,), (40,), rng)
+    local = rd.from_residues(da.from_array(whole.residues, chunks=(-1, 7)), MODULI, signed=True)
+    assert int((lazy + lazy).max()) == 2 * ints.max()  # whose chunks would have to come here
+    assert int((lazy - lazy.min()).max()) == ints.max() - ints.min()
+    assert int(lazy.max() + local.max()) == 2 * ints.max()
+    assert int(lazy[3:].sum()) == ints[3:].sum()
+    assert client.submit(lambda: int(lazy.max())).result() == ints.max()  # in a task
+    assert not asked
+
+
+@pytest.mark.usefixtures("any_memory")
+@pytest.mark.parametrize("trouble", ["gone", "error", "no answer"])
+def test_dask_computes_what_workers_cannot(
+    client: Client, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    ints, _, lazy = persisted(client, (7,), (40,), rng)
+    maximum = lazy.max()
+    if trouble == "no answer":
+        monkeypatch.setattr(client, "run", lambda *_arguments, **options: dict.fromkeys(options["workers"]))
+    elif trouble == "error":
+
+        def fails(*_: Any, **__: Any) -> None:
+            raise OSError("closed")
+
+        monkeypatch.setattr(client, "run", fails)
+    else:
+        monkeypatch.setattr(direct, "ask", lambda *_, keys, **__: {key: [] for key in keys})
+    assert maximum.compute() == ints.max()
+
+
+class Worker:
+    """What a task that a worker runs directly sees of it."""
+
+    address = "here"
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.data, self.executors = data, {"default": ThreadPoolExecutor(1)}
+
+
+def test_a_worker_that_lacks_a_chunk_or_fails_gives_nothing() -> None:
+    def run(data: dict[str, Any], function: Any) -> Any:
+        task = Task("sum", function, TaskRef("a"), TaskRef("b"))
+        chosen = {"here": [("sum", task, {"a": "first", "b": "second"})], "there": []}
+        return asyncio.run(direct._compute_here(chosen, Worker(data)))
+
+    assert run({"first": 2, "second": 3}, add) == {"sum": 5}
+    assert run({"first": 2}, add) is None
+    assert run({"first": 2, "second": 0}, floordiv) is None
