@@ -11,8 +11,8 @@ from typing import Any
 import dask.array as da
 from dask import local
 from dask._task_spec import DataNode, convert_legacy_graph
-from dask.context import thread_state
 from dask.core import flatten
+from dask.highlevelgraph import MaterializedLayer
 
 from rnsdask.cluster.resident import on_gpus
 from rnsdask.cluster.scheduler import ask
@@ -32,6 +32,8 @@ def computed_where_held(array: da.Array, client: Any) -> Any:
     None if that cannot be: if there is anything else to do than to reduce them, or anything fails. Then Dask
     is to compute it, and to say what is wrong.
     """
+    from distributed.worker import thread_state  # type: ignore[attr-defined]
+
     held, tasks = _taken_apart(array)
     futures = list(held.values())
     if not (futures and on_gpus(futures) and _reduces(tasks, held)):
@@ -69,16 +71,17 @@ def _reduces(tasks: Mapping[Any, Any], held: Mapping[Any, Any]) -> bool:
 
 
 def _taken_apart(array: da.Array) -> tuple[dict[Any, Any], dict[Any, Any]]:
-    """The futures in an array's graph by their keys, and its tasks; nothing of a graph that has much."""
+    """The futures in an array's graph by their keys, and its tasks; none of a graph with much or none."""
     from distributed import Future
 
-    held: dict[Any, Any] = {}
-    tasks: dict[Any, Any] = {}
-    for layer in array.dask.layers.values():
-        if len(layer) > _MOST_TASKS:
-            return {}, {}
-        for key, value in layer.items():
-            (held if isinstance(value, Future) else tasks)[key] = value
+    layers = array.dask.layers.values()
+    if any(len(layer) > _MOST_TASKS for layer in layers):
+        return {}, {}
+    listed = [layer for layer in layers if isinstance(layer, MaterializedLayer)]
+    held = {key: value for layer in listed for key, value in layer.items() if isinstance(value, Future)}
+    if not held:
+        return {}, {}
+    tasks = {key: task for layer in layers for key, task in layer.items() if key not in held}
     return held, convert_legacy_graph(tasks, all_keys={*tasks, *held})
 
 
