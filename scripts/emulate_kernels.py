@@ -335,6 +335,22 @@ def montgomery_products(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
 
 
 @check
+def transformed_products(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
+    """Of numbers, by one number, and squares: what is around transforms, which no host compiles."""
+    from rnsdask.backend import cpu
+    from rnsdask.positional import transforms
+
+    around = types.SimpleNamespace(**{**vars(kernels), "cyclic_products": cpu.cyclic_products})
+    transforms.kernels_of = lambda _: around
+    results = []
+    for x_rows, y_rows, count in ((40, 40, 3), (130, 70, 2), (9, 200, 5)):
+        x, y = place(words(x_rows, count, 20)), place(words(y_rows, count, 21))
+        x[:, -1] = 2**32 - 1
+        results += [transforms.transformed_product(*pair, count) for pair in ((x, y), (x, y[:, :1]), (x, x))]
+    return results
+
+
+@check
 def montgomery_powers(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
     results = []
     for rows, count, moduli, bits in ((1, 130, 1, 0), (3, 33, 33, 64), (36, 9, 9, 7), (72, 5, 1, 33)):
