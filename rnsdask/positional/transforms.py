@@ -27,6 +27,9 @@ _FEWEST_LIMBS = 8
 _BLOCK_LIMBS = 2**20
 """Limbs of products that are computed together, in some nine times their memory."""
 
+_CARRY_ROUNDS = 3
+"""How often the carries of all limbs are passed on at once; few are left then, but where limbs are ones."""
+
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
@@ -118,14 +121,28 @@ def _carried(coefficients: Array, plan: _Plan) -> Array:
         line = np.zeros_like(coefficients, shape=(count * places + coefficients.shape[1],), order="C")
         kernels.overlap_add(coefficients, digit, line)
         return _turned(line[: count * places].reshape(count, places))
+    sums = np.zeros_like(coefficients, shape=(count, length, digit), dtype=np.uint64, order="C")
     grid = coefficients.reshape(count, length, -1)
-    total = np.zeros_like(coefficients, shape=(places, count), order="C")
     for i in range(-(-grid.shape[2] // digit)):
         piece = grid[:, : length - i, i * digit : (i + 1) * digit]
-        part = np.zeros_like(coefficients, shape=(count, length, digit), order="C")
-        part[:, i:, : piece.shape[2]] = piece
-        operands, total = (total, _turned(part.reshape(count, places))), np.empty_like(total)
-        kernels.positional_add(operands, (False, False), False, LIMB_BITS, False, total)
+        sums[:, i:, : piece.shape[2]] += piece
+    return _passed_on(sums.reshape(count, places))
+
+
+def _passed_on(sums: Array) -> Array:
+    """Numbers (k, N) of sums of limbs (N, k), uint64."""
+    for _ in range(_CARRY_ROUNDS):
+        carries = sums >> np.uint64(LIMB_BITS)
+        sums &= np.uint64(2**LIMB_BITS - 1)
+        if not bool(carries.any()):
+            return _turned(sums.astype(np.uint32))
+        sums[:, 1:] += carries[:, :-1]
+    # Carries run on where limbs are ones: from limb to limb, each number by itself.
+    low = _turned(sums.astype(np.uint32))  # modulo 2**32
+    carries = np.zeros_like(low)
+    carries[1:] = _turned((sums >> np.uint64(LIMB_BITS)).astype(np.uint32))[:-1]
+    total = np.empty_like(low)
+    kernels_of(low).positional_add((low, carries), (False, False), False, LIMB_BITS, False, total)
     return total
 
 

@@ -248,11 +248,17 @@ def test_ways_to_take_long_products(
     assert to_values(pair, signed) == [a[0] * b[0]]
 
 
-def test_blocks_of_transforms(on_each_processor: Processor, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("rounds", [0, 3])
+def test_blocks_and_carries_of_transforms(
+    rounds: int, on_each_processor: Processor, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     words = [on_each_processor.xp.asarray(rng.integers(0, 2**32, (n, 23), dtype=np.uint32)) for n in (40, 7)]
+    for x in words:
+        x[:, 5] = 2**32 - 1
     a, b = map(to_values, words)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(transforms, "_BLOCK_LIMBS", 5 * 47)
-        assert to_values(transformed_product(*words, 23)) == [p * q for p, q in zip(a, b, strict=True)]
-        one = transformed_product(words[0], words[1][:, 3:4], 23)
-        assert to_values(one) == [p * b[3] for p in a]
+    monkeypatch.setattr(transforms, "_BLOCK_LIMBS", 5 * 47)
+    monkeypatch.setattr(transforms, "_CARRY_ROUNDS", rounds)
+    monkeypatch.setattr(kernels_of(words[0]), "overlap_add", None)
+    assert to_values(transformed_product(*words, 23)) == [p * q for p, q in zip(a, b, strict=True)]
+    one = transformed_product(words[0], words[1][:, 3:4], 23)
+    assert to_values(one) == [p * b[3] for p in a]
