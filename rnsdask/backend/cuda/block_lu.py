@@ -25,8 +25,8 @@ Found = tuple[Array, Array, Array]
 _RARE = 2**8
 
 # Pivots and matrices that there are more of.
-_LEAST_PIVOTS = 512
-_LEAST_MATRICES = 32
+_LEAST_PIVOTS = 768
+_LEAST_MATRICES = 64
 
 
 def is_for(pivots: int, matrices: int, moduli: ModuliSet) -> bool:
