@@ -41,6 +41,7 @@ void bind_text_parse(nb::module_& module);
 void bind_transpose(nb::module_& module);
 void bind_wide_residues(nb::module_& module);
 void bind_digit_conversion(nb::module_& module);
+void bind_digit_division(nb::module_& module);
 void bind_digit_proof(nb::module_& module);
 void bind_word_proof(nb::module_& module);
 

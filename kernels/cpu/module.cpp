@@ -38,6 +38,7 @@ NB_MODULE(_cpu, module) {
   rns::bind_transpose(module);
   rns::bind_wide_residues(module);
   rns::bind_digit_conversion(module);
+  rns::bind_digit_division(module);
   rns::bind_digit_proof(module);
   rns::bind_word_proof(module);
 }

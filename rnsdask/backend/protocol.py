@@ -26,6 +26,7 @@ from rnsdask.constants import (
     WindowCheck,
     WordProofConstants,
 )
+from rnsdask.constants.digits import DivisionDigits
 from rnsdask.core.moduli import ModuliSet
 
 # A NumPy or a CuPy array. CuPy's types are unknown to type checkers, and it may not be installed.
@@ -185,6 +186,16 @@ class Kernels(Protocol):
         """(N, L) limbs of the remainders of residues, and Boolean (N,): they may be those of X + M or X - M.
 
         None if the processor has no such kernel.
+        """
+
+    @property
+    def divide_residues(
+        self,
+    ) -> Callable[[Array, Array, DivisionDigits, Array | None, Array | None], tuple[int, int]] | None:
+        """Write the residues of quotients and of remainders, if wanted, of residues (n, N) by others.
+
+        Returns the first number whose divisor is 0, and the first whose quotient is above the highest value,
+        -1 if there is none. None if the processor has no such kernel.
         """
 
     def running_sums(self, residues: Array, starts: Array, moduli: ModuliSet) -> Array:

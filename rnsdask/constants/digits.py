@@ -65,6 +65,16 @@ class ExtensionDigits:
     targets: Groups
 
 
+@dataclass(frozen=True, eq=False)
+class DivisionDigits:
+    """What division of residues by residues takes: what both are converted by, and the results back."""
+
+    dividends: ReverseDigits
+    divisors: ReverseDigits
+    results: ForwardDigits
+    signed: bool
+
+
 def forward_digits(moduli: ModuliSet, limb_count: int, signed: bool) -> ForwardDigits | None:
     """The constants to convert limbs; None if there are too many."""
     count = -(-LIMB_BITS * limb_count // _DIGIT_BITS)

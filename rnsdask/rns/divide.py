@@ -1,9 +1,10 @@
 """Division with Python's floor semantics: ``x = q d + r``, and r is 0 or has the sign of d.
 
 A quotient depends on the size of a number, which residues hide. So numbers pass through limbs, in blocks:
-table products there and back and a long division in between, O(n**2) operations a number. By an integer d
-the quotient is (x - r) / d, an exact division in O(n), and only the remainder r takes more: by d of at most
-32 bits, it is a base extension to the modulus d; by a longer one, a table product to limbs and one back.
+table products there and back and a long division in between, O(n**2) operations a number; where a CPU
+multiplies words of 52 bits, arrays pass through digits of these in one kernel. By an integer d the quotient
+is (x - r) / d, an exact division in O(n), and only the remainder r takes more: by d of at most 32 bits, it is
+a base extension to the modulus d; by a longer one, a table product to limbs and one back.
 """
 
 import math
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import forward_constants, remainder_constants, reverse_constants, sufficient_prefix
+from rnsdask.constants.digits import DivisionDigits
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
@@ -84,12 +86,17 @@ def floor_divide(
     matrix = as_matrix(residues)
     divisors = _divisor_rows(matrix, divisor)
     result = np.empty_like(matrix, shape=(len(parts), *matrix.shape), order="C")
-    fixed = _fixed_divisor(divisor, matrix, system.signed) if isinstance(divisor, int) else None
-    for block in _blocks(matrix, system.moduli.limb_count(system.signed)):
-        other = fixed if fixed is not None else _limbs(divisors[:, block], system.with_bound(divisor_bound))
-        _check_not_zero(other, locate, block.start)
-        limbs = _limbs(matrix[:, block], system)
-        _divide_block(limbs, other, system, parts, result[:, :, block], locate, block.start)
+    divisor_system = system.with_bound(divisor_bound)
+    written = dict(zip(parts, result, strict=True))
+    if isinstance(divisor, int) or not _divide_at_once(
+        matrix, divisors, system, divisor_system, written, locate
+    ):
+        fixed = _fixed_divisor(divisor, matrix, system.signed) if isinstance(divisor, int) else None
+        for block in _blocks(matrix, system.moduli.limb_count(system.signed)):
+            other = fixed if fixed is not None else _limbs(divisors[:, block], divisor_system)
+            _check_not_zero(other, locate, block.start)
+            limbs = _limbs(matrix[:, block], system)
+            _divide_block(limbs, other, system, parts, result[:, :, block], locate, block.start)
     return result.reshape(len(parts) * system.rows, *residues.shape[1:])
 
 
@@ -329,6 +336,33 @@ def _limbs(matrix: Array, system: RNS) -> Array:
     source = sufficient_prefix(system.moduli, system.signed, system.bound)
     constants = reverse_constants(source, system.signed)
     return kernels_of(matrix).residues_to_limbs(matrix[: len(source)], constants)
+
+
+def _divide_at_once(
+    matrix: Array, divisors: Array, system: RNS, other: RNS, written: dict[Part, Array], locate: Locate
+) -> bool:
+    """Write the residues of parts of the division by divisors, whose system is `other`, by one kernel.
+
+    Returns whether there is one for the processor and for numbers of this length.
+    """
+    divide_residues = kernels_of(matrix).divide_residues
+    if divide_residues is None:
+        return False
+    signed = system.signed
+    dividend_source, divisor_source = (sufficient_prefix(s.moduli, signed, s.bound) for s in (system, other))
+    dividends, by = (reverse_constants(s, signed).digits for s in (dividend_source, divisor_source))
+    limb_count = max(s.limb_count(signed) for s in (dividend_source, divisor_source))
+    back = forward_constants(system.moduli, limb_count).digits
+    if dividends is None or by is None or back is None:
+        return False
+    digits = DivisionDigits(dividends, by, back, signed)
+    x, y = matrix[: len(dividend_source)], divisors[: len(divisor_source)]
+    zero, outside = divide_residues(x, y, digits, written.get("quotient"), written.get("remainder"))
+    if zero >= 0:
+        raise ZeroDivisionError(f"division by zero at flat index {locate(zero)}")
+    if outside >= 0:  # the lowest value by -1
+        raise system.overflow_error(-system.value_range[0], locate(outside))
+    return True
 
 
 def _divide_block(

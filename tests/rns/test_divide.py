@@ -144,10 +144,18 @@ def test_every_value_by_every_divisor(on_each_processor: Processor, name: str, s
 
 
 @pytest.mark.parametrize("name", MODULI_SETS)
+@pytest.mark.parametrize("by_limbs", [False, True])
 @BOTH_RANGES
 def test_array_divisors(
-    on_each_processor: Processor, name: str, signed: bool, rng: np.random.Generator
+    on_each_processor: Processor,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    by_limbs: bool,
+    signed: bool,
+    rng: np.random.Generator,
 ) -> None:
+    if by_limbs:
+        monkeypatch.setattr(cpu, "divide_residues", None)
     ms = MODULI_SETS[name]
     count = max(20, 12_000 // len(ms))
     values = chosen_values(ms, signed, count, rng)

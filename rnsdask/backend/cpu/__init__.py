@@ -16,7 +16,7 @@ from rnsdask.backend.cpu.convert import (
     table_sums,
     wide_digits,
 )
-from rnsdask.backend.cpu.divide import division_methods, floor_divide_limbs, remainder_limbs
+from rnsdask.backend.cpu.divide import division_methods, divide_residues, floor_divide_limbs, remainder_limbs
 from rnsdask.backend.cpu.fermat import (
     fermat_apply,
     fermat_first_invalid,
@@ -97,6 +97,7 @@ __all__ = [
     "crc32c",
     "cyclic_products",
     "divide_polynomials",
+    "divide_residues",
     "division_methods",
     "eliminate",
     "exceeds",

@@ -1,5 +1,7 @@
 """Residues from limbs and back, in other moduli, and as digits."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +18,7 @@ from rnsdask.constants import (
     WideForwardConstants,
     WordProofConstants,
 )
+from rnsdask.constants.digits import ReverseDigits
 
 MULTIPLIES_WORDS: bool = _cpu.multiplies_words()
 """Whether this processor has the kernels by digits of 102 bits; those by limbs have the same results."""
@@ -44,13 +47,15 @@ def limbs_to_residues(limbs: Array, constants: ForwardConstants, residues: Array
         _cpu.limbs_to_residues(limbs, constants.table, constants.last, constants.factors, residues)
 
 
+def reverse_arguments(digits: ReverseDigits) -> tuple[NDArray[Any], ...]:
+    return digits.sources.starts, digits.sources.factors, digits.table, digits.product, digits.highest
+
+
 def residues_to_limbs(residues: Array, constants: ReverseConstants) -> NDArray[np.uint32]:
     limbs = np.empty((residues.shape[1], constants.limb_count), dtype=np.uint32)
     digits = constants.digits if _by_digits("residues_to_limbs", len(residues)) else None
     if digits is not None:
-        sources = (digits.sources.starts, digits.sources.factors)
-        ends = (digits.product, digits.highest)
-        _cpu.residues_to_limbs_by_digits(residues, *sources, digits.table, *ends, limbs)
+        _cpu.residues_to_limbs_by_digits(residues, *reverse_arguments(digits), limbs)
     else:
         tables = (constants.table, constants.last, constants.inverses, constants.product, constants.highest)
         _cpu.residues_to_limbs(residues, *tables, limbs)

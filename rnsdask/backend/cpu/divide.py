@@ -1,11 +1,13 @@
-"""Division of limbs, those of a number side by side, and of residues by one number."""
+"""Division of limbs, those of a number side by side, and of residues by one number or by residues."""
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rnsdask.backend.cpu.convert import MULTIPLIES_WORDS, reverse_arguments
 from rnsdask.backend.cpu.extension import _cpu
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import RemainderConstants
+from rnsdask.constants.digits import DivisionDigits
 
 
 def floor_divide_limbs(
@@ -36,3 +38,15 @@ def remainder_limbs(
         residues[: len(constants.moduli)], *tables, *decision, constants.divisor, limbs, ambiguous
     )
     return limbs, ambiguous.view(np.bool_)
+
+
+def _divide_residues(
+    x: Array, y: Array, digits: DivisionDigits, quotients: Array | None, remainders: Array | None
+) -> tuple[int, int]:
+    numbers = (x, reverse_arguments(digits.dividends), y, reverse_arguments(digits.divisors))
+    results = (digits.results.table, digits.results.targets.starts, digits.results.targets.factors)
+    zero, outside = _cpu.divide_by_digits(*numbers, digits.signed, *results, quotients, remainders)
+    return zero, outside
+
+
+divide_residues = _divide_residues if MULTIPLIES_WORDS else None

@@ -14,7 +14,7 @@ from rnsdask.backend.cuda.convert import (
 )
 from rnsdask.backend.cuda.convolution import convolve, padded_residues, three_prime_remainders
 from rnsdask.backend.cuda.crc32c import crc32c
-from rnsdask.backend.cuda.divide import floor_divide_limbs, remainder_limbs
+from rnsdask.backend.cuda.divide import divide_residues, floor_divide_limbs, remainder_limbs
 from rnsdask.backend.cuda.elimination import (
     characteristic_polynomials,
     eliminate,
@@ -83,6 +83,7 @@ __all__ = [
     "crc32c",
     "cyclic_products",
     "divide_polynomials",
+    "divide_residues",
     "eliminate",
     "extremum",
     "fermat_apply",

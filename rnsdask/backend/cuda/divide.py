@@ -17,5 +17,5 @@ def floor_divide_limbs(limbs: Array, divisors: Array, width: int, signed: bool) 
     return quotients, remainders
 
 
-# Remainders by long integers are left to the division of limbs.
-remainder_limbs = None
+# Remainders by long integers, and division by arrays, are left to the division of limbs.
+remainder_limbs = divide_residues = None

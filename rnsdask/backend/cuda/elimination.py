@@ -1,6 +1,5 @@
 """Elimination in matrices modulo primes, triangular systems and characteristic polynomials."""
 
-
 import cupy
 import numpy as np
 from numpy.typing import NDArray

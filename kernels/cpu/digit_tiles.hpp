@@ -1,0 +1,331 @@
+// Tiles of numbers between residues and digits of 102 bits, on processors that multiply words of 52 bits
+// (docs/mathematics.md, "By digits of 102 bits"): what conversion and division share.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "digits.hpp"
+
+#ifdef RNS_X86_LEVELS
+
+namespace rns {
+
+using MutableResidues = Written<u32, nb::ndim<2>>;
+
+constexpr i64 kColumns = 2;  // columns of a table that are summed together
+
+// One digit of each number.
+struct Digits {
+  WordRow word[2];
+};
+
+// A sum of products of digits, (x0 + x1 2^51) (c0 + c1 2^51): of the products x0 c0, (x0 + x1) (c0 + c1) and
+// x1 c1 (Karatsuba), their lower 52 bits and what is above these.
+struct DigitSum {
+  WordRow low[3];
+  WordRow high[3];
+};
+
+// x - y if it is not negative, else x.
+RNS_IFMA_INLINE __m512i less_if_fits(__m512i x, __m512i y) {
+  return _mm512_min_epu64(x, _mm512_sub_epi64(x, y));
+}
+
+// |x w| modulo m for x below 2^52, with the quotient floor(2^52 w / m): as mod_mul, by words of 52 bits.
+RNS_IFMA_INLINE __m512i multiply(__m512i x, __m512i w, __m512i quotient, __m512i m) {
+  const __m512i q = _mm512_madd52hi_epu64(_mm512_setzero_si512(), x, quotient);
+  const __m512i r = _mm512_sub_epi64(low_product(x, w), low_product(q, m));
+  return less_if_fits(word_of(r), m);
+}
+
+// A table of digits, cut into blocks of kColumns columns: block b holds its part of each row in turn. Of
+// fewer than 2^9 rows, the sums of products are below 2^61, and what next_digit makes of them below 2^63.
+struct DigitTable {
+  const u64* data;
+  i64 blocks;
+  i64 rows;
+
+  explicit DigitTable(const Blocks64& array)
+      : data(array.data()), blocks(static_cast<i64>(array.shape(0))), rows(static_cast<i64>(array.shape(1))) {
+    require(array.shape(2) == 2 * kColumns && rows < 512, "no table of digits");
+  }
+
+  // The sums of a tile's first `used` terms, one a row, times the columns of a block.
+  RNS_IFMA void sum(const Digits* terms, i64 used, i64 block, DigitSum* sums) const {
+    __m512i low[kColumns][3][2] = {}, high[kColumns][3][2] = {};
+    const u64* c = data + block * rows * 2 * kColumns;
+    for (i64 r = 0; r < used; ++r, c += 2 * kColumns) {
+      __m512i x[3][2];
+      for (int h = 0; h < 2; ++h) {
+        x[0][h] = load_words(terms[r].word[0], 8 * h);
+        x[2][h] = load_words(terms[r].word[1], 8 * h);
+        x[1][h] = _mm512_add_epi64(x[0][h], x[2][h]);
+      }
+      for (int k = 0; k < kColumns; ++k) {
+        const __m512i c0 = spread_at(c + 2 * k), c1 = spread_at(c + 2 * k + 1);
+        const __m512i factor[3] = {c0, _mm512_add_epi64(c0, c1), c1};
+        for (int j = 0; j < 3; ++j) {
+          for (int h = 0; h < 2; ++h) {
+            low[k][j][h] = _mm512_madd52lo_epu64(low[k][j][h], x[j][h], factor[j]);
+            high[k][j][h] = _mm512_madd52hi_epu64(high[k][j][h], x[j][h], factor[j]);
+          }
+        }
+      }
+    }
+#pragma GCC unroll 12
+    for (int i = 0; i < 6 * kColumns; ++i) {
+      const int k = i / 6, j = i / 2 % 3, h = i % 2;
+      _mm512_store_si512(sums[k].low[j].x + 8 * h, low[k][j][h]);
+      _mm512_store_si512(sums[k].high[j].x + 8 * h, high[k][j][h]);
+    }
+  }
+};
+
+// What a column of sums hands to the next: to add to its two words.
+struct Carry {
+  __m512i word[2];
+};
+
+// The two words of a column, of 8 numbers. What is above 52 bits of a product counts twice in the next word.
+RNS_IFMA_INLINE Carry next_digit(const Carry& carry, const DigitSum& sum, i64 half, __m512i* word) {
+  __m512i low[3], high[3];
+  for (int j = 0; j < 3; ++j) {
+    low[j] = load_words(sum.low[j], half);
+    high[j] = _mm512_slli_epi64(load_words(sum.high[j], half), 1);
+  }
+  low[1] = _mm512_sub_epi64(_mm512_sub_epi64(low[1], low[0]), low[2]);
+  high[1] = _mm512_sub_epi64(_mm512_sub_epi64(high[1], high[0]), high[2]);
+  const __m512i first = _mm512_add_epi64(low[0], carry.word[0]);
+  const __m512i second =
+      _mm512_add_epi64(_mm512_add_epi64(low[1], high[0]), _mm512_add_epi64(carry.word[1], carry_of(first)));
+  word[0] = word_of(first);
+  word[1] = word_of(second);
+  return {{_mm512_add_epi64(_mm512_add_epi64(low[2], high[1]), carry_of(second)), high[2]}};
+}
+
+// Constants of a modulus m of b bits that residues are converted from: m, w_i and floor(2^52 w_i / m), two
+// words of P_k / m, 52 - b and floor(2^(50 + b) / m).
+struct SourceModulus {
+  u64 modulus;
+  u64 inverse, inverse_quotient;
+  u64 word[2];
+  u64 shift, fraction;
+};
+
+constexpr int kMostWords = 5;
+
+// Constants of a modulus m that residues are converted to: m, and for each word, 2^(51 j) modulo m and the
+// quotient floor(2^52 value / m).
+struct TargetModulus {
+  u64 modulus;
+  u64 value[kMostWords];
+  u64 quotient[kMostWords];
+};
+
+using Sources = Groups<SourceModulus>;
+using Targets = Groups<TargetModulus>;
+
+// Of a tile, the term of one group, S_k = sum of u_i P_k / m_i < 2^102. The sums of u_i / m_i, in units of
+// 2^-50, grow by the group's; there are fewer than 2^14 moduli, as pairwise coprime ones multiply to more
+// than all groups hold.
+RNS_IFMA inline void load_group(const Residues& residues, i64 first, const Sources& sources, i64 group,
+                                Digits& term, WordRow& fractions) {
+  const __mmask16 mask = lanes(residues.count - first);
+  __m512i sum[2][3] = {};  // three for each vector, for a sum waits for the one before it
+  __m512i fraction[2] = {load_words(fractions, 0), load_words(fractions, 8)};
+  const u32* row = residues.row(sources.starts[group]) + first;
+  // The rows of the next group are asked for early: they are too far apart for the processor to foresee.
+  const i64 ahead =
+      group + 1 < sources.count ? residues.stride * (sources.starts[group + 1] - sources.starts[group]) : 0;
+  for (i64 i = sources.starts[group]; i < sources.starts[group + 1]; ++i, row += residues.stride) {
+    const SourceModulus& s = sources.moduli[i];
+    __builtin_prefetch(row + ahead);
+    const __m512i word0 = spread_at(s.word), word1 = spread_at(s.word + 1);
+    const __m512i x = _mm512_maskz_loadu_epi32(mask, row);
+    const __m256i halves[2] = {_mm512_castsi512_si256(x), _mm512_extracti64x4_epi64(x, 1)};
+    for (int h = 0; h < 2; ++h) {
+      const __m512i u = multiply(_mm512_cvtepu32_epi64(halves[h]), spread_at(&s.inverse),
+                                 spread_at(&s.inverse_quotient), spread_at(&s.modulus));
+      sum[h][0] = _mm512_madd52lo_epu64(sum[h][0], u, word0);
+      sum[h][1] = _mm512_madd52hi_epu64(sum[h][1], u, word0);
+      sum[h][2] = _mm512_madd52lo_epu64(sum[h][2], u, word1);
+      // Each rounding down, of the constant and here, loses less than a unit.
+      const __m512i shifted = _mm512_sllv_epi64(u, spread_at(&s.shift));
+      fraction[h] = _mm512_madd52hi_epu64(fraction[h], shifted, spread_at(&s.fraction));
+    }
+  }
+  for (int h = 0; h < 2; ++h) {
+    const __m512i upper = _mm512_add_epi64(_mm512_slli_epi64(sum[h][1], 1), sum[h][2]);
+    _mm512_store_si512(term.word[0].x + 8 * h, word_of(sum[h][0]));
+    _mm512_store_si512(term.word[1].x + 8 * h, _mm512_add_epi64(upper, carry_of(sum[h][0])));
+    _mm512_store_si512(fractions.x + 8 * h, fraction[h]);
+  }
+}
+
+// The terms of up to kTiles tiles, each `rows` of them: of every group, and q of `start` (in units of 2^-32)
+// and the fractions, whose first 32 bits are left in `fraction`.
+RNS_IFMA inline void load_terms(const Residues& residues, i64 first, const Sources& sources, u32 start,
+                                Digits* terms, u32* fraction) {
+  const i64 rows = sources.count + 1, width = std::min(kWide * kTiles, residues.count - first);
+  WordRow fractions[kTiles] = {};
+  for (i64 group = 0; group < sources.count; ++group) {
+    for (i64 t = 0; kWide * t < width; ++t)
+      load_group(residues, first + kWide * t, sources, group, terms[t * rows + group], fractions[t]);
+  }
+  for (i64 t = 0; kWide * t < width; ++t) {
+    Digits& q = terms[t * rows + rows - 1];
+    q = {};
+    for (i64 j = 0; j < kWide; ++j) {
+      const u64 total = (fractions[t].x[j] >> (50 - 32)) + start;
+      q.word[0].x[j] = total >> 32;
+      fraction[kWide * t + j] = static_cast<u32>(total);
+    }
+  }
+}
+
+// The residues of a tile modulo a group's moduli, from the group's column, a sum below 2^(51 kWords). A word
+// of 51 bits times its factor leaves less than 3/2 m (as mod_mul less than 2 m), so all leave less than 8 m.
+// Of `negative` numbers, those of the sum's negative.
+template <int kWords>
+RNS_IFMA inline void reduce_group(const DigitSum& sum, const Targets& targets, i64 group, i64 width,
+                                  __mmask16 negative, u32* residues, i64 stride) {
+  const __mmask16 mask = lanes(width);
+  const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  __m512i word[2][kMostWords];
+  for (int h = 0; h < 2; ++h) {
+    const Carry carry = next_digit({}, sum, 8 * h, word[h]);
+    const __m512i last = _mm512_add_epi64(carry.word[1], carry_of(carry.word[0]));
+    word[h][2] = word_of(carry.word[0]);
+    word[h][3] = word_of(last);
+    word[h][4] = carry_of(last);
+  }
+  for (i64 i = targets.starts[group]; i < targets.starts[group + 1]; ++i) {
+    const TargetModulus& target = targets.moduli[i];
+    const __m512i m = spread_at(&target.modulus);
+    __m512i r[2];
+    for (int h = 0; h < 2; ++h) {
+      __m512i q = _mm512_setzero_si512(), rest = word[h][0];
+      for (int j = 0; j < kWords; ++j)
+        q = _mm512_madd52hi_epu64(q, word[h][j], spread_at(target.quotient + j));
+      for (int j = 1; j < kWords; ++j)
+        rest = _mm512_madd52lo_epu64(rest, word[h][j], spread_at(target.value + j));
+      r[h] = word_of(_mm512_sub_epi64(rest, low_product(q, m)));
+      for (int shift = 2; shift >= 0; --shift) r[h] = less_if_fits(r[h], _mm512_slli_epi64(m, shift));
+    }
+    __m512i x = _mm512_permutex2var_epi32(r[0], even, r[1]);
+    if (negative != 0) {
+      const __m512i m32 = _mm512_set1_epi32(static_cast<i32>(target.modulus));
+      x = _mm512_mask_sub_epi32(x, negative & _mm512_test_epi32_mask(x, x), m32, x);
+    }
+    _mm512_mask_storeu_epi32(residues + i * stride, mask, x);
+  }
+}
+
+constexpr __mmask16 kNoneNegative[kTiles] = {};
+
+// The residues of up to kTiles tiles from their first `used` terms, of which each has as many as the table
+// rows. Those of `negative` numbers, a mask for each tile, are those of the sums' negatives.
+RNS_IFMA inline void write_residues(const Digits* terms, i64 used, const DigitTable& table,
+                                    const Targets& targets, i64 width, const __mmask16* negative,
+                                    u32* residues, i64 stride) {
+  DigitSum sums[kColumns];
+  // The sum of the products of digits below 2^102 and constants below 2^96.
+  const auto reduce = used <= 64 ? reduce_group<4> : reduce_group<5>;
+  for (i64 group = 0; group < targets.count; group += kColumns) {
+    const i64 groups = std::min(kColumns, targets.count - group);
+    for (i64 t = 0; kWide * t < width; ++t) {
+      table.sum(terms + t * table.rows, used, group / kColumns, sums);
+      for (i64 k = 0; k < groups; ++k)
+        reduce(sums[k], targets, group + k, width - kWide * t, negative[t], residues + kWide * t, stride);
+    }
+  }
+}
+
+// What a digit of X' hands to the next: its carry, and the borrow of the comparison of the highest value with
+// the digits.
+struct Chain {
+  Carry carry[2];
+  __m512i above[2];
+};
+
+RNS_IFMA inline void next_digits(Chain& chain, const DigitSum& sum, const u64* highest, Digits& digit) {
+  for (int h = 0; h < 2; ++h) {
+    __m512i word[2];
+    chain.carry[h] = next_digit(chain.carry[h], sum, 8 * h, word);
+    for (int j = 0; j < 2; ++j) {
+      const __m512i rest = _mm512_sub_epi64(_mm512_sub_epi64(spread(highest[j]), word[j]), chain.above[h]);
+      chain.above[h] = _mm512_srli_epi64(rest, 63);
+      _mm512_store_si512(digit.word[j].x + 8 * h, word[j]);
+    }
+  }
+}
+
+// Subtracts a constant from those of 8 numbers of a tile for which `above` is 1.
+RNS_IFMA inline void subtract(__m512i above, const u64* constant, i64 count, i64 half, Digits* digits) {
+  const __mmask8 chosen = _mm512_test_epi64_mask(above, above);
+  if (chosen == 0) return;
+  __m512i borrow = _mm512_setzero_si512();
+  for (i64 w = 0; w < 2 * count; ++w) {
+    WordRow& row = digits[w / 2].word[w % 2];
+    const __m512i rest = _mm512_sub_epi64(load_words(row, half), borrow);
+    const __m512i difference = _mm512_mask_sub_epi64(rest, chosen, rest, spread(constant[w]));
+    _mm512_store_si512(row.x + half, word_of(difference));
+    borrow = _mm512_srli_epi64(difference, 63);
+  }
+}
+
+// Residues to digits.
+struct ReverseDigits {
+  Residues residues;
+  Sources sources;
+  DigitTable table;
+  const u64* product;
+  const u64* highest;
+  i64 digits;
+
+  ReverseDigits(const Matrix32& array, const Vector32& starts, const Table64& factors, const Blocks64& blocks,
+                const Vector64& product_words, const Vector64& highest_words)
+      : residues(array),
+        sources(starts, factors),
+        table(blocks),
+        product(product_words.data()),
+        highest(highest_words.data()),
+        digits(static_cast<i64>(product_words.shape(0)) / 2) {
+    require(residues.moduli == sources.size(), "one row of constants for each modulus is needed");
+    require(table.rows == sources.count + 1, "the table must have a row a term");
+    require(product_words.shape(0) % 2 == 0 && highest_words.shape(0) == product_words.shape(0) &&
+                digits <= kColumns * table.blocks,
+            "the constants must have as many digits as a number");
+  }
+
+  // Those of up to kTiles tiles, in two's complement: X', less M where it is above the highest value. `terms`
+  // are room for kTiles tiles of terms.
+  RNS_IFMA void load(i64 first, i64 tiles, Digits* terms, Digits* result) const {
+    u32 fraction[kTiles * kWide];
+    load_terms(residues, first, sources, 0, terms, fraction);
+    DigitSum sums[kColumns];
+    Chain chains[kTiles] = {};
+    for (i64 d = 0; d < digits; d += kColumns) {
+      const i64 columns = std::min(kColumns, digits - d);
+      for (i64 t = 0; t < tiles; ++t) {
+        table.sum(terms + t * table.rows, table.rows, d / kColumns, sums);
+        for (i64 k = 0; k < columns; ++k)
+          next_digits(chains[t], sums[k], highest + 2 * (d + k), result[t * digits + d + k]);
+      }
+    }
+    for (i64 t = 0; t < tiles; ++t) {
+      for (int h = 0; h < 2; ++h) subtract(chains[t].above[h], product, digits, 8 * h, result + t * digits);
+    }
+  }
+};
+
+inline void check_result(const MutableResidues& result, i64 rows, i64 count) {
+  require(static_cast<i64>(result.shape(0)) == rows && static_cast<i64>(result.shape(1)) == count,
+          "the result must have one row for each modulus and one column for each number");
+  require(count <= 1 || result.stride(1) == 1, "the result must have contiguous rows");
+}
+
+}  // namespace rns
+
+#endif
