@@ -43,6 +43,7 @@ void bind_wide_residues(nb::module_& module);
 void bind_digit_conversion(nb::module_& module);
 void bind_digit_division(nb::module_& module);
 void bind_digit_proof(nb::module_& module);
+void bind_digit_remainder(nb::module_& module);
 void bind_word_proof(nb::module_& module);
 
 }  // namespace rns

@@ -163,18 +163,18 @@ RNS_IFMA inline void load_group(const Residues& residues, i64 first, const Sourc
   }
 }
 
-// The terms of up to kTiles tiles, each `rows` of them: of every group, and q of `start` (in units of 2^-32)
-// and the fractions, whose first 32 bits are left in `fraction`.
+// The terms of up to kTiles tiles, each in `rows` rows: of every group, and q of `start` (in units of 2^-32)
+// and the fractions, whose first 32 bits are left in `fraction`. What is in further rows stays.
 RNS_IFMA inline void load_terms(const Residues& residues, i64 first, const Sources& sources, u32 start,
-                                Digits* terms, u32* fraction) {
-  const i64 rows = sources.count + 1, width = std::min(kWide * kTiles, residues.count - first);
+                                i64 rows, Digits* terms, u32* fraction) {
+  const i64 width = std::min(kWide * kTiles, residues.count - first);
   WordRow fractions[kTiles] = {};
   for (i64 group = 0; group < sources.count; ++group) {
     for (i64 t = 0; kWide * t < width; ++t)
       load_group(residues, first + kWide * t, sources, group, terms[t * rows + group], fractions[t]);
   }
   for (i64 t = 0; kWide * t < width; ++t) {
-    Digits& q = terms[t * rows + rows - 1];
+    Digits& q = terms[t * rows + sources.count];
     q = {};
     for (i64 j = 0; j < kWide; ++j) {
       const u64 total = (fractions[t].x[j] >> (50 - 32)) + start;
@@ -224,9 +224,9 @@ RNS_IFMA inline void reduce_group(const DigitSum& sum, const Targets& targets, i
 
 constexpr __mmask16 kNoneNegative[kTiles] = {};
 
-// The residues of up to kTiles tiles from their first `used` terms, of which each has as many as the table
-// rows. Those of `negative` numbers, a mask for each tile, are those of the sums' negatives.
-RNS_IFMA inline void write_residues(const Digits* terms, i64 used, const DigitTable& table,
+// The residues of up to kTiles tiles, each of `rows` terms, from the first `used` of them. Those of
+// `negative` numbers, a mask for each tile, are those of the sums' negatives.
+RNS_IFMA inline void write_residues(const Digits* terms, i64 rows, i64 used, const DigitTable& table,
                                     const Targets& targets, i64 width, const __mmask16* negative,
                                     u32* residues, i64 stride) {
   DigitSum sums[kColumns];
@@ -235,7 +235,7 @@ RNS_IFMA inline void write_residues(const Digits* terms, i64 used, const DigitTa
   for (i64 group = 0; group < targets.count; group += kColumns) {
     const i64 groups = std::min(kColumns, targets.count - group);
     for (i64 t = 0; kWide * t < width; ++t) {
-      table.sum(terms + t * table.rows, used, group / kColumns, sums);
+      table.sum(terms + t * rows, used, group / kColumns, sums);
       for (i64 k = 0; k < groups; ++k)
         reduce(sums[k], targets, group + k, width - kWide * t, negative[t], residues + kWide * t, stride);
     }
@@ -275,6 +275,25 @@ RNS_IFMA inline void subtract(__m512i above, const u64* constant, i64 count, i64
   }
 }
 
+// The digits of the sums of up to kTiles tiles' terms, times the columns of a table from a block on, less
+// `product` where they are above `highest`.
+RNS_IFMA inline void sum_digits(const DigitTable& table, i64 block, const Digits* terms, i64 tiles,
+                                const u64* product, const u64* highest, i64 digits, Digits* result) {
+  DigitSum sums[kColumns];
+  Chain chains[kTiles] = {};
+  for (i64 d = 0; d < digits; d += kColumns) {
+    const i64 columns = std::min(kColumns, digits - d);
+    for (i64 t = 0; t < tiles; ++t) {
+      table.sum(terms + t * table.rows, table.rows, block + d / kColumns, sums);
+      for (i64 k = 0; k < columns; ++k)
+        next_digits(chains[t], sums[k], highest + 2 * (d + k), result[t * digits + d + k]);
+    }
+  }
+  for (i64 t = 0; t < tiles; ++t) {
+    for (int h = 0; h < 2; ++h) subtract(chains[t].above[h], product, digits, 8 * h, result + t * digits);
+  }
+}
+
 // Residues to digits.
 struct ReverseDigits {
   Residues residues;
@@ -303,20 +322,8 @@ struct ReverseDigits {
   // are room for kTiles tiles of terms.
   RNS_IFMA void load(i64 first, i64 tiles, Digits* terms, Digits* result) const {
     u32 fraction[kTiles * kWide];
-    load_terms(residues, first, sources, 0, terms, fraction);
-    DigitSum sums[kColumns];
-    Chain chains[kTiles] = {};
-    for (i64 d = 0; d < digits; d += kColumns) {
-      const i64 columns = std::min(kColumns, digits - d);
-      for (i64 t = 0; t < tiles; ++t) {
-        table.sum(terms + t * table.rows, table.rows, d / kColumns, sums);
-        for (i64 k = 0; k < columns; ++k)
-          next_digits(chains[t], sums[k], highest + 2 * (d + k), result[t * digits + d + k]);
-      }
-    }
-    for (i64 t = 0; t < tiles; ++t) {
-      for (int h = 0; h < 2; ++h) subtract(chains[t].above[h], product, digits, 8 * h, result + t * digits);
-    }
+    load_terms(residues, first, sources, 0, table.rows, terms, fraction);
+    sum_digits(table, 0, terms, tiles, product, highest, digits, result);
   }
 };
 

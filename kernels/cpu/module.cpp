@@ -40,5 +40,6 @@ NB_MODULE(_cpu, module) {
   rns::bind_digit_conversion(module);
   rns::bind_digit_division(module);
   rns::bind_digit_proof(module);
+  rns::bind_digit_remainder(module);
   rns::bind_word_proof(module);
 }

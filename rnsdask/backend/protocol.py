@@ -189,6 +189,15 @@ class Kernels(Protocol):
         """
 
     @property
+    def remainders(
+        self,
+    ) -> Callable[[Array, RemainderConstants, ForwardConstants, Array], Array | None] | None:
+        """Write the residues of remainders, and return flags as `remainder_limbs`; None if they are too long.
+
+        The forward constants are those of the divisor's limbs. None if the processor has no such kernel.
+        """
+
+    @property
     def divide_residues(
         self,
     ) -> Callable[[Array, Array, DivisionDigits, Array | None, Array | None], tuple[int, int]] | None:

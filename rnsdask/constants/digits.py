@@ -75,6 +75,21 @@ class DivisionDigits:
     signed: bool
 
 
+@dataclass(frozen=True, eq=False)
+class RemainderDigits:
+    """For remainders by a divisor d: of each term's factor r, ``floor(2**204 r / d)`` and r itself.
+
+    Factors are M / P_k and last -M, for q, modulo d; then, without fractions, -d and ``-2**102 d`` modulo
+    ``2**(102 D)``, for the digits of k. `divisor` and `highest` are the words of d and of d - 1, in the D
+    digits that hold 2 d.
+    """
+
+    table: Words
+    sources: Groups
+    divisor: Words
+    highest: Words
+
+
 def forward_digits(moduli: ModuliSet, limb_count: int, signed: bool) -> ForwardDigits | None:
     """The constants to convert limbs; None if there are too many."""
     count = -(-LIMB_BITS * limb_count // _DIGIT_BITS)
@@ -113,6 +128,21 @@ def extension_digits(moduli: ModuliSet, targets: ModuliSet) -> ExtensionDigits |
     factors = [*(total // product for product in products), -total]
     rows = [[factor % product for product in _products(targets)] for factor in factors]
     return ExtensionDigits(_table_of(rows), _source_groups(moduli), _target_groups(targets))
+
+
+def remainder_digits(moduli: ModuliSet, divisor: int) -> RemainderDigits | None:
+    """The constants of the remainders by a divisor; None if there are too many."""
+    products = _products(moduli)
+    if len(products) + 3 > _MOST_ROWS:
+        return None
+    count = -(-(divisor.bit_length() + 1) // _DIGIT_BITS)
+    total, d = gmpy2.mpz(moduli.product), gmpy2.mpz(divisor)
+    factors = [*(total // product % d for product in products), -total % d]
+    fractions = [*((r << 2 * _DIGIT_BITS) // d for r in factors), 0, 0]
+    of_k = [-d % 2 ** (_DIGIT_BITS * count), (-d << _DIGIT_BITS) % 2 ** (_DIGIT_BITS * count)]
+    columns = words_of(fractions, 4), words_of([*factors, *of_k], 2 * count)
+    table = np.hstack(columns).reshape(len(fractions), -1, 2)
+    return RemainderDigits(_blocked(table), _source_groups(moduli), *words_of([d, d - 1], 2 * count))
 
 
 def words_of(values: Iterable[Any], count: int) -> Words:

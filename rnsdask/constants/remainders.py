@@ -1,13 +1,14 @@
 """Constants of remainders by a long integer, straight from residues."""
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.constants.convert import extension_source, limbs_of, padded
+from rnsdask.constants.digits import RemainderDigits, remainder_digits
 from rnsdask.constants.factors import CACHED_SETS, last_residues, shoup_factors
 from rnsdask.core.moduli import LIMB_BITS, ModuliSet
 
@@ -31,6 +32,12 @@ class RemainderConstants:
     start: int
     ambiguous_below: int
     divisor: NDArray[np.uint32]
+
+    @cached_property
+    def digits(self) -> RemainderDigits | None:
+        """Those by digits of 102 bits, for processors that have them."""
+        divisor = int.from_bytes(self.divisor[0].astype("<u4").tobytes(), "little")
+        return remainder_digits(self.moduli, divisor)
 
 
 @lru_cache(CACHED_SETS)

@@ -17,7 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, kernels_of
-from rnsdask.constants import forward_constants, remainder_constants, reverse_constants, sufficient_prefix
+from rnsdask.constants import (
+    ForwardConstants,
+    forward_constants,
+    remainder_constants,
+    reverse_constants,
+    sufficient_prefix,
+)
 from rnsdask.constants.digits import DivisionDigits
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import abbreviate
@@ -141,11 +147,31 @@ def _remainders(matrix: Array, divisor: int, system: RNS) -> Array:
         kernels_of(small).limbs_to_residues(small, forward_constants(system.moduli, 1), result)
         return result
     width = -(-divisor.bit_length() // LIMB_BITS)
+    back = forward_constants(system.moduli, width)
+    if _remainders_at_once(matrix, divisor, system, back, result):
+        return result
     for block in _blocks(matrix, width):
         limbs = _remainder_limbs(matrix[:, block], divisor, system)[:, :width]
-        constants = forward_constants(system.moduli, width)
-        kernels_of(limbs).limbs_to_residues(limbs, constants, result[:, block])
+        kernels_of(limbs).limbs_to_residues(limbs, back, result[:, block])
     return result
+
+
+def _remainders_at_once(
+    matrix: Array, divisor: int, system: RNS, back: ForwardConstants, result: Array
+) -> bool:
+    """Write remainders by a long divisor by one kernel; False if there is none for them."""
+    kernels = kernels_of(matrix)
+    if kernels.remainders is None:
+        return False
+    constants = remainder_constants(system.moduli, divisor, system.signed, system.bound)
+    flags = kernels.remainders(matrix, constants, back, result)
+    if flags is None:
+        return False
+    (ambiguous,) = flags.nonzero()
+    if ambiguous.size:
+        numbers = kernels.gather(matrix, ambiguous)
+        result[:, ambiguous] = floor_divide(numbers, divisor, system, ("remainder",))
+    return True
 
 
 def _remainder_limbs(matrix: Array, divisor: int, system: RNS) -> Array:

@@ -391,6 +391,13 @@ def long_divisors(moduli: rd.ModuliSet, signed: bool, rng: np.random.Generator) 
     return sorted({d for d in some if 2**32 < d <= highest})
 
 
+@pytest.fixture(params=["digits", "limbs"])
+def _remainders_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "limbs":
+        monkeypatch.setattr(cpu, "remainders", None)
+
+
+@pytest.mark.usefixtures("_remainders_by")
 @pytest.mark.parametrize("name", MODULI_SETS)
 @BOTH_RANGES
 def test_long_divisors(
@@ -419,6 +426,7 @@ def test_long_divisors(
             np.testing.assert_array_equal(on_each_processor.to_numpy(found), np.vstack(exact), hex(d))
 
 
+@pytest.mark.usefixtures("_remainders_by")
 @BOTH_RANGES
 def test_long_remainders_of_bounded_numbers(
     on_each_processor: Processor, signed: bool, rng: np.random.Generator

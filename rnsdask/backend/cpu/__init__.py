@@ -16,7 +16,13 @@ from rnsdask.backend.cpu.convert import (
     table_sums,
     wide_digits,
 )
-from rnsdask.backend.cpu.divide import division_methods, divide_residues, floor_divide_limbs, remainder_limbs
+from rnsdask.backend.cpu.divide import (
+    divide_residues,
+    division_methods,
+    floor_divide_limbs,
+    remainder_limbs,
+    remainders,
+)
 from rnsdask.backend.cpu.fermat import (
     fermat_apply,
     fermat_first_invalid,
@@ -164,6 +170,7 @@ __all__ = [
     "read_all",
     "remainder_limbs",
     "remainder_sequences",
+    "remainders",
     "residues_to_decimal",
     "residues_to_limbs",
     "row_sums",

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from rnsdask.backend.cpu.convert import MULTIPLIES_WORDS, reverse_arguments
 from rnsdask.backend.cpu.extension import _cpu
 from rnsdask.backend.protocol import Array
-from rnsdask.constants import RemainderConstants
+from rnsdask.constants import ForwardConstants, RemainderConstants
 from rnsdask.constants.digits import DivisionDigits
 
 
@@ -38,6 +38,27 @@ def remainder_limbs(
         residues[: len(constants.moduli)], *tables, *decision, constants.divisor, limbs, ambiguous
     )
     return limbs, ambiguous.view(np.bool_)
+
+
+def _remainders(
+    residues: Array, constants: RemainderConstants, forward: ForwardConstants, result: Array
+) -> NDArray[np.bool_] | None:
+    digits, back = constants.digits, forward.digits
+    if digits is None or back is None:
+        return None
+    ambiguous = np.empty(residues.shape[1], dtype=np.uint8)
+    _cpu.remainders_by_digits(
+        residues[: len(constants.moduli)],
+        *(digits.sources.starts, digits.sources.factors, digits.table),
+        *(constants.start, constants.ambiguous_below, digits.divisor, digits.highest),
+        *(back.table, back.targets.starts, back.targets.factors),
+        result,
+        ambiguous,
+    )
+    return ambiguous.view(np.bool_)
+
+
+remainders = _remainders if MULTIPLIES_WORDS else None
 
 
 def _divide_residues(

@@ -14,7 +14,7 @@ from rnsdask.backend.cuda.convert import (
 )
 from rnsdask.backend.cuda.convolution import convolve, padded_residues, three_prime_remainders
 from rnsdask.backend.cuda.crc32c import crc32c
-from rnsdask.backend.cuda.divide import divide_residues, floor_divide_limbs, remainder_limbs
+from rnsdask.backend.cuda.divide import divide_residues, floor_divide_limbs, remainder_limbs, remainders
 from rnsdask.backend.cuda.elimination import (
     characteristic_polynomials,
     eliminate,
@@ -136,6 +136,7 @@ __all__ = [
     "read_all",
     "remainder_limbs",
     "remainder_sequences",
+    "remainders",
     "residues_to_limbs",
     "row_sums",
     "running_sums",

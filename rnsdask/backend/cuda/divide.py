@@ -18,4 +18,4 @@ def floor_divide_limbs(limbs: Array, divisors: Array, width: int, signed: bool) 
 
 
 # Remainders by long integers, and division by arrays, are left to the division of limbs.
-remainder_limbs = divide_residues = None
+remainder_limbs = remainders = divide_residues = None
