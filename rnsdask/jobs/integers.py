@@ -89,40 +89,21 @@ def import_integers(
     InputError
         If the stream holds no integer, or something else. The store, if created yet, stays incomplete.
     """
-    lengths = consecutive_chunks(chunks, shape, system.rows)
-    writer: store.StoreWriter | None = None
-    written: set[Index] = set()
-    damaged: set[Index] = set()
+    target = _Target(path, system, consecutive_chunks(chunks, shape, system.rows), shape, overwrite)
     if resume:
-        wanted: dict[str, Any] = {} if chunks == "auto" else {"chunks": lengths}
-        wanted |= {} if shape is None else {"shape": shape}
-        writer, written, damaged = _resume(path, system, wanted)
-        lengths = writer.info.chunks
-    for index, part in _parts(shape, lengths):
+        target.resume(any_chunks=chunks == "auto")
+    for index, part in _parts(shape, target.chunks):
         begun, size = source.count, math.prod(part)
         residues = _next_chunk(source, system, size, advance)
         is_whole = source.count == begun + size
         if shape is not None and not is_whole:
             raise InputError(_other_count(name, str(source.count), shape))
-        if writer is not None and index in written:
-            if not is_whole and source.count < writer.info.count:
-                break
-            check_same(writer, index, residues.reshape(-1, *part) if shape else residues)
-        elif residues.shape[1]:
-            if writer is None:
-                first = shape or residues.shape[1:]
-                writer = store.create(path, system, first, chunks=lengths, overwrite=overwrite)
-            elif source.count > writer.info.count:
-                writer.resize((source.count,))
-            writer.write_chunk(index, residues.reshape(-1, *part) if shape else residues)
+        target.take(index, residues.reshape(-1, *part) if shape else residues, source.count, is_whole)
         if not is_whole:
             break
     if shape is not None and len(source.read(1)):
         raise InputError(_other_count(name, "more", shape))
-    if writer is None:
-        raise InputError(f"{name}: it is empty; at least one integer was expected")
-    info = _finish(writer, source, name)
-    return Transfer(info.count, source.bytes_read, info.nbytes, len(written), len(damaged))
+    return target.finish(source, name)
 
 
 def consecutive_chunks(chunks: layout.Chunks, shape: tuple[int, ...] | None, rows: int) -> tuple[int, ...]:
@@ -164,21 +145,67 @@ def _other_count(name: str, found: str, shape: tuple[int, ...]) -> str:
     return f"{name}: shape {shape} takes {math.prod(shape)} integers, it holds {found}"
 
 
-def _resume(
-    path: str, system: RNS | Positional, wanted: dict[str, Any]
-) -> tuple[store.StoreWriter, set[Index], set[Index]]:
-    """Open an incomplete store, and find out which of its chunks are whole, and which are damaged."""
-    names = ("bits", "signed") if isinstance(system, Positional) else ("moduli", "signed")
-    writer = resume_store(path, **{name: getattr(system, name) for name in names}, **wanted)
-    with mapping_on_threads() as map_chunks:
-        return writer, *written_chunks(writer, map_chunks)
+class _Target:
+    """The store of an import, which is created when its first chunk is known, or continued.
 
+    Attributes
+    ----------
+    chunks : tuple of int
+        The lengths of its chunks.
+    """
 
-def _finish(writer: store.StoreWriter, source: IntegerSource, name: str) -> store.StoreInfo:
-    if source.count != writer.info.count:
-        begun = f"{writer.info.path}: it was begun with {writer.info.count} integers or more"
-        raise JobError(f"{begun}, and {name} holds {source.count}; it cannot be resumed")
-    return writer.finish(bound=source.bound if isinstance(writer.info.system, RNS) else None)
+    def __init__(
+        self,
+        path: str,
+        system: RNS | Positional,
+        chunks: tuple[int, ...],
+        shape: tuple[int, ...] | None,
+        overwrite: bool,
+    ) -> None:
+        self._path, self._system, self._shape, self._overwrite = path, system, shape, overwrite
+        self._writer: store.StoreWriter | None = None
+        self._written: set[Index] = set()
+        self._damaged: set[Index] = set()
+        self.chunks = chunks
+
+    def resume(self, *, any_chunks: bool) -> None:
+        """Open an incomplete store, and find out which of its chunks are whole, and which are damaged."""
+        names = ["bits" if isinstance(self._system, Positional) else "moduli", "signed"]
+        wanted: dict[str, Any] = {name: getattr(self._system, name) for name in names}
+        wanted |= {} if any_chunks else {"chunks": self.chunks}
+        wanted |= {} if self._shape is None else {"shape": self._shape}
+        self._writer = resume_store(self._path, **wanted)
+        self.chunks = self._writer.info.chunks
+        with mapping_on_threads() as map_chunks:
+            self._written, self._damaged = written_chunks(self._writer, map_chunks)
+
+    def take(self, index: Index, words: NDArray[np.uint32], count: int, is_whole: bool) -> None:
+        """Write a chunk, or compare it with what is written, when `count` integers are read in all."""
+        if index in self._written:
+            assert self._writer is not None
+            # A last chunk that is shorter than the one written: there are too few integers, as `finish` says.
+            if is_whole or count >= self._writer.info.count:
+                check_same(self._writer, index, words)
+        elif words.size:
+            if self._writer is None:
+                shape = self._shape or words.shape[1:]
+                self._writer = store.create(
+                    self._path, self._system, shape, chunks=self.chunks, overwrite=self._overwrite
+                )
+            elif count > self._writer.info.count:
+                self._writer.resize((count,))
+            self._writer.write_chunk(index, words)
+
+    def finish(self, source: IntegerSource, name: str) -> Transfer:
+        """Make the store whole."""
+        if self._writer is None:
+            raise InputError(f"{name}: it is empty; at least one integer was expected")
+        info = self._writer.info
+        if source.count != info.count:
+            begun = f"{info.path}: it was begun with {info.count} integers or more"
+            raise JobError(f"{begun}, and {name} holds {source.count}; it cannot be resumed")
+        info = self._writer.finish(bound=source.bound if isinstance(info.system, RNS) else None)
+        return Transfer(info.count, source.bytes_read, info.nbytes, len(self._written), len(self._damaged))
 
 
 def batch_size(system: RNS | Positional) -> int:
