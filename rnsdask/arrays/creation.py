@@ -32,7 +32,7 @@ from rnsdask.lazy.map import map_chunks
 from rnsdask.positional.random import random_limbs
 from rnsdask.positional.system import Positional
 from rnsdask.rns import convert
-from rnsdask.rns.foreign import system_of
+from rnsdask.rns.foreign import Moduli, system_of
 from rnsdask.rns.random import random_residues
 from rnsdask.rns.system import RNS
 from rnsdask.rns.values import flat_integers, moduli_that_hold
@@ -192,19 +192,7 @@ def from_residues(
         as_system(moduli, signed=signed, bound=bound)
         options: dict[str, Any] = {"axis": axis, "chunks": chunks, "trusted": trusted}
         return FieldArray(from_residues(residues, moduli.moduli, **options).words, moduli)
-    if isinstance(moduli, FermatField):
-        raise TypeError(f"elements of {moduli!r} have digits, of which FieldArray.from_words makes an array")
-    if isinstance(moduli, Positional):
-        raise TypeError(f"numbers of {moduli!r} have limbs, of which from_limbs makes an array")
-    if isinstance(moduli, NumberSystem) and not isinstance(moduli, RNS):
-        raise TypeError(
-            f"residues alone have no signs; IntervalRNSArray.from_residues takes both, got {moduli!r}"
-        )
-    given = moduli.moduli if isinstance(moduli, RNS) else moduli_of_residues(moduli)
-    if isinstance(moduli, RNS):
-        system = as_system(moduli, signed=signed, bound=bound)
-    else:
-        system = system_of(given, False if signed is None else signed, bound)
+    given, system = _system_of_residues(moduli, signed, bound)
     found = residues_first(residues, given, axis, chunks)
     # Those of another layout are brought into that of words.
     if isinstance(given, ModuliSet) and found.dtype == np.uint32 and axis in (0, -found.ndim):
@@ -212,6 +200,22 @@ def from_residues(
     else:
         array = array_of_foreign_residues(found, given, system, trusted=trusted)
     return array if chunks is None else array.rechunk(chunks)
+
+
+def _system_of_residues(moduli: Any, signed: bool | None, bound: int | None) -> tuple[Moduli, RNS]:
+    """The moduli that residues are given under, and the system of their array; TypeError if there is none."""
+    if isinstance(moduli, FermatField):
+        raise TypeError(f"elements of {moduli!r} have digits, of which FieldArray.from_words makes an array")
+    if isinstance(moduli, Positional):
+        raise TypeError(f"numbers of {moduli!r} have limbs, of which from_limbs makes an array")
+    if isinstance(moduli, RNS):
+        return moduli.moduli, as_system(moduli, signed=signed, bound=bound)
+    if isinstance(moduli, NumberSystem):
+        raise TypeError(
+            f"residues alone have no signs; IntervalRNSArray.from_residues takes both, got {moduli!r}"
+        )
+    given = moduli_of_residues(moduli)
+    return given, system_of(given, False if signed is None else signed, bound)
 
 
 def random(
