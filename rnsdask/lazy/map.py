@@ -104,27 +104,23 @@ def map_chunks(
     if blocks and not any(isinstance(block, da.Array) for block in blocks):
         result = function(*blocks, **({"place": ALONE} if located else {}), **options)
         return result if rows is not None else result[0]
-    dtype = _type_of_words(options) if dtype is None else dtype
+    dtype = np.dtype(_type_of_words(options) if dtype is None else dtype)
     lengths, pairs = _aligned(blocks, matched)
     ends = tuple(map(tuple, lengths[1:] if chunks is None else chunks))
-    axes = tuple(range(1 + len(ends)))
-    grid = Grid.of(lengths[1:] or ends) if located else None
     out = ((1 if rows is None else rows,), *ends)
-    call = _Call(function, options, grid)
-    named = [arg.name if isinstance(arg, da.Array) else arg for arg, _ in pairs]
-    token = token or f"rns-{function.__name__.strip('_')}"
-    name = name or f"{token}-{tokenize(call, out, np.dtype(dtype), named)}"
+    call = _Call(function, options, Grid.of(lengths[1:] or ends) if located else None)
+    name = name or _name_of(call, token, out, dtype, pairs)
+    axes = tuple(range(len(out)))
     if located:
         pairs = [(ArrayBlockIdDep(out), axes), *pairs]
-    if like is None:
-        like = np.empty(0) if np.dtype(dtype) == object else _prototype(blocks)
     if lengths or located:
         graph = blockwise_graph(call, name, axes, pairs, concatenate=True)
     else:
         graph = _listed_graph(call, name, out, pairs)
-    mapped = da.Array(
-        graph, name, out, meta=np.empty_like(like, shape=(0,) * len(axes), dtype=dtype, order="C")
-    )
+    if like is None:
+        like = np.empty(0) if dtype.hasobject else _prototype(blocks)
+    meta = np.empty_like(like, shape=(0,) * len(axes), dtype=dtype, order="C")
+    mapped = da.Array(graph, name, out, meta=meta)
     # Dask's own way to drop an axis copies every chunk; an axis of length 1 costs nothing.
     return mapped if rows is not None else mapped[0]
 
@@ -141,6 +137,15 @@ def _listed_graph(
     sources: list[Any] = [arg for arg, _ in pairs if isinstance(arg, da.Array)]
     layer: dict[Any, Any] = {(name, *place): (call, *arguments) for place in places}
     return HighLevelGraph.from_collections(name, layer, dependencies=sources)
+
+
+def _name_of(
+    call: _Call, token: str | None, chunks: tuple[Any, ...], dtype: np.dtype[Any], pairs: list[Any]
+) -> str:
+    """The name of what a call makes of arguments, which begins with a token or the function's name."""
+    named = [arg.name if isinstance(arg, da.Array) else arg for arg, _ in pairs]
+    token = token or f"rns-{call.function.__name__.strip('_')}"
+    return f"{token}-{tokenize(call, chunks, dtype, named)}"
 
 
 def _type_of_words(options: dict[str, Any]) -> np.dtype[Any]:
