@@ -1,7 +1,7 @@
 """Commands that bring integers into a store and out of it."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
     from rnsdask.core.wide_moduli import WideModuli
     from rnsdask.jobs.integers import IntegerSource
+    from rnsdask.jobs.writing import Transfer
     from rnsdask.positional.system import Positional
     from rnsdask.rns.system import RNS
+    from rnsdask.store import StoreInfo
 
 
 @click.command("import", cls=Command)
@@ -243,20 +245,13 @@ def export(
     of a store, under its moduli or others that hold every number, up to 2**64: of uint32 if none is greater
     than 2**32, else of uint64.
     """
-    if hexadecimal + residues + (width is not None) > 1:
-        refuse("give one of --hex, --binary and --residues, not several")
-    if not residues and (moduli_list, moduli_file, axis) != (None, None, None):
-        refuse("--moduli-list, --moduli and --axis need --residues")
-    if as_json and output == "-":
-        refuse("--json needs an OUTPUT other than -")
-    if residues and output.endswith((".gz", ".bz2", ".xz", ".zst")):
-        refuse("residues are written as a NumPy file, which is not compressed")
+    foreign = {"moduli_list": moduli_list, "moduli_file": moduli_file, "axis": axis}
+    _check_forms(output, hexadecimal, width, residues, foreign, as_json)
     opened = _output(output, overwrite)
     if not residues and export_values(path, output, opened, hexadecimal, width, progress, as_json):
         return
     from rnsdask import store
-    from rnsdask.jobs import integers, memory_plan
-    from rnsdask.jobs import residues as residue_jobs
+    from rnsdask.jobs import memory_plan
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.progress import metered
     from rnsdask.jobs.sources import OF_INTEGERS
@@ -265,11 +260,7 @@ def export(
     if store.is_group(store.locate(path)):
         raise ValueError(f"{path}: it is a group, of no residues; rnsdask convert --to rns makes a store")
     found = store.open_info(path, (RNS,) if residues else OF_INTEGERS)
-    write = partial(integers.export_integers, hexadecimal=hexadecimal, width=width)
-    if residues:
-        own = (moduli_list, moduli_file) == (None, None)
-        moduli = found.moduli if own else moduli_of_other_programs(moduli_list, moduli_file)
-        write = partial(residue_jobs.export_residues, moduli=moduli, axis=int(axis or 0))
+    write = _exporting_residues(found, **foreign) if residues else _exporting_integers(hexadecimal, width)
     amount = {"numbers": found.count, "nbytes": found.nbytes}
     with (
         memory_plan.fitting(memory_plan.work_on(found, "export")),
@@ -285,6 +276,37 @@ def export(
         written = done.bytes_written
         work = f"{size_text(written)} ({cost_text(written, cost)})"
         echo(f"{output}: {done.count} integers, {work}", err=output == "-")
+
+
+def _check_forms(
+    output: str, hexadecimal: bool, width: int | None, residues: bool, foreign: dict[str, Any], as_json: bool
+) -> None:
+    """Refuse options of export that contradict one another."""
+    if hexadecimal + residues + (width is not None) > 1:
+        refuse("give one of --hex, --binary and --residues, not several")
+    if not residues and any(option is not None for option in foreign.values()):
+        refuse("--moduli-list, --moduli and --axis need --residues")
+    if as_json and output == "-":
+        refuse("--json needs an OUTPUT other than -")
+    if residues and output.endswith((".gz", ".bz2", ".xz", ".zst")):
+        refuse("residues are written as a NumPy file, which is not compressed")
+
+
+def _exporting_integers(hexadecimal: bool, width: int | None) -> Callable[..., "Transfer"]:
+    from rnsdask.jobs import integers
+
+    return partial(integers.export_integers, hexadecimal=hexadecimal, width=width)
+
+
+def _exporting_residues(
+    info: "StoreInfo", moduli_list: str | None, moduli_file: str | None, axis: str | None
+) -> Callable[..., "Transfer"]:
+    """The job that writes residues, under a store's own moduli unless there are others."""
+    from rnsdask.jobs import residues
+
+    own = (moduli_list, moduli_file) == (None, None)
+    moduli = info.moduli if own else moduli_of_other_programs(moduli_list, moduli_file)
+    return partial(residues.export_residues, moduli=moduli, axis=int(axis or 0))
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The command ``random``, which makes a store of random integers."""
 
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,11 @@ from rnsdask.cli.options import (
 )
 from rnsdask.cli.printing import echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
+
+if TYPE_CHECKING:
+    from rnsdask.core.moduli import ModuliSet
+    from rnsdask.positional.system import Positional
+    from rnsdask.rns.system import RNS
 
 
 @click.command(cls=Command)
@@ -63,24 +68,13 @@ def random(
     from rnsdask.jobs.identity import job_identity
     from rnsdask.jobs.writing import write_array
     from rnsdask.lazy.chunks import store_chunks
-    from rnsdask.positional.system import Positional
-    from rnsdask.rns.system import RNS
 
-    words = moduli_or_bits(positional, bits, modulus_bits, moduli_file)
+    system = _system(moduli_or_bits(positional, bits, modulus_bits, moduli_file), signed, max_bits)
     is_told = seed is None
     if seed is None:
         if mode.get("resume"):
             raise click.UsageError("--resume needs --seed, the one that the store was begun with")
         seed = creation.fresh_seed()
-    with refusing():
-        system = Positional(words, signed) if isinstance(words, int) else RNS(words, signed)
-    if max_bits is not None:
-        if isinstance(system, Positional):
-            refuse("--max-bits is of residues: numbers of --positional are of the whole range")
-        longest = (system.value_range[1] + 1).bit_length() - 1
-        if max_bits > longest:
-            refuse(f"--max-bits must be at most {longest}, for the moduli set and its range; got {max_bits}")
-        system = system.with_bound((1 << max_bits) - 1)
     with refusing():
         lengths = store_chunks(chunks, (count,), system.rows)
         array = creation.random(system, count, seed=seed, chunks=lengths)
@@ -98,3 +92,20 @@ def random(
         size, time_taken = size_text(array.nbytes), cost_text(array.nbytes, cost)
         kind = "limbs" if positional else "residues"
         echo(f"{path}: {count} random integers, {size} of {kind} ({time_taken}){transfer.resumed_text}")
+
+
+def _system(words: "ModuliSet | int", signed: bool, max_bits: int | None) -> "RNS | Positional":
+    """The number system, with the bound of numbers of so many bits."""
+    from rnsdask.positional.system import Positional
+    from rnsdask.rns.system import RNS
+
+    with refusing():
+        system = Positional(words, signed) if isinstance(words, int) else RNS(words, signed)
+    if max_bits is None:
+        return system
+    if isinstance(system, Positional):
+        refuse("--max-bits is of residues: numbers of --positional are of the whole range")
+    longest = (system.value_range[1] + 1).bit_length() - 1
+    if max_bits > longest:
+        refuse(f"--max-bits must be at most {longest}, for the moduli set and its range; got {max_bits}")
+    return system.with_bound((1 << max_bits) - 1)
