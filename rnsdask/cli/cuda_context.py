@@ -9,9 +9,11 @@ from typing import Any
 
 def is_wanted(gpus: Any, backend: str | None) -> bool:
     """Whether a command that is told of no cluster takes the GPU of this process, if there is one."""
+    if backend == "cpu":  # also beside --gpus: the commands that compute on the host
+        return False
     if gpus is not None:
         return bool(gpus == 1)
-    if backend not in ("auto", "cuda") or find_spec("cupy") is None or _may_have_client():
+    if backend is None or find_spec("cupy") is None or _may_have_client():
         return False
     from rnsdask.cluster.settings import scheduler_address
 

@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import reduce, wraps
+from functools import partial, reduce, wraps
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -235,8 +235,11 @@ def with_log(command: _Function) -> _Function:
     return wrapped
 
 
-def with_cluster(command: _Function) -> _Function:
-    """Give a command the `connection` to where it shall run, a context manager, and what shows the job."""
+def with_cluster(command: _Function, *, auto: str = "auto") -> _Function:
+    """Give a command the `connection` to where it shall run, a context manager, and what shows the job.
+
+    Its `backend`, if it has one and is told none, is `auto`.
+    """
 
     @_scheduler_options
     @with_log
@@ -256,6 +259,8 @@ def with_cluster(command: _Function) -> _Function:
             refuse("give one of --scheduler, --scheduler-file and --gpus, not several")
         if gpus is not None and rest.get("backend") == "cpu":
             refuse("--gpus and --backend cpu contradict each other")
+        if rest.get("backend") == "auto":
+            rest["backend"] = auto
         from rnsdask.cli import cuda_context
 
         # Where this process computes: else it would take memory of a worker's GPU, or all of that GPU.
@@ -281,6 +286,15 @@ job_options = _options(with_cluster, progress_option, json_option)
 
 processor_job_options = _options(with_cluster, processor_options, progress_option, json_option)
 """Those of a job that may run on GPUs: `backend` beside."""
+
+host_job_options = _options(
+    partial(with_cluster, auto="cpu"), processor_options, progress_option, json_option
+)
+"""Those of a job that reads and writes more than it computes: on the host, unless told ``--backend cuda``.
+
+There it takes no longer than to read and write, and a GPU's share would be copies both ways, and some 30
+small kernels to compile.
+"""
 
 
 @contextmanager

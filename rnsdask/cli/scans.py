@@ -1,31 +1,14 @@
 """The commands ``cumsum``, ``cummax`` and ``cummin``."""
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import wraps
 from typing import Any
 
 import click
 
 from rnsdask.cli.errors import Command
-from rnsdask.cli.options import check_store_path, complete_path, processor_job_options, with_mode
+from rnsdask.cli.options import check_store_path, complete_path, host_job_options, with_mode
 from rnsdask.cli.printing import echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
-
-
-def _on_the_host(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Have a command that writes a store compute on the host unless it is told of a GPU.
-
-    There it takes no longer than to read and write, and a GPU's share would be copies both ways, and some 30
-    small kernels to compile.
-    """
-
-    @wraps(command)
-    def wrapped(backend: str, gpus: Any, **rest: Any) -> Any:
-        on_host = backend == "auto" and gpus is None
-        return command(backend="cpu" if on_host else backend, gpus=gpus, **rest)
-
-    return wrapped
 
 
 def _scan(name: str, description: str) -> click.Command:
@@ -35,51 +18,56 @@ def _scan(name: str, description: str) -> click.Command:
     @click.argument("source", metavar="SRC", shell_complete=complete_path)
     @click.argument("path", metavar="DST", shell_complete=complete_path)
     @with_mode
-    @_on_the_host
-    @processor_job_options
-    def command(
-        source: str,
-        path: str,
-        mode: dict[str, Any],
-        connection: AbstractContextManager[Any],
-        backend: str,
-        progress: bool,
-        as_json: bool,
-    ) -> None:
+    @host_job_options
+    def command(source: str, path: str, **options: Any) -> None:
         check_store_path(path)
-        from rnsdask.jobs.compute import naming
-        from rnsdask.jobs.cost import measured
-        from rnsdask.jobs.identity import job_identity
-        from rnsdask.jobs.memory_plan import fitting, work_on
-        from rnsdask.jobs.sources import OF_INTEGERS, Source
-        from rnsdask.jobs.writing import write_array
-
-        backend = "cpu" if backend == "auto" else backend  # also with --gpus
-        opened = Source.at(source, OF_INTEGERS)
-        array = opened.array_with(name, backend=backend)
-        if array.ndim != 1:  # whose memory the plan knows
-            raise ValueError(
-                f"{name} takes an array of one axis, which rnsdask reshape makes; got shape {array.shape}"
-            )
-        identity = job_identity(name, {"source": opened.info})
-        scanned = getattr(array, name)(backend=backend)
-        with (
-            connection as client,
-            fitting(work_on(opened.info, name), client, backend=backend),
-            naming(f"{name} of {source}"),
-            measured(client, [opened.residues.path]) as cost,
-        ):
-            done = write_array(scanned, path, client, progress=progress, job_identity=identity, **mode)
-        bytes_read = 2 * array.nbytes
-        cost.record(name, array.size, bytes_read)
-        if as_json:
-            fields = {**done.as_dict(), **cost.as_dict(), "bytes_read": bytes_read}
-            print_json({"op": name, "store": source, "output": path, **fields})
-            return
-        work = f"{size_text(bytes_read)} read in two passes ({cost_text(bytes_read, cost)})"
-        echo(f"{path}: {done.count} integers, {size_text(done.bytes_written)}; {work}{done.resumed_text}")
+        _write_scan(name, source, path, **options)
 
     return command
+
+
+def _write_scan(
+    name: str,
+    source: str,
+    path: str,
+    *,
+    mode: dict[str, Any],
+    connection: AbstractContextManager[Any],
+    backend: str,
+    progress: bool,
+    as_json: bool,
+) -> None:
+    """Write the scan of a store or a group to a new one, and tell of it."""
+    from rnsdask.jobs.compute import naming
+    from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.identity import job_identity
+    from rnsdask.jobs.memory_plan import fitting, work_on
+    from rnsdask.jobs.sources import OF_INTEGERS, Source
+    from rnsdask.jobs.writing import write_array
+
+    opened = Source.at(source, OF_INTEGERS)
+    array = opened.array_with(name, backend=backend)
+    if array.ndim != 1:  # whose memory the plan knows
+        raise ValueError(
+            f"{name} takes an array of one axis, which rnsdask reshape makes; got shape {array.shape}"
+        )
+    identity = job_identity(name, {"source": opened.info})
+    scanned = getattr(array, name)(backend=backend)
+    with (
+        connection as client,
+        fitting(work_on(opened.info, name), client, backend=backend),
+        naming(f"{name} of {source}"),
+        measured(client, [opened.residues.path]) as cost,
+    ):
+        done = write_array(scanned, path, client, progress=progress, job_identity=identity, **mode)
+    bytes_read = 2 * array.nbytes
+    cost.record(name, array.size, bytes_read)
+    if as_json:
+        fields = {**done.as_dict(), **cost.as_dict(), "bytes_read": bytes_read}
+        print_json({"op": name, "store": source, "output": path, **fields})
+        return
+    work = f"{size_text(bytes_read)} read in two passes ({cost_text(bytes_read, cost)})"
+    echo(f"{path}: {done.count} integers, {size_text(done.bytes_written)}; {work}{done.resumed_text}")
 
 
 SCANS = (

@@ -109,5 +109,6 @@ def test_scans_begin_it_where_they_are_told_of_a_gpu(monkeypatch: pytest.MonkeyP
     scan = ("cummax", "nowhere.zarr", "y.zarr")
     assert not begun_by(monkeypatch, *scan)
     assert not begun_by(monkeypatch, *scan, "--backend", "auto")
+    assert not begun_by(monkeypatch, *scan, "--gpus", 1)  # they compute on the host then too
     assert begun_by(monkeypatch, *scan, "--backend", "cuda")
     assert begun_by(monkeypatch, *scan, "--gpus", 1, "--backend", "cuda")
