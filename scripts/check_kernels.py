@@ -1,4 +1,7 @@
-"""Compile every CUDA entry point, on a machine with or without a GPU.
+"""Compile every CUDA entry point, or those of some sources, on a machine with or without a GPU.
+
+    python scripts/check_kernels.py            all
+    python scripts/check_kernels.py matmul.cu  one, or several; the suffix may be left out
 
 Each source in ``kernels/cuda``, and each that only benchmarks use, is compiled to machine code for sm_75,
 sm_80 and sm_90: by nvcc, where there is one, and by NVRTC, which compiles the kernels on a user's machine,
@@ -7,6 +10,7 @@ failure, and so is a kernel of the source that the machine code lacks, or a stru
 dtype that Python fills (``rnsdask/backend/cuda_layout.py``).
 """
 
+import argparse
 import ctypes
 import importlib.metadata
 import os
@@ -153,19 +157,31 @@ def fail(message: str) -> int:
     return 1
 
 
+def wanted_sources(arguments: list[str]) -> list[Path]:
+    """Return the sources that are named, or all; an unknown name ends the program."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="SOURCE", help="by default all")
+    given = {name.removesuffix(".cu") for name in parser.parse_args(arguments).names}
+    sources = [kernels_directory() / "cuda" / f"{name}.cu" for name in source_names()]
+    sources += [path for folder in BENCHMARKS for path in sorted(folder.glob("*.cu"))]
+    if unknown := given - {path.stem for path in sources}:
+        parser.error(f"no CUDA source {', '.join(sorted(unknown))} in {kernels_directory() / 'cuda'}")
+    return [path for path in sources if not given or path.stem in given]
+
+
 def main() -> int:
-    """Check every source; return the exit status."""
+    """Check the sources; return the exit status."""
+    sources = wanted_sources(sys.argv[1:])
     compilers = {f"NVRTC ({library.name})": nvrtc_compiler(library) for library in nvrtc_libraries()}
     if (nvcc := find_nvcc()) is not None:
         compilers["nvcc"] = nvcc
     if not compilers:
         return fail(f"no CUDA compiler: neither nvcc nor a wheel of NVRTC ({' or '.join(NVRTC_WHEELS)})")
-    names = source_names()
-    if not names:
+    if not sources:
         return fail(f"no CUDA source in {kernels_directory() / 'cuda'}")
     print(f"compiling for {', '.join(ARCHITECTURES)} with {' and '.join(compilers)}", flush=True)
-    sources = [kernels_directory() / "cuda" / f"{name}.cu" for name in names]
-    sources += [path for folder in BENCHMARKS for path in sorted(folder.glob("*.cu"))]
     problems = [problem for path in sources for problem in check_source(path, compilers)]
     for problem in problems:
         fail(problem)
