@@ -59,6 +59,10 @@ class InputError(RNSError, ValueError):
     """A line or record of imported data is not a number that the moduli set can represent."""
 
 
+class NumberError(RNSError, ValueError):
+    """A number that a function has no result for, or that is out of a range; the message says which."""
+
+
 class ExpressionError(RNSError, ValueError):
     """An expression that means nothing, or whose operands do not fit one another."""
 
@@ -136,8 +140,8 @@ class RNSOverflowError(RNSError, OverflowError):
         what += "at least " if self.at_least else ""
         kind = "signed" if self.signed else "unsigned"
         return (
-            f"overflow at flat index {self.index}: the exact result is {what}{abbreviate(self.bits_needed)} "
-            f"bits long, {self._owner} {kind} numbers of {self.bits_available} bits; {self._way_out}"
+            f"overflow at flat index {self.index}: the exact result is {what}{bits_text(self.bits_needed)} "
+            f"long, {self._owner} {kind} numbers of {bits_text(self.bits_available)}; {self._way_out}"
         )
 
 
@@ -157,11 +161,16 @@ class ResultOverflowError(RNSOverflowError):
     _way_out = "give moduli of more bits, or none for Python ints"
 
 
-def out_of_range(what: str, ends: tuple[int, int], kind: str, owner: str) -> ValueError:
+def bits_text(count: int) -> str:
+    """So many bits, for a message."""
+    return f"{abbreviate(count)} bit{'' if count == 1 else 's'}"
+
+
+def out_of_range(what: str, ends: tuple[int, int], kind: str, owner: str) -> NumberError:
     """Make the error of what is outside the range of something, such as ``value 5 at position 2``."""
     lowest, highest = map(abbreviate, ends)
     name = f"{kind} range" if kind else "range"
-    return ValueError(f"{what} is outside the {name} from {lowest} to {highest} of {owner}")
+    return NumberError(f"{what} is outside the {name} from {lowest} to {highest} of {owner}")
 
 
 def brief(value: object) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import FermatConstants, fermat_root, radix_division
-from rnsdask.core.errors import abbreviate, brief
+from rnsdask.core.errors import NumberError, abbreviate, brief
 from rnsdask.core.fermat_primes import factors_of_radix, is_fermat_prime
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import as_integer
@@ -221,7 +221,7 @@ class FermatField(FiniteFields):
         """
         if (index := self.first_invalid(words)) is not None:
             digits = as_matrix(words)[:, index].tolist()
-            raise ValueError(f"the element at flat index {locate(index)} {self.fault_of(digits)}")
+            raise NumberError(f"the element at flat index {locate(index)} {self.fault_of(digits)}")
 
     def first_invalid(self, words: Array) -> int | None:
         """Flat index of the first element (k, *shape) whose digits are not those of one; None if all are."""

@@ -11,7 +11,7 @@ import dask
 from dask.delayed import delayed
 from dask.system import CPU_COUNT
 
-from rnsdask.core.errors import JobError, RNSError, RNSOverflowError
+from rnsdask.core.errors import JobError, NumberError, RNSOverflowError
 from rnsdask.jobs.cost import count_retries
 from rnsdask.jobs.log import record
 from rnsdask.jobs.progress import Meter, metered
@@ -76,9 +76,7 @@ def naming(what: str) -> Iterator[None]:
     """
     try:
         yield
-    except (RNSOverflowError, ZeroDivisionError, ValueError) as error:
-        if isinstance(error, RNSError) and not isinstance(error, RNSOverflowError):
-            raise  # it names a store
+    except (RNSOverflowError, ZeroDivisionError, NumberError) as error:
         raise JobError(f"{what}: {error}") from error
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
+from rnsdask.core.errors import NumberError
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.place import Locate
 from rnsdask.positional.divide import divmod_
@@ -183,7 +184,7 @@ def _check_exponents(exponents: Array, locate: Locate) -> None:
     if bool(negative.any()):
         index = int(negative.argmax())
         value = int(exponents[index])
-        raise ValueError(f"an exponent must not be negative, got {value} at flat index {locate(index)}")
+        raise NumberError(f"an exponent must not be negative, got {value} at flat index {locate(index)}")
 
 
 def _at(words: Array, index: int, shape: tuple[int, ...]) -> Array:

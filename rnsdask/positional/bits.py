@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rnsdask.backend import Array, backend_name, kernels_of
-from rnsdask.core.errors import abbreviate
+from rnsdask.core.errors import NumberError, abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.place import Locate
 from rnsdask.positional.resize import trimmed
@@ -87,7 +87,7 @@ def _checked(counts: Array, system: Positional, locate: Locate) -> Array:
     flat = counts[0]
     if flat.dtype.kind == "i" and bool((flat < 0).any()):
         index = int((flat < 0).argmax())
-        raise ValueError(
+        raise NumberError(
             f"a number of bits to shift by must not be negative, got {abbreviate(int(flat[index]))} at flat "
             f"index {locate(index)}"
         )

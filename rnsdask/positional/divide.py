@@ -7,6 +7,7 @@ import gmpy2
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
+from rnsdask.core.errors import NumberError
 from rnsdask.core.place import Locate
 from rnsdask.positional.integers import from_integers, map_integers
 from rnsdask.positional.operands import Operands, wide
@@ -74,7 +75,7 @@ def isqrt(x: Array, signed: bool, locate: Locate = int) -> Array:
     negative = operands.matrices[0][-1] >> np.uint32(31) != 0
     if signed and bool(negative.any()):
         index = locate(int(negative.argmax()))
-        raise ValueError(f"the number at flat index {index} is negative: it has no square root")
+        raise NumberError(f"the number at flat index {index} is negative: it has no square root")
     kernel = kernels_of(operands.like).positional_isqrt
     if kernel is not None and operands.count:
         out = operands.empty(len(x))

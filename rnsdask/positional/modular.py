@@ -14,7 +14,7 @@ import gmpy2
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
-from rnsdask.core.errors import abbreviate
+from rnsdask.core.errors import NumberError, abbreviate
 from rnsdask.core.place import Locate
 from rnsdask.positional.divide import check_divisors, remainder
 from rnsdask.positional.even_moduli import inverse_modulo_any, power_modulo_even
@@ -189,7 +189,7 @@ def _check_not_negative(words: Array, signed: bool, what: str, locate: Locate) -
     negative = (words[-1] >> np.uint32(31) != 0).ravel()
     if signed and bool(negative.any()):
         index = locate(int(negative.argmax()))
-        raise ValueError(f"the {what} at flat index {index} is negative")
+        raise NumberError(f"the {what} at flat index {index} is negative")
 
 
 def _lengthened(matrix: Array, limbs: int) -> Array:

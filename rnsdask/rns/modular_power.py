@@ -10,7 +10,7 @@ import numpy as np
 
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import forward_constants
-from rnsdask.core.errors import abbreviate
+from rnsdask.core.errors import NumberError, abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import MODULUS_MAX, ModuliSet
 from rnsdask.core.place import Locate
@@ -71,7 +71,7 @@ def _by_integers(matrix: Array, exponent: int, modulus: int, system: RNS, locate
     if exponent < 0:
         for index, value in enumerate(values):
             if gmpy2.gcd(value, modulus) != 1:
-                raise ValueError(
+                raise NumberError(
                     f"the number at flat index {locate(index)} is not invertible modulo {abbreviate(modulus)}"
                 )
     powers = gmpy2.powmod_base_list(values, exponent, modulus)

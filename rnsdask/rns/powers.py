@@ -4,7 +4,7 @@ import gmpy2
 import numpy as np
 
 from rnsdask.backend import Array, backend_name, kernels_of
-from rnsdask.core.errors import RNSOverflowError, abbreviate
+from rnsdask.core.errors import NumberError, RNSOverflowError, abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
@@ -26,7 +26,7 @@ _EXACT_BITS = 2**20
 def check_exponent(k: int) -> None:
     """Raise ValueError if an exponent is negative."""
     if k < 0:
-        raise ValueError(
+        raise NumberError(
             f"an exponent must not be negative, got {abbreviate(k)}; inverse(x) gives inverses modulo M"
         )
 
@@ -82,7 +82,7 @@ def power_by_array(residues: Array, exponents: Array, system: RNS, mode: str, lo
     negative = given < 0
     if negative.any():
         index = int(negative.argmax())
-        raise ValueError(
+        raise NumberError(
             f"an exponent must not be negative, got {int(given[index])} at flat index {locate(index)}"
         )
     given = given.astype(np.uint64)
@@ -174,7 +174,7 @@ def inverse(residues: Array, moduli: ModuliSet, locate: Locate = int) -> Array:
     inverses, failed = inverses_of(residues, moduli)
     if failed is not None:
         row, index = failed
-        raise ValueError(
+        raise NumberError(
             f"the number at flat index {locate(index)} has no inverse: it and the modulus {moduli[row]} have "
             f"a common factor"
         )
