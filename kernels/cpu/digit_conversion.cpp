@@ -75,8 +75,8 @@ struct ForwardDigits {
       for (i64 t = 0; kWide * t < width; ++t)
         load_tile(first + kWide * t, std::min(kWide, width - kWide * t), bytes.data(), size,
                   terms.data() + t * table.rows);
-      write_residues(terms.data(), table.rows, table.rows, table, targets, width, kNoneNegative,
-                     residues + first, residue_stride);
+      write_residues(terms.data(), table.rows, table.rows, table, targets, width, Finish{}, residues + first,
+                     residue_stride);
     }
   }
 };
@@ -112,8 +112,8 @@ struct ExtensionDigits {
       const i64 width = std::min(kTiles * kWide, residues.count - first);
       load_terms(residues, first, sources, start, table.rows, terms.data(), fraction);
       for (i64 j = 0; j < width; ++j) ambiguous[first + j] = fraction[j] < ambiguous_below;
-      write_residues(terms.data(), table.rows, table.rows, table, targets, width, kNoneNegative,
-                     result + first, result_stride);
+      write_residues(terms.data(), table.rows, table.rows, table, targets, width, Finish{}, result + first,
+                     result_stride);
     }
   }
 };

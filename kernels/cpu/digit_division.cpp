@@ -391,8 +391,8 @@ struct Division {
 
   void write(const Results& results, const Part& part, i64 first, i64 width) const {
     if (part.residues == nullptr) return;
-    write_residues(results.terms.data(), table.rows, results.used, table, targets, width, results.negative,
-                   part.residues + first, part.stride);
+    write_residues(results.terms.data(), table.rows, results.used, table, targets, width,
+                   Finish{results.negative}, part.residues + first, part.stride);
   }
 
   Divisors by_ = {};

@@ -1,12 +1,15 @@
-// Remainders by a long integer as residues, by digits of 102 bits, on processors that multiply words of 52
-// bits (AVX-512 IFMA): as remainder.cpp, and the limbs stay in the cache.
+// Remainders by an integer as residues, and quotients (x - r) / d, by digits of 102 bits, on processors that
+// multiply words of 52 bits (AVX-512 IFMA): as remainder.cpp, and the limbs stay in the cache.
 //
 // With the terms S_k and q of digit_tiles.hpp, R' = sum of S_k |M / P_k| + q |-M|, taken modulo d each, is
 // congruent to X modulo d. Two columns of the table hold floor(2^204 r / d) for each of these factors r: the
 // sum of their products with the t terms, times 2^-204, falls short of R' / d by less than t 2^-102, so that
 // its floor is k = floor(R' / d) or one less, and R' minus d times it is below 2 d. The two digits of k are
 // terms too, whose factors are -d and -2^102 d modulo the power of 2^102 that the digits of the result have.
+#include <nanobind/stl/optional.h>
+
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "bindings.hpp"
@@ -19,7 +22,8 @@ namespace rns {
 namespace {
 
 struct Remainders {
-  Residues residues;
+  Residues residues;  // of as few moduli as determine the numbers
+  Residues minuends;  // of all
   Sources sources;
   DigitTable table;  // the first block are the fractions
   u32 start;
@@ -29,6 +33,7 @@ struct Remainders {
   i64 digits;
   DigitTable back;
   Targets targets;
+  const u64* factors;  // by which quotients are exact, or null
 
   // The digits of k of a tile, the last two of its terms.
   RNS_IFMA void find_k(Digits* terms) const {
@@ -47,6 +52,7 @@ struct Remainders {
     }
   }
 
+  // The residues of remainders, or with factors, those of the quotients.
   RNS_IFMA void find(u32* result, i64 stride, u8* ambiguous) const {
     std::vector<Digits> terms(kTiles * table.rows), found(kTiles * digits);
     u32 fraction[kTiles * kWide];
@@ -57,21 +63,31 @@ struct Remainders {
       for (i64 t = 0; t < tiles; ++t) find_k(terms.data() + t * table.rows);
       sum_digits(table, 1, terms.data(), tiles, divisor, highest, digits, found.data());
       // The digits have room for 2 d, but d needs no more than `back` has rows.
-      write_residues(found.data(), digits, std::min(digits, back.rows), back, targets, width, kNoneNegative,
-                     result + first, stride);
+      const Minuend minuend = {minuends.data + first, minuends.stride, factors};
+      write_residues(found.data(), digits, std::min(digits, back.rows), back, targets, width,
+                     Finish{nullptr, factors != nullptr ? &minuend : nullptr}, result + first, stride);
     }
   }
 };
 
-void remainders_by_digits(const Matrix32& array, const Vector32& starts, const Table64& factors,
-                          const Blocks64& table, u32 start, u32 ambiguous_below, const Vector64& divisor,
-                          const Vector64& highest, const Blocks64& back, const Vector32& target_starts,
-                          const Table64& target_factors, MutableResidues result, Vector8 ambiguous) {
-  const Remainders remainders = {Residues(array),   Sources(starts, factors),
-                                 DigitTable(table), start,
-                                 ambiguous_below,   divisor.data(),
-                                 highest.data(),    static_cast<i64>(divisor.shape(0)) / 2,
-                                 DigitTable(back),  Targets(target_starts, target_factors)};
+void remainders_by_digits(const Matrix32& array, const Matrix32& all, const Vector32& starts,
+                          const Table64& factors, const Blocks64& table, u32 start, u32 ambiguous_below,
+                          const Vector64& divisor, const Vector64& highest, const Blocks64& back,
+                          const Vector32& target_starts, const Table64& target_factors,
+                          const std::optional<Table64>& quotient_factors, MutableResidues result,
+                          Vector8 ambiguous) {
+  const Remainders remainders = {Residues(array),
+                                 Residues(all),
+                                 Sources(starts, factors),
+                                 DigitTable(table),
+                                 start,
+                                 ambiguous_below,
+                                 divisor.data(),
+                                 highest.data(),
+                                 static_cast<i64>(divisor.shape(0)) / 2,
+                                 DigitTable(back),
+                                 Targets(target_starts, target_factors),
+                                 quotient_factors ? quotient_factors->data() : nullptr};
   const i64 digits = remainders.digits;
   require(remainders.residues.moduli == remainders.sources.size() &&
               remainders.table.rows == remainders.sources.count + 3,
@@ -81,6 +97,11 @@ void remainders_by_digits(const Matrix32& array, const Vector32& starts, const T
           "the constants must have the digits of two divisors");
   require(remainders.targets.count <= kColumns * remainders.back.blocks, "a group has a column");
   require(ambiguous.shape(0) == array.shape(1), "one flag for each number is needed");
+  require(
+      remainders.minuends.moduli == remainders.targets.size() && all.shape(1) == array.shape(1) &&
+          (!quotient_factors || (static_cast<i64>(quotient_factors->shape(0)) == remainders.targets.size() &&
+                                 quotient_factors->shape(1) == 2)),
+      "one row of residues and of factors for each modulus is needed");
   check_result(result, remainders.targets.size(), remainders.residues.count);
   nb::gil_scoped_release release;
   remainders.find(result.data(), result.stride(0), ambiguous.data());
@@ -88,7 +109,11 @@ void remainders_by_digits(const Matrix32& array, const Vector32& starts, const T
 
 }  // namespace
 
-void bind_digit_remainder(nb::module_& module) { module.def("remainders_by_digits", remainders_by_digits); }
+void bind_digit_remainder(nb::module_& module) {
+  module.def("remainders_by_digits", remainders_by_digits, nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+             nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+             nb::arg().none(), nb::arg(), nb::arg());
+}
 
 #else
 

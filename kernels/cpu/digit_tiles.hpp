@@ -184,13 +184,35 @@ RNS_IFMA inline void load_terms(const Residues& residues, i64 first, const Sourc
   }
 }
 
+// Residues of numbers that others are subtracted from: with the residues r that are found, and for each
+// modulus a factor w beside floor(2^52 w / m), the results are (x - r) w modulo m.
+struct Minuend {
+  const u32* residues;
+  i64 stride;
+  const u64* factors;
+
+  RNS_IFMA_INLINE void apply(i64 row, i64 first, __mmask16 mask, __m512i m, __m512i* r) const {
+    const __m512i x = _mm512_maskz_loadu_epi32(mask, residues + row * stride + first);
+    const __m256i halves[2] = {_mm512_castsi512_si256(x), _mm512_extracti64x4_epi64(x, 1)};
+    for (int h = 0; h < 2; ++h) {
+      const __m512i rest = _mm512_add_epi64(_mm512_cvtepu32_epi64(halves[h]), _mm512_sub_epi64(m, r[h]));
+      r[h] = multiply(rest, spread_at(factors + 2 * row), spread_at(factors + 2 * row + 1), m);
+    }
+  }
+};
+
+// What becomes of the residues that are found.
+struct Finish {
+  const __mmask16* negative = nullptr;  // of each tile, the numbers whose residues are those of the negative
+  const Minuend* minuend = nullptr;     // or what all are subtracted from
+};
+
 // The residues of a tile modulo a group's moduli, from the group's column, a sum below 2^(51 kWords). A word
 // of 51 bits times its factor leaves less than 3/2 m (as mod_mul less than 2 m), so all leave less than 8 m.
-// Of `negative` numbers, those of the sum's negative.
 template <int kWords>
 RNS_IFMA inline void reduce_group(const DigitSum& sum, const Targets& targets, i64 group, i64 width,
-                                  __mmask16 negative, u32* residues, i64 stride) {
-  const __mmask16 mask = lanes(width);
+                                  const Finish& finish, i64 tile, u32* residues, i64 stride) {
+  const __mmask16 mask = lanes(width), negative = finish.negative != nullptr ? finish.negative[tile] : 0;
   const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
   __m512i word[2][kMostWords];
   for (int h = 0; h < 2; ++h) {
@@ -213,6 +235,7 @@ RNS_IFMA inline void reduce_group(const DigitSum& sum, const Targets& targets, i
       r[h] = word_of(_mm512_sub_epi64(rest, low_product(q, m)));
       for (int shift = 2; shift >= 0; --shift) r[h] = less_if_fits(r[h], _mm512_slli_epi64(m, shift));
     }
+    if (finish.minuend != nullptr) finish.minuend->apply(i, kWide * tile, mask, m, r);
     __m512i x = _mm512_permutex2var_epi32(r[0], even, r[1]);
     if (negative != 0) {
       const __m512i m32 = _mm512_set1_epi32(static_cast<i32>(target.modulus));
@@ -222,13 +245,10 @@ RNS_IFMA inline void reduce_group(const DigitSum& sum, const Targets& targets, i
   }
 }
 
-constexpr __mmask16 kNoneNegative[kTiles] = {};
-
-// The residues of up to kTiles tiles, each of `rows` terms, from the first `used` of them. Those of
-// `negative` numbers, a mask for each tile, are those of the sums' negatives.
+// The residues of up to kTiles tiles, each of `rows` terms, from the first `used` of them.
 RNS_IFMA inline void write_residues(const Digits* terms, i64 rows, i64 used, const DigitTable& table,
-                                    const Targets& targets, i64 width, const __mmask16* negative,
-                                    u32* residues, i64 stride) {
+                                    const Targets& targets, i64 width, const Finish& finish, u32* residues,
+                                    i64 stride) {
   DigitSum sums[kColumns];
   // The sum of the products of digits below 2^102 and constants below 2^96.
   const auto reduce = used <= 64 ? reduce_group<4> : reduce_group<5>;
@@ -237,7 +257,7 @@ RNS_IFMA inline void write_residues(const Digits* terms, i64 rows, i64 used, con
     for (i64 t = 0; kWide * t < width; ++t) {
       table.sum(terms + t * rows, used, group / kColumns, sums);
       for (i64 k = 0; k < groups; ++k)
-        reduce(sums[k], targets, group + k, width - kWide * t, negative[t], residues + kWide * t, stride);
+        reduce(sums[k], targets, group + k, width - kWide * t, finish, t, residues + kWide * t, stride);
     }
   }
 }

@@ -191,10 +191,12 @@ class Kernels(Protocol):
     @property
     def remainders(
         self,
-    ) -> Callable[[Array, RemainderConstants, ForwardConstants, Array], Array | None] | None:
+    ) -> Callable[[Array, RemainderConstants, ForwardConstants, Any, Array], Array | None] | None:
         """Write the residues of remainders, and return flags as `remainder_limbs`; None if they are too long.
 
-        The forward constants are those of the divisor's limbs. None if the processor has no such kernel.
+        The forward constants are those of the divisor's limbs. With factors w, uint64 of shape (n, 2) beside
+        ``floor(2**52 w / m)``, what is written is ``(x - r) w`` instead. None if the processor has no such
+        kernel.
         """
 
     @property

@@ -10,7 +10,7 @@ a base extension to the modulus d; by a longer one, a table product to limbs and
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import (
-    ForwardConstants,
     forward_constants,
     remainder_constants,
     reverse_constants,
@@ -132,6 +131,11 @@ def divide_by_integer(
         return floor_divide(residues, divisor, system, parts, locate)
     system.check_words(residues)
     n, matrix = system.rows, as_matrix(residues)
+    # Remainders by what divides a modulus are known.
+    if division is not None and tuple(parts) == ("quotient",) and all(m % divisor for m in moduli):
+        quotients = np.empty_like(matrix, order="C")
+        if _written_at_once(matrix, divisor, system, quotients, division):
+            return division.completed(quotients, system).reshape(n, *residues.shape[1:])
     results = {"remainder": _remainders(matrix, divisor, system)}
     if division is not None:
         results["quotient"] = division.quotients(matrix, results["remainder"], system)
@@ -146,31 +150,39 @@ def _remainders(matrix: Array, divisor: int, system: RNS) -> Array:
         small = small_remainder(matrix, system, divisor).reshape(-1, 1)
         kernels_of(small).limbs_to_residues(small, forward_constants(system.moduli, 1), result)
         return result
+    if _written_at_once(matrix, divisor, system, result):
+        return result
     width = -(-divisor.bit_length() // LIMB_BITS)
     back = forward_constants(system.moduli, width)
-    if _remainders_at_once(matrix, divisor, system, back, result):
-        return result
     for block in _blocks(matrix, width):
         limbs = _remainder_limbs(matrix[:, block], divisor, system)[:, :width]
         kernels_of(limbs).limbs_to_residues(limbs, back, result[:, block])
     return result
 
 
-def _remainders_at_once(
-    matrix: Array, divisor: int, system: RNS, back: ForwardConstants, result: Array
+def _written_at_once(
+    matrix: Array, divisor: int, system: RNS, result: Array, division: "_ExactDivision | None" = None
 ) -> bool:
-    """Write remainders by a long divisor by one kernel; False if there is none for them."""
+    """Write remainders, or exact quotients but for what moduli share with the divisor, by one kernel.
+
+    Returns whether there is one for the processor and for numbers of this length.
+    """
     kernels = kernels_of(matrix)
     if kernels.remainders is None:
         return False
     constants = remainder_constants(system.moduli, divisor, system.signed, system.bound)
-    flags = kernels.remainders(matrix, constants, back, result)
+    back = forward_constants(system.moduli, -(-divisor.bit_length() // LIMB_BITS))
+    flags = kernels.remainders(matrix, constants, back, division and division.factors, result)
     if flags is None:
         return False
     (ambiguous,) = flags.nonzero()
     if ambiguous.size:
         numbers = kernels.gather(matrix, ambiguous)
-        result[:, ambiguous] = floor_divide(numbers, divisor, system, ("remainder",))
+        if divisor <= MODULUS_MAX:
+            rest = _remainders(numbers, divisor, system)
+        else:
+            rest = floor_divide(numbers, divisor, system, ("remainder",))
+        result[:, ambiguous] = rest if division is None else division.products(numbers, rest, system.moduli)
     return True
 
 
@@ -210,6 +222,8 @@ class _ExactDivision:
     ----------
     divisor : int
         This is d.
+    moduli : ModuliSet
+        The m_i.
     inverses : array of uint32, shape (n, 1)
         The inverse of d modulo m_i, or 1 where there is none.
     shared : tuple of (i, g, inverse of d/g modulo m_i/g)
@@ -223,17 +237,34 @@ class _ExactDivision:
     """
 
     divisor: int
+    moduli: ModuliSet
     inverses: NDArray[np.uint32]
     shared: tuple[tuple[int, int, int], ...]
     known: ModuliSet
     rows: list[int] | slice
     targets: ModuliSet | None
 
+    @cached_property
+    def factors(self) -> NDArray[np.uint64]:
+        """The inverses w, (n, 2), beside ``floor(2**52 w / m)``."""
+        return np.array(
+            [(w, (w << 52) // m) for w, m in zip(self.inverses.ravel().tolist(), self.moduli, strict=True)],
+            dtype=np.uint64,
+        )
+
     def quotients(self, residues: Array, remainders: Array, system: RNS) -> Array:
         """(X - r) / d for matrices (n, N) of the residues of X and of r."""
-        moduli = system.moduli
+        return self.completed(self.products(residues, remainders, system.moduli), system)
+
+    def products(self, residues: Array, remainders: Array, moduli: ModuliSet) -> Array:
+        """X - r times the inverses."""
         result, inverses = np.empty_like(remainders), self.inverses
         kernels_of(result).apply("mulsub", (residues, inverses, remainders, inverses), moduli, result)
+        return result
+
+    def completed(self, result: Array, system: RNS) -> Array:
+        """The quotients from these products, in place."""
+        moduli = system.moduli
         if self.targets is None:
             return result
         for i, g, inverse in self.shared:
@@ -265,6 +296,7 @@ def _exact_division(divisor: int, moduli: ModuliSet, signed: bool) -> _ExactDivi
     )
     return _ExactDivision(
         divisor,
+        moduli,
         np.array(inverses, dtype=np.uint32).reshape(-1, 1),
         shared,
         kept,

@@ -33,6 +33,12 @@ BOTH_PARTS: tuple[Part, ...] = ("quotient", "remainder")
 TOP = MODULI_SETS["top"]
 
 
+@pytest.fixture(params=["digits", "limbs"])
+def _remainders_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "limbs":
+        monkeypatch.setattr(cpu, "remainders", None)
+
+
 def chosen_values(ms: ModuliSet, signed: bool, count: int, rng: np.random.Generator) -> list[int]:
     """Edge values and random ones, of all lengths, in random order."""
     lowest, highest = ms.value_range(signed)
@@ -358,6 +364,7 @@ def small_divisors(moduli: rd.ModuliSet, signed: bool) -> list[int]:
     return sorted({d for d in some if 2 <= d <= min(2**32, highest + 1)})
 
 
+@pytest.mark.usefixtures("_remainders_by")
 @pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
 @BOTH_RANGES
 def test_small_divisors(on_each_processor: Processor, moduli: rd.ModuliSet, signed: bool) -> None:
@@ -369,6 +376,8 @@ def test_small_divisors(on_each_processor: Processor, moduli: rd.ModuliSet, sign
         quotients, remainders = (rd.RNSArray(part, rd.RNS(moduli, signed)) for part in np.split(both, 2))
         assert quotients.to_ints().tolist() == [v // d for v in values], d
         assert remainders.to_ints().tolist() == [v % d for v in values], d
+        alone = divide.divide_by_integer(residues, d, rd.RNS(moduli, signed), ("quotient",))
+        np.testing.assert_array_equal(on_each_processor.to_numpy(alone), quotients.residues, str(d))
 
 
 def test_small_divisors_need_no_limbs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -389,12 +398,6 @@ def long_divisors(moduli: rd.ModuliSet, signed: bool, rng: np.random.Generator) 
     some += [moduli[0] * moduli[-1], int(np.prod([int(m) for m in moduli][::2], dtype=object))]
     some += [int.from_bytes(rng.bytes(bits // 8), "little") >> int(rng.integers(0, bits)) for _ in range(4)]
     return sorted({d for d in some if 2**32 < d <= highest})
-
-
-@pytest.fixture(params=["digits", "limbs"])
-def _remainders_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "limbs":
-        monkeypatch.setattr(cpu, "remainders", None)
 
 
 @pytest.mark.usefixtures("_remainders_by")

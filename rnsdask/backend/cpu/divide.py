@@ -41,7 +41,11 @@ def remainder_limbs(
 
 
 def _remainders(
-    residues: Array, constants: RemainderConstants, forward: ForwardConstants, result: Array
+    residues: Array,
+    constants: RemainderConstants,
+    forward: ForwardConstants,
+    factors: NDArray[np.uint64] | None,
+    result: Array,
 ) -> NDArray[np.bool_] | None:
     digits, back = constants.digits, forward.digits
     if digits is None or back is None:
@@ -49,9 +53,11 @@ def _remainders(
     ambiguous = np.empty(residues.shape[1], dtype=np.uint8)
     _cpu.remainders_by_digits(
         residues[: len(constants.moduli)],
+        residues,
         *(digits.sources.starts, digits.sources.factors, digits.table),
         *(constants.start, constants.ambiguous_below, digits.divisor, digits.highest),
         *(back.table, back.targets.starts, back.targets.factors),
+        factors,
         result,
         ambiguous,
     )
