@@ -1,4 +1,4 @@
-// Proof of a bound by digits of 102 bits, for processors that multiply words of 52 bits (AVX-512 IFMA): which
+// Proof of a bound by digits of 100 bits, for processors that multiply words of 52 bits (AVX-512 IFMA): which
 // numbers are those that the first moduli give, and within the bound (docs/mathematics.md, "Proof of a
 // bound"). Nothing is written but one flag a number.
 #include <algorithm>
@@ -13,40 +13,64 @@ namespace rns {
 
 namespace {
 
+// Sums of a word of a table and one of a number, and of both words of each, are factors of 52 bits.
+constexpr int kProofBits = 50;
 constexpr int kFractionBits = 45;
+constexpr i64 kProofTiles = 32;  // tiles taken together, so that each row is read in pieces of 2 KiB
+constexpr i64 kAhead = 64;       // residues so far on in a row are read soon
+constexpr int kMostGroups =
+    4;  // of targets that share what is loaded of a number: registers hold no more sums
 
-// A digit of each number of a tile, with the sum of its two words between them.
-struct Term {
-  WordRow word[3];
-};
+// A row of a tile's 16 numbers is one vector of 32-bit residues: the even numbers' words, then the odd ones'.
+constexpr int kHalves = 2;
 
-// Constants of one of the first moduli, m: 2^52 - m, w_i, floor(2^52 w_i / m), two words of P_k / m.
+// Constants of one of the first moduli, m: floor(2^52 w / m), two words of w P_k / m.
 struct ProofSource {
-  u64 negative_modulus;
-  u64 inverse, inverse_quotient;
+  u64 quotient;
   u64 word[2];
 };
 
-// Constants of a group of these, of b bits: 51 + e and |e| of e = 46 - b, which shift S_k below 2^51, whether
-// e is positive, and floor(2^(97 - e) / P_k).
+// Constants of a group of these, of b bits: two words of P_k, 50 + e and |e| of e = 47 - b, which shift S_k
+// below 2^52, whether e is positive, and floor(2^(97 - e) / P_k).
 struct ProofGroup {
+  u64 product[2];
   u64 upper_shift, lower_shift, is_left;
   u64 fraction;
 };
 
-// Constants of a group of other moduli: 1 / P modulo 2^51, 2 |P| modulo 2^52, P / 2^51 rounded down, and two
-// words of a multiple of P from 2^98 on.
-struct TargetGroup {
-  u64 inverse;
-  u64 twice_lower, upper;
-  u64 offset[2];
+// Two words of P / m, of one of the other moduli.
+struct ProofTarget {
+  u64 word[2];
 };
 
-// Constants of one of the other moduli, m: m, 1 / m and -1 / m modulo 2^52, floor((2^52 - 1) / m).
-struct ProofTarget {
-  u64 modulus;
-  u64 inverse, negative_inverse;
-  u64 greatest;
+// Constants of a group of these: 1 / P modulo 2^50, 4 times the lower word of P and the upper one, two words
+// each of the number that its sums start with and of the factor of the quotient.
+struct TargetGroup {
+  u64 inverse;
+  u64 four_lower, upper;
+  u64 start[2];
+  u64 last[2];
+};
+
+// A digit of each number of a tile: its two words and their sum.
+struct Term {
+  WordRow word[3];
+};
+
+// What the residues of a group of targets give, for each number of a tile: two words, not reduced.
+struct TargetSum {
+  WordRow word[2];
+};
+
+// Three words of each digit of a pair, as in Term, those of the second digit first.
+struct PairFactors {
+  u64 word[3][2];
+};
+
+// Of 8 numbers, a sum of products of digits as in Term.
+struct ProductSums {
+  __m512i low[3];
+  __m512i high[3];
 };
 
 RNS_IFMA_INLINE __m512i low_sum(__m512i sum, __m512i a, __m512i b) {
@@ -55,179 +79,248 @@ RNS_IFMA_INLINE __m512i low_sum(__m512i sum, __m512i a, __m512i b) {
 RNS_IFMA_INLINE __m512i high_sum(__m512i sum, __m512i a, __m512i b) {
   return _mm512_madd52hi_epu64(sum, a, b);
 }
+RNS_IFMA_INLINE __m512i high_product(__m512i a, __m512i b) { return high_sum(_mm512_setzero_si512(), a, b); }
+RNS_IFMA_INLINE __m512i add(__m512i a, __m512i b) { return _mm512_add_epi64(a, b); }
+RNS_IFMA_INLINE __m512i subtract(__m512i a, __m512i b) { return _mm512_sub_epi64(a, b); }
+RNS_IFMA_INLINE __m512i four_times(__m512i x) { return _mm512_slli_epi64(x, 2); }
+RNS_IFMA_INLINE __m512i lowest_bits(__m512i x, int bits) {
+  return _mm512_and_si512(x, spread((u64{1} << bits) - 1));
+}
+RNS_IFMA_INLINE __m512i proof_word(__m512i x) { return lowest_bits(x, kProofBits); }
+RNS_IFMA_INLINE __m512i proof_carry(__m512i x) { return _mm512_srai_epi64(x, kProofBits); }
+RNS_IFMA_INLINE void store_words(WordRow& row, int half, __m512i words) {
+  _mm512_store_si512(row.x + 8 * half, words);
+}
+RNS_IFMA_INLINE __m512i half_of(const WordRow& row, int half) { return load_words(row, 8 * half); }
 
 // S_k / P_k in units of 2^-45, less than three units too low.
 RNS_IFMA_INLINE __m512i fraction_of(__m512i lower, __m512i upper, const ProofGroup& group) {
   const __m128i by = _mm_cvtsi64_si128(static_cast<i64>(group.lower_shift));
-  __m512i top = group.is_left ? _mm512_sll_epi64(lower, by) : _mm512_srl_epi64(lower, by);
-  top =
-      _mm512_add_epi64(top, _mm512_sll_epi64(upper, _mm_cvtsi64_si128(static_cast<i64>(group.upper_shift))));
-  return high_sum(_mm512_setzero_si512(), top, spread(group.fraction));
+  const __m512i low = group.is_left ? _mm512_sll_epi64(lower, by) : _mm512_srl_epi64(lower, by);
+  const __m512i high = _mm512_sll_epi64(upper, _mm_cvtsi64_si128(static_cast<i64>(group.upper_shift)));
+  return high_product(add(low, high), spread(group.fraction));
 }
 
-RNS_IFMA_INLINE __m512i twice(__m512i x) { return _mm512_slli_epi64(x, 1); }
-
-// Of 8 numbers, a sum of products of digits as in DigitSum.
-struct WordSums {
-  __m512i low[3];
-  __m512i high[3];
-};
-
-// Of 8 sums t, two words of 52 bits of v from 2^97 to 2^103, with v 2^102 = t modulo P: two steps of
-// Montgomery's reduction, in words of 51 bits that may be negative on the way.
-RNS_IFMA_INLINE void reduce_words(WordSums& sums, const TargetGroup& group, __m512i* v) {
-  __m512i *low = sums.low, *high = sums.high;
-  low[1] = _mm512_sub_epi64(_mm512_sub_epi64(low[1], low[0]), low[2]);
-  high[1] = _mm512_sub_epi64(_mm512_sub_epi64(high[1], high[0]), high[2]);
-  __m512i z[4] = {low[0], _mm512_add_epi64(low[1], twice(high[0])), _mm512_add_epi64(low[2], twice(high[1])),
-                  twice(high[2])};
-  const __m512i zero = _mm512_setzero_si512(), inverse = spread_at(&group.inverse);
-  const __m512i p0 = spread_at(&group.twice_lower), p1 = spread_at(&group.upper);
+// Which of 8 sums z[0] + 2^50 z[1] + ... are multiples of P: two steps of Montgomery's reduction leave v, and
+// v / P is below 2^7 just when P divides v.
+RNS_IFMA_INLINE __mmask8 is_multiple(__m512i* z, const TargetGroup& group, __mmask8 before) {
+  const __m512i inverse = spread_at(&group.inverse);
+  const __m512i p0 = spread_at(&group.four_lower), p1 = spread_at(&group.upper);
+#pragma GCC unroll 2
   for (int j = 0; j < 2; ++j) {
-    const __m512i t = word_of(low_sum(zero, z[j], inverse));
-    const __m512i taken = low_sum(high_sum(zero, t, p0), t, p1);
-    z[j + 1] = _mm512_sub_epi64(_mm512_add_epi64(z[j + 1], carry_of(z[j])), taken);
-    z[j + 2] = _mm512_sub_epi64(z[j + 2], twice(high_sum(zero, t, p1)));
+    const __m512i t = proof_word(low_product(z[j], inverse));
+    z[j + 1] = subtract(add(z[j + 1], proof_carry(z[j])), low_sum(high_product(t, p0), t, p1));
+    z[j + 2] = subtract(z[j + 2], four_times(high_product(t, p1)));
   }
-  const __m512i lower = _mm512_add_epi64(z[2], spread_at(group.offset));
-  const __m512i upper =
-      _mm512_add_epi64(_mm512_add_epi64(z[3], spread_at(group.offset + 1)), carry_of(lower));
-  v[0] = _mm512_or_si512(word_of(lower), _mm512_slli_epi64(_mm512_and_si512(upper, spread(1)), kWordBits));
-  v[1] = _mm512_srli_epi64(upper, 1);
-}
-
-// Which of 8 numbers, besides `before`, have the residue x of v modulo m. With q = (v - x) / m modulo 2^52,
-// the rest (v - x - q m) / 2^52 is from 0 to 2^52, and a multiple of m just when it times 1 / m is so small
-// (T. Granlund and P. Montgomery, "Division by invariant integers using multiplication", 1994, section 9).
-RNS_IFMA_INLINE __mmask8 is_congruent(const __m512i* v, __m512i x, const ProofTarget& m, __mmask8 before) {
-  const __m512i zero = _mm512_setzero_si512();
-  const __m512i lower = _mm512_sub_epi64(v[0], x);
-  const __m512i q = low_sum(zero, lower, spread_at(&m.inverse));
-  const __m512i borrowed = _mm512_sub_epi64(_mm512_sub_epi64(zero, v[1]), _mm512_srai_epi64(lower, 63));
-  const __m512i rest = high_sum(borrowed, q, spread_at(&m.modulus));  // negative
-  const __m512i quotient = low_sum(zero, rest, spread_at(&m.negative_inverse));
-  return _mm512_mask_cmple_epu64_mask(before, quotient, spread_at(&m.greatest));
+  const __m512i t = proof_word(low_product(z[2], inverse));
+  const __m512i upper = add(z[3], proof_carry(z[2]));
+  const __m512i rest = subtract(subtract(upper, high_product(t, p0)), _mm512_mullo_epi64(t, p1));
+  const __m512i wrong = _mm512_or_si512(rest, _mm512_srli_epi64(t, 7));
+  return _mm512_mask_testn_epi64_mask(before, wrong, wrong);
 }
 
 struct BoundProof {
   Residues residues;
   Groups<ProofSource> sources;
   const ProofGroup* groups;
-  const u64* table;  // for each target group, three words of each term's digit, the second those of the sum
+  const PairFactors* table;  // of each target group and each pair of terms
   Groups<ProofTarget> targets;
   const TargetGroup* target_groups;
   u64 lowest;  // of the fractions that numbers within the bound have
   u64 room;    // of these, above the lowest
 
-  // The term of one group for a tile, and its part of the fractions. The u_i are below 2 m_i.
-  RNS_IFMA void load_group(i64 first, i64 group, Term& term, WordRow& fractions) const {
-    const __m512i zero = _mm512_setzero_si512();
+  // Terms are taken in pairs; the last is 0 if there is none for it.
+  i64 pairs() const { return (sources.count + 1) / 2; }
+
+  // The residues of a tile modulo one m, those of the even numbers and those of the odd ones.
+  RNS_IFMA_INLINE void load_residues(const u32* row, __mmask16 mask, __m512i* x) const {
+    __builtin_prefetch(row + kAhead);  // many rows in turn are more than the processor foresees
+    const __m512i both = _mm512_maskz_loadu_epi32(mask, row);
+    x[0] = lowest_bits(both, 32);
+    x[1] = _mm512_srli_epi64(both, 32);
+  }
+
+  // The term of one group for a tile, and its part of the fractions: the sum of u_i P_k / m_i, of
+  // u_i = x_i w_i - q_i m_i < 2 m_i.
+  RNS_IFMA void load_group(i64 first, i64 k, Term& term, WordRow& fractions) const {
     const __mmask16 mask = lanes(residues.count - first);
-    __m512i sum[2][3] = {};
-    const u32* row = residues.row(sources.starts[group]) + first;
-    for (i64 i = sources.starts[group]; i < sources.starts[group + 1]; ++i, row += residues.stride) {
+    __m512i low[kHalves] = {}, high[kHalves] = {}, next[kHalves] = {}, q[kHalves] = {};
+    const u32* row = residues.row(sources.starts[k]) + first;
+    for (i64 i = sources.starts[k]; i < sources.starts[k + 1]; ++i, row += residues.stride) {
       const ProofSource& s = sources.moduli[i];
-      __builtin_prefetch(row + kWide * kTiles);  // rows are too far apart for the processor to foresee
-      const __m512i x = _mm512_maskz_loadu_epi32(mask, row);
-      const __m256i halves[2] = {_mm512_castsi512_si256(x), _mm512_extracti64x4_epi64(x, 1)};
-      const __m512i word0 = spread_at(s.word), word1 = spread_at(s.word + 1);
-      for (int h = 0; h < 2; ++h) {
-        const __m512i wide = _mm512_cvtepu32_epi64(halves[h]);
-        const __m512i q = high_sum(zero, wide, spread_at(&s.inverse_quotient));
-        const __m512i u =
-            low_sum(low_sum(zero, wide, spread_at(&s.inverse)), q, spread_at(&s.negative_modulus));
-        sum[h][0] = low_sum(sum[h][0], u, word0);
-        sum[h][1] = high_sum(sum[h][1], u, word0);
-        sum[h][2] = low_sum(sum[h][2], u, word1);
+      __m512i x[kHalves];
+      load_residues(row, mask, x);
+#pragma GCC unroll 2
+      for (int h = 0; h < kHalves; ++h) {
+        q[h] = high_sum(q[h], x[h], spread_at(&s.quotient));
+        low[h] = low_sum(low[h], x[h], spread_at(s.word));
+        high[h] = high_sum(high[h], x[h], spread_at(s.word));
+        next[h] = low_sum(next[h], x[h], spread_at(s.word + 1));
       }
     }
-    for (int h = 0; h < 2; ++h) {
-      const __m512i lower = word_of(sum[h][0]);
-      const __m512i upper =
-          _mm512_add_epi64(_mm512_add_epi64(_mm512_slli_epi64(sum[h][1], 1), sum[h][2]), carry_of(sum[h][0]));
-      _mm512_store_si512(term.word[0].x + 8 * h, lower);
-      _mm512_store_si512(term.word[1].x + 8 * h, _mm512_add_epi64(lower, upper));
-      _mm512_store_si512(term.word[2].x + 8 * h, upper);
-      _mm512_store_si512(fractions.x + 8 * h, _mm512_add_epi64(load_words(fractions, 8 * h),
-                                                               fraction_of(lower, upper, groups[group])));
+    const ProofGroup& group = groups[k];
+    const __m512i p0 = spread(group.product[0]), p1 = spread(group.product[1]);
+    for (int h = 0; h < kHalves; ++h) {
+      const __m512i z = subtract(low[h], low_product(q[h], p0));
+      const __m512i above = add(four_times(subtract(high[h], high_product(q[h], p0))),
+                                subtract(next[h], low_product(q[h], p1)));
+      const __m512i lower = proof_word(z), upper = proof_word(add(above, proof_carry(z)));
+      store_words(term.word[0], h, lower);
+      store_words(term.word[1], h, add(lower, upper));
+      store_words(term.word[2], h, upper);
+      store_words(fractions, h, add(half_of(fractions, h), fraction_of(lower, upper, group)));
     }
   }
 
-  // The last term of a tile, and which numbers' fractions prove the bound.
-  RNS_IFMA __mmask16 load_quotients(const WordRow& fractions, Term& q) const {
-    __mmask8 within[2];
-    for (int h = 0; h < 2; ++h) {
-      const __m512i sum =
-          _mm512_add_epi64(load_words(fractions, 8 * h), spread(u64{1} << (kFractionBits - 1)));
-      const __m512i fraction = _mm512_and_si512(sum, spread((u64{1} << kFractionBits) - 1));
-      within[h] = _mm512_cmple_epu64_mask(_mm512_sub_epi64(fraction, spread(lowest)), spread(room));
-      const __m512i whole = _mm512_srli_epi64(sum, kFractionBits);
-      _mm512_store_si512(q.word[0].x + 8 * h, whole);
-      _mm512_store_si512(q.word[1].x + 8 * h, whole);
-      _mm512_store_si512(q.word[2].x + 8 * h, _mm512_setzero_si512());
+  // What the residues of one group of targets give a tile's sums.
+  RNS_IFMA void load_target(i64 first, i64 k, TargetSum& sum) const {
+    const __mmask16 mask = lanes(residues.count - first);
+    const TargetGroup& group = target_groups[k];
+    __m512i low[kHalves], high[kHalves] = {}, next[kHalves];
+    for (int h = 0; h < kHalves; ++h) {
+      low[h] = spread(group.start[0]);
+      next[h] = spread(group.start[1]);
     }
-    return static_cast<__mmask16>(within[0] | within[1] << 8);
+    const u32* row = residues.row(sources.size() + targets.starts[k]) + first;
+    for (i64 i = targets.starts[k]; i < targets.starts[k + 1]; ++i, row += residues.stride) {
+      const ProofTarget& m = targets.moduli[i];
+      __m512i x[kHalves];
+      load_residues(row, mask, x);
+      for (int h = 0; h < kHalves; ++h) {
+        low[h] = low_sum(low[h], x[h], spread_at(m.word));
+        high[h] = high_sum(high[h], x[h], spread_at(m.word));
+        next[h] = low_sum(next[h], x[h], spread_at(m.word + 1));
+      }
+    }
+    for (int h = 0; h < kHalves; ++h) {
+      store_words(sum.word[0], h, low[h]);
+      store_words(sum.word[1], h, add(next[h], four_times(high[h])));
+    }
   }
 
-  i64 rows() const { return sources.count + 1; }
+  // The quotients of a tile, and which numbers' fractions prove the bound, a mask for each half.
+  RNS_IFMA void load_quotients(const WordRow& fractions, WordRow& quotients, __mmask8* flags) const {
+    for (int h = 0; h < kHalves; ++h) {
+      const __m512i sum = add(half_of(fractions, h), spread(u64{1} << (kFractionBits - 1)));
+      const __m512i fraction = lowest_bits(sum, kFractionBits);
+      flags[h] = _mm512_cmple_epu64_mask(subtract(fraction, spread(lowest)), spread(room));
+      store_words(quotients, h, _mm512_srli_epi64(sum, kFractionBits));
+    }
+  }
 
-  // The sums of a tile's terms times a column of the table.
-  RNS_IFMA_INLINE void add_products(const Term* terms, i64 group, WordSums* sums) const {
-    const u64* c = table + 3 * rows() * group;
-    for (i64 r = 0; r < rows(); ++r, c += 3) {
+  // Minus the sum of the products within pairs of terms, of half a tile.
+  RNS_IFMA_INLINE ProductSums pair_sums(const Term* terms, int half) const {
+    ProductSums sums = {};
+    for (i64 r = 0; r < 2 * pairs(); r += 2) {
       for (int j = 0; j < 3; ++j) {
-        const __m512i factor = spread_at(c + j);
-        for (int h = 0; h < 2; ++h) {
-          const __m512i x = load_words(terms[r].word[j], 8 * h);
-          sums[h].low[j] = low_sum(sums[h].low[j], x, factor);
-          sums[h].high[j] = high_sum(sums[h].high[j], x, factor);
+        const __m512i a = half_of(terms[r].word[j], half), b = half_of(terms[r + 1].word[j], half);
+        sums.low[j] = low_sum(sums.low[j], a, b);
+        sums.high[j] = high_sum(sums.high[j], a, b);
+      }
+    }
+#pragma GCC unroll 3
+    for (int j = 0; j < 3; ++j) {
+      sums.low[j] = subtract(_mm512_setzero_si512(), sums.low[j]);
+      sums.high[j] = subtract(_mm512_setzero_si512(), sums.high[j]);
+    }
+    return sums;
+  }
+
+  // Which of half a tile's numbers have the residues that their terms give, of kCount groups. A pair of
+  // terms takes one product: a c + b d = (a + d) (b + c) - a b - c d (S. Winograd, "A new algorithm for inner
+  // product", 1968), where a b is that of all groups, in `start`, and c d in the group's constants.
+  template <int kCount>
+  RNS_IFMA_INLINE __mmask8 agree(const Term* terms, const TargetSum* target_sums, __m512i quotients,
+                                 const ProductSums& start, i64 group, int half, __mmask8 before) const {
+    ProductSums sums[kCount];
+    const PairFactors* c[kCount];
+#pragma GCC unroll 4
+    for (int g = 0; g < kCount; ++g) {
+      sums[g] = start;
+      c[g] = table + (group + g) * pairs();
+    }
+    for (i64 p = 0; p < pairs(); ++p, terms += 2) {
+#pragma GCC unroll 3
+      for (int j = 0; j < 3; ++j) {
+        const __m512i a = half_of(terms[0].word[j], half), b = half_of(terms[1].word[j], half);
+#pragma GCC unroll 4
+        for (int g = 0; g < kCount; ++g) {
+          const __m512i left = add(a, spread_at(c[g][p].word[j]));
+          const __m512i right = add(b, spread_at(c[g][p].word[j] + 1));
+          sums[g].low[j] = low_sum(sums[g].low[j], left, right);
+          sums[g].high[j] = high_sum(sums[g].high[j], left, right);
         }
       }
     }
+#pragma GCC unroll 4
+    for (int g = 0; g < kCount; ++g) {
+      const TargetGroup& t = target_groups[group + g];
+      const __m512i *low = sums[g].low, *high = sums[g].high;
+      const __m512i middle = subtract(subtract(low[1], low[0]), low[2]);
+      const __m512i above = subtract(subtract(high[1], high[0]), high[2]);
+      const __m512i last = spread(t.last[0]);
+      __m512i z[4] = {add(low[0], half_of(target_sums[group + g].word[0], half)),
+                      add(middle, half_of(target_sums[group + g].word[1], half)), low[2],
+                      four_times(high[2])};
+      z[0] = low_sum(z[0], quotients, last);
+      z[1] = add(z[1], _mm512_mullo_epi64(quotients, spread(t.last[1])));
+      z[1] = add(z[1], four_times(high_sum(high[0], quotients, last)));
+      z[2] = add(z[2], four_times(above));
+      before = is_multiple(z, t, before);
+    }
+    return before;
   }
 
-  // Which of a tile's numbers have the residues modulo a group's moduli that their terms give.
-  RNS_IFMA __mmask16 agree(const Term* terms, i64 group, i64 first, __mmask16 before) const {
-    const __mmask16 mask = lanes(residues.count - first);
-    __mmask8 same[2] = {static_cast<__mmask8>(before), static_cast<__mmask8>(before >> 8)};
-    WordSums sums[2] = {};
-    add_products(terms, group, sums);
-    __m512i v[2][2];
-    for (int h = 0; h < 2; ++h) reduce_words(sums[h], target_groups[group], v[h]);
-    const i64 start = targets.starts[group];
-    const u32* row = residues.row(sources.size() + start) + first;
-    for (i64 i = start; i < targets.starts[group + 1]; ++i, row += residues.stride) {
-      __builtin_prefetch(row + kWide * kTiles);  // rows are too far apart for the processor to foresee
-      const __m512i x = _mm512_maskz_loadu_epi32(mask, row);
-      const __m256i halves[2] = {_mm512_castsi512_si256(x), _mm512_extracti64x4_epi64(x, 1)};
-      for (int h = 0; h < 2; ++h)
-        same[h] = is_congruent(v[h], _mm512_cvtepu32_epi64(halves[h]), targets.moduli[i], same[h]);
+  // As agree, of all groups.
+  RNS_IFMA __mmask8 agree_all(const Term* terms, const TargetSum* target_sums, __m512i quotients, int half,
+                              __mmask8 flags) const {
+    const ProductSums start = pair_sums(terms, half);
+    i64 group = 0;
+    for (; group + kMostGroups <= targets.count; group += kMostGroups)
+      flags = agree<kMostGroups>(terms, target_sums, quotients, start, group, half, flags);
+    switch (targets.count - group) {
+      case 3:
+        return agree<3>(terms, target_sums, quotients, start, group, half, flags);
+      case 2:
+        return agree<2>(terms, target_sums, quotients, start, group, half, flags);
+      case 1:
+        return agree<1>(terms, target_sums, quotients, start, group, half, flags);
+      default:
+        return flags;
     }
-    return static_cast<__mmask16>(same[0] | same[1] << 8);
   }
 
-  // Up to kTiles tiles.
-  RNS_IFMA void prove_tiles(i64 first, std::vector<Term>& terms, u8* proved) const {
-    const i64 width = std::min(kWide * kTiles, residues.count - first);
-    WordRow fractions[kTiles] = {};
-    __mmask16 flags[kTiles];
-    for (i64 group = 0; group < sources.count; ++group) {
-      for (i64 t = 0; kWide * t < width; ++t)
-        load_group(first + kWide * t, group, terms[t * rows() + group], fractions[t]);
+  // Up to kProofTiles tiles; their terms stay in the second-level cache.
+  RNS_IFMA void prove_tiles(i64 first, Term* terms, TargetSum* target_sums, u8* proved) const {
+    const i64 tiles = (std::min(kWide * kProofTiles, residues.count - first) + kWide - 1) / kWide;
+    const i64 rows = 2 * pairs();
+    WordRow fractions[kProofTiles] = {};
+    for (i64 k = 0; k < sources.count; ++k) {
+      for (i64 t = 0; t < tiles; ++t) load_group(first + kWide * t, k, terms[t * rows + k], fractions[t]);
     }
-    for (i64 t = 0; kWide * t < width; ++t)
-      flags[t] = load_quotients(fractions[t], terms[(t + 1) * rows() - 1]);
-    for (i64 group = 0; group < targets.count; ++group) {
-      for (i64 t = 0; kWide * t < width; ++t)
-        flags[t] = agree(terms.data() + t * rows(), group, first + kWide * t, flags[t]);
+    for (i64 k = 0; k < targets.count; ++k) {
+      for (i64 t = 0; t < tiles; ++t) load_target(first + kWide * t, k, target_sums[t * targets.count + k]);
     }
-    for (i64 j = 0; j < width; ++j) proved[j] = flags[j / kWide] >> j % kWide & 1;
+    for (i64 t = 0; t < tiles; ++t) {
+      WordRow quotients;
+      __mmask8 flags[kHalves];
+      load_quotients(fractions[t], quotients, flags);
+      for (int h = 0; h < kHalves; ++h)
+        flags[h] =
+            agree_all(terms + t * rows, target_sums + t * targets.count, half_of(quotients, h), h, flags[h]);
+      const u32 mask = _pdep_u32(flags[0], 0x5555) | _pdep_u32(flags[1], 0xAAAA);
+      const i64 at = first + kWide * t;
+      _mm_mask_storeu_epi8(proved + at - first, lanes(residues.count - at),
+                           _mm_maskz_set1_epi8(static_cast<__mmask16>(mask), 1));
+    }
   }
 
   void prove(u8* proved) const {
-    std::vector<Term> terms(kTiles * rows());
-    for (i64 first = 0; first < residues.count; first += kTiles * kWide)
-      prove_tiles(first, terms, proved + first);
+    const i64 tiles = std::min(kProofTiles, (residues.count + kWide - 1) / kWide);
+    std::vector<Term> terms(tiles * 2 * pairs());
+    std::vector<TargetSum> target_sums(tiles * targets.count);
+    for (i64 first = 0; first < residues.count; first += kProofTiles * kWide)
+      prove_tiles(first, terms.data(), target_sums.data(), proved + first);
   }
 };
 
@@ -237,14 +330,15 @@ void prove_bound(const Matrix32& array, const Vector32& starts, const Table64& f
   const BoundProof proof = {Residues(array),
                             {starts, factors},
                             reinterpret_cast<const ProofGroup*>(groups.data()),
-                            table.data(),
+                            reinterpret_cast<const PairFactors*>(table.data()),
                             {target_starts, target_factors},
                             reinterpret_cast<const TargetGroup*>(target_groups.data()),
                             lowest,
                             room};
   require(proof.residues.moduli == proof.sources.size() + proof.targets.size() &&
               static_cast<i64>(table.shape(0)) == proof.targets.count &&
-              static_cast<i64>(table.shape(1)) == proof.rows() && table.shape(2) == 3,
+              static_cast<i64>(table.shape(1)) == proof.pairs() &&
+              table.shape(2) * sizeof(u64) == sizeof(PairFactors),
           "one row of constants for each modulus and each group is needed");
   require(static_cast<i64>(groups.shape(0)) == proof.sources.count &&
               groups.shape(1) * sizeof(u64) == sizeof(ProofGroup) &&
