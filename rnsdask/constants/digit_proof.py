@@ -35,11 +35,11 @@ _LEAST_ROOM = 8
 class ProofConstants:
     """Constants of a proof that numbers are within a bound and have the residues that the first moduli give.
 
-    Rows of `sources` are ``floor(2**52 w_i / m_i)`` and the words of ``w_i P_k / m_i``, and of `targets` those
-    of ``P/m``; those of a group are in `source_groups` and `target_groups`, as the kernel has them. With M'
-    the product of the first moduli and s the sum of a target group's ``P/m``, the terms S_k have the factors
-    ``-s M'/P_k`` modulo P, and the quotient ``s M'``. ``table[h, p]`` holds those of group h for the p-th
-    pair of terms, the second one's first: the lower word of both, the sums of their words, and the upper
+    Rows of `sources` are ``floor(2**52 w_i / m_i)`` and the words of ``w_i P_k / m_i``, and of `targets`
+    those of ``P/m``; those of a group are in `source_groups` and `target_groups`, as the kernel has them.
+    With M' the product of the first moduli and s the sum of a target group's ``P/m``, the terms S_k have the
+    factors ``-s M'/P_k`` modulo P, and the quotient ``s M'``. ``table[h, p]`` holds those of group h for the
+    p-th pair of terms, the second one's first: the lower word of both, the sums of their words, and the upper
     words. A number is within the bound if its fraction ``X/M' + 1/2``, in units of 2**-45, is from `lowest`
     to ``lowest + room``.
     """

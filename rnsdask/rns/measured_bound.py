@@ -14,10 +14,11 @@ from rnsdask.core.moduli import LIMB_BITS
 from rnsdask.rns.blocks import batches
 from rnsdask.rns.bounds import block_length, exceeds
 from rnsdask.rns.magnitude import magnitudes
+from rnsdask.rns.remembered import remember, remembered
 from rnsdask.rns.system import RNS
 
 # Numbers whose magnitudes are looked at first.
-_SAMPLE = 256
+_SAMPLE = 128
 
 # Numbers that tell at once if not all are small.
 _FIRST = 8
@@ -46,7 +47,7 @@ def narrowed(system: RNS, *matrices: Array) -> RNS | None:
     enough, bound = system.known_magnitude >> SMALL_BITS, 0
     if enough == 0:
         return None
-    if any(sampled_bound(matrix[:, :_FIRST], system) > enough for matrix in matrices):
+    if any(_glance(matrix, system) > enough for matrix in matrices):
         return None
     for matrix in matrices:
         bound = max(bound, measured_bound(matrix, system, enough))
@@ -55,13 +56,20 @@ def narrowed(system: RNS, *matrices: Array) -> RNS | None:
     return system.with_bound(bound)
 
 
+def _glance(matrix: Array, system: RNS) -> int:
+    """What is known of the bound, or a guess from a few numbers."""
+    known = remembered(matrix, system)
+    return sampled_bound(matrix[:, :_FIRST], system) if known is None else known
+
+
 def measured_bound(
     residues: Array, system: RNS, enough: int | None = None, sampled: int | None = None
 ) -> int:
     """The greatest integer that is no longer, in bits, than the greatest magnitude; 0 without numbers.
 
     It is at least the greatest magnitude and less than twice that, and does not depend on how numbers are cut
-    into chunks; it is cut down to the range, and to the system's bound.
+    into chunks; it is cut down to the range, and to the system's bound. That of an array that nobody can
+    write to is kept, and costs nothing when it is asked for again.
 
     Parameters
     ----------
@@ -74,13 +82,25 @@ def measured_bound(
     sampled : int, optional
         What :func:`sampled_bound` gives, if that is known already.
     """
+    known = remembered(residues, system)
+    if known is not None:
+        return known
+    bound = _proved_bound(residues, system, enough, sampled)
+    if bound is None:
+        return system.known_magnitude
+    remember(residues, system, bound)
+    return bound
+
+
+def _proved_bound(residues: Array, system: RNS, enough: int | None, sampled: int | None) -> int | None:
+    """As :func:`measured_bound`; None where the bound is beyond `enough`."""
     system = RNS(sufficient_prefix(system.moduli, system.signed, system.bound), system.signed, system.bound)
     matrix = as_matrix(residues[: system.rows])
     count, step = matrix.shape[1], block_length(matrix)
     bound = sampled_bound(matrix, system) if sampled is None else sampled
     for start in range(0, count, step):
         if enough is not None and bound > enough:
-            return system.known_magnitude
+            return None
         if bound == system.known_magnitude:
             break
         block = matrix[:, start : start + step]
@@ -91,7 +111,13 @@ def measured_bound(
 
 
 def sampled_bound(residues: Array, system: RNS) -> int:
-    """A guess for :func:`measured_bound`, never above it, from some of the numbers, at even distances."""
+    """A guess for :func:`measured_bound`, never above it, from some of the numbers, at even distances.
+
+    It is the bound itself if that was measured before.
+    """
+    known = remembered(residues, system)
+    if known is not None:
+        return known
     moduli = sufficient_prefix(system.moduli, system.signed, system.bound)
     matrix = as_matrix(residues[: len(moduli)])
     if not matrix.shape[1]:
