@@ -136,11 +136,14 @@ def _chunk_lengths(chunks: object, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def _automatic_chunks(shape: Sequence[int], n_moduli: int) -> tuple[int, ...]:
-    """Fill a default chunk from the last axis upwards, so that a chunk's rows are as long as can be."""
+    """Fill a default chunk from the last axis upwards, so that a chunk's rows are as long as can be.
+
+    An axis that will grow, which has length 0 yet, may grow beyond any chunk.
+    """
     chunks = [default_chunk(n_moduli, shape[-1])]
     room = default_chunk(n_moduli) // chunks[0]
     for length in reversed(shape[:-1]):
-        chunks.append(max(1, min(room, length)))
+        chunks.append(max(1, min(room, length or room)))
         room //= chunks[-1]
     return tuple(reversed(chunks))
 

@@ -28,7 +28,7 @@ def normalize_chunks(chunks: Any, shape: Sequence[int], rows: int, current: Leng
         where -1 stands for the whole axis and None for what it is; the lengths of all chunks along an axis;
         ``"auto"``, or a size in bytes such as ``"64MiB"``; a mapping from some of the axes to these.
         ``"auto"`` of all axes is this package's (:func:`.layout.normalize_chunks`), of some of them Dask's,
-        which its setting ``array.chunk-size`` limits.
+        which its setting ``array.chunk-size`` limits; of an array without numbers the whole axis.
     shape
         Shape of the array of numbers.
     rows
@@ -50,6 +50,8 @@ def normalize_chunks(chunks: Any, shape: Sequence[int], rows: int, current: Leng
     for axis, (item, length) in enumerate(zip(wanted, shape, strict=True)):
         if current is None or item is not current[axis]:
             _check(item, length, axis)
+    if 0 in shape:
+        wanted = [-1 if isinstance(item, str) else item for item in wanted]
     if all(isinstance(item, str) and item == "auto" for item in wanted):
         wanted = list(layout.normalize_chunks("auto", shape, rows))
     counts = map(_least_count, wanted, shape)

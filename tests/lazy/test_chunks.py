@@ -88,6 +88,14 @@ def test_automatic_chunks_are_long_rows_of_64_to_128_mib(chunks: Any) -> None:
     assert lengths[0][0] == 1 or len(lengths[1]) == 1  # the last axis is filled first
 
 
+@pytest.mark.parametrize("chunks", ["auto", ("auto", -1), (-1, "auto"), "64MiB", {0: "auto"}])
+@pytest.mark.parametrize("shape", [(1000, 0), (0, 1000), (0, 0)])
+def test_automatic_chunks_of_no_numbers_are_whole_axes(chunks: Any, shape: tuple[int, ...]) -> None:
+    assert normalize_chunks(chunks, shape, ROWS) == tuple((length,) for length in shape)
+    x = rd.from_ints(np.empty(shape, dtype=object), MODULI, chunks=chunks)
+    assert x.rechunk("auto").to_ints().shape == shape
+
+
 def test_the_setting_of_dask_limits_what_is_automatic_along_some_axes() -> None:
     with dask.config.set({"array.chunk-size": "1MiB"}):
         lengths = normalize_chunks(("auto", -1), (10**6, 10), ROWS)
