@@ -75,7 +75,7 @@ def find_excess(residues: Array, system: RNS) -> Excess | None:
     if system.known_magnitude == system.greatest_magnitude:
         return None
     matrix = as_matrix(residues)
-    step, first, count = block_length(matrix), None, 0
+    step, first, count = block_length(matrix, system), None, 0
     for start in range(0, matrix.shape[1], step):
         mask = exceeds(matrix[:, start : start + step], system)
         found = int(mask.sum())
@@ -87,12 +87,16 @@ def find_excess(residues: Array, system: RNS) -> Excess | None:
     return Excess(first, system.decode_at(matrix, first), count)
 
 
-def block_length(matrix: Array) -> int:
-    """How many numbers of residues (n, N) are looked at at a time."""
+def block_length(matrix: Array, system: RNS) -> int:
+    """How many numbers of residues (n, N) are compared with the system's bound at a time."""
     limit = _CPU_RESIDUES if isinstance(matrix, np.ndarray) else _GPU_RESIDUES
-    if isinstance(matrix, np.ndarray) and kernels_of(matrix).prove_bound is not None:
+    if _is_proved_at_once(matrix, system):
         limit *= _PROVED_TOGETHER
     return max(1, limit // len(matrix))
+
+
+def _is_proved_at_once(matrix: Array, system: RNS) -> bool:
+    return kernels_of(matrix).prove_bound is not None and _proof(system) is not None
 
 
 @dataclass(frozen=True)

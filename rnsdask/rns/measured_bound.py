@@ -96,9 +96,9 @@ def _proved_bound(residues: Array, system: RNS, enough: int | None, sampled: int
     """As :func:`measured_bound`; None where the bound is beyond `enough`."""
     system = RNS(sufficient_prefix(system.moduli, system.signed, system.bound), system.signed, system.bound)
     matrix = as_matrix(residues[: system.rows])
-    count, step = matrix.shape[1], block_length(matrix)
     bound = sampled_bound(matrix, system) if sampled is None else sampled
-    for start in range(0, count, step):
+    step = block_length(matrix, system.with_bound(bound))
+    for start in range(0, matrix.shape[1], step):
         if enough is not None and bound > enough:
             return None
         if bound == system.known_magnitude:
