@@ -25,11 +25,8 @@ constexpr i64 kBlock = 16;
 // Rows that are taken together, at most.
 constexpr i64 kMostRows = 8;
 
-// How far ahead residues are brought near: the same rows' part of the next tile, as long as all that is read
-// until then stays in cache; else the next rows' part of this one.
-i64 ahead_of(const Residues& residues) {
-  return residues.moduli <= 256 ? kTile : kMostRows * residues.stride;
-}
+// How far ahead in its row residues are brought near: of few rows, which are read sooner, less.
+i64 ahead_of(const Residues& residues) { return residues.moduli < kManyModuli ? kTile / 2 : kTile; }
 
 // Adds kRows rows to the sums of full blocks. Rows are taken together so that the sums are loaded and stored
 // once for all of them, and the sums of the rows themselves, if they are wanted, stay in registers. The

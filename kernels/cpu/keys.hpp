@@ -10,6 +10,9 @@ namespace rns {
 // 16 numbers, those of the even ones come before those of the odd ones, for so vector instructions multiply
 // them without a shuffle.
 
+// So many rows are read in longer pieces.
+constexpr i64 kManyModuli = 32;
+
 // How residues are added to keys: each instruction set has a way, and all give the same keys.
 enum class KeyMethod { kPortable, kAvx2, kAvx512, kWholeProducts };
 
@@ -48,7 +51,7 @@ void add_keyed(const KeyedSum& sum, i64 rows, i64 width);
 // The keys, start included, in the numbers' own order.
 void finish_keys(const u64* sums, u64 start, i64 width, u64* keys);
 
-// The sums of residue(i, first + j) c[i] for `width` <= kTile numbers, not in the numbers' own order. If
+// The sums of residue(i, first + j) c[i] for `width` numbers, not in the numbers' own order. If
 // row_sums is given, the tile's residues modulo m_i are added to row_sums[i] in the same pass.
 void sum_keys(const Residues& residues, const u64* c, i64 first, i64 width, u64* sums,
               u64* row_sums = nullptr);

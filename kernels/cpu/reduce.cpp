@@ -11,6 +11,12 @@ namespace rns {
 
 namespace {
 
+// Tiles of numbers of many residues are longer: their rows are read in longer pieces, and their sums, which
+// no longer stay in the first-level cache, are few beside them.
+constexpr i64 kLongTile = 4096;
+
+i64 tile_of(const Residues& residues) { return residues.moduli < kManyModuli ? kTile : kLongTile; }
+
 struct Extremum {
   u64 best = 0;
   u64 runner_up = 0;
@@ -54,15 +60,16 @@ void scan_tile(const u64* keys, i64 width, i64 first, u64 ambiguous_below, u64 f
 
 Extremum extremum(const Residues& residues, const u64* c, u64 start, u64 ambiguous_below, u64 flip) {
   Extremum result;
-  alignas(64) u64 sums[kTile];
-  for (i64 first = 0; first < residues.count; first += kTile) {
-    const i64 width = std::min(kTile, residues.count - first);
+  const i64 most = tile_of(residues);
+  alignas(64) u64 sums[kLongTile];
+  for (i64 first = 0; first < residues.count; first += most) {
+    const i64 width = std::min(most, residues.count - first);
     sum_keys(residues, c, first, width, sums);
     const TileSummary tile = summarise(sums, start, width, ambiguous_below, flip);
     result.ambiguous += tile.ambiguous;
     // Most tiles of a long array hold nothing greater than the runner-up: they need no scan.
     if (tile.greatest <= result.runner_up) continue;
-    alignas(64) u64 keys[kTile];
+    alignas(64) u64 keys[kLongTile];
     finish_keys(sums, start, width, keys);
     scan_tile(keys, width, first, ambiguous_below, flip, result);
   }
@@ -90,9 +97,10 @@ RNS_VECTORISED void add_tile(const u64* sums, u64 start, i64 width, u64 ambiguou
 
 KeySum row_sums(const Residues& residues, const u64* c, u64 start, u64 ambiguous_below, u64* rows) {
   KeySum result;
-  alignas(64) u64 sums[kTile];
-  for (i64 first = 0; first < residues.count; first += kTile) {
-    const i64 width = std::min(kTile, residues.count - first);
+  const i64 most = tile_of(residues);
+  alignas(64) u64 sums[kLongTile];
+  for (i64 first = 0; first < residues.count; first += most) {
+    const i64 width = std::min(most, residues.count - first);
     sum_keys(residues, c, first, width, sums, rows);
     add_tile(sums, start, width, ambiguous_below, result);
   }
