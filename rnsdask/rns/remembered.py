@@ -20,8 +20,8 @@ def remembered(residues: Array, system: RNS) -> int | None:
     """The bound that was measured of an array (n, *shape) under a system, if there is one."""
     if not _is_constant(residues):
         return None
-    _, bounds = _bounds.get(id(_owner(residues)), (None, {}))
-    return bounds.get(_key(residues, system))
+    entry = _bounds.get(id(_owner(residues)))
+    return entry[1].get(_key(residues, system)) if entry else None
 
 
 def remember(residues: Array, system: RNS, bound: int) -> None:
@@ -33,6 +33,11 @@ def remember(residues: Array, system: RNS, bound: int) -> None:
     if identity not in _bounds:
         _bounds[identity] = (weakref.ref(owner, lambda _: _bounds.pop(identity, None)), {})
     _bounds[identity][1][_key(residues, system)] = bound
+
+
+def forget() -> None:
+    """Forget all bounds, so that measuring them can be timed."""
+    _bounds.clear()
 
 
 def _is_constant(residues: Array) -> bool:
