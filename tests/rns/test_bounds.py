@@ -170,6 +170,41 @@ def test_proof_by_digits_of_the_greatest_sums(limit: int, count: int, rng: np.ra
 
 
 @pytest.mark.skipif(not cpu.MULTIPLIES_WORDS, reason="this processor does not multiply words of 52 bits")
+@pytest.mark.parametrize("targets", range(1, 10))
+def test_proof_by_digits_of_each_number(targets: int, rng: np.random.Generator) -> None:
+    """Just those numbers stay open of which one residue is wrong, wherever they are, for so many groups."""
+    moduli = MODULI_SETS["bits2048"]
+    first = moduli.prefix(int(rng.integers(2, 30)))
+    others = ModuliSet(moduli.moduli[len(first) : len(first) + 3 * targets])
+    both = ModuliSet([*first, *others])
+    bound = first.product // 8
+    constants = proof_constants(first, others, -bound, bound)
+    assert constants is not None
+    assert len(constants.target_groups) == targets
+    for count in (1, 15, 17, 511, 1100):
+        values = [int.from_bytes(rng.bytes(200)) % bound - bound // 2 for _ in range(count)]
+        residues = rns.encode(values, both, True)
+        assert cpu.prove_bound(residues, constants).all()
+        wrong = rng.random(count) < 0.3
+        for column in wrong.nonzero()[0]:
+            row = int(rng.integers(len(both)))
+            step = int(rng.integers(1, both.moduli[row]))
+            residues[row, column] = (int(residues[row, column]) + step) % both.moduli[row]
+        assert (cpu.prove_bound(residues, constants) == ~wrong).all()
+        padded = np.full((len(both), count + 9), 2**32 - 1, dtype=np.uint32)
+        padded[:, 3 : 3 + count] = residues
+        assert (cpu.prove_bound(padded[:, 3 : 3 + count], constants) == ~wrong).all()
+
+
+def test_too_many_groups_have_no_proof_by_digits() -> None:
+    moduli = ModuliSet(itertools.islice(filter(gmpy2.is_prime, range(2**32 - 1, 0, -1)), 190))
+    for count, expected in ((180, True), (181, False)):
+        first, others = moduli.prefix(count), ModuliSet(moduli.moduli[count:])
+        bound = first.product // 4 - 1
+        assert (proof_constants(first, others, 0, bound) is not None) == expected
+
+
+@pytest.mark.skipif(not cpu.MULTIPLIES_WORDS, reason="this processor does not multiply words of 52 bits")
 @BOTH_RANGES
 @pytest.mark.parametrize("name", ["tiny_unsorted", "top", "unsorted", "bits2048", "table2_8", "table2_64"])
 def test_proof_by_words(name: str, signed: bool, rng: np.random.Generator) -> None:
