@@ -222,6 +222,19 @@ def test_every_cpu_kernel_has_a_caller() -> None:
     assert bound == called
 
 
+def test_assembly_of_several_instructions_writes_early() -> None:
+    """Else the compiler may take a register that is written for an input, too, which has the same value."""
+    found = 0
+    for path in (path for pattern in ("*.cu", "*.cuh") for path in KERNELS.rglob(pattern)):
+        for text in re.findall(r"\basm(?: volatile)?\((.*?)\);", path.read_text(encoding="utf-8"), re.DOTALL):
+            instructions = re.findall(r'"([^"]*;[^"]*)"', text)
+            if sum(instruction.count(";") for instruction in instructions) > 1:
+                outputs = re.findall(r'"([=+]&?)\w"', text)
+                found += len(outputs)
+                assert {constraint[1:] for constraint in outputs} <= {"&"}, f"{path.name}: {text}"
+    assert found
+
+
 def test_every_header_is_included() -> None:
     sources = [path for pattern in ("*.cu*", "*.?pp") for path in KERNELS.rglob(pattern)]
     included = {

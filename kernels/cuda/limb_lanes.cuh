@@ -84,7 +84,7 @@ __device__ __forceinline__ void add_to_pair(u32* s, const u32* x, u32 y, u32& ca
       "madc.lo.cc.u32 %0, %3, %4, %0;\n\t"
       "madc.hi.cc.u32 %1, %3, %4, %1;\n\t"
       "addc.u32 %2, 0, 0;"
-      : "+r"(s[0]), "+r"(s[1]), "+r"(carry)
+      : "+&r"(s[0]), "+&r"(s[1]), "+&r"(carry)
       : "r"(x[0]), "r"(y));
 }
 __device__ __forceinline__ void add_to_eight_pairs(u32* s, const u32* x, u32 y, u32& carry) {
@@ -106,9 +106,9 @@ __device__ __forceinline__ void add_to_eight_pairs(u32* s, const u32* x, u32 y, 
       "madc.lo.cc.u32 %14, %24, %25, %14;\n\t"
       "madc.hi.cc.u32 %15, %24, %25, %15;\n\t"
       "addc.u32 %16, 0, 0;"
-      : "+r"(s[0]), "+r"(s[1]), "+r"(s[2]), "+r"(s[3]), "+r"(s[4]), "+r"(s[5]), "+r"(s[6]), "+r"(s[7]),
-        "+r"(s[8]), "+r"(s[9]), "+r"(s[10]), "+r"(s[11]), "+r"(s[12]), "+r"(s[13]), "+r"(s[14]), "+r"(s[15]),
-        "+r"(carry)
+      : "+&r"(s[0]), "+&r"(s[1]), "+&r"(s[2]), "+&r"(s[3]), "+&r"(s[4]), "+&r"(s[5]), "+&r"(s[6]),
+        "+&r"(s[7]), "+&r"(s[8]), "+&r"(s[9]), "+&r"(s[10]), "+&r"(s[11]), "+&r"(s[12]), "+&r"(s[13]),
+        "+&r"(s[14]), "+&r"(s[15]), "+&r"(carry)
       : "r"(x[0]), "r"(x[2]), "r"(x[4]), "r"(x[6]), "r"(x[8]), "r"(x[10]), "r"(x[12]), "r"(x[14]), "r"(y));
 }
 
@@ -150,7 +150,7 @@ struct LaneSums {
     even_carry += carry;
     asm("add.cc.u32 %0, %2, %3;\n\t"
         "addc.u32 %1, 0, 0;"
-        : "=r"(low), "=r"(carry)
+        : "=&r"(low), "=&r"(carry)
         : "r"(low_of(even[0])), "r"(rest));
     even[0] = pair_of(low, high_of(even[0]));
     rest = 0;
@@ -163,7 +163,7 @@ struct LaneSums {
     u32 low, high;
     asm("add.cc.u32 %0, %2, %3;\n\t"
         "addc.u32 %1, %4, 0;"
-        : "=&r"(low), "=r"(high)
+        : "=&r"(low), "=&r"(high)
         : "r"(above), "r"(even_carry), "r"(odd_carry));
     rest = high_of(even[0]);
 #pragma unroll

@@ -38,14 +38,14 @@ struct ColumnSum {
     asm("mad.lo.cc.u32 %0, %3, %4, %0;\n\t"
         "madc.hi.cc.u32 %1, %3, %4, %1;\n\t"
         "addc.u32 %2, %2, 0;"
-        : "+r"(low), "+r"(high), "+r"(top)
+        : "+&r"(low), "+&r"(high), "+&r"(top)
         : "r"(a), "r"(b));
   }
   __device__ __forceinline__ void add(u32 x_low, u32 x_high, u32 x_top) {
     asm("add.cc.u32 %0, %0, %3;\n\t"
         "addc.cc.u32 %1, %1, %4;\n\t"
         "addc.u32 %2, %2, %5;"
-        : "+r"(low), "+r"(high), "+r"(top)
+        : "+&r"(low), "+&r"(high), "+&r"(top)
         : "r"(x_low), "r"(x_high), "r"(x_top));
   }
   // What is carried to the next column stays.
@@ -57,11 +57,13 @@ struct ColumnSum {
 };
 
 // x += y + carry, which becomes the carry out of that; y may be complements of what is subtracted.
+// "&" says that a register is written before all are read: without it one that begins as 0 would be read,
+// after it was written, for all that are 0.
 __device__ __forceinline__ void add_to_limb(u32* x, const u32* y, u32& carry) {
   asm("add.cc.u32 %1, %1, 0xffffffff;\n\t"
       "addc.cc.u32 %0, %0, %2;\n\t"
       "addc.u32 %1, 0, 0;"
-      : "+r"(x[0]), "+r"(carry)
+      : "+&r"(x[0]), "+&r"(carry)
       : "r"(y[0]));
 }
 __device__ __forceinline__ void add_to_eight_limbs(u32* x, const u32* y, u32& carry) {
@@ -75,8 +77,8 @@ __device__ __forceinline__ void add_to_eight_limbs(u32* x, const u32* y, u32& ca
       "addc.cc.u32 %6, %6, %15;\n\t"
       "addc.cc.u32 %7, %7, %16;\n\t"
       "addc.u32 %8, 0, 0;"
-      : "+r"(x[0]), "+r"(x[1]), "+r"(x[2]), "+r"(x[3]), "+r"(x[4]), "+r"(x[5]), "+r"(x[6]), "+r"(x[7]),
-        "+r"(carry)
+      : "+&r"(x[0]), "+&r"(x[1]), "+&r"(x[2]), "+&r"(x[3]), "+&r"(x[4]), "+&r"(x[5]), "+&r"(x[6]),
+        "+&r"(x[7]), "+&r"(carry)
       : "r"(y[0]), "r"(y[1]), "r"(y[2]), "r"(y[3]), "r"(y[4]), "r"(y[5]), "r"(y[6]), "r"(y[7]));
 }
 template <i32 kLimbs>

@@ -116,7 +116,7 @@ struct CarriedSum {
     asm("mad.lo.cc.u32 %0, %3, %4, %0;\n"
         "madc.hi.cc.u32 %1, %3, %4, %1;\n"
         "addc.u32 %2, %2, 0;"
-        : "+r"(first), "+r"(second), "+r"(high)
+        : "+&r"(first), "+&r"(second), "+&r"(high)
         : "r"(a), "r"(b));
     low = static_cast<u64>(second) << 32 | first;
 #else
