@@ -182,7 +182,7 @@ def kernel_row(bits: int, count: int, name: str, layout: str) -> dict[str, Any]:
     module = compile_for_gpu(path, f"-DRNS_LIMBS={limbs}", f"-DRNS_INTERLEAVED={LAYOUTS[layout]}")
     kernel = module.get_function(KERNELS[name])
     run = partial(kernel, (-(-count // BLOCK),), (BLOCK,), (x, y, *modulus, out, np.int64(count)))
-    seconds = float(benchmark(run, n_repeat=REPEAT, n_warmup=1).gpu_times.min())
+    seconds = float(benchmark(run, n_repeat=REPEAT, n_warmup=1, name=name).gpu_times.min())
     found = np.ascontiguousarray(lies(out.get())[:CHECKED])
     for j, row in enumerate(found):
         a, b = values[j], values[(count - 1 - j) % CHECKED]
