@@ -19,6 +19,7 @@ from rnsdask.lazy import casting
 from rnsdask.lazy.chunks import normalize_chunks
 from rnsdask.lazy.compute import compute_by, get_of_this_process
 from rnsdask.lazy.operands import without_empty_chunks
+from rnsdask.rns.remembered import now_constant
 
 Made = TypeVar("Made", bound="NumberCollection")
 
@@ -69,6 +70,7 @@ class NumberCollection(DaskMethodsMixin):
             words = words.rechunk({0: -1}) if words.numblocks[0] > 1 else words
             words = without_empty_chunks(words)
         elif isinstance(words, np.ndarray):
+            now_constant(words)
             words = words.view()
             words.flags.writeable = False  # numbers never change, nor does what is known of them
         self._words = words

@@ -68,8 +68,8 @@ def measured_bound(
     """The greatest integer that is no longer, in bits, than the greatest magnitude; 0 without numbers.
 
     It is at least the greatest magnitude and less than twice that, and does not depend on how numbers are cut
-    into chunks; it is cut down to the range, and to the system's bound. That of an array that nobody can
-    write to is kept, and costs nothing when it is asked for again.
+    into chunks; it is cut down to the range, and to the system's bound. That of an array that nobody may
+    write to is kept (:mod:`.remembered`), and costs nothing when it is asked for again.
 
     Parameters
     ----------

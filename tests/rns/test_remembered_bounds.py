@@ -1,6 +1,8 @@
-"""Measured bounds are kept for arrays that nobody can write to, and end with them."""
+"""Measured bounds are kept for memory that nobody may write to, and end with it."""
 
 import gc
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,9 +45,49 @@ def test_what_can_be_written_to_is_measured_anew(rng: np.random.Generator) -> No
     residues[:, 7] = rns.encode([2**2000 + 1], MODULI)[:, 0]
     assert remembered.remembered(residues, system) is None
     assert measured_bound.measured_bound(residues, system) == 2**2001 - 1
-    residues.flags.writeable = False
+    residues.flags.writeable = False  # which can be undone, and does not end older views
     assert measured_bound.measured_bound(residues, system) == 2**2001 - 1
-    assert remembered.remembered(residues, system) == 2**2001 - 1
+    assert remembered.remembered(residues, system) is None
+
+
+@pytest.mark.parametrize("kind", ["view", "broadcast", "older view", "buffer", "file", "undone"])
+def test_read_only_arrays_that_others_write_to_are_measured_anew(
+    kind: str, rng: np.random.Generator, tmp_path: Path
+) -> None:
+    values = half_as_long(rng, 2000)
+    written = rns.encode(values, MODULI)
+    given: Any = written.view()
+    if kind == "broadcast":
+        given = np.broadcast_to(written, written.shape)
+    elif kind == "older view":
+        given, written = written, written.view()
+    elif kind == "buffer":
+        memory = bytearray(written.tobytes())
+        written = np.frombuffer(memory, dtype=np.uint32).reshape(given.shape)
+        given = np.frombuffer(memoryview(memory).toreadonly(), dtype=np.uint32).reshape(given.shape)
+    elif kind == "file":
+        written.tofile(tmp_path / "residues")
+        written = np.memmap(tmp_path / "residues", dtype=np.uint32, mode="r+", shape=given.shape)
+        given = np.memmap(tmp_path / "residues", dtype=np.uint32, mode="r", shape=given.shape)
+    elif kind == "undone":
+        given = written
+    given.flags.writeable = False
+    x = rd.from_residues(given, MODULI)
+    part = x[100:]  # of the same memory
+    assert part.measure_bound() <= x.measure_bound() == 2 ** max(values).bit_length() - 1
+    assert np.shares_memory(x.residues, given)
+    if kind == "undone":
+        given.flags.writeable = True
+    written[:, 107] = rns.encode([2**2000 + 1], MODULI)[:, 0]
+    assert x.measure_bound() == part.measure_bound() == 2**2001 - 1
+
+
+def test_bounds_of_few_views_are_kept(rng: np.random.Generator) -> None:
+    x = rd.from_ints(half_as_long(rng, 2000), MODULI, chunks=None).with_bound(None)
+    for start in range(600):
+        assert x[start : start + 3].measure_bound() > 0
+    entry = next(iter(e for e in remembered._bounds.values() if np.shares_memory(e[0](), x.residues)))
+    assert 0 < len(entry[1]) <= 256
 
 
 def test_bounds_differ_by_system_and_view(rng: np.random.Generator) -> None:
