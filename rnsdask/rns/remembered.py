@@ -1,7 +1,7 @@
 """Bounds that were measured, kept as long as the arrays live. No Dask in here.
 
-Only of memory that was given to an array of numbers as a whole, to which nobody may write from then on. That an
-array is read-only does not suffice: it may be a view of one that is not, or of a file that others write.
+Only of memory that was given to an array of numbers as a whole, to which nobody may write from then on. That
+an array is read-only does not suffice: it may be a view of one that is not, or of a file that others write.
 """
 
 import weakref
