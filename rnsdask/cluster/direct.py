@@ -15,7 +15,7 @@ from dask.core import flatten
 from dask.highlevelgraph import MaterializedLayer
 
 from rnsdask.cluster.resident import on_gpus
-from rnsdask.cluster.scheduler import ask
+from rnsdask.cluster.scheduler import ask, within_limit
 
 _MOST_TASKS = 64
 
@@ -29,8 +29,8 @@ _Tasks = Sequence[tuple[Any, Any, Mapping[Any, Any]]]
 def computed_where_held(array: da.Array, client: Any) -> Any:
     """What an array of no axes computes to, by workers whose GPUs hold all chunks that it is reduced from.
 
-    None if that cannot be: if there is anything else to do than to reduce them, or anything fails. Then Dask
-    is to compute it, and to say what is wrong.
+    None if that cannot be: if there is anything else to do than to reduce them, or anything fails, also a
+    worker to answer in time. Then Dask is to compute it, and to say what is wrong.
     """
     from distributed.worker import thread_state  # type: ignore[attr-defined]
 
@@ -45,12 +45,12 @@ def computed_where_held(array: da.Array, client: Any) -> Any:
     try:
         holders = ask(client, "who_has", keys=[future.key for future in futures])
         chosen = _assigned(tasks, held, holders)
-        answers = (
-            [None] if chosen is None else client.run(_compute_here, chosen, workers=list(chosen)).values()
-        )
+        if chosen is None:
+            return None
+        answers = within_limit(client, client.run, _compute_here, chosen, workers=list(chosen))
     except Exception:  # of any type: workers' own are sent along
         return None
-    for answer in answers:
+    for answer in answers.values():
         if answer is None:
             return None
         found.update((done, DataNode(done, result)) for done, result in answer.items())

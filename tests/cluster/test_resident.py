@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from operator import add, floordiv
+from time import perf_counter
 from typing import Any
 
 import dask
@@ -14,7 +15,7 @@ from dask._task_spec import Task, TaskRef
 from distributed import Client, Future, LocalCluster, wait
 
 import rnsdask as rd
-from rnsdask.cluster import direct, resident
+from rnsdask.cluster import direct, resident, scheduler
 from rnsdask.core.errors import SchedulerLostError
 
 MODULI = rd.ModuliSet.for_bits(100)
@@ -196,7 +197,11 @@ def test_dask_computes_what_workers_cannot(
     ints, _, lazy = persisted(client, (7,), (40,), rng)
     maximum = lazy.max()
     if trouble == "no answer":
-        monkeypatch.setattr(client, "run", lambda *_arguments, **options: dict.fromkeys(options["workers"]))
+
+        async def none(*_: Any, workers: list[str]) -> dict[str, None]:
+            return dict.fromkeys(workers)
+
+        monkeypatch.setattr(client, "run", none)
     elif trouble == "error":
 
         def fails(*_: Any, **__: Any) -> None:
@@ -206,6 +211,24 @@ def test_dask_computes_what_workers_cannot(
     else:
         monkeypatch.setattr(direct, "ask", lambda *_, keys, **__: {key: [] for key in keys})
     assert maximum.compute() == ints.max()
+
+
+@pytest.mark.usefixtures("any_memory")
+def test_dask_computes_what_a_silent_worker_does_not(
+    client: Client, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ints, _, lazy = persisted(client, (7,), (40,), rng)
+    silence = 5.0
+
+    async def silent(_: Any, dask_worker: Any) -> None:
+        assert dask_worker
+        await asyncio.sleep(silence)
+
+    monkeypatch.setattr(direct, "_compute_here", silent)
+    monkeypatch.setattr(scheduler, "SILENCE_SECONDS", 0.5)
+    begun = perf_counter()
+    assert lazy.max().compute() == ints.max()
+    assert perf_counter() - begun < silence
 
 
 class Worker:
