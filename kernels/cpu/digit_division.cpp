@@ -358,9 +358,12 @@ struct Division {
     load_divisors(magnitudes_.data(), words_to_digits(divisors, y.digits, magnitudes_.data()), by_);
     note(by_.is_zero & used, first, zero_);
     const i64 x_count = words_to_digits(dividends, x.digits, magnitudes_.data());
-    const i64 rows = std::max(by_.count, x_count + by_.most_whole) + 1, q_rows = rows - by_.count;
+    const i64 rows = std::max(by_.count, x_count + by_.most_whole) + 1;
+    // One more than quotients of magnitudes have, for what becomes a power of 2^52 one further from 0.
+    const i64 q_rows = rows - by_.count + 1;
     rest_.resize(rows);
     digits_.resize(q_rows);
+    digits_[q_rows - 1] = {};
     scale(by_, magnitudes_.data(), x_count, rest_.data(), rows);
     divide_magnitudes(by_, x_count, rest_.data(), rows, digits_.data());
     const __mmask16 differ = x_negative ^ y_negative;

@@ -88,6 +88,15 @@ def test_estimates_one_too_great() -> None:
     check([x for x, _ in pairs], [d for _, d in pairs], rd.RNS(LONG))
 
 
+def test_quotients_that_round_to_one_digit_more() -> None:
+    """The greatest number of so many digits by a power of 2^52, when all numbers of a tile are as long."""
+    for length in range(1, 12):
+        for shift in range(length):
+            values, divisors = [1 - 2 ** (52 * length)] * 20, [2 ** (52 * shift)] * 20
+            check(values, divisors, rd.RNS(LONG, signed=True))
+            check([-v for v in values], [-d for d in divisors], rd.RNS(LONG, signed=True))
+
+
 @pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 63, 64, 65, 200])
 @pytest.mark.parametrize("parts", [("quotient",), ("remainder",), ("remainder", "quotient")])
 def test_counts_of_numbers(count: int, parts: tuple[Part, ...], rng: np.random.Generator) -> None:
