@@ -16,7 +16,7 @@ from rnsdask.fields import elimination
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import broadcast_shape, check_alike, find_lengths, made_like, with_axes
+from rnsdask.lazy.operands import as_lazy, broadcast_shape, check_alike, find_lengths, made_like, with_axes
 from rnsdask.lazy.positional import refuse
 from rnsdask.positional.system import Positional
 
@@ -121,9 +121,9 @@ def joined_words(a: Any, b: Any) -> tuple[Any, int, bool]:
     batch = broadcast_shape([x.shape[1:-2] for x in (left, right)])
     is_lazy = any(isinstance(x, da.Array) for x in (left, right))
     library: Any = da if is_lazy else np
+    both = map(as_lazy, (left, right)) if is_lazy else (left, right)
     arrays = [
-        library.broadcast_to(with_axes(x, len(batch) + 2), (len(x), *batch, *x.shape[-2:]))
-        for x in (left, right)
+        library.broadcast_to(with_axes(x, len(batch) + 2), (len(x), *batch, *x.shape[-2:])) for x in both
     ]
     joined = library.concatenate(arrays, axis=-1)
     return joined.rechunk({-2: -1, -1: -1}) if is_lazy else joined, rows, is_vector

@@ -271,8 +271,10 @@ def test_empty_matrices(on_each_processor: Processor) -> None:
     assert rd.linalg.det(none).shape == (0,)
     assert rd.linalg.charpoly(none).shape == (0, 5)
     assert rd.linalg.solve(none, none[..., :2]).shape == (0, 4, 2)
-    no_sides = array(on_each_processor, drawn(np.random.default_rng(1), GREAT, 2, 4, 4), GREAT)
-    assert rd.linalg.solve(no_sides, no_sides[..., :0]).shape == (2, 4, 0)
+    no_sides = array(on_each_processor, drawn(np.random.default_rng(1), GREAT, 100, 4, 4), GREAT)
+    assert rd.linalg.solve(no_sides, no_sides[..., :0]).shape == (100, 4, 0)
+    lazy = no_sides.rechunk((30, -1, -1))
+    assert rd.linalg.solve(lazy, no_sides[..., :0]).compute().shape == (100, 4, 0)
 
 
 def test_views_stay_as_they_are(on_each_processor: Processor, rng: np.random.Generator) -> None:
