@@ -332,7 +332,8 @@ struct Division {
   // A row more than numbers have, for carries.
   static i64 rows_for(i64 digits) { return 2 * digits + 1; }
 
-  // The first number whose divisor is 0, and the first whose quotient is above the highest value; or -1.
+  // The first number whose divisor is 0, and the first whose quotient, where these are wanted, is above the
+  // highest value; or -1.
   RNS_IFMA std::pair<i64, i64> divide() {
     const i64 count = x.residues.count;
     std::vector<Digits> terms(kTiles * std::max(x.table.rows, y.table.rows));
@@ -368,8 +369,10 @@ struct Division {
     divide_magnitudes(by_, x_count, rest_.data(), rows, digits_.data());
     const __mmask16 differ = x_negative ^ y_negative;
     if (differ != 0) round_away(by_, differ, rest_.data(), digits_.data(), q_rows);
-    quotients_.take(tile, digits_.data(), q_rows, differ);
-    if (is_signed) note(beyond(tile) & ~differ & used, first, outside_);
+    if (quotient.residues != nullptr) {
+      quotients_.take(tile, digits_.data(), q_rows, differ);
+      if (is_signed) note(beyond(tile) & ~differ & used, first, outside_);
+    }
     if (remainder.residues == nullptr) return;
     scale_back(by_, rest_.data(), by_.count);
     remainders_.take(tile, rest_.data(), by_.count, y_negative);

@@ -146,5 +146,6 @@ def test_the_lowest_value_by_minus_1() -> None:
         with pytest.raises(RNSOverflowError, match="flat index 53") as error:
             divide.floor_divide(x, y, rd.RNS(EVEN, signed=True), parts)
         assert str(error.value) == str(rd.RNS(EVEN, signed=True).overflow_error(-lowest, 53))
+    check(values, divisors, rd.RNS(EVEN, signed=True), ("remainder",))
     divisors[53] = 1
     check(values, divisors, rd.RNS(EVEN, signed=True))
