@@ -160,7 +160,7 @@ def from_residues(
         NumPy, CuPy or Dask; or Zarr's and others that are read by slices, which makes a lazy array with their
         chunks. Residue i of every number must be from 0 to below ``moduli[i]``. A NumPy or CuPy array is
         copied, so that later writes to it change no number; a read-only NumPy array of uint32 is taken as it
-        is.
+        is: nobody may write to its memory in another way.
     moduli : ModuliSet, RNS, PrimeFields or iterable of int
         The n moduli, or a number system. Integers may be up to 2**64, as homomorphic encryption has them: if
         one is greater than 2**32, each number is written anew, exactly, under 32-bit moduli,

@@ -41,8 +41,8 @@ def checked(residues: Any, system: RNS) -> Any:
     Returns
     -------
     NumPy, CuPy or Dask array of uint32
-        Nobody else can write to it: NumPy and CuPy arrays are copied, but for read-only ones. Of a Dask array
-        each chunk is checked when it is computed.
+        NumPy and CuPy arrays are copied, so that nobody else can write to them, but for read-only ones. Of a
+        Dask array each chunk is checked when it is computed.
 
     Raises
     ------
