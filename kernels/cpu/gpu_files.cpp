@@ -66,6 +66,10 @@ class Pieces {
 
   void await(i64 piece) const { check(await_(event(piece)), "cuEventSynchronize"); }
 
+  void await_all() const {
+    for (i64 slot = 0; slot < std::min(queued_, count); ++slot) await(slot);
+  }
+
   const i64 count, bytes;
   void* const stream;
 
@@ -108,6 +112,7 @@ i64 read_file(int file, u64 target, i64 bytes, CopyToGpu copy, Pieces& pieces) {
     pieces.queued();
     done += found;
   }
+  pieces.await_all();
   return done;
 }
 

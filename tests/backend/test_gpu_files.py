@@ -134,7 +134,7 @@ def test_files_that_fail(tmp_path: Path, driver: Driver) -> None:
     assert driver.is_idle
 
 
-@pytest.mark.parametrize("number", [0, 3])
+@pytest.mark.parametrize("number", [0, 3, 12])  # of 13 pieces
 @pytest.mark.parametrize(("name", "error"), [("copy", 700), ("record", 701), ("await", 702)])
 @pytest.mark.parametrize("function", ["file_to_gpu", "gpu_to_file"])
 def test_errors_of_cuda(
