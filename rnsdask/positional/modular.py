@@ -179,7 +179,7 @@ def _prepared(
     if value is None or value <= 0:
         check_divisors(last, operands.count, locate, "modulus")
         _check_not_negative(last, signed, "modulus", locate)
-    for i, matrix in enumerate(matrices[:reduced]):
+    for i, matrix in enumerate(matrices[:reduced] if operands.count else []):  # moduli of no numbers may be 0
         if len(matrix) > len(modulus) or (signed and bool((matrix[-1] >> np.uint32(31) != 0).any())):
             matrices[i] = modulus.reduce(matrix, signed)
     return operands, matrices, modulus

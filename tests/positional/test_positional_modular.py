@@ -73,6 +73,20 @@ def test_signed_operands_of_other_precisions(
             assert to_values(result) == [expected(p, q, modulus) for p, q in zip(a, b, strict=True)]
 
 
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("limbs", [2, 5])
+def test_no_numbers_have_no_modulus_to_refuse(
+    operation: str, limbs: int, on_each_processor: Processor
+) -> None:
+    """Also where one operand that would be reduced stands for all."""
+    function, _ = OPERATIONS[operation]
+    zero = to_words([0], 64, on_each_processor)
+    one = to_words([-1], 32 * limbs, on_each_processor)
+    for signed in (False, True):
+        assert function(one, zero[:, :0], zero, signed).shape == (2, 0)
+        assert mod_power(one, zero[:, :0], zero, signed).shape == (2, 0)
+
+
 @pytest.mark.parametrize("bits", [b for b in PRECISIONS if b <= 1024])
 def test_powers(bits: int, on_each_processor: Processor, rng: np.random.Generator) -> None:
     moduli = moduli_of(bits, rng)
