@@ -64,8 +64,7 @@ struct PositionalScratch {
 };
 
 // One modulus for each number, odd, in `digits` digits that hold 4 times as much; their inverses modulo
-// those of a digit,
-// negated.
+// 2^(bits of a digit), negated.
 struct MontgomeryTile {
   i64 digits;
   LaneVector modulus, square;  // of R, the power of two of so many digits, modulo the modulus

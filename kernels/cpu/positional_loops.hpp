@@ -1,6 +1,7 @@
 // The loops of positional_digits.hpp, for one level of instructions: included in a namespace that has
-// RNS_LEVEL, RNS_LEVEL_INLINE, Lanes, SignedLanes, kLanes, kDigitBits, kDigitMask, add_product,
-// multiply_digits and montgomery_product. No guard: it is included once for each level.
+// RNS_LEVEL, RNS_LEVEL_INLINE, Lanes, SignedLanes, lanes_of, load_limbs, store_limbs, kLanes, kDigitBits,
+// kDigitMask, kRowsBeforeCarry, kLeastTiledDigits, kLeastHalvedDigits, add_product, add_multiple, what
+// positional_karatsuba.hpp has, and montgomery_product. No guard: it is included once for each level.
 
 // How many digits hold so many bits: whole tiles of them.
 RNS_LEVEL_INLINE i64 digits_for(i64 bits) {

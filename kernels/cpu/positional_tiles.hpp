@@ -1,5 +1,6 @@
 // Products of digits four by four, with the sums in registers, for one level of instructions: included as
-// positional_loops.hpp is, before it, where the level has add_tile and kTilesBeforeCarry.
+// positional_loops.hpp is, before it, where the level has add_row, add_tile, montgomery_rows and
+// kTilesBeforeCarry.
 
 constexpr i64 kSums = 2 * kDigitTile + 1;  // that a tile of products adds to
 
