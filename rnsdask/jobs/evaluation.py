@@ -12,7 +12,7 @@ from rnsdask import store
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.cluster.memory import Work
 from rnsdask.core import layout
-from rnsdask.core.errors import ExpressionError
+from rnsdask.core.errors import ExpressionError, JobError
 from rnsdask.expressions.expression import Evaluation, evaluate
 from rnsdask.expressions.extension import enough_moduli, needed_product
 from rnsdask.expressions.functions import BOOLEANS, NUMBERS, SIGNS
@@ -289,6 +289,8 @@ def check_wanted(
 ) -> None:
     """Raise ExpressionError if results cannot be reduced so, there are no such, or nothing is done with one.
 
+    JobError if there is no number to reduce.
+
     `wanted` has reductions by the names of results: of ``"max"``, ``"min"``, ``"sum"``, ``"argmax"``,
     ``"argmin"`` for numbers; ``"count"`` for a comparison: of how many it holds.
     """
@@ -309,4 +311,9 @@ def check_wanted(
             if option != "count" and not is_number:
                 raise ExpressionError(
                     f"{called}: --{option} is of numbers, and this is of dtype {value.dtype}"
+                )
+            if option not in ("count", "sum") and 0 in value.shape:
+                raise JobError(
+                    f"{called}: {option} of an empty array: it needs at least one number, got shape "
+                    f"{value.shape}"
                 )

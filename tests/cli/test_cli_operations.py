@@ -174,7 +174,9 @@ def test_empty_and_tiny_stores() -> None:
     store.create("none.zarr", RNS(MS), (0,)).finish()
     assert as_json("eval", "x + 1", "x=none.zarr", "-o", "out.zarr")["count"] == 0
     assert values_in("out.zarr") == []
-    assert "empty array" in fail("eval", "x + 1", "x=none.zarr", "--max")
+    error = fail("eval", "x + 1", "x=none.zarr", "--max", "-o", "unwritten.zarr")
+    assert error.startswith("expression 'x + 1': max of an empty array: it needs at least one number"), error
+    assert not Path("unwritten.zarr").exists()
     summed = as_json("eval", "x + 1", "x=none.zarr", "--sum")
     assert summed["results"]["sum"]["value"] == as_json("sum", "none.zarr")["value"] == "0"
     succeed("eval", "x < 1", "x=none.zarr", "-o", "mask.zarr")
