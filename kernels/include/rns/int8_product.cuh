@@ -58,8 +58,9 @@ RNS_INLINE u32 shift_of(const SmallModulus& q) {
   return static_cast<u32>(kFloatBits) - static_cast<u32>(kRounderBits) * static_cast<u32>(q.modulus);
 }
 
-// x modulo q, from -128 to 128, and the shift, of the sum q.start + x, |x| <= 2^22 + 128. The quotient is off
-// from that of the float and q by at most 1/2 + 1/q, so that the rest is less than 129.
+// x modulo q, from -128 to 128, and the shift, of the sum q.start + x, -2^22 + 2^9 <= x <= 2^22 + 128, as
+// kShortTerms products of -128 to 127 and a residue are. The quotient is off from that of the float and q by
+// at most 1/2 + 1/q, so that the rest is less than 129.
 RNS_INLINE u32 shifted_residue(i32 sum, const SmallModulus& q) {
 #if defined(__CUDA_ARCH__)
   const i32 quotient = __float_as_int(__fmaf_rn(__int_as_float(sum), q.inverse, kRounder));
