@@ -91,8 +91,8 @@ def nvrtc_libraries() -> list[Path]:
     return libraries
 
 
-def nvrtc_compiler(library: Path) -> Compiler:
-    """Return a compiler that calls NVRTC."""
+def nvrtc_translator(library: Path) -> Callable[[str, str, tuple[str, ...], str], bytes]:
+    """Return what has NVRTC make of a source, its name and options what is wanted, ``CUBIN`` or ``PTX``."""
     nvrtc = ctypes.CDLL(str(library))
     nvrtc.nvrtcGetErrorString.restype = ctypes.c_char_p
 
@@ -107,18 +107,27 @@ def nvrtc_compiler(library: Path) -> Compiler:
         check(getattr(nvrtc, f"nvrtcGet{what}")(program, buffer))
         return buffer.raw
 
-    def compile_source(path: Path, architecture: str, more: tuple[str, ...]) -> bytes:
+    def translate(source: str, name: str, options: tuple[str, ...], what: str) -> bytes:
         program = ctypes.c_void_p()
-        source = checked_text(path).encode()
-        check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, path.name.encode(), 0, None, None))
+        check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), name.encode(), 0, None, None))
         try:
-            options = (*NVRTC_OPTIONS, *more, *folders(path), f"-arch={architecture}")
             array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
             if nvrtc.nvrtcCompileProgram(program, len(options), array) != 0:
                 raise CompilationError(text(program, "ProgramLog").rstrip(b"\0").decode())
-            return text(program, "CUBIN")
+            return text(program, what)
         finally:
             nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+
+    return translate
+
+
+def nvrtc_compiler(library: Path) -> Compiler:
+    """Return a compiler that calls NVRTC."""
+    translate = nvrtc_translator(library)
+
+    def compile_source(path: Path, architecture: str, more: tuple[str, ...]) -> bytes:
+        options = (*NVRTC_OPTIONS, *more, *folders(path), f"-arch={architecture}")
+        return translate(checked_text(path), path.name, options, "CUBIN")
 
     return compile_source
 

@@ -6,8 +6,13 @@ beyond arrays, undefined arithmetic, barriers that not all threads reach and wro
 GPU. Of inline assembly sums and products with carries are known, and what is in headers that ``emulation/``
 has, too; rounding, memory models and speed are not a GPU's.
 
-    python scripts/emulate_kernels.py            all checks
-    python scripts/emulate_kernels.py limbs      those whose name has this in it
+With ``--ptx`` NVRTC compiles each source to PTX, as on a user's machine, and ``emulation/ptx.py`` runs that:
+so inline assembly is what the compiler makes of it, and operands that lack ``&`` are found, which C++ cannot
+show; reads beyond arrays are not found. It needs NVRTC's wheel, and no g++.
+
+    python scripts/emulate_kernels.py              all checks
+    python scripts/emulate_kernels.py limbs        those whose name has this in it
+    python scripts/emulate_kernels.py --ptx limbs  the same by PTX
 """
 
 import contextlib
@@ -24,6 +29,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
+
+import check_kernels
+from emulation import ptx
 
 EMULATION = Path(__file__).resolve().parent / "emulation"
 HEADER = EMULATION / "host_cuda.hpp"
@@ -81,6 +91,11 @@ def as_cpp(instruction: list[str], names: list[str]) -> str:
     return f"sum_ = {total}; {out} = (u32)sum_;{' carry_ = sum_ >> 32;' if gives else ''}"
 
 
+def arguments_of(arguments: Any) -> list[np.ndarray]:
+    """Each argument as a kernel takes it, arrays as pointers."""
+    return [np.array(v.ctypes.data if isinstance(v, np.ndarray) and v.ndim else v) for v in arguments]
+
+
 class RawModule:
     """A source compiled for the host, its kernels by their names."""
 
@@ -118,10 +133,7 @@ class RawModule:
 
         def launch(grid: Any, block: Any, arguments: Any, shared_mem: int = 0) -> None:
             assert shared_mem <= SHARED_BYTES
-            # Each argument by its address, arrays as pointers.
-            values = [
-                np.array(v.ctypes.data if isinstance(v, np.ndarray) and v.ndim else v) for v in arguments
-            ]
+            values = arguments_of(arguments)
             addresses = (ctypes.c_void_p * len(values))(*(v.ctypes.data for v in values))
             function(grid[0], block[0], addresses)
 
@@ -129,7 +141,32 @@ class RawModule:
         return launch
 
 
-def install() -> None:
+class PtxModule:
+    """A source compiled by NVRTC to PTX, its kernels by their names."""
+
+    def __init__(self, code: str, options: tuple[str, ...], backend: str) -> None:  # noqa: ARG002
+        self.text = ptx_of(code, tuple(o for o in options if not o.startswith("-arch")))
+
+    def get_function(self, name: str) -> Callable[..., None]:
+        kernel = ptx.Kernel(self.text, name)
+
+        def launch(grid: Any, block: Any, arguments: Any, shared_mem: int = 0) -> None:
+            kernel.launch(grid[0], block[0], arguments_of(arguments), shared_mem)
+
+        launch.max_dynamic_shared_size_bytes = SHARED_BYTES  # type: ignore[attr-defined]
+        return launch
+
+
+def ptx_of(code: str, options: tuple[str, ...]) -> str:
+    """A source of CUDA as PTX of a Hopper GPU, by NVRTC."""
+    libraries = check_kernels.nvrtc_libraries()
+    if not libraries:
+        sys.exit(f"error: --ptx needs a wheel of NVRTC ({' or '.join(check_kernels.NVRTC_WHEELS)})")
+    translate = check_kernels.nvrtc_translator(libraries[0])
+    return translate(code, "kernels.cu", (*options, "-arch=compute_90"), "PTX").rstrip(b"\0").decode()
+
+
+def install(module: type) -> None:
     """Put a module in the place of CuPy."""
     cupy: Any = types.ModuleType("cupy")
     nothing = lambda *_, **__: None  # noqa: E731
@@ -146,7 +183,7 @@ def install() -> None:
         get_current_stream=lambda: types.SimpleNamespace(ptr=0),
         Event=lambda **_: types.SimpleNamespace(record=nothing, synchronize=nothing),
     )
-    cupy.ndarray, cupy.RawModule = ndarray, RawModule
+    cupy.ndarray, cupy.RawModule = ndarray, module
     for name in ("uint8", "int8", "int32", "uint32", "int64", "uint64", "float64", "bool_"):
         setattr(cupy, name, getattr(np, name))
     for name in ("empty", "zeros", "full", "ones", "arange", "asarray", "empty_like", "ascontiguousarray"):
@@ -166,6 +203,11 @@ def _as_cupys(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
 Check = Callable[[Any, Callable[[Any], Any]], list[Any]]
 CHECKS: dict[str, Check] = {}
 """What takes kernels, and a function that places an array for them, and gives arrays to compare."""
+NOT_BY_PTX = {
+    "elimination_by_rows": "calls of functions",
+    "products_joined_at_once": "matrix units and copies that do not wait",
+}
+"""Checks that ``emulation/ptx.py`` cannot run, and why."""
 
 
 def check(function: Check) -> Check:
@@ -216,8 +258,15 @@ def positional_division(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
         y = words(others, 130, 6)
         y[0] |= 1
         for signed in (False, True):
-            results += kernels.positional_divmod(place(words(rows, 130, 5)), place(y), signed)
+            found = kernels.positional_divmod(place(words(rows, 130, 5)), place(y), signed)
+            results += [widened(numbers, rows + others, signed) for numbers in found]
     return results
+
+
+def widened(numbers: np.ndarray, rows: int, signed: bool) -> np.ndarray:
+    """So many limbs of numbers, for kernels may return as many as they like."""
+    top = np.where(signed & (numbers[-1:] >> np.uint32(31)), np.uint32(2**32 - 1), np.uint32(0))
+    return np.concatenate([numbers, np.repeat(top, rows - len(numbers), axis=0)])
 
 
 @check
@@ -493,13 +542,16 @@ def running_sums(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
     return results
 
 
-def main() -> int:
-    install()
+def main(wanted: list[str], by_ptx: bool) -> int:
+    install(PtxModule if by_ptx else RawModule)
     from rnsdask.backend import cpu, cuda
 
-    wanted, failed = sys.argv[1:], 0
+    failed = 0
     for name, function in CHECKS.items():
         if wanted and not any(part in name for part in wanted):
+            continue
+        if by_ptx and name in NOT_BY_PTX:
+            print(f"{name}: not by PTX, for it has {NOT_BY_PTX[name]}", flush=True)
             continue
         ours = function(cuda, lambda array: np.copy(array, order="C").view(ndarray))
         expected = function(cpu, lambda array: np.copy(array, order="C"))
@@ -522,6 +574,9 @@ def with_sanitizers() -> None:
 
 
 if __name__ == "__main__":
-    with_sanitizers()
+    WANTED = [argument for argument in sys.argv[1:] if argument != "--ptx"]
+    BY_PTX = "--ptx" in sys.argv
+    if not BY_PTX:
+        with_sanitizers()
     FOLDER = tempfile.TemporaryDirectory()
-    sys.exit(main())
+    sys.exit(main(WANTED, BY_PTX))
