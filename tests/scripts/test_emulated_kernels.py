@@ -1,4 +1,4 @@
-"""CUDA kernels that run on the host, under sanitizers."""
+"""CUDA kernels that run on the host: as C++ under sanitizers, and as PTX."""
 
 import os
 import shutil
@@ -6,18 +6,131 @@ import subprocess
 import sys
 from pathlib import Path
 
+import check_kernels
+import numpy as np
 import pytest
+from emulation import ptx
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "emulate_kernels.py"
+LIBRARIES = check_kernels.nvrtc_libraries()
+needs_nvrtc = pytest.mark.skipif(not LIBRARIES, reason="there is no wheel of NVRTC")
+TWICE_AND_ONE = r"""
+extern "C" __global__ void twice_and_one(const unsigned* x, unsigned* out) {
+  unsigned given = x[threadIdx.x], sum = given;
+  asm("add.u32 %0, %0, 1;\n\tadd.u32 %0, %0, %1;" : "CONSTRAINT"(sum) : "r"(given));
+  out[threadIdx.x] = sum;
+}
+"""
+WORDS = r"""
+typedef unsigned long long u64;
+extern "C" __global__ void words(const u64* x, const u64* y, u64* out) {
+  __shared__ u64 shared[40];
+  const int i = threadIdx.x, n = blockDim.x;
+  const u64 a = x[i], b = y[i];
+  const long long c = a, d = b;
+  u64 found[] = {a / b, a % b, u64(c / d), u64(c % d), __umul64hi(a, b), u64(__mul64hi(c, d)),
+                 u64(__clzll(a)), u64(__popcll(b)), a >> (b & 63), u64(c >> (b & 63)),
+                 u64(int(a)), u64(c < d)};
+  for (int k = 0; k < 12; ++k) out[k * n + i] = found[k];
+  shared[i] = a;
+  for (u64 k = 0; k < (a & 7); ++k) shared[i] += b;  // as often as each wants
+  __syncthreads();
+  out[12 * n + i] = shared[n - 1 - i];
+  if (i < 32) out[13 * n + i] = __shfl_up_sync(~0u, int(a), 3) + __ballot_sync(~0u, a < b);
+}
+"""
+
+
+def emulated(*arguments: str) -> list[str]:
+    environment = {**os.environ, "PYTHONSAFEPATH": "1"}
+    command = [sys.executable, str(SCRIPT), *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+def compiled(source: str, name: str) -> ptx.Kernel:
+    text = check_kernels.nvrtc_translator(LIBRARIES[0])(source, "test.cu", ("-arch=compute_90",), "PTX")
+    return ptx.Kernel(text.rstrip(b"\0").decode(), name)
+
+
+def pointers(*arrays: np.ndarray) -> list[np.ndarray]:
+    return [np.array(array.ctypes.data) for array in arrays]
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
 def test_kernels_agree_with_the_cpus() -> None:
-    environment = {**os.environ, "PYTHONSAFEPATH": "1"}
-    command = [sys.executable, str(SCRIPT), "powers", "transposition"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.splitlines() == [
+    assert emulated("powers", "transposition") == [
         "transposition: 4 results agree",
         "montgomery_powers: 4 results agree",
     ]
+
+
+@needs_nvrtc
+def test_kernels_as_ptx_agree_with_the_cpus() -> None:
+    assert emulated("--ptx", "carries", "transposition", "running", "joined") == [
+        "transposition: 4 results agree",
+        "carries_that_pass_all_limbs: 6 results agree",
+        "products_joined_at_once: not by PTX, for it has matrix units and copies that do not wait",
+        "running_sums: 3 results agree",
+    ]
+
+
+@needs_nvrtc
+@pytest.mark.parametrize(("constraint", "finds"), [("+&r", [1, 3, 5, 7]), ("+r", [2, 4, 6, 8])])
+def test_registers_written_before_all_are_read_are_shared_without_a_word(
+    constraint: str, finds: list[int]
+) -> None:
+    x = np.arange(4, dtype=np.uint32)
+    out = np.zeros_like(x)
+    kernel = compiled(TWICE_AND_ONE.replace("CONSTRAINT", constraint), "twice_and_one")
+    kernel.launch(1, 4, pointers(x, out))
+    assert out.tolist() == finds
+
+
+@needs_nvrtc
+def test_instructions_of_ptx_are_as_pythons_integers() -> None:
+    ends = [1, 2, 3, 7, 2**31, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**63 + 5, 2**64 - 2, 2**64 - 1]
+    pairs = [(ends[i % 12], ends[(5 * i + i // 12) % 12]) for i in range(40)]
+    pairs = [(a, 3 if (a, b) == (2**63, 2**64 - 1) else b) for a, b in pairs]
+    x, y = np.array(pairs, dtype=np.uint64).T.copy()
+    out = np.zeros((14, 40), np.uint64)
+    compiled(WORDS, "words").launch(1, 40, pointers(x, y, out))
+    sums = [(a + (a & 7) * b) % 2**64 for a, b in pairs]
+    votes = sum((a < b) << i for i, (a, b) in enumerate(pairs[:32]))
+    for i, (a, b) in enumerate(pairs):
+        c, d = (z - (z >> 63 << 64) for z in (a, b))
+        quotient = abs(c) // abs(d) * (-1 if (c < 0) != (d < 0) else 1)
+        low = a % 2**32
+        expected = [a // b, a % b, quotient, c - quotient * d, a * b >> 64, c * d >> 64]
+        expected += [64 - a.bit_length(), b.bit_count(), a >> b % 64, c >> b % 64, low - (low >> 31 << 32)]
+        expected += [c < d, sums[39 - i]]
+        if i < 32:
+            expected.append((pairs[max(i - 3, 0) if i >= 3 else i][0] + votes) % 2**32)
+        assert out[: len(expected), i].tolist() == [z % 2**64 for z in expected], (a, b)
+
+
+@needs_nvrtc
+def test_what_ptx_is_not_known_is_an_error() -> None:
+    source = 'extern "C" __global__ void root(float* x) { *x = sqrtf(*x); }'
+    x = np.ones(1, np.float32)
+    with pytest.raises(NotImplementedError, match="of PTX"):
+        compiled(source, "root").launch(1, 1, pointers(x))
+
+
+@needs_nvrtc
+def test_barriers_and_shared_memory_are_watched() -> None:
+    source = """extern "C" __global__ void beyond(int* x) {
+      extern __shared__ int shared[];
+      shared[threadIdx.x] = *x;
+      if (threadIdx.x != 2) __syncthreads();
+      *x = shared[*x];
+      if (threadIdx.x == 2) __syncthreads();
+    }"""
+    x = np.zeros(1, np.int32)
+    kernel = compiled(source, "beyond")
+    kernel.launch(1, 2, pointers(x), 8)
+    with pytest.raises(AssertionError, match="beyond shared memory"):
+        kernel.launch(1, 2, pointers(x), 7)
+    with pytest.raises(AssertionError, match="a barrier that not all threads of a block reach"):
+        kernel.launch(1, 3, pointers(x), 12)
