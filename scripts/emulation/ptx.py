@@ -48,9 +48,9 @@ class Kind:
 
 
 def most_of(x: Words, y: Words, kind: Kind) -> Words:
-    """The higher half of products, of 32 or 64 bits."""
-    if kind.bits == 32:
-        return (kind.number(x) * kind.number(y)).view(U) >> U(32)
+    """The higher half of products."""
+    if kind.bits < 64:
+        return (kind.number(x) * kind.number(y)).view(U) >> U(kind.bits)
     low = U(2**32 - 1)
     middle = (x >> U(32)) * (y & low) + ((x & low) * (y & low) >> U(32))
     rest = (x & low) * (y >> U(32)) + (middle & low)
@@ -158,6 +158,10 @@ class Instruction:
         return 2 if self.parts[:2] == ("bar", "sync") else int("sync" in self.parts)
 
 
+def unknown(instruction: Instruction) -> NotImplementedError:
+    return NotImplementedError(f"the instruction {instruction.text} of PTX")
+
+
 class Kernel:
     """A kernel of a text of PTX."""
 
@@ -256,6 +260,8 @@ class Launch:
 
     def step(self, instruction: Instruction) -> None:
         name, operands = instruction.parts[0], instruction.operands
+        if "sat" in instruction.parts:
+            raise unknown(instruction)
         if name in OF_VALUES:
             kind = instruction.kind
             values = (kind.low(self.value(x)) if i < 2 else self.value(x) for i, x in enumerate(operands[1:]))
@@ -263,7 +269,7 @@ class Launch:
         elif name in OF_THREADS:
             OF_THREADS[name](self, instruction)
         else:
-            raise NotImplementedError(f"the instruction {instruction.text} of PTX")
+            raise unknown(instruction)
 
     def value(self, operand: str) -> Words:
         if operand not in self.values:
@@ -378,7 +384,11 @@ def leave(threads: Launch, instruction: Instruction) -> None:  # noqa: ARG001
 
 def wait(threads: Launch, instruction: Instruction) -> None:
     """Others that wait elsewhere, when none can go on, would wait for ever."""
-    if instruction.parts[1] == "sync":
+    if instruction.parts == ("bar", "warp", "sync"):
+        assert_lanes(threads, threads.value(instruction.operands[0]), instruction)
+    elif instruction.parts != ("bar", "sync"):
+        raise unknown(instruction)
+    else:
         missing = threads.is_alive & ~threads.runs & np.isin(threads.block, threads.block[threads.runs])
         assert not missing.any(), f"a barrier that not all threads of a block reach: {instruction.text}"
 
@@ -418,7 +428,7 @@ def atomic_min(threads: Launch, instruction: Instruction) -> None:
     """One thread after the other."""
     target, place, source = instruction.operands
     if "min" not in instruction.parts:
-        raise NotImplementedError(f"the instruction {instruction.text} of PTX")
+        raise unknown(instruction)
     kind, runs = instruction.kind, threads.runs
     memory, places = threads.bytes_at(place, kind.bits // 8, instruction.parts)
     number = np.dtype(f"{'i' if kind.signed else 'u'}{kind.bits // 8}")
