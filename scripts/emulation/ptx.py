@@ -303,7 +303,9 @@ class Launch:
             value = value & U(2 ** self.width(register) - 1)
             self.values[register] = np.where(self.runs, value, self.value(register))
 
-    def bytes_at(self, operand: str, size: int, parts: Sequence[str]) -> tuple[npt.NDArray[np.uint8], Words]:
+    def bytes_at(
+        self, operand: str, size: int, parts: Sequence[str]
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
         """All memory from the least address of those that run, and where in it each thread's bytes are."""
         name, _, offset = operand.strip("[]").partition("+")
         starts = self.value(name)[self.runs].view(np.int64) + int(offset or 0)
@@ -394,16 +396,17 @@ def wait(threads: Launch, instruction: Instruction) -> None:
 
 
 def assert_lanes(threads: Launch, lanes: Words, instruction: Instruction) -> None:
-    """All that a mask names are here."""
-    here = threads.ballot(threads.runs)
-    assert ((here & lanes) == lanes)[threads.runs].all(), f"lanes are missing at {instruction.text}"
+    """All that a mask names are here, if they live."""
+    missing = lanes & threads.ballot(threads.is_alive) & ~threads.ballot(threads.runs)
+    assert not missing[threads.runs].any(), f"lanes are missing at {instruction.text}"
 
 
 def vote(threads: Launch, instruction: Instruction) -> None:
     target, condition, lanes = instruction.operands
     assert_lanes(threads, threads.value(lanes), instruction)
-    found = threads.ballot(threads.runs & threads.condition(condition)) & threads.value(lanes)
-    what = {"ballot": found, "any": found != 0, "all": found == threads.value(lanes)}
+    here = threads.ballot(threads.runs) & threads.value(lanes)
+    found = threads.ballot(threads.condition(condition)) & here
+    what = {"ballot": found, "any": found != 0, "all": found == here}
     threads.set(target, what[instruction.parts[2]].astype(U))
 
 
