@@ -30,8 +30,8 @@ i64 ahead_of(const Residues& residues) { return residues.moduli < kManyModuli ? 
 
 // Adds kRows rows to the sums of full blocks. Rows are taken together so that the sums are loaded and stored
 // once for all of them, and the sums of the rows themselves, if they are wanted, stay in registers. The
-// processor does not foresee a row's part, which is a page long, before some of it has been read: so what
-// comes `ahead` is brought into the second-level cache; where that is past the array's end, nothing is.
+// processor does not foresee a row's part, of a page or a few, before some of it has been read: so what comes
+// `ahead` is brought into the second-level cache; where that is past the array's end, nothing is.
 using AddBlocks = void (*)(const KeyRows& rows, i64 width, u64* keys);
 using AddKeyed = void (*)(const KeyedSum& sum, i64 width);
 
