@@ -35,6 +35,7 @@ void bind_python_ints(nb::module_& module);
 void bind_reduce(nb::module_& module);
 void bind_remainder(nb::module_& module);
 void bind_scan(nb::module_& module);
+void bind_small_polynomials(nb::module_& module);
 void bind_table_product(nb::module_& module);
 void bind_text_format(nb::module_& module);
 void bind_text_parse(nb::module_& module);

@@ -66,46 +66,6 @@ RNS_VECTORISED void subtract_words(const u32* x, i64 count, u32 last, u32* __res
   for (i64 k = 0; k < count; ++k) y[k] = mod_sub(y[k], x[k], last);
 }
 
-// Rounds of Euclid's algorithm with the quotients that leave the least remainders: a and b become b and
-// a - q b, s and t become t and s - q t, unless b is 0. Doubles hold all values: of inputs below 2^32, |t|
-// stays below 2^34 (|a t - b s| is the first a, |s| <= |t|, and |b| is little more than |a| / 2 at most).
-RNS_VECTORISED void euclid_rounds(double* __restrict__ a, double* __restrict__ b, double* __restrict__ s,
-                                  double* __restrict__ t) {
-  constexpr double kInteger = 0x1.8p52;  // added and taken off, it rounds to an integer
-  constexpr int kRounds = 4;
-  for (int round = 0; round < kRounds; ++round) {
-    for (i64 k = 0; k < kLanes; ++k) {
-      const double x = a[k], y = b[k], u = s[k], v = t[k];
-      const bool done = y == 0.0;
-      const double quotient = (x / (done ? 1.0 : y) + kInteger) - kInteger;
-      const double rest = x - quotient * y, factor = u - quotient * v;
-      a[k] = done ? x : y;
-      b[k] = done ? y : rest;
-      s[k] = done ? u : v;
-      t[k] = done ? v : factor;
-    }
-  }
-}
-
-}  // namespace
-
-void invert_together(u32* values, const u32* last) {
-  alignas(64) double a[kLanes], b[kLanes], s[kLanes], t[kLanes];
-  for (i64 k = 0; k < kLanes; ++k) {
-    a[k] = static_cast<double>(last[k]) + 1.0;
-    b[k] = static_cast<double>(values[k]);
-    s[k] = 0.0;
-    t[k] = 1.0;
-  }
-  while (std::any_of(b, b + kLanes, [](double x) { return x != 0.0; })) euclid_rounds(a, b, s, t);
-  for (i64 k = 0; k < kLanes; ++k) {
-    const i64 p = static_cast<i64>(last[k]) + 1, factor = static_cast<i64>(a[k] < 0.0 ? -s[k] : s[k]) % p;
-    values[k] = static_cast<u32>(factor < 0 ? factor + p : factor);
-  }
-}
-
-namespace {
-
 // A matrix modulo p that is worked on; one after another in the same memory.
 class Working {
  public:

@@ -32,6 +32,7 @@ NB_MODULE(_cpu, module) {
   rns::bind_reduce(module);
   rns::bind_remainder(module);
   rns::bind_scan(module);
+  rns::bind_small_polynomials(module);
   rns::bind_table_product(module);
   rns::bind_text_format(module);
   rns::bind_text_parse(module);

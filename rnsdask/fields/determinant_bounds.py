@@ -4,6 +4,7 @@ Elements come as doubles with a proven relative error, lengths of rows and colum
 than all that rounding can take off, and what is made of them are integers.
 """
 
+import functools
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -11,10 +12,13 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, backend_name, to_backend
+from rnsdask.backend import Array, backend_name, kernels_of, to_backend
+from rnsdask.constants import reverse_constants
+from rnsdask.constants.factors import CACHED_SETS
+from rnsdask.core.layout import as_matrix
 from rnsdask.rns.interval import interval_evaluation, least_accuracy
 from rnsdask.rns.matmul import greatest_magnitude
-from rnsdask.rns.measured_bound import measured_bound
+from rnsdask.rns.measured_bound import longest_bits, measured_bound
 from rnsdask.rns.system import RNS
 
 Floats = NDArray[np.float64]
@@ -27,7 +31,9 @@ _EXPONENT_OF_ZERO = -(2**30)
 # Matrices of so many rows take little time. Where the bits that determinants may have, times the elements,
 # are fewer than these, images take no longer than magnitudes are measured.
 FEW_ROWS = 32
-_FEW_BITS = 2**20
+_FEW_BITS = 2**17
+# So many numbers are measured by their limbs.
+_FEW_NUMBERS = 1024
 # Rows from which orthogonalization takes less time than it saves.
 _MANY_ROWS = 384
 # So many mantissas from 1/2 to 1 have a product that is a double.
@@ -79,14 +85,22 @@ def magnitude_of(words: Array, system: RNS, rows: int | None = None) -> int:
 
     For matrices of few `rows` it may be greater by less than a bit for each number of a row, and is quicker.
     """
-    if rows is not None and rows <= FEW_ROWS and backend_name(words) == "cpu":
-        known = system.known_magnitude
-        return (
-            known if rows * known.bit_length() * words[0].size < _FEW_BITS else measured_bound(words, system)
-        )
-    return min(system.known_magnitude, greatest_magnitude(words, system.with_bound(None)))
+    known, numbers = system.known_magnitude, words[0].size
+    if rows is None or rows > FEW_ROWS or backend_name(words) == "cuda":
+        return min(known, greatest_magnitude(words, system.with_bound(None)))
+    if rows * known.bit_length() * numbers < _FEW_BITS:
+        return known
+    return _longest(words, system) if numbers <= _FEW_NUMBERS else measured_bound(words, system)
 
 
+def _longest(words: Array, system: RNS) -> int:
+    """The least power of 2 that is no less than the magnitudes of few numbers, by their limbs."""
+    matrix, signed = as_matrix(words), system.signed
+    limbs = kernels_of(matrix).residues_to_limbs(matrix, reverse_constants(system.moduli, signed))
+    return min(1 << longest_bits(limbs, signed), system.known_magnitude)
+
+
+@functools.lru_cache(CACHED_SETS)
 def hadamard_bound(length: int, magnitude: int, last: int | None = None) -> int:
     """No determinant of so many rows with elements up to `magnitude` is greater; of a column up to `last`.
 

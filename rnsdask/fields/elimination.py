@@ -16,9 +16,11 @@ from rnsdask.core.place import Place
 from rnsdask.rns.arithmetic import apply
 from rnsdask.rns.system import RNS
 
-# Rows and columns up to which determinants and Cramer's rule take less time by a kernel of their own, as
-# measured.
-_MOST_ROWS, _MOST_COLUMNS = 32, 48
+MOST_SMALL_ROWS = 96
+"""Rows up to which a kernel takes several matrices at a time, if moduli are odd, and many are given."""
+
+# Rows of which one matrix alone takes no longer by that kernel, and matrices from which any do not.
+_FEW_ROWS, _SEVERAL = 12, 8
 
 
 @dataclass(frozen=True)
@@ -190,8 +192,10 @@ def _small_cramer(words: Array, moduli: ModuliSet) -> tuple[Array, Array] | None
     """The same of small matrices where there is a kernel for them; else None."""
     kernel = kernels_of(words).small_cramer
     rows, columns = words.shape[-2:]
+    if kernel is None or not 0 < rows <= MOST_SMALL_ROWS or columns > 2 * MOST_SMALL_ROWS:
+        return None
     # Products of Montgomery are modulo odd numbers.
-    if kernel is None or not 0 < rows <= _MOST_ROWS or columns > _MOST_COLUMNS or 2 in moduli.moduli:
+    if rows > _FEW_ROWS and math.prod(words.shape[:-2]) < _SEVERAL or 2 in moduli.moduli:
         return None
     numerators, determinants = kernel(_stack(words), moduli)
     shape = words.shape[:-2]

@@ -6,6 +6,7 @@ less time by p-adic lifting (:mod:`rnsdask.fields.p_adic`), a few small ones wit
 (:mod:`rnsdask.fields.bareiss`).
 """
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array, backend_name
+from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.place import Place
 from rnsdask.fields import bareiss, elimination, p_adic, p_adic_plan
 from rnsdask.fields.determinant_bounds import (
@@ -73,13 +75,22 @@ def _by_images(matrix: Array, system: RNS) -> int:
 
 def determinant_bound(words: Array, system: RNS) -> int:
     """No determinant is greater. It is measured where that takes less time than it may save."""
-    rows, numbers = words.shape[-1], words[0].size
-    is_small = rows <= FEW_ROWS and backend_name(words) == "cpu"
-    bound = hadamard_bound(rows, magnitude_of(words, system, rows) if is_small else system.known_magnitude)
-    seconds = _CALL_SECONDS + numbers * _ELEMENT_SECONDS
-    if is_small and bound.bit_length() * numbers * _BIT_SECONDS < _LEAST_GAIN * seconds:
-        return bound
-    return min(bound, hadamard(elements(words, system)))
+    rows = words.shape[-1]
+    if not _is_small(words):
+        return min(hadamard_bound(rows, system.known_magnitude), hadamard(elements(words, system)))
+    bound = hadamard_bound(rows, magnitude_of(words, system, rows))
+    return min(bound, hadamard(elements(words, system))) if _is_worth_measuring(words, bound) else bound
+
+
+def _is_small(words: Array) -> bool:
+    """Whether matrices take so little time that bounds by all elements may take as long."""
+    return words.shape[-1] <= FEW_ROWS and backend_name(words) == "cpu"
+
+
+def _is_worth_measuring(words: Array, bound: int) -> bool:
+    """Whether images of small matrices take longer than lengths of rows and columns."""
+    seconds = _CALL_SECONDS + words[0].size * _ELEMENT_SECONDS
+    return bound.bit_length() * words[0].size * _BIT_SECONDS >= _LEAST_GAIN * seconds
 
 
 def polynomials(words: Array, system: RNS) -> NDArray[np.object_]:
@@ -88,13 +99,22 @@ def polynomials(words: Array, system: RNS) -> NDArray[np.object_]:
 
 
 def polynomial_bound(words: Array, system: RNS) -> int:
-    """No coefficient of a characteristic polynomial is greater."""
-    length, magnitude = words.shape[-1], magnitude_of(words, system)
-    bound = max(math.comb(length, k) * hadamard_bound(k, magnitude) for k in range(length + 1))
+    """No coefficient of a characteristic polynomial is greater; measured as that of determinants."""
+    length = words.shape[-1]
+    is_small = _is_small(words)
+    bound = _greatest_coefficient(length, magnitude_of(words, system, length if is_small else None))
+    if is_small and not _is_worth_measuring(words, bound):
+        return bound
     found = elements(words, system)
     one = max(float(1 / found.scale), _LEAST_UNIT)
     lengths = ((of + one) * _UPWARDS for of in (found.row_lengths(), found.column_lengths()))
     return min(bound, *(greatest_determinant(of, found.scale) for of in lengths))
+
+
+@functools.lru_cache(CACHED_SETS)
+def _greatest_coefficient(length: int, magnitude: int) -> int:
+    """No coefficient is greater of matrices of elements up to a magnitude: sums of principal minors."""
+    return max(math.comb(length, k) * hadamard_bound(k, magnitude) for k in range(length + 1))
 
 
 # ---- groups of primes -------------------------------------------------------------------------------------

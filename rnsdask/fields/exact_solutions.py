@@ -18,8 +18,7 @@ from rnsdask.core.place import Place
 from rnsdask.fields import bareiss, elimination, p_adic, p_adic_plan
 from rnsdask.fields.determinant_bounds import hadamard_bound, magnitude_of
 from rnsdask.fields.exact_ranks import has_null_vectors
-from rnsdask.rns.extend import base_extend
-from rnsdask.rns.lift import count_beyond, decode, empty_part, part_of, parts_of, primes
+from rnsdask.rns.lift import count_beyond, decode, empty_part, modulo_primes, part_of, parts_of, primes
 from rnsdask.rns.remainder_tree import from_parts, join_parts
 from rnsdask.rns.system import RNS
 
@@ -103,7 +102,7 @@ class Equations:
 
     def images(self, moduli: ModuliSet) -> tuple[Array, Array]:
         """Numerators and determinants modulo primes."""
-        words = base_extend(self.words, self.system, moduli)
+        words = modulo_primes(self.words, self.system, moduli)
         return elimination.cramer(elimination.with_identity(words) if self.of_identity else words, moduli)
 
     def without_bad_primes(self) -> tuple[NDArray[np.object_], NDArray[np.object_]] | None:

@@ -1,10 +1,13 @@
 """What p-adic lifting is planned to be, and where it is quicker than images modulo primes. No Dask here."""
 
+import functools
 import math
 from dataclasses import dataclass
 
 from rnsdask.backend import Array, backend_name
+from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.fields.determinant_bounds import hadamard_bound
+from rnsdask.fields.elimination import MOST_SMALL_ROWS
 
 # Of primes below it, 512 products of two residues add up to less than 2**64.
 LIMIT = math.isqrt(2**64 // 512)
@@ -18,9 +21,9 @@ _NUMBER_SECONDS, _BIT_SECONDS, _FRACTION_SECONDS, _CALL_SECONDS = 6e-7, 1.2e-8, 
 # Of images: a prime of an element, for each modulus; two primes of a number by the remainder theorem, or one
 # of a determinant by a tree.
 _EXTENSION_SECONDS, _CRT_SECONDS, _TREE_SECONDS = 1.8e-10, 5e-10, 4e-7
-# A row takes as long as if it were longer by so much, but in a small matrix of which the determinant is all.
+# A row takes as long as if it were longer by so much; a step of small matrices, several at a time.
 _SHORT_ROWS = 64
-_SMALL_ROWS, _SMALL_SECONDS = 32, 4.5e-10
+_SMALL_SECONDS = 1e-10
 _MOST_PRIMES = 64
 
 # Solutions of about half as many bits are short, and looked for where all else takes so many times as long.
@@ -68,8 +71,11 @@ def is_quicker(words: Array, rows: int, columns: int, magnitude: int) -> bool:
 
     `words` are an array of its processor, `columns` counts right-hand sides. On a GPU images are quick.
     """
-    if not _is_possible(words, rows, columns):
-        return False
+    return _is_possible(words, rows, columns) and _takes_less(rows, columns, magnitude)
+
+
+@functools.lru_cache(CACHED_SETS)
+def _takes_less(rows: int, columns: int, magnitude: int) -> bool:
     reach = max(1, rows * magnitude)
     plan = Plan.of(hadamard_bound(rows, magnitude) ** 2, rows, columns, reach)
     return _images_seconds(rows, columns, magnitude) > plan.seconds(rows, columns, reach)
@@ -91,10 +97,8 @@ def _is_possible(words: Array, rows: int, columns: int) -> bool:
 def _images_seconds(rows: int, columns: int, magnitude: int) -> float:
     """About how long images modulo primes take."""
     primes_needed = hadamard_bound(rows, magnitude).bit_length() / 31
-    if columns == 0 and rows <= _SMALL_ROWS:
-        elimination = rows**3 / 3 * _SMALL_SECONDS
-    else:
-        elimination = rows * (rows / 3 + columns) * (rows + _SHORT_ROWS) * _INVERSION_SECONDS
+    step = _SMALL_SECONDS if rows <= MOST_SMALL_ROWS else _INVERSION_SECONDS
+    elimination = rows * (rows / 3 + columns) * (rows + _SHORT_ROWS) * step
     extension = rows * (rows + columns) * magnitude.bit_length() / 31 * _EXTENSION_SECONDS
     numbers = _TREE_SECONDS
     if columns:  # whose numerators are converted 64 at a time

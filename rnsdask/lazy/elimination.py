@@ -118,8 +118,10 @@ def joined_words(a: Any, b: Any) -> tuple[Any, int, bool]:
         raise ValueError(
             f"shapes {shapes} do not fit: systems of {rows} equations have as many right-hand sides"
         )
-    batch = broadcast_shape([x.shape[1:-2] for x in (left, right)])
     is_lazy = any(isinstance(x, da.Array) for x in (left, right))
+    if not is_lazy and left.shape[1:-2] == right.shape[1:-2]:
+        return np.concatenate([left, right], axis=-1), rows, is_vector
+    batch = broadcast_shape([x.shape[1:-2] for x in (left, right)])
     library: Any = da if is_lazy else np
     both = map(as_lazy, (left, right)) if is_lazy else (left, right)
     arrays = [

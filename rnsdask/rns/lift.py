@@ -9,17 +9,19 @@ import itertools
 import math
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, backend_name, to_backend
+from rnsdask.backend import Array, backend_name, kernels_of, to_backend
+from rnsdask.constants import ExtensionConstants, extension_constants
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import abbreviate
+from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet, unchecked_set
 from rnsdask.core.primes import primes_below
+from rnsdask.rns.convert import residues_to_ints
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.remainder_tree import MOST_NUMBERS, from_remainders, is_quicker
 from rnsdask.rns.system import RNS
@@ -62,6 +64,7 @@ def primes(start: int, count: int, limit: int = _LIMIT, step: int = 1) -> Moduli
     return unchecked_set(_primes_of(limit, step).between(start, start + count))
 
 
+@functools.lru_cache(CACHED_SETS)
 def count_beyond(limit: int, start: int = 0, below: int = _LIMIT, step: int = 1) -> int:
     """How many of the primes below another limit, after the first `start`, have a product above a limit."""
     known, rest = _primes_of(below, step), gmpy2.mpz(limit)
@@ -90,6 +93,8 @@ def at_a_time(words: Array) -> int:
 def parts_of(words: Array, start: int, count: int) -> Iterator[tuple[int, int]]:
     """So many primes after the first `start` in parts of about one size: where each starts, and its size."""
     number = -(-count // at_a_time(words))
+    if number == 1:
+        return iter([(start, count)])
     ends = [start + count * k // number for k in range(number + 1)]
     return ((first, stop - first) for first, stop in itertools.pairwise(ends))
 
@@ -117,7 +122,24 @@ def lift(image: Image, words: Array, system: RNS, bound: int) -> NDArray[np.obje
 def images(image: Image, words: Array, system: RNS, start: int, count: int) -> list[Array]:
     """Images modulo so many primes after the first `start`, of as many at a time as memory allows."""
     parts = [primes(first, size) for first, size in parts_of(words, start, count)]
-    return [image(base_extend(words, system, part), part) for part in parts]
+    return [image(modulo_primes(words, system, part), part) for part in parts]
+
+
+def modulo_primes(words: Array, system: RNS, part: ModuliSet) -> Array:
+    """The numbers modulo primes, as :func:`.base_extend`, of which a call takes as long as few numbers."""
+    if isinstance(words, np.ndarray) and (constants := _extension(system, part)) is not None:
+        out = np.empty((len(part), math.prod(words.shape[1:])), dtype=np.uint32)
+        if not kernels_of(words).base_extend(as_matrix(words), constants, out).any():
+            return out.reshape(len(part), *words.shape[1:])
+    return base_extend(words, system, part)
+
+
+@functools.lru_cache(CACHED_SETS)
+def _extension(system: RNS, part: ModuliSet) -> ExtensionConstants | None:
+    """Constants for primes of which none is a modulus of the system."""
+    if not set(part).isdisjoint(system.moduli):
+        return None
+    return extension_constants(system.moduli, part, system.signed, system.bound)
 
 
 def part_of(images: list[Array], moduli: ModuliSet) -> NDArray[np.object_]:
@@ -140,10 +162,9 @@ def empty_part(shape: tuple[int, ...]) -> NDArray[np.object_]:
 
 def decode(images: list[Array], moduli: ModuliSet) -> NDArray[np.object_]:
     """The integers around 0 of images (n, *shape) modulo parts of the moduli."""
-    residues = np.concatenate(images)
+    residues = images[0] if len(images) == 1 else np.concatenate(images)
     if residues[0].size <= MOST_NUMBERS:  # which keep few threads of a GPU at work
         residues = to_backend(residues, "cpu")
         if is_quicker(len(residues), residues[0].size):
             return from_remainders(residues, moduli)
-    found: Any = RNS(moduli, signed=True).decode(residues)
-    return np.asarray(found, dtype=object)
+    return residues_to_ints(residues, moduli, signed=True)

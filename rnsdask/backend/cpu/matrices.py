@@ -8,6 +8,9 @@ from rnsdask.backend.protocol import LU_FACTORS, Array, LUFactor
 from rnsdask.constants import Int8Constants, modulus_table
 from rnsdask.core.moduli import ModuliSet
 
+# Matrices of up to so many rows are taken in step where there are several, if moduli are odd.
+_SMALL_ROWS, _SEVERAL = 96, 4
+
 
 def matmul(a: Array, b: Array, moduli: ModuliSet, out: Array) -> None:
     _cpu.matmul(a, b, modulus_table(moduli), out)
@@ -70,5 +73,7 @@ def solve_upper(upper: Array, right: Array, moduli: ModuliSet, out: Array) -> No
 def characteristic_polynomials(x: Array, moduli: ModuliSet) -> NDArray[np.uint32]:
     n, count, length, _ = x.shape
     out = np.empty((n, count, length + 1), dtype=np.uint32)
-    _cpu.characteristic_polynomials(x, modulus_table(moduli), out)
+    is_small = 0 < length <= _SMALL_ROWS and n * count >= _SEVERAL and 2 not in moduli.moduli
+    kernel = _cpu.small_polynomials if is_small else _cpu.characteristic_polynomials
+    kernel(x, modulus_table(moduli), out)
     return out
