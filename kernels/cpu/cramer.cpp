@@ -21,8 +21,11 @@ namespace {
 using Matrices = nb::ndarray<const u32, nb::ndim<4>, nb::device::cpu>;
 using MutableMatrices = Written<u32, nb::ndim<4>, nb::c_contig>;
 
+// Determinants of so many rows are expanded.
+constexpr i64 kTiny = 4;
+
 // Matrices of so many rows and columns together take less time step by step, as measured.
-constexpr i64 kFewRowsAndColumns = 40;
+constexpr i64 kFewRowsAndColumns = 43;
 
 // rows[i][j] = |(pivot rows[i][j] - factor_i row[j]) / R| for `count` rows, `stride` vectors apart, whose
 // factors stand before them, as the pivots do before `row`.
@@ -41,6 +44,26 @@ RNS_VECTORISED void eliminate_rows(const Vector* __restrict__ row, Vector* __res
   }
 }
 
+// Determinants of 4 x 4 matrices by minors of two rows (P. Laplace), which takes no inverse and no pivots.
+RNS_VECTORISED void expand(const Vector* __restrict__ x, const Primes& primes, Vector& out) {
+  Vector found;
+  for (i64 lane = 0; lane < kLanes; ++lane) {
+    const Montgomery prime = primes.at(lane);
+    // Of rows i and i + 1: that of columns j and k, over R.
+    const auto minor = [&](i64 i, i64 j, i64 k) {
+      return montgomery_mulsub(x[4 * i + j].of[lane], x[4 * i + 4 + k].of[lane], x[4 * i + k].of[lane],
+                               x[4 * i + 4 + j].of[lane], prime);
+    };
+    const u32 a = montgomery_mulsub(minor(0, 0, 1), minor(2, 2, 3), minor(0, 0, 2), minor(2, 1, 3), prime);
+    const u32 b = montgomery_mulsub(minor(0, 1, 2), minor(2, 0, 3), minor(0, 1, 3), minor(2, 0, 2), prime);
+    const u32 c = montgomery_mulsub(minor(0, 2, 3), minor(2, 0, 1), minor(0, 3, 0), minor(2, 1, 2), prime);
+    const u32 sum = mod_add(mod_add(a, b, primes.last.of[lane]), c, primes.last.of[lane]);
+    const u32 scale = montgomery_mul(primes.cube.of[lane], primes.square.of[lane], prime);
+    found.of[lane] = montgomery_mul(sum, scale, prime);  // which is over R^3
+  }
+  out = found;
+}
+
 Vector ones() {
   Vector result;
   std::fill_n(result.of, kLanes, 1u);
@@ -51,7 +74,15 @@ Vector ones() {
 class Cramer {
  public:
   Cramer(i64 rows, i64 columns)
-      : rows_(rows), columns_(columns), words_(rows * columns), column_(rows + 1), inverses_(rows) {}
+      : rows_(rows),
+        columns_(columns),
+        stride_(is_tiny() ? kTiny : columns),
+        words_(std::max(rows, kTiny) * stride_),
+        column_(rows + 1),
+        inverses_(rows) {
+    // A tiny matrix is the upper left one of a greater, with 1 on the rest of the diagonal.
+    for (i64 i = rows; is_tiny() && i < kTiny; ++i) at(i, i) = ones();
+  }
 
   void load(i64 lane, View matrix, Montgomery prime) {
     for (i64 i = 0; i < rows_; ++i) {
@@ -64,7 +95,12 @@ class Cramer {
   Vector find() {
     is_odd_ = {};
     is_regular_ = ones();
-    Vector determinant = rows_ + columns_ <= kFewRowsAndColumns ? eliminate_by_steps() : eliminate_by_sums();
+    Vector determinant;
+    if (is_tiny()) {
+      expand(words_.data(), primes_, determinant);
+      return determinant;
+    }
+    determinant = rows_ + columns_ <= kFewRowsAndColumns ? eliminate_by_steps() : eliminate_by_sums();
     for (i64 lane = 0; lane < kLanes; ++lane) {
       u32& value = determinant.of[lane];
       if (is_regular_.of[lane] == 0) value = 0;
@@ -74,15 +110,16 @@ class Cramer {
     return determinant;
   }
 
-  const Vector& numerator(i64 i, i64 j) const { return words_[i * columns_ + rows_ + j]; }
+  const Vector& numerator(i64 i, i64 j) const { return words_[i * stride_ + rows_ + j]; }
 
  private:
-  Vector& at(i64 i, i64 j) { return words_[i * columns_ + j]; }
+  bool is_tiny() const { return rows_ <= kTiny && columns_ == rows_; }
+  Vector& at(i64 i, i64 j) { return words_[i * stride_ + j]; }
 
   // Both leave the pivots' rows, and R^2 / u_k of each pivot if there is b.
   Vector eliminate_by_steps() {
     std::vector<Vector>& products = column_;  // the v_k, after 1
-    Vector scales = ones(), determinant;
+    Vector scales = ones();
     products[0] = ones();
     for (i64 k = 0; k < rows_; ++k) {
       bring_pivots(k, k);
@@ -91,13 +128,16 @@ class Cramer {
       multiply(scales, products[k + 1], primes_, scales);
       eliminate_rows(&at(k, k + 1), &at(k + 1, k + 1), rows_ - k - 1, columns_, columns_ - k - 1, primes_);
     }
+    // One inverse tells those of the scales and of v_(N-1).
+    Vector determinant, both, inverse;
+    multiply(scales, products[rows_], primes_, both);
+    invert_together(both.of, primes_.last.of);
     // The product has a factor 1 / R for each pivot, and the scales one less: the rest is R^3 / R^2.
-    invert_together(scales.of, primes_.last.of);
-    multiply(products[rows_], scales, primes_, determinant);
+    multiply(products[rows_], both, primes_, inverse);  // of the scales
+    multiply(products[rows_], inverse, primes_, determinant);
     multiply(determinant, primes_.cube, primes_, determinant);
     if (columns_ == rows_) return determinant;
-    Vector inverse = products[rows_];  // of v_k, of which v_(k-1) / R is that of u_k
-    invert_together(inverse.of, primes_.last.of);
+    multiply(scales, both, primes_, inverse);  // of v_k, of which v_(k-1) / R is that of u_k
     for (i64 k = rows_ - 1; k >= 0; --k) {
       multiply(products[k], inverse, primes_, inverses_[k]);
       multiply(inverses_[k], primes_.cube, primes_, inverses_[k]);
@@ -155,7 +195,7 @@ class Cramer {
     }
   }
 
-  i64 rows_, columns_;
+  i64 rows_, columns_, stride_;
   std::vector<Vector> words_, column_, inverses_;
   Vector is_odd_{}, is_regular_{};
   Primes primes_{};

@@ -195,7 +195,7 @@ def _small_cramer(words: Array, moduli: ModuliSet) -> tuple[Array, Array] | None
     if kernel is None or not 0 < rows <= MOST_SMALL_ROWS or columns > 2 * MOST_SMALL_ROWS:
         return None
     # Products of Montgomery are modulo odd numbers.
-    if rows > _FEW_ROWS and math.prod(words.shape[:-2]) < _SEVERAL or 2 in moduli.moduli:
+    if (rows > _FEW_ROWS and math.prod(words.shape[:-2]) < _SEVERAL) or 2 in moduli.moduli:
         return None
     numerators, determinants = kernel(_stack(words), moduli)
     shape = words.shape[:-2]

@@ -89,8 +89,9 @@ def _is_small(words: Array) -> bool:
 
 def _is_worth_measuring(words: Array, bound: int) -> bool:
     """Whether images of small matrices take longer than lengths of rows and columns."""
-    seconds = _CALL_SECONDS + words[0].size * _ELEMENT_SECONDS
-    return bound.bit_length() * words[0].size * _BIT_SECONDS >= _LEAST_GAIN * seconds
+    numbers = math.prod(words.shape[1:])
+    seconds = _CALL_SECONDS + numbers * _ELEMENT_SECONDS
+    return bound.bit_length() * numbers * _BIT_SECONDS >= _LEAST_GAIN * seconds
 
 
 def polynomials(words: Array, system: RNS) -> NDArray[np.object_]:

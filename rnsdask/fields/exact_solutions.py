@@ -12,17 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array
+from rnsdask.backend import Array, backend_name
 from rnsdask.core.moduli import ModuliSet, unchecked_set
 from rnsdask.core.place import Place
 from rnsdask.fields import bareiss, elimination, p_adic, p_adic_plan
 from rnsdask.fields.determinant_bounds import hadamard_bound, magnitude_of
 from rnsdask.fields.exact_ranks import has_null_vectors
-from rnsdask.rns.lift import count_beyond, decode, empty_part, modulo_primes, part_of, parts_of, primes
+from rnsdask.rns.lift import count_beyond, decode, empty_part, lift, modulo_primes, part_of, parts_of, primes
 from rnsdask.rns.remainder_tree import from_parts, join_parts
 from rnsdask.rns.system import RNS
 
 _AS_INT = np.frompyfunc(int, 1, 1)
+
+# So many residues of matrices on a CPU are looked at modulo so few primes first.
+_MUCH, _FEW_PRIMES = 2**17, 16
 
 
 def solutions(words: Array, system: RNS, place: Place, *, of_identity: bool = False) -> NDArray[np.object_]:
@@ -47,6 +50,7 @@ def solutions(words: Array, system: RNS, place: Place, *, of_identity: bool = Fa
     found = equations.without_bad_primes()
     if found is not None:
         return _packed(*found)
+    _check_regular(equations.determinants(), place)
     return equations.finished(equations.part(0, equations.prime_count)[None], place)
 
 
@@ -105,14 +109,24 @@ class Equations:
         words = modulo_primes(self.words, self.system, moduli)
         return elimination.cramer(elimination.with_identity(words) if self.of_identity else words, moduli)
 
+    def determinants(self) -> NDArray[np.object_]:
+        """Determinants (*batch, 1, 1), of which images take less time than those of numerators."""
+        left = self.words[..., : self.rows]
+        return lift(elimination.determinants, left, self.system, self.bounds[0])
+
     def without_bad_primes(self) -> tuple[NDArray[np.object_], NDArray[np.object_]] | None:
         """Numerators and determinants, unless one of the first primes divides a determinant."""
         if self.columns == 0 or 0 in self.words.shape:
             return None
-        count = self.prime_count
-        parts = [self.images(primes(first, size)) for first, size in parts_of(self.words, 0, count)]
-        if not all(below.all() for _, below in parts):
-            return None
+        count, parts = self.prime_count, []
+        # Singular matrices are so modulo the first primes.
+        is_long = backend_name(self.words) == "cpu" and count * self.words[0].size >= _MUCH
+        first = min(count, _FEW_PRIMES) if is_long else 0
+        probe = [(0, first)] if first else []
+        for start, size in (*probe, *parts_of(self.words, first, count - first)):
+            parts.append(self.images(primes(start, size)))
+            if not parts[-1][1].all():
+                return None
         every = primes(0, count)
         return decode([above for above, _ in parts], every), decode([below for _, below in parts], every)
 

@@ -93,8 +93,8 @@ def at_a_time(words: Array) -> int:
 def parts_of(words: Array, start: int, count: int) -> Iterator[tuple[int, int]]:
     """So many primes after the first `start` in parts of about one size: where each starts, and its size."""
     number = -(-count // at_a_time(words))
-    if number == 1:
-        return iter([(start, count)])
+    if number <= 1:
+        return iter([(start, count)][:number])
     ends = [start + count * k // number for k in range(number + 1)]
     return ((first, stop - first) for first, stop in itertools.pairwise(ends))
 

@@ -48,7 +48,11 @@ def adversarial(rng: np.random.Generator, rows: int, width: int, p: int) -> list
 
 @pytest.mark.parametrize("primes", [NARROW, WIDE, SMALL], ids=["narrow", "wide", "small"])
 @pytest.mark.parametrize(
-    ("rows", "columns"), [(1, 0), (1, 1), (2, 3), (3, 1), (5, 5), (8, 1), (17, 2), (32, 1)]
+    ("rows", "columns"),
+    [
+        *[(1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (21, 0), (22, 0), (43, 0), (1, 1), (2, 3), (3, 1), (4, 1)],
+        *[(5, 5), (8, 1), (14, 14), (15, 15), (17, 2), (22, 1), (32, 1), (37, 33), (96, 0)],
+    ],
 )
 def test_small_matrices_modulo_primes(
     rows: int, columns: int, primes: list[int], rng: np.random.Generator
@@ -68,7 +72,24 @@ def test_small_matrices_modulo_primes(
         assert determinant == 0 or (numerators[i, b] == expected).all()
 
 
-@pytest.mark.parametrize("rows", [1, 4, 32, 33])
+@pytest.mark.parametrize("primes", [NARROW, WIDE, SMALL, [2, *SMALL]], ids=["narrow", "wide", "small", "two"])
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 9, 16, 34, 96, 97])
+def test_characteristic_polynomials(rows: int, primes: list[int], rng: np.random.Generator) -> None:
+    """Also of columns that are clear below the diagonal, or have 0 in the place of the pivot."""
+    stacks = [np.stack(adversarial(rng, rows, rows, p)) for p in primes]
+    for of, p in zip(stacks, primes, strict=True):
+        of[1, 1:, 0], of[2] = 0, np.triu(of[2])
+        of[3] = np.diag(of[3, 0]) + np.eye(rows, k=-1, dtype=np.int64) * (p - 1) % p
+    words = np.stack(stacks).astype(np.uint32)[:, : 9 if rows < 90 else 4]
+    found = elimination.characteristic_polynomials(words, ModuliSet(primes))
+    alone = elimination.characteristic_polynomials(words[:1, :1], ModuliSet(primes[:1]))
+    assert (alone == found[:1, :1]).all()
+    for i, b in np.ndindex(words.shape[:2]):
+        expected = flint.nmod_mat(rows, rows, words[i, b].ravel().tolist(), primes[i]).charpoly()
+        assert found[i, b, 0].tolist() == [int(c) for c in expected.coeffs()]
+
+
+@pytest.mark.parametrize("rows", [1, 4, 32, 33, 97])
 def test_fields_of_two_elements_too(rows: int, rng: np.random.Generator) -> None:
     """Which no kernel of small matrices takes, nor those of more rows."""
     primes = [2, 3, 2**31 - 1]
@@ -118,3 +139,39 @@ def test_one_small_matrix_at_the_ends_of_its_range(rows: int, rng: np.random.Gen
         assert rd.linalg.det(stack_of(system, m.tolist())) == int(flint.fmpz_mat(m.tolist()).det())
     m = np.array([[int(v) for v in row] for row in rng.integers(-9, 9, (rows, rows))], dtype=object)
     assert rd.linalg.det(stack_of(system, m.tolist())) == int(flint.fmpz_mat(m.tolist()).det())
+
+
+@pytest.mark.parametrize("rows", [13, 32])
+@pytest.mark.parametrize("end", [2**31, -(2**31), 2**31 - 1, -(2**31) - 1])
+def test_magnitudes_that_are_measured(rows: int, end: int) -> None:
+    """Of few numbers by their limbs: powers of 2 are as long as what is one less, where they are negative."""
+    system = rd.RNS(rd.ModuliSet.for_bits(1000), signed=True)
+    m = np.full((rows, rows), 1, dtype=object)
+    for i in range(rows):
+        m[i, i] = end
+    a = flint.fmpz_mat(m.tolist())
+    x = stack_of(system, m.tolist())
+    assert rd.linalg.det(x) == int(a.det())
+    assert rd.linalg.charpoly(x).tolist() == [int(c) for c in a.charpoly().coeffs()]
+    numerators, denominator = rd.linalg.inv(x)
+    assert (m.dot(numerators) == denominator * np.eye(rows, dtype=object)).all()
+
+
+@pytest.mark.parametrize("rows", [5, 40])
+def test_determinants_that_the_first_primes_divide(rows: int, rng: np.random.Generator) -> None:
+    """They are not 0, and there is an inverse; of a stack with one that is singular there is none."""
+    first = itertools.islice(primes_below(2**31, 1), 20)
+    m = np.array(rng.integers(-9, 9, (rows, rows)).tolist(), dtype=object)
+    m = np.tril(m, -1) + np.eye(rows, dtype=object)
+    for i, p in zip(range(rows), first, strict=False):
+        m[i] *= p
+    system = rd.RNS(rd.ModuliSet.for_bits(80), signed=True)
+    numerators, denominator = rd.linalg.inv(stack_of(system, m.tolist()))
+    assert (m.dot(numerators) == denominator * np.eye(rows, dtype=object)).all()
+    singular = m.copy()
+    singular[-1] = singular[0] + singular[1]
+    stack = stack_of(system, [m.tolist(), m.tolist(), singular.tolist()])
+    with pytest.raises(np.linalg.LinAlgError, match=r"at index \(2,\) is singular$"):
+        rd.linalg.inv(stack)
+    with pytest.raises(np.linalg.LinAlgError, match=r"at index \(2,\) is singular$"):
+        rd.linalg.solve(stack, stack[..., :0])
