@@ -91,7 +91,7 @@ def _is_worth_measuring(words: Array, bound: int) -> bool:
     """Whether images of small matrices take longer than lengths of rows and columns."""
     numbers = math.prod(words.shape[1:])
     seconds = _CALL_SECONDS + numbers * _ELEMENT_SECONDS
-    return bound.bit_length() * numbers * _BIT_SECONDS >= _LEAST_GAIN * seconds
+    return bool(bound.bit_length() * numbers * _BIT_SECONDS >= _LEAST_GAIN * seconds)
 
 
 def polynomials(words: Array, system: RNS) -> NDArray[np.object_]:

@@ -83,8 +83,11 @@ def _takes_less(rows: int, columns: int, magnitude: int) -> bool:
 
 def may_be_short(words: Array, rows: int, columns: int, magnitudes: tuple[int, int]) -> bool:
     """Whether it takes little time, beside images, to find out if solutions are short."""
-    if not _is_possible(words, rows, columns):
-        return False
+    return _is_possible(words, rows, columns) and _takes_little(rows, columns, magnitudes)
+
+
+@functools.lru_cache(CACHED_SETS)
+def _takes_little(rows: int, columns: int, magnitudes: tuple[int, int]) -> bool:
     reach = reach_of(rows, magnitudes)
     trial = Plan.of_short(rows, columns, reach).seconds(rows, columns, reach)
     return _images_seconds(rows, columns, magnitudes[0]) > _TRIALS * trial
