@@ -12,13 +12,11 @@
 
 #include "bindings.hpp"
 #include "lanes.hpp"
-#include "matmul.hpp"
 
 namespace rns {
 
 namespace {
 
-using Matrices = nb::ndarray<const u32, nb::ndim<4>, nb::device::cpu>;
 using MutableMatrices = Written<u32, nb::ndim<4>, nb::c_contig>;
 
 // Determinants of so many rows are expanded.
@@ -84,11 +82,8 @@ class Cramer {
     for (i64 i = rows; is_tiny() && i < kTiny; ++i) at(i, i) = ones();
   }
 
-  void load(i64 lane, View matrix, Montgomery prime) {
-    for (i64 i = 0; i < rows_; ++i) {
-      for (i64 j = 0; j < columns_; ++j) at(i, j).of[lane] = *matrix.at(i, j);
-    }
-    primes_.set(lane, prime);
+  void load(const Stack& x, i64 first, const std::vector<Montgomery>& moduli) {
+    group_of(x, first, moduli, primes_).load(rows_, columns_, stride_, words_.data());
   }
 
   // Afterwards `numerators` are in the place of b; of matrices whose determinant is 0 they mean nothing.
@@ -204,7 +199,7 @@ class Cramer {
 }  // namespace
 
 void bind_cramer(nb::module_& module) {
-  module.def("small_cramer", [](const Matrices& x, const Table32& table, MutableMatrices numerators,
+  module.def("small_cramer", [](const Stack& x, const Table32& table, MutableMatrices numerators,
                                 MutableMatrix32 determinants) {
     const i64 n = static_cast<i64>(x.shape(0)), count = static_cast<i64>(x.shape(1)), total = n * count;
     const i64 rows = static_cast<i64>(x.shape(2)), columns = static_cast<i64>(x.shape(3));
@@ -218,11 +213,7 @@ void bind_cramer(nb::module_& module) {
     Cramer cramer(rows, columns);
     for (i64 t = 0; t < total; t += kLanes) {
       const i64 here = std::min(kLanes, total - t);
-      for (i64 lane = 0; lane < kLanes; ++lane) {  // the last one again, where there are fewer
-        const i64 place = t + std::min(lane, here - 1), i = place / count, b = place % count;
-        const View matrix{x.data() + i * x.stride(0) + b * x.stride(1), x.stride(2), x.stride(3)};
-        cramer.load(lane, matrix, moduli[i]);
-      }
+      cramer.load(x, t, moduli);
       const Vector found = cramer.find();
       std::copy_n(found.of, here, determinants.data() + t);
       for (i64 lane = 0; lane < here; ++lane) {

@@ -110,6 +110,26 @@ void Primes::set(i64 lane, Montgomery prime) {
   last.of[lane] = prime.m - 1u;
 }
 
+void Group::load(i64 rows, i64 columns, i64 stride, Vector* out) const {
+  for (i64 i = 0; i < rows; ++i) {
+    for (i64 j = 0; j < columns; ++j) {
+      const i64 place = i * row_step + j * column_step;
+      for (i64 lane = 0; lane < kLanes; ++lane) out[i * stride + j].of[lane] = data[lane][place];
+    }
+  }
+}
+
+Group group_of(const Stack& x, i64 first, const std::vector<Montgomery>& moduli, Primes& primes) {
+  const i64 count = static_cast<i64>(x.shape(1)), total = static_cast<i64>(x.shape(0)) * count;
+  Group group{{}, x.stride(2), x.stride(3)};
+  for (i64 lane = 0; lane < kLanes; ++lane) {
+    const i64 place = std::min(first + lane, total - 1), i = place / count;
+    group.data[lane] = x.data() + i * x.stride(0) + place % count * x.stride(1);
+    primes.set(lane, moduli[i]);
+  }
+  return group;
+}
+
 std::vector<Montgomery> odd_moduli(const Table32& table, i64 rows) {
   require(static_cast<i64>(table.shape(0)) == rows && table.shape(1) == 4,
           "one modulus for each row is needed");

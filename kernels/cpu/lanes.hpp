@@ -33,6 +33,21 @@ void invert_together(u32* values, const u32* last);
 // |a b / R|.
 void multiply(const Vector& a, const Vector& b, const Primes& primes, Vector& out);
 
+// kLanes matrices of one layout, each modulo its prime.
+struct Group {
+  const u32* data[kLanes];
+  i64 row_step;
+  i64 column_step;
+
+  // Writes the words of all to vectors, `stride` of them a row.
+  void load(i64 rows, i64 columns, i64 stride, Vector* out) const;
+};
+
+// The matrices of a stack (n, count, rows, columns) from number `first` on, the last one again where there
+// are fewer; sets the primes, of n moduli.
+using Stack = nb::ndarray<const u32, nb::ndim<4>, nb::device::cpu>;
+Group group_of(const Stack& x, i64 first, const std::vector<Montgomery>& moduli, Primes& primes);
+
 // Vectors that lie in rows and columns: that of term m of sum q is data[m term_step + q step].
 struct Terms {
   const Vector* data;

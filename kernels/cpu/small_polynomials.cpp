@@ -9,13 +9,11 @@
 
 #include "bindings.hpp"
 #include "lanes.hpp"
-#include "matmul.hpp"
 
 namespace rns {
 
 namespace {
 
-using Matrices = nb::ndarray<const u32, nb::ndim<4>, nb::device::cpu>;
 using Vectors = Written<u32, nb::ndim<3>, nb::c_contig>;
 
 // From each of `count` rows, `stride` vectors apart, its factor times `row` / R, of `length` vectors.
@@ -39,11 +37,8 @@ class SmallPolynomials {
   explicit SmallPolynomials(i64 length)
       : length_(length), words_(length * length), rows_((length + 1) * (length + 1)), factors_(length) {}
 
-  void load(i64 lane, View matrix, Montgomery prime) {
-    for (i64 i = 0; i < length_; ++i) {
-      for (i64 j = 0; j < length_; ++j) at(i, j).of[lane] = *matrix.at(i, j);
-    }
-    primes_.set(lane, prime);
+  void load(const Stack& x, i64 first, const std::vector<Montgomery>& moduli) {
+    group_of(x, first, moduli, primes_).load(length_, length_, length_, words_.data());
   }
 
   // The coefficients, the constant one first.
@@ -119,7 +114,7 @@ class SmallPolynomials {
 }  // namespace
 
 void bind_small_polynomials(nb::module_& module) {
-  module.def("small_polynomials", [](const Matrices& x, const Table32& table, Vectors out) {
+  module.def("small_polynomials", [](const Stack& x, const Table32& table, Vectors out) {
     const i64 n = static_cast<i64>(x.shape(0)), count = static_cast<i64>(x.shape(1)), total = n * count;
     const i64 length = static_cast<i64>(x.shape(2));
     require(length > 0 && static_cast<i64>(x.shape(3)) == length, "the matrices must be square");
@@ -130,11 +125,7 @@ void bind_small_polynomials(nb::module_& module) {
     SmallPolynomials polynomials(length);
     for (i64 t = 0; t < total; t += kLanes) {
       const i64 here = std::min(kLanes, total - t);
-      for (i64 lane = 0; lane < kLanes; ++lane) {  // the last one again, where there are fewer
-        const i64 place = t + std::min(lane, here - 1), i = place / count, b = place % count;
-        const View matrix{x.data() + i * x.stride(0) + b * x.stride(1), x.stride(2), x.stride(3)};
-        polynomials.load(lane, matrix, moduli[i]);
-      }
+      polynomials.load(x, t, moduli);
       const Vector* found = polynomials.find();
       for (i64 lane = 0; lane < here; ++lane) {
         for (i64 k = 0; k <= length; ++k) out.data()[(t + lane) * (length + 1) + k] = found[k].of[lane];
