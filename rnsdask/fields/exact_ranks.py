@@ -10,7 +10,7 @@ from rnsdask.backend import Array
 from rnsdask.fields import elimination, p_adic, p_adic_plan
 from rnsdask.fields.determinant_bounds import hadamard_bound, magnitude_of
 from rnsdask.rns.extend import base_extend
-from rnsdask.rns.lift import at_a_time, count_beyond, primes
+from rnsdask.rns.lift import at_a_time, count_beyond, modulo_primes, primes
 from rnsdask.rns.system import RNS
 
 
@@ -18,7 +18,7 @@ def ranks(words: Array, system: RNS) -> Array:
     """Ranks (1, *batch, 1, 1), int64, of matrices (n, *batch, rows, columns)."""
     first, least = primes(0, 1), min(words.shape[-2:])
     # The first prime is enough but where a matrix is singular.
-    found = elimination.ranks(base_extend(words, system, first), first)
+    found = elimination.ranks(modulo_primes(words, system, first), first)
     if not (found < least).any():
         return found
     stack = words.reshape(len(words), -1, *words.shape[-2:])
