@@ -12,13 +12,12 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend import Array, backend_name, kernels_of, to_backend
-from rnsdask.constants import reverse_constants
+from rnsdask.backend import Array, backend_name, to_backend
 from rnsdask.constants.factors import CACHED_SETS
-from rnsdask.core.layout import as_matrix
+from rnsdask.rns.convert import greatest_magnitude as greatest_of_ints
 from rnsdask.rns.interval import interval_evaluation, least_accuracy
 from rnsdask.rns.matmul import greatest_magnitude
-from rnsdask.rns.measured_bound import longest_bits, measured_bound
+from rnsdask.rns.measured_bound import measured_bound
 from rnsdask.rns.system import RNS
 
 Floats = NDArray[np.float64]
@@ -32,7 +31,7 @@ _EXPONENT_OF_ZERO = -(2**30)
 # are fewer than these, images take no longer than magnitudes are measured.
 FEW_ROWS = 32
 _FEW_BITS = 2**17
-# So many numbers are measured by their limbs.
+# So many numbers are measured as integers.
 _FEW_NUMBERS = 1024
 # Rows from which orthogonalization takes less time than it saves.
 _MANY_ROWS = 384
@@ -94,10 +93,9 @@ def magnitude_of(words: Array, system: RNS, rows: int | None = None) -> int:
 
 
 def _longest(words: Array, system: RNS) -> int:
-    """The least power of 2 that is no less than the magnitudes of few numbers, by their limbs."""
-    matrix, signed = as_matrix(words), system.signed
-    limbs = kernels_of(matrix).residues_to_limbs(matrix, reverse_constants(system.moduli, signed))
-    return min(1 << longest_bits(limbs, signed), system.known_magnitude)
+    """The greatest integer no longer, in bits, than the greatest magnitude of few numbers."""
+    greatest = greatest_of_ints(system.decode(words).reshape(-1).tolist())
+    return min((1 << greatest.bit_length()) - 1, system.known_magnitude)
 
 
 @functools.lru_cache(CACHED_SETS)

@@ -125,10 +125,10 @@ def sampled_bound(residues: Array, system: RNS) -> int:
     indices = np.arange(0, matrix.shape[1], -(-matrix.shape[1] // _SAMPLE), dtype=np.int64)
     chosen = kernels_of(matrix).gather(matrix, np.asarray(indices, like=matrix))
     limbs = kernels_of(matrix).residues_to_limbs(chosen, reverse_constants(moduli, system.signed))
-    return min((1 << longest_bits(limbs, system.signed)) - 1, system.known_magnitude)
+    return min((1 << _longest(limbs, system.signed)) - 1, system.known_magnitude)
 
 
-def longest_bits(limbs: Array, signed: bool) -> int:
+def _longest(limbs: Array, signed: bool) -> int:
     """Bits of the longest of some numbers of (N, L) limbs; of a negative X, those of -X - 1."""
     if signed:
         limbs = limbs ^ (np.uint32(0) - (limbs[:, -1:] >> np.uint32(LIMB_BITS - 1)))

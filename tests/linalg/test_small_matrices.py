@@ -144,7 +144,7 @@ def test_one_small_matrix_at_the_ends_of_its_range(rows: int, rng: np.random.Gen
 @pytest.mark.parametrize("rows", [13, 32])
 @pytest.mark.parametrize("end", [2**31, -(2**31), 2**31 - 1, -(2**31) - 1])
 def test_magnitudes_that_are_measured(rows: int, end: int) -> None:
-    """Of few numbers by their limbs: powers of 2 are as long as what is one less, where they are negative."""
+    """Among few numbers, of which negative powers of 2 are the longest."""
     system = rd.RNS(rd.ModuliSet.for_bits(1000), signed=True)
     m = np.full((rows, rows), 1, dtype=object)
     for i in range(rows):
