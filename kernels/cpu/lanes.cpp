@@ -35,14 +35,13 @@ RNS_VECTORISED void euclid_rounds(double* __restrict__ a, double* __restrict__ b
   }
 }
 
-// |s / a| modulo p, for a = 1 or -1; 0 for any other a, of which s is p or its negative. The quotient of two
-// such numbers is off by less than it is above an integer, so that it is rounded up to none.
+// |s / a| modulo p, for a = 1 or -1, where |s| is at most |t| = p in the end; or s = 0.
 RNS_VECTORISED void to_residues(const double* __restrict__ a, const double* __restrict__ s,
                                 const u32* __restrict__ last, u32* __restrict__ values) {
   for (i64 k = 0; k < kLanes; ++k) {
-    const double p = static_cast<double>(last[k]) + 1.0, factor = a[k] < 0.0 ? -s[k] : s[k];
-    double rest = factor - static_cast<double>(static_cast<i32>(factor / p)) * p;  // towards 0
-    values[k] = static_cast<u32>(static_cast<i64>(rest < 0.0 ? rest + p : rest));
+    const double inverse = a[k] < 0.0 ? -s[k] : s[k];
+    const double residue = inverse < 0.0 ? inverse + (static_cast<double>(last[k]) + 1.0) : inverse;
+    values[k] = static_cast<u32>(static_cast<i64>(residue));
   }
 }
 

@@ -99,6 +99,26 @@ def test_fields_of_two_elements_too(rows: int, rng: np.random.Generator) -> None
         assert found[i, b, 0, 0] == of_flint(words[i, b], rows, primes[i])[1]
 
 
+@pytest.mark.parametrize("p", [3, 5, 7, 251, 257, 2**31 - 1, 2**32 - 5])
+def test_inverses_of_one_number(p: int, rng: np.random.Generator) -> None:
+    """All modulo small primes; of great ones the ends, and such as take long by Euclid's algorithm."""
+    golden = int(p / ((1 + 5**0.5) / 2))
+    ends = [1, 2, 3, (p - 1) // 2, (p + 1) // 2, p - 3, p - 2, p - 1, *range(golden - 9, golden + 9)]
+    values = range(p) if p < 300 else [*ends, *rng.integers(1, p, 2000).tolist()]
+    # Of so many rows each pivot is inverted: here x_0 = 1 / value and x_1 = -x_0.
+    rows = 44
+    one = np.eye(rows, rows + 1, dtype=np.uint32)
+    one[1, 0] = one[0, rows] = 1
+    words = np.broadcast_to(one, (1, len(values), *one.shape)).copy()
+    words[0, :, 0, 0] = values
+    kernel = kernels_of(words).small_cramer
+    assert kernel is not None
+    numerators, determinants = kernel(words, ModuliSet([p]))
+    assert determinants[0].tolist() == list(values)
+    for value, column in zip(values, numerators[0, :, :, 0].tolist(), strict=True):
+        assert value == 0 or column == [1, p - 1, *[0] * (rows - 2)]
+
+
 def stack_of(system: rd.RNS, values: list[list[list[int]]]) -> rd.RNSArray:
     return rd.RNSArray(system.encode(np.array(values, dtype=object)), system)
 
