@@ -3,11 +3,11 @@
 from typing import Any, SupportsIndex
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index
 
 from rnsdask.arrays.elementary_array import ElementaryArray
 from rnsdask.arrays.joining import concatenate, pad
 from rnsdask.arrays.ring_array import Axis, RingArray
+from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.overflow import overflow_mode
@@ -81,7 +81,7 @@ def diff(
         raise ValueError(f"n must not be negative, got {abbreviate(times)}")
     if times != 1 and mode == "flag":
         raise ValueError(f'diff with overflow="flag" takes n=1, got {abbreviate(times)}: apply it n times')
-    axis = normalize_axis_index(axis, x.ndim)
+    axis = axis_index(axis, x.ndim)
     if times == 0:
         return x
     x = _joined(x, axis, prepend, append)

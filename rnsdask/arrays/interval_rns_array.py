@@ -16,7 +16,7 @@ from rnsdask.arrays.storage import Storage
 from rnsdask.backend import backend_name
 from rnsdask.core import layout as array_layout
 from rnsdask.core.errors import brief
-from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet, check_moduli_set
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.interval_rns import layout
 from rnsdask.interval_rns.axis_products import IntervalProducts
@@ -265,7 +265,8 @@ class IntervalRNSArray(ElementaryArray):
 
     def shrink(self, moduli: ModuliSet) -> "IntervalRNSArray":
         """The same numbers under a set of at most as many moduli; otherwise as :meth:`extend`."""
-        if isinstance(moduli, ModuliSet) and len(moduli) > len(self.moduli):
+        check_moduli_set(moduli)
+        if len(moduli) > len(self.moduli):
             raise ValueError(f"an array of {len(self.moduli)} moduli cannot shrink to {len(moduli)} moduli")
         return self.extend(moduli)
 

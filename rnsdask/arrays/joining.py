@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index
 
 from rnsdask.arrays.number_array import NumberArray
+from rnsdask.core.axes import axis_index
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.functions import check_one_kind
@@ -42,7 +42,7 @@ def concatenate(arrays: Iterable[Any], axis: int | None = 0) -> Any:
     numbers = _checked("concatenate", arrays)
     if axis is None:
         numbers, axis = [x.ravel() for x in numbers], 0
-    axis = normalize_axis_index(axis, numbers[0].ndim)
+    axis = axis_index(axis, numbers[0].ndim)
     # Without numbers along the axis, whose lengths may differ, nothing is allocated to check the others.
     if len(numbers) > 1 and any(np.isnan(x.shape[k]) for x in numbers for k in range(x.ndim) if k != axis):
         find_lengths(*numbers)
@@ -58,7 +58,7 @@ def stack(arrays: Iterable[Any], axis: int = 0) -> Any:
         raise ValueError(
             f"all arrays of a stack must have the same shape, got {[x.shape for x in numbers]!r:.200}"
         )
-    axis = normalize_axis_index(axis, numbers[0].ndim + 1)
+    axis = axis_index(axis, numbers[0].ndim + 1)
     return concatenate([expand_dims(x, axis) for x in numbers], axis)
 
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import DTypeLike, NDArray
 
 from rnsdask.arrays.arithmetic_array import ArithmeticArray
 from rnsdask.arrays.ring_array import Axis, without_axes
 from rnsdask.backend import check_backend
+from rnsdask.core.axes import axis_index
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import axis as axis_reductions
 from rnsdask.lazy import topk
@@ -176,7 +176,7 @@ class ReducedArray(ArithmeticArray):
         return self._selection("indices", k, axis, backend)
 
     def _selection(self, field: str, k: int, axis: int, backend: str) -> Any:
-        axis = normalize_axis_index(as_integer(axis, "axis"), self.ndim)
+        axis = axis_index(axis, self.ndim)
         k = as_integer(k, "k")
         self._find_lengths()
         check_backend(backend)

@@ -2,9 +2,8 @@
 
 from typing import Any, Self, TypeAlias
 
-from numpy.lib.array_utils import normalize_axis_tuple
-
 from rnsdask.arrays.number_array import NumberArray
+from rnsdask.core.axes import axis_indices
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import functions, matmul, shape
 from rnsdask.lazy.operands import Operand
@@ -95,7 +94,7 @@ class RingArray(NumberArray):
 
     def _axes(self, axis: Axis | None) -> tuple[int, ...]:
         """Check the axes to reduce; ascending."""
-        axes = tuple(range(self.ndim)) if axis is None else normalize_axis_tuple(axis, self.ndim, "axis")
+        axes = tuple(range(self.ndim)) if axis is None else axis_indices(axis, self.ndim)
         if not axes:
             raise ValueError("axis must name at least one axis, got ()")
         return tuple(sorted(axes))

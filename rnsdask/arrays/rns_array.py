@@ -5,7 +5,7 @@ from typing import Any, ClassVar, SupportsIndex
 from rnsdask.arrays import rns_storage
 from rnsdask.arrays.scanned_array import ScannedArray
 from rnsdask.arrays.storage import Storage
-from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.moduli import ModuliSet, as_integer, check_moduli_set
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.lazy import convert, divide, foreign
 from rnsdask.lazy.check import checked, readable, within_bound
@@ -159,6 +159,7 @@ class RNSArray(ScannedArray):
 
     def shrink(self, moduli: ModuliSet) -> "RNSArray":
         """The same numbers under a set of at most as many moduli; otherwise as :meth:`extend`."""
+        check_moduli_set(moduli)
         if len(moduli) > len(self.moduli):
             raise ValueError(f"an array of {len(self.moduli)} moduli cannot shrink to {len(moduli)} moduli")
         return self.extend(moduli)

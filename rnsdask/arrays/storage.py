@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import dask.array as da
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index
 
 from rnsdask import store
 from rnsdask.backend import to_backend
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout
+from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import StoreError
-from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy import write
 from rnsdask.lazy.chunks import store_chunks
@@ -161,7 +160,7 @@ def _append(
     compute: bool,
 ) -> Any:
     stored = array.storage.open_stored(location)
-    axis = normalize_axis_index(as_integer(append_dim, "append_dim"), len(stored.shape))
+    axis = axis_index(append_dim, len(stored.shape), "append_dim")
     _check_appended(array, stored, axis, chunks)
     first = [0] * len(stored.shape)
     first[axis], kept = divmod(stored.shape[axis], stored.chunks[axis])

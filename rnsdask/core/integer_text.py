@@ -7,7 +7,7 @@ from typing import Any, BinaryIO, SupportsIndex
 
 import gmpy2
 
-from rnsdask.core.errors import InputError
+from rnsdask.core.errors import InputError, brief
 
 _INTEGER = re.compile(rb"([+-]?)(?:([0-9]+)|0[xX]([0-9a-fA-F]+))")
 
@@ -61,7 +61,13 @@ def to_decimal(value: SupportsIndex) -> str:
     TypeError
         If it is no integer.
     """
-    return str(gmpy2.mpz(operator.index(value)).digits(10))
+    try:
+        integer = operator.index(value)
+    except TypeError:
+        raise TypeError(
+            f"to_decimal takes an integer, got {brief(value)} of type {type(value).__name__}"
+        ) from None
+    return str(gmpy2.mpz(integer).digits(10))
 
 
 def parse_integer(text: bytes) -> Any:

@@ -48,6 +48,8 @@ def required_bits(expression: str, **bounds: Bound) -> int:
     >>> required_bits("a*b + c", a=2**100, b=2**100, c=(-5, 5))
     202
     """
+    if not isinstance(expression, str):
+        raise TypeError(f"expression must be a str, got {brief(expression)}")
     known = {name: _known(name, bound) for name, bound in bounds.items()}
     return bits_of(range_of_steps({"": parse(expression)}, known, fused=False))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from types import EllipsisType
 from typing import Any, Generic, NoReturn, Protocol, TypeAlias, TypeVar
 
-from rnsdask.core.errors import ExpressionError
+from rnsdask.core.errors import ExpressionError, abbreviate
 from rnsdask.expressions.functions import BOOLEANS, EXTREMA, FUNCTIONS
 from rnsdask.expressions.ranges import check_bits
 from rnsdask.expressions.syntax import Expression
@@ -225,7 +225,7 @@ class _Walk(Generic[V]):
                 rule = f"{_BY_INTEGER[name]} must be an integer, and it is {self.kind(right)}"
                 raise self.expression.error(node.right, rule)
             if right < 0:
-                rule = f"{_BY_INTEGER[name]} must not be negative, got {right:#x}"
+                rule = f"{_BY_INTEGER[name]} must not be negative, got {abbreviate(right)}"
                 raise self.expression.error(node.right, rule)
         if isinstance(left, int) and isinstance(right, int):
             return self.between_integers(node, left, right)

@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 import dask.array as da
 import numpy as np
 from dask.utils import parse_bytes
-from numpy.lib.array_utils import normalize_axis_index
 
 from rnsdask.cluster.limits import check_graph
 from rnsdask.core import layout
+from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import abbreviate, brief
 from rnsdask.core.moduli import as_integer
 
@@ -93,9 +93,7 @@ def _by_axis(chunks: Any, ndim: int, current: Lengths | None) -> list[Any]:
     """What is wanted along each axis, as Dask's `rechunk` spreads it."""
     kept: Sequence[Any] = (-1,) * ndim if current is None else current
     if isinstance(chunks, Mapping):
-        given = {
-            normalize_axis_index(as_integer(axis, "axis of chunks"), ndim): chunks[axis] for axis in chunks
-        }
+        given = {axis_index(axis, ndim, "axis of chunks"): chunks[axis] for axis in chunks}
         wanted = [given.get(axis) for axis in range(ndim)]
     elif isinstance(chunks, list | tuple | np.ndarray):
         wanted = list(chunks)

@@ -6,11 +6,11 @@ from typing import Any, SupportsIndex
 
 import dask.array as da
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index
 
 from rnsdask.backend import Array, backend_name
+from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import brief
-from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Grid, Place
 from rnsdask.fields import convolution, fermat_convolution
@@ -148,7 +148,7 @@ def _convolve_fermat(
 def _lined_up(a: Numbers, b: Numbers, axis: SupportsIndex, mode: str) -> tuple[Any, Any, int, Window]:
     """Words with all axes, those of the longer operand first; the axis, and their lengths along it."""
     ndim = max(array.words.ndim for array in (a, b)) - 1
-    k = int(normalize_axis_index(as_integer(axis, "axis"), ndim))
+    k = axis_index(axis, ndim)
     x, y = (with_axes(array.words, ndim) for array in (a, b))
     first, second = _checked_lengths(x, y, k, mode)
     return (x, y, k, (first, second)) if first >= second else (y, x, k, (second, first))
@@ -192,7 +192,7 @@ def _convolve(a: Any, b: Any, mode: str, axis: SupportsIndex, *, overflow: str |
     """The same of arrays, of known lengths and of the same numbers."""
     overflows = overflow_mode(overflow)
     ndim = max(array.words.ndim for array in (a, b)) - 1
-    k = int(normalize_axis_index(as_integer(axis, "axis"), ndim))
+    k = axis_index(axis, ndim)
     x, y = (with_axes(array.words, ndim) for array in (a, b))
     window = _window(mode, _checked_lengths(x, y, k, mode))
     systems, terms = (a.system, b.system), min(x.shape[k + 1], y.shape[k + 1])

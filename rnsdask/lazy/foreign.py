@@ -4,9 +4,9 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index
 from numpy.typing import DTypeLike
 
+from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import abbreviate, brief
 from rnsdask.core.layout import normalize_chunks
 from rnsdask.core.moduli import ModuliSet, as_integer
@@ -200,7 +200,7 @@ def _checked_axis(array: Any, axis: int, length: int | None, what: str) -> int:
         raise ValueError(
             f"the array must have a {what} axis and at least one axis of numbers, got shape {array.shape}"
         )
-    axis = int(normalize_axis_index(as_integer(axis, "axis"), array.ndim))
+    axis = axis_index(axis, array.ndim)
     found = array.shape[axis]
     if length is not None and found != length:
         rule = f"one row for each of the {length} moduli" if what == "residue" else f"a length of {length}"
@@ -219,7 +219,7 @@ def _in_front(array: Any, axis: int) -> Any:
 
 def _axis_of(x: Numbers, axis: int) -> int:
     """Check the place of a new axis among those of the numbers."""
-    return int(normalize_axis_index(as_integer(axis, "axis"), x.words.ndim))
+    return axis_index(axis, x.words.ndim)
 
 
 def _placed(array: Any, axis: int) -> Any:

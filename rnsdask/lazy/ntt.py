@@ -3,10 +3,9 @@
 from typing import Any, SupportsIndex
 
 import dask.array as da
-from numpy.lib.array_utils import normalize_axis_index
 
 from rnsdask.backend import Array
-from rnsdask.core.moduli import as_integer
+from rnsdask.core.axes import axis_index
 from rnsdask.fields.elements import elements_of
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.lazy.fields import of_fields
@@ -66,7 +65,7 @@ def check_transform(name: str, f: Any, axis: SupportsIndex, negacyclic: bool) ->
         raise TypeError(f"negacyclic must be True or False, got {type(negacyclic).__name__}")
     find_lengths(f)
     shape = f.words.shape[1:]
-    k = int(normalize_axis_index(as_integer(axis, "axis"), len(shape)))
+    k = axis_index(axis, len(shape))
     length = shape[k]
     if length < 1 or length.bit_count() > 1:
         raise ValueError(f"{name} takes an axis of a power of two elements, got {length} on axis {k}")

@@ -63,7 +63,8 @@ def isqrt(x: Operand) -> Any:
         If a number is negative, naming its flat index; for a Dask array when it is computed.
     """
     if not is_number_array(x) or not isinstance(x.system, Positional):
-        raise TypeError(f"isqrt takes a PositionalArray, got {type(x).__name__}")
+        kind = type(x).__name__
+        raise TypeError(f"isqrt takes a PositionalArray, got {kind}; x.to_positional(bits) makes one")
     words = map_chunks(_isqrt_block, x.words, rows=x.system.rows, located=True, system=x.system)
     return made_like((x,), words, x.system, "raise")
 

@@ -13,10 +13,11 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from numpy.typing import NDArray
 
 from rnsdask.core import layout
+from rnsdask.core.axes import axis_index, axis_indices
+from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import indexing
 from rnsdask.lazy.operands import as_lazy, with_axes
 
@@ -44,15 +45,15 @@ def transpose(words: Any, axes: tuple[Any, ...]) -> Any:
     ndim = words.ndim - 1
     model(words.shape[1:]).transpose(*axes)
     given = axes[0] if len(axes) == 1 and (axes[0] is None or np.ndim(axes[0])) else axes or None
-    order = range(ndim)[::-1] if given is None else normalize_axis_tuple(given, ndim)
+    order = range(ndim)[::-1] if given is None else axis_indices(given, ndim)
     return words.transpose((0, *(axis + 1 for axis in order)))
 
 
 def swapaxes(words: Any, axis1: int, axis2: int) -> Any:
     """As ``numpy.swapaxes``."""
     order = list(range(words.ndim - 1))
-    first = normalize_axis_index(axis1, len(order), "axis1")
-    second = normalize_axis_index(axis2, len(order), "axis2")
+    first = axis_index(axis1, len(order), "axis1")
+    second = axis_index(axis2, len(order), "axis2")
     order[first], order[second] = second, first
     return transpose(words, tuple(order))
 
@@ -60,18 +61,18 @@ def swapaxes(words: Any, axis1: int, axis2: int) -> Any:
 def squeeze(words: Any, axis: Any) -> Any:
     """As ``numpy.squeeze``; without numbers' axes if all have length 1."""
     lengths = words.shape[1:]
-    model(lengths).squeeze(axis)
     if axis is None:
         axes = tuple(k for k, length in enumerate(lengths) if length == 1)
     else:
-        axes = normalize_axis_tuple(axis, len(lengths))
+        axes = axis_indices(axis, len(lengths))
+        model(lengths).squeeze(axes)
     return words[(_WHOLE, *(0 if k in axes else _WHOLE for k in range(len(lengths))))]
 
 
 def expand_dims(words: Any, axis: Any) -> Any:
     """As ``numpy.expand_dims``."""
     count = words.ndim - 1 + (len(axis) if isinstance(axis, tuple | list) else 1)
-    axes = normalize_axis_tuple(axis, count)
+    axes = axis_indices(axis, count)
     return words[(_WHOLE, *(None if k in axes else _WHOLE for k in range(count)))]
 
 
@@ -90,7 +91,7 @@ def along(axis: int, part: Any) -> tuple[Any, ...]:
 def flip(words: Any, axis: Any) -> Any:
     """As ``numpy.flip``."""
     ndim = words.ndim - 1
-    axes = range(ndim) if axis is None else normalize_axis_tuple(axis, ndim)
+    axes = range(ndim) if axis is None else axis_indices(axis, ndim)
     return words[(_WHOLE, *(slice(None, None, -1 if k in axes else None) for k in range(ndim)))]
 
 
@@ -98,13 +99,13 @@ def roll(words: Any, shift: Any, axis: Any) -> Any:
     """As ``numpy.roll``; TypeError if a shift is no integer."""
     if axis is None:
         return reshape(roll(reshape(words, -1), shift, 0), words.shape[1:])
-    axes = normalize_axis_tuple(axis, words.ndim - 1, allow_duplicate=True)
+    axes = axis_indices(axis, words.ndim - 1, allow_duplicate=True)
     pairs = np.broadcast(np.asarray(shift, dtype=object), axes)
     if pairs.ndim > 1:
         raise ValueError("shift and axis must be integers or sequences of them")
     shifts = dict.fromkeys(axes, 0)
     for one, k in pairs:
-        shifts[int(k)] += operator.index(one)
+        shifts[int(k)] += as_integer(one, "shift")
     function = da.roll if isinstance(words, da.Array) else np.roll
     return function(words, tuple(shifts.values()), tuple(k + 1 for k in shifts))
 
@@ -112,7 +113,7 @@ def roll(words: Any, shift: Any, axis: Any) -> Any:
 def take(words: Any, indices: Any, axis: int | None) -> Any:
     """As ``numpy.take``, where Booleans count as 0 and 1; without numbers' axes for one index of one axis."""
     words, axis = (reshape(words, -1), 0) if axis is None else (words, axis)
-    axis = normalize_axis_index(axis, words.ndim - 1)
+    axis = axis_index(axis, words.ndim - 1)
     array = indices if hasattr(indices, "dtype") else np.asarray(indices)
     is_lazy_integer = isinstance(array, da.Array) and not array.ndim
     if array.dtype.kind not in "biu" and not is_lazy_integer:
@@ -124,7 +125,7 @@ def take(words: Any, indices: Any, axis: int | None) -> Any:
 def repeat(words: Any, repeats: Any, axis: int | None) -> Any:
     """As ``numpy.repeat``; TypeError if a count is no integer."""
     words, axis = (reshape(words, -1), 0) if axis is None else (words, axis)
-    axis = normalize_axis_index(axis, words.ndim - 1)
+    axis = axis_index(axis, words.ndim - 1)
     length, counts = words.shape[axis + 1], np.asarray(repeats)
     if counts.size and counts.dtype.kind not in "biu":
         raise TypeError(f"repeats must be integers, got {counts.dtype}")
@@ -158,7 +159,7 @@ def _chunks_of(length: int, most: int) -> tuple[int, ...]:
 
 def tile(words: Any, reps: Any) -> Any:
     """As ``numpy.tile``."""
-    counts = [operator.index(count) for count in (reps if np.iterable(reps) else (reps,))]
+    counts = [as_integer(count, "reps") for count in (reps if np.iterable(reps) else (reps,))]
     if any(count < 0 for count in counts):
         raise ValueError(f"reps must not be negative, got {reps!r:.80}")
     counts = [1] * (words.ndim - 1 - len(counts)) + counts
@@ -214,7 +215,7 @@ def filled(words: Any, column: Any) -> Any:
 def split(words: Any, indices_or_sections: Any, axis: int) -> list[Any]:
     """As ``numpy.split``."""
     np.split(model(words.shape[1:]), indices_or_sections, axis)
-    axis = normalize_axis_index(axis, words.ndim - 1)
+    axis = axis_index(axis, words.ndim - 1)
     length = words.shape[axis + 1]
     if np.iterable(indices_or_sections):
         places = [0, *indices_or_sections, length]
@@ -229,6 +230,6 @@ def split(words: Any, indices_or_sections: Any, axis: int) -> list[Any]:
 def diagonal(words: Any, offset: int, axis1: int, axis2: int) -> Any:
     """As ``numpy.diagonal``."""
     model(words.shape[1:]).diagonal(offset, axis1, axis2)
-    first, second = (1 + normalize_axis_index(axis, words.ndim - 1) for axis in (axis1, axis2))
+    first, second = (1 + axis_index(axis, words.ndim - 1) for axis in (axis1, axis2))
     function = da.diagonal if isinstance(words, da.Array) else np.diagonal
     return function(words, offset, first, second)

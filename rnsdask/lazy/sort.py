@@ -6,9 +6,9 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from rnsdask.backend import Array
+from rnsdask.core.axes import axis_index, axis_indices
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import ranks, shape
@@ -77,7 +77,7 @@ def _along(function: str, x: Any, axis: int | None) -> tuple[Any, int]:
     words = x.words
     if axis is None:
         return shape.reshape(words, -1), 0
-    return words, normalize_axis_index(axis, words.ndim - 1)
+    return words, axis_index(axis, words.ndim - 1)
 
 
 def sorted_along(words: Any, system: NumberSystem, axis: int, *, indices: bool = False) -> Any:
@@ -143,7 +143,7 @@ def median(x: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
     find_lengths(x)
     words = x.words
     lengths = words.shape[1:]
-    axes = tuple(range(len(lengths))) if axis is None else normalize_axis_tuple(axis, len(lengths), "axis")
+    axes = tuple(range(len(lengths))) if axis is None else axis_indices(axis, len(lengths))
     kept = tuple(k for k in range(len(lengths)) if k not in axes)
     count = math.prod(lengths[k] for k in axes)
     if not axes or not count:

@@ -1,0 +1,29 @@
+"""Axes that arguments name, as NumPy counts them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from rnsdask.core.moduli import as_integer
+
+
+def axis_index(axis: object, ndim: int, name: str = "axis") -> int:
+    """One axis, counted from the first.
+
+    Raises
+    ------
+    TypeError
+        If it is no integer.
+    AxisError
+        If an array of so many axes has none such; it is a ValueError and an IndexError.
+    """
+    return int(normalize_axis_index(as_integer(axis, name), ndim))
+
+
+def axis_indices(axes: Any, ndim: int, *, allow_duplicate: bool = False) -> tuple[int, ...]:
+    """One axis or several, as :func:`axis_index`; ValueError if one is named twice and may not be."""
+    given: Iterable[Any] = axes if np.iterable(axes) else (axes,)
+    integers = tuple(as_integer(axis, "axis") for axis in given)
+    return normalize_axis_tuple(integers, ndim, allow_duplicate=allow_duplicate)

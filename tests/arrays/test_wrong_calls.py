@@ -1,0 +1,47 @@
+"""Calls that mean nothing: each error names the argument, the rule and the value, in one line."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rnsdask as rd
+
+MODULI = rd.ModuliSet.for_bits(64)
+X = rd.from_ints([1, 2, 3, 4], MODULI)
+
+# What is called, and what the line must have in it.
+CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    (lambda: X.sum(axis="a"), TypeError, "axis must be an integer, got 'a' of type str"),
+    (lambda: X.sum(axis=(0, 1.5)), TypeError, "axis must be an integer, got 1.5 of type float"),
+    (lambda: X.sum(axis=3), ValueError, "axis 3 is out of bounds for array of dimension 1"),
+    (lambda: X.sum(axis=(0, -1)), ValueError, "repeated axis"),
+    (lambda: rd.sort(X, axis="a"), TypeError, "axis must be an integer, got 'a' of type str"),
+    (lambda: rd.median(X, axis="a"), TypeError, "axis must be an integer, got 'a' of type str"),
+    (lambda: rd.concatenate([X, X], axis=0.0), TypeError, "axis must be an integer, got 0.0 of type float"),
+    (lambda: rd.expand_dims(X, "a"), TypeError, "axis must be an integer, got 'a' of type str"),
+    (lambda: X.squeeze("a"), TypeError, "axis must be an integer, got 'a' of type str"),
+    (lambda: X.squeeze(0), ValueError, "size not equal to one"),
+    (lambda: X.take([0], axis=1.0), TypeError, "axis must be an integer, got 1.0 of type float"),
+    (lambda: X.swapaxes(0, "b"), TypeError, "axis2 must be an integer, got 'b' of type str"),
+    (lambda: np.roll(X, 1.5), TypeError, "shift must be an integer, got 1.5 of type float"),
+    (lambda: rd.tile(X, 1.5), TypeError, "reps must be an integer, got 1.5 of type float"),
+    (lambda: rd.tile(X, (2, -1)), ValueError, "reps must not be negative, got (2, -1)"),
+    (lambda: X.shrink(5), TypeError, "moduli must be a ModuliSet, got 5"),
+    (lambda: rd.isqrt(X), TypeError, "isqrt takes a PositionalArray, got RNSArray; x.to_positional(bits)"),
+    (lambda: rd.to_decimal("a"), TypeError, "to_decimal takes an integer, got 'a' of type str"),
+    (lambda: rd.to_decimal([1.5]), TypeError, "to_decimal takes an integer, got [1.5] of type list"),
+    (lambda: rd.required_bits(5), TypeError, "expression must be a str, got 5"),
+    (lambda: rd.required_bits("a**-1", a=5), ValueError, "must not be negative, got -1"),
+]
+
+
+@pytest.mark.parametrize(("call", "kind", "text"), CALLS, ids=[text for _, _, text in CALLS])
+def test_an_error_names_argument_rule_and_value(
+    call: Callable[[], Any], kind: type[Exception], text: str
+) -> None:
+    with pytest.raises(kind) as caught:
+        call()
+    assert text in str(caught.value)
+    assert "\n" not in str(caught.value)
