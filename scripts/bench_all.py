@@ -24,7 +24,7 @@ import time
 from typing import Any
 
 import benchmark_pages
-from benchmarking import ROOT, WARM_UPS, environment
+from benchmarking import ROOT, RUNS, WARM_UPS, environment
 
 SCRIPTS = Path(__file__).resolve().parent
 RESULTS = ROOT / "docs" / "benchmarks"
@@ -86,8 +86,8 @@ def finish(command: list[str], limit: float) -> str:
 
 
 def runs_of(script: Path, kind: str) -> tuple[str, ...]:
-    """The command lines of a benchmark for "cpu", "gpu", "tiny" or "tiny-gpu", as its RUNS says."""
-    return tuple(importlib.import_module(script.stem).RUNS[kind])
+    """The command lines of a benchmark for "cpu", "gpu", "tiny" or "tiny-gpu", as RUNS says."""
+    return tuple(getattr(importlib.import_module(script.stem), "RUNS", RUNS)[kind])
 
 
 def run_all(options: argparse.Namespace) -> bool:

@@ -36,13 +36,6 @@ from benchmarking import (
 import rnsdask as rd
 from rnsdask.backend import to_backend
 
-RUNS = {
-    "cpu": ("",),
-    "gpu": ("--gpu",),
-    "tiny": ("--tiny",),
-    "tiny-gpu": ("--tiny --gpu",),
-}
-
 # Polynomials in a batch, coefficients of both operands, their bits.
 SIZES = [
     (1, 2**16, 2**16, 1024),

@@ -51,13 +51,6 @@ from rnsdask.backend import kernels_of, to_backend
 from rnsdask.backend.cuda_layout import fermat_options
 from rnsdask.constants import mixed_radix_constants, reverse_constants
 
-RUNS = {
-    "cpu": ("",),
-    "gpu": ("--gpu",),
-    "tiny": ("--tiny",),
-    "tiny-gpu": ("--gpu --tiny",),
-}
-
 # P3 and P4, and the fields of 32-bit digits with about as many bits.
 LAYOUT_FIELDS = ("P3", "P4", "F449")
 TRANSFORM_FIELDS = ("P3", "F449", "F481", "P4", "F851", "F1024")

@@ -33,13 +33,6 @@ from benchmarking import (
 from rnsdask.backend import kernels_of
 from rnsdask.core.moduli import ModuliSet
 
-RUNS = {
-    "cpu": ("",),
-    "gpu": ("--gpu",),
-    "tiny": ("--tiny",),
-    "tiny-gpu": ("--gpu --tiny",),
-}
-
 CANDIDATES = ("division", "barrett64", "montgomery", "floating_point", "normalised_reciprocal")
 PRODUCT = "the product's kernel"
 MODULI = {"17 bits": 65725, "31 bits": 2**31 - 1, "32 bits": 2**32 - 5}

@@ -35,13 +35,6 @@ from rnsdask.backend import cpu
 from rnsdask.constants import transform_constants
 from rnsdask.core.moduli import ModuliSet
 
-RUNS = {
-    "cpu": ("",),
-    "gpu": ("--gpu",),
-    "tiny": ("--tiny",),
-    "tiny-gpu": ("--gpu --tiny",),
-}
-
 PRIMES = {"31 bits": 2013265921, "32 bits": 4293918721}
 LENGTHS = [2**e for e in (8, 10, 12, 14, 16, 18, 20)]
 ELEMENTS = 2**20

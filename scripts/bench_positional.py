@@ -48,13 +48,6 @@ from rnsdask.positional.multiply import multiply, multiply_checked
 from rnsdask.positional.system import Positional
 from rnsdask.positional.transforms import transformed_product
 
-RUNS = {
-    "cpu": ("",),
-    "gpu": ("--gpu",),
-    "tiny": ("--tiny",),
-    "tiny-gpu": ("--gpu --tiny",),
-}
-
 BITS = (256, 512, 1024, 2048, 4096, 8192)
 CPU_BITS = (109, 131, 163, 191, 239, *BITS)
 LONG_BITS = (8192, 65536, 2**18, 2**20)

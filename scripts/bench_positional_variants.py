@@ -44,13 +44,6 @@ from rnsdask.positional.arithmetic import apply
 from rnsdask.positional.multiply import multiply
 from rnsdask.positional.system import Positional
 
-RUNS = {
-    "cpu": ("",),
-    "gpu": ("--gpu",),
-    "tiny": ("--tiny",),
-    "tiny-gpu": ("--gpu --tiny",),
-}
-
 BITS = (109, 131, 163, 191, 239, 256, 512, 1024, 2048, 4096, 8192)
 ALGORITHMS = ("schoolbook", "karatsuba", "best")
 REPEAT = 5

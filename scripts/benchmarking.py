@@ -1,9 +1,10 @@
 """What the benchmarks share: timing, the record of the machine, tables and files of results.
 
 A benchmark is a script ``bench_NAME.py``. With ``--json FILE`` it writes what `write_results` writes. Its
-constant ``RUNS`` says how bench_all.py runs it: for "cpu", "gpu", "tiny" and "tiny-gpu" the command lines,
-of which the tiny ones are tests. A row of a result is a flat dictionary; where the rows are of several
-tables, the key "table" tells which. ``spread`` is (greatest - least) / median of the timed calls.
+constant ``RUNS``, or else the one here, says how bench_all.py runs it: for "cpu", "gpu", "tiny" and
+"tiny-gpu" the command lines, of which the tiny ones are tests. A row of a result is a flat dictionary; where
+the rows are of several tables, the key "table" tells which. ``spread`` is (greatest - least) / median of the
+timed calls.
 """
 
 import argparse
@@ -33,6 +34,8 @@ from rnsdask.rns import remembered
 ROOT = Path(__file__).resolve().parents[1]
 GIB = 2**30
 WARM_UPS = 1
+
+RUNS = {"cpu": ("",), "gpu": ("--gpu",), "tiny": ("--tiny",), "tiny-gpu": ("--gpu --tiny",)}
 
 # First moduli of the sets of Table 2 in K. Isupov, Computation 9 (2021), by their number of moduli.
 TABLE2_STARTS = {4: 65947, 8: 65725, 16: 65599, 32: 65533, 64: 65379, 128: 65139, 256: 64491}
