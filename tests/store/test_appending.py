@@ -18,6 +18,7 @@ import pytest
 import zarr
 from conftest import Processor
 from distributed import Client
+from interruptions import Interrupted, interrupting
 from strategies import STORE_SET
 from zarr.codecs import ZstdCodec
 
@@ -26,8 +27,7 @@ from rnsdask import store
 from rnsdask.arrays import interval_rns_storage
 from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, IncompleteStoreError, StoreError
 from rnsdask.rns.system import RNS
-from rnsdask.store import ownership, replacing
-from rnsdask.store.location import RemoteLocation
+from rnsdask.store import replacing
 
 MODULI = STORE_SET
 URL = "memory://test-appending/x.zarr"
@@ -402,28 +402,6 @@ def test_processes_that_are_killed_while_they_append(kind: str, rng: np.random.G
         make(np.arange(1000)).to_zarr("x.zarr", append_dim=0)
         count += 1
         assert ints("x.zarr") == list(range(1000)) * count
-
-
-class Interrupted(BaseException):
-    pass
-
-
-def interrupting(monkeypatch: pytest.MonkeyPatch, after: int) -> list[int]:
-    """Let what changes a remote place end with an interruption after so many changes."""
-    left = [after]
-    for name in ("_put", "copy", "remove"):
-        change = getattr(RemoteLocation, name)
-
-        def changing(*args: Any, change: Any = change, **options: Any) -> Any:
-            left[0] -= 1
-            if left[0] < 0:
-                raise Interrupted
-            return change(*args, **options)
-
-        monkeypatch.setattr(RemoteLocation, name, changing)
-    monkeypatch.setattr(replacing, "_REQUESTS", 1)
-    monkeypatch.setattr(ownership, "_REQUESTS", 1)
-    return left
 
 
 def test_an_append_to_an_object_store_is_interrupted_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:

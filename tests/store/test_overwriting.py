@@ -20,6 +20,7 @@ import pytest
 import zarr
 from commands import fail, succeed
 from dask.graph_manipulation import clone
+from interruptions import Interrupted, interrupting
 from numpy.typing import NDArray
 from strategies import STORE_SET
 
@@ -29,7 +30,7 @@ from rnsdask.core.errors import ChangedStoreError, IncompleteStoreError, StoreEr
 from rnsdask.lazy.sources import reads
 from rnsdask.rns.system import RNS
 from rnsdask.store import replacing
-from rnsdask.store.location import LocalLocation, RemoteLocation
+from rnsdask.store.location import LocalLocation
 
 MODULI = STORE_SET
 RANDOM = ["--seed", "3", "--count", "3840", "--bits", "100", "--chunk", "128"]  # 30 chunks
@@ -327,27 +328,6 @@ def url() -> Iterator[str]:
     file_system = fsspec.filesystem("memory")
     if file_system.exists("/test-overwriting"):
         file_system.rm("/test-overwriting", recursive=True)
-
-
-class Interrupted(BaseException):
-    pass
-
-
-def interrupting(monkeypatch: pytest.MonkeyPatch, after: int) -> list[int]:
-    """Let what changes a remote place end with an interruption after so many changes."""
-    left = [after]
-    for name in ("_put", "copy", "remove"):
-        change = getattr(RemoteLocation, name)
-
-        def changing(*args: Any, change: Any = change, **options: Any) -> Any:
-            left[0] -= 1
-            if left[0] < 0:
-                raise Interrupted
-            return change(*args, **options)
-
-        monkeypatch.setattr(RemoteLocation, name, changing)
-    monkeypatch.setattr(replacing, "_REQUESTS", 1)
-    return left
 
 
 def test_a_replacement_by_copies_is_interrupted_anywhere(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
