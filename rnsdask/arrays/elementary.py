@@ -19,6 +19,15 @@ from rnsdask.lazy.shape import along
 def count_nonzero(x: Any, axis: Axis | None = None, *, keepdims: bool = False) -> Any:
     """How many numbers are not 0, of all or along axes, as ``numpy.count_nonzero``.
 
+    Parameters
+    ----------
+    x : array of numbers
+        Of any number system.
+    axis : int or tuple of int, optional
+        The axes to reduce; all without it.
+    keepdims : bool
+        Keep the axes reduced, with length 1.
+
     Returns
     -------
     int, or array of int64
@@ -106,6 +115,15 @@ def _joined(x: RingArray, axis: int, prepend: Any, append: Any) -> Any:
 def ptp(x: Any, axis: Axis | None = None, *, keepdims: bool = False) -> Any:
     """Maximum minus minimum of all numbers or along axes, as ``numpy.ptp``.
 
+    Parameters
+    ----------
+    x : array of numbers
+        Of any number system that has an order.
+    axis : int or tuple of int, optional
+        The axes to reduce; all without it.
+    keepdims : bool
+        Keep the axes reduced, with length 1.
+
     Returns
     -------
     int, or array like `x`
@@ -127,12 +145,19 @@ def ptp(x: Any, axis: Axis | None = None, *, keepdims: bool = False) -> Any:
 
 
 def outer(a: Any, b: Any, *, overflow: str | None = None) -> Any:
-    """Product of each number of `a` with each one of `b`, (a.size, b.size), as ``numpy.outer``.
+    """Product of each number of `a` with each one of `b`, as ``numpy.outer``.
 
     Parameters
     ----------
     a, b : RNSArray or IntervalRNSArray
         Both of one kind, of any shapes; otherwise as :func:`.multiply` takes them.
+    overflow : {"raise", "wrap", "flag"}, optional
+        As of :func:`.multiply`.
+
+    Returns
+    -------
+    array like `a`, shape (a.size, b.size)
+        Lazy if an operand is. With ``"flag"`` a pair, as of :func:`.multiply`.
 
     Raises
     ------

@@ -24,6 +24,8 @@ def _refused(name: str) -> Callable[..., NoReturn]:
     def method(*_: Any, **__: Any) -> NoReturn:
         lazy_fields.refuse(name)
 
+    method.__name__ = name
+    method.__doc__ = "Raise TypeError: elements of fields have no order."
     return method
 
 

@@ -129,6 +129,18 @@ def _block(arrays: Any, ndim: int, axis: int) -> Any:
 def expand_dims(x: Any, axis: int | tuple[int, ...]) -> Any:
     """The array with new axes of length 1, which are at `axis` of the result, as ``numpy.expand_dims``.
 
+    Parameters
+    ----------
+    x : array of numbers
+        Of any number system.
+    axis : int or tuple of int
+        Counted in the result.
+
+    Returns
+    -------
+    array like `x`
+        With its bound; a view of an eager array.
+
     Raises
     ------
     TypeError
@@ -143,7 +155,17 @@ def expand_dims(x: Any, axis: int | tuple[int, ...]) -> Any:
 def broadcast_to(x: Any, shape: Any) -> Any:
     """The array with its axes of length 1, and new ones before all, repeated, as ``numpy.broadcast_to``.
 
-    An eager result is a view, which takes no memory.
+    Parameters
+    ----------
+    x : array of numbers
+        Of any number system.
+    shape : int or tuple of int
+        That of the result.
+
+    Returns
+    -------
+    array like `x`
+        With its bound; an eager one is a view, which takes no memory.
 
     Raises
     ------
@@ -158,6 +180,18 @@ def broadcast_to(x: Any, shape: Any) -> Any:
 
 def tile(x: Any, reps: Any) -> Any:
     """The array repeated as a whole along each axis, as ``numpy.tile``.
+
+    Parameters
+    ----------
+    x : array of numbers
+        Of any number system.
+    reps : int or sequence of int
+        How often, along the last axes; more of them than axes make new ones in front.
+
+    Returns
+    -------
+    array like `x`
+        With its bound; lazy if `x` is.
 
     Raises
     ------
@@ -183,6 +217,11 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
         ``"constant"``.
     constant_values : int
         The number, the same on all sides.
+
+    Returns
+    -------
+    array like `x`
+        Each axis longer by its two widths; lazy if `x` is.
 
     Raises
     ------
@@ -212,6 +251,13 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
         The array.
     indices_or_sections : int, or sequence of int
         The number of parts of equal length, or where along the axis each part but the first begins.
+    axis : int
+        The axis that is cut.
+
+    Returns
+    -------
+    list of arrays like `x`
+        With its bound; views of an eager array.
 
     Raises
     ------

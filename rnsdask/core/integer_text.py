@@ -56,6 +56,11 @@ def to_decimal(value: SupportsIndex) -> str:
     value : int
         Any type of integer; a lazy one is computed.
 
+    Returns
+    -------
+    str
+        Its digits, after a minus sign if it is negative.
+
     Raises
     ------
     TypeError

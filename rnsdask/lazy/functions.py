@@ -368,7 +368,10 @@ def bitwise_xor(a: Operand, b: Operand) -> Any:
 
 
 def invert(x: Operand) -> Any:
-    """All bits of each number of a PositionalArray inverted: ``-1 - x``; ``2**bits - 1 - x`` if unsigned."""
+    """All bits of each number of a PositionalArray inverted: ``-1 - x``; ``2**bits - 1 - x`` if unsigned.
+
+    Returns an array like `x`. Raises TypeError if `x` is no PositionalArray.
+    """
     return function_of("invert", x)(x)
 
 
@@ -379,6 +382,11 @@ def bitwise_count(x: Operand) -> Any:
     -------
     array of int64, shape of `x`
         NumPy or CuPy; lazy on Dask.
+
+    Raises
+    ------
+    TypeError
+        If `x` is no PositionalArray.
     """
     return function_of("bitwise_count", x)(x)
 

@@ -123,7 +123,10 @@ _wide_matmul = through_rns(matmul, _bits_of_sums, overflows=True)
 
 
 def dot(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
-    """Dot product of matrices or vectors, which for one or two axes is :func:`matmul`; no more are taken."""
+    """Dot product of matrices or vectors, which for one or two axes is :func:`matmul`.
+
+    Arguments, results and errors are those of :func:`matmul`; more axes are a ValueError.
+    """
     for operand in (a, b):
         if is_number_array(operand) and operand.words.ndim > 3:
             raise ValueError(

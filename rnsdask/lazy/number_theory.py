@@ -55,6 +55,11 @@ def lcm(a: Operand, b: Operand, *, overflow: str | None = None) -> Any:
 def isqrt(x: Operand) -> Any:
     """Floor of the square root of each number of a PositionalArray, as ``math.isqrt``.
 
+    Returns
+    -------
+    PositionalArray
+        Of the same shape, bits and range; lazy if `x` is.
+
     Raises
     ------
     TypeError
