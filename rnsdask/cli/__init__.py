@@ -10,7 +10,8 @@ from rnsdask.cli.derivations import DERIVATIONS
 from rnsdask.cli.errors import Group
 from rnsdask.cli.evaluation import eval_
 from rnsdask.cli.exact_results import EXACT_RESULTS
-from rnsdask.cli.import_export import export, import_
+from rnsdask.cli.exporting import export
+from rnsdask.cli.importing import import_
 from rnsdask.cli.inspection import info, verify
 from rnsdask.cli.moduli import moduli
 from rnsdask.cli.products import prod

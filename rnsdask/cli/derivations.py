@@ -11,29 +11,19 @@ from rnsdask.cli.options import (
     NEGATIVE_NUMBERS,
     check_store_path,
     complete_path,
+    destination_argument,
     job_options,
+    output_option,
     processor_job_options,
     read_integer,
+    source_argument,
     with_mode,
     with_moduli,
 )
-from rnsdask.cli.printing import echo
-from rnsdask.cli.streams import cost_text, print_json, size_text
+from rnsdask.cli.streams import tell_derived
 
 if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
-
-_source = click.argument("source", metavar="SRC", shell_complete=complete_path)
-_destination = click.argument("path", metavar="DST", shell_complete=complete_path)
-_output = click.option(
-    "-o",
-    "--output",
-    "path",
-    metavar="STORE",
-    required=True,
-    shell_complete=complete_path,
-    help="The new store.",
-)
 
 
 def derive(
@@ -70,15 +60,7 @@ def derive(
         measured(client, paths) as cost,
     ):
         done = derivation.write(prepared, path, client, progress=progress, **mode)
-    cost.record(operation, done.count, done.bytes_read)
-    if as_json:
-        named = {"store": sources[0]} if len(sources) == 1 else {"stores": list(sources)}
-        fields = {"op": operation, **named, "output": path, "shape": prepared.array.shape}
-        print_json({**fields, **done.as_dict(), **cost.as_dict()})
-        return
-    work = f"{size_text(done.bytes_read)} read ({cost_text(done.bytes_read, cost)})"
-    told = f"{done.count} integers, {size_text(done.bytes_written)}; {work}"
-    echo(f"{path}: {told}{done.resumed_text}")
+    tell_derived(operation, sources, path, done, cost, as_json, shape=prepared.array.shape)
 
 
 # ---- other words for the same numbers ---------------------------------------------------------------------
@@ -88,8 +70,8 @@ def _of_moduli(name: str, description: str) -> click.Command:
     """Make the command of a method that takes a moduli set."""
 
     @click.command(name, cls=Command, help=description)
-    @_source
-    @_destination
+    @source_argument
+    @destination_argument
     @with_moduli
     @with_mode
     @processor_job_options
@@ -101,8 +83,8 @@ def _of_moduli(name: str, description: str) -> click.Command:
 
 
 @click.command(cls=Command)
-@_source
-@_destination
+@source_argument
+@destination_argument
 @click.option(
     "--to",
     "system",
@@ -165,7 +147,7 @@ def convert(
 @click.command(cls=Command)
 @click.argument("a", metavar="A", shell_complete=complete_path)
 @click.argument("b", metavar="B", shell_complete=complete_path)
-@_output
+@output_option
 @click.option(
     "--mode",
     "kind",
@@ -209,7 +191,7 @@ def convolve(a: str, b: str, path: str, kind: str, axis: int, overflow: str | No
 @click.argument("base", metavar="BASE", shell_complete=complete_path)
 @click.argument("exponent", metavar="EXPONENT", shell_complete=complete_path)
 @click.argument("modulus", metavar="MODULUS", shell_complete=complete_path)
-@_output
+@output_option
 @with_mode
 @processor_job_options
 def powmod(base: str, exponent: str, modulus: str, path: str, **options: Any) -> None:
@@ -239,7 +221,7 @@ def powmod(base: str, exponent: str, modulus: str, path: str, **options: Any) ->
 
 @click.command(cls=Command)
 @click.argument("sources", metavar="SRC...", nargs=-1, required=True, shell_complete=complete_path)
-@_output
+@output_option
 @click.option("--axis", type=int, default=0, show_default=True, help="The axis along which they are joined.")
 @with_mode
 @job_options
@@ -263,8 +245,8 @@ def concat(sources: tuple[str, ...], path: str, axis: int, **options: Any) -> No
 
 
 @click.command("slice", cls=Command, context_settings=NEGATIVE_NUMBERS)
-@_source
-@_destination
+@source_argument
+@destination_argument
 @click.argument("index", metavar="INDEX")
 @with_mode
 @job_options
@@ -279,8 +261,8 @@ def slice_(source: str, path: str, index: str, **options: Any) -> None:
 
 
 @click.command(cls=Command)
-@_source
-@_destination
+@source_argument
+@destination_argument
 @click.option(
     "--chunks",
     required=True,
@@ -296,8 +278,8 @@ def rechunk(source: str, path: str, chunks: str, **options: Any) -> None:
 
 
 @click.command(cls=Command, context_settings=NEGATIVE_NUMBERS)
-@_source
-@_destination
+@source_argument
+@destination_argument
 @click.argument("shape", metavar="SHAPE")
 @with_mode
 @job_options

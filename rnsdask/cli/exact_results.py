@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from functools import reduce
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from rnsdask.cli.options import (
     check_store_path,
     checkpoint_option,
     complete_path,
+    joined,
     moduli_options,
     moduli_set,
     processor_job_options,
@@ -42,11 +42,8 @@ _output = click.option(
     help="A new store of the results, which are printed without it.",
 )
 
-
-def _with_results(command: Any) -> Any:
-    """Give a command the options of :func:`_compute`."""
-    decorators = (_output, moduli_options, with_mode, checkpoint_option, processor_job_options)
-    return reduce(lambda decorated, decorate: decorate(decorated), reversed(decorators), command)
+_with_results = joined(_output, moduli_options, with_mode, checkpoint_option, processor_job_options)
+"""The options of :func:`_compute`."""
 
 
 def _of_matrices(name: str, description: str) -> click.Command:

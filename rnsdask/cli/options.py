@@ -23,7 +23,8 @@ _Function = Callable[..., Any]
 _Decorator = Callable[[_Function], _Function]
 
 
-def _options(*options: _Decorator) -> _Decorator:
+def joined(*options: _Decorator) -> _Decorator:
+    """Several options as one."""
     return lambda command: reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
@@ -85,6 +86,18 @@ def check_store_path(path: str) -> None:
 
 
 store_argument = click.argument("path", metavar="STORE", shell_complete=complete_path)
+source_argument = click.argument("source", metavar="SRC", shell_complete=complete_path)
+destination_argument = click.argument("path", metavar="DST", shell_complete=complete_path)
+
+output_option = click.option(
+    "-o",
+    "--output",
+    "path",
+    metavar="STORE",
+    required=True,
+    shell_complete=complete_path,
+    help="The new store.",
+)
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object on standard output."
@@ -108,7 +121,7 @@ checkpoint_option = click.option(
     help="Keep finished partial results there, and continue from them.",
 )
 
-moduli_options = _options(
+moduli_options = joined(
     click.option("--bits", type=int, metavar="B", help="Fewest moduli whose product is at least 2**B."),
     click.option(
         "--modulus-bits", type=int, metavar="W", help="With --bits: moduli up to 2**W.  [default: 32]"
@@ -116,7 +129,7 @@ moduli_options = _options(
     click.option("--moduli", "moduli_file", metavar="FILE", help="File of moduli, one a line; - for stdin."),
 )
 
-_creation_options = _options(
+_creation_options = joined(
     click.option("--signed", is_flag=True, help="Symmetric range around 0 instead of 0 to M-1."),
     click.option(
         "--chunk",
@@ -129,14 +142,14 @@ _creation_options = _options(
     ),
 )
 
-_mode_options = _options(
+_mode_options = joined(
     click.option("--overwrite", is_flag=True, help="Replace what is written to if there is such an array."),
     click.option(
         "--resume", is_flag=True, help="Keep the whole chunks of an incomplete one, and write the others."
     ),
 )
 
-_scheduler_options = _options(
+_scheduler_options = joined(
     click.option(
         "--retries",
         type=click.IntRange(min=0),
@@ -159,7 +172,7 @@ _log_option = click.option(
     "--log-json", "log", metavar="FILE", help="Write what happens, one JSON object on a line."
 )
 
-processor_options = _options(
+processor_options = joined(
     click.option(
         "--gpus",
         metavar="N|all",
@@ -281,15 +294,13 @@ def with_cluster(command: _Function, *, auto: str = "auto") -> _Function:
     return wrapped
 
 
-job_options = _options(with_cluster, progress_option, json_option)
+job_options = joined(with_cluster, progress_option, json_option)
 """Those of a job: `connection`, `progress` and `as_json`."""
 
-processor_job_options = _options(with_cluster, processor_options, progress_option, json_option)
+processor_job_options = joined(with_cluster, processor_options, progress_option, json_option)
 """Those of a job that may run on GPUs: `backend` beside."""
 
-host_job_options = _options(
-    partial(with_cluster, auto="cpu"), processor_options, progress_option, json_option
-)
+host_job_options = joined(partial(with_cluster, auto="cpu"), processor_options, progress_option, json_option)
 """Those of a job that reads and writes more than it computes: on the host, unless told ``--backend cuda``.
 
 There it takes no longer than to read and write, and a GPU's share would be copies both ways, and some 30
@@ -320,7 +331,7 @@ def _connection(
             yield client
 
 
-residue_options = _options(
+residue_options = joined(
     click.option(
         "--residues", is_flag=True, help="Residues instead of integers: a NumPy file, or a Zarr array."
     ),

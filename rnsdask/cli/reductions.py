@@ -9,6 +9,7 @@ import click
 from rnsdask.cli.errors import Command
 from rnsdask.cli.options import (
     checkpoint_option,
+    joined,
     json_option,
     processor_options,
     progress_option,
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
     from rnsdask.jobs.cost import Cost
     from rnsdask.jobs.sources import Source
     from rnsdask.rns.reduce import ReductionResult
+
+
+_reduction_options = joined(
+    store_argument, with_cluster, processor_options, progress_option, checkpoint_option, json_option
+)
+"""The store, and the options of :func:`_reduce_store`."""
 
 
 def _reduction(name: str, description: str) -> click.Command:
@@ -39,21 +46,6 @@ def _reduction(name: str, description: str) -> click.Command:
         echo(f"{name} of {result.count} integers{where}:", fields["value"])
         echo(f"({_work_text(nbytes, result, cost)}, {result.exact_fallbacks} exact fallbacks)")
 
-    return command
-
-
-def _reduction_options(command: Any) -> Any:
-    """Give a command the store, and the options of :func:`_reduce_store`."""
-    decorators = (
-        store_argument,
-        with_cluster,
-        processor_options,
-        progress_option,
-        checkpoint_option,
-        json_option,
-    )
-    for decorate in reversed(decorators):
-        command = decorate(command)
     return command
 
 

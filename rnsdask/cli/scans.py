@@ -1,22 +1,28 @@
 """The commands ``cumsum``, ``cummax`` and ``cummin``."""
 
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from rnsdask.cli.errors import Command
-from rnsdask.cli.options import check_store_path, complete_path, host_job_options, with_mode
-from rnsdask.cli.printing import echo
-from rnsdask.cli.streams import cost_text, print_json, size_text
+from rnsdask.cli.options import (
+    check_store_path,
+    destination_argument,
+    host_job_options,
+    source_argument,
+    with_mode,
+)
+from rnsdask.cli.streams import tell_derived
 
 
 def _scan(name: str, description: str) -> click.Command:
     """Make the command of a scan."""
 
     @click.command(name, cls=Command, help=description)
-    @click.argument("source", metavar="SRC", shell_complete=complete_path)
-    @click.argument("path", metavar="DST", shell_complete=complete_path)
+    @source_argument
+    @destination_argument
     @with_mode
     @host_job_options
     def command(source: str, path: str, **options: Any) -> None:
@@ -60,14 +66,8 @@ def _write_scan(
         measured(client, [opened.residues.path]) as cost,
     ):
         done = write_array(scanned, path, client, progress=progress, job_identity=identity, **mode)
-    bytes_read = 2 * array.nbytes
-    cost.record(name, array.size, bytes_read)
-    if as_json:
-        fields = {**done.as_dict(), **cost.as_dict(), "bytes_read": bytes_read}
-        print_json({"op": name, "store": source, "output": path, **fields})
-        return
-    work = f"{size_text(bytes_read)} read in two passes ({cost_text(bytes_read, cost)})"
-    echo(f"{path}: {done.count} integers, {size_text(done.bytes_written)}; {work}{done.resumed_text}")
+    done = replace(done, bytes_read=2 * array.nbytes)
+    tell_derived(name, [source], path, done, cost, as_json, read="read in two passes")
 
 
 SCANS = (

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -13,6 +13,7 @@ from rnsdask.core.messages import redacted_fields
 
 if TYPE_CHECKING:
     from rnsdask.jobs.cost import Cost
+    from rnsdask.jobs.writing import Transfer
 
 
 @contextmanager
@@ -49,3 +50,25 @@ def cost_text(nbytes: int, cost: "Cost") -> str:
 def print_json(fields: dict[str, Any]) -> None:
     """Print one JSON object on a line."""
     echo(json.dumps(redacted_fields(fields)))
+
+
+def tell_derived(
+    operation: str,
+    sources: Sequence[str],
+    path: str,
+    done: "Transfer",
+    cost: "Cost",
+    as_json: bool,
+    *,
+    what: str = "integers",
+    read: str = "read",
+    **fields: Any,
+) -> None:
+    """Tell of a store that was made of others; `fields` are what JSON has besides."""
+    cost.record(operation, done.count, done.bytes_read)
+    if as_json:
+        named = {"store": sources[0]} if len(sources) == 1 else {"stores": list(sources)}
+        print_json({"op": operation, **named, "output": path, **fields, **done.as_dict(), **cost.as_dict()})
+        return
+    work = f"{size_text(done.bytes_read)} {read} ({cost_text(done.bytes_read, cost)})"
+    echo(f"{path}: {done.count} {what}, {size_text(done.bytes_written)}; {work}{done.resumed_text}")

@@ -6,22 +6,19 @@ from typing import Any
 import click
 
 from rnsdask.cli.errors import Command, refuse
-from rnsdask.cli.options import check_store_path, complete_path, processor_job_options, with_mode
-from rnsdask.cli.printing import echo
-from rnsdask.cli.streams import cost_text, print_json, size_text
+from rnsdask.cli.options import (
+    check_store_path,
+    output_option,
+    processor_job_options,
+    source_argument,
+    with_mode,
+)
+from rnsdask.cli.streams import tell_derived
 
 
 @click.command(cls=Command)
-@click.argument("source", metavar="SRC", shell_complete=complete_path)
-@click.option(
-    "-o",
-    "--output",
-    "path",
-    metavar="STORE",
-    required=True,
-    shell_complete=complete_path,
-    help="The new store.",
-)
+@source_argument
+@output_option
 @click.option("--inverse", is_flag=True, help="The inverse transform.")
 @click.option("--negacyclic", is_flag=True, help="With roots of order 2N, for products modulo x**N + 1.")
 @click.option("--axis", type=int, default=-1, show_default=True, help="The axis, of 2**e elements.")
@@ -62,11 +59,6 @@ def ntt(
         measured(client, paths) as cost,
     ):
         done = write_transform(prepared, path, client, progress=progress, **mode)
-    cost.record("ntt", done.count, done.bytes_read)
-    if as_json:
-        fields = {"op": "ntt", "store": source, "output": path, "shape": prepared.result.shape}
-        print_json({**fields, "passes": prepared.passes, **done.as_dict(), **cost.as_dict()})
-        return
-    passes = "" if prepared.passes == 1 else f" in {prepared.passes} passes"
-    work = f"{size_text(done.bytes_read)} read{passes} ({cost_text(done.bytes_read, cost)})"
-    echo(f"{path}: {done.count} elements, {size_text(done.bytes_written)}; {work}{done.resumed_text}")
+    read = "read" if prepared.passes == 1 else f"read in {prepared.passes} passes"
+    fields = {"shape": prepared.result.shape, "passes": prepared.passes}
+    tell_derived("ntt", [source], path, done, cost, as_json, what="elements", read=read, **fields)

@@ -1,10 +1,5 @@
-"""Commands that bring integers into a store and out of it."""
+"""The command ``import``, which brings integers into a store."""
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
@@ -23,18 +18,17 @@ from rnsdask.cli.options import (
     with_creation,
     with_log,
 )
-from rnsdask.cli.printing import echo, output_errors
+from rnsdask.cli.printing import echo
 from rnsdask.cli.streams import cost_text, open_input, print_json, size_text
-from rnsdask.cli.value_export import export_values
 
 if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
     from rnsdask.core.wide_moduli import WideModuli
+    from rnsdask.jobs.cost import Cost
     from rnsdask.jobs.integers import IntegerSource
     from rnsdask.jobs.writing import Transfer
     from rnsdask.positional.system import Positional
     from rnsdask.rns.system import RNS
-    from rnsdask.store import StoreInfo
 
 
 @click.command("import", cls=Command)
@@ -130,15 +124,8 @@ def _import_residues(
     how = {"moduli": list(map(str, moduli)), "axis": axis}
     with memory_plan.fitting(work), measured() as cost:
         done = job.import_residues(array, found, source, path, how, progress=progress, **mode)
-    cost.record("import", done.count, done.bytes_read)
-    if as_json:
-        moduli_used = len(array.moduli)
-        fields = {**done.as_dict(), **cost.as_dict(), "moduli": moduli_used, "bits": array.moduli.bits}
-        print_json({"op": "import", "store": path, "input": source, **fields})
-    else:
-        time_taken = cost_text(done.bytes_read, cost)
-        echo(f"{path}: {done.count} integers, {size_text(done.bytes_written)} under {array.moduli!r};")
-        echo(f"  {size_text(done.bytes_read)} of {source} read ({time_taken}){done.resumed_text}")
+    used = {"moduli": len(array.moduli), "bits": array.moduli.bits}
+    _tell_imported(source, path, done, cost, as_json, f"under {array.moduli!r}", **used)
 
 
 def _import_integers(
@@ -180,13 +167,22 @@ def _import_integers(
             done = integers.import_integers(
                 reader, name, path, system, chunks=chunks, shape=shape, advance=meter.advance, **mode
             )
+    kind = "of limbs" if isinstance(words, int) else "of residues"
+    _tell_imported(name, path, done, cost, as_json, kind)
+
+
+def _tell_imported(
+    source: str, path: str, done: "Transfer", cost: "Cost", as_json: bool, kind: str, **fields: Any
+) -> None:
+    """Tell of a store that was made of an input; `kind` is what its bytes are."""
     cost.record("import", done.count, done.bytes_read)
     if as_json:
-        print_json({"op": "import", "store": path, "input": name, **done.as_dict(), **cost.as_dict()})
-    else:
-        time_taken, kind = cost_text(done.bytes_read, cost), "limbs" if isinstance(words, int) else "residues"
-        echo(f"{path}: {done.count} integers, {size_text(done.bytes_written)} of {kind};")
-        echo(f"  {size_text(done.bytes_read)} of {name} read ({time_taken}){done.resumed_text}")
+        told = {"op": "import", "store": path, "input": source}
+        print_json({**told, **done.as_dict(), **cost.as_dict(), **fields})
+        return
+    time_taken = cost_text(done.bytes_read, cost)
+    echo(f"{path}: {done.count} integers, {size_text(done.bytes_written)} {kind};")
+    echo(f"  {size_text(done.bytes_read)} of {source} read ({time_taken}){done.resumed_text}")
 
 
 def _reader(
@@ -212,115 +208,3 @@ def _reader(
     if shape not in (None, matrix.shape):
         refuse(f"--shape is {shape}, and {name} a Matrix Market file of a matrix of shape {matrix.shape}")
     return matrix, matrix.shape, matrix.held
-
-
-@click.command(cls=Command)
-@store_argument
-@click.argument("output", metavar="OUTPUT")
-@click.option("--hex", "hexadecimal", is_flag=True, help="Write 0x hexadecimal instead of decimal.")
-@binary_option
-@residue_options
-@click.option("--moduli", "moduli_file", metavar="FILE", help="With --residues: file of moduli, one a line.")
-@click.option("--overwrite", is_flag=True, help="Replace OUTPUT if there is such a file.")
-@with_log
-@progress_option
-@json_option
-def export(
-    path: str,
-    output: str,
-    hexadecimal: bool,
-    width: int | None,
-    residues: bool,
-    moduli_list: str | None,
-    moduli_file: str | None,
-    axis: str | None,
-    overwrite: bool,
-    progress: bool,
-    as_json: bool,
-) -> None:
-    """Write the integers of STORE to OUTPUT (- for standard output), as import reads them.
-
-    STORE may also be a group; or what eval wrote of a comparison, as 0 and 1, or of sign. OUTPUT is
-    compressed if it ends so (.gz, .bz2, .xz, .zst). With --residues it is a NumPy file (.npy) of the residues
-    of a store, under its moduli or others that hold every number, up to 2**64: of uint32 if none is greater
-    than 2**32, else of uint64.
-    """
-    foreign = {"moduli_list": moduli_list, "moduli_file": moduli_file, "axis": axis}
-    _check_forms(output, hexadecimal, width, residues, foreign, as_json)
-    opened = _output(output, overwrite)
-    if not residues and export_values(path, output, opened, hexadecimal, width, progress, as_json):
-        return
-    from rnsdask import store
-    from rnsdask.jobs import memory_plan
-    from rnsdask.jobs.cost import measured
-    from rnsdask.jobs.progress import metered
-    from rnsdask.jobs.sources import OF_INTEGERS
-    from rnsdask.rns.system import RNS
-
-    if store.is_group(store.locate(path)):
-        raise ValueError(f"{path}: it is a group, of no residues; rnsdask convert --to rns makes a store")
-    found = store.open_info(path, (RNS,) if residues else OF_INTEGERS)
-    write = _exporting_residues(found, **foreign) if residues else _exporting_integers(hexadecimal, width)
-    amount = {"numbers": found.count, "nbytes": found.nbytes}
-    with (
-        memory_plan.fitting(memory_plan.work_on(found, "export")),
-        measured(paths=[found.path]) as cost,
-        metered("export", found.count, **amount, shown=progress) as meter,
-        opened as stream,
-    ):
-        done = write(found, stream, advance=meter.advance)
-    cost.record("export", done.count, done.bytes_read)
-    if as_json:
-        print_json({"op": "export", "store": path, "output": output, **done.as_dict(), **cost.as_dict()})
-    elif output != "-" or progress:
-        written = done.bytes_written
-        work = f"{size_text(written)} ({cost_text(written, cost)})"
-        echo(f"{output}: {done.count} integers, {work}", err=output == "-")
-
-
-def _check_forms(
-    output: str, hexadecimal: bool, width: int | None, residues: bool, foreign: dict[str, Any], as_json: bool
-) -> None:
-    """Refuse options of export that contradict one another."""
-    if hexadecimal + residues + (width is not None) > 1:
-        refuse("give one of --hex, --binary and --residues, not several")
-    if not residues and any(option is not None for option in foreign.values()):
-        refuse("--moduli-list, --moduli and --axis need --residues")
-    if as_json and output == "-":
-        refuse("--json needs an OUTPUT other than -")
-    if residues and output.endswith((".gz", ".bz2", ".xz", ".zst")):
-        refuse("residues are written as a NumPy file, which is not compressed")
-
-
-def _exporting_integers(hexadecimal: bool, width: int | None) -> Callable[..., "Transfer"]:
-    from rnsdask.jobs import integers
-
-    return partial(integers.export_integers, hexadecimal=hexadecimal, width=width)
-
-
-def _exporting_residues(
-    info: "StoreInfo", moduli_list: str | None, moduli_file: str | None, axis: str | None
-) -> Callable[..., "Transfer"]:
-    """The job that writes residues, under a store's own moduli unless there are others."""
-    from rnsdask.jobs import residues
-
-    own = (moduli_list, moduli_file) == (None, None)
-    moduli = info.moduli if own else moduli_of_other_programs(moduli_list, moduli_file)
-    return partial(residues.export_residues, moduli=moduli, axis=int(axis or 0))
-
-
-@contextmanager
-def _output(path: str, overwrite: bool) -> Iterator[BinaryIO]:
-    """What is written: a new file or standard output, compressed as the name says."""
-    from rnsdask.core.files import new_file
-    from rnsdask.jobs.compression import compressing
-
-    opened = _standard_output() if path == "-" else new_file(Path(path), overwrite=overwrite)
-    with opened as file, compressing(file, path) as stream:
-        yield stream
-
-
-@contextmanager
-def _standard_output() -> Iterator[BinaryIO]:
-    with output_errors():
-        yield sys.stdout.buffer

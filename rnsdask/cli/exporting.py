@@ -1,0 +1,171 @@
+"""The command ``export``, which brings integers out of a store."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from rnsdask.cli.errors import Command, refuse
+from rnsdask.cli.options import (
+    binary_option,
+    json_option,
+    moduli_of_other_programs,
+    progress_option,
+    residue_options,
+    store_argument,
+    with_log,
+)
+from rnsdask.cli.printing import echo, output_errors
+from rnsdask.cli.streams import cost_text, print_json, size_text
+
+if TYPE_CHECKING:
+    from rnsdask.cluster.memory import Work
+    from rnsdask.jobs.writing import Transfer
+    from rnsdask.store import StoreInfo
+
+
+@click.command(cls=Command)
+@store_argument
+@click.argument("output", metavar="OUTPUT")
+@click.option("--hex", "hexadecimal", is_flag=True, help="Write 0x hexadecimal instead of decimal.")
+@binary_option
+@residue_options
+@click.option("--moduli", "moduli_file", metavar="FILE", help="With --residues: file of moduli, one a line.")
+@click.option("--overwrite", is_flag=True, help="Replace OUTPUT if there is such a file.")
+@with_log
+@progress_option
+@json_option
+def export(
+    path: str,
+    output: str,
+    hexadecimal: bool,
+    width: int | None,
+    residues: bool,
+    moduli_list: str | None,
+    moduli_file: str | None,
+    axis: str | None,
+    overwrite: bool,
+    progress: bool,
+    as_json: bool,
+) -> None:
+    """Write the integers of STORE to OUTPUT (- for standard output), as import reads them.
+
+    STORE may also be a group; or what eval wrote of a comparison, as 0 and 1, or of sign. OUTPUT is
+    compressed if it ends so (.gz, .bz2, .xz, .zst). With --residues it is a NumPy file (.npy) of the residues
+    of a store, under its moduli or others that hold every number, up to 2**64: of uint32 if none is greater
+    than 2**32, else of uint64.
+    """
+    foreign = {"moduli_list": moduli_list, "moduli_file": moduli_file, "axis": axis}
+    _check_forms(output, hexadecimal, width, residues, foreign, as_json)
+    from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.memory_plan import fitting
+    from rnsdask.jobs.progress import metered
+
+    opened, texts = _output(output, overwrite), {"hexadecimal": hexadecimal, "width": width}
+    job = _of_residues(path, **foreign) if residues else _of_values(path, texts) or _of_integers(path, texts)
+    amount = {"numbers": job.count, "nbytes": job.nbytes}
+    with (
+        fitting(job.work),
+        measured(paths=[job.path]) as cost,
+        metered("export", job.count, **amount, shown=progress) as meter,
+        opened as stream,
+    ):
+        done = job.write(stream, advance=meter.advance)
+    cost.record("export", done.count, done.bytes_read)
+    if as_json:
+        print_json({"op": "export", "store": path, "output": output, **done.as_dict(), **cost.as_dict()})
+    elif output != "-" or progress:
+        written = f"{size_text(done.bytes_written)} ({cost_text(done.bytes_written, cost)})"
+        echo(f"{output}: {done.count} {job.what}, {written}", err=output == "-")
+
+
+def _check_forms(
+    output: str, hexadecimal: bool, width: int | None, residues: bool, foreign: dict[str, Any], as_json: bool
+) -> None:
+    """Refuse options of export that contradict one another."""
+    if hexadecimal + residues + (width is not None) > 1:
+        refuse("give one of --hex, --binary and --residues, not several")
+    if not residues and any(option is not None for option in foreign.values()):
+        refuse("--moduli-list, --moduli and --axis need --residues")
+    if as_json and output == "-":
+        refuse("--json needs an OUTPUT other than -")
+    if residues and output.endswith((".gz", ".bz2", ".xz", ".zst")):
+        refuse("residues are written as a NumPy file, which is not compressed")
+
+
+@dataclass(frozen=True)
+class _Export:
+    """What is to be written: by a job that takes a stream; how much it is, and where it is read."""
+
+    write: Callable[..., "Transfer"]
+    what: str
+    path: str
+    count: int
+    nbytes: int
+    work: "Work"
+
+
+def _of_values(path: str, texts: dict[str, Any]) -> _Export | None:
+    """What is in a group, or what eval wrote of a comparison or of sign; None of a store."""
+    from rnsdask.jobs.value_export import Values
+
+    found = Values.at(path)
+    if found is None:
+        return None
+    write = partial(found.export, **texts)
+    return _Export(write, "values", found.array.path, found.array.count, found.nbytes, found.work)
+
+
+def _of_integers(path: str, texts: dict[str, Any]) -> _Export:
+    from rnsdask.jobs.integers import export_integers
+    from rnsdask.jobs.sources import OF_INTEGERS
+
+    info = _opened(path, OF_INTEGERS)
+    return _of_store(info, partial(export_integers, info, **texts))
+
+
+def _of_residues(path: str, moduli_list: str | None, moduli_file: str | None, axis: str | None) -> _Export:
+    """The residues of a store, under its own moduli unless there are others."""
+    from rnsdask.jobs.residues import export_residues
+    from rnsdask.rns.system import RNS
+
+    info = _opened(path, (RNS,))
+    own = (moduli_list, moduli_file) == (None, None)
+    moduli = info.moduli if own else moduli_of_other_programs(moduli_list, moduli_file)
+    return _of_store(info, partial(export_residues, info, moduli=moduli, axis=int(axis or 0)))
+
+
+def _opened(path: str, systems: tuple[type, ...]) -> "StoreInfo":
+    from rnsdask import store
+
+    if store.is_group(store.locate(path)):
+        raise ValueError(f"{path}: it is a group, of no residues; rnsdask convert --to rns makes a store")
+    return store.open_info(path, systems)
+
+
+def _of_store(info: "StoreInfo", write: Callable[..., "Transfer"]) -> _Export:
+    from rnsdask.jobs.memory_plan import work_on
+
+    return _Export(write, "integers", info.path, info.count, info.nbytes, work_on(info, "export"))
+
+
+@contextmanager
+def _output(path: str, overwrite: bool) -> Iterator[BinaryIO]:
+    """What is written: a new file or standard output, compressed as the name says."""
+    from rnsdask.core.files import new_file
+    from rnsdask.jobs.compression import compressing
+
+    opened = _standard_output() if path == "-" else new_file(Path(path), overwrite=overwrite)
+    with opened as file, compressing(file, path) as stream:
+        yield stream
+
+
+@contextmanager
+def _standard_output() -> Iterator[BinaryIO]:
+    with output_errors():
+        yield sys.stdout.buffer
