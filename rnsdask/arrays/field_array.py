@@ -92,10 +92,12 @@ class FieldArray(RingArray):
         Raises
         ------
         TypeError
-            If `x` is no such array.
+            If `x` is no such array, or `fields` are none.
         """
         if not is_number_array(x) or isinstance(x, FieldArray):
             raise TypeError(f"from_rns takes an RNSArray or an IntervalRNSArray, got {type(x).__name__}")
+        if not isinstance(fields, FiniteFields):
+            raise TypeError(f"from_rns takes PrimeFields or a FermatField, got {type(fields).__name__}")
         return cls(lazy_fields.elements_of_integers(x, fields), fields)
 
     def lift(self, signed: bool = False) -> RNSArray:

@@ -66,6 +66,8 @@ def read_parquet(
     TypeError, ValueError
         If the column has another type, or is of text and there are no moduli.
     """
+    if not isinstance(path, str | os.PathLike | Iterable):
+        raise TypeError(f"path must be a Parquet file's path, or several, got {type(path).__name__}")
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not paths:
         raise ValueError("path must name at least one Parquet file, got none")

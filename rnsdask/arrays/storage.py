@@ -15,6 +15,7 @@ from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import StoreError
+from rnsdask.core.moduli import as_bool
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy import write
 from rnsdask.lazy.chunks import store_chunks
@@ -87,7 +88,7 @@ def to_zarr(
     storage_options: Mapping[str, Any] | None,
 ) -> Any:
     """Write an array as :meth:`.NumberArray.to_zarr` says."""
-    mode = _checked_mode(mode, append_dim, overwrite)
+    mode, compute = _checked_mode(mode, append_dim, overwrite), as_bool(compute, "compute")
     array._find_lengths()
     root = store.locate(path, storage_options)
     location = store.component_of(root, component)
@@ -110,7 +111,8 @@ def check_not_its_own(array: "NumberArray", location: store.Location, overwrite:
 
 
 def _checked_mode(mode: str | None, append_dim: int | None, overwrite: bool) -> str:
-    """The mode, of those that are known, that the arguments mean together, or ValueError."""
+    """The mode, of those that are known, that the arguments mean together, or TypeError or ValueError."""
+    overwrite = as_bool(overwrite, "overwrite")
     if mode is None:
         mode = "w" if overwrite else "w-" if append_dim is None else "a"
     if mode not in _MODES:

@@ -43,14 +43,17 @@ def interval_arithmetic(
 
     Raises
     ------
+    TypeError
+        If an operand is no IntervalEvaluation.
     ValueError
         If the operation is another one, shapes differ, or bounds or exponents are out of these limits.
     """
     if operation not in INTERVAL_OPERATIONS:
         raise ValueError(f"operation must be one of {', '.join(INTERVAL_OPERATIONS)}, got {operation!r}")
-    shape = x.low.shape
     for interval in (x, y):
-        _check(interval, shape)
+        if not isinstance(interval, IntervalEvaluation):
+            raise TypeError(f"{operation} takes IntervalEvaluations, got {type(interval).__name__}")
+        _check(interval, x.low.shape)
     if operation in ("multiply", "divide") and bool((x.low < 0).any() or (y.low < 0).any()):
         raise ValueError(f"{operation} takes intervals of numbers that are not negative")
     if operation == "divide" and bool((y.low <= y.upp * _NARROWEST_DIVISOR).any()):
@@ -59,7 +62,7 @@ def interval_arithmetic(
         )
     kernels = kernels_of(x.low)
     z = kernels.interval_arithmetic(operation, _flat(x), _flat(y), product_bounds(moduli))
-    low, upp, exponent = (field.reshape(shape) for field in z)
+    low, upp, exponent = (field.reshape(x.low.shape) for field in z)
     return IntervalEvaluation(low, upp, exponent)
 
 

@@ -17,6 +17,7 @@ from dask.highlevelgraph import HighLevelGraph
 
 from rnsdask.backend import Array, check_backend, naming_gpu_memory, to_backend
 from rnsdask.cluster.resident import chunks_by_worker
+from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import ALONE, Grid, Place
 from rnsdask.core.scalar_int import ScalarInt
@@ -79,7 +80,7 @@ def tree_reduce(
         partials = map_groups(_reduce_group, words, groups, **options)
     combine = partial(_combine_blocks, operation=operation, field=field)
     axes = tuple(range(partials.ndim))
-    split_every = split_every or dask.config.get("split_every", _SPLIT_NUMBERS)
+    split_every = _together(split_every, _SPLIT_NUMBERS)
     return combine_tree(partials, combine, axes, f"rns-{operation}", split_every, keepdims=False)
 
 
@@ -224,8 +225,7 @@ def combine_tree(
     split = [axis for axis in axes if partials.numblocks[axis] > 1]
     if not split and keepdims:
         return partials
-    total = split_every or dask.config.get("split_every", _SPLIT_EVERY)
-    fan_in = max(2, int(total ** (1 / max(len(split), 1))))
+    fan_in = max(2, int(_together(split_every, _SPLIT_EVERY) ** (1 / max(len(split), 1))))
     token = tokenize(partials.name, combine, axes, fan_in, keepdims)
     steps = [fan_in if axis in axes else 1 for axis in range(partials.ndim)]
     source, counts, is_last = partials.name, partials.numblocks, False
@@ -245,6 +245,15 @@ def combine_tree(
     graph = HighLevelGraph.from_collections(target, TreeLayer(layer), dependencies=sources)
     meta = partials._meta if keepdims else np.empty((0,) * len(kept), dtype=partials.dtype)
     return da.Array(graph, target, chunks, meta=meta)
+
+
+def _together(split_every: int | None, otherwise: int) -> int:
+    """How many results one task combines: as told, else as Dask's setting says."""
+    told = dask.config.get("split_every", None) if split_every is None else split_every
+    count = otherwise if told is None else as_integer(told, "split_every")
+    if count < 1:
+        raise ValueError(f"split_every must be at least 1, got {count}")
+    return count
 
 
 def _ranges(count: int, step: int) -> list[range]:

@@ -10,9 +10,12 @@ in signed arrays those near M/2 from those near -M/2 (docs/mathematics.md).
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Real
+from typing import Any
 
 from rnsdask.backend import Array, IntervalGoal, kernels_of
 from rnsdask.constants import directed, interval_constants, sufficient_prefix
+from rnsdask.core.errors import brief
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.system import RNS
@@ -91,8 +94,10 @@ def _evaluate(residues: Array, system: RNS, accuracy: float) -> tuple[Array, Arr
     return kernels_of(matrix).interval(matrix, interval_constants(prefix), goal)
 
 
-def _goal(prefix: ModuliSet, system: RNS, accuracy: float) -> IntervalGoal:
+def _goal(prefix: ModuliSet, system: RNS, accuracy: Any) -> IntervalGoal:
     """What the kernel is to do, with P the product of `prefix`: evaluate X/P and multiply by P/M."""
+    if not isinstance(accuracy, Real):
+        raise TypeError(f"accuracy must be a number, got {brief(accuracy)} of type {type(accuracy).__name__}")
     accuracy, moduli = float(accuracy), system.moduli
     if not (accuracy > 0 and math.isfinite(accuracy)):
         raise ValueError(f"accuracy must be a positive finite number, got {accuracy}")

@@ -33,6 +33,8 @@ def locate(path: StorePath, storage_options: Mapping[str, Any] | None = None) ->
     StoreError
         If the URL's file system is unknown, or the package for it is not installed.
     """
+    if not isinstance(storage_options, Mapping | None):
+        raise TypeError(f"storage_options must be a mapping, got {type(storage_options).__name__}")
     options = dict(storage_options or {})
     if isinstance(path, str | bytes | os.PathLike):
         return _from_text(os.fspath(path), options)

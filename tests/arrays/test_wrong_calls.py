@@ -10,6 +10,7 @@ import rnsdask as rd
 
 MODULI = rd.ModuliSet.for_bits(64)
 X = rd.from_ints([1, 2, 3, 4], MODULI)
+LAZY = rd.from_ints([1, 2, 3, 4], MODULI, chunks=1)
 
 # What is called, and what the line must have in it.
 CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
@@ -34,6 +35,23 @@ CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: rd.to_decimal([1.5]), TypeError, "to_decimal takes an integer, got [1.5] of type list"),
     (lambda: rd.required_bits(5), TypeError, "expression must be a str, got 5"),
     (lambda: rd.required_bits("a**-1", a=5), ValueError, "must not be negative, got -1"),
+    (lambda: LAZY.max(split_every="a"), TypeError, "split_every must be an integer, got 'a' of type str"),
+    (lambda: LAZY.reshape(2, 2).max(0, split_every=-1), ValueError, "split_every must be at least 1, got -1"),
+    (lambda: X.interval(accuracy="a"), TypeError, "accuracy must be a number, got 'a' of type str"),
+    (lambda: X.to_zarr("x.zarr", overwrite="no"), TypeError, "overwrite must be a bool, got 'no'"),
+    (lambda: X.to_zarr("x.zarr", compute="no"), TypeError, "compute must be a bool, got 'no'"),
+    (
+        lambda: rd.open_zarr("x.zarr", storage_options=5),
+        TypeError,
+        "storage_options must be a mapping, got int",
+    ),
+    (lambda: rd.read_parquet(5, "a"), TypeError, "path must be a Parquet file's path, or several, got int"),
+    (lambda: rd.FieldArray.from_rns(X, 5), TypeError, "takes PrimeFields or a FermatField, got int"),
+    (
+        lambda: rd.interval_arithmetic("add", X, X, MODULI),
+        TypeError,
+        "add takes IntervalEvaluations, got RNSArray",
+    ),
 ]
 
 
