@@ -3,9 +3,11 @@
 import os
 import secrets
 import zlib
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import dask
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -35,6 +37,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if marked and not cuda_is_usable():
         for item in marked:
             item.add_marker(pytest.mark.skip(reason="no CUDA device, or no CuPy"))
+
+
+@pytest.fixture
+def in_this_thread() -> Iterator[None]:
+    """Compute lazy arrays in the thread of the test: as quick as can be where they are small."""
+    with dask.config.set(scheduler="sync"):
+        yield
 
 
 @pytest.fixture

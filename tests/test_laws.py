@@ -2,13 +2,12 @@
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import dask
 import numpy as np
 import pytest
 from conftest import Processor
@@ -189,10 +188,7 @@ OF_ANY_NUMBERS = {"nothing_is_computed_before_it_is_asked_for", "tokens_tell_num
 LACKS = {name: system.lacks for name, system in SYSTEMS.items()}
 
 
-@pytest.fixture(autouse=True)
-def _in_this_thread() -> Iterator[None]:
-    with dask.config.set(scheduler="sync"):
-        yield
+pytestmark = pytest.mark.usefixtures("in_this_thread")
 
 
 @pytest.fixture

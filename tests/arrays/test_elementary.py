@@ -1,7 +1,7 @@
 """Absolute values, clip, any and all, differences, means and variances against NumPy on Python ints."""
 
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -26,10 +26,7 @@ SHAPE = (5, 7)
 AXES: tuple[Any, ...] = (None, 0, -1, (0, 1))
 
 
-@pytest.fixture(autouse=True)
-def _in_this_thread() -> Iterator[None]:
-    with dask.config.set(scheduler="sync"):
-        yield
+pytestmark = pytest.mark.usefixtures("in_this_thread")
 
 
 def numbers_of(moduli: ModuliSet, signed: bool, rng: np.random.Generator, zeros: int = 6) -> np.ndarray:

@@ -3,7 +3,7 @@
 import math
 import operator
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -28,10 +28,7 @@ SETS = {"eight": EIGHT, "two": ModuliSet([3, 2**32]), "one": ModuliSet([2**32]),
 KINDS = ("eager", "dask")
 
 
-@pytest.fixture(autouse=True)
-def _in_this_thread() -> Iterator[None]:
-    with dask.config.set(scheduler="sync"):
-        yield
+pytestmark = pytest.mark.usefixtures("in_this_thread")
 
 
 @pytest.fixture(params=KINDS)

@@ -1,6 +1,5 @@
 """Products, running products, powers and moments of IntervalRNSArrays, against Python's integers."""
 
-from collections.abc import Iterator
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -24,10 +23,7 @@ LIMITS = Range.of("interval", EIGHT.product)
 SHAPE = (4, 6)
 
 
-@pytest.fixture(autouse=True)
-def _in_this_thread() -> Iterator[None]:
-    with dask.config.set(scheduler="sync"):
-        yield
+pytestmark = pytest.mark.usefixtures("in_this_thread")
 
 
 @pytest.fixture(params=["eager", "dask"])

@@ -1,9 +1,7 @@
 """Bounds that users set and measure: `with_bound`, `measure_bound`."""
 
-from collections.abc import Iterator
 from typing import Any
 
-import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -27,10 +25,7 @@ MODULI = MODULI_SETS["unsorted"]
 LONG = MODULI_SETS["bits2048"]
 
 
-@pytest.fixture(autouse=True)
-def _in_this_thread() -> Iterator[None]:
-    with dask.config.set(scheduler="sync"):
-        yield
+pytestmark = pytest.mark.usefixtures("in_this_thread")
 
 
 def tight(values: list[int], moduli: ModuliSet, signed: bool, known: int | None = None) -> int:

@@ -32,10 +32,7 @@ LAYOUTS: dict[str, tuple[tuple[int, ...], tuple[Any, ...]]] = {
 Call = Callable[[Any, Any], Any]
 
 
-@pytest.fixture(autouse=True)
-def _in_this_thread() -> Any:
-    with dask.config.set(scheduler="sync"):
-        yield
+pytestmark = pytest.mark.usefixtures("in_this_thread")
 
 
 def numbers_of(shape: tuple[int, ...], start: int = -7) -> np.ndarray:

@@ -1,9 +1,7 @@
 """Powers modulo an integer, and powers by arrays of exponents, against Python integers."""
 
-from collections.abc import Iterator
 from typing import Any
 
-import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -21,10 +19,7 @@ SETS = [MODULI_SETS[name] for name in ("two_three", "unsorted", "table2_4", "top
 SHAPE = (4, 9)
 
 
-@pytest.fixture(autouse=True)
-def _in_this_thread() -> Iterator[None]:
-    with dask.config.set(scheduler="sync"):
-        yield
+pytestmark = pytest.mark.usefixtures("in_this_thread")
 
 
 def edges_of(moduli: ModuliSet, signed: bool, rng: np.random.Generator) -> np.ndarray:

@@ -1,9 +1,7 @@
 """Searching sorted numbers, and membership, against Python's bisect and `in`."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
 
-import dask
 import dask.array as da
 import gmpy2
 import numpy as np
@@ -19,10 +17,7 @@ MODULI = MODULI_SETS["unsorted"]
 SIDES = {"left": bisect_left, "right": bisect_right}
 
 
-@pytest.fixture(autouse=True)
-def _in_this_thread() -> Iterator[None]:
-    with dask.config.set(scheduler="sync"):
-        yield
+pytestmark = pytest.mark.usefixtures("in_this_thread")
 
 
 def values_and_others(signed: bool) -> tuple[list[int], list[int]]:

@@ -1,6 +1,5 @@
 """Sorting lazy arrays against Python's sort: chunkings, many chunks, skewed numbers, what is computed."""
 
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,7 @@ from rnsdask.lazy.map import map_chunks
 EIGHT = MODULI_SETS["table2_8"]
 
 
-@pytest.fixture(autouse=True)
-def _in_this_thread() -> Iterator[None]:
-    with dask.config.set(scheduler="sync"):
-        yield
+pytestmark = pytest.mark.usefixtures("in_this_thread")
 
 
 def check(x: rd.RNSArray, values: list[int]) -> None:

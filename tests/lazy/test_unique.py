@@ -1,7 +1,5 @@
 """Distinct numbers against NumPy's on the same integers, eager and in chunks."""
 
-from collections.abc import Iterator
-
 import dask
 import numpy as np
 import pytest
@@ -15,10 +13,7 @@ import rnsdask as rd
 EIGHT = MODULI_SETS["table2_8"]
 
 
-@pytest.fixture(autouse=True)
-def _in_this_thread() -> Iterator[None]:
-    with dask.config.set(scheduler="sync"):
-        yield
+pytestmark = pytest.mark.usefixtures("in_this_thread")
 
 
 def check(x: rd.RNSArray | rd.IntervalRNSArray, values: np.ndarray) -> None:

@@ -5,7 +5,6 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-import dask
 import flint
 import numpy as np
 import pytest
@@ -21,10 +20,7 @@ GREAT = rd.PrimeFields(PRIMES[3:])
 SHAPES = [(1, 1), (1, 5), (5, 1), (2, 3), (7, 4), (8, 8), (17, 16), (16, 33), (40, 40)]
 
 
-@pytest.fixture(autouse=True)
-def _in_this_thread() -> Iterator[None]:
-    with dask.config.set(scheduler="sync"):
-        yield
+pytestmark = pytest.mark.usefixtures("in_this_thread")
 
 
 def drawn(rng: np.random.Generator, fields: rd.PrimeFields, *shape: int) -> np.ndarray:

@@ -1,10 +1,8 @@
 """Products of stacks of matrices, and powers of matrices, against NumPy on Python ints."""
 
-from collections.abc import Iterator
 from functools import reduce
 from typing import Any
 
-import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -30,10 +28,7 @@ STACKS = (
 )
 
 
-@pytest.fixture(autouse=True)
-def _in_this_thread() -> Iterator[None]:
-    with dask.config.set(scheduler="sync"):
-        yield
+pytestmark = pytest.mark.usefixtures("in_this_thread")
 
 
 def matrices(rng: np.random.Generator, shape: tuple[int, ...], signed: bool, reach: int = 5) -> np.ndarray:

@@ -4,7 +4,6 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-import dask
 import dask.array as da
 import flint
 import numpy as np
@@ -21,10 +20,7 @@ MIXED = rd.PrimeFields([2, 7, 134217689, 2**31 - 1, 2147483659, 4294967291])
 LENGTHS = [(1, 1), (1, 4), (4, 1), (2, 2), (3, 2), (5, 5), (3, 9), (17, 16), (40, 17), (33, 32)]
 
 
-@pytest.fixture(autouse=True)
-def _in_this_thread() -> Iterator[None]:
-    with dask.config.set(scheduler="sync"):
-        yield
+pytestmark = pytest.mark.usefixtures("in_this_thread")
 
 
 def drawn(rng: np.random.Generator, fields: rd.PrimeFields, *shape: int) -> np.ndarray:

@@ -1,10 +1,8 @@
 """Resultants and discriminants of integer polynomials, in one and two variables, against FLINT's."""
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
-import dask
 import dask.array as da
 import flint
 import numpy as np
@@ -22,10 +20,7 @@ MODULI = rd.ModuliSet.for_bits(140)
 XY = flint.fmpz_mpoly_ctx.get(("x", "y"), "lex")
 
 
-@pytest.fixture(autouse=True)
-def _in_this_thread() -> Iterator[None]:
-    with dask.config.set(scheduler="sync"):
-        yield
+pytestmark = pytest.mark.usefixtures("in_this_thread")
 
 
 def integers(rng: np.random.Generator, bits: int, *shape: int) -> np.ndarray:

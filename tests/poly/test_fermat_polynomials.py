@@ -1,9 +1,7 @@
 """Division, divisors, resultants and discriminants of polynomials over Fermat fields against FLINT's."""
 
-from collections.abc import Iterator
 from typing import Any
 
-import dask
 import dask.array as da
 import flint
 import numpy as np
@@ -18,10 +16,7 @@ LENGTHS = [(1, 1), (1, 4), (4, 1), (2, 2), (3, 2), (5, 5), (3, 9), (14, 13), (20
 Values = list[list[int]]
 
 
-@pytest.fixture(autouse=True)
-def _in_this_thread() -> Iterator[None]:
-    with dask.config.set(scheduler="sync"):
-        yield
+pytestmark = pytest.mark.usefixtures("in_this_thread")
 
 
 def elements(processor: Processor, field: rd.FermatField, values: Any, *chunks: int) -> Any:

@@ -1,8 +1,5 @@
 """Values and interpolation of polynomials over fields against Python's integers."""
 
-from collections.abc import Iterator
-
-import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -16,10 +13,7 @@ MIXED = rd.PrimeFields([101, 134217689, 2**31 - 1, 2147483659, 4294967291])
 FERMAT = rd.FermatField.named("F233")
 
 
-@pytest.fixture(autouse=True)
-def _in_this_thread() -> Iterator[None]:
-    with dask.config.set(scheduler="sync"):
-        yield
+pytestmark = pytest.mark.usefixtures("in_this_thread")
 
 
 def elements(

@@ -1,9 +1,8 @@
 """Products, and running sums, products, maxima and minima, along axes against NumPy on Python ints."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import dask
 import numpy as np
 import pytest
 from conftest import Processor
@@ -21,10 +20,7 @@ TOP = MODULI_SETS["top"]
 EXTREMA = {"cummax": np.maximum, "cummin": np.minimum}
 
 
-@pytest.fixture(autouse=True)
-def _in_this_thread() -> Iterator[None]:
-    with dask.config.set(scheduler="sync"):
-        yield
+pytestmark = pytest.mark.usefixtures("in_this_thread")
 
 
 def near_the_ends(moduli: ModuliSet, signed: bool, rng: np.random.Generator, shape: Any) -> np.ndarray:
