@@ -4,7 +4,7 @@ One modulus for all numbers is words of shape (k, 1, ..., 1). Operands, in any l
 if ``signed``, are reduced; moduli are positive. Results are from 0 to m - 1, in the limbs of the moduli.
 
 All functions raise ZeroDivisionError for a modulus that is 0, and ValueError for a negative one, naming the
-index that `locate` makes of the first one in the chunk.
+index that `locate` makes of the first one in the chunk. Where there are no results, no modulus is looked at.
 """
 
 from dataclasses import dataclass
@@ -176,10 +176,12 @@ def _prepared(
     *matrices, last = operands.matrices
     value = int(to_integers(last, signed)[0]) if last.shape[1] == 1 else None
     modulus = _Moduli(last, value)
+    if operands.count == 0:
+        return operands, matrices, modulus  # of which no modulus is used, whatever it is
     if value is None or value <= 0:
         check_divisors(last, operands.count, locate, "modulus")
         _check_not_negative(last, signed, "modulus", locate)
-    for i, matrix in enumerate(matrices[:reduced] if operands.count else []):  # moduli of no numbers may be 0
+    for i, matrix in enumerate(matrices[:reduced]):
         if len(matrix) > len(modulus) or (signed and bool((matrix[-1] >> np.uint32(31) != 0).any())):
             matrices[i] = modulus.reduce(matrix, signed)
     return operands, matrices, modulus

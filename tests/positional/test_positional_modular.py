@@ -80,11 +80,14 @@ def test_no_numbers_have_no_modulus_to_refuse(
 ) -> None:
     """Also where one operand that would be reduced stands for all."""
     function, _ = OPERATIONS[operation]
-    zero = to_words([0], 64, on_each_processor)
+    none = to_words([], 64, on_each_processor)
     one = to_words([-1], 32 * limbs, on_each_processor)
-    for signed in (False, True):
-        assert function(one, zero[:, :0], zero, signed).shape == (2, 0)
-        assert mod_power(one, zero[:, :0], zero, signed).shape == (2, 0)
+    for modulus in (0, -3):
+        words = to_words([modulus], 64, on_each_processor)
+        for signed in (False, True):
+            assert function(one, none, words, signed).shape == (2, 0)
+            assert mod_power(one, none, words, signed).shape == (2, 0)
+            assert mod_inverse(none, words, signed).shape == (2, 0)
 
 
 @pytest.mark.parametrize("bits", [b for b in PRECISIONS if b <= 1024])
