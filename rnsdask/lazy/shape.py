@@ -15,10 +15,12 @@ import dask.array as da
 import numpy as np
 from numpy.typing import NDArray
 
+from rnsdask.backend import backend_name, to_backend
 from rnsdask.core import layout
 from rnsdask.core.axes import axis_index, axis_indices
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import indexing
+from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import as_lazy, with_axes
 
 _WHOLE = slice(None)
@@ -206,7 +208,15 @@ def _filled(words: Any, axis: int, width: int, column: Any) -> Any:
 
 
 def filled(words: Any, column: Any) -> Any:
-    """One number, a column (rows, 1, ..., 1), in the shape of words and their chunks; in memory as a view."""
+    """One number, a column (rows, 1, ..., 1), in the shape of words and their chunks; in memory as a view.
+
+    On the processor of the words. Lazy if one of both is.
+    """
+    if isinstance(column, da.Array):
+        words = as_lazy(words)
+        of_words = {"rows": len(column), "dtype": words.dtype, "like": words._meta}
+        moved = map_chunks(to_backend, column, backend=backend_name(words._meta), **of_words)
+        return da.broadcast_to(moved, words.shape, words.chunks)
     if not isinstance(words, da.Array):
         return np.broadcast_to(np.asarray(column, like=words), words.shape)
     return da.broadcast_to(as_lazy(np.asarray(column, like=words._meta)), words.shape, words.chunks)

@@ -422,6 +422,15 @@ def test_one_number_in_the_shape_of_an_array(kind: str, on_each_processor: Proce
     assert selected.tolist() == [1] * 3
     with pytest.raises(ValueError, match="range"):
         rd.full_like(x, MODULI.product)
+    number = make("lazy", xp=np).max()
+    full = rd.full_like(x, number)
+    assert isinstance(full.words, da.Array)
+    assert type(full.compute().words) is type(x.compute().words)
+    assert full.chunks == (x.chunks or tuple((n,) for n in x.shape))
+    assert full.tolist() == np.full_like(VALUES, VALUES.max()).tolist()
+    assert getattr(full, "bound", None) is None
+    with pytest.raises(ValueError, match="range"):
+        rd.full_like(x, number * MODULI.product).compute()
     for wrong in (2.0, True, "1"):
         with pytest.raises(TypeError, match="fill_value must be an integer"):
             rd.full_like(x, wrong)  # type: ignore[arg-type]
