@@ -50,7 +50,7 @@ def resultant(f: Any, g: Any) -> Any:
 def _prime_groups(f: Any, g: Any, system: RNS) -> list[tuple[int, int]]:
     """Groups of primes for chunks that take long, a task each; none if one task a chunk will do."""
     x, _, batch = side_by_side(f, g)
-    if batch is None or 0 in (*f.shape, *g.shape):
+    if batch is None or 0 in (*f.words.shape, *g.words.shape):
         return []
     lengths, pairs = (f.words.shape[-1], g.words.shape[-1]), math.prod(map(max, batch))
     steps = _STEPS[backend_name(as_lazy(x)._meta)]

@@ -305,6 +305,10 @@ def test_intervals_and_ranges(rng: np.random.Generator) -> None:
     assert rd.poly.resultant(*intervals).tolist() == expected
     assert rd.poly.discriminant(intervals[0]).tolist() == [discriminant(a) for a in f]
     assert rd.poly.resultant(*intervals, variables=2).tolist() == two_variables(f, g)
+    lazy = [v.rechunk((2, -1)) for v in intervals]
+    assert rd.poly.resultant(*lazy).compute().tolist() == expected
+    assert rd.poly.discriminant(lazy[0]).compute().tolist() == [discriminant(a) for a in f]
+    assert rd.poly.resultant(*lazy, variables=2).compute().tolist() == two_variables(f, g)
     unsigned = [rd.from_ints(abs(v), rd.ModuliSet.for_bits(31), chunks=None) for v in (f, g)]
     assert rd.poly.resultant(*unsigned).tolist() == [
         one_variable(abs(a), abs(b)) for a, b in zip(f, g, strict=True)
