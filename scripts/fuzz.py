@@ -5,10 +5,10 @@
     python scripts/fuzz.py --minutes 1 --only divide        one operation
     python scripts/fuzz.py --minutes 0 --seed 17            the one case of a seed
 
-RNSArrays, IntervalRNSArrays and PositionalArrays, eager and lazy, from one thread and from several at the
-same time. Prints the seed that it starts from, how many numbers were checked, of which operations, and how
-many a second. What is wrong is printed with the seed, the operation and the operands, as few of them as
-still show it, and ends the run with exit status 1.
+RNSArrays, IntervalRNSArrays, PositionalArrays and FieldArrays, eager and lazy, from one thread and from
+several at the same time. Prints the seed that it starts from, how many numbers were checked, of which
+operations, and how many a second. What is wrong is printed with the seed, the operation and the operands, as
+few of them as still show it, and ends the run with exit status 1.
 """
 
 import sys

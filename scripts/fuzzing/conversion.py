@@ -95,6 +95,39 @@ def check_limbs(case: Case, rng: Random) -> int:
     return max(x.values.size, 1)
 
 
+@operation("machine words")
+def check_machine_words(case: Case, rng: Random) -> int:
+    """Numbers as limbs of either width along any axis, and as bytes, and arrays of these again."""
+    (x,) = case.take(rng)
+    signed, bits, axis = case.system != "unsigned", rng.choice((32, 64)), rng.randint(0, x.values.ndim)
+    case.note("bits, axis", (bits, axis))
+    words = x.array.to_limbs(bits, axis=axis)
+    places = bits * np.arange(words.shape[axis]).astype(object)
+    expected = (x.values[..., None] >> places) & ((1 << bits) - 1)
+    same_array(words, np.moveaxis(expected, -1, axis), "limbs")
+    count = same_numbers(case, rd.from_limbs(words, x.array.system, axis=axis), x.values, "from limbs")
+    order = rng.choice(("little", "big"))
+    data = x.array.to_bytes(byteorder=order)
+    length = data.shape[-1]
+    rows = [list(v.to_bytes(length, order, signed=signed)) for v in x.values.reshape(-1).tolist()]
+    same_array(data, np.array(rows, dtype=np.uint8).reshape(*x.values.shape, length), "bytes")
+    again = rd.from_bytes(data, byteorder=order, moduli=x.array.system)
+    return count + same_numbers(case, again, x.values, "from bytes")
+
+
+@operation("measured bound", RNS)
+def check_measured_bound(case: Case, rng: Random) -> int:
+    """As long as the greatest magnitude, and proved of the array afterwards."""
+    (x,) = case.take(rng)
+    greatest = max(map(abs, x.values.reshape(-1).tolist()), default=0)
+    longest = max((v if v >= 0 else -v - 1 for v in x.values.reshape(-1).tolist()), default=0)
+    measured = x.array.measure_bound()
+    require(measured >= greatest, f"the bound {shown(measured)} is below {shown(greatest)}")
+    least = 1 << max(greatest, longest).bit_length()
+    require(measured < least, f"the bound {shown(measured)} is longer than {shown(greatest)}")
+    return same_numbers(case, x.array.with_bound(measured), x.values)
+
+
 @operation("wrong limbs", RNS)
 def check_wrong_limbs(case: Case, rng: Random) -> int:
     beyond = rng.choice((case.limits.highest + 1, case.limits.highest + 2, case.limits.product + 5))

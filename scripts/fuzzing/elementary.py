@@ -106,6 +106,14 @@ def check_diff(case: Case, rng: Random) -> int:
     return same_numbers(case, rd.diff(x.array, n, axis, overflow="wrap"), exact)
 
 
+@operation("nonzero")
+def check_nonzero(case: Case, rng: Random) -> int:
+    (x,) = case.take(rng)
+    for got, expected in zip(x.array.nonzero(), x.values.nonzero(), strict=True):
+        same_array(got, expected, "indices")
+    return max(x.values.size, 1)
+
+
 @operation("mean and peak to peak")
 def check_mean(case: Case, rng: Random) -> int:
     (x,) = case.take(rng)

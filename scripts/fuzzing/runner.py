@@ -29,6 +29,7 @@ OPERATION_MODULES = (
     "structure",
     "expressions",
     "limbs",
+    "fields",
 )
 
 for _module in OPERATION_MODULES:

@@ -91,6 +91,40 @@ def turned(rng: Random, a: np.ndarray) -> Callable[[Any, Any], Any]:
     return lambda m, x: np.flip(x.transpose(axes), flipped) if m is np else x.transpose(axes).flip(flipped)
 
 
+def swapped(rng: Random, a: np.ndarray) -> Callable[[Any, Any], Any]:
+    place, first, second = any_axis(rng, a.ndim + 1), any_axis(rng, a.ndim), any_axis(rng, a.ndim)
+    return lambda m, x: m.expand_dims(x.swapaxes(first, second), place)
+
+
+def squeezed(rng: Random, a: np.ndarray) -> Callable[[Any, Any], Any]:
+    if rng.random() < 0.3:
+        return lambda _, x: x.flatten()
+    axis = None if any(length != 1 for length in a.shape) else 0
+    return lambda _, x: x[None].squeeze(axis)
+
+
+def on_diagonal(rng: Random, a: np.ndarray) -> Callable[[Any, Any], Any]:
+    offset, axis = rng.randint(-3, 3), rng.randint(1, a.ndim)
+    return lambda _, x: x[None].diagonal(offset, 0, axis)
+
+
+def put_together(rng: Random, _: np.ndarray) -> Callable[[Any, Any], Any]:
+    name = rng.choice(("hstack", "vstack", "block"))
+    return lambda m, x: m.block([[x, x], [x, x]]) if name == "block" else getattr(m, name)([x, x])
+
+
+def filled(rng: Random, a: np.ndarray) -> Callable[[Any, Any], Any]:
+    """One number in the shape of an array: an integer, or one of the array's, which may be lazy."""
+    value = rng.choice(a.reshape(-1).tolist() or [0])
+    choices: list[Callable[[Any, Any], Any]] = [
+        lambda m, x: m.zeros_like(x),
+        lambda m, x: m.full_like(x, value),
+    ]
+    if a.size:
+        choices += [lambda m, x: m.full_like(x, x.max()), lambda m, x: m.ones_like(x)]
+    return rng.choice(choices)
+
+
 FUNCTIONS = (
     reshaped,
     rolled,
@@ -103,6 +137,11 @@ FUNCTIONS = (
     stacked,
     cut,
     turned,
+    swapped,
+    squeezed,
+    on_diagonal,
+    put_together,
+    filled,
 )
 
 
