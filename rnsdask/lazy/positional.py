@@ -91,12 +91,12 @@ def absolute(x: Numbers, *, overflow: str | None = None) -> Any:
 
 def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     """Powers of each number, as :func:`.powers.power` says."""
+    if is_number_array(exponent):
+        raise TypeError(f"exponents must be machine integers, got {with_article(type(exponent))}")
     mode, system, words = overflow_mode(overflow), x.system, x.words
     options: dict[str, Any] = {"rows": system.rows + (mode == "flag"), "system": system, "mode": mode}
     if is_lazy_integer(exponent):
         words = map_chunks(_power_block_lazily, as_lazy(words), exponent, located=True, **options)
-    elif is_number_array(exponent):
-        raise TypeError(f"exponents must be machine integers, got {with_article(type(exponent))}")
     elif np.ndim(exponent) == 0:
         options["exponent"] = as_integer(exponent, "exponent")
         check_exponent(options["exponent"])

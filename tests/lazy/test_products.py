@@ -222,6 +222,10 @@ def test_bad_exponents() -> None:
             x**exponent
     with pytest.raises(TypeError, match="exponents must be machine integers, got an RNSArray"):
         x**x
+    limbs = x.to_positional(64)
+    for base in (3, limbs):
+        with pytest.raises(TypeError, match="exponents must be machine integers, got a PositionalArray"):
+            rd.power(base, limbs)
     with pytest.raises(TypeError, match="exponent"):
         rd.power(x, da.ones(3))
     with pytest.raises(TypeError, match="must be an RNSArray, got int"):
