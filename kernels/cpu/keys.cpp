@@ -22,11 +22,14 @@ namespace {
 
 constexpr i64 kBlock = 16;
 
+// From so many on, rows are read in longer pieces.
+constexpr i64 kManyModuli = 32;
+
 // Rows that are taken together, at most.
 constexpr i64 kMostRows = 8;
 
-// How far ahead in its row residues are brought near: of few rows, which are read sooner, less.
-i64 ahead_of(const Residues& residues) { return residues.moduli < kManyModuli ? kTile / 2 : kTile; }
+// Blocks of a row that are added before those of the next row where rows are read in long pieces.
+constexpr i64 kBlocksInTurn = 4;
 
 // Adds kRows rows to the sums of full blocks. Rows are taken together so that the sums are loaded and stored
 // once for all of them, and the sums of the rows themselves, if they are wanted, stay in registers. The
@@ -193,57 +196,76 @@ RNS_LEVEL512 void accumulate(Lanes512& lanes, __m512i v, u64 c) {
       _mm512_add_epi32(lanes.upper, _mm512_mullo_epi32(v, _mm512_set1_epi32(static_cast<i32>(c >> 32))));
 }
 
-template <int kRows, bool kSums>
-__attribute__((target("arch=x86-64-v4"))) void add_blocks_512(const KeyRows& rows, i64 width, u64* keys) {
-  u64 c[kRows];
-  std::copy_n(rows.c, kRows, c);
-  __m512i pairs[kRows] = {}, odd[kRows] = {};
-  for (i64 j = 0; j < width; j += 16) {
-    Lanes512 lanes;
-    load(lanes, keys, j);
-    for (int r = 0; r < kRows; ++r) {
-      const u32* x = rows.x + r * rows.stride + j;
-      bring_near(x + rows.ahead);
-      const __m512i v = _mm512_loadu_si512(x);
-      accumulate(lanes, v, c[r]);
-      if (kSums) {
-        pairs[r] = _mm512_add_epi64(pairs[r], v);
-        odd[r] = _mm512_add_epi64(odd[r], _mm512_srli_epi64(v, 32));
-      }
-    }
-    store(lanes, keys, j);
-  }
-  if (kSums)
-    add_sums<kRows, 8>(reinterpret_cast<const u64*>(pairs), reinterpret_cast<const u64*>(odd), rows.sums);
+// The same by whole 64-bit products: two instructions a row fewer, where such a multiplication is no slower
+// than that of 32 bits. AMD's are not; Intel's take three times as long. The pairs are even + 2^32 odd, so
+// their products exceed those of the even ones by 2^32 times those of the odd ones, taken off at last.
+struct WholeProducts {
+  __m512i pairs, odd;
+};
+
+RNS_LEVEL512 void load(WholeProducts& lanes, const u64* keys, i64 j) {
+  lanes.pairs = _mm512_loadu_si512(keys + j);
+  lanes.odd = _mm512_setzero_si512();
 }
 
-// The same by whole 64-bit products, which leave nothing for the upper lane: two instructions a row fewer,
-// where such a multiplication is no slower than that of 32 bits. AMD's are not; Intel's take three times as
-// long.
-template <int kRows, bool kSums>
-__attribute__((target("arch=x86-64-v4"))) void add_blocks_by_whole_products(const KeyRows& rows, i64 width,
-                                                                            u64* keys) {
-  const __m512i lower_half = _mm512_set1_epi64(0xFFFFFFFF);
+RNS_LEVEL512 void store(const WholeProducts& lanes, u64* keys, i64 j) {
+  u64* odd_keys = keys + j + kBlock / 2;
+  _mm512_storeu_si512(keys + j, _mm512_sub_epi64(lanes.pairs, _mm512_slli_epi64(lanes.odd, 32)));
+  _mm512_storeu_si512(odd_keys, _mm512_add_epi64(_mm512_loadu_si512(odd_keys), lanes.odd));
+}
+
+RNS_LEVEL512 void accumulate(WholeProducts& lanes, __m512i v, u64 c) {
+  const __m512i factor = _mm512_set1_epi64(static_cast<i64>(c));
+  lanes.pairs = _mm512_add_epi64(lanes.pairs, _mm512_mullo_epi64(v, factor));
+  lanes.odd = _mm512_add_epi64(lanes.odd, _mm512_mullo_epi64(_mm512_srli_epi64(v, 32), factor));
+}
+
+// Adds a row's part, from x on, to the keys of kBlocks blocks and to the row's sum.
+template <class Lanes, bool kSums, int kBlocks>
+RNS_LEVEL512 void add_part_512(const u32* x, u64 c, Lanes* lanes, __m512i& pairs, __m512i& odd) {
+  for (int block = 0; block < kBlocks; ++block) {
+    __m512i v = _mm512_loadu_si512(x + kBlock * block);
+    asm("" : "+v"(v));  // GCC would load it anew for each use
+    accumulate(lanes[block], v, c);
+    if (!kSums) continue;
+    pairs = _mm512_add_epi64(pairs, v);
+    odd = _mm512_add_epi64(odd, _mm512_srli_epi64(v, 32));
+  }
+}
+
+// Adds kRows rows to the keys of kBlocks blocks from j on, and to the rows' own sums. Of several blocks, the
+// loop stays one: unrolled, GCC loads all rows before it uses any, and runs out of registers.
+template <class Lanes, int kRows, bool kSums, int kBlocks>
+RNS_LEVEL512 void add_parts_512(const KeyRows& rows, const u64* c, i64 j, u64* keys, __m512i* pairs,
+                                __m512i* odd) {
+  Lanes lanes[kBlocks];
+  for (int block = 0; block < kBlocks; ++block) load(lanes[block], keys, j + kBlock * block);
+  const u32* x = rows.x + j;
+  if (kBlocks == 1) {
+    for (int r = 0; r < kRows; ++r, x += rows.stride) {
+      bring_near(x + rows.ahead);
+      add_part_512<Lanes, kSums, kBlocks>(x, c[r], lanes, pairs[r], odd[r]);
+    }
+  } else {
+#pragma GCC unroll 1
+    for (int r = 0; r < kRows; ++r, x += rows.stride)
+      add_part_512<Lanes, kSums, kBlocks>(x, c[r], lanes, pairs[r], odd[r]);
+  }
+  for (int block = 0; block < kBlocks; ++block) store(lanes[block], keys, j + kBlock * block);
+}
+
+template <class Lanes, int kRows, bool kSums>
+__attribute__((target("arch=x86-64-v4"))) void add_blocks_512(const KeyRows& rows, i64 width, u64* keys) {
+  constexpr i64 kInTurn = kBlocksInTurn * kBlock;
   u64 c[kRows];
   std::copy_n(rows.c, kRows, c);
   __m512i pairs[kRows] = {}, odd[kRows] = {};
-  for (i64 j = 0; j < width; j += kBlock) {
-    __m512i even_keys = _mm512_loadu_si512(keys + j), odd_keys = _mm512_loadu_si512(keys + j + kBlock / 2);
-    for (int r = 0; r < kRows; ++r) {
-      const u32* x = rows.x + r * rows.stride + j;
-      bring_near(x + rows.ahead);
-      const __m512i v = _mm512_loadu_si512(x), v_odd = _mm512_srli_epi64(v, 32);
-      const __m512i factor = _mm512_set1_epi64(static_cast<i64>(c[r]));
-      even_keys = _mm512_add_epi64(even_keys, _mm512_mullo_epi64(_mm512_and_si512(v, lower_half), factor));
-      odd_keys = _mm512_add_epi64(odd_keys, _mm512_mullo_epi64(v_odd, factor));
-      if (kSums) {
-        pairs[r] = _mm512_add_epi64(pairs[r], v);
-        odd[r] = _mm512_add_epi64(odd[r], v_odd);
-      }
-    }
-    _mm512_storeu_si512(keys + j, even_keys);
-    _mm512_storeu_si512(keys + j + kBlock / 2, odd_keys);
+  i64 j = 0;
+  if (rows.ahead == 0) {
+    for (; j + kInTurn <= width; j += kInTurn)
+      add_parts_512<Lanes, kRows, kSums, kBlocksInTurn>(rows, c, j, keys, pairs, odd);
   }
+  for (; j < width; j += kBlock) add_parts_512<Lanes, kRows, kSums, 1>(rows, c, j, keys, pairs, odd);
   if (kSums)
     add_sums<kRows, 8>(reinterpret_cast<const u64*>(pairs), reinterpret_cast<const u64*>(odd), rows.sums);
 }
@@ -277,8 +299,8 @@ __attribute__((target("arch=x86-64-v4"))) void add_keyed_512(const KeyedSum& s, 
 
 template <int kRows, bool kSums>
 AddBlocks add_blocks_by(KeyMethod method) {
-  if (method == KeyMethod::kWholeProducts) return add_blocks_by_whole_products<kRows, kSums>;
-  if (method == KeyMethod::kAvx512) return add_blocks_512<kRows, kSums>;
+  if (method == KeyMethod::kWholeProducts) return add_blocks_512<WholeProducts, kRows, kSums>;
+  if (method == KeyMethod::kAvx512) return add_blocks_512<Lanes512, kRows, kSums>;
   if (method == KeyMethod::kAvx2) return add_blocks_256<kRows, kSums>;
   return add_blocks<kRows, kSums>;
 }
@@ -412,15 +434,27 @@ RNS_VECTORISED void finish_keys(const u64* sums, u64 start, i64 width, u64* __re
   for (i64 j = full; j < width; ++j) keys[j] = start + sums[j];
 }
 
+// Of few moduli, the sums stay in the first-level cache. Of many, they are few beside the rows, and these are
+// read in longer pieces. By AVX-512 the pieces are so long, of 48 pages, that the processor foresees nearly
+// all that comes, as long as it finds some lines of a row at a time: then nothing is to be brought near, and
+// the sums take less than half of a second-level cache of 1 MiB.
+KeyTiles key_tiles(i64 moduli) {
+  if (moduli < kManyModuli) return {kTile, kTile / 2};
+  const KeyMethod method = best_key_method();
+  const bool by_512 = method == KeyMethod::kWholeProducts || method == KeyMethod::kAvx512;
+  return by_512 ? KeyTiles{48 * kTile, 0} : KeyTiles{4 * kTile, kTile};
+}
+
 void sum_keys(const Residues& residues, const u64* c, i64 first, i64 width, u64* sums, u64* row_sums) {
   std::fill_n(sums, width, u64{0});
-  const KeyRows rows = {residues.data + first, residues.stride, c, ahead_of(residues), row_sums};
-  add_to_keys(rows, residues.moduli, width, sums);
+  const i64 ahead = key_tiles(residues.moduli).ahead;
+  add_to_keys({residues.data + first, residues.stride, c, ahead, row_sums}, residues.moduli, width, sums);
 }
 
 void evaluate_keys(const Residues& residues, const u64* c, u64 start, i64 first, i64 width, u64* keys) {
-  alignas(64) u64 sums[kTile];
-  sum_keys(residues, c, first, width, sums);
+  alignas(64) u64 sums[kTile] = {};
+  const i64 ahead = residues.moduli < kManyModuli ? kTile / 2 : kTile;
+  add_to_keys({residues.data + first, residues.stride, c, ahead}, residues.moduli, width, sums);
   finish_keys(sums, start, width, keys);
 }
 
@@ -442,7 +476,7 @@ void bind_keys(nb::module_& module) {
     }
     return names;
   });
-  module.def("keys_by", [](const std::string& name, const Matrix32& array, const Vector64& c,
+  module.def("keys_by", [](const std::string& name, const Matrix32& array, const Vector64& c, i64 ahead,
                            MutableVector64 keys, MutableVector64 row_sums) {
     const Residues residues(array);
     require(static_cast<i64>(c.shape(0)) == residues.moduli && row_sums.shape(0) == c.shape(0),
@@ -451,7 +485,7 @@ void bind_keys(nb::module_& module) {
     for (const auto& [known, method] : kMethods) {
       if (name != known || !is_supported(method)) continue;
       std::vector<u64> sums(residues.count);
-      const KeyRows rows = {residues.data, residues.stride, c.data(), 0, row_sums.data()};
+      const KeyRows rows = {residues.data, residues.stride, c.data(), ahead, row_sums.data()};
       add_to_keys(rows, residues.moduli, residues.count, sums.data(), method);
       finish_keys(sums.data(), 0, residues.count, keys.data());
       return;

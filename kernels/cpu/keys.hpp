@@ -10,9 +10,6 @@ namespace rns {
 // 16 numbers, those of the even ones come before those of the odd ones, for so vector instructions multiply
 // them without a shuffle.
 
-// So many rows are read in longer pieces.
-constexpr i64 kManyModuli = 32;
-
 // How residues are added to keys: each instruction set has a way, and all give the same keys.
 enum class KeyMethod { kPortable, kAvx2, kAvx512, kWholeProducts };
 
@@ -21,12 +18,19 @@ bool is_supported(KeyMethod method);
 // The quickest of those that this processor supports.
 KeyMethod best_key_method();
 
+// How numbers are taken where each of their residues is read once.
+struct KeyTiles {
+  i64 length;
+  i64 ahead;  // as of KeyRows
+};
+KeyTiles key_tiles(i64 moduli);
+
 // Rows of residues that are `stride` apart, each with its coefficient.
 struct KeyRows {
   const u32* x;
   i64 stride;
   const u64* c;
-  i64 ahead = 0;        // numbers so far on in each row are read soon; 0: none are
+  i64 ahead = 0;        // numbers so far on in each row are brought near; 0: none are
   u64* sums = nullptr;  // if given, each row's residues are added to its sum
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <vector>
 
 #include "bindings.hpp"
 #include "keys.hpp"
@@ -11,11 +12,20 @@ namespace rns {
 
 namespace {
 
-// Tiles of numbers of many residues are longer: their rows are read in longer pieces, and their sums, which
-// no longer stay in the first-level cache, are few beside them.
-constexpr i64 kLongTile = 4096;
+// The sums of a tile, aligned as vectors are; those of a long one would be much of a thread's stack.
+class TileSums {
+ public:
+  explicit TileSums(i64 count) : lines_(count <= kTile ? 0 : (count + kInLine - 1) / kInLine) {}
+  u64* data() { return lines_.empty() ? few_ : lines_.data()->sums; }
 
-i64 tile_of(const Residues& residues) { return residues.moduli < kManyModuli ? kTile : kLongTile; }
+ private:
+  static constexpr i64 kInLine = 8;
+  struct alignas(64) Line {
+    u64 sums[kInLine];
+  };
+  std::vector<Line> lines_;
+  alignas(64) u64 few_[kTile];
+};
 
 struct Extremum {
   u64 best = 0;
@@ -60,18 +70,21 @@ void scan_tile(const u64* keys, i64 width, i64 first, u64 ambiguous_below, u64 f
 
 Extremum extremum(const Residues& residues, const u64* c, u64 start, u64 ambiguous_below, u64 flip) {
   Extremum result;
-  const i64 most = tile_of(residues);
-  alignas(64) u64 sums[kLongTile];
+  const i64 most = key_tiles(residues.moduli).length;
+  TileSums sums(std::min(most, residues.count));
   for (i64 first = 0; first < residues.count; first += most) {
-    const i64 width = std::min(most, residues.count - first);
-    sum_keys(residues, c, first, width, sums);
-    const TileSummary tile = summarise(sums, start, width, ambiguous_below, flip);
-    result.ambiguous += tile.ambiguous;
-    // Most tiles of a long array hold nothing greater than the runner-up: they need no scan.
-    if (tile.greatest <= result.runner_up) continue;
-    alignas(64) u64 keys[kLongTile];
-    finish_keys(sums, start, width, keys);
-    scan_tile(keys, width, first, ambiguous_below, flip, result);
+    const i64 length = std::min(most, residues.count - first);
+    sum_keys(residues, c, first, length, sums.data());
+    for (i64 j = 0; j < length; j += kTile) {
+      const i64 width = std::min(kTile, length - j);
+      const TileSummary tile = summarise(sums.data() + j, start, width, ambiguous_below, flip);
+      result.ambiguous += tile.ambiguous;
+      // Most parts of a long array hold nothing greater than the runner-up: they need no scan.
+      if (tile.greatest <= result.runner_up) continue;
+      alignas(64) u64 keys[kTile];
+      finish_keys(sums.data() + j, start, width, keys);
+      scan_tile(keys, width, first + j, ambiguous_below, flip, result);
+    }
   }
   return result;
 }
@@ -97,12 +110,12 @@ RNS_VECTORISED void add_tile(const u64* sums, u64 start, i64 width, u64 ambiguou
 
 KeySum row_sums(const Residues& residues, const u64* c, u64 start, u64 ambiguous_below, u64* rows) {
   KeySum result;
-  const i64 most = tile_of(residues);
-  alignas(64) u64 sums[kLongTile];
+  const i64 most = key_tiles(residues.moduli).length;
+  TileSums sums(std::min(most, residues.count));
   for (i64 first = 0; first < residues.count; first += most) {
     const i64 width = std::min(most, residues.count - first);
-    sum_keys(residues, c, first, width, sums, rows);
-    add_tile(sums, start, width, ambiguous_below, result);
+    sum_keys(residues, c, first, width, sums.data(), rows);
+    add_tile(sums.data(), start, width, ambiguous_below, result);
   }
   return result;
 }

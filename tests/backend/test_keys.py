@@ -1,5 +1,7 @@
 """Keys and sums of residues, by each instruction set of this processor, against Python integers."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -13,8 +15,8 @@ def check(residues: np.ndarray, coefficients: np.ndarray) -> None:
     c = [int(x) for x in coefficients]
     keys = [sum(map(int.__mul__, number, c)) % 2**64 for number in columns]
     sums = [sum(map(int, row)) % 2**64 for row in residues]
-    for method in cpu.key_methods():
-        found, found_sums = cpu.keys_by(method, residues, coefficients)
+    for method, ahead in itertools.product(cpu.key_methods(), (0, 40)):
+        found, found_sums = cpu.keys_by(method, residues, coefficients, ahead)
         assert found.tolist() == keys, method
         assert found_sums.tolist() == sums, method
 
@@ -22,7 +24,7 @@ def check(residues: np.ndarray, coefficients: np.ndarray) -> None:
 def test_methods() -> None:
     assert cpu.key_methods()[0] == "portable"
     with pytest.raises(ValueError, match="no such method"):
-        cpu.keys_by("slow", np.ones((1, 1), dtype=np.uint32), np.ones(1, dtype=np.uint64))
+        cpu.keys_by("slow", np.ones((1, 1), dtype=np.uint32), np.ones(1, dtype=np.uint64), 0)
 
 
 # Groups of 8, 4, 2 and 1 rows; parts of a block to several blocks.

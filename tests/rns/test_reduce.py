@@ -337,13 +337,13 @@ def test_more_than_2_to_32_numbers(operation: str) -> None:
 
 @pytest.mark.parametrize("name", ["table2_8", "bits2048"])
 def test_numbers_around_the_ends_of_tiles(name: str, rng: np.random.Generator) -> None:
-    """Few moduli are reduced 1024 numbers at a time, and many 4096."""
+    """Few moduli are reduced 1024 numbers at a time, and many 4096, or 49,152 by AVX-512."""
     moduli = MODULI_SETS[name]
     some = [int.from_bytes(rng.bytes(moduli.bits // 8 + 1)) % moduli.product for _ in range(97)]
-    for count in (1025, 4095, 4097, 8200):
-        values = (some * 90)[:count]
+    for count in (1025, 4095, 4097, 8200, 49152 + 1030):
+        values = (some * 520)[:count]
         residues = rns.encode(values, moduli)
-        for place in {0, 1023, 1024, 4095, 4096, count - 1} & set(range(count)):
+        for place in {0, 1023, 1024, 4095, 4096, 49151, 49152, count - 1} & set(range(count)):
             changed, greatest = residues.copy(), moduli.product - 1 - place
             changed[:, place] = rns.encode([greatest], moduli)[:, 0]
             expected = [*values[:place], greatest, *values[place + 1 :]]

@@ -31,12 +31,15 @@ def candidates(residues: Array, constants: KeyConstants, minimum: bool, threshol
 
 
 def keys_by(
-    method: str, residues: NDArray[np.uint32], coefficients: NDArray[np.uint64]
+    method: str, residues: NDArray[np.uint32], coefficients: NDArray[np.uint64], ahead: int
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """The keys of numbers and the sums of their residues by one of `key_methods`, for tests."""
+    """The keys of numbers and the sums of their residues by one of `key_methods`, for tests.
+
+    What comes `ahead` numbers later is brought near, as in short tiles; with 0 nothing is, as in long ones.
+    """
     keys = np.empty(residues.shape[1], dtype=np.uint64)
     row_sums = np.zeros(residues.shape[0], dtype=np.uint64)
-    _cpu.keys_by(method, residues, coefficients, keys, row_sums)
+    _cpu.keys_by(method, residues, coefficients, ahead, keys, row_sums)
     return keys, row_sums
 
 
