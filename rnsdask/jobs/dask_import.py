@@ -2,6 +2,9 @@
 
 import gc
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from rnsdask.backend import import_cupy
 
@@ -12,7 +15,8 @@ def import_dask_array() -> None:
     """Import ``dask.array``, which would import xarray, with it pandas, SciPy and more, to know their arrays.
 
     In this process Dask then takes those of them that were not imported before not to be installed; a later
-    import finds them. CuPy, whose arrays Dask must know, comes first, for it may need some of them.
+    import finds them. CuPy, whose arrays Dask must know, comes first, for it may need some of them. Nor does
+    Dask write docstrings of its functions from NumPy's, which takes a quarter of its import.
     """
     hidden: list[str] = []
     is_first, is_collecting = "dask.array" not in sys.modules, gc.isenabled()
@@ -22,7 +26,8 @@ def import_dask_array() -> None:
         hidden = [name for name in _UNUSED if name not in sys.modules]
         for name in hidden:
             sys.modules[name] = None  # type: ignore[assignment]  # Python's way to say that there is none
-        import dask.array  # noqa: F401
+        with _numpys_docstrings():
+            import dask.array  # noqa: F401
 
         import rnsdask.jobs.memory_plan
         import rnsdask.jobs.run  # noqa: F401
@@ -33,3 +38,24 @@ def import_dask_array() -> None:
             gc.freeze()  # nor look later, which the end of the process would do too
         if is_collecting:
             gc.enable()
+
+
+@contextmanager
+def _numpys_docstrings() -> Iterator[None]:
+    """Functions that Dask derives of others have the docstrings of these, as they are."""
+    from dask import utils
+
+    written = getattr(utils, "_derived_from", None)
+    if written is None:  # a Dask that does it in another way
+        yield
+        return
+
+    def taken(cls: Any, method: Any, *_: Any, **__: Any) -> str | None:
+        docstring: str | None = getattr(cls, method.__name__).__doc__  # Dask expects AttributeErrors
+        return docstring
+
+    utils._derived_from = taken
+    try:
+        yield
+    finally:
+        utils._derived_from = written

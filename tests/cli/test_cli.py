@@ -122,6 +122,16 @@ def test_a_job_on_threads_imports_no_more_than_it_needs(command: str) -> None:
     assert subprocess.check_output([sys.executable, "-c", script], text=True).endswith("\n[]\n")
 
 
+def test_dask_has_numpys_docstrings_after_the_import_of_a_job() -> None:
+    script = (
+        "from rnsdask.jobs.dask_import import import_dask_array; import_dask_array(); "
+        "import dask.array as da, dask.utils, numpy; "
+        "assert dask.utils._derived_from.__module__ == 'dask.utils'; "
+        "print(da.sin.__doc__ == numpy.sin.__doc__, int(da.sin(da.zeros(3)).sum().compute()))"
+    )
+    assert subprocess.check_output([sys.executable, "-c", script], text=True) == "True 0\n"
+
+
 def test_garbage_is_not_looked_for_in_what_a_job_imports() -> None:
     import_values()
     script = (
