@@ -217,7 +217,9 @@ def test_every_cpu_kernel_has_a_caller() -> None:
     bound = {
         name
         for path in KERNELS.glob("cpu/*.cpp")
-        for name in re.findall(r"module\.def\(\s*\"(\w+)\"", path.read_text(encoding="utf-8"))
+        for name in re.findall(
+            r"(?:module\.def\(|nb::class_<\w+>\(module,)\s*\"(\w+)\"", path.read_text(encoding="utf-8")
+        )
     }
     assert bound == called
 

@@ -30,6 +30,7 @@ void bind_ntt(nb::module_& module);
 void bind_overlap_add(nb::module_& module);
 void bind_polynomials(nb::module_& module);
 void bind_positional(nb::module_& module);
+void bind_positional_integers(nb::module_& module);
 void bind_limbs(nb::module_& module);
 void bind_python_ints(nb::module_& module);
 void bind_reduce(nb::module_& module);

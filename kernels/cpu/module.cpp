@@ -27,6 +27,7 @@ NB_MODULE(_cpu, module) {
   rns::bind_overlap_add(module);
   rns::bind_polynomials(module);
   rns::bind_positional(module);
+  rns::bind_positional_integers(module);
   rns::bind_limbs(module);
   rns::bind_python_ints(module);
   rns::bind_reduce(module);

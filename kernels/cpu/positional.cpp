@@ -89,12 +89,12 @@ i64 least_halved_digits(const PositionalLoops& loops, const std::string& algorit
 
 void multiply(const LimbMatrix& x, const LimbMatrix& y, const std::optional<LimbMatrix>& addend, i64 bits,
               bool is_signed, const MutableMatrix32& out, const std::optional<Vector8>& flags,
-              const std::string& method, const std::string& algorithm) {
+              const std::string& level, const std::string& algorithm) {
   const i64 count = static_cast<i64>(out.shape(1));
   require(bits > 32 * (static_cast<i64>(out.shape(0)) - 1) && bits <= 32 * static_cast<i64>(out.shape(0)),
           "the result must have the limbs of its bits");
   require(!flags || static_cast<i64>(flags->shape(0)) == count, "there must be a flag for each number");
-  const PositionalLoops& loops = positional_loops(method);
+  const PositionalLoops& loops = positional_loops(level);
   const i64 least = least_halved_digits(loops, algorithm);
   const bool is_square = are_same(x, y);
   Run a(x, count), b = is_square ? Run() : Run(y, count), c = addend ? Run(*addend, count) : Run();
@@ -133,12 +133,12 @@ class Divisors {
 };
 
 void divide(const LimbMatrix& x, const LimbMatrix& divisor, bool is_signed, const MutableMatrix32& quotient,
-            const MutableMatrix32& remainder, const std::string& method) {
+            const MutableMatrix32& remainder, const std::string& level) {
   const i64 count = static_cast<i64>(remainder.shape(1)), limbs = static_cast<i64>(quotient.shape(0));
   require(quotient.shape(1) == remainder.shape(1), "quotients and remainders must be as many");
   require(limbs >= static_cast<i64>(x.shape(0)) + is_signed && remainder.shape(0) == divisor.shape(0),
           "the results need the limbs of the operands");
-  const PositionalLoops& loops = positional_loops(method);
+  const PositionalLoops& loops = positional_loops(level);
   Run a(x, count);
   Divisors divisors(divisor, count, is_signed, loops);
   nb::gil_scoped_release release;
@@ -156,10 +156,10 @@ void divide(const LimbMatrix& x, const LimbMatrix& divisor, bool is_signed, cons
 }
 
 void mod_multiply(const LimbMatrix& x, const LimbMatrix& y, const LimbMatrix& modulus,
-                  const MutableMatrix32& out, const std::string& method) {
+                  const MutableMatrix32& out, const std::string& level) {
   require(out.shape(0) == modulus.shape(0), "the result must have the limbs of the modulus");
   const i64 count = static_cast<i64>(out.shape(1));
-  const PositionalLoops& loops = positional_loops(method);
+  const PositionalLoops& loops = positional_loops(level);
   const bool is_square = are_same(x, y);
   Run a(x, count), b = is_square ? Run() : Run(y, count);
   Divisors divisors(modulus, count, false, loops);
@@ -179,11 +179,11 @@ void check_modular(const LimbMatrix& x, const LimbMatrix& modulus, const Mutable
 }
 
 bool add_modular(const LimbMatrix& x, const LimbMatrix& y, const LimbMatrix& modulus, bool subtract,
-                 const MutableMatrix32& out, const std::string& method) {
+                 const MutableMatrix32& out, const std::string& level) {
   check_modular(x, modulus, out);
   check_modular(y, modulus, out);
   const i64 count = static_cast<i64>(out.shape(1));
-  const PositionalLoops& loops = positional_loops(method);
+  const ModularSums& loops = modular_sums(level);
   Run a(x, count), b(y, count), m(modulus, count);
   nb::gil_scoped_release release;
   PositionalScratch scratch;
@@ -199,10 +199,10 @@ bool add_modular(const LimbMatrix& x, const LimbMatrix& y, const LimbMatrix& mod
 
 // The first column that has no inverse, or -1.
 i64 invert(const LimbMatrix& x, const LimbMatrix& modulus, const MutableMatrix32& out,
-           const std::string& method) {
+           const std::string& level) {
   check_modular(x, modulus, out);
   const i64 count = static_cast<i64>(out.shape(1));
-  const PositionalLoops& loops = positional_loops(method);
+  const PositionalLoops& loops = positional_loops(level);
   Run a(x, count), m(modulus, count);
   nb::gil_scoped_release release;
   PositionalScratch scratch;
@@ -246,11 +246,11 @@ class Moduli {
 };
 
 void montgomery_multiply(const LimbMatrix& x, const LimbMatrix& y, const LimbMatrix& modulus,
-                         const LimbMatrix& square, const MutableMatrix32& out, const std::string& method) {
+                         const LimbMatrix& square, const MutableMatrix32& out, const std::string& level) {
   check_modular(x, modulus, out);
   check_modular(y, modulus, out);
   const i64 count = static_cast<i64>(out.shape(1));
-  const PositionalLoops& loops = positional_loops(method);
+  const PositionalLoops& loops = positional_loops(level);
   const bool is_square = are_same(x, y);
   Run a(x, count), b = is_square ? Run() : Run(y, count);
   Moduli moduli(modulus, square, count, loops);
@@ -266,13 +266,13 @@ void montgomery_multiply(const LimbMatrix& x, const LimbMatrix& y, const LimbMat
 
 void montgomery_power(const LimbMatrix& x, const LimbMatrix& exponent, i64 bits, const LimbMatrix& modulus,
                       const LimbMatrix& square, int window, const MutableMatrix32& out,
-                      const std::string& method) {
+                      const std::string& level) {
   check_modular(x, modulus, out);
   require(bits >= 0 && bits <= 32 * static_cast<i64>(exponent.shape(0)),
           "exponents have the limbs of their bits");
   require(window >= 1 && window <= 8, "a window has from 1 to 8 bits");
   const i64 count = static_cast<i64>(out.shape(1));
-  const PositionalLoops& loops = positional_loops(method);
+  const PositionalLoops& loops = positional_loops(level);
   Run a(x, count), e(exponent, count);
   Moduli moduli(modulus, square, count, loops);
   std::vector<Run*> runs = moduli.runs();
@@ -295,11 +295,11 @@ void bind_positional(nb::module_& module) {
   module.def("positional_divmod", divide);
   module.def("positional_mod_multiply", mod_multiply);
   module.def("positional_inverse", invert);
-  module.def("montgomery_bits", [](i64 limbs, const std::string& method) {
-    const PositionalLoops& loops = positional_loops(method);
+  module.def("montgomery_bits", [](i64 limbs, const std::string& level) {
+    const PositionalLoops& loops = positional_loops(level);
     return loops.digit_bits * loops.montgomery_digits(limbs);
   });
-  module.def("positional_methods", positional_methods);
+  module.def("positional_levels", positional_levels);
 }
 
 }  // namespace rns

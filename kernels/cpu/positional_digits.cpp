@@ -1,8 +1,7 @@
-// Arithmetic of positional numbers in digits, for each level of instructions.
+// Arithmetic of positional numbers in digits, for each level of instructions that has vectors for it.
 #include "positional_digits.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #ifdef RNS_X86_LEVELS
 #include <immintrin.h>
@@ -19,6 +18,7 @@ using u128 = unsigned __int128;
 
 constexpr u64 kLimbMask = 0xffffffff;
 
+// Of processors without these levels, where GMP takes what is a product.
 namespace portable {
 
 #define RNS_LEVEL
@@ -27,10 +27,6 @@ namespace portable {
 typedef u64 Lanes __attribute__((vector_size(16), may_alias));
 typedef i64 SignedLanes __attribute__((vector_size(16), may_alias));
 constexpr i64 kLanes = 2;
-constexpr int kDigitBits = 52;
-constexpr u64 kDigitMask = (u64{1} << kDigitBits) - 1;
-constexpr i64 kRowsBeforeCarry = 512;  // of two summands below 2^52 each, in sums with a sign
-constexpr i64 kLeastTiledDigits = i64{1} << 62, kLeastHalvedDigits = 64;
 
 typedef u32 LimbLanes __attribute__((vector_size(sizeof(Lanes) / 2)));
 
@@ -46,110 +42,8 @@ RNS_LEVEL_INLINE void store_limbs(const Lanes& x, u32* row) {
 }
 
 RNS_LEVEL_INLINE Lanes* lanes_of(LaneVector& x) { return x.as<Lanes>(); }
-RNS_LEVEL_INLINE const Lanes* lanes_of(const LaneVector& x) { return x.as<Lanes>(); }
 
-// Adds the lower digit of a product of two, and the upper one.
-RNS_INLINE void add_product(Lanes& low, Lanes& high, const Lanes& a, const Lanes& b) {
-  for (i64 j = 0; j < kLanes; ++j) {
-    const u128 product = static_cast<u128>(a[j]) * b[j];
-    low[j] += static_cast<u64>(product) & kDigitMask;
-    high[j] += static_cast<u64>(product >> kDigitBits);
-  }
-}
-
-// Adds b times n digits, from the highest down.
-RNS_LEVEL_INLINE void add_multiple(Lanes* sum, const Lanes* a, i64 n, const Lanes& b) {
-  const Lanes factor = b;
-  Lanes high = sum[n];
-#pragma GCC unroll 4
-  for (i64 i = n - 1; i >= 0; --i) {
-    Lanes low = sum[i];
-    add_product(low, high, a[i], factor);
-    sum[i + 1] = high;
-    high = low;
-  }
-  sum[0] = high;
-}
-
-// The digits of one number of a tile.
-RNS_INLINE void copy_lane(const Lanes* x, i64 lane, i64 count, u64* digits) {
-  for (i64 i = 0; i < count; ++i) digits[i] = x[i][lane];
-}
-
-// Adds the products of digits of weight c in all, from digits `first` to `last` of x on. 2^24 of them fit.
-RNS_INLINE void add_column(const u64* x, const u64* y, i64 first, i64 last, i64 c, u128& sum) {
-  for (i64 i = first; i <= last; ++i) sum += static_cast<u128>(x[i]) * y[c - i];
-}
-
-// The lowest `count` digits of a product.
-RNS_INLINE void multiply_digits(const Lanes* x, i64 x_count, const Lanes* y, i64 y_count, Lanes* z,
-                                i64 count) {
-  std::vector<u64> digits(x_count + y_count);
-  u64 *a = digits.data(), *b = a + x_count;
-  for (i64 lane = 0; lane < kLanes; ++lane) {
-    copy_lane(x, lane, x_count, a);
-    copy_lane(y, lane, y_count, b);
-    u128 sum = 0;
-    for (i64 c = 0; c < count; ++c) {
-      add_column(a, b, std::max<i64>(0, c - y_count + 1), std::min(c, x_count - 1), c, sum);
-      z[c][lane] = static_cast<u64>(sum) & kDigitMask;
-      sum >>= kDigitBits;
-    }
-  }
-}
-
-// The same of a square: each pair of different digits counts twice.
-RNS_INLINE void square_digits(const Lanes* x, i64 x_count, Lanes* z, i64 count) {
-  std::vector<u64> digits(x_count);
-  u64* a = digits.data();
-  for (i64 lane = 0; lane < kLanes; ++lane) {
-    copy_lane(x, lane, x_count, a);
-    u128 sum = 0;
-    for (i64 c = 0; c < count; ++c) {
-      u128 half = 0;
-      add_column(a, a, std::max<i64>(0, c - x_count + 1), (c + 1) / 2 - 1, c, half);
-      sum += 2 * half;
-      if (c % 2 == 0 && c / 2 < x_count) sum += static_cast<u128>(a[c / 2]) * a[c / 2];
-      z[c][lane] = static_cast<u64>(sum) & kDigitMask;
-      sum >>= kDigitBits;
-    }
-  }
-}
-
-#include "positional_karatsuba.hpp"
-
-// x y / R modulo m, as below.
-RNS_INLINE void montgomery_product(const MontgomeryTile& m, const Lanes* x, const Lanes* y, Lanes* z,
-                                   Lanes*) {
-  const i64 n = m.digits;
-  std::vector<u64> digits(4 * n);
-  u64 *a = digits.data(), *b = a + n, *modulus = b + n, *quotient = modulus + n;
-  for (i64 lane = 0; lane < kLanes; ++lane) {
-    copy_lane(x, lane, n, a);
-    copy_lane(y, lane, n, b);
-    copy_lane(lanes_of(m.modulus), lane, n, modulus);
-    u128 sum = 0;
-    for (i64 c = 0; c < n; ++c) {
-      add_column(a, b, 0, c, c, sum);
-      add_column(quotient, modulus, 0, c - 1, c, sum);
-      quotient[c] = static_cast<u64>(sum) * (*lanes_of(m.inverse))[lane] & kDigitMask;
-      sum += static_cast<u128>(quotient[c]) * modulus[0];
-      sum >>= kDigitBits;
-    }
-    for (i64 c = n; c < 2 * n; ++c) {
-      add_column(a, b, c - n + 1, n - 1, c, sum);
-      add_column(quotient, modulus, c - n + 1, n - 1, c, sum);
-      z[c - n][lane] = static_cast<u64>(sum) & kDigitMask;
-      sum >>= kDigitBits;
-    }
-  }
-}
-
-#include "positional_loops.hpp"
-// After these.
-#include "positional_inverse_words.hpp"
-// After all.
-#include "positional_table.hpp"
+#include "positional_sum_loops.hpp"
 #undef RNS_LEVEL
 #undef RNS_LEVEL_INLINE
 
@@ -234,11 +128,13 @@ RNS_LEVEL_INLINE void montgomery_rows(const MontgomeryTile& m, const Lanes* x, c
 
 #include "positional_tiles.hpp"
 
-// What all levels have.
+// What all levels have, each after those above.
+#include "positional_sum_loops.hpp"
+//
 #include "positional_loops.hpp"
-// After these.
+//
 #include "positional_inverse_loops.hpp"
-// After all.
+//
 #include "positional_table.hpp"
 #undef RNS_LEVEL
 #undef RNS_LEVEL_INLINE
@@ -329,11 +225,13 @@ RNS_LEVEL_INLINE void montgomery_rows(const MontgomeryTile& m, const Lanes* x, c
 
 #include "positional_tiles.hpp"
 
-// What all levels have.
+// What all levels have, each after those above.
+#include "positional_sum_loops.hpp"
+//
 #include "positional_loops.hpp"
-// After these.
+//
 #include "positional_inverse_loops.hpp"
-// After all.
+//
 #include "positional_table.hpp"
 #undef RNS_LEVEL
 #undef RNS_LEVEL_INLINE
@@ -344,21 +242,29 @@ RNS_LEVEL_INLINE void montgomery_rows(const MontgomeryTile& m, const Lanes* x, c
 
 }  // namespace
 
-std::vector<std::string> positional_methods() {
-  std::vector<std::string> methods = {"portable"};
+std::vector<std::string> positional_levels() {
+  std::vector<std::string> levels;
 #ifdef RNS_X86_LEVELS
-  if (__builtin_cpu_supports("x86-64-v3")) methods.push_back("avx2");
-  if (__builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512ifma")) methods.push_back("ifma");
+  if (__builtin_cpu_supports("x86-64-v3")) levels.push_back("avx2");
+  if (__builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512ifma")) levels.push_back("ifma");
 #endif
-  return methods;
+  return levels;
 }
 
-const PositionalLoops& positional_loops([[maybe_unused]] const std::string& method) {
+const PositionalLoops& positional_loops([[maybe_unused]] const std::string& level) {
 #ifdef RNS_X86_LEVELS
-  if (method == "avx2") return avx2::kLoops;
-  if (method == "ifma") return ifma::kLoops;
+  if (level == "avx2") return avx2::kLoops;
+  if (level == "ifma") return ifma::kLoops;
 #endif
-  return portable::kLoops;
+  throw nb::value_error("there are no loops of this level");
+}
+
+const ModularSums& modular_sums([[maybe_unused]] const std::string& level) {
+#ifdef RNS_X86_LEVELS
+  if (level == "avx2") return avx2::kModularSums;
+  if (level == "ifma") return ifma::kModularSums;
+#endif
+  return portable::kModularSums;
 }
 
 }  // namespace rns

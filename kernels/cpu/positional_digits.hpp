@@ -118,7 +118,6 @@ struct PositionalLoops {
   i64 least_halved_digits;              // from which Karatsuba's products are quicker, as measured
   i64 (*montgomery_digits)(i64 limbs);  // of R, which is at least 4 times every number of so many limbs
   MultiplyTile multiply;
-  AddModular add_modular;
   LoadMontgomery load_montgomery;
   MontgomeryMultiply montgomery_multiply;
   MontgomeryPower montgomery_power;
@@ -128,8 +127,16 @@ struct PositionalLoops {
   Invert invert;
 };
 
-// All loops give the same, but for R: "portable" and, where the processor has these, "avx2" and "ifma".
-std::vector<std::string> positional_methods();
-const PositionalLoops& positional_loops(const std::string& method);
+struct ModularSums {
+  i64 lanes;
+  AddModular add_modular;
+};
+
+// The levels of instructions that the processor has of "avx2" and "ifma", the best last: all give the same,
+// but for R.
+std::vector<std::string> positional_levels();
+const PositionalLoops& positional_loops(const std::string& level);
+// Of a level, or without one.
+const ModularSums& modular_sums(const std::string& level);
 
 }  // namespace rns

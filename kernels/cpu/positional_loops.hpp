@@ -1,18 +1,12 @@
 // The loops of positional_digits.hpp, for one level of instructions: included in a namespace that has
-// RNS_LEVEL, RNS_LEVEL_INLINE, Lanes, SignedLanes, lanes_of, load_limbs, store_limbs, kLanes, kDigitBits,
-// kDigitMask, kRowsBeforeCarry, kLeastTiledDigits, kLeastHalvedDigits, add_product, add_multiple, what
-// positional_karatsuba.hpp has, and montgomery_product. No guard: it is included once for each level.
+// what positional_sum_loops.hpp has and takes, kDigitBits, kDigitMask, kRowsBeforeCarry, kLeastTiledDigits,
+// kLeastHalvedDigits, add_product, add_multiple, what positional_karatsuba.hpp has, and montgomery_product.
+// No guard: it is included once for each level.
 
 // How many digits hold so many bits: whole tiles of them.
 RNS_LEVEL_INLINE i64 digits_for(i64 bits) {
   const i64 digits = (bits + kDigitBits - 1) / kDigitBits;
   return (digits + kDigitTile - 1) / kDigitTile * kDigitTile;
-}
-
-// Limb i, or 0 above the number.
-RNS_LEVEL_INLINE void limb_or_zero(const LimbRows& x, i64 i, Lanes& limb) {
-  limb = Lanes{};
-  if (i < x.limbs) load_limbs(x.row(i), limb);
 }
 
 template <int kBits = kDigitBits>
@@ -65,19 +59,6 @@ RNS_LEVEL_INLINE void wrap_top(const LimbResult& out, Lanes& top) {
     top = (Lanes)((SignedLanes)top >> (32 + unused)) & kLimbMask;
   } else {
     top &= kLimbMask >> unused;
-  }
-}
-
-// Limb i of numbers in any limbs, with what is above them.
-RNS_LEVEL_INLINE void extended_limb(const LimbRows& x, i64 i, bool is_signed, Lanes& limb) {
-  if (i < x.limbs) {
-    load_limbs(x.row(i), limb);
-  } else {
-    limb = Lanes{};
-    if (is_signed && x.limbs > 0) {
-      load_limbs(x.row(x.limbs - 1), limb);
-      limb = (limb >> 31) * kLimbMask;
-    }
   }
 }
 
@@ -171,42 +152,6 @@ RNS_LEVEL void multiply(const LimbRows& x, const LimbRows& y, const LimbRows& ad
   if (flags != nullptr) {
     for (i64 j = 0; j < kLanes; ++j) flags[j] = lost[j] != 0;
   }
-}
-
-// Adds with a carry, or a borrow of -1, to what is carried.
-RNS_LEVEL_INLINE void pass_on(Lanes& sum, Lanes& carried) {
-  sum += carried;
-  carried = (Lanes)((SignedLanes)sum >> 32);
-  sum &= kLimbMask;
-}
-
-RNS_LEVEL bool add_modular(const LimbRows& x, const LimbRows& y, const LimbRows& modulus, bool subtract,
-                           i64 lanes, const LimbResult& out, PositionalScratch& scratch) {
-  scratch.x.resize(out.limbs);
-  scratch.y.resize(out.limbs);
-  Lanes *sums = lanes_of(scratch.x), *others = lanes_of(scratch.y);
-  Lanes carried = {}, other_carried = {}, x_borrow = {}, y_borrow = {};
-  for (i64 i = 0; i < out.limbs; ++i) {
-    Lanes a, b, m;
-    extended_limb(x, i, false, a);
-    extended_limb(y, i, false, b);
-    extended_limb(modulus, i, false, m);
-    sums[i] = subtract ? a - b : a + b;
-    pass_on(sums[i], carried);
-    others[i] = subtract ? sums[i] + m : sums[i] - m;
-    pass_on(others[i], other_carried);
-    a -= m;
-    pass_on(a, x_borrow);
-    b -= m;
-    pass_on(b, y_borrow);
-  }
-  // A sum is too great unless it is below the modulus, a difference if it is negative.
-  const Lanes is_other = subtract ? carried : ~(carried + other_carried);
-  const Lanes take = (Lanes)((SignedLanes)is_other >> 63);
-  for (i64 i = 0; i < out.limbs; ++i) store_limbs((others[i] & take) | (sums[i] & ~take), out.row(i));
-  bool are_reduced = true;
-  for (i64 j = 0; j < lanes; ++j) are_reduced = are_reduced && (x_borrow[j] & y_borrow[j]) != 0;
-  return are_reduced;
 }
 
 // Digits of R, whole tiles unless they are few.

@@ -445,19 +445,14 @@ class Kernels(Protocol):
 
     @property
     def most_product_limbs(self) -> int:
-        """Of the shorter operand of `positional_multiply`: longer products are quicker in other ways."""
-
-    @property
-    def transforms_long_products(self) -> bool:
-        """Whether that is by number-theoretic transforms; else by GMP, on the host."""
+        """Of the shorter operand of `positional_multiply`: longer products are quicker by transforms."""
 
     @property
     def most_montgomery_limbs(self) -> int:
         """Of one odd modulus: products by longer ones are quicker as remainders."""
 
-    @property
-    def most_inverse_limbs(self) -> int:
-        """Of moduli of `positional_inverse`: those of longer ones are quicker by GMP, on the host."""
+    def by_integers(self, operation: str, limbs: int, count: int) -> bool:
+        """Whether GMP on the host is quicker for "mod_power" or "mod_inverse" by moduli of so many limbs."""
 
     def positional_multiply(
         self,
@@ -480,26 +475,23 @@ class Kernels(Protocol):
         In limbs that hold them all, at most one more than the longer operand's.
         """
 
+    def positional_gcd(self, x: Array, y: Array, signed: bool, out: Array) -> None:
+        """Greatest common divisors of numbers (k, N) and others, signed or not, to `out`."""
+
+    def positional_isqrt(self, x: Array, out: Array) -> None:
+        """Floors of square roots of numbers (k, N) that are not negative, to `out`."""
+
+    def positional_inverse(self, x: Array, moduli: Array, out: Array) -> int | None:
+        """Inverses of numbers (k, N) modulo odd ones, as for `montgomery_multiply`, to `out`.
+
+        Returns the first index of one that has none, if there is one; `out` means nothing there.
+        """
+
     # Of processors that have kernels for these; None where there are other ways.
 
     @property
     def overlap_add(self) -> Callable[[Array, int, Array], None] | None:
         """Add (N, L) limbs to those of one number: row k counts ``2**(32 step k)``; no last carry is kept."""
-
-    @property
-    def positional_gcd(self) -> Callable[[Array, Array, bool, Array], None] | None:
-        """Greatest common divisors of numbers (k, N) and others, signed or not, to `out`."""
-
-    @property
-    def positional_isqrt(self) -> Callable[[Array, Array], None] | None:
-        """Floors of square roots of numbers (k, N) that are not negative, to `out`."""
-
-    @property
-    def positional_inverse(self) -> Callable[[Array, Array, Array], int | None] | None:
-        """Inverses of numbers (k, N) modulo odd ones, as for `montgomery_multiply`, to `out`.
-
-        Returns the first index of one that has none, if there is one; `out` means nothing there.
-        """
 
     @property
     def positional_mod_multiply(self) -> Callable[[Array, Array, Array, Array], None] | None:

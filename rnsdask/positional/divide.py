@@ -3,13 +3,11 @@
 Operands broadcast. They are in any limbs, in two's complement if ``signed``. No Dask in here.
 """
 
-import gmpy2
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
 from rnsdask.core.errors import NumberError
 from rnsdask.core.place import Locate
-from rnsdask.positional.integers import from_integers, map_integers
 from rnsdask.positional.operands import Operands, wide
 
 
@@ -53,14 +51,11 @@ def check_divisors(matrix: Array, count: int, locate: Locate, name: str = "divis
 def gcd(x: Array, y: Array, signed: bool) -> Array:
     """Greatest common divisors, in the limbs of the longer operand; of 0 and 0 it is 0."""
     operands = Operands(x, y)
-    kernel = kernels_of(operands.like).positional_gcd
-    if kernel is not None and operands.count:
-        out = operands.empty(max(len(x), len(y)))
+    out = operands.empty(max(len(x), len(y)))
+    if operands.count:
         a, b = operands.matrices
-        kernel(a, b, signed, out)
-        return operands.shaped(out)
-    values = map_integers(gmpy2.gcd, operands, signed)
-    return operands.shaped(from_integers(values, max(len(x), len(y)), operands.like))
+        kernels_of(out).positional_gcd(a, b, signed, out)
+    return operands.shaped(out)
 
 
 def isqrt(x: Array, signed: bool, locate: Locate = int) -> Array:
@@ -76,13 +71,10 @@ def isqrt(x: Array, signed: bool, locate: Locate = int) -> Array:
     if signed and bool(negative.any()):
         index = locate(int(negative.argmax()))
         raise NumberError(f"the number at flat index {index} is negative: it has no square root")
-    kernel = kernels_of(operands.like).positional_isqrt
-    if kernel is not None and operands.count:
-        out = operands.empty(len(x))
-        kernel(operands.matrices[0], out)
-        return operands.shaped(out)
-    values = map_integers(gmpy2.isqrt, operands, signed)
-    return operands.shaped(from_integers(values, len(x), operands.like))
+    out = operands.empty(len(x))
+    if operands.count:
+        kernels_of(out).positional_isqrt(operands.matrices[0], out)
+    return operands.shaped(out)
 
 
 def _in_limbs(matrix: Array, limbs: int, signed: bool) -> Array:

@@ -1,17 +1,20 @@
-"""Positional numbers as integers of GMP, on the host, for what it does best. No Dask in here."""
-
-from collections.abc import Callable
+"""Positional numbers as integers of GMP, on the host. No Dask in here."""
 
 import gmpy2
 import numpy as np
+from numpy.typing import NDArray
 
 from rnsdask.backend import Array
-from rnsdask.positional.operands import Operands, wide
+
+
+def on_host(matrix: Array) -> NDArray[np.uint32]:
+    """A matrix (k, N) of words as a NumPy array."""
+    return matrix if isinstance(matrix, np.ndarray) else matrix.get()
 
 
 def to_integers(matrix: Array, signed: bool) -> list[gmpy2.mpz]:
     """The integers of a matrix (k, N)."""
-    host = matrix if isinstance(matrix, np.ndarray) else matrix.get()
+    host = on_host(matrix)
     data, size = np.copy(host.T, order="C").astype("<u4", copy=False).tobytes(), 4 * len(host)
     values = [gmpy2.mpz.from_bytes(data[i : i + size], "little") for i in range(0, len(data), size)]
     if signed:
@@ -29,9 +32,3 @@ def from_integers(values: list[gmpy2.mpz], limbs: int, like: Array) -> Array:
         data = b"".join((value % modulus).to_bytes(4 * limbs, "little") for value in values)
     rows = np.frombuffer(data, dtype="<u4").astype(np.uint32, copy=False).reshape(len(values), limbs)
     return np.asarray(np.copy(rows.T, order="C"), like=like)
-
-
-def map_integers(function: Callable[..., gmpy2.mpz], operands: Operands, signed: bool) -> list[gmpy2.mpz]:
-    """What a function gives for the integers of operands."""
-    columns = [to_integers(wide(matrix, operands.count), signed) for matrix in operands.matrices]
-    return list(map(function, *columns))

@@ -7,24 +7,22 @@ All functions raise ZeroDivisionError for a modulus that is 0, and ValueError fo
 index that `locate` makes of the first one in the chunk. Where there are no results, no modulus is looked at.
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import gmpy2
 import numpy as np
 
-from rnsdask.backend import Array, kernels_of
+from rnsdask.backend import Array, cpu, kernels_of
 from rnsdask.core.errors import NumberError, abbreviate
 from rnsdask.core.place import Locate
 from rnsdask.positional.divide import check_divisors, remainder
 from rnsdask.positional.even_moduli import inverse_modulo_any, power_modulo_even
-from rnsdask.positional.integers import from_integers, to_integers
+from rnsdask.positional.integers import from_integers, on_host, to_integers
 from rnsdask.positional.multiply import multiply
 from rnsdask.positional.operands import LIMB_BITS, Operands, limbs_of, wide
 from rnsdask.rns.inverses import invert_together
-
-_MOST_MONTGOMERY_LIMBS = 1024
-"""Limbs of the longest moduli for which powers are Montgomery's products."""
 
 _FEW = 32
 """Numbers that are inverted one by one, on the host."""
@@ -123,6 +121,8 @@ def mod_power(x: Array, exponent: int | Array, m: Array, signed: bool, locate: L
     if operands.count == 0:
         return operands.shaped(operands.empty(len(modulus)))
     e, bits = _trimmed(e)
+    if kernels_of(operands.like).by_integers("mod_power", len(modulus), operands.count):
+        return operands.shaped(_power_of_integers(a, e, modulus.matrix, operands.count))
     power = partial(_power_modulo_odd, count=operands.count)
     if modulus.are_odd:
         return operands.shaped(power(a, e, bits, modulus))
@@ -156,10 +156,9 @@ def mod_inverse(x: Array, m: Array, signed: bool, locate: Locate = int) -> Array
         except ZeroDivisionError:
             pass  # one has none: find which
     a, moduli = wide(a, count), wide(modulus.matrix, count)
-    kernel = kernels_of(operands.like).positional_inverse
-    is_short = len(modulus) <= kernels_of(operands.like).most_inverse_limbs
-    if kernel is not None and is_short and count:
-        each = inverse_modulo_any(_lengthened(a, len(modulus)), moduli, kernel)
+    kernels = kernels_of(operands.like)
+    if count and not kernels.by_integers("mod_inverse", len(modulus), count):
+        each = inverse_modulo_any(_lengthened(a, len(modulus)), moduli, kernels.positional_inverse)
         if each is not None:
             return operands.shaped(each)
     return operands.shaped(_invert_each(a, moduli, locate))
@@ -223,22 +222,26 @@ def _trimmed(exponents: Array) -> tuple[Array, int]:
 
 def _power_modulo_odd(a: Array, exponents: Array, bits: int, modulus: _Moduli, count: int) -> Array:
     out = np.empty_like(a, shape=(len(modulus), count), order="C")
-    if len(modulus) <= _MOST_MONTGOMERY_LIMBS:
-        kernels_of(out).montgomery_power(a, exponents, bits, modulus.matrix, modulus.squares(), out)
-        return out
-    columns = [to_integers(wide(matrix, count), False) for matrix in (a, exponents, modulus.matrix)]
-    return from_integers(list(map(gmpy2.powmod, *columns)), len(modulus), a)
+    kernels_of(out).montgomery_power(a, exponents, bits, modulus.matrix, modulus.squares(), out)
+    return out
+
+
+def _power_of_integers(a: Array, exponents: Array, moduli: Array, count: int) -> Array:
+    """Powers modulo odd or even numbers, by GMP on the host."""
+    out = np.empty((len(moduli), count), dtype=np.uint32)
+    cpu.positional_mod_power(on_host(a), on_host(exponents), on_host(moduli), out)
+    return np.asarray(out, like=a)
 
 
 def _invert_each(a: Array, modulus: Array, locate: Locate) -> Array:
     """Inverses of matrices (k, N) one by one, by GMP on the host."""
-    inverses = []
-    for j, (x, m) in enumerate(zip(to_integers(a, False), to_integers(modulus, False), strict=True)):
-        try:
-            inverses.append(gmpy2.invert(x, m))
-        except ZeroDivisionError:
-            raise ZeroDivisionError(
-                f"the number at flat index {locate(j)} has no inverse modulo {abbreviate(int(m))}: their "
-                f"greatest common divisor is {abbreviate(int(gmpy2.gcd(x, m)))}"
-            ) from None
-    return from_integers(inverses, len(modulus), a)
+    x, m = on_host(a), on_host(modulus)
+    out = np.empty_like(m, order="C")
+    j = cpu.positional_inverse(x, m, out, method=cpu.GMP)
+    if j is not None:
+        number, value = (int(to_integers(z[:, j : j + 1], False)[0]) for z in (x, m))
+        raise ZeroDivisionError(
+            f"the number at flat index {locate(j)} has no inverse modulo {abbreviate(value)}: their "
+            f"greatest common divisor is {abbreviate(math.gcd(number, value))}"
+        )
+    return np.asarray(out, like=a)

@@ -4,11 +4,9 @@ Numbers are in any limbs, in two's complement if ``signed``. Results have the li
 canonical: above these bits is 0, or copies of the sign. Give the precisions' sum for the exact product.
 """
 
-import gmpy2
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
-from rnsdask.positional.integers import from_integers, map_integers
 from rnsdask.positional.operands import LIMB_BITS, Operands, limbs_of
 from rnsdask.positional.resize import resized
 from rnsdask.positional.transforms import transformed_product
@@ -42,8 +40,7 @@ def _product(
         operands.matrices[1] = operands.matrices[0]
     kernels = kernels_of(operands.like)
     if min(len(x), len(y)) > kernels.most_product_limbs:
-        way = _by_transforms if kernels.transforms_long_products else _by_integers
-        return way(operands, bits, signed)
+        return _by_transforms(operands, bits, signed)
     a, b, *more = operands.matrices
     out, overflowed = operands.empty(limbs_of(bits)), operands.flags() if checked else None
     if out.size:
@@ -73,12 +70,3 @@ def _sum(x: Array, y: Array, signed: bool, subtract: bool, limbs: int) -> Array:
     if out.size:
         kernels_of(out).positional_add((x, y), (signed, signed), subtract, LIMB_BITS, signed, out)
     return out
-
-
-def _by_integers(operands: Operands, bits: int, signed: bool) -> tuple[Array, Array]:
-    exact = map_integers(gmpy2.fma if len(operands.matrices) == 3 else gmpy2.mul, operands, signed)
-    half = gmpy2.mpz(1) << bits - 1 if signed else 0
-    wrapped = [gmpy2.f_mod_2exp(value + half, bits) - half for value in exact]
-    overflowed = np.array([x != y for x, y in zip(exact, wrapped, strict=True)], dtype=np.bool_)
-    words = from_integers(wrapped, limbs_of(bits), operands.like)
-    return operands.shaped(words), operands.shaped(np.asarray(overflowed, like=operands.like))

@@ -1,4 +1,4 @@
-"""All arithmetic of positional numbers by each set of instructions, at all precisions, against Python's."""
+"""All arithmetic of positional numbers by GMP and by each set of instructions, at all precisions."""
 
 import math
 from functools import partial
@@ -25,8 +25,10 @@ def _method(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         if "method" in signature(function).parameters:
             monkeypatch.setattr(cpu, name, partial(function, method=request.param))
     # No other way instead, whatever the length.
-    for name in ("most_product_limbs", "most_inverse_limbs"):
-        monkeypatch.setattr(cpu, name, 2**32)
+    monkeypatch.setattr(cpu, "most_product_limbs", 2**32)
+    monkeypatch.setattr(cpu, "by_integers", lambda *_: request.param == cpu.GMP)
+    if request.param == cpu.GMP:
+        monkeypatch.setattr(cpu, "most_montgomery_limbs", 0)
 
 
 def numbers_of(bits: int, signed: bool, rng: np.random.Generator) -> list[int]:

@@ -149,7 +149,7 @@ def test_sums_of_montgomery_products_do_not_overflow() -> None:
     bits, host = 32_768, Processor("cpu", np)
     modulus = 2**bits - 1
     x, m = (to_words([v], bits, host) for v in (modulus - 1, modulus))
-    for method in cpu.positional_methods():
+    for method in cpu.positional_methods()[1:]:
         square = to_words([pow(2, 2 * cpu.montgomery_bits(len(x), method), modulus)], bits, host)
         for y in (x, x.copy()):
             out = np.empty_like(x)
@@ -223,6 +223,20 @@ def test_errors(on_each_processor: Processor) -> None:
     assert mod_power(x[:, :0], 3, to_words([9], 64, on_each_processor), False).shape == (2, 0)
 
 
+def montgomery_agrees(method: str, values: list[int], moduli: list[int], bits: int) -> None:
+    host = Processor("cpu", np)
+    squares = [pow(2, 2 * cpu.montgomery_bits(-(-bits // 32), method), n) for n in moduli]
+    x, m, r = (to_words(v, bits, host) for v in (values, moduli, squares))
+    out = np.empty_like(x)
+    cpu.montgomery_multiply(x, x, m, r, out, method=method)
+    assert to_values(out) == [v * v % n for v, n in zip(values, moduli, strict=True)]
+    others = values[::-1]
+    cpu.montgomery_multiply(x, to_words(others, bits, host), m, r, out, method=method)
+    assert to_values(out) == [v * w % n for v, w, n in zip(values, others, moduli, strict=True)]
+    cpu.montgomery_power(x, x[:2], min(64, 32 * len(x)), m, r, out, method=method)
+    assert to_values(out) == [pow(v, v % 2**64, n) for v, n in zip(values, moduli, strict=True)]
+
+
 def test_methods_agree(rng: np.random.Generator) -> None:
     for bits in (31, 64, 239, 1024, 2500):
         host = Processor("cpu", np)
@@ -230,16 +244,12 @@ def test_methods_agree(rng: np.random.Generator) -> None:
         moduli = [int.from_bytes(rng.bytes(bits // 8 + 1), "little") % 2**bits | 1 for _ in values]
         x, m = (to_words(v, bits, host) for v in (values, moduli))
         for method in cpu.positional_methods():
-            squares = [pow(2, 2 * cpu.montgomery_bits(-(-bits // 32), method), n) for n in moduli]
-            r = to_words(squares, bits, host)
             out = np.empty_like(x)
-            cpu.montgomery_multiply(x, x, m, r, out, method=method)
-            assert to_values(out) == [v * v % n for v, n in zip(values, moduli, strict=True)]
-            others = values[::-1]
-            cpu.montgomery_multiply(x, to_words(others, bits, host), m, r, out, method=method)
-            assert to_values(out) == [v * w % n for v, w, n in zip(values, others, moduli, strict=True)]
-            cpu.montgomery_power(x, x[:2], min(64, 32 * len(x)), m, r, out, method=method)
-            assert to_values(out) == [pow(v, v % 2**64, n) for v, n in zip(values, moduli, strict=True)]
+            if method == cpu.GMP:
+                cpu.positional_mod_power(x, x[:2], m, out)
+                assert to_values(out) == [pow(v, v % 2**64, n) for v, n in zip(values, moduli, strict=True)]
+            else:
+                montgomery_agrees(method, values, moduli, bits)
             cpu.positional_mod_multiply(x, x[:1], m, out, method=method)  # by a factor of one limb
             assert to_values(out) == [v * (v % 2**32) % n for v, n in zip(values, moduli, strict=True)]
             even = to_words([n & ~1 or 2 for n in moduli], bits, host)

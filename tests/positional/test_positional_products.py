@@ -211,9 +211,9 @@ def test_algorithms_agree(method: str, signed: bool, rng: np.random.Generator) -
 
 
 WAYS = {
-    "integers": {"transforms_long_products": False},
-    "transforms": {"transforms_long_products": True},
-    "transforms without sums of a line": {"transforms_long_products": True, "overlap_add": None},
+    "as chosen": {},
+    "transforms": {"most_product_limbs": 0},
+    "transforms without sums of a line": {"most_product_limbs": 0, "overlap_add": None},
 }
 
 
@@ -226,7 +226,7 @@ def test_ways_to_take_long_products(
     rng: np.random.Generator,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name, value in {"most_product_limbs": 0, **WAYS[way]}.items():
+    for name, value in WAYS[way].items():
         monkeypatch.setattr(kernels_of(on_each_processor.xp.empty(0)), name, value)
     lengths = [(1, 1), (31, 64), (250, 2000), (1024, 1024), (3000, 33), (9000, 8000), (70_000, 66_000)]
     for x_bits, y_bits in lengths:

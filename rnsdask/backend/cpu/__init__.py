@@ -57,10 +57,10 @@ from rnsdask.backend.cpu.polynomials import (
     transform_methods,
 )
 from rnsdask.backend.cpu.positional import (
+    by_integers,
     montgomery_bits,
     montgomery_multiply,
     montgomery_power,
-    most_inverse_limbs,
     most_montgomery_limbs,
     most_product_limbs,
     overlap_add,
@@ -71,13 +71,13 @@ from rnsdask.backend.cpu.positional import (
     positional_gcd,
     positional_inverse,
     positional_isqrt,
-    positional_methods,
     positional_mod_add,
     positional_mod_multiply,
+    positional_mod_power,
     positional_multiply,
     positional_shift,
-    transforms_long_products,
 )
+from rnsdask.backend.cpu.positional_choice import GMP, positional_methods
 from rnsdask.backend.cpu.text import (
     format_decimal,
     format_hexadecimal,
@@ -91,11 +91,13 @@ from rnsdask.backend.cpu.text import (
 from rnsdask.backend.cpu.transpose import transpose
 
 __all__ = [
+    "GMP",
     "MULTIPLIES_WORDS",
     "apply",
     "apply_checked",
     "apply_windowed",
     "base_extend",
+    "by_integers",
     "candidates",
     "characteristic_polynomials",
     "compare",
@@ -145,7 +147,6 @@ __all__ = [
     "montgomery_bits",
     "montgomery_multiply",
     "montgomery_power",
-    "most_inverse_limbs",
     "most_montgomery_limbs",
     "most_product_limbs",
     "ntt",
@@ -163,6 +164,7 @@ __all__ = [
     "positional_methods",
     "positional_mod_add",
     "positional_mod_multiply",
+    "positional_mod_power",
     "positional_multiply",
     "positional_shift",
     "power",
@@ -181,7 +183,6 @@ __all__ = [
     "table_sums",
     "three_prime_remainders",
     "transform_methods",
-    "transforms_long_products",
     "transpose",
     "wide_digits",
 ]

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend.cpu.divide import floor_divide_limbs
 from rnsdask.backend.cpu.extension import _cpu
-from rnsdask.backend.cpu.transpose import transpose
+from rnsdask.backend.cpu.positional_choice import GMP, best_method, gmp, method_for
 from rnsdask.backend.protocol import LIMB_COUNTS, Array, power_window
 
 
@@ -48,19 +47,13 @@ def overlap_add(numbers: NDArray[np.uint32], step: int, out: NDArray[np.uint32])
     _cpu.overlap_add(numbers, step, out)
 
 
-def positional_methods() -> list[str]:
-    """The ways to multiply positional numbers that this processor has, the quickest last."""
-    methods: list[str] = _cpu.positional_methods()
-    return methods
+# As measured (docs/limb-arithmetic.md): GMP's products are quicker than transforms without vectors.
+most_product_limbs = 2**32 if best_method == GMP else 9216
+most_montgomery_limbs = 0 if best_method == GMP else 31
 
 
-_POSITIONAL_METHOD = positional_methods()[-1]
-
-# As measured (docs/limb-arithmetic.md).
-most_product_limbs = {"portable": 256, "avx2": 4096, "ifma": 9216}[_POSITIONAL_METHOD]
-transforms_long_products = _POSITIONAL_METHOD != "portable"
-most_montgomery_limbs = 31
-most_inverse_limbs = {"portable": 24, "avx2": 160, "ifma": 320}[_POSITIONAL_METHOD]
+def by_integers(operation: str, limbs: int, count: int) -> bool:
+    return method_for(operation, limbs, count) == GMP
 
 
 def positional_multiply(
@@ -71,63 +64,80 @@ def positional_multiply(
     signed: bool,
     out: Array,
     overflowed: Array | None,
-    method: str = _POSITIONAL_METHOD,
+    method: str | None = None,
     algorithm: str = "best",
 ) -> None:
     flags = None if overflowed is None else overflowed.view(np.uint8)
-    _cpu.positional_multiply(x, y, addend, bits, signed, out, flags, method, algorithm)
-
-
-def _turned(matrix: Array) -> NDArray[np.uint32]:
-    out = np.empty(matrix.shape[::-1], dtype=np.uint32)
-    transpose(matrix, out)
-    return out
+    limbs = min(len(x), len(y))
+    operation = "multiply_low" if len(out) <= limbs and flags is None else "multiply"
+    method = method or method_for(operation, limbs, out.shape[1])
+    if method == GMP:
+        gmp().multiply(x, y, addend, bits, signed, out, flags)
+    else:
+        _cpu.positional_multiply(x, y, addend, bits, signed, out, flags, method, algorithm)
 
 
 def positional_divmod(
-    x: Array, y: Array, signed: bool, method: str = _POSITIONAL_METHOD
+    x: Array, y: Array, signed: bool, method: str | None = None
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    if method == "portable":
-        # Words of 64 bits are quicker where there are no vectors, though limbs are turned first.
-        width = max(len(x) + signed, len(y))
-        found = floor_divide_limbs(_turned(x), _turned(y), width, signed)
-        return _turned(found[0]), _turned(found[1])
     count = max(x.shape[1], y.shape[1])
     quotients = np.empty((len(x) + signed, count), dtype=np.uint32)
     remainders = np.empty((len(y), count), dtype=np.uint32)
-    _cpu.positional_divmod(x, y, signed, quotients, remainders, method)
+    method = method or method_for("divmod", min(len(x) - len(y), len(y)), count)
+    if method == GMP:
+        gmp().divmod(x, y, signed, quotients, remainders)
+    else:
+        _cpu.positional_divmod(x, y, signed, quotients, remainders, method)
     return quotients, remainders
 
 
-# These are left to integers.
-positional_gcd = positional_isqrt = None
+def positional_gcd(x: Array, y: Array, signed: bool, out: Array) -> None:
+    gmp().gcd(x, y, signed, out)
 
 
-def positional_inverse(x: Array, moduli: Array, out: Array, method: str = _POSITIONAL_METHOD) -> int | None:
-    index: int = _cpu.positional_inverse(x, moduli, out, method)
+def positional_isqrt(x: Array, out: Array) -> None:
+    gmp().isqrt(x, out)
+
+
+def positional_inverse(x: Array, moduli: Array, out: Array, method: str | None = None) -> int | None:
+    method = method or method_for("mod_inverse", len(moduli), out.shape[1])
+    if method == GMP:
+        index: int = gmp().inverse(x, moduli, out)
+    else:
+        index = _cpu.positional_inverse(x, moduli, out, method)
     return None if index < 0 else index
 
 
 def positional_mod_add(
-    x: Array, y: Array, moduli: Array, subtract: bool, out: Array, method: str = _POSITIONAL_METHOD
+    x: Array, y: Array, moduli: Array, subtract: bool, out: Array, method: str = best_method
 ) -> bool:
     are_reduced: bool = _cpu.positional_mod_add(x, y, moduli, subtract, out, method)
     return are_reduced
 
 
-def positional_mod_multiply(
-    x: Array, y: Array, moduli: Array, out: Array, method: str = _POSITIONAL_METHOD
-) -> None:
-    _cpu.positional_mod_multiply(x, y, moduli, out, method)
+def positional_mod_multiply(x: Array, y: Array, moduli: Array, out: Array, method: str | None = None) -> None:
+    method = method or method_for("mod_multiply", len(moduli), out.shape[1])
+    if method == GMP:
+        gmp().mod_multiply(x, y, moduli, out)
+    else:
+        _cpu.positional_mod_multiply(x, y, moduli, out, method)
 
 
-def montgomery_bits(limbs: int, method: str = _POSITIONAL_METHOD) -> int:
+def positional_mod_power(x: Array, exponents: Array, moduli: Array, out: Array) -> None:
+    """``x**exponent`` modulo each of any moduli, by GMP."""
+    gmp().mod_power(x, exponents, moduli, out)
+
+
+# Of processors that have loops.
+
+
+def montgomery_bits(limbs: int, method: str = best_method) -> int:
     bits: int = _cpu.montgomery_bits(limbs, method)
     return bits
 
 
 def montgomery_multiply(
-    x: Array, y: Array, moduli: Array, squares: Array, out: Array, method: str = _POSITIONAL_METHOD
+    x: Array, y: Array, moduli: Array, squares: Array, out: Array, method: str = best_method
 ) -> None:
     _cpu.montgomery_multiply(x, y, moduli, squares, out, method)
 
@@ -139,6 +149,6 @@ def montgomery_power(
     moduli: Array,
     squares: Array,
     out: Array,
-    method: str = _POSITIONAL_METHOD,
+    method: str = best_method,
 ) -> None:
     _cpu.montgomery_power(x, exponents, bits, moduli, squares, power_window(bits), out, method)

@@ -51,10 +51,10 @@ from rnsdask.backend.cuda.mixed_radix import mixed_radix_digits
 from rnsdask.backend.cuda.ntt import cyclic_products, ntt
 from rnsdask.backend.cuda.polynomials import divide_polynomials, remainder_sequences
 from rnsdask.backend.cuda.positional import (
+    by_integers,
     montgomery_bits,
     montgomery_multiply,
     montgomery_power,
-    most_inverse_limbs,
     most_montgomery_limbs,
     most_product_limbs,
     overlap_add,
@@ -65,7 +65,6 @@ from rnsdask.backend.cuda.positional import (
     positional_mod_add,
     positional_mod_multiply,
     positional_multiply,
-    transforms_long_products,
 )
 from rnsdask.backend.cuda.scan import running_sums
 from rnsdask.backend.cuda.transpose import transpose
@@ -76,6 +75,7 @@ __all__ = [
     "apply_checked",
     "apply_windowed",
     "base_extend",
+    "by_integers",
     "candidates",
     "characteristic_polynomials",
     "compare",
@@ -114,7 +114,6 @@ __all__ = [
     "montgomery_bits",
     "montgomery_multiply",
     "montgomery_power",
-    "most_inverse_limbs",
     "most_montgomery_limbs",
     "most_product_limbs",
     "ntt",
@@ -143,7 +142,6 @@ __all__ = [
     "small_cramer",
     "solve_upper",
     "three_prime_remainders",
-    "transforms_long_products",
     "transpose",
     "wide_digits",
 ]

@@ -180,8 +180,12 @@ def _workspace(numbers: int, limbs: int, count: int) -> tuple[int, Array]:
 
 positional_mod_multiply = None  # it is the remainder of the product
 overlap_add = None
-most_product_limbs, transforms_long_products = 2047, True
-most_montgomery_limbs, most_inverse_limbs = 1024, 2**32
+most_product_limbs = 2047
+most_montgomery_limbs = 1024
+
+
+def by_integers(operation: str, limbs: int, count: int) -> bool:
+    return operation == "mod_power" and limbs > most_montgomery_limbs
 
 
 def positional_gcd(x: Array, y: Array, signed: bool, out: Array) -> None:
