@@ -6,7 +6,7 @@ are beside two limits that are measured first: sums of limb products in register
 compiler does not know, and copies.
 
     python scripts/bench_positional.py
-    python scripts/bench_positional.py --method avx2    by other instructions than the best: avx2, portable
+    python scripts/bench_positional.py --method avx2    by other instructions than the best: avx2, gmp
     python scripts/bench_positional.py --gpu
     python scripts/bench_positional.py --tiny    only see that it works
 
@@ -22,7 +22,6 @@ import operator
 import time
 from collections.abc import Callable
 from functools import partial
-from inspect import signature
 from typing import Any
 
 import gmpy2
@@ -38,6 +37,7 @@ from benchmarking import (
 from positional_figures import beside
 
 from rnsdask.backend import cpu, kernels_of
+from rnsdask.backend.cpu import positional_choice
 from rnsdask.backend.cuda_layout import MOST_POWER_WINDOW
 from rnsdask.backend.protocol import power_window
 from rnsdask.positional.arithmetic import apply
@@ -67,11 +67,13 @@ def numbers_of(bits: int, count: int, seed: int) -> Any:
 
 
 def force(method: str) -> None:
-    """Take one of the ways to compute that the CPU has."""
+    """Take no better instructions than those of one of the CPU's methods."""
+    positional_choice.best_method = method
     for name, function in vars(cpu).copy().items():
-        kernel = name.startswith(("positional_", "montgomery_")) and callable(function)
-        if kernel and "method" in signature(function).parameters:
+        if name.startswith("montgomery_") or name == "positional_mod_add":
             setattr(cpu, name, partial(function, method=method))
+    if method == cpu.GMP:
+        cpu.most_product_limbs, cpu.most_montgomery_limbs = 2**32, 0
 
 
 def best(run: Callable[[], object], repeats: int, wait: Callable[[], None]) -> float:

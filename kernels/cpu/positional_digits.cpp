@@ -128,13 +128,13 @@ RNS_LEVEL_INLINE void montgomery_rows(const MontgomeryTile& m, const Lanes* x, c
 
 #include "positional_tiles.hpp"
 
-// What all levels have, each after those above.
+// What all levels have.
 #include "positional_sum_loops.hpp"
-//
+// After these.
 #include "positional_loops.hpp"
-//
+// After these.
 #include "positional_inverse_loops.hpp"
-//
+// After all.
 #include "positional_table.hpp"
 #undef RNS_LEVEL
 #undef RNS_LEVEL_INLINE
@@ -225,13 +225,13 @@ RNS_LEVEL_INLINE void montgomery_rows(const MontgomeryTile& m, const Lanes* x, c
 
 #include "positional_tiles.hpp"
 
-// What all levels have, each after those above.
+// What all levels have.
 #include "positional_sum_loops.hpp"
-//
+// After these.
 #include "positional_loops.hpp"
-//
+// After these.
 #include "positional_inverse_loops.hpp"
-//
+// After all.
 #include "positional_table.hpp"
 #undef RNS_LEVEL
 #undef RNS_LEVEL_INLINE

@@ -34,6 +34,7 @@ def test_long_and_few_numbers_are_gmps(monkeypatch: pytest.MonkeyPatch) -> None:
                 assert choice.method_for(operation, 4096, 1000) == "gmp"
         assert choice.method_for("divmod", 64, 1000) == level
         assert choice.method_for("divmod", 0, 1000) == "gmp"
+        assert choice.method_for("divmod_short", 4, 1000) == level
     monkeypatch.setattr(choice, "best_method", "gmp")
     assert choice.method_for("multiply", 1, 1000) == "gmp"
     assert choice.positional_methods()[0] == "gmp"

@@ -29,7 +29,8 @@ _QUICKER = {
     "avx2": {
         "multiply": _Loops(1, 768, 1.3),
         "multiply_low": _Loops(1, 1536, 1.5),
-        "divmod": _Loops(32, 256, 1.2),
+        "divmod": _Loops(16, 256, 1.2),
+        "divmod_short": _Loops(1, 16, 1.2),
         "mod_multiply": _Loops(1, 384, 1.3),
         "mod_power": _Loops(1, 512, 1.5),
         "mod_inverse": _Loops(1, 112, 1.4),
@@ -38,6 +39,7 @@ _QUICKER = {
         "multiply": _Loops(1, math.inf, 2.5),
         "multiply_low": _Loops(1, math.inf, 3.0),
         "divmod": _Loops(1, 2048, 1.5),
+        "divmod_short": _Loops(1, 16, 1.5),
         "mod_multiply": _Loops(1, 3072, 2.5),
         "mod_power": _Loops(1, 1600, 3.5),
         "mod_inverse": _Loops(1, 256, 1.5),
