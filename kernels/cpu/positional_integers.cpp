@@ -71,24 +71,27 @@ class Gmp {
   void* library_;
 };
 
-// Numbers that are copied together, whose limbs are a line of the cache.
-constexpr i64 kTogether = 16;
+// Numbers that are copied together, whose limbs are two lines of the cache.
+constexpr i64 kTogether = 32;
 
 // The words of some numbers, one number after another: not a power of two apart, of which few fit the cache.
 struct Words {
   i64 each, step;
-  std::vector<u64> data;
 
-  Words(i64 limbs, i64 numbers) : each((limbs + 1) / 2), step(each + 8), data(step * numbers) {}
-  u64* of(i64 number) { return &data[number * step]; }
+  Words(i64 limbs, i64 numbers) : each((limbs + 1) / 2), step(each + 8), data_(step * numbers) {}
+  u64* of(i64 number) { return data_.data() + number * step; }
+
+ private:
+  std::vector<u64> data_;
 };
 
-// operation(from, to, j) of so many limbs of each number that their lines stay in the cache.
+// operation(j) of numbers that are copied together: row by row, since rows may be a power of two apart.
 template <class Operation>
-inline void for_blocks(i64 limbs, i64 width, Operation operation) {
-  constexpr i64 kBlock = 128;
-  for (i64 from = 0; from < limbs; from += kBlock) {
-    for (i64 j = 0; j < width; ++j) operation(from, std::min(from + kBlock, limbs), j);
+inline void for_each(i64 width, Operation operation) {
+  if (width == kTogether) {
+    for (i64 j = 0; j < kTogether; ++j) operation(j);
+  } else {
+    for (i64 j = 0; j < width; ++j) operation(j);
   }
 }
 
@@ -118,17 +121,14 @@ class Operand {
 
  private:
   void copy(i64 first, i64 width) {
-    const i64 limbs = rows_.moduli;
-    for_blocks(limbs, width, [&](i64 from, i64 to, i64 j) {
-      u64* data = words_.of(j);
-      const u32* column = rows_.data + first + j;
-      for (i64 i = from; i + 1 < to; i += 2)
-        data[i / 2] = column[i * rows_.stride] | static_cast<u64>(column[(i + 1) * rows_.stride]) << 32;
-    });
-    for (i64 j = 0; limbs % 2 != 0 && j < width; ++j) {
+    for (i64 i = 0; i + 1 < rows_.moduli; i += 2) {
+      const u32 *low = rows_.row(i) + first, *high = low + rows_.stride;
+      for_each(width, [&](i64 j) { words_.of(j)[i / 2] = low[j] | static_cast<u64>(high[j]) << 32; });
+    }
+    for (i64 j = 0; rows_.moduli % 2 != 0 && j < width; ++j) {
       // Above the highest limb a number goes on by its sign.
-      const u32 top = rows_.row(limbs - 1)[first + j], above = is_signed_ ? 0u - (top >> 31) : 0u;
-      words_.of(j)[limbs / 2] = top | static_cast<u64>(above) << 32;
+      const u32 top = rows_.row(rows_.moduli - 1)[first + j], above = is_signed_ ? 0u - (top >> 31) : 0u;
+      words_.of(j)[rows_.moduli / 2] = top | static_cast<u64>(above) << 32;
     }
     for (i64 j = 0; j < width; ++j) numbers_[j] = integer(words_.of(j));
   }
@@ -194,16 +194,10 @@ class Result {
   }
 
   void store(i64 first, i64 width) {
-    for_blocks(limbs_, width, [&](i64 from, i64 to, i64 j) {
-      const u64* data = words_.of(j);
-      u32* column = out_ + first + j;
-      for (i64 i = from; i + 1 < to; i += 2) {
-        column[i * count_] = static_cast<u32>(data[i / 2]);
-        column[(i + 1) * count_] = static_cast<u32>(data[i / 2] >> 32);
-      }
-    });
-    for (i64 j = 0; limbs_ % 2 != 0 && j < width; ++j)
-      out_[(limbs_ - 1) * count_ + first + j] = static_cast<u32>(words_.of(j)[limbs_ / 2]);
+    for (i64 i = 0; i < limbs_; ++i) {
+      u32* row = out_ + i * count_ + first;
+      for_each(width, [&](i64 j) { row[j] = static_cast<u32>(words_.of(j)[i / 2] >> i % 2 * 32); });
+    }
   }
 
  private:

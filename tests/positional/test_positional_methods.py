@@ -15,7 +15,7 @@ from rnsdask.positional.modular import mod_inverse, mod_multiply, mod_power
 from rnsdask.positional.multiply import multiply_checked
 
 HOST = Processor("cpu", np)
-COUNTS = [1, 2, 3, 5, 9, 15, 16, 17, 33]  # of numbers that are copied together there are 16
+COUNTS = [1, 2, 3, 5, 9, 31, 32, 33, 65]  # 32 numbers are copied together
 
 
 def some(bits: int, count: int, rng: np.random.Generator) -> list[int]:
@@ -34,7 +34,7 @@ def test_long_and_few_numbers_are_gmps(monkeypatch: pytest.MonkeyPatch) -> None:
                 assert choice.method_for(operation, 4096, 1000) == "gmp"
         assert choice.method_for("divmod", 64, 1000) == level
         assert choice.method_for("divmod", 0, 1000) == "gmp"
-        assert choice.method_for("divmod_short", 4, 1000) == level
+        assert choice.method_for("divmod_short", 16, 1000) == level
     monkeypatch.setattr(choice, "best_method", "gmp")
     assert choice.method_for("multiply", 1, 1000) == "gmp"
     assert choice.positional_methods()[0] == "gmp"

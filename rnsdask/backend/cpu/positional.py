@@ -51,9 +51,6 @@ def overlap_add(numbers: NDArray[np.uint32], step: int, out: NDArray[np.uint32])
 most_product_limbs = 2**32 if best_method == GMP else 9216
 most_montgomery_limbs = 0 if best_method == GMP else 31
 
-_SHORT_LIMBS = 16
-"""Of numbers that vectors divide in less time than GMP, even if quotients have but one."""
-
 
 def by_integers(operation: str, limbs: int, count: int) -> bool:
     return method_for(operation, limbs, count) == GMP
@@ -86,9 +83,10 @@ def positional_divmod(
     count = max(x.shape[1], y.shape[1])
     quotients = np.empty((len(x) + signed, count), dtype=np.uint32)
     remainders = np.empty((len(y), count), dtype=np.uint32)
-    short = len(x) <= _SHORT_LIMBS
-    limbs = len(y) if short else min(len(x) - len(y), len(y))
-    method = method or method_for("divmod_short" if short else "divmod", limbs, count)
+    if method is None:
+        method = method_for("divmod_short", max(len(x), len(y)), count)
+        if method == GMP:
+            method = method_for("divmod", min(len(x) - len(y), len(y)), count)
     if method == GMP:
         gmp().divmod(x, y, signed, quotients, remainders)
     else:
