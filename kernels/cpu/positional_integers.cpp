@@ -123,7 +123,9 @@ class Operand {
   void copy(i64 first, i64 width) {
     for (i64 i = 0; i + 1 < rows_.moduli; i += 2) {
       const u32 *low = rows_.row(i) + first, *high = low + rows_.stride;
-      for_each(width, [&](i64 j) { words_.of(j)[i / 2] = low[j] | static_cast<u64>(high[j]) << 32; });
+      u64* data = words_.of(0) + i / 2;
+      for_each(width,
+               [=, step = words_.step](i64 j) { data[j * step] = low[j] | static_cast<u64>(high[j]) << 32; });
     }
     for (i64 j = 0; rows_.moduli % 2 != 0 && j < width; ++j) {
       // Above the highest limb a number goes on by its sign.
@@ -196,7 +198,10 @@ class Result {
   void store(i64 first, i64 width) {
     for (i64 i = 0; i < limbs_; ++i) {
       u32* row = out_ + i * count_ + first;
-      for_each(width, [&](i64 j) { row[j] = static_cast<u32>(words_.of(j)[i / 2] >> i % 2 * 32); });
+      const u64* data = words_.of(0) + i / 2;
+      for_each(width, [=, step = words_.step, shift = i % 2 * 32](i64 j) {
+        row[j] = static_cast<u32>(data[j * step] >> shift);
+      });
     }
   }
 
