@@ -72,8 +72,9 @@ def force(method: str) -> None:
     for name, function in vars(cpu).copy().items():
         if name.startswith("montgomery_") or name == "positional_mod_add":
             setattr(cpu, name, partial(function, method=method))
+    cpu.most_product_limbs = positional_choice.MOST_PRODUCT_LIMBS[method]
     if method == cpu.GMP:
-        cpu.most_product_limbs, cpu.most_montgomery_limbs = 2**32, 0
+        cpu.most_montgomery_limbs = 0
 
 
 def best(run: Callable[[], object], repeats: int, wait: Callable[[], None]) -> float:

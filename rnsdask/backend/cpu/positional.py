@@ -6,7 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend.cpu.extension import _cpu
-from rnsdask.backend.cpu.positional_choice import GMP, best_method, gmp, method_for
+from rnsdask.backend.cpu.positional_choice import (
+    GMP,
+    MOST_PRODUCT_LIMBS,
+    best_method,
+    gmp,
+    method_for,
+)
 from rnsdask.backend.protocol import LIMB_COUNTS, Array, power_window
 
 
@@ -47,8 +53,7 @@ def overlap_add(numbers: NDArray[np.uint32], step: int, out: NDArray[np.uint32])
     _cpu.overlap_add(numbers, step, out)
 
 
-# As measured (docs/limb-arithmetic.md): GMP's products are quicker than transforms without vectors.
-most_product_limbs = 2**32 if best_method == GMP else 9216
+most_product_limbs = MOST_PRODUCT_LIMBS[best_method]
 most_montgomery_limbs = 0 if best_method == GMP else 31
 
 

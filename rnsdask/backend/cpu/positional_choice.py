@@ -46,6 +46,9 @@ _QUICKER = {
     },
 }
 
+MOST_PRODUCT_LIMBS = {GMP: 2**32, "avx2": 4095, "ifma": 9216}
+"""Of products that are quicker than by transforms."""
+
 
 def positional_methods() -> list[str]:
     """The ways to multiply positional numbers that this processor has: "gmp", and levels, the best last."""
