@@ -40,8 +40,8 @@ _QUICKER = {
         "multiply_low": _Loops(1, math.inf, 3.0),
         "divmod": _Loops(1, 2048, 1.5),
         "divmod_short": _Loops(1, 128, 1.3),
-        "mod_multiply": _Loops(1, 3072, 2.5),
-        "mod_power": _Loops(1, 1600, 3.5),
+        "mod_multiply": _Loops(1, 3072, 2.0),
+        "mod_power": _Loops(1, 1024, 2.4),
         "mod_inverse": _Loops(1, 256, 1.5),
     },
 }
