@@ -16,6 +16,8 @@
 
 #include <rns/matrix.cuh>
 
+#include "pivots.cuh"
+
 #ifndef RNS_CLUSTER
 #define RNS_CLUSTER 1
 #endif
@@ -295,21 +297,12 @@ __device__ void invert_pivots(Board& board, i32 count, Modulus m, Montgomery mon
   const i32 lane = threadIdx.x;
   const u32 pivot = lane < count ? board.pivots[lane] : 1u;
   const u32 factor = montgomery_inverse(pivot, montgomery);
-  // The product of those of the pivots before, or of their negatives.
-  u32 scale = pivot > montgomery.m / 2 ? montgomery.m - factor : factor;
-  for (i32 offset = 1; offset < kRow; offset *= 2) {
-    const u32 other = __shfl_up_sync(kAll, scale, offset);
-    if (lane >= offset) scale = mod_mul(scale, other, m);
-  }
-  scale = __shfl_up_sync(kAll, scale, 1);
-  if (lane == 0) scale = 1;
-  u32 product = lane < count ? mod_mul(pivot, scale, m) : 1u;
-  for (i32 offset = kRow / 2; offset > 0; offset /= 2) {
-    product = mod_mul(product, __shfl_xor_sync(kAll, product, offset), m);
-  }
-  if (lane == 0) board.product = product;
+  // Rows are scaled by the pivots before, or by their negatives.
+  const u32 scale = pivot > montgomery.m / 2 ? montgomery.m - factor : factor;
+  const PivotScale found = scale_of_pivots(pivot, scale, count, m);
+  if (lane == 0) board.product = found.product;
   if (lane < count) {
-    board.scales[lane] = mod_mul(scale, montgomery.one, m);
+    board.scales[lane] = mod_mul(found.row, montgomery.one, m);
     board.factors[board.column[lane]] = factor;
   }
 }

@@ -361,13 +361,10 @@ STRUCTURES = {
     "compare": {"ScalarTable": SCALAR_TABLE},
     "convolution": {"Runs": RUNS, "Convolution": CONVOLUTION, "ThreePrimes": THREE_PRIMES},
     "cyclic_products": {"Pass": PASS},
-    "elimination": {
-        "Stack": STACK,
-        "Elimination": ELIMINATION,
-        "Triangular": TRIANGULAR,
-        "Polynomials": POLYNOMIALS,
-    },
-    "eliminate_rows": {"Stack": STACK, "Elimination": ELIMINATION},
+    "charpoly": {"Stack": STACK, "Polynomials": POLYNOMIALS},
+    "elimination": {"Stack": STACK, "Elimination": ELIMINATION},
+    "eliminate_panel": {"Stack": STACK, "Elimination": ELIMINATION},
+    "eliminate_whole": {"Stack": STACK, "Elimination": ELIMINATION},
     "extremum": {"KeyTable": KEY_TABLE, "Numbers": NUMBERS, "Extremum": EXTREMUM},
     "fermat": {"FermatOperand": OPERAND, "FermatTask": FERMAT_TASK},
     "fermat_fft": {"FermatPass": FERMAT_PASS, "FermatTransform": FERMAT_TRANSFORM},
@@ -400,6 +397,7 @@ STRUCTURES = {
     "positional_multiply": {"LimbOperand": LIMB_OPERAND, "ProductTask": PRODUCT_TASK},
     "sum": {"KeyTable": KEY_TABLE, "Numbers": NUMBERS},
     "triangles": {"Stack": STACK, "Triangles": TRIANGLES},
+    "triangular_systems": {"Stack": STACK, "Triangular": TRIANGULAR},
 }
 """The structures by their names in the sources that know them."""
 
@@ -410,7 +408,7 @@ SHARED_TABLE = ("-DRNS_SHARED_TABLE",)
 VARIANTS = {
     **{name: tuple(map(fermat_options, FERMAT_FIELDS)) for name in ("fermat", "fermat_fft")},
     **dict.fromkeys(("extremum", "sum", "compare"), (SHARED_TABLE,)),
-    "eliminate_rows": (cluster_options(MOST_CLUSTER),),
+    "eliminate_panel": (cluster_options(MOST_CLUSTER),),
     "int8_tiles": (int8_options(1),),
     "limbs": tuple(map(limb_options, (0, 1, 32, MOST_LIMBS))),
     "positional_modular": (limb_options(0), limb_options(9)),
@@ -435,12 +433,16 @@ SIZES = {
     "compare": {"kPairVectors": PAIR_VECTORS},
     "convert": {"kTileLimbs": TILE_LIMBS, "kResults": TABLE_MULTIPLE},
     "elimination": {"kWarp": WARP, "kPanelWidth": PANEL_WIDTH},
-    "eliminate_rows": {
+    "eliminate_panel": {
         "kRow": ROW,
         "kRowWidth": ROW_WIDTH,
+        "kGreatTile": GREAT_TILE,
+        "sizeof(Board)": BOARD_BYTES,
+    },
+    "eliminate_whole": {
+        "kRow": ROW,
         "kTile": ROW_TILE,
         "kMostRows": WHOLE_ROWS,
-        "kGreatTile": GREAT_TILE,
         "sizeof(Board)": BOARD_BYTES,
     },
     "extremum": {"kBlock": BLOCK, "kWarp": WARP, "kKeyVectors": KEY_VECTORS},

@@ -4,6 +4,7 @@ All work goes to the current device and stream, which must be the ones of the ar
 """
 
 from rnsdask.backend.cuda.arithmetic import apply, apply_checked, apply_windowed, inverse, power
+from rnsdask.backend.cuda.charpoly import characteristic_polynomials
 from rnsdask.backend.cuda.check import first_invalid, read_all
 from rnsdask.backend.cuda.convert import (
     base_extend,
@@ -15,14 +16,7 @@ from rnsdask.backend.cuda.convert import (
 from rnsdask.backend.cuda.convolution import convolve, padded_residues, three_prime_remainders
 from rnsdask.backend.cuda.crc32c import crc32c
 from rnsdask.backend.cuda.divide import divide_residues, floor_divide_limbs, remainder_limbs, remainders
-from rnsdask.backend.cuda.elimination import (
-    characteristic_polynomials,
-    eliminate,
-    lu,
-    lu_factor,
-    small_cramer,
-    solve_upper,
-)
+from rnsdask.backend.cuda.elimination import eliminate, lu, lu_factor, small_cramer
 from rnsdask.backend.cuda.fermat import (
     fermat_apply,
     fermat_first_invalid,
@@ -68,6 +62,7 @@ from rnsdask.backend.cuda.positional import (
 )
 from rnsdask.backend.cuda.scan import running_sums
 from rnsdask.backend.cuda.transpose import transpose
+from rnsdask.backend.cuda.triangles import solve_upper
 from rnsdask.backend.cuda.wide_residues import limbs_to_wide_residues, wide_digits
 
 __all__ = [

@@ -91,6 +91,16 @@ def most_shared(device: int) -> int:
     return int(cupy.cuda.runtime.deviceGetAttribute(_MOST_SHARED, device))
 
 
+# A kernel has so many bytes of shared memory besides.
+_STATIC_BYTES = 512
+
+
+def shared_bytes(words: int) -> int:
+    """Bytes of so many words if a block of the current device can share them, else 0."""
+    size = 4 * words
+    return size if size + _STATIC_BYTES <= most_shared(cupy.cuda.runtime.getDevice()) else 0
+
+
 @functools.cache
 def has_clusters(device: int) -> bool:
     """Whether blocks of a device can work in clusters."""
@@ -197,6 +207,11 @@ def on_device(constants: Any, field: str) -> Any:
 def modulus_table_on(moduli: ModuliSet, device: int) -> Any:
     """What arithmetic needs of the moduli, on a device, copied once."""
     return table_on_gpu(modulus_table(moduli))
+
+
+def stack(x: Array) -> tuple[Array | int, ...]:
+    """The structure Stack of matrices."""
+    return x, *(stride // x.itemsize for stride in x.strides)
 
 
 def is_aligned(array: Array) -> bool:

@@ -9,6 +9,7 @@ from rnsdask.backend.cuda.launching import (
     Parameter,
     modulus_table_on,
     processors,
+    stack,
 )
 from rnsdask.backend.cuda_layout import BLOCK, MATMUL_TILE, PRODUCT, WARP
 from rnsdask.backend.protocol import Array
@@ -67,8 +68,8 @@ def _multiply(
     parts = out if segments == 1 else cupy.empty((n, count, segments, rows, columns), dtype=cupy.uint32)
     product = Parameter(
         PRODUCT,
-        a=_stack(_with_contiguous_rows(a)),
-        b=_stack(_with_contiguous_rows(b)),
+        a=stack(_with_contiguous_rows(a)),
+        b=stack(_with_contiguous_rows(b)),
         out=parts,
         moduli=modulus_table_on(moduli, device),
         moduli_count=n,
@@ -83,11 +84,6 @@ def _multiply(
     if segments > 1:
         sizes = cupy.asarray(list(moduli), dtype=cupy.uint64)[:, None, None, None]
         out[...] = (parts.sum(axis=2, dtype=cupy.uint64) % sizes).astype(cupy.uint32)
-
-
-def _stack(x: Array) -> tuple[Array | int, ...]:
-    """The structure Stack of matrices."""
-    return x, *(stride // x.itemsize for stride in x.strides)
 
 
 def _with_contiguous_rows(x: Array) -> Array:

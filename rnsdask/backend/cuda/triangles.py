@@ -1,12 +1,17 @@
-"""Inverses of small triangular matrices modulo primes."""
+"""Triangular matrices modulo primes: inverses of small ones, and solutions of systems."""
 
 import cupy
 
-from rnsdask.backend.cuda import launching
-from rnsdask.backend.cuda.launching import Parameter, modulus_table_on
-from rnsdask.backend.cuda_layout import INVERSE_LANES, MOST_INVERTED, TRIANGLES
+from rnsdask.backend.cuda import int8_product, launching
+from rnsdask.backend.cuda.arithmetic import inverse
+from rnsdask.backend.cuda.int8_product import SUBTRACT, Part
+from rnsdask.backend.cuda.launching import Parameter, modulus_table_on, stack
+from rnsdask.backend.cuda_layout import INVERSE_LANES, MOST_INVERTED, TRIANGLES, TRIANGULAR, WARP
 from rnsdask.backend.protocol import Array
 from rnsdask.core.moduli import ModuliSet
+
+# Rows of triangular systems that are solved without products of matrices.
+_MOST_SOLVED = 128
 
 
 def inverses(x: Array, moduli: ModuliSet) -> tuple[Array, Array]:
@@ -27,7 +32,7 @@ def _invert(x: Array, moduli: ModuliSet, lower: Array, **more: Array) -> None:
     n, count, size, _ = lower.shape
     task = Parameter(
         TRIANGLES,
-        x=(x, *(stride // x.itemsize for stride in x.strides)),
+        x=stack(x),
         lower=lower,
         moduli=modulus_table_on(moduli, cupy.cuda.runtime.getDevice()),
         moduli_count=n,
@@ -38,3 +43,49 @@ def _invert(x: Array, moduli: ModuliSet, lower: Array, **more: Array) -> None:
     block = MOST_INVERTED * INVERSE_LANES
     blocks = n * count * (2 if "upper" in more else 1)
     launching.launch("triangles", "invert_triangles", blocks * block, (task,), block=block)
+
+
+def solve_upper(upper: Array, right: Array, moduli: ModuliSet, out: Array) -> None:
+    if out.size == 0:
+        return
+    rows = right.shape[2]
+    if rows <= _MOST_SOLVED:
+        _solve_upper(upper, right, moduli, out)
+        return
+    if out is not right:
+        out[...] = right
+    half = rows // 2
+    lower, above = out[:, :, half:], out[:, :, :half]
+    solve_upper(upper[:, :, half:, half:], lower, moduli, lower)
+    parts = [Part.whole(x) for x in (upper[:, :, :half, half:], lower, above)]
+    shape = half, rows - half, out.shape[3]
+    int8_product.multiply(parts[0], parts[1], moduli, parts[2], shape, SUBTRACT)
+    solve_upper(upper[:, :, :half, :half], above, moduli, above)
+
+
+def _solve_upper(upper: Array, right: Array, moduli: ModuliSet, out: Array) -> None:
+    n, count, rows, columns = right.shape
+    # A copy, with the diagonals as they are in memory.
+    diagonals = upper.diagonal(axis1=2, axis2=3).reshape(n, count * rows).copy()
+    inverses = cupy.empty_like(diagonals)
+    inverse(diagonals, moduli, inverses)
+    lanes = _lanes(columns)
+    system = Parameter(
+        TRIANGULAR,
+        upper=stack(upper),
+        right=stack(right),
+        out=stack(out),
+        inverses=inverses,
+        moduli=modulus_table_on(moduli, cupy.cuda.runtime.getDevice()),
+        moduli_count=n,
+        count=count,
+        rows=rows,
+        columns=columns,
+        lanes=lanes,
+    )
+    launching.launch("triangular_systems", "solve_upper", n * count * -(-columns // lanes) * WARP, (system,))
+
+
+def _lanes(length: int) -> int:
+    """The least power of two that is not below a length, or a warp."""
+    return min(WARP, 1 << (length - 1).bit_length())

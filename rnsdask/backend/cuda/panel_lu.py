@@ -1,0 +1,153 @@
+"""Elimination in great matrices modulo primes by panels of columns, with any exchanges of rows."""
+
+import cupy
+
+from rnsdask.backend.cuda import int8_product, launching, triangles
+from rnsdask.backend.cuda.elimination_task import Found, in_warps, task_of
+from rnsdask.backend.cuda.int8_product import SUBTRACT, Bound, Part
+from rnsdask.backend.cuda.launching import has_clusters, processors, shared_bytes
+from rnsdask.backend.cuda_layout import (
+    BOARD_BYTES,
+    GREAT_TILE,
+    MOST_CLUSTER,
+    MOST_INVERTED,
+    PANEL_WIDTH,
+    ROW,
+    ROW_WIDTH,
+    cluster_options,
+)
+from rnsdask.backend.protocol import Array
+from rnsdask.core.moduli import ModuliSet
+
+_MOST_THREADS = 512
+
+# Rows that a block of a cluster has, a thread for each.
+_MOST_ROWS = 512
+_LEAST_ROWS = 64
+
+# Columns that a launch eliminates of many great matrices, and of few, for which more launches take longer.
+_PANEL = 128
+_PANEL_OF_FEW = 256
+_FEW = 32
+
+
+class GreatMatrices:
+    """Elimination in matrices that shared memory does not hold: by halves of their columns, and products.
+
+    Once the left half of some columns is eliminated, the right one loses the multiples of the pivots' rows,
+    by one product for all rows below; then it is eliminated itself. Ranks differ from matrix to matrix, so
+    that the factors and rows of each are windows of its own. Where each column is taken to have a pivot until
+    there are no rows left, ranks are not waited for, and results are right only if it has.
+    """
+
+    def __init__(
+        self, words: Array, found: Found, pivot_columns: int, moduli: ModuliSet, is_full: bool
+    ) -> None:
+        self.words, self.found, self.pivot_columns, self.moduli = words, found, pivot_columns, moduli
+        self.is_full = is_full
+        self.panel = _PANEL if words.shape[0] * words.shape[1] > _FEW else _PANEL_OF_FEW
+        # Of each matrix, before a column; and the least of these.
+        self.ranks = {0: cupy.zeros(words.shape[:2], dtype=cupy.int32)}
+        self.least = {0: 0}
+
+    def eliminate(self) -> None:
+        """Change the matrices, and find their pivots."""
+        columns = self.words.shape[3]
+        self._eliminate(0, self.pivot_columns)
+        if self.pivot_columns < columns:
+            self._reduce(0, self.pivot_columns, columns)
+
+    def _eliminate(self, start: int, stop: int) -> None:
+        """Columns start to stop, in which all pivots before have been taken into account."""
+        if stop - start > self.panel:
+            middle = _middle(start, stop, self.panel)
+            self._eliminate(start, middle)
+            self._reduce(start, middle, stop)
+            self._eliminate(middle, stop)
+            return
+        ranks = cupy.empty_like(self.ranks[start])
+        self._eliminate_panel(start, stop, {"ranks": self.ranks[start], "new_ranks": ranks})
+        self.ranks[stop] = ranks
+        self.least[stop] = min(stop, self.words.shape[2]) if self.is_full else int(ranks.min())
+
+    def _eliminate_panel(self, start: int, stop: int, ranks: dict[str, Array]) -> None:
+        n, count, rows, _ = self.words.shape
+        left = max(1, rows - self.least[start])
+        blocks = _blocks_of_cluster(left, n * count)
+        block = in_warps(-(-left // blocks))
+        shared = shared_bytes(BOARD_BYTES // 4 + ROW * (ROW + GREAT_TILE) + ROW_WIDTH * block)
+        if 2 not in self.moduli and block <= _MOST_ROWS and shared:
+            task = task_of(self.words, self.found, (start, stop, stop), self.moduli, out=self.words, **ranks)
+            launching.launch(
+                "eliminate_panel",
+                "eliminate_panel",
+                n * count * blocks * block,
+                (task,),
+                block=block,
+                shared=shared,
+                defines=cluster_options(blocks),
+                cluster=blocks,
+            )
+            return
+        shared = shared_bytes(rows * PANEL_WIDTH)
+        task = task_of(
+            self.words,
+            self.found,
+            (start, stop, stop),
+            self.moduli,
+            bool(shared),
+            out=self.words,
+            **ranks,
+        )
+        threads = n * count * _MOST_THREADS
+        launching.launch(
+            "elimination", "eliminate_great", threads, (task,), block=_MOST_THREADS, shared=shared
+        )
+
+    def _reduce(self, start: int, stop: int, end: int) -> None:
+        """Columns stop to end by the pivots of the columns start to stop."""
+        first, last, rows = self.ranks[start], self.ranks[stop], self.words.shape[2]
+        self._solve(first, last, stop - start, (stop, end))
+        self._subtract(first, last, rows, (rows - self.least[stop], stop - start), (stop, end))
+
+    def _solve(self, first: Array, last: Array, most: int, columns: tuple[int, int]) -> None:
+        """The rows of the pivots from the first on, `most` of a matrix, in columns to the right."""
+        if most > MOST_INVERTED:
+            half = _middle(0, most, MOST_INVERTED)
+            middle = cupy.minimum(first + half, last)
+            self._solve(first, middle, half, columns)
+            self._subtract(first, middle, last, (most - half, half), columns)
+            self._solve(middle, last, most - half, columns)
+            return
+        inverse = Part.whole(triangles.lower_inverses(self.words, (first, last), most, self.moduli))
+        rows = Part(self.words, (first, last), columns)
+        int8_product.multiply(inverse, rows, self.moduli, rows, (most, most, columns[1] - columns[0]))
+
+    def _subtract(
+        self, first: Array, last: Array, end: Bound, most: tuple[int, int], columns: tuple[int, int]
+    ) -> None:
+        """From rows up to `end` their factors times the rows of pivots: of the most rows, and pivots."""
+        left = Part(self.words, (last, end), (first, last))
+        right = Part(self.words, (first, last), columns)
+        out = Part(self.words, (last, end), columns)
+        shape = *most, columns[1] - columns[0]
+        if min(shape):
+            int8_product.multiply(left, right, self.moduli, out, shape, SUBTRACT)
+
+
+def _middle(start: int, stop: int, panel: int) -> int:
+    """A column that cuts some into halves of whole panels, about."""
+    return start + -(-(stop - start) // (2 * panel)) * panel
+
+
+def _blocks_of_cluster(rows: int, matrices: int) -> int:
+    """Blocks that work on each matrix of so many rows together: more for few matrices, to keep all busy."""
+    device = cupy.cuda.runtime.getDevice()
+    most = MOST_CLUSTER if has_clusters(device) else 1
+    blocks = 1
+    while blocks < most and (
+        rows > blocks * _MOST_ROWS
+        or (2 * blocks * matrices <= processors(device) and rows > blocks * _LEAST_ROWS)
+    ):
+        blocks *= 2
+    return blocks
