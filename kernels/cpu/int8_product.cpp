@@ -21,6 +21,8 @@ i64 length_of(const Array& array, i64 axis) {
   return static_cast<i64>(array.shape(axis));
 }
 
+constexpr i64 kShortSum = kShortTerms * 128 * 128;
+
 struct Tables {
   const SmallModulus* small;
   const Recombination* moduli;
@@ -56,24 +58,16 @@ void split(const Matrices& x, Tables tables, Parts& out) {
   }
 }
 
-// Of the number whose sums are `stride` apart. Short ones go as on GPUs after a few terms, others as after
-// many.
+// Of the number whose sums are `stride` apart. Short ones go as on GPUs those of few terms.
 SmallResidues joined(const i32* sums, i64 stride, i64 count, const SmallModulus* small,
                      const Recombination& m) {
   bool are_short = true;
-  for (i64 j = 0; j < count; ++j) are_short &= std::abs(static_cast<i64>(sums[j * stride])) <= 1 << 22;
-  SmallResidues result = {are_short ? m.shifted_start : m.start};
+  for (i64 j = 0; j < count; ++j) are_short &= std::abs(static_cast<i64>(sums[j * stride])) <= kShortSum;
+  SmallResidues result = {m.start};
   for (i64 j = 0; j < count; ++j) {
     const SmallModulus& q = small[j];
     const i32 sum = sums[j * stride];
-    if (are_short) {
-      // The residue of a part begins the sum of the others.
-      const i32 part = sum / 3;
-      const i32 begun = begin_again(q.start + part, q);
-      result.add_shifted(shifted_residue(begun + (sum - part), q), m.weights[j]);
-    } else {
-      result.add(small_residue(sum, q), m.weights[j]);
-    }
+    result.add(are_short ? shifted_residue(q.start + sum, q) : shifted_long_residue(sum, q), m.weights[j]);
   }
   return result;
 }

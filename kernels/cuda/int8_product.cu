@@ -16,8 +16,9 @@ constexpr i32 kWide = 4;       // numbers that a thread packs into a word
 
 extern "C" {
 
-// parts: (count, small_count, padded_rows, padded_columns).
-__global__ void __launch_bounds__(kBlock, 5) int8_split(Int8Task s, const Recombination* moduli, u32* parts) {
+// A matrix' columns are the terms of the 8-bit ones. There is 0 for what is beyond its window.
+__global__ void __launch_bounds__(kBlock, 5)
+    int8_split(Int8Task s, const Recombination* moduli, Image parts) {
   __shared__ i32 tile[kColumns][kRows + 1];
   const i64 down = (s.padded_rows + kRows - 1) / kRows, across = (s.padded_columns + kColumns - 1) / kColumns;
   const i32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -39,13 +40,14 @@ __global__ void __launch_bounds__(kBlock, 5) int8_split(Int8Task s, const Recomb
       tile[c][r] = r < rows && c < columns ? centred(x[r * s.x.stride + c * s.x.step], last) : 0;
     }
     __syncthreads();
-    const i64 size = s.padded_rows * s.padded_columns;
-    if (column + lane * kWide < s.padded_columns) {
+    const i64 term = column + lane * kWide;
+    if (term < s.padded_columns) {
       for (i32 r = warp; r < kRows && row + r < s.padded_rows; r += kBlock / 32) {
         i32 own[kWide];
 #pragma unroll
         for (i32 c = 0; c < kWide; ++c) own[c] = tile[lane * kWide + c][r];
-        const i64 place = t * s.small_count * size + (row + r) * s.padded_columns + column + lane * kWide;
+        i8* to = parts.data + t * s.small_count * parts.plane + term / kStep * parts.step + term % kStep +
+                 (row + r) * parts.row;
 #pragma unroll
         for (i32 j = 0; j < kSmallModuli; ++j) {
           if (j >= s.small_count) break;
@@ -53,7 +55,7 @@ __global__ void __launch_bounds__(kBlock, 5) int8_split(Int8Task s, const Recomb
           u32 word = 0;
 #pragma unroll
           for (i32 c = 0; c < kWide; ++c) word |= (small_part(own[c], q) & 0xffu) << (8 * c);
-          parts[(place + j * size) / kWide] = word;
+          *reinterpret_cast<u32*>(to + j * parts.plane) = word;
         }
       }
     }
@@ -79,10 +81,10 @@ __global__ void __launch_bounds__(kBlock)
         const int4 sum = *reinterpret_cast<const int4*>(from + j * size);
         const SmallModulus& q = s.small[j];
         const i64 weight = m.weights[j];
-        results[0].add(small_residue(sum.x, q), weight);
-        results[1].add(small_residue(sum.y, q), weight);
-        results[2].add(small_residue(sum.z, q), weight);
-        results[3].add(small_residue(sum.w, q), weight);
+        results[0].add(shifted_long_residue(sum.x, q), weight);
+        results[1].add(shifted_long_residue(sum.y, q), weight);
+        results[2].add(shifted_long_residue(sum.z, q), weight);
+        results[3].add(shifted_long_residue(sum.w, q), weight);
       }
     }
     u32* out = const_cast<u32*>(s.x.of(i, b)) + (w.row + row) * s.x.stride + w.column + column;

@@ -37,10 +37,21 @@ struct Int8Task {
   i64 column;
   i64 rows;  // of a block
   i64 columns;
-  i64 padded_rows;  // of the 8-bit matrices and of the sums, multiples of 16
+  i64 padded_rows;  // of the 8-bit matrices that are written, and of sums; columns are multiples of 4
   i64 padded_columns;
   SmallModulus small[kSmallModuli];
   i32 small_count;
+};
+
+constexpr i32 kStep = 64;  // terms that lie together
+
+// 8-bit matrices: where modulus 0 of the first matrix has term 0 of row 0, and how far on the next modulus
+// (of the last one that of the next matrix), kStep terms and row are; some are before.
+struct Image {
+  i8* data;
+  i64 plane;
+  i64 step;
+  i64 row;
 };
 
 // The block's own part of the window of matrix t.

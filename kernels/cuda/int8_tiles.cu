@@ -21,21 +21,19 @@ constexpr i32 kRows = kWarpRows * RNS_DOWN;
 constexpr i32 kColumns = kWarpColumns * kWarpsAcross;
 constexpr i32 kThreads = kWarp * kWarps;
 constexpr i32 kBlocks = 2;   // of a multiprocessor, as registers are enough for
-constexpr i32 kStep = 64;    // terms of a stage
 constexpr i32 kStages = 4;   // of which all but one are on their way
 constexpr i32 kVector = 16;  // bytes that are copied at a time
 constexpr i32 kVectors = kStep / kVector;
 constexpr i32 kStageBytes = (kRows + kColumns) * kStep;
 constexpr i32 kDown = kWarpRows / 16;      // of a matrix unit's results in a warp's
 constexpr i32 kAcross = kWarpColumns / 8;  // the same
-static_assert(kShortTerms % kStep == 0, "sums are brought to residues between stages");
 static_assert(kThreads / kVectors % 8 == 0, "a thread copies to the same place of rows");
 
-// 8-bit matrices, contiguous: (count, small_count, padded_rows or padded_columns, terms), where terms are a
+// At least as many rows of both as a block of the product has rows and columns, and terms, which are a
 // multiple of kStep.
 struct Factors {
-  const i8* left;
-  const i8* right;
+  Image left;
+  Image right;
   i64 terms;
 };
 
@@ -72,36 +70,52 @@ __device__ i32 place_of(i32 row, i32 vector) {
 struct Loader {
   Tile tile;
   i32 modulus = 0;
-  i32 term = 0;
+  i32 terms = 0;   // that are left of the modulus
+  const i8* left;  // where the thread's vectors are
+  const i8* right;
+
+  __device__ Loader(const Int8Task& s, const Factors& f, const Tile& first) : tile(first) { begin(s, f); }
+
+  // The tile's modulus.
+  __device__ void begin(const Int8Task& s, const Factors& f) {
+    if (tile.index < 0) return;
+    const i64 plane = static_cast<i64>(tile.t) * s.small_count + modulus;
+    const i32 vector = threadIdx.x % kVectors * kVector;
+    left = f.left.data + plane * f.left.plane + vector;
+    right = f.right.data + plane * f.right.plane + vector;
+    terms = static_cast<i32>(f.terms);
+  }
 
   __device__ void load(const Int8Task& s, const Factors& f, u32 stage) {
     if (tile.index >= 0) {
-      const i64 plane = static_cast<i64>(tile.t) * s.small_count + modulus;
-      const i32 vector = threadIdx.x % kVectors, first = threadIdx.x / kVectors;
-      const i8* left = f.left + plane * s.padded_rows * f.terms + term + vector * kVector;
-      const i8* right = f.right + plane * s.padded_columns * f.terms + term + vector * kVector;
-      const i32 last = static_cast<i32>(s.padded_rows) - 1, end = static_cast<i32>(s.padded_columns) - 1;
-      const i32 terms = static_cast<i32>(f.terms);
-      stage += place_of(first, vector);
-#pragma unroll
-      for (i32 row = 0; row < kRows; row += kThreads / kVectors) {  // beyond the edge something that is there
-        copy_async(stage + row * kStep, left + min(tile.row + row + first, last) * terms);
-      }
-#pragma unroll
-      for (i32 row = 0; row < kColumns; row += kThreads / kVectors) {
-        copy_async(stage + (kRows + row) * kStep, right + min(tile.column + row + first, end) * terms);
-      }
-      advance(s, terms);
+      const i32 row = threadIdx.x / kVectors;
+      stage += place_of(row, threadIdx.x % kVectors);
+      copy<kRows>(left, f.left, tile.row + row, static_cast<i32>(s.rows), stage);
+      copy<kColumns>(right, f.right, tile.column + row, static_cast<i32>(s.columns), stage + kRows * kStep);
+      advance(s, f);
     }
     end_group();
   }
 
-  __device__ void advance(const Int8Task& s, i32 terms) {
-    if ((term += kStep) < terms) return;
-    term = 0;
-    if (++modulus < s.small_count) return;
-    modulus = 0;
-    tile = find_tile(s, tile.index + gridDim.x);
+  // So many rows of an image from one on, of which it has `rows`: beyond its edge something that is there.
+  template <i32 Count>
+  __device__ void copy(const i8* from, const Image& image, i32 row, i32 rows, u32 to) const {
+    const i32 width = static_cast<i32>(image.row);
+#pragma unroll
+    for (i32 k = 0; k < Count; k += kThreads / kVectors) {
+      copy_async(to + k * kStep, from + static_cast<i64>(min(row + k, rows - 1)) * width);
+    }
+  }
+
+  __device__ void advance(const Int8Task& s, const Factors& f) {
+    left += f.left.step;
+    right += f.right.step;
+    if ((terms -= kStep) > 0) return;
+    if (++modulus == s.small_count) {
+      modulus = 0;
+      tile = find_tile(s, tile.index + gridDim.x);
+    }
+    begin(s, f);
   }
 };
 
@@ -211,29 +225,32 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   const i32 own_rows = place_of(top + lane % 16, lane / 16);
   const i32 own_columns = place_of(kRows + left + lane / 16 * 8 + lane % 8, lane / 8 % 2);
   Tile tile = find_tile(s, blockIdx.x);
-  Loader loader = {tile};
+  Loader loader(s, f, tile);
+  const bool is_long = f.terms > kShortTerms;
   for (i32 stage = 0; stage < kStages - 1; ++stage) loader.load(s, f, stages + stage * kStageBytes);
   i32 stage = 0;
   while (tile.index >= 0) {
     const Recombination& m = moduli[(s.first + tile.t) / s.batch];
     Part part;
-    const i64 start = m.shifted_start;
+    const i64 start = m.start;
     part.each([&](i32&, SmallResidues& found) { found.sum = start; });
     for (i32 j = 0; j < s.small_count; ++j) {
       const SmallModulus& q = s.small[j];
       const i64 weight = m.weights[j];
-      part.each([&](i32& sum, SmallResidues&) { sum = q.start; });
+      const i32 first = is_long ? 0 : q.start;
+      part.each([&](i32& sum, SmallResidues&) { sum = first; });
       for (i32 term = 0; term < f.terms; term += kStep) {
-        if (term > 0 && term % kShortTerms == 0) {
-          part.each([&](i32& sum, SmallResidues&) { sum = begin_again(sum, q); });
-        }
         wait_for_groups<kStages - 2>();
         __syncthreads();  // all copies have come, and all threads are done with the stage before
         loader.load(s, f, stages + (stage + kStages - 1) % kStages * kStageBytes);
         part.multiply(stages + stage * kStageBytes, own_rows, own_columns);
         stage = (stage + 1) % kStages;
       }
-      part.each([&](i32& sum, SmallResidues& found) { found.add_shifted(shifted_residue(sum, q), weight); });
+      if (is_long) {
+        part.each([&](i32& sum, SmallResidues& found) { found.add(shifted_long_residue(sum, q), weight); });
+      } else {
+        part.each([&](i32& sum, SmallResidues& found) { found.add(shifted_residue(sum, q), weight); });
+      }
     }
     write(Place(s, tile, top, left), m, is_added != 0, part);
     tile = find_tile(s, tile.index + gridDim.x);

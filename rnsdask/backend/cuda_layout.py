@@ -166,7 +166,7 @@ MATMUL_TILE = 64
 BOUND = np.dtype([("each", np.uint64), ("all", np.int64)])
 SMALL_MODULUS = np.dtype(
     [
-        *((name, np.int32) for name in ("modulus", "reciprocal", "upper", "factor", "start")),
+        *((name, np.int32) for name in ("modulus", "reciprocal", "upper", "middle", "factor", "start")),
         ("inverse", np.float32),
     ]
 )
@@ -183,7 +183,8 @@ INT8_TASK = np.dtype(
     ],
     align=True,
 )
-INT8_FACTORS = np.dtype([("left", np.uint64), ("right", np.uint64), ("terms", np.int64)])
+IMAGE = np.dtype([("data", np.uint64), *((name, np.int64) for name in ("plane", "step", "row"))])
+INT8_FACTORS = np.dtype([("left", IMAGE), ("right", IMAGE), ("terms", np.int64)])
 INT8_TILE = (64, 32)
 """Rows and columns of a warp."""
 INT8_WARPS = 4
@@ -376,12 +377,14 @@ STRUCTURES = {
         "Bound": BOUND,
         "SmallModulus": SMALL_MODULUS,
         "Int8Task": INT8_TASK,
+        "Image": IMAGE,
     },
     "int8_tiles": {
         "Stack": STACK,
         "Bound": BOUND,
         "SmallModulus": SMALL_MODULUS,
         "Int8Task": INT8_TASK,
+        "Image": IMAGE,
         "Factors": INT8_FACTORS,
     },
     "matmul": {"Stack": STACK, "Product": PRODUCT},
@@ -448,7 +451,7 @@ SIZES = {
     "extremum": {"kBlock": BLOCK, "kWarp": WARP, "kKeyVectors": KEY_VECTORS},
     "interval": {"kPowers": INTERVAL_POWERS},
     "interval_rns": {"kDigitVectors": DIGIT_VECTORS},
-    "int8_product": {"kSmallModuli": MOST_SMALL_MODULI},
+    "int8_product": {"kSmallModuli": MOST_SMALL_MODULI, "kStep": INT8_STEP},
     "int8_tiles": {
         "kSmallModuli": MOST_SMALL_MODULI,
         "kWarp": WARP,

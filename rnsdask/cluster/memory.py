@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rnsdask.backend.cuda_layout import MOST_POWER_TABLES
-from rnsdask.constants import INT8_BYTES, INT8_GREATEST, INT8_WORKSPACE, INVERSE_WORKSPACE
+from rnsdask.constants import INT8_BYTES, INT8_GREATEST, INT8_WORKSPACE, LU_BYTES, LU_WORKSPACE
 from rnsdask.core.layout import CHUNK_MULTIPLE, RESIDUE_DTYPE
 from rnsdask.rns.blocks import EXACT_RESIDUES
 
@@ -215,8 +215,8 @@ def _products(work: Work) -> int:
     """Of matrices on a GPU, modulo as many primes as images are computed of at a time (docs/linalg.md)."""
     least = max(INT8_WORKSPACE, min(INT8_BYTES * work.numbers, INT8_GREATEST))
     images = work.arrays * work.moduli * work.numbers
-    # Inverses of great matrices' blocks take less than 4 bytes for each number of a matrix.
-    return min(INT8_BYTES * images, least) + min(4 * images, INVERSE_WORKSPACE)
+    factors = min(LU_BYTES * images, max(LU_WORKSPACE, LU_BYTES * work.numbers))
+    return min(INT8_BYTES * images, least) + factors
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,11 @@ INT8_BYTES = 6 * len(SMALL_MODULI)
 INT8_GREATEST = 2 * len(SMALL_MODULI) * INT8_LONGEST * (INT8_TERMS + 2 * INT8_LONGEST)
 """Bytes that a block of one product takes at most."""
 
-INVERSE_WORKSPACE = 2**28
-"""Bytes of inverses of blocks of the diagonal that elimination keeps at a time on a GPU."""
+LU_BYTES = 16
+"""Bytes of the factors' 8-bit matrices for each number of a matrix of 768 rows and more, at most."""
+
+LU_WORKSPACE = 5 * 2**30
+"""Bytes of factors' 8-bit matrices that elimination keeps on a GPU, unless those of one matrix take more."""
 
 _RECIPROCAL_BITS = 38
 _VALUE_BITS = 43
@@ -49,8 +52,8 @@ _MIDDLE = 3 * 2**22 - 256
 class Int8Constants:
     """What takes residues modulo each m to those modulo the first small moduli, and sums of products back.
 
-    ``left``, ``negative`` and ``right`` (count, 6) are the kernels' ``SmallModulus`` of left matrices of
-    products, of those of negative products, and of right matrices, ``weights`` (n, 30) their
+    ``left``, ``negative`` and ``right`` (count, 7) are the kernels' ``SmallModulus`` of left matrices of
+    products, of those of negative products, and of right matrices, ``weights`` (n, 28) their
     ``Recombination``.
     """
 
@@ -84,26 +87,31 @@ def int8_constants(moduli: ModuliSet, count: int) -> Int8Constants:
     """Constants for any moduli up to 2**32, and the first `count` small moduli."""
     small = SMALL_MODULI[:count]
     product = math.prod(small)
-    left = np.zeros((count, 6), dtype=np.int32)
-    left[:, 0] = small
-    left[:, 1] = [_rounded(2**_RECIPROCAL_BITS, q) for q in small]
-    left[:, 2] = [_centred(2**16, q) for q in small]
-    left[:, 3] = [_centred(pow(product // q, -1, q), q) for q in small]
-    left[:, 4] = [_MIDDLE // q * q + _FLOAT_BITS for q in small]
-    left[:, 5] = (1 / np.array(small)).astype(np.float32).view(np.int32)
-    negative, right = left.copy(), left.copy()
-    negative[:, 3] *= -1
-    right[:, 3] = 1
+    inverses = [pow(product // q, -1, q) for q in small]
+    left, negative = (_small_table(small, [sign * x for x in inverses]) for sign in (1, -1))
+    right = _small_table(small, [1] * count)
     shifts = [(_FLOAT_BITS - _ROUNDER_BITS * q) % 2**32 for q in small]
     fractions = [_rounded(2**_FRACTION_BITS, q) << _VALUE_BITS for q in small]
-    weights = np.zeros((len(moduli), len(SMALL_MODULI) + 3), dtype=np.int64)
+    weights = np.zeros((len(moduli), len(SMALL_MODULI) + 2), dtype=np.int64)
     for row, m in zip(weights, moduli, strict=True):
         row[:count] = own = [f + _centred(product // q, m) for q, f in zip(small, fractions, strict=True)]
         start = (m << _ROOM_BITS) + (1 << (_VALUE_BITS + _FRACTION_BITS - 1))
         shifted = start - sum(shift * weight for shift, weight in zip(shifts, own, strict=True))
-        row[-3:] = _centred(-product, m), start, _centred(shifted, 2**64)
+        row[-2:] = _centred(-product, m), _centred(shifted, 2**64)
     both = np.concatenate([modulus_table(moduli), weights.view(np.uint32)], axis=1)
     return Int8Constants(moduli, left, negative, right, both)
+
+
+def _small_table(small: tuple[int, ...], factors: list[int]) -> NDArray[np.int32]:
+    """The structures ``SmallModulus`` of moduli and what residues are multiplied by."""
+    table = np.zeros((len(small), 7), dtype=np.int32)
+    for row, q, given in zip(table, small, factors, strict=True):
+        factor = _centred(given, q)
+        upper = 2**16 if factor == 1 else 2**22 * factor
+        parts = (_centred(x, q) for x in (upper, 2**11 * factor, factor))
+        row[:6] = q, _rounded(2**_RECIPROCAL_BITS, q), *parts, _MIDDLE // q * q + _FLOAT_BITS
+    table[:, 6] = (1 / np.array(small)).astype(np.float32).view(np.int32)
+    return table
 
 
 def _centred(x: int, m: int) -> int:

@@ -117,15 +117,19 @@ def test_exchanges_at_each_column(rng: np.random.Generator) -> None:
         check(words[..., :columns], columns, ODD)
 
 
-@pytest.mark.parametrize("shape", [(129, 129, 129), (200, 300, 200), (300, 260, 257), (140, 300, 300)])
+@pytest.mark.parametrize("at_once", [1, 3, 100])
+@pytest.mark.parametrize(
+    "shape", [(129, 129, 129), (200, 300, 200), (300, 260, 257), (140, 300, 300), (400, 450, 330)]
+)
 def test_blocks_without_exchanges(
-    monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int, int], rng: np.random.Generator
+    monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int, int], at_once: int, rng: np.random.Generator
 ) -> None:
     """Modulo some primes rows have to be exchanged within a block or with one below, or a pivot lacks."""
     from rnsdask.backend.cuda import block_lu, elimination
 
-    monkeypatch.setattr(block_lu, "_LEAST_PIVOTS", 0)
-    monkeypatch.setattr(block_lu, "_LEAST_MATRICES", 0)
+    monkeypatch.setattr(block_lu, "_LEAST_OF_FEW", 0)
+    monkeypatch.setattr(block_lu, "LU_WORKSPACE", at_once)
+    monkeypatch.setattr(block_lu, "_workspace", lambda *_: 1)
     results = []
     by_blocks = elimination._eliminate_by_blocks
     monkeypatch.setattr(

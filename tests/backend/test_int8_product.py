@@ -214,7 +214,7 @@ def test_longest_sums_that_are_joined_at_once(monkeypatch: pytest.MonkeyPatch) -
         moduli = ModuliSet([m])
         constants = int8_constants(moduli, small_moduli_for(moduli, 512))
         # Left numbers whose residues times the factors are at the ends.
-        factors = [(q, pow(factor, -1, q)) for q, factor in constants.left[:, [0, 3]].tolist()]
+        factors = [(q, pow(factor, -1, q)) for q, factor in constants.left[:, [0, 4]].tolist()]
         left = [end * inverse % q for q, inverse in factors for end in (q // 2, -(q // 2))] + [m // 2, m - 1]
         right = [end % m for end in ends] + [m // 2, m // 2 + 1]
         sides = np.array(left, dtype=np.uint64), np.array(right, dtype=np.uint64)

@@ -11,13 +11,15 @@ constexpr i32 kReciprocalBits = 38;  // of SmallModulus::reciprocal
 constexpr i32 kValueBits = 43;       // below the fraction in a weight
 constexpr i32 kFractionBits = 17;    // of the fraction
 
-// A modulus q <= 256: 2^38 / q and 1 / q, both rounded; 2^16 modulo q, around 0; what a matrix' residues are
-// multiplied by; and what sums begin with whose shifted_residue is taken: the bits of a float which is a
-// multiple of q.
+// A modulus q <= 256: 2^38 / q and 1 / q, both rounded; what a matrix' residues are multiplied by; what parts
+// of its numbers are therefore multiplied by, which is 2^16 modulo q for a factor of 1, else 2^22 and 2^11
+// times the factor, around 0; and what sums begin with whose shifted_residue is taken: the bits of a float
+// which is a multiple of q.
 struct SmallModulus {
   i32 modulus;
   i32 reciprocal;
   i32 upper;
+  i32 middle;
   i32 factor;
   i32 start;
   float inverse;
@@ -25,26 +27,16 @@ struct SmallModulus {
 
 // What leads from residues modulo all q back to one modulo m: for each q its weight, which is Q / q modulo m,
 // around 0, for the product Q of all q, and 2^43 times 2^17 / q, rounded; -Q modulo m, around 0; and what
-// sums start with, of residues and of shifted ones.
+// sums of shifted residues start with.
 struct Recombination {
   Modulus modulus;
   i64 weights[kSmallModuli];
   i64 product;
   i64 start;
-  i64 shifted_start;
 };
 
 // The integer around 0 that a residue x < m stands for: from -m / 2 to m / 2.
 RNS_INLINE i32 centred(u32 x, u32 last) { return static_cast<i32>(x <= last / 2 ? x : x - last - 1u); }
-
-// x modulo q, from -128 to 127, for any x. The quotient is off from x / q by at most 1/2 + 2^-8, so the rest
-// is at most 128, which is q / 2 for q = 256 alone, where the quotient is exact and 128 becomes -128.
-RNS_INLINE i32 small_residue(i32 x, const SmallModulus& q) {
-  const i64 half = static_cast<i64>(1) << (kReciprocalBits - 1);
-  const i32 quotient = static_cast<i32>((static_cast<i64>(x) * q.reciprocal + half) >> kReciprocalBits);
-  const i32 rest = static_cast<i32>(static_cast<u32>(x) - static_cast<u32>(quotient) * q.modulus);
-  return rest > 127 ? rest - q.modulus : rest;
-}
 
 // The bits of a float from 2^23 to 2^24, which is an integer, are the integer and a constant: so products may
 // be added up to the bits of one. A lesser float is rounded to an integer by adding kRounder.
@@ -74,29 +66,35 @@ RNS_INLINE u32 shifted_residue(i32 sum, const SmallModulus& q) {
   return static_cast<u32>(sum) - static_cast<u32>(quotient) * static_cast<u32>(q.modulus);
 }
 
-// The sum that its residue, of at most 128 in magnitude, begins again.
-RNS_INLINE i32 begin_again(i32 sum, const SmallModulus& q) {
-  return static_cast<i32>(shifted_residue(sum, q) + (static_cast<u32>(q.start) - shift_of(q)));
+// The same of any sum x that begins with 0, from -128 to 128: the quotient is off from x / q by at most
+// 1/2 + 2^-8.
+RNS_INLINE u32 shifted_long_residue(i32 sum, const SmallModulus& q) {
+  const i64 half = static_cast<i64>(1) << (kReciprocalBits - 1);
+  const i32 quotient = static_cast<i32>((static_cast<i64>(sum) * q.reciprocal + half) >> kReciprocalBits);
+  return static_cast<u32>(sum) - static_cast<u32>(quotient) * static_cast<u32>(q.modulus) + shift_of(q);
 }
 
 // What a matrix has of a number: its residue times a factor, from -128 to 127, which is the last byte of
-// this. Halves of the number are 15 bits and a sign, and 16 bits; 2^16 modulo q is at most 81 in magnitude.
+// this. Parts of the number are at most 2^15 and 2^16 in magnitude, or 2^9 and 2^11; what they are multiplied
+// by is at most 81, or 128.
 RNS_INLINE u32 small_part(i32 x, const SmallModulus& q) {
-  const u32 start = static_cast<u32>(q.start);
-  const u32 halves = static_cast<u32>(x >> 16) * static_cast<u32>(q.upper) + (static_cast<u32>(x) & 0xffffu);
-  const u32 residue = shifted_residue(static_cast<i32>(start + halves), q);
-  if (q.factor == 1) return residue;
-  const u32 product = (residue - shift_of(q)) * static_cast<u32>(q.factor);
-  return shifted_residue(static_cast<i32>(start + product), q);
+  const u32 word = static_cast<u32>(x);
+  u32 sum = static_cast<u32>(q.start);
+  if (q.factor == 1) {
+    sum += static_cast<u32>(x >> 16) * static_cast<u32>(q.upper) + (word & 0xffffu);
+  } else {
+    sum += static_cast<u32>(x >> 22) * static_cast<u32>(q.upper) +
+           (word >> 11 & 0x7ffu) * static_cast<u32>(q.middle) + (word & 0x7ffu) * static_cast<u32>(q.factor);
+  }
+  return shifted_residue(static_cast<i32>(sum), q);
 }
 
-// Collects the residues modulo each q of a sum S, each times the inverse modulo q of Q / q,
+// Collects the shifted residues modulo each q of a sum S, each times the inverse modulo q of Q / q,
 // |S| / Q <= 1/2 - 2^-7.
 struct SmallResidues {
-  i64 sum;  // begins as Recombination::start, or shifted_start
+  i64 sum;  // begins as Recombination::start
 
-  RNS_INLINE void add(i32 residue, i64 weight) { sum += residue * weight; }
-  RNS_INLINE void add_shifted(u32 residue, i64 weight) {
+  RNS_INLINE void add(u32 residue, i64 weight) {
     sum = static_cast<i64>(static_cast<u64>(sum) + residue * static_cast<u64>(weight));
   }
 

@@ -3,115 +3,198 @@
 The first number of a column that is not 0 is its pivot. Modulo a great prime it nearly always is the first
 number: then a block of the diagonal is eliminated by itself, and what is below it and right of it is a
 product with an inverse of its factors. Where it is not, the caller eliminates otherwise.
+
+A block loses all that is due to the pivots before it at once (P. Crout, 1941): the numbers of the matrix are
+changed by one long product each, and the factors, as 8-bit residues, are made once and kept.
 """
 
-from collections.abc import Callable
+from typing import Protocol
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend.cuda import int8_product, triangles
-from rnsdask.backend.cuda.int8_product import SUBTRACT, Part
-from rnsdask.backend.cuda_layout import MOST_INVERTED
+from rnsdask.backend.cuda.elimination_task import Found
+from rnsdask.backend.cuda.int8_product import Part
+from rnsdask.backend.cuda.launching import has_matrix_units
+from rnsdask.backend.cuda_layout import INT8_STEP, MOST_INVERTED
 from rnsdask.backend.protocol import Array
-from rnsdask.constants import INVERSE_WORKSPACE
+from rnsdask.constants import LU_WORKSPACE, MOST_TERMS, int8_constants, small_moduli_for
 from rnsdask.core.moduli import ModuliSet
 
-Found = tuple[Array, Array, Array]
-"""Order, pivots and products, as :meth:`.Kernels.eliminate` gives them."""
+
+class Small(Protocol):
+    """Eliminates in small matrices, if it can, as :meth:`.Kernels.eliminate` does."""
+
+    def __call__(  # noqa: D102
+        self, x: Array, pivot_columns: int, moduli: ModuliSet, found: Found, /, *, out: Array
+    ) -> bool: ...
+
 
 # With primes so many times the number of pivots, hardly ever one of them is 0 by chance.
 _RARE = 2**8
 
-# Pivots and matrices that there are more of.
+# Pivots from which on blocks take less time than panels, as measured: of many matrices, and of few.
 _LEAST_PIVOTS = 768
-_LEAST_MATRICES = 64
+_LEAST_OF_FEW = 1536
+_FEW = 64
 
 
 def is_for(pivots: int, matrices: int, moduli: ModuliSet) -> bool:
-    """Whether there are so many pivots and matrices that blocks pay, and random ones need no exchanges."""
-    are_many = pivots > max(_LEAST_PIVOTS, MOST_INVERTED) and matrices > _LEAST_MATRICES
-    # Beside the inverses that are kept, one more and the factors of a block.
-    size = 4 * matrices * MOST_INVERTED * (pivots + 2 * MOST_INVERTED)
-    return are_many and size <= INVERSE_WORKSPACE and min(moduli) >= _RARE * pivots * matrices
+    """Whether there are so many pivots that blocks pay, and random matrices need no exchanges."""
+    can = has_matrix_units(cupy.cuda.runtime.getDevice())
+    least = _LEAST_PIVOTS if matrices > _FEW else _LEAST_OF_FEW
+    return can and least <= pivots <= MOST_TERMS and min(moduli) >= _RARE * pivots * matrices
+
+
+def eliminate(
+    words: Array, pivot_columns: int, moduli: ModuliSet, found: Found, small: Small
+) -> NDArray[np.bool_]:
+    """Whether the matrices modulo each prime needed no exchanges: only then they are eliminated."""
+    n, count = words.shape[:2]
+    most = max(1, LU_WORKSPACE // _workspace(words, pivot_columns, moduli))
+    primes = max(1, most // count)
+    is_regular = cupy.ones(n, dtype=bool)
+    for i in range(0, n, primes):
+        some = moduli if primes >= n else ModuliSet(list(moduli)[i : i + primes])
+        for b in range(0, count, most):
+            part = slice(i, i + primes), slice(b, b + most)
+            blocks = Blocks(words[part], pivot_columns, some, small)
+            is_regular[i : i + primes] &= blocks.eliminate((found[0], found[1][part], found[2][part]))
+    return np.asarray(is_regular.get())
+
+
+def _workspace(words: Array, pivot_columns: int, moduli: ModuliSet) -> int:
+    """Bytes of the factors of a matrix, and of a block's."""
+    rows, columns = map(int, words.shape[2:])
+    most = min(rows, pivot_columns)
+    height = max(rows, columns, rows + columns - most)
+    return small_moduli_for(moduli, most) * (most + INT8_STEP + MOST_INVERTED) * height
 
 
 class Blocks:
-    """Matrices (n, B, rows, columns) that become their factors, by halves of their columns."""
+    """Matrices (n, B, rows, columns) that become their factors.
 
-    def __init__(self, words: Array, moduli: ModuliSet, eliminate: Callable[..., Found]) -> None:
-        self.words, self.moduli = words, moduli
-        self.small = eliminate
-        self.rows = words.shape[2]
-        self.found: list[Found] = []  # of each block of the diagonal
-        self.inverses: dict[int, Array] = {}  # of the lower factors of the block from a column on
+    Left factors and right ones, transposed, are 8-bit images in the same memory, one from each end, for both
+    are lower triangles. While a block of the diagonal is eliminated, the rows right of it lose what is due to
+    the pivots before on another stream.
+    """
 
-    def eliminate(self, pivot_columns: int, found: Found) -> NDArray[np.bool_]:
+    def __init__(self, words: Array, pivot_columns: int, moduli: ModuliSet, small: Small) -> None:
+        self.words, self.moduli, self.small = words, moduli, small
+        self.count = words.shape[0] * words.shape[1]
+        self.rows, self.columns = words.shape[2:]
+        self.most = min(self.rows, pivot_columns)
+        self.short, self.long = (
+            int8_constants(moduli, small_moduli_for(moduli, terms)) for terms in (MOST_INVERTED, self.most)
+        )
+        # Of k pivots before, the left image has rows from k on, and the right one, from the other end,
+        # columns from k on.
+        height = max(self.rows, self.columns, self.rows + self.columns - self.most)
+        images = int8_product.empty_image(self.count, self.long.count, height, self.most)
+        self.left = images[:, :, :, height - self.rows :]
+        self.right = images[:, :, ::-1, ::-1][:, :, :, height - self.columns :]
+        # Of all whole blocks of the diagonal, and of the last one.
+        whole, rest = divmod(self.most, MOST_INVERTED)
+        sizes = (whole, MOST_INVERTED), (1, rest)
+        self.found = [self._no_pivots(*some) for some in sizes if min(some)]
+        self.beside = cupy.cuda.Stream(non_blocking=True)
+
+    def _no_pivots(self, blocks: int, size: int) -> Found:
+        """Of so many blocks."""
+        order = cupy.empty((blocks, *self.words.shape[:2], size), dtype=cupy.int32)
+        order[...] = cupy.arange(size, dtype=cupy.int32)
+        pivots = cupy.full(order.shape, -1, dtype=cupy.int32)
+        return order, pivots, cupy.ones(order.shape[:3], dtype=cupy.uint32)
+
+    def eliminate(self, found: Found) -> Array:
         """Whether the matrices modulo each prime needed no exchanges: only then they are eliminated."""
-        columns = self.words.shape[3]
-        most = min(self.rows, pivot_columns)
-        self._eliminate(0, most)
-        if most < columns:
-            self._reduce(0, most, columns)
-        places = cupy.arange(most, dtype=cupy.int32)
-        found[1][...] = places
-        sizes = cupy.asarray(list(self.moduli), dtype=cupy.uint64)[:, None]
-        for _, _, products in self.found:
-            found[2][...] = found[2].astype(cupy.uint64) * products % sizes
-        within = places % MOST_INVERTED
+        try:
+            for start in range(0, self.most, MOST_INVERTED):
+                self._eliminate(start, min(start + MOST_INVERTED, self.most))
+        finally:  # memory is given back as if there were one stream
+            cupy.cuda.get_current_stream().wait_event(self.beside.record())
+        self._subtract(self.most, (self.most, self.rows), (self.most, self.columns))
+        found[1][...] = cupy.arange(self.most, dtype=cupy.int32)
         is_regular = cupy.ones(len(self.moduli), dtype=bool)
-        for k in (0, 1):
-            is_regular &= (cupy.concatenate([x[k] for x in self.found], axis=2) == within).all(axis=(1, 2))
-        return np.asarray(is_regular.get())
+        sizes = cupy.asarray(list(self.moduli), dtype=cupy.uint64)[:, None]
+        for order, pivots, products in self.found:
+            within = cupy.arange(order.shape[3], dtype=cupy.int32)
+            is_regular &= ((order == within) & (pivots == within)).all(axis=(0, 2, 3))
+            for some in _few_products(products.astype(cupy.uint64), sizes):
+                found[2][...] = found[2].astype(cupy.uint64) * some % sizes
+        return is_regular
 
     def _eliminate(self, start: int, stop: int) -> None:
-        """Columns start to stop, in which all pivots before have been taken into account."""
-        if stop - start > MOST_INVERTED:
-            middle = _middle(start, stop)
-            self._eliminate(start, middle)
-            self._reduce(start, middle, stop)
-            self._eliminate(middle, stop)
-            return
-        size = stop - start
+        """A block of pivots, with what is below it and right of it."""
+        now = cupy.cuda.get_current_stream()
+        below = Part(self.words, (stop, self.rows), (start, stop))
+        right = Part(self.words, (start, stop), (stop, self.columns))
+        down, size, across = self.rows - stop, stop - start, self.columns - stop
+        before = now.record()
+        self._subtract(start, (start, self.rows), (start, stop))
+        with self.beside as beside:
+            beside.wait_event(before)
+            self._subtract(start, (start, stop), (stop, self.columns), is_beside=True)
+        lower, upper = self._eliminate_diagonal(start, stop)
+        # The factors of small moduli go to the lesser matrix.
+        c = self.short
+        if down:
+            self._multiply(below, c.right, upper, c.left, (down, size, size))
+        now.wait_event(beside.record())
+        if across:
+            self._multiply(lower, c.left, right, c.right, (size, size, across))
+        if down and across:
+            steps, c = slice(start // INT8_STEP, -(-stop // INT8_STEP)), self.long
+            int8_product.split(below, (0, 0, 0), (down, size), c, c.negative, self.left[:, :, steps, stop:])
+            turned = right.turned()
+            int8_product.split(turned, (0, 0, 0), (across, size), c, c.right, self.right[:, :, steps, stop:])
+
+    def _eliminate_diagonal(self, start: int, stop: int) -> tuple[Part, Part]:
+        """The inverses of the factors of a block."""
         block = self.words[:, :, start:stop, start:stop]
         factors = cupy.empty(block.shape, dtype=cupy.uint32)
-        self.found.append(self.small(block, size, self.moduli, factors))
+        found, number = self.found[0 if stop % MOST_INVERTED == 0 else -1], start // MOST_INVERTED
+        order, pivots, products = (x[number % len(x)] for x in found)
+        if not self.small(block, stop - start, self.moduli, (order, pivots, products), out=factors):
+            raise RuntimeError(f"shared memory does not hold {stop - start} rows of a matrix")
         block[...] = factors
-        self.inverses[start], upper = triangles.inverses(block, self.moduli)
-        if stop < self.rows:
-            below = Part(self.words, (stop, self.rows), (start, stop))
-            shape = self.rows - stop, size, size
-            int8_product.multiply(below, Part.whole(upper), self.moduli, below, shape)
+        lower, upper = triangles.inverses(factors, self.moduli)
+        return Part.whole(lower), Part.whole(upper)
 
-    def _reduce(self, start: int, stop: int, end: int) -> None:
-        """Columns stop to end by the pivots of the columns start to stop."""
-        self._solve(start, stop, (stop, end))
-        self._subtract(start, stop, self.rows, (stop, end))
+    def _multiply(
+        self,
+        x: Part,
+        x_moduli: NDArray[np.int32],
+        y: Part,
+        y_moduli: NDArray[np.int32],
+        shape: tuple[int, int, int],
+    ) -> None:
+        """The product of one with an inverse takes its place, which is that of the one in the matrix."""
+        (rows, terms, columns), c = shape, self.short
+        left, right = (int8_product.empty_image(self.count, c.count, side, terms) for side in (rows, columns))
+        int8_product.split(x, (0, 0, 0), (rows, terms), c, x_moduli, left)
+        int8_product.split(y.turned(), (0, 0, 0), (columns, terms), c, y_moduli, right)
+        out = x if x.words is self.words else y
+        int8_product.multiply_images(left, right, out, (0, 0, 0), (rows, columns), c, is_added=False)
 
-    def _solve(self, start: int, stop: int, columns: tuple[int, int]) -> None:
-        """The rows of these pivots in columns to the right."""
-        if stop - start > MOST_INVERTED:
-            middle = _middle(start, stop)
-            self._solve(start, middle, columns)
-            self._subtract(start, middle, stop, columns)
-            self._solve(middle, stop, columns)
-            return
-        size = stop - start
-        right = Part(self.words, (start, stop), columns)
-        shape = size, size, columns[1] - columns[0]
-        int8_product.multiply(Part.whole(self.inverses[start]), right, self.moduli, right, shape)
-
-    def _subtract(self, start: int, stop: int, end: int, columns: tuple[int, int]) -> None:
-        """From the rows below these pivots, up to `end`, their factors times the pivots' rows."""
-        left = Part(self.words, (stop, end), (start, stop))
-        right = Part(self.words, (start, stop), columns)
-        shape = end - stop, stop - start, columns[1] - columns[0]
-        if min(shape):
-            out = Part(self.words, (stop, end), columns)
-            int8_product.multiply(left, right, self.moduli, out, shape, SUBTRACT)
+    def _subtract(
+        self, terms: int, rows: tuple[int, int], columns: tuple[int, int], is_beside: bool = False
+    ) -> None:
+        """From rows and columns what is due to so many pivots, the first ones."""
+        shape = rows[1] - rows[0], columns[1] - columns[0]
+        if terms and min(shape):
+            steps = -(-terms // INT8_STEP)
+            x = self.left[:, :, :steps, rows[0] : rows[1]]
+            y = self.right[:, :, :steps, columns[0] : columns[1]]
+            out = Part(self.words, rows, columns)
+            int8_product.multiply_images(x, y, out, (0, 0, 0), shape, self.long, True, is_beside)
 
 
-def _middle(start: int, stop: int) -> int:
-    """A column that cuts some into halves of whole blocks, about."""
-    return start + -(-(stop - start) // (2 * MOST_INVERTED)) * MOST_INVERTED
+def _few_products(x: Array, sizes: Array) -> Array:
+    """Numbers (count, n, B), fewer, that have the product of all."""
+    while len(x) > 2:
+        half = len(x) // 2
+        x = cupy.concatenate([x[:half] * x[half : 2 * half] % sizes, x[2 * half :]])
+    return x

@@ -85,7 +85,7 @@ def _eliminate_great(x: Array, pivot_columns: int, moduli: ModuliSet, out: Array
 def _eliminate_by_blocks(
     words: Array, pivot_columns: int, moduli: ModuliSet, found: Found
 ) -> NDArray[np.bool_]:
-    return block_lu.Blocks(words, moduli, eliminate).eliminate(pivot_columns, found)
+    return block_lu.eliminate(words, pivot_columns, moduli, found, _eliminate_whole)
 
 
 def _eliminate_with_all_pivots(

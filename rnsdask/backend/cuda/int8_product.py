@@ -6,6 +6,7 @@ exact 32-bit integers (docs/linalg.md). Matrices that are too large for the memo
 blocks.
 """
 
+import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import Parameter, has_matrix_units, on_device, processors
 from rnsdask.backend.cuda_layout import (
     BLOCK,
+    IMAGE,
     INT8_BLOCKS,
     INT8_FACTORS,
     INT8_STAGES,
@@ -110,7 +112,7 @@ class Part:
             columns=block[2],
             padded_rows=padded[0],
             padded_columns=padded[1],
-            small=_small(small),
+            small=_small(small.tobytes()),
             small_count=len(small),
         )
 
@@ -120,18 +122,31 @@ def _bound(bound: Bound) -> tuple[Bound, int]:
     return (0, bound) if isinstance(bound, int) else (bound, 0)
 
 
-def _small(small: NDArray[np.int32]) -> list[Any]:
+@functools.lru_cache(256)
+def _small(small: bytes) -> NDArray[Any]:
     """As many of the structure SmallModulus as a task has."""
     table = np.zeros(MOST_SMALL_MODULI, dtype=SMALL_MODULUS)
-    table[: len(small)] = small.view(SMALL_MODULUS).ravel()
-    return [row.item() for row in table]
+    given = np.frombuffer(small, dtype=SMALL_MODULUS)
+    table[: len(given)] = given
+    return table
 
 
 def _padded(length: int, step: int = _PAD) -> int:
     return -(-length // step) * step
 
 
-def _split(
+def empty_image(count: int, moduli: int, rows: int, terms: int) -> Array:
+    """Memory for the residues (count, moduli, steps, rows, INT8_STEP) of matrices, of whole steps."""
+    return cupy.empty((count, moduli, -(-terms // INT8_STEP), rows, INT8_STEP), dtype=cupy.int8)
+
+
+def _image(x: Array) -> tuple[Array | int, ...]:
+    """The structure Image of residues (count, moduli, steps, rows, INT8_STEP), or (..., rows, terms)."""
+    step = x.strides[2] if x.ndim == 5 else INT8_STEP
+    return x, x.strides[1], step, x.strides[-2]
+
+
+def split(
     part: Part,
     place: tuple[int, int, int],
     shape: tuple[int, int],
@@ -139,9 +154,13 @@ def _split(
     small: NDArray[np.int32],
     out: Array,
 ) -> None:
-    task = part.task(place, (len(out), *shape), out.shape[2:], small)
-    threads = len(out) * -(-out.shape[2] // 32) * -(-out.shape[3] // 128) * BLOCK
-    launching.launch("int8_product", "int8_split", threads, (task, on_device(constants, "weights"), out))
+    """Residues modulo small moduli of a block: of its first matrix, row and column, and rows and columns."""
+    rows, terms = out.shape[-2], out.shape[-1] * (out.shape[2] if out.ndim == 5 else 1)
+    task = part.task(place, (len(out), *shape), (rows, terms), small)
+    threads = len(out) * -(-rows // 32) * -(-terms // 128) * BLOCK
+    data, plane, step, row = _image(out)
+    image = Parameter(IMAGE, data=data, plane=plane, step=step, row=row)
+    launching.launch("int8_product", "int8_split", threads, (task, on_device(constants, "weights"), image))
 
 
 def _join(
@@ -158,7 +177,7 @@ def _join(
     launching.launch("int8_product", "int8_join", threads, arguments)
 
 
-def _multiply_and_join(
+def multiply_images(
     x: Array,
     y: Array,
     part: Part,
@@ -166,16 +185,21 @@ def _multiply_and_join(
     shape: tuple[int, int],
     constants: Int8Constants,
     is_added: bool,
+    is_beside: bool = False,
 ) -> None:
-    """Products of x (count, small moduli, I, K) and the transposed of y (count, small moduli, J, K)."""
-    task = part.task(place, (len(x), *shape), (x.shape[2], y.shape[2]), constants.left)
-    factors = Parameter(INT8_FACTORS, left=x, right=y, terms=x.shape[3])
-    down = _warps_down(shape[0])
+    """Products of x (count, moduli, steps, I, INT8_STEP) and the transposed of y (..., J, INT8_STEP).
+
+    They go to a block: of the first matrix, row and column, and of at most I rows and J columns. Where other
+    work goes on `beside`, tiles are begun as there is room.
+    """
+    task = part.task(place, (len(x), *shape), shape, constants.left)
+    factors = Parameter(INT8_FACTORS, left=_image(x), right=_image(y), terms=x.shape[2] * INT8_STEP)
+    down, tiles = _warps_down(shape[0]), len(x) * _tiles(*shape)
     block = INT8_WARPS * WARP
     launching.launch(
         "int8_tiles",
         "int8_multiply",
-        min(len(x) * _tiles(*shape), _resident()) * block,
+        (tiles if is_beside else min(tiles, _resident())) * block,
         (task, on_device(constants, "weights"), factors, np.int32(is_added)),
         block=block,
         shared=INT8_STAGES * INT8_STEP * sum(_tile(down)),
@@ -215,7 +239,7 @@ def int8_split(x: Array, constants: Int8Constants, is_left: bool, out: Array) ->
     n, batch, *_ = x.shape
     merged = out.reshape(n * batch, *out.shape[2:])
     small = constants.left if is_left else constants.right
-    _split(Part.whole(x), (0, 0, 0), out.shape[-2:], constants, small, merged)
+    split(Part.whole(x), (0, 0, 0), out.shape[-2:], constants, small, merged)
 
 
 def int8_join(sums: Array, constants: Int8Constants, out: Array) -> None:
@@ -251,13 +275,15 @@ def multiply(
         most = max(1, min(INT8_WORKSPACE // each, _MOST_PRODUCTS // constants.count))
         for first in range(0, count, most):
             matrices = min(most, count - first), constants.count
-            x = cupy.empty((*matrices, sides[0], sides[1]), dtype=cupy.int8)
-            y = cupy.empty((*matrices, sides[2], sides[1]), dtype=cupy.int8)
-            _split(a, (first, i, k), (height, depth), constants, factors, x)
-            _split(right, (first, j, k), (width, depth), constants, constants.right, y)
+            if is_joined:
+                x, y = (empty_image(*matrices, rows, depth) for rows in (height, width))
+            else:
+                x, y = (cupy.empty((*matrices, rows, sides[1]), dtype=cupy.int8) for rows in sides[::2])
+            split(a, (first, i, k), (height, depth), constants, factors, x)
+            split(right, (first, j, k), (width, depth), constants, constants.right, y)
             place, block = (first, i, j), (height, width)
             if is_joined:
-                _multiply_and_join(x, y, out, place, block, constants, is_added)
+                multiply_images(x, y, out, place, block, constants, is_added)
             else:
                 sums = cupy.empty((*matrices, sides[0], sides[2]), dtype=cupy.int32)
                 _multiply_int8(x, y, sums)
