@@ -52,6 +52,7 @@ __global__ void positional_add(LimbTask task, i32 subtract, u8* flags) {
     // Only a longer result than both operands, as an exact one can be, goes on above them.
     const u32 x_beyond = x.limbs <= top ? x.beyond(j, task.are_signed[0] != 0) : 0;
     const u32 y_beyond = y.limbs <= top ? y.beyond(j, task.are_signed[1] != 0) : 0;
+#pragma unroll 1
     for (i64 first = 0; first < top; first += kAtOnce) {
       u32 a[kAtOnce], b[kAtOnce];  // loaded before anything waits for one
 #pragma unroll
