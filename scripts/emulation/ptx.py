@@ -98,6 +98,17 @@ def count_bits(kind: Kind, parts: Sequence[str], x: Words) -> Words:
     return np.bitwise_count(x).astype(U)
 
 
+def choose_bytes(kind: Kind, parts: Sequence[str], x: Words, y: Words, choice: Words) -> Words:  # noqa: ARG001
+    """Each of four of a pair's eight by 3 bits; one more bit asks for its sign instead."""
+    pair, out = x | y << U(32), U(0)
+    for i in range(4):
+        digit = choice >> U(4 * i)
+        byte = pair >> (digit & U(7)) * U(8) & U(255)
+        sign = np.where(byte > U(127), U(255), U(0))
+        out = out | np.where(digit & U(8), sign, byte) << U(8 * i)
+    return out
+
+
 COMPARISONS = {
     "eq": np.equal,
     "ne": np.not_equal,
@@ -124,6 +135,7 @@ OF_VALUES: dict[str, Callable[..., Words]] = {
     "shl": shift,
     "shr": shift,
     "bfi": insert_field,
+    "prmt": choose_bytes,
     "clz": count_bits,
     "popc": count_bits,
 }

@@ -113,6 +113,23 @@ def test_instructions_of_ptx_are_as_pythons_integers() -> None:
 
 
 @needs_nvrtc
+def test_bytes_are_chosen_of_two_words_and_their_signs() -> None:
+    source = r"""extern "C" __global__ void chosen(const unsigned* x, unsigned* out) {
+      const unsigned choice = x[2 + threadIdx.x];
+      asm("prmt.b32 %0, %1, %2, %3;" : "=r"(out[threadIdx.x]) : "r"(x[0]), "r"(x[1]), "r"(choice));
+    }"""
+    choices = [0x3210, 0x7654, 0x2104, 0x8888, 0xF0C3, 0x94AE]
+    x = np.array([0x807F01FE, 0x12F48C00, *choices], np.uint32)
+    out = np.zeros(len(choices), np.uint32)
+    compiled(source, "chosen").launch(1, len(choices), pointers(x, out))
+    pair = x[:2].tobytes()
+    for choice, found in zip(choices, out, strict=True):
+        digits = [choice >> shift & 15 for shift in (0, 4, 8, 12)]
+        chosen = [255 * (pair[d & 7] >> 7) if d & 8 else pair[d & 7] for d in digits]
+        assert int(found) == int.from_bytes(chosen, "little"), hex(choice)
+
+
+@needs_nvrtc
 def test_what_ptx_is_not_known_is_an_error() -> None:
     source = 'extern "C" __global__ void root(float* x) { *x = sqrtf(*x); }'
     x = np.ones(1, np.float32)
