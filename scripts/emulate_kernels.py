@@ -180,6 +180,7 @@ def install(module: type) -> None:
     )
     cupy.cuda = types.SimpleNamespace(
         runtime=runtime,
+        alloc_pinned_memory=bytearray,
         get_current_stream=lambda: types.SimpleNamespace(ptr=0),
         Event=lambda **_: types.SimpleNamespace(record=nothing, synchronize=nothing),
     )

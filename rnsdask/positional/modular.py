@@ -201,15 +201,18 @@ def _lengthened(matrix: Array, limbs: int) -> Array:
 
 
 def _sum(x: Array, y: Array, m: Array, signed: bool, locate: Locate, subtract: bool) -> Array:
-    operands, (a, b), modulus = _prepared((x, y), m, signed, locate)
-    out = operands.empty(len(modulus))
-    if out.size:
-        kernels = kernels_of(out)
-        if not kernels.positional_mod_add(a, b, modulus.matrix, subtract, out):
-            one = from_integers([gmpy2.mpz(1)], 1, out)
-            count = max(z.shape[1] for z in (a, b, modulus.matrix))
-            a, b = (modulus.multiply(matrix, one, count) for matrix in (a, b))
-            kernels.positional_mod_add(a, b, modulus.matrix, subtract, out)
+    operands = Operands(x, y, m)
+    out = operands.empty(len(m))
+    add = partial(kernels_of(out).positional_mod_add, subtract=subtract, out=out)
+    is_plain = not signed and max(len(x), len(y)) <= len(m) and out.size > 0
+    if is_plain and add(*operands.matrices):  # then no modulus is 0 either
+        return operands.shaped(out)
+    _, (a, b), modulus = _prepared((x, y), m, signed, locate)
+    if out.size and (is_plain or not add(a, b, modulus.matrix)):
+        one = from_integers([gmpy2.mpz(1)], 1, out)
+        count = max(z.shape[1] for z in (a, b, modulus.matrix))
+        a, b = (modulus.multiply(matrix, one, count) for matrix in (a, b))
+        add(a, b, modulus.matrix)
     return operands.shaped(out)
 
 

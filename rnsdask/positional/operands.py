@@ -43,7 +43,9 @@ class Operands:
     def _matrix(self, words: Array) -> Array:
         if words.size == len(words):
             return words.reshape(len(words), 1)
-        return as_matrix(np.broadcast_to(words, (len(words), *self.shape)))
+        if words.shape[1:] != self.shape:  # for CuPy takes as long to broadcast as to launch a kernel
+            words = np.broadcast_to(words, (len(words), *self.shape))
+        return as_matrix(words)
 
 
 def wide(matrix: Array, count: int) -> Array:

@@ -90,6 +90,25 @@ def test_no_numbers_have_no_modulus_to_refuse(
             assert mod_inverse(none, words, signed).shape == (2, 0)
 
 
+@pytest.mark.parametrize("operation", ["add", "subtract"])
+@pytest.mark.parametrize("limbs", [1, 2, 16, 17, 32, 33, 130])
+def test_sums_at_their_moduli(operation: str, limbs: int, on_each_processor: Processor) -> None:
+    """Sums of m - 1, m and m + 1, by moduli of which few limbs are not 0 or all; and of one operand more."""
+    function, expected = OPERATIONS[operation]
+    whole = 2 ** (32 * limbs)
+    for modulus in (1, 3, whole // 2**31 + 1, whole // 2 - 1, whole - 2**31, whole - 1):
+        near = {modulus // 2, modulus // 2 + 1, 0, 1, modulus - 1, modulus - 2}
+        values = sorted(v for v in near if 0 <= v < modulus)
+        a = [v for v in values for _ in values]
+        b = values * len(values)
+        for more in ([], [modulus], [whole - 1]):  # which are to be reduced
+            x, y = (to_words(z, 32 * limbs, on_each_processor) for z in (a + more, b + more[::-1]))
+            results = [expected(p, q, modulus) for p, q in zip(a + more, b + more[::-1], strict=True)]
+            for moduli in ([modulus], [modulus] * len(results)):
+                m = to_words(moduli, 32 * limbs, on_each_processor)
+                assert to_values(function(x, y, m, False)) == results
+
+
 @pytest.mark.parametrize("bits", [b for b in PRECISIONS if b <= 1024])
 def test_powers(bits: int, on_each_processor: Processor, rng: np.random.Generator) -> None:
     moduli = moduli_of(bits, rng)
@@ -120,7 +139,7 @@ def test_an_exponent_for_each(parity: str, on_each_processor: Processor, rng: np
     ]
 
 
-@pytest.mark.parametrize("bits", [1057, 2048, 2100, 4096, 8200])
+@pytest.mark.parametrize("bits", [1057, 1280, 2048, 2100, 4096, 8192, 8200])
 def test_powers_of_long_numbers(bits: int, on_each_processor: Processor, rng: np.random.Generator) -> None:
     moduli = [
         2**bits - 1,
@@ -211,6 +230,8 @@ def test_errors(on_each_processor: Processor) -> None:
     for function in (mod_add, mod_subtract, mod_multiply):
         with pytest.raises(ZeroDivisionError, match="the modulus at flat index 11 is 0"):
             function(x, x, to_words([1, 0, 0], 64, on_each_processor), False, lambda i: i + 10)
+        with pytest.raises(ZeroDivisionError, match="the modulus at flat index 0 is 0"):
+            function(x * 0, x, to_words([0], 64, on_each_processor), False)
         with pytest.raises(ValueError, match="the modulus at flat index 0 is negative"):
             function(x, x, to_words([-1], 64, on_each_processor), True)
     with pytest.raises(ZeroDivisionError, match=r"flat index 2 has no inverse modulo 9: .* is 3"):

@@ -7,6 +7,7 @@ import numpy as np
 
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.cuda.launching import Parameter, row_stride
+from rnsdask.backend.cuda.results import results
 from rnsdask.backend.cuda_layout import (
     LIMB_BLOCK,
     LIMB_OPERAND,
@@ -217,17 +218,17 @@ def positional_mod_add(x: Array, y: Array, moduli: Array, subtract: bool, out: A
     operands = {"x": x, "y": y, "modulus": moduli, "square": moduli}
     places = {name: _operand(cupy.asarray(array)) for name, array in operands.items()}
     task = Parameter(MODULAR_TASK, out=out, count=out.shape[1], **places)
-    unreduced = cupy.zeros(1, dtype=cupy.uint32)
+    unreduced = results()
     launching.launch(
         "positional_modular",
         "add_modular",
         out.shape[1],
-        (task, np.int32(subtract), unreduced),
+        (task, np.int32(subtract), unreduced.cleared(1)),
         block=LIMB_BLOCK,
         strides=False,
         defines=limb_options(len(out)),
     )
-    return not int(unreduced[0])
+    return not unreduced.read(1)[0]
 
 
 def _shares(limbs: int) -> tuple[int, int]:

@@ -49,6 +49,11 @@ class Results:
         self._done.record()
         self._done.synchronize()
 
+    def cleared(self, count: int) -> np.uint64:
+        """The address, where so many words are 0 now."""
+        self._words[:count] = 0
+        return self.host
+
     def read(self, count: int) -> NDArray[np.uint64]:
         """The first words, once the kernels queued on the current stream are done."""
         self._wait()
