@@ -242,7 +242,12 @@ def gpu_cases(cupy: Any, bits: int, most: int) -> dict[str, GpuCase]:
     return {
         **sums,
         "low product": (count, lambda: product(x, y, None, bits, False, low, None), k * (k + 1) // 2, 3 * k),
-        "exact product": (count, lambda: product(x, y, None, 2 * bits, False, exact, None), k * k, 4 * k),
+        "exact product": (
+            count,
+            lambda: product(x, y, None, 2 * bits, False, exact, None),
+            k * k if k <= 32 else 3 * k * k // 4,  # by halves
+            4 * k,
+        ),
         "low, checked": (count, lambda: multiply_checked(x, y, bits, False), k * k, 3 * k),
         "mod_add": (count, lambda: mod_add(x_below, y_below, m, False), 0, 3 * k),
         "mod_multiply": (count, lambda: mod_multiply(x, y, m, False), 4 * k * k, 3 * k),

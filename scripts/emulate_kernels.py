@@ -306,6 +306,30 @@ def products_by_lanes(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
 
 
 @check
+def products_of_halves(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
+    """Equal halves, which differ by 0; halves of either order; carries through all limbs; odd lengths."""
+    results = []
+    for rows, others in ((64, 64), (37, 40), (128, 128), (121, 117), (255, 251), (112, 97)):
+        ones = 2 ** (32 * rows) - 1
+        half = 2 ** (16 * 32 * -(-rows // 32 // 2) * 2)
+        a = (ones, ones, half - 1, half, half + 1, ones // (half - 1), ones - half, ones // 3, 0, ones)
+        b = (ones, 1, half + 1, half - 1, half - 1, ones, half, 3, ones, half)
+        x, y = words(rows, 40, 22), words(others, 40, 23)
+        for to, numbers in ((x, a), (y, b)):
+            for j, number in enumerate(numbers):
+                data = (number % 2 ** (32 * len(to))).to_bytes(4 * len(to), "little")
+                to[:, j] = np.frombuffer(data, np.uint32)
+        for j in range(12, 16):  # all orders of halves of two values
+            x[: rows // 2, j], x[rows // 2 :, j] = j & 1, j >> 1 & 1
+            y[: others // 2, j], y[others // 2 :, j] = 1, 2**32 - 1
+        for bits in (32 * (rows + others), 32 * (rows + others) + 7):
+            out = place(np.empty((-(-bits // 32), 40), np.uint32))
+            kernels.positional_multiply(place(x), place(y), None, bits, False, out, None)
+            results.append(out)
+    return results
+
+
+@check
 def carries_that_pass_all_limbs(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
     results = []
     for rows in (34, 127):  # lanes of 18 and of 32 limbs
@@ -402,17 +426,31 @@ def transformed_products(kernels: Any, place: Callable[[Any], Any]) -> list[Any]
 
 @check
 def montgomery_powers(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
-    results = []
-    for rows, count, moduli, bits in ((1, 130, 1, 0), (3, 33, 33, 64), (36, 9, 9, 7), (72, 5, 1, 33)):
-        m, values = odd_modulus(rows, moduli)
-        x, exponents = words(rows, count, 18), words(max(1, -(-bits // 32)), count, 19)
-        exponents[-1] &= np.uint32((1 << (bits - 1) % 32 + 1) - 1 if bits else 0)
-        x[-1] >>= np.uint32(1)
-        out = place(np.empty((rows, count), np.uint32))
-        square = place(squares(kernels, rows, values))
-        kernels.montgomery_power(place(x), place(exponents), bits, place(m), square, out)
-        results.append(out)
-    return results
+    sizes = (1, 130, 1, 0), (3, 33, 33, 64), (36, 9, 9, 7), (72, 5, 1, 33)
+    return [powers(kernels, place, *size) for size in sizes]
+
+
+@check
+def squares_by_lanes(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
+    """Of powers, by two lanes, four and eight: of -1, of equal halves, and of moduli of all ones."""
+    sizes = (40, 17, 17, 9), (128, 9, 9, 13), (128, 9, 1, 4), (160, 5, 1, 7), (256, 5, 5, 3)
+    return [powers(kernels, place, *size) for size in sizes]
+
+
+def powers(
+    kernels: Any, place: Callable[[Any], Any], rows: int, count: int, moduli: int, bits: int
+) -> np.ndarray:
+    m, values = odd_modulus(rows, moduli)
+    x, exponents = words(rows, count, 18), words(max(1, -(-bits // 32)), count, 19)
+    exponents[-1] &= np.uint32((1 << (bits - 1) % 32 + 1) - 1 if bits else 0)
+    x[-1] >>= np.uint32(1)
+    x[: rows // 2, -1] = x[rows - rows // 2 :, -1]
+    x[:, 0] = m[:, 0]
+    x[0, 0] -= 1
+    out = place(np.empty((rows, count), np.uint32))
+    square = place(squares(kernels, rows, values))
+    kernels.montgomery_power(place(x), place(exponents), bits, place(m), square, out)
+    return out
 
 
 @check

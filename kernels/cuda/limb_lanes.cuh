@@ -112,12 +112,30 @@ __device__ __forceinline__ void add_to_eight_pairs(u32* s, const u32* x, u32 y, 
       : "r"(x[0]), "r"(x[2]), "r"(x[4]), "r"(x[6]), "r"(x[8]), "r"(x[10]), "r"(x[12]), "r"(x[14]), "r"(y));
 }
 
+// Adds what is above each lane's limbs, a few ones, to the next lane's, and the single ones that this passes
+// on; returns what is above them then.
+template <i32 kLimbs>
+__device__ __forceinline__ u32 pass_on(u32* limbs, u32 above, bool is_lowest) {
+  if (RNS_LANES == 1) return above;
+  u32 below = of_lane(above, lane() - kNumbers), all_ones = ~0u;
+  if (is_lowest) below = 0;
+#pragma unroll
+  for (i32 i = 1; i < kLimbs; ++i) all_ones &= limbs[i];
+  const u32 lowest = limbs[0] + below;
+  const u32 passed =
+      carries(all_ones == ~0u && lowest < below, all_ones == ~0u && lowest == ~0u && !is_lowest);
+  const u32 one = is_lowest ? 0 : passed << kNumbers >> lane() & 1;
+  add_one_limb<kLimbs>(limbs, below + one);
+  return above + (passed >> lane() & 1);
+}
+
 // The sum of products of a number's limbs by single ones, each lane's for its limbs: even limbs' products and
 // odd limbs', which are apart by one limb, so that those of either kind lie side by side and pass carries to
 // one another (as in NVIDIA's CGBN and Supranational's sppark). Carries out of a lane are kept to the end.
+template <i32 kLimbs = RNS_LIMBS>
 struct LaneSums {
-  static constexpr i32 kPairs = RNS_LIMBS / 2;
-  static_assert(RNS_LIMBS % 2 == 0, "limbs of a lane are in pairs");
+  static constexpr i32 kPairs = kLimbs / 2;
+  static_assert(kLimbs % 2 == 0, "limbs of a lane are in pairs");
 
   u64 even[kPairs], odd[kPairs];
   u32 rest;                   // of the lowest limb, where all moved down
@@ -128,19 +146,24 @@ struct LaneSums {
     for (i32 i = 0; i < kPairs; ++i) even[i] = odd[i] = 0;
     rest = even_carry = odd_carry = 0;
   }
+  __device__ __forceinline__ void set(const u32* limbs) {
+    clear();
+#pragma unroll
+    for (i32 i = 0; i < kPairs; ++i) even[i] = pair_of(limbs[2 * i], limbs[2 * i + 1]);
+  }
   // Every second limb of x by one.
   static __device__ __forceinline__ void add_chain(u64* pairs, const u32* x, u32 limb, u32& carry) {
-    u32 s[RNS_LIMBS];
+    u32 s[kLimbs];
 #pragma unroll
     for (i32 i = 0; i < kPairs; ++i) {
       s[2 * i] = low_of(pairs[i]);
       s[2 * i + 1] = high_of(pairs[i]);
     }
-    constexpr i32 kLong = RNS_LIMBS / 16 * 16;
+    constexpr i32 kLong = kLimbs / 16 * 16;
 #pragma unroll
     for (i32 i = 0; i < kLong; i += 16) add_to_eight_pairs(s + i, x + i, limb, carry);
 #pragma unroll
-    for (i32 i = kLong; i < RNS_LIMBS; i += 2) add_to_pair(s + i, x + i, limb, carry);
+    for (i32 i = kLong; i < kLimbs; i += 2) add_to_pair(s + i, x + i, limb, carry);
 #pragma unroll
     for (i32 i = 0; i < kPairs; ++i) pairs[i] = pair_of(s[2 * i], s[2 * i + 1]);
   }
@@ -174,25 +197,19 @@ struct LaneSums {
     }
     even_carry = odd_carry = 0;
   }
-  // The limbs, with carries within a lane, then what they leave to the next lane and the single ones that
-  // this passes on; returns what is above them, in the highest lane. For sums that were moved down last.
-  __device__ __forceinline__ u32 resolve(u32* limbs) const {
-    u32 more[RNS_LIMBS], all_ones = ~0u;
+  // The limbs, with carries within a lane; returns what is above them. For sums that were moved down last.
+  __device__ __forceinline__ u32 within_lane(u32* limbs) const {
+    u32 more[kLimbs];
 #pragma unroll
-    for (i32 i = 0; i < RNS_LIMBS; ++i) {
+    for (i32 i = 0; i < kLimbs; ++i) {
       limbs[i] = i % 2 == 0 ? low_of(even[i / 2]) : high_of(even[i / 2]);
       more[i] = i == 0 ? rest : i % 2 == 0 ? high_of(odd[i / 2 - 1]) : low_of(odd[i / 2]);
     }
-    const u32 above = add_to_limbs<RNS_LIMBS>(limbs, more, 0) + high_of(odd[kPairs - 1]);
-    if (RNS_LANES == 1) return above;
-    u32 below = of_lane(above, lane() - kNumbers);  // a few ones
-    if (lane() < kNumbers) below = 0;
-#pragma unroll
-    for (i32 i = 1; i < RNS_LIMBS; ++i) all_ones &= limbs[i];
-    const u32 lowest = limbs[0] + below;
-    const u32 passed = carries(all_ones == ~0u && lowest < below, all_ones == ~0u && lowest == ~0u);
-    add_one_limb<RNS_LIMBS>(limbs, below + (passed << kNumbers >> lane() & 1));
-    return above + (passed >> lane() & 1);
+    return add_to_limbs<kLimbs>(limbs, more, 0) + high_of(odd[kPairs - 1]);
+  }
+  // Likewise, with carries between lanes. `is_lowest`: the lane has a number's lowest limbs.
+  __device__ __forceinline__ u32 resolve(u32* limbs, bool is_lowest = lane() < kNumbers) const {
+    return pass_on<kLimbs>(limbs, within_lane(limbs), is_lowest);
   }
 };
 

@@ -4,7 +4,7 @@
 // Montgomery multiplication algorithms", 1996); several go limb by limb of one factor (CIOS of the same, with
 // carries passed on at the end only), as NVIDIA's CGBN does.
 #include "grid.cuh"
-#include "limb_lanes.cuh"
+#include "limb_squares.cuh"
 #include "montgomery.cuh"
 
 using namespace rns;
@@ -103,8 +103,56 @@ __device__ __forceinline__ void montgomery_product(u32* x, const u32* y, const u
 
 #else
 
-// Likewise; a square takes as long as any other product.
-__device__ __forceinline__ void montgomery_product(u32* x, const u32* y, const u32* m, u32 inverse, bool) {
+// x = sums modulo m, for sums below 2 m.
+__device__ __forceinline__ void subtract_once(const LaneSums<>& sums, const u32* m, u32* x) {
+  u32 z[RNS_LIMBS], any = 0;
+  const u32 above = sums.resolve(z);
+  const u32 borrow = subtract(z, m, x);
+#pragma unroll
+  for (i32 i = 0; i < RNS_LIMBS; ++i) any |= x[i];
+  const u32 passed = carries(borrow != 0, any == 0);
+  const i32 highest = 32 - kNumbers + lane() % kNumbers;
+  const bool is_below = (passed >> highest & 1) > of_lane(above, highest);
+  u32 borrow_below[RNS_LIMBS];
+#pragma unroll
+  for (i32 i = 0; i < RNS_LIMBS; ++i) borrow_below[i] = 0 - (passed << kNumbers >> lane() & 1);
+  add_to_limbs<RNS_LIMBS>(x, borrow_below, 0);
+#pragma unroll
+  for (i32 i = 0; i < RNS_LIMBS; ++i) x[i] = is_below ? z[i] : x[i];
+}
+
+#if RNS_SQUARES
+
+// Adds multiples of m to the square of x, so that its lower half becomes 0: the sums of the upper one.
+__device__ __forceinline__ void reduced_square(LaneSums<>& sums, const u32* x, const u32* m, u32 inverse) {
+  __shared__ SquareWords words[kBlock / 32];
+  SquareWords& own = words[threadIdx.x / 32];
+  const i32 number = lane() % kNumbers, part = lane() / kNumbers;
+  square(x, own);
+  const u32 *const total = own.total + number, *const carried = own.carried + number;
+  const u32 is_highest = part == RNS_LANES - 1 ? ~0u : 0;
+  u32 lower[RNS_LIMBS];
+#pragma unroll
+  for (i32 i = 0; i < RNS_LIMBS; ++i) lower[i] = total[(part * RNS_LIMBS + i) * kNumbers];
+  sums.set(lower);
+  sums.rest = carried[2 * part * kNumbers];
+#pragma unroll 1
+  for (i32 done = RNS_LANES * RNS_LIMBS; done < 2 * RNS_LANES * RNS_LIMBS; done += RNS_ROWS) {
+    if (done % RNS_LIMBS == 0) sums.even_carry += carried[done / kHalf * kNumbers] & is_highest;
+#pragma unroll
+    for (i32 step = 0; step < RNS_ROWS; ++step) {
+      const u32 next = total[(done + step) * kNumbers] & is_highest;
+      sums.add_product(m, of_lane((sums.lowest() + sums.rest) * inverse, number));
+      sums.shift(of_lane(sums.lowest(), lane() + kNumbers) | next);  // one of these is 0
+    }
+  }
+}
+
+#endif
+
+// x = x y / R modulo m, below m, if x y is at most m R; of a square y is x.
+__device__ __forceinline__ void montgomery_product(u32* x, const u32* y, const u32* m, u32 inverse,
+                                                   bool is_square) {
   const i32 number = lane() % kNumbers, first = lane() / kNumbers * RNS_LIMBS;
   __shared__ u32 factors[kBlock * RNS_LIMBS];  // all limbs of y, which each lane reads one by one
   u32* const factor = factors + threadIdx.x / 32 * 32 * RNS_LIMBS + number;
@@ -112,7 +160,14 @@ __device__ __forceinline__ void montgomery_product(u32* x, const u32* y, const u
 #pragma unroll
   for (i32 i = 0; i < RNS_LIMBS; ++i) factor[(first + i) * kNumbers] = y[i];
   __syncwarp();
-  LaneSums sums;
+  LaneSums<> sums;
+#if RNS_SQUARES
+  if (is_square) {
+    reduced_square(sums, factor, m, inverse);
+    subtract_once(sums, m, x);
+    return;
+  }
+#endif
   sums.clear();
 #pragma unroll 1
   for (i32 done = 0; done < RNS_LANES * RNS_LIMBS; done += RNS_ROWS) {
@@ -123,20 +178,7 @@ __device__ __forceinline__ void montgomery_product(u32* x, const u32* y, const u
       sums.shift(of_lane(sums.lowest(), lane() + kNumbers));  // 0 to the highest lane
     }
   }
-  u32 z[RNS_LIMBS], any = 0;
-  const u32 above = sums.resolve(z);
-  const u32 borrow = subtract(z, m, x);
-#pragma unroll
-  for (i32 i = 0; i < RNS_LIMBS; ++i) any |= x[i];
-  const u32 passed = carries(borrow != 0, any == 0);
-  const i32 highest = 32 - kNumbers + number;
-  const bool is_below = (passed >> highest & 1) > of_lane(above, highest);
-  u32 borrow_below[RNS_LIMBS];
-#pragma unroll
-  for (i32 i = 0; i < RNS_LIMBS; ++i) borrow_below[i] = 0 - (passed << kNumbers >> lane() & 1);
-  add_to_limbs<RNS_LIMBS>(x, borrow_below, 0);
-#pragma unroll
-  for (i32 i = 0; i < RNS_LIMBS; ++i) x[i] = is_below ? z[i] : x[i];
+  subtract_once(sums, m, x);
 }
 
 #endif
@@ -201,8 +243,8 @@ __global__ void montgomery_power(ModularTask task) {
         if (steps.is_last(step)) {
           share.set(y, 1);
         } else if (steps.is_square(step)) {
-          is_square = RNS_LANES == 1;
-          if (!is_square) share.copy(y, x);
+          is_square = true;
+          if (RNS_LANES > 1) share.copy(y, x);
         } else {
           load(y, steps.entry(step, task, share.j));
         }

@@ -420,6 +420,11 @@ VARIANTS = {
         lane_options(9, 1, 0),
         lane_options(16, 4, 16),
         lane_options(18, 8, 9),
+        lane_options(32, 4, 8),
+    ),
+    "positional_karatsuba": (
+        (*product_options(1, 1, 1, True), *lane_options(20, 4, 10)),
+        (*product_options(1, 1, 1, True), *lane_options(32, 4, 16)),
     ),
     "positional_multiply": (
         product_options(1, 1, 1, True, True),
@@ -464,6 +469,7 @@ SIZES = {
     },
     "lu_factors": {"kBlock": BLOCK, "kStrip": LU_STRIP},
     "matmul": {"kBlock": BLOCK, "kWarp": WARP, "kTile": MATMUL_TILE},
+    "positional_karatsuba": {"kBlock": LIMB_BLOCK},
     "positional_montgomery": {"kBlock": LIMB_BLOCK},
     "sum": {"kBlock": BLOCK, "kWarp": WARP, "kSumVectors": SUM_VECTORS},
     "transpose": {"kTileWords": TRANSPOSED_WORDS},

@@ -139,6 +139,20 @@ def test_carries_that_pass_all_limbs(limbs: int, on_each_processor: Processor) -
     assert to_values(total) == [(p + r) % 2 ** (2 * bits) for p, r in zip(exact, a, strict=True)]
 
 
+@pytest.mark.parametrize("limbs", [40, 64, 65, 79, 96, 97, 127, 128, 129, 255, 256, 257, 512])
+def test_products_of_equal_and_extreme_halves(limbs: int, on_each_processor: Processor) -> None:
+    """Differences of halves that are 0, of either sign, or of one limb; and all carries of their sums."""
+    whole, lanes = 2 ** (32 * limbs) - 1, 1 << (-(-limbs // 32) - 1).bit_length()
+    for half in {32 * (limbs // 2), 64 * lanes * -(-limbs // (4 * lanes))}:  # as of a GPU's lanes, too
+        parts = [0, 1, 2**half - 1, 2 ** (half - 1), 2**half - 2**32]
+        values = [(high << half | low) & whole for high in parts for low in parts]
+        a = [p for p in values for _ in values]
+        b = values * len(values)
+        x, y = (to_words(v, 32 * limbs, on_each_processor) for v in (a, b))
+        for bits in (64 * limbs, 64 * limbs + 33):
+            assert to_values(multiply(x, y, bits, False)) == [p * q for p, q in zip(a, b, strict=True)]
+
+
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("bits", [32, 100, 256, 2500])
 def test_overflow_by_lengths(

@@ -1,5 +1,6 @@
 """Kernels of products of positional numbers, and of products and powers modulo odd ones."""
 
+import math
 from typing import Any
 
 import cupy
@@ -31,12 +32,18 @@ _LIMBS_OF_LANE = 32
 _ROWS = 16
 """Rows of products that are added without a loop, at most."""
 
+_ROWS_OF_POWERS = 12
+"""The same of powers: squares' code is beside that of products, and both together fit the caches then."""
+
 MOST_OF_PRODUCT_IN_REGISTERS = 64
 MOST_PRODUCTS_IN_REGISTERS = 2500
 """Limbs of factors that one thread takes, and products of limbs whose code fits the cache of instructions."""
 
 _MOST_PRODUCTS_BY_COLUMNS = 600
 """The same where it takes nearly all products of limbs: more are quicker by rows."""
+
+_LEAST_LANES_OF_HALVES = 2
+"""Lanes that products of halves by A. Karatsuba's method pay from: of 32 limbs they do not."""
 
 LIMB_BITS = 32
 _RESIDENT = 256
@@ -77,9 +84,14 @@ def positional_multiply(
     columns = _columns(x, y, addend, bits, signed, limbs, overflowed is not None)
     is_plain = not signed and addend is None
     threads = count = out.shape[1]
+    source = "positional_multiply"
     if _goes_by_columns(len(x), len(y), columns):
         name = "multiply_in_registers"
         options = product_options(len(x), len(y), columns, not signed, not signed and not is_plain)
+    elif is_plain and overflowed is None and _goes_by_halves(shortest, longest, limbs):
+        share, lanes = _shares_of_halves(longest)
+        source, name, threads = "positional_karatsuba", "multiply_by_karatsuba", count * lanes
+        options = (*product_options(1, 1, 1, True), *lane_options(share, lanes, share // 2))
     else:
         share, lanes = _shares_of_product(shortest)
         name, threads = "multiply_by_rows", count * lanes
@@ -101,7 +113,7 @@ def positional_multiply(
         **flags,
     )
     launching.launch(
-        "positional_multiply",
+        source,
         name,
         threads,
         (task,),
@@ -139,6 +151,24 @@ def _shares_of_product(limbs: int) -> tuple[int, int]:
     """Limbs of a lane, an even number, and lanes of a number of the shorter factor."""
     lanes = min(WARP, 1 << (-(-limbs // _LIMBS_OF_LANE) - 1).bit_length())
     return _multiple(-(-limbs // lanes), 2), lanes
+
+
+def _shares_of_halves(limbs: int) -> tuple[int, int]:
+    """Limbs of a lane, of which half are pairs, and lanes of the longer factor."""
+    share, lanes = _shares_of_product(limbs)
+    return _multiple(share, 4), lanes
+
+
+def _goes_by_halves(shortest: int, longest: int, limbs: int) -> bool:
+    """Whether three products of halves take clearly less than the whole by rows."""
+    share, lanes = _shares_of_halves(longest)
+    held = share * lanes
+    if lanes < _LEAST_LANES_OF_HALVES or share > _LIMBS_OF_LANE:
+        return False
+    if not shortest + longest <= limbs <= 2 * held:  # lower limbs alone, or zeros above
+        return False
+    by_rows = math.prod(_shares_of_product(shortest)) * longest
+    return 6 * held * held <= 7 * by_rows
 
 
 def _multiple(limbs: int, of: int) -> int:
@@ -239,9 +269,9 @@ def _shares(limbs: int) -> tuple[int, int]:
     return _multiple(-(-limbs // lanes), 2), lanes
 
 
-def _montgomery_options(share: int, lanes: int) -> tuple[str, ...]:
+def _montgomery_options(share: int, lanes: int, most_rows: int = _ROWS) -> tuple[str, ...]:
     rows = 0 if lanes == 1 else share if share <= _ROWS else share // 2
-    return lane_options(share, lanes, rows)
+    return lane_options(share, lanes, rows // 2 if rows > most_rows and rows % 4 == 0 else rows)
 
 
 def montgomery_bits(limbs: int) -> int:
@@ -294,5 +324,5 @@ def montgomery_power(
         (task,),
         block=LIMB_BLOCK,
         strides=False,
-        defines=_montgomery_options(share, lanes),
+        defines=_montgomery_options(share, lanes, _ROWS_OF_POWERS),
     )
