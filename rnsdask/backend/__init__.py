@@ -12,7 +12,6 @@ from threading import RLock
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rnsdask.backend.protocol import (
     FITS,
@@ -53,7 +52,6 @@ __all__ = [
     "free_device_bytes",
     "gpu_to_file",
     "has_gpu",
-    "host_memory",
     "import_cupy",
     "kernels_of",
     "naming_gpu_memory",
@@ -163,15 +161,6 @@ def naming_gpu_memory(what: str = "") -> Iterator[None]:
     raise GPUMemoryError(f"{what}: {message}" if what else message)
 
 
-def host_memory(count: int) -> NDArray[np.uint32]:
-    """Memory for so many residues, with any content: pinned, for quick copies, if the process uses a GPU."""
-    if has_gpu.cache_info().currsize and has_gpu():
-        from rnsdask.backend.cuda.memory import pinned_memory
-
-        return pinned_memory(count)
-    return np.empty(count, dtype=np.uint32)
-
-
 def device_memory(count: int) -> Any:
     """Memory on this process's GPU for so many residues, with any content, to be filled without a stream."""
     from rnsdask.backend.cuda import memory
@@ -186,18 +175,18 @@ def empty_on_gpu(count: int) -> Any:
     return cupy.empty(count, np.uint32)
 
 
-def file_to_gpu(file: int, array: Array, slots: NDArray[np.uint8]) -> int:
+def file_to_gpu(file: int, array: Array) -> int:
     """Read a file into an array of this process's GPU: :func:`.cuda.files.file_to_gpu`."""
     from rnsdask.backend.cuda import files
 
-    return files.file_to_gpu(file, array, slots)
+    return files.file_to_gpu(file, array)
 
 
-def gpu_to_file(file: int, array: Array, slots: NDArray[np.uint8]) -> None:
+def gpu_to_file(file: int, array: Array) -> None:
     """Write an array of this process's GPU to a file: :func:`.cuda.files.gpu_to_file`."""
     from rnsdask.backend.cuda import files
 
-    files.gpu_to_file(file, array, slots)
+    files.gpu_to_file(file, array)
 
 
 def empty_like(array: Any, shape: tuple[int, ...]) -> Any:

@@ -28,7 +28,6 @@ from rnsdask.backend import (
     empty_on_gpu,
     file_to_gpu,
     gpu_to_file,
-    host_memory,
     kernels_of,
     padded,
 )
@@ -50,16 +49,6 @@ With a quarter as much, 16 threads reach less than half the rate: they wait for 
 
 _IDLE_BUFFERS = 4
 
-_SLOTS = 4
-_SLOT_BYTES = 2**19
-"""Of pieces on the way to or from a GPU. More memory is no faster, and to pin a MiB takes 0.6 ms."""
-
-_IDLE_SLOTS = 32
-
-
-def _new(count: int) -> NDArray[np.uint32]:
-    return np.empty(count, RESIDUE_DTYPE)
-
 
 class _BufferPool:
     """Memory of arrays that are gone, lent again to the next array of the same size.
@@ -69,8 +58,7 @@ class _BufferPool:
     of threads, and there are never more buffers than there were chunks in use at one time.
     """
 
-    def __init__(self, idle_buffers: int, make: Callable[[int], NDArray[np.uint32]] = _new) -> None:
-        self._make = make
+    def __init__(self, idle_buffers: int) -> None:
         # A deque, because buffers come back in finalizers, which may interrupt anything: a lock could hang.
         self._idle: deque[NDArray[np.uint32]] = deque(maxlen=idle_buffers)
 
@@ -78,7 +66,7 @@ class _BufferPool:
         """Return an array of `count` residues with any content."""
         owner = self._take_idle(count)
         if owner is None:
-            owner = self._make(count)
+            owner = np.empty(count, RESIDUE_DTYPE)
         # Every view of `lent` keeps it alive: behind a memoryview NumPy does not see `owner`.
         lent = np.frombuffer(owner.data, RESIDUE_DTYPE)
         weakref.finalize(lent, self._idle.append, owner).atexit = False
@@ -97,13 +85,6 @@ class _BufferPool:
 
 
 _buffers = _BufferPool(_IDLE_BUFFERS)
-_pinned = _BufferPool(_IDLE_SLOTS, host_memory)
-
-
-def _slots() -> NDArray[np.uint8]:
-    """Memory for pieces on their way, shape (slots, bytes)."""
-    words = _pinned.take(_SLOTS * _SLOT_BYTES // RESIDUE_DTYPE.itemsize)
-    return words.view(np.uint8).reshape(_SLOTS, _SLOT_BYTES)
 
 
 @contextmanager
@@ -187,7 +168,7 @@ def read_chunk_file_on_gpu(file: Path, shape: Sequence[int], name: str) -> Array
     file_size = chunk_file_size(shape)
     with open_chunk_file(file, file_size, name) as stream:
         words = empty_on_gpu(file_size // RESIDUE_DTYPE.itemsize)
-        size = file_to_gpu(stream.fileno(), words, _slots())
+        size = file_to_gpu(stream.fileno(), words)
     return checked_words(words, size, shape, name)
 
 
@@ -425,5 +406,5 @@ def _write_checksummed(stream: BufferedWriter, words: NDArray[Any]) -> None:
 def _write_from_gpu(stream: BufferedWriter, words: Array) -> None:
     """The same of an array of a GPU, which computes the checksum."""
     checksum = kernels_of(words).crc32c(words.reshape(-1).view(np.uint32))
-    gpu_to_file(stream.fileno(), words, _slots())
+    gpu_to_file(stream.fileno(), words)
     stream.write(checksum.to_bytes(CHECKSUM_BYTES, "little"))

@@ -3,6 +3,7 @@
 import ctypes
 import errno
 import os
+from collections import defaultdict, deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -158,24 +159,28 @@ def test_slots_without_events(tmp_path: Path, driver: Driver) -> None:
 
 
 @pytest.mark.gpu
-def test_on_a_gpu(tmp_path: Path, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("slot", [2**14, 2**19])
+def test_on_a_gpu(
+    tmp_path: Path, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, slot: int
+) -> None:
     import cupy
 
+    from rnsdask.backend.cuda import files
     from rnsdask.backend.cuda.files import file_to_gpu, gpu_to_file
-    from rnsdask.backend.cuda.memory import pinned_memory
 
+    monkeypatch.setattr(files, "_SLOT_BYTES", slot)
+    monkeypatch.setattr(files, "_idle", defaultdict(deque))
     content = rng.integers(0, 2**32, 10**6 + 1, dtype=np.uint32)
-    slots = pinned_memory(3 * 2**14).view(np.uint8).reshape(3, -1)
     array = cupy.asarray(content)
     with (tmp_path / "x").open("wb", buffering=0) as file:
-        gpu_to_file(file.fileno(), array, slots)
+        gpu_to_file(file.fileno(), array)
     assert (tmp_path / "x").read_bytes() == content.tobytes()
     again = cupy.zeros_like(array)
     with (tmp_path / "x").open("rb", buffering=0) as file:
-        assert file_to_gpu(file.fileno(), again, slots) == content.nbytes
+        assert file_to_gpu(file.fileno(), again) == content.nbytes
     os.truncate(tmp_path / "x", 1000)
     np.testing.assert_array_equal(again.get(), content)
     with (tmp_path / "x").open("rb", buffering=0) as file:
-        assert file_to_gpu(file.fileno(), again, slots) == 1000
+        assert file_to_gpu(file.fileno(), again) == 1000
         with pytest.raises(OSError, match="Bad file descriptor"):
-            gpu_to_file(file.fileno(), again, slots)
+            gpu_to_file(file.fileno(), again)

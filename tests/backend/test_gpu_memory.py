@@ -11,10 +11,9 @@ import check_gpu
 import numpy as np
 import pytest
 
-from rnsdask.backend import host_memory, kernels_of, to_backend
+from rnsdask.backend import kernels_of, to_backend
 from rnsdask.constants import key_constants, sum_check
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.store.chunk_files import _BufferPool
 
 pytestmark = pytest.mark.gpu
 
@@ -50,19 +49,40 @@ def residues_of(moduli: ModuliSet, count: int, seed: int = 1) -> np.ndarray:
 
 
 def test_memory_of_the_host_is_free_after_a_copy(cupy: Any, keep_busy: Any) -> None:
-    pool = _BufferPool(1, host_memory)
-    to_backend(np.zeros((1, 1), np.uint32), "cuda")  # from here on buffers are pinned
+    from rnsdask.backend.cuda.memory import pinned_memory
+
     for count in (2**10, 2**22):
-        chunk = pool.take(count)
-        chunk[:] = np.arange(count)
-        address = chunk.ctypes.data
-        keep_busy()  # the copy has to wait for it
-        moved = to_backend(chunk, "cuda")
-        del chunk
-        again = pool.take(count)
-        assert again.ctypes.data == address
-        again[:] = 7
-        np.testing.assert_array_equal(moved.get(), np.arange(count))
+        for chunk in (pinned_memory(count), np.empty(count, np.uint32)):
+            chunk[:] = np.arange(count)
+            keep_busy()  # the copy has to wait for it
+            moved = to_backend(chunk, "cuda")
+            chunk[:] = 7
+            np.testing.assert_array_equal(moved.get(), np.arange(count))
+
+
+def test_files_wait_for_kernels(cupy: Any, keep_busy: Any, tmp_path: Path) -> None:
+    """Those that make what is written, and those that still read the memory that is read into."""
+    from rnsdask.backend.cuda.files import file_to_gpu, gpu_to_file
+
+    content = cupy.arange(2**20, dtype=np.uint32)
+    cupy.add(content, content)  # compiled before
+    keep_busy()
+    doubled = cupy.add(content, content)
+    with (tmp_path / "x").open("wb", buffering=0) as file:
+        gpu_to_file(file.fileno(), doubled)
+    expected = 2 * np.arange(2**20, dtype=np.uint32)
+    np.testing.assert_array_equal(np.fromfile(tmp_path / "x", np.uint32), expected)
+    keep_busy()
+    doubled_again = cupy.add(doubled, doubled)
+    address = doubled.data.ptr
+    del doubled
+    read = cupy.empty(2**20, np.uint32)
+    assert read.data.ptr == address
+    np.zeros(2**20, np.uint32).tofile(tmp_path / "x")
+    with (tmp_path / "x").open("rb", buffering=0) as file:
+        assert file_to_gpu(file.fileno(), read) == read.nbytes
+    np.testing.assert_array_equal(doubled_again.get(), 2 * expected)
+    assert not read.get().any()
 
 
 @pytest.mark.parametrize("name", ["add", "matmul", "extremum", "interval_rns"])

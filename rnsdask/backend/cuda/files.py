@@ -7,19 +7,44 @@ or written, while those before are copied, without Python's lock.
 import ctypes
 import functools
 import os
+from collections import defaultdict, deque
 from collections.abc import Callable
-from typing import Any
 
 import cupy
 import numpy as np
-from numpy.typing import NDArray
 
 from rnsdask.backend import cpu
 from rnsdask.backend.cuda import launching
+from rnsdask.backend.cuda.memory import pinned_memory
 from rnsdask.backend.protocol import Array
 
+_SLOTS = 4
+_SLOT_BYTES = 2**19
+"""Of pieces on their way. More memory is no faster, and to pin a MiB takes 0.6 ms."""
 
-def file_to_gpu(file: int, array: Array, slots: NDArray[np.uint8]) -> int:
+_IDLE_WAYS = 32
+
+
+class _Way:
+    """What one thread moves bytes with: pinned memory for pieces, an event for each, and a stream.
+
+    Copies on a stream that threads share would come one after the other, each after an event of another, and
+    kernels after all of them.
+    """
+
+    def __init__(self) -> None:
+        self.slots = pinned_memory(_SLOTS * _SLOT_BYTES // 4).view(np.uint8).reshape(_SLOTS, _SLOT_BYTES)
+        self.stream = cupy.cuda.Stream(non_blocking=True)
+        # Threads sleep while they wait.
+        self._events = [cupy.cuda.Event(block=True, disable_timing=True) for _ in range(_SLOTS)]
+        self.events = np.array([event.ptr for event in self._events], dtype=np.uint64)
+
+
+# Deques, which threads share without a lock.
+_idle: defaultdict[int, deque[_Way]] = defaultdict(lambda: deque(maxlen=_IDLE_WAYS))
+
+
+def file_to_gpu(file: int, array: Array) -> int:
     """Read from where a file stands into an array of the current GPU; it is there when this returns.
 
     Parameters
@@ -28,8 +53,6 @@ def file_to_gpu(file: int, array: Array, slots: NDArray[np.uint8]) -> int:
         Descriptor of the open file.
     array : cupy.ndarray
         C-contiguous.
-    slots : pinned array, shape (slots, bytes)
-        Pieces on their way.
 
     Returns
     -------
@@ -43,35 +66,31 @@ def file_to_gpu(file: int, array: Array, slots: NDArray[np.uint8]) -> int:
     RuntimeError
         For an error of CUDA.
     """
-    stream = cupy.cuda.get_current_stream()
-    return _moved(cpu.file_to_gpu, "cuMemcpyHtoDAsync_v2", file, array, slots, stream)
+    return _moved(cpu.file_to_gpu, "cuMemcpyHtoDAsync_v2", file, array)
 
 
-def gpu_to_file(file: int, array: Array, slots: NDArray[np.uint8]) -> None:
+def gpu_to_file(file: int, array: Array) -> None:
     """Write an array of the current GPU to a file, from where it stands on, as :func:`file_to_gpu` reads."""
-    stream = _stream_back(array.device.id)
-    stream.wait_event(cupy.cuda.get_current_stream().record())  # for what makes the array
-    _moved(cpu.gpu_to_file, "cuMemcpyDtoHAsync_v2", file, array, slots, stream)
+    _moved(cpu.gpu_to_file, "cuMemcpyDtoHAsync_v2", file, array)
 
 
-def _moved(
-    move: Callable[..., int], copy: str, file: int, array: Array, slots: NDArray[np.uint8], stream: Any
-) -> int:
-    # Threads sleep while they wait. To make an event gives a thread the GPU's context, which copies need.
-    events = [cupy.cuda.Event(block=True, disable_timing=True) for _ in slots]
-    handles = np.array([event.ptr for event in events], dtype=np.uint64)
-    how = slots, handles, stream.ptr, _functions(copy)
-    done: int = launching.call(move, file, array, array.nbytes, *how)
+def _moved(move: Callable[..., int], copy: str, file: int, array: Array) -> int:
+    idle = _idle[array.device.id]
+    try:
+        way = idle.pop()
+    except IndexError:
+        way = _Way()
+    # For what makes the array, or still uses its memory. To make an event gives a thread the GPU's context,
+    # which copies need.
+    way.stream.wait_event(cupy.cuda.get_current_stream().record())
+    try:
+        how = way.slots, way.events, way.stream.ptr, _functions(copy)
+        done: int = launching.call(move, file, array, array.nbytes, *how)
+    finally:
+        idle.append(way)  # nothing is on it any more
     if done < 0:
         raise OSError(-done, os.strerror(-done))
     return done
-
-
-@functools.cache
-def _stream_back(device: int) -> Any:
-    """The stream of a GPU on which results come back: kernels and copies to the GPU need not wait for it."""
-    with cupy.cuda.Device(device):
-        return cupy.cuda.Stream(non_blocking=True)
 
 
 @functools.cache
