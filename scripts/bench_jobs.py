@@ -10,8 +10,9 @@ alone, without the start of Python, Dask and CUDA (cpu_job_s, gpu1_job_s). "of c
 gpu1_job_s. The time to the first launch of a kernel is that of the first run, whose kernels are not compiled
 yet, and the least of the others.
 
-With --steady, this process runs all commands, each once before it is timed: then libraries are imported,
-the GPU has its context and memory, kernels are compiled, and the seconds are those of the job.
+With --steady, this process runs all commands, each once on the first --numbers before it is timed: then
+libraries are imported, the GPU has its context and memory, kernels are compiled, and the seconds are those of
+the job. More than one GPU are those of one cluster for all commands.
 
 Prints a table, and with --json FILE the same figures as JSON.
 """
@@ -22,12 +23,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # PYTHONSAFEPATH leaves it out
 
 import contextlib
+import functools
 import io
 import json
 import shlex
 import shutil
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from benchmarking import argument_parser, cell, print_rows, write_results
@@ -35,6 +38,7 @@ from check_gpu import JOBS, OUTPUT, last_line, make_stores, rnsdask, run
 
 import rnsdask as rd
 from rnsdask.cli import main as rnsdask_command
+from rnsdask.cluster.connecting import connect
 
 MORE_JOBS = {
     "bound": "bound x",
@@ -47,6 +51,7 @@ LINE = 2**14  # elements that are transformed together
 FACTORS = 2**14  # numbers that are convolved
 
 STAMP = "RNSDASK_FIRST_LAUNCH"
+CACHE = "compiled"  # folder of a command's kernels
 
 # Runs a command, and writes into a file when it launched its first kernel, if it does.
 PROGRAM = f"""
@@ -88,6 +93,10 @@ RUNS = {
 }
 
 
+Way = Callable[[str, Path], dict[str, Any]]
+"""Runs a command in a folder, and tells what it took."""
+
+
 def make_more_stores(folder: Path, numbers: int, bits: int) -> None:
     """Those of check_gpu.py, factors whose products are in the range, and elements of fields."""
     make_stores(folder, numbers, bits, None)
@@ -99,12 +108,12 @@ def make_more_stores(folder: Path, numbers: int, bits: int) -> None:
     rd.random(fields, (max(1, numbers // LINE), LINE), seed=8).to_zarr(folder / "field")
 
 
-def timed(command: str, folder: Path, options: tuple[str, ...], cache: Path) -> dict[str, Any]:
+def timed(options: tuple[str, ...], command: str, folder: Path) -> dict[str, Any]:
     """Seconds of a process, of its job, and until its first kernel was launched."""
     output, stamp = folder / "written", folder / "stamp"
     arguments = shlex.split(command.replace(OUTPUT, output.name))
     program = [sys.executable, "-c", PROGRAM, *arguments, *options, "--no-progress", "--json"]
-    environment = {STAMP: str(stamp), "CUPY_CACHE_DIR": str(cache)}
+    environment = {STAMP: str(stamp), "CUPY_CACHE_DIR": str(folder / CACHE)}
     begun, start = time.time(), time.perf_counter()
     status, printed, errors = run(program, folder, **environment)
     seconds = time.perf_counter() - start
@@ -117,11 +126,12 @@ def timed(command: str, folder: Path, options: tuple[str, ...], cache: Path) -> 
     return {"s": seconds, "job_s": json.loads(printed)["seconds"], "first_s": first}
 
 
-def timed_here(command: str, folder: Path, options: tuple[str, ...]) -> dict[str, Any]:
-    """Seconds of a job of this process."""
+def timed_here(options: tuple[str, ...], client: Any, command: str, folder: Path) -> dict[str, Any]:
+    """Seconds of a job of this process, on a client's cluster if there is one."""
     output, printed = folder / "written", io.StringIO()
     arguments = shlex.split(command.replace(OUTPUT, output.name))
-    with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
+    where = contextlib.nullcontext() if client is None else client.as_current()
+    with where, contextlib.chdir(folder), contextlib.redirect_stdout(printed):
         rnsdask_command([*arguments, *options, "--no-progress", "--json"], standalone_mode=False)
     for path in folder.glob(f"{output.name}*"):
         shutil.rmtree(path)
@@ -133,32 +143,41 @@ def least(runs: list[dict[str, Any]], name: str) -> float | None:
     return min(found) if found else None
 
 
-def row_of(job: str, folder: Path, gpus: list[str], repeat: int, steady: bool) -> dict[str, Any]:
-    """Times a command on the CPU and on so many GPUs, in turn."""
+@contextlib.contextmanager
+def all_ways(gpus: list[str], steady: bool) -> Iterator[dict[str, Way]]:
+    """The ways to run commands, by the processor: the CPU, and so many GPUs."""
+    on_gpus = {f"gpu{n}": ("--gpus", n, "--backend", "cuda") for n in gpus}
+    options = {"cpu": ("--backend", "cpu")} | on_gpus
+    with contextlib.ExitStack() as stack:
+        if not steady:
+            yield {name: functools.partial(timed, given) for name, given in options.items()}
+            return
+        ways: dict[str, Way] = {}
+        for name, given in options.items():
+            client = None
+            if name not in ("cpu", "gpu1"):
+                client = stack.enter_context(connect(gpus=int(name.removeprefix("gpu"))))
+                client.wait_for_workers(int(name.removeprefix("gpu")))
+            ways[name] = functools.partial(timed_here, given if client is None else given[2:], client)
+        yield ways
+
+
+def row_of(job: str, folder: Path, ways: dict[str, Way], repeat: int, warm_up: bool) -> dict[str, Any]:
+    """Times a command each way, in turn; the first run, which warms up, is told apart."""
     command = {**JOBS, **MORE_JOBS}[job]
-    ways = {"cpu": ("--backend", "cpu")} | {f"gpu{n}": ("--gpus", n, "--backend", "cuda") for n in gpus}
-    with tempfile.TemporaryDirectory() as cache:
-
-        def time_one(options: tuple[str, ...]) -> dict[str, Any]:
-            return (
-                timed_here(command, folder, options)
-                if steady
-                else timed(command, folder, options, Path(cache))
-            )
-
-        warm_up = {name: time_one(options) for name, options in ways.items()}
-        runs: dict[str, list[dict[str, Any]]] = {name: [] for name in ways}
-        for _ in range(repeat):
-            for name, options in ways.items():
-                runs[name].append(time_one(options))
+    shutil.rmtree(folder / CACHE, ignore_errors=True)
+    first = {name: way(command, folder) for name, way in ways.items()} if warm_up else {}
+    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in ways}
+    for _ in range(repeat):
+        for name, way in ways.items():
+            runs[name].append(way(command, folder))
     row: dict[str, Any] = {"command": job}
     for name in ways:
-        times = ("job_s",) if steady else ("s", "job_s")
-        row |= {f"{name}_{time}": least(runs[name], time) for time in times}
+        row |= {f"{name}_{time}": least(runs[name], time) for time in ("s", "job_s") if time in runs[name][0]}
     for name in list(ways)[1:]:
         row[f"{name} of cpu"] = row["cpu_job_s"] / row[f"{name}_job_s"]
-        if not steady:
-            row |= {f"{name}_cold_s": warm_up[name]["s"], f"{name}_cold_first_s": warm_up[name]["first_s"]}
+        if "first_s" in runs[name][0]:
+            row |= {f"{name}_cold_s": first[name]["s"], f"{name}_cold_first_s": first[name]["first_s"]}
             row[f"{name}_first_s"] = least(runs[name], "first_s")
     return row
 
@@ -166,7 +185,7 @@ def row_of(job: str, folder: Path, gpus: list[str], repeat: int, steady: bool) -
 def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("jobs", nargs="*", metavar="JOB", help=", ".join([*JOBS, *MORE_JOBS]))
-    parser.add_argument("--numbers", type=int, default=3_000_000)
+    parser.add_argument("--numbers", default="3000000", help="comma-separated: every command on so many each")
     parser.add_argument("--bits", type=int, default=2048)
     parser.add_argument("--gpus", default="1", help="comma-separated: on so many GPUs each; empty: none")
     parser.add_argument("--repeat", type=int, default=2, help="runs of each after the first")
@@ -175,12 +194,17 @@ def main() -> None:
     args = parser.parse_args()
     rows: list[dict[str, Any]] = []
     gpus = args.gpus.split(",") if args.gpus else []
-    with tempfile.TemporaryDirectory(dir=args.folder) as temporary:
-        make_more_stores(Path(temporary), args.numbers, args.bits)
-        for job in args.jobs or [*JOBS, *MORE_JOBS]:
-            rows.append(row_of(job, Path(temporary), gpus, args.repeat, args.steady))
-            print(" ".join(f"{name}={cell(value)}" for name, value in rows[-1].items()), flush=True)
-            write_results(args.json, bool(gpus), rows)  # after each, for they take long
+    sizes = list(map(int, args.numbers.split(",")))
+    with all_ways(gpus, args.steady) as ways:
+        for numbers in sizes:
+            with tempfile.TemporaryDirectory(dir=args.folder) as temporary:
+                make_more_stores(Path(temporary), numbers, args.bits)
+                for job in args.jobs or [*JOBS, *MORE_JOBS]:
+                    warm_up = not args.steady or numbers == sizes[0]
+                    row = row_of(job, Path(temporary), ways, args.repeat, warm_up)
+                    rows.append({"numbers": numbers, **row})
+                    print(" ".join(f"{name}={cell(value)}" for name, value in rows[-1].items()), flush=True)
+                    write_results(args.json, bool(gpus), rows)  # after each, for they take long
     print_rows(rows)
 
 
