@@ -213,7 +213,7 @@ class TextReader(IntegerReader):
         self._decimal_limbs = -(-self._limit // DECIMAL_DIGITS) + self._signed
         # Of a line; two characters more for CRLF.
         self._longest_line = self._limit + 2 + (0 if strict else _MOST_SPACES)
-        self._is_begun = False
+        self._is_at_start = not strict
         self._text, self._start = b"", 0  # what is read of the stream, and where in it the next line starts
 
     def read(self, count: int) -> Batch:
@@ -269,11 +269,21 @@ class TextReader(IntegerReader):
         more = self._stream.read(max(_TEXT_BYTES, self._longest_line))
         if more:
             self._text, self._start = self._text[self._start :] + more, 0
-            if not self._is_begun and not self._strict and more.startswith(_BYTE_ORDER_MARK):
-                self._start = len(_BYTE_ORDER_MARK)
-                self.bytes_read += self._start
-            self._is_begun = True
+            if self._is_at_start:
+                self._begin()
         return bool(more)
+
+    def _begin(self) -> None:
+        """Pass over a byte order mark, which a read from a pipe may end within."""
+        self._is_at_start = False
+        while self._text != _BYTE_ORDER_MARK and _BYTE_ORDER_MARK.startswith(self._text):
+            more = self._stream.read(1)
+            if not more:
+                return
+            self._text += more
+        if self._text.startswith(_BYTE_ORDER_MARK):
+            self._start = len(_BYTE_ORDER_MARK)
+            self.bytes_read += self._start
 
     def _next_line(self) -> bytes:
         cut = self._start + self._longest_line

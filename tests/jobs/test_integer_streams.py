@@ -437,6 +437,21 @@ def test_text_of_a_mark_alone_or_late() -> None:
             list(batches(TextReader(io.BytesIO(data), "n", 0, 9), 5))
 
 
+@pytest.mark.parametrize("most", [1, 2, 3, 4])
+def test_a_mark_that_comes_in_parts(most: int) -> None:
+    class Slow(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            return super().read(most if size is None or size < 0 else min(size, most))
+
+    mark = b"\xef\xbb\xbf"
+    for text, values in ((b"12\n3", [12, 3]), (b"", [])):
+        reader = TextReader(Slow(mark + text), "n", 0, 99)
+        assert (read(reader, 5), reader.bytes_read) == (values, len(mark + text))
+    for data, strict in ((mark[:1], False), (mark[:2], False), (mark[:2] + b"7", False), (mark + b"1", True)):
+        with pytest.raises(InputError, match=r"^n:1: .* is not an integer"):
+            read(TextReader(Slow(data), "n", 0, 99, strict=strict), 5)
+
+
 def test_text_of_too_many_spaces() -> None:
     for spaces, good in ((4096, True), (5000, False), (10**6, False)):
         for data in (b" " * spaces + b"7\n", b"7" + b" " * spaces + b"\n8", b"1\n" + b" " * spaces + b"\n2"):
