@@ -27,7 +27,7 @@ from rnsdask.backend.protocol import (
     Kernels,
     KeySums,
 )
-from rnsdask.core.errors import GPUMemoryError
+from rnsdask.core.errors import GPUMemoryError, NoGPUError
 
 __all__ = [
     "FITS",
@@ -261,7 +261,7 @@ def to_backend(array: Any, backend: str) -> Any:
     ------
     ValueError
         If `backend` is not a known name.
-    RuntimeError
+    NoGPUError
         If it is ``"cuda"`` and there is no CuPy or no GPU.
     """
     check_backend(backend)
@@ -275,5 +275,5 @@ def to_backend(array: Any, backend: str) -> Any:
         with naming_gpu_memory():
             return memory.copy_to_gpu(array)
     if backend == "cuda":
-        raise RuntimeError("backend 'cuda' needs CuPy and a GPU, and this process has none")
+        raise NoGPUError("backend 'cuda' needs CuPy and a GPU, and this process has none")
     return array

@@ -75,6 +75,10 @@ class SchedulerLostError(JobError):
     """The scheduler of the cluster that a job runs on is gone, or answers nothing any more."""
 
 
+class NoGPUError(RNSError, RuntimeError):
+    """A process that is to compute on a GPU has none."""
+
+
 class GPUMemoryError(RNSError, MemoryError):
     """A GPU has no memory left for a chunk."""
 

@@ -26,6 +26,7 @@ from rnsdask.backend import (
     to_backend,
 )
 from rnsdask.constants import fixed_point_constants, key_constants, mixed_radix_constants
+from rnsdask.core.errors import NoGPUError
 from rnsdask.core.moduli import ModuliSet
 
 
@@ -64,7 +65,7 @@ def test_a_checkout_without_the_extension_says_so(tmp_path: Path) -> None:
 def test_without_gpu() -> None:
     array = np.zeros((2, 2), np.uint32)
     assert to_backend(array, "auto") is array
-    with pytest.raises(RuntimeError, match="needs CuPy and a GPU"):
+    with pytest.raises(NoGPUError, match="needs CuPy and a GPU"):
         to_backend(array, "cuda")
 
 

@@ -288,7 +288,8 @@ def test_scans_from_store_to_store_stay_on_the_host(
     assert done.exit_code == 0, done.output
     assert not reads
     done = CliRunner().invoke(main, [command, f"{tmp_path}/small", f"{tmp_path}/2", "--backend", "cuda"])
-    assert "needs CuPy and a GPU" in done.output
+    message = "backend 'cuda' needs CuPy and a GPU, and this process has none"
+    assert done.output == f"rnsdask: error: {message}\n"
 
 
 def test_projection() -> None:
