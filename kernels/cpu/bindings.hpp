@@ -7,6 +7,7 @@ namespace rns {
 
 void bind_arithmetic(nb::module_& module);
 void bind_check(nb::module_& module);
+void bind_checked_read(nb::module_& module);
 void bind_compare(nb::module_& module);
 void bind_convert(nb::module_& module);
 void bind_convolution(nb::module_& module);

@@ -1,4 +1,6 @@
 // Whether every residue is below its modulus, and a plain read of every residue.
+#include "check.hpp"
+
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
@@ -9,13 +11,13 @@
 
 namespace rns {
 
-namespace {
-
 RNS_VECTORISED u32 greatest(const u32* x, i64 width) {
   u32 result = 0;
   for (i64 j = 0; j < width; ++j) result = x[j] > result ? x[j] : result;
   return result;
 }
+
+namespace {
 
 // The first (row, index) whose residue exceeds last[row], by row then index; (-1, -1) if none does.
 std::tuple<i64, i64> first_invalid(const Residues& residues, const u32* last) {

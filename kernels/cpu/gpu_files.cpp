@@ -3,7 +3,6 @@
 // Each piece is read, or written, while those before are copied. In Python the threads that do so wait for
 // its lock at each piece, and with twelve of them for longer than the pieces take.
 #include <nanobind/stl/array.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,6 +10,7 @@
 #include <string>
 
 #include "bindings.hpp"
+#include "file_bytes.hpp"
 
 namespace rns {
 
@@ -82,20 +82,6 @@ class Pieces {
   AwaitEvent await_;
   i64 queued_ = 0;
 };
-
-// Bytes that a function of the operating system has read or written, fewer at the end of a file; -errno.
-template <typename Function, typename Byte>
-i64 repeat(Function function, int file, Byte* content, i64 bytes) {
-  i64 done = 0;
-  while (done < bytes) {
-    const ssize_t more = function(file, content + done, static_cast<std::size_t>(bytes - done));
-    if (more < 0 && errno == EINTR) continue;
-    if (more < 0) return -static_cast<i64>(errno);
-    if (more == 0) break;
-    done += more;
-  }
-  return done;
-}
 
 // Bytes that are read from where a file stands on, at most `bytes`, or -errno.
 i64 read_file(int file, u64 target, i64 bytes, CopyToGpu copy, Pieces& pieces) {

@@ -4,6 +4,7 @@
 NB_MODULE(_cpu, module) {
   rns::bind_arithmetic(module);
   rns::bind_check(module);
+  rns::bind_checked_read(module);
   rns::bind_compare(module);
   rns::bind_convert(module);
   rns::bind_convolution(module);

@@ -31,9 +31,10 @@ from rnsdask.backend import (
     kernels_of,
     padded,
 )
-from rnsdask.backend.cpu import exceeds
+from rnsdask.backend.cpu import exceeds, read_checked
 from rnsdask.core.errors import CorruptChunkError, StoreAccessError
 from rnsdask.core.layout import RESIDUE_DTYPE
+from rnsdask.store import checksum as checksums
 from rnsdask.store.checksum import extend
 
 CHECKSUM_BYTES = 4
@@ -152,7 +153,7 @@ def read_chunk_file(
         residues = _buffers.take(math.prod(shape)).reshape(shape)
         if columns is None:
             rows = residues.reshape(shape[0], -1)
-            computed, valid = _read_checksummed(stream, rows, last)
+            computed, valid = _read_checksummed(stream, rows, last, name)
         else:
             computed, valid = _read_columns(stream, residues, columns.start, last, file_size)
         stored = int.from_bytes(stream.read(CHECKSUM_BYTES), "little")
@@ -220,12 +221,27 @@ def check_checksum(computed: int, stored: int, name: str) -> None:
 
 
 def _read_checksummed(
-    stream: BufferedReader, rows: NDArray[np.uint32], last: NDArray[np.uint32] | None
+    stream: BufferedReader, rows: NDArray[np.uint32], last: NDArray[np.uint32] | None, name: str
 ) -> tuple[int, bool]:
     """Read the rows of a matrix.
 
     Returns their CRC-32C, and whether all residues are at most their rows' last ones.
     """
+    if checksums.address is None:
+        return _read_by_pieces(stream, rows, last)
+    limits = np.empty(0, RESIDUE_DTYPE) if last is None else last
+    size, checksum, valid = read_checked(stream.fileno(), rows, limits, checksums.address)
+    if size < 0:
+        raise OSError(-size, os.strerror(-size))
+    if size < rows.nbytes:  # it was longer when it was opened
+        check_size(size, rows.nbytes + CHECKSUM_BYTES, name)
+    return checksum, valid
+
+
+def _read_by_pieces(
+    stream: BufferedReader, rows: NDArray[np.uint32], last: NDArray[np.uint32] | None
+) -> tuple[int, bool]:
+    """The same where the checksum is computed by a function of Python."""
     checksum, valid = 0, last is not None
     for part, columns in _pieces(*rows.shape):
         piece = rows[part, columns]

@@ -31,7 +31,7 @@ from rnsdask.backend.cpu.fermat import (
     fermat_to_limbs,
     limbs_to_fermat,
 )
-from rnsdask.backend.cpu.files import file_to_gpu, gpu_to_file
+from rnsdask.backend.cpu.files import file_to_gpu, gpu_to_file, read_checked
 from rnsdask.backend.cpu.interval import interval, interval_arithmetic
 from rnsdask.backend.cpu.interval_rns import interval_rns_add, interval_rns_compare, interval_rns_multiply
 from rnsdask.backend.cpu.keyed import candidates, compare, extremum, gather, key_methods, keys_by, row_sums
@@ -170,6 +170,7 @@ __all__ = [
     "power",
     "prove_bound",
     "read_all",
+    "read_checked",
     "remainder_limbs",
     "remainder_sequences",
     "remainders",

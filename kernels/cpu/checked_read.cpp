@@ -1,0 +1,65 @@
+// Words of a chunk's file, read, checksummed and compared with the last ones of their rows in one go.
+//
+// Each piece goes through all three while it is in the core's cache. In Python the threads that do so wait
+// for its lock between any two of them.
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "bindings.hpp"
+#include "check.hpp"
+#include "file_bytes.hpp"
+
+namespace rns {
+
+namespace {
+
+constexpr i64 kPieceWords = 1 << 16;
+
+// A function that gives the checksum of what one is of, with bytes after it.
+using Extend = u32 (*)(u32 checksum, const u8* content, std::size_t bytes);
+
+// Whether words from `first` of a matrix on are at most their rows' last ones.
+bool are_valid(const u32* words, i64 first, i64 count, i64 width, const u32* last) {
+  while (count > 0) {
+    const i64 row = first / width, part = std::min(count, (row + 1) * width - first);
+    if (greatest(words, part) > last[row]) return false;
+    words += part;
+    first += part;
+    count -= part;
+  }
+  return true;
+}
+
+// Bytes that were read, fewer at the end of the file, or -errno; their checksum; whether all are valid.
+std::tuple<i64, u32, bool> read_checked(int file, u32* words, i64 count, i64 width, const u32* last,
+                                        Extend extend) {
+  u32 checksum = 0;
+  bool valid = last != nullptr;
+  for (i64 first = 0; first < count; first += kPieceWords) {
+    const i64 part = std::min(kPieceWords, count - first);
+    u8* const content = reinterpret_cast<u8*>(words + first);
+    const i64 found = repeat(read, file, content, 4 * part);
+    if (found != 4 * part) return {found < 0 ? found : 4 * first + found, checksum, false};
+    checksum = extend(checksum, content, static_cast<std::size_t>(found));
+    valid = valid && are_valid(words + first, first, part, width, last);
+  }
+  return {4 * count, checksum, valid};
+}
+
+}  // namespace
+
+// `last` has a word for each row, or none: then nothing is known to be valid. `extend` is an address.
+void bind_checked_read(nb::module_& module) {
+  module.def("read_checked", [](int file, MutableMatrix32 rows, const Vector32& last, u64 extend) {
+    const i64 height = static_cast<i64>(rows.shape(0)), width = static_cast<i64>(rows.shape(1));
+    const i64 given = static_cast<i64>(last.shape(0));
+    require(given == 0 || given == height, "one word for each row is needed");
+    nb::gil_scoped_release release;
+    return read_checked(file, rows.data(), height * width, width, given == 0 ? nullptr : last.data(),
+                        reinterpret_cast<Extend>(static_cast<std::uintptr_t>(extend)));
+  });
+}
+
+}  // namespace rns
