@@ -43,7 +43,7 @@ from benchmarking import (
 
 import rnsdask as rd
 from rnsdask import store
-from rnsdask.backend import has_gpu, host_memory, kernels_of
+from rnsdask.backend import has_gpu, kernels_of
 from rnsdask.core.layout import default_chunk
 
 BACKENDS = {"gpu": "cuda", "cpu": "cpu"}
@@ -66,10 +66,19 @@ def on_threads(threads: int, function: Callable[[tuple[int, ...]], None], info: 
             pass
 
 
-def read_files(info: store.StoreInfo, threads: int) -> Call:
+def memory_for(backend: str, nbytes: int) -> np.ndarray:
+    """Memory of the host, pinned where a GPU is used."""
+    if backend == "cpu":
+        return np.empty(nbytes, np.uint8)
+    from rnsdask.backend.cuda.memory import pinned_memory
+
+    return pinned_memory(-(-nbytes // 4)).view(np.uint8)[:nbytes]
+
+
+def read_files(info: store.StoreInfo, threads: int, backend: str) -> Call:
     """What reads all chunk files into memory that each thread has already."""
     files = [info.chunk_file(index) for index in info.indices()]
-    buffers = [host_memory(files[0].stat().st_size // 4).view(np.uint8) for _ in range(threads)]
+    buffers = [memory_for(backend, files[0].stat().st_size) for _ in range(threads)]
 
     def read(thread: int) -> None:
         for file in files[thread::threads]:
@@ -105,7 +114,7 @@ def maximum(x: rd.RNSArray, threads: int, backend: str, known: tuple[int, int | 
 def calls_of(info: store.StoreInfo, threads: int, backend: str, known: Any) -> dict[str, Call]:
     x = rd.open_zarr(info.path)
     calls = {
-        "read": read_files(info, threads),
+        "read": read_files(info, threads, backend),
         "host": partial(on_threads, threads, partial(read_on_host, info, backend), info),
         "max": partial(maximum, x, threads, backend, known),
     }
@@ -189,7 +198,7 @@ def main() -> None:
     options = parser.parse_args()
     backend = BACKENDS[options.kind]
     rows: list[dict[str, Any]] = []
-    if backend == "cuda" and has_gpu():  # which is asked first, so that memory of the host is pinned
+    if backend == "cuda" and has_gpu():
         for gib in (min(0.125, options.gib), options.gib):
             rows += bench_checksum(gib, options.repeat)
         if not store.reads_on_gpu():

@@ -153,9 +153,10 @@ def _computed(pieces: list[Any]) -> Sequence[Any]:
     if all(isinstance(piece, Delayed) and piece.dask is pieces[0].dask for piece in pieces):
         # Their graph is optimised as a whole, which Dask would do again, and longer than small tasks take.
         results: Sequence[Any] = threaded.get(pieces[0].dask, [piece.key for piece in pieces])
-        return results
-    # By the function: looking up its name imports all of Dask.distributed.
-    return compute(*pieces, scheduler=threaded.get)
+    else:
+        # By the function: looking up its name imports all of Dask.distributed.
+        results = compute(*pieces, scheduler=threaded.get)
+    return results
 
 
 # ---- A cluster --------------------------------------------------------------------------------------------
