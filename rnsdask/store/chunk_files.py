@@ -39,6 +39,9 @@ from rnsdask.store.checksum import extend
 
 CHECKSUM_BYTES = 4
 
+_WHOLE = 0x48674BC7
+"""The CRC-32C of any content with its own CRC-32C after it, and of no other."""
+
 PARTIAL_SUFFIX = ".partial"
 """End of the name of a file that is still being written; Zarr's local store uses the same."""
 
@@ -89,16 +92,20 @@ _buffers = _BufferPool(_IDLE_BUFFERS)
 
 
 @contextmanager
-def open_regular(file: Path) -> Iterator[BufferedReader]:
-    """Open a file to read it, unless it is a pipe or a device, which might never end.
+def open_regular(file: Path, buffering: int = -1) -> Iterator[Any]:
+    """Open a file to read it, unless it is a pipe or a device, which might never end; `buffering` as `open`.
 
     Raises
     ------
     OSError
         If it is one, or cannot be opened.
     """
+
     # A pipe without a writer would not even open.
-    with open(file, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as stream:
+    def opener(path: str, flags: int) -> int:
+        return os.open(path, flags | os.O_NONBLOCK)
+
+    with open(file, "rb", buffering=buffering, opener=opener) as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is no regular file")
         yield stream
@@ -167,7 +174,8 @@ def read_chunk_file_on_gpu(file: Path, shape: Sequence[int], name: str) -> Array
     Arguments and errors are those of :func:`read_chunk_file`; the chunk is a CuPy array.
     """
     file_size = chunk_file_size(shape)
-    with open_chunk_file(file, file_size, name) as stream:
+    # To make a buffer takes calls of the system, after each of which a thread waits for Python's lock.
+    with open_chunk_file(file, file_size, name, buffering=0) as stream:
         words = empty_on_gpu(file_size // RESIDUE_DTYPE.itemsize)
         size = file_to_gpu(stream.fileno(), words)
     return checked_words(words, size, shape, name)
@@ -183,13 +191,17 @@ def checked_words(words: Array, size: int, shape: Sequence[int], name: str) -> A
     """
     # The memory may hold this very chunk from an earlier read.
     check_size(size, chunk_file_size(shape), name)
-    check_checksum(kernels_of(words).crc32c(words[:-1]), int(words[-1]), name)
+    crc32c = kernels_of(words).crc32c
+    if crc32c(words) != _WHOLE:
+        check_checksum(crc32c(words[:-1]), int(words[-1]), name)
     return words[:-1].reshape(shape)
 
 
 @contextmanager
-def open_chunk_file(file: Path, expected: int, name: str) -> Iterator[BufferedReader]:
+def open_chunk_file(file: Path, expected: int, name: str, buffering: int = -1) -> Iterator[Any]:
     """Open a chunk's file, which must have the size `expected`, to be read by what is in the context.
+
+    `buffering` is that of `open`.
 
     Raises
     ------
@@ -199,7 +211,7 @@ def open_chunk_file(file: Path, expected: int, name: str) -> Iterator[BufferedRe
         For an error of the operating system, here or in the context.
     """
     try:
-        with open_regular(file) as stream:
+        with open_regular(file, buffering) as stream:
             check_size(os.fstat(stream.fileno()).st_size, expected, name)
             yield stream
     except FileNotFoundError:
