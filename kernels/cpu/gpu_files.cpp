@@ -22,6 +22,14 @@ using CopyToGpu = int (*)(u64 target, const void* source, std::size_t bytes, voi
 using CopyFromGpu = int (*)(void* target, u64 source, std::size_t bytes, void* stream);
 using RecordEvent = int (*)(void* event, void* stream);
 using AwaitEvent = int (*)(void* event);
+using HoldStream = int (*)(void* stream, void* event, unsigned flags);
+using SetContext = int (*)(void* context);
+
+// Addresses of a copy, cuEventRecord, cuEventSynchronize, cuStreamWaitEvent and cuCtxSetCurrent.
+using Functions = std::array<u64, 5>;
+
+// What a thread moves bytes with: a context, a stream of its own, and the one that it follows.
+using Handles = std::array<u64, 3>;
 
 using Slots = Written<u8, nb::ndim<2>, nb::c_contig>;
 
@@ -39,16 +47,20 @@ void check(int error, const char* what) {
 // Pieces on their way, each in the slot of the one so many before it. None is when this is gone.
 class Pieces {
  public:
-  Pieces(const Slots& slots, const Vector64& events, u64 stream, u64 record, u64 await)
+  Pieces(const Slots& slots, const Vector64& events, const Handles& handles, const Functions& functions)
       : count(static_cast<i64>(slots.shape(0))),
         bytes(static_cast<i64>(slots.shape(1))),
-        stream(pointer_of(stream)),
+        stream(pointer_of(handles[1])),
         slots_(slots.data()),
         events_(events.data()),
-        record_(function_at<RecordEvent>(record)),
-        await_(function_at<AwaitEvent>(await)) {
+        record_(function_at<RecordEvent>(functions[1])),
+        await_(function_at<AwaitEvent>(functions[2])) {
     require(count > 0 && bytes > 0 && static_cast<i64>(events.shape(0)) == count,
             "there must be an event for each slot");
+    check(function_at<SetContext>(functions[4])(pointer_of(handles[0])), "cuCtxSetCurrent");
+    // The first event is free until the first copy, and what waits for it no longer needs it then.
+    check(record_(event(0), pointer_of(handles[2])), "cuEventRecord");
+    check(function_at<HoldStream>(functions[3])(stream, event(0), 0), "cuStreamWaitEvent");
   }
   Pieces(const Pieces&) = delete;
   Pieces& operator=(const Pieces&) = delete;
@@ -124,18 +136,18 @@ i64 write_file(int file, u64 source, i64 bytes, CopyFromGpu copy, Pieces& pieces
 
 }  // namespace
 
-// `functions` are the addresses of a copy, cuEventRecord and cuEventSynchronize; `events` one for each slot.
+// `events` has one for each slot.
 void bind_gpu_files(nb::module_& module) {
   module.def("file_to_gpu", [](int file, u64 target, i64 bytes, Slots slots, const Vector64& events,
-                               u64 stream, const std::array<u64, 3>& functions) {
+                               const Handles& handles, const Functions& functions) {
     nb::gil_scoped_release release;
-    Pieces pieces(slots, events, stream, functions[1], functions[2]);
+    Pieces pieces(slots, events, handles, functions);
     return read_file(file, target, bytes, function_at<CopyToGpu>(functions[0]), pieces);
   });
   module.def("gpu_to_file", [](int file, u64 source, i64 bytes, Slots slots, const Vector64& events,
-                               u64 stream, const std::array<u64, 3>& functions) {
+                               const Handles& handles, const Functions& functions) {
     nb::gil_scoped_release release;
-    Pieces pieces(slots, events, stream, functions[1], functions[2]);
+    Pieces pieces(slots, events, handles, functions);
     return write_file(file, source, bytes, function_at<CopyFromGpu>(functions[0]), pieces);
   });
 }

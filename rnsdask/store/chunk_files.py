@@ -92,7 +92,7 @@ _buffers = _BufferPool(_IDLE_BUFFERS)
 
 
 @contextmanager
-def open_regular(file: Path, buffering: int = -1) -> Iterator[Any]:
+def open_regular(file: Path, buffering: int = -1) -> Iterator[BufferedReader]:
     """Open a file to read it, unless it is a pipe or a device, which might never end; `buffering` as `open`.
 
     Raises
@@ -105,7 +105,8 @@ def open_regular(file: Path, buffering: int = -1) -> Iterator[Any]:
     def opener(path: str, flags: int) -> int:
         return os.open(path, flags | os.O_NONBLOCK)
 
-    with open(file, "rb", buffering=buffering, opener=opener) as stream:
+    with open(file, "rb", buffering=buffering, opener=opener) as opened:
+        stream: Any = opened  # without a buffer, no BufferedReader
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is no regular file")
         yield stream
@@ -198,7 +199,7 @@ def checked_words(words: Array, size: int, shape: Sequence[int], name: str) -> A
 
 
 @contextmanager
-def open_chunk_file(file: Path, expected: int, name: str, buffering: int = -1) -> Iterator[Any]:
+def open_chunk_file(file: Path, expected: int, name: str, buffering: int = -1) -> Iterator[BufferedReader]:
     """Open a chunk's file, which must have the size `expected`, to be read by what is in the context.
 
     `buffering` is that of `open`.

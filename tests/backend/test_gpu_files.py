@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from rnsdask.backend import cpu
 
 GONE = 0xAB
-STREAM = 77
+CONTEXT, STREAM, FOLLOWED = HANDLES = 55, 77, 99
 
 _COPY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_void_p)
 _RECORD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 _AWAIT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+_HOLD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint)
+_SET = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
 
 class Driver:
@@ -37,7 +39,15 @@ class Driver:
         self._queued: list[tuple[int, int, int]] = []
         self._recorded: dict[int, int] = {}
         self._made = 0
-        self._functions = (_COPY(self._copy), _RECORD(self._record), _AWAIT(self._await))
+        self._context, self._follows = 0, False
+        kinds = (
+            _COPY(self._copy),
+            _RECORD(self._record),
+            _AWAIT(self._await),
+            _HOLD(self._hold),
+            _SET(self._set),
+        )
+        self._functions = kinds
 
     @property
     def functions(self) -> list[int]:
@@ -51,17 +61,35 @@ class Driver:
         number = self._calls[name] = self._calls.get(name, -1) + 1
         return (name, number) == self.failing
 
+    def _set(self, context: int) -> int:
+        if self._failed("set"):
+            return 703
+        self._context = context
+        return 0
+
+    def _hold(self, stream: int, event: int, flags: int) -> int:
+        assert (stream, self._recorded[event], flags) == (STREAM, -1, 0)
+        if self._failed("hold"):
+            return 704
+        self._follows = True
+        return 0
+
     def _copy(self, target: int, source: int, count: int, stream: int) -> int:
         assert stream == STREAM
+        assert self._follows
         if self._failed("copy"):
             return 700
         self._queued.append((target, source, count))
         return 0
 
     def _record(self, event: int, stream: int) -> int:
-        assert stream == STREAM
+        assert self._context == CONTEXT
         if self._failed("record"):
             return 701
+        if stream == FOLLOWED:
+            self._recorded[event] = -1
+            return 0
+        assert stream == STREAM
         self._recorded[event] = len(self._queued)
         return 0
 
@@ -86,7 +114,7 @@ def move(
 ) -> int:
     memory = np.full(slots, GONE, np.uint8)
     events = 1000 + np.arange(slots[0], dtype=np.uint64)
-    return function(file.fileno(), array.ctypes.data, array.size, memory, events, STREAM, driver.functions)
+    return function(file.fileno(), array.ctypes.data, array.size, memory, events, HANDLES, driver.functions)
 
 
 SIZES = [0, 1, 7, 8, 9, 31, 32, 33, 1000]
@@ -135,8 +163,14 @@ def test_files_that_fail(tmp_path: Path, driver: Driver) -> None:
     assert driver.is_idle
 
 
-@pytest.mark.parametrize("number", [0, 3, 12])  # of 13 pieces
-@pytest.mark.parametrize(("name", "error"), [("copy", 700), ("record", 701), ("await", 702)])
+@pytest.mark.parametrize(
+    ("name", "error", "number"),
+    [
+        *((name, error, n) for name, error in (("copy", 700), ("await", 702)) for n in (0, 3, 12)),  # of 13
+        *(("record", 701, n) for n in (0, 1, 4, 13)),
+        *(("set", 703, 0), ("hold", 704, 0)),
+    ],
+)
 @pytest.mark.parametrize("function", ["file_to_gpu", "gpu_to_file"])
 def test_errors_of_cuda(
     tmp_path: Path, driver: Driver, name: str, error: int, number: int, function: str
@@ -155,7 +189,7 @@ def test_slots_without_events(tmp_path: Path, driver: Driver) -> None:
     array, events = np.zeros(100, np.uint8), np.zeros(1, np.uint64)
     where = array.ctypes.data, array.size, np.zeros((2, 8), np.uint8)
     with (tmp_path / "x").open("rb") as file, pytest.raises(ValueError, match="an event for each slot"):
-        cpu.file_to_gpu(file.fileno(), *where, events, STREAM, driver.functions)
+        cpu.file_to_gpu(file.fileno(), *where, events, HANDLES, driver.functions)
 
 
 @pytest.mark.gpu

@@ -38,6 +38,7 @@ class _Way:
         # Threads that sleep while they wait, which they do where the bus is the limit, wake too late.
         self._events = [cupy.cuda.Event(disable_timing=True) for _ in range(_SLOTS)]
         self.events = np.array([event.ptr for event in self._events], dtype=np.uint64)
+        self.context = _current_context()
 
 
 # Deques, which threads share without a lock.
@@ -75,16 +76,15 @@ def gpu_to_file(file: int, array: Array) -> None:
 
 
 def _moved(move: Callable[..., int], copy: str, file: int, array: Array) -> int:
-    idle = _idle[array.device.id]
+    idle = _idle[cupy.cuda.runtime.getDevice()]
     try:
         way = idle.pop()
     except IndexError:
         way = _Way()
-    # For what makes the array, or still uses its memory. To make an event gives a thread the GPU's context,
-    # which copies need.
-    way.stream.wait_event(cupy.cuda.get_current_stream().record())
+    # It waits for what makes the array, or still uses its memory.
+    handles = way.context, way.stream.ptr, cupy.cuda.get_current_stream().ptr
     try:
-        how = way.slots, way.events, way.stream.ptr, _functions(copy)
+        how = way.slots, way.events, handles, _functions(copy)
         done: int = launching.call(move, file, array, array.nbytes, *how)
     finally:
         idle.append(way)  # nothing is on it any more
@@ -93,9 +93,18 @@ def _moved(move: Callable[..., int], copy: str, file: int, array: Array) -> int:
     return done
 
 
+def _current_context() -> int:
+    """The context of this thread, which another thread that copies is given."""
+    context = ctypes.c_void_p()
+    error = ctypes.CDLL("libcuda.so.1").cuCtxGetCurrent(ctypes.byref(context))
+    if error or not context.value:
+        raise RuntimeError(f"CUDA's error {error} of cuCtxGetCurrent")
+    return context.value
+
+
 @functools.cache
 def _functions(copy: str) -> list[int | None]:
-    """Addresses of a copy of CUDA's driver, and of what records an event and waits for it."""
+    """Addresses of a copy of CUDA's driver, and of what else kernels/cpu/gpu_files.cpp calls."""
     driver = ctypes.CDLL("libcuda.so.1")
-    names = (copy, "cuEventRecord", "cuEventSynchronize")
+    names = (copy, "cuEventRecord", "cuEventSynchronize", "cuStreamWaitEvent", "cuCtxSetCurrent")
     return [ctypes.cast(getattr(driver, name), ctypes.c_void_p).value for name in names]
