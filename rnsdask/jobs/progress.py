@@ -226,19 +226,27 @@ def following(futures: Any, client: Any, meter: Meter) -> Iterator[None]:
     """Tell a meter of the tasks that a cluster runs for a future, or a list of them.
 
     The scheduler sends their number a few times a second. A feed that breaks off leaves the meter where it
-    is; whether the job goes on is not for it to say.
+    is; whether the job goes on is not for it to say. That all is done, the futures tell sooner.
     """
     from distributed.diagnostics.progressbar import ProgressBar
 
+    followed = futures if isinstance(futures, list) else [futures]
+
+    def are_done() -> bool:
+        return all(future.status == "finished" for future in followed)
+
     class Feed(ProgressBar):
         def _draw_bar(self, remaining: int, all: int, **_: Any) -> None:  # noqa: A002  (the names are Dask's)
-            meter.update(all - remaining, all)
+            meter.update(all if are_done() else all - remaining, all)
 
-    followed = futures if isinstance(futures, list) else [futures]
     feed: Any = Feed(followed, client.scheduler.address, _FEED_INTERVAL)  # type: ignore[no-untyped-call]
     listening = asyncio.run_coroutine_threadsafe(feed.listen(), client.loop.asyncio_loop)
     try:
         yield
+        if are_done():
+            units = meter.total or len(followed)
+            meter.update(units, units)
+            return
         with suppress(Exception):  # the last count comes after the result
             listening.result(timeout=1)
     finally:
