@@ -551,6 +551,49 @@ def products_joined_at_once(kernels: Any, place: Callable[[Any], Any]) -> list[A
 
 
 @check
+def inverses_of_triangles(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
+    """Of both factors in whole matrices, and of those of L in rows of each from one rank to another."""
+    from rnsdask.core.moduli import ModuliSet
+
+    moduli, results = ModuliSet([2, 65537, 4294967291]), []
+    for size in (1, 9, 40, 128):
+        x = np.stack(
+            [
+                np.random.default_rng(size).integers(m // 2, m, (1, size, size), dtype=np.uint32)
+                for m in moduli
+            ]
+        )
+        x[..., 1:, 0] = np.array([m - 1 for m in moduli], np.uint32)[:, None, None]
+        first = np.array([[0], [min(3, size - 1)], [0]], dtype=np.int32)
+        last = np.array([[size], [size], [size // 2]], dtype=np.int32)
+        if kernels.__name__.endswith("cuda"):
+            from rnsdask.backend.cuda import triangles
+
+            results += triangles.inverses(place(x), moduli)
+            results.append(triangles.lower_inverses(place(x), (place(first), place(last)), size, moduli))
+            continue
+        lower, upper, part = np.zeros_like(x), np.zeros_like(x), np.zeros_like(x)
+        for i, m in enumerate(moduli):
+            lower[i, 0] = inverse_of_lower(np.tril(x[i, 0], -1) + np.eye(size, dtype=np.uint32), m)
+            upper[i, 0] = inverse_of_lower(np.triu(x[i, 0]).T, m).T
+            own = slice(first[i, 0], last[i, 0])
+            inner = np.eye(size, dtype=np.uint32)
+            rows = last[i, 0] - first[i, 0]
+            inner[:rows, :rows] += np.tril(x[i, 0, own, own], -1)
+            part[i, 0] = inverse_of_lower(inner, m)
+        results += [lower, upper, part]
+    return results
+
+
+def inverse_of_lower(x: np.ndarray, m: int) -> np.ndarray:
+    """Of a lower triangular matrix modulo a prime, row by row by Python's integers."""
+    x, found = x.astype(object), np.eye(len(x), dtype=object)
+    for i in range(len(x)):
+        found[i] = (found[i] - x[i, :i] @ found[:i]) * pow(int(x[i, i]), -1, m) % m
+    return found.astype(np.uint32)
+
+
+@check
 def residues_of_few_numbers(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
     from rnsdask.constants import reverse_constants
     from rnsdask.core.moduli import ModuliSet

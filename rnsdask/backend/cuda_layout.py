@@ -210,7 +210,7 @@ TRIANGLES = np.dtype(
     ]
 )
 MOST_INVERTED = 128
-INVERSE_LANES = 4
+INVERSE_ROWS = 8
 PANEL_WIDTH = 17
 ROW = 32
 ROW_WIDTH = 33
@@ -473,7 +473,7 @@ SIZES = {
     "positional_montgomery": {"kBlock": LIMB_BLOCK},
     "sum": {"kBlock": BLOCK, "kWarp": WARP, "kSumVectors": SUM_VECTORS},
     "transpose": {"kTileWords": TRANSPOSED_WORDS},
-    "triangles": {"kMost": MOST_INVERTED, "kLanes": INVERSE_LANES},
+    "triangles": {"kMost": MOST_INVERTED, "kRows": INVERSE_ROWS},
 }
 """The numbers by their names in the sources."""
 

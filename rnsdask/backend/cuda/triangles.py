@@ -6,7 +6,7 @@ from rnsdask.backend.cuda import int8_product, launching
 from rnsdask.backend.cuda.arithmetic import inverse
 from rnsdask.backend.cuda.int8_product import SUBTRACT, Part
 from rnsdask.backend.cuda.launching import Parameter, modulus_table_on, stack
-from rnsdask.backend.cuda_layout import INVERSE_LANES, MOST_INVERTED, TRIANGLES, TRIANGULAR, WARP
+from rnsdask.backend.cuda_layout import INVERSE_ROWS, MOST_INVERTED, TRIANGLES, TRIANGULAR, WARP
 from rnsdask.backend.protocol import Array
 from rnsdask.core.moduli import ModuliSet
 
@@ -40,7 +40,7 @@ def _invert(x: Array, moduli: ModuliSet, lower: Array, **more: Array) -> None:
         size=size,
         **more,
     )
-    block = MOST_INVERTED * INVERSE_LANES
+    block = (MOST_INVERTED // 2) ** 2 // INVERSE_ROWS
     blocks = n * count * (2 if "upper" in more else 1)
     launching.launch("triangles", "invert_triangles", blocks * block, (task,), block=block)
 
