@@ -30,11 +30,13 @@ constexpr i32 kAcross = kWarpColumns / 8;  // the same
 static_assert(kThreads / kVectors % 8 == 0, "a thread copies to the same place of rows");
 
 // At least as many rows of both as a block of the product has rows and columns, and terms, which are a
-// multiple of kStep.
+// multiple of kStep. What the same windows of `added` hold, if there is such, comes to the products; its
+// columns lie together, too.
 struct Factors {
   Image left;
   Image right;
   i64 terms;
+  Stack added;
 };
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
@@ -159,19 +161,20 @@ struct Part {
   }
 };
 
-// Where a warp's part of a tile goes, from its thread's first number on.
+// Where a warp's part of a tile is in matrices, from its thread's first number on.
 struct Place {
   u32* x;
   i64 stride;
   i64 rows;  // that are left in the window
   i64 columns;
 
-  __device__ Place(const Int8Task& s, const Tile& tile, i32 top, i32 left) : stride(s.x.stride) {
+  __device__ Place(const Int8Task& s, const Stack& matrices, const Tile& tile, i32 top, i32 left)
+      : stride(matrices.stride) {
     const i64 t = s.first + tile.t;
     const Window w = window_of(s, t);
     const i64 row = w.row + tile.row + top + threadIdx.x % kWarp / 4;
     const i64 column = w.column + tile.column + left + threadIdx.x % 4 * 2;
-    x = const_cast<u32*>(s.x.of(t / s.batch, t % s.batch)) + row * stride + column;
+    x = const_cast<u32*>(matrices.of(t / s.batch, t % s.batch)) + row * stride + column;
     rows = w.row_end - row;
     columns = w.column_end - column;
   }
@@ -194,17 +197,21 @@ struct Place {
   }
 };
 
-// All numbers are read before the first one is written, for each one takes long, and computed whether they
-// are in the window or not: so many independent chains go side by side.
-__device__ void write(const Place& place, const Recombination& m, bool is_added, Part& part) {
+// All numbers of `added` are read before the first one is written, for each one takes long, and computed
+// whether they are in the window or not: so many independent chains go side by side.
+__device__ void write(const Int8Task& s, const Stack& added, const Tile& tile, i32 top, i32 left,
+                      const Recombination& m, Part& part) {
   const Modulus modulus = m.modulus;
   const i64 product = m.product;
   part.each([](i32& sum, SmallResidues&) { sum = 0; });
-  if (is_added)
+  if (added.data != nullptr) {
+    const Place place(s, added, tile, top, left);
     place.each([&](const u32& x, i32 i, i32 j, i32 k) { part.sums[i][j][k] = static_cast<i32>(x); });
+  }
   part.each([&](i32& sum, SmallResidues& found) {
     sum = static_cast<i32>(mod_add(static_cast<u32>(sum), found.reduce(modulus, product), modulus.last));
   });
+  const Place place(s, s.x, tile, top, left);
   place.each([&](u32& x, i32 i, i32 j, i32 k) { x = static_cast<u32>(part.sums[i][j][k]); });
 }
 
@@ -217,7 +224,7 @@ extern __shared__ uint4 memory[];
 extern "C" {
 
 __global__ void __launch_bounds__(kThreads, kBlocks)
-    int8_multiply(Int8Task s, const Recombination* moduli, Factors f, i32 is_added) {
+    int8_multiply(Int8Task s, const Recombination* moduli, Factors f) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
   const u32 stages = shared_address(memory);
   const i32 warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
@@ -252,7 +259,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
         part.each([&](i32& sum, SmallResidues& found) { found.add(shifted_residue(sum, q), weight); });
       }
     }
-    write(Place(s, tile, top, left), m, is_added != 0, part);
+    write(s, f.added, tile, top, left, m, part);
     tile = find_tile(s, tile.index + gridDim.x);
   }
   wait_for_groups<0>();

@@ -184,7 +184,7 @@ INT8_TASK = np.dtype(
     align=True,
 )
 IMAGE = np.dtype([("data", np.uint64), *((name, np.int64) for name in ("plane", "step", "row"))])
-INT8_FACTORS = np.dtype([("left", IMAGE), ("right", IMAGE), ("terms", np.int64)])
+INT8_FACTORS = np.dtype([("left", IMAGE), ("right", IMAGE), ("terms", np.int64), ("added", STACK)])
 INT8_TILE = (64, 32)
 """Rows and columns of a warp."""
 INT8_WARPS = 4

@@ -36,14 +36,14 @@ def check(words: Array, pivot_columns: int, moduli: ModuliSet) -> None:
     import cupy
 
     x = cupy.asarray(words.swapaxes(2, 3).copy()).swapaxes(2, 3)  # in the other order
-    out, expected = cupy.empty(words.shape, dtype=np.uint32), np.empty_like(words)
+    expected = np.empty_like(words)
     found = cpu.eliminate(words, pivot_columns, moduli, expected)
-    for result in (out, None):
-        for ours, theirs in zip(
-            kernels_of(x).eliminate(x, pivot_columns, moduli, result), found, strict=True
-        ):
-            assert (host(ours) == theirs).all()
-    assert (host(out) == expected).all()
+    for given, is_wanted in product((cupy.asarray(words), x), (True, False)):
+        out = cupy.empty(words.shape, dtype=np.uint32) if is_wanted else None
+        results = kernels_of(given).eliminate(given, pivot_columns, moduli, out)
+        assert all((host(ours) == theirs).all() for ours, theirs in zip(results, found, strict=True))
+        assert out is None or (host(out) == expected).all()
+        assert (host(given) == words).all()
     if pivot_columns == words.shape[3]:
         rows, columns = words.shape[2:]
         least = min(rows, columns)

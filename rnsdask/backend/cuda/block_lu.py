@@ -49,40 +49,45 @@ def is_for(pivots: int, matrices: int, moduli: ModuliSet) -> bool:
 
 
 def eliminate(
-    words: Array, pivot_columns: int, moduli: ModuliSet, found: Found, small: Small
+    x: Array, pivot_columns: int, moduli: ModuliSet, found: Found, small: Small, out: Array
 ) -> NDArray[np.bool_]:
-    """Whether the matrices modulo each prime needed no exchanges: only then they are eliminated."""
-    n, count = words.shape[:2]
-    most = max(1, LU_WORKSPACE // _workspace(words, pivot_columns, moduli))
+    """Whether the matrices modulo each prime needed no exchanges: only then they are eliminated, in `out`."""
+    n, count = x.shape[:2]
+    if x.strides[3] != x.itemsize:  # products read columns that lie together
+        out[...] = x
+        x = out
+    most = max(1, LU_WORKSPACE // _workspace(x, pivot_columns, moduli))
     primes = max(1, most // count)
     is_regular = cupy.ones(n, dtype=bool)
     for i in range(0, n, primes):
         some = moduli if primes >= n else ModuliSet(list(moduli)[i : i + primes])
         for b in range(0, count, most):
             part = slice(i, i + primes), slice(b, b + most)
-            blocks = Blocks(words[part], pivot_columns, some, small)
+            blocks = Blocks(x[part], pivot_columns, some, small, out[part])
             is_regular[i : i + primes] &= blocks.eliminate((found[0], found[1][part], found[2][part]))
     return np.asarray(is_regular.get())
 
 
-def _workspace(words: Array, pivot_columns: int, moduli: ModuliSet) -> int:
+def _workspace(x: Array, pivot_columns: int, moduli: ModuliSet) -> int:
     """Bytes of the factors of a matrix, and of a block's."""
-    rows, columns = map(int, words.shape[2:])
+    rows, columns = map(int, x.shape[2:])
     most = min(rows, pivot_columns)
     height = max(rows, columns, rows + columns - most)
     return small_moduli_for(moduli, most) * (most + INT8_STEP + MOST_INVERTED) * height
 
 
 class Blocks:
-    """Matrices (n, B, rows, columns) that become their factors.
+    """Matrices (n, B, rows, columns), and words that become their factors.
+
+    Numbers of the matrices lose what is due to the pivots before, and are words from then on.
 
     Left factors and right ones, transposed, are 8-bit images in the same memory, one from each end, for both
     are lower triangles. While a block of the diagonal is eliminated, the rows right of it lose what is due to
     the pivots before on another stream.
     """
 
-    def __init__(self, words: Array, pivot_columns: int, moduli: ModuliSet, small: Small) -> None:
-        self.words, self.moduli, self.small = words, moduli, small
+    def __init__(self, x: Array, pivot_columns: int, moduli: ModuliSet, small: Small, words: Array) -> None:
+        self.x, self.words, self.moduli, self.small = x, words, moduli, small
         self.count = words.shape[0] * words.shape[1]
         self.rows, self.columns = words.shape[2:]
         self.most = min(self.rows, pivot_columns)
@@ -129,8 +134,9 @@ class Blocks:
     def _eliminate(self, start: int, stop: int) -> None:
         """A block of pivots, with what is below it and right of it."""
         now = cupy.cuda.get_current_stream()
-        below = Part(self.words, (stop, self.rows), (start, stop))
-        right = Part(self.words, (start, stop), (stop, self.columns))
+        windows = ((stop, self.rows), (start, stop)), ((start, stop), (stop, self.columns))
+        below, right = (Part(self.words, *window) for window in windows)
+        below_before, right_before = (Part(self._before(start), *window) for window in windows)
         down, size, across = self.rows - stop, stop - start, self.columns - stop
         before = now.record()
         self._subtract(start, (start, self.rows), (start, stop))
@@ -141,25 +147,29 @@ class Blocks:
         # The factors of small moduli go to the lesser matrix.
         c = self.short
         if down:
-            self._multiply(below, c.right, upper, c.left, (down, size, size))
+            self._multiply(below_before, c.right, upper, c.left, below, (down, size, size))
         now.wait_event(beside.record())
         if across:
-            self._multiply(lower, c.left, right, c.right, (size, size, across))
+            self._multiply(lower, c.left, right_before, c.right, right, (size, size, across))
         if down and across:
             steps, c = slice(start // INT8_STEP, -(-stop // INT8_STEP)), self.long
             int8_product.split(below, (0, 0, 0), (down, size), c, c.negative, self.left[:, :, steps, stop:])
             turned = right.turned()
             int8_product.split(turned, (0, 0, 0), (across, size), c, c.right, self.right[:, :, steps, stop:])
 
+    def _before(self, start: int) -> Array:
+        """What has lost all that is due to so many pivots."""
+        return self.words if start else self.x
+
     def _eliminate_diagonal(self, start: int, stop: int) -> tuple[Part, Part]:
         """The inverses of the factors of a block."""
-        block = self.words[:, :, start:stop, start:stop]
+        block = self._before(start)[:, :, start:stop, start:stop]
         factors = cupy.empty(block.shape, dtype=cupy.uint32)
         found, number = self.found[0 if stop % MOST_INVERTED == 0 else -1], start // MOST_INVERTED
         order, pivots, products = (x[number % len(x)] for x in found)
         if not self.small(block, stop - start, self.moduli, (order, pivots, products), out=factors):
             raise RuntimeError(f"shared memory does not hold {stop - start} rows of a matrix")
-        block[...] = factors
+        self.words[:, :, start:stop, start:stop] = factors
         lower, upper = triangles.inverses(factors, self.moduli)
         return Part.whole(lower), Part.whole(upper)
 
@@ -169,27 +179,27 @@ class Blocks:
         x_moduli: NDArray[np.int32],
         y: Part,
         y_moduli: NDArray[np.int32],
+        out: Part,
         shape: tuple[int, int, int],
     ) -> None:
-        """The product of one with an inverse takes its place, which is that of the one in the matrix."""
+        """The product of a window with an inverse goes to the same window of the words."""
         (rows, terms, columns), c = shape, self.short
         left, right = (int8_product.empty_image(self.count, c.count, side, terms) for side in (rows, columns))
         int8_product.split(x, (0, 0, 0), (rows, terms), c, x_moduli, left)
         int8_product.split(y.turned(), (0, 0, 0), (columns, terms), c, y_moduli, right)
-        out = x if x.words is self.words else y
-        int8_product.multiply_images(left, right, out, (0, 0, 0), (rows, columns), c, is_added=False)
+        int8_product.multiply_images(left, right, out, (0, 0, 0), (rows, columns), c)
 
     def _subtract(
         self, terms: int, rows: tuple[int, int], columns: tuple[int, int], is_beside: bool = False
     ) -> None:
-        """From rows and columns what is due to so many pivots, the first ones."""
+        """From rows and columns of the matrices what is due to so many pivots, the first ones."""
         shape = rows[1] - rows[0], columns[1] - columns[0]
         if terms and min(shape):
             steps = -(-terms // INT8_STEP)
             x = self.left[:, :, :steps, rows[0] : rows[1]]
             y = self.right[:, :, :steps, columns[0] : columns[1]]
             out = Part(self.words, rows, columns)
-            int8_product.multiply_images(x, y, out, (0, 0, 0), shape, self.long, True, is_beside)
+            int8_product.multiply_images(x, y, out, (0, 0, 0), shape, self.long, self.x, is_beside)
 
 
 def _few_products(x: Array, sizes: Array) -> Array:

@@ -68,12 +68,11 @@ def _eliminate_great(x: Array, pivot_columns: int, moduli: ModuliSet, out: Array
     left = list(range(n))
     for way in ways:
         if way is ways[0]:
-            out[...] = x
-            is_done = way(out, pivot_columns, moduli, found)
+            is_done = way(x, pivot_columns, moduli, found, out)
         else:
             words = cupy.ascontiguousarray(x[left])
             new = no_pivots(words, pivot_columns)
-            is_done = way(words, pivot_columns, ModuliSet([moduli[i] for i in left]), new)
+            is_done = way(words, pivot_columns, ModuliSet([moduli[i] for i in left]), new, words)
             out[left] = words
             for whole, part in zip(found, new, strict=True):
                 whole[left] = part
@@ -83,23 +82,26 @@ def _eliminate_great(x: Array, pivot_columns: int, moduli: ModuliSet, out: Array
 
 
 def _eliminate_by_blocks(
-    words: Array, pivot_columns: int, moduli: ModuliSet, found: Found
+    x: Array, pivot_columns: int, moduli: ModuliSet, found: Found, out: Array
 ) -> NDArray[np.bool_]:
-    return block_lu.eliminate(words, pivot_columns, moduli, found, _eliminate_whole)
+    return block_lu.eliminate(x, pivot_columns, moduli, found, _eliminate_whole, out)
 
 
 def _eliminate_with_all_pivots(
-    words: Array, pivot_columns: int, moduli: ModuliSet, found: Found
+    x: Array, pivot_columns: int, moduli: ModuliSet, found: Found, out: Array
 ) -> NDArray[np.bool_]:
-    GreatMatrices(words, found, pivot_columns, moduli, is_full=True).eliminate()
+    if out is not x:
+        out[...] = x
+    GreatMatrices(out, found, pivot_columns, moduli, is_full=True).eliminate()
     pivots = found[1]
     is_full = (pivots == cupy.arange(pivots.shape[2], dtype=cupy.int32)).all(axis=(1, 2))
     return np.asarray(is_full.get())
 
 
 def _eliminate_with_ranks(
-    words: Array, pivot_columns: int, moduli: ModuliSet, found: Found
+    words: Array, pivot_columns: int, moduli: ModuliSet, found: Found, _: Array
 ) -> NDArray[np.bool_]:
+    """Change the matrices that are given: it is never the first way."""
     GreatMatrices(words, found, pivot_columns, moduli, is_full=False).eliminate()
     return np.ones(len(moduli), dtype=bool)
 

@@ -18,7 +18,7 @@ from cupy_backends.cuda.libs import cublas
 from numpy.typing import NDArray
 
 from rnsdask.backend.cuda import launching
-from rnsdask.backend.cuda.launching import Parameter, has_matrix_units, on_device, processors
+from rnsdask.backend.cuda.launching import Parameter, has_matrix_units, on_device, processors, stack
 from rnsdask.backend.cuda_layout import (
     BLOCK,
     IMAGE,
@@ -184,23 +184,30 @@ def multiply_images(
     place: tuple[int, int, int],
     shape: tuple[int, int],
     constants: Int8Constants,
-    is_added: bool,
+    added: Array | None = None,
     is_beside: bool = False,
 ) -> None:
     """Products of x (count, moduli, steps, I, INT8_STEP) and the transposed of y (..., J, INT8_STEP).
 
-    They go to a block: of the first matrix, row and column, and of at most I rows and J columns. Where other
-    work goes on `beside`, tiles are begun as there is room.
+    They go to a block: of the first matrix, row and column, and of at most I rows and J columns. What is in
+    the same place of `added`, matrices with contiguous columns, comes to them. Where other work goes on
+    `beside`, tiles are begun as there is room.
     """
     task = part.task(place, (len(x), *shape), shape, constants.left)
-    factors = Parameter(INT8_FACTORS, left=_image(x), right=_image(y), terms=x.shape[2] * INT8_STEP)
+    factors = Parameter(
+        INT8_FACTORS,
+        left=_image(x),
+        right=_image(y),
+        terms=x.shape[2] * INT8_STEP,
+        added=0 if added is None else stack(added),
+    )
     down, tiles = _warps_down(shape[0]), len(x) * _tiles(*shape)
     block = INT8_WARPS * WARP
     launching.launch(
         "int8_tiles",
         "int8_multiply",
         (tiles if is_beside else min(tiles, _resident())) * block,
-        (task, on_device(constants, "weights"), factors, np.int32(is_added)),
+        (task, on_device(constants, "weights"), factors),
         block=block,
         shared=INT8_STAGES * INT8_STEP * sum(_tile(down)),
         strides=False,
@@ -283,7 +290,7 @@ def multiply(
             split(right, (first, j, k), (width, depth), constants, constants.right, y)
             place, block = (first, i, j), (height, width)
             if is_joined:
-                multiply_images(x, y, out, place, block, constants, is_added)
+                multiply_images(x, y, out, place, block, constants, out.words if is_added else None)
             else:
                 sums = cupy.empty((*matrices, sides[0], sides[2]), dtype=cupy.int32)
                 _multiply_int8(x, y, sums)
