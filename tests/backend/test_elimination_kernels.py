@@ -1,6 +1,8 @@
 """Elimination and its factors on a GPU against the CPU's, bit for bit, in each way that a GPU has."""
 
+from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -144,6 +146,81 @@ def test_blocks_without_exchanges(
     check(words, pivot_columns, moduli)
     assert results
     assert all(x.tolist() == [True, False, False, False, True] for x in results)
+
+
+@pytest.fixture
+def late(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], list[int]]:
+    """What makes products of blocks on the one stream or the other late, and lists their terms."""
+    import cupy
+
+    from rnsdask.backend.cuda import block_lu, elimination
+
+    source = r"""extern "C" __global__ void wait(long long cycles) {
+        const long long start = clock64();
+        while (clock64() - start < cycles) {}
+    }"""
+    kernel = cupy.RawKernel(source, "wait")
+    subtract = block_lu.Blocks._subtract
+    monkeypatch.setattr(block_lu, "_LEAST_OF_FEW", 0)
+    monkeypatch.delattr(elimination.GreatMatrices, "eliminate")  # what other ways need
+
+    def make_late(is_beside: bool) -> list[int]:
+        found = []
+
+        def subtract_late(self: block_lu.Blocks, terms: int, *rest: Any, **options: bool) -> None:
+            if options.get("is_beside", False) == is_beside:
+                kernel((1,), (1,), (np.int64(50_000_000),))
+                found.append(terms)
+            subtract(self, terms, *rest, **options)
+
+        monkeypatch.setattr(block_lu.Blocks, "_subtract", subtract_late)
+        return found
+
+    return make_late
+
+
+@pytest.mark.parametrize("is_beside", [False, True])
+def test_streams_of_blocks_wait_for_each_other(
+    late: Callable[[bool], list[int]], is_beside: bool, rng: np.random.Generator
+) -> None:
+    """Whichever is late, and on a stream that does not wait for others by itself."""
+    import cupy
+
+    moduli = ModuliSet(list(ODD)[-1:])
+    words = drawn(rng, moduli, 2, 300, 310)
+    terms = late(is_beside)
+    with cupy.cuda.Stream(non_blocking=True):
+        check(words, 310, moduli)
+    assert {0, 128, 256} <= set(terms)
+
+
+def test_no_stream_of_blocks_goes_on_after_an_error(
+    late: Callable[[bool], list[int]], monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    """Between where the streams part and where they meet: results' memory is the caller's again."""
+    import cupy
+
+    from rnsdask.backend.cuda import block_lu
+
+    diagonal = block_lu.Blocks._eliminate_diagonal
+
+    def fail(self: block_lu.Blocks, start: int, stop: int) -> Any:
+        if start > 0:
+            raise MemoryError("there is no more")
+        return diagonal(self, start, stop)
+
+    monkeypatch.setattr(block_lu.Blocks, "_eliminate_diagonal", fail)
+    moduli = ModuliSet(list(ODD)[-1:])
+    terms = late(True)
+    with cupy.cuda.Stream(non_blocking=True):
+        x = cupy.asarray(drawn(rng, moduli, 2, 300, 300))
+        out = cupy.empty_like(x)
+        with pytest.raises(MemoryError, match="no more"):
+            kernels_of(x).eliminate(x, 300, moduli, out)
+        out[...] = 0
+    cupy.cuda.Device().synchronize()
+    assert not out.any()
+    assert terms == [0, 128]
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (5, 7), (40, 33), (33, 70)])
