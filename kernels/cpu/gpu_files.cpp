@@ -24,9 +24,11 @@ using RecordEvent = int (*)(void* event, void* stream);
 using AwaitEvent = int (*)(void* event);
 using HoldStream = int (*)(void* stream, void* event, unsigned flags);
 using SetContext = int (*)(void* context);
+using AwaitStream = int (*)(void* stream);
 
-// Addresses of a copy, cuEventRecord, cuEventSynchronize, cuStreamWaitEvent and cuCtxSetCurrent.
-using Functions = std::array<u64, 5>;
+// Addresses of a copy, cuEventRecord, cuEventSynchronize, cuStreamWaitEvent, cuCtxSetCurrent and
+// cuStreamSynchronize.
+using Functions = std::array<u64, 6>;
 
 // What a thread moves bytes with: a context, a stream of its own, and the one that it follows.
 using Handles = std::array<u64, 3>;
@@ -54,7 +56,8 @@ class Pieces {
         slots_(slots.data()),
         events_(events.data()),
         record_(function_at<RecordEvent>(functions[1])),
-        await_(function_at<AwaitEvent>(functions[2])) {
+        await_(function_at<AwaitEvent>(functions[2])),
+        finish_(function_at<AwaitStream>(functions[5])) {
     require(count > 0 && bytes > 0 && static_cast<i64>(events.shape(0)) == count,
             "there must be an event for each slot");
     check(function_at<SetContext>(functions[4])(pointer_of(handles[0])), "cuCtxSetCurrent");
@@ -64,9 +67,8 @@ class Pieces {
   }
   Pieces(const Pieces&) = delete;
   Pieces& operator=(const Pieces&) = delete;
-  ~Pieces() {
-    for (i64 slot = 0; slot < std::min(queued_, count); ++slot) await_(pointer_of(events_[slot]));
-  }
+  // By the stream, for a copy may be on it whose event was not recorded.
+  ~Pieces() { finish_(stream); }
 
   u8* memory(i64 piece) const { return slots_ + piece % count * bytes; }
 
@@ -92,6 +94,7 @@ class Pieces {
   const u64* events_;
   RecordEvent record_;
   AwaitEvent await_;
+  AwaitStream finish_;
   i64 queued_ = 0;
 };
 

@@ -22,6 +22,7 @@ _RECORD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 _AWAIT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _HOLD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint)
 _SET = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+_FINISH = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
 
 class Driver:
@@ -46,6 +47,7 @@ class Driver:
             _AWAIT(self._await),
             _HOLD(self._hold),
             _SET(self._set),
+            _FINISH(self._finish),
         )
         self._functions = kinds
 
@@ -96,12 +98,20 @@ class Driver:
     def _await(self, event: int) -> int:
         if self._failed("await"):
             return 702
-        while self._made < self._recorded[event]:
-            target, source, count = self._queued[self._made]
-            ctypes.memmove(target, source, count)
-            ctypes.memset(source, GONE, count)  # who needs it again comes too late
-            self._made += 1
+        self._make(self._recorded[event])
         return 0
+
+    def _finish(self, stream: int) -> int:
+        assert stream == STREAM
+        self._make(len(self._queued))
+        return 0
+
+    def _make(self, count: int) -> None:
+        while self._made < count:
+            target, source, size = self._queued[self._made]
+            ctypes.memmove(target, source, size)
+            ctypes.memset(source, GONE, size)  # who needs it again comes too late
+            self._made += 1
 
 
 @pytest.fixture
@@ -176,12 +186,13 @@ def test_errors_of_cuda(
     tmp_path: Path, driver: Driver, name: str, error: int, number: int, function: str
 ) -> None:
     (tmp_path / "x").write_bytes(bytes(100))
-    driver.failing = (name, number)
+    driver.failing, array = (name, number), np.zeros(100, np.uint8)
     with (
         (tmp_path / "x").open("r+b", buffering=0) as file,
         pytest.raises(RuntimeError, match=f"CUDA's error {error} of cu"),
     ):
-        move(getattr(cpu, function), driver, file, np.zeros(100, np.uint8), (2, 8))
+        move(getattr(cpu, function), driver, file, array, (2, 8))
+    assert driver.is_idle
 
 
 def test_slots_without_events(tmp_path: Path, driver: Driver) -> None:

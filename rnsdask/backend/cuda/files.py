@@ -106,5 +106,6 @@ def _current_context() -> int:
 def _functions(copy: str) -> list[int | None]:
     """Addresses of a copy of CUDA's driver, and of what else kernels/cpu/gpu_files.cpp calls."""
     driver = ctypes.CDLL("libcuda.so.1")
-    names = (copy, "cuEventRecord", "cuEventSynchronize", "cuStreamWaitEvent", "cuCtxSetCurrent")
+    events = ("cuEventRecord", "cuEventSynchronize", "cuStreamWaitEvent")
+    names = (copy, *events, "cuCtxSetCurrent", "cuStreamSynchronize")
     return [ctypes.cast(getattr(driver, name), ctypes.c_void_p).value for name in names]
