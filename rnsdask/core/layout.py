@@ -5,7 +5,7 @@ The residues of an array of numbers of shape ``shape`` under n moduli are one ``
 Shapes and chunks in this module leave the residue axis out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
@@ -151,6 +151,21 @@ def _automatic_chunks(shape: Sequence[int], n_moduli: int) -> tuple[int, ...]:
 def chunk_grid(shape: Sequence[int], chunks: Sequence[int]) -> tuple[int, ...]:
     """Return the number of chunks along each axis."""
     return tuple(-(-length // chunk) for length, chunk in zip(shape, chunks, strict=True))
+
+
+def grid_indices(grid: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Iterate over the indices of all chunks of a grid, in C order.
+
+    ``itertools.product``, by which NumPy's ``ndindex`` goes too, would make a list of each axis first:
+    gigabytes where a store says that it has millions of chunks.
+    """
+    if not grid:
+        yield ()
+        return
+    *outer, last = grid
+    for index in grid_indices(outer):
+        for i in range(last):
+            yield (*index, i)
 
 
 def chunk_slices(index: Sequence[int], shape: Sequence[int], chunks: Sequence[int]) -> tuple[slice, ...]:

@@ -137,7 +137,7 @@ def _parts(shape: tuple[int, ...] | None, chunks: tuple[int, ...]) -> Iterator[t
     if shape is None:
         yield from (((i,), chunks) for i in count())
         return
-    for index in np.ndindex(*layout.chunk_grid(shape, chunks)):
+    for index in layout.grid_indices(layout.chunk_grid(shape, chunks)):
         yield index, layout.part_shape(index, shape, chunks)
 
 

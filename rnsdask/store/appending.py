@@ -6,9 +6,9 @@ written anew. So the old array is whole until the longer one is, and what is int
 """
 
 from collections.abc import Iterator
-from itertools import product
 
 from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
+from rnsdask.core.layout import grid_indices
 from rnsdask.rns.system import RNS
 from rnsdask.store.attributes import ATTRIBUTE, WordSystem, begun_attribute, read_job_identity
 from rnsdask.store.documents import changed_metadata, check_lengths
@@ -108,7 +108,7 @@ def _lasting(info: StoreInfo, axis: int) -> Iterator[tuple[int, ...]]:
     """Indices of the chunks that are whole along an axis."""
     grid = list(info.grid)
     grid[axis] = info.shape[axis] // info.chunks[axis]
-    return product(*map(range, grid))
+    return grid_indices(grid)
 
 
 def _identity(token: str) -> str:

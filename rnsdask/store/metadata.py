@@ -5,13 +5,12 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 from rnsdask._version import __version__
 from rnsdask.core.errors import ChangedStoreError, IncompleteStoreError, JobError, StoreError
-from rnsdask.core.layout import RESIDUE_DTYPE, chunk_grid
+from rnsdask.core.layout import RESIDUE_DTYPE, chunk_grid, grid_indices
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.fields.finite_fields import FiniteFields
@@ -171,7 +170,7 @@ class StoreInfo:
 
     def indices(self) -> Iterator[tuple[int, ...]]:
         """Iterate over the indices of all chunks in the grid, in C order."""
-        return product(*map(range, self.grid))
+        return grid_indices(self.grid)
 
     def chunk_key(self, index: Sequence[int]) -> str:
         """Return the name of a chunk within the store, such as ``c/0/17``."""

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from rnsdask.backend import Array, to_backend
 from rnsdask.core.errors import StoreAccessError, StoreError
-from rnsdask.core.layout import chunk_grid, chunk_slices
+from rnsdask.core.layout import chunk_grid, chunk_slices, grid_indices
 from rnsdask.store.attributes import PLAIN_ATTRIBUTE, begun_fields, check_job_identity
 from rnsdask.store.codecs import describe_codecs
 from rnsdask.store.documents import array_document, files_in_memory, make_document, with_attributes
@@ -203,7 +203,7 @@ class PlainWriter(ArrayWriter):
 
     def indices(self) -> Iterable[tuple[int, ...]]:
         """Return the indices of all chunks, in C order."""
-        return np.ndindex(*chunk_grid(self.shape, self.chunks))
+        return grid_indices(chunk_grid(self.shape, self.chunks))
 
     def write_chunk(self, index: Sequence[int], values: Array) -> None:
         """Write a whole chunk, NumPy's or CuPy's, given with an axis of length 1 in front.

@@ -4,14 +4,13 @@ import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.core.errors import IncompleteStoreError, StoreAccessError, StoreError
-from rnsdask.core.layout import chunk_grid, chunk_slices
+from rnsdask.core.layout import chunk_grid, chunk_slices, grid_indices
 from rnsdask.store.attributes import PLAIN_ATTRIBUTE
 from rnsdask.store.codecs import ChunkCodecs
 from rnsdask.store.documents import array_document
@@ -69,7 +68,7 @@ class PlainInfo:
 
     def indices(self) -> Iterator[tuple[int, ...]]:
         """Iterate over the indices of all chunks, in C order."""
-        return product(*map(range, chunk_grid(self.shape, self.chunks)))
+        return grid_indices(chunk_grid(self.shape, self.chunks))
 
     def chunk_key(self, index: Sequence[int]) -> str:
         """Return the name of a chunk within the array, such as ``c/17``."""

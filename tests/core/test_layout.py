@@ -17,6 +17,7 @@ from rnsdask.core.layout import (
     chunk_grid,
     chunk_slices,
     default_chunk,
+    grid_indices,
     normalize_chunks,
     round_up,
     storable_chunks,
@@ -200,6 +201,17 @@ def test_chunks_cover_each_number_once(data: st.DataObject) -> None:
 def test_a_chunk_outside_the_grid_is_refused(index: tuple[int, ...]) -> None:
     with pytest.raises(IndexError, match=re.escape(f"no chunk {index} in a grid of (2, 3) chunks")):
         chunk_slices(index, (4, 300), (2, 128))
+
+
+@pytest.mark.parametrize("grid", [(), (0,), (4,), (3, 0), (0, 3), (2, 1, 3), (1, 1)])
+def test_indices_of_a_grid(grid: tuple[int, ...]) -> None:
+    assert list(grid_indices(grid)) == list(product(*map(range, grid)))
+
+
+def test_indices_of_a_grid_take_no_memory() -> None:
+    for axes in (1, 2, 3):
+        indices = grid_indices((2**60,) * axes)
+        assert [next(indices), next(indices)] == [(0,) * axes, (*(0,) * (axes - 1), 1)]
 
 
 @pytest.mark.parametrize("shape", [(3, 1), (3, 0), (3, 5, 7)])
