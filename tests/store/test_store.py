@@ -834,7 +834,8 @@ def test_a_chunk_that_shrinks_while_it_is_read(
         file.write_bytes(content)
         store.read_chunk(info, (0,))  # leaves the right content in memory that is used again
         os.truncate(file, length)
-        with pytest.raises(CorruptChunkError, match="chunk c/0/0 is corrupt"):
+        problem = f"has {length} bytes" if length < len(content) - 4 else "is corrupt: .* stored 0x0{8}"
+        with pytest.raises(CorruptChunkError, match=f"chunk c/0/0 {problem}"):
             store.read_chunk(info, (0,))
 
 
