@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import dask
+import dask.array as da
 import numpy as np
 import psutil
 import pytest
@@ -45,6 +46,7 @@ from rnsdask.core.errors import (
 )
 from rnsdask.jobs import run, transform
 from rnsdask.jobs.checkpoint import REDUCTIONS, Checkpoint, job_of_reduction
+from rnsdask.lazy.tree import combine_groups
 from rnsdask.rns.system import RNS
 
 RUNS = int(os.environ.get("RNSDASK_FAULT_RUNS", "1"))
@@ -492,6 +494,32 @@ def test_finished_pieces_are_not_computed_again(monkeypatch: pytest.MonkeyPatch)
     assert sorted(done) == [(i, i) for i in range(10)]
     assert calls.count(3) == 3
     assert all(calls.count(i) == 1 for i in range(10) if i != 3)
+
+
+def test_no_pieces() -> None:
+    assert run._on_threads({}, lambda *_: None, None) == []
+    assert run.run([]) == 0
+
+
+def test_finished_pieces_of_one_graph_are_not_computed_again() -> None:
+    calls: list[int] = []
+
+    def read(block: Any, block_info: Any = None) -> Any:
+        number = block_info[0]["chunk-location"][0]
+        calls.append(number)
+        if number == 9 and calls.count(9) < 3:
+            raise OSError(errno.EIO, "Input/output error")
+        return block
+
+    blocks = da.arange(10, chunks=1).map_blocks(read, dtype=int, meta=np.empty(0, int))
+    pieces = combine_groups(blocks, [range(0, 4), range(4, 8), range(8, 10)], combine=sum)
+    assert all(piece.dask is pieces[0].dask for piece in pieces)
+    done: dict[int, int] = {}
+    with dask.config.set(num_workers=1):
+        assert run.run(pieces, None, lambda i, result: done.update({i: int(result[0])})) == 2
+    assert done == {0: 6, 1: 22, 2: 17}
+    assert all(calls.count(i) == 1 for i in range(8))
+    assert calls.count(9) == 3
 
 
 def test_bad_setting_of_retries() -> None:
