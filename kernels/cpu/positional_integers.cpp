@@ -65,7 +65,9 @@ class Gmp {
   template <class Symbol>
   void find(Symbol& symbol, const char* name) {
     symbol = reinterpret_cast<Symbol>(dlsym(library_, name));
-    if (symbol == nullptr) throw std::runtime_error(std::string("gmpy2's GMP has no function ") + name);
+    if (symbol == nullptr)
+      throw std::runtime_error(std::string("gmpy2 has no function ") + name +
+                               " of GMP that others can call: it needs GMP as a shared library");
   }
 
   void* library_;
@@ -102,9 +104,8 @@ class Operand {
       : rows_(rows),
         is_signed_(is_signed),
         is_single_(rows.count == 1),
-        words_(rows.moduli, std::min(rows.count, kTogether)) {
+        words_(limbs_of(rows), std::min(rows.count, kTogether)) {
     require(rows.count == count || is_single_, "an operand must have the result's columns, or one column");
-    require(rows.moduli > 0, "an operand must have a limb");
     numbers_.resize(kTogether);
     if (is_single_) copy(0, 1);
   }
@@ -120,6 +121,13 @@ class Operand {
   }
 
  private:
+  // GMP counts words by an int, and ends the process where a product has too many.
+  static i64 limbs_of(const Residues& rows) {
+    require(rows.moduli > 0, "an operand must have a limb");
+    require(rows.moduli < (i64{1} << 31) - 1, "an operand of GMP must have less than 2**31 - 1 limbs");
+    return rows.moduli;
+  }
+
   void copy(i64 first, i64 width) {
     for (i64 i = 0; i + 1 < rows_.moduli; i += 2) {
       const u32 *low = rows_.row(i) + first, *high = low + rows_.stride;

@@ -95,6 +95,9 @@ def test_arrays_that_do_not_fit_each_other() -> None:
     for numbers in (x[:, :2], x[:0]):
         with pytest.raises(ValueError, match="an operand must have"):
             cpu.positional_gcd(numbers, x, False, out)
+    long = np.broadcast_to(np.uint32(1), (2**31, 1))  # which takes no memory
+    with pytest.raises(ValueError, match=r"must have less than 2\*\*31 - 1 limbs"):
+        cpu.positional_isqrt(long, out)
     for bits in (0, 32, 65):
         with pytest.raises(ValueError, match="the limbs of its bits"):
             cpu.positional_multiply(x, x, None, bits, False, out, None, method=cpu.GMP)
