@@ -284,10 +284,6 @@ def fresh_seed() -> int:
     return secrets.randbits(_SEED_BITS)
 
 
-def _dask_chunks(shape: tuple[int, ...], chunks: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    return da.core.normalize_chunks(chunks, shape, dtype=np.uint32)  # type: ignore[no-any-return]
-
-
 def _random_block(*, system: Any, seed: int, grid: tuple[int, ...], place: Place) -> NDArray[Any]:
     part = tuple(stop - start for start, stop in place.location)
     number = int(np.ravel_multi_index(place.index, grid)) if 0 not in grid else 0

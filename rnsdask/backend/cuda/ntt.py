@@ -24,7 +24,6 @@ from rnsdask.constants.twiddles import is_narrow, power_factors, root_factors
 from rnsdask.core.moduli import ModuliSet
 
 _THREADS_PER_PROCESSOR = 1024  # with 64 registers each
-_LEAST_BLOCK = 128
 
 # Elements that memory is taken for between two passes: so many that launches take no time beside them.
 _BETWEEN = 2**26
