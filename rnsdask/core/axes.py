@@ -24,6 +24,8 @@ def axis_index(axis: object, ndim: int, name: str = "axis") -> int:
 
 def axis_indices(axes: Any, ndim: int, *, allow_duplicate: bool = False) -> tuple[int, ...]:
     """One axis or several, as :func:`axis_index`; ValueError if one is named twice and may not be."""
-    given: Iterable[Any] = axes if np.iterable(axes) else (axes,)
+    # An array of numbers is no list of axes, which would compute it.
+    several = np.iterable(axes) and (isinstance(axes, np.ndarray) or not hasattr(axes, "ndim"))
+    given: Iterable[Any] = axes if several else (axes,)
     integers = tuple(as_integer(axis, "axis") for axis in given)
     return normalize_axis_tuple(integers, ndim, allow_duplicate=allow_duplicate)

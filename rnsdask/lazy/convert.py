@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array
-from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet, check_moduli_set
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
 from rnsdask.lazy import positional
@@ -137,6 +137,9 @@ def _residues_and_moduli(x: Any, moduli: ModuliSet | None) -> tuple[Any, ModuliS
     if not is_number_array(x):
         if moduli is None:
             raise TypeError("residues need the moduli set that they belong to")
+        check_moduli_set(moduli)
+        if not hasattr(x, "ndim"):
+            raise TypeError(f"residues must be an array, got {type(x).__name__}")
         return x, moduli
     if of_fields(x):
         refuse("what tells of magnitudes")

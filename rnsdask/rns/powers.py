@@ -27,7 +27,8 @@ def check_exponent(k: int) -> None:
     """Raise ValueError if an exponent is negative."""
     if k < 0:
         raise NumberError(
-            f"an exponent must not be negative, got {abbreviate(k)}; inverse(x) gives inverses modulo M"
+            f"an exponent must not be negative, got {abbreviate(k)}; "
+            "inverse(x) of an RNSArray and mod_inverse(x, m) of a PositionalArray give inverses"
         )
 
 

@@ -11,6 +11,7 @@ import rnsdask as rd
 MODULI = rd.ModuliSet.for_bits(64)
 X = rd.from_ints([1, 2, 3, 4], MODULI)
 LAZY = rd.from_ints([1, 2, 3, 4], MODULI, chunks=1)
+LIMBS = rd.from_ints([1, 2, 3, 4], rd.Positional(64))
 
 # What is called, and what the line must have in it.
 CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
@@ -22,6 +23,13 @@ CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: rd.median(X, axis="a"), TypeError, "axis must be an integer, got 'a' of type str"),
     (lambda: rd.concatenate([X, X], axis=0.0), TypeError, "axis must be an integer, got 0.0 of type float"),
     (lambda: rd.expand_dims(X, "a"), TypeError, "axis must be an integer, got 'a' of type str"),
+    (lambda: rd.expand_dims(X, LAZY), TypeError, "axis must be an integer, got a lazy RNSArray"),
+    (lambda: rd.expand_dims(X[:1], X[:1]), TypeError, "axis must be an integer, got a lazy RNSArray"),
+    (lambda: X.sum(axis=X[:1]), TypeError, "axis must be an integer, got a lazy RNSArray; compute it first"),
+    (lambda: rd.mixed_radix_digits(3, X), TypeError, "moduli must be a ModuliSet, got"),  # type: ignore[arg-type]
+    (lambda: rd.mixed_radix_digits(3, MODULI), TypeError, "residues must be an array, got int"),
+    (lambda: X**-1, ValueError, "inverse(x) of an RNSArray"),
+    (lambda: LIMBS**-1, ValueError, "mod_inverse(x, m) of a PositionalArray"),
     (lambda: X.squeeze("a"), TypeError, "axis must be an integer, got 'a' of type str"),
     (lambda: X.squeeze(0), ValueError, "size not equal to one"),
     (lambda: X.take([0], axis=1.0), TypeError, "axis must be an integer, got 1.0 of type float"),
