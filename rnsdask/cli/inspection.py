@@ -81,7 +81,11 @@ def _magnitude(system: Any) -> dict[str, str]:
     """What is known of the numbers, where a store may know more than the range."""
     if not hasattr(system, "bound"):
         return {}
-    return {"magnitude": "unknown" if system.bound is None else f"at most {system.bound.bit_length()} bits"}
+    from rnsdask.core.errors import bits_text
+
+    return {
+        "magnitude": "unknown" if system.bound is None else f"at most {bits_text(system.bound.bit_length())}"
+    }
 
 
 def _range_text(found: "StoreInfo", kind: str | None) -> str:

@@ -101,7 +101,7 @@ def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
     error.
     """
     from rnsdask import store
-    from rnsdask.core.errors import StoreError
+    from rnsdask.core.errors import StoreError, bits_text
     from rnsdask.jobs.sources import OF_INTEGERS
     from rnsdask.rns.system import RNS
 
@@ -117,8 +117,10 @@ def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
     info = found.residues
     bits, stated = result.value.bit_length(), getattr(info.system, "bound", None)
     if stated is not None and stated < 1 << bits >> 1:
-        has = f"its bound has {stated.bit_length()} bits"
-        raise StoreError(f"{info.path}: {has}, but a number in it of {bits} bits is greater in magnitude")
+        has = f"its bound has {bits_text(stated.bit_length())}"
+        raise StoreError(
+            f"{info.path}: {has}, but a number in it of {bits_text(bits)} is greater in magnitude"
+        )
     fields = {"op": "bound", "store": path, "bits": bits, **result_fields(result)}
     if write:
         fields["written"] = stated is None or result.value < stated
@@ -127,7 +129,7 @@ def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
     if as_json:
         print_json({**fields, **cost.as_dict(), "bytes_read": nbytes})
         return
-    echo(f"bound of {result.count} integers, {bits} bits:", fields["value"])
+    echo(f"bound of {result.count} integers, {bits_text(bits)}:", fields["value"])
     echo(f"({_work_text(nbytes, result, cost)})")
     if write:
         echo(

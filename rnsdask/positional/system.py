@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import kernels_of
-from rnsdask.core.errors import PrecisionOverflowError, abbreviate
+from rnsdask.core.errors import PrecisionOverflowError, abbreviate, bits_text
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import LIMB_BITS, as_bool, as_integer
 from rnsdask.core.number_system import NumberSystem
@@ -163,7 +163,7 @@ class Positional(NumberSystem):
         return "rnsdask.Positional", self.bits, self.signed
 
     def __str__(self) -> str:
-        return f"{self.bits} bits, {self.range_kind}"
+        return f"{bits_text(self.bits)}, {self.range_kind}"
 
     def details(self) -> dict[str, str]:
         """Bits and range."""

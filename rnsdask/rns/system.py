@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.core.errors import RNSOverflowError, abbreviate
+from rnsdask.core.errors import RNSOverflowError, abbreviate, bits_text
 from rnsdask.core.layout import check_residue_array
 from rnsdask.core.moduli import ModuliSet, as_bool, as_integer, check_moduli_set, to_text
 from rnsdask.core.number_system import NumberSystem
@@ -137,10 +137,10 @@ class RNS(NumberSystem):
     def __str__(self) -> str:
         parts = [repr(self.moduli), self.range_kind]
         if self.bound is not None:
-            parts.append(f"bound of {self.bound.bit_length()} bits")
+            parts.append(f"bound of {bits_text(self.bound.bit_length())}")
         return ", ".join(parts)
 
     def details(self) -> dict[str, str]:
         """Moduli, range and bound."""
-        bound = "unknown" if self.bound is None else f"{self.bound.bit_length()} bits"
+        bound = "unknown" if self.bound is None else bits_text(self.bound.bit_length())
         return {"Moduli": repr(self.moduli), "Range": self.range_kind, "Bound": bound}
