@@ -27,6 +27,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -612,15 +613,17 @@ def residues_of_few_numbers(kernels: Any, place: Callable[[Any], Any]) -> list[A
 
 @check
 def running_sums(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
-    """Of residues, with barriers and shuffles."""
+    """Of residues: all lines at once, some at a time, and parts of one."""
     from rnsdask.core.moduli import ModuliSet
 
     moduli, results = ModuliSet.for_bits(150), []
     n, least = len(moduli), np.uint32(min(moduli))
-    for shape in ((1, 1500, 1), (3, 40, 7), (2, 1, 5)):
-        lines = words(n, int(np.prod(shape)), 11).reshape(n, *shape) % least
-        starts = words(n, shape[0] * shape[2], 12).reshape(n, shape[0], shape[2]) % least
-        results.append(kernels.running_sums(place(lines), place(starts), moduli))
+    for block in (2**22, 90, 7):
+        for shape in ((1, 1500, 1), (3, 40, 7), (2, 1, 5)):
+            lines = words(n, int(np.prod(shape)), 11).reshape(n, *shape) % least
+            starts = words(n, shape[0] * shape[2], 12).reshape(n, shape[0], shape[2]) % least
+            with patch("rnsdask.backend.cuda.scan._BLOCK", block):
+                results.append(kernels.running_sums(place(lines), place(starts), moduli))
     return results
 
 
