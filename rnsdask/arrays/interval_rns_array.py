@@ -271,7 +271,8 @@ class IntervalRNSArray(ElementaryArray):
         return self.extend(moduli)
 
 
-def open_group(location: store.Location) -> IntervalRNSArray:
+def open_group(location: store.Location, backend: str = "cpu") -> IntervalRNSArray:
     """Open a complete group, as :func:`rnsdask.open_zarr` says."""
     info = interval_rns_storage.open_info(location)
-    return IntervalRNSArray(interval_rns_storage.read_words(info), IntervalRNS(info.residues.moduli))
+    words = interval_rns_storage.read_words(info, backend=backend)
+    return IntervalRNSArray(words, IntervalRNS(info.residues.moduli))

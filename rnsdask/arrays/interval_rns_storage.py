@@ -10,8 +10,9 @@ from dask.base import tokenize
 from numpy.typing import NDArray
 
 from rnsdask import store
+from rnsdask.arrays.rns_storage import read_whole_chunk, reads_straight
 from rnsdask.arrays.storage import Stored
-from rnsdask.backend import Array, to_backend
+from rnsdask.backend import Array, contiguous, first_alone, naming_gpu_memory, to_backend
 from rnsdask.cluster.limits import check_graph
 from rnsdask.core import layout as array_layout
 from rnsdask.core.errors import CorruptChunkError, StoreError
@@ -48,14 +49,16 @@ class ColumnsWriter(store.ArrayWriter):
 
     def write_chunk(self, index: Sequence[int], columns: Array) -> None:
         """Write a whole chunk, NumPy's or CuPy's: residues and each part, each at once or not at all."""
-        columns = to_backend(columns, "cpu")
-        parts = {name: layout.part_of(columns, self._moduli, name) for name in layout.PART_DTYPES}
-        residues = np.ascontiguousarray(layout.residues_of(columns, self._moduli))
-        self._group.write_chunk(index, residues, parts)
+        with first_alone(layout.part_of):
+            found = {name: layout.part_of(columns, self._moduli, name) for name in layout.PART_DTYPES}
+        parts = {name: to_backend(part, "cpu") for name, part in found.items()}
+        self._group.write_chunk(index, contiguous(layout.residues_of(columns, self._moduli)), parts)
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[np.uint32]:
         """Read a chunk that is written, and check it."""
-        return _columns_of(*self._group.read_chunk(index), self._moduli, self.chunk_name(index))
+        residues, parts = self._group.read_chunk(index)
+        columns: NDArray[np.uint32] = _columns_of(residues, parts, self._moduli, self.chunk_name(index))
+        return columns
 
     def missing_chunks(self) -> list[tuple[int, ...]]:
         """List the indices of the chunks that are not written yet, in C order."""
@@ -116,35 +119,42 @@ def open_info(path: store.StorePath) -> store.GroupInfo:
     return store.open_group(path, KIND, layout.PART_DTYPES)
 
 
-def read_words(info: store.GroupInfo) -> da.Array:
-    """The columns of a complete group, lazy."""
+def read_words(info: store.GroupInfo, *, backend: str = "cpu") -> da.Array:
+    """The columns of a complete group, lazy, whose chunks go to a processor as :func:`.open_zarr` says."""
     residues = info.residues
     check_graph(residues.n_chunks, info.path)
     rows = layout.rows_of(residues.moduli)
     chunks = normalize_chunks(residues.chunks, residues.shape, rows)
-    name = f"open-interval-rns-{tokenize(info)}"
-    words: da.Array = map_chunks(_read_block, rows=rows, chunks=chunks, located=True, name=name, info=info)
+    how: dict[str, Any] = {"backend": backend, "straight": reads_straight(residues, backend)}
+    name = f"open-interval-rns-{tokenize(info, how)}"
+    how.update(rows=rows, chunks=chunks)
+    words: da.Array = map_chunks(_read_block, located=True, name=name, info=info, **how)
     return words
 
 
-def _read_block(*, info: store.GroupInfo, place: Place) -> NDArray[np.uint32]:
+def _read_block(*, info: store.GroupInfo, backend: str, straight: bool, place: Place) -> Array:
     moduli, index = info.residues.moduli, place.index
     if not info.residues.count:  # Dask has chunks of no numbers where a group has none
         shape = array_layout.part_shape(index, info.residues.shape, info.residues.chunks)
-        return np.empty((layout.rows_of(moduli), *shape), dtype=array_layout.RESIDUE_DTYPE)
-    return _columns_of(*store.read_group_chunk(info, index), moduli, f"{info.path}: chunk {index}")
+        return to_backend(np.empty((layout.rows_of(moduli), *shape), array_layout.RESIDUE_DTYPE), backend)
+    name = f"{info.path}: chunk {index}"
+    if backend == "cpu":
+        return _columns_of(*store.read_group_chunk(info, index), moduli, name)
+    read = partial(read_whole_chunk, backend=backend, straight=straight)
+    residues, parts = store.read_group_chunk(info, index, read)
+    with naming_gpu_memory(name):
+        moved = {part: to_backend(values, backend) for part, values in parts.items()}
+        return _columns_of(residues, moved, moduli, name)
 
 
-def _columns_of(
-    residues: NDArray[np.uint32], parts: dict[str, NDArray[Any]], moduli: ModuliSet, name: str
-) -> NDArray[np.uint32]:
+def _columns_of(residues: Array, parts: dict[str, Array], moduli: ModuliSet, name: str) -> Array:
     """Columns of what is read of a chunk; CorruptChunkError if a header in it is one that no number has."""
     right = layout.follow_rules(residues, moduli, **parts)
     if not right.all():
         wrong = int(right.argmin())
         values = ", ".join(f"{part} {value.reshape(-1)[wrong]}" for part, value in parts.items())
         raise CorruptChunkError(f"{name}: number {wrong} has a header that no number has: {values}")
-    return layout.pack(residues, moduli, **parts)  # type: ignore[no-any-return]
+    return layout.pack(residues, moduli, **parts)
 
 
 # ---- verification -----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from dask.base import tokenize
 
 from rnsdask import store
 from rnsdask.arrays.storage import Stored
-from rnsdask.backend import check_backend, has_gpu, naming_gpu_memory, to_backend
+from rnsdask.backend import Array, check_backend, has_gpu, naming_gpu_memory, to_backend
 from rnsdask.cluster.limits import check_graph
 from rnsdask.core import layout
 from rnsdask.core.errors import abbreviate
@@ -59,7 +59,7 @@ def read_words(info: store.StoreInfo, *, part: int | None = None, backend: str =
         axis = store.split_axis(info.chunks)
         divided = tuple(min(part, c - i) for c in chunks[axis] for i in range(0, c, part))
         chunks = (*chunks[:axis], divided, *chunks[axis + 1 :])
-    straight = backend != "cpu" and info.has_chunk_files and kvikio_is_wanted()
+    straight = reads_straight(info, backend)
     how: dict[str, Any] = {"part": part, "backend": backend, "straight": straight}
     # Dask knows chunks as NumPy's, for where they will be read is not known here.
     name = f"open-zarr-{tokenize(info, how)}"
@@ -92,15 +92,25 @@ def _read_block(
         shape = layout.part_shape(index, info.shape, info.chunks)
         return to_backend(np.empty((info.system.rows, *shape), dtype=info.system.word_dtype), backend)
     if part is None:
-        straight = straight and store.reads_on_gpu()
-        if straight or (backend != "cpu" and info.has_chunk_files and has_gpu()):
-            return store.read_chunk_on_gpu(info, index, straight=straight)
-        residues = store.read_chunk(info, index)
-        with naming_gpu_memory(info.chunk_name(index)):
-            return to_backend(residues, backend)
+        return read_whole_chunk(info, index, backend=backend, straight=straight)
     axis = store.split_axis(info.chunks)
     chunk, within = divmod(index[axis], -(-info.chunks[axis] // part))
     index = (*index[:axis], chunk, *index[axis + 1 :])
     residues = store.read_part(info, index, within * part, (within + 1) * part)
+    with naming_gpu_memory(info.chunk_name(index)):
+        return to_backend(residues, backend)
+
+
+def reads_straight(info: store.StoreInfo, backend: str) -> bool:
+    """Whether processes that have KvikIO and a GPU are to read chunks for a processor by it."""
+    return backend != "cpu" and info.has_chunk_files and kvikio_is_wanted()
+
+
+def read_whole_chunk(info: store.StoreInfo, index: Sequence[int], *, backend: str, straight: bool) -> Array:
+    """Read a chunk to a processor; `straight`, by KvikIO if the process has it, as :func:`reads_straight`."""
+    straight = straight and store.reads_on_gpu()
+    if straight or (backend != "cpu" and info.has_chunk_files and has_gpu()):
+        return store.read_chunk_on_gpu(info, index, straight=straight)
+    residues = store.read_chunk(info, index)
     with naming_gpu_memory(info.chunk_name(index)):
         return to_backend(residues, backend)

@@ -6,13 +6,10 @@ from typing import Any, TypeAlias
 
 from rnsdask import store
 from rnsdask.arrays import creation, interval_rns_storage
-from rnsdask.arrays.interval_rns_array import IntervalRNSArray, open_group
-from rnsdask.backend import naming_gpu_memory, to_backend
+from rnsdask.arrays.interval_rns_array import open_group
 from rnsdask.core.errors import JobError, StoreAccessError, StoreError
 from rnsdask.core.number_system import NumberSystem
-from rnsdask.core.place import Place
 from rnsdask.fields.finite_fields import FiniteFields
-from rnsdask.lazy.map import map_chunks
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 
@@ -70,11 +67,7 @@ class Source:
         """Open it as a lazy array, whose chunks go to a processor as :func:`.open_zarr` says."""
         if isinstance(self.info, store.StoreInfo):
             return creation.open_words(self.info, backend=backend, part=part)
-        array = open_group(self.info.location)
-        if backend == "cpu":
-            return array
-        how: dict[str, Any] = {"rows": array.system.rows, "located": True, "backend": backend}
-        return IntervalRNSArray(map_chunks(_moved, array.words, **how), array.system)
+        return open_group(self.info.location, backend)
 
     def array_with(self, method: str, **options: Any) -> Any:
         """The same, for a job that calls a method of the array.
@@ -92,11 +85,6 @@ class Source:
             f"{self.path}: {method} is of stores of residues, and this is {kind}; "
             "rnsdask convert SRC DST --to rns makes a store of it"
         )
-
-
-def _moved(words: Any, *, backend: str, place: Place) -> Any:
-    with naming_gpu_memory(f"chunk {place.index}"):
-        return to_backend(words, backend)
 
 
 def check_target(path: str, sources: Iterable[Source]) -> None:

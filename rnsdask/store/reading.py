@@ -225,7 +225,7 @@ def decode_chunk(
     StoreAccessError
         If it cannot be read.
     """
-    codecs = _codecs(metadata)
+    codecs = codecs_of(metadata)
     try:
         encoded = location.read(key, name, codecs.longest)
     except FileNotFoundError:
@@ -239,7 +239,8 @@ def decode_chunk(
 
 
 @lru_cache(64)
-def _codecs(metadata: bytes) -> ChunkCodecs:
+def codecs_of(metadata: bytes) -> ChunkCodecs:
+    """The codecs of an array, by its metadata document."""
     return ChunkCodecs.of(array_document(metadata))
 
 

@@ -22,6 +22,7 @@ import rnsdask as rd
 from rnsdask import IntervalRNSArray
 from rnsdask.core.errors import CorruptChunkError, IncompleteStoreError, RNSOverflowError, StoreError
 from rnsdask.interval_rns import layout
+from rnsdask.jobs.sources import Source
 from rnsdask.lazy import interval_rns
 
 MODULI = MODULI_SETS["table2_8"]
@@ -397,6 +398,12 @@ def test_group(tmp_path: Path, on_each_processor: Processor) -> None:
         assert group[name].dtype == dtype
         expected = on_each_processor.to_numpy(getattr(x, name))
         np.testing.assert_array_equal(group[name][...], expected)
+    moved = Source.at(str(path)).array(backend=on_each_processor.name).compute()
+    assert isinstance(moved.columns, on_each_processor.xp.ndarray)
+    np.testing.assert_array_equal(on_each_processor.to_numpy(moved.columns), computed_columns(y))
+    zarr.open_array(path, path="sign", mode="r+")[130] = 2
+    with pytest.raises(CorruptChunkError, match=r"chunk \(1,\): number 2 has a header .*: sign 2, low "):
+        Source.at(str(path)).array(backend=on_each_processor.name).compute()
 
 
 def test_group_of_more_axes(tmp_path: Path) -> None:

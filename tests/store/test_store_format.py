@@ -23,6 +23,7 @@ import rnsdask as rd
 from rnsdask import store
 from rnsdask.arrays import interval_rns_storage
 from rnsdask.core.errors import StoreError
+from rnsdask.interval_rns import layout
 from rnsdask.rns.system import RNS
 
 DATA = Path(__file__).parents[1] / "data" / "format1"
@@ -213,6 +214,33 @@ def test_verify_sees_chunks_of_another_place() -> None:
 
 def make_group(path: str, values: list[int]) -> None:
     rd.IntervalRNSArray.from_ints(values, MODULI, chunks=128).to_zarr(path, chunks=128)
+
+
+def test_the_parts_of_a_group_are_what_zarr_writes() -> None:
+    make_group("g", SIGNED)
+    shutil.copytree("g", "by_zarr")
+    for name in layout.PART_DTYPES:
+        array = zarr.open_array(f"by_zarr/{name}", mode="r+").with_config({"write_empty_chunks": True})
+        values = array[:]
+        shutil.rmtree(f"by_zarr/{name}/c")
+        array[:] = values
+        for k in range(2):  # the second is cut by the edge
+            chunk = Path(name, "c", str(k))
+            assert Path("g", chunk).read_bytes() == Path("by_zarr", chunk).read_bytes()
+            assert Path("g", chunk).stat().st_size == 128 * values.itemsize + 4
+
+
+def test_parts_that_do_not_fit_are_not_written() -> None:
+    system = rd.IntervalRNS(MODULI)
+    writer = interval_rns_storage.create(store.locate("g"), system, (200,), (128,), overwrite=False)
+    columns = system.encode(SIGNED[:128])
+    residues, parts = (
+        columns[:-6],
+        {name: layout.part_of(columns, MODULI, name) for name in layout.PART_DTYPES},
+    )
+    for wrong in (parts["low"][:1], parts["low"][None], parts["low"][0]):
+        with pytest.raises(ValueError, match=r"chunk low/c/0 has shape \(128,\), got values of shape"):
+            writer._group.write_chunk((0,), residues, parts | {"low": wrong})
 
 
 def test_the_parts_of_a_group_are_tied() -> None:
