@@ -41,10 +41,10 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[str, tuple[int, ...]
     lock = threading.Lock()
 
     def counting(read: Any) -> Any:
-        def counted(info: Any, index: tuple[int, ...]) -> Any:
+        def counted(info: Any, index: tuple[int, ...], *how: Any) -> Any:
             with lock:
                 found[Path(info.path).name, index] += 1
-            return read(info, index)
+            return read(info, index, *how)
 
         return counted
 
