@@ -64,6 +64,8 @@ def test_files_wait_for_kernels(cupy: Any, keep_busy: Any, tmp_path: Path) -> No
     """Those that make what is written, and those that still read the memory that is read into."""
     from rnsdask.backend.cuda.files import file_to_gpu, gpu_to_file
 
+    gc.collect()
+    cupy.get_default_memory_pool().free_all_blocks()  # or `read` may get memory that another test has left
     content = cupy.arange(2**20, dtype=np.uint32)
     cupy.add(content, content)  # compiled before
     keep_busy()
