@@ -47,7 +47,7 @@ RNS_IFMA_INLINE __mmask16 nonzero(const WordRow& row) {
 
 inline WordRow& word(Digits* number, i64 w) { return number[w / 2].word[w % 2]; }
 
-// ---- words of 51 bits and digits of 52
+// ---- words of 50 bits and digits of 52
 // ---------------------------------------------------------------------
 
 // Replaces negative numbers in two's complement by their magnitudes; returns which these are.
@@ -84,7 +84,7 @@ RNS_IFMA i64 words_to_digits(Digits* number, i64 digits, WordRow* rows) {
   return used;
 }
 
-// Of `count` rows; returns how many digits of 102 bits are written: those that are not 0.
+// Of `count` rows; returns how many digits of 100 bits are written: those that are not 0.
 RNS_IFMA i64 digits_to_words(const WordRow* rows, i64 count, Digits* number) {
   while (count > 0 && nonzero(rows[count - 1]) == 0) --count;
   const i64 digits = (kDigitBits * count + 2 * kWordBits - 1) / (2 * kWordBits);
@@ -304,20 +304,20 @@ struct Part {
 
 // Digits of one part of the results of some tiles, before they become residues.
 struct Results {
+  DigitTable table;
   std::vector<Digits> terms;
-  i64 rows;
   i64 used = 0;
   __mmask16 negative[kTiles] = {};
 
   // One digit more, for zeros that a tile leaves after its last one, where that of the next follows.
-  explicit Results(i64 table_rows) : terms(kTiles * table_rows + 1), rows(table_rows) {}
+  explicit Results(const DigitTable& back) : table(back), terms(kTiles * back.rows() + 1) {}
 
   void clear() {
     used = 0;
     std::fill(terms.begin(), terms.end(), Digits{});
   }
   RNS_IFMA void take(i64 tile, const WordRow* digits, i64 count, __mmask16 sign) {
-    used = std::max(used, digits_to_words(digits, count, terms.data() + tile * rows));
+    used = std::max(used, digits_to_words(digits, count, terms.data() + tile * table.rows()));
     negative[tile] = sign;
   }
 };
@@ -336,8 +336,8 @@ struct Division {
   // highest value; or -1.
   RNS_IFMA std::pair<i64, i64> divide() {
     const i64 count = x.residues.count;
-    std::vector<Digits> terms(kTiles * std::max(x.table.rows, y.table.rows));
-    std::vector<Digits> dividends(kTiles * x.digits), divisors(kTiles * y.digits);
+    std::vector<Digits> terms(kTiles * std::max(x.table.rows(), y.table.rows()));
+    std::vector<Digits> dividends(kTiles * paired(x.digits)), divisors(kTiles * paired(y.digits));
     for (i64 first = 0; first < count; first += kTiles * kWide) {
       const i64 width = std::min(kTiles * kWide, count - first), tiles = (width + kWide - 1) / kWide;
       x.load(first, tiles, terms.data(), dividends.data());
@@ -345,7 +345,8 @@ struct Division {
       quotients_.clear();
       remainders_.clear();
       for (i64 t = 0; t < tiles; ++t)
-        divide_tile(t, first + kWide * t, dividends.data() + t * x.digits, divisors.data() + t * y.digits);
+        divide_tile(t, first + kWide * t, dividends.data() + t * paired(x.digits),
+                    divisors.data() + t * paired(y.digits));
       write(quotients_, quotient, first, width);
       write(remainders_, remainder, first, width);
     }
@@ -380,11 +381,11 @@ struct Division {
 
   // The numbers whose quotient's magnitude is above the highest value.
   __mmask16 beyond(i64 tile) const {
-    const Digits* q = quotients_.terms.data() + tile * table.rows;
+    const Digits* q = quotients_.terms.data() + tile * table.rows();
     __mmask16 found = 0;
     for (i64 j = 0; j < kWide; ++j) {
       i64 w = 2 * x.digits - 1;
-      const auto at = [&](i64 i) { return i < 2 * table.rows ? q[i / 2].word[i % 2].x[j] : 0; };
+      const auto at = [&](i64 i) { return i < 2 * table.rows() ? q[i / 2].word[i % 2].x[j] : 0; };
       while (w > 0 && at(w) == x.highest[w]) --w;
       if (at(w) > x.highest[w]) found |= static_cast<__mmask16>(1 << j);
     }
@@ -395,15 +396,16 @@ struct Division {
     if (found != 0 && index < 0) index = first + __builtin_ctz(found);
   }
 
-  void write(const Results& results, const Part& part, i64 first, i64 width) const {
+  void write(Results& results, const Part& part, i64 first, i64 width) const {
     if (part.residues == nullptr) return;
-    write_residues(results.terms.data(), table.rows, results.used, table, targets, width,
+    results.table.use(results.used);
+    write_residues(results.terms.data(), table.rows(), results.table, targets, width,
                    Finish{results.negative}, part.residues + first, part.stride);
   }
 
   Divisors by_ = {};
   Rows magnitudes_ = Rows(rows_for(std::max(x.digits, y.digits))), rest_ = {}, digits_ = {};
-  Results quotients_ = Results(table.rows), remainders_ = Results(table.rows);
+  Results quotients_ = Results(table), remainders_ = Results(table);
   i64 zero_ = -1, outside_ = -1;
 };
 
@@ -425,8 +427,8 @@ std::pair<i64, i64> divide_by_digits(const Matrix32& x, const ReverseArguments& 
                        DigitTable(table),           Targets(starts, factors),   Part(quotient, rows, count),
                        Part(remainder, rows, count)};
   require(division.y.residues.count == count, "there must be a divisor for each number");
-  require(division.targets.count <= kColumns * division.table.blocks, "a group has a column");
-  require(division.table.rows + 1 >= std::max(division.x.digits, division.y.digits),
+  require(division.targets.count == division.table.columns, "a group has a column");
+  require(division.table.rows() + 1 >= std::max(division.x.digits, division.y.digits),
           "the table must have a row a digit");
   nb::gil_scoped_release release;
   return division.divide();

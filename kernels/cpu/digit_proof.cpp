@@ -13,8 +13,6 @@ namespace rns {
 
 namespace {
 
-// Sums of a word of a table and one of a number, and of both words of each, are factors of 52 bits.
-constexpr int kProofBits = 50;
 constexpr int kFractionBits = 45;
 constexpr i64 kProofTiles = 32;  // tiles taken together, so that each row is read in pieces of 2 KiB
 constexpr i64 kAhead = 64;       // residues so far on in a row are read soon
@@ -52,25 +50,9 @@ struct TargetGroup {
   u64 last[2];
 };
 
-// A digit of each number of a tile: its two words and their sum.
-struct Term {
-  WordRow word[3];
-};
-
 // What the residues of a group of targets give, for each number of a tile: two words, not reduced.
 struct TargetSum {
   WordRow word[2];
-};
-
-// Three words of each digit of a pair, as in Term, those of the second digit first.
-struct PairFactors {
-  u64 word[3][2];
-};
-
-// Of 8 numbers, a sum of products of digits as in Term.
-struct ProductSums {
-  __m512i low[3];
-  __m512i high[3];
 };
 
 RNS_IFMA_INLINE __m512i low_sum(__m512i sum, __m512i a, __m512i b) {
@@ -82,12 +64,9 @@ RNS_IFMA_INLINE __m512i high_sum(__m512i sum, __m512i a, __m512i b) {
 RNS_IFMA_INLINE __m512i high_product(__m512i a, __m512i b) { return high_sum(_mm512_setzero_si512(), a, b); }
 RNS_IFMA_INLINE __m512i add(__m512i a, __m512i b) { return _mm512_add_epi64(a, b); }
 RNS_IFMA_INLINE __m512i subtract(__m512i a, __m512i b) { return _mm512_sub_epi64(a, b); }
-RNS_IFMA_INLINE __m512i four_times(__m512i x) { return _mm512_slli_epi64(x, 2); }
 RNS_IFMA_INLINE __m512i lowest_bits(__m512i x, int bits) {
   return _mm512_and_si512(x, spread((u64{1} << bits) - 1));
 }
-RNS_IFMA_INLINE __m512i proof_word(__m512i x) { return lowest_bits(x, kProofBits); }
-RNS_IFMA_INLINE __m512i proof_carry(__m512i x) { return _mm512_srai_epi64(x, kProofBits); }
 RNS_IFMA_INLINE void store_words(WordRow& row, int half, __m512i words) {
   _mm512_store_si512(row.x + 8 * half, words);
 }
@@ -108,12 +87,12 @@ RNS_IFMA_INLINE __mmask8 is_multiple(__m512i* z, const TargetGroup& group, __mma
   const __m512i p0 = spread_at(&group.four_lower), p1 = spread_at(&group.upper);
 #pragma GCC unroll 2
   for (int j = 0; j < 2; ++j) {
-    const __m512i t = proof_word(low_product(z[j], inverse));
-    z[j + 1] = subtract(add(z[j + 1], proof_carry(z[j])), low_sum(high_product(t, p0), t, p1));
-    z[j + 2] = subtract(z[j + 2], four_times(high_product(t, p1)));
+    const __m512i t = word_of(low_product(z[j], inverse));
+    z[j + 1] = subtract(add(z[j + 1], carry_of(z[j])), low_sum(high_product(t, p0), t, p1));
+    z[j + 2] = subtract(z[j + 2], next_word(high_product(t, p1)));
   }
-  const __m512i t = proof_word(low_product(z[2], inverse));
-  const __m512i upper = add(z[3], proof_carry(z[2]));
+  const __m512i t = word_of(low_product(z[2], inverse));
+  const __m512i upper = add(z[3], carry_of(z[2]));
   const __m512i rest = subtract(subtract(upper, high_product(t, p0)), _mm512_mullo_epi64(t, p1));
   const __m512i wrong = _mm512_or_si512(rest, _mm512_srli_epi64(t, 7));
   return _mm512_mask_testn_epi64_mask(before, wrong, wrong);
@@ -142,7 +121,7 @@ struct BoundProof {
 
   // The term of one group for a tile, and its part of the fractions: the sum of u_i P_k / m_i, of
   // u_i = x_i w_i - q_i m_i < 2 m_i.
-  RNS_IFMA void load_group(i64 first, i64 k, Term& term, WordRow& fractions) const {
+  RNS_IFMA void load_group(i64 first, i64 k, Digits& term, WordRow& fractions) const {
     const __mmask16 mask = lanes(residues.count - first);
     __m512i low[kHalves] = {}, high[kHalves] = {}, next[kHalves] = {}, q[kHalves] = {};
     const u32* row = residues.row(sources.starts[k]) + first;
@@ -162,12 +141,11 @@ struct BoundProof {
     const __m512i p0 = spread(group.product[0]), p1 = spread(group.product[1]);
     for (int h = 0; h < kHalves; ++h) {
       const __m512i z = subtract(low[h], low_product(q[h], p0));
-      const __m512i above = add(four_times(subtract(high[h], high_product(q[h], p0))),
-                                subtract(next[h], low_product(q[h], p1)));
-      const __m512i lower = proof_word(z), upper = proof_word(add(above, proof_carry(z)));
+      const __m512i above =
+          add(next_word(subtract(high[h], high_product(q[h], p0))), subtract(next[h], low_product(q[h], p1)));
+      const __m512i lower = word_of(z), upper = word_of(add(above, carry_of(z)));
       store_words(term.word[0], h, lower);
-      store_words(term.word[1], h, add(lower, upper));
-      store_words(term.word[2], h, upper);
+      store_words(term.word[1], h, upper);
       store_words(fractions, h, add(half_of(fractions, h), fraction_of(lower, upper, group)));
     }
   }
@@ -194,7 +172,7 @@ struct BoundProof {
     }
     for (int h = 0; h < kHalves; ++h) {
       store_words(sum.word[0], h, low[h]);
-      store_words(sum.word[1], h, add(next[h], four_times(high[h])));
+      store_words(sum.word[1], h, add(next[h], next_word(high[h])));
     }
   }
 
@@ -208,29 +186,10 @@ struct BoundProof {
     }
   }
 
-  // Minus the sum of the products within pairs of terms, of half a tile.
-  RNS_IFMA_INLINE ProductSums pair_sums(const Term* terms, int half) const {
-    ProductSums sums = {};
-    for (i64 r = 0; r < 2 * pairs(); r += 2) {
-      for (int j = 0; j < 3; ++j) {
-        const __m512i a = half_of(terms[r].word[j], half), b = half_of(terms[r + 1].word[j], half);
-        sums.low[j] = low_sum(sums.low[j], a, b);
-        sums.high[j] = high_sum(sums.high[j], a, b);
-      }
-    }
-#pragma GCC unroll 3
-    for (int j = 0; j < 3; ++j) {
-      sums.low[j] = subtract(_mm512_setzero_si512(), sums.low[j]);
-      sums.high[j] = subtract(_mm512_setzero_si512(), sums.high[j]);
-    }
-    return sums;
-  }
-
-  // Which of half a tile's numbers have the residues that their terms give, of kCount groups. A pair of
-  // terms takes one product: a c + b d = (a + d) (b + c) - a b - c d (S. Winograd, "A new algorithm for inner
-  // product", 1968), where a b is that of all groups, in `start`, and c d in the group's constants.
+  // Which of half a tile's numbers have the residues that their terms give, of kCount groups. What the
+  // products within the groups' own pairs are is in the groups' constants.
   template <int kCount>
-  RNS_IFMA_INLINE __mmask8 agree(const Term* terms, const TargetSum* target_sums, __m512i quotients,
+  RNS_IFMA_INLINE __mmask8 agree(const Digits* terms, const TargetSum* target_sums, __m512i quotients,
                                  const ProductSums& start, i64 group, int half, __mmask8 before) const {
     ProductSums sums[kCount];
     const PairFactors* c[kCount];
@@ -239,42 +198,29 @@ struct BoundProof {
       sums[g] = start;
       c[g] = table + (group + g) * pairs();
     }
-    for (i64 p = 0; p < pairs(); ++p, terms += 2) {
-#pragma GCC unroll 3
-      for (int j = 0; j < 3; ++j) {
-        const __m512i a = half_of(terms[0].word[j], half), b = half_of(terms[1].word[j], half);
-#pragma GCC unroll 4
-        for (int g = 0; g < kCount; ++g) {
-          const __m512i left = add(a, spread_at(c[g][p].word[j]));
-          const __m512i right = add(b, spread_at(c[g][p].word[j] + 1));
-          sums[g].low[j] = low_sum(sums[g].low[j], left, right);
-          sums[g].high[j] = high_sum(sums[g].high[j], left, right);
-        }
-      }
-    }
+    add_products<kCount>(terms, pairs(), 8 * half, c, sums);
 #pragma GCC unroll 4
     for (int g = 0; g < kCount; ++g) {
       const TargetGroup& t = target_groups[group + g];
       const __m512i *low = sums[g].low, *high = sums[g].high;
-      const __m512i middle = subtract(subtract(low[1], low[0]), low[2]);
-      const __m512i above = subtract(subtract(high[1], high[0]), high[2]);
+      const __m512i middle = subtract(subtract(low[2], low[0]), low[1]);
+      const __m512i above = subtract(subtract(high[2], high[0]), high[1]);
       const __m512i last = spread(t.last[0]);
       __m512i z[4] = {add(low[0], half_of(target_sums[group + g].word[0], half)),
-                      add(middle, half_of(target_sums[group + g].word[1], half)), low[2],
-                      four_times(high[2])};
+                      add(middle, half_of(target_sums[group + g].word[1], half)), low[1], next_word(high[1])};
       z[0] = low_sum(z[0], quotients, last);
       z[1] = add(z[1], _mm512_mullo_epi64(quotients, spread(t.last[1])));
-      z[1] = add(z[1], four_times(high_sum(high[0], quotients, last)));
-      z[2] = add(z[2], four_times(above));
+      z[1] = add(z[1], next_word(high_sum(high[0], quotients, last)));
+      z[2] = add(z[2], next_word(above));
       before = is_multiple(z, t, before);
     }
     return before;
   }
 
   // As agree, of all groups.
-  RNS_IFMA __mmask8 agree_all(const Term* terms, const TargetSum* target_sums, __m512i quotients, int half,
+  RNS_IFMA __mmask8 agree_all(Digits* terms, const TargetSum* target_sums, __m512i quotients, int half,
                               __mmask8 flags) const {
-    const ProductSums start = pair_sums(terms, half);
+    const ProductSums start = start_products(terms, pairs(), 8 * half);
     i64 group = 0;
     for (; group + kMostGroups <= targets.count; group += kMostGroups)
       flags = agree<kMostGroups>(terms, target_sums, quotients, start, group, half, flags);
@@ -291,7 +237,7 @@ struct BoundProof {
   }
 
   // Up to kProofTiles tiles; their terms stay in the second-level cache.
-  RNS_IFMA void prove_tiles(i64 first, Term* terms, TargetSum* target_sums, u8* proved) const {
+  RNS_IFMA void prove_tiles(i64 first, Digits* terms, TargetSum* target_sums, u8* proved) const {
     const i64 tiles = (std::min(kWide * kProofTiles, residues.count - first) + kWide - 1) / kWide;
     const i64 rows = 2 * pairs();
     WordRow fractions[kProofTiles] = {};
@@ -317,7 +263,7 @@ struct BoundProof {
 
   void prove(u8* proved) const {
     const i64 tiles = std::min(kProofTiles, (residues.count + kWide - 1) / kWide);
-    std::vector<Term> terms(tiles * 2 * pairs());
+    std::vector<Digits> terms(tiles * 2 * pairs());
     std::vector<TargetSum> target_sums(tiles * targets.count);
     for (i64 first = 0; first < residues.count; first += kProofTiles * kWide)
       prove_tiles(first, terms.data(), target_sums.data(), proved + first);

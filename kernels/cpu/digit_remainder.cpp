@@ -1,11 +1,11 @@
-// Remainders by an integer as residues, and quotients (x - r) / d, by digits of 102 bits, on processors that
+// Remainders by an integer as residues, and quotients (x - r) / d, by digits of 100 bits, on processors that
 // multiply words of 52 bits (AVX-512 IFMA): as remainder.cpp, and the limbs stay in the cache.
 //
 // With the terms S_k and q of digit_tiles.hpp, R' = sum of S_k |M / P_k| + q |-M|, taken modulo d each, is
-// congruent to X modulo d. Two columns of the table hold floor(2^204 r / d) for each of these factors r: the
-// sum of their products with the t terms, times 2^-204, falls short of R' / d by less than t 2^-102, so that
+// congruent to X modulo d. Two columns of the table hold floor(2^200 r / d) for each of these factors r: the
+// sum of their products with the t terms, times 2^-200, falls short of R' / d by less than t 2^-100, so that
 // its floor is k = floor(R' / d) or one less, and R' minus d times it is below 2 d. The two digits of k are
-// terms too, whose factors are -d and -2^102 d modulo the power of 2^102 that the digits of the result have.
+// terms too, whose factors are -d and -2^100 d modulo the power of 2^100 that the digits of the result have.
 #include <nanobind/stl/optional.h>
 
 #include <algorithm>
@@ -21,11 +21,13 @@ namespace rns {
 
 namespace {
 
+constexpr i64 kFractions = 2;
+
 struct Remainders {
   Residues residues;  // of as few moduli as determine the numbers
   Residues minuends;  // of all
   Sources sources;
-  DigitTable table;  // the first block are the fractions
+  DigitTable table;  // the first kFractions columns are the fractions
   u32 start;
   u32 ambiguous_below;
   const u64* divisor;
@@ -38,12 +40,14 @@ struct Remainders {
   // The digits of k of a tile, the last two of its terms.
   RNS_IFMA void find_k(Digits* terms) const {
     DigitSum sums[kColumns];
-    table.sum(terms, sources.count + 1, 0, sums);
+    ProductSums start[2];
+    table.start(terms, start);
+    table.sum_columns<kFractions>(terms, start, 0, sums);
     Digits* k = terms + sources.count + 1;
     for (int h = 0; h < 2; ++h) {
       __m512i fraction[2];
       Carry carry = {};
-      for (int i = 0; i < 2; ++i) carry = next_digit(carry, sums[i], 8 * h, fraction);
+      for (int i = 0; i < kFractions; ++i) carry = next_digit(carry, sums[i].half[h], fraction);
       const __m512i second = _mm512_add_epi64(carry.word[1], carry_of(carry.word[0]));
       _mm512_store_si512(k[0].word[0].x + 8 * h, word_of(carry.word[0]));
       _mm512_store_si512(k[0].word[1].x + 8 * h, word_of(second));
@@ -54,17 +58,16 @@ struct Remainders {
 
   // The residues of remainders, or with factors, those of the quotients.
   RNS_IFMA void find(u32* result, i64 stride, u8* ambiguous) const {
-    std::vector<Digits> terms(kTiles * table.rows), found(kTiles * digits);
+    std::vector<Digits> terms(kTiles * table.rows()), found(kTiles * paired(digits));
     u32 fraction[kTiles * kWide];
     for (i64 first = 0; first < residues.count; first += kTiles * kWide) {
       const i64 width = std::min(kTiles * kWide, residues.count - first), tiles = (width + kWide - 1) / kWide;
-      load_terms(residues, first, sources, start, table.rows, terms.data(), fraction);
+      load_terms(residues, first, sources, start, table.rows(), terms.data(), fraction);
       for (i64 j = 0; j < width; ++j) ambiguous[first + j] = fraction[j] < ambiguous_below;
-      for (i64 t = 0; t < tiles; ++t) find_k(terms.data() + t * table.rows);
-      sum_digits(table, 1, terms.data(), tiles, divisor, highest, digits, found.data());
-      // The digits have room for 2 d, but d needs no more than `back` has rows.
+      for (i64 t = 0; t < tiles; ++t) find_k(terms.data() + t * table.rows());
+      sum_digits(table, kFractions, terms.data(), tiles, divisor, highest, digits, found.data());
       const Minuend minuend = {minuends.data + first, minuends.stride, factors};
-      write_residues(found.data(), digits, std::min(digits, back.rows), back, targets, width,
+      write_residues(found.data(), paired(digits), back, targets, width,
                      Finish{nullptr, factors != nullptr ? &minuend : nullptr}, result + first, stride);
     }
   }
@@ -76,26 +79,28 @@ void remainders_by_digits(const Matrix32& array, const Matrix32& all, const Vect
                           const Vector32& target_starts, const Table64& target_factors,
                           const std::optional<Table64>& quotient_factors, MutableResidues result,
                           Vector8 ambiguous) {
-  const Remainders remainders = {Residues(array),
-                                 Residues(all),
-                                 Sources(starts, factors),
-                                 DigitTable(table),
-                                 start,
-                                 ambiguous_below,
-                                 divisor.data(),
-                                 highest.data(),
-                                 static_cast<i64>(divisor.shape(0)) / 2,
-                                 DigitTable(back),
-                                 Targets(target_starts, target_factors),
-                                 quotient_factors ? quotient_factors->data() : nullptr};
+  Remainders remainders = {Residues(array),
+                           Residues(all),
+                           Sources(starts, factors),
+                           DigitTable(table),
+                           start,
+                           ambiguous_below,
+                           divisor.data(),
+                           highest.data(),
+                           static_cast<i64>(divisor.shape(0)) / 2,
+                           DigitTable(back),
+                           Targets(target_starts, target_factors),
+                           quotient_factors ? quotient_factors->data() : nullptr};
   const i64 digits = remainders.digits;
   require(remainders.residues.moduli == remainders.sources.size() &&
-              remainders.table.rows == remainders.sources.count + 3,
+              remainders.table.holds(remainders.sources.count + 3),
           "one row of constants for each modulus and each term is needed");
   require(divisor.shape(0) % 2 == 0 && highest.shape(0) == divisor.shape(0) && digits >= 1 &&
-              digits <= kColumns * (remainders.table.blocks - 1) && digits <= remainders.back.rows + 1,
+              digits == remainders.table.columns - kFractions && digits <= remainders.back.rows() + 1,
           "the constants must have the digits of two divisors");
-  require(remainders.targets.count <= kColumns * remainders.back.blocks, "a group has a column");
+  // The digits have room for 2 d, but d needs no more than `back` has rows.
+  remainders.back.use(std::min(digits, remainders.back.rows()));
+  require(remainders.targets.count == remainders.back.columns, "a group has a column");
   require(ambiguous.shape(0) == array.shape(1), "one flag for each number is needed");
   require(
       remainders.minuends.moduli == remainders.targets.size() && all.shape(1) == array.shape(1) &&

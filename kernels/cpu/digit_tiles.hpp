@@ -1,5 +1,5 @@
-// Tiles of numbers between residues and digits of 102 bits, on processors that multiply words of 52 bits
-// (docs/mathematics.md, "By digits of 102 bits"): what conversion and division share.
+// Tiles of numbers between residues and digits of 100 bits, on processors that multiply words of 52 bits
+// (docs/mathematics.md, "By digits of 100 bits"): what conversion and division share.
 #pragma once
 
 #include <algorithm>
@@ -13,18 +13,11 @@ namespace rns {
 
 using MutableResidues = Written<u32, nb::ndim<2>>;
 
-constexpr i64 kColumns = 2;  // columns of a table that are summed together
+constexpr i64 kColumns = 4;  // of a table that share what is loaded of a number: registers hold no more sums
 
-// One digit of each number.
-struct Digits {
-  WordRow word[2];
-};
-
-// A sum of products of digits, (x0 + x1 2^51) (c0 + c1 2^51): of the products x0 c0, (x0 + x1) (c0 + c1) and
-// x1 c1 (Karatsuba), their lower 52 bits and what is above these.
+// The sums of a tile's digits times those of a column.
 struct DigitSum {
-  WordRow low[3];
-  WordRow high[3];
+  ProductSums half[2];
 };
 
 // x - y if it is not negative, else x.
@@ -39,46 +32,91 @@ RNS_IFMA_INLINE __m512i multiply(__m512i x, __m512i w, __m512i quotient, __m512i
   return less_if_fits(word_of(r), m);
 }
 
-// A table of digits, cut into blocks of kColumns columns: block b holds its part of each row in turn. Of
-// fewer than 2^9 rows, the sums of products are below 2^61, and what next_digit makes of them below 2^63.
+// A table of digits. For each column, it has minus the sum of the products within its pairs, the lower 52
+// bits and what is above of each product, and then the pairs, of which the last has a zero if there is none
+// for it. Of fewer than 2^9 terms, the sums are below 2^60 in magnitude, and what next_digit makes of them
+// below 2^63.
 struct DigitTable {
-  const u64* data;
-  i64 blocks;
-  i64 rows;
+  const PairFactors* data;
+  i64 columns;
+  i64 all_pairs;
+  i64 pairs;  // that are used
+  std::vector<PairFactors> starts;
 
   explicit DigitTable(const Blocks64& array)
-      : data(array.data()), blocks(static_cast<i64>(array.shape(0))), rows(static_cast<i64>(array.shape(1))) {
-    require(array.shape(2) == 2 * kColumns && rows < 512, "no table of digits");
+      : data(reinterpret_cast<const PairFactors*>(array.data())),
+        columns(static_cast<i64>(array.shape(0))),
+        all_pairs(static_cast<i64>(array.shape(1)) - 1),
+        pairs(all_pairs),
+        starts(columns) {
+    require(array.shape(2) * sizeof(u64) == sizeof(PairFactors) && pairs >= 1 && pairs <= 256,
+            "no table of digits");
+    for (i64 k = 0; k < columns; ++k) starts[k] = *column(k);
   }
 
-  // The sums of a tile's first `used` terms, one a row, times the columns of a block.
-  RNS_IFMA void sum(const Digits* terms, i64 used, i64 block, DigitSum* sums) const {
-    __m512i low[kColumns][3][2] = {}, high[kColumns][3][2] = {};
-    const u64* c = data + block * rows * 2 * kColumns;
-    for (i64 r = 0; r < used; ++r, c += 2 * kColumns) {
-      __m512i x[3][2];
-      for (int h = 0; h < 2; ++h) {
-        x[0][h] = load_words(terms[r].word[0], 8 * h);
-        x[2][h] = load_words(terms[r].word[1], 8 * h);
-        x[1][h] = _mm512_add_epi64(x[0][h], x[2][h]);
+  const PairFactors* column(i64 k) const { return data + k * (all_pairs + 1); }
+  i64 rows() const { return 2 * all_pairs; }
+  bool holds(i64 terms) const { return (terms + 1) / 2 == all_pairs; }
+
+  // From now on, only so many terms are taken, and the others are 0.
+  void use(i64 terms) {
+    if ((terms + 1) / 2 == pairs) return;
+    pairs = (terms + 1) / 2;
+    for (i64 k = 0; k < columns; ++k) starts[k] = start_of(column(k));
+  }
+
+  PairFactors start_of(const PairFactors* column) const {
+    PairFactors start = *column;
+    for (int j = 0; j < 3; ++j) {
+      unsigned __int128 left_out = 0;
+      for (i64 p = pairs; p < all_pairs; ++p) {
+        const u64* c = column[1 + p].word[j];
+        left_out += static_cast<unsigned __int128>(c[0]) * c[1];
       }
-      for (int k = 0; k < kColumns; ++k) {
-        const __m512i c0 = spread_at(c + 2 * k), c1 = spread_at(c + 2 * k + 1);
-        const __m512i factor[3] = {c0, _mm512_add_epi64(c0, c1), c1};
+      start.word[j][0] += static_cast<u64>(left_out) & ((u64{1} << 52) - 1);
+      start.word[j][1] += static_cast<u64>(left_out >> 52);
+    }
+    return start;
+  }
+
+  // The sums of a tile's terms, for which `start` is made, times kCount columns.
+  template <int kCount>
+  RNS_IFMA void sum_columns(const Digits* terms, const ProductSums* start, i64 first, DigitSum* sums) const {
+    const PairFactors* factors[kCount];
+    for (int k = 0; k < kCount; ++k) factors[k] = column(first + k) + 1;
+    for (int h = 0; h < 2; ++h) {
+      ProductSums total[kCount];
+#pragma GCC unroll 4
+      for (int k = 0; k < kCount; ++k) {
+        const PairFactors& own = starts[first + k];
         for (int j = 0; j < 3; ++j) {
-          for (int h = 0; h < 2; ++h) {
-            low[k][j][h] = _mm512_madd52lo_epu64(low[k][j][h], x[j][h], factor[j]);
-            high[k][j][h] = _mm512_madd52hi_epu64(high[k][j][h], x[j][h], factor[j]);
-          }
+          total[k].low[j] = _mm512_add_epi64(start[h].low[j], spread_at(own.word[j]));
+          total[k].high[j] = _mm512_add_epi64(start[h].high[j], spread_at(own.word[j] + 1));
         }
       }
+      add_products<kCount>(terms, pairs, 8 * h, factors, total);
+#pragma GCC unroll 4
+      for (int k = 0; k < kCount; ++k) sums[k].half[h] = total[k];
     }
-#pragma GCC unroll 12
-    for (int i = 0; i < 6 * kColumns; ++i) {
-      const int k = i / 6, j = i / 2 % 3, h = i % 2;
-      _mm512_store_si512(sums[k].low[j].x + 8 * h, low[k][j][h]);
-      _mm512_store_si512(sums[k].high[j].x + 8 * h, high[k][j][h]);
-    }
+  }
+
+  // The same of up to kColumns columns; returns how many.
+  RNS_IFMA i64 sum(const Digits* terms, const ProductSums* start, i64 first, DigitSum* sums) const {
+    const i64 count = std::min(kColumns, columns - first);
+    if (count == 4)
+      sum_columns<4>(terms, start, first, sums);
+    else if (count == 3)
+      sum_columns<3>(terms, start, first, sums);
+    else if (count == 2)
+      sum_columns<2>(terms, start, first, sums);
+    else
+      sum_columns<1>(terms, start, first, sums);
+    return count;
+  }
+
+  // What the sums of a tile's terms start with.
+  RNS_IFMA void start(Digits* terms, ProductSums* start) const {
+    for (int h = 0; h < 2; ++h) start[h] = start_products(terms, pairs, 8 * h);
   }
 };
 
@@ -87,21 +125,18 @@ struct Carry {
   __m512i word[2];
 };
 
-// The two words of a column, of 8 numbers. What is above 52 bits of a product counts twice in the next word.
-RNS_IFMA_INLINE Carry next_digit(const Carry& carry, const DigitSum& sum, i64 half, __m512i* word) {
-  __m512i low[3], high[3];
-  for (int j = 0; j < 3; ++j) {
-    low[j] = load_words(sum.low[j], half);
-    high[j] = _mm512_slli_epi64(load_words(sum.high[j], half), 1);
-  }
-  low[1] = _mm512_sub_epi64(_mm512_sub_epi64(low[1], low[0]), low[2]);
-  high[1] = _mm512_sub_epi64(_mm512_sub_epi64(high[1], high[0]), high[2]);
-  const __m512i first = _mm512_add_epi64(low[0], carry.word[0]);
-  const __m512i second =
-      _mm512_add_epi64(_mm512_add_epi64(low[1], high[0]), _mm512_add_epi64(carry.word[1], carry_of(first)));
+// The two words of a column, of 8 numbers.
+RNS_IFMA_INLINE Carry next_digit(const Carry& carry, const ProductSums& sum, __m512i* word) {
+  __m512i high[3];
+  for (int j = 0; j < 3; ++j) high[j] = next_word(sum.high[j]);
+  const __m512i low_middle = _mm512_sub_epi64(_mm512_sub_epi64(sum.low[2], sum.low[0]), sum.low[1]);
+  const __m512i high_middle = _mm512_sub_epi64(_mm512_sub_epi64(high[2], high[0]), high[1]);
+  const __m512i first = _mm512_add_epi64(sum.low[0], carry.word[0]);
+  const __m512i second = _mm512_add_epi64(_mm512_add_epi64(low_middle, high[0]),
+                                          _mm512_add_epi64(carry.word[1], carry_of(first)));
   word[0] = word_of(first);
   word[1] = word_of(second);
-  return {{_mm512_add_epi64(_mm512_add_epi64(low[2], high[1]), carry_of(second)), high[2]}};
+  return {{_mm512_add_epi64(_mm512_add_epi64(sum.low[1], high_middle), carry_of(second)), high[1]}};
 }
 
 // Constants of a modulus m of b bits that residues are converted from: m, w_i and floor(2^52 w_i / m), two
@@ -115,7 +150,7 @@ struct SourceModulus {
 
 constexpr int kMostWords = 5;
 
-// Constants of a modulus m that residues are converted to: m, and for each word, 2^(51 j) modulo m and the
+// Constants of a modulus m that residues are converted to: m, and for each word, 2^(50 j) modulo m and the
 // quotient floor(2^52 value / m).
 struct TargetModulus {
   u64 modulus;
@@ -126,7 +161,7 @@ struct TargetModulus {
 using Sources = Groups<SourceModulus>;
 using Targets = Groups<TargetModulus>;
 
-// Of a tile, the term of one group, S_k = sum of u_i P_k / m_i < 2^102. The sums of u_i / m_i, in units of
+// Of a tile, the term of one group, S_k = sum of u_i P_k / m_i < 2^100. The sums of u_i / m_i, in units of
 // 2^-50, grow by the group's; there are fewer than 2^14 moduli, as pairwise coprime ones multiply to more
 // than all groups hold.
 RNS_IFMA inline void load_group(const Residues& residues, i64 first, const Sources& sources, i64 group,
@@ -156,7 +191,7 @@ RNS_IFMA inline void load_group(const Residues& residues, i64 first, const Sourc
     }
   }
   for (int h = 0; h < 2; ++h) {
-    const __m512i upper = _mm512_add_epi64(_mm512_slli_epi64(sum[h][1], 1), sum[h][2]);
+    const __m512i upper = _mm512_add_epi64(next_word(sum[h][1]), sum[h][2]);
     _mm512_store_si512(term.word[0].x + 8 * h, word_of(sum[h][0]));
     _mm512_store_si512(term.word[1].x + 8 * h, _mm512_add_epi64(upper, carry_of(sum[h][0])));
     _mm512_store_si512(fractions.x + 8 * h, fraction[h]);
@@ -207,8 +242,9 @@ struct Finish {
   const Minuend* minuend = nullptr;     // or what all are subtracted from
 };
 
-// The residues of a tile modulo a group's moduli, from the group's column, a sum below 2^(51 kWords). A word
-// of 51 bits times its factor leaves less than 3/2 m (as mod_mul less than 2 m), so all leave less than 8 m.
+// The residues of a tile modulo a group's moduli, from the group's column, a sum of kWords words, the last of
+// which may have 52 bits. A word of 50 bits times its factor leaves less than 5/4 m, the last one less than 2
+// m (as mod_mul), so all leave less than 8 m.
 template <int kWords>
 RNS_IFMA inline void reduce_group(const DigitSum& sum, const Targets& targets, i64 group, i64 width,
                                   const Finish& finish, i64 tile, u32* residues, i64 stride) {
@@ -216,11 +252,11 @@ RNS_IFMA inline void reduce_group(const DigitSum& sum, const Targets& targets, i
   const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
   __m512i word[2][kMostWords];
   for (int h = 0; h < 2; ++h) {
-    const Carry carry = next_digit({}, sum, 8 * h, word[h]);
-    const __m512i last = _mm512_add_epi64(carry.word[1], carry_of(carry.word[0]));
+    const Carry carry = next_digit({}, sum.half[h], word[h]);
+    const __m512i upper = _mm512_add_epi64(carry.word[1], carry_of(carry.word[0]));
     word[h][2] = word_of(carry.word[0]);
-    word[h][3] = word_of(last);
-    word[h][4] = carry_of(last);
+    word[h][3] = kWords == 4 ? upper : word_of(upper);
+    word[h][4] = carry_of(upper);
   }
   for (i64 i = targets.starts[group]; i < targets.starts[group + 1]; ++i) {
     const TargetModulus& target = targets.moduli[i];
@@ -245,17 +281,17 @@ RNS_IFMA inline void reduce_group(const DigitSum& sum, const Targets& targets, i
   }
 }
 
-// The residues of up to kTiles tiles, each of `rows` terms, from the first `used` of them.
-RNS_IFMA inline void write_residues(const Digits* terms, i64 rows, i64 used, const DigitTable& table,
-                                    const Targets& targets, i64 width, const Finish& finish, u32* residues,
-                                    i64 stride) {
+// The residues of up to kTiles tiles, each of `rows` terms at least.
+RNS_IFMA inline void write_residues(Digits* terms, i64 rows, const DigitTable& table, const Targets& targets,
+                                    i64 width, const Finish& finish, u32* residues, i64 stride) {
   DigitSum sums[kColumns];
-  // The sum of the products of digits below 2^102 and constants below 2^96.
-  const auto reduce = used <= 64 ? reduce_group<4> : reduce_group<5>;
+  ProductSums starts[kTiles][2];
+  // The sum of the products of digits below 2^100 and constants below 2^96.
+  const auto reduce = table.pairs <= 32 ? reduce_group<4> : reduce_group<5>;
+  for (i64 t = 0; kWide * t < width; ++t) table.start(terms + t * rows, starts[t]);
   for (i64 group = 0; group < targets.count; group += kColumns) {
-    const i64 groups = std::min(kColumns, targets.count - group);
     for (i64 t = 0; kWide * t < width; ++t) {
-      table.sum(terms + t * rows, used, group / kColumns, sums);
+      const i64 groups = table.sum(terms + t * rows, starts[t], group, sums);
       for (i64 k = 0; k < groups; ++k)
         reduce(sums[k], targets, group + k, width - kWide * t, finish, t, residues + kWide * t, stride);
     }
@@ -272,7 +308,7 @@ struct Chain {
 RNS_IFMA inline void next_digits(Chain& chain, const DigitSum& sum, const u64* highest, Digits& digit) {
   for (int h = 0; h < 2; ++h) {
     __m512i word[2];
-    chain.carry[h] = next_digit(chain.carry[h], sum, 8 * h, word);
+    chain.carry[h] = next_digit(chain.carry[h], sum.half[h], word);
     for (int j = 0; j < 2; ++j) {
       const __m512i rest = _mm512_sub_epi64(_mm512_sub_epi64(spread(highest[j]), word[j]), chain.above[h]);
       chain.above[h] = _mm512_srli_epi64(rest, 63);
@@ -295,22 +331,27 @@ RNS_IFMA inline void subtract(__m512i above, const u64* constant, i64 count, i64
   }
 }
 
-// The digits of the sums of up to kTiles tiles' terms, times the columns of a table from a block on, less
-// `product` where they are above `highest`.
-RNS_IFMA inline void sum_digits(const DigitTable& table, i64 block, const Digits* terms, i64 tiles,
+// A number's digits where they become factors: an even number of them.
+inline i64 paired(i64 digits) { return digits + digits % 2; }
+
+// The digits of the sums of up to kTiles tiles' terms, times the columns of a table from the first on, less
+// `product` where they are above `highest`; each tile has paired(digits).
+RNS_IFMA inline void sum_digits(const DigitTable& table, i64 first, Digits* terms, i64 tiles,
                                 const u64* product, const u64* highest, i64 digits, Digits* result) {
   DigitSum sums[kColumns];
   Chain chains[kTiles] = {};
+  ProductSums starts[kTiles][2];
+  for (i64 t = 0; t < tiles; ++t) table.start(terms + t * table.rows(), starts[t]);
   for (i64 d = 0; d < digits; d += kColumns) {
-    const i64 columns = std::min(kColumns, digits - d);
     for (i64 t = 0; t < tiles; ++t) {
-      table.sum(terms + t * table.rows, table.rows, block + d / kColumns, sums);
+      const i64 columns = table.sum(terms + t * table.rows(), starts[t], first + d, sums);
       for (i64 k = 0; k < columns; ++k)
-        next_digits(chains[t], sums[k], highest + 2 * (d + k), result[t * digits + d + k]);
+        next_digits(chains[t], sums[k], highest + 2 * (d + k), result[t * paired(digits) + d + k]);
     }
   }
   for (i64 t = 0; t < tiles; ++t) {
-    for (int h = 0; h < 2; ++h) subtract(chains[t].above[h], product, digits, 8 * h, result + t * digits);
+    for (int h = 0; h < 2; ++h)
+      subtract(chains[t].above[h], product, digits, 8 * h, result + t * paired(digits));
   }
 }
 
@@ -332,9 +373,9 @@ struct ReverseDigits {
         highest(highest_words.data()),
         digits(static_cast<i64>(product_words.shape(0)) / 2) {
     require(residues.moduli == sources.size(), "one row of constants for each modulus is needed");
-    require(table.rows == sources.count + 1, "the table must have a row a term");
+    require(table.holds(sources.count + 1), "the table must have a row a term");
     require(product_words.shape(0) % 2 == 0 && highest_words.shape(0) == product_words.shape(0) &&
-                digits <= kColumns * table.blocks,
+                digits == table.columns,
             "the constants must have as many digits as a number");
   }
 
@@ -342,7 +383,7 @@ struct ReverseDigits {
   // are room for kTiles tiles of terms.
   RNS_IFMA void load(i64 first, i64 tiles, Digits* terms, Digits* result) const {
     u32 fraction[kTiles * kWide];
-    load_terms(residues, first, sources, 0, table.rows, terms, fraction);
+    load_terms(residues, first, sources, 0, table.rows(), terms, fraction);
     sum_digits(table, 0, terms, tiles, product, highest, digits, result);
   }
 };

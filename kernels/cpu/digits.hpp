@@ -1,5 +1,5 @@
-// Digits of 102 bits on processors that multiply words of 52 (AVX-512 IFMA): words of a
-// tile of numbers, and groups of moduli (docs/mathematics.md, "By digits of 102 bits").
+// Digits of 100 bits on processors that multiply words of 52 (AVX-512 IFMA): words of a tile of numbers, sums
+// of products of digits, and groups of moduli (docs/mathematics.md, "By digits of 100 bits").
 #pragma once
 
 #include "residues.hpp"
@@ -16,7 +16,7 @@ using Blocks64 = nb::ndarray<const u64, nb::ndim<3>, nb::c_contig, nb::device::c
 
 constexpr i64 kWide = 16;      // numbers of a tile: two vectors
 constexpr i64 kTiles = 4;      // tiles taken together, to read and write 64 numbers of a row at a time
-constexpr int kWordBits = 51;  // of half a digit, so that the sum of both halves is a factor of 52 bits
+constexpr int kWordBits = 50;  // of half a digit, so that the sum of four such words is a factor of 52 bits
 constexpr u64 kWordMask = (u64{1} << kWordBits) - 1;
 
 // One word of each number of a tile.
@@ -36,6 +36,76 @@ RNS_IFMA_INLINE __m512i low_product(__m512i a, __m512i b) {
 RNS_IFMA_INLINE __m512i word_of(__m512i x) { return _mm512_and_si512(x, spread(kWordMask)); }
 // The carry of a sum, which may be negative.
 RNS_IFMA_INLINE __m512i carry_of(__m512i x) { return _mm512_srai_epi64(x, kWordBits); }
+
+// What exceeds 52 bits of a product, in units of the next word.
+RNS_IFMA_INLINE __m512i next_word(__m512i high) { return _mm512_slli_epi64(high, 52 - kWordBits); }
+
+// A digit of each number: its two words, and where it is a factor of products, the sum of both.
+struct Digits {
+  WordRow word[3];
+};
+
+// A pair of digits of a table in the same form, those of the second digit first.
+struct PairFactors {
+  u64 word[3][2];
+};
+
+// Of 8 numbers, a sum of products of digits, (x0 + x1 2^50) (c0 + c1 2^50): of the products x0 c0, x1 c1 and
+// (x0 + x1) (c0 + c1) (Karatsuba), their lower 52 bits and what is above these.
+struct ProductSums {
+  __m512i low[3];
+  __m512i high[3];
+};
+
+// A pair of digits takes one product: a c + b d = (a + d) (b + c) - a b - c d (S. Winograd, "A new algorithm
+// for inner product", 1968). This is minus the sum of the a b of half a tile's pairs of digits, which are
+// made factors.
+RNS_IFMA_INLINE ProductSums start_products(Digits* digits, i64 pairs, i64 half) {
+  ProductSums sums = {};
+  for (i64 p = 0; p < pairs; ++p, digits += 2) {
+    __m512i x[2][3];
+    for (int i = 0; i < 2; ++i) {
+      x[i][0] = load_words(digits[i].word[0], half);
+      x[i][1] = load_words(digits[i].word[1], half);
+      x[i][2] = _mm512_add_epi64(x[i][0], x[i][1]);
+      _mm512_store_si512(digits[i].word[2].x + half, x[i][2]);
+    }
+    for (int j = 0; j < 3; ++j) {
+      sums.low[j] = _mm512_madd52lo_epu64(sums.low[j], x[0][j], x[1][j]);
+      sums.high[j] = _mm512_madd52hi_epu64(sums.high[j], x[0][j], x[1][j]);
+    }
+  }
+#pragma GCC unroll 3
+  for (int j = 0; j < 3; ++j) {
+    sums.low[j] = _mm512_sub_epi64(_mm512_setzero_si512(), sums.low[j]);
+    sums.high[j] = _mm512_sub_epi64(_mm512_setzero_si512(), sums.high[j]);
+  }
+  return sums;
+}
+
+// Adds the products of half a tile's pairs of digits with kCount columns of a table, each as a (b + c).
+template <int kCount>
+RNS_IFMA_INLINE void add_products(const Digits* digits, i64 pairs, i64 half,
+                                  const PairFactors* const* columns, ProductSums* sums) {
+  ProductSums total[kCount];
+#pragma GCC unroll 4
+  for (int k = 0; k < kCount; ++k) total[k] = sums[k];
+  for (i64 p = 0; p < pairs; ++p, digits += 2) {
+#pragma GCC unroll 3
+    for (int j = 0; j < 3; ++j) {
+      const __m512i a = load_words(digits[0].word[j], half), b = load_words(digits[1].word[j], half);
+#pragma GCC unroll 4
+      for (int k = 0; k < kCount; ++k) {
+        const __m512i left = _mm512_add_epi64(a, spread_at(columns[k][p].word[j]));
+        const __m512i right = _mm512_add_epi64(b, spread_at(columns[k][p].word[j] + 1));
+        total[k].low[j] = _mm512_madd52lo_epu64(total[k].low[j], left, right);
+        total[k].high[j] = _mm512_madd52hi_epu64(total[k].high[j], left, right);
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (int k = 0; k < kCount; ++k) sums[k] = total[k];
+}
 
 template <class Modulus>
 struct Groups {

@@ -50,7 +50,7 @@ class ForwardConstants:
 
     @property
     def digits(self) -> ForwardDigits | None:
-        """Those by digits of 102 bits, for processors that have them; None of limbs of another base."""
+        """Those by digits of 100 bits, for processors that have them; None of limbs of another base."""
         return None
 
 
@@ -59,7 +59,7 @@ class BinaryForwardConstants(ForwardConstants):
 
     @cached_property
     def digits(self) -> ForwardDigits | None:
-        """Those by digits of 102 bits, for processors that have them."""
+        """Those by digits of 100 bits, for processors that have them."""
         return forward_digits(self.moduli, self.limb_count, self.flip != 0)
 
 
@@ -124,7 +124,7 @@ class ReverseConstants:
 
     @cached_property
     def digits(self) -> ReverseDigits | None:
-        """Those by digits of 102 bits, for processors that have them."""
+        """Those by digits of 100 bits, for processors that have them."""
         return reverse_digits(self.moduli, self.limb_count, self.signed)
 
 
@@ -169,7 +169,7 @@ class ExtensionConstants:
 
     @cached_property
     def digits(self) -> ExtensionDigits | None:
-        """Those by digits of 102 bits, for processors that have them."""
+        """Those by digits of 100 bits, for processors that have them."""
         return extension_digits(self.moduli, self.targets)
 
 

@@ -39,8 +39,8 @@ class ProofConstants:
     those of ``P/m``; those of a group are in `source_groups` and `target_groups`, as the kernel has them.
     With M' the product of the first moduli and s the sum of a target group's ``P/m``, the terms S_k have the
     factors ``-s M'/P_k`` modulo P, and the quotient ``s M'``. ``table[h, p]`` holds those of group h for the
-    p-th pair of terms, the second one's first: the lower word of both, the sums of their words, and the upper
-    words. A number is within the bound if its fraction ``X/M' + 1/2``, in units of 2**-45, is from `lowest`
+    p-th pair of terms, the second one's first: the lower word of both, the upper words, and the sums of both.
+    A number is within the bound if its fraction ``X/M' + 1/2``, in units of 2**-45, is from `lowest`
     to ``lowest + room``.
     """
 
@@ -141,7 +141,7 @@ def _factors(group: list[int], parts: list[Any], whole: Any) -> tuple[list[int],
 def _pairs(factors: list[int]) -> Words:
     """The words of factors in pairs, as the kernel has them: (pairs, 3, 2)."""
     lower, upper = _words(factors).T.reshape(2, -1, 2)[:, :, ::-1]
-    return np.stack([lower, lower + upper, upper], axis=1)
+    return np.stack([lower, upper, lower + upper], axis=1)
 
 
 def _target_group(group: list[int], factors: list[int], last: int) -> tuple[int, ...]:

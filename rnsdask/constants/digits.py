@@ -1,7 +1,7 @@
-"""Constants of conversion and base extension by digits of 102 bits, for processors that multiply words of 52.
+"""Constants of conversion and base extension by digits of 100 bits, for processors that multiply words of 52.
 
 The moduli are taken in groups of neighbours with products P_k of at most 2**96. A number's terms are its
-digits, or its ``S_k = sum(u_i P_k / m_i)``, below 2**102, and q. Only the CPU has these kernels
+digits, or its ``S_k = sum(u_i P_k / m_i)``, below 2**100, and q. Only the CPU has these kernels
 (kernels/cpu/digit_conversion.cpp).
 """
 
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from rnsdask.core.moduli import LIMB_BITS, ModuliSet
 
-_WORD_BITS = 51  # of half a digit
+_WORD_BITS = 50  # of half a digit
 _DIGIT_BITS = 2 * _WORD_BITS
 _FACTOR_BITS = 52  # of what the processor multiplies
 _GROUP_BITS = 96
+_MOST_IN_GROUP = 16  # so that S_k < 2**100
 _MOST_ROWS = 511
-_COLUMNS = 2
 
 Words = NDArray[np.uint64]
 
@@ -37,7 +37,7 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class ForwardDigits:
-    """``2**(102 d)`` modulo each P_k, a row for each of D digits; signed, last ``-2**(102 D)`` for signs."""
+    """``2**(100 d)`` modulo each P_k, a row for each of D digits; signed, last ``-2**(100 D)`` for signs."""
 
     table: Words
     targets: Groups
@@ -45,7 +45,7 @@ class ForwardDigits:
 
 @dataclass(frozen=True, eq=False)
 class ReverseDigits:
-    """The D digits of each M / P_k, and last of ``2**(102 D) - M``, for q.
+    """The D digits of each M / P_k, and last of ``2**(100 D) - M``, for q.
 
     `product` and `highest` are the words of M and of the range's highest value.
     """
@@ -77,10 +77,10 @@ class DivisionDigits:
 
 @dataclass(frozen=True, eq=False)
 class RemainderDigits:
-    """For remainders by a divisor d: of each term's factor r, ``floor(2**204 r / d)`` and r itself.
+    """For remainders by a divisor d: of each term's factor r, ``floor(2**200 r / d)`` and r itself.
 
-    Factors are M / P_k and last -M, for q, modulo d; then, without fractions, -d and ``-2**102 d`` modulo
-    ``2**(102 D)``, for the digits of k. `divisor` and `highest` are the words of d and of d - 1, in the D
+    Factors are M / P_k and last -M, for q, modulo d; then, without fractions, -d and ``-2**100 d`` modulo
+    ``2**(100 D)``, for the digits of k. `divisor` and `highest` are the words of d and of d - 1, in the D
     digits that hold 2 d.
     """
 
@@ -116,7 +116,7 @@ def reverse_digits(moduli: ModuliSet, limb_count: int, signed: bool) -> ReverseD
     rows = [*(total // product for product in products), 2 ** (_DIGIT_BITS * count) - total]
     table = words_of(rows, 2 * count).reshape(-1, count, 2)
     _, highest = moduli.value_range(signed)
-    return ReverseDigits(_blocked(table), _source_groups(moduli), *words_of([total, highest], 2 * count))
+    return ReverseDigits(_in_pairs(table), _source_groups(moduli), *words_of([total, highest], 2 * count))
 
 
 def extension_digits(moduli: ModuliSet, targets: ModuliSet) -> ExtensionDigits | None:
@@ -142,7 +142,7 @@ def remainder_digits(moduli: ModuliSet, divisor: int) -> RemainderDigits | None:
     of_k = [-d % 2 ** (_DIGIT_BITS * count), (-d << _DIGIT_BITS) % 2 ** (_DIGIT_BITS * count)]
     columns = words_of(fractions, 4), words_of([*factors, *of_k], 2 * count)
     table = np.hstack(columns).reshape(len(fractions), -1, 2)
-    return RemainderDigits(_blocked(table), _source_groups(moduli), *words_of([d, d - 1], 2 * count))
+    return RemainderDigits(_in_pairs(table), _source_groups(moduli), *words_of([d, d - 1], 2 * count))
 
 
 def words_of(values: Iterable[Any], count: int) -> Words:
@@ -158,14 +158,14 @@ def words_of(values: Iterable[Any], count: int) -> Words:
 
 def _table_of(rows: list[list[Any]]) -> Words:
     """A table of digits, as kernels read it."""
-    return _blocked(words_of([digit for row in rows for digit in row], 2).reshape(len(rows), -1, 2))
+    return _in_pairs(words_of([digit for row in rows for digit in row], 2).reshape(len(rows), -1, 2))
 
 
 def _bounds(moduli: ModuliSet) -> list[int]:
     """Where groups begin, and the end: as many moduli to a group as its product allows."""
     bounds, product = [0], 1
     for i, m in enumerate(moduli):
-        if product * m > 2**_GROUP_BITS:
+        if product * m > 2**_GROUP_BITS or i - bounds[-1] == _MOST_IN_GROUP:
             bounds.append(i)
             product = 1
         product *= m
@@ -196,7 +196,7 @@ def _source_groups(moduli: ModuliSet) -> Groups:
 
 
 def _target_groups(moduli: ModuliSet) -> Groups:
-    """Rows of m, ``|2**(51 j)|`` modulo m of five words, and their quotients."""
+    """Rows of m, ``|2**(50 j)|`` modulo m of five words, and their quotients."""
     rows = []
     for m in moduli:
         powers = [pow(2, _WORD_BITS * j, m) for j in range(5)]
@@ -204,8 +204,25 @@ def _target_groups(moduli: ModuliSet) -> Groups:
     return Groups(np.array(_bounds(moduli), dtype=np.uint32), np.array(rows, dtype=np.uint64))
 
 
-def _blocked(table: Words) -> Words:
-    """A table of row, column and word in blocks of _COLUMNS columns: block, row, words."""
-    rows, columns, _ = table.shape
-    padded = np.pad(table, ((0, 0), (0, -columns % _COLUMNS), (0, 0)))
-    return np.ascontiguousarray(padded.reshape(rows, -1, 2 * _COLUMNS).transpose(1, 0, 2))
+def _in_pairs(table: Words) -> Words:
+    """A table of row, column and word as kernels read it: of each column, the start of sums, then its pairs.
+
+    Each is three times two words. A pair of rows has their lower words, the second row's first, their upper
+    ones, and the sums of both.
+    """
+    padded = np.pad(table, ((0, len(table) % 2), (0, 0), (0, 0)))
+    words = np.concatenate([padded, padded.sum(axis=2, keepdims=True)], axis=2)
+    pairs = words.reshape(-1, 2, *words.shape[1:])[:, ::-1].transpose(2, 0, 3, 1)
+    return np.ascontiguousarray(np.concatenate([_starts(pairs), pairs], axis=1).reshape(len(pairs), -1, 6))
+
+
+def _starts(pairs: Words) -> Words:
+    """Minus the sums of the products of pairs along axis 1, their lower 52 bits and what is above these."""
+    half = np.uint64(_FACTOR_BITS // 2)
+    upper, lower = pairs >> half, pairs & np.uint64(2**26 - 1)
+    low = (lower[..., 0] * lower[..., 1]).sum(axis=1, keepdims=True)
+    middle = (lower * upper[..., ::-1]).sum(axis=(1, 3), keepdims=True)[..., 0]
+    high = (upper[..., 0] * upper[..., 1]).sum(axis=1, keepdims=True)
+    middle += low >> half
+    low = (low & np.uint64(2**26 - 1)) + ((middle & np.uint64(2**26 - 1)) << half)
+    return -np.stack([low, high + (middle >> half)], axis=-1)

@@ -1,4 +1,4 @@
-"""Conversion and base extension by 32-bit limbs and by digits of 102 bits, against Python integers."""
+"""Conversion and base extension by 32-bit limbs and by digits of 100 bits, against Python integers."""
 
 import gmpy2
 import numpy as np
@@ -121,7 +121,7 @@ def test_counts_of_numbers(count: int, bits: int, rng: np.random.Generator) -> N
 @BOTH_RANGES
 def test_most_terms_of_limbs(digits: int, signed: bool, rng: np.random.Generator) -> None:
     ms = ModuliSet([2**32 - 1, 2**32, 2**32 - 3, 2**32 - 5, 7])
-    limb_count = 102 * digits // 32
+    limb_count = 100 * digits // 32
     constants = forward_constants(ms, limb_count, signed)
     assert (constants.digits is None) == (digits + signed > 511)
     size = 2 ** (32 * limb_count)

@@ -21,7 +21,7 @@ from rnsdask.constants import (
 from rnsdask.constants.digits import ReverseDigits
 
 MULTIPLIES_WORDS: bool = _cpu.multiplies_words()
-"""Whether this processor has the kernels by digits of 102 bits; those by limbs have the same results."""
+"""Whether this processor has the kernels by digits of 100 bits; those by limbs have the same results."""
 
 FEWEST_BY_DIGITS = {"limbs_to_residues": 9, "residues_to_limbs": 5, "base_extend": 3}
 """Moduli, of base extension the new ones, from which digits are quicker than limbs, as measured."""
