@@ -105,6 +105,8 @@ RNS_IFMA void join_digits(const Digits* digits, i64 count, i64 half, i64 numbers
   }
 }
 
+i64 digits_of(i64 limb_count) { return (32 * limb_count + 2 * kWordBits - 1) / (2 * kWordBits); }
+
 struct ForwardDigits {
   const u32* limbs;
   i64 stride;
@@ -113,7 +115,7 @@ struct ForwardDigits {
   DigitTable table;
   Targets targets;
 
-  i64 digits() const { return (32 * limb_count + 2 * kWordBits - 1) / (2 * kWordBits); }
+  i64 digits() const { return digits_of(limb_count); }
 
   // The digits of a tile; of signed numbers the sign is a term of its own.
   RNS_IFMA void load_tile(i64 first, i64 width, WordRow* pairs, Digits* terms) const {
@@ -179,9 +181,13 @@ void limbs_to_residues(const Limbs& limbs, bool is_signed, const Blocks64& table
   const i64 count = static_cast<i64>(limbs.shape(0)), limb_count = static_cast<i64>(limbs.shape(1));
   require(limb_count >= 1 && (count == 0 || limb_count == 1 || limbs.stride(1) == 1),
           "limbs: the limbs' axis must be contiguous");
-  const ForwardDigits forward = {limbs.data(), limbs.stride(0),   limb_count,
-                                 is_signed,    DigitTable(table), Targets(starts, factors)};
-  require(forward.table.holds(forward.digits() + is_signed), "the table must have a row a digit");
+  const ForwardDigits forward = {limbs.data(),
+                                 limbs.stride(0),
+                                 limb_count,
+                                 is_signed,
+                                 DigitTable(table, digits_of(limb_count) + is_signed),
+                                 Targets(starts, factors)};
+  require(forward.table.is_whole(), "the table must have a row a digit");
   require(forward.targets.count == forward.table.columns, "a group has a column");
   check_result(residues, forward.targets.size(), count);
   nb::gil_scoped_release release;
@@ -202,11 +208,12 @@ void residues_to_limbs(const Matrix32& array, const Vector32& starts, const Tabl
 void base_extend(const Matrix32& array, const Vector32& starts, const Table64& factors, const Blocks64& table,
                  u32 start, u32 ambiguous_below, const Vector32& target_starts, const Table64& target_factors,
                  MutableResidues result, Vector8 ambiguous) {
-  const ExtensionDigits extension = {Residues(array),   Sources(starts, factors),
-                                     DigitTable(table), start,
-                                     ambiguous_below,   Targets(target_starts, target_factors)};
-  require(extension.residues.moduli == extension.sources.size() &&
-              extension.table.holds(extension.sources.count + 1) && ambiguous.shape(0) == array.shape(1),
+  const Sources sources(starts, factors);
+  const ExtensionDigits extension = {
+      Residues(array), sources,         DigitTable(table, sources.count + 1),
+      start,           ambiguous_below, Targets(target_starts, target_factors)};
+  require(extension.residues.moduli == extension.sources.size() && extension.table.is_whole() &&
+              ambiguous.shape(0) == array.shape(1),
           "one row of constants for each modulus, and one flag for each number is needed");
   require(extension.targets.count == extension.table.columns, "a group has a column");
   check_result(result, extension.targets.size(), extension.residues.count);

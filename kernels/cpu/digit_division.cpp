@@ -342,8 +342,8 @@ struct Division {
       const i64 width = std::min(kTiles * kWide, count - first), tiles = (width + kWide - 1) / kWide;
       x.load(first, tiles, terms.data(), dividends.data());
       y.load(first, tiles, terms.data(), divisors.data());
-      quotients_.clear();
-      remainders_.clear();
+      if (quotient.residues != nullptr) quotients_.clear();
+      if (remainder.residues != nullptr) remainders_.clear();
       for (i64 t = 0; t < tiles; ++t)
         divide_tile(t, first + kWide * t, dividends.data() + t * paired(x.digits),
                     divisors.data() + t * paired(y.digits));
@@ -423,8 +423,12 @@ std::pair<i64, i64> divide_by_digits(const Matrix32& x, const ReverseArguments& 
                                      const std::optional<MutableResidues>& quotient,
                                      const std::optional<MutableResidues>& remainder) {
   const i64 rows = static_cast<i64>(factors.shape(0)), count = static_cast<i64>(x.shape(1));
-  Division division = {reverse_of(x, x_constants),  reverse_of(y, y_constants), is_signed,
-                       DigitTable(table),           Targets(starts, factors),   Part(quotient, rows, count),
+  Division division = {reverse_of(x, x_constants),
+                       reverse_of(y, y_constants),
+                       is_signed,
+                       DigitTable(table, DigitTable::rows_of(table)),
+                       Targets(starts, factors),
+                       Part(quotient, rows, count),
                        Part(remainder, rows, count)};
   require(division.y.residues.count == count, "there must be a divisor for each number");
   require(division.targets.count == division.table.columns, "a group has a column");

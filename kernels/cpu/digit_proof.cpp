@@ -218,7 +218,7 @@ struct BoundProof {
   }
 
   // As agree, of all groups.
-  RNS_IFMA __mmask8 agree_all(Digits* terms, const TargetSum* target_sums, __m512i quotients, int half,
+  RNS_IFMA __mmask8 agree_all(const Digits* terms, const TargetSum* target_sums, __m512i quotients, int half,
                               __mmask8 flags) const {
     const ProductSums start = start_products(terms, pairs(), 8 * half);
     i64 group = 0;

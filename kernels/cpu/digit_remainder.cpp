@@ -27,7 +27,8 @@ struct Remainders {
   Residues residues;  // of as few moduli as determine the numbers
   Residues minuends;  // of all
   Sources sources;
-  DigitTable table;  // the first kFractions columns are the fractions
+  DigitTable table;
+  DigitTable fractions;  // the first columns of the table, without k's terms
   u32 start;
   u32 ambiguous_below;
   const u64* divisor;
@@ -41,8 +42,8 @@ struct Remainders {
   RNS_IFMA void find_k(Digits* terms) const {
     DigitSum sums[kColumns];
     ProductSums start[2];
-    table.start(terms, start);
-    table.sum_columns<kFractions>(terms, start, 0, sums);
+    fractions.start(terms, start);
+    fractions.sum(terms, start, 0, kFractions, sums);
     Digits* k = terms + sources.count + 1;
     for (int h = 0; h < 2; ++h) {
       __m512i fraction[2];
@@ -79,27 +80,19 @@ void remainders_by_digits(const Matrix32& array, const Matrix32& all, const Vect
                           const Vector32& target_starts, const Table64& target_factors,
                           const std::optional<Table64>& quotient_factors, MutableResidues result,
                           Vector8 ambiguous) {
-  Remainders remainders = {Residues(array),
-                           Residues(all),
-                           Sources(starts, factors),
-                           DigitTable(table),
-                           start,
-                           ambiguous_below,
-                           divisor.data(),
-                           highest.data(),
-                           static_cast<i64>(divisor.shape(0)) / 2,
-                           DigitTable(back),
-                           Targets(target_starts, target_factors),
-                           quotient_factors ? quotient_factors->data() : nullptr};
-  const i64 digits = remainders.digits;
-  require(remainders.residues.moduli == remainders.sources.size() &&
-              remainders.table.holds(remainders.sources.count + 3),
+  const Sources sources(starts, factors);
+  const i64 digits = static_cast<i64>(divisor.shape(0)) / 2;
+  const Remainders remainders = {
+      Residues(array), Residues(all), sources, DigitTable(table, sources.count + 3),
+      DigitTable(table, sources.count + 1), start, ambiguous_below, divisor.data(), highest.data(), digits,
+      // The digits have room for 2 d, but d may take a row less.
+      DigitTable(back, std::min(digits, DigitTable::rows_of(back))), Targets(target_starts, target_factors),
+      quotient_factors ? quotient_factors->data() : nullptr};
+  require(remainders.residues.moduli == remainders.sources.size() && remainders.table.is_whole(),
           "one row of constants for each modulus and each term is needed");
   require(divisor.shape(0) % 2 == 0 && highest.shape(0) == divisor.shape(0) && digits >= 1 &&
               digits == remainders.table.columns - kFractions && digits <= remainders.back.rows() + 1,
           "the constants must have the digits of two divisors");
-  // The digits have room for 2 d, but d needs no more than `back` has rows.
-  remainders.back.use(std::min(digits, remainders.back.rows()));
   require(remainders.targets.count == remainders.back.columns, "a group has a column");
   require(ambiguous.shape(0) == array.shape(1), "one flag for each number is needed");
   require(

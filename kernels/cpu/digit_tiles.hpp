@@ -13,7 +13,10 @@ namespace rns {
 
 using MutableResidues = Written<u32, nb::ndim<2>>;
 
-constexpr i64 kColumns = 4;  // of a table that share what is loaded of a number: registers hold no more sums
+// Columns of a table that share what is loaded of a number: registers hold no more sums. Of a table of few
+// terms, two share it for 16 numbers.
+constexpr i64 kColumns = 4;
+constexpr i64 kFewColumns = 2, kFewTerms = 8;
 
 // The sums of a tile's digits times those of a column.
 struct DigitSum {
@@ -40,36 +43,42 @@ struct DigitTable {
   const PairFactors* data;
   i64 columns;
   i64 all_pairs;
-  i64 pairs;  // that are used
+  i64 terms;  // that are taken, from the first on; the others are 0
   std::vector<PairFactors> starts;
 
-  explicit DigitTable(const Blocks64& array)
+  // The number of terms of a whole table is even, with the zero.
+  static i64 rows_of(const Blocks64& array) { return 2 * static_cast<i64>(array.shape(1)) - 2; }
+
+  DigitTable(const Blocks64& array, i64 count)
       : data(reinterpret_cast<const PairFactors*>(array.data())),
         columns(static_cast<i64>(array.shape(0))),
-        all_pairs(static_cast<i64>(array.shape(1)) - 1),
-        pairs(all_pairs),
+        all_pairs(rows_of(array) / 2),
+        terms(rows()),
         starts(columns) {
-    require(array.shape(2) * sizeof(u64) == sizeof(PairFactors) && pairs >= 1 && pairs <= 256,
+    require(array.shape(2) * sizeof(u64) == sizeof(PairFactors) && rows() >= 2 && rows() <= 512 &&
+                count <= rows(),
             "no table of digits");
     for (i64 k = 0; k < columns; ++k) starts[k] = *column(k);
+    use(count);
   }
 
   const PairFactors* column(i64 k) const { return data + k * (all_pairs + 1); }
   i64 rows() const { return 2 * all_pairs; }
-  bool holds(i64 terms) const { return (terms + 1) / 2 == all_pairs; }
+  i64 pairs() const { return (terms + 1) / 2; }
+  bool is_whole() const { return pairs() == all_pairs; }
 
-  // From now on, only so many terms are taken, and the others are 0.
-  void use(i64 terms) {
-    if ((terms + 1) / 2 == pairs) return;
-    pairs = (terms + 1) / 2;
-    for (i64 k = 0; k < columns; ++k) starts[k] = start_of(column(k));
+  // From now on, only so many terms are taken.
+  void use(i64 count) {
+    const i64 before = pairs();
+    terms = count;
+    for (i64 k = 0; pairs() != before && k < columns; ++k) starts[k] = start_of(column(k));
   }
 
   PairFactors start_of(const PairFactors* column) const {
     PairFactors start = *column;
     for (int j = 0; j < 3; ++j) {
       unsigned __int128 left_out = 0;
-      for (i64 p = pairs; p < all_pairs; ++p) {
+      for (i64 p = pairs(); p < all_pairs; ++p) {
         const u64* c = column[1 + p].word[j];
         left_out += static_cast<unsigned __int128>(c[0]) * c[1];
       }
@@ -79,9 +88,27 @@ struct DigitTable {
     return start;
   }
 
-  // The sums of a tile's terms, for which `start` is made, times kCount columns.
+  // Columns that are taken together.
+  i64 step() const { return is_short() ? kFewColumns : kColumns; }
+  bool is_short() const { return terms <= kFewTerms; }
+
+  // The sums of a tile's digits, for which `start` is made, times `count` columns, at most step().
+  RNS_IFMA_INLINE void sum(const Digits* digits, const ProductSums* start, i64 first, i64 count,
+                           DigitSum* sums) const {
+    if (is_short())
+      sum_few(digits, first, count, sums);
+    else if (count == 4)
+      sum_columns<4>(digits, start, first, sums);
+    else if (count == 3)
+      sum_columns<3>(digits, start, first, sums);
+    else if (count == 2)
+      sum_columns<2>(digits, start, first, sums);
+    else
+      sum_columns<1>(digits, start, first, sums);
+  }
+
   template <int kCount>
-  RNS_IFMA void sum_columns(const Digits* terms, const ProductSums* start, i64 first, DigitSum* sums) const {
+  RNS_IFMA void sum_columns(const Digits* digits, const ProductSums* start, i64 first, DigitSum* sums) const {
     const PairFactors* factors[kCount];
     for (int k = 0; k < kCount; ++k) factors[k] = column(first + k) + 1;
     for (int h = 0; h < 2; ++h) {
@@ -94,29 +121,35 @@ struct DigitTable {
           total[k].high[j] = _mm512_add_epi64(start[h].high[j], spread_at(own.word[j] + 1));
         }
       }
-      add_products<kCount>(terms, pairs, 8 * h, factors, total);
+      add_products<kCount>(digits, pairs(), 8 * h, factors, total);
 #pragma GCC unroll 4
       for (int k = 0; k < kCount; ++k) sums[k].half[h] = total[k];
     }
   }
 
-  // The same of up to kColumns columns; returns how many.
-  RNS_IFMA i64 sum(const Digits* terms, const ProductSums* start, i64 first, DigitSum* sums) const {
-    const i64 count = std::min(kColumns, columns - first);
-    if (count == 4)
-      sum_columns<4>(terms, start, first, sums);
-    else if (count == 3)
-      sum_columns<3>(terms, start, first, sums);
-    else if (count == 2)
-      sum_columns<2>(terms, start, first, sums);
-    else
-      sum_columns<1>(terms, start, first, sums);
-    return count;
+  // The same with a product for each digit: what pairs take besides is more than what they save.
+  RNS_IFMA void sum_few(const Digits* digits, i64 first, i64 count, DigitSum* sums) const {
+    const PairFactors* factors[kFewColumns] = {column(first) + 1, column(first + count - 1) + 1};
+    ProductSums total[kFewColumns][2] = {};
+    for (i64 r = 0; r < terms; ++r) {
+      __m512i x[2][3];
+      load_factors(digits[r], 0, x[0]);
+      load_factors(digits[r], 8, x[1]);
+#pragma GCC unroll 12
+      for (int i = 0; i < 6 * kFewColumns; ++i) {
+        const int k = i / 6, j = i / 2 % 3, h = i % 2;
+        const __m512i c = spread_at(factors[k][r / 2].word[j] + (r + 1) % 2);
+        total[k][h].low[j] = _mm512_madd52lo_epu64(total[k][h].low[j], x[h][j], c);
+        total[k][h].high[j] = _mm512_madd52hi_epu64(total[k][h].high[j], x[h][j], c);
+      }
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 2 * kFewColumns; ++i) sums[i / 2].half[i % 2] = total[i / 2][i % 2];
   }
 
-  // What the sums of a tile's terms start with.
-  RNS_IFMA void start(Digits* terms, ProductSums* start) const {
-    for (int h = 0; h < 2; ++h) start[h] = start_products(terms, pairs, 8 * h);
+  // What the sums of a tile's digits start with.
+  RNS_IFMA_INLINE void start(const Digits* digits, ProductSums* start) const {
+    for (int h = 0; !is_short() && h < 2; ++h) start[h] = start_products(digits, pairs(), 8 * h);
   }
 };
 
@@ -282,16 +315,18 @@ RNS_IFMA inline void reduce_group(const DigitSum& sum, const Targets& targets, i
 }
 
 // The residues of up to kTiles tiles, each of `rows` terms at least.
-RNS_IFMA inline void write_residues(Digits* terms, i64 rows, const DigitTable& table, const Targets& targets,
-                                    i64 width, const Finish& finish, u32* residues, i64 stride) {
+RNS_IFMA inline void write_residues(const Digits* terms, i64 rows, const DigitTable& table,
+                                    const Targets& targets, i64 width, const Finish& finish, u32* residues,
+                                    i64 stride) {
   DigitSum sums[kColumns];
   ProductSums starts[kTiles][2];
   // The sum of the products of digits below 2^100 and constants below 2^96.
-  const auto reduce = table.pairs <= 32 ? reduce_group<4> : reduce_group<5>;
+  const auto reduce = table.terms <= 64 ? reduce_group<4> : reduce_group<5>;
   for (i64 t = 0; kWide * t < width; ++t) table.start(terms + t * rows, starts[t]);
-  for (i64 group = 0; group < targets.count; group += kColumns) {
+  for (i64 group = 0; group < targets.count; group += table.step()) {
+    const i64 groups = std::min(table.step(), targets.count - group);
     for (i64 t = 0; kWide * t < width; ++t) {
-      const i64 groups = table.sum(terms + t * rows, starts[t], group, sums);
+      table.sum(terms + t * rows, starts[t], group, groups, sums);
       for (i64 k = 0; k < groups; ++k)
         reduce(sums[k], targets, group + k, width - kWide * t, finish, t, residues + kWide * t, stride);
     }
@@ -336,15 +371,16 @@ inline i64 paired(i64 digits) { return digits + digits % 2; }
 
 // The digits of the sums of up to kTiles tiles' terms, times the columns of a table from the first on, less
 // `product` where they are above `highest`; each tile has paired(digits).
-RNS_IFMA inline void sum_digits(const DigitTable& table, i64 first, Digits* terms, i64 tiles,
+RNS_IFMA inline void sum_digits(const DigitTable& table, i64 first, const Digits* terms, i64 tiles,
                                 const u64* product, const u64* highest, i64 digits, Digits* result) {
   DigitSum sums[kColumns];
   Chain chains[kTiles] = {};
   ProductSums starts[kTiles][2];
   for (i64 t = 0; t < tiles; ++t) table.start(terms + t * table.rows(), starts[t]);
-  for (i64 d = 0; d < digits; d += kColumns) {
+  for (i64 d = 0; d < digits; d += table.step()) {
+    const i64 columns = std::min(table.step(), digits - d);
     for (i64 t = 0; t < tiles; ++t) {
-      const i64 columns = table.sum(terms + t * table.rows(), starts[t], first + d, sums);
+      table.sum(terms + t * table.rows(), starts[t], first + d, columns, sums);
       for (i64 k = 0; k < columns; ++k)
         next_digits(chains[t], sums[k], highest + 2 * (d + k), result[t * paired(digits) + d + k]);
     }
@@ -368,12 +404,12 @@ struct ReverseDigits {
                 const Vector64& product_words, const Vector64& highest_words)
       : residues(array),
         sources(starts, factors),
-        table(blocks),
+        table(blocks, sources.count + 1),
         product(product_words.data()),
         highest(highest_words.data()),
         digits(static_cast<i64>(product_words.shape(0)) / 2) {
     require(residues.moduli == sources.size(), "one row of constants for each modulus is needed");
-    require(table.holds(sources.count + 1), "the table must have a row a term");
+    require(table.is_whole(), "the table must have a row a term");
     require(product_words.shape(0) % 2 == 0 && highest_words.shape(0) == product_words.shape(0) &&
                 digits == table.columns,
             "the constants must have as many digits as a number");

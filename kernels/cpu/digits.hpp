@@ -40,12 +40,12 @@ RNS_IFMA_INLINE __m512i carry_of(__m512i x) { return _mm512_srai_epi64(x, kWordB
 // What exceeds 52 bits of a product, in units of the next word.
 RNS_IFMA_INLINE __m512i next_word(__m512i high) { return _mm512_slli_epi64(high, 52 - kWordBits); }
 
-// A digit of each number: its two words, and where it is a factor of products, the sum of both.
+// A digit of each number.
 struct Digits {
-  WordRow word[3];
+  WordRow word[2];
 };
 
-// A pair of digits of a table in the same form, those of the second digit first.
+// A pair of digits of a table, the second one first: the lower words, the upper words, and the sums of both.
 struct PairFactors {
   u64 word[3][2];
 };
@@ -57,22 +57,24 @@ struct ProductSums {
   __m512i high[3];
 };
 
+// The factors of half a tile's digits: their words, and the sum of both.
+RNS_IFMA_INLINE void load_factors(const Digits& digits, i64 half, __m512i* x) {
+  x[0] = load_words(digits.word[0], half);
+  x[1] = load_words(digits.word[1], half);
+  x[2] = _mm512_add_epi64(x[0], x[1]);
+}
+
 // A pair of digits takes one product: a c + b d = (a + d) (b + c) - a b - c d (S. Winograd, "A new algorithm
-// for inner product", 1968). This is minus the sum of the a b of half a tile's pairs of digits, which are
-// made factors.
-RNS_IFMA_INLINE ProductSums start_products(Digits* digits, i64 pairs, i64 half) {
+// for inner product", 1968). This is minus the sum of the a b of half a tile's pairs of digits.
+RNS_IFMA_INLINE ProductSums start_products(const Digits* digits, i64 pairs, i64 half) {
   ProductSums sums = {};
   for (i64 p = 0; p < pairs; ++p, digits += 2) {
-    __m512i x[2][3];
-    for (int i = 0; i < 2; ++i) {
-      x[i][0] = load_words(digits[i].word[0], half);
-      x[i][1] = load_words(digits[i].word[1], half);
-      x[i][2] = _mm512_add_epi64(x[i][0], x[i][1]);
-      _mm512_store_si512(digits[i].word[2].x + half, x[i][2]);
-    }
+    __m512i a[3], b[3];
+    load_factors(digits[0], half, a);
+    load_factors(digits[1], half, b);
     for (int j = 0; j < 3; ++j) {
-      sums.low[j] = _mm512_madd52lo_epu64(sums.low[j], x[0][j], x[1][j]);
-      sums.high[j] = _mm512_madd52hi_epu64(sums.high[j], x[0][j], x[1][j]);
+      sums.low[j] = _mm512_madd52lo_epu64(sums.low[j], a[j], b[j]);
+      sums.high[j] = _mm512_madd52hi_epu64(sums.high[j], a[j], b[j]);
     }
   }
 #pragma GCC unroll 3
@@ -91,13 +93,15 @@ RNS_IFMA_INLINE void add_products(const Digits* digits, i64 pairs, i64 half,
 #pragma GCC unroll 4
   for (int k = 0; k < kCount; ++k) total[k] = sums[k];
   for (i64 p = 0; p < pairs; ++p, digits += 2) {
+    __m512i a[3], b[3];
+    load_factors(digits[0], half, a);
+    load_factors(digits[1], half, b);
 #pragma GCC unroll 3
     for (int j = 0; j < 3; ++j) {
-      const __m512i a = load_words(digits[0].word[j], half), b = load_words(digits[1].word[j], half);
 #pragma GCC unroll 4
       for (int k = 0; k < kCount; ++k) {
-        const __m512i left = _mm512_add_epi64(a, spread_at(columns[k][p].word[j]));
-        const __m512i right = _mm512_add_epi64(b, spread_at(columns[k][p].word[j] + 1));
+        const __m512i left = _mm512_add_epi64(a[j], spread_at(columns[k][p].word[j]));
+        const __m512i right = _mm512_add_epi64(b[j], spread_at(columns[k][p].word[j] + 1));
         total[k].low[j] = _mm512_madd52lo_epu64(total[k].low[j], left, right);
         total[k].high[j] = _mm512_madd52hi_epu64(total[k].high[j], left, right);
       }
