@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from distributed import Client, LocalCluster
+from forking import forked_workers
 
 import rnsdask as rd
 from rnsdask.cli import main
@@ -250,6 +251,7 @@ def lose_package() -> None:
 def processes() -> Iterator[Client]:
     """A cluster of two processes, and a client that is not Dask's default."""
     with (
+        forked_workers(),
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as running,
         Client(running, set_as_default=False) as client,
     ):

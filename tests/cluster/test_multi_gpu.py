@@ -1,6 +1,7 @@
 """Reductions on clusters of one worker and of more: the same results, on GPUs and on CPU processes."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -23,6 +24,7 @@ from bench_scaling import (
 )
 from benchmarking import GIB, moduli_set, random_on_cpu
 from distributed import Client
+from forking import forked_workers
 
 import rnsdask as rd
 from rnsdask.rns.reduce import ReductionResult
@@ -54,7 +56,7 @@ def clusters(kind: str) -> Iterator[Client]:
         most = gpus_here()
         counts = {count for count in counts if count < most} | {most}
     for count in sorted(counts):
-        with cluster_of(kind, count) as client:
+        with forked_workers() if kind == "cpu" else nullcontext(), cluster_of(kind, count) as client:
             assert len(client.scheduler_info(n_workers=-1)["workers"]) == count
             yield client
 

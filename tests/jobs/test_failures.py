@@ -25,6 +25,7 @@ from typing import Any
 
 import dask
 import dask.array as da
+import forking
 import numpy as np
 import psutil
 import pytest
@@ -51,6 +52,7 @@ from rnsdask.rns.system import RNS
 
 RUNS = int(os.environ.get("RNSDASK_FAULT_RUNS", "1"))
 COMMAND = [sys.executable, "-c", "from rnsdask.cli import main; main(prog_name='rnsdask')"]
+DASK = "from dask.__main__ import main; main()"
 SCHEDULER_LOST = r"the Dask scheduler tcp://\S* has gone, or does not answer any more"
 RANDOM = ["--count", "12800", "--bits", "100", "--chunk", "128", "--seed", "3"]  # 100 chunks
 SLOW = """
@@ -127,8 +129,9 @@ class Workers:
 @pytest.fixture(scope="module")
 def all_workers(slow_module: str) -> Iterator[Workers]:
     running = Workers(slow_module)
-    yield running
-    running.close()
+    with forking.forked_workers():
+        yield running
+        running.close()
 
 
 @pytest.fixture
@@ -328,13 +331,9 @@ class Place:
         self._options = ["--no-dashboard", "--no-nanny", "--nthreads", "1", "--preload", slow_module]
         self.file = Path("scheduler.json").absolute()
         host = ["--host", "127.0.0.1", "--port", "0", "--dashboard-address", ":0"]
-        self.scheduler = self._start("scheduler", "--scheduler-file", str(self.file), *host)
+        self.scheduler = forking.start(DASK, "scheduler", "--scheduler-file", str(self.file), *host)
         wait_until(lambda: self.file.exists() and self.file.read_text().rstrip().endswith("}"))
-        self.worker = self._start("worker", "--scheduler-file", str(self.file), *self._options)
-
-    def _start(self, *args: str) -> subprocess.Popen[bytes]:
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        return subprocess.Popen([sys.executable, "-m", "dask", *args], **quiet)  # type: ignore[call-overload,no-any-return]
+        self.worker = forking.start(DASK, "worker", "--scheduler-file", str(self.file), *self._options)
 
     def start_job(self, *args: str) -> subprocess.Popen[bytes]:
         place = ["--scheduler-file", str(self.file)]
@@ -346,7 +345,7 @@ class Place:
     def __exit__(self, *_error: object) -> None:
         for process in (self.worker, self.scheduler):
             process.kill()  # also one that is stopped
-            process.wait()
+            process.join()
 
 
 def kept_pieces() -> int:
@@ -391,7 +390,7 @@ def test_waiting_has_an_end(slow_module: str, what: str, monkeypatch: pytest.Mon
                 place.worker.kill()
             else:
                 monkeypatch.setattr(scheduler, "SILENCE_SECONDS", 1)
-                place.scheduler.send_signal(signal.SIGSTOP)
+                os.kill(place.scheduler.pid, signal.SIGSTOP)
 
         command = ["sum", "x.zarr", "--scheduler-file", place.file]
         stopper = threading.Thread(target=stop)
@@ -614,13 +613,13 @@ def test_a_killed_job_continues(command: str, seed: int, slow_module: str) -> No
     succeed("random", "s.zarr", "--count", "2000", "--seed", "3", *options)
     succeed("eval", "s >> 20", "s=s.zarr", "-o", "small.zarr")
     script = f"exec(open({slow_module!r}).read()); {COMMAND[2]}"
-    process = subprocess.Popen([sys.executable, "-c", script, *args], stdout=subprocess.DEVNULL)
+    process = forking.start(script, *args)
     chunks = Path("x.zarr/residues/c/0" if command == "convert" else "x.zarr/c/0")
     some = rnd.randint(int(command == "convert"), 10)
-    wait_until(lambda: len(list(chunks.glob("*"))) + kept_pieces() >= some or process.poll() == 0)
+    wait_until(lambda: len(list(chunks.glob("*"))) + kept_pieces() >= some or process.exitcode == 0)
     time.sleep(rnd.uniform(0.0, 0.1))
     process.kill()
-    process.wait()
+    process.join()
     if command == "sum":
         assert answer("sum", "s.zarr", "--checkpoint", "kept") == answer("sum", "s.zarr")
         return
