@@ -6,4 +6,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/venv.sh"
 install_rnsdask test
 # The tests and the programs that they start import the installed package, not the checkout's folder.
 export PYTHONSAFEPATH=1
+# Without their bytecode of the last time, each process would rewrite and compile all tests, for 9 s.
+export PYTHONDONTWRITEBYTECODE=
 exec "$venv/bin/pytest" --numprocesses auto --maxprocesses 4 --dist worksteal "$@"
