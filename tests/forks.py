@@ -101,12 +101,17 @@ def _status_of(child: int) -> int | str:
 
 
 if __name__ == "__main__":
-    # All that commands import.
+    # Nearly all that commands import.
     import distributed.system  # noqa: F401
     import fsspec.implementations.local  # noqa: F401
     import psutil  # noqa: F401
 
+    import rnsdask.jobs.dask_import
     from rnsdask.cli import main
+
+    rnsdask.jobs.dask_import.import_dask_array()  # as jobs do, before they import more
+    import rnsdask.jobs.evaluation
+    import rnsdask.jobs.value_export
 
     answers = os.fdopen(os.dup(1), "w")
     questions = os.fdopen(os.dup(0), "r")
