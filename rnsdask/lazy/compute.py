@@ -80,9 +80,11 @@ def _may_be_apart(graph: HighLevelGraph, name: str) -> bool:
 
 
 def _is_fused(graph: HighLevelGraph, data: Set[str]) -> bool:
-    """Whether nothing is left to fuse: tasks of chunks in memory, and trees of the results of such."""
+    """Whether nothing is worth fusing: functions of chunks in memory and of trees, and trees alone."""
+    trees = {name for name, layer in graph.layers.items() if isinstance(layer, TreeLayer)}
+    whole = data | trees
     return all(
-        isinstance(layer, TreeLayer) or (isinstance(layer, ChunkLayer) and graph.dependencies[name] <= data)
+        isinstance(layer, ChunkLayer) and graph.dependencies[name] <= whole
         for name, layer in graph.layers.items()
-        if name not in data
+        if name not in whole
     )

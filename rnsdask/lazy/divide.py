@@ -103,7 +103,7 @@ def _is_even_block(block: Array, *, system: RNS) -> Array:
 def power_of_two(bits: Any, most: int) -> Any:
     """``2**bits``, or ``2**most`` for more bits than that; lazy if `bits` are."""
     if is_lazy_integer(bits):
-        return map_values(_lazy_power_of_two, bits, most, dtype=object)
+        return map_values(_lazy_power_of_two, bits, most=most, dtype=object)
     count = as_integer(bits, "shift")
     if count < 0:
         raise ValueError(f"shift must not be negative, got {abbreviate(count)}")

@@ -73,7 +73,8 @@ def divide(a: Operand, b: Operand) -> Any:
         return apply("multiply", a, inverse(b))
     system: FiniteFields = a.system
     if is_lazy_integer(b):
-        return apply("multiply", a, LazyInts.of(map_values(_reciprocal_block, b, system, dtype=object)))
+        reciprocal = LazyInts.of(map_values(_reciprocal_block, b, system=system, dtype=object))
+        return apply("multiply", a, reciprocal)
     return apply("multiply", a, elements_of(system).reciprocal(scalar(b)))
 
 

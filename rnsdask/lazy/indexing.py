@@ -361,7 +361,7 @@ def _taken_lazily(words: da.Array, part: _Part, axes: list[int]) -> tuple[da.Arr
             index = _merged(index[None], index.size, index.ndim)[0]
         return words[:, index], 1
     length, axis = int(words.shape[1]), part.axes[0]
-    checked = map_values(_checked_positions, index, length, axis, dtype=np.int64)
+    checked = map_values(_checked_positions, index, length=length, axis=axis, dtype=np.int64)
     return _taken_at(words, checked), index.ndim
 
 
@@ -415,7 +415,8 @@ def _taken_jointly(
     for index, axis in positions:
         if axis is not None:
             length = int(shape[axis])
-            flat = flat * length + map_values(_checked_positions, index, length, axis, dtype=np.int64)
+            checked = map_values(_checked_positions, index, length=length, axis=axis, dtype=np.int64)
+            flat = flat * length + checked
     words = _merged(words, count, len(axes))
     return _taken_at(words, flat), len(common)
 

@@ -240,8 +240,12 @@ def reduce_chunks(
     return mapped
 
 
-def map_values(function: Callable[..., Any], values: da.Array, *arguments: Any, dtype: DTypeLike) -> da.Array:
+def map_values(
+    function: Callable[..., Any], values: da.Array, *, dtype: DTypeLike, **options: Any
+) -> da.Array:
     """Apply a function to each chunk of a Dask array of plain values, such as a lazy integer."""
-    meta = np.empty((0,) * values.ndim, dtype=dtype)
-    mapped: da.Array = da.map_blocks(function, values, *arguments, dtype=dtype, meta=meta)
-    return mapped
+    call, axes = _Call(function, options, None), tuple(range(values.ndim))
+    pairs = [(values, axes)]
+    name = _name_of(call, None, values.chunks, np.dtype(dtype), pairs)
+    graph = blockwise_graph(call, name, axes, pairs)
+    return da.Array(graph, name, values.chunks, meta=np.empty((0,) * values.ndim, dtype=dtype))

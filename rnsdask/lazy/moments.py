@@ -22,7 +22,7 @@ from rnsdask.rns.system import RNS
 def mean(total: Any, count: int) -> Any:
     """Mean of `count` numbers by their sum: an int, an object array of ints, or a Dask array of either."""
     if isinstance(total, da.Array):
-        return LazyInts.of(map_values(_quotients, total, count, dtype=object))
+        return LazyInts.of(map_values(_quotients, total, count=count, dtype=object))
     return _quotients(total, count)
 
 

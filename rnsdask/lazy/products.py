@@ -42,11 +42,11 @@ def prod(x: Numbers, overflow: str | None, split_every: int | None, backend: str
     axes = tuple(range(words.ndim))
     merge = partial(_combine_blocks, system=system)
     factors = combine_tree(partials, merge, axes, "rns-prod", split_every, keepdims=False)
-    result = map_values(_result_block, factors, system, mode, dtype=object)
+    result = map_values(_result_block, factors, system=system, mode=mode, dtype=object)
     if mode != "flag":
         return LazyInts.of(result)
-    value = LazyInts.of(map_values(_item, result, 0, dtype=object))
-    return value, map_values(_item, result, 1, dtype=np.bool_)
+    value = LazyInts.of(map_values(_item, result, index=0, dtype=object))
+    return value, map_values(_item, result, index=1, dtype=np.bool_)
 
 
 def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_every: int | None) -> Any:
@@ -143,10 +143,10 @@ def _combine_blocks(blocks: Any, axis: Any, keepdims: bool, system: Any) -> Any:
     return boxed(factors, blocks.ndim) if keepdims else factors
 
 
-def _result_block(factors: Any, system: NumberSystem, mode: str) -> Any:
+def _result_block(factors: Any, *, system: NumberSystem, mode: str) -> Any:
     result = _result(factors, system, mode)
     return result if mode == "flag" else ScalarInt(result)
 
 
-def _item(pair: tuple[int, bool], index: int) -> Any:
+def _item(pair: tuple[int, bool], *, index: int) -> Any:
     return np.bool_(pair[1]) if index else ScalarInt(pair[0])

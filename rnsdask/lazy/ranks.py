@@ -123,7 +123,7 @@ def _cuts(parts: da.Array, system: NumberSystem, ends: tuple[int, ...]) -> da.Ar
     joined = combine_tree(
         samples, partial(_combine_samples, system=system, size=size), (0, 1), "rns-ranks", keepdims=False
     )
-    return map_values(_cuts_of, joined, ends, dtype=object)
+    return map_values(_cuts_of, joined, ends=ends, dtype=object)
 
 
 def _sample_block(part: Any, *, size: int) -> NDArray[np.object_]:

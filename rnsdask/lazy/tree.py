@@ -65,7 +65,7 @@ def tree_reduce(
     options: dict[str, Any] = {"operation": operation, "system": system, "backend": backend}
     if not has_sizes(words):
         boxes = _combine_unplaced(_partial_results(words, options), operation)
-        return map_values(_field_of, boxes, field, dtype=object)
+        return map_values(_field_of, boxes, field=field, dtype=object)
     if words.npartitions == 1:
         place = replace(ALONE, index=(0,) * (words.ndim - 1))
         return map_all_chunks(_reduce_all, words, places=(place,), field=field, **options)
