@@ -1,8 +1,7 @@
-"""Elements of prime and Fermat fields: arithmetic, powers, folds, transforms, matrices, polynomials."""
+"""Elements of prime and Fermat fields: arithmetic, powers, folds, transforms, and long products."""
 
 import math
 import operator
-from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -185,80 +184,6 @@ def check_integers(case: Case, rng: Random) -> int:
         expected = x.values * pow(field.radix, exponent, size) % size
         count += same(field, x.array.multiply_by_root(exponent), expected, "multiplied by a power")
     return count
-
-
-def determinant(rows: list[list[int]], size: int) -> int:
-    """By the first row, modulo the fields' product."""
-    if not rows:
-        return 1 % size
-    minors = ([row[:j] + row[j + 1 :] for row in rows[1:]] for j in range(len(rows)))
-    terms = zip(range(len(rows)), rows[0], minors, strict=True)
-    return sum((-1) ** j * a * determinant(minor, size) for j, a, minor in terms if a) % size
-
-
-@operation("fields: matrices", ANY)
-def check_matrices(case: Case, rng: Random) -> int:
-    """Products, determinants, and inverses and solutions by what they are multiplied with."""
-    field, size = field_of(rng)
-    n, columns = rng.randint(1, 5), rng.randint(1, 4)
-    case.note("field", repr(field))
-    values = objects((element(rng, size) for _ in range(n * n)), (n, n))
-    right = objects((element(rng, size) for _ in range(n * columns)), (n, columns))
-    case.note("matrix", values)
-    a, b = (array_of(case, rng, field, v, whole_axes=2) for v in (values, right))
-    count = same(field, a @ b, matrix_product(values, right) % size, "product")
-    if isinstance(field, rd.FermatField):
-        return count
-    det = determinant(values.tolist(), size)
-    count += same_int(rd.linalg.det(a), det, "det")
-    if math.gcd(det, size) != 1:
-        must_fail(lambda: rd.linalg.inv(a), np.linalg.LinAlgError, "a singular matrix")
-        must_fail(lambda: rd.linalg.solve(a, b), np.linalg.LinAlgError, "a singular matrix")
-        return count + 2
-    solutions = rd.linalg.solve(a, b).to_ints()
-    count += same_array(matrix_product(values, solutions) % size, right, "a @ solve(a, b)")
-    inverse = rd.linalg.inv(a).to_ints()
-    identity = np.eye(n, dtype=object) * (1 % size)
-    return count + same_array(matrix_product(values, inverse) % size, identity, "a @ inv(a)")
-
-
-def polynomial(rng: Random, size: int, length: int) -> np.ndarray:
-    """Coefficients, the greatest of which has an inverse in all fields."""
-    values = [element(rng, size) for _ in range(length)]
-    return objects([*values[:-1], 1 % size])
-
-
-def horner(coefficients: list[int], point: int, size: int) -> int:
-    value = 0
-    for coefficient in reversed(coefficients):
-        value = (value * point + coefficient) % size
-    return value
-
-
-@operation("fields: polynomials", ANY)
-def check_polynomials(case: Case, rng: Random) -> int:
-    field, size = field_of(rng)
-    case.note("field", repr(field))
-    lengths = [rng.choice((1, 2, 3, 8, 17, 33, 70)) for _ in range(2)]
-    f, g = (polynomial(rng, size, length) for length in lengths)
-    points = objects(element(rng, size) for _ in range(rng.randint(1, 20)))
-    case.note("f", f)
-    case.note("g", g)
-    x, y, z = (array_of(case, rng, field, v, whole_axes=1) for v in (f, g, points))
-    exact = np.convolve(f, g) % size
-    make: Callable[[Any, Any], Any] = rng.choice((rd.poly.multiply, rd.convolve))
-    count = same(field, make(x, y), exact, "product")
-    at_points = [horner(f.tolist(), point, size) for point in points.tolist()]
-    count += same(field, rd.poly.evaluate(x, z), objects(at_points), "values")
-    quotient, rest = (part.to_ints() for part in rd.poly.divmod(x, y))
-    require(len(rest) < max(len(g), 2), "the remainder is too long")
-    again = np.zeros(max(len(f), len(g), len(quotient) + len(g) - 1, len(rest)), dtype=object)
-    whole_part = np.convolve(quotient, g) if quotient.size else objects([0])
-    again[: len(whole_part)] += whole_part
-    again[: len(rest)] += rest
-    padded = np.zeros_like(again)
-    padded[: len(f)] = f
-    return count + same_array(again % size, padded % size, "quotient * divisor + remainder")
 
 
 @operation("long products", ANY)

@@ -1,6 +1,5 @@
 """Products of vectors and matrices, and convolutions."""
 
-import math
 from random import Random
 from typing import Any
 
@@ -12,7 +11,6 @@ from fuzzing.checking import (
     MODES,
     check_overflow,
     check_overflowing,
-    computed,
     must_fail,
     operation,
     require,
@@ -93,56 +91,3 @@ def check_wrong_shapes(case: Case, rng: Random) -> int:
     error = must_fail(lambda: a.array @ b.array, ValueError, "shapes that do not match")
     require("do not match" in str(error), f"another error: {error}")
     return 1
-
-
-def determinant(rows: list[list[int]]) -> int:
-    """By the first row."""
-    if not rows:
-        return 1
-    minors = ([row[:j] + row[j + 1 :] for row in rows[1:]] for j in range(len(rows)))
-    return sum(
-        (-1) ** j * a * determinant(minor) for j, (a, minor) in enumerate(zip(rows[0], minors, strict=True))
-    )
-
-
-def in_one_chunk(x: Any, values: np.ndarray) -> Any:
-    return x if x.chunks is None else x.rechunk(values.shape)
-
-
-@operation("determinants and solutions")
-def check_determinants(case: Case, rng: Random) -> int:
-    """Exact ones over the integers; characteristic polynomials by what a matrix makes of them."""
-    n, columns = rng.randint(1, 4), rng.randint(1, 3)
-    a, b = case.fresh(rng, (n, n), "a"), case.fresh(rng, (n, columns), "b")
-    if rng.random() < 0.2:  # a singular one
-        a.values[-1] = a.values[0]
-        a.array = rd.concatenate([a.array[:-1], a.array[:1]]) if n > 1 else a.array
-    matrix, right = (in_one_chunk(x.array, x.values) for x in (a, b))
-    det = determinant(a.values.tolist())
-    same_int(rd.linalg.det(matrix), det, "det")
-    power, total = np.eye(n, dtype=object), np.zeros((n, n), dtype=object)
-    for coefficient in computed(rd.linalg.charpoly(matrix)).tolist():
-        total, power = total + coefficient * power, matrix_product(power, a.values)
-    require(not total.any(), "a matrix is no root of its characteristic polynomial")
-    if det == 0:
-        must_fail(lambda: rd.linalg.solve(matrix, right), np.linalg.LinAlgError, "a singular matrix")
-        return n
-    same_int(rd.linalg.rank(matrix), n, "rank")
-    numerators, denominator = map(computed, rd.linalg.solve(matrix, right))
-    factor = int(denominator.item() if hasattr(denominator, "item") else denominator)
-    require(factor > 0, "a denominator is not positive")
-    require(math.gcd(factor, *numerators.reshape(-1).tolist()) == 1, "a denominator is not the least")
-    return same_array(matrix_product(a.values, numerators), b.values * factor, "a @ solve(a, b)")
-
-
-@operation("resultants")
-def check_resultants(case: Case, rng: Random) -> int:
-    """Of integer polynomials, as determinants of Sylvester's matrix."""
-    f, g = (case.fresh(rng, (rng.randint(2, 4),), name) for name in "fg")
-    if not f.values[-1] or not g.values[-1]:
-        return 0
-    m, n = f.values.size - 1, g.values.size - 1
-    rows = [[0] * i + f.values[::-1].tolist() + [0] * (n - 1 - i) for i in range(n)]
-    rows += [[0] * i + g.values[::-1].tolist() + [0] * (m - 1 - i) for i in range(m)]
-    x, y = (in_one_chunk(p.array, p.values) for p in (f, g))
-    return same_int(rd.poly.resultant(x, y), determinant(rows), "resultant")

@@ -30,6 +30,8 @@ OPERATION_MODULES = (
     "expressions",
     "limbs",
     "fields",
+    "linear_algebra",
+    "polynomials",
 )
 
 for _module in OPERATION_MODULES:
