@@ -1,5 +1,6 @@
 """Linear algebra over the integers and over prime fields."""
 
+import itertools
 import math
 from random import Random
 from typing import Any
@@ -8,9 +9,9 @@ import numpy as np
 
 import rnsdask as rd
 from fuzzing.case import Case
-from fuzzing.checking import computed, must_fail, operation, require, same_array, same_int
+from fuzzing.checking import computed, must_fail, operation, require, same_array, same_int, same_numbers
 from fuzzing.fields import ANY, array_of, element, field_of, same
-from fuzzing.oracle import matrix_product, objects
+from fuzzing.oracle import Range, matrix_product, objects
 
 
 def determinant(rows: list[list[int]]) -> int:
@@ -25,6 +26,43 @@ def determinant(rows: list[list[int]]) -> int:
 
 def in_one_chunk(x: Any, values: np.ndarray) -> Any:
     return x if x.chunks is None else x.rechunk(values.shape)
+
+
+def reduced(rows: list[list[int]], p: int) -> tuple[list[list[int]], list[int]]:
+    """The reduced echelon form modulo a prime, rows of zeros left out, and the columns of its pivots."""
+    rest, done, pivots = [[v % p for v in row] for row in rows], [], []
+    for column in range(len(rows[0]) if rows else 0):
+        i = next((i for i, row in enumerate(rest) if row[column]), None)
+        if i is None:
+            continue
+        inverse = pow(rest[i][column], -1, p)
+        pivot = [v * inverse % p for v in rest.pop(i)]
+        clear = [(v, pivot, v[column]) for v in (*done, *rest)]
+        cleared = [[(v - c * w) % p for v, w in zip(row, by, strict=True)] for row, by, c in clear]
+        done, rest = [*cleared[: len(done)], pivot], cleared[len(done) :]
+        pivots.append(column)
+    return done, pivots
+
+
+def characteristic(matrix: np.ndarray) -> list[int]:
+    """Coefficients of det(z - A), ascending, of integers: by U. Le Verrier's traces and D. Faddeev."""
+    n, coefficients = len(matrix), [1]
+    power = np.eye(n, dtype=object)
+    for k in range(1, n + 1):
+        product = matrix_product(matrix, power)
+        coefficients.insert(0, -int(np.trace(product)) // k)
+        power = product + coefficients[0] * np.eye(n, dtype=object)
+    return coefficients
+
+
+def of_low_rank(rng: Random, size: int, shape: tuple[int, int]) -> np.ndarray:
+    """A matrix of any rank: of random elements, or a product of two narrow ones."""
+    inner = rng.randint(0, min(shape)) if rng.random() < 0.7 else None
+    if inner is None:
+        return objects((element(rng, size) for _ in range(shape[0] * shape[1])), shape)
+    left, right = ((shape[0], inner), (inner, shape[1]))
+    factors = [objects((element(rng, size) for _ in range(a * b)), (a, b)) for a, b in (left, right)]
+    return matrix_product(*factors) % size
 
 
 @operation("determinants and solutions")
@@ -77,3 +115,166 @@ def check_matrices(case: Case, rng: Random) -> int:
     inverse = rd.linalg.inv(a).to_ints()
     identity = np.eye(n, dtype=object) * (1 % size)
     return count + same_array(matrix_product(values, inverse) % size, identity, "a @ inv(a)")
+
+
+@operation("fields: ranks and factors", ANY)
+def check_factors(case: Case, rng: Random) -> int:
+    """Of matrices of any shape and rank, modulo each prime."""
+    field, size = prime_fields(rng)
+    shape = rng.randint(1, 6), rng.randint(1, 6)
+    values = np.stack([of_low_rank(rng, size, shape) for _ in range(rng.randint(1, 3))])
+    case.note("field", repr(field))
+    case.note("matrices", values)
+    x = array_of(case, rng, field, values, whole_axes=2)
+    ranks = computed(rd.linalg.rank(x))
+    p_, l_, u_ = (part.to_ints() for part in rd.linalg.lu(x))
+    products = [matrix_product(matrix_product(p, low), u) for p, low, u in zip(p_, l_, u_, strict=True)]
+    count = same_array(np.stack(products) % size, values, "P @ L @ U")
+    for k, p in enumerate(field.primes):
+        for i, matrix in enumerate(values.tolist()):
+            pivots = reduced(matrix, p)[1]
+            same_int(int(ranks[k, i]), len(pivots), f"rank modulo {p}")
+            check_lu(p_[i] % p, l_[i] % p, u_[i] % p, pivots)
+    return count + check_nullspaces(field, x, values)
+
+
+def check_lu(permutation: np.ndarray, lower: np.ndarray, upper: np.ndarray, pivots: list[int]) -> None:
+    n = len(permutation)
+    ones = permutation.astype(int)
+    require((ones.sum(0) == 1).all() and (ones.sum(1) == 1).all() and ones.max() == 1, "P permutes no rows")
+    require((np.triu(lower)[: lower.shape[1]] == np.eye(lower.shape[1], dtype=int)).all(), "L")
+    require(not np.triu(lower, 1).any() and len(lower) == n, "L has elements above its diagonal")
+    firsts = [next((j for j, v in enumerate(row) if v), None) for row in upper.tolist()]
+    rest = [None] * (len(upper) - len(pivots))
+    require(firsts == [*pivots, *rest], f"the rows of U begin at {firsts} instead of {pivots}")
+
+
+def check_nullspaces(field: Any, x: Any, values: np.ndarray) -> int:
+    """The basis that reduced echelon forms tell, or an error where ranks differ."""
+    forms = [[reduced(matrix, p) for matrix in values.tolist()] for p in field.primes]
+    ranks = {len(pivots) for of_prime in forms for _, pivots in of_prime}
+    if len(ranks) > 1:
+        must_fail(lambda: rd.linalg.nullspace(x), ValueError, "ranks that differ")
+        return 1
+    got, columns = rd.linalg.nullspace(x).to_ints(), values.shape[2]
+    for p, of_prime in zip(field.primes, forms, strict=True):
+        for i, (rows, pivots) in enumerate(of_prime):
+            free = [j for j in range(columns) if j not in pivots]
+            expected = np.zeros((columns, len(free)), dtype=object)
+            for k, j in enumerate(free):
+                expected[j, k] = 1
+                expected[pivots, k] = [-row[j] % p for row in rows]
+            same_array(got[i] % p, expected, f"null space {i} modulo {p}")
+    return len(values)
+
+
+def prime_fields(rng: Random) -> tuple[Any, int]:
+    """Fields that have linear algebra."""
+    while True:
+        field, size = field_of(rng)
+        if isinstance(field, rd.PrimeFields):
+            return field, size
+
+
+@operation("fields: powers of matrices", ANY)
+def check_matrix_powers(case: Case, rng: Random) -> int:
+    """Characteristic polynomials of a stack, and powers with exponents of any sign."""
+    field, size = prime_fields(rng)
+    n = rng.randint(1, 6)
+    values = np.stack([of_low_rank(rng, size, (n, n)) for _ in range(rng.randint(1, 3))])
+    exponent = rng.randint(-4, 6)
+    case.note("field, exponent", (repr(field), exponent))
+    case.note("matrices", values)
+    x = array_of(case, rng, field, values, whole_axes=2)
+    polynomials = np.array([characteristic(matrix) for matrix in values], dtype=object) % size
+    count = same(field, rd.linalg.charpoly(x), polynomials, "charpoly")
+    dets = [determinant(matrix.tolist()) % size for matrix in values]
+    count += same(field, rd.linalg.det(x), objects(dets), "det")
+    if exponent < 0 and any(math.gcd(det, size) != 1 for det in dets):
+        must_fail(lambda: rd.linalg.matrix_power(x, exponent), np.linalg.LinAlgError, "a singular matrix")
+        return count + 1
+    powers = computed(rd.linalg.matrix_power(x, exponent)).to_ints()
+    for matrix, power in zip(values, powers, strict=True):
+        expected = np.eye(n, dtype=object) % size
+        for _ in range(abs(exponent)):
+            expected = matrix_product(expected, matrix) % size
+        if exponent < 0:  # their product is 1
+            power, expected = matrix_product(expected, power) % size, np.eye(n, dtype=object) % size
+        same_array(power, expected, f"power {exponent}")
+    return count + len(values)
+
+
+@operation("stacks of integer matrices")
+def check_integer_stacks(case: Case, rng: Random) -> int:
+    """Determinants, ranks, polynomials, solutions and inverses, as Python ints or under other moduli."""
+    batch, n = rng.randint(1, 3), rng.randint(1, 4)
+    a, b = case.fresh(rng, (batch, n, n), "a"), case.fresh(rng, (n, rng.randint(1, 2)), "b")
+    x = a.array if a.array.chunks is None else a.array.rechunk({1: -1, 2: -1})
+    y = in_one_chunk(b.array, b.values)
+    matrices = a.values.tolist()
+    dets = [determinant(matrix) for matrix in matrices]
+    count = check_under_moduli(case, rng, rd.linalg.det, (x,), [objects(dets)])
+    polynomials = np.array([characteristic(matrix) for matrix in a.values], dtype=object)
+    count += check_under_moduli(case, rng, rd.linalg.charpoly, (x,), [polynomials])
+    ranks = [exact_rank(matrix) for matrix in matrices]
+    count += same_array(rd.linalg.rank(x), np.array(ranks), "ranks")
+    if 0 in dets:
+        error = must_fail(lambda: rd.linalg.inv(x), np.linalg.LinAlgError, "a singular matrix")
+        require(any(d == 0 and str(i) in str(error) for i, d in enumerate(dets)), f"another matrix: {error}")
+        return count + 1
+    inverses = [adjugate(matrix) for matrix in matrices]
+    solutions = [matrix_product(adjoint, b.values) for adjoint in inverses]
+    for function, operands, numerators in (
+        (rd.linalg.inv, (x,), inverses),
+        (rd.linalg.solve, (x, y), solutions),
+    ):
+        exact = [in_least_terms(top, det) for top, det in zip(numerators, dets, strict=True)]
+        tops, bottoms = np.stack([top for top, _ in exact]), objects(bottom for _, bottom in exact)
+        count += check_under_moduli(case, rng, function, operands, [tops, bottoms])
+    return count
+
+
+def check_under_moduli(
+    case: Case, rng: Random, function: Any, operands: tuple[Any, ...], expected: list[np.ndarray]
+) -> int:
+    """Check results of a function: Python ints, or arrays of a moduli set that holds them or does not."""
+    if rng.random() < 0.5:
+        got = function(*operands)
+        parts = got if isinstance(got, tuple) else (got,)
+        return sum(same_array(*pair, function.__name__) for pair in zip(parts, expected, strict=True))
+    longest = max(abs(v) for part in expected for v in part.reshape(-1).tolist()).bit_length()
+    system = rd.RNS(rd.ModuliSet.for_bits(max(1, longest + rng.choice((-40, -1, 1, 2, 80)))), signed=True)
+    case.note("moduli=", system.moduli.moduli)
+    limits = Range.of("signed", system.moduli.product)
+    if any(limits.outside(part).any() for part in expected):
+        must_fail(lambda: function(*operands, moduli=system), rd.RNSOverflowError, "results out of range")
+        return 1
+    got = function(*operands, moduli=system)
+    parts = got if isinstance(got, tuple) else (got,)
+    there = Case(case.seed, "signed", system.moduli, case.processor, case.is_lazy, [])
+    return sum(same_numbers(there, *pair, function.__name__) for pair in zip(parts, expected, strict=True))
+
+
+def exact_rank(rows: list[list[int]]) -> int:
+    """The order of the greatest minor that is not 0."""
+    n = len(rows)
+    for k in range(n, 0, -1):
+        for some in itertools.combinations(range(n), k):
+            for columns in itertools.combinations(range(n), k):
+                if determinant([[rows[i][j] for j in columns] for i in some]):
+                    return k
+    return 0
+
+
+def adjugate(rows: list[list[int]]) -> np.ndarray:
+    """The determinant times the inverse."""
+    n = len(rows)
+    minor = [
+        [[row[:j] + row[j + 1 :] for row in rows[:i] + rows[i + 1 :]] for i in range(n)] for j in range(n)
+    ]
+    return objects(((-1) ** (i + j) * determinant(minor[i][j]) for i in range(n) for j in range(n)), (n, n))
+
+
+def in_least_terms(numerators: np.ndarray, denominator: int) -> tuple[np.ndarray, int]:
+    factor = math.gcd(denominator, *numerators.reshape(-1).tolist()) * (-1 if denominator < 0 else 1)
+    return numerators // factor, denominator // factor
