@@ -182,7 +182,8 @@ def _consumes(item: Any) -> int:
 def _check_known(part: _Part, shape: tuple[int, ...]) -> None:
     """Raise UnknownLengthError if an axis of unknown length is cut."""
     item = part.item
-    is_like = _is_lazy_mask(item) and any(np.isnan(length) for length in item.shape)
+    # The axes of a mask of several become one, in the order of the whole array.
+    is_like = _is_lazy_mask(item) and item.ndim == 1 and bool(np.isnan(item.shape[0]))
     is_blockwise = item == _WHOLE if isinstance(item, slice) else is_like
     if not is_blockwise and any(np.isnan(shape[axis]) for axis in part.axes):
         raise UnknownLengthError(

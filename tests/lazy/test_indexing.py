@@ -405,6 +405,8 @@ def test_masks_and_arrays_of_unknown_lengths_meet() -> None:
         assert np.isnan(both.shape).all()
         assert (int(both.argmin()), int(both.max())) == (expected.argmin(), expected.max())
         assert both.to_ints().tolist() == expected.tolist()
+        both = table[rows][:, columns]
+        assert both[both > 3].to_ints().tolist() == [7, 6]  # by a mask of as many axes
 
 
 def test_what_must_not_compute_says_what_to_do() -> None:
