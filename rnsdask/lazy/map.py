@@ -54,7 +54,7 @@ def _nameable(value: Any) -> Any:
         return "int", hex(value)
     if isinstance(value, dict):
         return {key: _nameable(item) for key, item in value.items()}
-    return tuple(map(_nameable, value)) if type(value) is tuple else value
+    return type(value)(map(_nameable, value)) if type(value) in (list, tuple) else value
 
 
 def map_chunks(
