@@ -16,7 +16,7 @@ from rnsdask.core.errors import with_article
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import functions
 from rnsdask.lazy.fields import of_fields
-from rnsdask.lazy.operands import check_no_array, is_number_array
+from rnsdask.lazy.operands import check_no_array, find_lengths, is_number_array
 
 # ---- ufuncs -----------------------------------------------------------------------------------------------
 
@@ -169,10 +169,13 @@ _MODULES = ("numpy", "numpy.linalg")
 """Where NumPy has functions that mean what their names say here too."""
 
 _NUMPYS_OWN = {
-    *("array_split", "dsplit", "flatnonzero", "hsplit", "iscomplexobj", "isrealobj", "moveaxis", "ndim"),
-    *("reshape", "rollaxis", "shape", "size", "transpose", "vsplit"),
+    *("flatnonzero", "iscomplexobj", "isrealobj", "moveaxis", "ndim", "reshape", "rollaxis", "shape", "size"),
+    "transpose",
 }
 """Functions that NumPy writes in terms of an array's methods and attributes alone."""
+
+_NUMPYS_SPLITS = {"array_split", "dsplit", "hsplit", "vsplit"}
+"""Such that count with lengths."""
 
 _ALIASES = {
     **{"amax": "max", "amin": "min"},
@@ -209,9 +212,11 @@ def apply_function(function: Callable[..., Any], types: Iterable[type], args: An
     name = function.__name__
     if function.__module__ not in _MODULES:
         raise _refusal(f"{function.__module__}.{name}", (*args, *kwargs.values()))
-    if name in _NUMPYS_OWN:  # as subclasses of NumPy's arrays call it
-        return np.empty(0).__array_function__(function, (), args, kwargs)
     args, kwargs = _with_first(function, args, kwargs)
+    if name in _NUMPYS_SPLITS:
+        find_lengths(*filter(is_number_array, args[:1]))
+    if name in _NUMPYS_OWN | _NUMPYS_SPLITS:  # as subclasses of NumPy's arrays call it
+        return np.empty(0).__array_function__(function, (), args, kwargs)
     name, args = _ALIASES.get(name, name), tuple(map(_scalar, args))
     found = _SPECIAL.get(name) or _public(name, function.__module__)
     if found is None and args and is_number_array(args[0]):
@@ -237,11 +242,9 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:  # noqa: AR
         raise TypeError(
             f"numpy.array_equal takes two arrays of numbers, got {kinds}; rd.from_ints makes them"
         )
-    if a1.words.shape[1:] != a2.words.shape[1:] and not any(
-        np.isnan(length) for x in (a1, a2) for length in x.words.shape
-    ):
-        return False
-    return bool((functions.relate(a1, "==", a2)).all())
+    for x in (a1, a2):
+        find_lengths(x)
+    return a1.words.shape[1:] == a2.words.shape[1:] and bool(functions.relate(a1, "==", a2).all())
 
 
 def _result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:

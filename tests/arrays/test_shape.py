@@ -377,6 +377,10 @@ def test_of_unknown_length() -> None:
     assert some.T.to_ints().tolist() == chosen.T.tolist()
     assert rd.concatenate([x, some]).to_ints().tolist() == np.concatenate([a, chosen]).tolist()
     assert rd.expand_dims(some, 1).to_ints().tolist() == chosen[:, None].tolist()
+    assert not np.array_equal(x[mask], x[one])
+    assert not np.array_equal(x, x[mask])
+    parts = np.array_split(x[mask], 3)
+    assert [p.to_ints().tolist() for p in parts] == [p.tolist() for p in np.array_split(chosen, 3)]
 
 
 def test_other_orders_are_refused() -> None:
