@@ -32,6 +32,7 @@ OPERATION_MODULES = (
     "fields",
     "linear_algebra",
     "polynomials",
+    "pipelines",
 )
 
 for _module in OPERATION_MODULES:
