@@ -26,6 +26,7 @@ from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.fields.random import random_digits
 from rnsdask.fields.system import PrimeFields
+from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import normalize_chunks
 from rnsdask.lazy.foreign import encoded, residues_first
 from rnsdask.lazy.map import map_chunks
@@ -111,7 +112,7 @@ def _from_lazy_ints(
         raise TypeError(f"a lazy array must be of integers, of one axis or more, got {ints!r}")
     system = as_system(moduli, signed=signed)
     like = np.empty(0, system.word_dtype)
-    words = map_chunks(encoded, ints[None], rows=system.rows, like=like, system=system)
+    words = map_chunks(encoded, as_declared(ints)[None], rows=system.rows, like=like, system=system)
     if not isinstance(system, RNS):
         array = array_type_of(system)(words, system)
     else:

@@ -35,6 +35,27 @@ def readable(residues: Any, axis: int = 0) -> Any:
     return da.from_array(residues, chunks=tuple(chunks))
 
 
+def as_declared(values: Any) -> Any:
+    """An array; one of Dask, of machine integers, with its chunks checked to be of the type that it says.
+
+    Bounds follow from that type, and limbs are read as of it.
+
+    Raises
+    ------
+    TypeError
+        When a chunk is computed that is not, such as one of a function that was told another dtype.
+    """
+    if not isinstance(values, da.Array) or values.dtype.kind not in "iu":
+        return values
+    return values.map_blocks(_of_type, declared=values.dtype, dtype=values.dtype, meta=values._meta)
+
+
+def _of_type(block: Any, *, declared: np.dtype[Any]) -> Any:
+    if not np.can_cast(block.dtype, declared):
+        raise TypeError(f"a Dask array says that its chunks are {declared}, and one is {block.dtype}")
+    return block
+
+
 def checked(residues: Any, system: RNS) -> Any:
     """Check residues (n, *shape) of numbers, and that no number is greater in magnitude than the bound.
 

@@ -12,7 +12,7 @@ from rnsdask.core.layout import normalize_chunks
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.wide_moduli import WideModuli, moduli_of_residues
-from rnsdask.lazy.check import readable
+from rnsdask.lazy.check import as_declared, readable
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers
 from rnsdask.rns import foreign
@@ -96,7 +96,7 @@ def _residues_block(block: Any, *, wanted: np.dtype[Any], **options: Any) -> Any
 
 def words_of_limbs(limbs: Any, system: NumberSystem, signed: bool, axis: int) -> Any:
     """Words of numbers of limbs of 32 or 64 bits, or bytes, along an axis, the least significant first."""
-    limbs = _in_front(readable(limbs, axis), axis)
+    limbs = _in_front(as_declared(readable(limbs, axis)), axis)
     options: dict[str, Any] = {"system": system, "signed": signed}
     return map_chunks(foreign.words_of_limbs, limbs, rows=system.rows, located=True, **options)
 

@@ -12,6 +12,7 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import ALONE, Place
+from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Numbers,
@@ -204,7 +205,7 @@ def _with_machine_integers(words: Any, integers: Any, what: str) -> tuple[Any, .
         raise TypeError(f"{what} must be integers of a machine type, got {integers.dtype}")
     check_same_processor([words, integers])
     shape = broadcast_shape([tuple(words.shape[1:]), tuple(integers.shape)])
-    return tuple(with_axes(block, len(shape)) for block in (words, integers[None]))
+    return tuple(with_axes(block, len(shape)) for block in (words, as_declared(integers)[None]))
 
 
 # ---- order ------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.interval_rns import powers as interval_powers
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy import fields, interval_rns, positional
+from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.modular import mod_power
 from rnsdask.lazy.operands import (
@@ -206,7 +207,7 @@ def _power_by_array(x: Numbers, exponents: Any, mode: str) -> Any:
         raise TypeError(f"exponents must be integers of a machine type, got {exponents.dtype}")
     check_same_processor([words, exponents])
     shape = broadcast_shape([tuple(words.shape[1:]), tuple(exponents.shape)])
-    blocks = [with_axes(block, len(shape)) for block in (words, exponents[None])]
+    blocks = [with_axes(block, len(shape)) for block in (words, as_declared(exponents)[None])]
     options: dict[str, Any] = {"system": system, "mode": mode, "rows": system.rows + (mode == "flag")}
     packed = map_chunks(_power_block_by_array, *blocks, located=True, **options)
     return made_like((x,), packed, system.with_bound(None) if isinstance(system, RNS) else system, mode)

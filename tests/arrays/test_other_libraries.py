@@ -155,6 +155,25 @@ def test_dask_arrays_stay_lazy() -> None:
             wrong()
 
 
+def test_dask_arrays_of_another_type_than_they_say() -> None:
+    def lying(values: Any, dtype: Any) -> Any:
+        return da.from_array(np.array(values), chunks=2).map_blocks(lambda block: block, dtype=dtype)
+
+    system, limbs = rd.RNS(MODULI, signed=True), rd.Positional(128)
+    x = rd.from_ints([1, 2, 3], system)
+    for wrong in (
+        lambda: rd.from_ints(lying([1000, 1, 2**40], np.uint8), system).max(),
+        lambda: rd.from_ints(lying([1.0, 2.0, 3.0], np.int64), limbs),
+        lambda: rd.from_limbs(lying([[1], [-3]], np.uint32), system, axis=0),
+        lambda: rd.from_bytes(lying([[1, 300]], np.uint8), moduli=limbs),
+        lambda: np.power(x, lying([1.5, 1.0, 2.0], np.int64)),
+        lambda: np.left_shift(x.to_positional(64), lying([1.5, 1.0, 2.0], np.int64)),
+    ):
+        with pytest.raises(TypeError, match="a Dask array says that its chunks are"):
+            wrong().compute()
+    assert rd.from_ints(lying(np.array([5, 6], np.int8), np.int64), system).to_ints().tolist() == [5, 6]
+
+
 # ---- pandas -----------------------------------------------------------------------------------------------
 
 
