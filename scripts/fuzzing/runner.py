@@ -33,6 +33,7 @@ OPERATION_MODULES = (
     "linear_algebra",
     "polynomials",
     "pipelines",
+    "files",
 )
 
 for _module in OPERATION_MODULES:

@@ -62,6 +62,24 @@ def check_collection(case: Case, rng: Random) -> int:
     return sum(same_numbers(case, got, one.values) for got, one in zip(parts, (x, y), strict=True))
 
 
+@operation("map_blocks")
+def check_map_blocks(case: Case, rng: Random) -> int:
+    """Functions of chunks that give numbers or other things, keep the shape or do not."""
+    (x,) = case.take(rng)
+    if not x.values.size:
+        return 0
+    sign = rng.choice((1, -1))
+    count = same_numbers(
+        case, x.array.map_blocks(lambda b, step: b[..., ::step][..., ::step], step=sign), x.values
+    )
+    got = x.array.map_blocks(lambda b: np.asarray(b) % 7, dtype=object)
+    count += same_array(got, x.values % 7, "objects")
+    must_fail(lambda: x.array.map_blocks(lambda b: b[:0]), ValueError, "a chunk of another shape")
+    must_fail(lambda: x.array.map_blocks(lambda b: b == b), TypeError, "no numbers")
+    must_fail(lambda: x.array.map_blocks(lambda b: b == b, dtype=np.int8), TypeError, "another dtype")
+    return count
+
+
 @operation("random", RNS)
 def check_random(case: Case, rng: Random) -> int:
     if case.processor is not np:
