@@ -71,7 +71,7 @@ def read_parquet(
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not paths:
         raise ValueError("path must name at least one Parquet file, got none")
-    described = [_described(os.fspath(one), column) for one in paths]
+    described = [_described(str(Path(one).absolute()), column) for one in paths]
     system: Any = _system([kind for kind, _ in described], column, moduli, signed)
     groups = tuple(group for _, some in described for group in some if group.rows)
     if not groups:

@@ -32,7 +32,8 @@ def readable(residues: Any, axis: int = 0) -> Any:
         raise TypeError(f"residues must be an array that is read by slices, got {type(residues).__name__}")
     chunks = list(getattr(residues, "chunks", None) or ("auto",) * residues.ndim)
     chunks[axis] = -1
-    return da.from_array(residues, chunks=tuple(chunks))
+    # A name of its own: Dask's would be that of the file, whatever is in it by now.
+    return da.from_array(residues, chunks=tuple(chunks), name=False)
 
 
 def as_declared(values: Any) -> Any:
@@ -47,7 +48,8 @@ def as_declared(values: Any) -> Any:
     """
     if not isinstance(values, da.Array) or values.dtype.kind not in "iu":
         return values
-    return values.map_blocks(_of_type, declared=values.dtype, dtype=values.dtype, meta=values._meta)
+    declared = values.dtype
+    return da.map_blocks(_of_type, values, declared=declared, dtype=declared, meta=values._meta)
 
 
 def _of_type(block: Any, *, declared: np.dtype[Any]) -> Any:

@@ -4,7 +4,7 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import abbreviate, brief
@@ -61,8 +61,19 @@ def _lazy_file(residues: Any, axis: int, rows: int, chunks: Any) -> da.Array:
     shape = tuple(lengths)
     lengths = list(normalize_chunks(chunks, shape, rows))
     lengths.insert(axis, -1)
-    lazy: da.Array = da.from_array(residues, chunks=tuple(lengths))
+    lazy: da.Array = da.from_array(_ReadBySlices(residues), chunks=tuple(lengths), name=False)
     return lazy
+
+
+class _ReadBySlices:
+    """A file that NumPy has mapped, for Dask, which would copy all of one that it takes for an array."""
+
+    def __init__(self, mapped: NDArray[Any]) -> None:
+        self._mapped = mapped
+        self.shape, self.ndim, self.dtype = mapped.shape, mapped.ndim, mapped.dtype
+
+    def __getitem__(self, key: Any) -> NDArray[Any]:
+        return np.array(self._mapped[key])  # no view of the file, to which others may write
 
 
 def words_of_residues(residues: Any, moduli: ModuliSet | WideModuli, system: RNS, trusted: bool) -> Any:

@@ -9,6 +9,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+import zarr
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -172,6 +173,27 @@ def test_dask_arrays_of_another_type_than_they_say() -> None:
         with pytest.raises(TypeError, match="a Dask array says that its chunks are"):
             wrong().compute()
     assert rd.from_ints(lying(np.array([5, 6], np.int8), np.int64), system).to_ints().tolist() == [5, 6]
+
+
+def test_files_that_change_are_other_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read before stays, and relative paths are those of the call."""
+    stored = zarr.create_array(tmp_path / "a.zarr", shape=(2, 3), dtype="uint32")
+    mapped = np.lib.format.open_memmap(tmp_path / "a.npy", mode="w+", dtype=np.uint32, shape=(2, 3))
+    for array in (stored, mapped):
+        arrays = []
+        for value in (1, 2):
+            array[:] = value
+            arrays.append(rd.from_residues(array, [3, 5], chunks=2).persist())
+        assert (arrays[1] - arrays[0]).to_ints().tolist() == [1, 1, 1]
+        lazy = rd.from_residues(array, [3, 5], chunks=2)  # which reads nothing yet
+        array[:] = 0
+        assert lazy.to_ints().tolist() == [0, 0, 0]
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pytest.importorskip("pyarrow").table({"n": [7, 8]}), tmp_path / "n.parquet")
+    monkeypatch.chdir(tmp_path)
+    x = rd.read_parquet("n.parquet", "n")
+    monkeypatch.chdir(tmp_path / "a.zarr")
+    assert x.to_ints().tolist() == [7, 8]
 
 
 # ---- pandas -----------------------------------------------------------------------------------------------
