@@ -2,10 +2,12 @@
 
 import ctypes
 import errno
+import functools
 import os
-from collections import defaultdict, deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -15,41 +17,52 @@ from numpy.typing import NDArray
 from rnsdask.backend import cpu
 
 GONE = 0xAB
-CONTEXT, STREAM, FOLLOWED = HANDLES = 55, 77, 99
+CONTEXT, FOLLOWER, READY = 55, 77, 99
 
-_COPY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_void_p)
-_RECORD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-_AWAIT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
-_HOLD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint)
-_SET = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
-_FINISH = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+_POINTER, _SIZE, _ADDRESS = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint64
+_PLACE = ctypes.POINTER(ctypes.c_uint64)
+
+
+ERRORS = {
+    **dict.fromkeys(("to_gpu", "from_gpu"), 700),
+    **{"record": 701, "await_event": 702, "set_context": 703, "hold": 704},
+    **{"make_pinned": 705, "make_stream": 706, "make_event": 707},
+}
 
 
 class Driver:
-    """In the place of CUDA's: a copy is made when an event after it is waited for, and no sooner.
+    """In the place of CUDA's: a copy is made when what comes after it is waited for, and no sooner.
 
     Attributes
     ----------
-    failing : tuple (name, number)
-        Which call of which function, from 0 on, gives an error.
+    failing : dict
+        Of functions, which of their calls, from 0 on, give an error; or "all" of them.
     """
 
     def __init__(self) -> None:
-        self.failing = ("", -1)
+        self.failing: dict[str, Any] = {}
+        self._lock = Lock()
         self._calls: dict[str, int] = {}
-        self._queued: list[tuple[int, int, int]] = []
-        self._recorded: dict[int, int] = {}
-        self._made = 0
-        self._context, self._follows = 0, False
-        kinds = (
-            _COPY(self._copy),
-            _RECORD(self._record),
-            _AWAIT(self._await),
-            _HOLD(self._hold),
-            _SET(self._set),
-            _FINISH(self._finish),
-        )
-        self._functions = kinds
+        self._copies: dict[int, list[tuple[int, int, int]]] = {}  # by the stream, those that are not made yet
+        self._made: dict[int, int] = {}
+        self._recorded: dict[int, tuple[int, int]] = {}
+        self._followers: set[int] = set()
+        self._memory: list[Any] = []
+        kinds = {
+            "to_gpu": (_ADDRESS, _ADDRESS, _SIZE, _POINTER),
+            "from_gpu": (_ADDRESS, _ADDRESS, _SIZE, _POINTER),
+            "set_context": (_POINTER,),
+            "make_pinned": (_PLACE, _SIZE),
+            "make_stream": (_PLACE, ctypes.c_uint),
+            "await_stream": (_POINTER,),
+            "make_event": (_PLACE, ctypes.c_uint),
+            "record": (_POINTER, _POINTER),
+            "await_event": (_POINTER,),
+            "hold": (_POINTER, _POINTER, ctypes.c_uint),
+        }
+        self._functions = [
+            ctypes.CFUNCTYPE(ctypes.c_int, *kind)(self._guarded(name)) for name, kind in kinds.items()
+        ]
 
     @property
     def functions(self) -> list[int]:
@@ -57,150 +70,206 @@ class Driver:
 
     @property
     def is_idle(self) -> bool:
-        return self._made == len(self._queued)
+        return not any(self._copies.values())
 
-    def _failed(self, name: str) -> bool:
-        number = self._calls[name] = self._calls.get(name, -1) + 1
-        return (name, number) == self.failing
+    def _guarded(self, name: str) -> Callable[..., int]:
+        def call(*arguments: Any) -> int:
+            with self._lock:
+                number = self._calls[name] = self._calls.get(name, -1) + 1
+                if self.failing.get(name) in (number, "all"):
+                    return ERRORS[name]
+                getattr(self, f"_{name}")(*arguments)
+                return 0
 
-    def _set(self, context: int) -> int:
-        if self._failed("set"):
-            return 703
-        self._context = context
-        return 0
+        return call
 
-    def _hold(self, stream: int, event: int, flags: int) -> int:
-        assert (stream, self._recorded[event], flags) == (STREAM, -1, 0)
-        if self._failed("hold"):
-            return 704
-        self._follows = True
-        return 0
+    def _set_context(self, context: int) -> None:
+        assert context == CONTEXT
 
-    def _copy(self, target: int, source: int, count: int, stream: int) -> int:
-        assert stream == STREAM
-        assert self._follows
-        if self._failed("copy"):
-            return 700
-        self._queued.append((target, source, count))
-        return 0
+    def _make_pinned(self, place: Any, size: int) -> None:
+        memory = np.full(size, GONE, np.uint8)
+        self._memory.append(memory)
+        place[0] = memory.ctypes.data
 
-    def _record(self, event: int, stream: int) -> int:
-        assert self._context == CONTEXT
-        if self._failed("record"):
-            return 701
-        if stream == FOLLOWED:
-            self._recorded[event] = -1
-            return 0
-        assert stream == STREAM
-        self._recorded[event] = len(self._queued)
-        return 0
+    def _make_stream(self, place: Any, flags: int) -> None:
+        assert flags == 1  # it waits for no other stream
+        place[0] = 1000 + len(self._copies)
+        self._copies[place[0]] = []
 
-    def _await(self, event: int) -> int:
-        if self._failed("await"):
-            return 702
-        self._make(self._recorded[event])
-        return 0
+    def _make_event(self, place: Any, flags: int) -> None:
+        assert flags == 2  # without its time
+        place[0] = 2000 + len(self._recorded)
+        self._recorded[place[0]] = (0, 0)
 
-    def _finish(self, stream: int) -> int:
-        assert stream == STREAM
-        self._make(len(self._queued))
-        return 0
+    def _hold(self, stream: int, event: int, flags: int) -> None:
+        assert flags == 0
+        if stream == FOLLOWER:
+            self._await_event(event)
+        else:
+            assert event == READY
+            self._followers.add(stream)
 
-    def _make(self, count: int) -> None:
-        while self._made < count:
-            target, source, size = self._queued[self._made]
+    def _to_gpu(self, *copy: int) -> None:
+        self._from_gpu(*copy)
+
+    def _from_gpu(self, target: int, source: int, count: int, stream: int) -> None:
+        assert stream in self._followers
+        self._copies[stream].append((target, source, count))
+
+    def _record(self, event: int, stream: int) -> None:
+        self._recorded[event] = stream, self._made.get(stream, 0) + len(self._copies[stream])
+
+    def _await_event(self, event: int) -> None:
+        stream, count = self._recorded[event]
+        if stream:
+            self._make(stream, count - self._made.get(stream, 0))
+
+    def _await_stream(self, stream: int) -> None:
+        self._make(stream, len(self._copies[stream]))
+
+    def _make(self, stream: int, count: int) -> None:
+        for target, source, size in self._copies[stream][: max(0, count)]:
             ctypes.memmove(target, source, size)
             ctypes.memset(source, GONE, size)  # who needs it again comes too late
-            self._made += 1
+            self._made[stream] = self._made.get(stream, 0) + 1
+        del self._copies[stream][: max(0, count)]
+
+
+_made: list[Driver] = []
+"""All of them, for a thread may begin when what it was begun for is done."""
 
 
 @pytest.fixture
 def driver() -> Driver:
-    return Driver()
+    _made.append(Driver())
+    return _made[-1]
 
 
-def move(
-    function: Callable[..., int], driver: Driver, file: Any, array: NDArray[np.uint8], slots: tuple[int, int]
-) -> int:
-    memory = np.full(slots, GONE, np.uint8)
-    events = 1000 + np.arange(slots[0], dtype=np.uint64)
-    return function(file.fileno(), array.ctypes.data, array.size, memory, events, HANDLES, driver.functions)
+def files_of(driver: Driver, *sizes: int) -> Any:
+    return cpu.GpuFiles(driver.functions, CONTEXT, sizes)
+
+
+def read(files: Any, path: Path, array: NDArray[np.uint8]) -> int:
+    with path.open("rb", buffering=0) as file:
+        found: int = files.read(file.fileno(), array.ctypes.data, array.size, READY, FOLLOWER)
+        return found
+
+
+def write(files: Any, file: Any, array: NDArray[np.uint8]) -> int:
+    done: int = files.write(file.fileno(), array.ctypes.data, array.size, READY)
+    return done
 
 
 SIZES = [0, 1, 7, 8, 9, 31, 32, 33, 1000]
-SLOTS = [(1, 8), (2, 8), (4, 8), (3, 5), (4, 4096)]
+SLOTS = [(1, 8, 1), (2, 8, 3), (4, 8, 1), (3, 5, 2), (4, 4096, 12)]
+"""How many, of how many bytes, of how many threads."""
 
 
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("slots", SLOTS)
-def test_into_a_gpu(
-    tmp_path: Path, rng: np.random.Generator, driver: Driver, size: int, slots: tuple[int, int]
-) -> None:
-    content = rng.integers(0, 256, size + 3, dtype=np.uint8)
-    (tmp_path / "x").write_bytes(content.tobytes())
-    for wanted in (size, size + 3, size + 20):  # part of the file, all of it, and more than there is
-        array = np.full(wanted, 1, np.uint8)
-        with (tmp_path / "x").open("rb", buffering=0) as file:
-            assert move(cpu.file_to_gpu, driver, file, array, slots) == min(wanted, size + 3)
-        assert driver.is_idle
-        np.testing.assert_array_equal(array[: size + 3], content[:wanted])
-        assert np.all(array[size + 3 :] == 1)
+def test_into_a_gpu(tmp_path: Path, rng: np.random.Generator, driver: Driver, slots: tuple[int, ...]) -> None:
+    files = files_of(driver, *slots)
+    for size in SIZES:
+        content = rng.integers(0, 256, size + 3, dtype=np.uint8)
+        (tmp_path / "x").write_bytes(content.tobytes())
+        for wanted in (size, size + 3, size + 20):  # part of the file, all of it, and more than there is
+            array = np.full(wanted, 1, np.uint8)
+            assert read(files, tmp_path / "x", array) == min(wanted, size + 3)
+            assert driver.is_idle
+            np.testing.assert_array_equal(array[: size + 3], content[:wanted])
+            assert np.all(array[size + 3 :] == 1)
 
 
-@pytest.mark.parametrize("size", SIZES)
+def test_many_at_a_time(tmp_path: Path, rng: np.random.Generator, driver: Driver) -> None:
+    files = files_of(driver, 2, 16, 3)
+    sizes = [*range(1, 80, 7), 1000]
+    contents = [rng.integers(0, 256, size, dtype=np.uint8) for size in sizes]
+    for i, content in enumerate(contents):
+        (tmp_path / f"{i}").write_bytes(content.tobytes())
+
+    def read_one(i: int) -> NDArray[np.uint8]:
+        array = np.zeros(sizes[i], np.uint8)
+        assert read(files, tmp_path / f"{i}", array) == sizes[i]
+        return array
+
+    with ThreadPoolExecutor(6) as pool:
+        for content, found in zip(contents, pool.map(read_one, range(len(sizes))), strict=True):
+            np.testing.assert_array_equal(found, content)
+
+
 @pytest.mark.parametrize("slots", SLOTS)
 def test_back_to_a_file(
-    tmp_path: Path, rng: np.random.Generator, driver: Driver, size: int, slots: tuple[int, int]
+    tmp_path: Path, rng: np.random.Generator, driver: Driver, slots: tuple[int, ...]
 ) -> None:
-    content = rng.integers(0, 256, size, dtype=np.uint8)
-    with (tmp_path / "x").open("wb", buffering=0) as file:
-        file.write(b"before")
-        assert move(cpu.gpu_to_file, driver, file, content.copy(), slots) == 0
-        file.write(b"after")
-    assert driver.is_idle
-    assert (tmp_path / "x").read_bytes() == b"before" + content.tobytes() + b"after"
+    files = files_of(driver, *slots)
+    for size in SIZES:
+        content = rng.integers(0, 256, size, dtype=np.uint8)
+        with (tmp_path / "x").open("wb", buffering=0) as file:
+            file.write(b"before")
+            assert write(files, file, content.copy()) == 0
+            file.write(b"after")
+        assert driver.is_idle
+        assert (tmp_path / "x").read_bytes() == b"before" + content.tobytes() + b"after"
 
 
 def test_files_that_fail(tmp_path: Path, driver: Driver) -> None:
-    array = np.zeros(100, np.uint8)
+    files, array = files_of(driver, 2, 8, 2), np.zeros(100, np.uint8)
+    (tmp_path / "x").write_bytes(bytes(100))
     with (tmp_path / "x").open("wb", buffering=0) as file:
-        assert move(cpu.file_to_gpu, driver, file, array, (2, 8)) == -errno.EBADF
+        assert files.read(file.fileno(), array.ctypes.data, 100, READY, FOLLOWER) == -errno.EBADF
     with (tmp_path / "x").open("rb", buffering=0) as file:
-        assert move(cpu.gpu_to_file, driver, file, array, (2, 8)) == -errno.EBADF
-    assert driver.is_idle
+        assert write(files, file, array) == -errno.EBADF
     with Path("/dev/full").open("wb", buffering=0) as file:
-        assert move(cpu.gpu_to_file, driver, file, array, (2, 8)) == -errno.ENOSPC
+        assert write(files, file, array) == -errno.ENOSPC
     assert driver.is_idle
+    with Path("/dev/null").open("wb", buffering=0) as file:
+        assert write(files, file, array) == 0  # as if nothing had happened
 
 
 @pytest.mark.parametrize(
-    ("name", "error", "number"),
+    ("name", "number"),
     [
-        *((name, error, n) for name, error in (("copy", 700), ("await", 702)) for n in (0, 3, 12)),  # of 13
-        *(("record", 701, n) for n in (0, 1, 4, 13)),
-        *(("set", 703, 0), ("hold", 704, 0)),
+        *((name, n) for name in ("copy", "record") for n in (0, 3, 12)),  # of 13
+        *(("await_event", n) for n in (0, 3, 10)),
+        *((name, 0) for name in ("set_context", "hold", "make_pinned", "make_stream", "make_event")),
+        ("make_event", 1),
     ],
 )
-@pytest.mark.parametrize("function", ["file_to_gpu", "gpu_to_file"])
+@pytest.mark.parametrize("way", ["to_gpu", "from_gpu"])
+@pytest.mark.parametrize("threads", [1, 2])
 def test_errors_of_cuda(
-    tmp_path: Path, driver: Driver, name: str, error: int, number: int, function: str
+    tmp_path: Path, driver: Driver, name: str, number: int, way: str, threads: int
 ) -> None:
-    (tmp_path / "x").write_bytes(bytes(100))
-    driver.failing, array = (name, number), np.zeros(100, np.uint8)
-    with (
-        (tmp_path / "x").open("r+b", buffering=0) as file,
-        pytest.raises(RuntimeError, match=f"CUDA's error {error} of cu"),
-    ):
-        move(getattr(cpu, function), driver, file, array, (2, 8))
+    """No copy is on its way after one, and the next file is moved as if nothing had happened."""
+    content = np.arange(100, dtype=np.uint8)
+    (tmp_path / "x").write_bytes(content.tobytes())
+    files, array = files_of(driver, 2, 8, threads), np.zeros(100, np.uint8)
+
+    def move() -> int:
+        if way == "to_gpu":
+            return read(files, tmp_path / "x", array)
+        with Path("/dev/null").open("wb", buffering=0) as file:
+            return write(files, file, array)
+
+    name = way if name == "copy" else name
+    driver.failing = {name: "all" if name.startswith(("make", "set")) else number}
+    with pytest.raises(RuntimeError, match=f"CUDA's error {ERRORS[name]} of cu"):
+        move()
     assert driver.is_idle
+    driver.failing.clear()
+    assert move() == (100 if way == "to_gpu" else 0)
+    assert way == "from_gpu" or np.array_equal(array, content)
 
 
-def test_slots_without_events(tmp_path: Path, driver: Driver) -> None:
+def test_some_threads_are_enough(tmp_path: Path, driver: Driver) -> None:
     (tmp_path / "x").write_bytes(bytes(100))
-    array, events = np.zeros(100, np.uint8), np.zeros(1, np.uint64)
-    where = array.ctypes.data, array.size, np.zeros((2, 8), np.uint8)
-    with (tmp_path / "x").open("rb") as file, pytest.raises(ValueError, match="an event for each slot"):
-        cpu.file_to_gpu(file.fileno(), *where, events, HANDLES, driver.functions)
+    driver.failing = {"make_pinned": 1}
+    assert read(files_of(driver, 2, 8, 3), tmp_path / "x", np.zeros(100, np.uint8)) == 100
+
+
+def test_sizes_are_checked(driver: Driver) -> None:
+    for sizes in ((0, 8, 1), (1, 0, 1), (1, 8, 0)):
+        with pytest.raises(ValueError, match="there must be slots, bytes in each, and threads"):
+            files_of(driver, *sizes)
 
 
 @pytest.mark.gpu
@@ -214,7 +283,7 @@ def test_on_a_gpu(
     from rnsdask.backend.cuda.files import file_to_gpu, gpu_to_file
 
     monkeypatch.setattr(files, "_SLOT_BYTES", slot)
-    monkeypatch.setattr(files, "_idle", defaultdict(deque))
+    monkeypatch.setattr(files, "_files", functools.cache(files._files.__wrapped__))
     content = rng.integers(0, 2**32, 10**6 + 1, dtype=np.uint32)
     array = cupy.asarray(content)
     with (tmp_path / "x").open("wb", buffering=0) as file:

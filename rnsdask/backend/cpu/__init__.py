@@ -31,7 +31,7 @@ from rnsdask.backend.cpu.fermat import (
     fermat_to_limbs,
     limbs_to_fermat,
 )
-from rnsdask.backend.cpu.files import file_to_gpu, gpu_to_file, read_checked
+from rnsdask.backend.cpu.files import GpuFiles, read_checked
 from rnsdask.backend.cpu.interval import interval, interval_arithmetic
 from rnsdask.backend.cpu.interval_rns import interval_rns_add, interval_rns_compare, interval_rns_multiply
 from rnsdask.backend.cpu.keyed import candidates, compare, extremum, gather, key_methods, keys_by, row_sums
@@ -93,6 +93,7 @@ from rnsdask.backend.cpu.transpose import transpose
 __all__ = [
     "GMP",
     "MULTIPLIES_WORDS",
+    "GpuFiles",
     "apply",
     "apply_checked",
     "apply_windowed",
@@ -115,7 +116,6 @@ __all__ = [
     "fermat_multiply_by_root",
     "fermat_pass",
     "fermat_to_limbs",
-    "file_to_gpu",
     "first_invalid",
     "first_outside",
     "fixed_point",
@@ -123,7 +123,6 @@ __all__ = [
     "format_decimal",
     "format_hexadecimal",
     "gather",
-    "gpu_to_file",
     "greatest_magnitude",
     "int8_join",
     "int8_split",

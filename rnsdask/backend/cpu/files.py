@@ -1,6 +1,7 @@
 """Files to and from memory, a GPU's too, without Python's lock."""
 
 from collections.abc import Callable
+from typing import Any
 
 from rnsdask.backend.cpu.extension import _cpu
 
@@ -10,8 +11,11 @@ read_checked: Callable[..., tuple[int, int, bool]] = _cpu.read_checked
 How many bytes, or a negative errno; their checksum; whether each is at most its row's last one.
 """
 
-file_to_gpu: Callable[..., int] = _cpu.file_to_gpu
-"""Reads a file into the memory of a GPU (kernels/cpu/gpu_files.cpp); how many bytes, or a negative errno."""
+GpuFiles: Any = _cpu.GpuFiles
+"""Reads files into the memory of a GPU, and writes them (kernels/cpu/gpu_files.cpp).
 
-gpu_to_file: Callable[..., int] = _cpu.gpu_to_file
-"""Writes memory of a GPU to a file; 0, or a negative errno."""
+Of addresses of CUDA's functions (kernels/cpu/gpu_lane.hpp), a context, and how many slots, bytes in each and
+threads there are. ``read(file, address, bytes, ready, stream)`` gives how many bytes it has read, or a
+negative errno, ``write(file, address, bytes, ready)`` 0 or one; `ready` is an event that both come after, and
+what comes later on the stream finds what was read.
+"""

@@ -7,51 +7,47 @@ or written, while those before are copied, without Python's lock.
 import ctypes
 import functools
 import os
-from collections import defaultdict, deque
 from collections.abc import Callable
+from threading import Lock
+from typing import Any
 
 import cupy
-import numpy as np
 
 from rnsdask.backend import cpu
 from rnsdask.backend.cuda import launching
-from rnsdask.backend.cuda.memory import pinned_memory
 from rnsdask.backend.protocol import Array
 
 _SLOTS = 3
 _SLOT_BYTES = 2**20
 """Of pieces on their way. A copy takes 4 us beside those of its bytes, and to pin a MiB takes 0.6 ms."""
 
-_IDLE_WAYS = 32
+_READERS = 12
+"""Threads that read all files of a process for one GPU: as many as its bus needs."""
 
+# In the order of kernels/cpu/gpu_lane.hpp.
+_FUNCTIONS = (
+    "cuMemcpyHtoDAsync_v2",
+    "cuMemcpyDtoHAsync_v2",
+    "cuCtxSetCurrent",
+    "cuMemAllocHost_v2",
+    "cuStreamCreate",
+    "cuStreamSynchronize",
+    "cuEventCreate",
+    "cuEventRecord",
+    "cuEventSynchronize",
+    "cuStreamWaitEvent",
+)
 
-class _Way:
-    """What one thread moves bytes with: pinned memory for pieces, an event for each, and a stream.
-
-    Copies on a stream that threads share would come one after the other, each after an event of another, and
-    kernels after all of them.
-    """
-
-    def __init__(self) -> None:
-        self.slots = pinned_memory(_SLOTS * _SLOT_BYTES // 4).view(np.uint8).reshape(_SLOTS, _SLOT_BYTES)
-        self.stream = cupy.cuda.Stream(non_blocking=True)
-        # Threads that sleep while they wait, which they do where the bus is the limit, wake too late.
-        self._events = [cupy.cuda.Event(disable_timing=True) for _ in range(_SLOTS)]
-        self.events = np.array([event.ptr for event in self._events], dtype=np.uint64)
-        self.context = _current_context()
-
-
-# Deques, which threads share without a lock.
-_idle: defaultdict[int, deque[_Way]] = defaultdict(lambda: deque(maxlen=_IDLE_WAYS))
+_making = Lock()
 
 
 def file_to_gpu(file: int, array: Array) -> int:
-    """Read from where a file stands into an array of the current GPU; it is there when this returns.
+    """Read a file into an array of the current GPU, where what comes later on the current stream finds it.
 
     Parameters
     ----------
     file : int
-        Descriptor of the open file.
+        Descriptor of the open file, which is read from its beginning.
     array : cupy.ndarray
         C-contiguous.
 
@@ -67,45 +63,33 @@ def file_to_gpu(file: int, array: Array) -> int:
     RuntimeError
         For an error of CUDA.
     """
-    return _moved(cpu.file_to_gpu, "cuMemcpyHtoDAsync_v2", file, array)
+    return _moved("read", file, array, cupy.cuda.get_current_stream().ptr)
 
 
 def gpu_to_file(file: int, array: Array) -> None:
-    """Write an array of the current GPU to a file, from where it stands on, as :func:`file_to_gpu` reads."""
-    _moved(cpu.gpu_to_file, "cuMemcpyDtoHAsync_v2", file, array)
+    """Write an array of the current GPU to a file, from where it stands on; errors are those of reading."""
+    _moved("write", file, array)
 
 
-def _moved(move: Callable[..., int], copy: str, file: int, array: Array) -> int:
-    idle = _idle[cupy.cuda.runtime.getDevice()]
-    try:
-        way = idle.pop()
-    except IndexError:
-        way = _Way()
-    # It waits for what makes the array, or still uses its memory.
-    handles = way.context, way.stream.ptr, cupy.cuda.get_current_stream().ptr
-    try:
-        how = way.slots, way.events, handles, _functions(copy)
-        done: int = launching.call(move, file, array, array.nbytes, *how)
-    finally:
-        idle.append(way)  # nothing is on it any more
+def _moved(method: str, file: int, array: Array, *follower: int) -> int:
+    # After what makes the array, or still uses its memory.
+    ready = cupy.cuda.Event(disable_timing=True)
+    ready.record()
+    with _making:
+        move: Callable[..., int] = getattr(_files(cupy.cuda.runtime.getDevice()), method)
+    done: int = launching.call(move, file, array, array.nbytes, ready.ptr, *follower)
     if done < 0:
         raise OSError(-done, os.strerror(-done))
     return done
 
 
-def _current_context() -> int:
-    """The context of this thread, which another thread that copies is given."""
+@functools.cache
+def _files(_device: int) -> Any:
+    """What moves files to a device and back, which must be the current one."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    functions = [ctypes.cast(getattr(driver, name), ctypes.c_void_p).value for name in _FUNCTIONS]
     context = ctypes.c_void_p()
-    error = ctypes.CDLL("libcuda.so.1").cuCtxGetCurrent(ctypes.byref(context))
+    error = driver.cuCtxGetCurrent(ctypes.byref(context))
     if error or not context.value:
         raise RuntimeError(f"CUDA's error {error} of cuCtxGetCurrent")
-    return context.value
-
-
-@functools.cache
-def _functions(copy: str) -> list[int | None]:
-    """Addresses of a copy of CUDA's driver, and of what else kernels/cpu/gpu_files.cpp calls."""
-    driver = ctypes.CDLL("libcuda.so.1")
-    events = ("cuEventRecord", "cuEventSynchronize", "cuStreamWaitEvent")
-    names = (copy, *events, "cuCtxSetCurrent", "cuStreamSynchronize")
-    return [ctypes.cast(getattr(driver, name), ctypes.c_void_p).value for name in names]
+    return cpu.GpuFiles(functions, context.value, (_SLOTS, _SLOT_BYTES, _READERS))
