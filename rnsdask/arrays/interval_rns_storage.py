@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rnsdask import store
 from rnsdask.arrays.rns_storage import read_whole_chunk, reads_straight
 from rnsdask.arrays.storage import Stored
-from rnsdask.backend import Array, contiguous, first_alone, naming_gpu_memory, to_backend, uses_gpu
+from rnsdask.backend import Array, contiguous, first_alone, naming_gpu_memory, to_backend
 from rnsdask.cluster.limits import check_graph
 from rnsdask.core import layout as array_layout
 from rnsdask.core.errors import CorruptChunkError, StoreError
@@ -138,17 +138,18 @@ def _read_block(*, info: store.GroupInfo, backend: str, straight: bool, place: P
         shape = array_layout.part_shape(index, info.residues.shape, info.residues.chunks)
         return to_backend(np.empty((layout.rows_of(moduli), *shape), array_layout.RESIDUE_DTYPE), backend)
     name = f"{info.path}: chunk {index}"
-    if not uses_gpu(backend):
-        return to_backend(_columns_of(*store.read_group_chunk(info, index), moduli, name), backend)
     read = partial(read_whole_chunk, backend=backend, straight=straight)
     residues, parts = store.read_group_chunk(info, index, read)
     with naming_gpu_memory(name):
-        moved = {part: to_backend(values, backend) for part, values in parts.items()}
-        return _columns_of(residues, moved, moduli, name)
+        return _columns_of(residues, parts, moduli, name)
 
 
-def _columns_of(residues: Array, parts: dict[str, Array], moduli: ModuliSet, name: str) -> Array:
-    """Columns of what is read of a chunk; CorruptChunkError if a header in it is one that no number has."""
+def _columns_of(residues: Array, parts: dict[str, NDArray[Any]], moduli: ModuliSet, name: str) -> Array:
+    """Columns of what is read of a chunk; CorruptChunkError if a header in it is one that no number has.
+
+    Headers of a GPU's residues are checked on the host, where they were read: there NumPy lets go of Python's
+    lock, and CuPy's many small kernels would be launched under it.
+    """
     right = layout.follow_rules(residues, moduli, **parts)
     if not right.all():
         wrong = int(right.argmin())

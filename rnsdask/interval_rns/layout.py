@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.backend import Array
+from rnsdask.backend import Array, backend_name, to_backend
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.interval import interval_evaluation, least_accuracy
@@ -86,16 +86,20 @@ def set_signs(columns: Array, moduli: ModuliSet, signs: Array) -> None:
 
 
 def pack(residues: Array, moduli: ModuliSet, sign: Array, low: Array, upp: Array, exponent: Array) -> Array:
-    """Columns (n + 6, *shape) of residues (n, *shape) and parts (*shape) that fit one another."""
+    """Columns (n + 6, *shape) of residues (n, *shape) and parts (*shape) that fit one another.
+
+    The parts may be NumPy's where the residues are a GPU's.
+    """
     columns = np.empty_like(residues, shape=(rows_of(moduli), *residues.shape[1:]), order="C")
     columns[: len(moduli)] = residues
-    header = columns[len(moduli) :]
+    header = np.empty_like(sign, shape=(HEADER_ROWS, *sign.shape), dtype=RESIDUE_DTYPE, order="C")
     header[_SIGN] = sign
     header[_EXPONENT] = exponent.astype(np.int32, copy=False).view(np.uint32)
     for first, bound in ((_LOW, low), (_UPP, upp)):
         words = bound.astype(np.float64, copy=False).view(np.uint64)
         header[first] = (words & np.uint64(2**32 - 1)).astype(RESIDUE_DTYPE)
         header[first + 1] = (words >> np.uint64(32)).astype(RESIDUE_DTYPE)
+    columns[len(moduli) :] = to_backend(header, backend_name(residues))
     return columns
 
 
@@ -104,7 +108,8 @@ def follow_rules(
 ) -> Array:
     """Whether the parts of each number follow the rules of the layout: Boolean (*shape).
 
-    Whether an interval contains the X/M that the residues (n, *shape) stand for is not looked at.
+    Whether an interval contains the X/M that the residues (n, *shape) stand for is not looked at. The parts
+    may be NumPy's where the residues are a GPU's.
     """
     with np.errstate(invalid="ignore", over="ignore"):  # comparisons with what is not a number are false
         is_narrow = upp - low <= 1.001 * ACCURACY * low
@@ -113,7 +118,7 @@ def follow_rules(
     is_number &= (exponent >= -moduli.bits) & (exponent <= 1)
     is_zero = (upp == 0) & (low == 0) & (exponent == 0) & (sign == 0)
     if bool(is_zero.any()):
-        is_zero &= ~residues.any(axis=0)
+        is_zero &= ~to_backend(residues.any(axis=0), backend_name(sign))
     return (is_zero | is_number) & (sign <= 1)
 
 
