@@ -1,10 +1,13 @@
-// Words of a chunk's file, read, checksummed and compared with the last ones of their rows in one go.
+// Words of a chunk's file, read, checksummed and compared with the last ones of their rows in one go; and
+// bytes of files, which Python reads in several calls of the system, after each of which a thread waits for
+// its lock.
 //
-// Each piece goes through all three while it is in the core's cache. In Python the threads that do so wait
-// for its lock between any two of them.
+// Each piece of words goes through all three while it is in the core's cache. In Python the threads that do
+// so wait for its lock between any two of them.
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 
 #include "bindings.hpp"
@@ -48,10 +51,34 @@ std::tuple<i64, u32, bool> read_checked(int file, u32* words, i64 count, i64 wid
   return {4 * count, checksum, valid};
 }
 
+// The first bytes of a file, or -errno.
+nb::object read_first(const nb::bytes& path, i64 most) {
+  const char* const name = path.c_str();
+  std::optional<RegularFile> file;
+  {
+    nb::gil_scoped_release release;
+    file.emplace(name);
+  }
+  const i64 size = std::min(file->size, most);
+  if (size < 0) return nb::int_(size);
+  const auto content = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
+  if (!content.is_valid()) nb::raise_python_error();
+  char* const bytes = PyBytes_AsString(content.ptr());
+  i64 found = 0;
+  {
+    nb::gil_scoped_release release;
+    found = repeat(read, file->descriptor, bytes, size);
+    file.reset();
+  }
+  if (found < 0) return nb::int_(found);
+  return found == size ? content : nb::bytes(bytes, static_cast<std::size_t>(found));
+}
+
 }  // namespace
 
 // `last` has a word for each row, or none: then nothing is known to be valid. `extend` is an address.
 void bind_checked_read(nb::module_& module) {
+  module.def("read_first", read_first);
   module.def("read_checked", [](int file, MutableMatrix32 rows, const Vector32& last, u64 extend) {
     const i64 height = static_cast<i64>(rows.shape(0)), width = static_cast<i64>(rows.shape(1));
     const i64 given = static_cast<i64>(last.shape(0));

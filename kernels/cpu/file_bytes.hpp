@@ -1,6 +1,8 @@
 // Bytes of files, whole.
 #pragma once
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -22,5 +24,29 @@ i64 repeat(Function function, int file, Byte* content, i64 bytes) {
   }
   return done;
 }
+
+// A file that is open to be read, until this is gone.
+class RegularFile {
+ public:
+  // A pipe without a writer would not open otherwise.
+  explicit RegularFile(const char* path) : descriptor(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    struct stat status{};
+    if (descriptor < 0 || fstat(descriptor, &status) != 0) {
+      size = -static_cast<i64>(errno);
+    } else if (S_ISREG(status.st_mode)) {
+      size = status.st_size;
+    } else {
+      size = S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL;
+    }
+  }
+  RegularFile(const RegularFile&) = delete;
+  RegularFile& operator=(const RegularFile&) = delete;
+  ~RegularFile() {
+    if (descriptor >= 0) close(descriptor);
+  }
+
+  const int descriptor;
+  i64 size;  // in bytes; -errno if it cannot be read, which for a pipe or a device is -EINVAL
+};
 
 }  // namespace rns

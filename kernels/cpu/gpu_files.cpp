@@ -87,9 +87,10 @@ class Files : public std::enable_shared_from_this<Files> {
     begun_.notify_all();
   }
 
-  i64 read(int file, u64 target, i64 bytes, u64 ready, u64 follower) {
-    if (bytes == 0) return 0;
-    Request request(file, target, bytes, pointer_of(ready));
+  i64 read(const char* path, u64 target, i64 bytes, u64 ready, u64 follower) {
+    const RegularFile file(path);
+    if (file.size != bytes || bytes == 0) return file.size;
+    Request request(file.descriptor, target, bytes, pointer_of(ready));
     {
       std::unique_lock<std::mutex> held(lock_);
       for (i64 pieces = (bytes + bytes_ - 1) / bytes_; threads_ < most_ && idle_ < pieces;
@@ -254,22 +255,20 @@ struct GpuFiles {
 
 }  // namespace
 
+// A file of another size than is wanted is not read: its size is given, or -errno.
 void bind_gpu_files(nb::module_& module) {
-  using Release = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<GpuFiles>(module, "GpuFiles")
       .def(nb::init<const Driver::Addresses&, u64, const std::array<i64, 3>&>())
-      .def(
-          "read",
-          [](GpuFiles& self, int file, u64 target, i64 bytes, u64 ready, u64 follower) {
-            return self.files->read(file, target, bytes, ready, follower);
-          },
-          Release())
-      .def(
-          "write",
-          [](GpuFiles& self, int file, u64 source, i64 bytes, u64 ready) {
-            return self.files->write(file, source, bytes, ready);
-          },
-          Release());
+      .def("read",
+           [](GpuFiles& self, const nb::bytes& path, u64 target, i64 bytes, u64 ready, u64 follower) {
+             const char* const name = path.c_str();
+             nb::gil_scoped_release release;
+             return self.files->read(name, target, bytes, ready, follower);
+           })
+      .def("write", [](GpuFiles& self, int file, u64 source, i64 bytes, u64 ready) {
+        nb::gil_scoped_release release;
+        return self.files->write(file, source, bytes, ready);
+      });
 }
 
 }  // namespace rns

@@ -8,6 +8,7 @@ import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from threading import RLock
 from typing import Any
 
@@ -175,11 +176,11 @@ def empty_on_gpu(count: int) -> Any:
     return cupy.empty(count, np.uint32)
 
 
-def file_to_gpu(file: int, array: Array) -> int:
+def file_to_gpu(path: Path, array: Array) -> int:
     """Read a file into an array of this process's GPU: :func:`.cuda.files.file_to_gpu`."""
     from rnsdask.backend.cuda import files
 
-    return files.file_to_gpu(file, array)
+    return files.file_to_gpu(path, array)
 
 
 def gpu_to_file(file: int, array: Array) -> None:

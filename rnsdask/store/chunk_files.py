@@ -92,8 +92,8 @@ _buffers = _BufferPool(_IDLE_BUFFERS)
 
 
 @contextmanager
-def open_regular(file: Path, buffering: int = -1) -> Iterator[BufferedReader]:
-    """Open a file to read it, unless it is a pipe or a device, which might never end; `buffering` as `open`.
+def open_regular(file: Path) -> Iterator[BufferedReader]:
+    """Open a file to read it, unless it is a pipe or a device, which might never end.
 
     Raises
     ------
@@ -105,8 +105,7 @@ def open_regular(file: Path, buffering: int = -1) -> Iterator[BufferedReader]:
     def opener(path: str, flags: int) -> int:
         return os.open(path, flags | os.O_NONBLOCK)
 
-    with open(file, "rb", buffering=buffering, opener=opener) as opened:
-        stream: Any = opened  # without a buffer, no BufferedReader
+    with open(file, "rb", opener=opener) as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is no regular file")
         yield stream
@@ -174,11 +173,9 @@ def read_chunk_file_on_gpu(file: Path, shape: Sequence[int], name: str) -> Array
 
     Arguments and errors are those of :func:`read_chunk_file`; the chunk is a CuPy array.
     """
-    file_size = chunk_file_size(shape)
-    # To make a buffer takes calls of the system, after each of which a thread waits for Python's lock.
-    with open_chunk_file(file, file_size, name, buffering=0) as stream:
-        words = empty_on_gpu(file_size // RESIDUE_DTYPE.itemsize)
-        size = file_to_gpu(stream.fileno(), words)
+    words = empty_on_gpu(chunk_file_size(shape) // RESIDUE_DTYPE.itemsize)
+    with _naming_errors(name):
+        size = file_to_gpu(file, words)
     return checked_words(words, size, shape, name)
 
 
@@ -199,10 +196,8 @@ def checked_words(words: Array, size: int, shape: Sequence[int], name: str) -> A
 
 
 @contextmanager
-def open_chunk_file(file: Path, expected: int, name: str, buffering: int = -1) -> Iterator[BufferedReader]:
+def open_chunk_file(file: Path, expected: int, name: str) -> Iterator[BufferedReader]:
     """Open a chunk's file, which must have the size `expected`, to be read by what is in the context.
-
-    `buffering` is that of `open`.
 
     Raises
     ------
@@ -211,10 +206,16 @@ def open_chunk_file(file: Path, expected: int, name: str, buffering: int = -1) -
     StoreAccessError
         For an error of the operating system, here or in the context.
     """
+    with _naming_errors(name), open_regular(file) as stream:
+        check_size(os.fstat(stream.fileno()).st_size, expected, name)
+        yield stream
+
+
+@contextmanager
+def _naming_errors(name: str) -> Iterator[None]:
+    """Say of an error of the operating system which chunk could not be read, or is missing."""
     try:
-        with open_regular(file, buffering) as stream:
-            check_size(os.fstat(stream.fileno()).st_size, expected, name)
-            yield stream
+        yield
     except FileNotFoundError:
         raise CorruptChunkError(f"{name} is missing") from None
     except OSError as error:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import fsspec  # type: ignore[import-untyped]
 
+from rnsdask.backend.cpu.files import read_first
 from rnsdask.core.errors import StoreAccessError, StoreError
 from rnsdask.core.messages import redacted
 from rnsdask.store.access import access_error
@@ -309,8 +310,8 @@ class LocalLocation(_FileSystemLocation):
         return LocalLocation(f"{self.path}/{name}")
 
     def read(self, name: str, what: str, limit: int) -> bytes:
-        with _reading(what), open_regular(Path(self.path, name)) as stream:
-            return stream.read(min(limit, os.fstat(stream.fileno()).st_size) + 1)
+        with _reading(what):
+            return read_first(Path(self.path, name), limit + 1)
 
     def read_end(self, name: str, count: int, what: str) -> bytes:
         with _reading(what), open_regular(Path(self.path, name)) as stream:

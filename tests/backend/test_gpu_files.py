@@ -37,10 +37,13 @@ class Driver:
     ----------
     failing : dict
         Of functions, which of their calls, from 0 on, give an error; or "all" of them.
+    on_make_stream : callable
+        Called when a thread begins.
     """
 
     def __init__(self) -> None:
         self.failing: dict[str, Any] = {}
+        self.on_make_stream: Callable[[], object] = lambda: None
         self._lock = Lock()
         self._calls: dict[str, int] = {}
         self._copies: dict[int, list[tuple[int, int, int]]] = {}  # by the stream, those that are not made yet
@@ -93,6 +96,7 @@ class Driver:
 
     def _make_stream(self, place: Any, flags: int) -> None:
         assert flags == 1  # it waits for no other stream
+        self.on_make_stream()
         place[0] = 1000 + len(self._copies)
         self._copies[place[0]] = []
 
@@ -150,9 +154,8 @@ def files_of(driver: Driver, *sizes: int) -> Any:
 
 
 def read(files: Any, path: Path, array: NDArray[np.uint8]) -> int:
-    with path.open("rb", buffering=0) as file:
-        found: int = files.read(file.fileno(), array.ctypes.data, array.size, READY, FOLLOWER)
-        return found
+    found: int = files.read(os.fsencode(path), array.ctypes.data, array.size, READY, FOLLOWER)
+    return found
 
 
 def write(files: Any, file: Any, array: NDArray[np.uint8]) -> int:
@@ -169,14 +172,23 @@ SLOTS = [(1, 8, 1), (2, 8, 3), (4, 8, 1), (3, 5, 2), (4, 4096, 12)]
 def test_into_a_gpu(tmp_path: Path, rng: np.random.Generator, driver: Driver, slots: tuple[int, ...]) -> None:
     files = files_of(driver, *slots)
     for size in SIZES:
-        content = rng.integers(0, 256, size + 3, dtype=np.uint8)
+        content = rng.integers(0, 256, size, dtype=np.uint8)
         (tmp_path / "x").write_bytes(content.tobytes())
-        for wanted in (size, size + 3, size + 20):  # part of the file, all of it, and more than there is
+        for wanted in (size, max(0, size - 1), size + 1):
             array = np.full(wanted, 1, np.uint8)
-            assert read(files, tmp_path / "x", array) == min(wanted, size + 3)
+            assert read(files, tmp_path / "x", array) == size
             assert driver.is_idle
-            np.testing.assert_array_equal(array[: size + 3], content[:wanted])
-            assert np.all(array[size + 3 :] == 1)
+            assert np.array_equal(array, content) if wanted == size else np.all(array == 1)
+
+
+@pytest.mark.parametrize("left", [0, 1, 8, 40, 99])
+def test_a_file_that_shrinks(tmp_path: Path, driver: Driver, left: int) -> None:
+    (tmp_path / "x").write_bytes(bytes(100))
+    driver.on_make_stream = lambda: os.truncate(tmp_path / "x", left)
+    array = np.full(100, 1, np.uint8)
+    assert read(files_of(driver, 2, 8, 1), tmp_path / "x", array) == left
+    assert not np.any(array[:left])
+    assert np.all(array[left:] == 1)
 
 
 def test_many_at_a_time(tmp_path: Path, rng: np.random.Generator, driver: Driver) -> None:
@@ -214,8 +226,10 @@ def test_back_to_a_file(
 def test_files_that_fail(tmp_path: Path, driver: Driver) -> None:
     files, array = files_of(driver, 2, 8, 2), np.zeros(100, np.uint8)
     (tmp_path / "x").write_bytes(bytes(100))
-    with (tmp_path / "x").open("wb", buffering=0) as file:
-        assert files.read(file.fileno(), array.ctypes.data, 100, READY, FOLLOWER) == -errno.EBADF
+    os.mkfifo(tmp_path / "pipe")
+    assert read(files, tmp_path / "missing", array) == -errno.ENOENT
+    assert read(files, tmp_path, array) == -errno.EISDIR
+    assert read(files, tmp_path / "pipe", array) == read(files, Path("/dev/zero"), array) == -errno.EINVAL
     with (tmp_path / "x").open("rb", buffering=0) as file:
         assert write(files, file, array) == -errno.EBADF
     with Path("/dev/full").open("wb", buffering=0) as file:
@@ -290,11 +304,14 @@ def test_on_a_gpu(
         gpu_to_file(file.fileno(), array)
     assert (tmp_path / "x").read_bytes() == content.tobytes()
     again = cupy.zeros_like(array)
-    with (tmp_path / "x").open("rb", buffering=0) as file:
-        assert file_to_gpu(file.fileno(), again) == content.nbytes
-    os.truncate(tmp_path / "x", 1000)
+    assert file_to_gpu(tmp_path / "x", again) == content.nbytes
     np.testing.assert_array_equal(again.get(), content)
-    with (tmp_path / "x").open("rb", buffering=0) as file:
-        assert file_to_gpu(file.fileno(), again) == 1000
-        with pytest.raises(OSError, match="Bad file descriptor"):
-            gpu_to_file(file.fileno(), again)
+    os.truncate(tmp_path / "x", 1000)
+    assert file_to_gpu(tmp_path / "x", again) == 1000
+    with (
+        (tmp_path / "x").open("rb", buffering=0) as file,
+        pytest.raises(OSError, match="Bad file descriptor"),
+    ):
+        gpu_to_file(file.fileno(), again)
+    with pytest.raises(FileNotFoundError):
+        file_to_gpu(tmp_path / "y", again)

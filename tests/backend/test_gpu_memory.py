@@ -81,8 +81,7 @@ def test_files_wait_for_kernels(cupy: Any, keep_busy: Any, tmp_path: Path) -> No
     read = cupy.empty(2**20, np.uint32)
     assert read.data.ptr == address
     np.zeros(2**20, np.uint32).tofile(tmp_path / "x")
-    with (tmp_path / "x").open("rb", buffering=0) as file:
-        assert file_to_gpu(file.fileno(), read) == read.nbytes
+    assert file_to_gpu(tmp_path / "x", read) == read.nbytes
     np.testing.assert_array_equal(doubled_again.get(), 2 * expected)
     assert not read.get().any()
 

@@ -3,7 +3,6 @@
 Without a GPU a file is read into an array of NumPy; tests/backend/test_gpu_files.py is about copies.
 """
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,16 +22,12 @@ from rnsdask.store import chunk_files
 MODULI = STORE_SET
 
 
-PIECE = 1000
-
-
-def file_to_gpu(file: int, array: NDArray[np.uint32]) -> int:
+def file_to_gpu(path: Path, array: NDArray[np.uint32]) -> int:
     """In the place of `backend.cuda.files.file_to_gpu`."""
-    content, done = array.view(np.uint8), 0
-    while piece := os.read(file, PIECE):
-        content[done : done + len(piece)] = np.frombuffer(piece, np.uint8)
-        done += len(piece)
-    return done
+    content = path.read_bytes()
+    if len(content) == array.nbytes:
+        array.view(np.uint8)[:] = np.frombuffer(content, np.uint8)
+    return len(content)
 
 
 @pytest.fixture(params=["numpy", pytest.param("gpu", marks=pytest.mark.gpu)])

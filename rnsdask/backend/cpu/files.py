@@ -1,6 +1,9 @@
 """Files to and from memory, a GPU's too, without Python's lock."""
 
+import errno
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from rnsdask.backend.cpu.extension import _cpu
@@ -15,7 +18,29 @@ GpuFiles: Any = _cpu.GpuFiles
 """Reads files into the memory of a GPU, and writes them (kernels/cpu/gpu_files.cpp).
 
 Of addresses of CUDA's functions (kernels/cpu/gpu_lane.hpp), a context, and how many slots, bytes in each and
-threads there are. ``read(file, address, bytes, ready, stream)`` gives how many bytes it has read, or a
-negative errno, ``write(file, address, bytes, ready)`` 0 or one; `ready` is an event that both come after, and
-what comes later on the stream finds what was read.
+threads there are. ``read(path, address, bytes, ready, stream)`` gives the size of the file, and reads one of
+so many bytes; ``write(file, address, bytes, ready)`` gives 0; either may give a negative errno. Both come
+after `ready`, an event, and what comes later on the stream finds what was read.
 """
+
+
+def read_first(path: Path, most: int) -> bytes:
+    """Read at most so many bytes at the beginning of a regular file, in one go.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    found: bytes | int = _cpu.read_first(os.fsencode(path), most)
+    if isinstance(found, int):
+        checked_size(found)
+    assert isinstance(found, bytes)
+    return found
+
+
+def checked_size(size: int) -> int:
+    """A size, or raise the OSError of a negative errno."""
+    if size < 0:
+        raise OSError(-size, "it is no regular file" if size == -errno.EINVAL else os.strerror(-size))
+    return size

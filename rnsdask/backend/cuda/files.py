@@ -8,17 +8,19 @@ import ctypes
 import functools
 import os
 from collections.abc import Callable
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import cupy
 
 from rnsdask.backend import cpu
+from rnsdask.backend.cpu.files import checked_size
 from rnsdask.backend.cuda import launching
 from rnsdask.backend.protocol import Array
 
-_SLOTS = 3
-_SLOT_BYTES = 2**20
+_SLOTS = 2
+_SLOT_BYTES = 2**21
 """Of pieces on their way. A copy takes 4 us beside those of its bytes, and to pin a MiB takes 0.6 ms."""
 
 _READERS = 12
@@ -41,20 +43,20 @@ _FUNCTIONS = (
 _making = Lock()
 
 
-def file_to_gpu(file: int, array: Array) -> int:
+def file_to_gpu(path: Path, array: Array) -> int:
     """Read a file into an array of the current GPU, where what comes later on the current stream finds it.
 
     Parameters
     ----------
-    file : int
-        Descriptor of the open file, which is read from its beginning.
+    path : Path
+        A regular file.
     array : cupy.ndarray
         C-contiguous.
 
     Returns
     -------
     int
-        How many bytes were read: fewer than those of the array at the end of the file.
+        How many bytes the file has; if they are not as many as those of the array, nothing is there of it.
 
     Raises
     ------
@@ -63,24 +65,21 @@ def file_to_gpu(file: int, array: Array) -> int:
     RuntimeError
         For an error of CUDA.
     """
-    return _moved("read", file, array, cupy.cuda.get_current_stream().ptr)
+    return _moved("read", os.fsencode(path), array, cupy.cuda.get_current_stream().ptr)
 
 
 def gpu_to_file(file: int, array: Array) -> None:
-    """Write an array of the current GPU to a file, from where it stands on; errors are those of reading."""
+    """Write an array of the current GPU to an open file, from where it stands on; errors as of reading."""
     _moved("write", file, array)
 
 
-def _moved(method: str, file: int, array: Array, *follower: int) -> int:
+def _moved(method: str, file: bytes | int, array: Array, *follower: int) -> int:
     # After what makes the array, or still uses its memory.
     ready = cupy.cuda.Event(disable_timing=True)
     ready.record()
     with _making:
         move: Callable[..., int] = getattr(_files(cupy.cuda.runtime.getDevice()), method)
-    done: int = launching.call(move, file, array, array.nbytes, ready.ptr, *follower)
-    if done < 0:
-        raise OSError(-done, os.strerror(-done))
-    return done
+    return checked_size(launching.call(move, file, array, array.nbytes, ready.ptr, *follower))
 
 
 @functools.cache
