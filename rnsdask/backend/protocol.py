@@ -221,6 +221,9 @@ class Kernels(Protocol):
     def crc32c(self, words: Array) -> int:
         """CRC-32C of contiguous words (N,), each of four little-endian bytes."""
 
+    def crc32c_and_validity(self, words: Array, moduli: ModuliSet) -> tuple[int, bool]:
+        """That of residues (n, N) and one more word, and whether each residue is below its modulus."""
+
     # Element-wise arithmetic. An operand is residues (n, N), or (n, 1) for one number, which may be a NumPy
     # array on every processor; `out` (n, N), contiguous, is written.
 

@@ -34,6 +34,7 @@ from rnsdask.backend import (
 from rnsdask.backend.cpu import exceeds, read_checked
 from rnsdask.core.errors import CorruptChunkError, StoreAccessError
 from rnsdask.core.layout import RESIDUE_DTYPE
+from rnsdask.core.moduli import ModuliSet
 from rnsdask.store import checksum as checksums
 from rnsdask.store.checksum import extend
 
@@ -168,19 +169,24 @@ def read_chunk_file(
     return residues, valid
 
 
-def read_chunk_file_on_gpu(file: Path, shape: Sequence[int], name: str) -> Array:
+def read_chunk_file_on_gpu(
+    file: Path, shape: Sequence[int], moduli: ModuliSet | None, name: str
+) -> tuple[Array, bool]:
     """Read a chunk into memory of this process's GPU, piece by piece, and check it there.
 
-    Arguments and errors are those of :func:`read_chunk_file`; the chunk is a CuPy array.
+    Arguments and errors are those of :func:`read_chunk_file`, with the moduli in the place of the greatest
+    residues; the chunk is a CuPy array.
     """
     words = empty_on_gpu(chunk_file_size(shape) // RESIDUE_DTYPE.itemsize)
     with _naming_errors(name):
         size = file_to_gpu(file, words)
-    return checked_words(words, size, shape, name)
+    return checked_words(words, size, shape, moduli, name)
 
 
-def checked_words(words: Array, size: int, shape: Sequence[int], name: str) -> Array:
-    """The chunk of the words of a file on a GPU, of which so many bytes were read.
+def checked_words(
+    words: Array, size: int, shape: Sequence[int], moduli: ModuliSet | None, name: str
+) -> tuple[Array, bool]:
+    """The chunk of the words of a file on a GPU, of which so many bytes were read, and whether it is valid.
 
     Raises
     ------
@@ -189,10 +195,14 @@ def checked_words(words: Array, size: int, shape: Sequence[int], name: str) -> A
     """
     # The memory may hold this very chunk from an earlier read.
     check_size(size, chunk_file_size(shape), name)
-    crc32c = kernels_of(words).crc32c
-    if crc32c(words) != _WHOLE:
-        check_checksum(crc32c(words[:-1]), int(words[-1]), name)
-    return words[:-1].reshape(shape)
+    kernels = kernels_of(words)
+    if moduli is None:
+        checksum, valid = kernels.crc32c(words), False
+    else:
+        checksum, valid = kernels.crc32c_and_validity(words, moduli)
+    if checksum != _WHOLE:
+        check_checksum(kernels.crc32c(words[:-1]), int(words[-1]), name)
+    return words[:-1].reshape(shape), valid
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import numpy as np
 
 from rnsdask.backend import Array, device_memory, free_device_bytes, has_gpu
 from rnsdask.core.errors import StoreAccessError
+from rnsdask.core.moduli import ModuliSet
 from rnsdask.store.chunk_files import checked_words, chunk_file_size, open_chunk_file
 
 _PIECE_BYTES = 2**30
@@ -46,7 +47,9 @@ def gpu_memory() -> tuple[int | None, int | None]:
     return free_device_bytes(), bounce_buffer()
 
 
-def read_device_file(file: Path, shape: Sequence[int], name: str) -> Array:
+def read_device_file(
+    file: Path, shape: Sequence[int], moduli: ModuliSet | None, name: str
+) -> tuple[Array, bool]:
     """Read a chunk into memory of the current GPU, and check it.
 
     Parameters
@@ -55,13 +58,17 @@ def read_device_file(file: Path, shape: Sequence[int], name: str) -> Array:
         The chunk's file.
     shape
         Shape of a whole chunk of residues: n, then the chunk's length along each axis.
+    moduli
+        Of the rows; None to read words of another kind.
     name
         What error messages call the chunk.
 
     Returns
     -------
-    cupy.ndarray
+    residues : cupy.ndarray
         ``uint32``, of `shape`.
+    valid : bool
+        Whether each is below its row's modulus; False if they have none.
 
     Raises
     ------
@@ -72,7 +79,7 @@ def read_device_file(file: Path, shape: Sequence[int], name: str) -> Array:
     with open_chunk_file(file, file_size, name):
         words = device_memory(math.prod(shape) + 1)  # the last one is the checksum
         size = _fill(words, file, name)
-    return checked_words(words, size, shape, name)
+    return checked_words(words, size, shape, moduli, name)
 
 
 def _fill(words: Array, file: Path, name: str) -> int:

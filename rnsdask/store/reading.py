@@ -105,7 +105,11 @@ def _read_whole(info: StoreInfo, index: Sequence[int]) -> tuple[NDArray[np.uint3
 
 def _last_words(info: StoreInfo) -> NDArray[np.uint32] | None:
     """The greatest word of each row; None if words alone do not tell whether they are valid."""
-    return None if isinstance(info.system, FermatField | Positional) else last_residues(info.moduli)
+    return last_residues(info.moduli) if _has_moduli(info) else None
+
+
+def _has_moduli(info: StoreInfo) -> bool:
+    return not isinstance(info.system, FermatField | Positional)
 
 
 def _within(slices: tuple[slice, ...]) -> tuple[slice, ...]:
@@ -141,22 +145,24 @@ def read_chunk_on_gpu(info: StoreInfo, index: Sequence[int], *, straight: bool =
     info.check_release()
     slices = chunk_slices(index, info.shape, info.chunks)
     file, name = info.chunk_file(index), info.chunk_name(index)
+    moduli = info.moduli if _has_moduli(info) else None
     with naming_gpu_memory(name):
         with belonging(info.location, info.opened):
             read = read_device_file if straight else read_chunk_file_on_gpu
-            residues = read(file, info.file_shape, name)
+            residues, valid = read(file, info.file_shape, moduli, name)
         # What the edge cuts off is read for its checksum.
         residues = contiguous(residues.view(info.system.word_dtype)[_within(slices)])
-        if not are_valid(info, residues.reshape(info.system.rows, -1)):
+        # What it cuts off may be anything.
+        if not (valid or are_valid(info, residues.reshape(info.system.rows, -1))):
             _check_residues(info, index, to_backend(residues, "cpu"))
         return residues
 
 
 def are_valid(info: StoreInfo, words: Array) -> bool:
     """Whether words (rows, N) are those of numbers of the store's system."""
-    if isinstance(info.system, FermatField | Positional):
-        return info.system.first_invalid(words) is None
-    return kernels_of(words).first_invalid(words, info.moduli) is None
+    if _has_moduli(info):
+        return kernels_of(words).first_invalid(words, info.moduli) is None
+    return info.system.first_invalid(words) is None
 
 
 def split_axis(chunks: Sequence[int]) -> int:

@@ -7,6 +7,7 @@ from conftest import Processor
 from numpy.typing import NDArray
 
 from rnsdask.backend import free_device_bytes, kernels_of
+from rnsdask.core.moduli import ModuliSet
 
 # Words that a vector, a row of lanes on the CPU, a warp and a block of a GPU take at once.
 TILES = (4, 64, 128, 1024)
@@ -53,6 +54,22 @@ def test_many_rows_of_all_threads(on_each_processor: Processor, rng: np.random.G
         for end in (len(words), len(words) - 1, 3 * 2**20):
             expected = google_crc32c.value(words[start:end].tobytes())
             assert kernels_of(array).crc32c(array[start:end]) == expected
+
+
+def test_with_validity(on_each_processor: Processor, rng: np.random.Generator) -> None:
+    """Residues at the ends and amid each row, as great as may be and greater; with one more word."""
+    moduli = ModuliSet([2**32, 2**32 - 5, 97])
+    for count in (1, 2, 5, 1000):
+        words = rng.integers(0, 97, 3 * count + 1, dtype=np.uint32)
+        words[-1] = 2**32 - 1
+        for row, modulus in enumerate(moduli):
+            for index in {0, count // 2, count - 1}:
+                for residue in {0, modulus - 1, min(modulus, 2**32 - 1)}:
+                    words[row * count + index] = residue
+                    expected = google_crc32c.value(words.tobytes()), residue < modulus
+                    array = on_each_processor.xp.asarray(words)
+                    assert kernels_of(array).crc32c_and_validity(array, moduli) == expected
+                words[row * count + index] = 0
 
 
 @pytest.mark.gpu

@@ -1,7 +1,7 @@
 """The kernels for NumPy arrays: calls into the compiled extension (see :class:`.protocol.Kernels`)."""
 
 from rnsdask.backend.cpu.arithmetic import apply, apply_checked, apply_windowed, inverse, power, running_sums
-from rnsdask.backend.cpu.check import crc32c, exceeds, first_invalid, read_all
+from rnsdask.backend.cpu.check import crc32c, crc32c_and_validity, exceeds, first_invalid, read_all
 from rnsdask.backend.cpu.convert import (
     MULTIPLIES_WORDS,
     base_extend,
@@ -104,6 +104,7 @@ __all__ = [
     "compare",
     "convolve",
     "crc32c",
+    "crc32c_and_validity",
     "cyclic_products",
     "divide_polynomials",
     "divide_residues",

@@ -28,3 +28,7 @@ def read_all(residues: Array) -> int:
 def crc32c(words: Array) -> int:
     checksum: int = _cpu.crc32c(words)
     return checksum
+
+
+def crc32c_and_validity(words: Array, moduli: ModuliSet) -> tuple[int, bool]:
+    return crc32c(words), first_invalid(words[:-1].reshape(len(moduli), -1), moduli) is None

@@ -14,7 +14,7 @@ from rnsdask.backend.cuda.convert import (
     residues_to_limbs,
 )
 from rnsdask.backend.cuda.convolution import convolve, padded_residues, three_prime_remainders
-from rnsdask.backend.cuda.crc32c import crc32c
+from rnsdask.backend.cuda.crc32c import crc32c, crc32c_and_validity
 from rnsdask.backend.cuda.divide import divide_residues, floor_divide_limbs, remainder_limbs, remainders
 from rnsdask.backend.cuda.elimination import eliminate, lu, lu_factor, small_cramer
 from rnsdask.backend.cuda.fermat import (
@@ -76,6 +76,7 @@ __all__ = [
     "compare",
     "convolve",
     "crc32c",
+    "crc32c_and_validity",
     "cyclic_products",
     "divide_polynomials",
     "divide_residues",
