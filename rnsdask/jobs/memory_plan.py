@@ -32,7 +32,7 @@ _HOST_OPERATIONS = ("verify", "random", "import", "export", "residues")
 _SERIAL_OPERATIONS = ("import", "export")
 
 _THREADS_OF_A_GPU = 16
-"""Threads that serve the GPU of this process: one of them moves a tenth of what its bus can."""
+"""Threads that serve the GPU of this process: one of them writes a tenth of what its bus can."""
 
 _MOST_PARTS = 4096
 """Most parts of a chunk: for each of them the whole chunk is read."""
