@@ -522,6 +522,7 @@ def elimination_by_rows(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
 @check
 def products_joined_at_once(kernels: Any, place: Callable[[Any], Any]) -> list[Any]:
     """Of matrices on matrix units, by as few blocks as there can be, and what they are taken from."""
+    from rnsdask.constants import int8_constants, small_moduli_for
     from rnsdask.core.moduli import ModuliSet
 
     moduli, results = ModuliSet([2**32, 4294967291, 3]), []
@@ -542,13 +543,37 @@ def products_joined_at_once(kernels: Any, place: Callable[[Any], Any]) -> list[A
             parts = [Part.whole(place(x)) for x in (a, b)]
             shape = rows, terms, columns
             int8_product.multiply(parts[0], parts[1], moduli, Part.whole(out), shape, SUBTRACT)
+            results += turned_difference(parts, Part.whole(place(c)), moduli)
         else:
             found = np.empty_like(c)
             kernels.matmul(a, b, moduli, found)
             sizes = np.array(list(moduli), dtype=np.int64)[:, None, None, None]
             out = ((c.astype(np.int64) - found) % sizes).astype(np.uint32)
+            constants = int8_constants(moduli, small_moduli_for(moduli, terms))
+            sides = -(-columns // 16) * 16, -(-rows // 64) * 64
+            image = np.empty((len(moduli), 2, constants.count, *sides), np.int8)
+            kernels.int8_split(out.swapaxes(2, 3), constants, True, image)
+            results += [out, image[:, :, :, :columns]]
         results.append(out)
     return results
+
+
+def turned_difference(factors: list[Any], part: Any, moduli: Any) -> list[Any]:
+    """What a part is less a product, computed with rows as columns: words, and residues of left matrices."""
+    from rnsdask.backend.cuda.int8_product import Residues, empty_image, multiply_images, split
+    from rnsdask.constants import int8_constants, small_moduli_for
+
+    (n, count, rows, terms), columns = factors[0].words.shape, part.words.shape[3]
+    constants = int8_constants(moduli, small_moduli_for(moduli, terms))
+    sides = (factors[1].turned(), columns, constants.negative), (factors[0], rows, constants.right)
+    images = [empty_image(n * count, constants.count, side, terms) for _, side, _ in sides]
+    for (x, side, small), image in zip(sides, images, strict=True):
+        split(x, (0, 0, 0), (side, terms), constants, small, image)
+    found = empty_image(n * count, constants.count, columns, rows)
+    residues, added = Residues(found, constants.left), part.turned().words
+    multiply_images(*images, part.turned(), (columns, rows), constants, added, residues)
+    shape = n, count, constants.count, columns, -1
+    return [part.words, found.transpose(0, 1, 3, 2, 4).reshape(shape)]
 
 
 @check
@@ -570,7 +595,9 @@ def inverses_of_triangles(kernels: Any, place: Callable[[Any], Any]) -> list[Any
         if kernels.__name__.endswith("cuda"):
             from rnsdask.backend.cuda import triangles
 
-            results += triangles.inverses(place(x), moduli)
+            both = [place(np.empty_like(x)) for _ in range(2)]
+            triangles.invert(place(x), moduli, *both)
+            results += both
             results.append(triangles.lower_inverses(place(x), (place(first), place(last)), size, moduli))
             continue
         lower, upper, part = np.zeros_like(x), np.zeros_like(x), np.zeros_like(x)

@@ -51,11 +51,7 @@ __global__ void __launch_bounds__(kBlock, 5)
 #pragma unroll
         for (i32 j = 0; j < kSmallModuli; ++j) {
           if (j >= s.small_count) break;
-          const SmallModulus& q = s.small[j];
-          u32 word = 0;
-#pragma unroll
-          for (i32 c = 0; c < kWide; ++c) word |= (small_part(own[c], q) & 0xffu) << (8 * c);
-          *reinterpret_cast<u32*>(to + j * parts.plane) = word;
+          *reinterpret_cast<u32*>(to + j * parts.plane) = packed_parts(own, s.small[j]);
         }
       }
     }

@@ -1,6 +1,6 @@
 // Products of matrices of 8-bit residues on matrix units, joined to residues modulo m_i before anything is
 // written. A block takes a tile of results, and the moduli one after another: what their sums say is added up
-// in registers.
+// in registers. Results are words, 8-bit residues for the next product, or both.
 #include "int8_task.cuh"
 #include "matrix_units.cuh"
 
@@ -27,16 +27,26 @@ constexpr i32 kVectors = kStep / kVector;
 constexpr i32 kStageBytes = (kRows + kColumns) * kStep;
 constexpr i32 kDown = kWarpRows / 16;      // of a matrix unit's results in a warp's
 constexpr i32 kAcross = kWarpColumns / 8;  // the same
-static_assert(kThreads / kVectors % 8 == 0, "a thread copies to the same place of rows");
+constexpr i32 kNumbers = 8;  // of a row of a warp's part that a thread has, one beside the other
+static_assert(kThreads / kVectors % 32 == 0, "a thread copies to the same place of rows");
+static_assert(kNumbers == 2 * kAcross, "four threads have a row of a warp's part");
 
 // At least as many rows of both as a block of the product has rows and columns, and terms, which are a
-// multiple of kStep. What the same windows of `added` hold, if there is such, comes to the products; its
-// columns lie together, too.
+// multiple of kStep. What the same windows of `added` hold, if there is such, comes to the products.
 struct Factors {
   Image left;
   Image right;
   i64 terms;
   Stack added;
+};
+
+// 8-bit matrices that results become, if any, with 0 beyond these up to s.padded_columns, a multiple of
+// kStep; and whether they are written as words, too.
+struct Results {
+  Image image;
+  SmallModulus small[kSmallModuli];
+  i32 small_count;
+  i32 has_words;
 };
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
@@ -62,10 +72,19 @@ __device__ Tile find_tile(const Int8Task& s, i32 index) {
   return {-1, 0, 0, 0};
 }
 
-// Where a vector of a row of a stage lies: 8 rows in turn are read without conflicts of banks.
-__device__ i32 place_of(i32 row, i32 vector) {
+// Where a vector of a row of a stage lies: those of left matrices that are read at a time, 8 rows in turn,
+// are in different banks, and so are those of right ones (column_of).
+__device__ i32 left_place(i32 row, i32 vector) {
   return row * kStep + (vector ^ (row / 2 % kVectors)) * kVector;
 }
+
+__device__ i32 right_place(i32 row, i32 vector) {
+  return (kRows + row) * kStep + (vector ^ (row / kNumbers % kVectors)) * kVector;
+}
+
+// Which column of a warp's part is column k % 8 of result k / 8 of matrix units: a thread, which has two
+// columns of each, so has kNumbers beside one another.
+__device__ i32 column_of(i32 k) { return k % 8 / 2 * kNumbers + k / 8 * 2 + k % 2; }
 
 // What is to be copied next: of a tile, a modulus and a step of terms. Threads copy a vector of every
 // (kThreads / kVectors)-th row.
@@ -90,10 +109,10 @@ struct Loader {
 
   __device__ void load(const Int8Task& s, const Factors& f, u32 stage) {
     if (tile.index >= 0) {
-      const i32 row = threadIdx.x / kVectors;
-      stage += place_of(row, threadIdx.x % kVectors);
-      copy<kRows>(left, f.left, tile.row + row, static_cast<i32>(s.rows), stage);
-      copy<kColumns>(right, f.right, tile.column + row, static_cast<i32>(s.columns), stage + kRows * kStep);
+      const i32 row = threadIdx.x / kVectors, vector = threadIdx.x % kVectors;
+      copy<kRows>(left, f.left, tile.row + row, static_cast<i32>(s.rows), stage + left_place(row, vector));
+      copy<kColumns>(right, f.right, tile.column + row, static_cast<i32>(s.columns),
+                     stage + right_place(row, vector));
       advance(s, f);
     }
     end_group();
@@ -150,7 +169,7 @@ struct Part {
       }
 #pragma unroll
       for (i32 j = 0; j < kAcross; j += 2) {
-        load_matrices(columns + j * 8 * kStep, b[j][0], b[j][1], b[j + 1][0], b[j + 1][1]);
+        load_matrices(columns + column_of(j * 8) * kStep, b[j][0], b[j][1], b[j + 1][0], b[j + 1][1]);
       }
 #pragma unroll
       for (i32 i = 0; i < kDown; ++i) {
@@ -161,58 +180,118 @@ struct Part {
   }
 };
 
-// Where a warp's part of a tile is in matrices, from its thread's first number on.
+// Where a thread's numbers of a tile are: of every eighth row of its warp's part, kNumbers.
 struct Place {
-  u32* x;
-  i64 stride;
+  i64 t;  // the matrix
+  i64 row;
+  i64 column;
   i64 rows;  // that are left in the window
   i64 columns;
 
-  __device__ Place(const Int8Task& s, const Stack& matrices, const Tile& tile, i32 top, i32 left)
-      : stride(matrices.stride) {
-    const i64 t = s.first + tile.t;
+  __device__ Place(const Int8Task& s, const Tile& tile, i32 top, i32 left) : t(s.first + tile.t) {
     const Window w = window_of(s, t);
-    const i64 row = w.row + tile.row + top + threadIdx.x % kWarp / 4;
-    const i64 column = w.column + tile.column + left + threadIdx.x % 4 * 2;
-    x = const_cast<u32*>(matrices.of(t / s.batch, t % s.batch)) + row * stride + column;
+    row = w.row + tile.row + top + threadIdx.x % kWarp / 4;
+    column = w.column + tile.column + left + threadIdx.x % 4 * kNumbers;
     rows = w.row_end - row;
     columns = w.column_end - column;
   }
 
-  // Calls a function with each number that is in the window, and its place in a Part.
+  // Calls a function with each row that is in the window, counted from the first one, and its place in a
+  // Part.
   template <class Function>
-  __device__ void each(Function function) const {
+  __device__ void each_row(Function function) const {
 #pragma unroll
     for (i32 i = 0; i < kDown; ++i) {
 #pragma unroll
-      for (i32 k = 0; k < 4; ++k) {
-        const i32 row = i * 16 + k / 2 * 8;
-#pragma unroll
-        for (i32 j = 0; j < kAcross; ++j) {
-          const i32 column = j * 8 + k % 2;
-          if (row < rows && column < columns) function(x[row * stride + column], i, j, k);
-        }
+      for (i32 half = 0; half < 2; ++half) {
+        if (i * 16 + half * 8 < rows) function(i * 16 + half * 8, i, half);
       }
     }
   }
+
+  // And with each word of matrices that is in the window.
+  template <class Function>
+  __device__ void each(const Int8Task& s, const Stack& matrices, Part& part, Function function) const {
+    u32* first = const_cast<u32*>(matrices.of(t / s.batch, t % s.batch)) + row * matrices.stride +
+                 column * matrices.step;
+    const i64 stride = matrices.stride, step = matrices.step;
+    const bool has_vectors =
+        step == 1 && columns >= kNumbers && (reinterpret_cast<u64>(first) / 4 | stride) % 4 == 0;
+    each_row([&](i32 r, i32 i, i32 half) {
+      u32* x = first + r * stride;
+      i32(&own)[kAcross][4] = part.sums[i];
+      if (has_vectors) {
+#pragma unroll
+        for (i32 j = 0; j < kAcross; j += 2) {
+          function(reinterpret_cast<uint4*>(x)[j / 2], own[j][2 * half], own[j][2 * half + 1],
+                   own[j + 1][2 * half], own[j + 1][2 * half + 1]);
+        }
+      } else {
+#pragma unroll
+        for (i32 c = 0; c < kNumbers; ++c) {
+          if (c < columns) function(x[c * step], own[c / 2][2 * half + c % 2]);
+        }
+      }
+    });
+  }
 };
+
+struct Reader {
+  __device__ void operator()(const u32& x, i32& own) const { own = static_cast<i32>(x); }
+  __device__ void operator()(const uint4& x, i32& a, i32& b, i32& c, i32& d) const {
+    const uint4 words = x;
+    a = static_cast<i32>(words.x), b = static_cast<i32>(words.y);
+    c = static_cast<i32>(words.z), d = static_cast<i32>(words.w);
+  }
+};
+
+struct Writer {
+  __device__ void operator()(u32& x, i32 own) const { x = static_cast<u32>(own); }
+  __device__ void operator()(uint4& x, i32 a, i32 b, i32 c, i32 d) const {
+    x = {static_cast<u32>(a), static_cast<u32>(b), static_cast<u32>(c), static_cast<u32>(d)};
+  }
+};
+
+// Residues of a thread's words modulo all moduli, a row after another: no more of them fits registers.
+__device__ void split(const Results& results, const Place& place, i64 padded_columns, const Tile& tile,
+                      i32 top, i32 left, u32 last, const Part& part) {
+  const i64 column = tile.column + left + threadIdx.x % 4 * kNumbers;
+  if (column >= padded_columns) return;
+  i8* to = results.image.data + tile.t * results.small_count * results.image.plane +
+           column / kStep * results.image.step + column % kStep +
+           (tile.row + top + threadIdx.x % kWarp / 4) * results.image.row;
+  place.each_row([&](i32 r, i32 i, i32 half) {
+    i32 own[kNumbers];
+#pragma unroll
+    for (i32 c = 0; c < kNumbers; ++c) {
+      const u32 word = static_cast<u32>(part.sums[i][c / 2][2 * half + c % 2]);
+      own[c] = c < place.columns ? centred(word, last) : 0;
+    }
+    i8* row = to + r * results.image.row;
+#pragma unroll 1
+    for (i32 j = 0; j < results.small_count; ++j, row += results.image.plane) {
+      *reinterpret_cast<u64*>(row) = packed_parts(own, results.small[j]) |
+                                     static_cast<u64>(packed_parts(own + 4, results.small[j])) << 32;
+    }
+  });
+}
 
 // All numbers of `added` are read before the first one is written, for each one takes long, and computed
 // whether they are in the window or not: so many independent chains go side by side.
-__device__ void write(const Int8Task& s, const Stack& added, const Tile& tile, i32 top, i32 left,
-                      const Recombination& m, Part& part) {
+__device__ void write(const Int8Task& s, const Stack& added, const Results& results, const Tile& tile,
+                      i32 top, i32 left, const Recombination& m, Part& part) {
   const Modulus modulus = m.modulus;
   const i64 product = m.product;
+  const Place place(s, tile, top, left);
   part.each([](i32& sum, SmallResidues&) { sum = 0; });
-  if (added.data != nullptr) {
-    const Place place(s, added, tile, top, left);
-    place.each([&](const u32& x, i32 i, i32 j, i32 k) { part.sums[i][j][k] = static_cast<i32>(x); });
-  }
+  if (added.data != nullptr) place.each(s, added, part, Reader());
   part.each([&](i32& sum, SmallResidues& found) {
     sum = static_cast<i32>(mod_add(static_cast<u32>(sum), found.reduce(modulus, product), modulus.last));
   });
-  const Place place(s, s.x, tile, top, left);
-  place.each([&](u32& x, i32 i, i32 j, i32 k) { x = static_cast<u32>(part.sums[i][j][k]); });
+  if (results.has_words) place.each(s, s.x, part, Writer());
+  if (results.small_count > 0) {
+    split(results, place, s.padded_columns, tile, top, left, modulus.last, part);
+  }
 }
 
 #endif
@@ -224,13 +303,13 @@ extern __shared__ uint4 memory[];
 extern "C" {
 
 __global__ void __launch_bounds__(kThreads, kBlocks)
-    int8_multiply(Int8Task s, const Recombination* moduli, Factors f) {
+    int8_multiply(Int8Task s, const Recombination* moduli, Factors f, Results results) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
   const u32 stages = shared_address(memory);
   const i32 warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   const i32 top = warp / kWarpsAcross * kWarpRows, left = warp % kWarpsAcross * kWarpColumns;
-  const i32 own_rows = place_of(top + lane % 16, lane / 16);
-  const i32 own_columns = place_of(kRows + left + lane / 16 * 8 + lane % 8, lane / 8 % 2);
+  const i32 own_rows = left_place(top + lane % 16, lane / 16);
+  const i32 own_columns = right_place(left + column_of(lane / 16 * 8 + lane % 8), lane / 8 % 2);
   Tile tile = find_tile(s, blockIdx.x);
   Loader loader(s, f, tile);
   const bool is_long = f.terms > kShortTerms;
@@ -259,7 +338,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
         part.each([&](i32& sum, SmallResidues& found) { found.add(shifted_residue(sum, q), weight); });
       }
     }
-    write(s, f.added, tile, top, left, m, part);
+    write(s, f.added, results, tile, top, left, m, part);
     tile = find_tile(s, tile.index + gridDim.x);
   }
   wait_for_groups<0>();

@@ -185,6 +185,15 @@ INT8_TASK = np.dtype(
 )
 IMAGE = np.dtype([("data", np.uint64), *((name, np.int64) for name in ("plane", "step", "row"))])
 INT8_FACTORS = np.dtype([("left", IMAGE), ("right", IMAGE), ("terms", np.int64), ("added", STACK)])
+INT8_RESULTS = np.dtype(
+    [
+        ("image", IMAGE),
+        ("small", SMALL_MODULUS, (MOST_SMALL_MODULI,)),
+        ("small_count", np.int32),
+        ("has_words", np.int32),
+    ],
+    align=True,
+)
 INT8_TILE = (64, 32)
 """Rows and columns of a warp."""
 INT8_WARPS = 4
@@ -386,6 +395,7 @@ STRUCTURES = {
         "Int8Task": INT8_TASK,
         "Image": IMAGE,
         "Factors": INT8_FACTORS,
+        "Results": INT8_RESULTS,
     },
     "matmul": {"Stack": STACK, "Product": PRODUCT},
     "limbs": {"LimbOperand": LIMB_OPERAND, "LimbTask": LIMB_TASK},

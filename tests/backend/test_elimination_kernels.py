@@ -149,8 +149,8 @@ def test_blocks_without_exchanges(
 
 
 @pytest.fixture
-def late(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], list[int]]:
-    """What makes products of blocks on the one stream or the other late, and lists their terms."""
+def late(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[int]]:
+    """What makes a step of blocks, on the one stream or the other, late, and lists where it begins."""
     import cupy
 
     from rnsdask.backend.cuda import block_lu, elimination
@@ -160,58 +160,56 @@ def late(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], list[int]]:
         while (clock64() - start < cycles) {}
     }"""
     kernel = cupy.RawKernel(source, "wait")
-    subtract = block_lu.Blocks._subtract
     monkeypatch.setattr(block_lu, "_LEAST_OF_FEW", 0)
     monkeypatch.delattr(elimination.GreatMatrices, "eliminate")  # what other ways need
 
-    def make_late(is_beside: bool) -> list[int]:
-        found = []
+    def make_late(name: str) -> list[int]:
+        found, step = [], getattr(block_lu.Blocks, name)
 
-        def subtract_late(self: block_lu.Blocks, terms: int, *rest: Any, **options: bool) -> None:
-            if options.get("is_beside", False) == is_beside:
-                kernel((1,), (1,), (np.int64(50_000_000),))
-                found.append(terms)
-            subtract(self, terms, *rest, **options)
+        def late_step(self: block_lu.Blocks, *arguments: Any, **options: bool) -> Any:
+            kernel((1,), (1,), (np.int64(50_000_000),))
+            found.append(next(x for x in arguments if isinstance(x, int)))
+            return step(self, *arguments, **options)
 
-        monkeypatch.setattr(block_lu.Blocks, "_subtract", subtract_late)
+        monkeypatch.setattr(block_lu.Blocks, name, late_step)
         return found
 
     return make_late
 
 
-@pytest.mark.parametrize("is_beside", [False, True])
+@pytest.mark.parametrize("step", ["_eliminate_diagonal", "_reduced", "_multiply"])
 def test_streams_of_blocks_wait_for_each_other(
-    late: Callable[[bool], list[int]], is_beside: bool, rng: np.random.Generator
+    late: Callable[[str], list[int]], step: str, rng: np.random.Generator
 ) -> None:
     """Whichever is late, and on a stream that does not wait for others by itself."""
     import cupy
 
     moduli = ModuliSet(list(ODD)[-1:])
     words = drawn(rng, moduli, 2, 300, 310)
-    terms = late(is_beside)
+    starts = late(step)
     with cupy.cuda.Stream(non_blocking=True):
         check(words, 310, moduli)
-    assert {0, 128, 256} <= set(terms)
+    assert {0, 128, 256} <= set(starts)
 
 
 def test_no_stream_of_blocks_goes_on_after_an_error(
-    late: Callable[[bool], list[int]], monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+    late: Callable[[str], list[int]], monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
     """Between where the streams part and where they meet: results' memory is the caller's again."""
     import cupy
 
     from rnsdask.backend.cuda import block_lu
 
-    diagonal = block_lu.Blocks._eliminate_diagonal
+    starts = late("_subtract")
+    invert = block_lu.triangles.invert
 
-    def fail(self: block_lu.Blocks, start: int, stop: int) -> Any:
-        if start > 0:
+    def fail(*arguments: Any) -> None:
+        if starts[-1] > 0:
             raise MemoryError("there is no more")
-        return diagonal(self, start, stop)
+        invert(*arguments)
 
-    monkeypatch.setattr(block_lu.Blocks, "_eliminate_diagonal", fail)
+    monkeypatch.setattr(block_lu.triangles, "invert", fail)
     moduli = ModuliSet(list(ODD)[-1:])
-    terms = late(True)
     with cupy.cuda.Stream(non_blocking=True):
         x = cupy.asarray(drawn(rng, moduli, 2, 300, 300))
         out = cupy.empty_like(x)
@@ -220,7 +218,7 @@ def test_no_stream_of_blocks_goes_on_after_an_error(
         out[...] = 0
     cupy.cuda.Device().synchronize()
     assert not out.any()
-    assert terms == [0, 128]
+    assert starts == [0, 128]
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (5, 7), (40, 33), (33, 70)])

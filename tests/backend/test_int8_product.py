@@ -201,6 +201,51 @@ def test_blocks_and_windows(monkeypatch: pytest.MonkeyPatch, rng: np.random.Gene
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("shape", [(130, 200, 75), (64, 70, 129), (33, 10, 8)])
+def test_products_that_become_residues(shape: tuple[int, int, int], rng: np.random.Generator) -> None:
+    """And words or none, from and to matrices and transposed ones, of any number of columns."""
+    import cupy
+
+    from rnsdask.backend.cuda.int8_product import Part, Residues, empty_image, multiply_images, split
+
+    rows, terms, columns = shape
+    moduli = ModuliSet([2**32 - 5, 65537])
+    sides = (rows, terms), (columns, terms), (rows, columns)
+    a, b, c = (
+        np.stack([rng.integers(0, m, (3, *side), dtype=np.uint64) for m in moduli]).astype(np.uint32)
+        for side in sides
+    )
+    m = np.array(moduli.moduli, dtype=object)[:, None, None, None]
+    expected = (c - exact(a, b.swapaxes(2, 3), moduli)) % m
+    constants = int8_constants(moduli, small_moduli_for(moduli, terms))
+    images = [empty_image(6, constants.count, side[0], terms) for side in sides[:2]]
+    for x, factors, image in zip((a, b), (constants.negative, constants.right), images, strict=True):
+        split(Part.whole(cupy.asarray(x)), (0, 0, 0), x.shape[2:], constants, factors, image)
+    centred = np.where(expected > m // 2, expected - m, expected).reshape(6, 1, rows, columns)
+    for is_turned, has_words, count in itertools.product((False, True), (False, True), (1, 9, 10)):
+        others = int8_constants(moduli, count)
+        small, q = (getattr(others, name) for name in ("negative", "right")), others.right[:, :1, None]
+        for table in small:
+            given, out = (cupy.asarray(x.swapaxes(2, 3).copy() if is_turned else x) for x in (c, c))
+            part, added = Part.whole(out), given
+            if is_turned:
+                part, added = part.turned(), given.swapaxes(2, 3)
+            image = empty_image(6, count, rows + 1, columns)
+            image[...] = 9
+            kept = image[:, :, :, :rows]
+            multiply_images(
+                *images, part, (rows, columns), constants, added, Residues(kept, table), has_words
+            )
+            words = part.words.get()
+            assert (words == (expected if has_words else c)).all()
+            found = image.get().transpose(0, 1, 3, 2, 4).reshape(6, count, rows + 1, -1)
+            assert (found[:, :, rows] == 9).all()
+            assert not found[:, :, :rows, columns:].any()
+            own = table[:, 4][:, None, None] * centred - found[:, :, :rows, :columns]
+            assert not (own % q).any()
+
+
+@pytest.mark.gpu
 def test_longest_sums_that_are_joined_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of numbers with residues at both ends modulo each small modulus, so that floats reach theirs."""
     import cupy

@@ -8,6 +8,7 @@ A block loses all that is due to the pivots before it at once (P. Crout, 1941): 
 changed by one long product each, and the factors, as 8-bit residues, are made once and kept.
 """
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import cupy
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from rnsdask.backend.cuda import int8_product, triangles
 from rnsdask.backend.cuda.elimination_task import Found
-from rnsdask.backend.cuda.int8_product import Part
+from rnsdask.backend.cuda.int8_product import Part, Residues, multiply_images
 from rnsdask.backend.cuda.launching import has_matrix_units
 from rnsdask.backend.cuda_layout import INT8_STEP, MOST_INVERTED
 from rnsdask.backend.protocol import Array
@@ -40,6 +41,9 @@ _LEAST_PIVOTS = 768
 _LEAST_OF_FEW = 1536
 _FEW = 64
 
+_FIRST = -5
+"""The greatest priority of a stream, or beyond it, which is the same."""
+
 
 def is_for(pivots: int, matrices: int, moduli: ModuliSet) -> bool:
     """Whether there are so many pivots that blocks pay, and random matrices need no exchanges."""
@@ -53,9 +57,6 @@ def eliminate(
 ) -> NDArray[np.bool_]:
     """Whether the matrices modulo each prime needed no exchanges: only then they are eliminated, in `out`."""
     n, count = x.shape[:2]
-    if x.strides[3] != x.itemsize:  # products read columns that lie together
-        out[...] = x
-        x = out
     most = max(1, LU_WORKSPACE // _workspace(x, pivot_columns, moduli))
     primes = max(1, most // count)
     is_regular = cupy.ones(n, dtype=bool)
@@ -69,11 +70,26 @@ def eliminate(
 
 
 def _workspace(x: Array, pivot_columns: int, moduli: ModuliSet) -> int:
-    """Bytes of the factors of a matrix, and of a block's."""
+    """Bytes of the factors of a matrix, and of what both sides of a block are multiplied from."""
     rows, columns = map(int, x.shape[2:])
     most = min(rows, pivot_columns)
     height = max(rows, columns, rows + columns - most)
-    return small_moduli_for(moduli, most) * (most + INT8_STEP + MOST_INVERTED) * height
+    return small_moduli_for(moduli, most) * (most + INT8_STEP + 2 * MOST_INVERTED) * height
+
+
+@dataclass(frozen=True)
+class Side:
+    """What is below the diagonal, or, of the transposed matrices, what was right of it.
+
+    Its factors become an image, which is multiplied by the other side's; so does what is to be multiplied by
+    the inverse of a block.
+    """
+
+    x: Array
+    words: Array
+    image: Array
+    others: Array
+    small: NDArray[np.int32]
 
 
 class Blocks:
@@ -82,8 +98,8 @@ class Blocks:
     Numbers of the matrices lose what is due to the pivots before, and are words from then on.
 
     Left factors and right ones, transposed, are 8-bit images in the same memory, one from each end, for both
-    are lower triangles. While a block of the diagonal is eliminated, the rows right of it lose what is due to
-    the pivots before on another stream.
+    are lower triangles. A block of the diagonal is eliminated on a stream that goes before the other, while
+    what is below it and right of it loses what is due to the pivots before.
     """
 
     def __init__(self, x: Array, pivot_columns: int, moduli: ModuliSet, small: Small, words: Array) -> None:
@@ -98,13 +114,16 @@ class Blocks:
         # columns from k on.
         height = max(self.rows, self.columns, self.rows + self.columns - self.most)
         images = int8_product.empty_image(self.count, self.long.count, height, self.most)
-        self.left = images[:, :, :, height - self.rows :]
-        self.right = images[:, :, ::-1, ::-1][:, :, :, height - self.columns :]
+        left = images[:, :, :, height - self.rows :]
+        right = images[:, :, ::-1, ::-1][:, :, :, height - self.columns :]
+        self.below = Side(x, words, left, right, self.long.negative)
+        x, words = (a.transpose(0, 1, 3, 2) for a in (x, words))
+        self.right = Side(x, words, right, left, self.long.right)
         # Of all whole blocks of the diagonal, and of the last one.
         whole, rest = divmod(self.most, MOST_INVERTED)
         sizes = (whole, MOST_INVERTED), (1, rest)
         self.found = [self._no_pivots(*some) for some in sizes if min(some)]
-        self.beside = cupy.cuda.Stream(non_blocking=True)
+        self.ahead = cupy.cuda.Stream(non_blocking=True, priority=_FIRST)
 
     def _no_pivots(self, blocks: int, size: int) -> Found:
         """Of so many blocks."""
@@ -119,8 +138,8 @@ class Blocks:
             for start in range(0, self.most, MOST_INVERTED):
                 self._eliminate(start, min(start + MOST_INVERTED, self.most))
         finally:  # memory is given back as if there were one stream
-            cupy.cuda.get_current_stream().wait_event(self.beside.record())
-        self._subtract(self.most, (self.most, self.rows), (self.most, self.columns))
+            cupy.cuda.get_current_stream().wait_event(self.ahead.record())
+        self._subtract(self.below, self.most, (self.most, self.rows), (self.most, self.columns))
         found[1][...] = cupy.arange(self.most, dtype=cupy.int32)
         is_regular = cupy.ones(len(self.moduli), dtype=bool)
         sizes = cupy.asarray(list(self.moduli), dtype=cupy.uint64)[:, None]
@@ -133,73 +152,74 @@ class Blocks:
 
     def _eliminate(self, start: int, stop: int) -> None:
         """A block of pivots, with what is below it and right of it."""
-        now = cupy.cuda.get_current_stream()
-        windows = ((stop, self.rows), (start, stop)), ((start, stop), (stop, self.columns))
-        below, right = (Part(self.words, *window) for window in windows)
-        below_before, right_before = (Part(self._before(start), *window) for window in windows)
-        down, size, across = self.rows - stop, stop - start, self.columns - stop
+        now, size = cupy.cuda.get_current_stream(), stop - start
+        # All memory is of this stream, which waits for the other one before it is given back.
+        words = cupy.empty((3, *self.words.shape[:2], size, size), dtype=cupy.uint32)
+        inverses = [int8_product.empty_image(self.count, self.short.count, size, size) for _ in range(2)]
         before = now.record()
-        self._subtract(start, (start, self.rows), (start, stop))
-        with self.beside as beside:
-            beside.wait_event(before)
-            self._subtract(start, (start, stop), (stop, self.columns), is_beside=True)
-        lower, upper = self._eliminate_diagonal(start, stop)
-        # The factors of small moduli go to the lesser matrix.
-        c = self.short
-        if down:
-            self._multiply(below_before, c.right, upper, c.left, below, (down, size, size))
-        now.wait_event(beside.record())
-        if across:
-            self._multiply(lower, c.left, right_before, c.right, right, (size, size, across))
-        if down and across:
-            steps, c = slice(start // INT8_STEP, -(-stop // INT8_STEP)), self.long
-            int8_product.split(below, (0, 0, 0), (down, size), c, c.negative, self.left[:, :, steps, stop:])
-            turned = right.turned()
-            int8_product.split(turned, (0, 0, 0), (across, size), c, c.right, self.right[:, :, steps, stop:])
+        with self.ahead as ahead:
+            ahead.wait_event(before)
+            self._eliminate_diagonal(start, stop, words, inverses)
+        sides = [side for side in (self.below, self.right) if side.words.shape[2] > stop]
+        images = [self._reduced(side, start, stop) for side in sides]
+        now.wait_event(ahead.record())
+        for side, image in zip(sides, images, strict=True):
+            inverse = inverses[side is self.right]
+            self._multiply(side, image, inverse, start, stop, is_last=len(sides) == 1)
 
-    def _before(self, start: int) -> Array:
-        """What has lost all that is due to so many pivots."""
-        return self.words if start else self.x
-
-    def _eliminate_diagonal(self, start: int, stop: int) -> tuple[Part, Part]:
-        """The inverses of the factors of a block."""
-        block = self._before(start)[:, :, start:stop, start:stop]
-        factors = cupy.empty(block.shape, dtype=cupy.uint32)
+    def _eliminate_diagonal(self, start: int, stop: int, words: Array, inverses: list[Array]) -> None:
+        """A block, and images of the inverses of its factors, each as the right one of a product."""
+        window, size = (start, stop), stop - start
+        self._subtract(self.below, start, window, window)
+        block = (self.words if start else self.x)[:, :, start:stop, start:stop]
+        factors, lower, upper = words
         found, number = self.found[0 if stop % MOST_INVERTED == 0 else -1], start // MOST_INVERTED
         order, pivots, products = (x[number % len(x)] for x in found)
-        if not self.small(block, stop - start, self.moduli, (order, pivots, products), out=factors):
-            raise RuntimeError(f"shared memory does not hold {stop - start} rows of a matrix")
+        if not self.small(block, size, self.moduli, (order, pivots, products), out=factors):
+            raise RuntimeError(f"shared memory does not hold {size} rows of a matrix")
         self.words[:, :, start:stop, start:stop] = factors
-        lower, upper = triangles.inverses(factors, self.moduli)
-        return Part.whole(lower), Part.whole(upper)
+        triangles.invert(factors, self.moduli, lower, upper)
+        # The factors of small moduli go to the lesser matrix.
+        c = self.short
+        for part, image in zip((Part.whole(upper).turned(), Part.whole(lower)), inverses, strict=True):
+            int8_product.split(part, (0, 0, 0), (size, size), c, c.left, image)
 
-    def _multiply(
-        self,
-        x: Part,
-        x_moduli: NDArray[np.int32],
-        y: Part,
-        y_moduli: NDArray[np.int32],
-        out: Part,
-        shape: tuple[int, int, int],
-    ) -> None:
-        """The product of a window with an inverse goes to the same window of the words."""
-        (rows, terms, columns), c = shape, self.short
-        left, right = (int8_product.empty_image(self.count, c.count, side, terms) for side in (rows, columns))
-        int8_product.split(x, (0, 0, 0), (rows, terms), c, x_moduli, left)
-        int8_product.split(y.turned(), (0, 0, 0), (columns, terms), c, y_moduli, right)
-        int8_product.multiply_images(left, right, out, (0, 0, 0), (rows, columns), c)
+    def _reduced(self, side: Side, start: int, stop: int) -> Array:
+        """Of a side of a block what has lost all that is due to the pivots before, as residues."""
+        rows, c = side.words.shape[2], self.short
+        image = int8_product.empty_image(self.count, c.count, rows - stop, stop - start)
+        if start:
+            self._subtract(side, start, (stop, rows), (start, stop), Residues(image, c.right))
+        else:
+            x = Part(side.x, (stop, rows), (start, stop))
+            int8_product.split(x, (0, 0, 0), (rows - stop, stop - start), c, c.right, image)
+        return image
+
+    def _multiply(self, side: Side, x: Array, inverse: Array, start: int, stop: int, is_last: bool) -> None:
+        """The factors of a side of a block: words, and residues unless no more comes after them."""
+        rows, steps = (stop, side.words.shape[2]), slice(start // INT8_STEP, -(-stop // INT8_STEP))
+        residues = None if is_last else Residues(side.image[:, :, steps, stop:], side.small)
+        shape = rows[1] - rows[0], stop - start
+        out = Part(side.words, rows, (start, stop))
+        multiply_images(x, inverse, out, shape, self.short, residues=residues)
 
     def _subtract(
-        self, terms: int, rows: tuple[int, int], columns: tuple[int, int], is_beside: bool = False
+        self,
+        side: Side,
+        terms: int,
+        rows: tuple[int, int],
+        columns: tuple[int, int],
+        residues: Residues | None = None,
     ) -> None:
-        """From rows and columns of the matrices what is due to so many pivots, the first ones."""
+        """From rows and columns what is due to so many pivots, the first ones: to words, or to residues."""
         shape = rows[1] - rows[0], columns[1] - columns[0]
         if terms and min(shape):
             steps = -(-terms // INT8_STEP)
-            x = self.left[:, :, :steps, rows[0] : rows[1]]
-            y = self.right[:, :, :steps, columns[0] : columns[1]]
-            out = Part(self.words, rows, columns)
-            int8_product.multiply_images(x, y, out, (0, 0, 0), shape, self.long, self.x, is_beside)
+            x = side.image[:, :, :steps, rows[0] : rows[1]]
+            y = side.others[:, :, :steps, columns[0] : columns[1]]
+            out = Part(side.words, rows, columns)
+            is_alone = residues is None
+            multiply_images(x, y, out, shape, self.long, side.x, residues, is_alone, not is_alone)
 
 
 def _few_products(x: Array, sizes: Array) -> Array:

@@ -24,6 +24,7 @@ from rnsdask.backend.cuda_layout import (
     IMAGE,
     INT8_BLOCKS,
     INT8_FACTORS,
+    INT8_RESULTS,
     INT8_STAGES,
     INT8_STEP,
     INT8_TASK,
@@ -117,6 +118,14 @@ class Part:
         )
 
 
+@dataclass(frozen=True)
+class Residues:
+    """Images of matrices (count, moduli, steps, rows, INT8_STEP), and the constants of their small moduli."""
+
+    image: Array
+    small: NDArray[np.int32]
+
+
 def _bound(bound: Bound) -> tuple[Bound, int]:
     """The structure Bound."""
     return (0, bound) if isinstance(bound, int) else (bound, 0)
@@ -158,8 +167,7 @@ def split(
     rows, terms = out.shape[-2], out.shape[-1] * (out.shape[2] if out.ndim == 5 else 1)
     task = part.task(place, (len(out), *shape), (rows, terms), small)
     threads = len(out) * -(-rows // 32) * -(-terms // 128) * BLOCK
-    data, plane, step, row = _image(out)
-    image = Parameter(IMAGE, data=data, plane=plane, step=step, row=row)
+    image = Parameter(IMAGE, **dict(zip(IMAGE.names or (), _image(out), strict=True)))
     launching.launch("int8_product", "int8_split", threads, (task, on_device(constants, "weights"), image))
 
 
@@ -181,19 +189,22 @@ def multiply_images(
     x: Array,
     y: Array,
     part: Part,
-    place: tuple[int, int, int],
     shape: tuple[int, int],
     constants: Int8Constants,
     added: Array | None = None,
+    residues: Residues | None = None,
+    has_words: bool = True,
     is_beside: bool = False,
+    place: tuple[int, int, int] = (0, 0, 0),
 ) -> None:
     """Products of x (count, moduli, steps, I, INT8_STEP) and the transposed of y (..., J, INT8_STEP).
 
     They go to a block: of the first matrix, row and column, and of at most I rows and J columns. What is in
-    the same place of `added`, matrices with contiguous columns, comes to them. Where other work goes on
-    `beside`, tiles are begun as there is room.
+    the same place of `added` comes to them. They are written as words unless they only become `residues`,
+    whose terms are their columns. Where other work goes on `beside`, tiles are begun as there is room.
     """
-    task = part.task(place, (len(x), *shape), shape, constants.left)
+    padded = shape[0], _padded(shape[1], INT8_STEP)
+    task = part.task(place, (len(x), *shape), padded, constants.left)
     factors = Parameter(
         INT8_FACTORS,
         left=_image(x),
@@ -201,13 +212,19 @@ def multiply_images(
         terms=x.shape[2] * INT8_STEP,
         added=0 if added is None else stack(added),
     )
+    results = Parameter(INT8_RESULTS, has_words=has_words)
+    if residues is not None:
+        small, count = _small(residues.small.tobytes()), len(residues.small)
+        results = Parameter(
+            INT8_RESULTS, image=_image(residues.image), small=small, small_count=count, has_words=has_words
+        )
     down, tiles = _warps_down(shape[0]), len(x) * _tiles(*shape)
     block = INT8_WARPS * WARP
     launching.launch(
         "int8_tiles",
         "int8_multiply",
         (tiles if is_beside else min(tiles, _resident())) * block,
-        (task, on_device(constants, "weights"), factors),
+        (task, on_device(constants, "weights"), factors, results),
         block=block,
         shared=INT8_STAGES * INT8_STEP * sum(_tile(down)),
         strides=False,
@@ -290,7 +307,7 @@ def multiply(
             split(right, (first, j, k), (width, depth), constants, constants.right, y)
             place, block = (first, i, j), (height, width)
             if is_joined:
-                multiply_images(x, y, out, place, block, constants, out.words if is_added else None)
+                multiply_images(x, y, out, block, constants, out.words if is_added else None, place=place)
             else:
                 sums = cupy.empty((*matrices, sides[0], sides[2]), dtype=cupy.int32)
                 _multiply_int8(x, y, sums)

@@ -14,11 +14,9 @@ from rnsdask.core.moduli import ModuliSet
 _MOST_SOLVED = 128
 
 
-def inverses(x: Array, moduli: ModuliSet) -> tuple[Array, Array]:
-    """Of the factors L and U in square matrices of at most `MOST_INVERTED` rows."""
-    lower, upper = (cupy.empty(x.shape, dtype=cupy.uint32) for _ in range(2))
+def invert(x: Array, moduli: ModuliSet, lower: Array, upper: Array) -> None:
+    """Both factors L and U in square matrices of at most `MOST_INVERTED` rows."""
     _invert(x, moduli, lower=lower, upper=upper)
-    return lower, upper
 
 
 def lower_inverses(x: Array, ranks: tuple[Array, Array], size: int, moduli: ModuliSet) -> Array:
