@@ -46,13 +46,15 @@ void split(const Matrices& x, Tables tables, Parts& out) {
   for (i64 k = 0; k < length_of(out, 0) * batch * count; ++k) {
     const i64 i = k / (batch * count), b = k / count % batch;
     const u32 last = tables.moduli[i].modulus.last;
+    const SmallModulus& q = tables.small[k % count];
     for (i64 row = 0; row < rows; ++row) {
       i8* part = out.data() + (k * rows + row) * columns;
       const u32* from = x.data() + i * x.stride(0) + b * x.stride(1) + row * x.stride(2);
       for (i64 column = 0; column < columns; ++column) {
         const bool inside = row < length_of(x, 2) && column < length_of(x, 3);
         const i32 number = inside ? centred(from[column * x.stride(3)], last) : 0;
-        part[column] = static_cast<i8>(small_part(number, tables.small[k % count]));
+        const u32 found = q.factor == 1 ? small_part<false>(number, q) : small_part<true>(number, q);
+        part[column] = static_cast<i8>(found);
       }
     }
   }

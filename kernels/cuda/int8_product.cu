@@ -51,7 +51,9 @@ __global__ void __launch_bounds__(kBlock, 5)
 #pragma unroll
         for (i32 j = 0; j < kSmallModuli; ++j) {
           if (j >= s.small_count) break;
-          *reinterpret_cast<u32*>(to + j * parts.plane) = packed_parts(own, s.small[j]);
+          const SmallModulus& q = s.small[j];
+          u32* place = reinterpret_cast<u32*>(to + j * parts.plane);
+          *place = q.factor == 1 ? packed_parts<false>(own, q) : packed_parts<true>(own, q);
         }
       }
     }

@@ -54,11 +54,12 @@ struct Image {
   i64 row;
 };
 
-// Residues of four numbers around 0 modulo q, beside one another.
-__device__ inline u32 packed_parts(const i32* numbers, const SmallModulus& q) {
+// Residues of four numbers around 0 modulo q, times its factor if it has one, beside one another.
+template <bool HasFactor>
+__device__ u32 packed_parts(const i32* numbers, const SmallModulus& q) {
   u32 word = 0;
 #pragma unroll
-  for (i32 c = 0; c < 4; ++c) word |= (small_part(numbers[c], q) & 0xffu) << (8 * c);
+  for (i32 c = 0; c < 4; ++c) word |= (small_part<HasFactor>(numbers[c], q) & 0xffu) << (8 * c);
   return word;
 }
 

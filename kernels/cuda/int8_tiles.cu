@@ -252,28 +252,47 @@ struct Writer {
   }
 };
 
-// Residues of a thread's words modulo all moduli, a row after another: no more of them fits registers.
+// Residues modulo q of two rows of a thread, 8 rows apart, of those that there are.
+template <bool HasFactor>
+__device__ void write_parts(const i32 (&rows)[2][kNumbers], i64 count, const SmallModulus& q, i8* to,
+                            i64 stride) {
+#pragma unroll
+  for (i32 half = 0; half < 2; ++half) {
+    const u64 low = packed_parts<HasFactor>(rows[half], q);
+    const u64 high = packed_parts<HasFactor>(rows[half] + kNumbers / 2, q);
+    if (half * 8 < count) *reinterpret_cast<u64*>(to + half * 8 * stride) = low | high << 32;
+  }
+}
+
+// Residues of a thread's words, of which there is 0 beyond the window's columns: 16 side by side, for there
+// are no registers for the parts of all.
 __device__ void split(const Results& results, const Place& place, i64 padded_columns, const Tile& tile,
                       i32 top, i32 left, u32 last, const Part& part) {
   const i64 column = tile.column + left + threadIdx.x % 4 * kNumbers;
   if (column >= padded_columns) return;
-  i8* to = results.image.data + tile.t * results.small_count * results.image.plane +
-           column / kStep * results.image.step + column % kStep +
-           (tile.row + top + threadIdx.x % kWarp / 4) * results.image.row;
-  place.each_row([&](i32 r, i32 i, i32 half) {
-    i32 own[kNumbers];
+  const Image& image = results.image;
+  i8* first = image.data + tile.t * results.small_count * image.plane + column / kStep * image.step +
+              column % kStep + (tile.row + top + threadIdx.x % kWarp / 4) * image.row;
 #pragma unroll
-    for (i32 c = 0; c < kNumbers; ++c) {
+  for (i32 i = 0; i < kDown; ++i) {
+    i32 rows[2][kNumbers];
+#pragma unroll
+    for (i32 k = 0; k < 2 * kNumbers; ++k) {
+      const i32 half = k / kNumbers, c = k % kNumbers;
       const u32 word = static_cast<u32>(part.sums[i][c / 2][2 * half + c % 2]);
-      own[c] = c < place.columns ? centred(word, last) : 0;
+      rows[half][c] = c < place.columns ? centred(word, last) : 0;
     }
-    i8* row = to + r * results.image.row;
+    i8* to = first + i * 16 * image.row;
 #pragma unroll 1
-    for (i32 j = 0; j < results.small_count; ++j, row += results.image.plane) {
-      *reinterpret_cast<u64*>(row) = packed_parts(own, results.small[j]) |
-                                     static_cast<u64>(packed_parts(own + 4, results.small[j])) << 32;
+    for (i32 j = 0; j < results.small_count; ++j, to += image.plane) {
+      const SmallModulus& q = results.small[j];
+      if (q.factor == 1) {
+        write_parts<false>(rows, place.rows - i * 16, q, to, image.row);
+      } else {
+        write_parts<true>(rows, place.rows - i * 16, q, to, image.row);
+      }
     }
-  });
+  }
 }
 
 // All numbers of `added` are read before the first one is written, for each one takes long, and computed

@@ -76,15 +76,17 @@ RNS_INLINE u32 shifted_long_residue(i32 sum, const SmallModulus& q) {
 
 // What a matrix has of a number: its residue times a factor, from -128 to 127, which is the last byte of
 // this. Parts of the number are at most 2^15 and 2^16 in magnitude, or 2^9 and 2^11; what they are multiplied
-// by is at most 81, or 128.
+// by is at most 81, or 128. Whether the factor is other than 1 is asked once for many numbers, for their
+// parts are computed side by side.
+template <bool HasFactor>
 RNS_INLINE u32 small_part(i32 x, const SmallModulus& q) {
   const u32 word = static_cast<u32>(x);
   u32 sum = static_cast<u32>(q.start);
-  if (q.factor == 1) {
-    sum += static_cast<u32>(x >> 16) * static_cast<u32>(q.upper) + (word & 0xffffu);
-  } else {
+  if (HasFactor) {
     sum += static_cast<u32>(x >> 22) * static_cast<u32>(q.upper) +
            (word >> 11 & 0x7ffu) * static_cast<u32>(q.middle) + (word & 0x7ffu) * static_cast<u32>(q.factor);
+  } else {
+    sum += static_cast<u32>(x >> 16) * static_cast<u32>(q.upper) + (word & 0xffffu);
   }
   return shifted_residue(static_cast<i32>(sum), q);
 }

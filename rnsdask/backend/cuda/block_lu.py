@@ -9,7 +9,7 @@ changed by one long product each, and the factors, as 8-bit residues, are made o
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import cupy
 import numpy as np
@@ -40,9 +40,6 @@ _RARE = 2**8
 _LEAST_PIVOTS = 768
 _LEAST_OF_FEW = 1536
 _FEW = 64
-
-_FIRST = -5
-"""The greatest priority of a stream, or beyond it, which is the same."""
 
 
 def is_for(pivots: int, matrices: int, moduli: ModuliSet) -> bool:
@@ -75,6 +72,12 @@ def _workspace(x: Array, pivot_columns: int, moduli: ModuliSet) -> int:
     most = min(rows, pivot_columns)
     height = max(rows, columns, rows + columns - most)
     return small_moduli_for(moduli, most) * (most + INT8_STEP + 2 * MOST_INVERTED) * height
+
+
+def _stream_ahead() -> Any:
+    """One whose kernels begin before those that wait on others, where CuPy knows priorities."""
+    has_priorities = int(cupy.__version__.split(".")[0]) >= 14
+    return cupy.cuda.Stream(non_blocking=True, **({"priority": -1} if has_priorities else {}))
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,7 @@ class Blocks:
         whole, rest = divmod(self.most, MOST_INVERTED)
         sizes = (whole, MOST_INVERTED), (1, rest)
         self.found = [self._no_pivots(*some) for some in sizes if min(some)]
-        self.ahead = cupy.cuda.Stream(non_blocking=True, priority=_FIRST)
+        self.ahead = _stream_ahead()
 
     def _no_pivots(self, blocks: int, size: int) -> Found:
         """Of so many blocks."""
