@@ -1,6 +1,7 @@
 """Dask's arrays imported without what jobs have no use for, which takes longer than all the rest."""
 
 import gc
+import importlib.metadata
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +9,8 @@ from typing import Any
 
 from rnsdask.backend import import_cupy
 
-_UNUSED = ("xarray", "scipy", "sparse", "cupyx")
+# CuPy has a module cupyx, which imports its own modules when they are asked for.
+_UNUSED = ("xarray", "scipy", "sparse", "cupyx.scipy")
 
 
 def import_dask_array() -> None:
@@ -16,7 +18,8 @@ def import_dask_array() -> None:
 
     In this process Dask then takes those of them that were not imported before not to be installed; a later
     import finds them. CuPy, whose arrays Dask must know, comes first, for it may need some of them. Nor does
-    Dask write docstrings of its functions from NumPy's, which takes a quarter of its import.
+    Dask write docstrings of its functions from NumPy's, which takes a quarter of its import. What installed
+    packages offer is read once, not by each library that asks.
     """
     hidden: list[str] = []
     is_first, is_collecting = "dask.array" not in sys.modules, gc.isenabled()
@@ -26,11 +29,12 @@ def import_dask_array() -> None:
         hidden = [name for name in _UNUSED if name not in sys.modules]
         for name in hidden:
             sys.modules[name] = None  # type: ignore[assignment]  # Python's way to say that there is none
-        with _numpys_docstrings():
-            import dask.array  # noqa: F401
+        with _entry_points_read_once():
+            with _numpys_docstrings():
+                import dask.array  # noqa: F401
 
-        import rnsdask.jobs.memory_plan
-        import rnsdask.jobs.run  # noqa: F401
+            import rnsdask.jobs.memory_plan
+            import rnsdask.jobs.run  # noqa: F401
     finally:
         for name in hidden:
             del sys.modules[name]
@@ -59,3 +63,25 @@ def _numpys_docstrings() -> Iterator[None]:
         yield
     finally:
         utils._derived_from = written
+
+
+@contextmanager
+def _entry_points_read_once() -> Iterator[None]:
+    """Dask, Zarr, numcodecs and fsspec each read the entry points of all packages when they are imported."""
+    read = importlib.metadata.entry_points
+    found: list[Any] = []
+
+    def entry_points(**parameters: Any) -> Any:
+        if is_over:  # of a library that keeps this function
+            return read(**parameters)
+        if not found:
+            found.append(read())
+        return found[0].select(**parameters)
+
+    is_over = False
+    importlib.metadata.entry_points = entry_points
+    try:
+        yield
+    finally:
+        is_over = True
+        importlib.metadata.entry_points = read

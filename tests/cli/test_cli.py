@@ -122,11 +122,15 @@ def test_a_job_on_threads_imports_no_more_than_it_needs(command: str) -> None:
     assert subprocess.check_output([sys.executable, "-c", script], text=True).endswith("\n[]\n")
 
 
-def test_dask_has_numpys_docstrings_after_the_import_of_a_job() -> None:
+def test_dask_has_numpys_docstrings_and_entry_points_were_read_once_after_the_import_of_a_job() -> None:
     script = (
+        "from importlib import metadata; entry_points, reads = metadata.entry_points, []; "
+        "distributions = metadata.distributions; "
+        "metadata.distributions = lambda **where: (reads.append(1), distributions(**where))[1]; "
         "from rnsdask.jobs.dask_import import import_dask_array; import_dask_array(); "
         "import dask.array as da, dask.utils, numpy; "
         "assert dask.utils._derived_from.__module__ == 'dask.utils'; "
+        "assert metadata.entry_points is entry_points and reads == [1]; "
         "print(da.sin.__doc__ == numpy.sin.__doc__, int(da.sin(da.zeros(3)).sum().compute()))"
     )
     assert subprocess.check_output([sys.executable, "-c", script], text=True) == "True 0\n"
