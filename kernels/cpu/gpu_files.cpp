@@ -93,10 +93,7 @@ class Files : public std::enable_shared_from_this<Files> {
     Request request(file.descriptor, target, bytes, pointer_of(ready));
     {
       std::unique_lock<std::mutex> held(lock_);
-      for (i64 pieces = (bytes + bytes_ - 1) / bytes_; threads_ < most_ && idle_ < pieces;
-           ++threads_, ++idle_) {
-        std::thread([files = shared_from_this()] { files->serve(); }).detach();
-      }
+      start_threads((bytes + bytes_ - 1) / bytes_);
       requests_.push_back(&request);
       begun_.notify_all();
       request.done.wait(held, [&] { return request.is_done(); });
@@ -104,6 +101,12 @@ class Files : public std::enable_shared_from_this<Files> {
     order(request, pointer_of(follower));
     if (request.failure) std::rethrow_exception(request.failure);
     return request.found;
+  }
+
+  // All threads are begun, and take the memory that the first files would wait for.
+  void prepare() {
+    const std::lock_guard<std::mutex> held(lock_);
+    start_threads(most_);
   }
 
   i64 write(int file, u64 source, i64 bytes, u64 ready) {
@@ -126,6 +129,13 @@ class Files : public std::enable_shared_from_this<Files> {
   }
 
  private:
+  // As many as there may be, until so many have nothing to do. Whoever calls holds the lock.
+  void start_threads(i64 wanted) {
+    for (; threads_ < most_ && idle_ < wanted; ++threads_, ++idle_) {
+      std::thread([files = shared_from_this()] { files->serve(); }).detach();
+    }
+  }
+
   // A lane that nobody else writes with, on which nothing is when this is gone.
   struct Writer {
     explicit Writer(Files& files) : files(files) {
@@ -259,6 +269,11 @@ struct GpuFiles {
 void bind_gpu_files(nb::module_& module) {
   nb::class_<GpuFiles>(module, "GpuFiles")
       .def(nb::init<const Driver::Addresses&, u64, const std::array<i64, 3>&>())
+      .def("prepare",
+           [](GpuFiles& self) {
+             nb::gil_scoped_release release;
+             self.files->prepare();
+           })
       .def("read",
            [](GpuFiles& self, const nb::bytes& path, u64 target, i64 bytes, u64 ready, u64 follower) {
              const char* const name = path.c_str();

@@ -58,6 +58,7 @@ __all__ = [
     "naming_gpu_memory",
     "never_alone",
     "padded",
+    "prepare_gpu",
     "to_backend",
     "uses_gpu",
 ]
@@ -108,6 +109,14 @@ def import_cupy() -> None:
     """Import CuPy where it is installed, without looking for a GPU, which may take a context of one."""
     with suppress(ImportError):
         import cupy  # noqa: F401
+
+
+def prepare_gpu() -> None:
+    """Have a thread make ready what the first use of this process's GPU takes, if there is CuPy."""
+    with suppress(ImportError):
+        from rnsdask.backend.cuda import first_use
+
+        first_use.prepare()
 
 
 @functools.cache

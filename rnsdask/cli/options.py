@@ -278,11 +278,12 @@ def with_cluster(command: _Function, *, auto: str = "auto") -> _Function:
 
         # Where this process computes: else it would take memory of a worker's GPU, or all of that GPU.
         is_alone = scheduler is scheduler_file is report is None
-        if is_alone and cuda_context.is_wanted(gpus, rest.get("backend")):
+        uses_gpu = is_alone and cuda_context.is_wanted(gpus, rest.get("backend"))
+        if uses_gpu:
             cuda_context.begin()
         from rnsdask.jobs.dask_import import import_dask_array
 
-        import_dask_array()
+        import_dask_array(uses_gpu=uses_gpu)
         from rnsdask.jobs.run import with_retries
 
         tls = (tls_ca_file, tls_cert, tls_key)

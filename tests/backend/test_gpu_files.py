@@ -4,6 +4,7 @@ import ctypes
 import errno
 import functools
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -280,6 +281,29 @@ def test_some_threads_are_enough(tmp_path: Path, driver: Driver) -> None:
     assert read(files_of(driver, 2, 8, 3), tmp_path / "x", np.zeros(100, np.uint8)) == 100
 
 
+def test_threads_are_begun_beforehand(tmp_path: Path, driver: Driver) -> None:
+    begun = threading.Semaphore(0)
+    driver.on_make_stream = begun.release
+    files = files_of(driver, 2, 8, 3)
+    files.prepare()
+    for _ in range(3):
+        assert begun.acquire(timeout=10)
+    (tmp_path / "x").write_bytes(bytes(100))
+    assert read(files, tmp_path / "x", np.zeros(100, np.uint8)) == 100
+    assert not begun.acquire(blocking=False)  # by those threads
+
+
+def test_threads_that_cannot_be_begun_beforehand_are_begun_later(tmp_path: Path, driver: Driver) -> None:
+    (tmp_path / "x").write_bytes(bytes(100))
+    driver.failing = {"make_pinned": "all"}
+    files = files_of(driver, 2, 8, 3)
+    files.prepare()
+    with pytest.raises(RuntimeError, match="CUDA's error 705 of cuMemAllocHost"):
+        read(files, tmp_path / "x", np.zeros(100, np.uint8))
+    driver.failing.clear()
+    assert read(files, tmp_path / "x", np.zeros(100, np.uint8)) == 100
+
+
 def test_sizes_are_checked(driver: Driver) -> None:
     for sizes in ((0, 8, 1), (1, 0, 1), (1, 8, 0)):
         with pytest.raises(ValueError, match="there must be slots, bytes in each, and threads"):
@@ -315,3 +339,25 @@ def test_on_a_gpu(
         gpu_to_file(file.fileno(), again)
     with pytest.raises(FileNotFoundError):
         file_to_gpu(tmp_path / "y", again)
+
+
+@pytest.mark.gpu
+def test_what_the_first_chunks_wait_for_is_made_beforehand(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rnsdask.backend import prepare_gpu
+    from rnsdask.backend.cuda import files, launching
+
+    def prepare() -> tuple[list[str], int]:
+        monkeypatch.setattr(launching, "_kernels", {})
+        monkeypatch.setattr(files, "_files", functools.cache(files._files.__wrapped__))
+        prepare_gpu()
+        for thread in threading.enumerate():
+            if thread.name == "rnsdask-first-use":
+                thread.join()
+        return [module for module, *_ in launching._kernels], files._files.cache_info().currsize
+
+    failed: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", failed.append)
+    assert prepare() == (["crc32c"], 1)
+    monkeypatch.setattr(launching, "_module", lambda *_: 1 / 0)
+    assert prepare() == ([], 1)
+    assert not failed

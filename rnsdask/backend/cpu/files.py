@@ -20,7 +20,8 @@ GpuFiles: Any = _cpu.GpuFiles
 Of addresses of CUDA's functions (kernels/cpu/gpu_lane.hpp), a context, and how many slots, bytes in each and
 threads there are. ``read(path, address, bytes, ready, stream)`` gives the size of the file, and reads one of
 so many bytes; ``write(file, address, bytes, ready)`` gives 0; either may give a negative errno. Both come
-after `ready`, an event, and what comes later on the stream finds what was read.
+after `ready`, an event, and what comes later on the stream finds what was read. ``prepare()`` begins all
+threads.
 """
 
 

@@ -43,6 +43,11 @@ _FUNCTIONS = (
 _making = Lock()
 
 
+def prepare() -> None:
+    """Have readers of the current GPU take the memory that the first files would wait for."""
+    _files_of_device().prepare()
+
+
 def file_to_gpu(path: Path, array: Array) -> int:
     """Read a file into an array of the current GPU, where what comes later on the current stream finds it.
 
@@ -77,14 +82,19 @@ def _moved(method: str, file: bytes | int, array: Array, *follower: int) -> int:
     # After what makes the array, or still uses its memory.
     ready = cupy.cuda.Event(disable_timing=True)
     ready.record()
-    with _making:
-        move: Callable[..., int] = getattr(_files(cupy.cuda.runtime.getDevice()), method)
+    move: Callable[..., int] = getattr(_files_of_device(), method)
     return checked_size(launching.call(move, file, array, array.nbytes, ready.ptr, *follower))
+
+
+def _files_of_device() -> Any:
+    with _making:
+        return _files(cupy.cuda.runtime.getDevice())
 
 
 @functools.cache
 def _files(_device: int) -> Any:
     """What moves files to a device and back, which must be the current one."""
+    cupy.cuda.runtime.free(0)  # a thread that has done nothing on a GPU has no context yet
     driver = ctypes.CDLL("libcuda.so.1")
     functions = [ctypes.cast(getattr(driver, name), ctypes.c_void_p).value for name in _FUNCTIONS]
     context = ctypes.c_void_p()

@@ -73,6 +73,11 @@ def _kernel(module: str, name: str, defines: tuple[str, ...], device: int) -> An
     return kernel
 
 
+def load(module: str, name: str) -> None:
+    """Have a kernel ready on the current device, as its first launch would."""
+    _kernel(module, name, (), cupy.cuda.runtime.getDevice())
+
+
 _kernels: dict[tuple[str, str, tuple[str, ...], int], Any] = {}
 
 compiling = threading.RLock()
