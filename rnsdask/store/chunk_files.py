@@ -163,9 +163,10 @@ def read_chunk_file(
             rows = residues.reshape(shape[0], -1)
             computed, valid = _read_checksummed(stream, rows, last, name)
         else:
-            computed, valid = _read_columns(stream, residues, columns.start, last, file_size)
-        stored = int.from_bytes(stream.read(CHECKSUM_BYTES), "little")
-    check_checksum(computed, stored, name)
+            computed, valid = _read_columns(stream, residues, columns.start, last, file_size, name)
+        stored = np.empty(CHECKSUM_BYTES, np.uint8)
+        _fill(stream, stored, file_size, name)
+    check_checksum(computed, int.from_bytes(stored.tobytes(), "little"), name)
     return residues, valid
 
 
@@ -244,6 +245,12 @@ def check_checksum(computed: int, stored: int, name: str) -> None:
         raise CorruptChunkError(f"{name} is corrupt: its CRC-32C is {computed:#010x}, stored {stored:#010x}")
 
 
+def _fill(stream: BufferedReader, content: NDArray[np.uint8], file_size: int, name: str) -> None:
+    """Read so many bytes of a chunk's file: CorruptChunkError if it is shorter than when it was opened."""
+    if stream.readinto(content.data) < content.size:
+        check_size(stream.tell(), file_size, name)
+
+
 def _read_checksummed(
     stream: BufferedReader, rows: NDArray[np.uint32], last: NDArray[np.uint32] | None, name: str
 ) -> tuple[int, bool]:
@@ -252,7 +259,7 @@ def _read_checksummed(
     Returns their CRC-32C, and whether all residues are at most their rows' last ones.
     """
     if checksums.address is None:
-        return _read_by_pieces(stream, rows, last)
+        return _read_by_pieces(stream, rows, last, name)
     limits = np.empty(0, RESIDUE_DTYPE) if last is None else last
     size, checksum, valid = read_checked(stream.fileno(), rows, limits, checksums.address)
     if size < 0:
@@ -263,15 +270,14 @@ def _read_checksummed(
 
 
 def _read_by_pieces(
-    stream: BufferedReader, rows: NDArray[np.uint32], last: NDArray[np.uint32] | None
+    stream: BufferedReader, rows: NDArray[np.uint32], last: NDArray[np.uint32] | None, name: str
 ) -> tuple[int, bool]:
     """The same where the checksum is computed by a function of Python."""
     checksum, valid = 0, last is not None
     for part, columns in _pieces(*rows.shape):
         piece = rows[part, columns]
         content = piece.reshape(-1).view(np.uint8)
-        # A file that shrinks meanwhile leaves the rest as it was, and then the checksum does not match.
-        stream.readinto(content.data)
+        _fill(stream, content, rows.nbytes + CHECKSUM_BYTES, name)
         checksum = extend(checksum, content)
         valid = valid and last is not None and not exceeds(piece, last[part])
     return checksum, valid
@@ -293,6 +299,7 @@ def _read_columns(
     first: int,
     last: NDArray[np.uint32] | None,
     file_size: int,
+    name: str,
 ) -> tuple[int, bool]:
     """Read so many numbers of each row, from `first` on; skip the others.
 
@@ -308,7 +315,7 @@ def _read_columns(
                 stop = min(start + scratch.size, length)
                 piece = residues[row, start:stop] if is_wanted else scratch[: stop - start]
                 content = piece.view(np.uint8)
-                stream.readinto(content.data)
+                _fill(stream, content, file_size, name)
                 checksum = extend(checksum, content)
                 if is_wanted and last is not None and valid:
                     valid = not exceeds(piece[None], last[row : row + 1])
