@@ -17,8 +17,10 @@ from rnsdask.rns.magnitude import magnitudes
 from rnsdask.rns.remembered import remember, remembered
 from rnsdask.rns.system import RNS
 
-# Numbers whose magnitudes are looked at first.
+# Numbers whose magnitudes are looked at first; the fewest of short arrays of many moduli, where each takes as
+# long as the proof of some n others.
 _SAMPLE = 128
+_FEWEST = 16
 
 # Numbers that tell at once if not all are small.
 _FIRST = 8
@@ -122,7 +124,8 @@ def sampled_bound(residues: Array, system: RNS) -> int:
     matrix = as_matrix(residues[: len(moduli)])
     if not matrix.shape[1]:
         return 0
-    indices = np.arange(0, matrix.shape[1], -(-matrix.shape[1] // _SAMPLE), dtype=np.int64)
+    wanted = min(max(_FEWEST, matrix.shape[1] // (4 * len(matrix))), _SAMPLE)
+    indices = np.arange(0, matrix.shape[1], -(-matrix.shape[1] // wanted), dtype=np.int64)
     chosen = kernels_of(matrix).gather(matrix, np.asarray(indices, like=matrix))
     limbs = kernels_of(matrix).residues_to_limbs(chosen, reverse_constants(moduli, system.signed))
     return min((1 << _longest(limbs, system.signed)) - 1, system.known_magnitude)
