@@ -33,8 +33,9 @@ from rnsdask.rns.system import RNS
 
 Range: TypeAlias = tuple[int, int]
 
-# Residues of the columns that are evaluated at a time: it bounds the memory beside a chunk.
+# Residues and columns that are evaluated at a time: it bounds the memory beside a chunk, 50 doubles a column.
 _RESIDUES_AT_A_TIME = 2**24
+_COLUMNS_AT_A_TIME = 2**21
 
 # A product of two fractions X/M, each with its MAGNITUDE_ERROR, is wrong by less than this part of itself.
 _RELATIVE_ERROR = 2.0**-11
@@ -162,7 +163,7 @@ def _decided(
     out: Array,
 ) -> Array:
     """Boolean (N,): the exact result is out of range; what states leave open, or all, is decided in parts."""
-    step, count = max(1, _RESIDUES_AT_A_TIME // len(out)), out.shape[1]
+    step, count = min(_RESIDUES_AT_A_TIME // len(out) or 1, _COLUMNS_AT_A_TIME), out.shape[1]
     parts: Iterator[Any] = (slice(k, k + step) for k in range(0, count, step))
     if states is None or int(states.min()) == OPEN == int(states.max()):
         mask = np.empty_like(out, shape=(count,), dtype=np.bool_, order="C")

@@ -31,7 +31,9 @@ import rnsdask as rd
 from rnsdask.constants import sum_check
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.core.overflow import overflow_mode
+from rnsdask.rns import arithmetic
 from rnsdask.rns.arithmetic import deciding_window, result_range
+from rnsdask.rns.magnitude import magnitudes
 
 EACH = pytest.mark.parametrize("name", OPERATIONS)
 
@@ -250,13 +252,27 @@ def test_any_set_and_values(on_each_processor: Processor, data: st.DataObject) -
 
 
 @EACH
+@pytest.mark.parametrize("limit", ["_RESIDUES_AT_A_TIME", "_COLUMNS_AT_A_TIME"])
 def test_chunks_are_checked_in_parts(
-    on_each_processor: Processor, name: str, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+    on_each_processor: Processor,
+    limit: str,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    rng: np.random.Generator,
 ) -> None:
     moduli = MODULI_SETS["unsorted"]
-    monkeypatch.setattr("rnsdask.rns.arithmetic._RESIDUES_AT_A_TIME", 7 * len(moduli))
+    evaluated = []
+
+    def evaluate(residues: Any, system: rd.RNS) -> Any:
+        evaluated.append(residues.shape[1])
+        return magnitudes(residues, system)
+
+    monkeypatch.setattr(arithmetic, limit, 7 * (len(moduli) if limit == "_RESIDUES_AT_A_TIME" else 1))
+    monkeypatch.setattr(arithmetic, "magnitudes", evaluate)
     columns = tuples(moduli, True, name, 100, int(rng.integers(2**32)))
     check(on_each_processor, name, columns, moduli, True)
+    assert max(evaluated, default=0) <= 7
+    assert evaluated or OPERATIONS[name].is_sum
 
 
 @BOTH_RANGES
