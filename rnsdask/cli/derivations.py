@@ -213,6 +213,9 @@ def powmod(base: str, exponent: str, modulus: str, path: str, **options: Any) ->
     about: dict[str, Any] = {
         name: None if integer is None else hex(integer) for name, integer in given.items()
     }
+    # One kernel raises numbers modulo one odd integer, and another inverts them.
+    by_kernels = not stores and (given["modulus"] or 0) % 2 == 1
+    about["arrays_held"] = 14 if not by_kernels else 4 if (given["exponent"] or 0) < 0 else 0
     derive("powmod", [base, *(paths[name] for name in stores)], path, make, **about, **options)
 
 

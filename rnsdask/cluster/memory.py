@@ -65,7 +65,7 @@ _NEEDS = {
     **dict.fromkeys(("concat", "slice", "rechunk", "reshape"), _Need(chunks=2, writes=True)),
     "ntt": _Need(chunks=5, writes=True),
     "convolve": _Need(chunks=16, per_number=40, per_exact=48, integers=1, writes=True),
-    "powmod": _Need(chunks=12, per_number=64, integers=1, writes=True, powers=True),
+    "powmod": _Need(chunks=2, per_number=16, writes=True, powers=True),
     # Beside what :mod:`rnsdask.jobs.exact_results` says of images.
     **dict.fromkeys(("det", "rank", "solve"), _Need(chunks=2, integers=1, multiplies=True)),
     **dict.fromkeys(("charpoly", "resultant"), _Need(chunks=2, integers=1)),
@@ -74,6 +74,18 @@ _NEEDS = {
     "export": _Need(chunks=1, integers=1),
     "residues": _Need(chunks=5, per_number=16, writes=True),
 }
+
+_NEEDS_OF_LIMBS = {
+    **dict.fromkeys(("max", "min", "sum", "bound"), _Need(per_number=32)),
+    "topk": _Need(per_number=40, per_exact=8, integers=1),
+    "compare": _Need(per_number=16),
+    "prod": _Need(chunks=3, per_number=24),
+    **dict.fromkeys(("cummax", "cummin"), _Need(chunks=3, per_number=16, writes=True)),
+    "cumsum": _Need(chunks=3, per_number=64, writes=True),
+    "convert": _Need(chunks=3, per_number=16, writes=True),
+    "eval": _Need(per_number=16, writes=True, powers=True),
+}
+"""The same of positional numbers where it is less: limbs decide without keys, intervals or Python ints."""
 
 OPERATIONS = tuple(_NEEDS)
 """Names of the operations whose memory can be projected."""
@@ -98,12 +110,15 @@ class Work:
     cut : int
         How many chunks the array's edge cuts, so that they are copied.
     arrays : int
-        Of ``eval``: how many results of operations are alive at one time.
+        Of ``eval``: how many results of operations are alive at one time; of limbs, with what the operations
+        hold besides. Of others: what depends on their arguments.
     held : int
         Bytes that wait between tasks in the process that runs them all, whatever its threads: pieces of
         chunks that are to be joined to others. Workers put them on their disks.
     constants : int
         Bytes of constants as long as an axis, which each process makes once, whatever its threads.
+    limbs : bool
+        Whether all numbers are positional.
     """
 
     operation: str
@@ -116,6 +131,13 @@ class Work:
     arrays: int = 0
     held: int = 0
     constants: int = 0
+    limbs: bool = False
+
+    @property
+    def need(self) -> _Need:
+        """What each task holds beside the chunks that it reads."""
+        general = _NEEDS[self.operation]
+        return _NEEDS_OF_LIMBS.get(self.operation, general) if self.limbs else general
 
     @property
     def chunk_bytes(self) -> int:
@@ -125,7 +147,7 @@ class Work:
     @property
     def writes(self) -> bool:
         """Whether tasks write chunks."""
-        return _NEEDS[self.operation].writes
+        return self.need.writes
 
 
 @dataclass(frozen=True)
@@ -160,7 +182,7 @@ def project(
     """
     if work.operation not in _NEEDS:
         raise ValueError(f"operation must be one of {', '.join(OPERATIONS)}, got {work.operation!r}")
-    need = _NEEDS[work.operation]
+    need = work.need
     threads = min(threads, work.chunks)
     computing = _computing(work, need)
     if not (gpu and work.direct):

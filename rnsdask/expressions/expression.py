@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -31,10 +31,13 @@ class Evaluation:
     mask : Boolean array or None
         With ``overflow="flag"``: where the exact result of an operation was out of range; its shape
         broadcasts to that of `value`. None if no operation can overflow.
+    applied : tuple of str
+        The operations of `functions.py` that the expression itself applies, in their order.
     """
 
     value: Any
     mask: Any = None
+    applied: tuple[str, ...] = ()
 
 
 def evaluate(expression: Expression, operands: Mapping[str, Any], overflow: str = "raise") -> Evaluation:
@@ -62,10 +65,11 @@ def evaluate(expression: Expression, operands: Mapping[str, Any], overflow: str 
         name: value if isinstance(value, Evaluation) else Evaluation(value)
         for name, value in operands.items()
     }
-    value = walk(expression, values, _Arrays(values, overflow))
+    meaning = _Arrays(values, overflow)
+    value = walk(expression, values, meaning)
     if isinstance(value, int):
         raise expression.error(expression.body, "it has no array, only integers")
-    return value
+    return replace(value, applied=tuple(meaning.applied))
 
 
 class _Arrays:
@@ -75,6 +79,7 @@ class _Arrays:
         arrays = (operand.value for operand in operands.values())
         self.numbers: list[Any] = [array for array in arrays if isinstance(array, NumberArray)]
         self.overflow = overflow
+        self.applied: list[str] = []
 
     def kind(self, value: Evaluation) -> str:
         if isinstance(value.value, NumberArray):
@@ -91,6 +96,7 @@ class _Arrays:
         return True
 
     def apply(self, name: str, *values: int | Evaluation) -> Evaluation:
+        self.applied.append(name)
         masks = [v.mask for v in values if isinstance(v, Evaluation) and v.mask is not None]
         if name == "matmul" and masks:
             # A mask of an operand says nothing about single sums of its products.

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dask.core import flatten
@@ -15,6 +15,7 @@ from rnsdask.jobs.compute import naming
 from rnsdask.jobs.identity import job_identity
 from rnsdask.jobs.sources import Source, check_target
 from rnsdask.jobs.writing import Transfer, write_array
+from rnsdask.positional.system import Positional
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -59,6 +60,7 @@ def prepare(
     backend: str = "cpu",
     method: str = "words",
     waiting: Callable[..., int] = lambda *_: 0,
+    arrays_held: int = 0,
     **parameters: Any,
 ) -> Derivation:
     """Check what is to be made of some stores.
@@ -74,6 +76,8 @@ def prepare(
     waiting
         Called with the same arrays; it gives how many numbers wait for others in memory, beside those of
         chunks that are cut and joined.
+    arrays_held
+        Arrays as large as a chunk that a task holds beside those of all jobs of the operation.
     parameters
         What else the result depends on; JSON can write it.
 
@@ -91,6 +95,7 @@ def prepare(
         raise ValueError("it is one number, and a store has at least one axis; 5:6 selects an array of one")
     array = made.with_storable_chunks()
     work = _work(operation, list(opened.values()), made, array, sources, waiting(*arrays))
+    work = replace(work, arrays=arrays_held)
     inputs = {str(position): source.info for position, source in enumerate(sources)}
     identity = job_identity(operation, inputs, **parameters)
     once = tuple({source.path: source for source in sources}.values())
@@ -108,7 +113,9 @@ def _work(
     direct = all(source.whole_store is not None and source.whole_store.has_chunk_files for source in sources)
     alive = most_alive(made.chunks, array.chunks, array.shape) + sum(_alive(one, array) for one in arrays)
     held = (alive + waiting) * rows * RESIDUE_DTYPE.itemsize
-    return memory_plan.describe(operation, rows, largest.shape, chunks, direct=direct, held=held)
+    limbs = all(isinstance(one.system, Positional) for one in everything)
+    how: dict[str, Any] = {"direct": direct, "held": held, "limbs": limbs}
+    return memory_plan.describe(operation, rows, largest.shape, chunks, **how)
 
 
 def _alive(source: Any, array: Any) -> int:

@@ -15,7 +15,7 @@ from rnsdask.core import layout
 from rnsdask.core.errors import ExpressionError, JobError
 from rnsdask.expressions.expression import Evaluation, evaluate
 from rnsdask.expressions.extension import enough_moduli, needed_product
-from rnsdask.expressions.functions import BOOLEANS, NUMBERS, SIGNS
+from rnsdask.expressions.functions import BOOLEANS, FORMS, NUMBERS, SIGNS
 from rnsdask.expressions.required_bits import Known, range_of_steps
 from rnsdask.expressions.syntax import Expression, parse
 from rnsdask.jobs import memory_plan
@@ -26,6 +26,25 @@ from rnsdask.rns.system import RNS
 
 SINGLE = ""
 """The name of the result of an expression without one."""
+
+_HELD_BY_LIMBS = {
+    **dict.fromkeys(("floor_divide", "remainder", "gcd", "power"), 4),
+    **dict.fromkeys(("mod_add", "mod_subtract"), 4),
+    **dict.fromkeys(("muladd", "mulsub", "mod_multiply"), 7),
+    "left_shift": 3,
+    "lcm": 10,
+    **dict.fromkeys(("mod_power", "mod_inverse", "pow", "matmul"), 16),
+}
+"""Arrays as large as a chunk that operations of limbs hold beside operands and result.
+
+Others hold one if the result is numbers.
+"""
+
+_SHORT = 2047
+"""Limbs of the longest products that all processors form without transforms."""
+
+_HELD_BY_TRANSFORMS = dict.fromkeys(("multiply", "fma", "muladd", "mulsub", "power", "matmul"), 5)
+"""What products of longer ones hold in addition."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +117,7 @@ class PreparedExpressions:
     def bytes_read(self, names: Sequence[str]) -> int:
         """Bytes of words that the results of some names take to be read."""
         values = [self.evaluations[name].value for name in names]
-        parts = any(_selects(expression) for expression in self.expressions.values())
+        parts = any(map(_selections, self.expressions.values()))
         return bytes_read(list(map(_array_of, values)), self.operands, parts)
 
     def count(self, name: str) -> int:
@@ -114,8 +133,9 @@ class PreparedExpressions:
         return whole
 
 
-def _selects(expression: Expression) -> bool:
-    return any(isinstance(node, ast.Subscript) for node in ast.walk(expression.body))
+def _selections(expression: Expression) -> int:
+    """How many indices it applies."""
+    return sum(isinstance(node, ast.Subscript) for node in ast.walk(expression.body))
 
 
 def _array_of(value: Any) -> Any:
@@ -206,8 +226,10 @@ def _work(
     blocks = [operand.words for operand in together.values()]
     largest = max(blocks, key=lambda words: words.size)
     rows = max(int(words.shape[0]) for words in blocks)
-    parts = [evaluation for name, evaluation in evaluations.items() if _selects(expressions[name])]
+    parts = [evaluation for name, evaluation in evaluations.items() if _selections(expressions[name])]
     held = sum(_alive_of_parts(evaluation.value) for evaluation in parts) * rows * largest.itemsize
+    numbers = [operand.array for operand in together.values() if operand.is_number]
+    limbs = all(isinstance(array.system, Positional) for array in numbers)
     return memory_plan.describe(
         "eval",
         rows,
@@ -215,11 +237,29 @@ def _work(
         tuple(max(1, int(length)) for length in largest.chunksize[1:]),
         stores=len(opened),
         direct=all(operand.has_chunk_files for operand in opened.values()),
-        # Each operation's result may be alive until the last one is made; so are operands in other moduli.
-        arrays=sum(expression.operations for expression in expressions.values())
+        # Operands in other moduli are alive beside the results.
+        arrays=(_alive_of_limbs(expressions, evaluations, rows) if limbs else _alive(expressions))
         + sum(not operand.has_chunk_files or operand.rows != rows for operand in opened.values()),
         held=held,
+        limbs=limbs,
     )
+
+
+def _alive(expressions: Mapping[str, Expression]) -> int:
+    """How many results are alive at one time, for each may be until the last one is made."""
+    return sum(expression.operations for expression in expressions.values())
+
+
+def _alive_of_limbs(
+    expressions: Mapping[str, Expression], evaluations: Mapping[str, Evaluation], rows: int
+) -> int:
+    """The same of limbs: results that are numbers, and the most that one operation holds besides."""
+    applied = [name for evaluation in evaluations.values() for name in evaluation.applied]
+    makes = {name: int(FORMS[name].result == NUMBERS) for name in applied}
+    longer = _HELD_BY_TRANSFORMS if rows > _SHORT else {}
+    held = (_HELD_BY_LIMBS.get(name, makes[name]) + longer.get(name, 0) for name in applied)
+    made = sum(makes[name] for name in applied) + sum(map(_selections, expressions.values()))
+    return made + max(held, default=0)
 
 
 def _alive_of_parts(value: Any) -> int:

@@ -21,6 +21,7 @@ from rnsdask.core.errors import JobError
 from rnsdask.core.messages import tell
 from rnsdask.interval_rns.layout import rows_of
 from rnsdask.jobs.log import record
+from rnsdask.positional.system import Positional
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -40,15 +41,15 @@ _MOST_PARTS = 4096
 
 def work_on(info: store.StoreInfo | store.GroupInfo, operation: str, **fields: Any) -> Work:
     """Describe a job that reads a store, or writes one like it; or a group."""
+    how: dict[str, Any]
     if isinstance(info, store.GroupInfo):
         residues = info.residues
         # Beside what residues take: signs, intervals, copies of the numbers of either sign, and the same
         # numbers in a wider system, where intervals do not decide.
-        how: dict[str, Any] = {"direct": False, "arrays": 6, **fields}
+        how = {"direct": False, "arrays": 6, **fields}
         return describe(operation, rows_of(residues.moduli), residues.shape, residues.chunks, **how)
-    return describe(
-        operation, info.system.words32, info.shape, info.chunks, direct=info.has_chunk_files, **fields
-    )
+    how = {"direct": info.has_chunk_files, "limbs": isinstance(info.system, Positional), **fields}
+    return describe(operation, info.system.words32, info.shape, info.chunks, **how)
 
 
 def describe(operation: str, moduli: int, shape: Sequence[int], chunks: Sequence[int], **fields: Any) -> Work:

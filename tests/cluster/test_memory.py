@@ -76,6 +76,11 @@ def peaks(tmp_path: Path, command: list[str], threads: int) -> tuple[dict[str, A
     return planned, {name: int(size) for name, size in found}
 
 
+def check_of_limbs(planned: dict[str, Any], taken: dict[str, int]) -> None:
+    """A plan is an upper bound, and not by much more than what it grants any process."""
+    assert taken["peak"] <= planned["host"] <= 1.5 * taken["peak"] + 300 * 2**20
+
+
 OUT = ["-o", "out.zarr"]
 
 
@@ -103,34 +108,39 @@ def test_peak_of_a_transform_of_a_fermat_field(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
-@pytest.mark.parametrize("exponent", ["-1", "5"])
-def test_peak_of_powers_modulo_an_even_integer(
-    exponent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("exponent", "modulus"), [("-1", 2**63), ("5", 2**63), ("-1", 2**63 - 25), ("65537", 2**63 - 25)]
+)
+def test_peak_of_powers_modulo_an_integer(
+    exponent: str, modulus: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Inverses become integers one by one."""
     monkeypatch.chdir(tmp_path)
     numbers = 2**19
     words = da.full((2, 2 * numbers), 2**32 - 1, dtype=np.uint32, chunks=(2, numbers))
     rd.PositionalArray(words, rd.Positional(64)).to_zarr("x.zarr")
-    planned, found = peaks(tmp_path, ["powmod", "x.zarr", exponent, "0x8000000000000000", *OUT], 2)
-    assert found["peak"] <= planned["host"]
+    check_of_limbs(*peaks(tmp_path, ["powmod", "x.zarr", exponent, str(modulus), *OUT], 2))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 @pytest.mark.parametrize(
-    ("bits", "numbers", "expression"), [(2048, 2**17, "a // b"), (400_000, 2**9, "a*b + a")]
+    ("bits", "numbers", "expression"),
+    [
+        (64, 2**21, "a*a - a*b"),
+        (64, 2**21, "where(a < b, 0, b)"),
+        (2048, 2**17, "a // b"),
+        (400_000, 2**9, "a*b + a"),
+    ],
 )
-def test_peak_of_long_numbers(
+def test_peak_of_limbs(
     bits: int, numbers: int, expression: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The longer products by transforms."""
+    """The longest products by transforms."""
     monkeypatch.chdir(tmp_path)
     limbs = bits // 32
     words = da.full((limbs, 2 * numbers), 2**32 - 1, dtype=np.uint32, chunks=(limbs, numbers))
     rd.PositionalArray(words, rd.Positional(bits)).to_zarr("x.zarr")
     job = ["eval", expression, "a=x.zarr", "b=x.zarr", "--overflow", "flag", *OUT]
-    planned, found = peaks(tmp_path, job, 2)
-    assert found["peak"] <= planned["host"]
+    check_of_limbs(*peaks(tmp_path, job, 2))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
