@@ -27,7 +27,7 @@ GRAPH_BYTES = 16 * 1024
 """Dask's graph and state, for each chunk, in the process that runs the job on its threads."""
 
 _THREAD_BYTES = 8 * _MIB
-"""Buffers of fixed size that a task has: pieces of files, blocks of limbs."""
+"""Buffers of fixed size that a task has: pieces of files, of a GPU in pinned memory, and blocks of limbs."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ _NEEDS = {
     **dict.fromkeys(("concat", "slice", "rechunk", "reshape"), _Need(chunks=2, writes=True)),
     "ntt": _Need(chunks=5, writes=True),
     "convolve": _Need(chunks=16, per_number=40, per_exact=48, integers=1, writes=True),
-    "powmod": _Need(chunks=2, per_number=16, writes=True, powers=True),
+    "powmod": _Need(chunks=6, per_number=64, integers=1, writes=True, powers=True),
     # Beside what :mod:`rnsdask.jobs.exact_results` says of images.
     **dict.fromkeys(("det", "rank", "solve"), _Need(chunks=2, integers=1, multiplies=True)),
     **dict.fromkeys(("charpoly", "resultant"), _Need(chunks=2, integers=1)),
@@ -83,9 +83,10 @@ _NEEDS_OF_LIMBS = {
     **dict.fromkeys(("cummax", "cummin"), _Need(chunks=3, per_number=16, writes=True)),
     "cumsum": _Need(chunks=3, per_number=64, writes=True),
     "convert": _Need(chunks=3, per_number=16, writes=True),
-    "eval": _Need(per_number=16, writes=True, powers=True),
+    "eval": _Need(per_number=16, writes=True),
+    "powmod": _Need(chunks=2, per_number=16, writes=True),
 }
-"""The same of positional numbers where it is less: limbs decide without keys, intervals or Python ints."""
+"""The same of positional numbers on a CPU, where it is less: no keys, no intervals, and few Python ints."""
 
 OPERATIONS = tuple(_NEEDS)
 """Names of the operations whose memory can be projected."""
@@ -133,11 +134,10 @@ class Work:
     constants: int = 0
     limbs: bool = False
 
-    @property
-    def need(self) -> _Need:
+    def need(self, gpu: bool) -> _Need:
         """What each task holds beside the chunks that it reads."""
         general = _NEEDS[self.operation]
-        return _NEEDS_OF_LIMBS.get(self.operation, general) if self.limbs else general
+        return _NEEDS_OF_LIMBS.get(self.operation, general) if self.limbs and not gpu else general
 
     @property
     def chunk_bytes(self) -> int:
@@ -147,7 +147,7 @@ class Work:
     @property
     def writes(self) -> bool:
         """Whether tasks write chunks."""
-        return self.need.writes
+        return _NEEDS[self.operation].writes
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def project(
     """
     if work.operation not in _NEEDS:
         raise ValueError(f"operation must be one of {', '.join(OPERATIONS)}, got {work.operation!r}")
-    need = work.need
+    need = work.need(gpu)
     threads = min(threads, work.chunks)
     computing = _computing(work, need)
     if not (gpu and work.direct):
