@@ -33,9 +33,10 @@ from rnsdask.rns.system import RNS
 
 Range: TypeAlias = tuple[int, int]
 
-# Residues and columns that are evaluated at a time: it bounds the memory beside a chunk, 50 doubles a column.
+# Residues, and columns on each processor, that are evaluated at a time. Beside a chunk that takes memory: up
+# to 50 doubles a column, which mostly stay in a CPU's cache.
 _RESIDUES_AT_A_TIME = 2**24
-_COLUMNS_AT_A_TIME = 2**21
+_COLUMNS_AT_A_TIME = {"cpu": 2**16, "cuda": 2**21}
 
 # A product of two fractions X/M, each with its MAGNITUDE_ERROR, is wrong by less than this part of itself.
 _RELATIVE_ERROR = 2.0**-11
@@ -163,7 +164,8 @@ def _decided(
     out: Array,
 ) -> Array:
     """Boolean (N,): the exact result is out of range; what states leave open, or all, is decided in parts."""
-    step, count = min(_RESIDUES_AT_A_TIME // len(out) or 1, _COLUMNS_AT_A_TIME), out.shape[1]
+    most, count = _COLUMNS_AT_A_TIME[backend_name(out)], out.shape[1]
+    step = min(_RESIDUES_AT_A_TIME // len(out) or 1, most)
     parts: Iterator[Any] = (slice(k, k + step) for k in range(0, count, step))
     if states is None or int(states.min()) == OPEN == int(states.max()):
         mask = np.empty_like(out, shape=(count,), dtype=np.bool_, order="C")

@@ -267,7 +267,9 @@ def test_chunks_are_checked_in_parts(
         evaluated.append(residues.shape[1])
         return magnitudes(residues, system)
 
-    monkeypatch.setattr(arithmetic, limit, 7 * (len(moduli) if limit == "_RESIDUES_AT_A_TIME" else 1))
+    of_residues = limit == "_RESIDUES_AT_A_TIME"
+    few: Any = 7 * len(moduli) if of_residues else dict.fromkeys(("cpu", "cuda"), 7)
+    monkeypatch.setattr(arithmetic, limit, few)
     monkeypatch.setattr(arithmetic, "magnitudes", evaluate)
     columns = tuples(moduli, True, name, 100, int(rng.integers(2**32)))
     check(on_each_processor, name, columns, moduli, True)
