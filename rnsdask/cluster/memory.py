@@ -83,7 +83,7 @@ _NEEDS_OF_LIMBS = {
     **dict.fromkeys(("cummax", "cummin"), _Need(chunks=3, per_number=16, writes=True)),
     "cumsum": _Need(chunks=3, per_number=64, writes=True),
     "convert": _Need(chunks=3, per_number=16, writes=True),
-    "eval": _Need(per_number=16, writes=True),
+    "eval": _Need(per_number=24, writes=True),
     "powmod": _Need(chunks=2, per_number=16, writes=True),
 }
 """The same of positional numbers on a CPU, where it is less: no keys, no intervals, and few Python ints."""

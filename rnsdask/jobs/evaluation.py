@@ -31,8 +31,7 @@ _HELD_BY_LIMBS = {
     **dict.fromkeys(("floor_divide", "remainder", "gcd", "power"), 4),
     **dict.fromkeys(("mod_add", "mod_subtract"), 4),
     **dict.fromkeys(("muladd", "mulsub", "mod_multiply"), 7),
-    "left_shift": 3,
-    "lcm": 10,
+    **dict.fromkeys(("left_shift", "sign", "bitwise_count", "bit_length"), 3),
     **dict.fromkeys(("mod_power", "mod_inverse", "pow", "matmul"), 16),
 }
 """Arrays as large as a chunk that operations of limbs hold beside operands and result.
@@ -229,7 +228,9 @@ def _work(
     parts = [evaluation for name, evaluation in evaluations.items() if _selections(expressions[name])]
     held = sum(_alive_of_parts(evaluation.value) for evaluation in parts) * rows * largest.itemsize
     numbers = [operand.array for operand in together.values() if operand.is_number]
-    limbs = all(isinstance(array.system, Positional) for array in numbers)
+    # Least common multiples go through Python ints, as those of residues do.
+    applied = {name for evaluation in evaluations.values() for name in evaluation.applied}
+    limbs = all(isinstance(array.system, Positional) for array in numbers) and "lcm" not in applied
     return memory_plan.describe(
         "eval",
         rows,
