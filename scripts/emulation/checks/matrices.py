@@ -1,0 +1,141 @@
+"""Products, elimination and inverses of matrices of residues."""
+
+from typing import Any
+
+import numpy as np
+
+from emulation.checks import Place, check, not_by_ptx
+from rnsdask.backend.cuda import int8_product, triangles
+from rnsdask.backend.cuda.int8_product import SUBTRACT, Part, Residues
+from rnsdask.constants import int8_constants, small_moduli_for
+from rnsdask.core.moduli import ModuliSet
+
+
+@check
+@not_by_ptx("calls of functions")
+def elimination_by_rows(kernels: Any, place: Place) -> list[Any]:
+    """A thread for each row, whole in shared memory and where the result goes, and factors of LU."""
+    moduli, results = ModuliSet([3, 65537, 4294967291]), []
+    for rows, columns, pivot_columns, seed in (
+        (1, 1, 1, 1),
+        (19, 32, 32, 7),  # of one warp
+        (32, 30, 30, 8),
+        (33, 34, 33, 2),
+        (31, 70, 40, 3),
+        (40, 9, 8, 4),
+        (5, 3, 0, 5),
+        (260, 36, 36, 6),  # great: in panels
+    ):
+        random = np.random.default_rng(seed)
+        count = 1 if rows > 100 else 3
+        x = np.empty((3, count, rows, columns), np.uint32)
+        for i, m in enumerate(moduli):
+            x[i] = random.integers(0, m, x.shape[1:])
+        x[:, :, : rows // 2 : 3] = 0
+        x[..., 1::5] = 0
+        x[1:, 0] = np.array([m - 1 for m in moduli], np.uint32)[1:, None, None]  # rank 1
+        out = place(np.empty_like(x))
+        results += [*kernels.eliminate(place(x), pivot_columns, moduli, out), out]
+        results += kernels.eliminate(place(x), pivot_columns, moduli, None)
+        k = min(rows, columns)
+        shapes = (rows, rows), (rows, k), (k, columns)
+        factors = tuple(place(np.empty((3, count, *shape), np.uint32)) for shape in shapes)
+        kernels.lu(place(x), moduli, factors)
+        results += factors
+        packed = np.concatenate([out, out[..., :1] * 0], axis=3)
+        packed[..., -1] = np.arange(rows)[::-1]
+        for factor, shape in zip("PLU", shapes, strict=True):
+            found = place(np.empty((3, count, *shape), np.uint32))
+            kernels.lu_factor(place(packed), factor, found)
+            results.append(found)
+    return results
+
+
+@check
+@not_by_ptx("matrix units and copies that do not wait")
+def products_joined_at_once(kernels: Any, place: Place) -> list[Any]:
+    """Of matrices on matrix units, by as few blocks as there can be, and what they are taken from."""
+    moduli, results = ModuliSet([2**32, 4294967291, 3]), []
+    for rows, terms, columns in ((70, 260, 130), (64, 5, 129), (129, 64, 3)):
+        a, b, c = (
+            np.stack([np.random.default_rng(n).integers(0, m, (2, *sides), dtype=np.uint64) for m in moduli])
+            for n, sides in enumerate(((rows, terms), (terms, columns), (rows, columns)))
+        )
+        middle = np.array([m // 2 for m in moduli], dtype=np.uint64)[:, None, None]
+        a[:, 0], b[:, 0] = middle, middle + np.uint64(1)
+        a, b, c = (x.astype(np.uint32) for x in (a, b, c))
+        out = place(c)
+        if kernels.__name__.endswith("cuda"):
+            int8_product._resident = lambda: 3
+            parts = [Part.whole(place(x)) for x in (a, b)]
+            shape = rows, terms, columns
+            int8_product.multiply(parts[0], parts[1], moduli, Part.whole(out), shape, SUBTRACT)
+            results += turned_difference(parts, Part.whole(place(c)), moduli)
+        else:
+            found = np.empty_like(c)
+            kernels.matmul(a, b, moduli, found)
+            sizes = np.array(list(moduli), dtype=np.int64)[:, None, None, None]
+            out = ((c.astype(np.int64) - found) % sizes).astype(np.uint32)
+            constants = int8_constants(moduli, small_moduli_for(moduli, terms))
+            sides = -(-columns // 16) * 16, -(-rows // 64) * 64
+            image = np.empty((len(moduli), 2, constants.count, *sides), np.int8)
+            kernels.int8_split(out.swapaxes(2, 3), constants, True, image)
+            results += [out, image[:, :, :, :columns]]
+        results.append(out)
+    return results
+
+
+def turned_difference(factors: list[Part], part: Part, moduli: ModuliSet) -> list[Any]:
+    """What a part is less a product, computed with rows as columns: words, and residues of left matrices."""
+    (n, count, rows, terms), columns = factors[0].words.shape, part.words.shape[3]
+    constants = int8_constants(moduli, small_moduli_for(moduli, terms))
+    sides = (factors[1].turned(), columns, constants.negative), (factors[0], rows, constants.right)
+    images = [int8_product.empty_image(n * count, constants.count, side, terms) for _, side, _ in sides]
+    for (x, side, small), image in zip(sides, images, strict=True):
+        int8_product.split(x, (0, 0, 0), (side, terms), constants, small, image)
+    found = int8_product.empty_image(n * count, constants.count, columns, rows)
+    residues, added = Residues(found, constants.left), part.turned().words
+    int8_product.multiply_images(*images, part.turned(), (columns, rows), constants, added, residues)
+    shape = n, count, constants.count, columns, -1
+    return [part.words, found.transpose(0, 1, 3, 2, 4).reshape(shape)]
+
+
+@check
+def inverses_of_triangles(kernels: Any, place: Place) -> list[Any]:
+    """Of both factors in whole matrices, and of those of L in rows of each from one rank to another."""
+    moduli, results = ModuliSet([2, 65537, 4294967291]), []
+    for size in (1, 9, 40, 128):
+        x = np.stack(
+            [
+                np.random.default_rng(size).integers(m // 2, m, (1, size, size), dtype=np.uint32)
+                for m in moduli
+            ]
+        )
+        x[..., 1:, 0] = np.array([m - 1 for m in moduli], np.uint32)[:, None, None]
+        first = np.array([[0], [min(3, size - 1)], [0]], dtype=np.int32)
+        last = np.array([[size], [size], [size // 2]], dtype=np.int32)
+        if kernels.__name__.endswith("cuda"):
+            both = [place(np.empty_like(x)) for _ in range(2)]
+            triangles.invert(place(x), moduli, *both)
+            results += both
+            results.append(triangles.lower_inverses(place(x), (place(first), place(last)), size, moduli))
+            continue
+        lower, upper, part = np.zeros_like(x), np.zeros_like(x), np.zeros_like(x)
+        for i, m in enumerate(moduli):
+            lower[i, 0] = inverse_of_lower(np.tril(x[i, 0], -1) + np.eye(size, dtype=np.uint32), m)
+            upper[i, 0] = inverse_of_lower(np.triu(x[i, 0]).T, m).T
+            own = slice(first[i, 0], last[i, 0])
+            inner = np.eye(size, dtype=np.uint32)
+            rows = last[i, 0] - first[i, 0]
+            inner[:rows, :rows] += np.tril(x[i, 0, own, own], -1)
+            part[i, 0] = inverse_of_lower(inner, m)
+        results += [lower, upper, part]
+    return results
+
+
+def inverse_of_lower(x: np.ndarray, m: int) -> np.ndarray:
+    """Of a lower triangular matrix modulo a prime, row by row by Python's integers."""
+    x, found = x.astype(object), np.eye(len(x), dtype=object)
+    for i in range(len(x)):
+        found[i] = (found[i] - x[i, :i] @ found[:i]) * pow(int(x[i, i]), -1, m) % m
+    return found.astype(np.uint32)

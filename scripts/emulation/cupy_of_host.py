@@ -1,0 +1,78 @@
+"""What the package asks of CuPy, with NumPy's arrays: a module that takes its place."""
+
+import contextlib
+import sys
+import types
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+SHARED_BYTES = 2**18
+ATTRIBUTES = {16: 2, 75: 8, 97: 2**17}
+"""Of a device: multiprocessors, major version, bytes of shared memory that a block can ask for."""
+
+
+class ndarray(np.ndarray):  # noqa: N801  (CuPy's name)
+    """A NumPy array that has what the package asks of CuPy's."""
+
+    __module__ = "cupy"
+
+    @property
+    def data(self) -> Any:  # type: ignore[override]
+        return types.SimpleNamespace(ptr=self.ctypes.data, device_id=0)
+
+    @property
+    def device(self) -> Any:
+        return contextlib.nullcontext()
+
+    def get(self) -> np.ndarray:
+        return np.array(self, subok=False)
+
+
+def launched_by(run: Callable[[int, int, list[np.ndarray], int], None]) -> Callable[..., None]:
+    """CuPy's launch of a kernel, by what takes blocks, threads, arguments, arrays as pointers, and bytes."""
+
+    def launch(grid: Any, block: Any, arguments: Any, shared_mem: int = 0) -> None:
+        assert shared_mem <= SHARED_BYTES
+        values = [np.array(v.ctypes.data if isinstance(v, np.ndarray) and v.ndim else v) for v in arguments]
+        run(grid[0], block[0], values, shared_mem)
+
+    launch.max_dynamic_shared_size_bytes = SHARED_BYTES  # type: ignore[attr-defined]
+    return launch
+
+
+def install(module: type) -> None:
+    """Put a module in the place of CuPy."""
+    cupy: Any = types.ModuleType("cupy")
+    nothing = lambda *_, **__: None  # noqa: E731
+    runtime = types.SimpleNamespace(
+        getDevice=lambda: 0,
+        deviceGetAttribute=lambda what, _: ATTRIBUTES[what],
+        pointerGetAttributes=lambda _: types.SimpleNamespace(type=0),
+        deviceSynchronize=nothing,
+        streamPerThread=2,
+        memoryTypeHost=2,
+    )
+    cupy.cuda = types.SimpleNamespace(
+        runtime=runtime,
+        alloc_pinned_memory=bytearray,
+        get_current_stream=lambda: types.SimpleNamespace(ptr=0),
+        Event=lambda **_: types.SimpleNamespace(record=nothing, synchronize=nothing),
+    )
+    cupy.ndarray, cupy.RawModule = ndarray, module
+    for name in ("uint8", "int8", "int32", "uint32", "int64", "uint64", "float64", "bool_"):
+        setattr(cupy, name, getattr(np, name))
+    for name in ("empty", "zeros", "full", "ones", "arange", "asarray", "empty_like", "ascontiguousarray"):
+        setattr(cupy, name, partial(_as_cupys, getattr(np, name)))
+    libraries: Any = types.ModuleType("cupy_backends.cuda.libs")
+    libraries.cublas = None
+    for name in ("cupy_backends", "cupy_backends.cuda"):
+        sys.modules[name] = types.ModuleType(name)
+    sys.modules["cupy_backends.cuda.libs"] = libraries
+    sys.modules["cupy"] = cupy
+
+
+def _as_cupys(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    return function(*args, **options).view(ndarray)
