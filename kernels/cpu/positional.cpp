@@ -8,15 +8,12 @@
 #include <optional>
 
 #include "bindings.hpp"
+#include "number_runs.hpp"
 #include "positional_digits.hpp"
 
 namespace rns {
 
 namespace {
-
-// Numbers that are copied together, in runs of two cache lines: rows are often a great power of two apart, so
-// that few lines of them fit the cache at once.
-constexpr i64 kRun = 32;
 
 // Limbs of a run: calls for so few would take longer than copies.
 inline void copy_run(const u32* from, i64 width, u32* to) {
@@ -27,25 +24,14 @@ inline void copy_run(const u32* from, i64 width, u32* to) {
   }
 }
 
-using LimbMatrix = nb::ndarray<const u32, nb::ndim<2>, nb::device::cpu>;
-
-// Whether they are the same numbers.
-bool are_same(const LimbMatrix& x, const LimbMatrix& y) {
-  return x.data() == y.data() && x.shape(0) == y.shape(0) && x.shape(1) == y.shape(1) &&
-         x.stride(0) == y.stride(0);
-}
-
 // A run of the numbers of an operand, or one number for all.
 class Run {
  public:
   Run() = default;
-  Run(const LimbMatrix& array, i64 count)
-      : data_(array.data()), limbs_(array.shape(0)), row_(array.stride(0)), copy_(limbs_ * kRun) {
-    require(static_cast<i64>(array.shape(1)) == count || array.shape(1) == 1,
-            "an operand must have the result's columns, or one column");
-    require(array.shape(1) <= 1 || array.stride(1) == 1, "the numbers' axis must be contiguous");
-    require(limbs_ > 0, "an operand must have a limb");
-    is_single_ = array.shape(1) == 1;
+  Run(const Matrix32& array, i64 count) {
+    const Residues rows = operand_rows(array, count);
+    data_ = rows.data, limbs_ = rows.moduli, row_ = rows.stride, is_single_ = rows.count == 1;
+    copy_.resize(limbs_ * kRun);
     for (i64 i = 0; is_single_ && i < limbs_; ++i) std::fill_n(&copy_[i * kRun], kRun, data_[i * row_]);
   }
 
@@ -87,7 +73,7 @@ i64 least_halved_digits(const PositionalLoops& loops, const std::string& algorit
   return loops.least_halved_digits;
 }
 
-void multiply(const LimbMatrix& x, const LimbMatrix& y, const std::optional<LimbMatrix>& addend, i64 bits,
+void multiply(const Matrix32& x, const Matrix32& y, const std::optional<Matrix32>& addend, i64 bits,
               bool is_signed, const MutableMatrix32& out, const std::optional<Vector8>& flags,
               const std::string& level, const std::string& algorithm) {
   const i64 count = static_cast<i64>(out.shape(1));
@@ -113,7 +99,7 @@ void multiply(const LimbMatrix& x, const LimbMatrix& y, const std::optional<Limb
 // Divisors, of which one for all is loaded once.
 class Divisors {
  public:
-  Divisors(const LimbMatrix& divisor, i64 count, bool is_signed, const PositionalLoops& loops)
+  Divisors(const Matrix32& divisor, i64 count, bool is_signed, const PositionalLoops& loops)
       : divisor_(divisor, count), is_signed_(is_signed), loops_(loops) {}
 
   Run& run() { return divisor_; }
@@ -132,7 +118,7 @@ class Divisors {
   bool is_loaded_ = false;
 };
 
-void divide(const LimbMatrix& x, const LimbMatrix& divisor, bool is_signed, const MutableMatrix32& quotient,
+void divide(const Matrix32& x, const Matrix32& divisor, bool is_signed, const MutableMatrix32& quotient,
             const MutableMatrix32& remainder, const std::string& level) {
   const i64 count = static_cast<i64>(remainder.shape(1)), limbs = static_cast<i64>(quotient.shape(0));
   require(quotient.shape(1) == remainder.shape(1), "quotients and remainders must be as many");
@@ -155,8 +141,8 @@ void divide(const LimbMatrix& x, const LimbMatrix& divisor, bool is_signed, cons
             });
 }
 
-void mod_multiply(const LimbMatrix& x, const LimbMatrix& y, const LimbMatrix& modulus,
-                  const MutableMatrix32& out, const std::string& level) {
+void mod_multiply(const Matrix32& x, const Matrix32& y, const Matrix32& modulus, const MutableMatrix32& out,
+                  const std::string& level) {
   require(out.shape(0) == modulus.shape(0), "the result must have the limbs of the modulus");
   const i64 count = static_cast<i64>(out.shape(1));
   const PositionalLoops& loops = positional_loops(level);
@@ -173,12 +159,12 @@ void mod_multiply(const LimbMatrix& x, const LimbMatrix& y, const LimbMatrix& mo
             });
 }
 
-void check_modular(const LimbMatrix& x, const LimbMatrix& modulus, const MutableMatrix32& out) {
+void check_modular(const Matrix32& x, const Matrix32& modulus, const MutableMatrix32& out) {
   require(x.shape(0) <= modulus.shape(0), "an operand must not have more limbs than the modulus");
   require(out.shape(0) == modulus.shape(0), "the result must have the limbs of the modulus");
 }
 
-bool add_modular(const LimbMatrix& x, const LimbMatrix& y, const LimbMatrix& modulus, bool subtract,
+bool add_modular(const Matrix32& x, const Matrix32& y, const Matrix32& modulus, bool subtract,
                  const MutableMatrix32& out, const std::string& level) {
   check_modular(x, modulus, out);
   check_modular(y, modulus, out);
@@ -198,8 +184,7 @@ bool add_modular(const LimbMatrix& x, const LimbMatrix& y, const LimbMatrix& mod
 }
 
 // The first column that has no inverse, or -1.
-i64 invert(const LimbMatrix& x, const LimbMatrix& modulus, const MutableMatrix32& out,
-           const std::string& level) {
+i64 invert(const Matrix32& x, const Matrix32& modulus, const MutableMatrix32& out, const std::string& level) {
   check_modular(x, modulus, out);
   const i64 count = static_cast<i64>(out.shape(1));
   const PositionalLoops& loops = positional_loops(level);
@@ -221,7 +206,7 @@ i64 invert(const LimbMatrix& x, const LimbMatrix& modulus, const MutableMatrix32
 // Moduli, and the squares of R modulo them; one for all is loaded once.
 class Moduli {
  public:
-  Moduli(const LimbMatrix& modulus, const LimbMatrix& square, i64 count, const PositionalLoops& loops)
+  Moduli(const Matrix32& modulus, const Matrix32& square, i64 count, const PositionalLoops& loops)
       : modulus_(modulus, count), square_(square, count), loops_(loops) {
     require(modulus.shape(0) == square.shape(0), "moduli and squares must have the same limbs");
     require(32 * modulus.shape(0) <= kMostMontgomeryBits, "the moduli are too long");
@@ -245,8 +230,8 @@ class Moduli {
   bool is_loaded_ = false;
 };
 
-void montgomery_multiply(const LimbMatrix& x, const LimbMatrix& y, const LimbMatrix& modulus,
-                         const LimbMatrix& square, const MutableMatrix32& out, const std::string& level) {
+void montgomery_multiply(const Matrix32& x, const Matrix32& y, const Matrix32& modulus,
+                         const Matrix32& square, const MutableMatrix32& out, const std::string& level) {
   check_modular(x, modulus, out);
   check_modular(y, modulus, out);
   const i64 count = static_cast<i64>(out.shape(1));
@@ -264,8 +249,8 @@ void montgomery_multiply(const LimbMatrix& x, const LimbMatrix& y, const LimbMat
   });
 }
 
-void montgomery_power(const LimbMatrix& x, const LimbMatrix& exponent, i64 bits, const LimbMatrix& modulus,
-                      const LimbMatrix& square, int window, const MutableMatrix32& out,
+void montgomery_power(const Matrix32& x, const Matrix32& exponent, i64 bits, const Matrix32& modulus,
+                      const Matrix32& square, int window, const MutableMatrix32& out,
                       const std::string& level) {
   check_modular(x, modulus, out);
   require(bits >= 0 && bits <= 32 * static_cast<i64>(exponent.shape(0)),

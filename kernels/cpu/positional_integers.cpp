@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bindings.hpp"
+#include "number_runs.hpp"
 
 namespace rns {
 
@@ -73,9 +74,6 @@ class Gmp {
   void* library_;
 };
 
-// Numbers that are copied together, whose limbs are two lines of the cache.
-constexpr i64 kTogether = 32;
-
 // The words of some numbers, one number after another: not a power of two apart, of which few fit the cache.
 struct Words {
   i64 each, step;
@@ -90,8 +88,8 @@ struct Words {
 // operation(j) of numbers that are copied together: row by row, since rows may be a power of two apart.
 template <class Operation>
 inline void for_each(i64 width, Operation operation) {
-  if (width == kTogether) {
-    for (i64 j = 0; j < kTogether; ++j) operation(j);
+  if (width == kRun) {
+    for (i64 j = 0; j < kRun; ++j) operation(j);
   } else {
     for (i64 j = 0; j < width; ++j) operation(j);
   }
@@ -100,13 +98,12 @@ inline void for_each(i64 width, Operation operation) {
 // Numbers of an operand, or one number for all.
 class Operand {
  public:
-  Operand(const Residues& rows, i64 count, bool is_signed)
-      : rows_(rows),
+  Operand(const Matrix32& array, i64 count, bool is_signed)
+      : rows_(operand_rows(array, count)),
         is_signed_(is_signed),
-        is_single_(rows.count == 1),
-        words_(limbs_of(rows), std::min(rows.count, kTogether)) {
-    require(rows.count == count || is_single_, "an operand must have the result's columns, or one column");
-    numbers_.resize(kTogether);
+        is_single_(rows_.count == 1),
+        words_(limbs_of(rows_), std::min(rows_.count, kRun)) {
+    numbers_.resize(kRun);
     if (is_single_) copy(0, 1);
   }
 
@@ -123,7 +120,6 @@ class Operand {
  private:
   // GMP counts words by an int, and ends the process where a product has too many.
   static i64 limbs_of(const Residues& rows) {
-    require(rows.moduli > 0, "an operand must have a limb");
     require(rows.moduli < (i64{1} << 31) - 1, "an operand of GMP must have less than 2**31 - 1 limbs");
     return rows.moduli;
   }
@@ -172,7 +168,7 @@ class Result {
         bits_(bits),
         is_signed_(is_signed),
         flags_(flags),
-        words_(limbs_, std::min(count_, kTogether)) {
+        words_(limbs_, std::min(count_, kRun)) {
     require(bits > 0 && bits > 32 * (limbs_ - 1) && bits <= 32 * limbs_,
             "the result must have the limbs of its bits");
     gmp_.init(&value_);
@@ -236,8 +232,8 @@ template <class Operation>
 void for_numbers(std::vector<Operand*> operands, std::vector<Result*> results, Operation operation) {
   nb::gil_scoped_release release;
   const i64 count = results[0]->count();
-  for (i64 first = 0; first < count; first += kTogether) {
-    const i64 width = std::min(kTogether, count - first);
+  for (i64 first = 0; first < count; first += kRun) {
+    const i64 width = std::min(kRun, count - first);
     for (Operand* operand : operands) operand->load(first, width);
     for (i64 j = 0; j < width; ++j) {
       operation(first + j, j);
@@ -247,21 +243,17 @@ void for_numbers(std::vector<Operand*> operands, std::vector<Result*> results, O
   }
 }
 
-bool are_same(const Residues& x, const Residues& y) {
-  return x.data == y.data && x.moduli == y.moduli && x.count == y.count && x.stride == y.stride;
-}
-
 // x y + addend.
 void multiply(const Gmp& gmp, const Matrix32& x, const Matrix32& y, const std::optional<Matrix32>& addend,
               i64 bits, bool is_signed, const MutableMatrix32& out, const std::optional<Vector8>& flags) {
   const i64 count = static_cast<i64>(out.shape(1));
   require(!flags || static_cast<i64>(flags->shape(0)) == count, "there must be a flag for each number");
   Result result(gmp, out, bits, is_signed, flags ? flags->data() : nullptr);
-  Operand a(Residues(x), count, is_signed);
+  Operand a(x, count, is_signed);
   std::optional<Operand> b, c;
   std::vector<Operand*> operands = {&a};
-  if (!are_same(Residues(x), Residues(y))) operands.push_back(&b.emplace(Residues(y), count, is_signed));
-  if (addend) operands.push_back(&c.emplace(Residues(*addend), count, is_signed));
+  if (!are_same(x, y)) operands.push_back(&b.emplace(y, count, is_signed));
+  if (addend) operands.push_back(&c.emplace(*addend, count, is_signed));
   for_numbers(operands, {&result}, [&](i64, i64 j) {
     gmp.mul(result.value(), a.number(j), (b ? *b : a).number(j));
     if (c) gmp.add(result.value(), result.value(), c->number(j));
@@ -272,7 +264,7 @@ void divide(const Gmp& gmp, const Matrix32& x, const Matrix32& y, bool is_signed
             const MutableMatrix32& quotients, const MutableMatrix32& remainders) {
   require(quotients.shape(1) == remainders.shape(1), "quotients and remainders must be as many");
   const i64 count = static_cast<i64>(quotients.shape(1));
-  Operand a(Residues(x), count, is_signed), b(Residues(y), count, is_signed);
+  Operand a(x, count, is_signed), b(y, count, is_signed);
   Result q(gmp, quotients), r(gmp, remainders);
   for_numbers({&a, &b}, {&q, &r},
               [&](i64, i64 j) { gmp.fdiv_qr(q.value(), r.value(), a.number(j), b.divisor(j)); });
@@ -280,13 +272,13 @@ void divide(const Gmp& gmp, const Matrix32& x, const Matrix32& y, bool is_signed
 
 void gcd(const Gmp& gmp, const Matrix32& x, const Matrix32& y, bool is_signed, const MutableMatrix32& out) {
   const i64 count = static_cast<i64>(out.shape(1));
-  Operand a(Residues(x), count, is_signed), b(Residues(y), count, is_signed);
+  Operand a(x, count, is_signed), b(y, count, is_signed);
   Result result(gmp, out);
   for_numbers({&a, &b}, {&result}, [&](i64, i64 j) { gmp.gcd(result.value(), a.number(j), b.number(j)); });
 }
 
 void isqrt(const Gmp& gmp, const Matrix32& x, const MutableMatrix32& out) {
-  Operand a(Residues(x), static_cast<i64>(out.shape(1)), false);
+  Operand a(x, static_cast<i64>(out.shape(1)), false);
   Result result(gmp, out);
   for_numbers({&a}, {&result}, [&](i64, i64 j) { gmp.sqrt(result.value(), a.number(j)); });
 }
@@ -294,10 +286,10 @@ void isqrt(const Gmp& gmp, const Matrix32& x, const MutableMatrix32& out) {
 void mod_multiply(const Gmp& gmp, const Matrix32& x, const Matrix32& y, const Matrix32& modulus,
                   const MutableMatrix32& out) {
   const i64 count = static_cast<i64>(out.shape(1));
-  Operand a(Residues(x), count, false), m(Residues(modulus), count, false);
+  Operand a(x, count, false), m(modulus, count, false);
   std::optional<Operand> b;
   std::vector<Operand*> operands = {&a, &m};
-  if (!are_same(Residues(x), Residues(y))) operands.push_back(&b.emplace(Residues(y), count, false));
+  if (!are_same(x, y)) operands.push_back(&b.emplace(y, count, false));
   Result result(gmp, out);
   for_numbers(operands, {&result}, [&](i64, i64 j) {
     gmp.mul(result.value(), a.number(j), (b ? *b : a).number(j));
@@ -308,8 +300,7 @@ void mod_multiply(const Gmp& gmp, const Matrix32& x, const Matrix32& y, const Ma
 void mod_power(const Gmp& gmp, const Matrix32& x, const Matrix32& exponent, const Matrix32& modulus,
                const MutableMatrix32& out) {
   const i64 count = static_cast<i64>(out.shape(1));
-  Operand a(Residues(x), count, false), e(Residues(exponent), count, false),
-      m(Residues(modulus), count, false);
+  Operand a(x, count, false), e(exponent, count, false), m(modulus, count, false);
   Result result(gmp, out);
   for_numbers({&a, &e, &m}, {&result},
               [&](i64, i64 j) { gmp.powm(result.value(), a.number(j), e.number(j), m.divisor(j)); });
@@ -318,7 +309,7 @@ void mod_power(const Gmp& gmp, const Matrix32& x, const Matrix32& exponent, cons
 // The first column that has no inverse, or -1.
 i64 invert(const Gmp& gmp, const Matrix32& x, const Matrix32& modulus, const MutableMatrix32& out) {
   const i64 count = static_cast<i64>(out.shape(1));
-  Operand a(Residues(x), count, false), m(Residues(modulus), count, false);
+  Operand a(x, count, false), m(modulus, count, false);
   Result result(gmp, out);
   i64 found = -1;
   for_numbers({&a, &m}, {&result}, [&](i64 index, i64 j) {

@@ -95,6 +95,9 @@ def test_arrays_that_do_not_fit_each_other() -> None:
     for numbers in (x[:, :2], x[:0]):
         with pytest.raises(ValueError, match="an operand must have"):
             cpu.positional_gcd(numbers, x, False, out)
+    for method in positional_choice.positional_methods():  # else it might be taken for a square
+        with pytest.raises(ValueError, match="must be contiguous"):
+            cpu.positional_multiply(x[:, :2], x[:, ::2], None, 64, False, out[:, :2].copy(), None, method)
     long = np.broadcast_to(np.uint32(1), (2**31, 1))  # which takes no memory
     with pytest.raises(ValueError, match=r"must have less than 2\*\*31 - 1 limbs"):
         cpu.positional_isqrt(long, out)
