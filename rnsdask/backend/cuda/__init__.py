@@ -44,22 +44,22 @@ from rnsdask.backend.cuda.matmul import matmul
 from rnsdask.backend.cuda.mixed_radix import mixed_radix_digits
 from rnsdask.backend.cuda.ntt import cyclic_products, ntt
 from rnsdask.backend.cuda.polynomials import divide_polynomials, remainder_sequences
-from rnsdask.backend.cuda.positional import (
+from rnsdask.backend.cuda.positional_division import (
+    positional_divmod,
+    positional_gcd,
+    positional_inverse,
+    positional_isqrt,
+)
+from rnsdask.backend.cuda.positional_modular import (
     by_integers,
     montgomery_bits,
     montgomery_multiply,
     montgomery_power,
     most_montgomery_limbs,
-    most_product_limbs,
-    overlap_add,
-    positional_divmod,
-    positional_gcd,
-    positional_inverse,
-    positional_isqrt,
     positional_mod_add,
     positional_mod_multiply,
-    positional_multiply,
 )
+from rnsdask.backend.cuda.positional_products import most_product_limbs, overlap_add, positional_multiply
 from rnsdask.backend.cuda.scan import running_sums
 from rnsdask.backend.cuda.transpose import transpose
 from rnsdask.backend.cuda.triangles import solve_upper
