@@ -12,7 +12,8 @@ from rnsdask.core.layout import grid_indices
 from rnsdask.rns.system import RNS
 from rnsdask.store.attributes import ATTRIBUTE, WordSystem, begun_attribute, read_job_identity
 from rnsdask.store.documents import changed_metadata, check_lengths
-from rnsdask.store.group import GroupInfo, GroupWriter, Parts, create_group, hash_of_chunks
+from rnsdask.store.group import GroupInfo, Parts, hash_of_chunks
+from rnsdask.store.group_writing import GroupWriter, create_group
 from rnsdask.store.location import Location
 from rnsdask.store.metadata import DEFAULT_CODECS, StoreInfo, load
 from rnsdask.store.reading import content_of
