@@ -294,90 +294,97 @@ bool all_within(const Degrees& degrees, i64 pairs, i64 length) {
   return std::all_of(degrees.data(), degrees.data() + pairs, [&](i32 d) { return d >= -1 && d < length; });
 }
 
+// Pairs of the same degrees, `found` of them.
+void store_sequences(const Task* tasks, i64 found, Pairs<kLanes>& many, Pairs<1>& one) {
+  if (std::min(tasks->x_degree, tasks->y_degree) < 0) {
+    std::for_each(tasks, tasks + found, store_of_zero);
+    return;
+  }
+  if (found >= kFewPairs && tasks->x_degree + tasks->y_degree < kMostCoefficients) {
+    many.load(tasks, found);
+    if (remainder_sequence(many)) {
+      many.store(tasks, found);
+      return;
+    }
+  }
+  for (i64 l = 0; l < found; ++l) {
+    one.load(tasks + l, 1);
+    remainder_sequence(one);
+    one.store(tasks + l, 1);
+  }
+}
+
+void remainder_sequences(const Polynomials& x, const Polynomials& y, const Degrees& x_degrees,
+                         const Degrees& y_degrees, const Table32& table, MutableMatrix32 numerators,
+                         MutableMatrix32 denominators, MutablePolynomials divisors) {
+  const Modulus* moduli = checked(x, y, table);
+  const i64 count = length_of(x, 1), pairs = length_of(x, 0) * count;
+  const i64 divisor_length = static_cast<i64>(divisors.shape(2));
+  require(all_within(x_degrees, pairs, length_of(x, 2)) && all_within(y_degrees, pairs, length_of(y, 2)),
+          "degrees must be those of the polynomials");
+  require(static_cast<i64>(numerators.size()) == pairs && static_cast<i64>(denominators.size()) == pairs &&
+              (divisor_length == 0 || (static_cast<i64>(divisors.size()) == pairs * divisor_length &&
+                                       divisor_length >= std::max(length_of(x, 2), length_of(y, 2)))),
+          "the results do not have the shapes of the polynomials");
+  nb::gil_scoped_release release;
+  Pairs<kLanes> many(length_of(x, 2), length_of(y, 2));
+  Pairs<1> one(length_of(x, 2), length_of(y, 2));
+  const auto task_of = [&](i64 t) {
+    const i64 i = t / count, b = t % count;
+    return Task{pointer(x, i, b),
+                pointer(y, i, b),
+                x.stride(2),
+                y.stride(2),
+                x_degrees.data()[t],
+                y_degrees.data()[t],
+                moduli + i,
+                numerators.data() + t,
+                denominators.data() + t,
+                divisors.data() + t * divisor_length,
+                divisor_length};
+  };
+  Task tasks[kLanes];
+  for (i64 t = 0; t < pairs;) {
+    i64 found = 0;
+    for (; found < kLanes && t + found < pairs; ++found) {
+      tasks[found] = task_of(t + found);
+      if (tasks[found].x_degree != tasks->x_degree || tasks[found].y_degree != tasks->y_degree) break;
+    }
+    t += found;
+    store_sequences(tasks, found, many, one);
+  }
+}
+
+void divide_polynomials(const Polynomials& x, const Polynomials& y, const Degrees& degrees,
+                        const Table32& table, MutablePolynomials quotients, MutablePolynomials remainders) {
+  const Modulus* moduli = checked(x, y, table);
+  const i64 count = length_of(x, 1), pairs = length_of(x, 0) * count, length = length_of(x, 2);
+  require(all_within(degrees, pairs, length_of(y, 2)) &&
+              static_cast<i64>(quotients.size()) == pairs * length &&
+              static_cast<i64>(remainders.size()) == pairs * length,
+          "the results do not have the shapes of the polynomials");
+  require(std::all_of(degrees.data(), degrees.data() + pairs, [](i32 d) { return d >= 0; }),
+          "a divisor is 0");
+  nb::gil_scoped_release release;
+  Pairs<1> one(length, length_of(y, 2));
+  for (i64 t = 0; t < pairs; ++t) {
+    const i64 i = t / count, b = t % count;
+    Task task{};
+    task.x = pointer(x, i, b);
+    task.y = pointer(y, i, b);
+    task.x_step = x.stride(2);
+    task.y_step = y.stride(2);
+    task.y_degree = degrees.data()[t];
+    task.modulus = moduli + i;
+    one.divide_fully(task, length, quotients.data() + t * length, remainders.data() + t * length);
+  }
+}
+
 }  // namespace
 
 void bind_polynomials(nb::module_& module) {
-  module.def("remainder_sequences", [](const Polynomials& x, const Polynomials& y, const Degrees& x_degrees,
-                                       const Degrees& y_degrees, const Table32& table,
-                                       MutableMatrix32 numerators, MutableMatrix32 denominators,
-                                       MutablePolynomials divisors) {
-    const Modulus* moduli = checked(x, y, table);
-    const i64 count = length_of(x, 1), pairs = length_of(x, 0) * count;
-    const i64 divisor_length = static_cast<i64>(divisors.shape(2));
-    require(all_within(x_degrees, pairs, length_of(x, 2)) && all_within(y_degrees, pairs, length_of(y, 2)),
-            "degrees must be those of the polynomials");
-    require(static_cast<i64>(numerators.size()) == pairs && static_cast<i64>(denominators.size()) == pairs &&
-                (divisor_length == 0 || (static_cast<i64>(divisors.size()) == pairs * divisor_length &&
-                                         divisor_length >= std::max(length_of(x, 2), length_of(y, 2)))),
-            "the results do not have the shapes of the polynomials");
-    nb::gil_scoped_release release;
-    Pairs<kLanes> many(length_of(x, 2), length_of(y, 2));
-    Pairs<1> one(length_of(x, 2), length_of(y, 2));
-    const auto task_of = [&](i64 t) {
-      const i64 i = t / count, b = t % count;
-      return Task{pointer(x, i, b),
-                  pointer(y, i, b),
-                  x.stride(2),
-                  y.stride(2),
-                  x_degrees.data()[t],
-                  y_degrees.data()[t],
-                  moduli + i,
-                  numerators.data() + t,
-                  denominators.data() + t,
-                  divisors.data() + t * divisor_length,
-                  divisor_length};
-    };
-    Task tasks[kLanes];
-    for (i64 t = 0; t < pairs;) {
-      i64 found = 0;
-      for (; found < kLanes && t + found < pairs; ++found) {
-        tasks[found] = task_of(t + found);
-        if (tasks[found].x_degree != tasks->x_degree || tasks[found].y_degree != tasks->y_degree) break;
-      }
-      t += found;
-      if (std::min(tasks->x_degree, tasks->y_degree) < 0) {
-        std::for_each(tasks, tasks + found, store_of_zero);
-        continue;
-      }
-      if (found >= kFewPairs && tasks->x_degree + tasks->y_degree < kMostCoefficients) {
-        many.load(tasks, found);
-        if (remainder_sequence(many)) {
-          many.store(tasks, found);
-          continue;
-        }
-      }
-      for (i64 l = 0; l < found; ++l) {
-        one.load(tasks + l, 1);
-        remainder_sequence(one);
-        one.store(tasks + l, 1);
-      }
-    }
-  });
-  module.def("divide_polynomials", [](const Polynomials& x, const Polynomials& y, const Degrees& degrees,
-                                      const Table32& table, MutablePolynomials quotients,
-                                      MutablePolynomials remainders) {
-    const Modulus* moduli = checked(x, y, table);
-    const i64 count = length_of(x, 1), pairs = length_of(x, 0) * count, length = length_of(x, 2);
-    require(all_within(degrees, pairs, length_of(y, 2)) &&
-                static_cast<i64>(quotients.size()) == pairs * length &&
-                static_cast<i64>(remainders.size()) == pairs * length,
-            "the results do not have the shapes of the polynomials");
-    require(std::all_of(degrees.data(), degrees.data() + pairs, [](i32 d) { return d >= 0; }),
-            "a divisor is 0");
-    nb::gil_scoped_release release;
-    Pairs<1> one(length, length_of(y, 2));
-    for (i64 t = 0; t < pairs; ++t) {
-      const i64 i = t / count, b = t % count;
-      Task task{};
-      task.x = pointer(x, i, b);
-      task.y = pointer(y, i, b);
-      task.x_step = x.stride(2);
-      task.y_step = y.stride(2);
-      task.y_degree = degrees.data()[t];
-      task.modulus = moduli + i;
-      one.divide_fully(task, length, quotients.data() + t * length, remainders.data() + t * length);
-    }
-  });
+  module.def("remainder_sequences", remainder_sequences);
+  module.def("divide_polynomials", divide_polynomials);
 }
 
 }  // namespace rns

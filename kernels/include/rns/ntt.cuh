@@ -6,17 +6,6 @@
 
 namespace rns {
 
-// Modulo p <= 2^32.
-struct WideField {
-  static RNS_INLINE u32 multiply(u32 x, Factor w, u32 last) { return mod_mul(x, w, last); }
-
-  static RNS_INLINE void butterfly(u32& a, u32& b, Factor w, u32 last) {
-    const u32 difference = mod_sub(a, b, last);
-    a = mod_add(a, b, last);
-    b = mod_mul(difference, w, last);
-  }
-};
-
 // Modulo p < 2^31, where every value is below 2 p < 2^32, so that 32 bits hold it.
 struct NarrowField {
   // |r| for r < 2 p: the less of r and r - p, which wraps if it is negative.
