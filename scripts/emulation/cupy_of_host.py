@@ -64,8 +64,9 @@ def install(module: type) -> None:
     cupy.ndarray, cupy.RawModule = ndarray, module
     for name in ("uint8", "int8", "int32", "uint32", "int64", "uint64", "float64", "bool_"):
         setattr(cupy, name, getattr(np, name))
-    for name in ("empty", "zeros", "full", "ones", "arange", "asarray", "empty_like", "ascontiguousarray"):
+    for name in ("empty", "zeros", "full", "ones", "arange", "empty_like", "ascontiguousarray"):
         setattr(cupy, name, partial(_as_cupys, getattr(np, name)))
+    cupy.asarray = _asarray
     libraries: Any = types.ModuleType("cupy_backends.cuda.libs")
     libraries.cublas = None
     for name in ("cupy_backends", "cupy_backends.cuda"):
@@ -76,3 +77,10 @@ def install(module: type) -> None:
 
 def _as_cupys(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     return function(*args, **options).view(ndarray)
+
+
+def _asarray(array: Any, *args: Any, **options: Any) -> Any:
+    """A copy of the host's arrays, in C order whatever theirs is, as CuPy's."""
+    if isinstance(array, ndarray):
+        return np.asarray(array, *args, **options).view(ndarray)
+    return np.array(array, *args, order="C", **options).view(ndarray)

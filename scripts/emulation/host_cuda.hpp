@@ -23,6 +23,9 @@
 struct Dim3 {
   unsigned x = 0, y = 0, z = 0;
 };
+struct alignas(8) uint2 {
+  unsigned x, y;
+};
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };

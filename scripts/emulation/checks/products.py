@@ -1,13 +1,10 @@
 """Products of integers as limbs, of one thread, of several lanes, of halves and by transforms."""
 
-import types
 from typing import Any
 
 import numpy as np
 
 from emulation.checks import Place, check, limbs_of, words
-from rnsdask.backend import cpu
-from rnsdask.positional import transforms
 
 
 def products(
@@ -106,17 +103,4 @@ def products_with_addends(kernels: Any, place: Place) -> list[Any]:
         if -(-bits // 32) == more:
             kernels.positional_multiply(x, y, addend, bits, signed, addend, None)
             results.append(addend)
-    return results
-
-
-@check
-def transformed_products(kernels: Any, place: Place) -> list[Any]:
-    """Of numbers, by one number, and squares: what is around transforms, which no host compiles."""
-    around = types.SimpleNamespace(**{**vars(kernels), "cyclic_products": cpu.cyclic_products})
-    transforms.kernels_of = lambda _: around
-    results = []
-    for x_rows, y_rows, count in ((40, 40, 3), (130, 70, 2), (9, 200, 5)):
-        x, y = place(words(x_rows, count, 20)), place(words(y_rows, count, 21))
-        x[:, -1] = 2**32 - 1
-        results += [transforms.transformed_product(*pair, count) for pair in ((x, y), (x, y[:, :1]), (x, x))]
     return results
