@@ -12,6 +12,7 @@ from dask.base import get_scheduler
 from rnsdask._version import __version__
 from rnsdask.cluster.scheduler import workers_of
 from rnsdask.core.errors import JobError, SchedulerLostError
+from rnsdask.core.messages import listed
 from rnsdask.store.attributes import FORMAT
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ _POLL_SECONDS = 0.1
 _GONE = object()
 
 _SCHEDULER = "the scheduler"
-_SHOWN = 3  # addresses that one line names for each problem
 
 
 def check_workers(client: "Client") -> None:
@@ -59,8 +59,8 @@ def check_workers(client: "Client") -> None:
             problem: here for problem, where in problems.items() if (here := present.intersection(where))
         }
     if problems:
-        listed = "; ".join(f"{_enumerate(where)}: {problem}" for problem, where in sorted(problems.items()))
-        raise JobError(f"the job runs rnsdask {__version__} (store format {FORMAT}), but {listed}")
+        found = "; ".join(f"{listed(where)}: {problem}" for problem, where in sorted(problems.items()))
+        raise JobError(f"the job runs rnsdask {__version__} (store format {FORMAT}), but {found}")
     _checked[client] = _processes(workers)
 
 
@@ -175,9 +175,3 @@ def _problem_of(answer: Any) -> str | None:
     if (version, number) == (__version__, FORMAT):
         return None
     return f"rnsdask {version} (store format {number})"
-
-
-def _enumerate(addresses: Iterable[str]) -> str:
-    ordered = sorted(addresses)
-    more = f" and {len(ordered) - _SHOWN} more" if len(ordered) > _SHOWN else ""
-    return f"{', '.join(ordered[:_SHOWN])}{more}"

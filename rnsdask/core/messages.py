@@ -2,10 +2,12 @@
 
 import re
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
 HIDDEN = "***"
+_LISTED = 3
 
 # Of anything but HTTP and FTP a name alone is no secret: it may be a container, as in abfs://container@account/x.
 # A colon is a port's if digits and a slash follow. An unquoted key of S3 may have a slash in it.
@@ -49,6 +51,13 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)
+
+
+def listed(names: Iterable[str]) -> str:
+    """The first few of some names, in order, and how many more there are."""
+    ordered = sorted(names)
+    more = f" and {len(ordered) - _LISTED} more" if len(ordered) > _LISTED else ""
+    return ", ".join(ordered[:_LISTED]) + more
 
 
 def tell(line: str) -> None:

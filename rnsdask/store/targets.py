@@ -1,9 +1,9 @@
 """Where an array is written: in its place, or beside one that it is to replace."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from rnsdask.core.errors import StoreError
+from rnsdask.core.messages import listed
 from rnsdask.store.attributes import ATTRIBUTE
 from rnsdask.store.documents import with_attributes
 from rnsdask.store.location import CHUNK_FOLDER, METADATA_KEY, Location
@@ -88,12 +88,12 @@ def _is_in_the_way(location: Location, overwrite: bool) -> bool:
     if all(map(is_left_behind, names)):  # metadata whose writing was interrupted, or nothing
         return False
     if METADATA_KEY not in names or not _is_array(location):
-        raise StoreError(f"{path}: it exists and is not a Zarr array, but a folder with {_enumerate(names)}")
+        raise StoreError(f"{path}: it exists and is not a Zarr array, but a folder with {listed(names)}")
     check_no_part(location)
     if not overwrite:
         raise StoreError(f"{path}: it exists; replace it with --overwrite (overwrite=True)")
     if others := names - _own(names):
-        raise StoreError(f"{path}: it is not replaced, because it also holds {_enumerate(others)}")
+        raise StoreError(f"{path}: it is not replaced, because it also holds {listed(others)}")
     return state(location) == "whole"
 
 
@@ -105,10 +105,3 @@ def _own(names: set[str]) -> set[str]:
 def _is_array(location: Location) -> bool:
     found = document_of(location)
     return found is not None and found["node_type"] == "array"
-
-
-def _enumerate(names: Iterable[str], shown: int = 3) -> str:
-    """List the first few of some names."""
-    ordered = sorted(names)
-    more = f" and {len(ordered) - shown} more" if len(ordered) > shown else ""
-    return ", ".join(ordered[:shown]) + more
