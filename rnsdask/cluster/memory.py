@@ -17,8 +17,8 @@ _MIB = 2**20
 _PROCESS_BYTES = 320 * _MIB
 """A process with all its libraries, and what its allocator keeps."""
 
-_GPU_PROCESS_BYTES = 1536 * _MIB
-"""The same with CUDA's context and libraries."""
+_GPU_PROCESS_BYTES = 1584 * _MIB
+"""The same with CUDA's context and libraries, and 48 MiB of pinned memory into which files are read."""
 
 _DEVICE_BYTES = 256 * _MIB
 """On the GPU: compiled kernels, constants, and what CuPy's pool loses to fragments."""
@@ -27,7 +27,7 @@ GRAPH_BYTES = 16 * 1024
 """Dask's graph and state, for each chunk, in the process that runs the job on its threads."""
 
 _THREAD_BYTES = 8 * _MIB
-"""Buffers of fixed size that a task has: pieces of files, of a GPU in pinned memory, and blocks of limbs."""
+"""Buffers of fixed size that a task has: pieces of files that are written, and blocks of limbs."""
 
 
 @dataclass(frozen=True)
