@@ -202,17 +202,19 @@ def test_as_plugin_of_dask() -> None:
 
 def test_interruption_is_one_line() -> None:
     process = subprocess.Popen(
-        [*COMMAND, "import", "-", "x.zarr", "--bits", "128", "--chunk", "128"],
+        [*COMMAND, "import", "-", "x.zarr", "--bits", "128", "--chunk", "16384"],
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
     assert process.stdin is not None
-    process.stdin.write(text(VALUES[:300]))
+    process.stdin.write(b"0\n" * 2**17)  # as much as is read at a time
     process.stdin.flush()
     for _ in range(600):
         if Path("x.zarr/c/0/1").exists():
             break
         time.sleep(0.05)
+    else:
+        pytest.fail("nothing was imported")
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate()
     assert (process.returncode, stderr) == (130, b"rnsdask: error: interrupted\n")
