@@ -1,5 +1,6 @@
 """Elimination and its factors on a GPU against the CPU's, bit for bit, in each way that a GPU has."""
 
+import weakref
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -146,6 +147,27 @@ def test_blocks_without_exchanges(
     check(words, pivot_columns, moduli)
     assert results
     assert all(x.tolist() == [True, False, False, False, True] for x in results)
+
+
+def test_blocks_of_a_few_matrices_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    """Factors are given back before those of the next matrices are made."""
+    from rnsdask.backend.cuda import block_lu
+
+    monkeypatch.setattr(block_lu, "_LEAST_OF_FEW", 0)
+    monkeypatch.setattr(block_lu, "LU_WORKSPACE", 1)
+    made, begin = [], block_lu.Blocks.__init__
+
+    def begin_alone(self: block_lu.Blocks, *arguments: Any) -> None:
+        assert all(blocks() is None for blocks in made)
+        made.append(weakref.ref(self))
+        begin(self, *arguments)
+
+    monkeypatch.setattr(block_lu.Blocks, "__init__", begin_alone)
+    moduli = ModuliSet(list(ODD)[-1:])
+    check(drawn(rng, moduli, 2, 130, 131), 131, moduli)
+    assert len(made) >= 2
 
 
 @pytest.fixture

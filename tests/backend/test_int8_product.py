@@ -1,8 +1,11 @@
 """Matrix products by matrices of 8-bit residues against Python's integers."""
 
+import gc
 import importlib
 import itertools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -198,6 +201,35 @@ def test_blocks_and_windows(monkeypatch: pytest.MonkeyPatch, rng: np.random.Gene
             part = a[i, t, along, middle].astype(object) @ b[i, t, middle, 5 : columns - 4].astype(object)
             expected[i, t, along, 5 : columns - 4] -= part
         assert (out.words.get() == expected % m).all()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("most_joined", [0, 512])
+def test_images_of_one_block_at_a_time(monkeypatch: pytest.MonkeyPatch, most_joined: int) -> None:
+    """Those of a block, and sums of products, are given back before the next ones are made."""
+    import cupy
+
+    from rnsdask.backend.cuda import int8_product
+    from rnsdask.backend.cuda.int8_product import Part
+
+    monkeypatch.setattr(int8_product, "INT8_WORKSPACE", 1)
+    monkeypatch.setattr(int8_product, "_MOST_JOINED", most_joined)
+    monkeypatch.setattr(int8_product, "_resident", lambda: 1)
+    used, pool = [], cupy.get_default_memory_pool()
+
+    def watched(function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *arguments: used.append(pool.used_bytes()) or function(*arguments)
+
+    for name in ("empty_image", "split"):
+        monkeypatch.setattr(int8_product, name, watched(getattr(int8_product, name)))
+    moduli = ModuliSet([2**32 - 5])
+    x, out = (cupy.ones((1, 3, 128, 128), dtype=cupy.uint32) for _ in range(2))
+    gc.collect()  # of other tests
+    for _ in range(2):  # tables are made in the first one
+        used.clear()
+        int8_product.multiply(*map(Part.whole, (x, x)), moduli, Part.whole(out), (128, 128, 128))
+    assert len(used) in (6, 12)
+    assert used == used[: len(used) // 3] * 3
 
 
 @pytest.mark.gpu

@@ -61,8 +61,10 @@ def eliminate(
         some = moduli if primes >= n else ModuliSet(list(moduli)[i : i + primes])
         for b in range(0, count, most):
             part = slice(i, i + primes), slice(b, b + most)
-            blocks = Blocks(x[part], pivot_columns, some, small, out[part])
-            is_regular[i : i + primes] &= blocks.eliminate((found[0], found[1][part], found[2][part]))
+            results = found[0], found[1][part], found[2][part]
+            # Without a name, which would keep the factors until there are the next matrices'.
+            is_some = Blocks(x[part], pivot_columns, some, small, out[part]).eliminate(results)
+            is_regular[i : i + primes] &= is_some
     return np.asarray(is_regular.get())
 
 

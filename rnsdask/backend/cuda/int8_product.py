@@ -312,6 +312,8 @@ def multiply(
                 sums = cupy.empty((*matrices, sides[0], sides[2]), dtype=cupy.int32)
                 _multiply_int8(x, y, sums)
                 _join(sums, out, place, block, constants, is_added)
+                del sums
+            del x, y  # before the next ones are made
 
 
 def _blocks(terms: int, rows: int, columns: int) -> Iterator[tuple[tuple[int, int], ...]]:
