@@ -116,8 +116,8 @@ def test_counts_of_numbers(count: int, bits: int, rng: np.random.Generator) -> N
     np.testing.assert_array_equal(result[:, ~ambiguous], residues_of(values, targets)[:, ~ambiguous])
 
 
-# Fewer than 512 terms are added up; more are left to the other way.
-@pytest.mark.parametrize("digits", [63, 64, 65, 510, 511, 512])
+# Up to 8 terms are added up without pairs, and fewer than 512 at all; more are left to the other way.
+@pytest.mark.parametrize("digits", [8, 9, 63, 64, 65, 510, 511, 512])
 @BOTH_RANGES
 def test_most_terms_of_limbs(digits: int, signed: bool, rng: np.random.Generator) -> None:
     ms = ModuliSet([2**32 - 1, 2**32, 2**32 - 3, 2**32 - 5, 7])
