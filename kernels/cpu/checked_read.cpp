@@ -53,7 +53,7 @@ std::tuple<i64, u32, bool> read_checked(int file, u32* words, i64 count, i64 wid
 
 // The first bytes of a file, or -errno.
 nb::object read_first(const nb::bytes& path, i64 most) {
-  const char* const name = path.c_str();
+  const std::string name(path.c_str(), path.size());
   std::optional<RegularFile> file;
   {
     nb::gil_scoped_release release;

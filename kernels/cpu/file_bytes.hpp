@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
 
 #include "rns/base.cuh"
 
@@ -28,8 +29,7 @@ i64 repeat(Function function, int file, Byte* content, i64 bytes) {
 // A file that is open to be read, until this is gone.
 class RegularFile {
  public:
-  // A pipe without a writer would not open otherwise.
-  explicit RegularFile(const char* path) : descriptor(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+  explicit RegularFile(const std::string& path) : descriptor(open_to_read(path)) {
     struct stat status{};
     if (descriptor < 0 || fstat(descriptor, &status) != 0) {
       size = -static_cast<i64>(errno);
@@ -47,6 +47,18 @@ class RegularFile {
 
   const int descriptor;
   i64 size;  // in bytes; -errno if it cannot be read, which for a pipe or a device is -EINVAL
+
+ private:
+  static int open_to_read(const std::string& path) {
+    int file = -1;
+    errno = ENOENT;  // of a name with a zero, where the system would open what is named before it
+    if (path.find('\0') != std::string::npos) return file;
+    do {  // again after a signal, which ends it on some file systems of networks
+      // A pipe without a writer would not open otherwise.
+      file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    } while (file < 0 && errno == EINTR);
+    return file;
+  }
 };
 
 }  // namespace rns

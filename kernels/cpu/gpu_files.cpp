@@ -87,7 +87,7 @@ class Files : public std::enable_shared_from_this<Files> {
     begun_.notify_all();
   }
 
-  i64 read(const char* path, u64 target, i64 bytes, u64 ready, u64 follower) {
+  i64 read(const std::string& path, u64 target, i64 bytes, u64 ready, u64 follower) {
     const RegularFile file(path);
     if (file.size != bytes || bytes == 0) return file.size;
     Request request(file.descriptor, target, bytes, pointer_of(ready));
@@ -276,7 +276,7 @@ void bind_gpu_files(nb::module_& module) {
            })
       .def("read",
            [](GpuFiles& self, const nb::bytes& path, u64 target, i64 bytes, u64 ready, u64 follower) {
-             const char* const name = path.c_str();
+             const std::string name(path.c_str(), path.size());
              nb::gil_scoped_release release;
              return self.files->read(name, target, bytes, ready, follower);
            })

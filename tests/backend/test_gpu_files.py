@@ -3,6 +3,7 @@
 import ctypes
 import errno
 import functools
+import itertools
 import os
 import threading
 from collections.abc import Callable
@@ -16,9 +17,14 @@ import pytest
 from numpy.typing import NDArray
 
 from rnsdask.backend import cpu
+from rnsdask.backend.cpu.files import read_first
 
 GONE = 0xAB
-CONTEXT, FOLLOWER, READY = 55, 77, 99
+CONTEXT, FOLLOWER = 55, 77
+
+_events = itertools.count(10000)
+_memory_of: dict[int, range] = {}
+"""By the event after which it may be used, of each file that is moved."""
 
 _POINTER, _SIZE, _ADDRESS = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint64
 _PLACE = ctypes.POINTER(ctypes.c_uint64)
@@ -50,7 +56,7 @@ class Driver:
         self._copies: dict[int, list[tuple[int, int, int]]] = {}  # by the stream, those that are not made yet
         self._made: dict[int, int] = {}
         self._recorded: dict[int, tuple[int, int]] = {}
-        self._followers: set[int] = set()
+        self._followed: dict[int, int] = {}  # by the stream, the last event
         self._memory: list[Any] = []
         kinds = {
             "to_gpu": (_ADDRESS, _ADDRESS, _SIZE, _POINTER),
@@ -111,14 +117,17 @@ class Driver:
         if stream == FOLLOWER:
             self._await_event(event)
         else:
-            assert event == READY
-            self._followers.add(stream)
+            assert event in _memory_of
+            self._followed[stream] = event
 
-    def _to_gpu(self, *copy: int) -> None:
-        self._from_gpu(*copy)
+    def _to_gpu(self, target: int, source: int, count: int, stream: int) -> None:
+        self._copy(target, target, source, count, stream)
 
     def _from_gpu(self, target: int, source: int, count: int, stream: int) -> None:
-        assert stream in self._followers
+        self._copy(source, target, source, count, stream)
+
+    def _copy(self, used: int, target: int, source: int, count: int, stream: int) -> None:
+        assert used in _memory_of[self._followed[stream]]
         self._copies[stream].append((target, source, count))
 
     def _record(self, event: int, stream: int) -> None:
@@ -154,13 +163,19 @@ def files_of(driver: Driver, *sizes: int) -> Any:
     return cpu.GpuFiles(driver.functions, CONTEXT, sizes)
 
 
+def ready(array: NDArray[np.uint8]) -> int:
+    event = next(_events)
+    _memory_of[event] = range(array.ctypes.data, array.ctypes.data + array.size)
+    return event
+
+
 def read(files: Any, path: Path, array: NDArray[np.uint8]) -> int:
-    found: int = files.read(os.fsencode(path), array.ctypes.data, array.size, READY, FOLLOWER)
+    found: int = files.read(os.fsencode(path), array.ctypes.data, array.size, ready(array), FOLLOWER)
     return found
 
 
 def write(files: Any, file: Any, array: NDArray[np.uint8]) -> int:
-    done: int = files.write(file.fileno(), array.ctypes.data, array.size, READY)
+    done: int = files.write(file.fileno(), array.ctypes.data, array.size, ready(array))
     return done
 
 
@@ -231,6 +246,9 @@ def test_files_that_fail(tmp_path: Path, driver: Driver) -> None:
     assert read(files, tmp_path / "missing", array) == -errno.ENOENT
     assert read(files, tmp_path, array) == -errno.EISDIR
     assert read(files, tmp_path / "pipe", array) == read(files, Path("/dev/zero"), array) == -errno.EINVAL
+    assert read(files, tmp_path / "x\0y", array) == -errno.ENOENT
+    with pytest.raises(FileNotFoundError):
+        read_first(tmp_path / "x\0y", 9)
     with (tmp_path / "x").open("rb", buffering=0) as file:
         assert write(files, file, array) == -errno.EBADF
     with Path("/dev/full").open("wb", buffering=0) as file:
