@@ -55,7 +55,7 @@ def as_declared(values: Any) -> Any:
 def _of_type(block: Any, *, declared: np.dtype[Any]) -> Any:
     if not np.can_cast(block.dtype, declared):
         raise TypeError(f"a Dask array says that its chunks are {declared}, and one is {block.dtype}")
-    return block
+    return block.astype(declared, copy=False)  # limbs of a narrower type would be taken for parts of limbs
 
 
 def checked(residues: Any, system: RNS) -> Any:

@@ -79,6 +79,7 @@ class _ReadBySlices:
 def words_of_residues(residues: Any, moduli: ModuliSet | WideModuli, system: RNS, trusted: bool) -> Any:
     """Words of numbers from residues (n, *shape) of any integer type: :func:`.foreign.words_of_residues`."""
     options: dict[str, Any] = {"moduli": moduli, "system": system, "trusted": trusted}
+    residues = as_declared(residues)
     return map_chunks(foreign.words_of_residues, residues, rows=system.rows, located=True, **options)
 
 

@@ -167,12 +167,15 @@ def test_dask_arrays_of_another_type_than_they_say() -> None:
         lambda: rd.from_ints(lying([1.0, 2.0, 3.0], np.int64), limbs),
         lambda: rd.from_limbs(lying([[1], [-3]], np.uint32), system, axis=0),
         lambda: rd.from_bytes(lying([[1, 300]], np.uint8), moduli=limbs),
+        lambda: rd.from_residues(lying([[1.5, 2.0]] * len(MODULI), np.int64), system),
         lambda: np.power(x, lying([1.5, 1.0, 2.0], np.int64)),
         lambda: np.left_shift(x.to_positional(64), lying([1.5, 1.0, 2.0], np.int64)),
     ):
         with pytest.raises(TypeError, match="a Dask array says that its chunks are"):
             wrong().compute()
     assert rd.from_ints(lying(np.array([5, 6], np.int8), np.int64), system).to_ints().tolist() == [5, 6]
+    narrow = lying(np.array([[5], [6]], np.uint32), np.uint64)
+    assert rd.from_limbs(narrow, limbs, axis=0).to_ints().tolist() == [5 + (6 << 64)]
 
 
 def test_files_that_change_are_other_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
