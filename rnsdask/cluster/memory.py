@@ -65,7 +65,7 @@ _NEEDS = {
     **dict.fromkeys(("concat", "slice", "rechunk", "reshape"), _Need(chunks=2, writes=True)),
     "ntt": _Need(chunks=5, writes=True),
     "convolve": _Need(chunks=16, per_number=40, per_exact=48, integers=1, writes=True),
-    "powmod": _Need(chunks=6, per_number=64, integers=1, writes=True, powers=True),
+    "powmod": _Need(chunks=12, per_number=64, integers=1, writes=True, powers=True),
     # Beside what :mod:`rnsdask.jobs.exact_results` says of images.
     **dict.fromkeys(("det", "rank", "solve"), _Need(chunks=2, integers=1, multiplies=True)),
     **dict.fromkeys(("charpoly", "resultant"), _Need(chunks=2, integers=1)),
