@@ -22,7 +22,9 @@ LINE_SECONDS = 10.0
 """Time between two plain lines, and between two events in the log."""
 
 _NOTEBOOK_SECONDS = 0.5
+_FEED_AFTER = 0.2
 _FEED_INTERVAL = "100ms"
+_FEED_SECONDS = 1.0
 
 
 class Meter:
@@ -225,29 +227,42 @@ class TaskCounter(Callback):
 def following(futures: Any, client: Any, meter: Meter) -> Iterator[None]:
     """Tell a meter of the tasks that a cluster runs for a future, or a list of them.
 
-    The scheduler sends their number a few times a second. A feed that breaks off leaves the meter where it
-    is; whether the job goes on is not for it to say. That all is done, the futures tell sooner.
+    The scheduler sends their number a few times a second, of jobs that take so long. A feed that breaks off
+    leaves the meter where it is; whether the job goes on is not for it to say. That all is done, the futures
+    tell.
     """
     from distributed.diagnostics.progressbar import ProgressBar
 
     followed = futures if isinstance(futures, list) else [futures]
-
-    def are_done() -> bool:
-        return all(future.status == "finished" for future in followed)
+    heard, ended = asyncio.Event(), asyncio.Event()
 
     class Feed(ProgressBar):
         def _draw_bar(self, remaining: int, all: int, **_: Any) -> None:  # noqa: A002  (the names are Dask's)
-            meter.update(all if are_done() else all - remaining, all)
+            heard.set()
+            meter.update(all - remaining, all)
 
-    feed: Any = Feed(followed, client.scheduler.address, _FEED_INTERVAL)  # type: ignore[no-untyped-call]
-    listening = asyncio.run_coroutine_threadsafe(feed.listen(), client.loop.asyncio_loop)
+    async def follow() -> None:
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(ended.wait(), _FEED_AFTER)
+            return
+        feed: Any = Feed(followed, client.scheduler.address, _FEED_INTERVAL)  # type: ignore[no-untyped-call]
+        listening = asyncio.create_task(feed.listen())
+        listening.add_done_callback(lambda _: heard.set())
+        # Before the futures are released: the scheduler would look for their tasks as long as it lives.
+        await heard.wait()
+        await ended.wait()
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+
+    loop = client.loop.asyncio_loop
+    following = asyncio.run_coroutine_threadsafe(follow(), loop)
     try:
         yield
-        if are_done():
-            units = meter.total or len(followed)
-            meter.update(units, units)
-            return
-        with suppress(Exception):  # the last count comes after the result
-            listening.result(timeout=1)
     finally:
-        listening.cancel()
+        with suppress(Exception):  # the scheduler may be gone, and the loop too
+            loop.call_soon_threadsafe(ended.set)
+            following.result(timeout=_FEED_SECONDS)
+        following.cancel()
+    if all(future.status == "finished" for future in followed):
+        units = meter.total or len(followed)
+        meter.update(units, units)

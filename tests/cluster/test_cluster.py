@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+import time
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from distributed import Client, LocalCluster
+from distributed.diagnostics.progress import Progress
 from forking import forked_workers
 
 import rnsdask as rd
@@ -22,6 +24,8 @@ from rnsdask.cli import main
 from rnsdask.cluster import connecting, workers
 from rnsdask.cluster.connecting import connect
 from rnsdask.core.errors import JobError
+from rnsdask.jobs import progress
+from rnsdask.jobs.progress import Meter, following
 from rnsdask.jobs.reduction import reduce
 
 
@@ -200,6 +204,45 @@ def test_commands_on_a_cluster(local_cluster: LocalCluster, tmp_path: Path, by_f
         assert json.loads(result.stdout)["value"] == str(expected)
         assert "100.0 % done, " in result.stderr
     assert "1000 integers, whole and valid" in run("verify", path, *place).stdout
+
+
+@pytest.mark.parametrize("after", [0, 0.2])
+def test_nothing_looks_for_the_tasks_of_jobs_that_are_done(
+    local_cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch, after: float
+) -> None:
+    looking: list[Progress] = []
+    setup = Progress.setup
+
+    async def watched(self: Progress) -> None:
+        looking.append(self)
+        await setup(self)
+        looking.remove(self)
+
+    monkeypatch.setattr(Progress, "setup", watched)
+    monkeypatch.setattr(progress, "_FEED_AFTER", after)
+    with Client(local_cluster.scheduler_address, set_as_default=False) as client:
+        for i in range(20):
+            meter = Meter("one", None, 0, 0)
+            future = client.submit(pow, 3, i)
+            with following(future, client, meter):
+                assert future.result() == 3**i
+            future.release()
+            assert meter.done == meter.total == 1
+        time.sleep(0.3)  # six looks
+    assert looking == []
+
+
+def test_progress_of_a_job_on_a_cluster(local_cluster: LocalCluster) -> None:
+    seen = []
+    with Client(local_cluster.scheduler_address, set_as_default=False) as client:
+        futures = client.map(time.sleep, [0.01, 1, 1.001], pure=False)
+        meter = Meter("three", None, 0, 0)
+        with following(futures, client, meter):
+            while not all(future.done() for future in futures):
+                seen.append((meter.done, meter.total))
+                time.sleep(0.02)
+    assert (1, 3) in seen
+    assert (meter.done, meter.total) == (3, 3)
 
 
 def test_errors_of_tasks_on_a_cluster(local_cluster: LocalCluster, tmp_path: Path) -> None:
