@@ -118,9 +118,8 @@ def _work(operation: str, sources: Sequence[Source], arrays: Sequence[Any]) -> W
     """Describe the job by its largest chunk: images of it modulo as many primes as are computed together."""
     largest = max(arrays, key=lambda array: math.prod(array.words.chunksize))
     rows, *chunks = (max(1, int(length)) for length in largest.words.chunksize)
-    images = at_a_time(
-        np.broadcast_to(np.zeros_like(largest.words._meta, shape=(), order="C"), (rows, *chunks))
-    )
+    one = np.zeros(1, dtype=largest.words.dtype, like=largest.words._meta)
+    images = at_a_time(np.broadcast_to(one, (rows, *chunks)))
     held, words = 0, _COPIES * images * len(arrays)
     if isinstance(largest, RNSArray) and operation in ("det", "charpoly", "solve"):
         held, lifted = _of_integers(operation, arrays)

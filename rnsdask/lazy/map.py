@@ -119,7 +119,7 @@ def map_chunks(
         graph = _listed_graph(call, name, out, pairs)
     if like is None:
         like = np.empty(0) if dtype.hasobject else _prototype(blocks)
-    meta = np.empty_like(like, shape=(0,) * len(axes), dtype=dtype, order="C")
+    meta = np.empty((0,) * len(axes), dtype=dtype, like=like)
     mapped = da.Array(graph, name, out, meta=meta)
     # Dask's own way to drop an axis copies every chunk; an axis of length 1 costs nothing.
     return mapped if rows is not None else mapped[0]

@@ -161,7 +161,7 @@ def _pairs_block(packed: Any, begins: Any, before: Any) -> Any:
 
 def _put_back(pairs: list[Any], start: int, stop: int) -> Any:
     """The numbers of those at the indices `start` to `stop` - 1."""
-    result = np.empty_like(pairs[0], shape=stop - start, order="C")
+    result = np.empty_like(pairs[0], shape=(stop - start,), order="C")
     for indices, numbers in pairs:
         inside = (indices >= start) & (indices < stop)
         result[indices[inside] - start] = numbers[inside]
