@@ -15,7 +15,7 @@ from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import KEY_BITS, KeyConstants, key_constants
 from rnsdask.rns.blocks import column_of, numbers_at
 from rnsdask.rns.measured_bound import MANY, narrowed
-from rnsdask.rns.order import by_limbs, order_of, pair
+from rnsdask.rns.order import by_limbs, pair, settle
 from rnsdask.rns.system import RNS
 
 RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -27,6 +27,9 @@ RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "!=": operator.ne,
 }
 """The relations by their signs in Python; each holds between a and b just when between their order and 0."""
+
+# One of so many numbers that keys leave open is few: they are gathered.
+_FEW = 8
 
 
 def compare(a: Array, b: Array, system: RNS) -> Array:
@@ -46,12 +49,16 @@ def compare(a: Array, b: Array, system: RNS) -> Array:
     constants = key_constants(system.moduli, system.signed, system.bound)
     first, second, shape, swapped = pair(a, b, len(constants.moduli))
     known = RNS(constants.moduli, system.signed, system.bound)
-    # A sample takes several kernels, each of which a GPU has to wait for: it measures what is left open.
+    # A sample takes several kernels, each of which a GPU has to wait for: it measures where keys tell little.
     is_measured = system.bound is None and isinstance(first, np.ndarray)
     narrow = narrowed(known, first, second) if is_measured else None
     if narrow is None:
-        order = order_of(first, second, constants, partial(_decide, known))
-    else:
+        order, undecided = kernels_of(first).compare(first, second, constants)
+        if not is_measured and undecided > order.size // _FEW:
+            narrow = narrowed(known, first, second)
+        if undecided and narrow is None:
+            settle(order, first, second, constants, partial(_decide, known))
+    if narrow is not None:
         order = compare(first, second, narrow)
     return (-order if swapped else order).reshape(shape)
 

@@ -6,13 +6,14 @@ the proof of their bound, and numbers as long as M next to nothing: no number ca
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rnsdask.backend import Array, kernels_of
+from rnsdask.backend import Array, kernels_of, to_backend
 from rnsdask.constants import reverse_constants, sufficient_prefix
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import LIMB_BITS
 from rnsdask.rns.blocks import batches
-from rnsdask.rns.bounds import block_length, exceeds
+from rnsdask.rns.bounds import block_length, find_beyond
 from rnsdask.rns.magnitude import magnitudes
 from rnsdask.rns.remembered import remember, remembered
 from rnsdask.rns.system import RNS
@@ -106,7 +107,7 @@ def _proved_bound(residues: Array, system: RNS, enough: int | None, sampled: int
         if bound == system.known_magnitude:
             break
         block = matrix[:, start : start + step]
-        (beyond,) = exceeds(block, system.with_bound(bound)).nonzero()
+        beyond = find_beyond(block, system.with_bound(bound))
         for indices in batches(beyond, system.rows):
             bound = _measured(bound, kernels_of(block).gather(block, indices), system)
     return bound
@@ -125,13 +126,12 @@ def sampled_bound(residues: Array, system: RNS) -> int:
     if not matrix.shape[1]:
         return 0
     wanted = min(max(_FEWEST, matrix.shape[1] // (4 * len(matrix))), _SAMPLE)
-    indices = np.arange(0, matrix.shape[1], -(-matrix.shape[1] // wanted), dtype=np.int64)
-    chosen = kernels_of(matrix).gather(matrix, np.asarray(indices, like=matrix))
+    chosen = matrix[:, :: -(-matrix.shape[1] // wanted)].copy()
     limbs = kernels_of(matrix).residues_to_limbs(chosen, reverse_constants(moduli, system.signed))
-    return min((1 << _longest(limbs, system.signed)) - 1, system.known_magnitude)
+    return min((1 << _longest(to_backend(limbs, "cpu"), system.signed)) - 1, system.known_magnitude)
 
 
-def _longest(limbs: Array, signed: bool) -> int:
+def _longest(limbs: NDArray[np.uint32], signed: bool) -> int:
     """Bits of the longest of some numbers of (N, L) limbs; of a negative X, those of -X - 1."""
     if signed:
         limbs = limbs ^ (np.uint32(0) - (limbs[:, -1:] >> np.uint32(LIMB_BITS - 1)))
@@ -147,7 +147,7 @@ def _measured(bound: int, residues: Array, system: RNS) -> int:
         if bound == system.known_magnitude:
             break
         # Those left are longer than the number that seemed the greatest, by the error of magnitudes.
-        (beyond,) = exceeds(residues, system.with_bound(bound)).nonzero()
+        beyond = find_beyond(residues, system.with_bound(bound))
         residues = kernels_of(residues).gather(residues, beyond)
     return bound
 

@@ -42,9 +42,14 @@ def order_of(a: Array, b: Array, constants: KeyConstants, decide: Decide = by_li
     first, second, shape, swapped = pair(a, b, len(constants.moduli))
     order, undecided = kernels_of(first).compare(first, second, constants)
     if undecided:
-        for chosen in _undecided(order, first):
-            decide(order, chosen, first, second, constants)
+        settle(order, first, second, constants, decide)
     return (-order if swapped else order).reshape(shape)
+
+
+def settle(order: Array, first: Array, second: Array, constants: KeyConstants, decide: Decide) -> None:
+    """Decide in place the numbers that keys left open."""
+    for chosen in _undecided(order, first):
+        decide(order, chosen, first, second, constants)
 
 
 def pair(a: Array, b: Array, rows: int) -> tuple[Array, Array, tuple[int, ...], bool]:
