@@ -6,6 +6,7 @@
 import numpy as np
 
 from rnsdask.constants import FermatConstants
+from rnsdask.constants.byte_proof import GROUP
 from rnsdask.constants.convert import TABLE_MULTIPLE
 from rnsdask.constants.interval import INTERVAL_POWERS
 
@@ -238,6 +239,27 @@ TRIANGULAR = np.dtype(
         *((name, np.int64) for name in ("moduli_count", "count", "rows", "columns", "lanes")),
     ]
 )
+PROOF_SUMS = 8
+"""Words of the sum of fractions of a number."""
+
+PROOF_WINDOW = np.dtype([("start", np.uint64, (2,)), ("room", np.uint64, (2,)), ("fraction_bits", np.int64)])
+BYTE_PROOF = np.dtype(
+    [
+        ("residues", np.uint64),
+        ("stride", np.int64),
+        ("count", np.int64),
+        ("is_aligned", np.int64),
+        ("sources", np.uint64),
+        ("source_count", np.int64),
+        ("targets", np.uint64),
+        ("target_count", np.int64),
+        ("table", np.uint64),
+        ("steps", np.int64),
+        ("window", PROOF_WINDOW),
+        ("proved", np.uint64),
+    ]
+)
+
 POLYNOMIALS = np.dtype(
     [
         ("x", STACK),
@@ -358,6 +380,11 @@ def int8_options(down: int) -> tuple[str, ...]:
     return (f"-DRNS_DOWN={down}",)
 
 
+def proof_options(size: int) -> tuple[str, ...]:
+    """What says to the compiler of the proof of a bound how many bytes residues have."""
+    return (f"-DRNS_BYTES={size}",)
+
+
 def cluster_options(blocks: int) -> tuple[str, ...]:
     """What says to the compiler of elimination how many blocks work on a matrix together."""
     return (f"-DRNS_CLUSTER={blocks}",)
@@ -371,6 +398,7 @@ STRUCTURES = {
     "compare": {"ScalarTable": SCALAR_TABLE},
     "convolution": {"Runs": RUNS, "Convolution": CONVOLUTION, "ThreePrimes": THREE_PRIMES},
     "cyclic_products": {"Pass": PASS},
+    "byte_proof": {"ProofWindow": PROOF_WINDOW, "ByteProof": BYTE_PROOF},
     "charpoly": {"Stack": STACK, "Polynomials": POLYNOMIALS},
     "elimination": {"Stack": STACK, "Elimination": ELIMINATION},
     "eliminate_panel": {"Stack": STACK, "Elimination": ELIMINATION},
@@ -421,6 +449,7 @@ SHARED_TABLE = ("-DRNS_SHARED_TABLE",)
 VARIANTS = {
     **{name: tuple(map(fermat_options, FERMAT_FIELDS)) for name in ("fermat", "fermat_fft")},
     **dict.fromkeys(("extremum", "sum", "compare"), (SHARED_TABLE,)),
+    "byte_proof": (proof_options(3),),
     "eliminate_panel": (cluster_options(MOST_CLUSTER),),
     "int8_tiles": (int8_options(1),),
     "limbs": tuple(map(limb_options, (0, 1, 32, MOST_LIMBS))),
@@ -448,6 +477,7 @@ VARIANTS = {
 SIZES = {
     "fermat_fft": {"kTileNumbers": FERMAT_FIELDS[0].tile},
     "arithmetic": {"kMaxOperands": MAX_OPERANDS},
+    "byte_proof": {"kGroup": GROUP, "kWarp": WARP, "kThreads": BLOCK, "kProofSums": PROOF_SUMS},
     "compare": {"kPairVectors": PAIR_VECTORS},
     "convert": {"kTileLimbs": TILE_LIMBS, "kResults": TABLE_MULTIPLE},
     "elimination": {"kWarp": WARP, "kPanelWidth": PANEL_WIDTH},

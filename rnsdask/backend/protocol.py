@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
 from rnsdask.constants import (
+    ByteProofConstants,
     ExtensionConstants,
     FermatConstants,
     FermatPass,
@@ -31,6 +32,8 @@ from rnsdask.core.moduli import ModuliSet
 
 # A NumPy or a CuPy array. CuPy's types are unknown to type checkers, and it may not be installed.
 Array: TypeAlias = Any
+
+BoundProof: TypeAlias = ProofConstants | WordProofConstants | ByteProofConstants
 
 LUFactor: TypeAlias = Literal["P", "L", "U"]
 LU_FACTORS: tuple[LUFactor, ...] = ("P", "L", "U")
@@ -147,11 +150,16 @@ class Kernels(Protocol):
     def base_extend(self, residues: Array, constants: ExtensionConstants, result: Array) -> Array:
         """Write the residues modulo the targets to `result`; Boolean (N,): they may be wrong by M."""
 
-    @property
-    def prove_bound(self) -> Callable[[Array, ProofConstants | WordProofConstants], Array] | None:
-        """Boolean (N,): the number is proved to be within the bound; of those near its ends it may be open.
+    def bound_proof(self, moduli: ModuliSet, others: ModuliSet, low: int, high: int) -> BoundProof | None:
+        """What proves that numbers are from `low` to `high`, given the first moduli and the others.
 
-        None if the processor has no such kernel.
+        None if the processor has no kernel for that.
+        """
+
+    def prove_bound(self, residues: Array, constants: Any) -> Array:
+        """Boolean (N,): each number is proved to be within the bound of constants of :meth:`bound_proof`.
+
+        Of the numbers that are, some near the bound's ends may be left open.
         """
 
     def wide_digits(self, residues: Array, constants: WideDigitConstants) -> Array:

@@ -6,6 +6,7 @@ functions that build them are cached, so the copies on a GPU can be cached by in
 """
 
 from rnsdask.constants.arithmetic import SumCheck, WindowCheck, modulus_table, sum_check, window_check
+from rnsdask.constants.byte_proof import ByteProofConstants, byte_proof_constants
 from rnsdask.constants.convert import (
     ExtensionConstants,
     ForwardConstants,
@@ -77,6 +78,7 @@ __all__ = [
     "MAX_EXPONENT",
     "MOST_TERMS",
     "THREE_PRIMES",
+    "ByteProofConstants",
     "DecimalConstants",
     "ExtensionConstants",
     "FermatConstants",
@@ -99,6 +101,7 @@ __all__ = [
     "WideForwardConstants",
     "WindowCheck",
     "WordProofConstants",
+    "byte_proof_constants",
     "decimal_constants",
     "decimal_forward_constants",
     "digits_to_residues",

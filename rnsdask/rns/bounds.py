@@ -11,15 +11,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from rnsdask.backend import Array, kernels_of
-from rnsdask.constants import (
-    KEY_BITS,
-    ProofConstants,
-    WordProofConstants,
-    key_constants,
-    proof_constants,
-    word_proof_constants,
-)
+from rnsdask.backend import Array, BoundProof, Kernels, kernels_of
+from rnsdask.constants import KEY_BITS, key_constants
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
@@ -77,11 +70,10 @@ def find_excess(residues: Array, system: RNS) -> Excess | None:
     matrix = as_matrix(residues)
     step, first, count = block_length(matrix, system), None, 0
     for start in range(0, matrix.shape[1], step):
-        mask = exceeds(matrix[:, start : start + step], system)
-        found = int(mask.sum())
-        if found and first is None:
-            first = start + int(mask.argmax())
-        count += found
+        beyond = find_beyond(matrix[:, start : start + step], system)
+        if beyond.size and first is None:
+            first = start + int(beyond[0])
+        count += beyond.size
     if first is None:
         return None
     return Excess(first, system.decode_at(matrix, first), count)
@@ -96,7 +88,7 @@ def block_length(matrix: Array, system: RNS) -> int:
 
 
 def _is_proved_at_once(matrix: Array, system: RNS) -> bool:
-    return kernels_of(matrix).prove_bound is not None and _proof(system) is not None
+    return _proof_by(system, matrix) is not None
 
 
 @dataclass(frozen=True)
@@ -140,31 +132,36 @@ def _plan(system: RNS) -> _Plan:
 
 
 @lru_cache(CACHED_SETS)
-def _proof(system: RNS) -> ProofConstants | WordProofConstants | None:
-    """How processors that can prove the bound in one pass do it."""
+def _proof(system: RNS, kernels: Kernels) -> BoundProof | None:
+    """How a processor proves the bound in one pass, if it does."""
     plan, bound = _plan(system), system.known_magnitude
     if plan.others is None:
         return None
     low = -bound if system.signed else 0
-    by_words = word_proof_constants(system.moduli, low, bound)
-    return by_words or proof_constants(plan.moduli, plan.others, low, bound)
+    return kernels.bound_proof(plan.moduli, plan.others, low, bound)
 
 
-def exceeds(matrix: Array, system: RNS) -> Array:
-    """Boolean (N,): each number is greater in magnitude than the bound, which is below the range's ends."""
-    prove = kernels_of(matrix).prove_bound
-    constants = None if prove is None else _proof(system)
-    if prove is None or constants is None:
-        return _exceeds(matrix, system)
-    mask: Array = ~prove(matrix, constants)
-    (left_open,) = mask.nonzero()
-    for indices in batches(left_open, len(matrix)):
-        mask[indices] = _exceeds(kernels_of(matrix).gather(matrix, indices), system)
-    return mask
+def _proof_by(system: RNS, matrix: Array) -> BoundProof | None:
+    return _proof(system, kernels_of(matrix))  # type: ignore[arg-type]  # mypy: modules have no hash
+
+
+def find_beyond(matrix: Array, system: RNS) -> Array:
+    """Ascending indices of numbers greater in magnitude than the bound, which is below the range's ends."""
+    constants = _proof_by(system, matrix)
+    if constants is None:
+        (beyond,) = _exceeds(matrix, system).nonzero()
+        return beyond
+    proved = kernels_of(matrix).prove_bound(matrix, constants)
+    if proved.all():  # which is soon asked
+        return np.empty_like(matrix, shape=(0,), dtype=np.int64)
+    (left_open,) = (~proved).nonzero()
+    parts = batches(left_open, len(matrix))
+    gather = kernels_of(matrix).gather
+    return np.concatenate([part[_exceeds(gather(matrix, part), system)] for part in parts])
 
 
 def _exceeds(matrix: Array, system: RNS) -> Array:
-    """As :func:`exceeds`, by base extension and keys."""
+    """Boolean (N,): each number is greater in magnitude than the bound; by base extension and keys."""
     plan, bound = _plan(system), system.known_magnitude
     chosen = matrix[: len(plan.moduli)]
     mask = _is_outside(chosen, plan, -bound if system.signed else 0, bound)

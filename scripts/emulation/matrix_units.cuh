@@ -37,10 +37,11 @@ inline void load_matrices(u32 address, u32& a, u32& b, u32& c, u32& d) {
   __syncwarp();
 }
 
-inline void multiply_add(i32 (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+template <class Byte>
+void multiply_add_as(i32 (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
   const u32 words[] = {a[0], a[1], a[2], a[3], b0, b1};
   const u32(*warp)[6] = publish(words, 6);
-  const auto number = [](u32 word, i32 k) { return static_cast<i8>(word >> (8 * (k % 4))); };
+  const auto number = [](u32 word, i32 k) { return static_cast<Byte>(word >> (8 * (k % 4))); };
   for (i32 i = 0; i < 4; ++i) {
     const i32 row = threadIdx.x % 32 / 4 + i / 2 * 8, column = threadIdx.x % 4 * 2 + i % 2;
     for (i32 k = 0; k < 32; ++k) {
@@ -50,6 +51,14 @@ inline void multiply_add(i32 (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
     }
   }
   __syncwarp();
+}
+
+inline void multiply_add(i32 (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  multiply_add_as<i8>(sums, a, b0, b1);
+}
+
+inline void multiply_add_bytes(i32 (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  multiply_add_as<u8>(sums, a, b0, b1);
 }
 
 }  // namespace rns

@@ -62,9 +62,10 @@ def pointers(*arrays: np.ndarray) -> list[np.ndarray]:
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
 def test_kernels_agree_with_the_cpus() -> None:
-    assert emulated("powers", "transposition") == [
+    assert emulated("powers", "transposition", "proofs") == [
         "transposition: 4 results agree",
         "montgomery_powers: 4 results agree",
+        "proofs_of_bounds: 12 results agree",
     ]
 
 

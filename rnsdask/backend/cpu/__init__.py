@@ -5,6 +5,7 @@ from rnsdask.backend.cpu.check import crc32c, crc32c_and_validity, exceeds, firs
 from rnsdask.backend.cpu.convert import (
     MULTIPLIES_WORDS,
     base_extend,
+    bound_proof,
     first_outside,
     fixed_point,
     limbs_to_residues,
@@ -98,6 +99,7 @@ __all__ = [
     "apply_checked",
     "apply_windowed",
     "base_extend",
+    "bound_proof",
     "by_integers",
     "candidates",
     "characteristic_polynomials",

@@ -17,8 +17,11 @@ from rnsdask.constants import (
     WideDigitConstants,
     WideForwardConstants,
     WordProofConstants,
+    proof_constants,
+    word_proof_constants,
 )
 from rnsdask.constants.digits import ReverseDigits
+from rnsdask.core.moduli import ModuliSet
 
 MULTIPLIES_WORDS: bool = _cpu.multiplies_words()
 """Whether this processor has the kernels by digits of 100 bits; those by limbs have the same results."""
@@ -78,7 +81,16 @@ def base_extend(residues: Array, constants: ExtensionConstants, result: Array) -
     return ambiguous.view(np.bool_)
 
 
-def _prove_bound(residues: Array, constants: ProofConstants | WordProofConstants) -> NDArray[np.bool_]:
+def bound_proof(
+    moduli: ModuliSet, others: ModuliSet, low: int, high: int
+) -> ProofConstants | WordProofConstants | None:
+    if not MULTIPLIES_WORDS:
+        return None
+    by_words = word_proof_constants(ModuliSet([*moduli, *others]), low, high)
+    return by_words or proof_constants(moduli, others, low, high)
+
+
+def prove_bound(residues: Array, constants: ProofConstants | WordProofConstants) -> NDArray[np.bool_]:
     proved = np.empty(residues.shape[1], dtype=np.uint8)
     if isinstance(constants, WordProofConstants):
         words = (constants.word_bits, constants.top_bits, constants.low_words)
@@ -95,9 +107,6 @@ def _prove_bound(residues: Array, constants: ProofConstants | WordProofConstants
         proved,
     )
     return proved.view(np.bool_)
-
-
-prove_bound = _prove_bound if MULTIPLIES_WORDS else None
 
 
 def table_sums(

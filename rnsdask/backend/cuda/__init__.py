@@ -4,13 +4,13 @@ All work goes to the current device and stream, which must be the ones of the ar
 """
 
 from rnsdask.backend.cuda.arithmetic import apply, apply_checked, apply_windowed, inverse, power
+from rnsdask.backend.cuda.byte_proof import bound_proof, prove_bound
 from rnsdask.backend.cuda.charpoly import characteristic_polynomials
 from rnsdask.backend.cuda.check import first_invalid, read_all
 from rnsdask.backend.cuda.convert import (
     base_extend,
     first_outside,
     limbs_to_residues,
-    prove_bound,
     residues_to_limbs,
 )
 from rnsdask.backend.cuda.convolution import convolve, padded_residues, three_prime_remainders
@@ -70,6 +70,7 @@ __all__ = [
     "apply_checked",
     "apply_windowed",
     "base_extend",
+    "bound_proof",
     "by_integers",
     "candidates",
     "characteristic_polynomials",

@@ -87,7 +87,3 @@ def base_extend(residues: Array, constants: ExtensionConstants, result: Array) -
     arguments = (table, np.int32(table.shape[1]), *tables, *decision, *targets, *results)
     launching.launch("convert", "base_extend", residues.shape[1], (*array_arguments(source), *arguments))
     return ambiguous
-
-
-# Bounds are proved by base extension and keys: there is no kernel that does both.
-prove_bound = None

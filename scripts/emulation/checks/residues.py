@@ -5,8 +5,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from emulation.checks import Place, check, words
-from rnsdask.constants import reverse_constants
+from emulation.checks import Place, check, not_by_ptx, words
+from rnsdask.constants import byte_proof_constants, reverse_constants
 from rnsdask.core.moduli import ModuliSet
 
 
@@ -35,4 +35,43 @@ def running_sums(kernels: Any, place: Place) -> list[Any]:
             starts = words(n, shape[0] * shape[2], 12).reshape(n, shape[0], shape[2]) % least
             with patch("rnsdask.backend.cuda.scan._BLOCK", block):
                 results.append(kernels.running_sums(place(lines), place(starts), moduli))
+    return results
+
+
+@not_by_ptx("matrix units")
+@check
+def proofs_of_bounds(kernels: Any, place: Place) -> list[Any]:
+    """Of numbers within the bound and beyond it, some with a wrong residue, in rows of any alignment."""
+    results = []
+    for bits, size, count in ((600, 17, 70), (150, 16, 300), (1100, 32, 33)):
+        moduli = ModuliSet.for_bits(bits, size)
+        first, others = moduli.prefix(len(moduli) // 2), ModuliSet(moduli.moduli[len(moduli) // 2 :])
+        bound = first.product // 5
+        for low in (0, -bound):
+            some = [
+                0,
+                bound // 3,
+                bound >> 10,
+                bound - (bound >> 10),
+                bound + 1,
+                2 * bound,
+                first.product,
+                low - 1,
+            ]
+            some += [-x for x in some] if low else [-1]
+            numbers = [some[k % len(some)] for k in range(count)]
+            residues = np.array([[x % m for x in numbers] for m in moduli], dtype=np.uint32)
+            is_right = np.arange(count) % 7 < 6
+            for k in (~is_right).nonzero()[0]:
+                i = k % len(moduli)
+                residues[i, k] = (int(residues[i, k]) + 1) % moduli[i]
+            wide = np.full((len(moduli), count + 5), 2**32 - 1, dtype=np.uint32)
+            wide[:, 3 : count + 3] = residues
+            constants = byte_proof_constants(first, others, low, bound)
+            assert constants is not None
+            for x in (place(residues), place(wide)[:, 3 : count + 3]):
+                if kernels.__name__.endswith("cuda"):
+                    results.append(kernels.prove_bound(x, constants))
+                else:  # it has no such kernel
+                    results.append(np.array([low <= x <= bound for x in numbers]) & is_right)
     return results
