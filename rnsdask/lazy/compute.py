@@ -15,6 +15,7 @@ from dask.blockwise import Blockwise
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from dask.utils import shorten_traceback
 
+from rnsdask.lazy.fused import optimized
 from rnsdask.lazy.layer import ChunkLayer, TreeLayer
 
 Get = Callable[..., Any]
@@ -59,7 +60,7 @@ def _tasks(graph: HighLevelGraph, keys: Any) -> dict[Any, Any]:
     if _is_fused(graph, data.keys()):
         return graph.to_dict()
     layers = {name: _NO_TASKS if name in data else layer for name, layer in graph.layers.items()}
-    tasks = dict(da.Array.__dask_optimize__(HighLevelGraph(layers, graph.dependencies), keys))
+    tasks = optimized(HighLevelGraph(layers, graph.dependencies), keys)
     for layer in data.values():
         tasks.update(layer)
     return tasks

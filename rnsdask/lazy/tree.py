@@ -23,6 +23,7 @@ from rnsdask.core.place import ALONE, Grid, Place
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.interval_rns.reduce import reduce_columns
 from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.lazy.fused import optimized
 from rnsdask.lazy.layer import TreeLayer
 from rnsdask.lazy.map import map_all_chunks, map_chunks, map_groups, map_values, places_of, reduce_chunks
 from rnsdask.positional import reduce as positional
@@ -116,7 +117,7 @@ def grouped(
     blocks: da.Array, groups: Sequence[Sequence[int]], combine: Callable[[list[Any]], Any]
 ) -> da.Array:
     """What :func:`combine_groups` gives, as an array of one block for each group."""
-    name = f"rns-groups-{tokenize(blocks, groups, combine)}"
+    name = f"rns-groups-{tokenize(blocks, [*map(list, groups)], combine)}"
     grid = blocks.numblocks
 
     def key(number: int) -> tuple[Any, ...]:
@@ -139,9 +140,9 @@ def pieces_of(*arrays: da.Array) -> list[list[Delayed]]:
         return []
     keys = [list(flatten(array.__dask_keys__())) for array in arrays]
     merged = HighLevelGraph.merge(*(array.dask for array in arrays))
-    optimized = da.Array.__dask_optimize__(merged, [key for of_array in keys for key in of_array])
-    layer = f"rns-pieces-{tokenize(keys)}"
-    graph = HighLevelGraph.from_collections(layer, optimized, dependencies=())
+    tasks = optimized(merged, [key for of_array in keys for key in of_array])
+    layer = f"rns-pieces-{tokenize([array.name for array in arrays])}"
+    graph = HighLevelGraph.from_collections(layer, tasks, dependencies=())
     return [[Delayed(key, graph, layer=layer) for key in of_array] for of_array in keys]
 
 

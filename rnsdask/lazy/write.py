@@ -7,12 +7,12 @@ from typing import Any, Protocol
 
 import dask.array as da
 import numpy as np
-from dask.base import optimize
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
 from rnsdask.backend import backend_name, contiguous, first_alone, never_alone
 from rnsdask.core.place import Place
+from rnsdask.lazy.fused import optimized
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 
 
@@ -60,8 +60,9 @@ def write_chunks(
 
 def finished(written: da.Array, writer: ChunkWriter) -> Any:
     """A Dask Delayed that computes what :func:`write_chunks` gives, and then declares that all is written."""
-    (optimized,) = optimize(written)
-    return delayed(partial(_finish, writer), pure=False)(optimized)
+    rebuild, arguments = written.__dask_postpersist__()
+    fused = rebuild(optimized(written.dask, written.__dask_keys__()), *arguments)
+    return delayed(partial(_finish, writer), pure=False)(fused)
 
 
 def _finish(writer: ChunkWriter, _written: Any) -> None:

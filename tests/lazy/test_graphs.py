@@ -1,6 +1,7 @@
 """Graphs of lazy arrays: how many layers and tasks each kind of result takes, on each scheduler the same."""
 
 import pickle
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,16 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from dask._task_spec import Task, TaskRef
 from dask.blockwise import Blockwise
 from dask.callbacks import Callback
 from dask.graph_manipulation import bind, checkpoint, clone, wait_on
+from dask.highlevelgraph import HighLevelGraph
 from distributed import Client, LocalCluster
 
 import rnsdask as rd
+from rnsdask.jobs.reduction import reduce
+from rnsdask.lazy.fused import optimized
 from rnsdask.lazy.layer import ChunkLayer
 from rnsdask.lazy.map import map_chunks
 
@@ -222,3 +227,42 @@ def plus(*blocks: Any, place: Any = None) -> Any:
     if place is not None:
         assert blocks[0].shape[1:] == tuple(stop - start for start, stop in place.location)
     return np.sum(np.broadcast_arrays(*blocks), axis=0)
+
+
+@pytest.mark.parametrize("compute", [lambda x: x.compute(), lambda x: reduce(x, "max").value])
+def test_fused_tasks_search_for_no_order(
+    compute: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = rd.random(MODULI, 400, seed=1, chunks=100)
+    expected = compute(x // 2 + x // 3)
+    searched: list[int] = []
+    monkeypatch.setattr(
+        dask.order, "order", lambda graph: searched.append(len(graph))
+    )  # by the name in tasks
+    assert np.array_equal(np.asarray(compute(x // 2 + x // 3)), np.asarray(expected))
+    assert not searched
+
+
+class Value:
+    """Something that is not alive once nothing refers to it."""
+
+
+def test_fused_tasks_let_values_go() -> None:
+    alive: list[weakref.ref[Value]] = []
+
+    def make(*_: Value) -> Value:
+        value = Value()
+        alive.append(weakref.ref(value))
+        return value
+
+    def count(_: Value) -> int:
+        return sum(ref() is not None for ref in alive)
+
+    tasks = [
+        Task("a", make),
+        Task("b", make, TaskRef("a")),
+        Task("c", make, TaskRef("a"), TaskRef("b")),
+        Task("d", count, TaskRef("c")),
+    ]
+    graph = HighLevelGraph.from_collections("x", {"x": Task.fuse(*tasks, key="x")})
+    assert optimized(graph, ["x"])["x"]() == 1  # c alone, which d is given
