@@ -1,7 +1,6 @@
 """Groups that are written: begun, resumed, and completed by the hash of all their chunks."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,11 +8,10 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array
 from rnsdask.core.errors import StoreError
-from rnsdask.core.layout import Chunks, chunk_slices
+from rnsdask.core.layout import Chunks
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.system import RNS
 from rnsdask.store.attributes import ATTRIBUTE, check_job_identity
-from rnsdask.store.chunk_files import write_chunk_file
 from rnsdask.store.documents import new_group, with_attributes
 from rnsdask.store.group import (
     RESIDUES,
@@ -30,9 +28,8 @@ from rnsdask.store.location import METADATA_KEY, Location, chunk_key
 from rnsdask.store.metadata import StoreInfo, load
 from rnsdask.store.ownership import Owner, is_left_behind
 from rnsdask.store.paths import StorePath, locate
-from rnsdask.store.reading import codecs_of
 from rnsdask.store.replacing import Replacement, attributes_in, clear, document_of, state
-from rnsdask.store.writing import StoreWriter, create, encode_chunk
+from rnsdask.store.writing import StoreWriter, create, write_values
 
 
 def create_group(
@@ -223,23 +220,11 @@ class GroupWriter:
             If a chunk cannot be written.
         """
         self._residues.write_chunk(index, residues)
+        owner, shape = self._residues.owner, self._residues.info.shape
         for name, metadata in self._parts.items():
-            self._write_part(name, metadata, index, parts[name])
-
-    def _write_part(self, name: str, metadata: bytes, index: Sequence[int], values: NDArray[Any]) -> None:
-        info, owner = self._residues.info, self._residues.owner
-        location, key = self._location.child(name), chunk_key(index)
-        label = part_chunk_name(self._location, name, index)
-        selection = chunk_slices(index, info.shape, info.chunks)
-        if not info.has_chunk_files:
-            owner.put_chunk(location, key, encode_chunk(metadata, key, selection, values), label)
-            return
-        # The same file without Zarr, which takes milliseconds a chunk: bytes as they are, then their CRC-32C.
-        expected = tuple(s.stop - s.start for s in selection)
-        if values.shape != expected:
-            raise ValueError(f"{label} has shape {expected}, got values of shape {values.shape}")
-        values = values.astype(codecs_of(metadata).dtype, copy=False)
-        write_chunk_file(Path(location.path, key), values, info.chunks, label, owner.check, owner.place)
+            label = part_chunk_name(self._location, name, index)
+            place = self._location.child(name)
+            write_values(owner, place, metadata, shape, index, parts[name], label)
 
     def read_chunk(self, index: Sequence[int]) -> tuple[NDArray[np.uint32], dict[str, NDArray[Any]]]:
         """Read a chunk of every array that is written, and check it, as :func:`read_group_chunk`."""

@@ -21,7 +21,7 @@ from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import decode_chunk
 from rnsdask.store.replacing import Replacement
 from rnsdask.store.targets import begin, finish, place_begun, take_anew
-from rnsdask.store.writing import ArrayWriter, encode_chunk
+from rnsdask.store.writing import ArrayWriter, write_values
 
 
 def create_plain(
@@ -215,10 +215,8 @@ class PlainWriter(ArrayWriter):
         StoreError
             If the chunk cannot be written, or another writer has begun to write the array.
         """
-        slices = chunk_slices(index, self.shape, self.chunks)
-        key = chunk_key(index)
-        encoded = encode_chunk(self._metadata, key, slices, to_backend(values, "cpu")[0])
-        self.owner.put_chunk(self._location, key, encoded, self.chunk_name(index))
+        place, values, name = self._location, to_backend(values, "cpu")[0], self.chunk_name(index)
+        write_values(self.owner, place, self._metadata, self.shape, index, values, name)
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[Any]:
         """Read a chunk that is written, with an axis of length 1 in front, and check it.

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -33,11 +34,18 @@ from rnsdask.store.documents import (
     parse_document,
     with_attributes,
 )
-from rnsdask.store.location import LONGEST_METADATA, METADATA_KEY
+from rnsdask.store.location import LONGEST_METADATA, METADATA_KEY, Location, chunk_key
 from rnsdask.store.metadata import StoreInfo, load
 from rnsdask.store.ownership import Owner, remove_left_behind
 from rnsdask.store.paths import StorePath, locate
-from rnsdask.store.reading import are_valid, chunk_problems, content_of, read_chunk, residue_problems
+from rnsdask.store.reading import (
+    are_valid,
+    chunk_problems,
+    codecs_of,
+    content_of,
+    read_chunk,
+    residue_problems,
+)
 from rnsdask.store.replacing import Replacement
 from rnsdask.store.targets import begin, finish, place_begun, take_anew
 
@@ -287,7 +295,7 @@ class StoreWriter(ArrayWriter):
             write_chunk_file(file, residues, info.chunk_shape, name, owner.check, owner.place)
             return
         key = info.chunk_key(index)
-        encoded = encode_chunk(info.metadata, key, (slice(None), *slices), residues)
+        encoded = _encode_chunk(info.metadata, key, (slice(None), *slices), residues)
         self.owner.put_chunk(info.location, key, encoded, name)
 
     def read_chunk(self, index: Sequence[int]) -> NDArray[np.uint32]:
@@ -387,7 +395,48 @@ def _is_valid_on_gpu(info: StoreInfo, words: Array, name: str) -> bool:
         return are_valid(info, words.reshape(info.system.rows, -1))
 
 
-def encode_chunk(metadata: bytes, key: str, selection: tuple[slice, ...], values: NDArray[Any]) -> bytes:
+def write_values(
+    owner: Owner,
+    location: Location,
+    metadata: bytes,
+    shape: Sequence[int],
+    index: Sequence[int],
+    values: NDArray[Any],
+    name: str,
+) -> None:
+    """Write a whole chunk of an array of one value for each number, which messages call `name`.
+
+    Parameters
+    ----------
+    owner
+        Of this array, or of the one that it belongs to.
+    location, metadata, shape
+        Where it is, its metadata document, and its shape.
+
+    Raises
+    ------
+    IndexError
+        If the grid has no such chunk.
+    ValueError
+        If it has another shape.
+    StoreError
+        If it cannot be written, or another writer has begun to write the array.
+    """
+    codecs = codecs_of(metadata)
+    selection = chunk_slices(index, shape, codecs.shape)
+    expected = tuple(s.stop - s.start for s in selection)
+    if values.shape != expected:
+        raise ValueError(f"{name} has shape {expected}, got values of shape {values.shape}")
+    key = chunk_key(index)
+    if owner.place is None or codecs.compressor is not None:
+        owner.put_chunk(location, key, _encode_chunk(metadata, key, selection, values), name)
+        return
+    # The same file without Zarr, which takes milliseconds a chunk: bytes as they are, then their CRC-32C.
+    values = values.astype(codecs.dtype, copy=False)
+    write_chunk_file(Path(location.path, key), values, codecs.shape, name, owner.check, owner.place)
+
+
+def _encode_chunk(metadata: bytes, key: str, selection: tuple[slice, ...], values: NDArray[Any]) -> bytes:
     """Have Zarr encode a chunk, given the array's metadata document and the part that the chunk covers."""
     files: Files = {METADATA_KEY: Buffer.from_bytes(metadata)}
     array = zarr.open_array(MemoryStore(files), mode="r+")
