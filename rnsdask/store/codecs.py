@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import google_crc32c
 import numpy as np
 from numcodecs import blosc, zstd  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
+from rnsdask.store.checksum import extend
 from rnsdask.store.chunk_files import CHECKSUM_BYTES
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -136,7 +136,7 @@ class ChunkCodecs:
             raise ValueError(f"it has {len(encoded)} bytes, of {self.longest} at most")
         *_, stored = struct.unpack_from("<I", encoded, len(encoded) - CHECKSUM_BYTES)
         packed = np.frombuffer(encoded, np.uint8)[:-CHECKSUM_BYTES]
-        if (computed := google_crc32c.value(packed)) != stored:
+        if (computed := extend(0, packed)) != stored:
             raise ValueError(f"its CRC-32C is {computed:#010x}, stored {stored:#010x}")
         content = np.empty(self.nbytes, np.uint8)
         if self.compressor is None:
