@@ -128,7 +128,8 @@ def sampled_bound(residues: Array, system: RNS) -> int:
     wanted = min(max(_FEWEST, matrix.shape[1] // (4 * len(matrix))), _SAMPLE)
     chosen = matrix[:, :: -(-matrix.shape[1] // wanted)].copy()
     limbs = kernels_of(matrix).residues_to_limbs(chosen, reverse_constants(moduli, system.signed))
-    return min((1 << _longest(to_backend(limbs, "cpu"), system.signed)) - 1, system.known_magnitude)
+    limbs = to_backend(limbs, "cpu")  # at once: each step on a GPU would be waited for
+    return min((1 << _longest(limbs, system.signed)) - 1, system.known_magnitude)
 
 
 def _longest(limbs: NDArray[np.uint32], signed: bool) -> int:
