@@ -311,7 +311,7 @@ class LocalLocation(_FileSystemLocation):
 
     def read(self, name: str, what: str, limit: int) -> bytes:
         with _reading(what):
-            return read_first(Path(self.path, name), limit + 1)
+            return read_first(f"{self.path}/{name}", limit + 1)
 
     def read_end(self, name: str, count: int, what: str) -> bytes:
         with _reading(what), open_regular(Path(self.path, name)) as stream:

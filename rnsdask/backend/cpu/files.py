@@ -25,7 +25,7 @@ threads.
 """
 
 
-def read_first(path: Path, most: int) -> bytes:
+def read_first(path: str | Path, most: int) -> bytes:
     """Read at most so many bytes at the beginning of a regular file, in one go.
 
     Raises
