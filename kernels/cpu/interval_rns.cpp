@@ -148,6 +148,7 @@ struct Sum {
 
 using MutableVector32 = Written<u32, nb::ndim<1>, nb::c_contig>;
 using VectorDouble = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using VectorU8 = nb::ndarray<const u8, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using VectorI32 = nb::ndarray<const i32, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using MutableVectorDouble = Written<double, nb::ndim<1>, nb::c_contig>;
 using MutableVectorI32 = Written<i32, nb::ndim<1>, nb::c_contig>;
@@ -194,6 +195,37 @@ void bind_sum(nb::module_& module) {
   });
 }
 
+// Whether a number other than 0 may have this header, as rnsdask/interval_rns/layout.py says; `width` is the
+// greatest relative one.
+bool follows_rules(const Header& header, i32 least_exponent, double width) {
+  const ExtendedInterval& x = header.interval;
+  // Comparisons with what is not a number are false.
+  const bool is_interval = (x.upp - x.low <= width * x.low) & (x.low > 0) & (x.low <= x.upp);
+  const bool is_in_range = (x.upp >= 0.5) & (x.upp < 1) & (x.exponent >= least_exponent) & (x.exponent <= 1);
+  return is_interval & is_in_range & (header.sign <= 1);
+}
+
+void bind_parts(nb::module_& module) {
+  module.def("interval_rns_headers",
+             [](const VectorU8& sign, const VectorDouble& low, const VectorDouble& upp,
+                const VectorI32& exponent, i32 least_exponent, double width, MutableMatrix32 headers) {
+               const size_t count = sign.shape(0);
+               require(low.shape(0) == count && upp.shape(0) == count && exponent.shape(0) == count &&
+                           headers.shape(0) == kHeaderRows && headers.shape(1) == count,
+                       "all parts must have the same length");
+               nb::gil_scoped_release release;
+               bool follow = true;
+               for (size_t j = 0; j < count; ++j) {
+                 const Header header = {sign.data()[j], {low.data()[j], upp.data()[j], exponent.data()[j]}};
+                 follow &= follows_rules(header, least_exponent, width);
+                 u32 words[kHeaderRows];
+                 words_of(header, words);
+                 for (size_t row = 0; row < kHeaderRows; ++row) headers.data()[row * count + j] = words[row];
+               }
+               return follow;
+             });
+}
+
 void bind_headers(nb::module_& module) {
   module.def("interval_rns_multiply_headers", [](const Matrix32& a, const Matrix32& b, double low, double upp,
                                                  i32 exponent, double accuracy, MutableMatrix32 out,
@@ -231,6 +263,7 @@ void bind_headers(nb::module_& module) {
 void bind_interval_rns(nb::module_& module) {
   bind_sum(module);
   bind_headers(module);
+  bind_parts(module);
   module.def("interval_arithmetic", [](int operation, const VectorDouble& x_low, const VectorDouble& x_upp,
                                        const VectorI32& x_exponent, const VectorDouble& y_low,
                                        const VectorDouble& y_upp, const VectorI32& y_exponent, double low,

@@ -150,6 +150,9 @@ def _columns_of(residues: Array, parts: dict[str, NDArray[Any]], moduli: ModuliS
     Headers of a GPU's residues are checked on the host, where they were read: there NumPy lets go of Python's
     lock, and CuPy's many small kernels would be launched under it.
     """
+    columns = layout.checked_columns(residues, moduli, **parts)
+    if columns is not None:
+        return columns
     right = layout.follow_rules(residues, moduli, **parts)
     if not right.all():
         wrong = int(right.argmin())

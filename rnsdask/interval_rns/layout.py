@@ -15,8 +15,10 @@ the sign 0, the bounds 0 and the exponent 0, and nothing else has.
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rnsdask.backend import Array, backend_name, to_backend
+from rnsdask.backend.cpu import interval_rns_headers
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.interval import interval_evaluation, least_accuracy
@@ -30,6 +32,9 @@ Sixteen bits of cancellation come before that, so few results of random numbers 
 
 # What a new evaluation is asked for: a chain of operations then has room before the next one.
 _NEW_ACCURACY = 2.0**-36
+
+# Of the division that a width is compared by.
+_STORED_ACCURACY = 1.001 * ACCURACY
 
 HEADER_ROWS = 6
 _SIGN, _EXPONENT, _LOW, _UPP = 0, 1, 2, 4
@@ -90,8 +95,6 @@ def pack(residues: Array, moduli: ModuliSet, sign: Array, low: Array, upp: Array
 
     The parts may be NumPy's where the residues are a GPU's.
     """
-    columns = np.empty_like(residues, shape=(rows_of(moduli), *residues.shape[1:]), order="C")
-    columns[: len(moduli)] = residues
     header = np.empty_like(sign, shape=(HEADER_ROWS, *sign.shape), dtype=RESIDUE_DTYPE, order="C")
     header[_SIGN] = sign
     header[_EXPONENT] = exponent.astype(np.int32, copy=False).view(np.uint32)
@@ -99,8 +102,23 @@ def pack(residues: Array, moduli: ModuliSet, sign: Array, low: Array, upp: Array
         words = bound.astype(np.float64, copy=False).view(np.uint64)
         header[first] = (words & np.uint64(2**32 - 1)).astype(RESIDUE_DTYPE)
         header[first + 1] = (words >> np.uint64(32)).astype(RESIDUE_DTYPE)
+    return _with_header(residues, moduli, header)
+
+
+def _with_header(residues: Array, moduli: ModuliSet, header: Array) -> Array:
+    columns = np.empty_like(residues, shape=(rows_of(moduli), *residues.shape[1:]), order="C")
+    columns[: len(moduli)] = residues
     columns[len(moduli) :] = to_backend(header, backend_name(residues))
     return columns
+
+
+def checked_columns(residues: Array, moduli: ModuliSet, **parts: NDArray[Any]) -> Array | None:
+    """As :func:`pack` of NumPy's parts, in one pass; None if a number is 0, or does not follow the rules."""
+    flat = [parts[name].astype(dtype, copy=False).reshape(-1) for name, dtype in PART_DTYPES.items()]
+    header, follow = interval_rns_headers(flat, -moduli.bits, _STORED_ACCURACY)
+    return (
+        _with_header(residues, moduli, header.reshape(HEADER_ROWS, *residues.shape[1:])) if follow else None
+    )
 
 
 def follow_rules(
@@ -112,7 +130,7 @@ def follow_rules(
     may be NumPy's where the residues are a GPU's.
     """
     with np.errstate(invalid="ignore", over="ignore"):  # comparisons with what is not a number are false
-        is_narrow = upp - low <= 1.001 * ACCURACY * low
+        is_narrow = upp - low <= _STORED_ACCURACY * low
     # With X from 1 to M - 1, X/M is from 2**-bits to less than 1, and the upper bound may round up to 1.
     is_number = is_narrow & (low > 0) & (low <= upp) & (upp >= 0.5) & (upp < 1)
     is_number &= (exponent >= -moduli.bits) & (exponent <= 1)

@@ -1,5 +1,6 @@
 """Signed integers with stored intervals: interval arithmetic and chunks, against exact rationals and ints."""
 
+import itertools
 import random
 from collections.abc import Sequence
 from fractions import Fraction
@@ -162,6 +163,28 @@ def test_interval_arithmetic_refuses_other_shapes() -> None:
     x, y = intervals([(0.5, 0.5, 0)], np), intervals([(0.5, 0.5, 0)] * 2, np)
     with pytest.raises(ValueError, match="one shape"):
         interval_arithmetic("add", x, y, PAPER_SET)
+
+
+def test_columns_in_one_pass_follow_the_rules() -> None:
+    """Headers on both sides of each rule, by the array operations that say what the rules are."""
+    moduli, below = PAPER_SET, np.nextafter
+    wide = 0.5 + 0.5 * 1.001 * layout.ACCURACY
+    bounds = [0.0, -0.5, 0.25, below(0.5, 0), 0.5, wide, below(wide, 1), below(wide, 0), below(1, 0), 1.0]
+    bounds += [np.nan, np.inf]
+    exponents = [-moduli.bits - 1, -moduli.bits, 0, 1, 2]
+    residues = np.ones((len(moduli), 1), np.uint32)
+    found = 0
+    for values in itertools.product((0, 1, 2), bounds, bounds, exponents):
+        parts = dict(zip(("sign", "low", "upp", "exponent"), values, strict=True))
+        arrays = {name: np.array([value], layout.PART_DTYPES[name]) for name, value in parts.items()}
+        columns = layout.checked_columns(residues, moduli, **arrays)
+        assert (columns is not None) == bool(layout.follow_rules(residues, moduli, **arrays).all()), parts
+        if columns is not None:
+            found += 1
+            np.testing.assert_array_equal(columns, layout.pack(residues, moduli, **arrays))
+    assert found >= 12
+    zero = {name: np.zeros(1, dtype) for name, dtype in layout.PART_DTYPES.items()}
+    assert layout.checked_columns(residues, moduli, **zero) is None
 
 
 # ---- the paper's tables ------------------------------------------------------------------------------------

@@ -34,7 +34,12 @@ from rnsdask.backend.cpu.fermat import (
 )
 from rnsdask.backend.cpu.files import GpuFiles, read_checked
 from rnsdask.backend.cpu.interval import interval, interval_arithmetic
-from rnsdask.backend.cpu.interval_rns import interval_rns_add, interval_rns_compare, interval_rns_multiply
+from rnsdask.backend.cpu.interval_rns import (
+    interval_rns_add,
+    interval_rns_compare,
+    interval_rns_headers,
+    interval_rns_multiply,
+)
 from rnsdask.backend.cpu.keyed import candidates, compare, extremum, gather, key_methods, keys_by, row_sums
 from rnsdask.backend.cpu.matrices import (
     characteristic_polynomials,
@@ -133,6 +138,7 @@ __all__ = [
     "interval_arithmetic",
     "interval_rns_add",
     "interval_rns_compare",
+    "interval_rns_headers",
     "interval_rns_multiply",
     "ints_to_limbs",
     "inverse",

@@ -1,5 +1,8 @@
 """Arithmetic and order of residues that carry an interval."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -8,6 +11,8 @@ from rnsdask.backend.cpu.extension import _cpu
 from rnsdask.backend.protocol import INTERVAL_RNS_ALGORITHMS, Array
 from rnsdask.constants import ProductBounds, modulus_table
 from rnsdask.core.moduli import ModuliSet
+
+_HEADER_ROWS = 6
 
 
 def interval_rns_add(
@@ -29,6 +34,23 @@ def interval_rns_multiply(
     bounds = (product.low, product.upp, product.exponent)
     _cpu.interval_rns_multiply_headers(x, y, *bounds, accuracy, out, flags)
     return flags
+
+
+def interval_rns_headers(
+    parts: Sequence[NDArray[Any]], least_exponent: int, width: float
+) -> tuple[NDArray[np.uint32], bool]:
+    """The rows of headers, and whether each may be that of a number other than 0.
+
+    Parameters
+    ----------
+    parts : sequence of arrays, shape (N,)
+        Signs (uint8), lower and upper bounds, and exponents (int32).
+    least_exponent, width
+        The least exponent, and the greatest relative width, that a number may have.
+    """
+    headers = np.empty((_HEADER_ROWS, len(parts[0])), dtype=np.uint32)
+    follow: bool = _cpu.interval_rns_headers(*parts, least_exponent, width, headers)
+    return headers, follow
 
 
 def interval_rns_compare(x: Array, y: Array, moduli: ModuliSet) -> NDArray[np.int8]:
