@@ -10,17 +10,17 @@ from typing import Any
 from rnsdask.backend import import_cupy, prepare_gpu
 
 # CuPy has a module cupyx, which imports its own modules when they are asked for.
-_UNUSED = ("xarray", "scipy", "sparse", "cupyx.scipy")
+_UNUSED = ("xarray", "scipy", "sparse", "cupyx.scipy", "jinja2")
 
 
 def import_dask_array(*, uses_gpu: bool = False) -> None:
     """Import ``dask.array``, which would import xarray, with it pandas, SciPy and more, to know their arrays.
 
-    In this process Dask then takes those of them that were not imported before not to be installed; a later
-    import finds them. CuPy, whose arrays Dask must know, comes first, for it may need some of them. Nor does
-    Dask write docstrings of its functions from NumPy's, which takes a quarter of its import. What installed
-    packages offer is read once, not by each library that asks. With `uses_gpu`, a thread makes this process's
-    GPU ready meanwhile.
+    It would also import Jinja, for the HTML that notebooks show. In this process Dask then takes those of them
+    that were not imported before not to be installed; a later import finds them. CuPy, whose arrays Dask must
+    know, comes first, for it may need some of them. Nor does Dask write docstrings of its functions from
+    NumPy's, which takes a quarter of its import. What installed packages offer is read once, not by each
+    library that asks. With `uses_gpu`, a thread makes this process's GPU ready meanwhile.
     """
     hidden: list[str] = []
     is_first, is_collecting = "dask.array" not in sys.modules, gc.isenabled()

@@ -113,7 +113,7 @@ def test_info_does_not_import_dask() -> None:
 @pytest.mark.parametrize("command", ["max", "sum", "topk", "verify"])
 def test_a_job_on_threads_imports_no_more_than_it_needs(command: str) -> None:
     import_values()
-    heavy = ("distributed", "pandas", "pyarrow", "scipy", "xarray")
+    heavy = ("distributed", "jinja2", "pandas", "pyarrow", "scipy", "xarray")
     arguments = [command, *(["2"] if command == "topk" else []), "x.zarr"]
     script = (
         f"import sys; from rnsdask.cli import main; main({arguments}, standalone_mode=False); "
