@@ -16,9 +16,9 @@ _UNUSED = ("xarray", "scipy", "sparse", "cupyx.scipy", "jinja2")
 def import_dask_array(*, uses_gpu: bool = False) -> None:
     """Import ``dask.array``, which would import xarray, with it pandas, SciPy and more, to know their arrays.
 
-    It would also import Jinja, for the HTML that notebooks show. In this process Dask then takes those of them
-    that were not imported before not to be installed; a later import finds them. CuPy, whose arrays Dask must
-    know, comes first, for it may need some of them. Nor does Dask write docstrings of its functions from
+    It would also import Jinja, for the HTML that notebooks show. In this process Dask then takes those of
+    them that were not imported before not to be installed; a later import finds them. CuPy, whose arrays Dask
+    must know, comes first, for it may need some of them. Nor does Dask write docstrings of its functions from
     NumPy's, which takes a quarter of its import. What installed packages offer is read once, not by each
     library that asks. With `uses_gpu`, a thread makes this process's GPU ready meanwhile.
     """

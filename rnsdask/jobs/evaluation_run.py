@@ -16,6 +16,7 @@ from rnsdask.jobs.evaluation import SINGLE, Output, PreparedExpressions, storabl
 from rnsdask.jobs.identity import job_identity
 from rnsdask.jobs.sources import check_targets
 from rnsdask.lazy.tree import pieces_of
+from rnsdask.lazy.write import count_chunks
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -135,12 +136,21 @@ def _reductions(
         value = prepared.evaluations[name].value
         for option in options:
             if option == "count":
-                tasks[name, option] = value.sum()
+                tasks[name, option] = _count(value)
             elif (name, REDUCTION_OF[option]) not in tasks:
                 tasks[name, REDUCTION_OF[option]] = value.reduce(REDUCTION_OF[option], backend=backend)
         if count_flagged and name not in outputs:
-            tasks[name, "flagged"] = prepared.mask(name).sum()
+            tasks[name, "flagged"] = _count(prepared.mask(name))
     return tasks
+
+
+def _count(values: da.Array) -> da.Array:
+    """How often a lazy array of Booleans holds.
+
+    Not by Dask's sum: on a GPU each thread would compile CuPy's, one after the other.
+    """
+    count: da.Array = count_chunks(values[None]).sum()
+    return count
 
 
 def _results(name: str, options: Sequence[str], reduced: Mapping[tuple[str, str], Any]) -> dict[str, Any]:

@@ -7,6 +7,8 @@ import re
 import shutil
 import threading
 from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from commands import call, fail, succeed
 import rnsdask as rd
 from rnsdask import store
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.lazy import map as lazy_map
 
 MS = ModuliSet.for_bits(256)
 A = [(i * i * 31) % 1009 - 500 for i in range(700)]
@@ -109,6 +112,21 @@ def test_several_results_in_one_pass(reads: Counter[Any]) -> None:
     assert values_in("s.zarr") == SUMS
     assert plain_in("m.zarr") == [a < b for a, b in PAIRS]
     assert "whole and valid" in succeed("verify", "s.zarr")
+
+
+def test_one_thread_is_first_to_count_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CuPy compiles its sum at first use, for one thread after the other."""
+    alone: list[str] = []
+
+    def first_alone(function: Callable[..., Any]) -> AbstractContextManager[None]:
+        alone.append(function.__name__)
+        return nullcontext()
+
+    monkeypatch.setattr(lazy_map, "uses_gpu", lambda *_: True)
+    monkeypatch.setattr(lazy_map, "first_alone", first_alone)
+    found = as_json("a < b", *STORES, "--count")
+    assert found["results"]["count"]["value"] == str(sum(a < b for a, b in PAIRS))
+    assert alone.count("_count_block") == 6
 
 
 def test_text_of_several_results() -> None:
