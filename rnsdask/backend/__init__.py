@@ -6,7 +6,7 @@ the same results; :class:`Kernels` lists them.
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
@@ -240,28 +240,31 @@ def uses_gpu(backend: str, *blocks: Any) -> bool:
 
 
 @contextmanager
-def first_alone(function: Callable[..., Any]) -> Iterator[None]:
+def first_alone(function: Callable[..., Any], *kind: Hashable) -> Iterator[None]:
     """Let one thread call a function for the first time on this process's GPU, and all others wait.
 
     CuPy's own functions compile a kernel at first use in each thread that needs it, and the compiler takes
-    these one after the other: 16 threads would need 16 times as long.
+    these one after the other: 16 threads would need 16 times as long. Calls of another `kind`, with other
+    kernels, have a first one of their own.
     """
-    if function in _called:
+    call = function, *kind
+    if call in _called or function in _never_alone:
         yield
         return
-    with _first_calls[function]:
+    with _first_calls[call]:
         yield
-        _called.add(function)
+        _called.add(call)
 
 
 def never_alone(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a function that calls none of CuPy's that compile: :func:`first_alone` lets all pass."""
-    _called.add(function)
+    _never_alone.add(function)
     return function
 
 
-_called: set[Callable[..., Any]] = set()
-_first_calls: defaultdict[Callable[..., Any], RLock] = defaultdict(RLock)
+_never_alone: set[Callable[..., Any]] = set()
+_called: set[tuple[Hashable, ...]] = set()
+_first_calls: defaultdict[tuple[Hashable, ...], RLock] = defaultdict(RLock)
 
 
 def to_backend(array: Any, backend: str) -> Any:

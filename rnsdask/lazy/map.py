@@ -41,7 +41,8 @@ class _Call:
             (_, *index), blocks = blocks[0], blocks[1:]
             options = {**options, "place": self.grid.place(index)}
         on_gpu = blocks and uses_gpu(options.get("backend", "cpu"), *blocks)
-        with first_alone(self.function) if on_gpu else nullcontext():
+        kind = type(options.get("system")).__name__, options.get("operation")
+        with first_alone(self.function, *kind) if on_gpu else nullcontext():
             return self.function(*blocks, **options)
 
     def __dask_tokenize__(self) -> Any:

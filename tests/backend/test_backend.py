@@ -151,12 +151,13 @@ def test_read_all(on_each_processor: Processor, shape: tuple[int, int], rng: np.
     assert kernels_of(array).read_all(array) == int(residues.sum(dtype=np.uint64))
 
 
-def test_the_first_call_of_a_function_is_alone() -> None:
+@pytest.mark.parametrize("called_as", [None, "another kind"])
+def test_the_first_call_of_a_function_is_alone(called_as: str | None) -> None:
     running, most, calls = 0, [], []
 
     def compiling(fails: bool) -> None:
         nonlocal running
-        with first_alone(compiling):
+        with first_alone(compiling, "kind"):
             running += 1
             most.append(running)
             time.sleep(0.01)
@@ -165,6 +166,9 @@ def test_the_first_call_of_a_function_is_alone() -> None:
             if fails:
                 raise MemoryError
 
+    if called_as:
+        with first_alone(compiling, called_as):
+            pass
     with ThreadPoolExecutor(8) as pool:
         futures = [pool.submit(compiling, number == 0) for number in range(32)]
         assert [type(future.exception()) for future in futures] == [MemoryError] + [type(None)] * 31

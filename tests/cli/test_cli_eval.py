@@ -118,7 +118,7 @@ def test_one_thread_is_first_to_count_on_a_gpu(monkeypatch: pytest.MonkeyPatch) 
     """CuPy compiles its sum at first use, for one thread after the other."""
     alone: list[str] = []
 
-    def first_alone(function: Callable[..., Any]) -> AbstractContextManager[None]:
+    def first_alone(function: Callable[..., Any], *_: Any) -> AbstractContextManager[None]:
         alone.append(function.__name__)
         return nullcontext()
 

@@ -1,6 +1,8 @@
 """How chunks are mapped: where they lie, what names the results, what tasks hold."""
 
 import pickle
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import dask
@@ -10,6 +12,7 @@ import pytest
 
 import rnsdask as rd
 from rnsdask.core.place import Place
+from rnsdask.lazy import map as lazy_map
 from rnsdask.lazy.map import map_chunks, reduce_chunks
 
 HUGE = 10**9000
@@ -76,3 +79,21 @@ def test_a_lazy_integer_goes_to_every_chunk() -> None:
     x = rd.from_ints(range(300), rd.ModuliSet([2**32]), chunks=128)
     (found,) = dask.compute(x - x.min())
     assert found.to_ints().tolist() == list(range(300))
+
+
+def test_reductions_that_use_other_kernels_have_first_calls_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: set[tuple[Any, ...]] = set()
+
+    def first_alone(function: Callable[..., Any], *kind: Any) -> AbstractContextManager[None]:
+        calls.add((function.__name__, *kind))
+        return nullcontext()
+
+    monkeypatch.setattr(lazy_map, "uses_gpu", lambda *_: True)
+    monkeypatch.setattr(lazy_map, "first_alone", first_alone)
+    x = rd.from_ints(range(300), rd.ModuliSet.for_bits(64), chunks=100)
+    for array in (x, rd.IntervalRNSArray.from_rns(x)):
+        for operation in ("max", "sum"):
+            array.reduce(operation, backend="cpu").compute(scheduler="synchronous")
+    assert sum(name == "_reduce_block" for name, *_ in calls) == 4
