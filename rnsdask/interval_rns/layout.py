@@ -115,10 +115,10 @@ def _with_header(residues: Array, moduli: ModuliSet, header: Array) -> Array:
 def checked_columns(residues: Array, moduli: ModuliSet, **parts: NDArray[Any]) -> Array | None:
     """As :func:`pack` of NumPy's parts, in one pass; None if a number is 0, or does not follow the rules."""
     flat = [parts[name].astype(dtype, copy=False).reshape(-1) for name, dtype in PART_DTYPES.items()]
-    header, follow = interval_rns_headers(flat, -moduli.bits, _STORED_ACCURACY)
-    return (
-        _with_header(residues, moduli, header.reshape(HEADER_ROWS, *residues.shape[1:])) if follow else None
-    )
+    header = np.empty((HEADER_ROWS, len(flat[0])), RESIDUE_DTYPE)
+    if not interval_rns_headers(flat, -moduli.bits, _STORED_ACCURACY, header):
+        return None
+    return _with_header(residues, moduli, header.reshape(HEADER_ROWS, *residues.shape[1:]))
 
 
 def follow_rules(

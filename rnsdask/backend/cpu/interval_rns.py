@@ -12,8 +12,6 @@ from rnsdask.backend.protocol import INTERVAL_RNS_ALGORITHMS, Array
 from rnsdask.constants import ProductBounds, modulus_table
 from rnsdask.core.moduli import ModuliSet
 
-_HEADER_ROWS = 6
-
 
 def interval_rns_add(
     x: Array, y: Array, moduli: ModuliSet, subtract: bool, algorithm: int | str, accuracy: float, out: Array
@@ -37,9 +35,9 @@ def interval_rns_multiply(
 
 
 def interval_rns_headers(
-    parts: Sequence[NDArray[Any]], least_exponent: int, width: float
-) -> tuple[NDArray[np.uint32], bool]:
-    """The rows of headers, and whether each may be that of a number other than 0.
+    parts: Sequence[NDArray[Any]], least_exponent: int, width: float, out: NDArray[np.uint32]
+) -> bool:
+    """Write the rows of headers, and tell whether each may be that of a number other than 0.
 
     Parameters
     ----------
@@ -48,9 +46,8 @@ def interval_rns_headers(
     least_exponent, width
         The least exponent, and the greatest relative width, that a number may have.
     """
-    headers = np.empty((_HEADER_ROWS, len(parts[0])), dtype=np.uint32)
-    follow: bool = _cpu.interval_rns_headers(*parts, least_exponent, width, headers)
-    return headers, follow
+    follow: bool = _cpu.interval_rns_headers(*parts, least_exponent, width, out)
+    return follow
 
 
 def interval_rns_compare(x: Array, y: Array, moduli: ModuliSet) -> NDArray[np.int8]:
