@@ -7,12 +7,12 @@ from typing import Any
 import click
 
 from rnsdask.cli.errors import ComparingCommand
-from rnsdask.cli.options import NEGATIVE_NUMBERS, complete_path, processor_job_options, read_integer
+from rnsdask.cli.options import complete_path, processor_job_options, read_integer
 from rnsdask.cli.printing import CommandError, echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 
-@click.command(cls=ComparingCommand, context_settings=NEGATIVE_NUMBERS)
+@click.command(cls=ComparingCommand)
 @click.argument("path", metavar="A", shell_complete=complete_path)
 @click.argument("other", metavar="B", shell_complete=complete_path)
 @processor_job_options

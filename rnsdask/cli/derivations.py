@@ -8,7 +8,6 @@ import click
 
 from rnsdask.cli.errors import Command, refuse, refusing
 from rnsdask.cli.options import (
-    NEGATIVE_NUMBERS,
     check_store_path,
     complete_path,
     destination_argument,
@@ -187,7 +186,7 @@ def convolve(a: str, b: str, path: str, kind: str, axis: int, overflow: str | No
 # ---- powers modulo an integer -----------------------------------------------------------------------------
 
 
-@click.command(cls=Command, context_settings=NEGATIVE_NUMBERS)
+@click.command(cls=Command)
 @click.argument("base", metavar="BASE", shell_complete=complete_path)
 @click.argument("exponent", metavar="EXPONENT", shell_complete=complete_path)
 @click.argument("modulus", metavar="MODULUS", shell_complete=complete_path)
@@ -247,7 +246,7 @@ def concat(sources: tuple[str, ...], path: str, axis: int, **options: Any) -> No
     derive("concat", sources, path, make, of_fields=True, axis=axis, **options)
 
 
-@click.command("slice", cls=Command, context_settings=NEGATIVE_NUMBERS)
+@click.command("slice", cls=Command)
 @source_argument
 @destination_argument
 @click.argument("index", metavar="INDEX")
@@ -280,7 +279,7 @@ def rechunk(source: str, path: str, chunks: str, **options: Any) -> None:
     derive("rechunk", [source], path, lambda x: x.rechunk(lengths), of_fields=True, chunks=lengths, **options)
 
 
-@click.command(cls=Command, context_settings=NEGATIVE_NUMBERS)
+@click.command(cls=Command)
 @source_argument
 @destination_argument
 @click.argument("shape", metavar="SHAPE")

@@ -3,11 +3,13 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any, NoReturn
 
 import click
 
 from rnsdask.cli.interruption import STATUS, Interruption, is_program
+from rnsdask.cli.minus import is_number, options_first
 from rnsdask.cli.printing import (
     CommandError,
     ReaderGoneError,
@@ -57,7 +59,12 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options, unless there is nowhere to print the answer."""
         check_output()
-        return super().parse_args(ctx, args)
+        is_argument = partial(self.is_argument, args)
+        return super().parse_args(ctx, options_first(args, self.get_params(ctx), is_argument))
+
+    def is_argument(self, _args: list[str], word: str) -> bool:
+        """Whether one of the words, which begins with a minus, is no option."""
+        return is_number(word)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""

@@ -1,5 +1,6 @@
 """The command ``eval``."""
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -36,10 +37,21 @@ class _EvalCommand(Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options."""
         end = args.index("--") if "--" in args else len(args)
-        if not any(arg.startswith(("-e", "--expression")) for arg in args[:end]):
+        if not _has_names(args[:end]):
             flags = {f"--{name}" for name in _REDUCTIONS}
             args = [f"{arg}=" if arg in flags else arg for arg in args[:end]] + args[end:]
         return super().parse_args(ctx, args)
+
+    def is_argument(self, args: list[str], word: str) -> bool:
+        """Whether a word is an expression: one begins with a number, a function, or the name of a store."""
+        first = re.match(r"-+(?P<name>\w+)(?P<call>\()?", word)
+        is_known = first and (first["call"] or any(arg.startswith(f"{first['name']}=") for arg in args))
+        return super().is_argument(args, word) or bool(is_known and not _has_names(args))
+
+
+def _has_names(args: Sequence[str]) -> bool:
+    """Whether expressions are given by an option, with their names."""
+    return any(arg.startswith(("-e", "--expression")) for arg in args)
 
 
 def _read_expressions(_ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
@@ -137,7 +149,7 @@ def eval_(
     high), pow, where(condition, a, b), sign, is_even, fma(a, b, c), muladd(a, b, c, d), mulsub, maximum,
     minimum, add, subtract, multiply, negative. Of limbs also & | ^ ~ of numbers, isqrt, bitwise_count,
     mod_add(a, b, m), mod_subtract, mod_multiply, mod_power, mod_inverse(a, m). It is parsed, never run as
-    Python. If it starts with -, put it in parentheses.
+    Python. If it is like an option of this command, as -h is, put it in parentheses.
 
     \b
     rnsdask eval "a*b + c" a=A.zarr b=B.zarr c=C.zarr -o OUT.zarr

@@ -52,9 +52,6 @@ def _read_chunks(_ctx: click.Context, _param: click.Parameter, value: str) -> An
 
 POSITIVE = click.IntRange(min=1)
 
-NEGATIVE_NUMBERS = {"ignore_unknown_options": True}
-"""Settings of a command, so that -3 is an argument, not an option."""
-
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 

@@ -6,12 +6,12 @@ from typing import Any
 import click
 
 from rnsdask.cli.errors import Command
-from rnsdask.cli.options import NEGATIVE_NUMBERS, processor_job_options, store_argument
+from rnsdask.cli.options import processor_job_options, store_argument
 from rnsdask.cli.printing import echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 
-@click.command(cls=Command, context_settings=NEGATIVE_NUMBERS)
+@click.command(cls=Command)
 @click.argument("k", metavar="K", type=int)
 @store_argument
 @processor_job_options
