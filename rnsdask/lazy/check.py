@@ -37,16 +37,16 @@ def readable(residues: Any, axis: int = 0) -> Any:
 
 
 def as_declared(values: Any) -> Any:
-    """An array; one of Dask, of machine integers, with its chunks checked to be of the type that it says.
+    """An array; one of Dask, of machine integers or Booleans, with its chunks checked to be of its type.
 
-    Bounds follow from that type, and limbs are read as of it.
+    Bounds follow from that type, limbs are read as of it, and masks and positions are taken for it.
 
     Raises
     ------
     TypeError
         When a chunk is computed that is not, such as one of a function that was told another dtype.
     """
-    if not isinstance(values, da.Array) or values.dtype.kind not in "iu":
+    if not isinstance(values, da.Array) or values.dtype.kind not in "biu":
         return values
     declared = values.dtype
     return da.map_blocks(_of_type, values, declared=declared, dtype=declared, meta=values._meta)

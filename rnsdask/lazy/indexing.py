@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import backend_name, to_backend
 from rnsdask.core.errors import abbreviate, with_article
+from rnsdask.core.moduli import as_integer
+from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.map import map_values
 from rnsdask.lazy.operands import is_number_array, of_known_lengths
 
@@ -62,8 +64,10 @@ def select(words: Any, key: Any) -> Any:
 
 def _item(k: Any) -> Any:
     """One part of an index as it is, an integer as int, any sequence as an array."""
-    if k is None or k is Ellipsis or isinstance(k, slice | bool | np.bool_ | str | da.Array):
+    if k is None or k is Ellipsis or isinstance(k, slice | bool | np.bool_ | str):
         return k
+    if isinstance(k, da.Array):
+        return as_declared(k)
     if is_number_array(k):
         raise IndexError(f"{with_article(type(k))} is no index; to_ints() gives integers that are")
     if getattr(k, "ndim", 0):  # CuPy's stay where they are
@@ -438,6 +442,8 @@ def _on_host(array: Any) -> NDArray[Any]:
 
 def _checked_positions(index: Any, length: int, axis: int) -> NDArray[np.int64]:
     values = np.asarray(to_backend(index, "cpu"))
+    if values.dtype.kind not in "iu":  # of one lazy integer, an object
+        values = np.asarray(as_integer(values.item(), "an index"))
     outside = values[(values < -length) | (values >= length)]
     if outside.size:
         first = abbreviate(int(outside.reshape(-1)[0]))

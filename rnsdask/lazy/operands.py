@@ -19,6 +19,7 @@ from numpy.typing import DTypeLike
 from rnsdask.backend import Array, backend_name
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.moduli import as_integer
+from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.map import map_chunks
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
@@ -261,7 +262,7 @@ def as_mask(mask: Any) -> Any:
     if getattr(mask, "dtype", None) != np.bool_:
         kind = getattr(mask, "dtype", type(mask).__name__)
         raise TypeError(f"a condition must be a Boolean NumPy, CuPy or Dask array, got {kind}")
-    return mask[None]
+    return as_declared(mask)[None]
 
 
 def check_same_processor(arrays: Sequence[Any]) -> None:

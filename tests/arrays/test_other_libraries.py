@@ -170,9 +170,20 @@ def test_dask_arrays_of_another_type_than_they_say() -> None:
         lambda: rd.from_residues(lying([[1.5, 2.0]] * len(MODULI), np.int64), system),
         lambda: np.power(x, lying([1.5, 1.0, 2.0], np.int64)),
         lambda: np.left_shift(x.to_positional(64), lying([1.5, 1.0, 2.0], np.int64)),
+        lambda: x[lying([1.5, 0.0], np.int64)],
+        lambda: x.rechunk(2).take(lying([1.5, 0.0], np.int64)),
+        lambda: x[lying([1.5], np.int64)[0]],
+        lambda: x[lying([0, 2, 1], np.bool_)],
+        lambda: x.reshape(1, 3)[lying([[0, 2, 1]], np.bool_)],
+        lambda: x.reshape(1, 3)[lying([0.5, 0], np.int64), np.array([0, 1])],
+        lambda: rd.searchsorted(x, 2, sorter=lying([0.5, 1.5, 2], np.int64)),
+        lambda: rd.where(lying([0, 2, 1], np.bool_), x, -x),
+        lambda: np.where(lying([0.0, 0.5, 1.0], np.bool_), x.to_positional(64), 0),
     ):
         with pytest.raises(TypeError, match="a Dask array says that its chunks are"):
             wrong().compute()
+    with pytest.raises(TypeError, match=r"an index must be an integer, got 1\.5"):
+        x[lying([1.5], object)[0]].compute()
     assert rd.from_ints(lying(np.array([5, 6], np.int8), np.int64), system).to_ints().tolist() == [5, 6]
     narrow = lying(np.array([[5], [6]], np.uint32), np.uint64)
     assert rd.from_limbs(narrow, limbs, axis=0).to_ints().tolist() == [5 + (6 << 64)]
