@@ -18,6 +18,7 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy import casting
 from rnsdask.lazy.chunks import normalize_chunks
 from rnsdask.lazy.compute import compute_by, get_of_this_process
+from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.operands import without_empty_chunks
 from rnsdask.rns.remembered import now_constant
 
@@ -295,7 +296,7 @@ class NumberCollection(DaskMethodsMixin):
             self._find_lengths()
             return self.rechunk(chunks)
         return self._with_words(
-            self._words.rechunk(lengths) if self._is_lazy else da.from_array(self._words, lengths)
+            self._words.rechunk(lengths) if self._is_lazy else as_lazy(self._words, lengths)
         )
 
     def map_blocks(

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from rnsdask.backend import Array
+from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Numbers,
     Operand,
-    as_lazy,
     filled_like,
     integer_of,
     is_lazy_integer,

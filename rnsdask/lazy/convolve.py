@@ -18,12 +18,12 @@ from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy import fields
 from rnsdask.lazy.functions import check_one_kind
+from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.long_convolve import convolve_in_chunks, transform_length
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Numbers,
     Operand,
-    as_lazy,
     broadcast_shape,
     check_alike,
     find_lengths,

@@ -10,11 +10,11 @@ from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.place import Place
 from rnsdask.core.scalar_int import ScalarInt
+from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.map import map_chunks, map_values
 from rnsdask.lazy.operands import (
     Numbers,
     Operand,
-    as_lazy,
     integer_of,
     is_lazy_integer,
     is_number_array,

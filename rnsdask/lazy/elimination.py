@@ -15,8 +15,9 @@ from rnsdask.core.moduli import ModuliSet
 from rnsdask.fields import elimination
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.lazy.fields import of_fields
+from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import as_lazy, broadcast_shape, check_alike, find_lengths, made_like, with_axes
+from rnsdask.lazy.operands import broadcast_shape, check_alike, find_lengths, made_like, with_axes
 from rnsdask.lazy.positional import refuse
 from rnsdask.positional.system import Positional
 

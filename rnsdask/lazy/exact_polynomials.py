@@ -17,8 +17,8 @@ from rnsdask.core.place import Place
 from rnsdask.fields import bivariate_resultant as bivariate
 from rnsdask.fields import exact_polynomials
 from rnsdask.fields.geometric_points import count_beyond
+from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import as_lazy
 from rnsdask.lazy.pieces import kept_blocks, kept_calls
 from rnsdask.lazy.polynomials import map_pairs, one_chunk, side_by_side
 from rnsdask.lazy.tree import combine_tree

@@ -16,12 +16,12 @@ from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.fields.elements import elements_of
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
 from rnsdask.lazy.operands import (
     Numbers,
     Operand,
-    as_lazy,
     integer_of,
     is_lazy_integer,
     is_number_array,

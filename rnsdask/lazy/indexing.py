@@ -19,6 +19,7 @@ from rnsdask.backend import backend_name, to_backend
 from rnsdask.core.errors import abbreviate, with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy.check import as_declared
+from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.map import map_values
 from rnsdask.lazy.operands import is_number_array, of_known_lengths
 
@@ -57,7 +58,7 @@ def select(words: Any, key: Any) -> Any:
     items = [_item(k) for k in (key if isinstance(key, tuple) else (key,))]
     is_lazy = any(isinstance(item, da.Array) for item in items)
     if isinstance(words, da.Array) or is_lazy:
-        lazy = words if isinstance(words, da.Array) else da.from_array(words, chunks=-1, asarray=False)
+        lazy = as_lazy(words)
         return _select_lazily(lazy, _expanded(items, lazy.shape[1:]))
     return _select_now(words, items)
 

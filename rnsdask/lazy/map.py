@@ -21,6 +21,7 @@ from rnsdask.backend import Array, backend_name, first_alone, uses_gpu
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import ALONE, Grid, Place
+from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.layer import blockwise_graph
 
 # Python refuses to write longer integers in decimal, as Dask does for its tokens.
@@ -216,9 +217,8 @@ def _aligned(blocks: Sequence[Any], matched: bool) -> tuple[Sequence[Any], list[
 
 def _lazy_or_single(block: Any) -> Any:
     """A Dask array; or words of one number, which go to the tasks as they are."""
-    if isinstance(block, da.Array) or block.size == block.shape[0]:
-        return block
-    return da.from_array(block, chunks=-1, asarray=False)
+    is_single = not isinstance(block, da.Array) and block.size == block.shape[0]
+    return block if is_single else as_lazy(block)
 
 
 def _prototype(blocks: Sequence[Any]) -> Array:

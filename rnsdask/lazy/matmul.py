@@ -13,10 +13,10 @@ from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy import fields
+from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Numbers,
-    as_lazy,
     check_alike,
     find_lengths,
     is_number_array,

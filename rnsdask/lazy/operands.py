@@ -127,11 +127,6 @@ def integer_of(block: Any) -> int:
     return as_integer(block.item() if hasattr(block, "item") else block, "a lazy operand")
 
 
-def as_lazy(words: Any) -> da.Array:
-    """Words as a Dask array, of one chunk if they are in memory."""
-    return words if isinstance(words, da.Array) else da.from_array(words, chunks=-1, asarray=False)
-
-
 def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
     """Check operands against one another and broadcast their shapes.
 

@@ -13,11 +13,11 @@ from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import ALONE, Place
 from rnsdask.lazy.check import as_declared
+from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Numbers,
     Operand,
-    as_lazy,
     broadcast_shape,
     check_same_processor,
     filled_like,

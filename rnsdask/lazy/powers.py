@@ -16,11 +16,11 @@ from rnsdask.interval_rns import powers as interval_powers
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy import fields, interval_rns, positional
 from rnsdask.lazy.check import as_declared
+from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.modular import mod_power
 from rnsdask.lazy.operands import (
     Numbers,
-    as_lazy,
     broadcast_shape,
     check_rns_array,
     check_same_processor,

@@ -11,9 +11,9 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy import indexing, shape
 from rnsdask.lazy.functions import check_one_kind, relate
+from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
-    as_lazy,
     check_alike,
     find_lengths,
     integer_of,

@@ -20,8 +20,9 @@ from rnsdask.core import layout
 from rnsdask.core.axes import axis_index, axis_indices
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import indexing
+from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import as_lazy, with_axes
+from rnsdask.lazy.operands import with_axes
 
 _WHOLE = slice(None)
 

@@ -1,11 +1,11 @@
-"""Bounds that were measured, kept as long as the arrays live. No Dask in here.
+"""Bounds and what else was found of arrays, kept as long as these live. No Dask in here.
 
 Only of memory that was given to an array of numbers as a whole, to which nobody may write from then on. That
 an array is read-only does not suffice: it may be a view of one that is not, or of a file that others write.
 """
 
 import weakref
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,15 @@ from rnsdask.rns.system import RNS
 # Bytes of smaller arrays, which are soon measured.
 _FEWEST_BYTES = 2**15
 
-# Bounds of as many views of an array are kept.
+# Facts about as many views of an array are kept.
 _MOST_VIEWS = 256
 
-# By the identity of the array that owns the memory, which ends with it: bounds of its views.
-_bounds: dict[int, tuple[Any, dict[Hashable, int]]] = {}
+# By the identity of the array that owns the memory, which ends with it: what is known of its views.
+_known: dict[int, tuple[Any, dict[Hashable, Any]]] = {}
 
 
 def now_constant(words: Any) -> None:
-    """Keep bounds of an array and its views from now on: nobody writes to it any more.
+    """Keep what is found of an array and its views from now on: nobody writes to it any more.
 
     Not if it has no memory of its own, is a part of other memory only, or is read-only already, as what users
     give without such a promise is.
@@ -35,38 +35,56 @@ def now_constant(words: Any) -> None:
     if not owner.flags.owndata or owner.nbytes != words.nbytes:
         return
     identity = id(owner)
-    if identity not in _bounds:
-        _bounds[identity] = (weakref.ref(owner, lambda _: _bounds.pop(identity, None)), {})
+    if identity not in _known:
+        _known[identity] = (weakref.ref(owner, lambda _: _known.pop(identity, None)), {})
 
 
 def remembered(residues: Array, system: RNS) -> int | None:
     """The bound that was measured of an array (n, *shape) under a system, if there is one."""
-    bounds = _bounds_of(residues)
-    return bounds.get(_key(residues, system)) if bounds else None
+    known = _known_of(residues)
+    return known.get(_key_of_bound(residues, system)) if known else None
 
 
 def remember(residues: Array, system: RNS, bound: int) -> None:
     """Keep a measured bound, if nobody writes to the array."""
-    bounds = _bounds_of(residues)
-    if bounds is None:
+    _keep(_known_of(residues), _key_of_bound(residues, system), bound)
+
+
+def is_constant(array: Any) -> bool:
+    """Whether an array is known to be in memory to which nobody writes; one of few bytes never is."""
+    return _known_of(array) is not None
+
+
+def kept(array: Any, name: str, find: Callable[[Any], Any]) -> Any:
+    """What a function gives of an array, found once if nobody writes to the array."""
+    known, key = _known_of(array), (name, array.dtype, *_place(array))
+    if not known or key not in known:
+        found = find(array)
+        _keep(known, key, found)
+        return found
+    return known[key]
+
+
+def _keep(known: dict[Hashable, Any] | None, key: Hashable, value: Any) -> None:
+    if known is None:
         return
-    if len(bounds) >= _MOST_VIEWS:
-        bounds.clear()
-    bounds[_key(residues, system)] = bound
+    if len(known) >= _MOST_VIEWS:
+        known.clear()
+    known[key] = value
 
 
 def forget() -> None:
-    """Forget all bounds, so that measuring them can be timed."""
-    for _, bounds in list(_bounds.values()):
-        bounds.clear()
+    """Forget all that is known, so that measuring bounds can be timed."""
+    for _, known in list(_known.values()):
+        known.clear()
 
 
-def _bounds_of(residues: Array) -> dict[Hashable, int] | None:
+def _known_of(residues: Any) -> dict[Hashable, Any] | None:
     """What is known of the views of the memory that an array is of; None if somebody may write to it."""
     if not isinstance(residues, np.ndarray) or residues.flags.writeable:
         return None
     owner = _owner(residues)
-    entry = _bounds.get(id(owner))
+    entry = _known.get(id(owner))
     return entry[1] if entry and entry[0]() is owner else None
 
 
@@ -76,6 +94,10 @@ def _owner(residues: Any) -> Any:
     return residues
 
 
-def _key(residues: Any, system: RNS) -> Hashable:
-    place = residues.__array_interface__["data"][0], residues.shape, residues.strides
-    return *place, system.moduli, system.signed, system.known_magnitude
+def _key_of_bound(residues: Any, system: RNS) -> Hashable:
+    return *_place(residues), system.moduli, system.signed, system.known_magnitude
+
+
+def _place(array: Any) -> tuple[Hashable, ...]:
+    """Which memory an array is a view of, and how."""
+    return array.__array_interface__["data"][0], array.shape, array.strides
