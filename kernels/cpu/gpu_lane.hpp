@@ -14,7 +14,7 @@ namespace rns {
 // Functions of CUDA's driver, which whoever makes this has loaded, by their addresses in this order; 0 is
 // success. Addresses of the GPU are integers.
 struct Driver {
-  using Addresses = std::array<u64, 10>;
+  using Addresses = std::array<u64, 12>;
 
   explicit Driver(const Addresses& addresses) {
     static_assert(sizeof(Driver) == sizeof(Addresses), "a function is as long as its address");
@@ -31,6 +31,8 @@ struct Driver {
   int (*record_event)(void* event, void* stream);
   int (*await_event)(void* event);
   int (*hold_stream)(void* stream, void* event, unsigned flags);
+  int (*end_stream)(void* stream);
+  int (*end_event)(void* event);
 };
 
 inline void check_cuda(int error, const char* what) {
@@ -49,10 +51,18 @@ class Lane {
       : slots(slots), bytes(bytes), driver_(driver), events_(static_cast<std::size_t>(slots)) {
     constexpr unsigned kNonBlocking = 1, kWithoutTiming = 2;
     check_cuda(driver_.set_context(context), "cuCtxSetCurrent");
-    check_cuda(driver_.make_stream(&stream_, kNonBlocking), "cuStreamCreate");
-    // Threads that sleep while they wait, which they do where the bus is the limit, wake too late.
-    for (void*& event : events_) check_cuda(driver_.make_event(&event, kWithoutTiming), "cuEventCreate");
-    check_cuda(driver_.make_pinned(&memory_, static_cast<std::size_t>(slots * bytes)), "cuMemAllocHost");
+    try {
+      check_cuda(driver_.make_stream(&stream_, kNonBlocking), "cuStreamCreate");
+      // Threads that sleep while they wait, which they do where the bus is the limit, wake too late.
+      for (void*& event : events_) check_cuda(driver_.make_event(&event, kWithoutTiming), "cuEventCreate");
+      check_cuda(driver_.make_pinned(&memory_, static_cast<std::size_t>(slots * bytes)), "cuMemAllocHost");
+    } catch (...) {  // the next file tries again
+      for (void* event : events_) {
+        if (event != nullptr) driver_.end_event(event);
+      }
+      if (stream_ != nullptr) driver_.end_stream(stream_);
+      throw;
+    }
   }
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;

@@ -5,7 +5,9 @@ import errno
 import functools
 import itertools
 import os
+import re
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,7 +19,7 @@ import pytest
 from numpy.typing import NDArray
 
 from rnsdask.backend import cpu
-from rnsdask.backend.cpu.files import read_first
+from rnsdask.backend.cpu.files import checked_size, read_first
 
 GONE = 0xAB
 CONTEXT, FOLLOWER = 55, 77
@@ -58,6 +60,8 @@ class Driver:
         self._recorded: dict[int, tuple[int, int]] = {}
         self._followed: dict[int, int] = {}  # by the stream, the last event
         self._memory: list[Any] = []
+        self.handles: set[int] = set()
+        """Streams and events that are there."""
         kinds = {
             "to_gpu": (_ADDRESS, _ADDRESS, _SIZE, _POINTER),
             "from_gpu": (_ADDRESS, _ADDRESS, _SIZE, _POINTER),
@@ -69,6 +73,8 @@ class Driver:
             "record": (_POINTER, _POINTER),
             "await_event": (_POINTER,),
             "hold": (_POINTER, _POINTER, ctypes.c_uint),
+            "end_stream": (_POINTER,),
+            "end_event": (_POINTER,),
         }
         self._functions = [
             ctypes.CFUNCTYPE(ctypes.c_int, *kind)(self._guarded(name)) for name, kind in kinds.items()
@@ -105,12 +111,20 @@ class Driver:
         assert flags == 1  # it waits for no other stream
         self.on_make_stream()
         place[0] = 1000 + len(self._copies)
+        self.handles.add(place[0])
         self._copies[place[0]] = []
 
     def _make_event(self, place: Any, flags: int) -> None:
         assert flags == 2  # without its time
         place[0] = 2000 + len(self._recorded)
+        self.handles.add(place[0])
         self._recorded[place[0]] = (0, 0)
+
+    def _end_stream(self, stream: int) -> None:
+        self.handles.remove(stream)
+
+    def _end_event(self, event: int) -> None:
+        self.handles.remove(event)
 
     def _hold(self, stream: int, event: int, flags: int) -> None:
         assert flags == 0
@@ -288,6 +302,9 @@ def test_errors_of_cuda(
     with pytest.raises(RuntimeError, match=f"CUDA's error {ERRORS[name]} of cu"):
         move()
     assert driver.is_idle
+    end = time.monotonic() + 10
+    while name.startswith("make") and driver.handles:  # other threads may be at theirs
+        assert time.monotonic() < end
     driver.failing.clear()
     assert move() == (100 if way == "to_gpu" else 0)
     assert way == "from_gpu" or np.array_equal(array, content)
@@ -320,6 +337,14 @@ def test_threads_that_cannot_be_begun_beforehand_are_begun_later(tmp_path: Path,
         read(files, tmp_path / "x", np.zeros(100, np.uint8))
     driver.failing.clear()
     assert read(files, tmp_path / "x", np.zeros(100, np.uint8)) == 100
+
+
+def test_invalid_says_what_it_is_of() -> None:
+    with pytest.raises(OSError, match="it is no regular file"):
+        checked_size(-errno.EINVAL, reading=True)
+    with pytest.raises(OSError, match=re.escape(os.strerror(errno.EINVAL))):
+        checked_size(-errno.EINVAL, reading=False)
+    assert checked_size(7, reading=False) == 7
 
 
 def test_sizes_are_checked(driver: Driver) -> None:

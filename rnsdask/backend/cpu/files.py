@@ -35,13 +35,14 @@ def read_first(path: str | Path, most: int) -> bytes:
     """
     found: bytes | int = _cpu.read_first(os.fsencode(path), most)
     if isinstance(found, int):
-        checked_size(found)
+        checked_size(found, reading=True)
     assert isinstance(found, bytes)
     return found
 
 
-def checked_size(size: int) -> int:
-    """A size, or raise the OSError of a negative errno."""
+def checked_size(size: int, *, reading: bool) -> int:
+    """A size, or raise the OSError of a negative errno, which of a file that is read may say what it is."""
     if size < 0:
-        raise OSError(-size, "it is no regular file" if size == -errno.EINVAL else os.strerror(-size))
+        is_special = reading and size == -errno.EINVAL
+        raise OSError(-size, "it is no regular file" if is_special else os.strerror(-size))
     return size

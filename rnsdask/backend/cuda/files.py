@@ -38,6 +38,8 @@ _FUNCTIONS = (
     "cuEventRecord",
     "cuEventSynchronize",
     "cuStreamWaitEvent",
+    "cuStreamDestroy_v2",
+    "cuEventDestroy_v2",
 )
 
 _making = Lock()
@@ -83,7 +85,8 @@ def _moved(method: str, file: bytes | int, array: Array, *follower: int) -> int:
     ready = cupy.cuda.Event(disable_timing=True)
     ready.record()
     move: Callable[..., int] = getattr(_files_of_device(), method)
-    return checked_size(launching.call(move, file, array, array.nbytes, ready.ptr, *follower))
+    size = launching.call(move, file, array, array.nbytes, ready.ptr, *follower)
+    return checked_size(size, reading=method == "read")
 
 
 def _files_of_device() -> Any:
