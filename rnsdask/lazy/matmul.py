@@ -41,6 +41,8 @@ def _matmul_of_intervals(a: Numbers, b: Numbers, *, overflow: str | None = None)
     find_lengths(*filter(is_number_array, (a, b)))
     if not (is_number_array(a) and is_number_array(b) and a.words.ndim == b.words.ndim == 2):
         return _wide_matmul(a, b, overflow=overflow)
+    _check_operands(a, b)
+    _as_matrices(a, b)  # for its errors, which shall name the shapes of the vectors
     row = made_like((a,), a.words[:, None], a.system, "raise")
     product = _wide_matmul(row, b, overflow=overflow)
     if not isinstance(product, tuple):
@@ -60,10 +62,10 @@ def _matmul_of_fields(a: Numbers, b: Numbers, *, overflow: str | None = None) ->
     fields.check_no_overflow(overflow)
     _check_operands(a, b)
     find_lengths(a, b)
+    x, y, kept = _as_matrices(a, b)
     if a.words.ndim == b.words.ndim == 2:
         return _matmul_of_fields(made_like((a,), a.words[:, None], a.system, "raise"), b)[0]
     if isinstance(a.system, FermatField):
-        x, y, kept = _as_matrices(a, b)
         words, _ = _words(x, y, (a.system, a.system), "wrap")
         return made_like((a,), words[kept], a.system, "raise")
     left, right = (Residues(x.words, RNS(x.system.moduli)) for x in (a, b))

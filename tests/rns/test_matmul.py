@@ -2,6 +2,7 @@
 
 import pickle
 import random
+from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -384,3 +385,17 @@ def test_mismatches() -> None:
     lazy = x.rechunk((1, 3))[0]
     with pytest.raises(ValueError, match=r"shapes \(1,\) and \(3,\) do not match"):
         lazy[lazy > 5] @ lazy
+
+
+@pytest.mark.parametrize(
+    "system",
+    [rd.RNS(TOP), rd.IntervalRNS(TOP), rd.PrimeFields([101, 103]), rd.FermatField(2**28 + 2**22, 16)],
+    ids=lambda system: type(system).__name__,
+)
+@pytest.mark.parametrize("chunks", [None, 2])
+def test_errors_name_the_shapes_of_the_operands(system: Any, chunks: int | None) -> None:
+    x, y, z = (rd.from_ints(values, system, chunks=chunks) for values in ([1, 2], [1, 2, 3], [[1, 2, 3]] * 4))
+    for a, b, shapes in ((x, y, r"\(2,\) and \(3,\)"), (z, x, r"\(4, 3\) and \(2,\)"), (z, z, r"\(4, 3\)")):
+        for product in (rd.dot, rd.matmul):
+            with pytest.raises(ValueError, match=f"^shapes {shapes}"):
+                product(a, b)
