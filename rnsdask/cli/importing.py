@@ -145,7 +145,7 @@ def _import_integers(
     from rnsdask.jobs import integers, memory_plan
     from rnsdask.jobs.compression import decompressed
     from rnsdask.jobs.cost import measured
-    from rnsdask.jobs.integer_streams import remaining_bytes
+    from rnsdask.jobs.integer_reading import remaining_bytes
     from rnsdask.jobs.progress import metered
     from rnsdask.positional.system import Positional
     from rnsdask.rns.system import RNS
@@ -194,7 +194,7 @@ def _reader(
     strict: bool,
 ) -> "tuple[IntegerSource, tuple[int, ...] | None, int]":
     """What reads a stream, by its options or its content; its shape, if known; and bytes that it holds."""
-    from rnsdask.jobs.integer_streams import BinaryReader, TextReader
+    from rnsdask.jobs.integer_reading import BinaryReader, TextReader
     from rnsdask.jobs.matrix_market import MatrixMarketReader, is_matrix_market
 
     lowest, highest = system.value_range

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import count
 from typing import Any, BinaryIO, Protocol
 
@@ -13,11 +14,7 @@ from rnsdask.core import layout
 from rnsdask.core.errors import InputError, JobError
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.jobs.compute import Advance, map_ahead, mapping_on_threads
-from rnsdask.jobs.integer_streams import (
-    binary_records,
-    decimal_lines,
-    hexadecimal_lines,
-)
+from rnsdask.jobs.integer_writing import check_consecutive, write_integers
 from rnsdask.jobs.writing import Index, Transfer, check_same, resume_store, written_chunks
 from rnsdask.positional.system import Positional
 from rnsdask.rns import convert
@@ -271,25 +268,12 @@ def export_integers(
     JobError
         If an integer does not fit into a record, or the chunks are not consecutive parts of the array.
     """
-    check_consecutive(info)
+    check_consecutive(info.path, info.shape, info.chunks)
     system = info.system
-    done = written = 0
-
-    def convert_batch(batch: tuple[int, NDArray[np.uint32]]) -> tuple[int, bytes | memoryview]:
-        first, residues = batch
-        if width is None and not hexadecimal:
-            return residues.shape[1], decimal_lines(*_decimal(residues, system))
-        limbs = system.limbs_of(residues)
-        if width is None:
-            return len(limbs), hexadecimal_lines(limbs, signed=system.signed)
-        return len(limbs), binary_records(limbs, width, signed=system.signed, first_index=first)
-
-    for integers, data in map_ahead(convert_batch, stored_batches(info, batch_size(system))):
-        stream.write(data)
-        done += integers
-        written += len(data)
-        advance(integers)
-    stream.flush()
+    form: dict[str, Any] = {"hexadecimal": hexadecimal, "width": width, "advance": advance}
+    batches, decimal = stored_batches(info, batch_size(system)), partial(_decimal, system=system)
+    signed = system.signed
+    done, written = write_integers(stream, batches, decimal, system.limbs_of, signed=signed, **form)
     return Transfer(done, info.nbytes, written)
 
 
@@ -310,13 +294,3 @@ def stored_batches(info: store.StoreInfo, size: int) -> Iterator[tuple[int, NDAr
         for start in range(0, residues.shape[1], size):
             yield first + start, residues[:, start : start + size]
         first += residues.shape[1]
-
-
-def check_consecutive(info: store.StoreInfo) -> None:
-    """Check that the chunks, one after the other, are the array in C order."""
-    divided = [axis for axis, chunks in enumerate(info.grid) if chunks > 1]
-    if divided and any(chunk > 1 for chunk in info.chunks[: divided[-1]]):
-        raise JobError(
-            f"{info.path}: its chunks of shape {info.chunks} are not consecutive parts of the array of shape "
-            f"{info.shape}; only such an array can be exported"
-        )

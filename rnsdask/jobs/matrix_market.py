@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rnsdask.core.errors import InputError
 from rnsdask.core.layout import RESIDUE_DTYPE
-from rnsdask.jobs.integer_streams import TextReader
+from rnsdask.jobs.integer_reading import TextReader
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 

@@ -14,7 +14,8 @@ from rnsdask.core.place import Place
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.jobs.compute import Advance, map_ahead
 from rnsdask.jobs.identity import job_identity
-from rnsdask.jobs.integers import batch_size, check_consecutive, stored_batches
+from rnsdask.jobs.integer_writing import check_consecutive
+from rnsdask.jobs.integers import batch_size, stored_batches
 from rnsdask.jobs.writing import Transfer, write_array
 from rnsdask.rns.foreign import residues_of_words
 
@@ -100,7 +101,7 @@ def export_residues(
     JobError
         If the stream is no file, or the chunks are not consecutive parts of the array.
     """
-    check_consecutive(info)
+    check_consecutive(info.path, info.shape, info.chunks)
     if axis == 0 and not stream.seekable():
         raise JobError("residues along axis 0 can be written to a file only; --axis -1 writes them in order")
     dtype = np.dtype("<u4" if isinstance(moduli, ModuliSet) else "<u8")

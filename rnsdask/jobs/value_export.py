@@ -1,7 +1,6 @@
 """The job that writes what is no store of residues to a stream: a group's integers, Booleans, signs."""
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -13,10 +12,9 @@ from rnsdask.arrays import interval_rns_storage
 from rnsdask.cluster.memory import Work
 from rnsdask.constants import DECIMAL_BASE
 from rnsdask.core import layout
-from rnsdask.core.errors import JobError
 from rnsdask.jobs import memory_plan
-from rnsdask.jobs.compute import Advance, map_ahead
-from rnsdask.jobs.integer_streams import binary_records, decimal_lines, hexadecimal_lines
+from rnsdask.jobs.compute import Advance
+from rnsdask.jobs.integer_writing import check_consecutive, write_integers
 from rnsdask.jobs.writing import Transfer
 from rnsdask.rns import convert
 from rnsdask.rns.decimal import residues_to_decimal
@@ -24,8 +22,8 @@ from rnsdask.rns.decimal import residues_to_decimal
 # Words of a batch: some batches at a time take less memory than a chunk.
 _BATCH_WORDS = 2**18
 
-_Batch = tuple[int, NDArray[Any], NDArray[np.bool_]]
-"""A position; residues (n, integers) of magnitudes, or integers (1, integers); and which are negative."""
+_Numbers = tuple[NDArray[Any], NDArray[np.bool_]]
+"""Residues (n, integers) of magnitudes, or integers (1, integers); and which are negative."""
 
 
 @dataclass(frozen=True)
@@ -88,29 +86,14 @@ class Values:
         JobError
             If an integer does not fit into a record, or the chunks are not consecutive parts of the array.
         """
-        _check_consecutive(self.info.path, self.array.shape, self.array.chunks)
-        done = written = 0
-
-        def convert_batch(batch: _Batch) -> tuple[int, bytes | memoryview]:
-            first, numbers, negative = batch
-            count = len(negative)
-            if width is None and not hexadecimal:
-                return count, decimal_lines(self._magnitudes(numbers), negative)
-            limbs = self._limbs(numbers, negative)
-            if width is None:
-                return count, hexadecimal_lines(limbs, signed=True)
-            return count, binary_records(limbs, width, signed=True, first_index=first)
-
-        for count, data in map_ahead(convert_batch, self._batches()):
-            stream.write(data)
-            done += count
-            written += len(data)
-            advance(count)
-        stream.flush()
+        check_consecutive(self.info.path, self.array.shape, self.array.chunks)
+        form: dict[str, Any] = {"hexadecimal": hexadecimal, "width": width, "advance": advance}
+        batches = self._batches()
+        done, written = write_integers(stream, batches, self._decimal, self._limbs, signed=True, **form)
         return Transfer(done, self.nbytes, written)
 
-    def _batches(self) -> Iterator[_Batch]:
-        """Some values at a time."""
+    def _batches(self) -> Iterator[tuple[int, _Numbers]]:
+        """Some values at a time, with the index of the first."""
         first = 0
         for index in self.array.indices():
             if isinstance(self.info, store.GroupInfo):
@@ -122,20 +105,22 @@ class Values:
             size = max(16, _BATCH_WORDS // len(numbers))
             for start in range(0, len(negative), size):
                 part = slice(start, start + size)
-                yield first + start, numbers[:, part], negative[part]
+                yield first + start, (numbers[:, part], negative[part])
             first += len(negative)
 
-    def _magnitudes(self, numbers: NDArray[Any]) -> NDArray[np.uint32]:
-        """Decimal limbs (integers, L) of the absolute values."""
+    def _decimal(self, values: _Numbers) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+        """Decimal limbs (integers, L) of the absolute values, and which are negative."""
+        numbers, negative = values
         if isinstance(self.info, store.GroupInfo):
-            return residues_to_decimal(numbers, self.info.residues.moduli)[0]
+            return residues_to_decimal(numbers, self.info.residues.moduli)[0], negative
         magnitudes = np.abs(numbers[0]).view(np.uint64)  # also right of -2**63
         powers = np.array([DECIMAL_BASE**k for k in range(3)], dtype=np.uint64)
         limbs: NDArray[np.uint64] = magnitudes[:, np.newaxis] // powers % np.uint64(DECIMAL_BASE)
-        return limbs.astype(np.uint32)
+        return limbs.astype(np.uint32), negative
 
-    def _limbs(self, numbers: NDArray[Any], negative: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    def _limbs(self, values: _Numbers) -> NDArray[np.uint32]:
         """Limbs (integers, L) in two's complement."""
+        numbers, negative = values
         if isinstance(self.info, store.GroupInfo):
             return _with_signs(convert.to_limbs(numbers, self.info.residues.moduli), negative)
         limbs: NDArray[np.uint32] = numbers[0].view(np.uint32).reshape(-1, 2)
@@ -153,13 +138,3 @@ def _with_signs(magnitudes: NDArray[np.uint32], negative: NDArray[np.bool_]) -> 
         carry &= column == 0
     limbs[negative] = rows
     return limbs
-
-
-def _check_consecutive(path: str, shape: Sequence[int], chunks: Sequence[int]) -> None:
-    """Check that the chunks, one after the other, are the array in C order."""
-    divided = [axis for axis, count in enumerate(layout.chunk_grid(shape, chunks)) if count > 1]
-    if divided and math.prod(chunks[: divided[-1]]) > 1:
-        raise JobError(
-            f"{path}: its chunks of shape {tuple(chunks)} are not consecutive parts of the array of shape "
-            f"{tuple(shape)}; rnsdask rechunk makes such an array of a store"
-        )

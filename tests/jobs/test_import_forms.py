@@ -19,7 +19,7 @@ import rnsdask as rd
 from rnsdask.cli import main
 from rnsdask.core.errors import InputError, JobError
 from rnsdask.jobs.compression import compressing, decompressed
-from rnsdask.jobs.integer_streams import TextReader
+from rnsdask.jobs.integer_reading import TextReader
 
 VALUES = [k**7 for k in range(2000)]
 TEXT = b"".join(b"%d\n" % v for v in VALUES)

@@ -17,16 +17,8 @@ from strategies import BOTH_RANGES
 
 from rnsdask.core.errors import InputError, JobError, abbreviate
 from rnsdask.core.integer_text import to_decimal
-from rnsdask.jobs.integer_streams import (
-    Batch,
-    BinaryReader,
-    IntegerReader,
-    TextReader,
-    binary_records,
-    decimal_lines,
-    hexadecimal_lines,
-    remaining_bytes,
-)
+from rnsdask.jobs.integer_reading import Batch, BinaryReader, IntegerReader, TextReader, remaining_bytes
+from rnsdask.jobs.integer_writing import binary_records, decimal_lines, hexadecimal_lines
 
 HIGHEST = 10**30
 ANY = (-(2**60000), 2**60000)

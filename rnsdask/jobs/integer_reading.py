@@ -1,4 +1,4 @@
-"""Reading integers from text and binary streams, and writing them, in bounded memory, as limbs.
+"""Reading integers from text and binary streams, in bounded memory, as limbs.
 
 Text
     One integer a line, decimal or hexadecimal (``0x``), with an optional sign. Lines end in LF or CRLF; the
@@ -23,15 +23,15 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.backend.cpu import format_decimal, format_hexadecimal, parse_decimal_lines, parse_lines
+from rnsdask.backend.cpu import format_decimal, parse_decimal_lines, parse_lines
 from rnsdask.constants import DECIMAL_BASE, DECIMAL_DIGITS
-from rnsdask.core.errors import InputError, JobError, abbreviate
+from rnsdask.core.errors import InputError, abbreviate
 from rnsdask.core.integer_text import not_an_integer, parse_integer, to_decimal
 from rnsdask.core.moduli import LIMB_BITS, ModuliSet
 from rnsdask.positional.system import Positional
 from rnsdask.rns.convert import to_limbs, to_residues
 from rnsdask.rns.decimal import decimal_to_residues
-from rnsdask.rns.foreign import first_lost, resized, widened
+from rnsdask.rns.foreign import widened
 from rnsdask.rns.system import RNS
 
 _TEXT_BYTES = 2**18
@@ -97,7 +97,7 @@ class Batch:
     def value(self, row: int) -> int:
         """The integer of a row."""
         if not self.decimal:
-            return _limbs_to_int(self.limbs[row], self.signed)
+            return int.from_bytes(self.limbs[row].astype("<u4").tobytes(), "little", signed=self.signed)
         count = self.limbs.shape[1] - self.signed
         text = format_decimal(self.limbs[row : row + 1, :count].copy(), np.zeros(1, dtype=np.bool_))
         complement = DECIMAL_BASE**count if self.signed and self.limbs[row, -1] else 0
@@ -352,60 +352,3 @@ class BinaryReader(IntegerReader):
             f"{self._name}: its size of {size} bytes is not a multiple of the width of {self._width}: "
             f"{size % self._width} bytes remain after the last whole integer"
         )
-
-
-def hexadecimal_lines(limbs: NDArray[np.uint32], *, signed: bool) -> memoryview:
-    """Write integers one a line as ``0x...``, a negative one as ``-0x...``.
-
-    Parameters
-    ----------
-    limbs : uint32 array of shape (integers, limbs)
-        Little-endian limbs, in two's complement when signed.
-    signed : bool
-        Whether limbs are two's complement.
-    """
-    return format_hexadecimal(limbs, signed).data
-
-
-def decimal_lines(limbs: NDArray[np.uint32], negative: NDArray[np.bool_]) -> memoryview:
-    """Write integers one a line, in decimal.
-
-    Parameters
-    ----------
-    limbs : uint32 array of shape (integers, limbs)
-        The magnitudes in base 10**9, the least significant limb first.
-    negative : bool array of shape (integers,)
-        Which integers are negative.
-    """
-    return format_decimal(limbs, negative).data
-
-
-def binary_records(limbs: NDArray[np.uint32], width: int, *, signed: bool, first_index: int = 0) -> bytes:
-    """Write integers as little-endian records of ``width`` bytes.
-
-    Parameters
-    ----------
-    limbs : uint32 array of shape (integers, limbs)
-        Little-endian limbs, in two's complement when signed.
-    width : int
-        Bytes of a record.
-    signed : bool
-        Whether limbs and records are two's complement.
-    first_index : int
-        The index of the first integer, for the error message.
-
-    Raises
-    ------
-    JobError
-        If an integer does not fit into ``width`` bytes; it names the first one's index and value.
-    """
-    lost = first_lost(limbs, width, signed)
-    if lost is not None:
-        value = abbreviate(_limbs_to_int(limbs[lost], signed))
-        raise JobError(f"index {first_index + lost}: {value} does not fit into {width} bytes")
-    records: bytes = resized(limbs, width, signed).tobytes()
-    return records
-
-
-def _limbs_to_int(limbs: NDArray[np.uint32], signed: bool) -> int:
-    return int.from_bytes(limbs.astype("<u4").tobytes(), "little", signed=signed)

@@ -1,0 +1,141 @@
+"""Writing integers of stores to streams, in bounded memory, as text or binary records.
+
+Their forms are those of :mod:`.integer_reading`.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend.cpu import format_decimal, format_hexadecimal
+from rnsdask.core import layout
+from rnsdask.core.errors import JobError, abbreviate
+from rnsdask.jobs.compute import Advance, map_ahead
+from rnsdask.rns.foreign import first_lost, resized
+
+
+def write_integers(
+    stream: BinaryIO,
+    batches: Iterable[tuple[int, Any]],
+    decimal: Callable[[Any], tuple[NDArray[np.uint32], NDArray[np.bool_]]],
+    binary: Callable[[Any], NDArray[np.uint32]],
+    *,
+    signed: bool,
+    hexadecimal: bool = False,
+    width: int | None = None,
+    advance: Advance = lambda _: None,
+) -> tuple[int, int]:
+    """Write integers to a stream, in decimal unless told otherwise, converted on threads.
+
+    Parameters
+    ----------
+    batches : iterable of (int, numbers)
+        Some integers at a time, with the index of the first.
+    decimal : callable
+        Gives the decimal limbs of numbers, and which are negative, as :func:`decimal_lines` takes them.
+    binary : callable
+        Gives their limbs, as :func:`hexadecimal_lines` and :func:`binary_records` take them.
+    signed : bool
+        Whether these are in two's complement.
+    hexadecimal : bool
+        Text in hexadecimal instead of decimal.
+    width : int, optional
+        Binary records of so many bytes instead of text.
+    advance : callable
+        Told how many more integers are written.
+
+    Returns
+    -------
+    (integers, bytes)
+        How many are written.
+
+    Raises
+    ------
+    JobError
+        If an integer does not fit into a record.
+    """
+
+    def converted(batch: tuple[int, Any]) -> tuple[int, bytes | memoryview]:
+        first, numbers = batch
+        if width is None and not hexadecimal:
+            limbs, negative = decimal(numbers)
+            return len(limbs), decimal_lines(limbs, negative)
+        limbs = binary(numbers)
+        if width is None:
+            return len(limbs), hexadecimal_lines(limbs, signed=signed)
+        return len(limbs), binary_records(limbs, width, signed=signed, first_index=first)
+
+    done = written = 0
+    for integers, data in map_ahead(converted, batches):
+        stream.write(data)
+        done += integers
+        written += len(data)
+        advance(integers)
+    stream.flush()
+    return done, written
+
+
+def check_consecutive(path: str, shape: Sequence[int], chunks: Sequence[int]) -> None:
+    """Raise JobError unless the chunks, one after the other, are the array in C order."""
+    divided = [axis for axis, count in enumerate(layout.chunk_grid(shape, chunks)) if count > 1]
+    if divided and math.prod(chunks[: divided[-1]]) > 1:
+        raise JobError(
+            f"{path}: its chunks of shape {tuple(chunks)} are not consecutive parts of the array of shape "
+            f"{tuple(shape)}; rnsdask rechunk makes such an array of a store"
+        )
+
+
+def hexadecimal_lines(limbs: NDArray[np.uint32], *, signed: bool) -> memoryview:
+    """Write integers one a line as ``0x...``, a negative one as ``-0x...``.
+
+    Parameters
+    ----------
+    limbs : uint32 array of shape (integers, limbs)
+        Little-endian limbs, in two's complement when signed.
+    signed : bool
+        Whether limbs are two's complement.
+    """
+    return format_hexadecimal(limbs, signed).data
+
+
+def decimal_lines(limbs: NDArray[np.uint32], negative: NDArray[np.bool_]) -> memoryview:
+    """Write integers one a line, in decimal.
+
+    Parameters
+    ----------
+    limbs : uint32 array of shape (integers, limbs)
+        The magnitudes in base 10**9, the least significant limb first.
+    negative : bool array of shape (integers,)
+        Which integers are negative.
+    """
+    return format_decimal(limbs, negative).data
+
+
+def binary_records(limbs: NDArray[np.uint32], width: int, *, signed: bool, first_index: int = 0) -> bytes:
+    """Write integers as little-endian records of ``width`` bytes.
+
+    Parameters
+    ----------
+    limbs : uint32 array of shape (integers, limbs)
+        Little-endian limbs, in two's complement when signed.
+    width : int
+        Bytes of a record.
+    signed : bool
+        Whether limbs and records are two's complement.
+    first_index : int
+        The index of the first integer, for the error message.
+
+    Raises
+    ------
+    JobError
+        If an integer does not fit into ``width`` bytes; it names the first one's index and value.
+    """
+    lost = first_lost(limbs, width, signed)
+    if lost is not None:
+        value = abbreviate(int.from_bytes(limbs[lost].astype("<u4").tobytes(), "little", signed=signed))
+        raise JobError(f"index {first_index + lost}: {value} does not fit into {width} bytes")
+    records: bytes = resized(limbs, width, signed).tobytes()
+    return records
