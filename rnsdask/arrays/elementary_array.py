@@ -100,6 +100,7 @@ class ElementaryArray(ArithmeticArray):
         axes = self._axes(axis)
         if len(axes) == self.ndim and not keepdims:
             return products.prod(self, overflow, split_every, backend)
+        self._find_lengths()
         found = products.prod_along(self, axes, overflow, split_every)
         if keepdims:
             return found

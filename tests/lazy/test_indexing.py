@@ -369,6 +369,9 @@ def test_selections_of_tables_keep_the_other_axes() -> None:
             assert int(make().sum()) == expected.sum()
             assert make().sum(axis=0).compute().tolist() == expected.sum(axis=0).tolist()
             assert make().sum(axis=1).compute().tolist() == expected.sum(axis=1).tolist()
+            assert make().prod(axis=0).to_ints().tolist() == expected.prod(axis=0).tolist()
+            assert make().prod(axis=1).to_ints().tolist() == expected.prod(axis=1).tolist()
+            assert make().prod(keepdims=True).to_ints().tolist() == [[expected.prod()]]
             assert make()[1].to_ints().tolist() == expected[1].tolist()
             assert make().T.to_ints().tolist() == expected.T.tolist()
             if expected.size:
