@@ -15,10 +15,8 @@ from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout
 from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.core.scalar_int import as_scalars
 from rnsdask.lazy import casting, convert, foreign, indexing
 from rnsdask.lazy.lazy_ints import LazyInts
-from rnsdask.lazy.map import map_values
 
 
 class NumberArray(ShapedArray):
@@ -338,7 +336,7 @@ class NumberArray(ShapedArray):
         with residues.
         """
         lazy = self if self._is_lazy else self.rechunk()
-        return LazyInts.of(map_values(as_scalars, convert.to_ints(lazy), dtype=object))
+        return LazyInts.of_ints(convert.to_ints(lazy))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """Functions of NumPy such as ``np.add``; see :mod:`.protocols`."""

@@ -9,9 +9,8 @@ import numpy as np
 from rnsdask.backend import to_backend
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import Place
-from rnsdask.core.scalar_int import as_scalars
 from rnsdask.lazy.lazy_ints import LazyInts
-from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
+from rnsdask.lazy.map import map_chunks, reduce_chunks
 from rnsdask.lazy.tree import check_sizes, combine_tree
 from rnsdask.positional import reduce as positional
 from rnsdask.positional.system import Positional
@@ -98,7 +97,7 @@ def sums(words: Any, system: NumberSystem, axes: tuple[int, ...], split_every: i
     check_sizes(words)
     partials = reduce_chunks(_sums_block, words, axes, system=system, axes=axes)
     totals = combine_tree(partials, np.sum, tuple(a + 1 for a in axes), "rns-sums", split_every)
-    return LazyInts.of(map_values(as_scalars, totals, dtype=object)[0])
+    return LazyInts.of_ints(totals)[0]
 
 
 def _sums_block(block: Any, *, system: NumberSystem, axes: tuple[int, ...]) -> Any:

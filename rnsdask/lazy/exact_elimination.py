@@ -25,6 +25,7 @@ from rnsdask.fields.exact_ranks import ranks
 from rnsdask.fields.exact_solutions import solutions
 from rnsdask.lazy.elimination import checked as checked_words
 from rnsdask.lazy.elimination import joined_words, map_matrices, square
+from rnsdask.lazy.lazy_ints import exact, number
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.pieces import kept_blocks
 from rnsdask.lazy.tree import combine_tree
@@ -41,14 +42,14 @@ def det(x: Any) -> Any:
     found = _by_groups_of_primes("det", words, x.system)
     if found is None:
         found = kept_blocks(map_matrices("det", determinants, words, (1, 1), **_integers(x.system)))
-    return _number(found[..., 0, 0])
+    return number(exact(found)[..., 0, 0])
 
 
 def rank(x: Any) -> Any:
     """Ranks over the rationals, int64."""
     words = checked_words("rank", x)
     options = {**_integers(x.system), "dtype": np.int64}
-    return _number(kept_blocks(map_matrices("rank", ranks, words, (1, 1), **options))[..., 0, 0])
+    return number(kept_blocks(map_matrices("rank", ranks, words, (1, 1), **options))[..., 0, 0])
 
 
 def charpoly(x: Any) -> Any:
@@ -58,7 +59,7 @@ def charpoly(x: Any) -> Any:
     if found is None:
         lengths = 1, words.shape[-1] + 1
         found = kept_blocks(map_matrices("charpoly", polynomials, words, lengths, **_integers(x.system)))
-    return found[..., 0, :]
+    return exact(found)[..., 0, :]
 
 
 def solve(a: Any, b: Any) -> Any:
@@ -69,7 +70,7 @@ def solve(a: Any, b: Any) -> Any:
     system = a.system.with_bound(None if None in bounds else max(bounds))
     packed = _solutions("solve", joined, system, columns)
     numerators = packed[..., :rows, :columns]
-    return numerators[..., 0] if is_vector else numerators, _number(packed[..., rows, 0])
+    return numerators[..., 0] if is_vector else numerators, number(packed[..., rows, 0])
 
 
 def inv(x: Any) -> Any:
@@ -77,17 +78,17 @@ def inv(x: Any) -> Any:
     words = square("inv", x)
     length = words.shape[-1]
     packed = _solutions("inv", words, x.system, length)
-    return packed[..., :length, :length], _number(packed[..., length, 0])
+    return packed[..., :length, :length], number(packed[..., length, 0])
 
 
 def _solutions(name: str, words: Any, system: RNS, columns: int) -> Any:
     """Numerators and denominators (*batch, N + 1, max(columns, 1)) of systems of equations."""
     found = _by_groups_of_primes(name, words, system, columns)
     if found is not None:
-        return found
+        return exact(found)
     options = {**_integers(system), "located": True, "of_identity": name == "inv"}
     lengths = words.shape[-2] + 1, max(columns, 1)
-    return kept_blocks(map_matrices(name, solutions, words, lengths, **options))
+    return exact(kept_blocks(map_matrices(name, solutions, words, lengths, **options)))
 
 
 def _by_groups_of_primes(name: str, words: Any, system: RNS, columns: int = 0) -> Any:
@@ -126,11 +127,6 @@ def _join_blocks(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001
 def _integers(system: RNS) -> dict[str, Any]:
     """Options of maps to one Python int of each number of a system."""
     return {"system": system, "dtype": object, "rows": None}
-
-
-def _number(found: Any) -> Any:
-    """An array, or the only number of one without axes, which stays lazy."""
-    return found if found.ndim or isinstance(found, da.Array) else found.item()
 
 
 def residues_of_results(values: Any, system: RNS, like: Any) -> Any:

@@ -18,6 +18,7 @@ from rnsdask.fields import bivariate_resultant as bivariate
 from rnsdask.fields import exact_polynomials
 from rnsdask.fields.geometric_points import count_beyond
 from rnsdask.lazy.in_memory import as_lazy
+from rnsdask.lazy.lazy_ints import exact, number
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.pieces import kept_blocks, kept_calls
 from rnsdask.lazy.polynomials import map_pairs, one_chunk, side_by_side
@@ -38,13 +39,13 @@ def resultant(f: Any, g: Any) -> Any:
     groups = _prime_groups(f, g, system)
     if len(groups) < 2:
         found = map_pairs(_resultants, f, g, 1, None, system=system, dtype=object)
-        return _number(kept_blocks(found)[..., 0])
+        return number(exact(kept_blocks(found))[..., 0])
     options = {"system": system, "dtype": object, "like": np.empty(0)}
     parts = da.concatenate([map_pairs(_part, f, g, 2, 1, group=group, **options) for group in groups])
     joined = combine_tree(kept_blocks(parts, groups), _joined, (0,), "resultant-parts")
     ends = (*joined.chunks[1:-1], (1,))
     found = map_chunks(_integers, joined, chunks=ends, dtype=object, like=np.empty(0))
-    return _number(found[..., 0])
+    return number(exact(found)[..., 0])
 
 
 def _prime_groups(f: Any, g: Any, system: RNS) -> list[tuple[int, int]]:
@@ -62,7 +63,7 @@ def discriminant(f: Any) -> Any:
     words = one_chunk(f)
     chunks = (*words.chunks[1:-1], (1,)) if isinstance(words, da.Array) else None
     options = {"chunks": chunks, "system": f.system, "dtype": object}
-    return _number(map_chunks(exact_polynomials.discriminants, words, **options)[..., 0])
+    return number(exact(map_chunks(exact_polynomials.discriminants, words, **options))[..., 0])
 
 
 def bivariate_resultant(f: Any, g: Any) -> Any:
@@ -75,10 +76,10 @@ def bivariate_resultant(f: Any, g: Any) -> Any:
     x, y, batch = side_by_side(f, g, 2)
     chunks = None if batch is None else (*batch, (1,), (1,), (1,), (length,))
     options = {"chunks": chunks, "dtype": object, "system": system, "length": length}
-    return kept_blocks(map_chunks(_bivariate_resultants, x, y, **options))[..., 0, 0, 0, :]
+    return exact(kept_blocks(map_chunks(_bivariate_resultants, x, y, **options)))[..., 0, 0, 0, :]
 
 
-def _in_groups(f: Any, g: Any, system: RNS, length: int) -> da.Array:
+def _in_groups(f: Any, g: Any, system: RNS, length: int) -> Any:
     """One resultant, its primes in groups. What numbers turn out to be may leave the last groups empty."""
     x, y = (as_lazy(v.words)[:, None].rechunk(-1).to_delayed().item() for v in (f, g))
     task = delayed(bivariate.task_of, pure=True)(x, y, system)
@@ -90,8 +91,7 @@ def _in_groups(f: Any, g: Any, system: RNS, length: int) -> da.Array:
     found: da.Array = da.from_delayed(
         lifted(task, images, length), (1, length), meta=np.empty((0, 0), dtype=object)
     )
-    one: da.Array = found[0]
-    return one
+    return exact(found)[0]
 
 
 def _system(f: Any, g: Any) -> RNS:
@@ -99,11 +99,6 @@ def _system(f: Any, g: Any) -> RNS:
     bounds = [x.system.bound for x in (f, g)]
     system: RNS = f.system
     return system.with_bound(None if None in bounds else max(bounds))
-
-
-def _number(found: Any) -> Any:
-    """An array, or the only number of one without axes, which stays lazy."""
-    return found if found.ndim or isinstance(found, da.Array) else found.item()
 
 
 def _resultants(f: Array, g: Array, *, system: RNS, place: Place) -> Any:  # noqa: ARG001

@@ -7,9 +7,11 @@ import dask.array as da
 import numpy as np
 from dask.base import tokenize
 from dask.delayed import single_key
+from numpy.typing import NDArray
 
-from rnsdask.core.scalar_int import ARITHMETIC, COMPARISONS, DIVISIONS, UNARY, Function, ScalarInt
+from rnsdask.core.scalar_int import ARITHMETIC, COMPARISONS, DIVISIONS, UNARY, Function, ScalarInt, as_scalars
 from rnsdask.lazy.compute import compute_by, computed_by_holders, get_of_this_process
+from rnsdask.lazy.map import map_values
 from rnsdask.lazy.operands import is_number_array
 
 # Python refuses to write integers of more than 4300 decimal digits, or 14285 bits.
@@ -33,9 +35,14 @@ class LazyInts(da.Array):
 
     @classmethod
     def of(cls, array: da.Array) -> "LazyInts":
-        """Make one of a Dask array of Python ints."""
+        """Make one of a Dask array whose elements stay exact in Dask, as those of `ScalarInt` do."""
         made: LazyInts = cls(array.dask, array.name, array.chunks, meta=array._meta)
         return made
+
+    @classmethod
+    def of_ints(cls, array: da.Array) -> "LazyInts":
+        """Make one of a Dask array, of one axis or more, of Python ints."""
+        return cls.of(map_values(as_scalars, array, dtype=object))
 
     def compute(self, **kwargs: Any) -> Any:
         """Compute the integers, as any Dask array."""
@@ -80,6 +87,33 @@ class LazyInts(da.Array):
 
     def __complex__(self) -> complex:
         return complex(self._number())
+
+
+class _ExactResults(LazyInts):
+    """Such that compute to arrays of plain Python ints, as results in memory are."""
+
+    __slots__ = ()
+
+    def __dask_postcompute__(self) -> Any:
+        finish = super().__dask_postcompute__()
+        return (_plain, finish) if self.ndim else finish
+
+
+def _plain(results: Any, finish: Callable[..., Any], arguments: tuple[Any, ...]) -> NDArray[np.object_]:
+    found: NDArray[np.object_] = finish(results, *arguments)
+    made = np.empty(found.shape, dtype=object)
+    made.ravel()[:] = list(map(int, found.ravel()))
+    return made
+
+
+def exact(found: Any) -> Any:
+    """Python ints that a function gave, in an array; lazy ones with their arithmetic."""
+    return _ExactResults.of_ints(found) if isinstance(found, da.Array) else found
+
+
+def number(found: Any) -> Any:
+    """An array, or the only number of one without axes, which stays lazy."""
+    return found if found.ndim or isinstance(found, da.Array) else found.item()
 
 
 def _nameable(operand: Any) -> Any:

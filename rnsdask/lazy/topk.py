@@ -12,7 +12,7 @@ from rnsdask.core.place import Place
 from rnsdask.core.scalar_int import as_scalars
 from rnsdask.lazy import ranks
 from rnsdask.lazy.lazy_ints import LazyInts
-from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
+from rnsdask.lazy.map import map_chunks, reduce_chunks
 from rnsdask.lazy.ordering import sorted_indices
 from rnsdask.lazy.tree import boxed, check_sizes, combine_tree
 from rnsdask.positional import order as positional_order
@@ -76,7 +76,7 @@ def along_axis(words: Any, system: NumberSystem, k: int, axis: int, field: str) 
     best = _best(words, system, k, axis)
     if field == "values":
         ints = map_chunks(_values_block, best, dtype=object, system=system)
-        return LazyInts.of(map_values(as_scalars, ints, dtype=object)) if isinstance(ints, da.Array) else ints
+        return LazyInts.of_ints(ints) if isinstance(ints, da.Array) else ints
     return map_chunks(_indices_block, best, dtype=np.int64)
 
 

@@ -200,3 +200,35 @@ def test_reductions_of_what_lazy_integers_are_combined_with(
         assert int((x.max() - x).argmax().compute()) == int((ints.max() - ints).argmax())
         assert int((x + x.sum() % 7).min()) == ints.min() + ints.sum() % 7
         assert ((x - x.min()).to_ints() == ints - ints.min()).all()
+
+
+def exact_results() -> Iterator[tuple[str, Any, int]]:
+    """Lazy integers that functions of linear algebra and of polynomials give, and what they are."""
+    big = 2**40 + 1
+    diagonal = np.array([[big, 0], [0, 1]], dtype=object)
+    system = rd.RNS(MODULI, True)
+    for kind in (system, rd.IntervalRNS(MODULI)):
+        x, stack = (rd.from_ints(a, kind, chunks=-1) for a in (diagonal, np.array([diagonal] * 2)))
+        yield "det", rd.linalg.det(x), big
+        yield "dets", rd.linalg.det(stack)[1], big
+        yield "charpoly", rd.linalg.charpoly(x)[0], big
+        yield "inv", rd.linalg.inv(x)[1], big
+        yield "numerators", rd.linalg.inv(x)[0][1, 1], big
+        yield "solve", rd.linalg.solve(x, rd.from_ints([1, 1], kind, chunks=-1))[1], big
+    f, g = (rd.from_ints(c, system, chunks=-1) for c in ([big, 1], [0, 1]))
+    yield "resultant", rd.poly.resultant(f, g), -big
+    yield "discriminant", rd.poly.discriminant(rd.from_ints([-big, 0, 1], system, chunks=-1)), 4 * big
+    rows = (rd.from_ints(c, system, chunks=-1) for c in ([[big, 0], [1, 0]], [[0, 0], [1, 0]]))
+    yield "two variables", rd.poly.resultant(*rows, variables=2)[0], -big
+
+
+def test_exact_results_calculate_as_python_ints() -> None:
+    for name, lazily, value in exact_results():
+        assert isinstance(lazily, LazyInts), name
+        assert int(lazily) == operator.index(lazily) == value, name
+        assert np.multiply(lazily, lazily).compute() == value**2, name
+        assert np.add(lazily, 2**63 - 1).compute() == value + 2**63 - 1, name
+        assert da.stack([lazily, lazily]).prod().compute() == value**2, name
+        assert divmod(lazily, 3)[0].compute() == value // 3, name
+        product = rd.from_ints([5], MODULI, True, chunks=1) * lazily
+        assert product.to_ints().tolist() == [5 * value], name
