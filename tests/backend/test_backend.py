@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
@@ -32,6 +33,25 @@ from rnsdask.core.moduli import ModuliSet
 
 def test_has_gpu() -> None:
     assert has_gpu() == cuda_is_usable()
+
+
+@pytest.mark.parametrize("rows", [2, 64])
+def test_few_numbers_of_a_part_are_gathered_without_a_copy_of_it(rows: int, rng: np.random.Generator) -> None:
+    residues = rng.integers(0, 2**32, (rows, 50_000), dtype=np.uint32)
+    part = residues[:, 5_003:45_001]
+    gather = kernels_of(part).gather
+    for indices in (np.array([], dtype=np.int64), np.array([0, 0, part.shape[1] - 1, 7])):
+        tracemalloc.start()
+        try:
+            gathered = gather(part, indices)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert gathered.flags.c_contiguous
+        assert gathered.tolist() == [[int(row[5_003 + k]) for k in indices] for row in residues]
+        assert peak < 2**16
+    with pytest.raises(IndexError):
+        gather(part, np.array([part.shape[1]]))
 
 
 def test_unknown_arrays_are_refused() -> None:

@@ -57,5 +57,11 @@ def compare(a: Array, b: Array, constants: KeyConstants) -> tuple[NDArray[np.int
 
 
 def gather(residues: Array, indices: Array) -> NDArray[np.uint32]:
-    gathered: NDArray[np.uint32] = residues.take(indices, axis=1)
+    if residues.flags.c_contiguous:
+        taken: NDArray[np.uint32] = residues.take(indices, axis=1)
+        return taken
+    gathered = np.empty((len(residues), *indices.shape), dtype=residues.dtype)
+    # Of other arrays, `take` copies all numbers first.
+    for row, chosen in zip(residues, gathered, strict=True):
+        row.take(indices, out=chosen)
     return gathered
