@@ -16,8 +16,7 @@ namespace {
 constexpr int kFractionBits = 45;
 constexpr i64 kProofTiles = 32;  // tiles taken together, so that each row is read in pieces of 2 KiB
 constexpr i64 kAhead = 64;       // residues so far on in a row are read soon
-constexpr int kMostGroups =
-    4;  // of targets that share what is loaded of a number: registers hold no more sums
+constexpr int kMostGroups = 2;   // of targets taken together: registers hold no more sums of a tile
 
 // A row of a tile's 16 numbers is one vector of 32-bit residues: the even numbers' words, then the odd ones'.
 constexpr int kHalves = 2;
@@ -28,10 +27,11 @@ struct ProofSource {
   u64 word[2];
 };
 
-// Constants of a group of these, of b bits: two words of P_k, 50 + e and |e| of e = 47 - b, which shift S_k
-// below 2^52, whether e is positive, and floor(2^(97 - e) / P_k).
+// Constants of a group of these, of b bits: 2^52 less the lower word of P_k, and 2^52 - 4 less the upper one,
+// together -P_k; 50 + e and |e| of e = 47 - b, which shift S_k below 2^52, whether e is positive, and
+// floor(2^(97 - e) / P_k).
 struct ProofGroup {
-  u64 product[2];
+  u64 negative[2];
   u64 upper_shift, lower_shift, is_left;
   u64 fraction;
 };
@@ -41,10 +41,10 @@ struct ProofTarget {
   u64 word[2];
 };
 
-// Constants of a group of these: 1 / P modulo 2^50, 4 times the lower word of P and the upper one, two words
-// each of the number that its sums start with and of the factor of the quotient.
+// Constants of a group of these: 1 / P and -1 / P modulo 2^50, 4 times the lower word of P and the upper one,
+// two words each of the number that its sums start with, 2^50 - 1 more, and of the factor of the quotient.
 struct TargetGroup {
-  u64 inverse;
+  u64 inverse, negative_inverse;
   u64 four_lower, upper;
   u64 start[2];
   u64 last[2];
@@ -72,30 +72,44 @@ RNS_IFMA_INLINE void store_words(WordRow& row, int half, __m512i words) {
 }
 RNS_IFMA_INLINE __m512i half_of(const WordRow& row, int half) { return load_words(row, 8 * half); }
 
-// S_k / P_k in units of 2^-45, less than three units too low.
-RNS_IFMA_INLINE __m512i fraction_of(__m512i lower, __m512i upper, const ProofGroup& group) {
+// In a register: where one vector is loaded a cycle, to load all again would take more of them than the
+// products.
+RNS_IFMA_INLINE __m512i held(__m512i x) {
+  asm("" : "+v"(x));
+  return x;
+}
+
+// The term of a group: its two words and their sum.
+struct Term {
+  WordRow word[3];
+};
+
+// Adds S_k / P_k in units of 2^-45, less than three units too low.
+RNS_IFMA_INLINE __m512i add_fraction(__m512i sum, __m512i lower, __m512i upper, const ProofGroup& group) {
   const __m128i by = _mm_cvtsi64_si128(static_cast<i64>(group.lower_shift));
   const __m512i low = group.is_left ? _mm512_sll_epi64(lower, by) : _mm512_srl_epi64(lower, by);
   const __m512i high = _mm512_sll_epi64(upper, _mm_cvtsi64_si128(static_cast<i64>(group.upper_shift)));
-  return high_product(add(low, high), spread(group.fraction));
+  return high_sum(sum, add(low, high), spread(group.fraction));
 }
 
-// Which of 8 sums z[0] + 2^50 z[1] + ... are multiples of P: two steps of Montgomery's reduction leave v, and
-// v / P is below 2^7 just when P divides v.
-RNS_IFMA_INLINE __mmask8 is_multiple(__m512i* z, const TargetGroup& group, __mmask8 before) {
-  const __m512i inverse = spread_at(&group.inverse);
+// Of 8 sums z[0] + 2^50 z[1] + 2^100 z[2] + ..., what is not 0 where P does not divide them: two steps of
+// Montgomery's reduction leave v, and v / P is below 2^7 just when P divides v. To z[0] and z[1], 2^50 - 1 is
+// added, so that the carry is that of z[0] + t P, whose lowest word is 0. Units of high[j] are 2^(50 j + 2).
+RNS_IFMA_INLINE __m512i remainder_of(__m512i* z, __m512i* high, const TargetGroup& group, __m512i before) {
+  const __m512i inverse = spread_at(&group.inverse), negative = spread_at(&group.negative_inverse);
   const __m512i p0 = spread_at(&group.four_lower), p1 = spread_at(&group.upper);
 #pragma GCC unroll 2
   for (int j = 0; j < 2; ++j) {
-    const __m512i t = word_of(low_product(z[j], inverse));
-    z[j + 1] = subtract(add(z[j + 1], carry_of(z[j])), low_sum(high_product(t, p0), t, p1));
-    z[j + 2] = subtract(z[j + 2], next_word(high_product(t, p1)));
+    const __m512i t = word_of(low_sum(negative, z[j], negative));
+    z[j + 1] = low_sum(high_sum(add(z[j + 1], carry_of(z[j])), t, p0), t, p1);
+    high[j + 2] = high_sum(high[j + 2], t, p1);
+    z[j + 2] = add(z[j + 2], next_word(high[j + 2]));
   }
   const __m512i t = word_of(low_product(z[2], inverse));
   const __m512i upper = add(z[3], carry_of(z[2]));
   const __m512i rest = subtract(subtract(upper, high_product(t, p0)), _mm512_mullo_epi64(t, p1));
-  const __m512i wrong = _mm512_or_si512(rest, _mm512_srli_epi64(t, 7));
-  return _mm512_mask_testn_epi64_mask(before, wrong, wrong);
+  constexpr int kAnyOfThree = 0xFE;
+  return _mm512_ternarylogic_epi64(before, rest, _mm512_srli_epi64(t, 7), kAnyOfThree);
 }
 
 struct BoundProof {
@@ -121,7 +135,7 @@ struct BoundProof {
 
   // The term of one group for a tile, and its part of the fractions: the sum of u_i P_k / m_i, of
   // u_i = x_i w_i - q_i m_i < 2 m_i.
-  RNS_IFMA void load_group(i64 first, i64 k, Digits& term, WordRow& fractions) const {
+  RNS_IFMA void load_group(i64 first, i64 k, Term& term, WordRow& fractions) const {
     const __mmask16 mask = lanes(residues.count - first);
     __m512i low[kHalves] = {}, high[kHalves] = {}, next[kHalves] = {}, q[kHalves] = {};
     const u32* row = residues.row(sources.starts[k]) + first;
@@ -138,15 +152,15 @@ struct BoundProof {
       }
     }
     const ProofGroup& group = groups[k];
-    const __m512i p0 = spread(group.product[0]), p1 = spread(group.product[1]);
+    const __m512i n0 = spread(group.negative[0]), n1 = spread(group.negative[1]);
     for (int h = 0; h < kHalves; ++h) {
-      const __m512i z = subtract(low[h], low_product(q[h], p0));
-      const __m512i above =
-          add(next_word(subtract(high[h], high_product(q[h], p0))), subtract(next[h], low_product(q[h], p1)));
+      const __m512i z = low_sum(low[h], q[h], n0);
+      const __m512i above = add(next_word(high_sum(high[h], q[h], n0)), low_sum(next[h], q[h], n1));
       const __m512i lower = word_of(z), upper = word_of(add(above, carry_of(z)));
       store_words(term.word[0], h, lower);
       store_words(term.word[1], h, upper);
-      store_words(fractions, h, add(half_of(fractions, h), fraction_of(lower, upper, group)));
+      store_words(term.word[2], h, add(lower, upper));
+      store_words(fractions, h, add_fraction(half_of(fractions, h), lower, upper, group));
     }
   }
 
@@ -186,58 +200,102 @@ struct BoundProof {
     }
   }
 
-  // Which of half a tile's numbers have the residues that their terms give, of kCount groups. What the
-  // products within the groups' own pairs are is in the groups' constants.
-  template <int kCount>
-  RNS_IFMA_INLINE __mmask8 agree(const Digits* terms, const TargetSum* target_sums, __m512i quotients,
-                                 const ProductSums& start, i64 group, int half, __mmask8 before) const {
-    ProductSums sums[kCount];
-    const PairFactors* c[kCount];
-#pragma GCC unroll 4
-    for (int g = 0; g < kCount; ++g) {
-      sums[g] = start;
-      c[g] = table + (group + g) * pairs();
+  // Minus the sums of the products within the pairs of a tile's terms.
+  RNS_IFMA void start_sums(const Term* terms, ProductSums* sums) const {
+    for (int h = 0; h < kHalves; ++h) {
+      ProductSums sum = {};
+      for (i64 r = 0; r < 2 * pairs(); r += 2) {
+#pragma GCC unroll 3
+        for (int j = 0; j < 3; ++j) {
+          const __m512i a = half_of(terms[r].word[j], h), b = half_of(terms[r + 1].word[j], h);
+          sum.low[j] = low_sum(sum.low[j], a, b);
+          sum.high[j] = high_sum(sum.high[j], a, b);
+        }
+      }
+#pragma GCC unroll 3
+      for (int j = 0; j < 3; ++j) {
+        sums[h].low[j] = subtract(_mm512_setzero_si512(), sum.low[j]);
+        sums[h].high[j] = subtract(_mm512_setzero_si512(), sum.high[j]);
+      }
     }
-    add_products<kCount>(terms, pairs(), 8 * half, c, sums);
-#pragma GCC unroll 4
-    for (int g = 0; g < kCount; ++g) {
-      const TargetGroup& t = target_groups[group + g];
-      const __m512i *low = sums[g].low, *high = sums[g].high;
-      const __m512i middle = subtract(subtract(low[2], low[0]), low[1]);
-      const __m512i above = subtract(subtract(high[2], high[0]), high[1]);
-      const __m512i last = spread(t.last[0]);
-      __m512i z[4] = {add(low[0], half_of(target_sums[group + g].word[0], half)),
-                      add(middle, half_of(target_sums[group + g].word[1], half)), low[1], next_word(high[1])};
-      z[0] = low_sum(z[0], quotients, last);
-      z[1] = add(z[1], _mm512_mullo_epi64(quotients, spread(t.last[1])));
-      z[1] = add(z[1], next_word(high_sum(high[0], quotients, last)));
-      z[2] = add(z[2], next_word(above));
-      before = is_multiple(z, t, before);
-    }
-    return before;
   }
 
-  // As agree, of all groups.
-  RNS_IFMA __mmask8 agree_all(const Digits* terms, const TargetSum* target_sums, __m512i quotients, int half,
-                              __mmask8 flags) const {
-    const ProductSums start = start_products(terms, pairs(), 8 * half);
+  // Adds the products of a tile's pairs of terms with the factors of kCount groups, each as a (b + c). What
+  // is loaded of the factors serves both halves.
+  template <int kCount>
+  RNS_IFMA_INLINE void add_pairs(const Term* terms, i64 group, ProductSums (*sums)[kHalves]) const {
+    const PairFactors* c[kCount];
+    for (int g = 0; g < kCount; ++g) c[g] = table + (group + g) * pairs();
+    for (i64 p = 0; p < pairs(); ++p, terms += 2) {
+#pragma GCC unroll 3
+      for (int j = 0; j < 3; ++j) {
+        __m512i a[kHalves], b[kHalves];
+#pragma GCC unroll 2
+        for (int h = 0; h < kHalves; ++h) {
+          a[h] = held(half_of(terms[0].word[j], h));
+          b[h] = held(half_of(terms[1].word[j], h));
+        }
+#pragma GCC unroll 2
+        for (int g = 0; g < kCount; ++g) {
+          const __m512i second = held(spread_at(c[g][p].word[j])),
+                        first = held(spread_at(c[g][p].word[j] + 1));
+#pragma GCC unroll 2
+          for (int h = 0; h < kHalves; ++h) {
+            const __m512i left = add(a[h], second), right = add(b[h], first);
+            sums[g][h].low[j] = low_sum(sums[g][h].low[j], left, right);
+            sums[g][h].high[j] = high_sum(sums[g][h].high[j], left, right);
+          }
+        }
+      }
+    }
+  }
+
+  // Adds to `wrong` what is not 0 where a tile's numbers have other residues than their terms give, of kCount
+  // groups. What the products within the groups' own pairs are is in the groups' constants.
+  template <int kCount>
+  RNS_IFMA void compare(const Term* terms, const TargetSum* target_sums, const WordRow& quotients,
+                        const ProductSums* start, i64 group, __m512i* wrong) const {
+    ProductSums sums[kCount][kHalves];
+#pragma GCC unroll 4
+    for (int k = 0; k < kCount * kHalves; ++k) sums[k / kHalves][k % kHalves] = start[k % kHalves];
+    add_pairs<kCount>(terms, group, sums);
+#pragma GCC unroll 4
+    for (int k = 0; k < kCount * kHalves; ++k) {
+      const int g = k / kHalves, h = k % kHalves;
+      const TargetGroup& t = target_groups[group + g];
+      const TargetSum& own = target_sums[group + g];
+      const __m512i *low = sums[g][h].low, *above = sums[g][h].high;
+      const __m512i quotient = half_of(quotients, h);
+      const __m512i last0 = spread_at(t.last), last1 = spread_at(t.last + 1);
+      const __m512i middle = subtract(subtract(low[2], low[0]), low[1]);
+      __m512i high[4] = {{},
+                         high_sum(above[0], quotient, last0),
+                         high_sum(subtract(subtract(above[2], above[0]), above[1]), quotient, last1),
+                         above[1]};
+      __m512i z[4] = {low_sum(add(low[0], half_of(own.word[0], h)), quotient, last0),
+                      low_sum(add(middle, half_of(own.word[1], h)), quotient, last1),
+                      low[1],
+                      {}};
+      z[1] = add(z[1], next_word(high[1]));
+      wrong[h] = remainder_of(z, high, t, wrong[h]);
+    }
+  }
+
+  // Which of a tile's numbers have the residues that their terms give, a mask for each half.
+  RNS_IFMA void compare_all(const Term* terms, const TargetSum* target_sums, const WordRow& quotients,
+                            __mmask8* flags) const {
+    ProductSums start[kHalves];
+    start_sums(terms, start);
+    __m512i wrong[kHalves] = {};
     i64 group = 0;
     for (; group + kMostGroups <= targets.count; group += kMostGroups)
-      flags = agree<kMostGroups>(terms, target_sums, quotients, start, group, half, flags);
-    switch (targets.count - group) {
-      case 3:
-        return agree<3>(terms, target_sums, quotients, start, group, half, flags);
-      case 2:
-        return agree<2>(terms, target_sums, quotients, start, group, half, flags);
-      case 1:
-        return agree<1>(terms, target_sums, quotients, start, group, half, flags);
-      default:
-        return flags;
-    }
+      compare<kMostGroups>(terms, target_sums, quotients, start, group, wrong);
+    if (group < targets.count) compare<1>(terms, target_sums, quotients, start, group, wrong);
+    for (int h = 0; h < kHalves; ++h) flags[h] = _mm512_mask_testn_epi64_mask(flags[h], wrong[h], wrong[h]);
   }
 
   // Up to kProofTiles tiles; their terms stay in the second-level cache.
-  RNS_IFMA void prove_tiles(i64 first, Digits* terms, TargetSum* target_sums, u8* proved) const {
+  RNS_IFMA void prove_tiles(i64 first, Term* terms, TargetSum* target_sums, u8* proved) const {
     const i64 tiles = (std::min(kWide * kProofTiles, residues.count - first) + kWide - 1) / kWide;
     const i64 rows = 2 * pairs();
     WordRow fractions[kProofTiles] = {};
@@ -251,9 +309,7 @@ struct BoundProof {
       WordRow quotients;
       __mmask8 flags[kHalves];
       load_quotients(fractions[t], quotients, flags);
-      for (int h = 0; h < kHalves; ++h)
-        flags[h] =
-            agree_all(terms + t * rows, target_sums + t * targets.count, half_of(quotients, h), h, flags[h]);
+      compare_all(terms + t * rows, target_sums + t * targets.count, quotients, flags);
       const u32 mask = _pdep_u32(flags[0], 0x5555) | _pdep_u32(flags[1], 0xAAAA);
       const i64 at = first + kWide * t;
       _mm_mask_storeu_epi8(proved + at - first, lanes(residues.count - at),
@@ -263,7 +319,7 @@ struct BoundProof {
 
   void prove(u8* proved) const {
     const i64 tiles = std::min(kProofTiles, (residues.count + kWide - 1) / kWide);
-    std::vector<Digits> terms(tiles * 2 * pairs());
+    std::vector<Term> terms(tiles * 2 * pairs());
     std::vector<TargetSum> target_sums(tiles * targets.count);
     for (i64 first = 0; first < residues.count; first += kProofTiles * kWide)
       prove_tiles(first, terms.data(), target_sums.data(), proved + first);

@@ -127,7 +127,8 @@ def _source_group(product: int) -> tuple[int, ...]:
     shift = 47 - product.bit_length()
     fraction = (1 << 97 - shift) // product
     upper, lower = divmod(product, _WORD)
-    return lower, upper, _WORD_BITS + shift, abs(shift), int(shift > 0), fraction
+    factor = 2**_FACTOR_BITS
+    return factor - lower, factor - 4 - upper, _WORD_BITS + shift, abs(shift), int(shift > 0), fraction
 
 
 def _factors(group: list[int], parts: list[Any], whole: Any) -> tuple[list[int], int]:
@@ -148,5 +149,6 @@ def _target_group(group: list[int], factors: list[int], last: int) -> tuple[int,
     product = math.prod(group)
     start = -sum(a * b for a, b in zip(factors[::2], factors[1::2], strict=True)) % product
     upper, lower = divmod(product, _WORD)
-    words = (value >> shift & _WORD - 1 for value in (start, last) for shift in (0, _WORD_BITS))
-    return pow(product, -1, _WORD), 4 * lower, upper, *words
+    starts = (word + _WORD - 1 for word in divmod(start, _WORD)[::-1])
+    inverse = pow(product, -1, _WORD)
+    return inverse, _WORD - inverse, 4 * lower, upper, *starts, *divmod(last, _WORD)[::-1]
