@@ -62,6 +62,9 @@ def export(
     """
     foreign = {"moduli_list": moduli_list, "moduli_file": moduli_file, "axis": axis}
     _check_forms(output, hexadecimal, width, residues, foreign, as_json)
+    from rnsdask.jobs.dask_import import import_dask_array
+
+    import_dask_array()
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting
     from rnsdask.jobs.progress import metered

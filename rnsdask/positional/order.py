@@ -9,9 +9,8 @@ from rnsdask.core.layout import as_matrix
 from rnsdask.positional.resize import limb_beyond
 from rnsdask.positional.system import Positional
 from rnsdask.rns.blocks import batches
-from rnsdask.rns.keys import complemented
 from rnsdask.rns.sort import Ordering
-from rnsdask.rns.topk import Selection, combine
+from rnsdask.rns.topk import Selection, selection_by
 
 _SIGN = np.uint32(1 << 31)
 
@@ -48,15 +47,4 @@ def _digits(matrix: Array, flip: np.uint32, indices: Array) -> Array:
 
 def select(words: Array, system: Positional, k: int, offset: int = 0) -> Selection:
     """The k greatest numbers in descending order, or for k < 0 the -k least, as :func:`.rns.topk.select`."""
-    matrix = as_matrix(words)
-    count, minimum = min(abs(k), matrix.shape[1]), k < 0
-    if count == 0:
-        return Selection((), ())
-    keys = complemented(ordering(matrix, system).keys, minimum)
-    threshold = np.partition(keys, len(keys) - count)[len(keys) - count]
-    (candidates,) = (keys >= threshold).nonzero()
-    best = Selection((), ())
-    for indices in batches(candidates, len(matrix)):
-        values = system.decode(kernels_of(matrix).gather(matrix, indices))
-        best = combine([best, Selection(tuple(values), tuple((indices + offset).tolist()))], k)
-    return best
+    return selection_by(ordering(words, system), words, system, k, offset)

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array, kernels_of, to_backend
 from rnsdask.core.layout import as_matrix
-from rnsdask.rns.blocks import batches
-from rnsdask.rns.keys import certain_below, complemented, keyed
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.rns.keys import complemented
+from rnsdask.rns.sort import Ordering, ordering, sorted_indices
 from rnsdask.rns.system import RNS
 
 # For each of the greatest numbers: they are seldom in the same group.
@@ -38,10 +39,6 @@ class Selection:
 def select(residues: Array, system: RNS, k: int, offset: int = 0) -> Selection:
     """The k greatest numbers in descending order, or for k < 0 the -k least in ascending order.
 
-    Keys choose the candidates: the numbers not proved to be worse than k others. These alone become Python
-    ints, so the cost beside one pass is that of converting and sorting about k numbers, and of all numbers
-    if the keys cannot tell them apart.
-
     Parameters
     ----------
     residues : array of uint32, shape (n, N)
@@ -51,20 +48,29 @@ def select(residues: Array, system: RNS, k: int, offset: int = 0) -> Selection:
     offset : int
         Index of the first number.
     """
-    count, minimum = min(abs(k), residues.shape[1]), k < 0
+    return selection_by(ordering(residues, system), residues, system, k, offset)
+
+
+def selection_by(by: Ordering, words: Array, system: NumberSystem, k: int, offset: int) -> Selection:
+    """The same of numbers of any system, words (rows, N), by their ordering.
+
+    Keys choose the candidates: the numbers not proved to be worse than k others. These alone are sorted, and
+    the best of them alone become Python ints, so the cost beside one pass is that of about k numbers, and
+    that of sorting all numbers if the keys cannot tell them apart.
+    """
+    count, minimum = min(abs(k), len(by.keys)), k < 0
     if count == 0:
         return Selection((), ())
-    numbers = keyed(as_matrix(residues), system)
-    used = RNS(numbers.constants.moduli, system.signed)
-    keys = complemented(numbers.keys, minimum)
+    keys = complemented(by.keys, minimum)
     threshold = _reached(keys, count)
-    (candidates,) = (keys >= certain_below(threshold, numbers.constants)).nonzero()
-    best = Selection((), ())
-    for indices in batches(candidates, len(numbers.residues)):
-        values = used.decode(kernels_of(residues).gather(numbers.residues, indices))
-        found = Selection(tuple(values), tuple((indices + offset).tolist()))
-        best = combine([best, found], k)
-    return best
+    slack = np.uint64(by.slack)
+    (candidates,) = (keys >= np.maximum(threshold, slack) - slack).nonzero()
+    gather = kernels_of(words).gather
+    near = gather(by.words, candidates)
+    some = Ordering(by.keys[candidates], by.slack, near, lambda places: by.digits(candidates[places]))
+    best = candidates[sorted_indices(some, candidates.shape, 0, not minimum)[:count]]
+    values = system.decode(gather(as_matrix(words), best))
+    return Selection(tuple(values), tuple((best + offset).tolist()))
 
 
 def _reached(keys: Array, count: int) -> Any:
