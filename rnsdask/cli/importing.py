@@ -72,6 +72,9 @@ def import_(
     """
     if strict and (residues or width is not None):
         refuse("--strict is about text, not --binary or --residues")
+    from rnsdask.jobs.dask_import import import_dask_array
+
+    import_dask_array()
     if residues:
         if positional or any(option is not None for option in (width, bits, modulus_bits, shape)):
             refuse("--residues excludes --binary, --bits, --modulus-bits, --shape and --positional")

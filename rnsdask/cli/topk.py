@@ -25,12 +25,12 @@ def topk(
     from rnsdask.core.integer_text import to_decimal
     from rnsdask.jobs.compute import compute
     from rnsdask.jobs.cost import measured
-    from rnsdask.jobs.memory_plan import fitting, work_on
+    from rnsdask.jobs.memory_plan import fitting, work_of_topk
     from rnsdask.jobs.sources import OF_INTEGERS, Source
 
     source = Source.at(path, OF_INTEGERS)
     plan: dict[str, Any] = {"backend": backend, "info": source.whole_store}
-    with connection as client, fitting(work_on(source.info, "topk"), client, **plan) as part:
+    with connection as client, fitting(work_of_topk(source.info, k), client, **plan) as part:
         array = source.array_with("topk", part=part, backend=backend)
         if array.ndim != 1:
             raise ValueError(

@@ -10,12 +10,15 @@ from dataclasses import dataclass, replace
 from rnsdask.backend.cuda_layout import MOST_POWER_TABLES
 from rnsdask.constants import INT8_BYTES, INT8_GREATEST, INT8_WORKSPACE, LU_BYTES, LU_WORKSPACE
 from rnsdask.core.layout import CHUNK_MULTIPLE, RESIDUE_DTYPE
-from rnsdask.rns.blocks import EXACT_RESIDUES
+from rnsdask.rns.blocks import BATCH_INTEGERS, BATCH_RESIDUES, EXACT_RESIDUES
 
 _MIB = 2**20
 
-_PROCESS_BYTES = 320 * _MIB
-"""A process with all its libraries, and what its allocator keeps."""
+_PROCESS_BYTES = 224 * _MIB
+"""A process with the libraries of a job, and what its allocator keeps."""
+
+_WORKER_BYTES = 320 * _MIB
+"""The same of a cluster's worker, with all its libraries."""
 
 _GPU_PROCESS_BYTES = 1584 * _MIB
 """The same with CUDA's context and libraries, and 48 MiB of pinned memory into which files are read."""
@@ -29,6 +32,9 @@ GRAPH_BYTES = 16 * 1024
 _THREAD_BYTES = 8 * _MIB
 """Buffers of fixed size that a task has: pieces of files that are written, and blocks of limbs."""
 
+_BATCHES_BYTES = 288
+"""For each residue of a batch of integers: itself, limbs and text, in all batches that there are at once."""
+
 
 @dataclass(frozen=True)
 class _Need:
@@ -37,6 +43,7 @@ class _Need:
     chunks: int = 0  # arrays of residues as large as a chunk
     per_number: int = 0  # bytes of keys, flags, orders and indices for each number
     per_exact: int = 0  # bytes for each residue gathered for an exact decision
+    batched: bool = False  # integers are converted on their way to or from text or records
     integers: int = 0  # batches of Python ints, or of limbs and text
     writes: bool = False
     multiplies: bool = False  # matrices, by 8-bit ones where they are on a GPU
@@ -51,7 +58,7 @@ _NEEDS = {
     "min": _EXTREMUM,
     "sum": _EXTREMUM,
     "bound": _Need(chunks=3, per_number=40, per_exact=48),
-    "topk": _Need(per_number=80, per_exact=48, integers=1),
+    "topk": _Need(chunks=6, per_number=240, per_exact=48, integers=1),
     "verify": _Need(per_number=24),
     "cumsum": _SCAN,
     "cummax": _SCAN,
@@ -70,14 +77,25 @@ _NEEDS = {
     **dict.fromkeys(("det", "rank", "solve"), _Need(chunks=2, integers=1, multiplies=True)),
     **dict.fromkeys(("charpoly", "resultant"), _Need(chunks=2, integers=1)),
     "random": _Need(chunks=1, per_number=16, writes=True),
-    "import": _Need(chunks=1, integers=1, writes=True),
-    "export": _Need(chunks=1, integers=1),
+    "import": _Need(chunks=1, batched=True, writes=True),
+    "export": _Need(chunks=1, batched=True),
     "residues": _Need(chunks=5, per_number=16, writes=True),
 }
 
-_NEEDS_OF_LIMBS = {
+_OF_RESIDUES = {
+    **dict.fromkeys(("max", "min", "sum"), _Need(per_number=48, per_exact=20)),
+    "topk": _Need(chunks=5, per_number=160),
+    "compare": _Need(per_number=48, per_exact=32),
+    "eval": _Need(per_number=64, per_exact=32, writes=True),
+    "extend": _Need(chunks=1, per_number=40, writes=True),
+    "shrink": _Need(chunks=2, per_number=40, writes=True),
+    "convert": _Need(chunks=3, per_number=40, writes=True),
+}
+"""What :data:`_NEEDS` says, of residues on a CPU, where it is less: Python ints are made of results alone."""
+
+_OF_LIMBS = {
     **dict.fromkeys(("max", "min", "sum", "bound"), _Need(per_number=32)),
-    "topk": _Need(per_number=40, per_exact=8, integers=1),
+    "topk": _Need(chunks=3, per_number=80),
     "compare": _Need(per_number=16),
     "prod": _Need(chunks=3, per_number=24),
     **dict.fromkeys(("cummax", "cummin"), _Need(chunks=3, per_number=16, writes=True)),
@@ -86,7 +104,9 @@ _NEEDS_OF_LIMBS = {
     "eval": _Need(per_number=24, writes=True),
     "powmod": _Need(chunks=2, per_number=16, writes=True),
 }
-"""The same of positional numbers on a CPU, where it is less: no keys, no intervals, and few Python ints."""
+"""The same of positional numbers on a CPU: no keys, no intervals, and few Python ints."""
+
+_ON_CPU = {"residues": _OF_RESIDUES, "limbs": _OF_LIMBS}
 
 OPERATIONS = tuple(_NEEDS)
 """Names of the operations whose memory can be projected."""
@@ -118,8 +138,8 @@ class Work:
         chunks that are to be joined to others. Workers put them on their disks.
     constants : int
         Bytes of constants as long as an axis, which each process makes once, whatever its threads.
-    limbs : bool
-        Whether all numbers are positional.
+    kind : {"residues", "limbs", ""}
+        What all numbers are, where operations on a CPU are known to need less than any others.
     """
 
     operation: str
@@ -132,12 +152,12 @@ class Work:
     arrays: int = 0
     held: int = 0
     constants: int = 0
-    limbs: bool = False
+    kind: str = ""
 
     def need(self, gpu: bool) -> _Need:
         """What each task holds beside the chunks that it reads."""
-        general = _NEEDS[self.operation]
-        return _NEEDS_OF_LIMBS.get(self.operation, general) if self.limbs and not gpu else general
+        known = {} if gpu else _ON_CPU.get(self.kind, {})
+        return known.get(self.operation, _NEEDS[self.operation])
 
     @property
     def chunk_bytes(self) -> int:
@@ -194,7 +214,8 @@ def project(
     # Beside the threads' own: copies of cut chunks.
     copies = min(threads, work.cut) * work.chunk_bytes * max(work.stores, 1)
     if not gpu:
-        return Projection(_PROCESS_BYTES + kept + threads * (host + computing) + copies, 0)
+        process = _PROCESS_BYTES if local else _WORKER_BYTES
+        return Projection(process + kept + threads * (host + computing) + copies, 0)
     each = work.stores * work.chunk_bytes + computing + (_products(work) if need.multiplies else 0)
     each += MOST_POWER_TABLES if need.powers else 0
     device = _DEVICE_BYTES + work.constants + threads * each
@@ -230,6 +251,7 @@ def _computing(work: Work, need: _Need) -> int:
         + need.per_number * work.numbers
         + need.per_exact * gathered
         + need.integers * integers
+        + need.batched * _BATCHES_BYTES * max(BATCH_RESIDUES, BATCH_INTEGERS * work.moduli)
     )
 
 

@@ -15,7 +15,6 @@ from rnsdask.jobs.compute import naming
 from rnsdask.jobs.identity import job_identity
 from rnsdask.jobs.sources import Source, check_target
 from rnsdask.jobs.writing import Transfer, write_array
-from rnsdask.positional.system import Positional
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -113,8 +112,8 @@ def _work(
     direct = all(source.whole_store is not None and source.whole_store.has_chunk_files for source in sources)
     alive = most_alive(made.chunks, array.chunks, array.shape) + sum(_alive(one, array) for one in arrays)
     held = (alive + waiting) * rows * RESIDUE_DTYPE.itemsize
-    limbs = all(isinstance(one.system, Positional) for one in everything)
-    how: dict[str, Any] = {"direct": direct, "held": held, "limbs": limbs}
+    kind = memory_plan.kind_of([one.system for one in everything])
+    how: dict[str, Any] = {"direct": direct, "held": held, "kind": kind}
     return memory_plan.describe(operation, rows, largest.shape, chunks, **how)
 
 

@@ -27,12 +27,23 @@ from rnsdask.rns.system import RNS
 SINGLE = ""
 """The name of the result of an expression without one."""
 
+_BY_INTEGERS = {
+    "limbs": {"lcm"},
+    "residues": set(FORMS)
+    - {"add", "subtract", "negative", "multiply", "fma", "floor_divide", "remainder", "where", "abs", "sign"}
+    - {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
+    - {"logical_and", "logical_or", "logical_xor", "logical_not", "maximum", "minimum"},
+}
+"""Operations of each kind of numbers that may make Python ints of operands."""
+
 _HELD_BY_LIMBS = {
     **dict.fromkeys(("floor_divide", "remainder", "gcd", "power"), 4),
     **dict.fromkeys(("mod_add", "mod_subtract"), 4),
-    **dict.fromkeys(("muladd", "mulsub", "mod_multiply"), 7),
-    **dict.fromkeys(("left_shift", "sign", "bitwise_count", "bit_length"), 3),
-    **dict.fromkeys(("mod_power", "mod_inverse", "pow", "matmul"), 16),
+    **dict.fromkeys(("muladd", "mulsub"), 7),
+    **dict.fromkeys(("where", "sign", "bitwise_count", "bit_length"), 0),
+    **dict.fromkeys(("left_shift", "mod_multiply"), 3),
+    "mod_inverse": 8,
+    **dict.fromkeys(("mod_power", "pow", "matmul"), 16),
 }
 """Arrays as large as a chunk that operations of limbs hold beside operands and result.
 
@@ -227,10 +238,11 @@ def _work(
     rows = max(int(words.shape[0]) for words in blocks)
     parts = [evaluation for name, evaluation in evaluations.items() if _selections(expressions[name])]
     held = sum(_alive_of_parts(evaluation.value) for evaluation in parts) * rows * largest.itemsize
-    numbers = [operand.array for operand in together.values() if operand.is_number]
-    # Least common multiples go through Python ints, as those of residues do.
+    systems = [operand.array.system for operand in together.values() if operand.is_number]
     applied = {name for evaluation in evaluations.values() for name in evaluation.applied}
-    limbs = all(isinstance(array.system, Positional) for array in numbers) and "lcm" not in applied
+    kind = memory_plan.kind_of(systems)
+    if applied & _BY_INTEGERS.get(kind, set()):
+        kind = ""
     return memory_plan.describe(
         "eval",
         rows,
@@ -239,10 +251,10 @@ def _work(
         stores=len(opened),
         direct=all(operand.has_chunk_files for operand in opened.values()),
         # Operands in other moduli are alive beside the results.
-        arrays=(_alive_of_limbs(expressions, evaluations, rows) if limbs else _alive(expressions))
+        arrays=(_alive_of_limbs(expressions, evaluations, rows) if kind == "limbs" else _alive(expressions))
         + sum(not operand.has_chunk_files or operand.rows != rows for operand in opened.values()),
         held=held,
-        limbs=limbs,
+        kind=kind,
     )
 
 

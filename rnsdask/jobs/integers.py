@@ -18,13 +18,9 @@ from rnsdask.jobs.integer_writing import check_consecutive, write_integers
 from rnsdask.jobs.writing import Index, Transfer, check_same, resume_store, written_chunks
 from rnsdask.positional.system import Positional
 from rnsdask.rns import convert
+from rnsdask.rns.blocks import BATCH_INTEGERS, BATCH_RESIDUES
 from rnsdask.rns.decimal import residues_to_decimal
 from rnsdask.rns.system import RNS
-
-# Residues of a batch, and at least so many integers: some batches at a time take less memory than a chunk.
-_BATCH_RESIDUES = 2**18
-_BATCH_INTEGERS = 16
-
 
 # ---- Into a store -----------------------------------------------------------------------------------------
 
@@ -207,7 +203,7 @@ class _Target:
 
 def batch_size(system: RNS | Positional) -> int:
     """How many integers are converted at a time."""
-    return max(_BATCH_INTEGERS, _BATCH_RESIDUES // system.rows)
+    return max(BATCH_INTEGERS, BATCH_RESIDUES // system.rows)
 
 
 def _next_chunk(

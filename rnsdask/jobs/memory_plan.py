@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -19,9 +19,11 @@ from rnsdask.cluster.workers import ask_workers
 from rnsdask.core import layout
 from rnsdask.core.errors import JobError
 from rnsdask.core.messages import tell
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.interval_rns.layout import rows_of
 from rnsdask.jobs.log import record
 from rnsdask.positional.system import Positional
+from rnsdask.rns.system import RNS
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -34,6 +36,9 @@ _SERIAL_OPERATIONS = ("import", "export")
 
 _THREADS_OF_A_GPU = 16
 """Threads that serve the GPU of this process: one of them writes a tenth of what its bus can."""
+
+_INT_BYTES, _INT_BYTES_OF_WORD = 160, 10
+"""Half of what a Python int, its index and its text take where many are sorted, and of it for each word."""
 
 _MOST_PARTS = 4096
 """Most parts of a chunk: for each of them the whole chunk is read."""
@@ -48,8 +53,21 @@ def work_on(info: store.StoreInfo | store.GroupInfo, operation: str, **fields: A
         # numbers in a wider system, where intervals do not decide.
         how = {"direct": False, "arrays": 6, **fields}
         return describe(operation, rows_of(residues.moduli), residues.shape, residues.chunks, **how)
-    how = {"direct": info.has_chunk_files, "limbs": isinstance(info.system, Positional), **fields}
+    how = {"direct": info.has_chunk_files, "kind": kind_of([info.system]), **fields}
     return describe(operation, info.system.words32, info.shape, info.chunks, **how)
+
+
+def work_of_topk(info: store.StoreInfo | store.GroupInfo, k: int) -> Work:
+    """Describe the job that finds the k greatest of a store: those of each chunk wait for those of others."""
+    work = work_on(info, "topk")
+    found = min(abs(k), work.numbers) * work.chunks
+    return replace(work, held=found * (_INT_BYTES + _INT_BYTES_OF_WORD * work.moduli))
+
+
+def kind_of(systems: Iterable[NumberSystem]) -> str:
+    """What :class:`.Work` calls the kind of numbers of some systems."""
+    kinds = {type(system) for system in systems}
+    return {RNS: "residues", Positional: "limbs"}.get(kinds.pop(), "") if len(kinds) == 1 else ""
 
 
 def describe(operation: str, moduli: int, shape: Sequence[int], chunks: Sequence[int], **fields: Any) -> Work:

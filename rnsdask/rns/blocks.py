@@ -14,6 +14,11 @@ from rnsdask.rns.exact import residues_of
 # Residues gathered at a time for exact decisions.
 EXACT_RESIDUES = 2**22
 
+# Residues of a batch of integers that come from text or go to it, and at least so many integers: some
+# batches at a time take less memory than a chunk.
+BATCH_RESIDUES = 2**18
+BATCH_INTEGERS = 16
+
 
 def column_of(value: int, moduli: ModuliSet, ndim: int = 1) -> NDArray[np.uint32]:
     """Residues of any integer as those of one number, (n, 1, ..., 1) with `ndim` axes of length 1."""
