@@ -112,7 +112,9 @@ def _work(
     direct = all(source.whole_store is not None and source.whole_store.has_chunk_files for source in sources)
     alive = most_alive(made.chunks, array.chunks, array.shape) + sum(_alive(one, array) for one in arrays)
     held = (alive + waiting) * rows * RESIDUE_DTYPE.itemsize
-    kind = memory_plan.kind_of([one.system for one in everything])
+    kinds = [memory_plan.kind_of([one.system for one in some]) for some in (arrays, everything)]
+    # Whatever is made of residues.
+    kind = kinds[0] if kinds[0] == "residues" else kinds[1]
     how: dict[str, Any] = {"direct": direct, "held": held, "kind": kind}
     return memory_plan.describe(operation, rows, largest.shape, chunks, **how)
 

@@ -42,7 +42,7 @@ _HELD_BY_LIMBS = {
     **dict.fromkeys(("muladd", "mulsub"), 7),
     **dict.fromkeys(("where", "sign", "bitwise_count", "bit_length"), 0),
     **dict.fromkeys(("left_shift", "mod_multiply"), 3),
-    "mod_inverse": 8,
+    "mod_inverse": 4,
     **dict.fromkeys(("mod_power", "pow", "matmul"), 16),
 }
 """Arrays as large as a chunk that operations of limbs hold beside operands and result.
@@ -198,7 +198,7 @@ def prepare(
         expressions,
         evaluations,
         tuple(opened.values()),
-        _work(expressions, evaluations, opened, together),
+        _work(expressions, evaluations, opened, together, overflow),
         {name: operand.info for name, operand in operands.items()},
         overflow,
         extension,
@@ -231,6 +231,7 @@ def _work(
     evaluations: Mapping[str, Evaluation],
     opened: Mapping[str, Operand],
     together: Mapping[str, Operand],
+    overflow: str,
 ) -> Work:
     """Describe the job by the largest chunks, and the most words of a number, that there are."""
     blocks = [operand.words for operand in together.values()]
@@ -241,6 +242,8 @@ def _work(
     systems = [operand.array.system for operand in together.values() if operand.is_number]
     applied = {name for evaluation in evaluations.values() for name in evaluation.applied}
     kind = memory_plan.kind_of(systems)
+    if overflow == "wrap":
+        applied -= {"muladd", "mulsub"}  # whose differences may be of integers far out of range
     if applied & _BY_INTEGERS.get(kind, set()):
         kind = ""
     return memory_plan.describe(
