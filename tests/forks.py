@@ -17,19 +17,20 @@ SECONDS = 60
 
 
 class Ended(NamedTuple):
-    """What became of a command; no text of a stream that was not kept."""
+    """What became of a command, with its most bytes; no text of a stream that was not kept."""
 
     status: int
     stdout: str
     stderr: str
+    peak: int
 
 
 class Commands:
-    """Runs commands, one after the other."""
+    """Runs commands, one after the other, with further variables of the environment."""
 
-    def __init__(self) -> None:
-        pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        self._process = subprocess.Popen([sys.executable, __file__], text=True, **pipes)
+    def __init__(self, **variables: str) -> None:
+        how: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": os.environ | variables}
+        self._process = subprocess.Popen([sys.executable, __file__], text=True, **how)
 
     def run(self, *args: object, folder: Path, **streams: str | None) -> Ended:
         """Run a command in a folder.
@@ -43,8 +44,8 @@ class Commands:
         print(json.dumps([words, str(folder), streams]), file=self._process.stdin, flush=True)
         answer = self._process.stdout.readline()
         assert answer, "the process that forks has ended"
-        status = json.loads(answer)
-        return Ended(status, *(_content(folder / name) for name in ("stdout", "stderr")))
+        status, peak = json.loads(answer)
+        return Ended(status, *(_content(folder / name) for name in ("stdout", "stderr")), peak)
 
     def end(self) -> None:
         """End the process that forks."""
@@ -88,16 +89,17 @@ def _end_as_python(command: Callable[[], object]) -> NoReturn:
     os._exit(status)
 
 
-def _status_of(child: int) -> int | str:
+def _status_of(child: int) -> tuple[int | str, int]:
+    """How it ended, and the most bytes that it took: not less than what it was forked from."""
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
-        found, status = os.waitpid(child, os.WNOHANG)
+        found, status, usage = os.wait4(child, os.WNOHANG)
         if found:
-            return os.waitstatus_to_exitcode(status)
+            return os.waitstatus_to_exitcode(status), 1024 * usage.ru_maxrss
         time.sleep(0.002)
     os.kill(child, 9)
     os.waitpid(child, 0)
-    return f"it ran for more than {SECONDS} s"
+    return f"it ran for more than {SECONDS} s", 0
 
 
 if __name__ == "__main__":
