@@ -143,6 +143,7 @@ def test_libraries_have_one_way_in(library: str) -> None:
                 assert f"{module}.".startswith(allowed), f"rnsdask/{module}:{line} imports {name}"
 
 
+NUMBERS = (ast.Constant, ast.BinOp)
 LIKE_ANOTHER = {f"np.{name}_like" for name in ("empty", "zeros", "ones", "full")}
 
 
@@ -157,12 +158,18 @@ def test_arrays_of_a_gpu_meet_no_function_that_refuses_them(package: str) -> Non
 
 
 def test_arrays_like_others_but_of_another_shape_are_in_c_order() -> None:
-    """CuPy 13 takes memory for the size of one that is no block in memory, and Fortran order for some."""
+    """CuPy 13 takes memory for the size of one that is no block in memory, and Fortran order for some.
+
+    And CuPy 14 takes 0 and () for no shape at all, so that arrays have the other's.
+    """
     for module, path in MODULES.items():
         for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in LIKE_ANOTHER:
-                given = {keyword.arg for keyword in node.keywords}
+                given = {keyword.arg: keyword.value for keyword in node.keywords}
                 assert "shape" not in given or "order" in given, f"{module}:{node.lineno}"
+                shape = given.get("shape")
+                may_be_none = shape.elts == [] if isinstance(shape, ast.Tuple) else isinstance(shape, NUMBERS)
+                assert not may_be_none, f"{module}:{node.lineno}"
 
 
 def test_only_the_backend_imports_the_extension() -> None:

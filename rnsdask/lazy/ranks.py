@@ -183,7 +183,7 @@ def _part(block: Any, chosen: Any, before: int, system: NumberSystem, place: Pla
     packed = with_indices(taken(block, order), indices + place.location[0][0])
     head = with_indices(
         np.zeros_like(block, shape=(len(block), 1), order="C"),
-        np.full_like(indices, before, shape=1, order="C"),
+        np.full_like(indices, before, shape=(1,), order="C"),
     )
     return np.concatenate([head, packed], axis=1)
 

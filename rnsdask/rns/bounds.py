@@ -153,7 +153,7 @@ def find_beyond(matrix: Array, system: RNS) -> Array:
         return beyond
     proved = kernels_of(matrix).prove_bound(matrix, constants)
     if proved.all():  # which is soon asked
-        return np.empty_like(matrix, shape=(0,), dtype=np.int64)
+        return np.empty(0, dtype=np.int64, like=matrix)
     (left_open,) = (~proved).nonzero()
     parts = batches(left_open, len(matrix))
     gather = kernels_of(matrix).gather
