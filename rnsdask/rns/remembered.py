@@ -47,7 +47,9 @@ def remembered(residues: Array, system: RNS) -> int | None:
 
 def remember(residues: Array, system: RNS, bound: int) -> None:
     """Keep a measured bound, if nobody writes to the array."""
-    _keep(_known_of(residues), _key_of_bound(residues, system), bound)
+    known = _known_of(residues)
+    if known is not None:
+        _keep(known, _key_of_bound(residues, system), bound)
 
 
 def is_constant(array: Any) -> bool:
@@ -57,17 +59,16 @@ def is_constant(array: Any) -> bool:
 
 def kept(array: Any, name: str, find: Callable[[Any], Any]) -> Any:
     """What a function gives of an array, found once if nobody writes to the array."""
-    known, key = _known_of(array), (name, array.dtype, *_place(array))
-    if not known or key not in known:
-        found = find(array)
-        _keep(known, key, found)
-        return found
+    known = _known_of(array)
+    if known is None:
+        return find(array)
+    key = (name, array.dtype, *_place(array))
+    if key not in known:
+        _keep(known, key, find(array))
     return known[key]
 
 
-def _keep(known: dict[Hashable, Any] | None, key: Hashable, value: Any) -> None:
-    if known is None:
-        return
+def _keep(known: dict[Hashable, Any], key: Hashable, value: Any) -> None:
     if len(known) >= _MOST_VIEWS:
         known.clear()
     known[key] = value
