@@ -29,6 +29,9 @@ _GPU_RESIDUES = 2**26
 # Proofs in one pass write flags only, so that calls may be longer.
 _PROVED_TOGETHER = 8
 
+# Of more than one of so many numbers that a proof leaves open, all are compared, for these are not gathered.
+_MANY_OPEN = 4
+
 # Numbers of at most so many times the error of their keys are told apart by keys of their multiples.
 _COARSE = 8
 
@@ -68,7 +71,7 @@ def find_excess(residues: Array, system: RNS) -> Excess | None:
     if system.known_magnitude == system.greatest_magnitude:
         return None
     matrix = as_matrix(residues)
-    step, first, count = block_length(matrix, system), None, 0
+    step, first, count = block_length(matrix), None, 0
     for start in range(0, matrix.shape[1], step):
         beyond = find_beyond(matrix[:, start : start + step], system)
         if beyond.size and first is None:
@@ -79,16 +82,15 @@ def find_excess(residues: Array, system: RNS) -> Excess | None:
     return Excess(first, system.decode_at(matrix, first), count)
 
 
-def block_length(matrix: Array, system: RNS) -> int:
-    """How many numbers of residues (n, N) are compared with the system's bound at a time."""
+def block_length(matrix: Array) -> int:
+    """How many numbers of residues (n, N) are compared with a bound at a time."""
+    return _PROVED_TOGETHER * _piece_length(matrix)
+
+
+def _piece_length(matrix: Array) -> int:
+    """How many of them where residues are extended."""
     limit = _CPU_RESIDUES if isinstance(matrix, np.ndarray) else _GPU_RESIDUES
-    if _is_proved_at_once(matrix, system):
-        limit *= _PROVED_TOGETHER
     return max(1, limit // len(matrix))
-
-
-def _is_proved_at_once(matrix: Array, system: RNS) -> bool:
-    return _proof_by(system, matrix) is not None
 
 
 @dataclass(frozen=True)
@@ -141,23 +143,27 @@ def _proof(system: RNS, kernels: Kernels) -> BoundProof | None:
     return kernels.bound_proof(plan.moduli, plan.others, low, bound)
 
 
-def _proof_by(system: RNS, matrix: Array) -> BoundProof | None:
-    return _proof(system, kernels_of(matrix))  # type: ignore[arg-type]  # mypy: modules have no hash
-
-
 def find_beyond(matrix: Array, system: RNS) -> Array:
     """Ascending indices of numbers greater in magnitude than the bound, which is below the range's ends."""
-    constants = _proof_by(system, matrix)
+    kernels = kernels_of(matrix)
+    constants = _proof(system, kernels)  # type: ignore[arg-type]  # mypy: modules have no hash
     if constants is None:
-        (beyond,) = _exceeds(matrix, system).nonzero()
-        return beyond
-    proved = kernels_of(matrix).prove_bound(matrix, constants)
+        return _find_by_extension(matrix, system)
+    proved = kernels.prove_bound(matrix, constants)
     if proved.all():  # which is soon asked
         return np.empty(0, dtype=np.int64, like=matrix)
     (left_open,) = (~proved).nonzero()
+    if left_open.size > matrix.shape[1] // _MANY_OPEN:
+        return _find_by_extension(matrix, system)
     parts = batches(left_open, len(matrix))
-    gather = kernels_of(matrix).gather
-    return np.concatenate([part[_exceeds(gather(matrix, part), system)] for part in parts])
+    return np.concatenate([part[_exceeds(kernels.gather(matrix, part), system)] for part in parts])
+
+
+def _find_by_extension(matrix: Array, system: RNS) -> Array:
+    """As :func:`find_beyond`, with no proof in one pass."""
+    step = _piece_length(matrix)
+    pieces = ((start, matrix[:, start : start + step]) for start in range(0, matrix.shape[1], step))
+    return np.concatenate([start + _exceeds(piece, system).nonzero()[0] for start, piece in pieces])
 
 
 def _exceeds(matrix: Array, system: RNS) -> Array:

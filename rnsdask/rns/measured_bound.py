@@ -100,7 +100,7 @@ def _proved_bound(residues: Array, system: RNS, enough: int | None, sampled: int
     system = RNS(sufficient_prefix(system.moduli, system.signed, system.bound), system.signed, system.bound)
     matrix = as_matrix(residues[: system.rows])
     bound = sampled_bound(matrix, system) if sampled is None else sampled
-    step = block_length(matrix, system.with_bound(bound))
+    step = block_length(matrix)
     for start in range(0, matrix.shape[1], step):
         if enough is not None and bound > enough:
             return None

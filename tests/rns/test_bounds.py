@@ -135,6 +135,26 @@ def test_find_excess_among_numbers_near_the_bound(
                 assert found == bounds.Excess(len(values), wrong, 1)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
+def test_numbers_that_a_proof_leaves_open(
+    monkeypatch: pytest.MonkeyPatch, share: float, rng: np.random.Generator
+) -> None:
+    """Few of them, or most, in one batch and in several."""
+    monkeypatch.setattr(bounds, "_CPU_RESIDUES", 100 * len(MODULI))
+    monkeypatch.setattr("rnsdask.rns.blocks.EXACT_RESIDUES", 7 * len(MODULI))
+    bound = 2**40
+    values = [int(v) for v in rng.integers(0, 2**40, 1500)]
+    for beyond in ([], [3, 700, 1499], range(0, 1500, 2)):
+        for i in beyond:
+            values[i] = 2**40 + 1 + i
+        within = np.array([value <= bound for value in values])
+        is_open = rng.random(1500) < share
+        monkeypatch.setattr(bounds, "_proof", lambda *_: "constants")
+        monkeypatch.setattr(cpu, "prove_bound", lambda *_, proved=within & ~is_open: proved)
+        found = bounds.find_beyond(rns.encode(values, MODULI), rd.RNS(MODULI, False, bound))
+        assert found.tolist() == (~within).nonzero()[0].tolist()
+
+
 @PROOFS
 @BOTH_RANGES
 @pytest.mark.parametrize("name", ["tiny", "mixed", "bits2048", "table2_64", "table2_256"])
