@@ -409,9 +409,14 @@ FAULTS: list[tuple[list[Any], int, str]] = [
             "'5'",
             "5](3)[",
             "f()",
-            "-None",
             "1:(2",
         )
+    ),
+    (["slice", "x.zarr", "o", "-None"], 2, r"No such option '-N'\. \(see rnsdask slice --help\)"),
+    (
+        ["slice", "x.zarr", "o", "--", "-None"],
+        2,
+        r"INDEX: .* is no index of integers, slices, \.\.\. and None",
     ),
     (["slice", "s.zarr", "o", "..., ..."], 2, r"an index can only have a single ellipsis"),
     (["rechunk", "x.zarr", "o", "--chunks", "many"], 2, r"rechunk of x.zarr: chunks must be 'auto', a size"),

@@ -25,7 +25,7 @@ def test_an_array_is_measured_once(monkeypatch: pytest.MonkeyPatch, rng: np.rand
     x, y = (rd.from_ints(v, MODULI, chunks=None).with_bound(None) for v in (a, b))
     products = (x * y).to_ints().tolist()
     assert products == [u * v for u, v in zip(a, b, strict=True)]
-    monkeypatch.setattr(measured_bound, "exceeds", None)  # which proves bounds
+    monkeypatch.setattr(measured_bound, "find_beyond", None)  # which proves bounds
     assert (x * y).to_ints().tolist() == products
     assert x.max() == max(a)
     assert (x < y).tolist() == [u < v for u, v in zip(a, b, strict=True)]
@@ -86,7 +86,7 @@ def test_bounds_of_few_views_are_kept(rng: np.random.Generator) -> None:
     x = rd.from_ints(half_as_long(rng, 2000), MODULI, chunks=None).with_bound(None)
     for start in range(600):
         assert x[start : start + 3].measure_bound() > 0
-    entry = next(iter(e for e in remembered._bounds.values() if np.shares_memory(e[0](), x.residues)))
+    entry = next(iter(e for e in remembered._known.values() if np.shares_memory(e[0](), x.residues)))
     assert 0 < len(entry[1]) <= 256
 
 
@@ -104,18 +104,18 @@ def test_bounds_differ_by_system_and_view(rng: np.random.Generator) -> None:
 
 def test_a_bound_ends_with_its_array(rng: np.random.Generator) -> None:
     gc.collect()
-    before = len(remembered._bounds)
+    before = len(remembered._known)
     x = rd.from_ints(half_as_long(rng, 2000), MODULI, chunks=None).with_bound(None)
     part = x[5:]
     x.measure_bound()
     part.measure_bound()
-    assert len(remembered._bounds) == before + 1  # both are views of one
+    assert len(remembered._known) == before + 1  # both are views of one
     del x
     gc.collect()
-    assert len(remembered._bounds) == before + 1
+    assert len(remembered._known) == before + 1
     del part
     gc.collect()
-    assert len(remembered._bounds) == before
+    assert len(remembered._known) == before
 
 
 @pytest.mark.parametrize("signed", [False, True])
