@@ -63,9 +63,11 @@ def kept(array: Any, name: str, find: Callable[[Any], Any]) -> Any:
     if known is None:
         return find(array)
     key = (name, array.dtype, *_place(array))
-    if key not in known:
-        _keep(known, key, find(array))
-    return known[key]
+    value = known.get(key)  # asked once: another thread may forget it meanwhile
+    if value is None:
+        value = find(array)
+        _keep(known, key, value)
+    return value
 
 
 def _keep(known: dict[Hashable, Any], key: Hashable, value: Any) -> None:

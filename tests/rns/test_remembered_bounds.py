@@ -132,3 +132,18 @@ def test_small_numbers_are_found_small_at_a_glance(
         for name, expected in (("max", max(chosen)), ("min", min(chosen))):
             assert getattr(x, name)() == expected
             assert getattr(x, "arg" + name)() == chosen.index(expected)
+
+
+def test_what_another_thread_forgets_is_found_again(
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    x = rd.from_ints(half_as_long(rng, 2000), MODULI, chunks=None)
+    assert remembered.is_constant(x.residues)
+    keep = remembered._keep
+
+    def keep_and_forget(*arguments: Any) -> None:
+        keep(*arguments)
+        remembered.forget()
+
+    monkeypatch.setattr(remembered, "_keep", keep_and_forget)
+    assert remembered.kept(x.residues, "length", len) == len(MODULI)

@@ -26,6 +26,9 @@ def bound_proof(moduli: ModuliSet, others: ModuliSet, low: int, high: int) -> By
 
 def prove_bound(residues: Array, constants: ByteProofConstants) -> Array:
     tables, count = constants.tables, residues.shape[1]
+    # Constants are kept for all GPUs of a process, of which another one may have the kernel.
+    if not has_matrix_units(cupy.cuda.runtime.getDevice()):
+        return cupy.zeros(count, dtype=cupy.bool_)
     proved = cupy.empty(count, dtype=cupy.bool_)
     steps = tables.factors.shape[1]
     task = Parameter(
