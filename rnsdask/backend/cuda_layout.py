@@ -6,7 +6,7 @@
 import numpy as np
 
 from rnsdask.constants import FermatConstants
-from rnsdask.constants.byte_proof import GROUP
+from rnsdask.constants.byte_proof import PROOF_WORDS
 from rnsdask.constants.convert import TABLE_MULTIPLE
 from rnsdask.constants.interval import INTERVAL_POWERS
 
@@ -239,22 +239,17 @@ TRIANGULAR = np.dtype(
         *((name, np.int64) for name in ("moduli_count", "count", "rows", "columns", "lanes")),
     ]
 )
-PROOF_SUMS = 8
-"""Words of the sum of fractions of a number."""
-
-PROOF_WINDOW = np.dtype([("start", np.uint64, (2,)), ("room", np.uint64, (2,)), ("fraction_bits", np.int64)])
+PROOF_WINDOW = np.dtype([("start", np.uint64, (2,)), ("room", np.uint64, (2,))])
 BYTE_PROOF = np.dtype(
     [
         ("residues", np.uint64),
         ("stride", np.int64),
         ("count", np.int64),
         ("is_aligned", np.int64),
-        ("sources", np.uint64),
-        ("source_count", np.int64),
-        ("targets", np.uint64),
-        ("target_count", np.int64),
+        ("moduli", np.int64),
         ("table", np.uint64),
         ("steps", np.int64),
+        ("words", np.int64),
         ("window", PROOF_WINDOW),
         ("proved", np.uint64),
     ]
@@ -449,7 +444,7 @@ SHARED_TABLE = ("-DRNS_SHARED_TABLE",)
 VARIANTS = {
     **{name: tuple(map(fermat_options, FERMAT_FIELDS)) for name in ("fermat", "fermat_fft")},
     **dict.fromkeys(("extremum", "sum", "compare"), (SHARED_TABLE,)),
-    "byte_proof": (proof_options(3),),
+    "byte_proof": (proof_options(2), proof_options(3)),
     "eliminate_panel": (cluster_options(MOST_CLUSTER),),
     "int8_tiles": (int8_options(1),),
     "limbs": tuple(map(limb_options, (0, 1, 32, MOST_LIMBS))),
@@ -477,7 +472,7 @@ VARIANTS = {
 SIZES = {
     "fermat_fft": {"kTileNumbers": FERMAT_FIELDS[0].tile},
     "arithmetic": {"kMaxOperands": MAX_OPERANDS},
-    "byte_proof": {"kGroup": GROUP, "kWarp": WARP, "kThreads": BLOCK, "kProofSums": PROOF_SUMS},
+    "byte_proof": {"kProofWords": PROOF_WORDS, "kWarp": WARP, "kThreads": BLOCK},
     "compare": {"kPairVectors": PAIR_VECTORS},
     "convert": {"kTileLimbs": TILE_LIMBS, "kResults": TABLE_MULTIPLE},
     "elimination": {"kWarp": WARP, "kPanelWidth": PANEL_WIDTH},

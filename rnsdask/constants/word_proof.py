@@ -44,11 +44,7 @@ class WordProofConstants:
 
 @lru_cache(CACHED_SETS)
 def word_proof_constants(moduli: ModuliSet, low: int, high: int) -> WordProofConstants | None:
-    """Constants to prove that numbers are from ``low <= 0`` to ``high < M/4``; None if words are too many.
-
-    A sum T falls short of ``t = 2**F X / M`` by at most the error e. With ``s = floor(-2**F low / M)`` as the
-    start, ``0 <= T + s <= s + 2**F high / M - e`` proves ``low <= X <= high``.
-    """
+    """Constants to prove that numbers are from ``low <= 0`` to ``high < M/4``; None if words are too many."""
     word_bits = _PRODUCT_BITS - max(m - 1 for m in moduli).bit_length()
     error_bits = sum(moduli).bit_length()
     room_bits = min(
@@ -58,9 +54,8 @@ def word_proof_constants(moduli: ModuliSet, low: int, high: int) -> WordProofCon
     words = -(-bits // word_bits)
     if len(moduli) > _MOST_MODULI or words > _MOST_WORDS:
         return None
-    start, most = (abs(end) * 2**bits // moduli.product for end in (low, high))
     error = coefficient_slack(moduli, bits)
-    room = start + most - error
+    start, room = proof_window(moduli, low, high, bits, error)
     if room < _LEAST_ROOM * error:
         return None
     coefficients = [_words(c, words, word_bits) for c in key_coefficients(moduli, bits)]
@@ -72,6 +67,17 @@ def word_proof_constants(moduli: ModuliSet, low: int, high: int) -> WordProofCon
         -(-room.bit_length() // word_bits),
         room,
     )
+
+
+def proof_window(moduli: ModuliSet, low: int, high: int, bits: int, error: int) -> tuple[int, int]:
+    """Start s and room of sums T of fractions that prove that numbers X are from ``low <= 0`` to `high`.
+
+    T falls short of ``t = 2**bits X / M`` by at most the error. X is an integer: with s the greatest below
+    ``2**bits (1 - low) / M`` and r below ``2**bits (high + 1) / M``, ``0 <= T + s <= s + r - error`` proves
+    ``low <= X <= high``, as ``-s <= T <= t <= T + error <= r``.
+    """
+    start, most = (-(-((1 + abs(end)) << bits) // moduli.product) - 1 for end in (low, high))
+    return start, start + most - error
 
 
 def _words(value: Any, count: int, bits: int) -> list[int]:

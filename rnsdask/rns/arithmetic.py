@@ -28,7 +28,8 @@ from rnsdask.core.place import Locate
 from rnsdask.rns.blocks import matrices
 from rnsdask.rns.compare import compare
 from rnsdask.rns.magnitude import magnitudes
-from rnsdask.rns.measured_bound import MANY, measured_bound, sampled_bound
+from rnsdask.rns.measured_bound import measured_bound
+from rnsdask.rns.sampled_bound import MANY, sampled_bound
 from rnsdask.rns.system import RNS
 
 Range: TypeAlias = tuple[int, int]

@@ -17,9 +17,10 @@ from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns.blocks import batches, column_of
+from rnsdask.rns.blocks import column_of, numbers_at
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.order import order_of
+from rnsdask.rns.sampled_bound import MANY, sampled_bound
 from rnsdask.rns.system import RNS
 
 # Residues looked at a time: on a CPU they stay in its cache, and the memory beside a chunk is bounded.
@@ -29,8 +30,9 @@ _GPU_RESIDUES = 2**26
 # Proofs in one pass write flags only, so that calls may be longer.
 _PROVED_TOGETHER = 8
 
-# Of more than one of so many numbers that a proof leaves open, all are compared, for these are not gathered.
-_MANY_OPEN = 4
+# Numbers that a proof leaves open are proved within lesser bounds, if that is one of so many at a time: base
+# extension takes as long as many proofs.
+_LEAST_PROVED = 8
 
 # Numbers of at most so many times the error of their keys are told apart by keys of their multiples.
 _COARSE = 8
@@ -145,25 +147,49 @@ def _proof(system: RNS, kernels: Kernels) -> BoundProof | None:
 
 def find_beyond(matrix: Array, system: RNS) -> Array:
     """Ascending indices of numbers greater in magnitude than the bound, which is below the range's ends."""
-    kernels = kernels_of(matrix)
-    constants = _proof(system, kernels)  # type: ignore[arg-type]  # mypy: modules have no hash
-    if constants is None:
-        return _find_by_extension(matrix, system)
-    proved = kernels.prove_bound(matrix, constants)
+    return find_those_beyond(matrix, find_open(matrix, system), system)
+
+
+def find_open(matrix: Array, system: RNS) -> Array:
+    """Ascending indices of numbers of which no proof in one pass says that they are within the bound."""
+    proved = _proved(matrix, system)
+    if proved is None:
+        return np.arange(matrix.shape[1], like=matrix)
     if proved.all():  # which is soon asked
         return np.empty(0, dtype=np.int64, like=matrix)
-    (left_open,) = (~proved).nonzero()
-    if left_open.size > matrix.shape[1] // _MANY_OPEN:
-        return _find_by_extension(matrix, system)
-    parts = batches(left_open, len(matrix))
-    return np.concatenate([part[_exceeds(kernels.gather(matrix, part), system)] for part in parts])
+    return (~proved).nonzero()[0]
 
 
-def _find_by_extension(matrix: Array, system: RNS) -> Array:
-    """As :func:`find_beyond`, with no proof in one pass."""
-    step = _piece_length(matrix)
-    pieces = ((start, matrix[:, start : start + step]) for start in range(0, matrix.shape[1], step))
-    return np.concatenate([start + _exceeds(piece, system).nonzero()[0] for start, piece in pieces])
+def _proved(matrix: Array, system: RNS) -> Array | None:
+    """Boolean (N,): the number is proved to be within the bound, in one pass; None without such a proof."""
+    kernels = kernels_of(matrix)
+    constants = _proof(system, kernels)  # type: ignore[arg-type]  # mypy: modules have no hash
+    return None if constants is None else kernels.prove_bound(matrix, constants)
+
+
+def find_those_beyond(matrix: Array, left_open: Array, system: RNS) -> Array:
+    """As :func:`find_beyond`, of the numbers at ascending indices."""
+    step, found = _piece_length(matrix), [np.empty(0, dtype=np.int64, like=matrix)]
+    for start in range(0, left_open.size, step):
+        piece = left_open[start : start + step]
+        piece, numbers = _without_small(piece, numbers_at(matrix, piece), system)
+        found.append(piece[_exceeds(numbers, system)])
+    return np.concatenate(found)
+
+
+def _without_small(indices: Array, numbers: Array, system: RNS) -> tuple[Array, Array]:
+    """The numbers at some indices that proofs of less than the bound leave open too.
+
+    Unsigned numbers that are tiny beside the bound stay open in its proof: they are as near to M - 1.
+    """
+    while numbers.shape[1] >= MANY:
+        bound = sampled_bound(numbers, system.with_bound(None))
+        proved = _proved(numbers, system.with_bound(bound)) if bound < system.known_magnitude else None
+        if proved is None or _LEAST_PROVED * int(proved.sum()) < proved.size:
+            break
+        (left_open,) = (~proved).nonzero()
+        indices, numbers = indices[left_open], kernels_of(numbers).gather(numbers, left_open)
+    return indices, numbers
 
 
 def _exceeds(matrix: Array, system: RNS) -> Array:

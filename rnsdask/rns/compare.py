@@ -14,8 +14,9 @@ import numpy as np
 from rnsdask.backend import Array, kernels_of
 from rnsdask.constants import KEY_BITS, KeyConstants, key_constants
 from rnsdask.rns.blocks import column_of, numbers_at
-from rnsdask.rns.measured_bound import MANY, narrowed
+from rnsdask.rns.measured_bound import narrowed
 from rnsdask.rns.order import by_limbs, pair, settle
+from rnsdask.rns.sampled_bound import MANY
 from rnsdask.rns.system import RNS
 
 RELATIONS: dict[str, Callable[[Any, Any], Any]] = {

@@ -6,28 +6,22 @@ the proof of their bound, and numbers as long as M next to nothing: no number ca
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rnsdask.backend import Array, kernels_of, to_backend
-from rnsdask.constants import reverse_constants, sufficient_prefix
+from rnsdask.backend import Array, kernels_of
+from rnsdask.constants import sufficient_prefix
 from rnsdask.core.layout import as_matrix
-from rnsdask.core.moduli import LIMB_BITS
 from rnsdask.rns.blocks import batches
-from rnsdask.rns.bounds import block_length, find_beyond
+from rnsdask.rns.bounds import block_length, find_beyond, find_open, find_those_beyond
 from rnsdask.rns.magnitude import magnitudes
 from rnsdask.rns.remembered import remember, remembered
+from rnsdask.rns.sampled_bound import MANY, SAMPLE, distance, sampled_bound
 from rnsdask.rns.system import RNS
-
-# Numbers whose magnitudes are looked at first; the fewest of short arrays of many moduli, where each takes as
-# long as the proof of some n others.
-_SAMPLE = 128
-_FEWEST = 16
 
 # Numbers that tell at once if not all are small.
 _FIRST = 8
 
-MANY = 1024
-"""So many numbers are worth measuring before something else is done with them."""
+# Of more than one of so many numbers that a proof leaves open, some are looked at.
+_MANY_OPEN = 16
 
 SMALL_BITS = 16
 """Numbers are small beside a system if their bound is shorter than its own by so many bits."""
@@ -106,39 +100,25 @@ def _proved_bound(residues: Array, system: RNS, enough: int | None, sampled: int
             return None
         if bound == system.known_magnitude:
             break
-        block = matrix[:, start : start + step]
-        beyond = find_beyond(block, system.with_bound(bound))
-        for indices in batches(beyond, system.rows):
-            bound = _measured(bound, kernels_of(block).gather(block, indices), system)
+        bound = _raised_for_block(bound, matrix[:, start : start + step], system)
     return bound
 
 
-def sampled_bound(residues: Array, system: RNS) -> int:
-    """A guess for :func:`measured_bound`, never above it, from some of the numbers, at even distances.
-
-    It is the bound itself if that was measured before.
-    """
-    known = remembered(residues, system)
-    if known is not None:
-        return known
-    moduli = sufficient_prefix(system.moduli, system.signed, system.bound)
-    matrix = as_matrix(residues[: len(moduli)])
-    if not matrix.shape[1]:
-        return 0
-    wanted = min(max(_FEWEST, matrix.shape[1] // (4 * len(matrix))), _SAMPLE)
-    chosen = matrix[:, :: -(-matrix.shape[1] // wanted)].copy()
-    limbs = kernels_of(matrix).residues_to_limbs(chosen, reverse_constants(moduli, system.signed))
-    limbs = to_backend(limbs, "cpu")  # at once: each step on a GPU would be waited for
-    return min((1 << _longest(limbs, system.signed)) - 1, system.known_magnitude)
-
-
-def _longest(limbs: NDArray[np.uint32], signed: bool) -> int:
-    """Bits of the longest of some numbers of (N, L) limbs; of a negative X, those of -X - 1."""
-    if signed:
-        limbs = limbs ^ (np.uint32(0) - (limbs[:, -1:] >> np.uint32(LIMB_BITS - 1)))
-    greatest = limbs.max(axis=0)
-    (used,) = greatest.nonzero()
-    return LIMB_BITS * int(used[-1]) + int(greatest[used[-1]]).bit_length() if used.size else 0
+def _raised_for_block(bound: int, block: Array, system: RNS) -> int:
+    """The bound, raised until it holds for a block of numbers (n, N) too."""
+    left_open = find_open(block, system.with_bound(bound))
+    # Where a proof leaves many open, the sample did not tell what is there: one of those does.
+    while left_open.size > block.shape[1] // _MANY_OPEN:
+        some = left_open[:: distance(left_open.size, SAMPLE)]
+        guess = sampled_bound(kernels_of(block).gather(block, some), system)
+        if guess <= bound or guess == system.known_magnitude:
+            break
+        bound = guess
+        left_open = find_open(block, system.with_bound(bound))
+    beyond = find_those_beyond(block, left_open, system.with_bound(bound))
+    for indices in batches(beyond, system.rows):
+        bound = _measured(bound, kernels_of(block).gather(block, indices), system)
+    return bound
 
 
 def _measured(bound: int, residues: Array, system: RNS) -> int:

@@ -18,8 +18,9 @@ from strategies import (
 )
 
 import rnsdask as rd
+from rnsdask.backend import cpu
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns import bounds, measured_bound
+from rnsdask.rns import bounds, measured_bound, sampled_bound
 
 MODULI = MODULI_SETS["unsorted"]
 LONG = MODULI_SETS["bits2048"]
@@ -33,6 +34,12 @@ def tight(values: list[int], moduli: ModuliSet, signed: bool, known: int | None 
     greatest = max(map(abs, moduli.value_range(signed)))
     bits = max(map(abs, values), default=0).bit_length()
     return min(2**bits - 1, greatest, greatest if known is None else known)
+
+
+def look_at(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guess from so many numbers."""
+    for module in (measured_bound, sampled_bound):
+        monkeypatch.setattr(module, "SAMPLE", count)
 
 
 # ---- measuring --------------------------------------------------------------------------------------------
@@ -70,7 +77,7 @@ def test_measured_beside_powers_of_two(on_each_processor: Processor, signed: boo
 def test_measured_beyond_the_sample_beside_powers_of_two(
     on_each_processor: Processor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measured_bound, "_SAMPLE", 1)
+    look_at(1, monkeypatch)
     for bits in (64, 900, 2000):
         for values in ([2**bits - 1, 2**bits], [2**bits, 2**bits - 1], [2**bits - 1, 3, 2**bits]):
             x = array_of(on_each_processor, [0, *values], LONG)
@@ -88,7 +95,7 @@ def test_measured_where_the_sample_tells_nothing(
 ) -> None:
     monkeypatch.setattr(bounds, "_CPU_RESIDUES", 1000)
     monkeypatch.setattr(bounds, "_GPU_RESIDUES", 1000)
-    monkeypatch.setattr(measured_bound, "_SAMPLE", 2)
+    look_at(2, monkeypatch)
     moduli = MODULI_SETS[name]
     for bound in bounds_around_prefixes(moduli, signed)[::5]:
         values = [0, *values_within(bound, signed, rng), *[5] * 40]
@@ -96,6 +103,31 @@ def test_measured_where_the_sample_tells_nothing(
         values = [min(max(v, lowest), highest) for v in values]
         x = array_of(on_each_processor, values, moduli, signed)
         assert x.measure_bound() == tight(values, moduli, signed)
+
+
+@BOTH_RANGES
+@pytest.mark.parametrize("lengths", ["those of the sample are shorter", "some far apart"])
+def test_most_numbers_are_proved_whatever_their_lengths(
+    on_each_processor: Processor,
+    lengths: str,
+    signed: bool,
+    rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Few are left to base extension, which takes many times as long."""
+    if on_each_processor is CPU and not cpu.MULTIPLIES_WORDS:
+        pytest.skip("this processor does not multiply words of 52 bits")
+    extended = []
+    exceeds = bounds._exceeds
+    monkeypatch.setattr(bounds, "_exceeds", lambda x, *rest: extended.append(x.shape[1]) or exceeds(x, *rest))
+    values = [rng.bytes(125 if k % 32 else 120) for k in range(4096)]
+    if lengths == "some far apart":
+        values = [value[: (4, 30, 60, 125)[k % 4]] for k, value in enumerate(values)]
+    numbers = [int.from_bytes(value, "little") for value in values]
+    numbers = [-v if signed and k % 3 else v for k, v in enumerate(numbers)]
+    x = array_of(on_each_processor, numbers, LONG, signed)
+    assert x.measure_bound() == tight(numbers, LONG, signed)
+    assert sum(extended) <= 256
 
 
 @BOTH_RANGES

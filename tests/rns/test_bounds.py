@@ -51,8 +51,12 @@ def choose(way: str, processor: Processor, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(bounds, "_proof", lambda *_: None)
 
 
-def prove_by_digits(residues: Any, constants: Any, columns: slice = slice(None)) -> Any:
+def prove_on_cpus(residues: Any, constants: Any, columns: slice = slice(None)) -> Any:
     return cpu.prove_bound(residues[:, columns], constants)
+
+
+def byte_constants_of(first: ModuliSet, others: ModuliSet, low: int, bound: int) -> Any:
+    return byte_proof_constants(ModuliSet([*first, *others]), low, bound)
 
 
 def prove_by_bytes(residues: Any, constants: Any, columns: slice = slice(None)) -> Any:
@@ -69,8 +73,8 @@ MULTIPLIES_WORDS = pytest.mark.skipif(
 PROOFS = pytest.mark.parametrize(
     ("constants_of", "prove"),
     [
-        pytest.param(proof_constants, prove_by_digits, marks=MULTIPLIES_WORDS, id="digits"),
-        pytest.param(byte_proof_constants, prove_by_bytes, marks=pytest.mark.gpu, id="bytes"),
+        pytest.param(proof_constants, prove_on_cpus, marks=MULTIPLIES_WORDS, id="digits"),
+        pytest.param(byte_constants_of, prove_by_bytes, marks=pytest.mark.gpu, id="bytes"),
     ],
 )
 
@@ -169,8 +173,8 @@ def test_proof_in_one_pass(
         first, others = moduli.prefix(count), ModuliSet(moduli.moduli[count:])
         bound = first.product // 4 - 1
         low = -bound if signed else 0
-        constants = constants_of(first, others, low, bound)
-        assert constants is not None or count == 1 or (prove is prove_by_bytes and name in ("tiny", "mixed"))
+        constants = constants_of(first, others, low, bound) if bound >= 0 else None
+        assert constants is not None or (count == 1 and (bound < 0 or prove is prove_on_cpus))
         if constants is None:
             continue
         within = values_within(bound, signed, rng)
@@ -205,9 +209,6 @@ def test_proof_of_the_greatest_sums(
     first, others = moduli.prefix(count), ModuliSet(moduli.moduli[count:])
     bound = first.product // 4 - 1
     constants = constants_of(first, others, -bound, bound)
-    if prove is prove_by_bytes and limit == 2**12:  # sums are not reduced at once modulo such moduli
-        assert constants is None
-        return
     assert constants is not None
     parts = [first.product // m for m in first]
     greatest = sum((m - 1) * part for m, part in zip(first, parts, strict=True)) % first.product
@@ -231,7 +232,7 @@ def test_proof_of_each_number(constants_of: Any, prove: Any, targets: int, rng: 
     bound = first.product // 8
     constants = constants_of(first, others, -bound, bound)
     assert constants is not None
-    if prove is prove_by_digits:
+    if prove is prove_on_cpus:
         assert len(constants.target_groups) == targets
     for count in (1, 15, 17, 511, 1100):
         values = [int.from_bytes(rng.bytes(200)) % bound - bound // 2 for _ in range(count)]
@@ -256,16 +257,24 @@ def test_too_many_groups_have_no_proof_by_digits() -> None:
         assert (proof_constants(first, others, 0, bound) is not None) == expected
 
 
-@MULTIPLIES_WORDS
+@pytest.mark.parametrize(
+    ("constants_of", "prove"),
+    [
+        pytest.param(word_proof_constants, prove_on_cpus, marks=MULTIPLIES_WORDS, id="words"),
+        pytest.param(byte_proof_constants, prove_by_bytes, marks=pytest.mark.gpu, id="bytes"),
+    ],
+)
 @BOTH_RANGES
 @pytest.mark.parametrize("name", ["tiny_unsorted", "top", "unsorted", "bits2048", "table2_8", "table2_64"])
-def test_proof_by_words(name: str, signed: bool, rng: np.random.Generator) -> None:
+def test_fixed_point_proof(
+    constants_of: Any, prove: Any, name: str, signed: bool, rng: np.random.Generator
+) -> None:
     """All words beyond those of the bound count, and both its ends."""
     moduli, proofs = MODULI_SETS[name], 0
     for bits in (2, 12, moduli.bits // 3, moduli.bits // 2, moduli.bits - 30, moduli.bits - 4):
         bound = min(2 ** max(bits, 1) - 1, moduli.product // 4 - 1)
         low = -bound if signed else 0
-        constants = word_proof_constants(moduli, low, bound)
+        constants = constants_of(moduli, low, bound)
         if constants is None:
             continue
         proofs += 1
@@ -277,14 +286,14 @@ def test_proof_by_words(name: str, signed: bool, rng: np.random.Generator) -> No
         beyond += [(moduli.product * k >> j) % moduli.product for j in range(1, moduli.bits) for k in (1, -1)]
         beyond = [v for v in beyond if bound < v < moduli.product + low]
         residues = rns.encode([v % moduli.product for v in within + beyond], moduli)
-        proved = cpu.prove_bound(residues, constants)
+        proved = prove(residues, constants)
         assert not proved[len(within) :].any(), (moduli, bound)
         assert proved[: len(within)][sure].all(), (moduli, bound)
         for row in range(len(moduli)):
             wrong = residues[:, : len(within)].copy()
             wrong[row] = (wrong[row] + rng.integers(1, moduli.moduli[row], len(within))) % moduli.moduli[row]
             fits = [low <= v <= bound for v in rd.RNS(moduli, True).decode(wrong)]
-            assert not cpu.prove_bound(wrong, constants)[np.logical_not(fits)].any()
+            assert not prove(wrong, constants)[np.logical_not(fits)].any()
     assert proofs
 
 

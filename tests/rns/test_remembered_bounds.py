@@ -25,7 +25,7 @@ def test_an_array_is_measured_once(monkeypatch: pytest.MonkeyPatch, rng: np.rand
     x, y = (rd.from_ints(v, MODULI, chunks=None).with_bound(None) for v in (a, b))
     products = (x * y).to_ints().tolist()
     assert products == [u * v for u, v in zip(a, b, strict=True)]
-    monkeypatch.setattr(measured_bound, "find_beyond", None)  # which proves bounds
+    monkeypatch.setattr(measured_bound, "find_open", None)  # which proves bounds
     assert (x * y).to_ints().tolist() == products
     assert x.max() == max(a)
     assert (x < y).tolist() == [u < v for u, v in zip(a, b, strict=True)]

@@ -1,59 +1,57 @@
-// Proof of a bound by products of bytes, the scalar part: the first moduli's residues become bytes, sums of
-// whose products say what number they are, and what its other residues are (docs/mathematics.md, section 4).
+// Proof of a bound by products of bytes, the scalar part: of a number's fixed-point sum, whether it is that of
+// one within the bound (docs/mathematics.md, section 4).
 #pragma once
 
-#include "modular.cuh"
+#include "base.cuh"
 
 namespace rns {
 
-// One of the first moduli: what its residues are multiplied by, |1 / (M' / m)| modulo m, and m - 1.
-struct ProofSource {
-  Factor weight;
-  u32 last;
-  u32 unused;
-};
-static_assert(sizeof(ProofSource) == 4 * sizeof(u32), "a row of a table");
+constexpr i32 kProofWords = 8;  // of 32 bits, that are known of a sum at a time
+constexpr i32 kProofRun = 8;    // residues whose bytes become words together
 
-// One of the others, and |-M'| modulo it.
-struct ProofTarget {
-  Modulus modulus;
-  u32 product;
-};
-static_assert(sizeof(ProofTarget) == 5 * sizeof(u32), "a row of a table");
-
-// Sums are in units of 2^-fraction_bits of M'. To one `start` is added; then the number is within the bound
-// if its fraction is at most `room`. Of both the lower half is first.
+// To each sum `start` is added; then it is at most `room` if the number is within the bound. Of both the
+// lower half is first.
 struct ProofWindow {
   u64 start[2];
   u64 room[2];
-  i64 fraction_bits;
 };
 
-constexpr i32 kProofRun = 8;   // moduli whose residues become words together
-constexpr i32 kProofSums = 8;  // words of a sum, of as many bits as residues have
-
-// Word w of the bytes of a run of numbers, `Bytes` of each.
+// Word w of the bytes of a run of residues, `Bytes` of each.
 template <i32 Bytes>
-RNS_INLINE u32 word_of_bytes(const u32 (&numbers)[kProofRun], i32 w) {
+RNS_INLINE u32 word_of_bytes(const u32 (&residues)[kProofRun], i32 w) {
   const i32 first = 4 * w / Bytes, skipped = 4 * w % Bytes;
-  u32 word = numbers[first] >> (8 * skipped);
-  if (Bytes - skipped < 4) word |= numbers[first + 1] << (8 * (Bytes - skipped));
+  u32 word = residues[first] >> (8 * skipped);
+  for (i32 k = 1; k * Bytes - skipped < 4; ++k) word |= residues[first + k] << (8 * (k * Bytes - skipped));
   return word;
 }
 
-// The integer part of a sum modulo 2^128, given by sums for each `Bytes` bytes of it; and whether its
-// fraction is that of a number within the bound.
-template <i32 Bytes>
-RNS_INLINE bool is_in_window(const u64* sums, const ProofWindow& window, u32& quotient) {
-  using u128 = unsigned __int128;
-  u128 total = static_cast<u128>(window.start[1]) << 64 | window.start[0];
-  for (i32 w = 0; w < kProofSums && 8 * Bytes * w < 128; ++w) {
-    total += static_cast<u128>(sums[w]) << (8 * Bytes * w);
+// A sum, of which words become known from the lowest on.
+struct ProofSum {
+  u64 carry = 0;
+  u64 low[2] = {};
+  u32 above = 0;  // the bits of all words behind these
+
+  // The words from `word` on, each given by a sum below 2^63; they count up to word `end`.
+  RNS_INLINE void add(const u64 (&sums)[kProofWords], const ProofWindow& window, i32 word, i32 end) {
+#pragma unroll
+    for (i32 k = 0; k < kProofWords; ++k) {
+      u64 sum = sums[k] + carry;
+      const bool is_low = k < 4 && word == 0;
+      if (is_low) sum += static_cast<u32>(window.start[k / 2] >> (32 * (k % 2)));
+      const u32 value = static_cast<u32>(sum);
+      carry = sum >> 32;
+      if (is_low) {
+        low[k / 2] |= static_cast<u64>(value) << (32 * (k % 2));
+      } else if (word + k < end) {
+        above |= value;
+      }
+    }
   }
-  const i32 bits = static_cast<i32>(window.fraction_bits);
-  quotient = static_cast<u32>(total >> bits);
-  const u128 fraction = total - (static_cast<u128>(quotient) << bits);
-  return fraction <= (static_cast<u128>(window.room[1]) << 64 | window.room[0]);
-}
+
+  RNS_INLINE bool is_in(const ProofWindow& window) const {
+    const bool is_less = low[1] < window.room[1] || (low[1] == window.room[1] && low[0] <= window.room[0]);
+    return above == 0 && is_less;
+  }
+};
 
 }  // namespace rns

@@ -11,50 +11,55 @@ from rnsdask.backend.cuda.launching import (
     row_stride,
     shared_bytes,
 )
-from rnsdask.backend.cuda_layout import BYTE_PROOF, PROOF_SUMS, WARP, proof_options
+from rnsdask.backend.cuda_layout import BLOCK, BYTE_PROOF, WARP, proof_options
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import ByteProofConstants, byte_proof_constants
+from rnsdask.constants.byte_proof import PROOF_WORDS
 from rnsdask.core.moduli import ModuliSet
 
-_WORD = 2**64
+_HALF = 2**64
 
 
 def bound_proof(moduli: ModuliSet, others: ModuliSet, low: int, high: int) -> ByteProofConstants | None:
-    has_kernel = has_matrix_units(cupy.cuda.runtime.getDevice())
-    return byte_proof_constants(moduli, others, low, high) if has_kernel else None
+    if not has_matrix_units(cupy.cuda.runtime.getDevice()):
+        return None
+    constants = byte_proof_constants(ModuliSet([*moduli, *others]), low, high)
+    return constants if _shared(constants.tables.factors.shape[1])[0] else None
 
 
 def prove_bound(residues: Array, constants: ByteProofConstants) -> Array:
     tables, count = constants.tables, residues.shape[1]
+    steps = tables.factors.shape[1]
+    warps, shared = _shared(steps)
     # Constants are kept for all GPUs of a process, of which another one may have the kernel.
-    if not has_matrix_units(cupy.cuda.runtime.getDevice()):
+    if not warps or not has_matrix_units(cupy.cuda.runtime.getDevice()):
         return cupy.zeros(count, dtype=cupy.bool_)
     proved = cupy.empty(count, dtype=cupy.bool_)
-    steps = tables.factors.shape[1]
     task = Parameter(
         BYTE_PROOF,
         residues=residues,
         stride=row_stride(residues),
         count=count,
         is_aligned=is_aligned(residues),
-        sources=on_device(tables, "sources"),
-        source_count=len(tables.sources),
-        targets=on_device(tables, "targets"),
-        target_count=len(tables.targets),
+        moduli=len(residues),
         table=on_device(tables, "factors"),
         steps=steps,
-        window=(_words(constants.start), _words(constants.room), tables.fraction_bits),
+        words=tables.words,
+        window=(_halves(constants.start), _halves(constants.room)),
         proved=proved,
     )
-    # Of a warp: its numbers' bytes, sums and quotients.
-    words = WARP * (8 * steps + 2 * PROOF_SUMS + 1)
-    warps = next(warps for warps in (8, 4, 2, 1) if shared_bytes(warps * words) or warps == 1)
     block, options = warps * WARP, proof_options(tables.bytes)
-    shared = shared_bytes(warps * words)
     launching.launch("byte_proof", "prove_bound", count, (task,), block=block, shared=shared, defines=options)
     return proved
 
 
-def _words(value: int) -> tuple[int, int]:
+def _shared(steps: int) -> tuple[int, int]:
+    """Warps of a block, and the bytes that they share, for so many steps; 0 if the GPU has less for one."""
+    own = WARP * (8 * steps + 2 * (PROOF_WORDS + 1))  # words of a warp: its numbers' bytes and sums
+    shares = ((warps, shared_bytes(warps * own)) for warps in range(BLOCK // WARP, 0, -1))
+    return next((share for share in shares if share[1]), (0, 0))
+
+
+def _halves(value: int) -> tuple[int, int]:
     """A number of 128 bits, the lower half first."""
-    return value % _WORD, value // _WORD
+    return value % _HALF, value // _HALF

@@ -43,10 +43,9 @@ def running_sums(kernels: Any, place: Place) -> list[Any]:
 def proofs_of_bounds(kernels: Any, place: Place) -> list[Any]:
     """Of numbers within the bound and beyond it, some with a wrong residue, in rows of any alignment."""
     results = []
-    for bits, size, count in ((600, 17, 70), (150, 16, 300), (1100, 32, 33)):
+    for bits, size, count in ((600, 17, 70), (150, 16, 300), (1100, 32, 33), (2000, 24, 40)):
         moduli = ModuliSet.for_bits(bits, size)
-        first, others = moduli.prefix(len(moduli) // 2), ModuliSet(moduli.moduli[len(moduli) // 2 :])
-        bound = first.product // 5
+        bound = moduli.prefix(len(moduli) // 2).product // 5
         for low in (0, -bound):
             some = [
                 0,
@@ -55,7 +54,7 @@ def proofs_of_bounds(kernels: Any, place: Place) -> list[Any]:
                 bound - (bound >> 10),
                 bound + 1,
                 2 * bound,
-                first.product,
+                4 * bound,
                 low - 1,
             ]
             some += [-x for x in some] if low else [-1]
@@ -67,7 +66,7 @@ def proofs_of_bounds(kernels: Any, place: Place) -> list[Any]:
                 residues[i, k] = (int(residues[i, k]) + 1) % moduli[i]
             wide = np.full((len(moduli), count + 5), 2**32 - 1, dtype=np.uint32)
             wide[:, 3 : count + 3] = residues
-            constants = byte_proof_constants(first, others, low, bound)
+            constants = byte_proof_constants(moduli, low, bound)
             assert constants is not None
             for x in (place(residues), place(wide)[:, 3 : count + 3]):
                 if kernels.__name__.endswith("cuda"):

@@ -1,0 +1,56 @@
+"""A guess how long the greatest number of a chunk is, from some of its numbers. No Dask in here."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend import Array, kernels_of, to_backend
+from rnsdask.constants import reverse_constants, sufficient_prefix
+from rnsdask.core.layout import as_matrix
+from rnsdask.core.moduli import LIMB_BITS
+from rnsdask.rns.remembered import remembered
+from rnsdask.rns.system import RNS
+
+MANY = 1024
+"""So many numbers are worth measuring before something else is done with them."""
+
+SAMPLE = 128
+"""Numbers that are looked at, at most."""
+
+# The fewest of short arrays of many moduli, where each takes as long as the proof of some n others.
+_FEWEST = 16
+
+
+def sampled_bound(residues: Array, system: RNS) -> int:
+    """A guess for :func:`.measured_bound`, never above it, from some of the numbers, at even distances.
+
+    It is the bound itself if that was measured before.
+    """
+    known = remembered(residues, system)
+    if known is not None:
+        return known
+    moduli = sufficient_prefix(system.moduli, system.signed, system.bound)
+    matrix = as_matrix(residues[: len(moduli)])
+    if not matrix.shape[1]:
+        return 0
+    wanted = min(max(_FEWEST, matrix.shape[1] // (4 * len(matrix))), SAMPLE)
+    chosen = matrix[:, :: distance(matrix.shape[1], wanted)].copy()
+    limbs = kernels_of(matrix).residues_to_limbs(chosen, reverse_constants(moduli, system.signed))
+    limbs = to_backend(limbs, "cpu")  # at once: each step on a GPU would be waited for
+    return min((1 << _longest(limbs, system.signed)) - 1, system.known_magnitude)
+
+
+def distance(count: int, wanted: int) -> int:
+    """How far apart at most so many of some numbers are that represent all, if these repeat in short periods."""
+    least = -(-count // wanted)
+    return next(k for k in range(least, least + 10) if math.gcd(k, 210) == 1)
+
+
+def _longest(limbs: NDArray[np.uint32], signed: bool) -> int:
+    """Bits of the longest of some numbers of (N, L) limbs; of a negative X, those of -X - 1."""
+    if signed:
+        limbs = limbs ^ (np.uint32(0) - (limbs[:, -1:] >> np.uint32(LIMB_BITS - 1)))
+    greatest = limbs.max(axis=0)
+    (used,) = greatest.nonzero()
+    return LIMB_BITS * int(used[-1]) + int(greatest[used[-1]]).bit_length() if used.size else 0
