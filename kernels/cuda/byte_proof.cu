@@ -13,12 +13,12 @@ using namespace rns;
 
 namespace {
 
-constexpr i32 kBytes = RNS_BYTES;  // of a residue
-constexpr i32 kWarp = 32;          // threads, and their numbers
-constexpr i32 kThreads = 256;      // of a block, at most
-constexpr i32 kAcross = 4;         // matrix units' results, each of every fourth number
-constexpr i32 kTiles = 2;          // of 16 rows: of the bytes of kProofWords words
-constexpr i32 kOwn = 8;            // numbers of which a thread has results
+constexpr i32 kBytes = RNS_BYTES;       // of a residue
+constexpr i32 kWarp = 32;               // threads, and their numbers
+constexpr i32 kThreads = 256;           // of a block, at most
+constexpr i32 kAcross = 4;              // matrix units' results, each of every fourth number
+constexpr i32 kTiles = 2;               // of 16 rows: of the bytes of kProofWords words
+constexpr i32 kOwn = 8;                 // numbers of which a thread has results
 constexpr i32 kSums = kProofWords + 1;  // of a number in shared memory: so that no two lie in one bank
 
 struct ByteProof {
@@ -79,9 +79,9 @@ __device__ void write_words(const ByteProof& p, const Shared& shared, i64 first)
       const auto& next = residues[k % 2 * 2 + 1];
       const i32 w = k / 2 * 2;
       if (vector + k < vectors) {
-        shared.words[(vector + k) * kWarp] = {word_of_bytes<kBytes>(one, w), word_of_bytes<kBytes>(one, w + 1),
-                                              word_of_bytes<kBytes>(next, w),
-                                              word_of_bytes<kBytes>(next, w + 1)};
+        shared.words[(vector + k) * kWarp] = {
+            word_of_bytes<kBytes>(one, w), word_of_bytes<kBytes>(one, w + 1), word_of_bytes<kBytes>(next, w),
+            word_of_bytes<kBytes>(next, w + 1)};
       }
     }
   }

@@ -9,6 +9,7 @@ from rnsdask.constants import FermatConstants
 from rnsdask.constants.byte_proof import PROOF_WORDS
 from rnsdask.constants.convert import TABLE_MULTIPLE
 from rnsdask.constants.interval import INTERVAL_POWERS
+from rnsdask.constants.word_proof import MOST_SHORT_COEFFICIENTS, MOST_SHORT_WORDS
 
 BLOCK = 256
 
@@ -255,6 +256,26 @@ BYTE_PROOF = np.dtype(
     ]
 )
 
+WORD_WINDOW = np.dtype(
+    [
+        ("start", np.uint64, (MOST_SHORT_WORDS,)),
+        ("room", np.uint64),
+        ("word_bits", np.int64),
+        ("masks", np.uint32, (MOST_SHORT_WORDS,)),
+    ]
+)
+WORD_PROOF = np.dtype(
+    [
+        ("residues", np.uint64),
+        *((name, np.int64) for name in ("stride", "count", "is_aligned")),
+        ("proved", np.uint64),
+        ("moduli", np.int32),
+        ("words", np.int32),
+        ("window", WORD_WINDOW),
+        ("coefficients", np.uint32, (MOST_SHORT_COEFFICIENTS,)),
+    ]
+)
+
 POLYNOMIALS = np.dtype(
     [
         ("x", STACK),
@@ -434,6 +455,7 @@ STRUCTURES = {
     "sum": {"KeyTable": KEY_TABLE, "Numbers": NUMBERS},
     "triangles": {"Stack": STACK, "Triangles": TRIANGLES},
     "triangular_systems": {"Stack": STACK, "Triangular": TRIANGULAR},
+    "word_proof": {"WordWindow": WORD_WINDOW, "WordProof": WORD_PROOF},
 }
 """The structures by their names in the sources that know them."""
 
@@ -509,6 +531,7 @@ SIZES = {
     "sum": {"kBlock": BLOCK, "kWarp": WARP, "kSumVectors": SUM_VECTORS},
     "transpose": {"kTileWords": TRANSPOSED_WORDS},
     "triangles": {"kMost": MOST_INVERTED, "kRows": INVERSE_ROWS},
+    "word_proof": {"kMostProofWords": MOST_SHORT_WORDS, "kMostProofCoefficients": MOST_SHORT_COEFFICIENTS},
 }
 """The numbers by their names in the sources."""
 

@@ -61,7 +61,11 @@ from rnsdask.constants.wide_residues import (
     wide_digit_constants,
     wide_forward_constants,
 )
-from rnsdask.constants.word_proof import WordProofConstants, word_proof_constants
+from rnsdask.constants.word_proof import (
+    WordProofConstants,
+    short_word_proof_constants,
+    word_proof_constants,
+)
 
 __all__ = [
     "DECIMAL_BASE",
@@ -122,6 +126,7 @@ __all__ = [
     "radix_division",
     "remainder_constants",
     "reverse_constants",
+    "short_word_proof_constants",
     "small_moduli_for",
     "sufficient_prefix",
     "sum_check",

@@ -1,6 +1,7 @@
-"""Constants of the proof of a bound by one fixed-point evaluation, for few moduli.
+"""Constants of the proof of a bound by one fixed-point evaluation in words, for few moduli.
 
-Only CPUs that multiply words of 52 bits have this kernel (kernels/cpu/word_proof.cpp).
+CPUs that multiply words of 52 bits have this kernel (kernels/cpu/word_proof.cpp), and GPUs with words of 31
+(kernels/cuda/word_proof.cu).
 """
 
 from dataclasses import dataclass
@@ -14,13 +15,20 @@ from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.constants.keys import coefficient_slack, key_coefficients
 from rnsdask.core.moduli import ModuliSet
 
-_PRODUCT_BITS = 52  # of what the processor adds up, without loss
+_PRODUCT_BITS = 52  # of what a CPU adds up, without loss
 _MOST_WORDS = 12  # of more, digits take less time
 _MOST_MODULI = 2**11  # sums of so many products of 52 bits fit 64
 
-# Within the bound there are 2**12 times as many fractions as their error, if words are not too long
+# On GPUs; with more, bytes take less time.
+_SHORT_BITS = 31
+MOST_SHORT_WORDS = 8
+MOST_SHORT_COEFFICIENTS = 256
+"""Words of all coefficients that GPUs take as a parameter of the kernel."""
+
+# Within the bound there are 2**12 and 2**28 times as many fractions as their error, if words are not too long
 # for that; at least so many times as many, or nothing is proved.
 _ROOM_BITS = 12
+_SHORT_ROOM_BITS = 28
 _LEAST_ROOM = 64
 
 
@@ -41,19 +49,47 @@ class WordProofConstants:
     low_words: int
     room: int
 
+    @property
+    def words(self) -> int:
+        """How many words sums have."""
+        return len(self.start)
+
 
 @lru_cache(CACHED_SETS)
 def word_proof_constants(moduli: ModuliSet, low: int, high: int) -> WordProofConstants | None:
     """Constants to prove that numbers are from ``low <= 0`` to ``high < M/4``; None if words are too many."""
-    word_bits = _PRODUCT_BITS - max(m - 1 for m in moduli).bit_length()
+    word_bits = _PRODUCT_BITS - _residue_bits(moduli)
+    if len(moduli) > _MOST_MODULI:
+        return None
+    constants = _constants_of(moduli, low, high, word_bits, 63 // word_bits, _ROOM_BITS)
+    return constants if constants and constants.words <= _MOST_WORDS else None
+
+
+@lru_cache(CACHED_SETS)
+def short_word_proof_constants(moduli: ModuliSet, low: int, high: int) -> WordProofConstants | None:
+    """The same with words of up to 31 bits, whose products are added up in 64, of which the first two count.
+
+    None if words are more than MOST_SHORT_WORDS, or MOST_SHORT_COEFFICIENTS in all.
+    """
+    word_bits = min(_SHORT_BITS, 63 - _residue_bits(moduli) - len(moduli).bit_length())
+    if len(moduli) * MOST_SHORT_WORDS > MOST_SHORT_COEFFICIENTS:
+        return None
+    constants = _constants_of(moduli, low, high, word_bits, 2, _SHORT_ROOM_BITS)
+    return constants if constants and constants.words <= MOST_SHORT_WORDS else None
+
+
+def _residue_bits(moduli: ModuliSet) -> int:
+    return max(m - 1 for m in moduli).bit_length()
+
+
+def _constants_of(
+    moduli: ModuliSet, low: int, high: int, word_bits: int, low_words: int, room_bits: int
+) -> WordProofConstants | None:
+    """Constants of words of some bits, of which the first ones hold fractions within the bound."""
     error_bits = sum(moduli).bit_length()
-    room_bits = min(
-        _ROOM_BITS, 63 // word_bits * word_bits - error_bits - 2
-    )  # so that the first words hold it
+    room_bits = min(room_bits, low_words * word_bits - error_bits - 2)
     bits = error_bits + room_bits + (moduli.product // (high + 1)).bit_length()
     words = -(-bits // word_bits)
-    if len(moduli) > _MOST_MODULI or words > _MOST_WORDS:
-        return None
     error = coefficient_slack(moduli, bits)
     start, room = proof_window(moduli, low, high, bits, error)
     if room < _LEAST_ROOM * error:

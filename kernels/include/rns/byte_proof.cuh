@@ -1,5 +1,5 @@
-// Proof of a bound by products of bytes, the scalar part: of a number's fixed-point sum, whether it is that of
-// one within the bound (docs/mathematics.md, section 4).
+// Proof of a bound by products of bytes, the scalar part: of a number's fixed-point sum, whether it is that
+// of one within the bound (docs/mathematics.md, section 4).
 #pragma once
 
 #include "base.cuh"

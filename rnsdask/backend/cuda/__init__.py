@@ -4,7 +4,7 @@ All work goes to the current device and stream, which must be the ones of the ar
 """
 
 from rnsdask.backend.cuda.arithmetic import apply, apply_checked, apply_windowed, inverse, power
-from rnsdask.backend.cuda.byte_proof import bound_proof, prove_bound
+from rnsdask.backend.cuda.bound_proof import bound_proof, prove_bound
 from rnsdask.backend.cuda.charpoly import characteristic_polynomials
 from rnsdask.backend.cuda.check import first_invalid, read_all
 from rnsdask.backend.cuda.convert import (

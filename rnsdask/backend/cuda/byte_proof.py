@@ -1,4 +1,4 @@
-"""The kernel of the proof of a bound."""
+"""The kernel of the proof of a bound by products of bytes."""
 
 import cupy
 
@@ -13,27 +13,22 @@ from rnsdask.backend.cuda.launching import (
 )
 from rnsdask.backend.cuda_layout import BLOCK, BYTE_PROOF, WARP, proof_options
 from rnsdask.backend.protocol import Array
-from rnsdask.constants import ByteProofConstants, byte_proof_constants
+from rnsdask.constants import ByteProofConstants
 from rnsdask.constants.byte_proof import PROOF_WORDS
-from rnsdask.core.moduli import ModuliSet
 
 _HALF = 2**64
 
 
-def bound_proof(moduli: ModuliSet, others: ModuliSet, low: int, high: int) -> ByteProofConstants | None:
-    if not has_matrix_units(cupy.cuda.runtime.getDevice()):
-        return None
-    constants = byte_proof_constants(ModuliSet([*moduli, *others]), low, high)
-    return constants if _shared(constants.tables.factors.shape[1])[0] else None
+def has_byte_proof(constants: ByteProofConstants) -> bool:
+    """Whether the current GPU has the kernel, and memory for the bytes of a warp's numbers."""
+    has_units = has_matrix_units(cupy.cuda.runtime.getDevice())
+    return has_units and _shared(constants.tables.factors.shape[1])[0] > 0
 
 
-def prove_bound(residues: Array, constants: ByteProofConstants) -> Array:
+def prove_by_bytes(residues: Array, constants: ByteProofConstants) -> Array:
     tables, count = constants.tables, residues.shape[1]
     steps = tables.factors.shape[1]
     warps, shared = _shared(steps)
-    # Constants are kept for all GPUs of a process, of which another one may have the kernel.
-    if not warps or not has_matrix_units(cupy.cuda.runtime.getDevice()):
-        return cupy.zeros(count, dtype=cupy.bool_)
     proved = cupy.empty(count, dtype=cupy.bool_)
     task = Parameter(
         BYTE_PROOF,

@@ -6,7 +6,7 @@ from unittest.mock import patch
 import numpy as np
 
 from emulation.checks import Place, check, not_by_ptx, words
-from rnsdask.constants import byte_proof_constants, reverse_constants
+from rnsdask.constants import byte_proof_constants, reverse_constants, short_word_proof_constants
 from rnsdask.core.moduli import ModuliSet
 
 
@@ -43,7 +43,14 @@ def running_sums(kernels: Any, place: Place) -> list[Any]:
 def proofs_of_bounds(kernels: Any, place: Place) -> list[Any]:
     """Of numbers within the bound and beyond it, some with a wrong residue, in rows of any alignment."""
     results = []
-    for bits, size, count in ((600, 17, 70), (150, 16, 300), (1100, 32, 33), (2000, 24, 40)):
+    for bits, size, count in (
+        (150, 16, 300),
+        (60, 30, 45),
+        (200, 32, 70),
+        (600, 17, 70),
+        (1100, 32, 33),
+        (2000, 24, 40),
+    ):
         moduli = ModuliSet.for_bits(bits, size)
         bound = moduli.prefix(len(moduli) // 2).product // 5
         for low in (0, -bound):
@@ -66,8 +73,8 @@ def proofs_of_bounds(kernels: Any, place: Place) -> list[Any]:
                 residues[i, k] = (int(residues[i, k]) + 1) % moduli[i]
             wide = np.full((len(moduli), count + 5), 2**32 - 1, dtype=np.uint32)
             wide[:, 3 : count + 3] = residues
-            constants = byte_proof_constants(moduli, low, bound)
-            assert constants is not None
+            by_words = short_word_proof_constants(moduli, low, bound)
+            constants = by_words or byte_proof_constants(moduli, low, bound)
             for x in (place(residues), place(wide)[:, 3 : count + 3]):
                 if kernels.__name__.endswith("cuda"):
                     results.append(kernels.prove_bound(x, constants))
@@ -80,5 +87,5 @@ def _proved_without_matrix_units(kernels: Any, x: Any, constants: Any) -> Any:
     """Nothing: another GPU of the process may have asked for the constants."""
     if not kernels.__name__.endswith("cuda"):
         return np.zeros(x.shape[1], dtype=np.bool_)
-    with patch("rnsdask.backend.cuda.byte_proof.has_matrix_units", return_value=False):
+    with patch("rnsdask.backend.cuda.bound_proof.has_byte_proof", return_value=False):
         return kernels.prove_bound(x, constants)
