@@ -6,7 +6,7 @@
 import numpy as np
 
 from rnsdask.constants import FermatConstants
-from rnsdask.constants.byte_proof import PROOF_WORDS
+from rnsdask.constants.byte_proof import LOW_WORDS
 from rnsdask.constants.convert import TABLE_MULTIPLE
 from rnsdask.constants.interval import INTERVAL_POWERS
 from rnsdask.constants.word_proof import MOST_SHORT_COEFFICIENTS, MOST_SHORT_WORDS
@@ -240,7 +240,7 @@ TRIANGULAR = np.dtype(
         *((name, np.int64) for name in ("moduli_count", "count", "rows", "columns", "lanes")),
     ]
 )
-PROOF_WINDOW = np.dtype([("start", np.uint64, (2,)), ("room", np.uint64, (2,))])
+PROOF_WINDOW = np.dtype([("start", np.uint32, (LOW_WORDS,)), ("room", np.uint32, (LOW_WORDS,))])
 BYTE_PROOF = np.dtype(
     [
         ("residues", np.uint64),
@@ -251,6 +251,7 @@ BYTE_PROOF = np.dtype(
         ("table", np.uint64),
         ("steps", np.int64),
         ("words", np.int64),
+        ("segment", np.int64),
         ("window", PROOF_WINDOW),
         ("proved", np.uint64),
     ]
@@ -494,7 +495,7 @@ VARIANTS = {
 SIZES = {
     "fermat_fft": {"kTileNumbers": FERMAT_FIELDS[0].tile},
     "arithmetic": {"kMaxOperands": MAX_OPERANDS},
-    "byte_proof": {"kProofWords": PROOF_WORDS, "kWarp": WARP, "kThreads": BLOCK},
+    "byte_proof": {"kLowWords": LOW_WORDS, "kWarp": WARP, "kThreads": BLOCK},
     "compare": {"kPairVectors": PAIR_VECTORS},
     "convert": {"kTileLimbs": TILE_LIMBS, "kResults": TABLE_MULTIPLE},
     "elimination": {"kWarp": WARP, "kPanelWidth": PANEL_WIDTH},

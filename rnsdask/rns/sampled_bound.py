@@ -42,7 +42,7 @@ def sampled_bound(residues: Array, system: RNS) -> int:
 
 
 def distance(count: int, wanted: int) -> int:
-    """How far apart at most so many of some numbers are that represent all, if these repeat in short periods."""
+    """How far apart at most so many of some numbers are, that show all of a short period too."""
     least = -(-count // wanted)
     return next(k for k in range(least, least + 10) if math.gcd(k, 210) == 1)
 

@@ -6,14 +6,14 @@
 
 namespace rns {
 
-constexpr i32 kProofWords = 8;  // of 32 bits, that are known of a sum at a time
-constexpr i32 kProofRun = 8;    // residues whose bytes become words together
+constexpr i32 kProofRun = 8;  // residues whose bytes become words together
+constexpr i32 kLowWords = 4;  // of 32 bits, the only ones of a number's sum that may be other than 0
 
-// To each sum `start` is added; then it is at most `room` if the number is within the bound. Of both the
-// lower half is first.
+// To each sum `start` is added; then the low words are at most `room` if the number is within the bound. Of
+// both the lowest word is first.
 struct ProofWindow {
-  u64 start[2];
-  u64 room[2];
+  u32 start[kLowWords];
+  u32 room[kLowWords];
 };
 
 // Word w of the bytes of a run of residues, `Bytes` of each.
@@ -25,33 +25,25 @@ RNS_INLINE u32 word_of_bytes(const u32 (&residues)[kProofRun], i32 w) {
   return word;
 }
 
-// A sum, of which words become known from the lowest on.
-struct ProofSum {
-  u64 carry = 0;
-  u64 low[2] = {};
-  u32 above = 0;  // the bits of all words behind these
+// A segment of the words of a sum, with no carry from the one before it. With that all of its words should be
+// 0: so without it the first one is the carry's complement, and the others are 0 or, if it is not, all ones.
+struct ProofSegment {
+  u32 carry = 0;
+  u32 first = 0;
+  u32 wrong = 0;
 
-  // The words from `word` on, each given by a sum below 2^63; they count up to word `end`.
-  RNS_INLINE void add(const u64 (&sums)[kProofWords], const ProofWindow& window, i32 word, i32 end) {
-#pragma unroll
-    for (i32 k = 0; k < kProofWords; ++k) {
-      u64 sum = sums[k] + carry;
-      const bool is_low = k < 4 && word == 0;
-      if (is_low) sum += static_cast<u32>(window.start[k / 2] >> (32 * (k % 2)));
-      const u32 value = static_cast<u32>(sum);
-      carry = sum >> 32;
-      if (is_low) {
-        low[k / 2] |= static_cast<u64>(value) << (32 * (k % 2));
-      } else if (word + k < end) {
-        above |= value;
-      }
-    }
+  // The next word, given by a sum below 2^63.
+  RNS_INLINE u32 next(u64 sum) {
+    sum += carry;
+    carry = static_cast<u32>(sum >> 32);
+    return static_cast<u32>(sum);
   }
 
-  RNS_INLINE bool is_in(const ProofWindow& window) const {
-    const bool is_less = low[1] < window.room[1] || (low[1] == window.room[1] && low[0] <= window.room[0]);
-    return above == 0 && is_less;
-  }
+  // A word behind the first one.
+  RNS_INLINE void compare(u32 word) { wrong |= word ^ (first == 0 ? 0 : ~u32{0}); }
+
+  // What it carries if it is right.
+  RNS_INLINE u32 carried() const { return carry + (first != 0); }
 };
 
 }  // namespace rns

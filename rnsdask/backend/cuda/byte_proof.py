@@ -14,9 +14,7 @@ from rnsdask.backend.cuda.launching import (
 from rnsdask.backend.cuda_layout import BLOCK, BYTE_PROOF, WARP, proof_options
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import ByteProofConstants
-from rnsdask.constants.byte_proof import PROOF_WORDS
-
-_HALF = 2**64
+from rnsdask.constants.byte_proof import LOW_WORDS
 
 
 def has_byte_proof(constants: ByteProofConstants) -> bool:
@@ -40,7 +38,8 @@ def prove_by_bytes(residues: Array, constants: ByteProofConstants) -> Array:
         table=on_device(tables, "factors"),
         steps=steps,
         words=tables.words,
-        window=(_halves(constants.start), _halves(constants.room)),
+        segment=len(tables.factors),
+        window=(_low_words(constants.start), _low_words(constants.room)),
         proved=proved,
     )
     block, options = warps * WARP, proof_options(tables.bytes)
@@ -50,11 +49,11 @@ def prove_by_bytes(residues: Array, constants: ByteProofConstants) -> Array:
 
 def _shared(steps: int) -> tuple[int, int]:
     """Warps of a block, and the bytes that they share, for so many steps; 0 if the GPU has less for one."""
-    own = WARP * (8 * steps + 2 * (PROOF_WORDS + 1))  # words of a warp: its numbers' bytes and sums
+    own = 8 * WARP * steps  # words of a warp: its numbers' bytes
     shares = ((warps, shared_bytes(warps * own)) for warps in range(BLOCK // WARP, 0, -1))
     return next((share for share in shares if share[1]), (0, 0))
 
 
-def _halves(value: int) -> tuple[int, int]:
-    """A number of 128 bits, the lower half first."""
-    return value % _HALF, value // _HALF
+def _low_words(value: int) -> list[int]:
+    """A number of 128 bits in words, the lowest first."""
+    return [value >> 32 * k & 0xFFFFFFFF for k in range(LOW_WORDS)]
