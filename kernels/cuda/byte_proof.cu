@@ -11,6 +11,11 @@ using namespace rns;
 #define RNS_BYTES 4
 #endif
 
+// Of a processor at once: where bytes of numbers leave shared memory for one, it can have all registers.
+#ifndef RNS_BLOCKS
+#define RNS_BLOCKS 2
+#endif
+
 namespace {
 
 constexpr i32 kBytes = RNS_BYTES;  // of a residue
@@ -168,8 +173,7 @@ __device__ u32 join(const ByteProof& p, const ProofSegment (&segments)[kOwn]) {
   return right & __shfl_xor_sync(kAll, right, 2);
 }
 
-// A warp's numbers, from `first` on. All of a block's go through the table together, so that what one has
-// read of it is near for the others.
+// A warp's numbers, from `first` on.
 __device__ void prove(const ByteProof& p, uint4* words, i64 first) {
   const i32 lane = threadIdx.x % kWarp, length = static_cast<i32>(p.segment);
   if (p.is_aligned && first + kWarp <= p.count) {
@@ -179,10 +183,7 @@ __device__ void prove(const ByteProof& p, uint4* words, i64 first) {
   }
   ProofSegment segments[kOwn];
   i32 from = 0;
-  for (; from + kWords <= length; from += kWords) {
-    add_words<kWords>(p, words, from, segments);
-    __syncthreads();
-  }
+  for (; from + kWords <= length; from += kWords) add_words<kWords>(p, words, from, segments);
   if (length - from == 1) add_words<1>(p, words, from, segments);
   if (length - from == 2) add_words<2>(p, words, from, segments);
   if (length - from == 3) add_words<3>(p, words, from, segments);
@@ -196,7 +197,7 @@ __device__ void prove(const ByteProof& p, uint4* words, i64 first) {
 
 extern "C" {
 
-__global__ __launch_bounds__(kThreads, 2) void prove_bound(const __grid_constant__ ByteProof p) {
+__global__ __launch_bounds__(kThreads, RNS_BLOCKS) void prove_bound(const __grid_constant__ ByteProof p) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
   extern __shared__ uint4 memory[];
   const i64 own = threadIdx.x / kWarp * kWarp, step = static_cast<i64>(gridDim.x) * blockDim.x;

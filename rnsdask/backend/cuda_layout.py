@@ -397,9 +397,9 @@ def int8_options(down: int) -> tuple[str, ...]:
     return (f"-DRNS_DOWN={down}",)
 
 
-def proof_options(size: int) -> tuple[str, ...]:
-    """What says to the compiler of the proof of a bound how many bytes residues have."""
-    return (f"-DRNS_BYTES={size}",)
+def proof_options(size: int, blocks: int) -> tuple[str, ...]:
+    """What says to the compiler of the proof of a bound how many bytes residues have, and blocks a processor."""
+    return f"-DRNS_BYTES={size}", f"-DRNS_BLOCKS={blocks}"
 
 
 def cluster_options(blocks: int) -> tuple[str, ...]:
@@ -467,7 +467,7 @@ SHARED_TABLE = ("-DRNS_SHARED_TABLE",)
 VARIANTS = {
     **{name: tuple(map(fermat_options, FERMAT_FIELDS)) for name in ("fermat", "fermat_fft")},
     **dict.fromkeys(("extremum", "sum", "compare"), (SHARED_TABLE,)),
-    "byte_proof": (proof_options(2), proof_options(3)),
+    "byte_proof": (proof_options(2, 1), proof_options(3, 2), proof_options(4, 1)),
     "eliminate_panel": (cluster_options(MOST_CLUSTER),),
     "int8_tiles": (int8_options(1),),
     "limbs": tuple(map(limb_options, (0, 1, 32, MOST_LIMBS))),

@@ -150,10 +150,10 @@ class Kernels(Protocol):
     def base_extend(self, residues: Array, constants: ExtensionConstants, result: Array) -> Array:
         """Write the residues modulo the targets to `result`; Boolean (N,): they may be wrong by M."""
 
-    def bound_proof(self, moduli: ModuliSet, others: ModuliSet, low: int, high: int) -> BoundProof | None:
-        """What proves that numbers are from `low` to `high`, given the first moduli and the others.
+    def bound_proof(self, moduli: ModuliSet, first: int, low: int, high: int) -> BoundProof | None:
+        """What proves that numbers are from ``low <= 0`` to ``high < M/4``.
 
-        None if the processor has no kernel for that.
+        So many first moduli tell these numbers apart. None if the processor has no kernel for that.
         """
 
     def prove_bound(self, residues: Array, constants: Any) -> Array:

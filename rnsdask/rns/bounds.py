@@ -138,11 +138,12 @@ def _plan(system: RNS) -> _Plan:
 @lru_cache(CACHED_SETS)
 def _proof(system: RNS, kernels: Kernels) -> BoundProof | None:
     """How a processor proves the bound in one pass, if it does."""
-    plan, bound = _plan(system), system.known_magnitude
-    if plan.others is None:
+    bound = system.known_magnitude
+    if 4 * (bound + 1) > system.moduli.product:
         return None
-    low = -bound if system.signed else 0
-    return kernels.bound_proof(plan.moduli, plan.others, low, bound)
+    return kernels.bound_proof(
+        system.moduli, len(_plan(system).moduli), -bound if system.signed else 0, bound
+    )
 
 
 def find_beyond(matrix: Array, system: RNS) -> Array:

@@ -82,12 +82,14 @@ def base_extend(residues: Array, constants: ExtensionConstants, result: Array) -
 
 
 def bound_proof(
-    moduli: ModuliSet, others: ModuliSet, low: int, high: int
+    moduli: ModuliSet, first: int, low: int, high: int
 ) -> ProofConstants | WordProofConstants | None:
     if not MULTIPLIES_WORDS:
         return None
-    by_words = word_proof_constants(ModuliSet([*moduli, *others]), low, high)
-    return by_words or proof_constants(moduli, others, low, high)
+    by_words = word_proof_constants(moduli, low, high)
+    if by_words or first == len(moduli):
+        return by_words
+    return proof_constants(moduli.prefix(first), ModuliSet(moduli.moduli[first:]), low, high)
 
 
 def prove_bound(residues: Array, constants: ProofConstants | WordProofConstants) -> NDArray[np.bool_]:

@@ -15,13 +15,12 @@ from rnsdask.core.moduli import ModuliSet
 
 
 def bound_proof(
-    moduli: ModuliSet, others: ModuliSet, low: int, high: int
+    moduli: ModuliSet, first: int, low: int, high: int
 ) -> WordProofConstants | ByteProofConstants | None:
-    both = ModuliSet([*moduli, *others])
-    by_words = short_word_proof_constants(both, low, high)
+    by_words = short_word_proof_constants(moduli, low, high)
     if by_words:
         return by_words
-    by_bytes = byte_proof_constants(both, low, high)
+    by_bytes = byte_proof_constants(moduli, low, high)
     return by_bytes if has_byte_proof(by_bytes) else None
 
 

@@ -7,6 +7,7 @@ from rnsdask.backend.cuda.launching import (
     Parameter,
     has_matrix_units,
     is_aligned,
+    most_shared,
     on_device,
     row_stride,
     shared_bytes,
@@ -42,7 +43,8 @@ def prove_by_bytes(residues: Array, constants: ByteProofConstants) -> Array:
         window=(_low_words(constants.start), _low_words(constants.room)),
         proved=proved,
     )
-    block, options = warps * WARP, proof_options(tables.bytes)
+    blocks = 2 if 2 * shared <= most_shared(cupy.cuda.runtime.getDevice()) else 1
+    block, options = warps * WARP, proof_options(tables.bytes, blocks)
     launching.launch("byte_proof", "prove_bound", count, (task,), block=block, shared=shared, defines=options)
     return proved
 
