@@ -398,7 +398,7 @@ def int8_options(down: int) -> tuple[str, ...]:
 
 
 def proof_options(size: int, blocks: int) -> tuple[str, ...]:
-    """What says to the compiler of the proof of a bound how many bytes residues have, and blocks a processor."""
+    """What says to the compiler of the proof of a bound residues' bytes, and blocks a processor."""
     return f"-DRNS_BYTES={size}", f"-DRNS_BLOCKS={blocks}"
 
 
