@@ -169,20 +169,28 @@ class MatrixMarketReader:
 
     def _read_entries(self) -> tuple[_Places, NDArray[np.uint32]]:
         """Places of all entries in C order, ascending, and their words."""
-        places, words, done = [np.zeros(0, np.int64)], [self._words_of([], 0)], 0
+        most = self._stored * (1 if self._symmetry == "general" else 2)
+        # All at once: parts that are joined later would be one more copy.
+        places, words = np.empty(most, np.int64), np.empty((self._system.rows, most), RESIDUE_DTYPE)
+        done = filled = 0
         for tokens in self._tokens():
-            rows, columns, texts = self._split(tokens, done)
-            found = self._words_of(texts, done)
-            places.append(rows * self.shape[1] + columns)
-            words.append(found)
-            if self._symmetry != "general":
-                other = rows != columns
-                places.append((columns * self.shape[1] + rows)[other])
-                words.append(self._mirrored(found, texts, other, done))
-            done += len(texts)
+            for where, found in self._placed(tokens, done):
+                end = filled + len(where)
+                places[filled:end], words[:, filled:end] = where, found
+                filled = end
+            done += len(tokens) // (3 if self._sparse else 1)
         if done < self._stored:
             raise InputError(f"{self._name}: its header tells of {self._stored} entries, it holds {done}")
-        return self._in_order(np.concatenate(places), np.concatenate(words, axis=1))
+        return self._in_order(places[:filled], words[:, :filled])
+
+    def _placed(self, tokens: list[bytes], done: int) -> Iterator[tuple[_Places, NDArray[np.uint32]]]:
+        """Places and words of some entries, then of what they are mirrored to; `done` come before them."""
+        rows, columns, texts = self._split(tokens, done)
+        words = self._words_of(texts, done)
+        yield rows * self.shape[1] + columns, words
+        if self._symmetry != "general":
+            other = rows != columns
+            yield (columns * self.shape[1] + rows)[other], self._mirrored(words, texts, other, done)
 
     def _in_order(self, places: _Places, words: NDArray[np.uint32]) -> tuple[_Places, NDArray[np.uint32]]:
         order = np.argsort(places, kind="stable")

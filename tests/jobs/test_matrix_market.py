@@ -1,8 +1,10 @@
 """Matrix Market files of integers, imported: against the matrix that the text was made of."""
 
 import gzip
+import io
 import random
 import re
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ from commands import fail, succeed
 
 import rnsdask as rd
 from rnsdask.cli import main
+from rnsdask.jobs.matrix_market import MatrixMarketReader
+from rnsdask.rns.system import RNS
 from rnsdask.store import StoreWriter
 
 
@@ -105,6 +109,23 @@ def test_an_import_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "no space left" in fail(*how)
     assert "3 chunks kept" in succeed(*how, "--resume")
     assert (rd.open_zarr("m.zarr").to_ints() == dense).all()
+
+
+@pytest.mark.parametrize("symmetry", ["general", "symmetric"])
+def test_memory_of_entries(symmetry: str) -> None:
+    """What `held` says, from which the plan of an import follows."""
+    side = 200 if symmetry == "general" else 280
+    text = text_of(matrix(side, side, symmetry, 1.0, seed=1), "coordinate", symmetry)
+    system = RNS(rd.ModuliSet.for_bits(31 * 200), signed=True)
+    reader = MatrixMarketReader(io.BytesIO(text), "m", system)
+    tracemalloc.start()
+    try:
+        reader.read(1)
+        held, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held <= 1.1 * reader.held
+    assert peak <= 2.4 * reader.held
 
 
 @pytest.mark.parametrize(
