@@ -13,7 +13,7 @@ from rnsdask import store
 from rnsdask.core import layout
 from rnsdask.core.errors import InputError, JobError
 from rnsdask.core.moduli import ModuliSet, as_integer
-from rnsdask.jobs.compute import Advance, map_ahead, mapping_on_threads
+from rnsdask.jobs.compute import Advance, map_ahead, mapping
 from rnsdask.jobs.integer_writing import check_consecutive, write_integers
 from rnsdask.jobs.writing import Index, Transfer, check_same, resume_store, written_chunks
 from rnsdask.positional.system import Positional
@@ -169,7 +169,8 @@ class _Target:
         wanted |= {} if self._shape is None else {"shape": self._shape}
         self._writer = resume_store(self._path, **wanted)
         self.chunks = self._writer.info.chunks
-        with mapping_on_threads() as map_chunks:
+        # On as many threads as the job was granted: each of them has a chunk in memory.
+        with mapping(None) as map_chunks:
             self._written, self._damaged = written_chunks(self._writer, map_chunks)
 
     def take(self, index: Index, words: NDArray[np.uint32], count: int, is_whole: bool) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from rnsdask.cluster.memory import Work, project
 from rnsdask.core.errors import CorruptChunkError, JobError
 from rnsdask.jobs import memory_plan
 from rnsdask.rns.system import RNS
+from rnsdask.store import writing
+from rnsdask.store.reading import chunk_problems
 
 MEASURED = """
 import sys
@@ -387,6 +390,31 @@ def test_job_with_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert error.startswith("rnsdask: error: max with chunks of 262144 numbers (0.00839 GB) does not fit")
     assert "no chunk size would fit" in error
     assert error.count("\n") == 1
+
+
+def test_chunks_that_an_import_finds_are_read_one_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as its plan counts, however many threads there could be."""
+    monkeypatch.chdir(tmp_path)
+    how = ["import", "lines", "x.zarr", "--bits", 62, "--chunk", 128]
+    Path("lines").write_text("".join(f"{i}\n" for i in range(1000)) + "x\n")
+    run(*how, status=1)
+    Path("lines").write_text("".join(f"{i}\n" for i in range(1024)))
+    reading: list[int] = []
+    most = 0
+
+    def look(info: store.StoreInfo, index: tuple[int, ...]) -> list[str]:
+        nonlocal most
+        reading.append(1)
+        most = max(most, len(reading))
+        time.sleep(0.02)
+        reading.pop()
+        return chunk_problems(info, index)
+
+    monkeypatch.setattr(writing, "chunk_problems", look)
+    assert "7 chunks kept" in run(*how, "--resume").output
+    assert most == 1
 
 
 def test_refusal_names_a_chunk_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
