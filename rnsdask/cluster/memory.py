@@ -43,6 +43,7 @@ class _Need:
     chunks: int = 0  # arrays of residues as large as a chunk
     per_number: int = 0  # bytes of keys, flags, orders and indices for each number
     per_exact: int = 0  # bytes for each residue gathered for an exact decision
+    per_pair: int = 0  # bytes of tables for each pair of moduli, which threads make at the same time
     batched: bool = False  # integers are converted on their way to or from text or records
     integers: int = 0  # batches of Python ints, or of limbs and text
     writes: bool = False
@@ -50,46 +51,46 @@ class _Need:
     powers: bool = False  # modulo limbs, from tables where they are on a GPU
 
 
-_EXTREMUM = _Need(per_number=40, per_exact=48)
-_SCAN = _Need(chunks=2, per_number=160, per_exact=48, integers=1, writes=True)
+_EXTREMUM = _Need(per_number=40, per_exact=48, per_pair=16)
+_SCAN = _Need(chunks=2, per_number=160, per_exact=48, per_pair=20, integers=1, writes=True)
 
 _NEEDS = {
     "max": _EXTREMUM,
     "min": _EXTREMUM,
     "sum": _EXTREMUM,
-    "bound": _Need(chunks=3, per_number=40, per_exact=48),
-    "topk": _Need(chunks=6, per_number=240, per_exact=48, integers=1),
-    "verify": _Need(per_number=24),
+    "bound": _Need(chunks=3, per_number=40, per_exact=48, per_pair=16),
+    "topk": _Need(chunks=6, per_number=240, per_exact=48, per_pair=20, integers=1),
+    "verify": _Need(per_number=24, per_pair=16),
     "cumsum": _SCAN,
     "cummax": _SCAN,
     "cummin": _SCAN,
-    "compare": _Need(per_number=120, per_exact=48, integers=1),
-    "eval": _Need(per_number=120, per_exact=48, integers=1, writes=True, powers=True),
-    "prod": _Need(chunks=3, per_number=40, integers=1),
-    "extend": _Need(chunks=3, per_number=40, integers=1, writes=True),
-    "shrink": _Need(chunks=3, per_number=40, integers=1, writes=True),
-    "convert": _Need(chunks=3, per_number=120, integers=1, writes=True),
+    "compare": _Need(per_number=120, per_exact=48, per_pair=16, integers=1),
+    "eval": _Need(per_number=120, per_exact=48, per_pair=32, integers=1, writes=True, powers=True),
+    "prod": _Need(chunks=3, per_number=40, per_pair=16, integers=1),
+    "extend": _Need(chunks=3, per_number=40, per_pair=16, integers=1, writes=True),
+    "shrink": _Need(chunks=3, per_number=40, per_pair=16, integers=1, writes=True),
+    "convert": _Need(chunks=3, per_number=120, per_pair=16, integers=1, writes=True),
     **dict.fromkeys(("concat", "slice", "rechunk", "reshape"), _Need(chunks=2, writes=True)),
     "ntt": _Need(chunks=5, writes=True),
-    "convolve": _Need(chunks=16, per_number=40, per_exact=48, integers=1, writes=True),
+    "convolve": _Need(chunks=16, per_number=40, per_exact=48, per_pair=16, integers=1, writes=True),
     "powmod": _Need(chunks=12, per_number=64, integers=1, writes=True, powers=True),
     # Beside what :mod:`rnsdask.jobs.exact_results` says of images.
     **dict.fromkeys(("det", "rank", "solve"), _Need(chunks=2, integers=1, multiplies=True)),
     **dict.fromkeys(("charpoly", "resultant"), _Need(chunks=2, integers=1)),
     "random": _Need(chunks=1, per_number=16, writes=True),
-    "import": _Need(chunks=1, batched=True, writes=True),
-    "export": _Need(chunks=1, batched=True),
+    "import": _Need(chunks=1, per_pair=20, batched=True, writes=True),
+    "export": _Need(chunks=1, per_pair=20, batched=True),
     "residues": _Need(chunks=5, per_number=16, writes=True),
 }
 
 _OF_RESIDUES = {
-    **dict.fromkeys(("max", "min", "sum"), _Need(per_number=48, per_exact=20)),
-    "topk": _Need(chunks=5, per_number=160),
-    "compare": _Need(per_number=48, per_exact=32),
-    "eval": _Need(per_number=64, per_exact=32, writes=True),
-    "extend": _Need(chunks=1, per_number=40, writes=True),
-    "shrink": _Need(chunks=2, per_number=40, writes=True),
-    "convert": _Need(chunks=3, per_number=40, writes=True),
+    **dict.fromkeys(("max", "min", "sum"), _Need(per_number=48, per_exact=20, per_pair=16)),
+    "topk": _Need(chunks=5, per_number=160, per_pair=20),
+    "compare": _Need(per_number=48, per_exact=32, per_pair=16),
+    "eval": _Need(per_number=64, per_exact=32, per_pair=32, writes=True),
+    "extend": _Need(chunks=1, per_number=40, per_pair=16, writes=True),
+    "shrink": _Need(chunks=2, per_number=40, per_pair=16, writes=True),
+    "convert": _Need(chunks=3, per_number=40, per_pair=16, writes=True),
 }
 """What :data:`_NEEDS` says, of residues on a CPU, where it is less: Python ints are made of results alone."""
 
@@ -205,6 +206,7 @@ def project(
     need = work.need(gpu)
     threads = min(threads, work.chunks)
     computing = _computing(work, need)
+    tables = need.per_pair * work.moduli**2
     if not (gpu and work.direct):
         bounce = None
     host = (_reading(work) if bounce is None else bounce) + _writing(work, need) + _THREAD_BYTES
@@ -215,15 +217,15 @@ def project(
     copies = min(threads, work.cut) * work.chunk_bytes * max(work.stores, 1)
     if not gpu:
         process = _PROCESS_BYTES if local else _WORKER_BYTES
-        return Projection(process + kept + threads * (host + computing) + copies, 0)
+        return Projection(process + kept + threads * (host + computing + tables) + copies, 0)
     each = work.stores * work.chunk_bytes + computing + (_products(work) if need.multiplies else 0)
     each += MOST_POWER_TABLES if need.powers else 0
-    device = _DEVICE_BYTES + work.constants + threads * each
+    device = _DEVICE_BYTES + work.constants + tables + threads * each
     if work.direct:  # chunks are cut, and filled up, on the GPU
         device += copies + (min(threads, work.cut) * work.chunk_bytes if need.writes else 0)
     # What comes back from the GPU is one more array on the host.
     back = (need.chunks + 1) * work.chunk_bytes if need.writes else 0
-    host = _GPU_PROCESS_BYTES + kept + threads * (host + back)
+    host = _GPU_PROCESS_BYTES + kept + threads * (host + back + tables)
     return Projection(host + copies if bounce is None else host, device)
 
 

@@ -298,6 +298,30 @@ def test_peak_of_a_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, comman
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+@pytest.mark.parametrize(
+    ("command", "data", "threads"),
+    [
+        (["max", "x.zarr"], TOP, 1),
+        (["topk", "3", "x.zarr"], TOP, 2),
+        (["cummax", "x.zarr", "out.zarr"], TOP, 2),
+        (["eval", "a // b", "a=x.zarr", "b=x.zarr", *OUT], FALLING, 2),
+        (["convert", "x.zarr", "out.zarr", "--to", "positional"], "random", 2),
+        (["import", "lines", "out.zarr", "--bits", str(31 * 4096), "--chunk", "128"], "random", 1),
+    ],
+)
+def test_peak_of_many_moduli(
+    command: list[str], data: str, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables of conversions, which have a value for each pair of moduli, are larger than chunks then."""
+    monkeypatch.chdir(tmp_path)
+    make_store(tmp_path / "x.zarr", 4096, 384, data, compressed=False)
+    Path("lines").write_text(f"{hex(2**120000)}\n" * 300)
+    planned, taken = peaks(tmp_path, command, threads)
+    assert planned["threads"] == threads
+    assert taken["peak"] <= planned["host"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 def test_peak_of_rows_that_become_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     shape, chunks = (2**9, 2**13), (2**4, 2**13)
