@@ -1,5 +1,7 @@
 """Jobs that bring residues of other programs into a store and out of it, in bounded memory."""
 
+import fcntl
+import os
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -88,7 +90,8 @@ def export_residues(
     Parameters
     ----------
     stream : binary stream
-        For residues along the first axis it must be one of a file, for rows are written piece by piece.
+        For residues along the first axis it must be one of a file, for rows are written piece by piece, and
+        not one that was opened to append to it.
     axis : {0, -1}
         The axis of residues.
     advance : callable
@@ -102,8 +105,11 @@ def export_residues(
         If the stream is no file, or the chunks are not consecutive parts of the array.
     """
     check_consecutive(info.path, info.shape, info.chunks)
-    if axis == 0 and not stream.seekable():
-        raise JobError("residues along axis 0 can be written to a file only; --axis -1 writes them in order")
+    if axis == 0 and (not stream.seekable() or _only_appends(stream)):
+        raise JobError(
+            "residues along axis 0 can be written to a file only, and not be appended to one; "
+            "--axis -1 writes them in order"
+        )
     dtype = np.dtype("<u4" if isinstance(moduli, ModuliSet) else "<u8")
     shape = (len(moduli), *info.shape) if axis == 0 else (*info.shape, len(moduli))
     header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
@@ -126,3 +132,11 @@ def export_residues(
         advance(residues.shape[1])
     stream.flush()
     return Transfer(info.count, info.nbytes, info.count * len(moduli) * dtype.itemsize)
+
+
+def _only_appends(stream: BinaryIO) -> bool:
+    """Whether the system writes all to the end of a file, wherever the stream is."""
+    try:
+        return bool(fcntl.fcntl(stream.fileno(), fcntl.F_GETFL) & os.O_APPEND)
+    except OSError:  # a stream in memory has no file descriptor
+        return False

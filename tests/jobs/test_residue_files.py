@@ -16,6 +16,8 @@ from commands import call, fail, succeed
 
 import rnsdask as rd
 from rnsdask import store
+from rnsdask.core.errors import JobError
+from rnsdask.jobs.residues import export_residues
 
 
 @pytest.fixture(autouse=True)
@@ -147,6 +149,27 @@ def test_what_is_refused(args: list[str], status: int, message: str) -> None:
     np.save("objects.npy", np.array([[1], [2]], dtype=object), allow_pickle=True)
     np.savez("pair.npz", a=np.zeros((2, 5), np.int16))
     assert re.search(message, fail("import", "--residues", *args, status=status))
+
+
+def test_residues_that_are_appended_to_a_file() -> None:
+    """The system writes them to its end, wherever they belong."""
+    values = list(range(1000))
+    moduli = rd.ModuliSet.for_bits(64)
+    rd.from_ints(values, moduli, chunks=128).to_zarr("x.zarr")
+    info = store.open_info("x.zarr")
+    with Path("o").open("ab") as stream:
+        with pytest.raises(JobError, match=r"not be appended to one; --axis -1 writes them in order"):
+            export_residues(info, stream, moduli)
+        assert not stream.tell()
+        stream.write(b"begin")
+        export_residues(info, stream, moduli, axis=-1)
+    with Path("o").open("r+b") as stream:
+        assert stream.read(5) == b"begin"
+        assert np.load(stream).tolist() == [[v % m for m in moduli] for v in values]
+        begun = stream.tell()
+        export_residues(info, stream, moduli)
+        stream.seek(begun)
+        assert np.load(stream).tolist() == [[v % m for v in values] for m in moduli]
 
 
 def test_exports_that_are_refused() -> None:
