@@ -121,9 +121,7 @@ def _import_residues(
             array = creation.from_residues(found, moduli, signed, axis=axis, chunks=chunks)
     except TypeError as error:
         raise InputError(f"{source}: {error}") from error
-    work = memory_plan.describe(
-        "residues", len(array.moduli), array.shape, [max(axis) for axis in array.chunks or ()]
-    )
+    work = job.work_of_import(array, found, axis)
     how = {"moduli": list(map(str, moduli)), "axis": axis}
     with memory_plan.fitting(work), measured() as cost:
         done = job.import_residues(array, found, source, path, how, progress=progress, **mode)

@@ -1,20 +1,26 @@
 """Jobs that bring residues of other programs into a store and out of it, in bounded memory."""
 
 import fcntl
+import math
 import os
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+from dask.array.core import normalize_chunks
 
 from rnsdask import store
 from rnsdask.arrays.rns_array import RNSArray
+from rnsdask.cluster.memory import Work
 from rnsdask.core.errors import InputError, JobError
 from rnsdask.core.files import naming_file
+from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Place
 from rnsdask.core.wide_moduli import WideModuli
+from rnsdask.jobs import memory_plan
 from rnsdask.jobs.compute import Advance, map_ahead
+from rnsdask.jobs.derivation import most_alive
 from rnsdask.jobs.identity import job_identity
 from rnsdask.jobs.integer_writing import check_consecutive
 from rnsdask.jobs.integers import batch_size, stored_batches
@@ -42,6 +48,23 @@ def open_residues(path: str) -> Any:
     if not isinstance(found, np.ndarray):
         raise InputError(f"{path}: it is an archive of NumPy files (.npz); one array (.npy) was expected")
     return found
+
+
+def work_of_import(array: RNSArray, source: Any, axis: int) -> Work:
+    """Describe the job that writes an array made of residues along an axis of `source`.
+
+    Whole chunks of a Zarr array are read, and wait to be cut and joined to those that are written.
+    """
+    written = array.words.chunks[1:]
+    lengths = [max(some) for some in written]
+    if isinstance(source, np.ndarray):  # a file, which is read as is written
+        return memory_plan.describe("residues", len(array.moduli), array.shape, lengths)
+    chunks = list(source.chunks)
+    del chunks[axis]
+    read = normalize_chunks(tuple(chunks), array.shape)
+    longest = max(lengths, [max(some) for some in read], key=math.prod)
+    waiting = most_alive(read, written, array.shape) * len(array.moduli) * RESIDUE_DTYPE.itemsize
+    return memory_plan.describe("residues", len(array.moduli), array.shape, longest, held=waiting)
 
 
 def import_residues(

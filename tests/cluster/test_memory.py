@@ -12,6 +12,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 import pytest
+import zarr
 from click.testing import CliRunner
 from conftest import Processor
 from forks import Commands
@@ -318,6 +319,22 @@ def test_peak_of_many_moduli(
     Path("lines").write_text(f"{hex(2**120000)}\n" * 300)
     planned, taken = peaks(tmp_path, command, threads)
     assert planned["threads"] == threads
+    assert taken["peak"] <= planned["host"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+@pytest.mark.parametrize("chunks", [(3, 2**21), (1, 2**21)])
+def test_peak_of_residues_in_large_chunks(
+    chunks: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Zarr array of another program is read by its own chunks, however small those are that are written."""
+    monkeypatch.chdir(tmp_path)
+    residues = zarr.create_array("r.zarr", shape=(3, 2**23), chunks=chunks, dtype="int64", compressors=None)
+    for start in range(0, 2**23, 2**21):
+        residues[:, start : start + 2**21] = np.arange(3 * 2**21).reshape(3, -1)
+    moduli = ",".join(map(str, (10**15 + 3, 10**15 + 37, 10**15 + 91)))
+    how = ["--residues", "--moduli-list", moduli, "--chunk", str(2**16)]
+    planned, taken = peaks(tmp_path, ["import", "r.zarr", "out.zarr", *how], 4)
     assert taken["peak"] <= planned["host"]
 
 
