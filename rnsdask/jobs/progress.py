@@ -248,11 +248,13 @@ def following(futures: Any, client: Any, meter: Meter) -> Iterator[None]:
         feed: Any = Feed(followed, client.scheduler.address, _FEED_INTERVAL)  # type: ignore[no-untyped-call]
         listening = asyncio.create_task(feed.listen())
         listening.add_done_callback(lambda _: heard.set())
-        # Before the futures are released: the scheduler would look for their tasks as long as it lives.
-        await heard.wait()
-        await ended.wait()
-        listening.cancel()
-        await asyncio.gather(listening, return_exceptions=True)
+        try:
+            # Before the futures are released: the scheduler would look for their tasks as long as it lives.
+            await heard.wait()
+            await ended.wait()
+        finally:  # also of one that was silent for too long
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
 
     loop = client.loop.asyncio_loop
     following = asyncio.run_coroutine_threadsafe(follow(), loop)

@@ -1,5 +1,6 @@
 """Connecting to where a job runs, and running the commands there."""
 
+import asyncio
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 from distributed import Client, LocalCluster
 from distributed.diagnostics.progress import Progress
+from distributed.diagnostics.progressbar import ProgressBar
 from forking import forked_workers
 
 import rnsdask as rd
@@ -230,6 +232,31 @@ def test_nothing_looks_for_the_tasks_of_jobs_that_are_done(
             assert meter.done == meter.total == 1
         time.sleep(0.3)  # six looks
     assert looking == []
+
+
+def test_nothing_listens_to_a_scheduler_that_was_silent(
+    local_cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listening: list[object] = []
+
+    async def silent(self: ProgressBar) -> None:
+        listening.append(self)
+        try:
+            await asyncio.sleep(60)
+        finally:
+            listening.remove(self)
+
+    monkeypatch.setattr(ProgressBar, "listen", silent)
+    monkeypatch.setattr(progress, "_FEED_AFTER", 0)
+    monkeypatch.setattr(progress, "_FEED_SECONDS", 0.1)
+    with Client(local_cluster.scheduler_address, set_as_default=False) as client:
+        future = client.submit(pow, 3, 1000)
+        with following(future, client, Meter("one", None, 0, 0)):
+            assert future.result() == 3**1000
+            while not listening:
+                time.sleep(0.01)
+        time.sleep(0.1)
+        assert listening == []
 
 
 def test_progress_of_a_job_on_a_cluster(local_cluster: LocalCluster) -> None:
