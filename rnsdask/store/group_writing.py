@@ -1,13 +1,14 @@
 """Groups that are written: begun, resumed, and completed by the hash of all their chunks."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import Array
-from rnsdask.core.errors import StoreError
+from rnsdask.core.errors import ChangedStoreError, StoreError
 from rnsdask.core.layout import Chunks
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.system import RNS
@@ -248,6 +249,7 @@ class GroupWriter:
         StoreError
             If a chunk is not written, or another writer has begun to write the group.
         """
+        self.owner.check()
         location, info = self._location, self._residues.info
         path, sizes = location.path, location.sizes()
         for name in self._parts:
@@ -256,10 +258,11 @@ class GroupWriter:
                 if key not in sizes:
                     raise StoreError(f"{path}: it cannot be completed: {key} is not written")
         group = hash_of_chunks(location, info, self._parts)
+        parts = {}
         for name in self._parts:
             part = location.child(name)
-            metadata = with_attributes(part, {ATTRIBUTE: {"group": group}})
-            part.write(METADATA_KEY, metadata, f"{part.path}: it")
+            parts[name] = with_attributes(part, {ATTRIBUTE: {"group": group}})
+            self.owner.put_chunk(part, METADATA_KEY, parts[name], f"{part.path}: it")
         self._residues.finish(group=group)
         attribute = {**attribute_of(self._kind, complete=True), "group": group}
         attribute["digest"] = attribute_digest(attribute)
@@ -271,4 +274,14 @@ class GroupWriter:
         if self._replacement is None:
             write(metadata)
         else:
-            self._replacement.put_in_place(metadata, write)
+            self._replacement.put_in_place(metadata, write, partial(self._is_own, group, parts))
+
+    def _is_own(self, group: str, parts: Mapping[str, bytes], place: Location) -> bool:
+        """Whether all arrays at a place are those of this group, and not of who has begun it anew."""
+        residues = self._residues.info
+        try:
+            residues.opened.check(place.child(RESIDUES))
+            are_own = all(place.child(name).read_metadata() == own for name, own in parts.items())
+        except (FileNotFoundError, ChangedStoreError):
+            return False
+        return are_own and residues.group == group

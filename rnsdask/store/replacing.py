@@ -8,9 +8,9 @@ import ctypes
 import json
 import os
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +125,12 @@ class Replacement:
             return None
         return cls(location)
 
-    def put_in_place(self, metadata: bytes, write: Callable[[bytes], object]) -> None:
+    def put_in_place(
+        self,
+        metadata: bytes,
+        write: Callable[[bytes], object],
+        is_own: Callable[[Location], bool] = lambda _: True,
+    ) -> None:
         """Have the new one, of which all but its final metadata is written, take the place of the old one.
 
         Parameters
@@ -134,11 +139,15 @@ class Replacement:
             The final metadata document.
         write
             Writes it where the new one is.
+        is_own
+            Called on a local disk with the place of what is to be exchanged; it tells whether all of that but
+            its metadata document is as this writer left it.
 
         Raises
         ------
         StoreError
-            If the old one was changed meanwhile; then both stay.
+            If the old one was changed meanwhile, or another writer has begun to write the new one; then both
+            stay.
         """
         if self._opened() != self._old:
             raise StoreError(
@@ -150,13 +159,36 @@ class Replacement:
         write(metadata)
         old, new = os.path.realpath(self.location.path), self.staged.path
         try:
-            left = _exchange(old, new)
+            with self._out_of_reach(metadata, is_own) as own:
+                left = _exchange(old, own)
         except OSError as error:
             raise StoreAccessError.of(
                 f"{old}: it cannot be replaced by {new}, which is whole", error
             ) from error
         if left is not None:
             remove(LocalLocation(left))
+            with suppress(OSError):  # unless somebody has put something else there
+                Path(left).rename(new)
+
+    @contextmanager
+    def _out_of_reach(self, metadata: bytes, is_own: Callable[[Location], bool]) -> Iterator[str]:
+        """Move the new one to a name that no other writer knows; back again after an error.
+
+        Another one may have begun to write it since its last check: then it is no longer whole, and would
+        take the old one's place.
+        """
+        new = self.staged.path
+        own = f"{os.path.realpath(self.location.path)}.{uuid.uuid4().hex}{PARTIAL_SUFFIX}"
+        Path(new).rename(own)
+        try:
+            place = LocalLocation(own)
+            if place.read_metadata() != metadata or not is_own(place):
+                raise StoreError(f"{new}: another job has begun to write it")
+            yield own
+        except BaseException:
+            with suppress(OSError):  # another one is there
+                Path(own).rename(new)
+            raise
 
     def _copy(self, metadata: bytes) -> None:
         """Replace the old one by a copy; an interruption leaves the new one whole, to be copied again."""

@@ -29,8 +29,8 @@ from rnsdask import store
 from rnsdask.core.errors import ChangedStoreError, IncompleteStoreError, StoreError
 from rnsdask.lazy.sources import reads
 from rnsdask.rns.system import RNS
-from rnsdask.store import replacing
-from rnsdask.store.location import LocalLocation
+from rnsdask.store import group_writing, replacing, targets
+from rnsdask.store.location import LocalLocation, Location
 
 MODULI = STORE_SET
 RANDOM = ["--seed", "3", "--count", "3840", "--bits", "100", "--chunk", "128"]  # 30 chunks
@@ -274,11 +274,69 @@ def test_the_exchange_is_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Path("b/1").exists()
 
 
+def begun(kind: str, value: int) -> Callable[[], object]:
+    """Begin to replace x.zarr by 300 times a value; what is given writes it."""
+    if kind == "plain":
+        writer = store.create_plain("x.zarr", (300,), (300,), np.int8, overwrite=True)
+        writer.write_chunk((0,), np.full((1, 300), value, np.int8))
+        return writer.finish
+    system = rd.RNS(MODULI) if kind == "residues" else rd.IntervalRNS(MODULI)
+    task = rd.from_ints([value] * 300, system, chunks=128).to_zarr("x.zarr", overwrite=True, compute=False)
+    return lambda: task.compute()
+
+
+def values_of(kind: str) -> set[int]:
+    return set(
+        (zarr.open_array("x.zarr") if kind == "plain" else rd.open_zarr("x.zarr").to_ints())[:].tolist()
+    )
+
+
+@pytest.mark.parametrize("kind", ["residues", "group", "plain"])
+def test_another_begins_before_the_exchange(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then what would be put in place is no longer whole: the old one stays, until the other has finished."""
+    begun(kind, 1)()
+    beside = files_beside("x.zarr")
+    finish, others = begun(kind, 2), []
+    rename, exchange, state = Path.rename, replacing._exchange, replacing.state
+
+    def before(location: Location) -> str:
+        """What the other one saw, before the first was whole."""
+        return "incomplete" if location.path.endswith(".partial") else state(location)
+
+    def begin() -> None:
+        if not others:
+            others.append(lambda: None)
+            with monkeypatch.context() as patch:
+                for module in (targets, group_writing):
+                    patch.setattr(module, "state", before)
+                others.append(begun(kind, 3))
+
+    def rename_later(self: Path, target: Any) -> Any:
+        if self.name == "x.zarr.partial":
+            begin()
+        return rename(self, target)
+
+    def exchange_later(old: str, new: str) -> str | None:
+        begin()
+        return exchange(old, new)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", rename_later)
+        patch.setattr(replacing, "_exchange", exchange_later)
+        with pytest.raises(StoreError, match=r"another job has begun to write it|overwritten|removed"):
+            finish()
+    assert values_of(kind) == {1}
+    others[-1]()
+    assert values_of(kind) == {3}
+    assert files_beside("x.zarr") == beside
+
+
 REPLACE = """
 import sys
 import numpy as np
 import rnsdask as rd
 from rnsdask import store
+from rnsdask.rns.system import RNS
 moduli = rd.ModuliSet([2**32, 2**32 - 1, 7, 65519])
 print("ready", flush=True)
 i = 0
