@@ -15,7 +15,7 @@ from rnsdask.store.documents import changed_metadata, check_lengths
 from rnsdask.store.group import GroupInfo, Parts, hash_of_chunks
 from rnsdask.store.group_writing import GroupWriter, create_group
 from rnsdask.store.location import Location
-from rnsdask.store.metadata import DEFAULT_CODECS, StoreInfo, load
+from rnsdask.store.metadata import DEFAULT_CODECS, StoreInfo
 from rnsdask.store.reading import content_of
 from rnsdask.store.replacing import check_no_part, staging
 from rnsdask.store.targets import begin, take_anew
@@ -68,7 +68,7 @@ def append(info: StoreInfo, system: WordSystem, axis: int, length: int) -> Store
     )
     take_anew(owner, metadata)
     owner.share_chunks(owner.location, location, map(info.chunk_key, _lasting(info, axis)))
-    return StoreWriter(load(owner.location)[0], owner, replacement)
+    return StoreWriter.of_own(owner, replacement)
 
 
 def append_group(info: GroupInfo, system: RNS, axis: int, length: int, parts: Parts) -> GroupWriter:

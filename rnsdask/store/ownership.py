@@ -127,7 +127,10 @@ def remove_folders_of_writers(location: Location) -> None:
     """Make sure that nothing of other writers appears in a local array any more."""
     if not location.is_local:
         return
-    for name in location.names():
+    names: set[str] = set()
+    with suppress(FileNotFoundError):  # another writer has put it in its place
+        names = location.names()
+    for name in names:
         if name.startswith(WRITER_PREFIX):
             moved = Path(location.path, f"{WRITER_PREFIX}{uuid.uuid4().hex}")
             with suppress(FileNotFoundError):  # another writer has done it

@@ -104,7 +104,7 @@ def create(
     # Before anything is replaced, so that a wrong codec shows.
     metadata = _document(system, lengths, chunk_lengths, codecs or (), attribute)
     take_anew(owner, metadata)
-    return StoreWriter(load(owner.location)[0], owner, replacement)
+    return StoreWriter.of_own(owner, replacement)
 
 
 def _document(
@@ -241,6 +241,11 @@ class StoreWriter(ArrayWriter):
     def __init__(self, info: StoreInfo, owner: Owner, replacement: Replacement | None = None) -> None:
         super().__init__(owner, replacement)
         self.info = info
+
+    @classmethod
+    def of_own(cls, owner: Owner, replacement: Replacement | None) -> "StoreWriter":
+        """Of what a writer has just taken; StoreError if it is another one's by now."""
+        return cls(_own_info(owner), owner, replacement)
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
         return "rnsdask.StoreWriter", self.owner.token, *self.info.__dask_tokenize__()
@@ -384,7 +389,18 @@ class StoreWriter(ArrayWriter):
         return self.info
 
     def _reload(self) -> None:
-        self.info = load(self.info.location)[0]
+        self.info = _own_info(self.owner)
+
+
+def _own_info(owner: Owner) -> StoreInfo:
+    """What a writer's store says of itself: the shape may be another one's as soon as the store is."""
+    try:
+        info = load(owner.location)[0]
+    except (OSError, StoreError):
+        owner.check()
+        raise
+    owner.check()
+    return info
 
 
 def _is_valid_on_gpu(info: StoreInfo, words: Array, name: str) -> bool:

@@ -29,7 +29,7 @@ from rnsdask import store
 from rnsdask.core.errors import ChangedStoreError, IncompleteStoreError, StoreError
 from rnsdask.lazy.sources import reads
 from rnsdask.rns.system import RNS
-from rnsdask.store import group_writing, replacing, targets
+from rnsdask.store import group_writing, replacing, targets, writing
 from rnsdask.store.location import LocalLocation, Location
 
 MODULI = STORE_SET
@@ -329,6 +329,20 @@ def test_another_begins_before_the_exchange(kind: str, monkeypatch: pytest.Monke
     others[-1]()
     assert values_of(kind) == {3}
     assert files_beside("x.zarr") == beside
+
+
+def test_who_is_overtaken_at_once_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not that its chunks are none of the other's array."""
+    take_anew = writing.take_anew
+
+    def take_too_late(*args: Any) -> None:
+        take_anew(*args)
+        monkeypatch.setattr(writing, "take_anew", take_anew)
+        store.create("x.zarr", RNS(MODULI), (10,), chunks=128, overwrite=True)
+
+    monkeypatch.setattr(writing, "take_anew", take_too_late)
+    with pytest.raises(StoreError, match=r"x\.zarr: another job has begun to write it"):
+        store.create("x.zarr", RNS(MODULI), (600,), chunks=128)
 
 
 REPLACE = """
