@@ -72,8 +72,20 @@ def open_group(path: StorePath, kind: str, parts: Parts) -> GroupInfo:
         If there is no such group, or its arrays do not fit one another.
     """
     location = locate(path)
+    while True:
+        attribute, metadata = group_attribute(location)
+        try:
+            return _opened(location, kind, parts, attribute, metadata)
+        except StoreError:
+            # Its arrays are read one by one, in which time another group may have taken its place.
+            if group_attribute(location)[1] == metadata:
+                raise
+
+
+def _opened(
+    location: Location, kind: str, parts: Parts, attribute: dict[str, Any] | None, metadata: bytes
+) -> GroupInfo:
     path = location.path
-    attribute, metadata = group_attribute(location)
     if attribute is None or attribute.get("kind") != kind:
         raise StoreError(f"{path}: it is not a group of kind {kind!r} that rnsdask wrote")
     if attribute.get("format") != FORMAT:

@@ -513,6 +513,23 @@ def test_groups(path: str) -> None:
     assert files_beside(path) == {"zarr.json", "residues", "sign", "low", "upp", "exponent"}
 
 
+def test_a_group_is_replaced_while_it_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its arrays are opened one by one; all that are found are of one group."""
+    begun("group", 1)()
+    part_metadata = store.group._part_metadata
+
+    def replaced_before(*args: Any) -> bytes:
+        monkeypatch.setattr(store.group, "_part_metadata", part_metadata)
+        begun("group", 2)()
+        return part_metadata(*args)
+
+    monkeypatch.setattr(store.group, "_part_metadata", replaced_before)
+    assert values_of("group") == {2}
+    Path("x.zarr/low/zarr.json").unlink()
+    with pytest.raises(StoreError, match="its array 'low' cannot be read"):
+        rd.open_zarr("x.zarr")
+
+
 KINDS = {
     "import": ["import", "numbers", "x.zarr", "--bits", "100", "--chunk", "128"],
     "random": ["random", "x.zarr", *RANDOM, "--seed", "4"],
