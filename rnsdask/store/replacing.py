@@ -96,7 +96,7 @@ class Replacement:
             )
         self.location = location
         self.staged = staging(location)
-        self._old = self._opened()
+        self._old = _opened(location)
         self._lasting: tuple[int, int] | None = None
 
     def keep_chunks(self, position: int, count: int) -> None:
@@ -111,12 +111,10 @@ class Replacement:
         """
         self._lasting = position, count
 
-    def _opened(self) -> Opened | None:
-        try:
-            metadata = self.location.read_metadata()
-        except FileNotFoundError:
-            return None
-        return Opened.of(self.location, metadata, tells_content=True)
+    def _was_changed(self) -> StoreError:
+        return StoreError(
+            f"{self.location.path}: it was changed while {self.staged.path} was written to replace it"
+        )
 
     @classmethod
     def begun(cls, location: Location) -> "Replacement | None":
@@ -149,10 +147,8 @@ class Replacement:
             If the old one was changed meanwhile, or another writer has begun to write the new one; then both
             stay.
         """
-        if self._opened() != self._old:
-            raise StoreError(
-                f"{self.location.path}: it was changed while {self.staged.path} was written to replace it"
-            )
+        if _opened(self.location) != self._old:
+            raise self._was_changed()
         if not self.location.is_local:
             self._copy(metadata) if self._lasting is None else self._add(metadata, *self._lasting)
             return
@@ -161,6 +157,11 @@ class Replacement:
         try:
             with self._out_of_reach(metadata, is_own) as own:
                 left = _exchange(old, own)
+                if left is not None and _opened(LocalLocation(left)) != self._old:
+                    back = _exchange(old, left)  # it was replaced since it was looked at
+                    if back not in (None, own):
+                        Path(back).rename(own)
+                    raise self._was_changed()
         except OSError as error:
             raise StoreAccessError.of(
                 f"{old}: it cannot be replaced by {new}, which is whole", error
@@ -215,10 +216,18 @@ class Replacement:
         with ThreadPoolExecutor(_REQUESTS) as pool:
             list(pool.map(lambda key: place.copy(f"{STAGED}/{key}", key, f"{place.path}: {key}"), new))
         content = attributes_in(parse_document(metadata))[ATTRIBUTE]["content"]
-        if content_of(place, keys) != content or self._opened() != self._old:
+        if content_of(place, keys) != content or _opened(place) != self._old:
             raise StoreError(f"{place.path}: it was changed while {staged.path} was added to it")
         place.write(METADATA_KEY, metadata, f"{place.path}: it")
         clear(staged)
+
+
+def _opened(location: Location) -> Opened | None:
+    try:
+        metadata = location.read_metadata()
+    except FileNotFoundError:
+        return None
+    return Opened.of(location, metadata, tells_content=True)
 
 
 def _index_in(key: str) -> tuple[int, ...]:

@@ -331,6 +331,29 @@ def test_another_begins_before_the_exchange(kind: str, monkeypatch: pytest.Monke
     assert files_beside("x.zarr") == beside
 
 
+@pytest.mark.parametrize("has_exchange", [True, False])
+def test_another_is_put_in_place_before_the_exchange(
+    has_exchange: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a job that began when the first had its name out of reach: what is appended there is not lost."""
+    if not has_exchange:
+        monkeypatch.setattr(ctypes, "CDLL", lambda _: type("C", (), {}))
+    array(OLD).to_zarr("x.zarr")
+    first = array(NEW).to_zarr("x.zarr", append_dim=0, compute=False)
+    exchange = replacing._exchange
+
+    def exchange_late(old: str, new: str) -> str | None:
+        monkeypatch.setattr(replacing, "_exchange", exchange)
+        array(OLD).to_zarr("x.zarr", append_dim=0)
+        return exchange(old, new)
+
+    monkeypatch.setattr(replacing, "_exchange", exchange_late)
+    with pytest.raises(StoreError, match=r"x\.zarr: it was changed while .* was written to replace it"):
+        first.compute()
+    assert values_in("x.zarr") == OLD + OLD
+    assert values_in("x.zarr.partial") == OLD + NEW
+
+
 def test_who_is_overtaken_at_once_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """And not that its chunks are none of the other's array."""
     take_anew = writing.take_anew
