@@ -10,9 +10,13 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from rnsdask.core.errors import InputError, JobError
+from rnsdask.jobs.integer_reading import remaining_bytes
 
 # How each begins, and how the names of its files end.
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
+
+_BEGIN = 16
+"""Bytes that tell what a stream is: a compression, or a Matrix Market file."""
 
 _GZIP_LEVEL = 6
 _PIECE = 2**16
@@ -40,8 +44,8 @@ def decompressed(stream: BinaryIO, name: str, *, by_content: bool) -> BinaryIO:
     """
     suffix = suffix_of(name)
     if by_content:
-        peekable: Any = stream if hasattr(stream, "peek") else io.BufferedReader(stream)
-        begin = peekable.peek(8)
+        peekable = _with_whole_begin(stream)
+        begin = peekable.peek(_BEGIN)
         suffix = next((suffix for suffix, magic in _MAGIC.items() if begin.startswith(magic)), None)
         stream = peekable
     if suffix is None:
@@ -49,7 +53,34 @@ def decompressed(stream: BinaryIO, name: str, *, by_content: bool) -> BinaryIO:
     if suffix == ".zst" and _zstd() is None:
         raise InputError(f"{name}: reading zstandard needs a package: pip install 'rnsdask[zstd]'")
     read = gzip.GzipFile(fileobj=stream, mode="rb").read if suffix == ".gz" else _Pieces(stream, suffix).read
-    return io.BufferedReader(_Decompressed(read, name))
+    found = io.BufferedReader(_Decompressed(read, name))
+    return _with_whole_begin(found) if by_content else found
+
+
+def _with_whole_begin(stream: BinaryIO) -> Any:
+    """A stream of the same bytes, into the first of which one can peek, whatever a pipe has given by then."""
+    peekable: Any = stream if hasattr(stream, "peek") else io.BufferedReader(stream)
+    if remaining_bytes(peekable) is not None or len(peekable.peek(_BEGIN)) >= _BEGIN:
+        return peekable
+    return io.BufferedReader(_After(peekable.read(_BEGIN), peekable))
+
+
+class _After(io.RawIOBase):
+    """What was read of a stream, then the rest of it."""
+
+    def __init__(self, begin: bytes, stream: Any) -> None:
+        self._begin, self._stream = begin, stream
+
+    def readable(self) -> bool:
+        """Whether it can be read: always."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer, as far as there are data."""
+        data = self._begin[: len(buffer)] or self._stream.read1(len(buffer))
+        self._begin = self._begin[len(data) :]
+        buffer[: len(data)] = data
+        return len(data)
 
 
 def _zstd() -> Any:

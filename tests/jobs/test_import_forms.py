@@ -4,8 +4,11 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import re
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,7 @@ from rnsdask.cli import main
 from rnsdask.core.errors import InputError, JobError
 from rnsdask.jobs.compression import compressing, decompressed
 from rnsdask.jobs.integer_reading import TextReader
+from rnsdask.jobs.matrix_market import is_matrix_market
 
 VALUES = [k**7 for k in range(2000)]
 TEXT = b"".join(b"%d\n" % v for v in VALUES)
@@ -100,6 +104,29 @@ def test_records_are_compressed_if_their_name_says_so() -> None:
     assert "its size of 11 bytes is not a multiple" in fail(
         "import", "n.gz", "x.zarr", "--bits", 64, "--binary", 8, "--overwrite"
     )
+
+
+@pytest.mark.parametrize("first", [1, 3, 8, 15])
+@pytest.mark.parametrize("kind", ["text", "gzip", "matrix", "gzip of a matrix"])
+def test_a_pipe_that_begins_slowly(kind: str, first: int) -> None:
+    """What it is, is told by its first bytes, which need not come at once."""
+    plain = b"%%MatrixMarket matrix array integer general\n2000 1\n" + TEXT if "matrix" in kind else TEXT
+    data = gzip.compress(plain) if "gzip" in kind else plain
+    reading, writing = os.pipe()
+
+    def write() -> None:
+        with os.fdopen(writing, "wb", buffering=0) as stream:
+            stream.write(data[:first])
+            time.sleep(0.05)
+            stream.write(data[first:])
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    with os.fdopen(reading, "rb") as pipe:
+        stream = decompressed(pipe, "n", by_content=True)
+        assert is_matrix_market(stream) == ("matrix" in kind)
+        assert stream.read() == plain
+    thread.join()
 
 
 def test_memory_stays_bounded_whatever_is_compressed() -> None:
