@@ -53,6 +53,8 @@ def as_declared(values: Any) -> Any:
 
 
 def _of_type(block: Any, *, declared: np.dtype[Any]) -> Any:
+    if not hasattr(block, "dtype"):  # of one integer that a function gave, as it was made delayed
+        block = np.asarray(block, dtype=np.min_scalar_type(block))
     if not np.can_cast(block.dtype, declared):
         raise TypeError(f"a Dask array says that its chunks are {declared}, and one is {block.dtype}")
     return block.astype(declared, copy=False)  # limbs of a narrower type would be taken for parts of limbs
@@ -77,7 +79,7 @@ def checked(residues: Any, system: RNS) -> Any:
         return _check_block(residues if is_private else residues.copy(), system=system)
     # Only an error of the bound names the place.
     options: dict[str, Any] = {"rows": system.rows, "located": system.bound is not None, "system": system}
-    return map_chunks(_check_block, residues.rechunk({0: -1}), **options)
+    return map_chunks(_check_block, as_declared(residues).rechunk({0: -1}), **options)
 
 
 def within_bound(residues: Any, system: RNS) -> Any:

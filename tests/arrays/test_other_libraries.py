@@ -168,6 +168,8 @@ def test_dask_arrays_of_another_type_than_they_say() -> None:
         lambda: rd.from_limbs(lying([[1], [-3]], np.uint32), system, axis=0),
         lambda: rd.from_bytes(lying([[1, 300]], np.uint8), moduli=limbs),
         lambda: rd.from_residues(lying([[1.5, 2.0]] * len(MODULI), np.int64), system),
+        lambda: rd.from_residues(lying([[1.5, 2.0]] * len(MODULI), np.uint32), system).sum(),
+        lambda: rd.from_residues(lying([[1, 2]] * len(MODULI), np.uint32), system).max(),
         lambda: np.power(x, lying([1.5, 1.0, 2.0], np.int64)),
         lambda: np.left_shift(x.to_positional(64), lying([1.5, 1.0, 2.0], np.int64)),
         lambda: x[lying([1.5, 0.0], np.int64)],
@@ -185,6 +187,14 @@ def test_dask_arrays_of_another_type_than_they_say() -> None:
     with pytest.raises(TypeError, match=r"an index must be an integer, got 1\.5"):
         x[lying([1.5], object)[0]].compute()
     assert rd.from_ints(lying(np.array([5, 6], np.int8), np.int64), system).to_ints().tolist() == [5, 6]
+    for found, dtype in ((2, np.int64), (-1, np.int8), ([2, 0], np.int64), ([False, True, False], np.bool_)):
+        given = da.from_delayed(dask.delayed(found), np.shape(found), dtype)
+        for chosen in (x[given], x.rechunk(2)[given]):
+            assert np.all(np.asarray(chosen) == x.to_ints()[np.asarray(found)])
+    with pytest.raises(TypeError, match="that its chunks are int8, and one is int16"):
+        x[da.from_delayed(dask.delayed(-129), (), np.int8)].compute()
+    with pytest.raises(TypeError, match="that its chunks are int64, and one is float"):
+        x[da.from_delayed(dask.delayed(0.5), (), np.int64)].compute()
     narrow = lying(np.array([[5], [6]], np.uint32), np.uint64)
     assert rd.from_limbs(narrow, limbs, axis=0).to_ints().tolist() == [5 + (6 << 64)]
 
