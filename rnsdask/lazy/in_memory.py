@@ -5,6 +5,7 @@ from itertools import product
 from typing import Any
 
 import dask.array as da
+import numpy as np
 from dask.base import tokenize
 
 from rnsdask.rns.remembered import is_constant, kept
@@ -25,4 +26,5 @@ def as_lazy(array: Any, chunks: Sequence[Any] | int = -1) -> da.Array:
     name = f"array-{tokenize(kept(array, 'token', tokenize), lengths)}"
     places = product([name], *(range(len(along)) for along in lengths))
     parts = (array[part] for part in da.core.slices_from_chunks(lengths))
-    return da.Array(dict(zip(places, parts, strict=True)), name, lengths, meta=array)
+    meta = np.empty((0,) * array.ndim, dtype=array.dtype)  # a part of the array would keep all of it alive
+    return da.Array(dict(zip(places, parts, strict=True)), name, lengths, meta=meta)

@@ -1,5 +1,7 @@
 """Arrays in memory beside lazy ones: words are not copied, what somebody may write to is."""
 
+import gc
+import weakref
 from typing import Any
 
 import dask.array as da
@@ -67,3 +69,22 @@ def test_what_users_may_write_to_is_copied() -> None:
     total = x + lazy
     residues[:] = 0
     assert total.to_ints().tolist() == [2 * value for value in VALUES]
+
+
+def test_what_is_chosen_keeps_no_other_memory() -> None:
+    words = np.array(rd.from_ints(VALUES, SYSTEM, chunks=None).words)
+    owner = weakref.ref(words)
+    x = rd.RNSArray(words, SYSTEM).rechunk(700)
+    chosen = [
+        x[x.compute() > 0].persist(),
+        x[[3, 1, 2]].persist(),
+        (x[5:9] + 1).persist(),
+        rd.sort(x).persist(),
+    ]
+    del x, words
+    gc.collect()
+    assert owner() is None
+    assert [array.to_ints().tolist() for array in chosen[1:3]] == [
+        [VALUES[k] for k in (3, 1, 2)],
+        [value + 1 for value in VALUES[5:9]],
+    ]
