@@ -347,7 +347,9 @@ def _taken(
             key[axis] = index
         taken = da.moveaxis(words.vindex[tuple(key)], 0, 1)
     if len(common) != 1:
-        taken = taken.reshape((taken.shape[0], *common, *taken.shape[2:]))
+        new = (taken.shape[0], *common, *taken.shape[2:])
+        # Dask's reshape fails of no numbers.
+        taken = taken.reshape(new) if taken.size else da.zeros_like(taken, shape=new, chunks=new)
     return taken, len(common)
 
 

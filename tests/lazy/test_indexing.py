@@ -44,6 +44,7 @@ def part_of_index(rng: random.Random, length: int) -> Any:
         lambda: places(rng.randrange(4)),
         lambda: np.array([rng.randrange(n) for _ in range(3)], dtype=rng.choice([np.uint8, np.uint64])),
         lambda: np.array([places(2) for _ in range(rng.choice([1, 2]))], dtype=np.int8),
+        lambda: np.zeros(rng.choice([(0, 2), (2, 0)]), dtype=np.int8),
         lambda: np.array([rng.random() < 0.5 for _ in range(length)], bool),
         lambda: range(rng.randrange(n + 1)),
         lambda: None,
