@@ -26,6 +26,7 @@ from rnsdask.lazy.operands import (
     is_lazy_integer,
     is_number_array,
     made_like,
+    of_known_lengths,
     prepare,
     scalar,
     with_axes,
@@ -103,7 +104,7 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
         check_exponent(options["exponent"])
         words = map_chunks(_power_block, words, located=True, **options)
     else:
-        blocks = _with_machine_integers(words, exponent, "exponents")
+        blocks = _with_machine_integers(x, exponent, "exponents")
         words = map_chunks(_power_block_by_array, *blocks, located=True, **options)
     return made_like((x,), words, system, mode)
 
@@ -194,16 +195,19 @@ def _shift_operands(x: Numbers, counts: Any) -> tuple[tuple[Any, ...], dict[str,
         # Every further one shifts the same out, and an error says no more of it.
         column = np.full((1,) * words.ndim, min(value, 2**62), dtype=np.int64)
         return (words, column), options
-    return _with_machine_integers(words, counts, "numbers of bits"), options
+    return _with_machine_integers(x, counts, "numbers of bits"), options
 
 
-def _with_machine_integers(words: Any, integers: Any, what: str) -> tuple[Any, ...]:
-    """Words and an array of machine integers that broadcast."""
+def _with_machine_integers(x: Numbers, integers: Any, what: str) -> tuple[Any, ...]:
+    """Words of numbers and an array of machine integers that broadcast."""
+    find_lengths(x)
+    words = x.words
     if not hasattr(integers, "dtype"):
         integers = np.asarray(integers, like=words._meta if isinstance(words, da.Array) else words)
     if integers.dtype.kind not in "iu":
         raise TypeError(f"{what} must be integers of a machine type, got {integers.dtype}")
     check_same_processor([words, integers])
+    integers = of_known_lengths(integers)
     shape = broadcast_shape([tuple(words.shape[1:]), tuple(integers.shape)])
     return tuple(with_axes(block, len(shape)) for block in (words, as_declared(integers)[None]))
 

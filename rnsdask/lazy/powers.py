@@ -24,10 +24,12 @@ from rnsdask.lazy.operands import (
     broadcast_shape,
     check_rns_array,
     check_same_processor,
+    find_lengths,
     integer_of,
     is_lazy_integer,
     is_number_array,
     made_like,
+    of_known_lengths,
     with_axes,
 )
 from rnsdask.lazy.widening import also_of, also_of_intervals, through_rns
@@ -200,12 +202,14 @@ def _power_by_array(x: Numbers, exponents: Any, mode: str) -> Any:
     """Powers by an array of exponents, which broadcasts with the numbers."""
     if is_number_array(exponents):
         raise TypeError(f"exponents must be machine integers, got {with_article(type(exponents))}")
+    find_lengths(x)
     system, words = x.system, x.words
     if not hasattr(exponents, "dtype"):
         exponents = np.asarray(exponents, like=words._meta if isinstance(words, da.Array) else words)
     if exponents.dtype.kind not in "iu":
         raise TypeError(f"exponents must be integers of a machine type, got {exponents.dtype}")
     check_same_processor([words, exponents])
+    exponents = of_known_lengths(exponents)
     shape = broadcast_shape([tuple(words.shape[1:]), tuple(exponents.shape)])
     blocks = [with_axes(block, len(shape)) for block in (words, as_declared(exponents)[None])]
     options: dict[str, Any] = {"system": system, "mode": mode, "rows": system.rows + (mode == "flag")}

@@ -158,3 +158,18 @@ def test_exponents_that_are_refused(on_each_processor: Processor) -> None:
     if on_each_processor.name == "cuda":
         with pytest.raises(TypeError, match="different processors"):
             x ** np.arange(3)
+
+
+@pytest.mark.parametrize("system", [rd.RNS(SETS[3]), rd.IntervalRNS(SETS[3]), rd.Positional(64)])
+def test_exponents_and_shifts_of_selections(system: Any) -> None:
+    """Lengths that are unknown are counted, of the numbers and of the integers."""
+    values, counts = list(range(9)), np.array([3, 0, 1, 2, 1])
+    x = rd.from_ints(values, system, chunks=4)
+    chosen, few = [v for v in values if v % 2 == 0], da.from_array(np.arange(-3, 4), chunks=2)
+    for given in (counts, da.from_array(counts, chunks=2), (few**2 % 4)[few > -2]):
+        wanted = np.asarray(given).tolist()
+        found = np.power(x[x % 2 == 0], given)
+        assert found.to_ints().tolist() == [v**k for v, k in zip(chosen, wanted, strict=True)]
+        if isinstance(system, rd.Positional):
+            shifted = np.left_shift(x[x % 2 == 0], given)
+            assert shifted.to_ints().tolist() == [v << k for v, k in zip(chosen, wanted, strict=True)]
