@@ -58,6 +58,7 @@ def _reduce_store(
     checkpoint: Path | None,
 ) -> tuple["Source", int, "ReductionResult", "Cost"]:
     """Run the job of a reduction of a store or group; also tell how many bytes of it were read."""
+    from rnsdask.jobs.compute import naming
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting, work_on
     from rnsdask.jobs.reduction import reduce
@@ -69,13 +70,24 @@ def _reduce_store(
     with connection as client, fitting(work_on(found.info, name), client, **plan) as part:
         array = found.array(part=part, backend=backend)
         if name == "bound" and isinstance(array.system, RNS):
-            array = array.with_bound(None)  # measured from all residues, whatever the store says
+            array = _whole(array)
         how: dict[str, Any] = {"progress": progress, "checkpoint": checkpoint, "info": found.info}
-        with measured(client, [found.residues.path]) as cost:
+        with naming(f"{name} of {path}"), measured(client, [found.residues.path]) as cost:
             result = reduce(array, name, client, backend=backend, **how)
     done = {"backend": result.backend, "exact_fallbacks": result.exact_fallbacks}
     cost.record(name, array.size, array.nbytes, **done)
     return found, array.nbytes, result, cost
+
+
+def _whole(array: Any) -> Any:
+    """The array to be measured from all residues, whatever bound its store states.
+
+    One that holds for some numbers of its length only is checked in the same pass.
+    """
+    stated, array = array.bound, array.with_bound(None)
+    if stated is None or stated & (stated + 1) == 0:
+        return array
+    return array.with_bound(stated).with_bound(None)
 
 
 def _work_text(nbytes: int, result: "ReductionResult", cost: "Cost") -> str:

@@ -6,6 +6,7 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.backend import Array, backend_name, kernels_of
+from rnsdask.core.errors import NumberError
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import ALONE, Place
@@ -118,5 +119,5 @@ def _check_bound(residues: Array, *, system: RNS, place: Place) -> Array:
     excess = find_excess(residues, system)
     if excess is not None and system.bound is not None:
         where = place.flat_index(excess.index)
-        raise ValueError(f"the number at flat index {where} is {excess.text(system.bound)}")
+        raise NumberError(f"the number at flat index {where} is {excess.text(system.bound)}")
     return residues

@@ -66,6 +66,13 @@ def test_bound_is_measured_whatever_the_store_states() -> None:
     path = Path("wrong.zarr").resolve()
     message = f"{path}: its bound has 9 bits, but a number in it of 10 bits is greater in magnitude"
     assert fail("bound", "wrong.zarr") == message
+    write([3] * 200 + [1000, 1001], bound=1000, path="near.zarr")
+    message = (
+        "bound of near.zarr: the number at flat index 201 is 1001, greater in magnitude than the bound 1000"
+    )
+    assert fail("bound", "near.zarr") == message
+    assert fail("bound", "near.zarr", "--write") == message
+    assert store.open_info("near.zarr").system.bound == 1000
 
 
 def test_bound_continues_from_a_checkpoint() -> None:
