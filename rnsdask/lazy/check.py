@@ -1,5 +1,6 @@
 """Residues and bounds that users bring, checked: at once, or on Dask with each chunk."""
 
+import math
 from typing import Any
 
 import dask.array as da
@@ -10,7 +11,7 @@ from rnsdask.core.errors import NumberError
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import ALONE, Place
-from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.map import map_chunks, map_values
 from rnsdask.rns.bounds import find_excess
 from rnsdask.rns.system import RNS
 
@@ -38,27 +39,40 @@ def readable(residues: Any, axis: int = 0) -> Any:
 
 
 def as_declared(values: Any) -> Any:
-    """An array; one of Dask, of machine integers or Booleans, with its chunks checked to be of its type.
+    """An array; one of Dask with its chunks checked to be as long as it says, and of its type.
 
-    Bounds follow from that type, limbs are read as of it, and masks and positions are taken for it.
+    The type is that of machine integers and Booleans: bounds follow from it, limbs are read as of it, and
+    masks and positions are taken for it. Where a chunk has other lengths, numbers would be left out, or have
+    the places of others.
 
     Raises
     ------
-    TypeError
-        When a chunk is computed that is not, such as one of a function that was told another dtype.
+    TypeError, ValueError
+        When a chunk is computed that is not, such as one of a function that was told another dtype or shape.
     """
-    if not isinstance(values, da.Array) or values.dtype.kind not in "biu":
+    if not isinstance(values, da.Array):
         return values
-    declared = values.dtype
-    return da.map_blocks(_of_type, values, declared=declared, dtype=declared, meta=values._meta)
+    declared = values.dtype if values.dtype.kind in "biu" else None
+    if declared is None and not values.ndim:  # an integer of any size, or text
+        return values
+    how: dict[str, Any] = {"dtype": values.dtype, "like": values._meta, "located": True}
+    return map_values(_as_declared_block, values, declared=declared, **how)
 
 
-def _of_type(block: Any, *, declared: np.dtype[Any]) -> Any:
+def _as_declared_block(block: Any, *, declared: np.dtype[Any] | None, place: Place) -> Any:
     if not hasattr(block, "dtype"):  # of one integer that a function gave, as it was made delayed
         block = np.asarray(block, dtype=np.min_scalar_type(block))
-    if not np.can_cast(block.dtype, declared):
+    if declared is not None and not np.can_cast(block.dtype, declared):
         raise TypeError(f"a Dask array says that its chunks are {declared}, and one is {block.dtype}")
-    return block.astype(declared, copy=False)  # limbs of a narrower type would be taken for parts of limbs
+    lengths = tuple(stop - start for start, stop in place.location)
+    if len(lengths) != block.ndim or any(
+        length != known for length, known in zip(block.shape, lengths, strict=True) if not math.isnan(known)
+    ):
+        raise ValueError(
+            f"a Dask array says that its chunk {place.index} has shape {lengths}, and it has {block.shape}"
+        )
+    # Limbs of a narrower type would be taken for parts of limbs.
+    return block if declared is None else block.astype(declared, copy=False)
 
 
 def checked(residues: Any, system: RNS) -> Any:

@@ -39,8 +39,9 @@ class _Call:
     def __call__(self, *blocks: Any) -> Any:
         options = self.options
         if self.grid is not None:
-            (_, *index), blocks = blocks[0], blocks[1:]
-            options = {**options, "place": self.grid.place(index)}
+            index, blocks = blocks[0], blocks[1:]
+            rows = len(index) - len(self.grid.lengths)  # the axis of words, if there is one, has no place
+            options = {**options, "place": self.grid.place(index[rows:])}
         on_gpu = blocks and uses_gpu(options.get("backend", "cpu"), *blocks)
         kind = type(options.get("system")).__name__, options.get("operation")
         with first_alone(self.function, *kind) if on_gpu else nullcontext():
@@ -242,11 +243,29 @@ def reduce_chunks(
 
 
 def map_values(
-    function: Callable[..., Any], values: da.Array, *, dtype: DTypeLike, **options: Any
+    function: Callable[..., Any],
+    values: da.Array,
+    *,
+    dtype: DTypeLike,
+    located: bool = False,
+    like: Any = None,
+    **options: Any,
 ) -> da.Array:
-    """Apply a function to each chunk of a Dask array of plain values, such as a lazy integer."""
-    call, axes = _Call(function, options, None), tuple(range(values.ndim))
-    pairs = [(values, axes)]
+    """Apply a function to each chunk of a Dask array of plain values, such as a lazy integer.
+
+    Parameters
+    ----------
+    located : bool
+        Whether it is also called with ``place=``, the :class:`.Place` of its chunk.
+    like : array, optional
+        Of the library whose arrays it returns, if that is not NumPy.
+    """
+    axes = tuple(range(values.ndim))
+    call = _Call(function, options, Grid.of(values.chunks) if located else None)
+    pairs: list[tuple[Any, Any]] = [(values, axes)]
     name = _name_of(call, None, values.chunks, np.dtype(dtype), pairs)
+    if located:
+        pairs.insert(0, (ArrayBlockIdDep(values.chunks), axes))
     graph = blockwise_graph(call, name, axes, pairs)
-    return da.Array(graph, name, values.chunks, meta=np.empty((0,) * values.ndim, dtype=dtype))
+    meta = np.empty((0,) * values.ndim, dtype=dtype, like=np.empty(0) if like is None else like)
+    return da.Array(graph, name, values.chunks, meta=meta)

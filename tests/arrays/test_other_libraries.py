@@ -199,6 +199,34 @@ def test_dask_arrays_of_another_type_than_they_say() -> None:
     assert rd.from_limbs(narrow, limbs, axis=0).to_ints().tolist() == [5 + (6 << 64)]
 
 
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_dask_arrays_of_another_length_than_they_say(count: int) -> None:
+    """Of some numbers, a result would look like that of all."""
+
+    def lying(dtype: Any, *shape: int, axis: int = -1) -> Any:
+        found = np.ones(tuple(count if k == axis % len(shape) else n for k, n in enumerate(shape)), dtype)
+        chunk = da.from_delayed(dask.delayed(found), shape, dtype)
+        return da.concatenate([chunk, da.ones_like(chunk)], axis)
+
+    system = rd.RNS(MODULI, signed=True)
+    x = rd.from_ints([1, 2, 3, 4], system, chunks=2)
+    for wrong in (
+        rd.from_ints(lying(np.int64, 2), system).sum(),
+        rd.from_ints(lying(object, 2), rd.Positional(64)).sum(),
+        rd.from_residues(lying(np.uint32, len(MODULI), 2), system).sum(),
+        rd.from_residues(lying(np.int64, 2, len(MODULI), axis=0), system, axis=-1).sum(),
+        rd.from_limbs(lying(np.uint32, 2, 3, axis=0), system).sum(),
+        rd.from_bytes(lying(np.uint8, 2, 3, axis=0), moduli=system).sum(),
+        rd.where(lying(np.bool_, 2), x, 0),
+        x[lying(np.int64, 2)],
+        x[x.to_ints() > 0][lying(np.bool_, 2)],
+    ):
+        with pytest.raises(ValueError, match=r"says that its chunk .* has shape .*, and it has"):
+            wrong.compute()
+    unknown = da.arange(10)[da.arange(10) > 6]
+    assert rd.from_ints(unknown, system).sum().compute() == 24
+
+
 def test_files_that_change_are_other_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was read before stays, and relative paths are those of the call."""
     stored = zarr.create_array(tmp_path / "a.zarr", shape=(2, 3), dtype="uint32")
