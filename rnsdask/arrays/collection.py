@@ -16,10 +16,9 @@ from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.lazy import casting
-from rnsdask.lazy.chunks import normalize_chunks
+from rnsdask.lazy.chunks import normalize_chunks, without_empty_chunks
 from rnsdask.lazy.compute import compute_by, get_of_this_process
 from rnsdask.lazy.in_memory import as_lazy
-from rnsdask.lazy.operands import without_empty_chunks
 from rnsdask.rns.remembered import now_constant
 
 Made = TypeVar("Made", bound="NumberCollection")

@@ -11,6 +11,7 @@ from rnsdask.core.errors import NumberError
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import ALONE, Place
+from rnsdask.lazy.chunks import without_empty_chunks
 from rnsdask.lazy.map import map_chunks, map_values
 from rnsdask.rns.bounds import find_excess
 from rnsdask.rns.system import RNS
@@ -39,7 +40,7 @@ def readable(residues: Any, axis: int = 0) -> Any:
 
 
 def as_declared(values: Any) -> Any:
-    """An array; one of Dask with its chunks checked to be as long as it says, and of its type.
+    """An array; one of Dask without empty chunks, the others checked to be of its type, as long as it says.
 
     The type is that of machine integers and Booleans: bounds follow from it, limbs are read as of it, and
     masks and positions are taken for it. Where a chunk has other lengths, numbers would be left out, or have
@@ -56,7 +57,7 @@ def as_declared(values: Any) -> Any:
     if declared is None and not values.ndim:  # an integer of any size, or text
         return values
     how: dict[str, Any] = {"dtype": values.dtype, "like": values._meta, "located": True}
-    return map_values(_as_declared_block, values, declared=declared, **how)
+    return without_empty_chunks(map_values(_as_declared_block, values, declared=declared, **how))
 
 
 def _as_declared_block(block: Any, *, declared: np.dtype[Any] | None, place: Place) -> Any:

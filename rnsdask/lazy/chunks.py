@@ -160,3 +160,14 @@ def _least_count(item: Any, length: float) -> int:
     if isinstance(item, tuple):
         return len(item)
     return -(-int(length) // item) if isinstance(item, int) and item > 0 else 1
+
+
+def without_empty_chunks(array: da.Array) -> da.Array:
+    """Leave out chunks without numbers, which have no extremum; unknown sizes stay.
+
+    Beside such a chunk, Dask takes the only number of an axis for one that is repeated.
+    """
+    if any(map(math.isnan, array.shape)):
+        return array
+    chunks = tuple(tuple(c for c in axis if c) or (0,) for axis in array.chunks)
+    return array if chunks == array.chunks else array.rechunk(chunks)

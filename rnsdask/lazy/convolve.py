@@ -17,6 +17,7 @@ from rnsdask.fields import convolution, fermat_convolution
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy import fields
+from rnsdask.lazy.chunks import without_empty_chunks
 from rnsdask.lazy.functions import check_one_kind
 from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.long_convolve import convolve_in_chunks, transform_length
@@ -33,7 +34,6 @@ from rnsdask.lazy.operands import (
     made_like,
     scalar,
     with_axes,
-    without_empty_chunks,
 )
 from rnsdask.lazy.positional import refuse
 from rnsdask.lazy.widening import Residues, also_of, also_of_intervals, through_rns

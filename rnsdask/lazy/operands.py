@@ -20,6 +20,7 @@ from rnsdask.backend import Array, backend_name
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy.check import as_declared
+from rnsdask.lazy.chunks import without_empty_chunks
 from rnsdask.lazy.map import map_chunks
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
@@ -242,14 +243,6 @@ def of_known_lengths(values: Any) -> Any:
         return values
     with checked_workers():
         return without_empty_chunks(values.copy().compute_chunk_sizes())
-
-
-def without_empty_chunks(array: da.Array) -> da.Array:
-    """Leave out chunks without numbers, which have no extremum; unknown sizes stay."""
-    if any(map(math.isnan, array.shape)):
-        return array
-    chunks = tuple(tuple(c for c in axis if c) or (0,) for axis in array.chunks)
-    return array if chunks == array.chunks else array.rechunk(chunks)
 
 
 def as_mask(mask: Any) -> Any:

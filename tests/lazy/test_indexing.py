@@ -413,6 +413,28 @@ def test_masks_and_arrays_of_unknown_lengths_meet() -> None:
         assert both[both > 3].to_ints().tolist() == [7, 6]  # by a mask of as many axes
 
 
+@pytest.mark.parametrize("lengths", [(0, 1), (1, 0), (0, 1, 0), (2, 0, 3), (0, 5)])
+def test_masks_and_positions_in_empty_chunks(lengths: tuple[int, ...]) -> None:
+    """Dask takes the only number of an axis for one that is repeated, beside an empty chunk."""
+    count = sum(lengths)
+    values, places = list(range(7, 7 + count)), np.arange(count)[::-1]
+
+    def lazy(given: Any, *more: Any) -> Any:
+        return da.from_array(given, chunks=(*more, lengths))
+
+    for system in (rd.RNS(MODULI), rd.Positional(64)):
+        x = rd.from_ints(values, system, chunks=2)
+        assert x[lazy(places >= 0)].to_ints().tolist() == values
+        assert x[lazy(places)].to_ints().tolist() == values[::-1]
+        assert rd.where(lazy(places > 0), x, 0).to_ints().tolist() == [*values[:-1], 0]
+        assert np.power(x, lazy(places % 2)).to_ints().tolist() == [
+            v if k % 2 else 1 for v, k in zip(values, places.tolist(), strict=True)
+        ]
+        table = rd.stack([x, x])
+        first = np.array([[True], [False]]) & (places >= 0)
+        assert table[lazy(first, (0, 2, 0))].to_ints().tolist() == values
+
+
 def test_what_must_not_compute_says_what_to_do() -> None:
     x = selections()[0][1]
     for what in ("size", "nbytes"):
