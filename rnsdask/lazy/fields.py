@@ -16,6 +16,7 @@ from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.fields.elements import elements_of
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
+from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.map import map_chunks, map_values, reduce_chunks
@@ -133,7 +134,7 @@ def elements_of_integers(x: Numbers, system: FiniteFields) -> Any:
 def checked_words(words: Any, system: FermatField) -> Any:
     """Digits of elements, checked; those in memory are copied."""
     if isinstance(words, da.Array):
-        words = words.rechunk({0: -1})
+        words = as_declared(words).rechunk({0: -1})
     return map_chunks(_checked_block, words, rows=system.rows, located=True, system=system)
 
 

@@ -161,6 +161,7 @@ def test_dask_arrays_of_another_type_than_they_say() -> None:
         return da.from_array(np.array(values), chunks=2).map_blocks(lambda block: block, dtype=dtype)
 
     system, limbs = rd.RNS(MODULI, signed=True), rd.Positional(128)
+    field = rd.FermatField(2**28 + 2**22, 16)
     x = rd.from_ints([1, 2, 3], system)
     for wrong in (
         lambda: rd.from_ints(lying([1000, 1, 2**40], np.uint8), system).max(),
@@ -170,6 +171,7 @@ def test_dask_arrays_of_another_type_than_they_say() -> None:
         lambda: rd.from_residues(lying([[1.5, 2.0]] * len(MODULI), np.int64), system),
         lambda: rd.from_residues(lying([[1.5, 2.0]] * len(MODULI), np.uint32), system).sum(),
         lambda: rd.from_residues(lying([[1, 2]] * len(MODULI), np.uint32), system).max(),
+        lambda: rd.FieldArray.from_words(lying([[1.5, 2.0]] * field.rows, np.uint32), field).sum(),
         lambda: np.power(x, lying([1.5, 1.0, 2.0], np.int64)),
         lambda: np.left_shift(x.to_positional(64), lying([1.5, 1.0, 2.0], np.int64)),
         lambda: x[lying([1.5, 0.0], np.int64)],
@@ -208,13 +210,14 @@ def test_dask_arrays_of_another_length_than_they_say(count: int) -> None:
         chunk = da.from_delayed(dask.delayed(found), shape, dtype)
         return da.concatenate([chunk, da.ones_like(chunk)], axis)
 
-    system = rd.RNS(MODULI, signed=True)
+    system, field = rd.RNS(MODULI, signed=True), rd.FermatField(2**28 + 2**22, 16)
     x = rd.from_ints([1, 2, 3, 4], system, chunks=2)
     for wrong in (
         rd.from_ints(lying(np.int64, 2), system).sum(),
         rd.from_ints(lying(object, 2), rd.Positional(64)).sum(),
         rd.from_residues(lying(np.uint32, len(MODULI), 2), system).sum(),
         rd.from_residues(lying(np.int64, 2, len(MODULI), axis=0), system, axis=-1).sum(),
+        rd.FieldArray.from_words(lying(np.uint32, field.rows, 2), field).sum(),
         rd.from_limbs(lying(np.uint32, 2, 3, axis=0), system).sum(),
         rd.from_bytes(lying(np.uint8, 2, 3, axis=0), moduli=system).sum(),
         rd.where(lying(np.bool_, 2), x, 0),
