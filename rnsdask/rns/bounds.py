@@ -170,12 +170,12 @@ def _proved(matrix: Array, system: RNS) -> Array | None:
 
 def find_those_beyond(matrix: Array, left_open: Array, system: RNS) -> Array:
     """As :func:`find_beyond`, of the numbers at ascending indices."""
-    step, found = _piece_length(matrix), [np.empty(0, dtype=np.int64, like=matrix)]
+    step, found = _piece_length(matrix), [left_open[:0]]
     for start in range(0, left_open.size, step):
         piece = left_open[start : start + step]
         piece, numbers = _without_small(piece, numbers_at(matrix, piece), system)
         found.append(piece[_exceeds(numbers, system)])
-    return np.concatenate(found)
+    return np.concatenate(found) if len(found) > 1 else found[0]
 
 
 def _without_small(indices: Array, numbers: Array, system: RNS) -> tuple[Array, Array]:

@@ -14,7 +14,7 @@ from rnsdask.rns.blocks import batches
 from rnsdask.rns.bounds import block_length, find_beyond, find_open, find_those_beyond
 from rnsdask.rns.magnitude import magnitudes
 from rnsdask.rns.remembered import remember, remembered
-from rnsdask.rns.sampled_bound import MANY, SAMPLE, distance, sampled_bound
+from rnsdask.rns.sampled_bound import MANY, SAMPLE, distance, looked_at, sampled_bound
 from rnsdask.rns.system import RNS
 
 # Numbers that tell at once if not all are small.
@@ -97,6 +97,8 @@ def _proved_bound(residues: Array, system: RNS, enough: int | None, sampled: int
     system = RNS(sufficient_prefix(system.moduli, system.signed, system.bound), system.signed, system.bound)
     matrix = as_matrix(residues[: system.rows])
     bound = sampled_bound(matrix, system) if sampled is None else sampled
+    if not system.signed and matrix.shape[1] <= looked_at(matrix):
+        return bound  # of all of them
     step = block_length(matrix)
     for start in range(0, matrix.shape[1], step):
         if enough is not None and bound > enough:

@@ -34,17 +34,21 @@ def sampled_bound(residues: Array, system: RNS) -> int:
     matrix = as_matrix(residues[: len(moduli)])
     if not matrix.shape[1]:
         return 0
-    wanted = min(max(_FEWEST, matrix.shape[1] // (4 * len(matrix))), SAMPLE)
-    chosen = matrix[:, :: distance(matrix.shape[1], wanted)].copy()
+    chosen = matrix[:, :: distance(matrix.shape[1], looked_at(matrix))].copy()
     limbs = kernels_of(matrix).residues_to_limbs(chosen, reverse_constants(moduli, system.signed))
     limbs = to_backend(limbs, "cpu")  # at once: each step on a GPU would be waited for
     return min((1 << _longest(limbs, system.signed)) - 1, system.known_magnitude)
 
 
+def looked_at(matrix: Array) -> int:
+    """How many of the numbers (n, N) are looked at, or all if they are fewer."""
+    return min(max(_FEWEST, matrix.shape[1] // (4 * len(matrix))), SAMPLE)
+
+
 def distance(count: int, wanted: int) -> int:
     """How far apart at most so many of some numbers are, that show all of a short period too."""
     least = -(-count // wanted)
-    return next(k for k in range(least, least + 10) if math.gcd(k, 210) == 1)
+    return next(k for k in range(least, least + 6) if math.gcd(k, 30) == 1)
 
 
 def _longest(limbs: NDArray[np.uint32], signed: bool) -> int:
