@@ -42,7 +42,8 @@ def sampled_bound(residues: Array, system: RNS) -> int:
 
 def looked_at(matrix: Array) -> int:
     """How many of the numbers (n, N) are looked at, or all if they are fewer."""
-    return min(max(_FEWEST, matrix.shape[1] // (4 * len(matrix))), SAMPLE)
+    count: int = matrix.shape[1]
+    return min(max(_FEWEST, count // (4 * len(matrix))), SAMPLE)
 
 
 def distance(count: int, wanted: int) -> int:
