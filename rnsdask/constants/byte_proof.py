@@ -30,15 +30,40 @@ _ROOM_BITS = 48
 class ByteProofTables:
     """What depends on the moduli and on how many words of 32 bits sums have, not on the bound otherwise.
 
-    Residues have `bytes` bytes. ``factors`` (segment, steps, 32, 4) are bytes, as matrix units take them, of
-    the coefficients ``c_i = floor(2**(32 words) w_i / m_i)`` times ``2**(8 b)``, for byte b of a residue: of
-    `segment` words each of four segments. Sums are too low by at most `error`.
+    Residues have `bytes` bytes. Sums are too low by at most `error`.
     """
 
+    moduli: ModuliSet
     bytes: int
     words: int
-    factors: NDArray[np.uint32]
     error: int
+
+    @property
+    def steps(self) -> int:
+        """How many times 32 bytes, 8 for each of four threads, hold the bytes of a number."""
+        runs = -(-len(self.moduli) // _LANES)
+        return -(-runs * self.bytes // (_STEP // _LANES))
+
+    @property
+    def segment(self) -> int:
+        """Words of each of four segments of a sum."""
+        return max(-(-self.words // _SEGMENTS), LOW_WORDS)
+
+    @property
+    def factors(self) -> NDArray[np.uint32]:
+        """The table (segment, steps, 32, 4), made anew: hosts need none, and it is great with many moduli.
+
+        It has bytes, as matrix units take them, of the coefficients ``c_i = floor(2**(32 words) w_i / m_i)``
+        times ``2**(8 b)``, for byte b of a residue.
+        """
+        bits = _WORD_BITS * self.words
+        shape = len(self.moduli), self.bytes, _SEGMENTS * self.segment * _WORD_BITS // 8
+        factors = np.zeros(shape, dtype=np.uint8)
+        for i, coefficient in enumerate(key_coefficients(self.moduli, bits)):
+            for b in range(self.bytes):
+                value = ((coefficient << 8 * b) % (1 << bits)).to_bytes(bits // 8, "little")
+                factors[i, b, : bits // 8] = np.frombuffer(value, dtype=np.uint8)
+        return _as_units_take_them(factors, self.steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,16 +92,10 @@ def byte_proof_constants(moduli: ModuliSet, low: int, high: int) -> ByteProofCon
 
 @lru_cache(CACHED_SETS)
 def _tables(moduli: ModuliSet, size: int, words: int) -> ByteProofTables:
-    bits, segment = _WORD_BITS * words, max(-(-words // _SEGMENTS), LOW_WORDS)
-    factors = np.zeros((len(moduli), size, _SEGMENTS * segment * _WORD_BITS // 8), dtype=np.uint8)
-    for i, coefficient in enumerate(key_coefficients(moduli, bits)):
-        for b in range(size):
-            value = (coefficient << 8 * b) % (1 << bits)
-            factors[i, b, : bits // 8] = np.frombuffer(value.to_bytes(bits // 8, "little"), dtype=np.uint8)
-    return ByteProofTables(size, words, _as_units_take_them(factors), coefficient_slack(moduli, bits))
+    return ByteProofTables(moduli, size, words, coefficient_slack(moduli, _WORD_BITS * words))
 
 
-def _as_units_take_them(factors: NDArray[np.uint8]) -> NDArray[np.uint32]:
+def _as_units_take_them(factors: NDArray[np.uint8], steps: int) -> NDArray[np.uint32]:
     """Factors (k, b, byte) as words (segment, steps, 32, 4).
 
     Thread 4 g + t of a warp has bytes of residues t, t + 4, ... one after the other, 8 a step, in column g of
@@ -84,7 +103,6 @@ def _as_units_take_them(factors: NDArray[np.uint8]) -> NDArray[np.uint32]:
     """
     count, size, length = factors.shape
     runs = -(-count // _LANES)
-    steps = -(-runs * size // (_STEP // _LANES))
     padded = np.zeros((runs * _LANES, size, length), dtype=np.uint8)
     padded[:count] = factors
     # runs, t, b, segments, words, 2 matrices, 2 bytes

@@ -3,6 +3,7 @@
 import copy
 import itertools
 import pickle
+import tracemalloc
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -260,6 +261,20 @@ def test_too_many_groups_have_no_proof_by_digits() -> None:
         first, others = moduli.prefix(count), ModuliSet(moduli.moduli[count:])
         bound = first.product // 4 - 1
         assert (proof_constants(first, others, 0, bound) is not None) == expected
+
+
+def test_constants_of_proofs_by_bytes_have_no_tables_of_their_own() -> None:
+    """Whether a GPU has the memory for a proof is asked of constants, and each length of sums has others."""
+    moduli = ModuliSet.for_bits(32 * 400)
+    byte_proof_constants(moduli, 0, 1)  # which leaves what is kept of the moduli alone
+    tracemalloc.start()
+    constants = [byte_proof_constants(moduli, 0, 2**bits - 1) for bits in range(2000, 6000, 500)]
+    used, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    table = constants[0].tables.factors
+    assert used < table.nbytes / 8
+    assert most < table.nbytes
+    assert table.shape[:2] == (constants[0].tables.segment, constants[0].tables.steps)
 
 
 @pytest.mark.parametrize(

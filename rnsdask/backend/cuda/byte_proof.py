@@ -21,13 +21,12 @@ from rnsdask.constants.byte_proof import LOW_WORDS
 def has_byte_proof(constants: ByteProofConstants) -> bool:
     """Whether the current GPU has the kernel, and memory for the bytes of a warp's numbers."""
     has_units = has_matrix_units(cupy.cuda.runtime.getDevice())
-    return has_units and _shared(constants.tables.factors.shape[1])[0] > 0
+    return has_units and _shared(constants.tables.steps)[0] > 0
 
 
 def prove_by_bytes(residues: Array, constants: ByteProofConstants) -> Array:
     tables, count = constants.tables, residues.shape[1]
-    steps = tables.factors.shape[1]
-    warps, shared = _shared(steps)
+    warps, shared = _shared(tables.steps)
     proved = cupy.empty(count, dtype=cupy.bool_)
     task = Parameter(
         BYTE_PROOF,
@@ -37,9 +36,9 @@ def prove_by_bytes(residues: Array, constants: ByteProofConstants) -> Array:
         is_aligned=is_aligned(residues),
         moduli=len(residues),
         table=on_device(tables, "factors"),
-        steps=steps,
+        steps=tables.steps,
         words=tables.words,
-        segment=len(tables.factors),
+        segment=tables.segment,
         window=(_low_words(constants.start), _low_words(constants.room)),
         proved=proved,
     )
