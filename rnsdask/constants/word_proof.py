@@ -61,8 +61,7 @@ def word_proof_constants(moduli: ModuliSet, low: int, high: int) -> WordProofCon
     word_bits = _PRODUCT_BITS - _residue_bits(moduli)
     if len(moduli) > _MOST_MODULI:
         return None
-    constants = _constants_of(moduli, low, high, word_bits, 63 // word_bits, _ROOM_BITS)
-    return constants if constants and constants.words <= _MOST_WORDS else None
+    return _constants_of(moduli, low, high, word_bits, 63 // word_bits, _ROOM_BITS, _MOST_WORDS)
 
 
 @lru_cache(CACHED_SETS)
@@ -74,8 +73,7 @@ def short_word_proof_constants(moduli: ModuliSet, low: int, high: int) -> WordPr
     word_bits = min(_SHORT_BITS, 63 - _residue_bits(moduli) - len(moduli).bit_length())
     if len(moduli) * MOST_SHORT_WORDS > MOST_SHORT_COEFFICIENTS:
         return None
-    constants = _constants_of(moduli, low, high, word_bits, 2, _SHORT_ROOM_BITS)
-    return constants if constants and constants.words <= MOST_SHORT_WORDS else None
+    return _constants_of(moduli, low, high, word_bits, 2, _SHORT_ROOM_BITS, MOST_SHORT_WORDS)
 
 
 def _residue_bits(moduli: ModuliSet) -> int:
@@ -83,13 +81,18 @@ def _residue_bits(moduli: ModuliSet) -> int:
 
 
 def _constants_of(
-    moduli: ModuliSet, low: int, high: int, word_bits: int, low_words: int, room_bits: int
+    moduli: ModuliSet, low: int, high: int, word_bits: int, low_words: int, room_bits: int, most_words: int
 ) -> WordProofConstants | None:
-    """Constants of words of some bits, of which the first ones hold fractions within the bound."""
+    """Constants of at most so many words, of which the first ones hold fractions within the bound.
+
+    Where words are too many none are made: of many moduli they take longer than a chunk's proof.
+    """
     error_bits = sum(moduli).bit_length()
     room_bits = min(room_bits, low_words * word_bits - error_bits - 2)
     bits = error_bits + room_bits + (moduli.product // (high + 1)).bit_length()
     words = -(-bits // word_bits)
+    if words > most_words:
+        return None
     error = coefficient_slack(moduli, bits)
     start, room = proof_window(moduli, low, high, bits, error)
     if room < _LEAST_ROOM * error:

@@ -277,6 +277,18 @@ def test_constants_of_proofs_by_bytes_have_no_tables_of_their_own() -> None:
     assert table.shape[:2] == (constants[0].tables.segment, constants[0].tables.steps)
 
 
+def test_too_many_words_are_not_made() -> None:
+    moduli = ModuliSet.for_bits(32 * 400)
+    least = 2 ** (moduli.bits // 2)
+    tracemalloc.start()
+    for bound in (least, moduli.product // 5):
+        constants = word_proof_constants(moduli, 0, bound)
+        _, most = tracemalloc.get_traced_memory()
+        assert (constants is None) == (bound == least)
+        assert most < 2**20
+    tracemalloc.stop()
+
+
 @pytest.mark.parametrize(
     ("constants_of", "prove"),
     [
