@@ -23,6 +23,9 @@ _FIRST = 8
 # Of more than one of so many numbers that a proof leaves open, some are looked at.
 _MANY_OPEN = 16
 
+# So many times at most: samples that always meet the shortest numbers would take a proof of all for each bit.
+_MOST_SAMPLES = 16
+
 SMALL_BITS = 16
 """Numbers are small beside a system if their bound is shorter than its own by so many bits."""
 
@@ -113,7 +116,9 @@ def _raised_for_block(bound: int, block: Array, system: RNS) -> int:
     """The bound, raised until it holds for a block of numbers (n, N) too."""
     left_open = find_open(block, system.with_bound(bound))
     # Where a proof leaves many open, the sample did not tell what is there: one of those does.
-    while left_open.size > block.shape[1] // _MANY_OPEN:
+    for _ in range(_MOST_SAMPLES):
+        if left_open.size <= block.shape[1] // _MANY_OPEN:
+            break
         some = left_open[:: distance(left_open.size, SAMPLE)]
         guess = sampled_bound(kernels_of(block).gather(block, some), system)
         if guess <= bound or guess == system.known_magnitude:

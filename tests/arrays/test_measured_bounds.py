@@ -130,6 +130,20 @@ def test_most_numbers_are_proved_whatever_their_lengths(
     assert sum(extended) <= 256
 
 
+def test_samples_that_meet_the_shortest_numbers_end_soon(
+    on_each_processor: Processor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of data that is made to be measured slowly: each tells of one bit more."""
+    proofs = []
+    prove = measured_bound.find_open
+    monkeypatch.setattr(measured_bound, "find_open", lambda *which: proofs.append(which) or prove(*which))
+    monkeypatch.setattr(measured_bound, "sampled_bound", lambda *_: 2 ** (len(proofs) + 1) - 1)
+    numbers = [-(2**1000) + k for k in range(300)]
+    x = array_of(on_each_processor, numbers, LONG, signed=True)
+    assert x.measure_bound() == tight(numbers, LONG, True)
+    assert len(proofs) <= 32
+
+
 @BOTH_RANGES
 def test_a_signed_minimum_alone(signed: bool) -> None:
     for moduli in (MODULI, MODULI_SETS["one_full"], ModuliSet([2])):
