@@ -1,12 +1,19 @@
 """Residues: their conversion to limbs and their running sums."""
 
+from random import Random
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 
 from emulation.checks import Place, check, not_by_ptx, words
-from rnsdask.constants import byte_proof_constants, reverse_constants, short_word_proof_constants
+from rnsdask.constants import (
+    ByteProofConstants,
+    byte_proof_constants,
+    reverse_constants,
+    short_word_proof_constants,
+)
+from rnsdask.constants.byte_proof import ByteProofTables
 from rnsdask.core.moduli import ModuliSet
 
 
@@ -81,6 +88,34 @@ def proofs_of_bounds(kernels: Any, place: Place) -> list[Any]:
                 else:  # it has no such kernel
                     results.append(np.array([low <= x <= bound for x in numbers]) & is_right)
     return [*results, _proved_without_matrix_units(kernels, x, constants)]
+
+
+@not_by_ptx("matrix units")
+@check
+def proofs_of_any_sums(kernels: Any, place: Place) -> list[Any]:
+    """By bytes, of sums that numbers hardly ever have: with words of 1 or all ones, and long carries."""
+    random, results = Random(6), []
+    for size, words_of_sum in ((2, 4), (4, 6), (3, 18), (4, 23)):
+        moduli, whole = ModuliSet.for_bits(64 * 8 * size, 8 * size), 1 << 32 * words_of_sum
+        room, start = random.getrandbits(128), random.getrandbits(128)
+        ends = [random.sample(range(words_of_sum), 2) for _ in range(20)]
+        added = [1 << 32 * k for k in range(words_of_sum)]
+        added += [abs((1 << 32 * a) - (1 << 32 * b)) for a, b in ends]
+        sums = [0, room, room + 1, whole - 1, *(random.randrange(room) + x for x in added)]
+        sums = sums[: len(moduli) - 14]
+        # Number k has one of row k, and what is left of the rows for carries.
+        common = [random.randrange(whole) for _ in range(len(moduli) - len(sums))]
+        rest = start + (2 ** (8 * size) - 1) * sum(common)
+        coefficients = [(x - rest) % whole for x in sums] + common
+        residues = np.eye(len(moduli), len(sums), dtype=np.uint32)
+        residues[len(sums) :] = 2 ** (8 * size) - 1
+        constants = ByteProofConstants(ByteProofTables(moduli, size, words_of_sum, 0), start, room)
+        if kernels.__name__.endswith("cuda"):
+            with patch("rnsdask.constants.byte_proof.key_coefficients", return_value=coefficients):
+                results.append(kernels.prove_bound(place(residues), constants))
+        else:
+            results.append(np.array([x % whole <= room for x in sums]))
+    return results
 
 
 def _proved_without_matrix_units(kernels: Any, x: Any, constants: Any) -> Any:
