@@ -138,8 +138,8 @@ class Replacement:
         write
             Writes it where the new one is.
         is_own
-            Called on a local disk with the place of what is to be exchanged; it tells whether all of that but
-            its metadata document is as this writer left it.
+            Called with the place of what is to be exchanged, or copied, and of its copy; it tells whether all
+            of that but its metadata document is as this writer left it.
 
         Raises
         ------
@@ -150,7 +150,7 @@ class Replacement:
         if _opened(self.location) != self._old:
             raise self._was_changed()
         if not self.location.is_local:
-            self._copy(metadata) if self._lasting is None else self._add(metadata, *self._lasting)
+            self._copy(metadata, is_own) if self._lasting is None else self._add(metadata, *self._lasting)
             return
         write(metadata)
         old, new = os.path.realpath(self.location.path), self.staged.path
@@ -191,19 +191,41 @@ class Replacement:
                 Path(own).rename(new)
             raise
 
-    def _copy(self, metadata: bytes) -> None:
-        """Replace the old one by a copy; an interruption leaves the new one whole, to be copied again."""
+    def _copy(self, metadata: bytes, is_own: Callable[[Location], bool]) -> None:
+        """Replace the old one by a copy; an interruption leaves the new one whole, to be copied again.
+
+        Nothing keeps another job from writing at either place meanwhile. Who finds that one has leaves what
+        is there, for a document beside chunks of another job's would tell wrong things of them.
+        """
         place, staged = self.location, self.staged
-        begun = parse_document(staged.read_metadata())
+        own = staged.read_metadata()
+        begun = parse_document(own)
         for attribute in begun["attributes"].values():
             attribute["replaced"] = True
-        place.write(METADATA_KEY, json.dumps(begun).encode(), f"{place.path}: it")
+        note = json.dumps(begun).encode()
+        place.write(METADATA_KEY, note, f"{place.path}: it")
+        self._check_copy(note, own, is_own(staged))
         clear(place, keep=(METADATA_KEY, STAGED))
         keys = sorted(set(staged.sizes()) - {METADATA_KEY})
-        with ThreadPoolExecutor(_REQUESTS) as pool:
-            list(pool.map(lambda key: place.copy(f"{STAGED}/{key}", key, f"{place.path}: {key}"), keys))
+        try:
+            with ThreadPoolExecutor(_REQUESTS) as pool:
+                list(pool.map(lambda key: place.copy(f"{STAGED}/{key}", key, f"{place.path}: {key}"), keys))
+        except (FileNotFoundError, StoreAccessError):  # another job may have removed it
+            self._check_copy(note, own)
+            raise
+        self._check_copy(note, own, is_own(place))
         place.write(METADATA_KEY, metadata, f"{place.path}: it")
         clear(staged)
+
+    def _check_copy(self, note: bytes, own: bytes, is_own: bool = True) -> None:
+        """Raise StoreError unless documents of the old one and the new one are as this writer left them."""
+        for place, document in ((self.location, note), (self.staged, own)):
+            try:
+                is_own = is_own and place.read_metadata() == document
+            except FileNotFoundError:
+                is_own = False
+            if not is_own:
+                raise StoreError(f"{place.path}: another job has begun to write it")
 
     def _add(self, metadata: bytes, position: int, count: int) -> None:
         """Add the chunks that are new to the old ones; the old array is whole until the metadata are written.

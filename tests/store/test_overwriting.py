@@ -30,7 +30,7 @@ from rnsdask.core.errors import ChangedStoreError, IncompleteStoreError, StoreEr
 from rnsdask.lazy.sources import reads
 from rnsdask.rns.system import RNS
 from rnsdask.store import group_writing, replacing, targets, writing
-from rnsdask.store.location import LocalLocation, Location
+from rnsdask.store.location import LocalLocation, Location, RemoteLocation
 
 MODULI = STORE_SET
 RANDOM = ["--seed", "3", "--count", "3840", "--bits", "100", "--chunk", "128"]  # 30 chunks
@@ -468,6 +468,40 @@ def test_a_replacement_by_copies_is_begun_anew(url: str, monkeypatch: pytest.Mon
     assert values_in(url) == [7] * 300
     with pytest.raises(StoreError, match="the store is complete"):
         store.resume(url)
+
+
+@pytest.mark.parametrize("when", ["noted", "copying", "copied"])
+def test_another_replaces_it_while_it_is_copied(url: str, when: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is overtaken is told, and the other's store stays whole, with its own bound."""
+    array(OLD).to_zarr(url)
+    writer = store.create(url, RNS(MODULI), (600,), chunks=128, overwrite=True)
+    write_some(writer, NEW, 5)
+    other, keys = list(range(9000, 9600)), [f"c/0/{i}" for i in range(5)]
+
+    def replace_now() -> None:
+        monkeypatch.undo()
+        array(other).to_zarr(url, overwrite=True)
+
+    def write(self: Location, name: str, content: bytes, what: str) -> None:
+        Location.write(self, name, content, what)
+        if when == "noted":
+            replace_now()
+
+    def copy(self: Location, name: str, new_name: str, what: str) -> None:
+        if when == "copying":
+            replace_now()
+        original(self, name, new_name, what)
+        keys.remove(new_name)
+        if when == "copied" and not keys:
+            replace_now()
+
+    original = RemoteLocation.copy
+    monkeypatch.setattr(replacing, "_REQUESTS", 1)
+    monkeypatch.setattr(RemoteLocation, "write", write)
+    monkeypatch.setattr(RemoteLocation, "copy", copy)
+    with pytest.raises(StoreError, match="another job has begun to write it"):
+        writer.finish()
+    assert values_in(url) == other
 
 
 def test_what_was_to_replace_is_lost(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
