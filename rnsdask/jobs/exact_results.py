@@ -23,7 +23,9 @@ from rnsdask.cluster.memory import Work
 from rnsdask.core.errors import JobError
 from rnsdask.core.integer_text import to_decimal
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.fields.bivariate_resultant import known_bound as bivariate_bound
 from rnsdask.fields.exact_elimination import known_bound
+from rnsdask.fields.exact_polynomials import sylvester_bound
 from rnsdask.fields.p_adic_plan import Plan, is_quicker
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.checkpoint import ARRAYS, Checkpoint, job_of_pieces
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
 
 _COPIES = 4
 """Arrays as large as images modulo some primes that a task holds."""
+
+_RANK_BYTES, _INT_BYTES, _INT_BYTES_OF_BYTE = 40, 80, 4
+"""Half of what a rank takes, and any other result with its text, and what this takes for each byte of it."""
 
 
 @dataclass(frozen=True)
@@ -107,41 +112,63 @@ def prepare(
         return tuple(found) if isinstance(found, tuple) else (found,)
 
     results = make()
-    work = _work(operation, sources, [with_whole_matrices(array) for array in arrays])
+    variables = parameters.get("variables", 2)
+    whole = [array.rechunk({-1: -1}) if variables == 1 else with_whole_matrices(array) for array in arrays]
+    work = _work(operation, sources, whole, results, variables)
     size, nbytes = (sum(int(getattr(array, name)) for array in arrays) for name in ("size", "nbytes"))
     inputs = {str(position): source.info for position, source in enumerate(sources)}
     identity = job_identity(operation, inputs, **parameters)
     return Problem(operation, tuple(sources), make, results, work, size, nbytes, identity)
 
 
-def _work(operation: str, sources: Sequence[Source], arrays: Sequence[Any]) -> Work:
+def _work(
+    operation: str, sources: Sequence[Source], arrays: Sequence[Any], results: Sequence[Any], variables: int
+) -> Work:
     """Describe the job by its largest chunk: images of it modulo as many primes as are computed together."""
     largest = max(arrays, key=lambda array: math.prod(array.words.chunksize))
     rows, *chunks = (max(1, int(length)) for length in largest.words.chunksize)
     one = np.zeros(1, dtype=largest.words.dtype, like=largest.words._meta)
     images = at_a_time(np.broadcast_to(one, (rows, *chunks)))
-    held, words = 0, _COPIES * images * len(arrays)
-    if isinstance(largest, RNSArray) and operation in ("det", "charpoly", "solve"):
-        held, lifted = _of_integers(operation, arrays)
-        words += 2 * lifted
+    words, each = _COPIES * images * len(arrays), 0
+    if operation == "rank":
+        each = _RANK_BYTES
+    elif isinstance(largest, RNSArray):
+        bound = _greatest_result(operation, arrays, variables)
+        each = _INT_BYTES + _INT_BYTES_OF_BYTE * (bound.bit_length() // 8)
+        words += 2 * _lifted(operation, arrays, bound)
     direct = all(source.whole_store is not None and source.whole_store.has_chunk_files for source in sources)
-    how: dict[str, Any] = {"direct": direct, "stores": len(sources), "arrays": -(-words // rows)}
-    return memory_plan.describe(operation, rows, largest.shape, chunks, held=held, **how)
+    held = each * sum(int(result.size) for result in results)
+    how: dict[str, Any] = {
+        "direct": direct,
+        "stores": len(sources),
+        "arrays": -(-words // rows),
+        "held": held,
+    }
+    return memory_plan.describe(operation, rows, largest.shape, chunks, **how)
 
 
-def _of_integers(operation: str, arrays: Sequence[Any]) -> tuple[int, int]:
-    """Bytes of all results of integer matrices, by their bounds, and of how many primes inverses are kept."""
-    matrices, *right = arrays
-    rows, of_vectors = int(matrices.shape[-1]), [b for b in right if b.ndim > 1]
-    count = max(math.prod(array.shape[:-2]) for array in (matrices, *of_vectors))
-    columns = of_vectors[0].shape[-1] if of_vectors else 1
-    numbers = {"det": 1, "charpoly": rows + 1, "solve": rows * columns + 1}[operation]
+def _greatest_result(operation: str, arrays: Sequence[Any], variables: int) -> int:
+    """What no result of matrices, or polynomials, of integers is above in magnitude."""
+    first, *others = arrays
     magnitude = max(array.system.known_magnitude for array in arrays)
-    bound = known_bound(operation, rows, magnitude)
-    lifted = 0
-    if operation != "charpoly" and is_quicker(matrices.words._meta, rows, columns, magnitude):
-        lifted = Plan.of(bound**2, rows, columns, rows * magnitude).primes
-    return int(count * numbers) * (bound.bit_length() // 8 + 1), lifted
+    if operation != "resultant":
+        return known_bound(operation, int(first.shape[-1]), magnitude)
+    if variables > 1:
+        return bivariate_bound(first.shape[-2:], others[0].shape[-2:], magnitude)
+    m, n = (int(array.shape[-1]) for array in arrays)
+    return sylvester_bound(m - 1, n - 1, m * magnitude**2, n * magnitude**2)
+
+
+def _lifted(operation: str, arrays: Sequence[Any], bound: int) -> int:
+    """Of how many primes inverses are kept, where solutions are lifted from one."""
+    matrices, *right = arrays
+    rows = int(matrices.shape[-1])
+    of_vectors = [b for b in right if b.ndim > 1]
+    columns = of_vectors[0].shape[-1] if of_vectors else 1
+    magnitude = max(array.system.known_magnitude for array in arrays)
+    if operation not in ("det", "solve") or not is_quicker(matrices.words._meta, rows, columns, magnitude):
+        return 0
+    return Plan.of(bound**2, rows, columns, rows * magnitude).primes
 
 
 def integers(

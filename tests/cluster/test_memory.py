@@ -323,6 +323,22 @@ def test_peak_of_many_moduli(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+@pytest.mark.parametrize("command", [["det", "x.zarr", *OUT], ["resultant", "y.zarr", "y.zarr", *OUT]])
+def test_peak_of_many_small_results(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python ints of one word each: more than the bytes of their bounds, and than the matrices."""
+    monkeypatch.chdir(tmp_path)
+    count, chunk = 2**22, 2**16
+    words = da.full((2, count), 2**31 - 1, dtype=np.uint32, chunks=(2, chunk))
+    numbers = rd.RNSArray(words, RNS(rd.ModuliSet([2**32 - 5, 2**32 - 17]), False))
+    numbers.reshape(count, 1, 1).to_zarr("x.zarr")
+    numbers.reshape(count, 1).to_zarr("y.zarr")
+    planned, taken = peaks(tmp_path, [*command, "--backend", "cpu"], 1)
+    assert taken["peak"] <= planned["host"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 @pytest.mark.parametrize("chunks", [(3, 2**21), (1, 2**21)])
 def test_peak_of_residues_in_large_chunks(
     chunks: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
