@@ -272,11 +272,33 @@ def _append(arr: Any, values: Any, axis: int | None = None) -> Any:
     return _public("concatenate")((arr, values), axis)  # type: ignore[misc]
 
 
+def _sorting(name: str) -> Callable[..., Any]:
+    """NumPy's arguments of a sort: each is stable here, whatever its kind, and no number has fields."""
+
+    def order(
+        a: Any,
+        axis: int | None = -1,
+        kind: str | None = None,  # noqa: ARG001
+        order: None = None,
+        *,
+        stable: bool | None = None,  # noqa: ARG001
+    ) -> Any:
+        if order is not None:
+            raise TypeError(
+                f"numpy.{name} of {with_article(type(a))} takes no order: its numbers have no fields"
+            )
+        return _public(name)(a, axis)  # type: ignore[misc]
+
+    return order
+
+
 _SPECIAL: dict[str, Callable[..., Any]] = {
     "append": _append,
+    "argsort": _sorting("argsort"),
     "array_equal": _array_equal,
     "convolve": _convolve,
     "result_type": _result_type,
+    "sort": _sorting("sort"),
     "where": _where,
 }
 
