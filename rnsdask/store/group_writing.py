@@ -272,6 +272,8 @@ class GroupWriter:
             location.write(METADATA_KEY, metadata, f"{path}: it")
 
         if self._replacement is None:
+            if not self._is_own(group, parts, location):  # its arrays name no writer any more
+                raise StoreError(f"{path}: another job has begun to write it")
             write(metadata)
         else:
             self._replacement.put_in_place(metadata, write, partial(self._is_own, group, parts))

@@ -570,6 +570,25 @@ def test_groups(path: str) -> None:
     assert files_beside(path) == {"zarr.json", "residues", "sign", "low", "upp", "exponent"}
 
 
+def test_another_group_is_written_before_the_end_of_the_first(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who is overtaken says so, and does not write its document beside the other's arrays."""
+    first, second = (rd.IntervalRNSArray.from_rns(array(values)) for values in (OLD, NEW))
+    finish = writing.StoreWriter.finish
+
+    def overtaken(self: Any, **how: Any) -> Any:
+        found = finish(self, **how)
+        monkeypatch.setattr(writing.StoreWriter, "finish", finish)
+        second.to_zarr(path, overwrite=True)
+        return found
+
+    monkeypatch.setattr(writing.StoreWriter, "finish", overtaken)
+    with pytest.raises(StoreError, match="another job has begun to write it"):
+        first.to_zarr(path)
+    assert rd.open_zarr(path).to_ints().tolist() == NEW
+
+
 def test_a_group_is_replaced_while_it_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its arrays are opened one by one; all that are found are of one group."""
     begun("group", 1)()
