@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import gmpy2
 import numpy as np
@@ -17,12 +17,12 @@ from rnsdask.constants.digits import (
     reverse_digits,
 )
 from rnsdask.constants.factors import (
-    CACHED_SETS,
     factors_of_powers,
     last_residues,
     shoup_factors,
     word_factors,
 )
+from rnsdask.constants.kept import kept
 from rnsdask.constants.keys import sufficient_prefixes
 from rnsdask.core.moduli import LIMB_BITS, ModuliSet
 
@@ -63,7 +63,7 @@ class BinaryForwardConstants(ForwardConstants):
         return forward_digits(self.moduli, self.limb_count, self.flip != 0)
 
 
-@lru_cache(CACHED_SETS)
+@kept
 def forward_constants(moduli: ModuliSet, limb_count: int, signed: bool = False) -> ForwardConstants:
     """Constants of the conversion to residues from `limb_count` limbs, two's complement when `signed`."""
     sizes = np.array(list(moduli), dtype=np.uint64)
@@ -128,7 +128,7 @@ class ReverseConstants:
         return reverse_digits(self.moduli, self.limb_count, self.signed)
 
 
-@lru_cache(CACHED_SETS)
+@kept
 def reverse_constants(moduli: ModuliSet, signed: bool = False) -> ReverseConstants:
     """Constants of the conversion from residues to limbs, two's complement when `signed`."""
     limb_count = moduli.limb_count(signed)
@@ -173,7 +173,7 @@ class ExtensionConstants:
         return extension_digits(self.moduli, self.targets)
 
 
-@lru_cache(CACHED_SETS)
+@kept
 def extension_constants(
     moduli: ModuliSet, targets: ModuliSet, signed: bool = False, bound: int | None = None
 ) -> ExtensionConstants:

@@ -1,13 +1,13 @@
 """Constants of mixed-radix conversion."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.constants.factors import CACHED_SETS, last_residues, shoup_factors
+from rnsdask.constants.factors import last_residues, shoup_factors
+from rnsdask.constants.kept import kept
 from rnsdask.core.moduli import ModuliSet
 
 
@@ -25,7 +25,7 @@ class MixedRadixConstants:
     inverses: NDArray[np.uint32]
 
 
-@lru_cache(CACHED_SETS)
+@kept
 def mixed_radix_constants(moduli: ModuliSet) -> MixedRadixConstants:
     """Constants of mixed-radix conversion in the set's own order."""
     ms = list(moduli)

@@ -1,7 +1,7 @@
 """Constants of remainders by a long integer, straight from residues."""
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import gmpy2
 import numpy as np
@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from rnsdask.constants.convert import extension_source, limbs_of, padded
 from rnsdask.constants.digits import RemainderDigits, remainder_digits
-from rnsdask.constants.factors import CACHED_SETS, last_residues, shoup_factors
+from rnsdask.constants.factors import last_residues, shoup_factors
+from rnsdask.constants.kept import kept
 from rnsdask.core.moduli import LIMB_BITS, ModuliSet
 
 
@@ -40,7 +41,7 @@ class RemainderConstants:
         return remainder_digits(self.moduli, divisor)
 
 
-@lru_cache(CACHED_SETS)
+@kept
 def remainder_constants(
     moduli: ModuliSet, divisor: int, signed: bool = False, bound: int | None = None
 ) -> RemainderConstants:

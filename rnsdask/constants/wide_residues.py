@@ -1,14 +1,14 @@
 """Constants of residues under moduli of up to 64 bits: mixed-radix digits, and residues of limbs."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.constants.convert import ForwardConstants, padded, range_bounds
-from rnsdask.constants.factors import CACHED_SETS, last_residues, word_factors
+from rnsdask.constants.factors import last_residues, word_factors
+from rnsdask.constants.kept import kept
 from rnsdask.core.moduli import LIMB_BITS, ModuliSet
 from rnsdask.core.wide_moduli import WIDE_BITS, WideModuli
 
@@ -27,7 +27,7 @@ class WideDigitConstants:
     highest: NDArray[np.uint64]
 
 
-@lru_cache(CACHED_SETS)
+@kept
 def wide_digit_constants(moduli: WideModuli, signed: bool) -> WideDigitConstants:
     """Constants of the digits of numbers, each with a last one that tells if it is above the highest."""
     ms = list(moduli)
@@ -45,7 +45,7 @@ def wide_digit_constants(moduli: WideModuli, signed: bool) -> WideDigitConstants
     )
 
 
-@lru_cache(CACHED_SETS)
+@kept
 def digits_to_residues(moduli: WideModuli, targets: ModuliSet) -> ForwardConstants:
     """Constants of the conversion of such digits, two limbs each, to residues modulo `targets`.
 
@@ -80,7 +80,7 @@ class WideForwardConstants:
     flip: int
 
 
-@lru_cache(CACHED_SETS)
+@kept
 def wide_forward_constants(moduli: WideModuli, limb_count: int, signed: bool) -> WideForwardConstants:
     """Constants of the conversion from `limb_count` limbs, two's complement when `signed`."""
     ms = list(moduli)

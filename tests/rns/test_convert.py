@@ -2,7 +2,9 @@
 
 import itertools
 import re
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import gmpy2
@@ -24,6 +26,13 @@ from strategies import (
     some_edges,
 )
 
+from rnsdask.constants import (
+    extension_constants,
+    forward_constants,
+    mixed_radix_constants,
+    remainder_constants,
+    reverse_constants,
+)
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns import convert
 
@@ -459,3 +468,25 @@ def test_arrays_that_are_no_residues() -> None:
         convert.to_limbs(np.zeros((4, 2), np.int64), MS)
     with pytest.raises(ValueError, match="one row for each of the 4 moduli"):
         convert.residues_to_ints(np.zeros((3, 2), np.uint32), MS)
+
+
+def test_threads_share_a_table() -> None:
+    """Each thread's own would be as large, and on a GPU there would be a copy of each."""
+    moduli, targets = (ModuliSet.for_bits(31 * n, modulus_bits=b) for n, b in ((300, 32), (299, 31)))
+    makers: list[Callable[[], object]] = [
+        lambda: reverse_constants(moduli),
+        lambda: forward_constants(moduli, 301),
+        lambda: extension_constants(moduli, targets),
+        lambda: remainder_constants(moduli, 10**100),
+        lambda: mixed_radix_constants(targets),
+    ]
+    start = threading.Barrier(4)
+
+    def made_at_once(make: Callable[[], object]) -> object:
+        start.wait()
+        return make()
+
+    with ThreadPoolExecutor(4) as pool:
+        for make in makers:
+            found = list(pool.map(made_at_once, [make] * 4))
+            assert all(table is found[0] for table in found)
