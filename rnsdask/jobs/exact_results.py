@@ -34,6 +34,7 @@ from rnsdask.jobs.identity import job_identity
 from rnsdask.jobs.sources import Source
 from rnsdask.jobs.sources import check_targets as check_places
 from rnsdask.jobs.writing import Transfer, write_array
+from rnsdask.lazy.exact_elimination import groups_of_chunks
 from rnsdask.lazy.pieces import keeping
 from rnsdask.rns.lift import at_a_time
 
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
 
 _COPIES = 4
 """Arrays as large as images modulo some primes that a task holds."""
+
+_PAIR_BYTES = 24
+"""What tables of primes take for each pair of them."""
 
 _RANK_BYTES, _INT_BYTES, _INT_BYTES_OF_BYTE = 40, 80, 4
 """Half of what a rank takes, and any other result with its text, and what this takes for each byte of it."""
@@ -129,13 +133,14 @@ def _work(
     rows, *chunks = (max(1, int(length)) for length in largest.words.chunksize)
     one = np.zeros(1, dtype=largest.words.dtype, like=largest.words._meta)
     images = at_a_time(np.broadcast_to(one, (rows, *chunks)))
-    words, each = _COPIES * images * len(arrays), 0
+    words, each, tables = _COPIES * images * len(arrays), 0, 0
     if operation == "rank":
         each = _RANK_BYTES
     elif isinstance(largest, RNSArray):
         bound = _greatest_result(operation, arrays, variables)
         each = _INT_BYTES + _INT_BYTES_OF_BYTE * (bound.bit_length() // 8)
         words += 2 * _lifted(operation, arrays, bound)
+        tables = 0 if operation == "resultant" else _of_primes(operation, arrays)
     direct = all(source.whole_store is not None and source.whole_store.has_chunk_files for source in sources)
     held = each * sum(int(result.size) for result in results)
     how: dict[str, Any] = {
@@ -143,6 +148,7 @@ def _work(
         "stores": len(sources),
         "arrays": -(-words // rows),
         "held": held,
+        "constants": tables,
     }
     return memory_plan.describe(operation, rows, largest.shape, chunks, **how)
 
@@ -169,6 +175,15 @@ def _lifted(operation: str, arrays: Sequence[Any], bound: int) -> int:
     if operation not in ("det", "solve") or not is_quicker(matrices.words._meta, rows, columns, magnitude):
         return 0
     return Plan.of(bound**2, rows, columns, rows * magnitude).primes
+
+
+def _of_primes(operation: str, arrays: Sequence[Any]) -> int:
+    """Bytes of the tables by which images of matrices, modulo the primes of a task, become integers."""
+    matrices, magnitude = arrays[0], max(array.system.known_magnitude for array in arrays)
+    batch = matrices.words.chunks[1:-2]
+    columns = int(arrays[1].shape[-1]) if len(arrays) > 1 and arrays[1].ndim > 1 else 1
+    groups = groups_of_chunks(operation, matrices.words, columns, magnitude, math.prod(map(max, batch)))
+    return _PAIR_BYTES * sum(size for _, size in groups) * max((size for _, size in groups), default=0)
 
 
 def integers(

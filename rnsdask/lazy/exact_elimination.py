@@ -101,8 +101,8 @@ def _by_groups_of_primes(name: str, words: Any, system: RNS, columns: int = 0) -
     rows, magnitude = words.shape[-2], system.known_magnitude
     if name in ("det", "solve") and p_adic_plan.is_quicker(words._meta, rows, columns, magnitude):
         return None
-    matrices, steps = math.prod(map(max, words.chunks[1:-2])), _STEPS[backend_name(words._meta)]
-    groups = prime_groups(name, rows, columns, magnitude, matrices, steps)
+    matrices = math.prod(map(max, words.chunks[1:-2]))
+    groups = groups_of_chunks(name, words, columns, magnitude, matrices)
     if len(groups) < 2:
         return None
     lengths = {"det": (1, 1), "charpoly": (1, rows + 1)}.get(name, (rows + 1, max(columns, 1)))
@@ -117,6 +117,15 @@ def _by_groups_of_primes(name: str, words: Any, system: RNS, columns: int = 0) -
     chunks = *joined.chunks[1:-1], (lengths[1],)
     return map_chunks(
         results_of_parts, joined, words, chunks=chunks, dtype=object, matched=True, located=True, **options
+    )
+
+
+def groups_of_chunks(
+    name: str, words: da.Array, columns: int, magnitude: int, matrices: int
+) -> list[tuple[int, int]]:
+    """Groups of primes for chunks of so many matrices, a task each: :func:`.prime_groups`."""
+    return prime_groups(
+        name, words.shape[-2], columns, magnitude, matrices, _STEPS[backend_name(words._meta)]
     )
 
 

@@ -339,6 +339,19 @@ def test_peak_of_many_small_results(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+@pytest.mark.parametrize("operation", ["det", "charpoly"])
+def test_peak_of_wide_results(operation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of thousands of primes, of which tables are larger than the matrices."""
+    monkeypatch.chdir(tmp_path)
+    moduli, rng = rd.ModuliSet.for_bits(4650), np.random.default_rng(1)
+    rows = [rng.integers(0, m, (2, 24, 24)).astype(np.uint32) for m in moduli]
+    words = da.from_array(np.stack(rows), chunks=(len(moduli), 1, 24, 24))
+    rd.RNSArray(words, RNS(moduli, signed=True)).to_zarr("x.zarr")
+    planned, taken = peaks(tmp_path, [operation, "x.zarr", *OUT, "--backend", "cpu"], 1)
+    assert taken["peak"] <= planned["host"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 @pytest.mark.parametrize("chunks", [(3, 2**21), (1, 2**21)])
 def test_peak_of_residues_in_large_chunks(
     chunks: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
