@@ -34,6 +34,9 @@ _PROVED_TOGETHER = 8
 # extension takes as long as many proofs.
 _LEAST_PROVED = 8
 
+# Those bounds are greater than the longest of a few numbers by so many bits: others of its kind are longer.
+_MARGIN_BITS = 4
+
 # Numbers of at most so many times the error of their keys are told apart by keys of their multiples.
 _COARSE = 8
 
@@ -184,7 +187,7 @@ def _without_small(indices: Array, numbers: Array, system: RNS) -> tuple[Array, 
     Unsigned numbers that are tiny beside the bound stay open in its proof: they are as near to M - 1.
     """
     while numbers.shape[1] >= MANY:
-        bound = sampled_bound(numbers, system.with_bound(None))
+        bound = ((sampled_bound(numbers, system.with_bound(None)) + 1) << _MARGIN_BITS) - 1
         proved = _proved(numbers, system.with_bound(bound)) if bound < system.known_magnitude else None
         if proved is None or _LEAST_PROVED * int(proved.sum()) < proved.size:
             break
