@@ -32,10 +32,6 @@ RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
 # One of so many numbers that keys leave open is few: they are gathered.
 _FEW = 8
 
-# Numbers on a GPU that are compared before all are, and how many times as many these have to be for that.
-_PROBED = 2**12
-_MANY_PROBED = 64
-
 
 def compare(a: Array, b: Array, system: RNS) -> Array:
     """Order of the numbers of two blocks: -1, 0 or +1 as a < b, a == b or a > b.
@@ -54,7 +50,8 @@ def compare(a: Array, b: Array, system: RNS) -> Array:
     constants = key_constants(system.moduli, system.signed, system.bound)
     first, second, shape, swapped = pair(a, b, len(constants.moduli))
     known = RNS(constants.moduli, system.signed, system.bound)
-    is_measured = system.bound is None and _may_be_small(first, second, constants)
+    # A sample takes several kernels, each of which a GPU has to wait for: it measures where keys tell little.
+    is_measured = system.bound is None and isinstance(first, np.ndarray)
     narrow = narrowed(known, first, second) if is_measured else None
     if narrow is None:
         order, undecided = kernels_of(first).compare(first, second, constants)
@@ -65,20 +62,6 @@ def compare(a: Array, b: Array, system: RNS) -> Array:
     if narrow is not None:
         order = compare(first, second, narrow)
     return (-order if swapped else order).reshape(shape)
-
-
-def _may_be_small(first: Array, second: Array, constants: KeyConstants) -> bool:
-    """Whether measuring the numbers' bound is worth a look at some of them.
-
-    Which takes a GPU several kernels, each of them waited for: only where keys tell little of the first ones.
-    """
-    if isinstance(first, np.ndarray):
-        return True
-    if first.shape[1] < _MANY_PROBED * _PROBED:
-        return False
-    some, others = (x if x.shape[1] == 1 else x[:, :_PROBED] for x in (first, second))
-    order, undecided = kernels_of(first).compare(some, others, constants)
-    return bool(undecided > order.size // _FEW)
 
 
 def _decide(

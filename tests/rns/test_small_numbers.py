@@ -13,7 +13,7 @@ from strategies import BOTH_RANGES, MODULI_SETS
 
 import rnsdask as rd
 from rnsdask.constants import key_constants
-from rnsdask.rns import compare, sampled_bound
+from rnsdask.rns import sampled_bound
 
 MODULI = MODULI_SETS["bits2048"]
 COUNT = sampled_bound.MANY + 77
@@ -63,10 +63,7 @@ def test_reductions(on_each_processor: Processor, kind: str, signed: bool, rando
 
 @KINDS
 @BOTH_RANGES
-def test_comparison(
-    on_each_processor: Processor, kind: str, signed: bool, random: Random, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compare, "_PROBED", 8)
+def test_comparison(on_each_processor: Processor, kind: str, signed: bool, random: Random) -> None:
     values, others = numbers(kind, signed, random), numbers(kind, signed, random)
     others[::3] = values[::3]
     x, y = (array_of(on_each_processor, v, MODULI, signed) for v in (values, others))
