@@ -117,15 +117,15 @@ def passed_on(rng: Random, state: State) -> State:
             x.to_limbs(), x.system.with_bound(None) if isinstance(x, rd.RNSArray) else x.system
         ),
         lambda: x.with_bound(x.measure_bound()) if isinstance(x, rd.RNSArray) else x,
-        lambda: stored(x),
+        lambda: stored(x, state.values.shape),
     ]
     return replace(state, array=rng.choice(ways)())
 
 
-def stored(x: Any) -> Any:
+def stored(x: Any, shape: tuple[int, ...]) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.zarr"
-        x.to_zarr(path, chunks=x.shape if x.size else None)
+        x.to_zarr(path, chunks=None if 0 in shape else shape)
         return rd.open_zarr(path).compute()
 
 

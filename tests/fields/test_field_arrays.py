@@ -94,6 +94,16 @@ def test_division_and_inverses(chunks: Any, rng: np.random.Generator) -> None:
     same((x * y) / y, residues(a, ODD))
 
 
+@pytest.mark.parametrize("field", [ODD, rd.FermatField(2**63 + 2**34, 8)])
+def test_no_elements_are_divided_by_zero(field: Any) -> None:
+    zero = rd.from_ints([0], field, chunks=None)
+    for chunks in (None, 1):
+        x = rd.from_ints([5], field, chunks=chunks)
+        assert (x[:0] / zero).to_ints().shape == (0,)
+        rows = rd.from_ints(np.zeros((3, 0), dtype=np.int64), field, chunks=chunks)
+        assert (rows / zero).to_ints().shape == (3, 0)
+
+
 def test_zero_has_no_inverse_and_is_named() -> None:
     values = [1, 5, 2**31 - 1, 8, 65537, 9]
     for chunks in (None, 4, (4, 2)):
