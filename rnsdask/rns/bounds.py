@@ -141,12 +141,15 @@ def _plan(system: RNS) -> _Plan:
 @lru_cache(CACHED_SETS)
 def _proof(system: RNS, kernels: Kernels) -> BoundProof | None:
     """How a processor proves the bound in one pass, if it does."""
-    bound = system.known_magnitude
-    if 4 * (bound + 1) > system.moduli.product:
+    if _is_too_great(system):
         return None
-    return kernels.bound_proof(
-        system.moduli, len(_plan(system).moduli), -bound if system.signed else 0, bound
-    )
+    bound, first = system.known_magnitude, len(_plan(system).moduli)
+    return kernels.bound_proof(system.moduli, first, -bound if system.signed else 0, bound)
+
+
+def _is_too_great(system: RNS) -> bool:
+    """Whether the bound is, for a proof in one pass."""
+    return 4 * (system.known_magnitude + 1) > system.moduli.product
 
 
 def find_beyond(matrix: Array, system: RNS) -> Array:
@@ -154,11 +157,16 @@ def find_beyond(matrix: Array, system: RNS) -> Array:
     return find_those_beyond(matrix, find_open(matrix, system), system)
 
 
-def find_open(matrix: Array, system: RNS) -> Array:
-    """Ascending indices of numbers of which no proof in one pass says that they are within the bound."""
+def find_open(matrix: Array, system: RNS) -> Array | None:
+    """Ascending indices of numbers of which no proof in one pass says that they are within the bound.
+
+    All where the bound is too great for such a proof; None if the processor has none.
+    """
+    if _is_too_great(system):
+        return np.arange(matrix.shape[1], like=matrix)
     proved = _proved(matrix, system)
     if proved is None:
-        return np.arange(matrix.shape[1], like=matrix)
+        return None
     if proved.all():  # which is soon asked
         return np.empty(0, dtype=np.int64, like=matrix)
     return (~proved).nonzero()[0]
@@ -171,14 +179,23 @@ def _proved(matrix: Array, system: RNS) -> Array | None:
     return None if constants is None else kernels.prove_bound(matrix, constants)
 
 
-def find_those_beyond(matrix: Array, left_open: Array, system: RNS) -> Array:
-    """As :func:`find_beyond`, of the numbers at ascending indices."""
+def find_those_beyond(matrix: Array, left_open: Array | None, system: RNS) -> Array:
+    """As :func:`find_beyond`, of the numbers that :func:`find_open` has left."""
+    if left_open is None:
+        return _find_by_extension(matrix, system)
     step, found = _piece_length(matrix), [left_open[:0]]
     for start in range(0, left_open.size, step):
         piece = left_open[start : start + step]
         piece, numbers = _without_small(piece, numbers_at(matrix, piece), system)
         found.append(piece[_exceeds(numbers, system)])
     return np.concatenate(found) if len(found) > 1 else found[0]
+
+
+def _find_by_extension(matrix: Array, system: RNS) -> Array:
+    """As :func:`find_beyond`, with no proof in one pass."""
+    step = _piece_length(matrix)
+    pieces = ((start, matrix[:, start : start + step]) for start in range(0, matrix.shape[1] or 1, step))
+    return np.concatenate([start + _exceeds(piece, system).nonzero()[0] for start, piece in pieces])
 
 
 def _without_small(indices: Array, numbers: Array, system: RNS) -> tuple[Array, Array]:

@@ -1,8 +1,9 @@
 """How long the greatest number of a chunk is, in magnitude: a bound that is tight. No Dask in here.
 
 A sample gives a bound that holds for nearly all numbers. One pass proves it, as in :mod:`rnsdask.rns.bounds`,
-or finds the numbers beyond it, which alone are measured. So small numbers in a large range cost no more than
-the proof of their bound, and numbers as long as M next to nothing: no number can be longer.
+or finds the numbers beyond it: where they are many, another sample raises it; the few that are left are
+measured. So small numbers in a large range cost no more than the proof of their bound, and numbers as long as
+M next to nothing: no number can be longer.
 """
 
 import numpy as np
@@ -117,7 +118,7 @@ def _raised_for_block(bound: int, block: Array, system: RNS) -> int:
     left_open = find_open(block, system.with_bound(bound))
     # Where a proof leaves many open, the sample did not tell what is there: one of those does.
     for _ in range(_MOST_SAMPLES):
-        if left_open.size <= block.shape[1] // _MANY_OPEN:
+        if left_open is None or left_open.size <= block.shape[1] // _MANY_OPEN:
             break
         some = left_open[:: distance(left_open.size, SAMPLE)]
         guess = sampled_bound(kernels_of(block).gather(block, some), system)

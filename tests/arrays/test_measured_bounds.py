@@ -130,6 +130,21 @@ def test_most_numbers_are_proved_whatever_their_lengths(
     assert sum(extended) <= 256
 
 
+@BOTH_RANGES
+def test_one_sample_where_no_proof_takes_one_pass(signed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one would tell nothing that extension, which looks at all numbers, does not."""
+    samples = []
+    sample = measured_bound.sampled_bound
+    monkeypatch.setattr(measured_bound, "sampled_bound", lambda *args: samples.append(1) or sample(*args))
+    monkeypatch.setattr(bounds, "sampled_bound", None)
+    monkeypatch.setattr(bounds, "_proof", lambda *_: None)
+    numbers = [2**900 + k if k % 8 else 5 for k in range(2000)]
+    x = array_of(CPU, numbers, LONG, signed)
+    assert x.measure_bound() == 2**901 - 1
+    assert len(samples) == 1
+    assert not bounds.find_beyond(np.zeros((len(LONG), 0), np.uint32), rd.RNS(LONG, signed, 5)).size
+
+
 def test_samples_that_meet_the_shortest_numbers_end_soon(
     on_each_processor: Processor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
