@@ -6,7 +6,7 @@
 import numpy as np
 
 from rnsdask.constants import FermatConstants
-from rnsdask.constants.byte_proof import LOW_WORDS
+from rnsdask.constants.byte_proof import MOST_WORDS
 from rnsdask.constants.convert import TABLE_MULTIPLE
 from rnsdask.constants.interval import INTERVAL_POWERS
 from rnsdask.constants.word_proof import MOST_SHORT_COEFFICIENTS, MOST_SHORT_WORDS
@@ -240,18 +240,13 @@ TRIANGULAR = np.dtype(
         *((name, np.int64) for name in ("moduli_count", "count", "rows", "columns", "lanes")),
     ]
 )
-PROOF_WINDOW = np.dtype([("start", np.uint32, (LOW_WORDS,)), ("room", np.uint32, (LOW_WORDS,))])
+PROOF_WINDOW = np.dtype([("start", np.uint32, (MOST_WORDS,)), ("room", np.uint32, (MOST_WORDS,))])
+RESIDUE_TEST = np.dtype([(name, np.uint32) for name in ("modulus", "inverse", "most", "unused")])
 BYTE_PROOF = np.dtype(
     [
         ("residues", np.uint64),
-        ("stride", np.int64),
-        ("count", np.int64),
-        ("is_aligned", np.int64),
-        ("moduli", np.int64),
-        ("table", np.uint64),
-        ("steps", np.int64),
-        ("words", np.int64),
-        ("segment", np.int64),
+        *((name, np.int64) for name in ("stride", "count", "is_aligned", "moduli", "steps", "passes")),
+        *((name, np.uint64) for name in ("table", "rows", "compared", "tests")),
         ("window", PROOF_WINDOW),
         ("proved", np.uint64),
     ]
@@ -397,9 +392,17 @@ def int8_options(down: int) -> tuple[str, ...]:
     return (f"-DRNS_DOWN={down}",)
 
 
-def proof_options(size: int, blocks: int) -> tuple[str, ...]:
-    """What says to the compiler of the proof of a bound residues' bytes, and blocks a processor."""
-    return f"-DRNS_BYTES={size}", f"-DRNS_BLOCKS={blocks}"
+def proof_options(
+    size: int, words: int, is_wide: bool, is_kept: bool, threads: int, blocks: int
+) -> tuple[str, ...]:
+    """What says to the compiler of the proof of a bound how large residues, fractions and sums are.
+
+    And whether coefficients are kept in shared memory, how many threads a block has at most, and how many
+    blocks a processor.
+    """
+    numbers = {"BYTES": size, "WORDS": words, "WIDE": int(is_wide), "KEPT": int(is_kept)}
+    numbers |= {"THREADS": threads, "BLOCKS": blocks}
+    return tuple(f"-DRNS_{name}={value}" for name, value in numbers.items())
 
 
 def cluster_options(blocks: int) -> tuple[str, ...]:
@@ -415,7 +418,7 @@ STRUCTURES = {
     "compare": {"ScalarTable": SCALAR_TABLE},
     "convolution": {"Runs": RUNS, "Convolution": CONVOLUTION, "ThreePrimes": THREE_PRIMES},
     "cyclic_products": {"Pass": PASS},
-    "byte_proof": {"ProofWindow": PROOF_WINDOW, "ByteProof": BYTE_PROOF},
+    "byte_proof": {"ProofWindow": PROOF_WINDOW, "ResidueTest": RESIDUE_TEST, "ByteProof": BYTE_PROOF},
     "charpoly": {"Stack": STACK, "Polynomials": POLYNOMIALS},
     "elimination": {"Stack": STACK, "Elimination": ELIMINATION},
     "eliminate_panel": {"Stack": STACK, "Elimination": ELIMINATION},
@@ -467,7 +470,11 @@ SHARED_TABLE = ("-DRNS_SHARED_TABLE",)
 VARIANTS = {
     **{name: tuple(map(fermat_options, FERMAT_FIELDS)) for name in ("fermat", "fermat_fft")},
     **dict.fromkeys(("extremum", "sum", "compare"), (SHARED_TABLE,)),
-    "byte_proof": (proof_options(2, 1), proof_options(3, 2), proof_options(4, 1)),
+    "byte_proof": (
+        proof_options(2, 1, False, True, 256, 2),
+        proof_options(3, 1, True, False, 128, 3),
+        proof_options(4, 2, True, False, 128, 3),
+    ),
     "eliminate_panel": (cluster_options(MOST_CLUSTER),),
     "int8_tiles": (int8_options(1),),
     "limbs": tuple(map(limb_options, (0, 1, 32, MOST_LIMBS))),
@@ -495,7 +502,10 @@ VARIANTS = {
 SIZES = {
     "fermat_fft": {"kTileNumbers": FERMAT_FIELDS[0].tile},
     "arithmetic": {"kMaxOperands": MAX_OPERANDS},
-    "byte_proof": {"kLowWords": LOW_WORDS, "kWarp": WARP, "kThreads": BLOCK},
+    "byte_proof": {
+        "kMostProofWords": MOST_WORDS,
+        "kWarp": WARP,
+    },
     "compare": {"kPairVectors": PAIR_VECTORS},
     "convert": {"kTileLimbs": TILE_LIMBS, "kResults": TABLE_MULTIPLE},
     "elimination": {"kWarp": WARP, "kPanelWidth": PANEL_WIDTH},

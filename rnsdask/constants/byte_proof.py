@@ -3,74 +3,174 @@
 Only GPUs have this kernel (kernels/cuda/byte_proof.cu).
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
+import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.constants.keys import coefficient_slack, key_coefficients
 from rnsdask.constants.word_proof import proof_window
-from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet, unchecked_set
 
-LOW_WORDS = 4
-"""Words of 32 bits of a sum that may be other than 0."""
+MOST_WORDS = 6
+"""Words of 32 bits of a fraction, at most."""
 
-_SEGMENTS = 4  # of the words of a sum, each with a thread
+_SEGMENTS = 4  # of a fraction with its quotient, and residues that are compared at a time
 _LANES = 4  # threads among which a step's bytes are divided
-_STEP = 32  # bytes
-_WORD_BITS = 32
+_OWN = 8  # bytes of each, of a step of 32
+_WORD = 4  # bytes
+_BYTE = 255
+_COLUMNS = 8  # of a matrix
+_MATRICES = {2: 8, 3: 6, 4: 8}  # that are multiplied at a time, for residues of so many bytes
 
-# Sums within a bound are at least 2**48 times as many as their error.
-_ROOM_BITS = 48
+# Fractions within a bound are at least 2**40 times as many as their error.
+_ROOM_BITS = 40
 
 
 @dataclass(frozen=True, eq=False)
 class ByteProofTables:
-    """What depends on the moduli and on how many words of 32 bits sums have, not on the bound otherwise.
+    """What depends on the moduli alone: on those whose residues are extended, and on the others.
 
-    Residues have `bytes` bytes. Sums are too low by at most `error`.
+    Attributes
+    ----------
+    moduli : ModuliSet
+        Those that determine numbers within the bound.
+    others : tuple of int
+        The other moduli, which are odd.
+    order : tuple of int
+        Rows of the residues modulo all these.
+    bytes : int
+        Bytes of a residue.
+    words : int
+        Words of 32 bits of each of four segments of a fraction with its quotient, which is the last segment.
     """
 
     moduli: ModuliSet
+    others: tuple[int, ...]
+    order: tuple[int, ...]
     bytes: int
     words: int
-    error: int
+
+    @property
+    def fraction_bits(self) -> int:
+        """Bits F of a fraction."""
+        return _fraction_bits(self.words)
+
+    @property
+    def quotients(self) -> int:
+        """As how many residues the quotient comes behind the others; it is below 2**48, or 2**32 if short."""
+        return -(-(2 + 2 * self.words) // self.bytes)
+
+    @property
+    def runs(self) -> int:
+        """How many of these each of four threads has of a number."""
+        return -(-(len(self.moduli) + self.quotients) // _LANES)
 
     @property
     def steps(self) -> int:
-        """How many times 32 bytes, 8 for each of four threads, hold the bytes of a number."""
-        runs = -(-len(self.moduli) // _LANES)
-        return -(-runs * self.bytes // (_STEP // _LANES))
+        """How many times 32 bytes, 8 for each of four threads, hold them."""
+        return -(-self.runs * self.bytes // _OWN)
 
     @property
-    def segment(self) -> int:
-        """Words of each of four segments of a sum."""
-        return max(-(-self.words // _SEGMENTS), LOW_WORDS)
+    def is_wide(self) -> bool:
+        """Whether what residues are the sums of can be 2**32 or more together with a modulus."""
+        terms = self.bytes * (len(self.moduli) + self.quotients)
+        return max(self.others, default=0) * (_BYTE * terms + 1) >= 2**32
 
     @property
-    def factors(self) -> NDArray[np.uint32]:
-        """The table (segment, steps, 32, 4), made anew: hosts need none, and it is great with many moduli.
+    def tests_of_pass(self) -> int:
+        """How many residues are compared at a time."""
+        return _MATRICES[self.bytes] * _COLUMNS // self.bytes
 
-        It has bytes, as matrix units take them, of the coefficients ``c_i = floor(2**(32 words) w_i / m_i)``
-        times ``2**(8 b)``, for byte b of a residue.
+    @property
+    def passes(self) -> int:
+        """How many times residues are compared."""
+        return -(-len(self.others) // self.tests_of_pass)
+
+    @property
+    def vectors(self) -> int:
+        """How many vectors of 16 bytes the table has."""
+        return 32 * self.steps * (self.words + self.passes * _MATRICES[self.bytes] // 2)
+
+    @property
+    def rows(self) -> NDArray[np.uint32]:
+        """Rows of the moduli; the first row fills up the last run."""
+        return _filled(self.order[: len(self.moduli)], -(-len(self.moduli) // _LANES) * _LANES)
+
+    @property
+    def compared(self) -> NDArray[np.uint32]:
+        """Rows of the residues to compare; the first row fills up the last pass."""
+        return _filled(self.order[len(self.moduli) :], self.passes * self.tests_of_pass)
+
+    @property
+    def tests(self) -> NDArray[np.uint32]:
+        """What residues are compared by (struct ResidueTest); what fills up the last pass always fits."""
+        tests = np.zeros((self.passes * self.tests_of_pass, 4), dtype=np.uint32)
+        for test, m in zip(tests, self.others, strict=False):
+            test[:3] = m, pow(m, -1, 2**32), (2**32 - 1) // m
+        return tests
+
+    @property
+    def table(self) -> NDArray[np.uint32]:
+        """The table of vectors (vectors, 4), made anew: hosts need none, and it is great.
+
+        It has bytes, as matrix units take them, of the coefficients ``c_i = floor(2**F w_i / m_i)`` of
+        fractions, then of ``w_i P / m_i`` and -P modulo the others, times ``2**(8 b)`` for byte b of a
+        residue, or of the quotient; one after the other those that are multiplied together.
         """
-        bits = _WORD_BITS * self.words
-        shape = len(self.moduli), self.bytes, _SEGMENTS * self.segment * _WORD_BITS // 8
-        factors = np.zeros(shape, dtype=np.uint8)
-        for i, coefficient in enumerate(key_coefficients(self.moduli, bits)):
-            for b in range(self.bytes):
-                value = ((coefficient << 8 * b) % (1 << bits)).to_bytes(bits // 8, "little")
-                factors[i, b, : bits // 8] = np.frombuffer(value, dtype=np.uint8)
-        return _as_units_take_them(factors, self.steps)
+        return np.concatenate(
+            [self._as_units_take_them(group) for group in (self._fractions(), *self._extension())]
+        )
+
+    def _fractions(self) -> NDArray[np.uint8]:
+        """Bytes (b, column) of coefficients; a thread has those of its segment."""
+        size = _SEGMENTS * self.words * _WORD
+        coefficients = key_coefficients(self.moduli, self.fraction_bits)
+        shifted = [c << 8 * b & (1 << 8 * size) - 1 for c in coefficients for b in range(self.bytes)]
+        shifted += [0] * (self.quotients * self.bytes)
+        found = np.frombuffer(b"".join(c.to_bytes(size, "little") for c in shifted), dtype=np.uint8)
+        return _in_columns(found.reshape(len(shifted), _SEGMENTS, -1))
+
+    def _extension(self) -> list[NDArray[np.uint8]]:
+        """Bytes (b, column) of each pass's terms; a thread has those of every fourth residue."""
+        product = gmpy2.mpz(self.moduli.product)
+        parts = zip(self.moduli.partial_products, self.moduli.partial_inverses, strict=True)
+        terms = [_shifted(gmpy2.mpz(part * w), self.bytes, self.others) for part, w in parts]
+        terms.append(_shifted(-product, self.quotients * self.bytes, self.others))
+        factors = np.zeros((sum(map(len, terms)), self.passes * self.tests_of_pass), dtype="<u4")
+        factors[:, : len(self.others)] = np.concatenate(terms)
+        tests = factors.view(np.uint8).reshape(
+            len(factors), self.passes, -1 if self.passes else 1, _SEGMENTS, 4
+        )
+        return [_in_columns(tests[:, k, :, :, : self.bytes].swapaxes(1, 2)) for k in range(self.passes)]
+
+    def _as_units_take_them(self, factors: NDArray[np.uint8]) -> NDArray[np.uint32]:
+        """Factors (b, column) as vectors (step, pair, 32) of 4 words.
+
+        Thread 4 g + t of a warp has bytes of residues t, t + 4, ... one after the other, 8 a step, in columns
+        g of a pair of matrices.
+        """
+        columns, size = factors.shape[1], self.bytes
+        padded = np.zeros((self.runs * _LANES * size, columns), dtype=np.uint8)
+        padded[: len(factors)] = factors
+        by_lane = padded.reshape(self.runs, _LANES, size, columns).swapaxes(0, 1)
+        own = np.zeros((_LANES, _OWN * self.steps, columns), dtype=np.uint8)
+        own[:, : self.runs * size] = by_lane.reshape(_LANES, self.runs * size, columns)
+        # lanes, steps, 2 halves, 4 bytes, pairs, 2 matrices, 8 columns
+        parts = own.reshape(_LANES, self.steps, 2, _WORD, -1, 2, _COLUMNS).transpose(1, 4, 6, 0, 5, 2, 3)
+        return np.ascontiguousarray(parts).view("<u4").reshape(-1, 4)
 
 
 @dataclass(frozen=True, eq=False)
 class ByteProofConstants:
     """Constants of a proof that numbers are from `low` to `high`.
 
-    A number is within the bound if its sum and `start`, modulo ``2**(32 words)``, are at most `room`.
+    A number is within the bound if its fraction and `start` are at most `room`, and its other residues are
+    those that the first ones give.
     """
 
     tables: ByteProofTables
@@ -81,34 +181,55 @@ class ByteProofConstants:
 def byte_proof_constants(moduli: ModuliSet, low: int, high: int) -> ByteProofConstants:
     """Constants to prove that numbers are from ``low <= 0`` to ``high < M/4``.
 
-    Sums are so long that at least ``2**48`` times their error is within the bound.
+    Fractions within the bound are at least ``2**40`` times their error.
     """
-    size = -(-(max(moduli) - 1).bit_length() // 8)
-    bits = _ROOM_BITS + sum(moduli).bit_length() + (moduli.product // (high + 1)).bit_length()
-    words = max(-(-bits // _WORD_BITS), LOW_WORDS)
-    tables = _tables(moduli, max(size, 2), words)
-    return ByteProofConstants(tables, *proof_window(moduli, low, high, _WORD_BITS * words, tables.error))
+    # One modulus at most is even: sums modulo it have no inverse to be compared by.
+    order = sorted(range(len(moduli)), key=lambda i: moduli[i] % 2)
+    product, count = 1, 0
+    while product < 4 * (high + 1):
+        product *= moduli[order[count]]
+        count += 1
+    tables = _tables(moduli, tuple(order), count)
+    bits = tables.fraction_bits
+    error = coefficient_slack(tables.moduli, bits)
+    return ByteProofConstants(tables, *proof_window(tables.moduli, low, high, bits, error))
 
 
 @lru_cache(CACHED_SETS)
-def _tables(moduli: ModuliSet, size: int, words: int) -> ByteProofTables:
-    return ByteProofTables(moduli, size, words, coefficient_slack(moduli, _WORD_BITS * words))
+def _tables(moduli: ModuliSet, order: tuple[int, ...], count: int) -> ByteProofTables:
+    """Tables for so many of the moduli in an order, of which fewer do not determine the numbers."""
+    sizes = [moduli[i] for i in order]
+    size = max(-(-(max(sizes) - 1).bit_length() // 8), 2)
+    greatest = sum(sizes[:count])  # quotients and errors are less
+    room_bits = _fraction_bits(1) - greatest.bit_length() - (4 * max(sizes)).bit_length()
+    is_short = room_bits >= _ROOM_BITS and greatest < 2**32
+    return ByteProofTables(
+        unchecked_set(sizes[:count]), tuple(sizes[count:]), order, size, 1 if is_short else 2
+    )
 
 
-def _as_units_take_them(factors: NDArray[np.uint8], steps: int) -> NDArray[np.uint32]:
-    """Factors (k, b, byte) as words (segment, steps, 32, 4).
+def _fraction_bits(words: int) -> int:
+    return (_SEGMENTS - 1) * words * 8 * _WORD
 
-    Thread 4 g + t of a warp has bytes of residues t, t + 4, ... one after the other, 8 a step, in column g of
-    two matrices: those of byte g % 2 of a word of segment g // 2, and of byte g % 2 + 2.
-    """
-    count, size, length = factors.shape
-    runs = -(-count // _LANES)
-    padded = np.zeros((runs * _LANES, size, length), dtype=np.uint8)
-    padded[:count] = factors
-    # runs, t, b, segments, words, 2 matrices, 2 bytes
-    parts = padded.reshape(runs, _LANES, size, _SEGMENTS, -1, 2, 2).transpose(4, 5, 3, 6, 1, 0, 2)
-    filled = np.zeros((*parts.shape[:5], _STEP // _LANES * steps), dtype=np.uint8)
-    filled[..., : runs * size] = parts.reshape(*parts.shape[:5], runs * size)
-    # words, 2 matrices, segments, 2 bytes, t, steps, 2 halves, 4 bytes
-    columns = filled.reshape(-1, 2, _SEGMENTS, 2, _LANES, steps, 2, 4).transpose(0, 5, 2, 3, 4, 1, 6, 7)
-    return np.ascontiguousarray(columns).view("<u4").reshape(-1, steps, 32, 4)
+
+def _filled(rows: tuple[int, ...], count: int) -> NDArray[np.uint32]:
+    filled = np.zeros(count, dtype=np.uint32)
+    filled[: len(rows)] = rows
+    return filled
+
+
+def _shifted(value: gmpy2.mpz, count: int, moduli: tuple[int, ...]) -> NDArray[np.uint64]:
+    """A value times so many powers of 2**8 modulo each, as (count, moduli)."""
+    sizes, terms = np.array(moduli, dtype=np.uint64), np.empty((count, len(moduli)), dtype=np.uint64)
+    term = np.array([value % m for m in moduli], dtype=np.uint64)
+    for b in range(count):
+        terms[b] = term
+        term = (term << np.uint64(8)) % sizes
+    return terms
+
+
+def _in_columns(parts: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Bytes (b, thread, *bytes) as columns (b, column): a thread has two of each eight."""
+    count, threads, *own = parts.shape
+    pairs = parts.reshape(count, threads, math.prod(own) // 2, 2).swapaxes(1, 2)
+    return pairs.reshape(count, -1)

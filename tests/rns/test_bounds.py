@@ -264,17 +264,27 @@ def test_too_many_groups_have_no_proof_by_digits() -> None:
 
 
 def test_constants_of_proofs_by_bytes_have_no_tables_of_their_own() -> None:
-    """Whether a GPU has the memory for a proof is asked of constants, and each length of sums has others."""
+    """Whether a GPU has the memory for a proof is asked of constants, and each bound's moduli have others."""
     moduli = ModuliSet.for_bits(32 * 400)
     byte_proof_constants(moduli, 0, 1)  # which leaves what is kept of the moduli alone
     tracemalloc.start()
     constants = [byte_proof_constants(moduli, 0, 2**bits - 1) for bits in range(2000, 6000, 500)]
     used, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    table = constants[0].tables.factors
-    assert used < table.nbytes / 8
-    assert most < table.nbytes
-    assert table.shape[:2] == (constants[0].tables.segment, constants[0].tables.steps)
+    tables = [c.tables.table for c in constants]
+    assert used < sum(table.nbytes for table in tables) / 4  # mostly the moduli's P / m_i
+    assert most < used + tables[0].nbytes / 8
+    assert [table.shape for table in tables] == [(c.tables.vectors, 4) for c in constants]
+
+
+@pytest.mark.parametrize("even", [2, 2**16, 2**32])
+def test_byte_proofs_extend_from_the_even_modulus(even: int) -> None:
+    """To be a multiple of one is seen by an inverse, which even moduli have not."""
+    moduli = ModuliSet([*ModuliSet.for_bits(32 * 40).moduli[1:], even])
+    tables = byte_proof_constants(moduli, 0, 2**600).tables
+    assert even in list(tables.moduli)
+    assert all(m % 2 for m in tables.others)
+    assert [moduli[i] for i in tables.order] == [*tables.moduli, *tables.others]
 
 
 def test_too_many_words_are_not_made() -> None:

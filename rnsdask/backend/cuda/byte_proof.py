@@ -1,5 +1,7 @@
 """The kernel of the proof of a bound by products of bytes."""
 
+from typing import NamedTuple
+
 import cupy
 
 from rnsdask.backend.cuda import launching
@@ -7,26 +9,35 @@ from rnsdask.backend.cuda.launching import (
     Parameter,
     has_matrix_units,
     is_aligned,
-    most_shared,
     on_device,
     row_stride,
     shared_bytes,
 )
-from rnsdask.backend.cuda_layout import BLOCK, BYTE_PROOF, WARP, proof_options
+from rnsdask.backend.cuda_layout import BYTE_PROOF, WARP, proof_options
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import ByteProofConstants
-from rnsdask.constants.byte_proof import LOW_WORDS
+from rnsdask.constants.byte_proof import MOST_WORDS, ByteProofTables
+
+_MOST_KEPT = 3 * 2**10
+"""Vectors of coefficients, of 16 bytes, that are kept in shared memory, at most."""
+
+
+class _Shape(NamedTuple):
+    """How a proof is divided: warps of a block, bytes that they share, whether coefficients are there."""
+
+    warps: int
+    shared: int
+    is_kept: bool
 
 
 def has_byte_proof(constants: ByteProofConstants) -> bool:
     """Whether the current GPU has the kernel, and memory for the bytes of a warp's numbers."""
-    has_units = has_matrix_units(cupy.cuda.runtime.getDevice())
-    return has_units and _shared(constants.tables.steps)[0] > 0
+    return has_matrix_units(cupy.cuda.runtime.getDevice()) and _shape(constants.tables).warps > 0
 
 
 def prove_by_bytes(residues: Array, constants: ByteProofConstants) -> Array:
     tables, count = constants.tables, residues.shape[1]
-    warps, shared = _shared(tables.steps)
+    shape = _shape(tables)
     proved = cupy.empty(count, dtype=cupy.bool_)
     task = Parameter(
         BYTE_PROOF,
@@ -34,27 +45,40 @@ def prove_by_bytes(residues: Array, constants: ByteProofConstants) -> Array:
         stride=row_stride(residues),
         count=count,
         is_aligned=is_aligned(residues),
-        moduli=len(residues),
-        table=on_device(tables, "factors"),
+        moduli=len(tables.moduli),
         steps=tables.steps,
-        words=tables.words,
-        segment=tables.segment,
-        window=(_low_words(constants.start), _low_words(constants.room)),
+        passes=tables.passes,
+        **{name: on_device(tables, name) for name in ("table", "rows", "compared", "tests")},
+        window=(_in_words(constants.start), _in_words(constants.room)),
         proved=proved,
     )
-    blocks = 2 if 2 * shared <= most_shared(cupy.cuda.runtime.getDevice()) else 1
-    block, options = warps * WARP, proof_options(tables.bytes, blocks)
-    launching.launch("byte_proof", "prove_bound", count, (task,), block=block, shared=shared, defines=options)
+    most, blocks = _division(shape.is_kept)
+    launching.launch(
+        "byte_proof",
+        "prove_bound",
+        count,
+        (task,),
+        block=shape.warps * WARP,
+        shared=shape.shared,
+        defines=proof_options(tables.bytes, tables.words, tables.is_wide, shape.is_kept, most * WARP, blocks),
+    )
     return proved
 
 
-def _shared(steps: int) -> tuple[int, int]:
-    """Warps of a block, and the bytes that they share, for so many steps; 0 if the GPU has less for one."""
-    own = 8 * WARP * steps  # words of a warp: its numbers' bytes
-    shares = ((warps, shared_bytes(warps * own)) for warps in range(BLOCK // WARP, 0, -1))
-    return next((share for share in shares if share[1]), (0, 0))
+def _division(is_kept: bool) -> tuple[int, int]:
+    """Warps of a block, at most, and blocks of a processor: small ones, unless coefficients are common."""
+    return (8, 2) if is_kept else (4, 3)
 
 
-def _low_words(value: int) -> list[int]:
-    """A number of 128 bits in words, the lowest first."""
-    return [value >> 32 * k & 0xFFFFFFFF for k in range(LOW_WORDS)]
+def _shape(tables: ByteProofTables) -> _Shape:
+    """As many warps of a block as there is memory for, or 0."""
+    is_kept = tables.vectors <= _MOST_KEPT
+    own = 8 * WARP * tables.steps  # words of a warp: its numbers' bytes
+    common = 4 * tables.vectors if is_kept else 0
+    shares = ((warps, shared_bytes(warps * own + common)) for warps in range(_division(is_kept)[0], 0, -1))
+    return _Shape(*next((share for share in shares if share[1]), (0, 0)), is_kept)
+
+
+def _in_words(value: int) -> list[int]:
+    """A fraction in words of 32 bits, the lowest first."""
+    return [value >> 32 * k & 0xFFFFFFFF for k in range(MOST_WORDS)]

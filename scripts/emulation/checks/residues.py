@@ -83,38 +83,57 @@ def proofs_of_bounds(kernels: Any, place: Place) -> list[Any]:
             by_words = short_word_proof_constants(moduli, low, bound)
             constants = by_words or byte_proof_constants(moduli, low, bound)
             for x in (place(residues), place(wide)[:, 3 : count + 3]):
-                if kernels.__name__.endswith("cuda"):
+                if not kernels.__name__.endswith("cuda"):  # it has no such kernel
+                    results += 2 * [np.array([low <= x <= bound for x in numbers]) & is_right]
+                    continue
+                results.append(kernels.prove_bound(x, constants))
+                with patch("rnsdask.backend.cuda.byte_proof._MOST_KEPT", 0):  # where it has coefficients
                     results.append(kernels.prove_bound(x, constants))
-                else:  # it has no such kernel
-                    results.append(np.array([low <= x <= bound for x in numbers]) & is_right)
     return [*results, _proved_without_matrix_units(kernels, x, constants)]
 
 
 @not_by_ptx("matrix units")
 @check
 def proofs_of_any_sums(kernels: Any, place: Place) -> list[Any]:
-    """By bytes, of sums that numbers hardly ever have: with words of 1 or all ones, and long carries."""
+    """By bytes, of fractions and quotients that numbers hardly ever have: long carries, and the greatest."""
     random, results = Random(6), []
-    for size, words_of_sum in ((2, 4), (4, 6), (3, 18), (4, 23)):
-        moduli, whole = ModuliSet.for_bits(64 * 8 * size, 8 * size), 1 << 32 * words_of_sum
-        room, start = random.getrandbits(128), random.getrandbits(128)
-        ends = [random.sample(range(words_of_sum), 2) for _ in range(20)]
-        added = [1 << 32 * k for k in range(words_of_sum)]
-        added += [abs((1 << 32 * a) - (1 << 32 * b)) for a, b in ends]
-        sums = [0, room, room + 1, whole - 1, *(random.randrange(room) + x for x in added)]
-        sums = sums[: len(moduli) - 14]
+    for size, segment in ((2, 1), (4, 2), (3, 1), (3, 2)):
+        every = ModuliSet.for_bits(90 * 8 * size, 8 * size)
+        count, fraction = 60, 32 * 3 * segment
+        moduli, others = every.prefix(count), every.moduli[count:]
+        whole, greatest = 1 << fraction + 32 * segment, (1 << 31 if segment == 1 else 1 << 43)
+        room, start = random.getrandbits(fraction), random.getrandbits(fraction)
+        ends = [random.sample(range(3 * segment), 2) for _ in range(12)]
+        added = [0, 1, room, room + 1, (1 << fraction) - 1]
+        added += [1 << 32 * k for k in range(3 * segment)] + [
+            abs((1 << 32 * a) - (1 << 32 * b)) for a, b in ends
+        ]
+        added = [x % (1 << fraction) for x in added]
+        quotients = [random.choice((0, greatest - 1, random.randrange(greatest))) for _ in added]
+        sums = [(q << fraction) + x for q, x in zip(quotients, added, strict=True)]
         # Number k has one of row k, and what is left of the rows for carries.
-        common = [random.randrange(whole) for _ in range(len(moduli) - len(sums))]
+        common = [random.randrange(whole) for _ in range(count - len(sums))]
         rest = start + (2 ** (8 * size) - 1) * sum(common)
         coefficients = [(x - rest) % whole for x in sums] + common
-        residues = np.eye(len(moduli), len(sums), dtype=np.uint32)
-        residues[len(sums) :] = 2 ** (8 * size) - 1
-        constants = ByteProofConstants(ByteProofTables(moduli, size, words_of_sum, 0), start, room)
+        residues = np.eye(len(every), len(sums), dtype=np.uint32)
+        residues[len(sums) : count] = 2 ** (8 * size) - 1
+        parts = [p * w for p, w in zip(moduli.partial_products, moduli.partial_inverses, strict=True)]
+        for k, q in enumerate(quotients):
+            number = (
+                sum(int(x) * p for x, p in zip(residues[:count, k], parts, strict=True)) - q * moduli.product
+            )
+            residues[count:, k] = [number % m for m in others]
+        is_right = np.arange(len(sums)) % 3 < 2
+        for k in (~is_right).nonzero()[0]:
+            i = random.randrange(count, len(every))
+            residues[i, k] = (int(residues[i, k]) + random.randrange(1, every[i])) % every[i]
+        tables = ByteProofTables(moduli, others, tuple(range(len(every))), size, segment)
+        constants = ByteProofConstants(tables, start, room)
         if kernels.__name__.endswith("cuda"):
             with patch("rnsdask.constants.byte_proof.key_coefficients", return_value=coefficients):
                 results.append(kernels.prove_bound(place(residues), constants))
         else:
-            results.append(np.array([x % whole <= room for x in sums]))
+            results.append(np.array([x <= room for x in added]) & is_right)
     return results
 
 
