@@ -26,6 +26,7 @@ class Row(NamedTuple):
 
 _OVERFLOWS = "Overflow raises `RNSOverflowError`, or what `overflow=` says."
 _INTS = "Results are Python ints."
+_MATRICES = "Of `np.linalg` along the last two axes: `axis1=-2, axis2=-1`."
 
 SECTIONS: dict[str, tuple[str, list[Row]]] = {
     "Operators": (
@@ -98,7 +99,7 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
             Row("np.gcd np.lcm", "rd.gcd rd.lcm", "`lcm` may overflow."),
             Row("np.diff", "rd.diff", _OVERFLOWS),
             Row("np.isin", "rd.isin"),
-            Row("np.diagonal np.linalg.diagonal", "x.diagonal"),
+            Row("np.diagonal np.linalg.diagonal", "x.diagonal", _MATRICES),
             Row("np.sqrt np.exp np.log np.sin np.floor", "", "Not exact, or nothing to do."),
             Row("np.iscomplexobj np.isrealobj", "x.dtype"),
         ],
@@ -111,7 +112,7 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
             Row("np.argmax np.argmin np.nanargmax np.nanargmin", "x.argmax x.argmin"),
             Row("np.ptp", "rd.ptp"),
             Row("np.sum np.nansum", "x.sum", f"Exact beyond the range. {_INTS}"),
-            Row("np.trace np.linalg.trace", "x.trace", "As `x.sum`."),
+            Row("np.trace np.linalg.trace", "x.trace", f"As `x.sum`. {_MATRICES}"),
             Row("np.prod np.nanprod", "x.prod", _OVERFLOWS),
             Row("np.any np.all", "x.any x.all"),
             Row("np.count_nonzero", "rd.count_nonzero"),

@@ -186,8 +186,11 @@ _ALIASES = {
 }
 """Other names of functions."""
 
-_KEYWORDS = {"clip": {"a_min": "min", "a_max": "max"}}
+_KEYWORDS = {"clip": {"a_min": "min", "a_max": "max"}, "isin": {"test_elements": "values"}}
 """Other names of arguments."""
+
+_OF_MATRICES = ("diagonal", "trace")
+"""Those of ``numpy.linalg`` that take the last two axes, where those of ``numpy`` take the first two."""
 
 
 def apply_function(function: Callable[..., Any], types: Iterable[type], args: Any, kwargs: Any) -> Any:
@@ -213,6 +216,8 @@ def apply_function(function: Callable[..., Any], types: Iterable[type], args: An
     if function.__module__ not in _MODULES:
         raise _refusal(f"{function.__module__}.{name}", (*args, *kwargs.values()))
     args, kwargs = _with_first(function, args, kwargs)
+    if function.__module__ == "numpy.linalg" and name in _OF_MATRICES:
+        kwargs = {"axis1": -2, "axis2": -1, **kwargs}
     if name in _NUMPYS_SPLITS:
         find_lengths(*filter(is_number_array, args[:1]))
     if name in _NUMPYS_OWN | _NUMPYS_SPLITS:  # as subclasses of NumPy's arrays call it
@@ -224,7 +229,19 @@ def apply_function(function: Callable[..., Any], types: Iterable[type], args: An
         found = method if callable(method) else None
     if found is None:
         raise _refusal(f"{function.__module__}.{name}", (*args, *kwargs.values()))
+    _check_arguments(f"{function.__module__}.{name}", found, args, kwargs)
     return found(*args, **kwargs)
+
+
+def _check_arguments(name: str, found: Callable[..., Any], args: Any, kwargs: Any) -> None:
+    """Refuse arguments that NumPy's function takes and the one found for it does not."""
+    taken = inspect.signature(found)
+    try:
+        taken.bind(*args, **kwargs)
+    except TypeError as error:
+        wrong = next((key for key in kwargs if key not in taken.parameters), None)
+        rule = f", {error}" if wrong is None else f" takes no {wrong}"
+        raise TypeError(f"{name} of an array of numbers{rule}") from None
 
 
 def _with_first(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, dict[str, Any]]:

@@ -9,6 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 from rnsdask.backend import Array
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.overflow import errstate, overflow_mode
 from rnsdask.core.place import Place
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers, is_number_array
@@ -67,6 +68,7 @@ def map_blocks(
         If it makes something else; for a lazy array when it is computed.
     """
     how: dict[str, Any] = {"array_type": array_type, "system": x.system, "applied": function}
+    how["overflow"] = overflow_mode()  # as of now, not of when a chunk is computed
     if dtype is None:
         return map_chunks(_numbers_block, x.words, rows=x.system.rows, options=options, **how)
     kind = np.dtype(dtype)
@@ -80,8 +82,10 @@ def _numbers_block(
     system: NumberSystem,
     applied: Callable[..., Any],
     options: dict[str, Any],
+    overflow: str,
 ) -> Array:
-    made = applied(array_type(block, system), **options)
+    with errstate(overflow=overflow):
+        made = applied(array_type(block, system), **options)
     if not is_number_array(made) or type(made.system) is not type(system):
         raise TypeError(
             f"map_blocks takes a function from {_name(array_type)} to {_name(array_type)}, or any array with "
@@ -100,9 +104,11 @@ def _values_block(
     system: NumberSystem,
     applied: Callable[..., Any],
     options: dict[str, Any],
+    overflow: str,
     kind: np.dtype[Any],
 ) -> Array:
-    made = applied(array_type(block, system), **options)
+    with errstate(overflow=overflow):
+        made = applied(array_type(block, system), **options)
     if getattr(made, "dtype", None) != kind or is_number_array(made):
         found = getattr(made, "dtype", type(made).__name__)
         raise TypeError(f"map_blocks was told dtype {kind}, but its function returned {found}")

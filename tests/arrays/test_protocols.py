@@ -154,6 +154,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     ],
     "argsort": lambda x: [np.argsort(x, kind="stable"), np.argsort(x, 0, stable=True)],
     "astype": lambda x: np.astype(x, np.int16),
+    "isin": lambda x: [np.isin(x, [3, 2]), np.isin(element=x, test_elements=[3, 2], invert=True)],
     "operators of NumPy's scalars": lambda x: [np.int64(3) + x, np.array(3) * x, 7 - x, np.uint8(7) - x],
     "divisions by NumPy's scalars": lambda x: [x // np.int64(3), x % np.int8(-3), np.int64(5) // (x * x + 1)],
     "comparisons with NumPy's scalars": lambda x: [np.int64(3) > x, np.int8(100) == x, x != np.uint64(2)],
@@ -179,6 +180,17 @@ def test_functions_are_found_by_their_names(kind: str, on_each_processor: Proces
         if isinstance(result, rd.RNSArray | rd.IntervalRNSArray):
             assert type(result) is type(x), name
             assert result._kind == x._kind, name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_diagonals_of_stacks_of_matrices(kind: str) -> None:
+    values = np.arange(-10, 50).reshape(3, 4, 5)
+    x = make(kind, values)
+    for module in (np, np.linalg):
+        for name in ("diagonal", "trace"):
+            for offset in (0, 1, -2):
+                function = getattr(module, name)
+                assert plain(function(x, offset=offset)) == function(values, offset=offset).tolist(), function
 
 
 def test_a_name_that_appears_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,6 +232,11 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "dtype": (lambda x: np.multiply(x, 2, dtype=np.float64), "is exact, got dtype float64"),
     "casting": (lambda x: np.add(x, 1, casting="unsafe"), "takes no casting"),
     "initial": (lambda x: np.add.reduce(x, axis=None, initial=5), "takes no initial"),
+    "initial of a function": (lambda x: np.max(x, initial=5), "numpy.max of .* takes no initial"),
+    "where of a function": (lambda x: np.sum(x, where=VALUES > 0), "numpy.sum of .* takes no where"),
+    "axis of unique": (lambda x: np.unique(x, axis=0), "numpy.unique of .* takes no axis"),
+    "shape": (lambda x: np.zeros_like(x, shape=(2,)), "numpy.zeros_like of .* takes no shape"),
+    "by place": (lambda x: np.max(x, 0, None, True), "numpy.max of an array of numbers, too many positional"),
     "no operator": (lambda x: np.sqrt(x), r"numpy.sqrt takes no \w+Array; np.asarray\(x\)"),
     "division": (lambda x: np.true_divide(x, 2), "numpy.divide takes no .*//"),
     "logic": (lambda x: np.logical_and(x, x), "x != 0"),
@@ -415,6 +432,29 @@ def test_functions_of_chunks(kind: str, on_each_processor: Processor) -> None:
         plain(x.map_blocks(lambda block: block > 1, dtype=np.int8))
     with pytest.raises(ValueError, match="must keep the shape"):
         plain(x.map_blocks(lambda block: (block > 1)[0], dtype=bool))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_functions_of_chunks_keep_what_was_set_on_overflow(kind: str) -> None:
+    x = make(kind, [HIGH, 3, -1, 5])
+    with rd.errstate(overflow="wrap"):
+        wrapped, expected = x.map_blocks(lambda block: block * 4), (x * 4).tolist()
+        above = x.map_blocks(lambda block: block * 4 > 8, dtype=bool)
+    assert wrapped.tolist() == expected
+    assert plain(above) == [value > 8 for value in expected]
+    if "lazy" in kind:
+        checked = x.map_blocks(lambda block: block * 4)
+        with rd.errstate(overflow="wrap"), pytest.raises(rd.RNSOverflowError):
+            checked.compute()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_condition_for_all_numbers(kind: str) -> None:
+    x = make(kind)
+    for choose in (np.where, rd.where):
+        for yes in (True, np.True_, np.array(True)):
+            assert plain(choose(yes, x, 0)) == VALUES.tolist()
+            assert plain(choose(~np.bool_(yes), x, 7)) == [[7] * 3] * 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
