@@ -173,6 +173,8 @@ def broadcast_to(x: Any, shape: Any) -> Any:
         If `x` is no array of numbers.
     ValueError
         If the array does not broadcast to the shape.
+    JobError
+        If a lazy result would have more chunks than this process has memory for.
     """
     (x,) = _checked("broadcast_to", [x], with_lengths=True)
     return _of_words(x, shapes.broadcast_to(x.words, shape))
@@ -199,6 +201,8 @@ def tile(x: Any, reps: Any) -> Any:
         If `x` is no array of numbers, or `reps` are no integers.
     ValueError
         If one of them is negative.
+    JobError
+        If a lazy result would have more chunks than this process has memory for.
     """
     (x,) = _checked("tile", [x], with_lengths=True)
     return _of_words(x, shapes.tile(x.words, reps))
@@ -230,6 +234,8 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
     ValueError
         If a width is negative, widths do not suit the axes, the number is out of range, or the mode is
         another.
+    JobError
+        If a lazy result would have more chunks than this process has memory for.
     """
     (x,) = _checked("pad", [x], with_lengths=True)
     if mode != "constant":

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import backend_name, to_backend
+from rnsdask.cluster.limits import check_graph
 from rnsdask.core import layout
 from rnsdask.core.axes import axis_index, axis_indices
 from rnsdask.core.moduli import as_integer
@@ -153,11 +154,18 @@ def broadcast_to(words: Any, shape: Any) -> Any:
         if target[axis] != words.shape[axis]:
             chunks[axis] = _chunks_of(target[axis], max(room, 1))
             room //= max(chunks[axis][0], 1)
+    _check_count(chunks)
     return da.broadcast_to(words, target, chunks=tuple(chunks))
 
 
 def _chunks_of(length: int, most: int) -> tuple[int, ...]:
+    check_graph(-(-length // most) if length else 1, f"an axis of length {length}")
     return (most,) * (length // most) + ((length % most,) if length % most or not length else ())
+
+
+def _check_count(chunks: Sequence[tuple[int, ...]]) -> None:
+    """Raise JobError if Dask's graph of so many chunks would not fit into memory."""
+    check_graph(math.prod(map(len, chunks)), f"an array of shape {tuple(map(sum, chunks[1:]))}")
 
 
 def tile(words: Any, reps: Any) -> Any:
@@ -169,6 +177,8 @@ def tile(words: Any, reps: Any) -> Any:
     words = with_axes(words, len(counts))
     if not isinstance(words, da.Array):
         return np.tile(words, (1, *counts))
+    joins = math.prod(max(count, 1) for count in counts)
+    check_graph(words.npartitions * joins, f"an array of shape {words.shape[1:]}, tiled {counts}")
     for axis, count in enumerate(counts):
         words = joined([words] * count, axis) if count else words[along(axis, slice(0))]
     return words
@@ -205,6 +215,7 @@ def _filled(words: Any, axis: int, width: int, column: Any) -> Any:
         return np.broadcast_to(np.asarray(column, like=words), shape)
     own = words.chunks
     chunks = (*own[: axis + 1], _chunks_of(width, max(own[axis + 1]) or width), *own[axis + 2 :])
+    _check_count(chunks)
     return da.broadcast_to(as_lazy(np.asarray(column, like=words._meta)), shape, chunks)
 
 

@@ -351,6 +351,21 @@ def test_what_makes_arrays_longer_keeps_chunks_short() -> None:
 # ---- lazy arrays -------------------------------------------------------------------------------------------
 
 
+def test_more_chunks_than_memory_has_room_for_are_refused_before_they_are_made() -> None:
+    x = rd.from_ints(numbers_of((4, 6)), SYSTEMS["RNS"]).rechunk(2)
+    for longer in (
+        lambda: rd.tile(x, 2**40),
+        lambda: rd.tile(x, (2**20, 2**20)),
+        lambda: rd.tile(x, (0, 2**40)),
+        lambda: rd.pad(x, 2**40),
+        lambda: rd.pad(x, [(2**25, 0), (2**25, 0)]),
+        lambda: rd.broadcast_to(x, (2**50, 4, 6)),
+        lambda: rd.broadcast_to(x[:1, :1], (2**20, 2**40)),
+    ):
+        with pytest.raises(rd.JobError, match=r"its \d+ chunks would take .* GB for Dask's graph alone"):
+            longer()
+
+
 def test_nothing_is_computed_and_rows_stay_in_one_chunk() -> None:
     x = array_of(numbers_of((6, 4)), SYSTEMS["RNS"], (2, 3))
     with dask.config.set(scheduler=lambda *_, **__: pytest.fail("something was computed")):
