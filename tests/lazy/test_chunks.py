@@ -137,6 +137,11 @@ def test_more_chunks_than_memory_are_refused_before_they_are_made() -> None:
         rd.random(MODULI, 10**14, chunks=1)
 
 
+@pytest.mark.parametrize("chunks", [2**70, (2**70, 2**63), {0: 2**64}])
+def test_a_length_beyond_machine_integers_is_the_whole_axis(chunks: Any) -> None:
+    assert normalize_chunks(chunks, (20, 30), ROWS) == ((20,), (30,))
+
+
 @pytest.mark.parametrize("chunks", [1, 7, 100, -1, (1, 60, 35), ((0, 96),), "40 B", {0: 95}])
 def test_numbers_are_the_same_in_any_chunks(on_each_processor: Processor, chunks: Any) -> None:
     values = [(-1) ** i * 3**i % 2**199 for i in range(96)]
