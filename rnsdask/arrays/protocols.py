@@ -271,6 +271,7 @@ def _result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
 def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None and y is None:
         return condition.nonzero()
+    condition = np.bool_(condition) if isinstance(condition, bool) else condition
     return functions.where(condition, x, y)
 
 

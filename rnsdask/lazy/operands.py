@@ -246,8 +246,7 @@ def of_known_lengths(values: Any) -> Any:
 
 
 def as_mask(mask: Any) -> Any:
-    """Check a Boolean array, or one Boolean, and give it a residue axis of length 1."""
-    mask = np.bool_(mask) if isinstance(mask, bool) else mask
+    """Check a Boolean array, and give it a residue axis of length 1."""
     if getattr(mask, "dtype", None) != np.bool_:
         kind = getattr(mask, "dtype", type(mask).__name__)
         raise TypeError(f"a condition must be a Boolean NumPy, CuPy or Dask array, got {kind}")
