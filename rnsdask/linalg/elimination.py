@@ -9,7 +9,7 @@ from rnsdask.lazy import elimination, exact_elimination
 from rnsdask.lazy.exact_elimination import residues_of_results
 from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.functions import check_one_kind
-from rnsdask.lazy.operands import is_number_array
+from rnsdask.lazy.operands import find_lengths, is_number_array
 from rnsdask.lazy.widening import of_intervals, through_rns
 from rnsdask.rns.system import RNS
 
@@ -169,7 +169,10 @@ def _of_kind(
         raise TypeError(f"{name} {whose}, got moduli={system!r}")
     if of_fields(operands[0]):
         return fields(*operands)
-    found = (through_rns(integers) if of_intervals(operands[0]) else integers)(*operands)
+    if of_intervals(operands[0]):
+        find_lengths(*operands)  # which what they go through could not keep
+        integers = through_rns(integers)
+    found = integers(*operands)
     if system is None:
         return found
     results = found if isinstance(found, tuple) else (found,)

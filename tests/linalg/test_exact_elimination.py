@@ -184,6 +184,26 @@ def test_chunks_and_batches(on_each_processor: Processor, rng: np.random.Generat
     assert host(np.linalg.matrix_rank(x)).tolist() == [[4] * 3] * 2
 
 
+def test_intervals_of_unknown_length(rng: np.random.Generator) -> None:
+    """Of matrices that a lazy mask has selected, as of RNSArrays."""
+    values, mask = integers(rng, 60, 3, 4, 4), np.array([True, False, True])
+    x = rd.IntervalRNSArray.from_ints(values, MODULI, chunks=(1, 4, 4))
+
+    def some() -> Any:
+        return x[da.from_array(mask, chunks=1)]
+
+    check(some(), values[mask])
+    assert (
+        rd.linalg.det(some(), moduli=rd.ModuliSet.for_bits(260)).to_ints() == host(rd.linalg.det(x))[mask]
+    ).all()
+    for found in (
+        rd.linalg.inv(some()),
+        rd.linalg.solve(some(), rd.IntervalRNSArray.from_ints(np.eye(4, dtype=int), MODULI)),
+    ):
+        for part, expected in zip(found, rd.linalg.inv(x), strict=True):
+            assert (host(part) == host(expected)[mask]).all()
+
+
 def test_results_under_moduli(on_each_processor: Processor, rng: np.random.Generator) -> None:
     """RNSArrays of the results, lazy where the matrices are; out of range an error with the index."""
     values, right = integers(rng, 30, 3, 4, 4), integers(rng, 20, 3, 4)[..., None]
