@@ -9,7 +9,7 @@ from rnsdask.arrays import rns_storage
 from rnsdask.arrays.ring_array import Axis, RingArray, without_axes
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.arrays.storage import Storage
-from rnsdask.core.moduli import fewest_moduli
+from rnsdask.core.moduli import as_bool, fewest_moduli
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.lazy import fields as lazy_fields
@@ -106,6 +106,7 @@ class FieldArray(RingArray):
         Those of prime fields have the same residues, under the primes as the moduli set; those of a Fermat
         field are under the fewest 32-bit moduli. Lazy if this array is.
         """
+        signed = as_bool(signed, "signed")
         if not isinstance(self._system, FermatField):
             return RNSArray(self._words, RNS(self.moduli, signed))
         half = self._system.modulus // 2 if signed else 0

@@ -12,6 +12,7 @@ MODULI = rd.ModuliSet.for_bits(64)
 X = rd.from_ints([1, 2, 3, 4], MODULI)
 LAZY = rd.from_ints([1, 2, 3, 4], MODULI, chunks=1)
 LIMBS = rd.from_ints([1, 2, 3, 4], rd.Positional(64))
+FERMAT = rd.from_ints([1, 2, 3, 4], rd.FermatField(2**28 + 2**22, 16))
 
 # What is called, and what the line must have in it.
 CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
@@ -55,6 +56,7 @@ CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     ),
     (lambda: rd.read_parquet(5, "a"), TypeError, "path must be a Parquet file's path, or several, got int"),
     (lambda: rd.FieldArray.from_rns(X, 5), TypeError, "takes PrimeFields or a FermatField, got int"),
+    (lambda: FERMAT.lift(None), TypeError, "signed must be a bool, got None"),  # type: ignore[arg-type]
     (
         lambda: rd.interval_arithmetic("add", X, X, MODULI),
         TypeError,
