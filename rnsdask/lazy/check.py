@@ -40,18 +40,21 @@ def readable(residues: Any, axis: int = 0) -> Any:
 
 
 def as_declared(values: Any) -> Any:
-    """An array; one of Dask without empty chunks, the others checked to be of its type, as long as it says.
+    """An array without masked values; one of Dask without empty chunks, the others as it says that they are.
 
     The type is that of machine integers and Booleans: bounds follow from it, limbs are read as of it, and
     masks and positions are taken for it. Where a chunk has other lengths, numbers would be left out, or have
-    the places of others.
+    the places of others; what is masked would count as if it were not.
 
     Raises
     ------
     TypeError, ValueError
-        When a chunk is computed that is not, such as one of a function that was told another dtype or shape.
+        If a value is masked. Of Dask when a chunk is computed that has such a one, or another type or shape,
+        as of a function that was told others.
     """
     if not isinstance(values, da.Array):
+        if np.ma.is_masked(values):
+            raise ValueError("values are masked; fill them first")
         return values
     declared = values.dtype if values.dtype.kind in "biu" else None
     if declared is None and not values.ndim:  # an integer of any size, or text
@@ -63,6 +66,8 @@ def as_declared(values: Any) -> Any:
 def _as_declared_block(block: Any, *, declared: np.dtype[Any] | None, place: Place) -> Any:
     if not hasattr(block, "dtype"):  # of one integer that a function gave, as it was made delayed
         block = np.asarray(block, dtype=np.min_scalar_type(block))
+    if np.ma.is_masked(block):
+        raise ValueError(f"values are masked in chunk {place.index} of a Dask array; fill them first")
     if declared is not None and not np.can_cast(block.dtype, declared):
         raise TypeError(f"a Dask array says that its chunks are {declared}, and one is {block.dtype}")
     lengths = tuple(stop - start for start, stop in place.location)

@@ -73,7 +73,7 @@ def _item(k: Any) -> Any:
         raise IndexError(f"{with_article(type(k))} is no index; to_ints() gives integers that are")
     if getattr(k, "ndim", 0):  # CuPy's stay where they are
         _check_unsigned(k)
-        return k
+        return as_declared(k)
     try:
         return operator.index(k)  # also of an array of no axes
     except TypeError:

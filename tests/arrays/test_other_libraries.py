@@ -201,6 +201,38 @@ def test_dask_arrays_of_another_type_than_they_say() -> None:
     assert rd.from_limbs(narrow, limbs, axis=0).to_ints().tolist() == [5 + (6 << 64)]
 
 
+@pytest.mark.parametrize("is_lazy", [False, True])
+def test_masked_values(is_lazy: bool) -> None:
+    """What is behind a mask counts nowhere: be it numbers, exponents, shifts, places or conditions."""
+
+    def masked(values: Any, dtype: Any) -> Any:
+        found = np.ma.array(np.array(values, dtype))
+        found[..., -1] = np.ma.masked
+        return da.from_array(found, chunks=2) if is_lazy else found
+
+    system, field = rd.RNS(MODULI, signed=True), rd.FermatField(2**28 + 2**22, 16)
+    x = rd.from_ints([1, 2, 3], system)
+    places, truths = masked([0, 1, 2], np.int64), masked([True] * 3, np.bool_)
+    for wrong in (
+        lambda: rd.from_ints(places, system),
+        lambda: rd.from_limbs(masked([[1, 2, 3]], np.uint32), system, axis=0),
+        lambda: rd.from_bytes(masked([[1, 2, 3]], np.uint8), moduli=system),
+        lambda: rd.from_residues(masked([[1, 2, 3]] * len(MODULI), np.uint32), system),
+        lambda: rd.FieldArray.from_words(masked([[1, 2, 3]] * field.rows, np.uint32), field),
+        lambda: x**places,
+        lambda: rd.FieldArray.from_rns(x, field) ** places,
+        lambda: np.left_shift(x.to_positional(64), places),
+        lambda: x.to_positional(64) >> places,
+        lambda: x[places],
+        lambda: x.take(places),
+        lambda: x[truths],
+        lambda: rd.where(truths, x, -x),
+    ):
+        with pytest.raises(ValueError, match="are masked"):
+            wrong().sum().compute()
+    assert (x[places[:2]] ** places[:2]).to_ints().tolist() == [1, 2]
+
+
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_dask_arrays_of_another_length_than_they_say(count: int) -> None:
     """Of some numbers, a result would look like that of all."""
