@@ -186,5 +186,5 @@ def _check_different(slopes: Array, fields: Any, place: Place) -> None:
     flat = zeros.reshape(len(zeros), -1)
     first = int(flat.any(axis=0).argmax())
     which = index_at(first, slopes.shape[1:], place)
-    modulus = fields.modulus if is_fermat else fields.moduli[int(flat[:, first].argmax())]
+    modulus = fields if is_fermat else fields.moduli[int(flat[:, first].argmax())]
     raise ValueError(f"points must be different, but that at index {which} equals another modulo {modulus}")

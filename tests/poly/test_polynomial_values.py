@@ -1,5 +1,7 @@
 """Values and interpolation of polynomials over fields against Python's integers."""
 
+import re
+
 import dask.array as da
 import numpy as np
 import pytest
@@ -113,7 +115,7 @@ def test_errors() -> None:
     with pytest.raises(ValueError, match=r"at index \(1, 0\) equals another modulo 101$"):
         lazy.compute()
     twice = rd.from_ints([4, 4], FERMAT, chunks=None)
-    with pytest.raises(ValueError, match=rf"at index \(0,\) equals another modulo {FERMAT.modulus}$"):
+    with pytest.raises(ValueError, match=rf"at index \(0,\) equals another modulo {re.escape(str(FERMAT))}$"):
         rd.poly.interpolate(twice, twice)
     with pytest.raises(ValueError, match=r"as many values as points .* got shapes \(2, 4\) and \(2, 3\)"):
         rd.poly.interpolate(points, points[:, :3])
