@@ -91,7 +91,7 @@ def import_residues(
     """
     identity = job_identity("import", {}, shape=source.shape, dtype=str(source.dtype), **how)
     try:
-        done = write_array(array, path, job_identity=identity, **options)
+        done = write_array(array, path, job_identity=identity, compare_all=True, **options)
     except ValueError as error:
         if type(error) is not ValueError:  # of the store
             raise

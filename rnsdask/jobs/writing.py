@@ -70,6 +70,7 @@ def write_array(
     progress: bool = False,
     label: str = "write",
     job_identity: str | None = None,
+    compare_all: bool = False,
     begun: Callable[[], object] = lambda: None,
 ) -> Transfer:
     """Compute a lazy array into a store, or a group, with the same chunks.
@@ -82,6 +83,9 @@ def write_array(
         What progress calls it.
     job_identity : str, optional
         What makes the array, as :func:`.job_identity` tells.
+    compare_all : bool
+        Whether all chunks that are kept are compared with those of the array, not the first alone: where the
+        identity does not tell whether the operands are as they were.
     begun : callable
         Called when the store is there, before its first chunk is computed.
 
@@ -97,6 +101,8 @@ def write_array(
     begun()
     if resume:
         kept, damaged = check_written([(writer, source.words)], client)
+        if compare_all:
+            compute(counts(source.words, _Comparison(writer), sorted(kept)), client)
     missing = [index for index in writer.indices() if index not in kept]
     amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
     write(source.words, writer, missing, client, progress=progress, label=label, **amount)
@@ -220,6 +226,20 @@ def written_chunks(
     damaged = set(writer.damaged_chunks(map_chunks))
     whole = set(writer.indices()).difference(writer.missing_chunks(), damaged)
     return whole, damaged
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """What compares chunks with those that are written, in the place of what writes them."""
+
+    writer: store.ArrayWriter
+
+    def write_chunk(self, index: Sequence[int], block: Any, /) -> None:
+        """Raise JobError unless a chunk holds the numbers of a block."""
+        check_same(self.writer, tuple(index), to_backend(block, "cpu"))
+
+    def finish(self) -> None:
+        """Do nothing: all was written before."""
 
 
 def check_same(writer: store.ArrayWriter, index: Index, block: NDArray[Any]) -> None:

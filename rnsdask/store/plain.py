@@ -10,9 +10,9 @@ import zarr
 from numpy.typing import DTypeLike, NDArray
 
 from rnsdask.backend import Array, to_backend
-from rnsdask.core.errors import StoreAccessError, StoreError
+from rnsdask.core.errors import CorruptChunkError, IncompleteStoreError, StoreAccessError, StoreError
 from rnsdask.core.layout import chunk_grid, chunk_slices, grid_indices
-from rnsdask.store.attributes import PLAIN_ATTRIBUTE, begun_fields, check_job_identity
+from rnsdask.store.attributes import ATTRIBUTE, PLAIN_ATTRIBUTE, begun_fields, check_job_identity
 from rnsdask.store.codecs import describe_codecs
 from rnsdask.store.documents import array_document, files_in_memory, make_document, with_attributes
 from rnsdask.store.location import METADATA_KEY, Location, chunk_key
@@ -118,14 +118,25 @@ def open_any_array(path: str) -> zarr.Array[Any]:
     Raises
     ------
     StoreError
-        If there is none, or it cannot be read.
+        If there is none, or it cannot be read, or it is one of rnsdask's that is not whole.
     """
     try:
-        return zarr.open_array(path, mode="r")
+        array = zarr.open_array(path, mode="r")
     except FileNotFoundError:
         raise StoreError(f"{path}: there is no such file or Zarr array") from None
     except Exception as error:  # of any type, for anything may stand in the files
         raise StoreError(f"{path}: it cannot be opened as a Zarr array: {error!r}") from error
+    _check_own(path, array)
+    return array
+
+
+def _check_own(path: str, array: zarr.Array[Any]) -> None:
+    """Check that an array is whole if rnsdask wrote it: of one that lacks chunks, Zarr reads zeros."""
+    own = [array.attrs[key] for key in (ATTRIBUTE, PLAIN_ATTRIBUTE) if key in array.attrs]
+    if any(isinstance(attribute, dict) and attribute.get("complete") is False for attribute in own):
+        raise IncompleteStoreError(f"{path}: it is incomplete, because its writing did not finish")
+    if own and (missing := array.nchunks - array.nchunks_initialized):
+        raise CorruptChunkError(f"{path}: {missing} of its {array.nchunks} chunks are missing")
 
 
 def exists(path: StorePath) -> bool:

@@ -118,6 +118,41 @@ def test_an_interrupted_import_goes_on() -> None:
     assert rd.open_zarr("x.zarr").to_ints().tolist() == values
 
 
+def test_an_interrupted_import_compares_all_that_it_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = drawn(1000)
+    np.save("dump.npy", dump(values))
+    how = ["--residues", "--moduli-list", LIST, "--chunk", 128, "--no-progress"]
+    with monkeypatch.context() as patched:
+        patched.setattr(store.StoreWriter, "finish", lambda _: 1 // 0)
+        call("import", "dump.npy", "x.zarr", *how)
+    for changed in (300, 999):
+        np.save("dump.npy", dump([*values[:changed], 5, *values[changed + 1 :]]))
+        message = fail("import", "dump.npy", "x.zarr", *how, "--resume")
+        assert message.endswith(
+            f"x.zarr: chunk c/0/{changed // 128} holds other numbers than this job's; it cannot be resumed"
+        )
+    np.save("dump.npy", dump(values))
+    assert "8 chunks kept" in succeed("import", "dump.npy", "x.zarr", *how, "--resume")
+    assert rd.open_zarr("x.zarr").to_ints().tolist() == values
+
+
+def test_stores_that_are_not_whole_are_no_residues() -> None:
+    """Zarr would read zeros where a chunk is missing."""
+    moduli = rd.ModuliSet([251, 253])
+    x = rd.from_ints(range(500), moduli, chunks=128)
+    x.to_zarr("damaged.zarr")
+    Path("damaged.zarr/c/0/1").unlink()
+    x.to_zarr("begun.zarr", compute=False)
+    how = ["--residues", "y.zarr", "--moduli-list", "251,253", "--no-progress"]
+    assert fail("import", "damaged.zarr", *how) == "damaged.zarr: 1 of its 4 chunks are missing"
+    begun = fail("import", "begun.zarr", *how)
+    assert begun == "begun.zarr: it is incomplete, because its writing did not finish"
+    assert not Path("y.zarr").exists()
+    x.to_zarr("whole.zarr")
+    succeed("import", "whole.zarr", *how)
+    assert rd.open_zarr("y.zarr").to_ints().tolist() == list(range(500))
+
+
 @pytest.mark.parametrize(
     ("args", "status", "message"),
     [
