@@ -98,9 +98,8 @@ def checked(residues: Any, system: RNS) -> Any:
     if not isinstance(residues, da.Array):
         is_private = isinstance(residues, np.ndarray) and not residues.flags.writeable
         return _check_block(residues if is_private else residues.copy(), system=system)
-    # Only an error of the bound names the place.
-    options: dict[str, Any] = {"rows": system.rows, "located": system.bound is not None, "system": system}
-    return map_chunks(_check_block, as_declared(residues).rechunk({0: -1}), **options)
+    residues = as_declared(residues).rechunk({0: -1})
+    return map_chunks(_check_block, residues, rows=system.rows, located=True, system=system)
 
 
 def within_bound(residues: Any, system: RNS) -> Any:
@@ -118,21 +117,21 @@ def within_bound(residues: Any, system: RNS) -> Any:
     return map_chunks(_check_bound, residues, rows=system.rows, located=True, system=system)
 
 
-def checked_residues(residues: Array, moduli: ModuliSet) -> Array:
+def checked_residues(residues: Array, moduli: ModuliSet, place: Place = ALONE) -> Array:
     """Return a NumPy or CuPy array of residues, or raise ValueError if one is not below its modulus."""
     matrix = as_matrix(residues)
     found = kernels_of(matrix).first_invalid(matrix, moduli)
     if found is not None:
         i, j = found
         raise ValueError(
-            f"residue {int(matrix[i, j])} of the number at flat position {j} is not below "
+            f"residue {int(matrix[i, j])} of the number at flat position {place.flat_index(j)} is not below "
             f"its modulus {moduli[i]} (row {i})"
         )
     return residues
 
 
 def _check_block(residues: Array, *, system: RNS, place: Place = ALONE) -> Array:
-    return _check_bound(checked_residues(residues, system.moduli), system=system, place=place)
+    return _check_bound(checked_residues(residues, system.moduli, place), system=system, place=place)
 
 
 def _check_bound(residues: Array, *, system: RNS, place: Place) -> Array:
