@@ -31,8 +31,8 @@ def joined(*options: _Decorator) -> _Decorator:
 def _read_gpus(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Any:
     if value is None or value == "all":
         return value
-    if not value.isdecimal() or int(value) < 1:
-        raise click.BadParameter(f"{value!r} is neither a positive integer nor 'all'")
+    if not re.fullmatch(r"0*[1-9][0-9]{,8}", value):
+        raise click.BadParameter(f"{value!r:.80} is neither a positive integer nor 'all'")
     return int(value)
 
 
@@ -40,13 +40,24 @@ def _read_progress(_ctx: click.Context, _param: click.Parameter, value: bool | N
     return sys.stderr.isatty() if value is None else value
 
 
+_LONGEST = 2**63 - 1
+"""Of a chunk."""
+
+
+def _read_decimal(text: str) -> int | None:
+    """The decimal integer that a text is, None if it is none; one beyond `_LONGEST` if it has many digits."""
+    if not re.fullmatch(r"[+-]?[0-9]+", text):
+        return None
+    return int(text) if len(text) < 100 else _LONGEST + 1  # Python reads no integers of any length
+
+
 def _read_chunks(_ctx: click.Context, _param: click.Parameter, value: str) -> Any:
     """Chunks as arrays take them: one integer or text, or a tuple of several."""
     items = [item.strip() for item in value.split(",")]
-    chunks = tuple(int(item) if re.fullmatch(r"[+-]?[0-9]+", item) else item for item in items)
-    for length in chunks:
-        if isinstance(length, int) and length < 1 and length != -1:
-            raise click.BadParameter(f"a chunk's length must be at least 1, or -1, got {length}")
+    chunks = tuple(item if (read := _read_decimal(item)) is None else read for item in items)
+    for item, length in zip(items, chunks, strict=True):
+        if isinstance(length, int) and length != -1 and not 1 <= length <= _LONGEST:
+            raise click.BadParameter(f"a chunk's length must be from 1 to {_LONGEST}, or -1, got {item:.40}")
     return chunks if len(chunks) > 1 else chunks[0]
 
 

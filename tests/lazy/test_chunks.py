@@ -132,6 +132,14 @@ def test_what_are_no_chunks_is_refused(chunks: Any, error: type[Exception], mess
         x.rechunk(chunks)
 
 
+def test_lengths_beyond_machine_integers_are_the_whole_axis() -> None:
+    """Dask counts them as floating-point numbers."""
+    x = rd.from_ints(np.arange(600).reshape(20, 30), MODULI)
+    for length in (2**63, 10**20, 10**400):
+        assert x.rechunk(length).chunks == ((20,), (30,))
+        assert x.rechunk({1: length}).chunks == (*x.chunks[:1], (30,))
+
+
 def test_more_chunks_than_memory_are_refused_before_they_are_made() -> None:
     with pytest.raises(JobError, match="larger chunks are fewer"):
         rd.random(MODULI, 10**14, chunks=1)
