@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,7 @@ def verify_group(
     expected.update(f"{RESIDUES}/{info.residues.chunk_key(index)}" for index in indices)
     for name, _ in info.parts:
         expected |= {f"{name}/{METADATA_KEY}", *(f"{name}/{chunk_key(index)}" for index in indices)}
+    expected.update(str(folder) for key in list(expected) for folder in PurePosixPath(key).parents)
     for key in sorted(info.location.versions().keys() - expected):
         if not key.startswith(f"{STAGED}/"):
             yield f"{info.path}: file {key} does not belong to the group"

@@ -233,12 +233,10 @@ class GroupWriter:
 
     def missing_chunks(self) -> list[tuple[int, ...]]:
         """List the indices of the chunks of which an array is not written yet, in C order."""
-        sizes, missing = self._location.sizes(), set(self._residues.missing_chunks())
-        missing.update(
-            index
-            for index in self.indices()
-            if any(f"{name}/{chunk_key(index)}" not in sizes for name in self._parts)
-        )
+        missing = set(self._residues.missing_chunks())
+        for name in self._parts:
+            found = self._location.child(name).found(map(chunk_key, self.indices()))
+            missing.update(index for index in self.indices() if chunk_key(index) not in found)
         return sorted(missing)
 
     def finish(self) -> None:
@@ -251,12 +249,12 @@ class GroupWriter:
         """
         self.owner.check()
         location, info = self._location, self._residues.info
-        path, sizes = location.path, location.sizes()
+        path = location.path
         for name in self._parts:
+            found = location.child(name).found(map(chunk_key, info.indices()))
             for index in info.indices():
-                key = f"{name}/{chunk_key(index)}"
-                if key not in sizes:
-                    raise StoreError(f"{path}: it cannot be completed: {key} is not written")
+                if (key := chunk_key(index)) not in found:
+                    raise StoreError(f"{path}: it cannot be completed: {name}/{key} is not written")
         group = hash_of_chunks(location, info, self._parts)
         parts = {}
         for name in self._parts:

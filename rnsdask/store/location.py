@@ -3,7 +3,7 @@
 import errno
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -116,6 +116,11 @@ class Location(ABC):
     @abstractmethod
     def version(self, name: str) -> tuple[Any, ...]:
         """What `versions` tells of one file; FileNotFoundError if there is none."""
+
+    def found(self, names: Iterable[str]) -> dict[str, tuple[Any, ...]]:
+        """What `versions` tells of those of some files that are there, also behind links."""
+        listed = self.versions()
+        return {name: listed[name] for name in names if name in listed}
 
     @abstractmethod
     def read(self, name: str, what: str, limit: int) -> bytes:
@@ -308,6 +313,19 @@ class LocalLocation(_FileSystemLocation):
 
     def child(self, name: str) -> Location:
         return LocalLocation(f"{self.path}/{name}")
+
+    def version(self, name: str) -> tuple[Any, ...]:
+        # Not fsspec's, which is of a link, not of what it leads to.
+        with _reading(f"{self.path}: {name}"):
+            status = Path(self.path, name).stat()
+        return status.st_size, str(status.st_mtime), str(status.st_ino)
+
+    def found(self, names: Iterable[str]) -> dict[str, tuple[Any, ...]]:
+        versions = {}
+        for name in names:
+            with suppress(FileNotFoundError):
+                versions[name] = self.version(name)
+        return versions
 
     def read(self, name: str, what: str, limit: int) -> bytes:
         with _reading(what):

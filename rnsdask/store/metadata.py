@@ -186,6 +186,11 @@ class StoreInfo:
         inside = len(index) == len(grid) and all(0 <= i < n for i, n in zip(index, grid, strict=True))
         return inside and key == self.chunk_key(index)
 
+    def has_chunk_folder(self, key: str) -> bool:
+        """Whether a folder of this name, or a link to one, has chunks of the store in it."""
+        above = len(self.grid) + 2 - len(key.split("/"))
+        return above > 0 and self.has_chunk_key(key + "/0" * above)
+
     def chunk_name(self, index: Sequence[int]) -> str:
         """Return what error messages call a chunk."""
         return f"{self.path}: chunk {self.chunk_key(index)}"

@@ -247,8 +247,8 @@ class PlainWriter(ArrayWriter):
 
     def missing_chunks(self) -> list[tuple[int, ...]]:
         """List the indices of the chunks that are not written yet, in C order."""
-        sizes = self._location.sizes()
-        return [index for index in self.indices() if chunk_key(index) not in sizes]
+        found = self._location.found(map(chunk_key, self.indices()))
+        return [index for index in self.indices() if chunk_key(index) not in found]
 
     def _problems(self, index: tuple[int, ...]) -> list[str]:
         try:

@@ -270,7 +270,7 @@ def verify(info: StoreInfo, *, map_chunks: Callable[..., Iterable[list[str]]] = 
         array; the first number of a chunk that is greater in magnitude than the store's bound.
     """
     keys = info.location.versions().keys() - {METADATA_KEY}
-    for key in sorted(key for key in keys if not info.has_chunk_key(key)):
+    for key in sorted(key for key in keys if not (info.has_chunk_key(key) or info.has_chunk_folder(key))):
         if not key.startswith(f"{STAGED}/"):  # of a store that is to replace this one
             yield f"{info.path}: file {key} does not belong to the store"
     found = False
@@ -322,7 +322,8 @@ def fingerprint(info: "StoreInfo | PlainInfo") -> str:
 def versions_of(location: Location, keys: Iterable[str]) -> list[tuple[Any, ...] | None]:
     """Size, inode and time of modification, or version, of each of some files at a place; None if missing."""
     if location.lists:
-        return list(map(location.versions().get, keys))
+        listed = list(keys)
+        return list(map(location.found(listed).get, listed))
     with ThreadPoolExecutor(_REQUESTS) as pool:
         return list(pool.map(partial(_version, location), keys))
 

@@ -340,11 +340,12 @@ class StoreWriter(ArrayWriter):
 
     def missing_chunks(self) -> list[tuple[int, ...]]:
         """List the indices of the chunks that are not written yet, in C order."""
-        info, sizes = self.info, self.info.location.sizes()
+        info = self.info
+        found = info.location.found(map(info.chunk_key, info.indices()))
         if not info.has_chunk_files:
-            return [index for index in info.indices() if info.chunk_key(index) not in sizes]
+            return [index for index in info.indices() if info.chunk_key(index) not in found]
         expected = chunk_file_size(info.file_shape)
-        return [index for index in info.indices() if sizes.get(info.chunk_key(index)) != expected]
+        return [index for index in info.indices() if found.get(info.chunk_key(index), (None,))[0] != expected]
 
     def _problems(self, index: tuple[int, ...]) -> list[str]:
         return chunk_problems(self.info, index)

@@ -302,6 +302,24 @@ def test_a_symbolic_link_is_followed_and_kept(tmp_path: Path) -> None:
     assert store.open_info(tmp_path / "target").shape == (20,)
 
 
+@pytest.mark.parametrize("linked", ["c", "c/0", "c/0/1"])
+def test_chunks_behind_links(tmp_path: Path, linked: str) -> None:
+    """As those that have moved to another disk: what they lead to counts."""
+    info = write(tmp_path / "x", np.zeros((4, 500), np.uint32), chunks=128)
+    (tmp_path / "x" / linked).rename(tmp_path / "moved")
+    (tmp_path / "x" / linked).symlink_to(tmp_path / "moved")
+    assert list(store.verify(info)) == []
+    before = store.fingerprint(info)
+    os.utime(tmp_path / "x/c/0/1", (5, 5))
+    assert store.fingerprint(info) != before
+    document = json.loads((tmp_path / "x/zarr.json").read_text())
+    document["attributes"]["rnsdask"]["complete"] = False
+    (tmp_path / "x/zarr.json").write_text(json.dumps(document))
+    writer = store.resume(tmp_path / "x")
+    assert writer.missing_chunks() == []
+    assert read(writer.finish()).shape == (4, 500)
+
+
 # Other readers
 
 
