@@ -193,7 +193,8 @@ def _compute_integers(
     ):
         values = job.integers(problem, client, progress=progress, checkpoint=checkpoint)
         pairs = zip(targets, values, strict=False)
-        done = [job.write_integers(found, moduli, path, client, **mode) for path, found in pairs]
+        how: dict[str, Any] = {"job_identity": problem.identity, **mode}
+        done = [job.write_integers(found, moduli, path, client, **how) for path, found in pairs]
     cost.record(operation, problem.size, problem.nbytes)
     work = f"{size_text(problem.nbytes)} read ({cost_text(problem.nbytes, cost)})"
     if as_json:

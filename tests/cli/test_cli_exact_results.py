@@ -8,9 +8,11 @@ from typing import Any
 import flint
 import numpy as np
 import pytest
-from commands import fail, succeed
+from commands import call, fail, succeed
 
 import rnsdask as rd
+from rnsdask import store
+from rnsdask.core import layout
 from rnsdask.jobs import exact_results
 from rnsdask.jobs.checkpoint import Checkpoint
 from rnsdask.lazy import exact_elimination
@@ -215,6 +217,23 @@ def test_places_of_results(rng: np.random.Generator, monkeypatch: pytest.MonkeyP
     assert "d: it exists" in fail("solve", "a", "a", "-o", "n", "--denominators", "d")
     assert "d: it exists" in fail("det", "a", "-o", "d")
     assert not Path("n").exists()
+
+
+def test_results_of_other_matrices_are_not_resumed(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chunks that are kept would be those of matrices that have changed since."""
+    matrices = drawn(rng, 300, 2, 2)
+    stored("x", matrices)
+    monkeypatch.setattr(layout, "DEFAULT_CHUNK_BYTES", 512)
+    with monkeypatch.context() as patched:
+        patched.setattr(store.StoreWriter, "finish", lambda _: 1 // 0)
+        call("det", "x", "-o", "d")
+    matrices[200, 0, 0] += 1
+    stored("x", matrices)
+    assert "it was begun by another job" in fail("det", "x", "-o", "d", "--resume")
+    succeed("det", "x", "-o", "d", "--overwrite")
+    assert rd.open_zarr("d").to_ints().tolist() == [int(flint_of(m).det()) for m in matrices]
 
 
 def test_resultants(rng: np.random.Generator) -> None:
