@@ -168,7 +168,12 @@ class _Target:
         wanted |= {} if any_chunks else {"chunks": self.chunks}
         wanted |= {} if self._shape is None else {"shape": self._shape}
         self._writer = resume_store(self._path, **wanted)
-        self.chunks = self._writer.info.chunks
+        info = self._writer.info
+        if self._shape is None and len(info.shape) > 1:
+            raise JobError(
+                f"{info.path}: it cannot be resumed: its shape: {info.shape}; the job has no --shape"
+            )
+        self.chunks = info.chunks
         # On as many threads as the job was granted: each of them has a chunk in memory.
         with mapping(None) as map_chunks:
             self._written, self._damaged = written_chunks(self._writer, map_chunks)
