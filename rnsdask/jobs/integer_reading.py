@@ -27,8 +27,10 @@ from rnsdask.backend.cpu import format_decimal, parse_decimal_lines, parse_lines
 from rnsdask.constants import DECIMAL_BASE, DECIMAL_DIGITS
 from rnsdask.core.errors import InputError, abbreviate
 from rnsdask.core.integer_text import not_an_integer, parse_integer, to_decimal
+from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.core.moduli import LIMB_BITS, ModuliSet
 from rnsdask.positional.system import Positional
+from rnsdask.rns.blocks import BATCH_INTEGERS, BATCH_RESIDUES
 from rnsdask.rns.convert import to_limbs, to_residues
 from rnsdask.rns.decimal import decimal_to_residues
 from rnsdask.rns.foreign import widened
@@ -332,13 +334,14 @@ class BinaryReader(IntegerReader):
     ) -> None:
         super().__init__(stream, name, lowest, highest, signed)
         self._width = width
+        self._most = max(BATCH_INTEGERS, BATCH_RESIDUES * RESIDUE_DTYPE.itemsize // width)
         size = remaining_bytes(stream)
         if size is not None and size % width:
             raise InputError(self._trailing(size))
 
     def read(self, count: int) -> Batch:
         """Return the next integers: :meth:`IntegerReader.read`; a stream must not end within a record."""
-        data = self._stream.read(count * self._width)
+        data = self._stream.read(min(count, self._most) * self._width)
         if len(data) % self._width:
             raise InputError(self._trailing(self.bytes_read + len(data)))
         octets = np.frombuffer(data, dtype=np.uint8).reshape(-1, self._width)

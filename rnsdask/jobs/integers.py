@@ -207,9 +207,10 @@ class _Target:
         return Transfer(info.count, source.bytes_read, info.nbytes, len(self._written), len(self._damaged))
 
 
-def batch_size(system: RNS | Positional) -> int:
-    """How many integers are converted at a time."""
-    return max(BATCH_INTEGERS, BATCH_RESIDUES // system.rows)
+def batch_size(system: RNS | Positional, nbytes: int = 0) -> int:
+    """How many integers are converted at a time, where each takes so many bytes outside of the store."""
+    words = max(system.rows, nbytes // layout.RESIDUE_DTYPE.itemsize)
+    return max(BATCH_INTEGERS, BATCH_RESIDUES // words)
 
 
 def _next_chunk(
@@ -273,7 +274,7 @@ def export_integers(
     check_consecutive(info.path, info.shape, info.chunks)
     system = info.system
     form: dict[str, Any] = {"hexadecimal": hexadecimal, "width": width, "advance": advance}
-    batches, decimal = stored_batches(info, batch_size(system)), partial(_decimal, system=system)
+    batches, decimal = stored_batches(info, batch_size(system, width or 0)), partial(_decimal, system=system)
     signed = system.signed
     done, written = write_integers(stream, batches, decimal, system.limbs_of, signed=signed, **form)
     return Transfer(done, info.nbytes, written)

@@ -145,7 +145,8 @@ def export_residues(
         how: dict[str, Any] = {"moduli": moduli, "wrap": False, "dtype": dtype, "place": place}
         return first, residues_of_words(words, system=info.system, **how)
 
-    for first, residues in map_ahead(convert_batch, stored_batches(info, batch_size(info.system))):
+    size = batch_size(info.system, len(moduli) * dtype.itemsize)
+    for first, residues in map_ahead(convert_batch, stored_batches(info, size)):
         if axis == 0:
             for i, row in enumerate(residues):
                 stream.seek(begun + (i * info.count + first) * dtype.itemsize)

@@ -88,12 +88,12 @@ class Values:
         """
         check_consecutive(self.info.path, self.array.shape, self.array.chunks)
         form: dict[str, Any] = {"hexadecimal": hexadecimal, "width": width, "advance": advance}
-        batches = self._batches()
+        batches = self._batches(width or 0)
         done, written = write_integers(stream, batches, self._decimal, self._limbs, signed=True, **form)
         return Transfer(done, self.nbytes, written)
 
-    def _batches(self) -> Iterator[tuple[int, _Numbers]]:
-        """Some values at a time, with the index of the first."""
+    def _batches(self, width: int) -> Iterator[tuple[int, _Numbers]]:
+        """Some values at a time, with the index of the first; records of them have so many bytes."""
         first = 0
         for index in self.array.indices():
             if isinstance(self.info, store.GroupInfo):
@@ -102,7 +102,7 @@ class Values:
             else:
                 numbers = store.read_plain_chunk(self.info, index).reshape(1, -1).astype("<i8")
                 negative = numbers[0] < 0
-            size = max(16, _BATCH_WORDS // len(numbers))
+            size = max(16, _BATCH_WORDS // max(len(numbers), width // 4))
             for start in range(0, len(negative), size):
                 part = slice(start, start + size)
                 yield first + start, (numbers[:, part], negative[part])

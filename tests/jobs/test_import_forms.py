@@ -21,8 +21,9 @@ from commands import fail, succeed
 import rnsdask as rd
 from rnsdask.cli import main
 from rnsdask.core.errors import InputError, JobError
+from rnsdask.jobs import integer_writing
 from rnsdask.jobs.compression import compressing, decompressed
-from rnsdask.jobs.integer_reading import TextReader
+from rnsdask.jobs.integer_reading import BinaryReader, TextReader
 from rnsdask.jobs.matrix_market import is_matrix_market
 
 VALUES = [k**7 for k in range(2000)]
@@ -171,6 +172,39 @@ def test_spaces_blank_lines_and_a_mark_are_taken_unless_strict() -> None:
     assert "--strict is about text" in fail(
         "import", "n", "y.zarr", "--bits", 64, "--binary", 8, "--strict", status=2
     )
+
+
+# ---- records ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("group", [False, True])
+def test_wide_records_are_written_and_read_a_few_at_a_time(
+    group: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many numbers of the store a batch would have: all of these are 200 MB."""
+    Path("n").write_bytes(TEXT)
+    succeed("import", "n", "x.zarr", "--bits", 128)
+    if group:
+        succeed("convert", "x.zarr", "g.zarr", "--to", "interval")
+    width, most = 100_000, []
+    converted = integer_writing.binary_records
+
+    def records(*args: Any, **options: Any) -> bytes:
+        data = converted(*args, **options)
+        most.append(len(data))
+        return data
+
+    monkeypatch.setattr(integer_writing, "binary_records", records)
+    succeed("export", "g.zarr" if group else "x.zarr", "r", "--binary", width)
+    assert sum(most) == len(VALUES) * width
+    assert max(most) <= 2**21
+    found: list[int] = []
+    with Path("r").open("rb") as stream:
+        reader = BinaryReader(stream, "r", width, 0, 2**128, signed=False)
+        while batch := reader.read(len(VALUES)):
+            assert len(batch) * width <= 2**21
+            found += map(batch.value, range(len(batch)))
+    assert found == VALUES
 
 
 # ---- shapes -----------------------------------------------------------------------------------------------
