@@ -78,6 +78,8 @@ def import_(
     if residues:
         if positional or any(option is not None for option in (width, bits, modulus_bits, shape)):
             refuse("--residues excludes --binary, --bits, --modulus-bits, --shape and --positional")
+        if source == "-":
+            refuse("--residues reads a NumPy file or a Zarr array, not standard input")
         moduli = moduli_of_other_programs(moduli_list, moduli_file)
         _import_residues(source, path, moduli, int(axis or 0), **options)
         return

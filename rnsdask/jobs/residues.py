@@ -56,13 +56,13 @@ def work_of_import(array: RNSArray, source: Any, axis: int) -> Work:
     Whole chunks of a Zarr array are read, and wait to be cut and joined to those that are written.
     """
     written = array.words.chunks[1:]
-    lengths = [max(some) for some in written]
+    lengths = [max(1, *some) for some in written]
     if isinstance(source, np.ndarray):  # a file, which is read as is written
         return memory_plan.describe("residues", len(array.moduli), array.shape, lengths)
     chunks = list(source.chunks)
     del chunks[axis]
     read = normalize_chunks(tuple(chunks), array.shape)
-    longest = max(lengths, [max(some) for some in read], key=math.prod)
+    longest = max(lengths, [max(1, *some) for some in read], key=math.prod)
     waiting = most_alive(read, written, array.shape) * len(array.moduli) * RESIDUE_DTYPE.itemsize
     return memory_plan.describe("residues", len(array.moduli), array.shape, longest, held=waiting)
 

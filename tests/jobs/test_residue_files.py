@@ -74,6 +74,18 @@ def test_a_dump_goes_in_and_out(axis: int, signed: list[str]) -> None:
     assert np.load(io.BytesIO(result.stdout_bytes)).tolist() == dump(values, -1).tolist()
 
 
+@pytest.mark.parametrize("shape", [(8, 0), (8, 0, 3), (8, 3, 0)])
+def test_no_residues(shape: tuple[int, ...]) -> None:
+    np.save("none.npy", np.zeros(shape, np.uint64))
+    zarr.create_array("none.zarr", shape=shape, dtype="uint64", chunks=(8, *(2 for _ in shape[1:])))
+    how = ["import", "--overwrite", "--moduli-list", LIST, "--residues"]
+    for source in ("none.npy", "none.zarr"):
+        assert "0 integers" in succeed(*how, source, "x")
+        assert rd.open_zarr("x").shape == shape[1:]
+    succeed("export", "--residues", "x", "out.npy", "--moduli-list", LIST)
+    assert Path("out.npy").read_bytes() == Path("none.npy").read_bytes()
+
+
 def test_under_the_stores_own_moduli() -> None:
     values = [0, 5, 2**60, 2**63]
     rd.from_ints(values, rd.ModuliSet([2**32, 2**32 - 1]), chunks=128).to_zarr("x.zarr")
@@ -172,6 +184,7 @@ def test_stores_that_are_not_whole_are_no_residues() -> None:
         (["good.npy", "x.zarr", "--moduli-list", "7"], 2, "one row for each of the 1 moduli"),
         (["good.npy", "x.zarr", "--moduli-list", "7,14"], 2, "not coprime"),
         (["good.npy", "x.zarr", "--moduli-list", "7,x"], 2, "--moduli-list:2: 'x' is not an integer"),
+        (["-", "x.zarr", "--moduli-list", "7,11"], 2, "not standard input"),
         (["good.npy", "x.zarr"], 2, "--residues needs either --moduli-list or --moduli"),
         (["good.npy", "x.zarr", "--moduli-list", "7,11", "--bits", "8"], 2, "--residues excludes"),
         (["good.npy", "x.zarr", "--moduli-list", "7,11", "--axis", "1"], 2, "Invalid value for '--axis'"),
