@@ -5,6 +5,8 @@ import math
 import operator
 import re
 import shutil
+import subprocess
+import sys
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def values_in(path: str) -> Any:
     return rd.open_zarr(path).to_ints().tolist()
+
+
+def test_an_error_is_the_last_that_a_process_says() -> None:
+    """Its frames keep kernels alive to the end of Python, of which their library would complain."""
+    command = [sys.executable, "-c", "from rnsdask.cli import main; main(prog_name='rnsdask')"]
+    ended = subprocess.run([*command, "prod", "p.zarr"], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert re.fullmatch(r"rnsdask: error: prod of p.zarr: overflow at flat index 0: .*\n", ended.stderr)
 
 
 def test_numbers_come_in_and_go_out() -> None:
