@@ -161,7 +161,8 @@ def _import_integers(
         size = remaining_bytes(stream)
         with refusing():
             lengths = integers.consecutive_chunks(chunks, shape, system.rows)
-        work = memory_plan.describe("import", system.rows, lengths, lengths, cut=1, held=held)
+        how: dict[str, Any] = {"cut": 1, "held": held, "kind": memory_plan.kind_of([system])}
+        work = memory_plan.describe("import", system.rows, lengths, lengths, **how)
         with (
             memory_plan.fitting(work),
             measured() as cost,

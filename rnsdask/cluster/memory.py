@@ -104,6 +104,8 @@ _OF_LIMBS = {
     "convert": _Need(chunks=3, per_number=16, writes=True),
     "eval": _Need(per_number=24, writes=True),
     "powmod": _Need(chunks=2, per_number=16, writes=True),
+    "import": _Need(chunks=1, batched=True, writes=True),
+    "export": _Need(chunks=1, batched=True),
 }
 """The same of positional numbers on a CPU: no keys, no intervals, and few Python ints."""
 

@@ -43,6 +43,9 @@ _SPACES = b" \t"
 _MOST_SPACES = 4096
 """Characters that a line may have besides those of an integer."""
 
+LONG_BITS = 2**12
+"""Of positional numbers that GMP brings from and to decimal, one by one: residues take the square of them."""
+
 _HEXADECIMAL = re.compile(rb"[ \t]*[+-]?0[xX][0-9a-fA-F]+[ \t]*\r?\n?")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -90,6 +93,8 @@ class Batch:
         if isinstance(system, RNS):
             return self.to_residues(system.moduli)
         limbs = self.limbs
+        if self.decimal and system.bits > LONG_BITS:
+            return system.encode([self.value(row) for row in range(len(self))])
         if self.decimal:  # by residues, for which there is a quick way
             moduli = ModuliSet.for_bits(system.bits + 1)
             limbs = to_limbs(self.to_residues(moduli), moduli, self.signed)

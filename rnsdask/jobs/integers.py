@@ -14,7 +14,8 @@ from rnsdask.core import layout
 from rnsdask.core.errors import InputError, JobError
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.jobs.compute import Advance, map_ahead, mapping
-from rnsdask.jobs.integer_writing import check_consecutive, write_integers
+from rnsdask.jobs.integer_reading import LONG_BITS
+from rnsdask.jobs.integer_writing import check_consecutive, decimal_limbs, write_integers
 from rnsdask.jobs.writing import Index, Transfer, check_same, resume_store, written_chunks
 from rnsdask.positional.system import Positional
 from rnsdask.rns import convert
@@ -284,6 +285,8 @@ def _decimal(words: NDArray[np.uint32], system: RNS | Positional) -> Any:
     """Decimal limbs of words, and which numbers are negative."""
     if isinstance(system, RNS):
         return residues_to_decimal(words, system.moduli, system.signed)
+    if system.bits > LONG_BITS:
+        return decimal_limbs(convert.limbs_to_ints(system.limbs_of(words), system.signed))
     moduli = ModuliSet.for_bits(system.bits + 1)  # by residues, for which there is a quick way
     residues = convert.to_residues(system.limbs_of(words), moduli, system.signed)
     return residues_to_decimal(residues, moduli, system.signed)

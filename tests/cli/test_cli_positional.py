@@ -30,6 +30,22 @@ def values_in(path: str) -> Any:
     return rd.open_zarr(path).to_ints().tolist()
 
 
+@pytest.mark.parametrize("bits", [4096, 4097, 2**17])
+@pytest.mark.parametrize("signed", [False, True])
+def test_decimal_text_of_long_numbers(bits: int, signed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of residues, which take the square of the bits, are for short ones."""
+    if bits > 4096:
+        monkeypatch.setattr(rd.ModuliSet, "for_bits", None)
+    lowest, highest = rd.Positional(bits, signed).value_range
+    numbers = [lowest, highest, 0, 1, 10**9, 10**1200 - 1, lowest // 3, 12345 << bits - 15]
+    Path("long.txt").write_text("".join(f"{rd.to_decimal(v)}\n" for v in numbers), encoding="ascii")
+    range_of = ["--signed"] if signed else []
+    succeed("import", "long.txt", "l.zarr", "--positional", "--bits", bits, *range_of)
+    assert values_in("l.zarr") == numbers
+    succeed("export", "l.zarr", "again.txt")
+    assert Path("again.txt").read_bytes() == Path("long.txt").read_bytes()
+
+
 def test_an_error_is_the_last_that_a_process_says() -> None:
     """Its frames keep kernels alive to the end of Python, of which their library would complain."""
     command = [sys.executable, "-c", "from rnsdask.cli import main; main(prog_name='rnsdask')"]
