@@ -65,7 +65,7 @@ def test_kernels_agree_with_the_cpus() -> None:
     assert emulated("powers", "transposition", "proofs") == [
         "transposition: 4 results agree",
         "montgomery_powers: 4 results agree",
-        "proofs_of_bounds: 25 results agree",
+        "proofs_of_bounds: 49 results agree",
         "proofs_of_any_sums: 4 results agree",
     ]
 
