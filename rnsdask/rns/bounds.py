@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from rnsdask.backend import Array, BoundProof, Kernels, kernels_of
+from rnsdask.backend import Array, BoundProof, Kernels, kernels_of, to_backend
 from rnsdask.constants import KEY_BITS, key_constants
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import abbreviate
@@ -29,6 +29,10 @@ _GPU_RESIDUES = 2**26
 
 # Proofs in one pass write flags only, so that calls may be longer.
 _PROVED_TOGETHER = 8
+
+# So few that a proof leaves open, such as one that is the bound itself, are decided on the host: on a GPU
+# they take as long as thousands.
+_FEW = 128
 
 # Numbers that a proof leaves open are proved within lesser bounds, if that is one of so many at a time: base
 # extension takes as long as many proofs.
@@ -187,7 +191,9 @@ def find_those_beyond(matrix: Array, left_open: Array | None, system: RNS) -> Ar
     for start in range(0, left_open.size, step):
         piece = left_open[start : start + step]
         piece, numbers = _without_small(piece, numbers_at(matrix, piece), system)
-        found.append(piece[_exceeds(numbers, system)])
+        if numbers.shape[1] <= _FEW:
+            numbers = to_backend(numbers, "cpu")
+        found.append(piece[np.asarray(_exceeds(numbers, system), like=piece)])
     return np.concatenate(found) if len(found) > 1 else found[0]
 
 
