@@ -59,7 +59,6 @@ def normalize_chunks(chunks: Any, shape: Sequence[int], rows: int, current: Leng
     counts = map(_least_count, wanted, shape)
     check_graph(math.prod(counts), f"an array of shape {tuple(shape)}")
     number = np.dtype((np.void, rows * layout.RESIDUE_DTYPE.itemsize))
-    wanted = list(map(_within, wanted, shape))
     normalized: Lengths = da.core.normalize_chunks(
         tuple(wanted), tuple(shape), dtype=number, previous_chunks=current
     )
@@ -163,12 +162,6 @@ def _least_count(item: Any, length: float) -> int:
     if isinstance(item, tuple):
         return len(item)
     return -(-int(length) // item) if isinstance(item, int) and item > 0 else 1
-
-
-def _within(item: Any, length: float) -> Any:
-    """One axis' chunks; one length is at most the axis, for Dask takes none beyond machine integers."""
-    is_longer = isinstance(item, int) and not math.isnan(length) and item > length
-    return max(int(length), 1) if is_longer else item
 
 
 def without_empty_chunks(array: da.Array) -> da.Array:
