@@ -193,7 +193,8 @@ class _Target:
             prepared, evaluations={**prepared.evaluations, name: Evaluation(source, evaluation.mask)}
         )
         is_resumed = mode["resume"] and (alone or store.exists(output.path))
-        how: dict[str, Any] = {**mode, "resume": is_resumed, "job_identity": _identity(prepared, name)}
+        identity = _identity(prepared, name, output)
+        how: dict[str, Any] = {**mode, "resume": is_resumed, "job_identity": identity}
         writer: store.ArrayWriter
         if isinstance(source, NumberArray):
             writer, blocks = writing.open_store(source, output.path, **how), source.words
@@ -231,13 +232,15 @@ class _Target:
         return writing.Transfer(count, nbytes, int(self.blocks.nbytes), len(self.kept), len(self.damaged))
 
 
-def _identity(prepared: PreparedExpressions, name: str) -> str:
-    """What the values of a result follow from."""
+def _identity(prepared: PreparedExpressions, name: str, output: Output) -> str:
+    """What the values of a result follow from, and where their mask is: one that is complete says no more."""
     texts = {other: expression.text for other, expression in prepared.expressions.items()}
     how: dict[str, Any] = {"expression": texts[SINGLE]} if SINGLE in texts else {"expressions": texts}
     how["overflow"] = prepared.overflow
     if name != SINGLE:
         how["name"] = name
+    if output.mask_path is not None:
+        how["mask"] = output.mask_path
     if prepared.extension is not None:
         how["extended_to"] = prepared.extension.after
     return job_identity("eval", prepared.stores, **how)

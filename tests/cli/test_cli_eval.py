@@ -187,6 +187,19 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, *command: str) -> None:
     is_over.set()
 
 
+def test_a_mask_of_another_job_is_not_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Complete masks can be resumed, for their values may not be, and do not say of which job they are."""
+    job = ["a + b", "a=a.zarr", "b=b.zarr", "--overflow", "flag", "-o", "o.zarr"]
+    succeed("eval", "a - b", *job[1:-1], "other.zarr", "--mask", "other-mask.zarr")
+    interrupt(monkeypatch, *job, "--mask", "m.zarr")
+    before = plain_in("other-mask.zarr")
+    assert OTHER_JOB in fail("eval", *job, "--mask", "other-mask.zarr", "--resume")
+    assert plain_in("other-mask.zarr") == before
+    succeed("eval", *job, "--mask", "m.zarr", "--resume")
+    assert values_in("o.zarr") == SUMS
+    assert not any(plain_in("m.zarr"))
+
+
 def test_several_are_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
     outputs = ["-o", "s=s.zarr", "-o", "p=p.zarr", "-o", "less=m.zarr", "--sum", "s"]
     interrupt(monkeypatch, *SEVERAL, *outputs)
