@@ -143,9 +143,8 @@ class ByteProofTables:
         terms.append(_shifted(-product, self.quotients * self.bytes, self.others))
         factors = np.zeros((sum(map(len, terms)), self.passes * self.tests_of_pass), dtype="<u4")
         factors[:, : len(self.others)] = np.concatenate(terms)
-        tests = factors.view(np.uint8).reshape(
-            len(factors), self.passes, -1 if self.passes else 1, _SEGMENTS, 4
-        )
+        shape = len(factors), self.passes, self.tests_of_pass // _SEGMENTS, _SEGMENTS, _WORD
+        tests = factors.view(np.uint8).reshape(shape)
         return [_in_columns(tests[:, k, :, :, : self.bytes].swapaxes(1, 2)) for k in range(self.passes)]
 
     def _as_units_take_them(self, factors: NDArray[np.uint8]) -> NDArray[np.uint32]:

@@ -8,7 +8,6 @@ namespace rns {
 
 constexpr i32 kProofRun = 8;        // residues whose bytes become words together
 constexpr i32 kMostProofWords = 6;  // of 32 bits, of a fraction
-constexpr i32 kQuotientBits = 22;   // of the lower part of a long quotient
 
 // To each fraction `start` is added; then it is at most `room` if the number is within the bound. The lowest
 // word is first.
