@@ -70,9 +70,10 @@ def apply(name: str, *values: Operand, overflow: str | None = None) -> Any:
 def divide(a: Operand, b: Operand) -> Any:
     """Quotient ``a / b`` in each field; ZeroDivisionError if one is divided by what is 0 in one."""
     a, b = _with_arrays((a, b))
+    if is_number_array(a) and 0 in a.words.shape[1:]:  # nothing is divided, so that b may be 0
+        return apply("multiply", a, b)
     if is_number_array(b):
-        has_none = is_number_array(a) and 0 in a.words.shape[1:]  # then b's only element may be 0
-        return apply("multiply", a, b if has_none else inverse(b))
+        return apply("multiply", a, inverse(b))
     system: FiniteFields = a.system
     if is_lazy_integer(b):
         reciprocal = LazyInts.of(map_values(_reciprocal_block, b, system=system, dtype=object))
