@@ -2,6 +2,7 @@
 
 import functools
 import http.server
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -59,9 +60,21 @@ def web_server(folder: Path) -> Iterator[WebServer]:
 
 
 @contextmanager
+def refusing(port: int) -> Iterator[None]:
+    """Connections to a port that is free are refused: no other server of this machine can take it."""
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(("127.0.0.1", port))  # and never listens
+        yield
+
+
+@contextmanager
 def s3_server() -> Iterator[str]:
     """The URL of an S3 service of moto, empty at first."""
+    from moto.moto_api._internal import moto_api_backend
     from moto.server import ThreadedMotoServer
+
+    moto_api_backend.reset()  # what its servers keep belongs to the process, not to one of them
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
