@@ -15,8 +15,11 @@ namespace {
 
 constexpr int kFractionBits = 45;
 constexpr i64 kProofTiles = 32;  // tiles taken together, so that each row is read in pieces of 2 KiB
-constexpr i64 kAhead = 64;       // residues so far on in a row are read soon
-constexpr int kMostGroups = 2;   // of targets taken together: registers hold no more sums of a tile
+// Residues so far on in a row are brought into the second-level cache, while digits are multiplied: many rows
+// in turn are more than the processor foresees. Of rows a power of 2 apart, which share few places of the
+// cache, no more would stay there.
+constexpr i64 kAhead = 256;
+constexpr int kMostGroups = 2;  // of targets taken together: registers hold no more sums of a tile
 
 // A row of a tile's 16 numbers is one vector of 32-bit residues: the even numbers' words, then the odd ones'.
 constexpr int kHalves = 2;
@@ -127,7 +130,7 @@ struct BoundProof {
 
   // The residues of a tile modulo one m, those of the even numbers and those of the odd ones.
   RNS_IFMA_INLINE void load_residues(const u32* row, __mmask16 mask, __m512i* x) const {
-    __builtin_prefetch(row + kAhead);  // many rows in turn are more than the processor foresees
+    __builtin_prefetch(row + kAhead, 0, 2);
     const __m512i both = _mm512_maskz_loadu_epi32(mask, row);
     x[0] = lowest_bits(both, 32);
     x[1] = _mm512_srli_epi64(both, 32);

@@ -14,6 +14,10 @@ namespace {
 
 constexpr int kMostProofWords = 12;
 
+// Residues so far on in a row are brought into the second-level cache: rows are too far apart for the
+// processor to foresee, and memory answers no sooner.
+constexpr i64 kAhead = 512;
+
 struct WordProof {
   Residues residues;
   const u64* coefficients;  // the words of each modulus' coefficient, the least significant first
@@ -54,7 +58,7 @@ struct WordProof {
       const u32* row = residues.row(0) + first;
       const u64* c = coefficients;
       for (i64 i = 0; i < residues.moduli; ++i, row += residues.stride, c += kWords) {
-        __builtin_prefetch(row + kWide * kTiles);  // rows are too far apart for the processor to foresee
+        __builtin_prefetch(row + kAhead, 0, 2);
         const __m512i x = _mm512_maskz_loadu_epi32(mask, row);
         const __m512i low = _mm512_cvtepu32_epi64(_mm512_castsi512_si256(x));
         const __m512i high = _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(x, 1));
