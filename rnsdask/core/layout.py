@@ -5,6 +5,7 @@ The residues of an array of numbers of shape ``shape`` under n moduli are one ``
 Shapes and chunks in this module leave the residue axis out.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, SupportsIndex, TypeAlias
 
@@ -151,6 +152,12 @@ def _automatic_chunks(shape: Sequence[int], n_moduli: int) -> tuple[int, ...]:
 def chunk_grid(shape: Sequence[int], chunks: Sequence[int]) -> tuple[int, ...]:
     """Return the number of chunks along each axis."""
     return tuple(-(-length // chunk) for length, chunk in zip(shape, chunks, strict=True))
+
+
+def are_consecutive(shape: Sequence[int], chunks: Sequence[int]) -> bool:
+    """Whether the chunks, one after the other, are the array in C order."""
+    divided = [axis for axis, count in enumerate(chunk_grid(shape, chunks)) if count > 1]
+    return not divided or math.prod(chunks[: divided[-1]]) == 1
 
 
 def grid_indices(grid: Sequence[int]) -> Iterator[tuple[int, ...]]:

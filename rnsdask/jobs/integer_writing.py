@@ -3,7 +3,6 @@
 Their forms are those of :mod:`.integer_reading`.
 """
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, BinaryIO
 
@@ -82,8 +81,7 @@ def write_integers(
 
 def check_consecutive(path: str, shape: Sequence[int], chunks: Sequence[int]) -> None:
     """Raise JobError unless the chunks, one after the other, are the array in C order."""
-    divided = [axis for axis, count in enumerate(layout.chunk_grid(shape, chunks)) if count > 1]
-    if divided and math.prod(chunks[: divided[-1]]) > 1:
+    if not layout.are_consecutive(shape, chunks):
         raise JobError(
             f"{path}: its chunks of shape {tuple(chunks)} are not consecutive parts of the array of shape "
             f"{tuple(shape)}; rnsdask rechunk makes such an array of a store"

@@ -114,7 +114,13 @@ def consecutive_chunks(chunks: layout.Chunks, shape: tuple[int, ...] | None, row
         raise ValueError(f"shape must have at least one number along each axis, got {shape}")
     if chunks != "auto" and len(shape) > 1 and not isinstance(chunks, Sequence):
         chunks = _rows_of(as_integer(chunks, "chunks"), shape)
-    return layout.normalize_chunks(chunks, shape, rows)
+    lengths = layout.normalize_chunks(chunks, shape, rows)
+    if not layout.are_consecutive(shape, lengths):
+        raise ValueError(
+            f"chunks of shape {lengths} are not consecutive parts of an array of shape {shape}, which is "
+            "filled in C order; give the most integers of a chunk, and use rnsdask rechunk afterwards"
+        )
+    return lengths
 
 
 def _rows_of(count: int, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -174,6 +180,7 @@ class _Target:
             raise JobError(
                 f"{info.path}: it cannot be resumed: its shape: {info.shape}; the job has no --shape"
             )
+        check_consecutive(info.path, info.shape, info.chunks)
         self.chunks = info.chunks
         # On as many threads as the job was granted: each of them has a chunk in memory.
         with mapping(None) as map_chunks:

@@ -240,6 +240,16 @@ def test_shapes_that_are_refused() -> None:
             rd.open_zarr("x.zarr")
 
 
+def test_chunks_that_are_no_consecutive_integers_are_refused() -> None:
+    Path("n").write_bytes(TEXT)
+    how = ["import", "n", "x.zarr", "--bits", 128, "--shape", "4,500", "--chunk"]
+    message = r"chunks of shape \(2, 100\) are not consecutive parts of an array of shape \(4, 500\)"
+    assert re.search(message, fail(*how, "2,100", status=2))
+    assert not Path("x.zarr").exists()
+    succeed(*how, "1,100")
+    assert rd.open_zarr("x.zarr").to_ints().ravel().tolist() == VALUES
+
+
 def test_a_shaped_import_goes_on() -> None:
     lines = TEXT.splitlines(keepends=True)
     Path("n").write_bytes(b"".join([*lines[:1500], b"x\n", *lines[1501:]]))
