@@ -113,7 +113,8 @@ def consecutive_chunks(chunks: layout.Chunks, shape: tuple[int, ...] | None, row
     if not shape or 0 in shape:
         raise ValueError(f"shape must have at least one number along each axis, got {shape}")
     if chunks != "auto" and len(shape) > 1 and not isinstance(chunks, Sequence):
-        chunks = _rows_of(as_integer(chunks, "chunks"), shape)
+        count = as_integer(chunks, "chunks")
+        chunks = _rows_of(math.prod(shape) if count == -1 else count, shape)
     lengths = layout.normalize_chunks(chunks, shape, rows)
     if not layout.are_consecutive(shape, lengths):
         raise ValueError(

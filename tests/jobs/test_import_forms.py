@@ -250,6 +250,14 @@ def test_chunks_that_are_no_consecutive_integers_are_refused() -> None:
     assert rd.open_zarr("x.zarr").to_ints().ravel().tolist() == VALUES
 
 
+def test_one_chunk_of_all_integers() -> None:
+    Path("n").write_bytes(TEXT)
+    succeed("import", "n", "x.zarr", "--bits", 128, "--shape", "4,500", "--chunk", -1)
+    x = rd.open_zarr("x.zarr")
+    assert x.chunks == ((4,), (500,))
+    assert x.to_ints().ravel().tolist() == VALUES
+
+
 def test_a_shaped_import_goes_on() -> None:
     lines = TEXT.splitlines(keepends=True)
     Path("n").write_bytes(b"".join([*lines[:1500], b"x\n", *lines[1501:]]))
