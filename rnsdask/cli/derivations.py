@@ -235,11 +235,13 @@ def concat(sources: tuple[str, ...], path: str, axis: int, **options: Any) -> No
 
     def make(*arrays: Any) -> Any:
         from rnsdask.arrays.joining import concatenate
+        from rnsdask.core.errors import with_article
 
-        if len({type(array) for array in arrays}) > 1:
+        kinds = dict.fromkeys(map(type, arrays))
+        if len(kinds) > 1:
             raise TypeError(
-                "some hold residues and some groups with intervals; "
-                "rnsdask convert SRC DST --to rns or --to interval makes them of one kind"
+                f"they hold {' and '.join(map(with_article, kinds))}; "
+                "of integers, rnsdask convert SRC DST makes them of one kind"
             )
         return concatenate(arrays, axis)
 

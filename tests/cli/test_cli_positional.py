@@ -196,6 +196,8 @@ def test_compare_limbs() -> None:
     assert "different precisions" in fail("compare", "p.zarr", "b.zarr", status=2)
     succeed("convert", "p.zarr", "x.zarr", "--to", "rns")
     assert "convert SRC DST makes them of one kind" in fail("compare", "p.zarr", "x.zarr", status=2)
+    message = fail("concat", "p.zarr", "x.zarr", "-o", "c.zarr", status=2)
+    assert "they hold a PositionalArray and an RNSArray; of integers, rnsdask convert SRC DST" in message
 
 
 @pytest.mark.parametrize(("command", "expected"), [("max", max(NUMBERS)), ("sum", sum(NUMBERS))])
