@@ -79,6 +79,6 @@ class PositionalArray(ScannedArray):
         if moduli is None:
             moduli = ModuliSet.for_bits(self.bits + (wanted and not self.signed))
         system = RNS(moduli, wanted, max(map(abs, self.system.value_range)))
-        # Limbs of the sign of the range: without negative numbers, or with a bit more.
-        source = self if wanted == self.signed else self.to_positional(self.bits + wanted, wanted)
+        # Residues without negative numbers take limbs without them.
+        source = self.to_positional(self.bits, False) if self.signed and not wanted else self
         return array_type_of(system)(positional.words_in(source, system), system)

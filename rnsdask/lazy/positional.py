@@ -36,6 +36,7 @@ from rnsdask.positional.system import Positional
 from rnsdask.rns.compare import RELATIONS, choose
 from rnsdask.rns.divide import Part
 from rnsdask.rns.powers import check_exponent
+from rnsdask.rns.system import RNS
 
 
 def refuse(name: str) -> NoReturn:
@@ -392,6 +393,8 @@ def _relate_integer(x: Array, integer: Any, *, relation: str, system: Positional
 
 
 def _converted_block(x: Array, *, system: NumberSystem, given: NumberSystem, place: Place) -> Array:
-    limbs = given.limbs_of(as_matrix(x))
-    words: Array = system.words_of_limbs(limbs, given.is_signed, place.flat_index)
+    limbs, signed = given.limbs_of(as_matrix(x)), given.is_signed
+    if isinstance(system, RNS) and system.signed and not signed:  # it takes limbs with a sign alone
+        limbs, signed = np.concatenate([limbs, np.zeros_like(limbs[:, :1])], axis=1), True
+    words: Array = system.words_of_limbs(limbs, signed, place.flat_index)
     return words.reshape(system.rows, *x.shape[1:])

@@ -303,6 +303,15 @@ def test_numbers_go_to_residues_and_back(
     ).all()
 
 
+@pytest.mark.parametrize("chunks", [None, 2])
+def test_the_longest_unsigned_numbers_become_signed_residues(chunks: int | None) -> None:
+    moduli = rd.ModuliSet.for_bits(64)
+    x = rd.from_ints([0, 5, 2**63 - 1], rd.Positional(2**20), chunks=chunks)
+    assert x.to_rns(moduli, signed=True).to_ints().tolist() == [0, 5, 2**63 - 1]
+    with pytest.raises(ValueError, match=r"at flat index [02] is outside the signed range"):
+        (~x).to_rns(moduli, signed=True).to_ints()
+
+
 def test_conversion_out_of_range_names_the_first_index() -> None:
     x = rd.from_ints([1, -2, 2**40, 3], rd.ModuliSet.for_bits(100), signed=True, chunks=2)
     with pytest.raises(ValueError, match=r"value -2 at flat index 1 .*Positional\(50 bits, unsigned\)"):
