@@ -39,6 +39,7 @@ from rnsdask.lazy.positional import refuse
 from rnsdask.lazy.widening import Residues, also_of, also_of_intervals, through_rns
 from rnsdask.positional.system import Positional
 from rnsdask.rns import matmul as products
+from rnsdask.rns.convert import flat_values, greatest_magnitude
 from rnsdask.rns.extend import base_extend
 from rnsdask.rns.system import RNS
 
@@ -110,7 +111,7 @@ def _as_array(operand: Operand, like: Numbers) -> Any:
         return made_like((like,), lazy_column(operand, system, 1), _bounded(system, None), "raise")
     is_list = isinstance(operand, list | tuple)
     words = system.encode(operand) if is_list else system.column(scalar(operand), 1)
-    bound = max(map(abs, np.array(operand, dtype=object).ravel().tolist()), default=0)
+    bound = greatest_magnitude(flat_values(operand)[0] if is_list else [operand])
     meta = like.words._meta if isinstance(like.words, da.Array) else like.words
     return made_like((like,), np.asarray(words, like=meta), _bounded(system, bound), "raise")
 

@@ -192,6 +192,10 @@ def test_integers_and_lists() -> None:
         assert rd.convolve(y, lazy.max()).to_ints().tolist() == [3, 6, 9]
         assert rd.poly.multiply(y, [[1], [2]]).to_ints().tolist() == [[1, 2, 3], [2, 4, 6]]
     assert rd.convolve(x.with_bound(3), [4, 4]).bound == 24
+    signed = rd.from_ints([1, 2, 3], MS, signed=True).with_bound(3)
+    for least in (np.int8(-(2**7)), np.int64(-(2**63))):  # which NumPy's abs leaves negative
+        assert rd.convolve(signed, [least, 1]).bound == 6 * -int(least)
+        assert rd.convolve(signed, least).max().compute() == int(least)
     with pytest.raises(ValueError, match="outside the unsigned range"):
         rd.convolve(x, [-1])
     with pytest.raises(ValueError, match="operand -1 is outside the unsigned range"):
