@@ -192,9 +192,8 @@ def _compute_integers(
         measured(client, read) as cost,
     ):
         values = job.integers(problem, client, progress=progress, checkpoint=checkpoint)
-        pairs = zip(targets, values, strict=False)
         how: dict[str, Any] = {"job_identity": problem.identity, **mode}
-        done = [job.write_integers(found, moduli, path, client, **how) for path, found in pairs]
+        done = job.write_integers(values, moduli, targets, client, **how)
     cost.record(operation, problem.size, problem.nbytes)
     work = f"{size_text(problem.nbytes)} read ({cost_text(problem.nbytes, cost)})"
     if as_json:

@@ -15,12 +15,13 @@ import numpy as np
 from gmpy2 import mpq
 from numpy.typing import NDArray
 
+from rnsdask import store
 from rnsdask.arrays.creation import from_ints
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.backend import to_backend
 from rnsdask.cluster.memory import Work
-from rnsdask.core.errors import JobError
+from rnsdask.core.errors import JobError, StoreError
 from rnsdask.core.integer_text import to_decimal
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.fields.bivariate_resultant import known_bound as bivariate_bound
@@ -257,15 +258,19 @@ def check_targets(paths: Sequence[str], problem: Problem, *, new: bool) -> None:
 
 
 def write_integers(
-    values: NDArray[np.object_],
+    values: Sequence[NDArray[np.object_]],
     moduli: ModuliSet | None,
-    path: str,
+    paths: Sequence[str],
     client: "Client | None" = None,
+    *,
+    resume: bool = False,
     **mode: Any,
-) -> Transfer:
-    """Write results to a new store, under the fewest moduli that hold them unless some are given.
+) -> list[Transfer]:
+    """Write each array of results to a new store, under the fewest moduli that hold it unless some are given.
 
-    The range is signed if one of them is negative.
+    The range is signed if one of them is negative. With `resume`, of two stores one that was not begun is
+    begun, and one that is complete stays as it is if it holds the results: the job may have ended between
+    them.
 
     Raises
     ------
@@ -274,12 +279,45 @@ def write_integers(
     StoreError
         As of :func:`.write_array`.
     """
+    arrays = [_array_of(found, moduli, path) for found, path in zip(values, paths, strict=False)]
+    states = [_state_begun(path) if resume else "" for path in paths]
+    between = len(set(states)) > 1
+    targets = list(zip(arrays, paths, states, strict=True))
+    # Before anything is written, for one that holds something else is an error.
+    kept = [between and state == "whole" and _holds(path, array, client) for array, path, state in targets]
+    done = []
+    for (array, path, state), is_kept in zip(targets, kept, strict=True):
+        if is_kept:
+            done.append(Transfer(array.size, 0, array.nbytes, math.prod(array.words.numblocks)))
+        else:
+            is_resumed = resume and not (between and state == "nothing")
+            done.append(write_array(array, path, client, resume=is_resumed, **mode))
+    return done
+
+
+def _array_of(values: NDArray[np.object_], moduli: ModuliSet | None, path: str) -> RNSArray:
     signed = any(int(value) < 0 for value in values.flat)
     try:
-        array = from_ints(values.reshape(values.shape or (1,)), moduli, signed)
+        array: RNSArray = from_ints(values.reshape(values.shape or (1,)), moduli, signed).rechunk("auto")
     except ValueError as error:
         raise JobError(f"{path}: {error}") from error
-    return write_array(array.rechunk("auto"), path, client, **mode)
+    return array
+
+
+def _state_begun(path: str) -> str:
+    """What is at a path, or of a store that is to replace it what of that is there."""
+    location, _ = store.place_begun(store.locate(path))
+    return store.state(location)
+
+
+def _holds(path: str, array: RNSArray, client: "Client | None") -> bool:
+    """Whether a complete store holds the numbers of an array; StoreError if it does not."""
+    found = Source.at(path).array()
+    if found.shape == array.shape and found.system == array.system:
+        (is_same,) = compute([(found == array).all()], client)
+        if is_same:
+            return True
+    raise StoreError(f"{path}: the store is complete, and holds other numbers than this job's")
 
 
 def texts(values: NDArray[np.object_]) -> Any:

@@ -46,6 +46,7 @@ from rnsdask.store.reading import split_axis as split_axis
 from rnsdask.store.reading import verify as verify
 from rnsdask.store.replacing import remove as remove
 from rnsdask.store.replacing import state as state
+from rnsdask.store.targets import place_begun as place_begun
 from rnsdask.store.writing import ArrayWriter as ArrayWriter
 from rnsdask.store.writing import StoreWriter as StoreWriter
 from rnsdask.store.writing import create as create

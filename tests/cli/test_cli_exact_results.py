@@ -1,6 +1,7 @@
 """The commands det, rank, charpoly, solve and resultant, against FLINT."""
 
 import json
+import shutil
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -234,6 +235,35 @@ def test_results_of_other_matrices_are_not_resumed(
     assert "it was begun by another job" in fail("det", "x", "-o", "d", "--resume")
     succeed("det", "x", "-o", "d", "--overwrite")
     assert rd.open_zarr("d").to_ints().tolist() == [int(flint_of(m).det()) for m in matrices]
+
+
+@pytest.mark.parametrize("ended", ["n", "between", "d"])
+def test_solutions_are_resumed_wherever_they_ended(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, ended: str
+) -> None:
+    stored("a", drawn(rng, 2, 3, 3))
+    stored("b", drawn(rng, 3))
+    job = "solve", "a", "b", "-o", "n", "--denominators", "d"
+    succeed(*job)
+    expected = [rd.open_zarr(path).to_ints().tolist() for path in "nd"]
+    assert "n: the store is complete" in fail(*job, "--resume")
+    finish = store.StoreWriter.finish
+    for path in "nd":
+        shutil.rmtree(path)
+    assert "n: there is no such store" in fail(*job, "--resume")
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            store.StoreWriter, "finish", lambda w: 1 // 0 if w.info.path.endswith(ended) else finish(w)
+        )
+        call(*job)
+    if ended == "between":
+        shutil.rmtree("d")
+    succeed(*job, "--resume")
+    assert [rd.open_zarr(path).to_ints().tolist() for path in "nd"] == expected
+    shutil.rmtree("n")
+    stored("d", drawn(rng, 2))
+    assert "d: the store is complete, and holds other numbers" in fail(*job, "--resume")
+    assert not Path("n").exists()
 
 
 def test_resultants(rng: np.random.Generator) -> None:
