@@ -12,6 +12,7 @@ from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.lazy import functions
+from rnsdask.lazy.fields import of_fields
 from rnsdask.lazy.operands import Operand, is_number_array
 from rnsdask.lazy.shape import along
 
@@ -88,7 +89,7 @@ def diff(
     times, mode = as_integer(n, "n"), overflow_mode(overflow)
     if times < 0:
         raise ValueError(f"n must not be negative, got {abbreviate(times)}")
-    if times != 1 and mode == "flag":
+    if times != 1 and mode == "flag" and not of_fields(x):
         raise ValueError(f'diff with overflow="flag" takes n=1, got {abbreviate(times)}: apply it n times')
     axis = axis_index(axis, x.ndim)
     if times == 0:

@@ -111,7 +111,8 @@ class FieldArray(RingArray):
             return RNSArray(self._words, RNS(self.moduli, signed))
         half = self._system.modulus // 2 if signed else 0
         system = RNS(fewest_moduli(-half, self._system.modulus - 1, signed), signed, self._system.modulus - 1)
-        lifted: Any = RNSArray((self + half).to_residues(system.moduli), system) - half
+        raised = RNSArray((self + half).to_residues(system.moduli), system)
+        lifted: Any = functions.subtract(raised, half, overflow="raise")  # whatever rd.errstate says
         return RNSArray(lifted.residues, system.with_bound(half or self._system.modulus - 1))
 
     @property
