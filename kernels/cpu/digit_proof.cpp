@@ -15,9 +15,8 @@ namespace {
 
 constexpr int kFractionBits = 45;
 constexpr i64 kProofTiles = 32;  // tiles taken together, so that each row is read in pieces of 2 KiB
-// Residues so far on in a row are brought into the second-level cache, while digits are multiplied: many rows
-// in turn are more than the processor foresees. Of rows a power of 2 apart, which share few places of the
-// cache, no more would stay there.
+// So many residues on, rows are asked for: of rows a power of 2 apart, which share few places of the cache,
+// no more would stay there.
 constexpr i64 kAhead = 256;
 constexpr int kMostGroups = 2;  // of targets taken together: registers hold no more sums of a tile
 
@@ -128,9 +127,10 @@ struct BoundProof {
   // Terms are taken in pairs; the last is 0 if there is none for it.
   i64 pairs() const { return (sources.count + 1) / 2; }
 
-  // The residues of a tile modulo one m, those of the even numbers and those of the odd ones.
-  RNS_IFMA_INLINE void load_residues(const u32* row, __mmask16 mask, __m512i* x) const {
-    __builtin_prefetch(row + kAhead, 0, 2);
+  // The residues of a tile modulo one m, those of the even numbers and those of the odd ones. The turns of
+  // tiles and rows go up by 1.
+  RNS_IFMA_INLINE void load_residues(const u32* row, __mmask16 mask, i64 turn, __m512i* x) const {
+    bring_near(row + kAhead, turn);
     const __m512i both = _mm512_maskz_loadu_epi32(mask, row);
     x[0] = lowest_bits(both, 32);
     x[1] = _mm512_srli_epi64(both, 32);
@@ -145,7 +145,7 @@ struct BoundProof {
     for (i64 i = sources.starts[k]; i < sources.starts[k + 1]; ++i, row += residues.stride) {
       const ProofSource& s = sources.moduli[i];
       __m512i x[kHalves];
-      load_residues(row, mask, x);
+      load_residues(row, mask, first / kWide + i, x);
 #pragma GCC unroll 2
       for (int h = 0; h < kHalves; ++h) {
         q[h] = high_sum(q[h], x[h], spread_at(&s.quotient));
@@ -180,7 +180,7 @@ struct BoundProof {
     for (i64 i = targets.starts[k]; i < targets.starts[k + 1]; ++i, row += residues.stride) {
       const ProofTarget& m = targets.moduli[i];
       __m512i x[kHalves];
-      load_residues(row, mask, x);
+      load_residues(row, mask, first / kWide + i, x);
       for (int h = 0; h < kHalves; ++h) {
         low[h] = low_sum(low[h], x[h], spread_at(m.word));
         high[h] = high_sum(high[h], x[h], spread_at(m.word));

@@ -14,9 +14,7 @@ namespace {
 
 constexpr int kMostProofWords = 12;
 
-// Residues so far on in a row are brought into the second-level cache: rows are too far apart for the
-// processor to foresee, and memory answers no sooner.
-constexpr i64 kAhead = 512;
+constexpr i64 kAhead = 512;  // so many residues on, rows are asked for
 
 struct WordProof {
   Residues residues;
@@ -58,7 +56,7 @@ struct WordProof {
       const u32* row = residues.row(0) + first;
       const u64* c = coefficients;
       for (i64 i = 0; i < residues.moduli; ++i, row += residues.stride, c += kWords) {
-        __builtin_prefetch(row + kAhead, 0, 2);
+        bring_near(row + kAhead, first / kWide + i);
         const __m512i x = _mm512_maskz_loadu_epi32(mask, row);
         const __m512i low = _mm512_cvtepu32_epi64(_mm512_castsi512_si256(x));
         const __m512i high = _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(x, 1));
