@@ -31,6 +31,10 @@ constexpr i64 kMostRows = 8;
 // Blocks of a row that are added before those of the next row where rows are read in long pieces.
 constexpr i64 kBlocksInTurn = 4;
 
+// Where several blocks are, all of those so many numbers on are brought into the second-level cache: memory
+// gives them together sooner than one of each row.
+constexpr i64 kFarOn = 1024;
+
 // Adds kRows rows to the sums of full blocks. Rows are taken together so that the sums are loaded and stored
 // once for all of them, and the sums of the rows themselves, if they are wanted, stay in registers. The
 // processor does not foresee a row's part, of a page or a few, before some of it has been read: so what comes
@@ -248,8 +252,10 @@ RNS_LEVEL512 void add_parts_512(const KeyRows& rows, const u64* c, i64 j, u64* k
     }
   } else {
 #pragma GCC unroll 1
-    for (int r = 0; r < kRows; ++r, x += rows.stride)
+    for (int r = 0; r < kRows; ++r, x += rows.stride) {
+      for (int block = 0; block < kBlocks; ++block) bring_near(x + kFarOn + kBlock * block);
       add_part_512<Lanes, kSums, kBlocks>(x, c[r], lanes, pairs[r], odd[r]);
+    }
   }
   for (int block = 0; block < kBlocks; ++block) store(lanes[block], keys, j + kBlock * block);
 }
@@ -435,9 +441,9 @@ RNS_VECTORISED void finish_keys(const u64* sums, u64 start, i64 width, u64* __re
 }
 
 // Of few moduli, the sums stay in the first-level cache. Of many, they are few beside the rows, and these are
-// read in longer pieces. By AVX-512 the pieces are so long, of 48 pages, that the processor foresees nearly
-// all that comes, as long as it finds some lines of a row at a time: then nothing is to be brought near, and
-// the sums take less than half of a second-level cache of 1 MiB.
+// read in longer pieces. By AVX-512 the pieces are so long, of 48 pages, that the processor foresees much of
+// what comes, as long as it finds some lines of a row at a time, and what is brought near beyond their ends
+// is little; and the sums take less than half of a second-level cache of 1 MiB.
 KeyTiles key_tiles(i64 moduli) {
   if (moduli < kManyModuli) return {kTile, kTile / 2};
   const KeyMethod method = best_key_method();

@@ -30,7 +30,7 @@ struct KeyRows {
   const u32* x;
   i64 stride;
   const u64* c;
-  i64 ahead = 0;        // numbers so far on in each row are brought near; 0: none are
+  i64 ahead = 0;        // numbers so far on in each row are brought near; 0: where blocks are taken in turn
   u64* sums = nullptr;  // if given, each row's residues are added to its sum
 };
 
