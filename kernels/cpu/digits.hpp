@@ -19,14 +19,14 @@ constexpr i64 kTiles = 4;      // tiles taken together, to read and write 64 num
 constexpr int kWordBits = 50;  // of half a digit, so that the sum of four such words is a factor of 52 bits
 constexpr u64 kWordMask = (u64{1} << kWordBits) - 1;
 
-// Brings a run of tiles of a row into the second-level cache, each kRun-th turn: many rows in turn are more
+// Brings a run of tiles of a row into the cache, each kRun-th turn: many rows in turn are more
 // than the processor foresees, and memory gives some lines of one row sooner than one line each of as many
 // rows.
 RNS_IFMA_INLINE void bring_near(const u32* row, i64 turn) {
   constexpr i64 kRun = 4;
   if (turn % kRun != 0) return;
 #pragma GCC unroll 4
-  for (i64 k = 0; k < kRun; ++k) __builtin_prefetch(row + kWide * k, 0, 2);
+  for (i64 k = 0; k < kRun; ++k) __builtin_prefetch(row + kWide * k);
 }
 
 // One word of each number of a tile.

@@ -31,18 +31,18 @@ constexpr i64 kMostRows = 8;
 // Blocks of a row that are added before those of the next row where rows are read in long pieces.
 constexpr i64 kBlocksInTurn = 4;
 
-// Where several blocks are, all of those so many numbers on are brought into the second-level cache: memory
+// Where several blocks are, all of those so many numbers on are brought into the cache: memory
 // gives them together sooner than one of each row.
 constexpr i64 kFarOn = 1024;
 
 // Adds kRows rows to the sums of full blocks. Rows are taken together so that the sums are loaded and stored
 // once for all of them, and the sums of the rows themselves, if they are wanted, stay in registers. The
 // processor does not foresee a row's part, of a page or a few, before some of it has been read: so what comes
-// `ahead` is brought into the second-level cache; where that is past the array's end, nothing is.
+// `ahead` is brought into the cache; where that is past the array's end, nothing is.
 using AddBlocks = void (*)(const KeyRows& rows, i64 width, u64* keys);
 using AddKeyed = void (*)(const KeyedSum& sum, i64 width);
 
-RNS_INLINE void bring_near(const u32* x) { __builtin_prefetch(x, 0, 2); }
+RNS_INLINE void bring_near(const u32* x) { __builtin_prefetch(x); }
 
 template <int kRows, bool kSums>
 void add_blocks(const KeyRows& rows, i64 width, u64* __restrict__ keys) {
