@@ -241,7 +241,8 @@ def concat(sources: tuple[str, ...], path: str, axis: int, **options: Any) -> No
         if len(kinds) > 1:
             raise TypeError(
                 f"they hold {' and '.join(map(with_article, kinds))}; "
-                "of integers, rnsdask convert SRC DST makes them of one kind"
+                "of integers, rnsdask convert SRC DST --to rns or --to interval or --to positional "
+                "makes them of one kind"
             )
         return concatenate(arrays, axis)
 
