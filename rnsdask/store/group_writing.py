@@ -27,7 +27,7 @@ from rnsdask.store.group import (
 from rnsdask.store.group_reading import read_parts
 from rnsdask.store.location import METADATA_KEY, Location, chunk_key
 from rnsdask.store.metadata import StoreInfo, load
-from rnsdask.store.ownership import Owner, is_left_behind
+from rnsdask.store.ownership import Owner, is_left_behind, write_first_metadata
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.replacing import Replacement, attributes_in, clear, document_of, state
 from rnsdask.store.writing import StoreWriter, create, write_values
@@ -80,9 +80,9 @@ def create_group(
                 f"{location.path}: it exists; what is to replace {replacement.location.path} is written there"
             )
     begun = new_group({ATTRIBUTE: {**attribute_of(kind, complete=False), "recipe": job_identity}})
-    # First what says whose it is: from then on its writer adds nothing.
-    location.child(RESIDUES).remove(METADATA_KEY)
-    location.write(METADATA_KEY, begun, f"{location.path}: it")
+    if overwrite:  # First what says whose it is: from then on its writer adds nothing.
+        location.child(RESIDUES).remove(METADATA_KEY)
+    write_first_metadata(location, begun, is_new=not overwrite)
     clear(location, keep=(METADATA_KEY,), parts=names)
     writer = create(location.child(RESIDUES), system, shape, chunks=chunks, group=kind, with_room=with_room)
     info = writer.info

@@ -56,4 +56,5 @@ def _create_group(location: Location) -> None:
     for name in (METADATA_KEY, ".zarray", ".zgroup"):
         if location.exists(name):
             raise StoreError(f"{location.path}: it is not a Zarr group of format 3: it has a file {name}")
-    location.write(METADATA_KEY, new_group({}), f"{location.path}: it")
+    if not location.create(METADATA_KEY, new_group({}), f"{location.path}: it"):
+        _create_group(location)  # another job has made something by now

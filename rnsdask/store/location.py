@@ -2,6 +2,7 @@
 
 import errno
 import os
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -15,7 +16,7 @@ from rnsdask.backend.cpu.files import read_first
 from rnsdask.core.errors import StoreAccessError, StoreError
 from rnsdask.core.messages import redacted
 from rnsdask.store.access import access_error
-from rnsdask.store.chunk_files import open_regular, write_file
+from rnsdask.store.chunk_files import PARTIAL_SUFFIX, open_regular, write_file
 
 METADATA_KEY = "zarr.json"
 
@@ -336,9 +337,24 @@ class LocalLocation(_FileSystemLocation):
             stream.seek(max(0, os.fstat(stream.fileno()).st_size - count))
             return stream.read(count)
 
-    def _put(self, name: str, content: bytes, what: str, *, new: bool) -> None:  # noqa: ARG002
-        # Renamed into its place at once: nothing comes late.
-        write_file(Path(self.path, name), content, what)
+    def _put(self, name: str, content: bytes, what: str, *, new: bool) -> None:
+        # Renamed or linked into its place at once: nothing comes late.
+        file = Path(self.path, name)
+        if not new:
+            write_file(file, content, what)
+            return
+        whole = Path(self.path, f"{name}.{uuid.uuid4().hex}{PARTIAL_SUFFIX}")
+        write_file(whole, content, what)
+        try:
+            os.link(whole, file)
+        except FileExistsError:
+            raise
+        except OSError:  # of a file system without links
+            if file.exists():
+                raise FileExistsError(name) from None
+            write_file(file, content, what)
+        finally:
+            whole.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)

@@ -41,12 +41,15 @@ class Owner:
         The array's place.
     attribute
         Key of the attribute that names the writer.
+    is_new
+        Whether there was no array when this was made: then one that is there later is not taken.
     """
 
-    def __init__(self, location: Location, attribute: str = ATTRIBUTE) -> None:
+    def __init__(self, location: Location, attribute: str = ATTRIBUTE, *, is_new: bool = False) -> None:
         self.location = location
         self.token = uuid.uuid4().hex
         self._attribute = attribute
+        self._is_new = is_new
 
     @cached_property
     def place(self) -> Path | None:
@@ -67,7 +70,7 @@ class Owner:
         StoreError
             If another writer has taken it at the same time.
         """
-        self.location.write(METADATA_KEY, metadata, f"{self.location.path}: it")
+        write_first_metadata(self.location, metadata, is_new=self._is_new)
         remove_folders_of_writers(self.location)
         self.check()
 
@@ -121,6 +124,15 @@ class Owner:
             old.copy(key, f"{STAGED}/{key}", name)
         except FileNotFoundError:
             raise CorruptChunkError(f"{old.path}: chunk {key} is missing") from None
+
+
+def write_first_metadata(location: Location, metadata: bytes, *, is_new: bool) -> None:
+    """Write those that an array or group begins with; StoreError if it is to be new, and others are there."""
+    what = f"{location.path}: it"
+    if not is_new:
+        location.write(METADATA_KEY, metadata, what)
+    elif not location.create(METADATA_KEY, metadata, what) and location.read_metadata() != metadata:
+        raise StoreError(f"{location.path}: another job has begun to write it")
 
 
 def remove_folders_of_writers(location: Location) -> None:

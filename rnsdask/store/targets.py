@@ -23,7 +23,7 @@ def begin(
     """
     location.check_writable()
     if not _is_in_the_way(location, overwrite):
-        return Owner(location, attribute), None
+        return Owner(location, attribute, is_new=not overwrite), None
     replacement = Replacement(location)
     staged = replacement.staged
     names = staged.names() if staged.kind() == "folder" else set()

@@ -1,16 +1,20 @@
 """Stores that change under a reader or a writer: a chunk is of the metadata it is read by, or an error."""
 
+import errno
 import json
+import os
 import pickle
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import fsspec
 import numpy as np
 import pytest
+import zarr
 from commands import fail, succeed
 from distributed import Client, LocalCluster
 from numpy.typing import NDArray
@@ -19,11 +23,11 @@ from test_device_files import forgotten, reads  # noqa: F401
 from zarr.codecs import ZstdCodec
 
 import rnsdask as rd
-from rnsdask import store
+from rnsdask import IntervalRNSArray, store
 from rnsdask.core.errors import ChangedStoreError, StoreError
 from rnsdask.jobs.verification import verify
 from rnsdask.rns.system import RNS
-from rnsdask.store import chunk_files, ownership
+from rnsdask.store import chunk_files, group_writing, hierarchy, ownership
 
 MODULI = STORE_SET
 OTHERS = rd.ModuliSet([2**32 - 5, 2**31 - 1, 11, 65521])
@@ -323,8 +327,6 @@ def test_the_end_between_its_check_and_its_name(
 
 
 def zarr_values(path: Path) -> NDArray[Any]:
-    import zarr
-
     return np.asarray(zarr.open_array(path, mode="r")[...])
 
 
@@ -376,3 +378,70 @@ def test_folders_of_writers_are_no_part_of_a_store(tmp_path: Path) -> None:
         first.write_chunk((0,), BLOCK)
     assert sorted(p.name for p in (tmp_path / "x").iterdir()) == ["c", "zarr.json"]
     assert not list((tmp_path / "x").rglob(f"*{chunk_files.PARTIAL_SUFFIX}"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("links", [True, False])
+def test_a_job_that_ends_while_another_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, links: bool
+) -> None:
+    """The later one has seen that there is nothing: it does not replace the array that is there by then."""
+    path, take = tmp_path / "x", ownership.Owner.take
+
+    def late(*args: Any) -> None:
+        monkeypatch.setattr(ownership.Owner, "take", take)
+        writer = begin(kind, path)
+        for i in range(2):
+            writer.write_chunk((i,), block_of(kind, 1))
+        writer.finish()
+        take(*args)
+
+    def refused(*_: Any) -> None:
+        raise OSError(errno.EPERM, "no links here")
+
+    if not links:
+        monkeypatch.setattr(os, "link", refused)
+    monkeypatch.setattr(ownership.Owner, "take", late)
+    with pytest.raises(StoreError, match="x: another job has begun to write it"):
+        begin(kind, path)
+    assert (zarr_values(path) == 1).all()
+    assert sorted(child.name for child in path.iterdir()) == ["c", "zarr.json"]
+
+
+def test_a_group_that_is_complete_while_another_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (IntervalRNSArray.from_ints([value] * 300, MODULI) for value in (1, 2))
+    path, new_group = tmp_path / "x", group_writing.new_group
+
+    def late(*args: Any) -> bytes:
+        monkeypatch.setattr(group_writing, "new_group", new_group)
+        first.to_zarr(path)
+        return new_group(*args)
+
+    monkeypatch.setattr(group_writing, "new_group", late)
+    with pytest.raises(StoreError, match="x: another job has begun to write it"):
+        second.to_zarr(path)
+    assert set(rd.open_zarr(path).to_ints().tolist()) == {1}
+
+
+def test_arrays_of_one_hierarchy_that_begin_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What another job has made at the root by then stays, with its attributes; or is no group at all."""
+    root, new_group, x = tmp_path / "root", hierarchy.new_group, rd.from_ints([1, 2], MODULI)
+
+    def after(make: Callable[[], object], *args: Any) -> bytes:
+        make()
+        return new_group(*args)
+
+    made = partial(zarr.create_group, root, attributes={"mine": 1})
+    monkeypatch.setattr(hierarchy, "new_group", partial(after, made))
+    x.to_zarr(root, component="a")
+    assert dict(zarr.open_group(root, mode="r").attrs) == {"mine": 1}
+    assert rd.open_zarr(root, component="a").to_ints().tolist() == [1, 2]
+    shutil.rmtree(root)
+    made = partial(zarr.create_array, root, shape=1, dtype="u1")
+    monkeypatch.setattr(hierarchy, "new_group", partial(after, made))
+    with pytest.raises(StoreError, match="root: it is an array, which holds no others"):
+        x.to_zarr(root, component="a")
