@@ -259,16 +259,21 @@ def test_nothing_listens_to_a_scheduler_that_was_silent(
         assert listening == []
 
 
-def test_progress_of_a_job_on_a_cluster(local_cluster: LocalCluster) -> None:
-    seen = []
+def appeared(file: Path) -> None:
+    while not file.exists():
+        time.sleep(0.02)
+
+
+def test_progress_of_a_job_on_a_cluster(local_cluster: LocalCluster, tmp_path: Path) -> None:
     with Client(local_cluster.scheduler_address, set_as_default=False) as client:
-        futures = client.map(time.sleep, [0.01, 1, 1.001], pure=False)
+        seen = tmp_path / "seen"
+        futures = [client.submit(pow, 3, 1000), *client.map(appeared, [seen] * 2, pure=False)]
         meter = Meter("three", None, 0, 0)
         with following(futures, client, meter):
-            while not all(future.done() for future in futures):
-                seen.append((meter.done, meter.total))
+            while (meter.done, meter.total) != (1, 3):
                 time.sleep(0.02)
-    assert (1, 3) in seen
+            seen.touch()
+            client.gather(futures)
     assert (meter.done, meter.total) == (3, 3)
 
 

@@ -218,7 +218,7 @@ def test_dask_computes_what_a_silent_worker_does_not(
     client: Client, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ints, _, lazy = persisted(client, (7,), (40,), rng)
-    silence = 5.0
+    silence = 30.0
 
     async def silent(_: Any, dask_worker: Any) -> None:
         assert dask_worker

@@ -45,11 +45,11 @@ def test_bounds_of_how_many_primes() -> None:
 
 
 def test_hopeless_sets_are_refused_at_once() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     for length in (1, 2, 64, 2**11):
         with pytest.raises(ValueError, match=rf"at most \d+ primes below .* transforms of length {length};"):
             rd.ModuliSet.ntt_primes(10**11, length)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_prime_factors() -> None:
