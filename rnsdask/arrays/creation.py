@@ -229,8 +229,8 @@ def random(
 ) -> Any:
     """Make a lazy array of numbers uniform in a range, the same for the same seed and chunks.
 
-    Each chunk has a stream of its own (NumPy's Philox, seeded with `seed` and the chunk's number), so the
-    numbers do not depend on workers or processors.
+    Each chunk of each seed has a stream of its own (NumPy's Philox, seeded with both), so the numbers do not
+    depend on workers or processors.
 
     Parameters
     ----------
@@ -288,7 +288,12 @@ def fresh_seed() -> int:
 def _random_block(*, system: Any, seed: int, grid: tuple[int, ...], place: Place) -> NDArray[Any]:
     part = tuple(stop - start for start, stop in place.location)
     number = int(np.ravel_multi_index(place.index, grid)) if 0 not in grid else 0
-    generator = np.random.Generator(np.random.Philox([seed, number]))
+    # A seed's words of 32 bits, and then the chunk's number: of a longer one as a key that no seed ends with.
+    one_word = seed < 2**32
+    sequence = np.random.SeedSequence(
+        [seed, number] if one_word else seed, spawn_key=() if one_word else (number,)
+    )
+    generator = np.random.Generator(np.random.Philox(sequence))
     if isinstance(system, FermatField):
         return random_digits(system, part, generator)
     if isinstance(system, Positional):

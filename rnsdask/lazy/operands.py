@@ -104,6 +104,8 @@ def scalar(operand: Operand) -> int:
             f"{operand.shape} and dtype {operand.dtype}"
         )
     check_no_array(operand)
+    if isinstance(operand, np.ndarray):  # as NumPy gives it where the array is the second operand
+        operand = operand[()]
     return as_integer(operand, "an operand beside an array of numbers")
 
 

@@ -154,6 +154,16 @@ def test_random_is_the_same_for_the_same_seed_and_chunks() -> None:
     assert (whole[:, :256] != whole[:, 256:512]).any(axis=0).all()
 
 
+@pytest.mark.parametrize("seed", [0, 5, 2**32 - 1, 2**40 + 5])
+def test_no_chunk_of_a_seed_is_one_of_another(seed: int) -> None:
+    chunks = set()
+    seeds = [seed, *(seed + c * 2**bits for bits in (32, 64, 96, 128) for c in (1, 2))]
+    for each in seeds:
+        residues = rd.random(MODULI, 32, seed=each, chunks=8).residues.compute()
+        chunks |= {residues[:, start : start + 8].tobytes() for start in range(0, 32, 8)}
+    assert len(chunks) == 4 * len(seeds)
+
+
 def test_random_covers_the_greatest_modulus() -> None:
     moduli = rd.ModuliSet([2**32, 3])
     residues = rd.random(moduli, 4096, seed=1).residues.compute()

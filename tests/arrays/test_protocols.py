@@ -156,6 +156,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "astype": lambda x: np.astype(x, np.int16),
     "isin": lambda x: [np.isin(x, [3, 2]), np.isin(element=x, test_elements=[3, 2], invert=True)],
     "operators of NumPy's scalars": lambda x: [np.int64(3) + x, np.array(3) * x, 7 - x, np.uint8(7) - x],
+    "operators with NumPy's scalars": lambda x: [x + np.int64(3), x * np.array(3), x - np.array(7, object)],
     "divisions by NumPy's scalars": lambda x: [x // np.int64(3), x % np.int8(-3), np.int64(5) // (x * x + 1)],
     "comparisons with NumPy's scalars": lambda x: [np.int64(3) > x, np.int8(100) == x, x != np.uint64(2)],
 }
