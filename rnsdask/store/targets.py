@@ -22,8 +22,9 @@ def begin(
         If something else is there.
     """
     location.check_writable()
-    if not _is_in_the_way(location, overwrite):
-        return Owner(location, attribute, is_new=not overwrite), None
+    found = _what_is_there(location, overwrite)
+    if found != "whole":
+        return Owner(location, attribute, is_new=found == "nothing"), None
     replacement = Replacement(location)
     staged = replacement.staged
     names = staged.names() if staged.kind() == "folder" else set()
@@ -32,7 +33,7 @@ def begin(
             f"{staged.path}: it exists; remove it, or move it away: what is to replace {location.path} is "
             "written there"
         )
-    return Owner(staged, attribute), replacement
+    return Owner(staged, attribute, is_new=all(map(is_left_behind, names))), replacement
 
 
 def take_anew(owner: Owner, metadata: bytes) -> None:
@@ -77,16 +78,16 @@ def finish(owner: Owner, attributes: dict[str, Any], replacement: Replacement | 
     return replacement.location
 
 
-def _is_in_the_way(location: Location, overwrite: bool) -> bool:
-    """Whether a whole Zarr array is at a place, and to be replaced; StoreError if anything else is."""
+def _what_is_there(location: Location, overwrite: bool) -> str:
+    """``"whole"`` or ``"incomplete"``: a Zarr array that is to be replaced; ``"nothing"``; or StoreError."""
     path, kind = location.path, location.kind()
     if kind == "nothing":
-        return False
+        return kind
     if kind == "file":
         raise StoreError(f"{path}: it exists and is not a Zarr array")
     names = location.names()
     if all(map(is_left_behind, names)):  # metadata whose writing was interrupted, or nothing
-        return False
+        return "nothing"
     if METADATA_KEY not in names or not _is_array(location):
         raise StoreError(f"{path}: it exists and is not a Zarr array, but a folder with {listed(names)}")
     check_no_part(location)
@@ -94,7 +95,7 @@ def _is_in_the_way(location: Location, overwrite: bool) -> bool:
         raise StoreError(f"{path}: it exists; replace it with --overwrite (overwrite=True)")
     if others := names - _own(names):
         raise StoreError(f"{path}: it is not replaced, because it also holds {listed(others)}")
-    return state(location) == "whole"
+    return "whole" if state(location) == "whole" else "incomplete"
 
 
 def _own(names: set[str]) -> set[str]:

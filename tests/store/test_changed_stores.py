@@ -382,10 +382,14 @@ def test_folders_of_writers_are_no_part_of_a_store(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("links", [True, False])
+@pytest.mark.parametrize("overwrite", [True, False])
 def test_a_job_that_ends_while_another_begins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, links: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, links: bool, overwrite: bool
 ) -> None:
-    """The later one has seen that there is nothing: it does not replace the array that is there by then."""
+    """The later one has seen that there is nothing: it does not replace the array that is there by then.
+
+    To replace it would take away what is whole before there is something else.
+    """
     path, take = tmp_path / "x", ownership.Owner.take
 
     def late(*args: Any) -> None:
@@ -403,7 +407,7 @@ def test_a_job_that_ends_while_another_begins(
         monkeypatch.setattr(os, "link", refused)
     monkeypatch.setattr(ownership.Owner, "take", late)
     with pytest.raises(StoreError, match="x: another job has begun to write it"):
-        begin(kind, path)
+        begin(kind, path, overwrite=overwrite)
     assert (zarr_values(path) == 1).all()
     assert sorted(child.name for child in path.iterdir()) == ["c", "zarr.json"]
 
