@@ -49,7 +49,7 @@ class Owner:
         self.location = location
         self.token = uuid.uuid4().hex
         self._attribute = attribute
-        self._is_new = is_new
+        self.is_new = is_new
 
     @cached_property
     def place(self) -> Path | None:
@@ -70,7 +70,7 @@ class Owner:
         StoreError
             If another writer has taken it at the same time.
         """
-        write_first_metadata(self.location, metadata, is_new=self._is_new)
+        write_first_metadata(self.location, metadata, is_new=self.is_new)
         remove_folders_of_writers(self.location)
         self.check()
 

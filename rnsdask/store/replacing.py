@@ -69,6 +69,15 @@ def attributes_in(document: dict[str, Any] | None) -> dict[str, Any]:
     return attributes if isinstance(attributes, dict) else {}
 
 
+def as_replaced(metadata: bytes) -> bytes:
+    """The metadata document of what is begun where something else is still: nothing that can be resumed."""
+    document = parse_document(metadata)
+    for key in (ATTRIBUTE, PLAIN_ATTRIBUTE):
+        if key in document["attributes"]:
+            document["attributes"][key]["replaced"] = True
+    return json.dumps(document).encode()
+
+
 def check_no_part(location: Location) -> None:
     """Raise StoreError if an array is a part of a group: alone, it is neither replaced nor continued."""
     own = attributes_in(document_of(location)).get(ATTRIBUTE)
@@ -199,10 +208,7 @@ class Replacement:
         """
         place, staged = self.location, self.staged
         own = staged.read_metadata()
-        begun = parse_document(own)
-        for attribute in begun["attributes"].values():
-            attribute["replaced"] = True
-        note = json.dumps(begun).encode()
+        note = as_replaced(own)
         place.write(METADATA_KEY, note, f"{place.path}: it")
         self._check_copy(note, own, is_own(staged))
         clear(place, keep=(METADATA_KEY, STAGED))

@@ -8,7 +8,7 @@ from rnsdask.store.attributes import ATTRIBUTE
 from rnsdask.store.documents import with_attributes
 from rnsdask.store.location import CHUNK_FOLDER, METADATA_KEY, Location
 from rnsdask.store.ownership import Owner, is_left_behind, remove_left_behind
-from rnsdask.store.replacing import Replacement, check_no_part, clear, document_of, state
+from rnsdask.store.replacing import Replacement, as_replaced, check_no_part, clear, document_of, state
 
 
 def begin(
@@ -38,8 +38,14 @@ def begin(
 
 def take_anew(owner: Owner, metadata: bytes) -> None:
     """Begin an array by its metadata document, without what is there already."""
-    owner.take(metadata)
-    clear(owner.location, keep=(METADATA_KEY,))
+    if owner.is_new:
+        owner.take(metadata)
+        clear(owner.location, keep=(METADATA_KEY, CHUNK_FOLDER))
+    else:
+        # Until the chunks that are there are gone nobody resumes it, who would keep them as this job's.
+        owner.take(as_replaced(metadata))
+        clear(owner.location, keep=(METADATA_KEY,))
+        owner.write_metadata(metadata)
     owner.check()
 
 

@@ -172,6 +172,48 @@ def test_an_incomplete_store_is_replaced_in_its_place(path: str) -> None:
     assert values_in(path) == NEW
 
 
+@pytest.mark.parametrize("kind", ["residues", "plain"])
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_job_that_ends_before_it_has_removed_chunks(
+    path: str, monkeypatch: pytest.MonkeyPatch, kind: str, beside: bool
+) -> None:
+    """Of an incomplete array of another job, in its place or beside a whole one: it keeps none of them."""
+
+    def begin(identity: str) -> Any:
+        how: dict[str, Any] = {"overwrite": True, "job_identity": identity}
+        if kind == "plain":
+            return store.create_plain(path, (600,), (128,), np.uint32, **how)
+        return store.create(path, RNS(MODULI), (600,), chunks=128, **how)
+
+    def write_all(writer: Any, value: int) -> None:
+        for i in range(5):
+            shape = (1 if kind == "plain" else 4, 88 if i == 4 else 128)
+            writer.write_chunk((i,), np.full(shape, value, np.uint32))
+
+    def ended(*_: Any, **__: Any) -> None:
+        raise Interrupted
+
+    if beside:
+        array(OLD).to_zarr(path)
+    write_all(begin("old"), 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(targets, "clear", ended)
+        with pytest.raises(Interrupted):
+            begin("new")
+    resumed: Any = None
+    with suppress(StoreError):
+        if kind == "plain":
+            resumed = store.resume_plain(path, (600,), (128,), np.uint32, job_identity="new")
+        else:
+            resumed = store.resume(path, job_identity="new")
+    assert resumed is None or len(resumed.missing_chunks()) == 5
+    writer = begin("new")
+    assert len(writer.missing_chunks()) == 5
+    write_all(writer, 2)
+    writer.finish()
+    assert files_beside(path) == {"c", "zarr.json"}
+
+
 def test_what_was_changed_meanwhile_is_not_replaced(path: str) -> None:
     array(OLD).to_zarr(path)
     writer = store.create(path, RNS(MODULI), (600,), chunks=128, overwrite=True)
