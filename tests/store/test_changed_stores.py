@@ -17,6 +17,7 @@ import pytest
 import zarr
 from commands import fail, succeed
 from distributed import Client, LocalCluster
+from fsspec.implementations.memory import MemoryFileSystem
 from numpy.typing import NDArray
 from strategies import STORE_SET
 from test_device_files import forgotten, reads  # noqa: F401
@@ -365,6 +366,33 @@ def test_two_jobs_that_begin_at_the_same_time(
         assert (zarr_values(path) == done[0]).all()
     else:
         assert json.loads((path / "zarr.json").read_text())["node_type"] == "array"
+
+
+@pytest.mark.parametrize("url", ["", "memory://test-removing"])
+def test_two_jobs_that_remove_the_same_chunks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    """Who finds that one has gone meanwhile removes the others all the same."""
+    location = store.locate(url or tmp_path / "x")
+    for i in range(4):
+        location.write(f"c/0/{i}", b"chunk", "it")
+    unlink, rm_file, late = os.unlink, MemoryFileSystem.rm_file, []
+
+    def before(remove: Callable[..., None]) -> Callable[..., None]:
+        def removing(*args: Any, **options: Any) -> None:
+            if not late:
+                late.append(None)
+                remove(*args, **options)
+            remove(*args, **options)
+
+        return removing
+
+    monkeypatch.setattr(os, "unlink", before(unlink))
+    monkeypatch.setattr(MemoryFileSystem, "rm_file", before(rm_file))
+    location.remove("c")
+    assert late
+    assert location.sizes() == {}
+    location.remove("c")
 
 
 def test_folders_of_writers_are_no_part_of_a_store(tmp_path: Path) -> None:
