@@ -14,11 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rnsdask.core.errors import CorruptChunkError, StoreError
+from rnsdask.core.errors import CorruptChunkError, StoreAccessError, StoreError
 from rnsdask.store.attributes import ATTRIBUTE, read_writer
 from rnsdask.store.chunk_files import PARTIAL_SUFFIX, link_file, write_file
 from rnsdask.store.documents import changed_metadata
-from rnsdask.store.location import METADATA_KEY, STAGED, Location
+from rnsdask.store.location import CHUNK_FOLDER, METADATA_KEY, STAGED, Location
 
 WRITER_PREFIX = ".writer-"
 """Begin of the name of the folder where the files of a writer are while they are written."""
@@ -73,6 +73,23 @@ class Owner:
         write_first_metadata(self.location, metadata, is_new=self.is_new)
         remove_folders_of_writers(self.location)
         self.check()
+
+    def set_chunks_aside(self) -> None:
+        """Move the chunks of a local array that begins anew into this writer's folder, to be removed there.
+
+        To remove many takes time, in which another writer may take the array over, whose chunks would be
+        removed in their place. That one moves this folder away before it writes any.
+        """
+        if self.place is None:
+            return
+        try:
+            self.place.mkdir(exist_ok=True)
+            self.check()
+            Path(self.location.path, CHUNK_FOLDER).rename(self.place / CHUNK_FOLDER)
+        except FileNotFoundError:  # there are none, or the folder is gone
+            self.check()
+        except OSError as error:
+            raise StoreAccessError.of(f"{self.location.path}: its chunks cannot be removed", error) from error
 
     def write_metadata(self, metadata: bytes) -> None:
         """Replace the metadata, unless another writer has begun to write the array."""

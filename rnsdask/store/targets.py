@@ -44,7 +44,8 @@ def take_anew(owner: Owner, metadata: bytes) -> None:
     else:
         # Until the chunks that are there are gone nobody resumes it, who would keep them as this job's.
         owner.take(as_replaced(metadata))
-        clear(owner.location, keep=(METADATA_KEY,))
+        owner.set_chunks_aside()
+        clear(owner.location, keep=(METADATA_KEY, CHUNK_FOLDER) if owner.place else (METADATA_KEY,))
         owner.write_metadata(metadata)
     owner.check()
 

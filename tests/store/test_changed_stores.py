@@ -28,7 +28,7 @@ from rnsdask import IntervalRNSArray, store
 from rnsdask.core.errors import ChangedStoreError, StoreError
 from rnsdask.jobs.verification import verify
 from rnsdask.rns.system import RNS
-from rnsdask.store import chunk_files, group_writing, hierarchy, ownership
+from rnsdask.store import chunk_files, group_writing, hierarchy, ownership, targets
 
 MODULI = STORE_SET
 OTHERS = rd.ModuliSet([2**32 - 5, 2**31 - 1, 11, 65521])
@@ -393,6 +393,47 @@ def test_two_jobs_that_remove_the_same_chunks(
     assert late
     assert location.sizes() == {}
     location.remove("c")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ends", [True, False])
+@pytest.mark.parametrize("beside", [True, False])
+def test_the_removal_of_old_chunks_after_another_job_has_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, ends: bool, beside: bool
+) -> None:
+    """A job that begins where there are chunks is about to remove them; those are the next one's by then."""
+    path, rename, clear, second = tmp_path / "x", Path.rename, targets.clear, []
+    if beside:
+        write(path, 1000)
+    begin(kind, path, overwrite=True).write_chunk((0,), block_of(kind, 1))
+
+    def next_one() -> None:
+        if not second:
+            second.append(None)
+            second[0] = begin(kind, path, overwrite=True)
+            for i in range(2):
+                second[0].write_chunk((i,), block_of(kind, 2))
+            if ends:
+                second[0].finish()
+
+    def rename_late(self: Path, target: Any) -> Any:
+        if self.name == "c":
+            next_one()
+        return rename(self, target)
+
+    def clear_late(*args: Any, **options: Any) -> None:
+        next_one()
+        clear(*args, **options)
+
+    monkeypatch.setattr(Path, "rename", rename_late)
+    monkeypatch.setattr(targets, "clear", clear_late)
+    with pytest.raises(StoreError, match="another job has begun to write it"):
+        begin(kind, path, overwrite=True)
+    if not ends:
+        second[0].finish()
+    assert (zarr_values(path) == 2).all()
+    assert sorted(p.name for p in path.iterdir()) == ["c", "zarr.json"]
+    assert [p.name for p in tmp_path.iterdir()] == ["x"]
 
 
 def test_folders_of_writers_are_no_part_of_a_store(tmp_path: Path) -> None:
