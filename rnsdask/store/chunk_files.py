@@ -13,7 +13,7 @@ import uuid
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedReader, BufferedWriter
 from pathlib import Path
 from typing import Any
@@ -422,22 +422,33 @@ def _make_whole(
     check: Callable[[], object],
     place: Path | None,
 ) -> None:
-    partial = (place or file.parent) / f"{file.name}.{uuid.uuid4().hex}{PARTIAL_SUFFIX}"
     try:
-        if not (partial.parent.is_dir() and file.parent.is_dir()):
-            check()  # or a task that outlived its job would make a folder where a store was removed
-            partial.parent.mkdir(parents=True, exist_ok=True)
-            file.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            make(partial)
-            check()
-            partial.replace(file)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+        with suppress(FileNotFoundError):
+            _make_once(file, make, check, place)
+            return
+        # Who has lost the array may have removed the folder of who has it, as one that is left behind.
+        check()
+        _make_once(file, make, check, place)
     except OSError as error:
         check()  # a folder that is gone: another writer has moved it away
         raise StoreAccessError.of(f"{name} cannot be written", error) from error
+
+
+def _make_once(
+    file: Path, make: Callable[[Path], object], check: Callable[[], object], place: Path | None
+) -> None:
+    partial = (place or file.parent) / f"{file.name}.{uuid.uuid4().hex}{PARTIAL_SUFFIX}"
+    if not (partial.parent.is_dir() and file.parent.is_dir()):
+        check()  # or a task that outlived its job would make a folder where a store was removed
+        partial.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        make(partial)
+        check()
+        partial.replace(file)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 def _write_checksummed(stream: BufferedWriter, words: NDArray[Any]) -> None:

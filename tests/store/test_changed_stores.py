@@ -436,6 +436,29 @@ def test_the_removal_of_old_chunks_after_another_job_has_begun(
     assert [p.name for p in tmp_path.iterdir()] == ["x"]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_folder_of_a_writer_is_removed_by_one_that_has_lost_the_array(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """As a job does that found the array its own before, and removes what is left behind to finish it."""
+    path, replace, late = tmp_path / "x", Path.replace, []
+    begin(kind, path)
+    second = begin(kind, path, overwrite=True)
+
+    def replace_late(self: Path, target: Any) -> Any:
+        if target not in late:
+            late.append(target)
+            ownership.remove_left_behind(store.locate(path))
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", replace_late)
+    for i in range(2):
+        second.write_chunk((i,), block_of(kind, 2))
+    second.finish()
+    assert [file.name for file in late] == ["0", "1", "zarr.json"]
+    assert (zarr_values(path) == 2).all()
+
+
 def test_folders_of_writers_are_no_part_of_a_store(tmp_path: Path) -> None:
     first = begin("files", tmp_path / "x")
     first.write_chunk((0,), BLOCK)
