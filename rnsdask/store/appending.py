@@ -66,7 +66,7 @@ def append(info: StoreInfo, system: WordSystem, axis: int, length: int) -> Store
         location,
         lambda array: (array.resize((system.rows, *shape)), array.update_attributes({ATTRIBUTE: attribute})),
     )
-    take_anew(owner, metadata)
+    take_anew(owner, metadata, replacement)
     owner.share_chunks(owner.location, location, map(info.chunk_key, _lasting(info, axis)))
     return StoreWriter.of_own(owner, replacement)
 

@@ -45,6 +45,10 @@ class Opened:
         """Remember a document that has been read just now."""
         return cls(_hash(metadata), None if tells_content else _written(location))
 
+    def is_of(self, metadata: bytes) -> bool:
+        """Whether it is a document of this content."""
+        return _hash(metadata) == self.digest
+
     def check(self, location: Location) -> None:
         """Raise ChangedStoreError unless the document at a place is the same still.
 
@@ -53,7 +57,7 @@ class Opened:
         """
         try:
             metadata = location.read_metadata()
-            unchanged = _hash(metadata) == self.digest
+            unchanged = self.is_of(metadata)
             if unchanged and self.written is not None:
                 unchanged = _written(location) == self.written
         except FileNotFoundError:

@@ -16,8 +16,8 @@ from typing import Any
 
 from rnsdask.core.errors import CorruptChunkError, StoreAccessError, StoreError
 from rnsdask.store.attributes import ATTRIBUTE, read_writer
-from rnsdask.store.chunk_files import PARTIAL_SUFFIX, link_file, write_file
-from rnsdask.store.documents import changed_metadata
+from rnsdask.store.chunk_files import PARTIAL_SUFFIX, exchange, link_file, write_file
+from rnsdask.store.documents import changed_metadata, with_attributes
 from rnsdask.store.location import CHUNK_FOLDER, METADATA_KEY, STAGED, Location
 
 WRITER_PREFIX = ".writer-"
@@ -62,17 +62,35 @@ class Owner:
             path = self.location.path
             raise StoreError(f"{path}: another job has begun to write it, or it was removed")
 
-    def take(self, metadata: bytes) -> None:
+    def take(self, metadata: bytes, may_replace: Callable[[bytes], bool] | None = None) -> None:
         """Make the array this writer's, by metadata that name it.
+
+        Parameters
+        ----------
+        metadata
+            They replace those that are there, unless there was no array.
+        may_replace
+            Told those, it decides whether they are still what was found when this began.
 
         Raises
         ------
         StoreError
-            If another writer has taken it at the same time.
+            If they are not, or another writer has taken it at the same time.
         """
-        write_first_metadata(self.location, metadata, is_new=self.is_new)
+        if may_replace is not None and not self.is_new:
+            _replace_metadata(self.location, metadata, may_replace)
+        else:
+            write_first_metadata(self.location, metadata, is_new=self.is_new)
         remove_folders_of_writers(self.location)
         self.check()
+
+    def take_over(self, attributes: dict[str, Any], was_found: Callable[[bytes], bool]) -> None:
+        """Make an array this writer's by attributes that name it, if its metadata are as they were found."""
+        try:
+            metadata = with_attributes(self.location, attributes)
+        except FileNotFoundError:
+            raise _completed(self.location) from None
+        self.take(metadata, was_found)
 
     def set_chunks_aside(self) -> None:
         """Move the chunks of a local array that begins anew into this writer's folder, to be removed there.
@@ -150,6 +168,33 @@ def write_first_metadata(location: Location, metadata: bytes, *, is_new: bool) -
         location.write(METADATA_KEY, metadata, what)
     elif not location.create(METADATA_KEY, metadata, what) and location.read_metadata() != metadata:
         raise StoreError(f"{location.path}: another job has begun to write it")
+
+
+def _replace_metadata(location: Location, metadata: bytes, may_replace: Callable[[bytes], bool]) -> None:
+    """Replace metadata if they are found to be what may be replaced; a local disk does both in one step."""
+    what = f"{location.path}: it"
+    if location.is_local:
+        file = Path(location.path, METADATA_KEY)
+        other = file.with_name(f"{METADATA_KEY}.{uuid.uuid4().hex}{PARTIAL_SUFFIX}")
+        write_file(other, metadata, what)
+        try:
+            if exchange(other, file):
+                if may_replace(other.read_bytes()):
+                    return
+                exchange(other, file)
+                raise _completed(location)
+        finally:
+            other.unlink(missing_ok=True)
+    found = b""
+    with suppress(FileNotFoundError):
+        found = location.read_metadata()
+    if not may_replace(found):
+        raise _completed(location)
+    location.write(METADATA_KEY, metadata, what)
+
+
+def _completed(location: Location) -> StoreError:
+    return StoreError(f"{location.path}: another job has begun to write it, or has completed it")
 
 
 def remove_folders_of_writers(location: Location) -> None:

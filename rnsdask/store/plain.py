@@ -14,7 +14,7 @@ from rnsdask.core.errors import CorruptChunkError, IncompleteStoreError, StoreAc
 from rnsdask.core.layout import chunk_grid, chunk_slices, grid_indices
 from rnsdask.store.attributes import ATTRIBUTE, PLAIN_ATTRIBUTE, begun_fields, check_job_identity
 from rnsdask.store.codecs import describe_codecs
-from rnsdask.store.documents import array_document, files_in_memory, make_document, with_attributes
+from rnsdask.store.documents import array_document, files_in_memory, make_document
 from rnsdask.store.location import METADATA_KEY, Location, chunk_key
 from rnsdask.store.ownership import Owner, remove_left_behind
 from rnsdask.store.paths import StorePath, locate
@@ -49,7 +49,7 @@ def create_plain(
     """
     owner, replacement = begin(locate(path), overwrite, PLAIN_ATTRIBUTE)
     attributes = {PLAIN_ATTRIBUTE: begun_fields(owner.token, job_identity)}
-    take_anew(owner, make_document(shape, chunks, dtype, attributes=attributes))
+    take_anew(owner, make_document(shape, chunks, dtype, attributes=attributes), replacement)
     return PlainWriter(owner, tuple(shape), tuple(chunks), replacement)
 
 
@@ -77,16 +77,16 @@ def resume_plain(
         If there is no such array, or it is complete, or cannot be written.
     """
     location, replacement = place_begun(locate(path).check_writable())
-    _check_like(location, make_document(shape, chunks, dtype), complete_too)
+    found = _check_like(location, make_document(shape, chunks, dtype), complete_too)
     begun = check_job_identity(location, job_identity, PLAIN_ATTRIBUTE)
     owner = Owner(location, PLAIN_ATTRIBUTE)
-    owner.take(with_attributes(location, {PLAIN_ATTRIBUTE: begun_fields(owner.token, begun)}))
+    owner.take_over({PLAIN_ATTRIBUTE: begun_fields(owner.token, begun)}, found.__eq__)
     remove_left_behind(location)
     return PlainWriter(owner, tuple(shape), tuple(chunks), replacement)
 
 
-def _check_like(location: Location, wanted: bytes, complete_too: bool) -> None:
-    """Check that an array was begun with a metadata document like another, and may be written on."""
+def _check_like(location: Location, wanted: bytes, complete_too: bool) -> bytes:
+    """Check that an array was begun with a metadata document like another, and may go on; return it."""
     try:
         metadata = location.read_metadata()
     except FileNotFoundError:
@@ -106,6 +106,7 @@ def _check_like(location: Location, wanted: bytes, complete_too: bool) -> None:
             raise StoreError(
                 f"{location.path}: it cannot be resumed: its {name}: {found[name]}; of the job: {value}"
             )
+    return metadata
 
 
 def _opened(metadata: bytes) -> zarr.Array[Any]:

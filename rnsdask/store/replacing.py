@@ -4,7 +4,6 @@ The new one is written beside the old one: on a local disk into a folder next to
 exchanged at once; in an object store, where nothing can be moved, below it, and is copied at the end.
 """
 
-import ctypes
 import json
 import os
 import uuid
@@ -16,7 +15,7 @@ from typing import Any
 
 from rnsdask.core.errors import StoreAccessError, StoreError
 from rnsdask.store.attributes import ATTRIBUTE, PLAIN_ATTRIBUTE
-from rnsdask.store.chunk_files import PARTIAL_SUFFIX
+from rnsdask.store.chunk_files import PARTIAL_SUFFIX, exchange
 from rnsdask.store.documents import parse_document
 from rnsdask.store.location import CHUNK_FOLDER, METADATA_KEY, STAGED, LocalLocation, Location
 from rnsdask.store.metadata import Opened
@@ -24,9 +23,6 @@ from rnsdask.store.ownership import is_left_behind
 from rnsdask.store.reading import content_of
 
 _REQUESTS = 16
-
-_AT_FDCWD = -100
-_RENAME_EXCHANGE = 2
 
 
 def staging(location: Location) -> Location:
@@ -41,7 +37,15 @@ def state(location: Location) -> str:
 
     That is ``"whole"``, ``"incomplete"``, or about to be replaced, ``"replaced"``: nothing of it is left.
     """
-    document = document_of(location)
+    return _state_in(document_of(location))
+
+
+def is_whole(metadata: bytes) -> bool:
+    """Whether a metadata document is that of an array or group that is whole."""
+    return _state_in(_parsed(metadata)) == "whole"
+
+
+def _state_in(document: dict[str, Any] | None) -> str:
     if document is None:
         return "nothing"
     attributes = attributes_in(document)
@@ -55,10 +59,15 @@ def state(location: Location) -> str:
 def document_of(location: Location) -> dict[str, Any] | None:
     """The metadata document of an array or group; None if there is none."""
     try:
-        document = parse_document(location.read_metadata())
-    except StoreAccessError:
-        raise
-    except (FileNotFoundError, ValueError):
+        return _parsed(location.read_metadata())
+    except FileNotFoundError:
+        return None
+
+
+def _parsed(metadata: bytes) -> dict[str, Any] | None:
+    try:
+        document = parse_document(metadata)
+    except ValueError:
         return None
     return document if document.get("node_type") in ("array", "group") else None
 
@@ -292,9 +301,7 @@ def _exchange(old: str, new: str) -> str | None:
     if not os.path.lexists(old):
         Path(new).rename(old)
         return None
-    rename = getattr(ctypes.CDLL(None), "renameat2", None)
-    paths = [ctypes.c_char_p(os.fsencode(path)) for path in (new, old)]
-    if rename is not None and not rename(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], _RENAME_EXCHANGE):
+    if exchange(Path(new), Path(old)):
         return new
     # Not every system can, nor every file system. For a moment nothing is there.
     aside = f"{old}.{uuid.uuid4().hex}{PARTIAL_SUFFIX}"

@@ -8,7 +8,15 @@ from rnsdask.store.attributes import ATTRIBUTE
 from rnsdask.store.documents import with_attributes
 from rnsdask.store.location import CHUNK_FOLDER, METADATA_KEY, Location
 from rnsdask.store.ownership import Owner, is_left_behind, remove_left_behind
-from rnsdask.store.replacing import Replacement, as_replaced, check_no_part, clear, document_of, state
+from rnsdask.store.replacing import (
+    Replacement,
+    as_replaced,
+    check_no_part,
+    clear,
+    document_of,
+    is_whole,
+    state,
+)
 
 
 def begin(
@@ -36,14 +44,15 @@ def begin(
     return Owner(staged, attribute, is_new=all(map(is_left_behind, names))), replacement
 
 
-def take_anew(owner: Owner, metadata: bytes) -> None:
+def take_anew(owner: Owner, metadata: bytes, replacement: Replacement | None) -> None:
     """Begin an array by its metadata document, without what is there already."""
     if owner.is_new:
         owner.take(metadata)
         clear(owner.location, keep=(METADATA_KEY, CHUNK_FOLDER))
     else:
         # Until the chunks that are there are gone nobody resumes it, who would keep them as this job's.
-        owner.take(as_replaced(metadata))
+        may_replace = None if replacement else lambda found: not is_whole(found)
+        owner.take(as_replaced(metadata), may_replace)
         owner.set_chunks_aside()
         clear(owner.location, keep=(METADATA_KEY, CHUNK_FOLDER) if owner.place else (METADATA_KEY,))
         owner.write_metadata(metadata)

@@ -32,7 +32,6 @@ from rnsdask.store.documents import (
     check_lengths,
     make_strict_document,
     parse_document,
-    with_attributes,
 )
 from rnsdask.store.location import LONGEST_METADATA, METADATA_KEY, Location, chunk_key
 from rnsdask.store.metadata import StoreInfo, load
@@ -103,7 +102,7 @@ def create(
     attribute = begun_attribute(system, owner.token, job_identity, group)
     # Before anything is replaced, so that a wrong codec shows.
     metadata = _document(system, lengths, chunk_lengths, codecs or (), attribute)
-    take_anew(owner, metadata)
+    take_anew(owner, metadata, replacement)
     return StoreWriter.of_own(owner, replacement)
 
 
@@ -252,11 +251,11 @@ class StoreWriter(ArrayWriter):
 
     def take_over(self, job_identity: str | None, group: str | None = None) -> None:
         """Make the store this writer's, and remove what interrupted writes have left behind."""
-        location = self.info.location
-        attribute = begun_attribute(self.info.system, self.owner.token, job_identity, group)
-        self.owner.take(with_attributes(location, {ATTRIBUTE: attribute}))
+        info = self.info
+        attribute = begun_attribute(info.system, self.owner.token, job_identity, group)
+        self.owner.take_over({ATTRIBUTE: attribute}, info.opened.is_of)
         self._reload()
-        remove_left_behind(location)
+        remove_left_behind(info.location)
 
     def write_chunk(self, index: Sequence[int], residues: Array) -> None:
         """Write a whole chunk, so that it appears at once or not at all.

@@ -1,5 +1,6 @@
 """Stores that change under a reader or a writer: a chunk is of the metadata it is read by, or an error."""
 
+import ctypes
 import errno
 import json
 import os
@@ -252,14 +253,14 @@ KINDS = ["files", "zstd", "plain"]
 BLOCK = np.ones((4, 128), np.uint32)
 
 
-def begin(kind: str, path: Path, **options: Any) -> Any:
+def begin(kind: str, path: Any, **options: Any) -> Any:
     if kind == "plain":
         return store.create_plain(path, (256,), (128,), np.uint8, **options)
     codecs = [ZstdCodec(level=1)] if kind == "zstd" else None
     return store.create(path, RNS(MODULI), (256,), chunks=128, codecs=codecs, **options)
 
 
-def proceed(kind: str, path: Path, how: str) -> Any:
+def proceed(kind: str, path: Any, how: str) -> Any:
     if how == "overwrite":
         return begin(kind, path, overwrite=True)
     if kind == "plain":
@@ -327,7 +328,7 @@ def test_the_end_between_its_check_and_its_name(
     assert values == [2]
 
 
-def zarr_values(path: Path) -> NDArray[Any]:
+def zarr_values(path: Any) -> NDArray[Any]:
     return np.asarray(zarr.open_array(path, mode="r")[...])
 
 
@@ -502,6 +503,36 @@ def test_a_job_that_ends_while_another_begins(
         begin(kind, path, overwrite=overwrite)
     assert (zarr_values(path) == 1).all()
     assert sorted(child.name for child in path.iterdir()) == ["c", "zarr.json"]
+
+
+@pytest.mark.parametrize("how", ["overwrite", "resume"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("where", ["exchange", "no exchange", "memory"])
+def test_a_job_that_ends_while_another_takes_its_array_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, how: str, where: str
+) -> None:
+    """The later one has seen an incomplete array: it does not make an incomplete one of what is complete."""
+    path: Any = "memory://test-changed/x" if where == "memory" else tmp_path / "x"
+    take = ownership.Owner.take
+    first = begin(kind, path, overwrite=True)
+    for i in range(2):
+        first.write_chunk((i,), block_of(kind, 1))
+
+    def late(*args: Any) -> None:
+        monkeypatch.setattr(ownership.Owner, "take", take)
+        first.finish()
+        take(*args)
+
+    if where == "no exchange":
+        monkeypatch.setattr(ctypes, "CDLL", lambda _: type("C", (), {}))
+    monkeypatch.setattr(ownership.Owner, "take", late)
+    with pytest.raises(StoreError, match="x: another job has begun to write it, or has completed it"):
+        proceed(kind, path, how)
+    assert (zarr_values(path) == 1).all()
+    assert set(store.locate(path).names()) == {"c", "zarr.json"}
+    with pytest.raises(StoreError, match="complete"):
+        proceed(kind, path, "resume")
+    store.remove(store.locate(path))
 
 
 def test_a_group_that_is_complete_while_another_begins(
