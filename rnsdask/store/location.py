@@ -108,7 +108,7 @@ class Location(ABC):
 
     @abstractmethod
     def names(self) -> set[str]:
-        """Names of the files and folders in it, but not of those in folders."""
+        """Names of the files and folders in it, but not of those in folders; none if it is not there."""
 
     @abstractmethod
     def versions(self) -> dict[str, tuple[Any, ...]]:
@@ -242,7 +242,10 @@ class _FileSystemLocation(Location):
         file_system, root = self._open()
         with reaching(f"{self.path}: it cannot be read"):
             file_system.invalidate_cache(root)
-            listed = file_system.ls(root, detail=False)
+            try:
+                listed = file_system.ls(root, detail=False)
+            except FileNotFoundError:
+                return set()
         # Some tools mark a folder by an object with its name.
         own = root.rstrip("/")
         return {name.rpartition("/")[2] for entry in listed if (name := entry.rstrip("/")) != own}

@@ -7,9 +7,9 @@ away: whatever those have checked before, nothing of theirs can appear any more.
 
 import shutil
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,15 @@ class Owner:
         if read_writer(self.location, self._attribute) != self.token:
             path = self.location.path
             raise StoreError(f"{path}: another job has begun to write it, or it was removed")
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Tell of a file that is gone in this context as of what another writer has removed, if one has."""
+        try:
+            yield
+        except FileNotFoundError:
+            self.check()
+            raise
 
     def take(self, metadata: bytes, may_replace: Callable[[bytes], bool] | None = None) -> None:
         """Make the array this writer's, by metadata that name it.
@@ -201,10 +210,7 @@ def remove_folders_of_writers(location: Location) -> None:
     """Make sure that nothing of other writers appears in a local array any more."""
     if not location.is_local:
         return
-    names: set[str] = set()
-    with suppress(FileNotFoundError):  # another writer has put it in its place
-        names = location.names()
-    for name in names:
+    for name in location.names():
         if name.startswith(WRITER_PREFIX):
             moved = Path(location.path, f"{WRITER_PREFIX}{uuid.uuid4().hex}")
             with suppress(FileNotFoundError):  # another writer has done it

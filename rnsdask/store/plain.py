@@ -269,4 +269,5 @@ class PlainWriter(ArrayWriter):
         self.owner.check()
         if missing := self.missing_chunks():
             raise StoreError(f"{self.path}: it cannot be completed: {len(missing)} chunks are not written")
-        finish(self.owner, {PLAIN_ATTRIBUTE: {"complete": True}}, self._replacement)
+        with self.owner.watching():
+            finish(self.owner, {PLAIN_ATTRIBUTE: {"complete": True}}, self._replacement)

@@ -382,9 +382,10 @@ class StoreWriter(ArrayWriter):
                 f"written, the first of them {info.chunk_key(missing[0])}"
             )
         content = content_of(info.location, map(info.chunk_key, info.indices()))
-        metadata = parse_document(info.location.read_metadata())
-        attribute = complete_attribute(metadata, system, content, group)
-        location = finish(self.owner, {ATTRIBUTE: attribute}, self._replacement)
+        with self.owner.watching():
+            metadata = parse_document(info.location.read_metadata())
+            attribute = complete_attribute(metadata, system, content, group)
+            location = finish(self.owner, {ATTRIBUTE: attribute}, self._replacement)
         self.info = load(location)[0]
         return self.info
 

@@ -460,6 +460,27 @@ def test_the_folder_of_a_writer_is_removed_by_one_that_has_lost_the_array(
     assert (zarr_values(path) == 2).all()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("url", ["", "memory://test-changed/x"])
+def test_what_is_gone_when_it_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, url: str
+) -> None:
+    """Just after the last look whose it is: as by a job that has replaced what both were to replace."""
+    path, with_attributes = url or tmp_path / "x", targets.with_attributes
+    writer = begin(kind, path)
+    for i in range(2):
+        writer.write_chunk((i,), block_of(kind, 1))
+
+    def late(location: Any, *args: Any) -> bytes:
+        store.remove(store.locate(path))
+        return with_attributes(location, *args)
+
+    monkeypatch.setattr(targets, "with_attributes", late)
+    with pytest.raises(StoreError, match="x: another job has begun to write it, or it was removed"):
+        writer.finish()
+    assert store.locate(path).names() == set()
+
+
 def test_folders_of_writers_are_no_part_of_a_store(tmp_path: Path) -> None:
     first = begin("files", tmp_path / "x")
     first.write_chunk((0,), BLOCK)
