@@ -5,6 +5,7 @@ folder of its own, and who takes an array over first writes its own name, then m
 away: whatever those have checked before, nothing of theirs can appear any more.
 """
 
+import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator
@@ -109,12 +110,17 @@ class Owner:
         """
         if self.place is None:
             return
+        chunks = Path(self.location.path, CHUNK_FOLDER)
         try:
-            self.place.mkdir(exist_ok=True)
-            self.check()
-            Path(self.location.path, CHUNK_FOLDER).rename(self.place / CHUNK_FOLDER)
-        except FileNotFoundError:  # there are none, or the folder is gone
-            self.check()
+            while os.path.lexists(chunks):
+                with suppress(FileNotFoundError):  # of this folder: by a writer that has lost the array
+                    self.place.mkdir(exist_ok=True)
+                    self.check()
+                    chunks.rename(self.place / CHUNK_FOLDER)
+        except StoreError:
+            with suppress(OSError):
+                self.place.rmdir()
+            raise
         except OSError as error:
             raise StoreAccessError.of(f"{self.location.path}: its chunks cannot be removed", error) from error
 

@@ -460,6 +460,24 @@ def test_the_folder_of_a_writer_is_removed_by_one_that_has_lost_the_array(
     assert (zarr_values(path) == 2).all()
 
 
+def test_chunks_stay_nowhere_where_a_writer_that_has_lost_the_array_removes_the_folder_they_go_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, rename, late = tmp_path / "x", Path.rename, []
+    begin("files", path).write_chunk((0,), BLOCK)
+
+    def rename_late(self: Path, target: Any) -> Any:
+        if self.name == "c" and not late:
+            late.append(None)
+            ownership.remove_folders_of_writers(store.locate(path))
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", rename_late)
+    second = begin("files", path, overwrite=True)
+    assert late
+    assert second.missing_chunks() == [(0,), (1,)]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("url", ["", "memory://test-changed/x"])
 def test_what_is_gone_when_it_is_finished(
