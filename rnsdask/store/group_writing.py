@@ -1,6 +1,7 @@
 """Groups that are written: begun, resumed, and completed by the hash of all their chunks."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -27,9 +28,9 @@ from rnsdask.store.group import (
 from rnsdask.store.group_reading import read_parts
 from rnsdask.store.location import METADATA_KEY, Location, chunk_key
 from rnsdask.store.metadata import StoreInfo, load
-from rnsdask.store.ownership import Owner, is_left_behind, write_first_metadata
+from rnsdask.store.ownership import Owner, is_left_behind, replace_metadata, write_first_metadata
 from rnsdask.store.paths import StorePath, locate
-from rnsdask.store.replacing import Replacement, attributes_in, clear, document_of, state
+from rnsdask.store.replacing import Replacement, attributes_in, clear, document_of, is_whole, state
 from rnsdask.store.writing import StoreWriter, create, write_values
 
 
@@ -69,20 +70,23 @@ def create_group(
         If `path` is taken, or cannot be written.
     """
     location, names = locate(path).check_writable(), {RESIDUES, *parts}
-    replacement = None
-    if _is_in_the_way(location, kind, names, overwrite):
+    replacement, found = None, _what_is_there(location, kind, names, overwrite)
+    is_new = found == "nothing"
+    if found == "whole":
         replacement = Replacement(location)
         location = replacement.staged
         left = location.names() if location.kind() == "folder" else set()
+        is_new = all(map(is_left_behind, left))
         # Without metadata it is what is left of one that was replaced.
-        if not left <= names and _is_in_the_way(location, kind, names, overwrite=True):
+        if not left <= names and _what_is_there(location, kind, names, overwrite=True) == "whole":
             raise StoreError(
                 f"{location.path}: it exists; what is to replace {replacement.location.path} is written there"
             )
     begun = new_group({ATTRIBUTE: {**attribute_of(kind, complete=False), "recipe": job_identity}})
-    if overwrite:  # First what says whose it is: from then on its writer adds nothing.
-        location.child(RESIDUES).remove(METADATA_KEY)
-    write_first_metadata(location, begun, is_new=not overwrite)
+    if is_new:
+        write_first_metadata(location, begun, is_new=True)
+    else:
+        _begin_in_place(location, begun, may_be_whole=replacement is not None)
     clear(location, keep=(METADATA_KEY,), parts=names)
     writer = create(location.child(RESIDUES), system, shape, chunks=chunks, group=kind, with_room=with_room)
     info = writer.info
@@ -90,12 +94,28 @@ def create_group(
     return GroupWriter(location, kind, writer, documents, replacement)
 
 
-def _is_in_the_way(location: Location, kind: str, names: set[str], overwrite: bool) -> bool:
-    """Whether a whole group of this kind is at a place, and to be replaced; StoreError for anything else."""
+def _begin_in_place(location: Location, begun: bytes, may_be_whole: bool) -> None:
+    """Write the first metadata of a group where there is one that was found incomplete."""
+    residues = location.child(RESIDUES)
+    before = None
+    with suppress(FileNotFoundError):
+        before = residues.read_metadata()
+    # First what says whose it is: from then on its writer adds nothing.
+    residues.remove(METADATA_KEY)
+    try:
+        replace_metadata(location, begun, lambda found: may_be_whole or not is_whole(found))
+    except StoreError:
+        if before is not None:
+            residues.write(METADATA_KEY, before, f"{residues.path}: it")
+        raise
+
+
+def _what_is_there(location: Location, kind: str, names: set[str], overwrite: bool) -> str:
+    """``"whole"`` or ``"incomplete"``: a group that is to be replaced; ``"nothing"``; or StoreError."""
     path, found = location.path, location.kind()
     present = location.names() if found == "folder" else {""}
     if found == "nothing" or all(map(is_left_behind, present)):
-        return False
+        return "nothing"
     attribute, _ = group_attribute(location)
     if attribute is None or attribute.get("kind") != kind:
         raise StoreError(f"{path}: it exists and is not a group of kind {kind!r} that rnsdask wrote")
@@ -104,7 +124,7 @@ def _is_in_the_way(location: Location, kind: str, names: set[str], overwrite: bo
     others = {name for name in present - names - {METADATA_KEY} if not is_left_behind(name)}
     if others:
         raise StoreError(f"{path}: it is not replaced, because it also holds {', '.join(sorted(others))}")
-    return state(location) == "whole"
+    return "whole" if state(location) == "whole" else "incomplete"
 
 
 def resume_group(

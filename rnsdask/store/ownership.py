@@ -88,7 +88,7 @@ class Owner:
             If they are not, or another writer has taken it at the same time.
         """
         if may_replace is not None and not self.is_new:
-            _replace_metadata(self.location, metadata, may_replace)
+            replace_metadata(self.location, metadata, may_replace)
         else:
             write_first_metadata(self.location, metadata, is_new=self.is_new)
         remove_folders_of_writers(self.location)
@@ -185,7 +185,7 @@ def write_first_metadata(location: Location, metadata: bytes, *, is_new: bool) -
         raise StoreError(f"{location.path}: another job has begun to write it")
 
 
-def _replace_metadata(location: Location, metadata: bytes, may_replace: Callable[[bytes], bool]) -> None:
+def replace_metadata(location: Location, metadata: bytes, may_replace: Callable[[bytes], bool]) -> None:
     """Replace metadata if they are found to be what may be replaced; a local disk does both in one step."""
     what = f"{location.path}: it"
     if location.is_local:

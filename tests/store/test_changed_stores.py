@@ -27,6 +27,7 @@ from zarr.codecs import ZstdCodec
 import rnsdask as rd
 from rnsdask import IntervalRNSArray, store
 from rnsdask.core.errors import ChangedStoreError, StoreError
+from rnsdask.interval_rns.layout import PART_DTYPES
 from rnsdask.jobs.verification import verify
 from rnsdask.rns.system import RNS
 from rnsdask.store import chunk_files, group_writing, hierarchy, ownership, targets
@@ -574,8 +575,9 @@ def test_a_job_that_ends_while_another_takes_its_array_over(
     store.remove(store.locate(path))
 
 
+@pytest.mark.parametrize("overwrite", [True, False])
 def test_a_group_that_is_complete_while_another_begins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overwrite: bool
 ) -> None:
     first, second = (IntervalRNSArray.from_ints([value] * 300, MODULI) for value in (1, 2))
     path, new_group = tmp_path / "x", group_writing.new_group
@@ -587,8 +589,41 @@ def test_a_group_that_is_complete_while_another_begins(
 
     monkeypatch.setattr(group_writing, "new_group", late)
     with pytest.raises(StoreError, match="x: another job has begun to write it"):
-        second.to_zarr(path)
+        second.to_zarr(path, overwrite=overwrite)
     assert set(rd.open_zarr(path).to_ints().tolist()) == {1}
+
+
+@pytest.mark.parametrize("how", ["overwrite", "resume"])
+@pytest.mark.parametrize("where", ["exchange", "no exchange", "memory"])
+def test_a_group_that_is_complete_while_another_takes_it_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, where: str
+) -> None:
+    """The later one has seen an incomplete group: it does not make an incomplete one of what is complete."""
+    path: Any = f"memory://test-changed/{how}" if where == "memory" else tmp_path / "g"
+    first, second = (IntervalRNSArray.from_ints([value] * 300, MODULI) for value in (1, 2))
+    task = first.to_zarr(path, compute=False)
+    state, load = group_writing.state, group_writing.load
+
+    def late(function: Callable[[Any], Any], place: Any) -> Any:
+        monkeypatch.setattr(group_writing, "state", state)
+        monkeypatch.setattr(group_writing, "load", load)
+        found = function(place)
+        task.compute()
+        return found
+
+    if where == "no exchange":
+        monkeypatch.setattr(ctypes, "CDLL", lambda _: type("C", (), {}))
+    monkeypatch.setattr(group_writing, "state", partial(late, state))
+    monkeypatch.setattr(group_writing, "load", partial(late, load))
+    taking = {
+        "overwrite": lambda: second.to_zarr(path, overwrite=True),
+        "resume": lambda: store.resume_group(path, "mpint", PART_DTYPES),
+    }
+    with pytest.raises(StoreError, match="another job has begun to write it, or has completed it"):
+        taking[how]()
+    assert set(rd.open_zarr(path).to_ints().tolist()) == {1}
+    if where == "memory":
+        store.locate(path).remove("")
 
 
 def test_arrays_of_one_hierarchy_that_begin_at_the_same_time(
