@@ -1,6 +1,6 @@
 """Groups that are written: begun, resumed, and completed by the hash of all their chunks."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -267,15 +267,14 @@ class GroupWriter:
         StoreError
             If a chunk is not written, or another writer has begun to write the group.
         """
-        self.owner.check()
         location, info = self._location, self._residues.info
         path = location.path
-        for name in self._parts:
-            found = location.child(name).found(map(chunk_key, info.indices()))
-            for index in info.indices():
-                if (key := chunk_key(index)) not in found:
-                    raise StoreError(f"{path}: it cannot be completed: {name}/{key} is not written")
-        group = hash_of_chunks(location, info, self._parts)
+        lacking = next(self._lacking(), None)
+        self.owner.check()  # last: who takes the group over may have removed them
+        if lacking is not None:
+            raise StoreError(f"{path}: it cannot be completed: {lacking} is not written")
+        with self.owner.watching():
+            group = hash_of_chunks(location, info, self._parts)
         parts = {}
         for name in self._parts:
             part = location.child(name)
@@ -295,6 +294,13 @@ class GroupWriter:
             write(metadata)
         else:
             self._replacement.put_in_place(metadata, write, partial(self._is_own, group, parts))
+
+    def _lacking(self) -> Iterator[str]:
+        """Names of the chunks of the arrays beside the residues that are not written."""
+        indices = self._residues.info.indices
+        for name in self._parts:
+            found = self._location.child(name).found(map(chunk_key, indices()))
+            yield from (f"{name}/{key}" for key in map(chunk_key, indices()) if key not in found)
 
     def _is_own(self, group: str, parts: Mapping[str, bytes], place: Location) -> bool:
         """Whether all arrays at a place are those of this group, and not of who has begun it anew."""

@@ -68,7 +68,7 @@ class Owner:
         """Tell of a file that is gone in this context as of what another writer has removed, if one has."""
         try:
             yield
-        except FileNotFoundError:
+        except (FileNotFoundError, CorruptChunkError):
             self.check()
             raise
 

@@ -266,8 +266,9 @@ class PlainWriter(ArrayWriter):
         StoreError
             If a chunk is not written, or another writer has begun to write the array.
         """
-        self.owner.check()
-        if missing := self.missing_chunks():
+        missing = self.missing_chunks()
+        self.owner.check()  # last: who takes the array over may have removed them
+        if missing:
             raise StoreError(f"{self.path}: it cannot be completed: {len(missing)} chunks are not written")
         with self.owner.watching():
             finish(self.owner, {PLAIN_ATTRIBUTE: {"complete": True}}, self._replacement)

@@ -374,15 +374,15 @@ class StoreWriter(ArrayWriter):
         """
         info = self.info
         system = info.system if bound is None else with_exact_bound(info.system, bound)
-        self.owner.check()
         missing = self.missing_chunks()
+        self.owner.check()  # last: who takes the store over may have removed them
         if missing:
             raise StoreError(
                 f"{info.path}: it cannot be completed: {len(missing)} of {info.n_chunks} chunks are not "
                 f"written, the first of them {info.chunk_key(missing[0])}"
             )
-        content = content_of(info.location, map(info.chunk_key, info.indices()))
         with self.owner.watching():
+            content = content_of(info.location, map(info.chunk_key, info.indices()))
             metadata = parse_document(info.location.read_metadata())
             attribute = complete_attribute(metadata, system, content, group)
             location = finish(self.owner, {ATTRIBUTE: attribute}, self._replacement)

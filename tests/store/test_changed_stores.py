@@ -461,6 +461,28 @@ def test_the_folder_of_a_writer_is_removed_by_one_that_has_lost_the_array(
     assert (zarr_values(path) == 2).all()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_array_that_is_taken_over_as_it_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Whose chunks are removed by then: it is not that they were not written."""
+    path, late = tmp_path / "x", []
+    first = begin(kind, path)
+    for i in range(2):
+        first.write_chunk((i,), block_of(kind, 1))
+    check = first.owner.check
+
+    def check_late() -> None:
+        check()
+        if not late:
+            late.append(begin(kind, path, overwrite=True))
+
+    monkeypatch.setattr(first.owner, "check", check_late)
+    with pytest.raises(StoreError, match="another job has begun to write it"):
+        first.finish()
+    assert late[0].missing_chunks() == [(0,), (1,)]
+
+
 def test_chunks_stay_nowhere_where_a_writer_that_has_lost_the_array_removes_the_folder_they_go_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
