@@ -272,6 +272,10 @@ def load(location: Location) -> tuple[StoreInfo, bool]:
     except (TypeError, ValueError) as error:
         raise StoreError(f"{path}: {error}") from error
     check_checksums(path, attribute, parse_document(metadata))
+    try:
+        opened = Opened.of(location, metadata, tells_content="content" in attribute)
+    except FileNotFoundError:
+        raise ChangedStoreError(f"{path}: it was removed since it was opened") from None
     has_chunk_files = location.is_local and codecs == DEFAULT_CODECS and sys.byteorder == "little"
     info = StoreInfo(
         location=location,
@@ -280,7 +284,7 @@ def load(location: Location) -> tuple[StoreInfo, bool]:
         chunks=tuple(document["chunk_grid"]["configuration"]["chunk_shape"])[1:],
         codecs=codecs,
         identity=identity,
-        opened=Opened.of(location, metadata, tells_content="content" in attribute),
+        opened=opened,
         content=attribute.get("content") if attribute["complete"] else None,
         group=attribute.get("group"),
         metadata=b"" if has_chunk_files else metadata,

@@ -30,7 +30,7 @@ from rnsdask.core.errors import ChangedStoreError, StoreError
 from rnsdask.interval_rns.layout import PART_DTYPES
 from rnsdask.jobs.verification import verify
 from rnsdask.rns.system import RNS
-from rnsdask.store import chunk_files, group_writing, hierarchy, ownership, targets
+from rnsdask.store import chunk_files, group_writing, hierarchy, metadata, ownership, targets
 
 MODULI = STORE_SET
 OTHERS = rd.ModuliSet([2**32 - 5, 2**31 - 1, 11, 65521])
@@ -481,6 +481,21 @@ def test_an_array_that_is_taken_over_as_it_is_finished(
     with pytest.raises(StoreError, match="another job has begun to write it"):
         first.finish()
     assert late[0].missing_chunks() == [(0,), (1,)]
+
+
+def test_an_incomplete_array_that_is_gone_as_it_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin("files", tmp_path / "x")
+    read = metadata.array_document
+
+    def late(document: bytes) -> dict[str, Any]:
+        shutil.rmtree(tmp_path / "x")
+        return read(document)
+
+    monkeypatch.setattr(metadata, "array_document", late)
+    with pytest.raises(ChangedStoreError, match="x: it was removed since it was opened"):
+        store.resume(tmp_path / "x")
 
 
 def test_chunks_stay_nowhere_where_a_writer_that_has_lost_the_array_removes_the_folder_they_go_to(
