@@ -107,6 +107,12 @@ class Checkpoint:
 
     def _write(self, file: Path, content: dict[str, Any]) -> None:
         text = json.dumps({**content, "checksum": _digest(content)})
+        try:
+            self._put(file, text)
+        except FileNotFoundError:  # another job has removed it, as one that is left behind
+            self._put(file, text)
+
+    def _put(self, file: Path, text: str) -> None:
         partial = file.with_name(f"{file.name}.{uuid.uuid4().hex}{PARTIAL_SUFFIX}")
         try:
             partial.write_text(text, encoding="utf-8")

@@ -579,6 +579,28 @@ def test_a_damaged_checkpoint_is_not_trusted(content: bytes) -> None:
     assert "damaged" in fail("max", "x.zarr", "--checkpoint", "kept")
 
 
+def test_a_checkpoint_that_another_job_opens_while_a_piece_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As who gives a command again that is still running: that removes what is left of interrupted writes."""
+    make_checkpoint()
+    info, groups, replace, late = store.open_info("x.zarr"), run.groups_of(100), Path.replace, []
+    how = (Path("kept"), job_of_reduction(info, "max", groups), REDUCTIONS)
+    checkpoint = Checkpoint(*how)
+    result = checkpoint.load()[3]
+
+    def replace_late(self: Path, target: Any) -> Any:
+        if not late:
+            late.append(Checkpoint(*how))
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", replace_late)
+    Path("kept/piece-00003.json").unlink()
+    checkpoint.save(3, result)
+    assert late[0].load()[3] == result
+    assert not list(Path("kept").glob("*.partial"))
+
+
 def test_every_byte_of_a_checkpoint_counts() -> None:
     expected = make_checkpoint()
     file = Path("kept/piece-00003.json")
