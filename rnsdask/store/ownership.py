@@ -116,7 +116,7 @@ class Owner:
                 with suppress(FileNotFoundError):  # of this folder: by a writer that has lost the array
                     self.place.mkdir(exist_ok=True)
                     self.check()
-                    chunks.rename(self.place / CHUNK_FOLDER)
+                    chunks.rename(self.place / uuid.uuid4().hex)
         except StoreError:
             with suppress(OSError):
                 self.place.rmdir()

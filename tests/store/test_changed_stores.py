@@ -516,6 +516,26 @@ def test_chunks_stay_nowhere_where_a_writer_that_has_lost_the_array_removes_the_
     assert second.missing_chunks() == [(0,), (1,)]
 
 
+def test_a_folder_of_chunks_that_appears_after_the_others_have_moved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer that has just looked whose the array is makes the folder of a chunk."""
+    path, rename, late = tmp_path / "x", Path.rename, []
+    begin("files", path).write_chunk((0,), BLOCK)
+
+    def rename_and_make(self: Path, target: Any) -> Any:
+        renamed = rename(self, target)
+        if self.name == "c" and not late:
+            late.append((self / "0").mkdir(parents=True))
+        return renamed
+
+    monkeypatch.setattr(Path, "rename", rename_and_make)
+    second = begin("files", path, overwrite=True)
+    assert late
+    assert sorted(child.name for child in path.iterdir()) == ["zarr.json"]
+    assert second.missing_chunks() == [(0,), (1,)]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("url", ["", "memory://test-changed/x"])
 def test_what_is_gone_when_it_is_finished(
