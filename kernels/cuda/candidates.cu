@@ -1,4 +1,5 @@
-// The candidates that a pass for MAX or MIN could not tell apart: marked, and gathered.
+// The numbers that a pass could not decide: candidates of MAX or MIN are marked, a few flags that are not set are
+// found, and numbers are gathered.
 #include "reduce.cuh"
 
 using namespace rns;
@@ -20,6 +21,22 @@ __global__ void __launch_bounds__(kBlock)
     candidates_shared(Numbers a, const u64* table, u64 flip, u64 threshold, u8* flags) {
   extern __shared__ u64 shared[];
   candidates(a, load_shared_table(table, a.moduli, shared), flip, threshold, flags);
+}
+
+// found[0] counts the flags that are not set, up to more than `few`; behind it are the indices of so many, in any
+// order. Flags are 0 or 1, and aligned as words of eight.
+__global__ void find_unset(const u8* flags, i64 count, u64 few, u64* found) {
+  constexpr i64 kTogether = 8;
+  constexpr u64 kAllSet = 0x0101010101010101;
+  for (i64 first = thread_index() * kTogether; first < count; first += thread_count() * kTogether) {
+    const i64 left = count - first;
+    if (left >= kTogether && *reinterpret_cast<const u64*>(flags + first) == kAllSet) continue;
+    for (i64 j = first; j < first + min(left, kTogether); ++j) {
+      if (flags[j] || *static_cast<volatile u64*>(found) > few) continue;
+      const u64 place = atomicAdd(found, 1);
+      if (place < few) found[1 + place] = static_cast<u64>(j);
+    }
+  }
 }
 
 // out[i * chosen + k] = residue i of number indices[k]

@@ -124,8 +124,14 @@ class Kernels(Protocol):
         number for all, on every processor.
         """
 
+    def find_unset(self, flags: Array, few: int) -> Array:
+        """Ascending indices of flags that are not set; at most `few` are a NumPy array on every processor.
+
+        Flags are Boolean (N,), an array of their own.
+        """
+
     def gather(self, residues: Array, indices: Array) -> Array:
-        """The (n, k) residues of the numbers at `indices` (int64)."""
+        """The (n, k) residues of the numbers at `indices` (int64), which may be a NumPy array."""
 
     def mixed_radix_digits(self, residues: Array, constants: MixedRadixConstants) -> Array:
         """The (n, N) uint32 digits; digit i has the weight m_0 ... m_{i-1}."""

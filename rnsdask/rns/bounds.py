@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rnsdask.backend import Array, BoundProof, Kernels, kernels_of, to_backend
 from rnsdask.constants import KEY_BITS, key_constants
@@ -30,8 +31,8 @@ _GPU_RESIDUES = 2**26
 # Proofs in one pass write flags only, so that calls may be longer.
 _PROVED_TOGETHER = 8
 
-# So few that a proof leaves open, such as one that is the bound itself, are decided on the host: on a GPU
-# they take as long as thousands.
+# So few that a proof leaves open, such as one that is the bound itself, are decided on the host, by their
+# integers: base extension takes as long as that of thousands.
 _FEW = 128
 
 # Numbers that a proof leaves open are proved within lesser bounds, if that is one of so many at a time: base
@@ -164,16 +165,13 @@ def find_beyond(matrix: Array, system: RNS) -> Array:
 def find_open(matrix: Array, system: RNS) -> Array | None:
     """Ascending indices of numbers of which no proof in one pass says that they are within the bound.
 
-    All where the bound is too great for such a proof; None if the processor has none.
+    All where the bound is too great for such a proof; None if the processor has none. At most `_FEW` are a
+    NumPy array.
     """
     if _is_too_great(system):
         return np.arange(matrix.shape[1], like=matrix)
     proved = _proved(matrix, system)
-    if proved is None:
-        return None
-    if proved.all():  # which is soon asked
-        return np.empty(0, dtype=np.int64, like=matrix)
-    return (~proved).nonzero()[0]
+    return None if proved is None else kernels_of(matrix).find_unset(proved, _FEW)
 
 
 def _proved(matrix: Array, system: RNS) -> Array | None:
@@ -191,9 +189,8 @@ def find_those_beyond(matrix: Array, left_open: Array | None, system: RNS) -> Ar
     for start in range(0, left_open.size, step):
         piece = left_open[start : start + step]
         piece, numbers = _without_small(piece, numbers_at(matrix, piece), system)
-        if numbers.shape[1] <= _FEW:
-            numbers = to_backend(numbers, "cpu")
-        found.append(piece[np.asarray(_exceeds(numbers, system), like=piece)])
+        beyond = _few_exceed(numbers, system) if numbers.shape[1] <= _FEW else _exceeds(numbers, system)
+        found.append(piece[np.asarray(beyond, like=piece)])
     return np.concatenate(found) if len(found) > 1 else found[0]
 
 
@@ -217,6 +214,12 @@ def _without_small(indices: Array, numbers: Array, system: RNS) -> tuple[Array, 
         (left_open,) = (~proved).nonzero()
         indices, numbers = indices[left_open], kernels_of(numbers).gather(numbers, left_open)
     return indices, numbers
+
+
+def _few_exceed(matrix: Array, system: RNS) -> NDArray[np.bool_]:
+    """As :func:`_exceeds`, on the host, by their integers."""
+    integers = system.decode(to_backend(matrix, "cpu"))
+    return np.fromiter((abs(x) > system.known_magnitude for x in integers), np.bool_, len(integers))
 
 
 def _exceeds(matrix: Array, system: RNS) -> Array:

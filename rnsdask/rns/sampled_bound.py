@@ -35,8 +35,8 @@ def sampled_bound(residues: Array, system: RNS) -> int:
     if not matrix.shape[1]:
         return 0
     chosen = matrix[:, :: distance(matrix.shape[1], looked_at(matrix))].copy()
-    limbs = kernels_of(matrix).residues_to_limbs(chosen, reverse_constants(moduli, system.signed))
-    limbs = to_backend(limbs, "cpu")  # at once: each step on a GPU would be waited for
+    chosen = to_backend(chosen, "cpu")  # where so few take less time
+    limbs = kernels_of(chosen).residues_to_limbs(chosen, reverse_constants(moduli, system.signed))
     return min((1 << _longest(limbs, system.signed)) - 1, system.known_magnitude)
 
 

@@ -137,11 +137,22 @@ T __shfl_sync(unsigned, T x, unsigned from) {
 inline unsigned __ballot_sync(unsigned, bool bit) { return emulation::ballot(bit); }
 inline bool __any_sync(unsigned, bool bit) { return emulation::ballot(bit) != 0; }
 inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz(static_cast<unsigned>(x)); }
+template <class T, class U>
+T atomicAdd(T* x, U value) {
+  return std::atomic_ref<T>(*x).fetch_add(static_cast<T>(value));
+}
 template <class T>
 T atomicMin(T* x, T value) {
   std::atomic_ref<T> there(*x);
   T found = there.load();
   while (value < found && !there.compare_exchange_weak(found, value)) {
+  }
+  return found;
+}
+inline unsigned atomicInc(unsigned* x, unsigned most) {
+  std::atomic_ref<unsigned> there(*x);
+  unsigned found = there.load();
+  while (!there.compare_exchange_weak(found, found >= most ? 0 : found + 1)) {
   }
   return found;
 }

@@ -439,10 +439,11 @@ def shuffle(threads: Launch, instruction: Instruction) -> None:
         threads.set(name, found)
 
 
-def atomic_min(threads: Launch, instruction: Instruction) -> None:
+def atomic(threads: Launch, instruction: Instruction) -> None:
     """One thread after the other."""
     target, place, source = instruction.operands
-    if "min" not in instruction.parts:
+    combine = next((to for name, to in ATOMIC.items() if name in instruction.parts), None)
+    if combine is None:
         raise unknown(instruction)
     kind, runs = instruction.kind, threads.runs
     memory, places = threads.bytes_at(place, kind.bits // 8, instruction.parts)
@@ -451,14 +452,16 @@ def atomic_min(threads: Launch, instruction: Instruction) -> None:
     for at, thread, new in zip(places, np.flatnonzero(runs), given, strict=True):
         held = memory[at].view(number)
         old[thread] = held.astype(np.int64).view(U)[0] if kind.signed else held[0]
-        memory[at] = np.minimum(held, new).view(np.uint8)
+        memory[at] = combine(held, new).view(np.uint8)
     threads.set(target, old)
 
+
+ATOMIC: dict[str, np.ufunc] = {"min": np.minimum, "add": np.add}
 
 OF_THREADS: dict[str, Callable[[Launch, Instruction], None]] = {
     "ld": load,
     "st": store,
-    "atom": atomic_min,
+    "atom": atomic,
     "mov": move,
     **dict.fromkeys(("add", "addc", "sub", "subc", "mad", "madc"), add),
     "bra": branch,

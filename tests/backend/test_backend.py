@@ -35,6 +35,26 @@ def test_has_gpu() -> None:
     assert has_gpu() == cuda_is_usable()
 
 
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 1003, 100_003])
+def test_unset_flags(on_each_processor: Processor, count: int, rng: np.random.Generator) -> None:
+    """Few of them are in the host's memory, whatever the processor."""
+    few, xp = 5, on_each_processor.xp
+    residues = rng.integers(0, 2**32, (3, count), dtype=np.uint32)
+    numbers = xp.asarray(residues)
+    kernels = kernels_of(numbers)
+    sizes = (0, 1, few - 1, few, few + 1, count // 2, count)
+    chosen = [sorted(rng.permutation(count)[:size].tolist()) for size in sizes]
+    for unset in (*chosen, list(range(min(few, count))), list(range(max(0, count - few), count))):
+        flags = np.ones(count, dtype=np.bool_)
+        flags[unset] = False
+        found = kernels.find_unset(xp.asarray(flags), few)
+        assert found.tolist() == unset
+        assert found.dtype == np.int64
+        assert isinstance(found, np.ndarray if len(unset) <= few else xp.ndarray)
+        gathered = to_backend(kernels.gather(numbers, found), "cpu")
+        assert (gathered == residues[:, np.array(unset, dtype=np.int64)]).all()
+
+
 @pytest.mark.parametrize("rows", [2, 64])
 def test_few_numbers_of_a_part_are_gathered_without_a_copy_of_it(rows: int, rng: np.random.Generator) -> None:
     residues = rng.integers(0, 2**32, (rows, 50_000), dtype=np.uint32)

@@ -40,7 +40,16 @@ from rnsdask.backend.cpu.interval_rns import (
     interval_rns_headers,
     interval_rns_multiply,
 )
-from rnsdask.backend.cpu.keyed import candidates, compare, extremum, gather, key_methods, keys_by, row_sums
+from rnsdask.backend.cpu.keyed import (
+    candidates,
+    compare,
+    extremum,
+    find_unset,
+    gather,
+    key_methods,
+    keys_by,
+    row_sums,
+)
 from rnsdask.backend.cpu.matrices import (
     characteristic_polynomials,
     eliminate,
@@ -124,6 +133,7 @@ __all__ = [
     "fermat_multiply_by_root",
     "fermat_pass",
     "fermat_to_limbs",
+    "find_unset",
     "first_invalid",
     "first_outside",
     "fixed_point",

@@ -56,6 +56,12 @@ def compare(a: Array, b: Array, constants: KeyConstants) -> tuple[NDArray[np.int
     return order, undecided
 
 
+def find_unset(flags: NDArray[np.bool_], few: int) -> NDArray[np.intp]:  # noqa: ARG001
+    if flags.all():  # which is soon asked
+        return np.empty(0, dtype=np.intp)
+    return np.flatnonzero(~flags)
+
+
 def gather(residues: Array, indices: Array) -> NDArray[np.uint32]:
     if residues.flags.c_contiguous:
         taken: NDArray[np.uint32] = residues.take(indices, axis=1)

@@ -33,7 +33,7 @@ from rnsdask.backend.cuda.interval_rns import (
     interval_rns_compare,
     interval_rns_multiply,
 )
-from rnsdask.backend.cuda.keyed import candidates, compare, extremum, gather, row_sums
+from rnsdask.backend.cuda.keyed import candidates, compare, extremum, find_unset, gather, row_sums
 from rnsdask.backend.cuda.limbs import (
     positional_add,
     positional_compare,
@@ -88,6 +88,7 @@ __all__ = [
     "fermat_multiply_by_root",
     "fermat_pass",
     "fermat_to_limbs",
+    "find_unset",
     "first_invalid",
     "first_outside",
     "fixed_point",

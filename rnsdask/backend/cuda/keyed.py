@@ -33,6 +33,7 @@ from rnsdask.constants import KeyConstants
 from rnsdask.constants.factors import CACHED_SETS
 
 _FLIP = {False: np.uint64(0), True: np.uint64(2**64 - 1)}
+_FLAGS = 8  # that a thread looks at together
 
 
 def _numbers(residues: Array, constants: KeyConstants) -> Parameter:
@@ -149,9 +150,17 @@ def _scalar(residues: Any, constants: KeyConstants) -> tuple[Any, np.uint64]:
     return table[()], key
 
 
+def find_unset(flags: Array, few: int) -> Array:
+    found = cupy.zeros(1 + few, dtype=cupy.uint64)
+    arguments = (flags, np.int64(flags.size), np.uint64(few), found)
+    launching.launch("candidates", "find_unset", -(-flags.size // _FLAGS), arguments)
+    count, indices = np.split(found.get().view(np.int64), [1])
+    return np.sort(indices[: count[0]]) if count[0] <= few else (~flags).nonzero()[0]
+
+
 def gather(residues: Array, indices: Array) -> Array:
     n, chosen = residues.shape[0], indices.size
-    indices = cupy.ascontiguousarray(indices)  # a view of one line of an array may not be
+    indices = cupy.asarray(indices, order="C")  # a view of one line of an array may not be
     out = cupy.empty((n, chosen), dtype=cupy.uint32)
     arguments = (residues, row_stride(residues), np.int32(n), indices, np.int64(chosen), out)
     launching.launch("candidates", "gather", chosen, arguments)

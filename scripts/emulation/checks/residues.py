@@ -1,4 +1,4 @@
-"""Residues: their conversion to limbs and their running sums."""
+"""Residues: their conversion to limbs, their running sums, and proofs of bounds."""
 
 from random import Random
 from typing import Any
@@ -42,6 +42,19 @@ def running_sums(kernels: Any, place: Place) -> list[Any]:
             starts = words(n, shape[0] * shape[2], 12).reshape(n, shape[0], shape[2]) % least
             with patch("rnsdask.backend.cuda.scan._BLOCK", block):
                 results.append(kernels.running_sums(place(lines), place(starts), moduli))
+    return results
+
+
+@check
+def unset_flags(kernels: Any, place: Place) -> list[Any]:
+    """None, as many as come to the host, one more, and all."""
+    results = []
+    for count, few in ((0, 5), (1, 5), (8, 5), (1003, 5), (5000, 128)):
+        order = Random(count).sample(range(count), count)
+        for unset in (0, 1, few, few + 1, count):
+            flags = np.ones(count, dtype=np.bool_)
+            flags[order[:unset]] = False
+            results.append(np.asarray(kernels.find_unset(place(flags), few)))
     return results
 
 
