@@ -11,6 +11,8 @@ from rnsdask.core.place import Locate
 from rnsdask.rns.blocks import column_of
 from rnsdask.rns.compare import compare
 from rnsdask.rns.inverses import invert_together
+from rnsdask.rns.measured_bound import measured_bound
+from rnsdask.rns.sampled_bound import MANY, sampled_bound
 from rnsdask.rns.system import RNS
 
 # The kernel takes exponents of so many bits.
@@ -124,6 +126,7 @@ def _outside(residues: Array, fitting: tuple[int, int], system: RNS) -> Array:
     """Boolean (*shape): numbers below the first or above the second of two values."""
     if fitting[0] > fitting[1]:
         return np.ones_like(residues[0], dtype=np.bool_)
+    system = _measured(residues, fitting, system)
     low, high = system.known_range
     mask = np.zeros_like(residues[0], dtype=np.bool_)
     for value, sign, is_possible in zip(fitting, (-1, 1), (low < fitting[0], high > fitting[1]), strict=True):
@@ -132,6 +135,15 @@ def _outside(residues: Array, fitting: tuple[int, int], system: RNS) -> Array:
             column = column_of(min(max(value, low), high), system.moduli, residues.ndim - 1)
             mask |= compare(residues, column, system) == sign
     return mask
+
+
+def _measured(residues: Array, fitting: tuple[int, int], system: RNS) -> RNS:
+    """The system, with the numbers' bound if some of them tell that it may leave nothing to compare."""
+    matrix, enough = as_matrix(residues), min(fitting[1], -fitting[0]) if system.signed else fitting[1]
+    if system.bound is not None or matrix.shape[1] < MANY:
+        return system
+    sampled = sampled_bound(matrix, system)
+    return system if sampled > enough else system.with_bound(measured_bound(matrix, system, enough, sampled))
 
 
 def power_of_residues(residues: Array, exponent: int, moduli: ModuliSet) -> Array:

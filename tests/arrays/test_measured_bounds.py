@@ -3,6 +3,7 @@
 from typing import Any
 
 import dask.array as da
+import gmpy2
 import numpy as np
 import pytest
 from conftest import Processor
@@ -20,7 +21,7 @@ from strategies import (
 import rnsdask as rd
 from rnsdask.backend import cpu
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.rns import bounds, measured_bound, sampled_bound
+from rnsdask.rns import bounds, measured_bound, powers, sampled_bound
 
 MODULI = MODULI_SETS["unsorted"]
 LONG = MODULI_SETS["bits2048"]
@@ -276,3 +277,35 @@ def test_a_measured_bound_is_one_to_set() -> None:
     y = x.with_bound(bound)
     assert y.max().compute() == x.max().compute()
     assert (y * y).bound == bound * bound
+
+
+@BOTH_RANGES
+@pytest.mark.parametrize("exponent", [2, 3])
+def test_powers_of_measured_numbers(
+    on_each_processor: Processor,
+    exponent: int,
+    signed: bool,
+    rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A bound tells that all fit; where it does not, as beside the end's root, bases are compared."""
+    compared = []
+    compare = powers.compare
+    monkeypatch.setattr(powers, "compare", lambda *args: compared.append(1) or compare(*args))
+    lowest, highest = LONG.value_range(signed)
+    root = int(gmpy2.iroot(gmpy2.mpz(highest), exponent)[0])
+    small = [int.from_bytes(rng.bytes(root.bit_length() // 8 - 1), "little") for _ in range(1500)]
+    for added, needs_order in ([], False), ([root], True), ([5, root + 1], True), ([highest], True):
+        values = [*small[:700], *added, *small[700:]]
+        values = [-v if signed and k % 3 == 1 else v for k, v in enumerate(values)]
+        wrong = [k for k, v in enumerate(values) if not lowest <= v**exponent <= highest]
+        x = array_of(on_each_processor, values, LONG, signed)
+        compared.clear()
+        _, flags = rd.power(x, exponent, overflow="flag")
+        assert np.flatnonzero(np.asarray(flags.get() if hasattr(flags, "get") else flags)).tolist() == wrong
+        assert bool(compared) == needs_order
+        if wrong:
+            with pytest.raises(rd.RNSOverflowError, match=f"flat index {wrong[0]}"):
+                rd.power(x, exponent)
+        else:
+            assert rd.power(x, exponent).to_ints().tolist() == [v**exponent for v in values]
