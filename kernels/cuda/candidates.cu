@@ -1,5 +1,5 @@
-// The numbers that a pass could not decide: candidates of MAX or MIN are marked, a few flags that are not set are
-// found, and numbers are gathered.
+// The numbers that a pass could not decide: candidates of MAX or MIN are marked, a few flags that are not set
+// are found, and numbers are gathered.
 #include "reduce.cuh"
 
 using namespace rns;
@@ -23,8 +23,8 @@ __global__ void __launch_bounds__(kBlock)
   candidates(a, load_shared_table(table, a.moduli, shared), flip, threshold, flags);
 }
 
-// found[0] counts the flags that are not set, up to more than `few`; behind it are the indices of so many, in any
-// order. Flags are 0 or 1, and aligned as words of eight.
+// found[0] counts the flags that are not set, up to more than `few`; behind it are the indices of so many, in
+// any order. Flags are 0 or 1, and aligned as words of eight.
 __global__ void find_unset(const u8* flags, i64 count, u64 few, u64* found) {
   constexpr i64 kTogether = 8;
   constexpr u64 kAllSet = 0x0101010101010101;

@@ -21,6 +21,9 @@ SAMPLE = 128
 # The fewest of short arrays of many moduli, where each takes as long as the proof of some n others.
 _FEWEST = 16
 
+# Residues of them, which the host converts while a GPU waits.
+_SAMPLED_RESIDUES = 2**14
+
 
 def sampled_bound(residues: Array, system: RNS) -> int:
     """A guess for :func:`.measured_bound`, never above it, from some of the numbers, at even distances.
@@ -43,7 +46,7 @@ def sampled_bound(residues: Array, system: RNS) -> int:
 def looked_at(matrix: Array) -> int:
     """How many of the numbers (n, N) are looked at, or all if they are fewer."""
     count: int = matrix.shape[1]
-    return min(max(_FEWEST, count // (4 * len(matrix))), SAMPLE)
+    return min(max(_FEWEST, min(count // 4, _SAMPLED_RESIDUES) // len(matrix)), SAMPLE)
 
 
 def distance(count: int, wanted: int) -> int:
