@@ -139,9 +139,11 @@ def _outside(residues: Array, fitting: tuple[int, int], system: RNS) -> Array:
 
 def _measured(residues: Array, fitting: tuple[int, int], system: RNS) -> RNS:
     """The system, with the numbers' bound if some of them tell that it may leave nothing to compare."""
-    matrix, enough = as_matrix(residues), min(fitting[1], -fitting[0]) if system.signed else fitting[1]
-    if system.bound is not None or matrix.shape[1] < MANY:
+    lowest, highest = system.known_range
+    fits = fitting[0] <= lowest and highest <= fitting[1]
+    if fits or system.bound is not None or residues[0].size < MANY:
         return system
+    matrix, enough = as_matrix(residues), min(fitting[1], -fitting[0]) if system.signed else fitting[1]
     sampled = sampled_bound(matrix, system)
     return system if sampled > enough else system.with_bound(measured_bound(matrix, system, enough, sampled))
 
