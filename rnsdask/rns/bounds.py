@@ -165,20 +165,14 @@ def find_beyond(matrix: Array, system: RNS) -> Array:
 def find_open(matrix: Array, system: RNS) -> Array | None:
     """Ascending indices of numbers of which no proof in one pass says that they are within the bound.
 
-    All where the bound is too great for such a proof; None if the processor has none. At most `_FEW` are a
-    NumPy array.
+    All where the bound is too great for such a proof; None if the processor has none. At most `_FEW` that one
+    leaves are a NumPy array.
     """
     if _is_too_great(system):
         return np.arange(matrix.shape[1], like=matrix)
-    proved = _proved(matrix, system)
-    return None if proved is None else kernels_of(matrix).find_unset(proved, _FEW)
-
-
-def _proved(matrix: Array, system: RNS) -> Array | None:
-    """Boolean (N,): the number is proved to be within the bound, in one pass; None without such a proof."""
     kernels = kernels_of(matrix)
     constants = _proof(system, kernels)  # type: ignore[arg-type]  # mypy: modules have no hash
-    return None if constants is None else kernels.prove_bound(matrix, constants)
+    return None if constants is None else kernels.find_unset(kernels.prove_bound(matrix, constants), _FEW)
 
 
 def find_those_beyond(matrix: Array, left_open: Array | None, system: RNS) -> Array:
@@ -208,10 +202,10 @@ def _without_small(indices: Array, numbers: Array, system: RNS) -> tuple[Array, 
     """
     while numbers.shape[1] >= MANY:
         bound = ((sampled_bound(numbers, system.with_bound(None)) + 1) << _MARGIN_BITS) - 1
-        proved = _proved(numbers, system.with_bound(bound)) if bound < system.known_magnitude else None
-        if proved is None or _LEAST_PROVED * int(proved.sum()) < proved.size:
+        left_open = find_open(numbers, system.with_bound(bound)) if bound < system.known_magnitude else None
+        if left_open is None or _LEAST_PROVED * (indices.size - left_open.size) < indices.size:
             break
-        (left_open,) = (~proved).nonzero()
+        left_open = np.asarray(left_open, like=indices)
         indices, numbers = indices[left_open], kernels_of(numbers).gather(numbers, left_open)
     return indices, numbers
 

@@ -1,4 +1,4 @@
-"""Choosing a processor, and the two kernels that no other module's tests reach."""
+"""Choosing a processor, and kernels that have no file of their own."""
 
 import os
 import shutil
