@@ -32,7 +32,23 @@ def cuda_is_usable() -> bool:
         return False
 
 
-def pytest_report_header() -> str | None:
+def asks_for_gpus(config: pytest.Config) -> bool:
+    """Whether `-m` selects tests of GPUs."""
+    return "gpu" in config.option.markexpr and "not gpu" not in config.option.markexpr
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hide GPUs from this process and those that it starts, unless `-m gpu` asks for their tests.
+
+    All other tests say what happens without a GPU: which processor is chosen, what fits into memory.
+    """
+    if not asks_for_gpus(config):
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    if not asks_for_gpus(config):
+        return "GPUs are hidden: -m gpu runs the tests marked gpu"
     return None if cuda_is_usable() else "no CUDA device, or no CuPy: tests marked gpu are left out"
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-SECONDS = 60
+SECONDS = 300
 
 
 class Ended(NamedTuple):

@@ -108,7 +108,7 @@ def _taken_beside_a_gpu(command: list[str], threads: int) -> dict[str, int]:
         [sys.executable, "-c", MEASURED, *command],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=500,
         check=False,
         env={**os.environ, "DASK_NUM_WORKERS": str(threads)},
     )

@@ -29,7 +29,7 @@ from forking import forked_workers
 import rnsdask as rd
 from rnsdask.rns.reduce import ReductionResult
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(600)
 
 SEEDS = (1, 2)
 SETS = {

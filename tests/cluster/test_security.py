@@ -192,11 +192,11 @@ def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Encrypted]:
         for process in reversed(running):
             process.terminate()
         for process in reversed(running):
-            process.wait(timeout=30)
+            process.wait(timeout=300)
 
 
 def wait_for(port: int) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()

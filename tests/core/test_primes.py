@@ -49,7 +49,7 @@ def test_hopeless_sets_are_refused_at_once() -> None:
     for length in (1, 2, 64, 2**11):
         with pytest.raises(ValueError, match=rf"at most \d+ primes below .* transforms of length {length};"):
             rd.ModuliSet.ntt_primes(10**11, length)
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < 20  # the search itself would take hours
 
 
 def test_prime_factors() -> None:

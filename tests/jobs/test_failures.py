@@ -106,7 +106,7 @@ class Workers:
     def ready(self) -> LocalCluster:
         if self._cluster is not None:
             with suppress(AssertionError):
-                wait_until(lambda: len(self.alive()) > 1, seconds=10)
+                wait_until(lambda: len(self.alive()) > 1)
                 return self._cluster
             self.close()
         options: dict[str, Any] = {"processes": True, "dashboard_address": ":0", "preload": [self._preload]}
@@ -155,7 +155,7 @@ def contents(path: str) -> dict[str, bytes]:
     return {str(f.relative_to(path)): f.read_bytes() for f in Path(path).rglob("*") if f.is_file()}
 
 
-def wait_until(condition: Callable[[], Any], seconds: float = 60) -> None:
+def wait_until(condition: Callable[[], Any], seconds: float = 300) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, f"waited for {seconds} s"
@@ -253,7 +253,7 @@ def printed_and_written(args: list[str], *place: str) -> tuple[int, dict[str, An
     return result.exit_code, without_measures(json.loads(result.stdout)), outputs()
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", range(RUNS))
 def test_killed_workers_change_nothing(all_workers: Workers, operands: Path, seed: int) -> None:
     for file in operands.iterdir():
@@ -352,7 +352,6 @@ def kept_pieces() -> int:
     return len(list(Path("kept").glob("piece-*.json")))
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("what", ["scheduler", "interruption"])
 def test_end_of_a_job_on_a_cluster(slow_module: str, what: str) -> None:
     succeed("random", "x.zarr", *RANDOM)
@@ -375,7 +374,6 @@ def test_end_of_a_job_on_a_cluster(slow_module: str, what: str) -> None:
     assert answer("sum", "x.zarr", "--checkpoint", "kept") == answer("sum", "x.zarr")
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("what", ["no worker", "frozen scheduler"])
 def test_waiting_has_an_end(slow_module: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     succeed("random", "x.zarr", *RANDOM)
@@ -617,7 +615,6 @@ def test_every_byte_of_a_checkpoint_counts() -> None:
 # ---- Jobs that are killed ---------------------------------------------------------------------------------
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("seed", range(max(RUNS, 3)))
 @pytest.mark.parametrize("command", ["import", "random", "sum", "eval", "cumsum", "convert"])
 def test_a_killed_job_continues(command: str, seed: int, slow_module: str) -> None:
@@ -907,7 +904,6 @@ def test_a_store_that_turns_unreadable(workers: LocalCluster) -> None:
         assert re.search(r"c/0/50 cannot be read: Permission denied$", fail("max", "x.zarr", *place))
 
 
-@pytest.mark.timeout(180)
 def test_a_chunk_that_is_removed_meanwhile(workers: LocalCluster) -> None:
     succeed("random", "x.zarr", *RANDOM)
 
@@ -926,7 +922,6 @@ def test_a_chunk_that_is_removed_meanwhile(workers: LocalCluster) -> None:
 # ---- Damage -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("change", ["flip", "digit", "remove", "cut"])
 def test_metadata_damaged_byte_by_byte(change: str) -> None:
     ms = rd.ModuliSet([97, 101, 4294967291])

@@ -19,7 +19,7 @@ class MeetingWriter:
 
     def __init__(self) -> None:
         self.written: list[tuple[int, ...]] = []
-        self._barrier = Barrier(TOGETHER, timeout=20)
+        self._barrier = Barrier(TOGETHER, timeout=300)
 
     def __dask_tokenize__(self) -> str:
         return "meeting writer"

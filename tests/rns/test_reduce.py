@@ -317,7 +317,6 @@ def test_backends_join() -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("operation", REDUCTIONS)
 def test_more_than_2_to_32_numbers(operation: str) -> None:
     import cupy

@@ -280,7 +280,6 @@ def test_numbers_in_memory_are_not_copied_for_the_second_pass() -> None:
     assert all(y.cummin().to_ints().tolist() == [int(y[0].compute())] * len(y) for y in held)
 
 
-@pytest.mark.timeout(30)
 def test_scans_of_scans_in_one_chunk_are_made_once() -> None:
     """In two passes each, the first would be made 2**40 times."""
     x = rd.from_ints([1] * 41, ModuliSet.for_bits(90), chunks=64)

@@ -341,7 +341,7 @@ def test_two_jobs_that_begin_at_the_same_time(
     path, take, meeting = tmp_path / "x", ownership.Owner.take, threading.Barrier(2)
 
     def together(*args: Any) -> None:
-        meeting.wait(timeout=20)
+        meeting.wait(timeout=300)
         take(*args)
 
     monkeypatch.setattr(ownership.Owner, "take", together)

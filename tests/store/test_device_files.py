@@ -331,7 +331,7 @@ def test_peak_is_not_above_projection(tmp_path: Path, rng: np.random.Generator, 
         env=os.environ | {"DASK_RNSDASK__KVIKIO": str(straight)},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=500,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -628,7 +628,7 @@ def test_threads_fetch_at_the_same_time(web: WebServer) -> None:
 
     def wait_for_another(request: Any) -> bool:
         if "/c/" in request.path:
-            meeting.wait(timeout=20)
+            meeting.wait(timeout=300)
         return False
 
     web.answer = wait_for_another
@@ -662,7 +662,7 @@ def test_peak_is_not_above_projection(bucket: str, web: WebServer, operation: st
     rd.random(moduli, 4 * 2**20 - 1000, chunks=2**20).to_zarr("x.zarr")
     arguments = [operation, f"{web.url}/x.zarr", f"{bucket}/out.zarr", str(threads)]
     done = subprocess.run(
-        [sys.executable, "-c", PEAK, *arguments], capture_output=True, text=True, timeout=100, check=False
+        [sys.executable, "-c", PEAK, *arguments], capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
     work = memory_plan.work_on(store.open_info(f"{web.url}/x.zarr"), operation)
