@@ -97,8 +97,27 @@ def _check_forms(
         refuse("--moduli-list, --moduli and --axis need --residues")
     if as_json and output == "-":
         refuse("--json needs an OUTPUT other than -")
-    if residues and output.endswith((".gz", ".bz2", ".xz", ".zst")):
+    from rnsdask.core.file_formats import compression_of
+
+    if residues and compression_of(output):
         refuse("residues are written as a NumPy file, which is not compressed")
+    _check_name(output, residues, width)
+
+
+def _check_name(output: str, residues: bool, width: int | None) -> None:
+    """Refuse a name whose ending says that the file is something else than what is written."""
+    from rnsdask.core.file_formats import NUMPY, ZARR, format_of_name, renamed
+
+    kind = format_of_name(output)
+    if residues:
+        what, suffix = "a NumPy file of residues", ".npy"
+    else:
+        what, suffix = ("text, one integer a line", ".txt") if width is None else ("records", ".bin")
+    if kind is None or kind == format_of_name(f"x{suffix}"):
+        return
+    ways = {NUMPY: "; --residues writes NumPy files", ZARR: "; rnsdask rechunk writes stores"}
+    way = f"name it {renamed(output, suffix)}, for example{ways.get(kind, '')}"
+    refuse(f"{output}: its name is that of {kind}, and export writes {what}; {way}")
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,14 @@
 """The command ``import``, which brings integers into a store."""
 
-from typing import TYPE_CHECKING, Any, BinaryIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rnsdask.cli.errors import Command, refuse, refusing
 from rnsdask.cli.options import (
     binary_option,
+    check_store_path,
     json_option,
     moduli_of_other_programs,
     moduli_options,
@@ -22,6 +24,8 @@ from rnsdask.cli.printing import echo
 from rnsdask.cli.streams import cost_text, open_input, print_json, size_text
 
 if TYPE_CHECKING:
+    from io import BufferedReader
+
     from rnsdask.core.moduli import ModuliSet
     from rnsdask.core.wide_moduli import WideModuli
     from rnsdask.jobs.cost import Cost
@@ -72,6 +76,7 @@ def import_(
     """
     if strict and (residues or width is not None):
         refuse("--strict is about text, not --binary or --residues")
+    check_store_path(path)
     from rnsdask.jobs.dask_import import import_dask_array
 
     import_dask_array()
@@ -145,6 +150,7 @@ def _import_integers(
     progress: bool,
     as_json: bool,
 ) -> None:
+    from rnsdask.core.errors import InputError
     from rnsdask.jobs import integers, memory_plan
     from rnsdask.jobs.compression import decompressed
     from rnsdask.jobs.cost import measured
@@ -153,6 +159,8 @@ def _import_integers(
     from rnsdask.positional.system import Positional
     from rnsdask.rns.system import RNS
 
+    if Path(source).is_dir():
+        raise InputError(f"{source}: it is a folder; import reads files, and with --residues Zarr arrays")
     with refusing():
         system = Positional(words, signed) if isinstance(words, int) else RNS(words, signed)
     with open_input(source) as (opened, name):
@@ -190,7 +198,7 @@ def _tell_imported(
 
 
 def _reader(
-    stream: BinaryIO,
+    stream: "BufferedReader",
     name: str,
     system: "RNS | Positional",
     width: int | None,
@@ -198,13 +206,17 @@ def _reader(
     strict: bool,
 ) -> "tuple[IntegerSource, tuple[int, ...] | None, int]":
     """What reads a stream, by its options or its content; its shape, if known; and bytes that it holds."""
+    from rnsdask.core.file_formats import check_records, check_text
+    from rnsdask.jobs.compression import first_bytes
     from rnsdask.jobs.integer_reading import BinaryReader, TextReader
     from rnsdask.jobs.matrix_market import MatrixMarketReader, is_matrix_market
 
+    begin = first_bytes(stream)
+    (check_text if width is None else check_records)(begin, name)
     lowest, highest = system.value_range
     if width is not None:
         return BinaryReader(stream, name, width, lowest, highest, signed=system.signed), shape, 0
-    if not is_matrix_market(stream):
+    if not is_matrix_market(begin):
         return TextReader(stream, name, lowest, highest, strict=strict), shape, 0
     if strict:
         refuse(f"--strict is about lines of integers, and {name} is a Matrix Market file")

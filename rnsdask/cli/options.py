@@ -88,9 +88,14 @@ def read_integer(text: str) -> int | None:
 
 
 def check_store_path(path: str) -> None:
-    """Refuse standard output as the place of a new store."""
+    """Refuse standard output, and names of files of other formats, as the place of a new store."""
     if path == "-":
         refuse("a store cannot be standard output; rnsdask export writes text there")
+    from rnsdask.core.file_formats import ZARR, format_of_name, renamed
+
+    if (kind := format_of_name(path)) not in (None, ZARR):
+        other = renamed(path, ".zarr")
+        refuse(f"{path}: its name is that of {kind}, and a store is a folder; name it {other}, for example")
 
 
 store_argument = click.argument("path", metavar="STORE", shell_complete=complete_path)

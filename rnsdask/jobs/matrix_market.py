@@ -5,7 +5,7 @@ The format: R. Boisvert, R. Pozo, K. Remington, "The Matrix Market Exchange Form
 """
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from typing import BinaryIO
@@ -19,7 +19,8 @@ from rnsdask.jobs.integer_reading import TextReader
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 
-_BANNER = b"%%MatrixMarket"
+_BANNER = b"%%matrixmarket"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_HEADER_LINE = 2**16
 _BESIDE = 4096
 """Characters that the line of an entry may have besides those of its integer."""
@@ -31,10 +32,9 @@ _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 _Places = NDArray[np.int64]
 
 
-def is_matrix_market(stream: BinaryIO) -> bool:
-    """Whether a stream begins as such a file; of one that cannot be peeked into, no."""
-    peek: Callable[[int], bytes] = getattr(stream, "peek", lambda _: b"")
-    return peek(len(_BANNER)).startswith(_BANNER)
+def is_matrix_market(begin: bytes) -> bool:
+    """Whether a file with these first bytes is one of Matrix Market."""
+    return begin.removeprefix(_BYTE_ORDER_MARK).lower().startswith(_BANNER)
 
 
 class Numbers:

@@ -22,7 +22,7 @@ import rnsdask as rd
 from rnsdask.cli import main
 from rnsdask.core.errors import InputError, JobError
 from rnsdask.jobs import integer_writing
-from rnsdask.jobs.compression import compressing, decompressed
+from rnsdask.jobs.compression import compressing, decompressed, first_bytes
 from rnsdask.jobs.integer_reading import BinaryReader, TextReader
 from rnsdask.jobs.matrix_market import is_matrix_market
 
@@ -125,7 +125,7 @@ def test_a_pipe_that_begins_slowly(kind: str, first: int) -> None:
     thread.start()
     with os.fdopen(reading, "rb") as pipe:
         stream = decompressed(pipe, "n", by_content=True)
-        assert is_matrix_market(stream) == ("matrix" in kind)
+        assert is_matrix_market(first_bytes(stream)) == ("matrix" in kind)
         assert stream.read() == plain
     thread.join()
 
