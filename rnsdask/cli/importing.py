@@ -7,7 +7,7 @@ import click
 
 from rnsdask.cli.errors import Command, refuse, refusing
 from rnsdask.cli.options import (
-    binary_option,
+    binary_options,
     check_store_path,
     json_option,
     moduli_of_other_programs,
@@ -15,6 +15,7 @@ from rnsdask.cli.options import (
     moduli_or_bits,
     positional_option,
     progress_option,
+    records_form,
     residue_options,
     store_argument,
     with_creation,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 @store_argument
 @moduli_options
 @with_creation
-@binary_option
+@binary_options
 @residue_options
 @positional_option
 @click.option("--shape", metavar="R,C,...", help="The shape of the array; C order.  [default: one axis]")
@@ -58,8 +59,9 @@ def import_(
     moduli_file: str | None,
     moduli_list: str | None,
     residues: bool,
-    axis: str | None,
+    axis: int | None,
     width: int | None,
+    byteorder: str | None,
     shape: str | None,
     strict: bool,
     positional: bool,
@@ -68,12 +70,12 @@ def import_(
     """Write the integers of INPUT (- for standard input) to a new STORE.
 
     INPUT is text, with one decimal or 0x hexadecimal integer on a line, or a Matrix Market file of integers;
-    or, with --binary, integers of a fixed width, in two's complement with --signed. It is read piece by
-    piece, so it may have any size; text may be compressed (gzip, bzip2, xz, zstandard), records if INPUT ends
-    so (.gz, .bz2, .xz, .zst). With
-    --residues it is a NumPy file (.npy) or a Zarr array of residues of any integer type; moduli greater than
-    2**32 are replaced by others, exactly.
+    or, with --binary, records of a fixed width, in two's complement with --signed. It is read piece by piece,
+    so it may have any size; text may be compressed (gzip, bzip2, xz, zstandard), records if INPUT ends so
+    (.gz, .bz2, .xz, .zst). With --residues it is a NumPy file (.npy) or a Zarr array of residues of any
+    integer type; moduli greater than 2**32 are replaced by others, exactly.
     """
+    records = records_form(width, byteorder)
     if strict and (residues or width is not None):
         refuse("--strict is about text, not --binary or --residues")
     check_store_path(path)
@@ -86,14 +88,14 @@ def import_(
         if source == "-":
             refuse("--residues reads a NumPy file or a Zarr array, not standard input")
         moduli = moduli_of_other_programs(moduli_list, moduli_file)
-        _import_residues(source, path, moduli, int(axis or 0), **options)
+        _import_residues(source, path, moduli, axis or 0, **options)
         return
     if moduli_list is not None or axis is not None:
         refuse("--moduli-list and --axis need --residues")
     if moduli_file == source == "-":
         refuse("INPUT and --moduli cannot both be standard input")
     words = moduli_or_bits(positional, bits, modulus_bits, moduli_file)
-    _import_integers(source, path, words, width, _shape(shape), strict, **options)
+    _import_integers(source, path, words, records, _shape(shape), strict, **options)
 
 
 def _shape(text: str | None) -> tuple[int, ...] | None:
@@ -140,7 +142,7 @@ def _import_integers(
     source: str,
     path: str,
     words: "ModuliSet | int",
-    width: int | None,
+    records: dict[str, Any],
     shape: tuple[int, ...] | None,
     strict: bool,
     *,
@@ -164,8 +166,8 @@ def _import_integers(
     with refusing():
         system = Positional(words, signed) if isinstance(words, int) else RNS(words, signed)
     with open_input(source) as (opened, name):
-        stream = decompressed(opened, name, by_content=width is None)
-        reader, shape, held = _reader(stream, name, system, width, shape, strict)
+        stream = decompressed(opened, name, by_content=records["width"] is None)
+        reader, shape, held = _reader(stream, name, system, records, shape, strict)
         size = remaining_bytes(stream)
         with refusing():
             lengths = integers.consecutive_chunks(chunks, shape, system.rows)
@@ -201,7 +203,7 @@ def _reader(
     stream: "BufferedReader",
     name: str,
     system: "RNS | Positional",
-    width: int | None,
+    records: dict[str, Any],
     shape: tuple[int, ...] | None,
     strict: bool,
 ) -> "tuple[IntegerSource, tuple[int, ...] | None, int]":
@@ -212,10 +214,12 @@ def _reader(
     from rnsdask.jobs.matrix_market import MatrixMarketReader, is_matrix_market
 
     begin = first_bytes(stream)
-    (check_text if width is None else check_records)(begin, name)
+    is_text = records["width"] is None
+    (check_text if is_text else check_records)(begin, name)
     lowest, highest = system.value_range
-    if width is not None:
-        return BinaryReader(stream, name, width, lowest, highest, signed=system.signed), shape, 0
+    if not is_text:
+        how = {"lowest": lowest, "highest": highest, "signed": system.signed, **records}
+        return BinaryReader(stream, name, **how), shape, 0
     if not is_matrix_market(begin):
         return TextReader(stream, name, lowest, highest, strict=strict), shape, 0
     if strict:
