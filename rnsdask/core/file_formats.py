@@ -60,12 +60,15 @@ _BEGINS = {
     _ARROW: rb"ARROW1",
 }
 _GZIP = "data compressed by gzip"
+_SHORTEST_GZIP = 20
+"""Bytes of a gzip file of no data."""
+
 _BEGINS_OF_RECORDS = {
     _MATRIX_MARKET: rb"(?i:%%MatrixMarket)",
-    _GZIP: rb"\x1f\x8b\x08",
+    _GZIP: rb"\x1f\x8b\x08[\x00-\x1f](?s:....)[\x00\x02\x04]",
     "data compressed by bzip2": rb"BZh[1-9]1AY&SY",
     "data compressed by xz": rb"\xfd7zXZ\x00",
-    "data compressed by zstandard": rb"\x28\xb5\x2f\xfd(?!\x00\x00)",
+    "data compressed by zstandard": rb"\x28\xb5\x2f\xfd(?!(?s:.)\x00\x00)",
 }
 
 _WAYS = {
@@ -114,6 +117,8 @@ def format_of_begin(begin: bytes, *, of_records: bool = False) -> str | None:
 
 def _is_gzip(begin: bytes) -> bool:
     """Whether compressed data follow: the three bytes that tell of them are a small number too."""
+    if len(begin) < _SHORTEST_GZIP:
+        return False
     try:
         zlib.decompressobj(wbits=31).decompress(begin)
     except zlib.error:

@@ -119,10 +119,13 @@ def test_records_and_text_of_other_names_are_read() -> None:
 
 @pytest.mark.parametrize("begin", [b"PK\x03\x04", b"PAR1", b"\x1f\x8b\x08", b"BZh9", b"\x28\xb5\x2f\xfd"])
 def test_small_numbers_are_no_format(begin: bytes) -> None:
-    for second in range(5):
-        assert (
-            format_of_begin(begin.ljust(8, b"\0") + bytes([second]).ljust(8, b"\0"), of_records=True) is None
-        )
+    for width in (4, 8):
+        numbers = [begin, *(bytes([k]) for k in range(10))]
+        for second in range(5):
+            numbers[1] = bytes([second])
+            data = b"".join(number.ljust(width, b"\0") for number in numbers)
+            assert format_of_begin(data[:32], of_records=True) is None
+    assert format_of_begin(gzip.compress(b""), of_records=True) == "data compressed by gzip"
 
 
 def test_a_folder_is_no_file() -> None:
