@@ -118,7 +118,7 @@ def _check_name(output: str, residues: bool, width: int | None) -> None:
         what, suffix = ("text, one integer a line", ".txt") if width is None else ("records", ".bin")
     if kind is None or kind == format_of_name(f"x{suffix}"):
         return
-    ways = {NUMPY: "; --residues writes NumPy files", ZARR: "; rnsdask rechunk writes stores"}
+    ways = {NUMPY: "; --residues writes residues as one", ZARR: "; rnsdask rechunk writes stores"}
     way = f"name it {renamed(output, suffix)}, for example{ways.get(kind, '')}"
     refuse(f"{output}: its name is that of {kind}, and export writes {what}; {way}")
 
