@@ -101,3 +101,59 @@ def test_a_step_begins_anew_when_an_input_is_newer() -> None:
     command = ["import", "numbers.txt", "numbers.zarr", "--bits", "64"]
     assert run("./step", "numbers.zarr", "numbers.txt", "--", *command).startswith("numbers.zarr: 2 integers")
     assert run("./step", "numbers.zarr", "numbers.txt", "--", *command) == ""
+
+
+def numbers_of(path: str) -> list[int]:
+    return [int(line) for line in run("rnsdask", "export", path, "-").split()]
+
+
+def test_a_step_begins_anew_when_its_command_changes() -> None:
+    """Its words count, and where each ends: also spaces, quotes, and what the shell would expand."""
+    step = ["./step", "r.zarr", "--", "random", "r.zarr", "--bits", "64", "--seed", "7", "--count"]
+    assert run(*step, "10").startswith("r.zarr: 10 random")
+    assert run(*step, "10") == ""
+    assert run(*step, "20").startswith("r.zarr: 20 random")
+    assert len(numbers_of("r.zarr")) == 20
+    assert run(*step, "20") == ""
+    evaluate = ["./step", "e.zarr", "numbers.zarr", "--", "eval"]
+    for expression in ("where(x < 5, x, 5)", "where(x < 5, x,  5)"):
+        command = [*evaluate, expression, "x=numbers.zarr", "-o", "e.zarr"]
+        assert run(*command).startswith("e.zarr: 300 ")
+        assert run(*command) == ""
+    assert numbers_of("e.zarr") == [min(number, 5) for number in NUMBERS]
+
+
+def test_a_step_whose_command_changed_after_an_interruption() -> None:
+    """What another command has begun is not resumed; what is whole but of unknown command is made anew."""
+    step = ["./step", "r.zarr", "--", "random", "r.zarr", "--bits", "64", "--seed", "7", "--count"]
+    run(*step, "10")
+    interrupt("r.zarr")
+    assert run(*step, "20").startswith("r.zarr: 20 random")
+    interrupt("r.zarr")
+    assert "1 chunks kept" in run(*step, "20")
+    # As if killed before the command is written, and while the old store is removed.
+    Path("r.zarr.step").unlink()
+    Path("r.zarr.old").mkdir()
+    assert run(*step, "30").startswith("r.zarr: 30 random")
+    assert sorted(path.name for path in Path().glob("r.zarr*")) == ["r.zarr", "r.zarr.step"]
+    assert len(numbers_of("r.zarr")) == 30
+
+
+def test_a_step_removes_nothing_but_stores() -> None:
+    Path("mine.zarr").mkdir()
+    Path("mine.zarr/file").write_text("precious")
+    path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
+    command = [
+        "./step",
+        "mine.zarr",
+        "numbers.txt",
+        "--",
+        "import",
+        "numbers.txt",
+        "mine.zarr",
+        "--bits",
+        "64",
+    ]
+    done = subprocess.run(command, env={**os.environ, "PATH": path}, capture_output=True, check=False)
+    assert done.returncode
+    assert Path("mine.zarr/file").read_text() == "precious"

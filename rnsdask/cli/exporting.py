@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from rnsdask.cli.errors import Command, refuse
+from rnsdask.cli.errors import Command, refuse, refusing
 from rnsdask.cli.options import (
-    binary_option,
+    binary_options,
     json_option,
     moduli_of_other_programs,
     progress_option,
+    records_form,
     residue_options,
     store_argument,
     with_log,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 @store_argument
 @click.argument("output", metavar="OUTPUT")
 @click.option("--hex", "hexadecimal", is_flag=True, help="Write 0x hexadecimal instead of decimal.")
-@binary_option
+@binary_options
 @residue_options
 @click.option("--moduli", "moduli_file", metavar="FILE", help="With --residues: file of moduli, one a line.")
 @click.option("--overwrite", is_flag=True, help="Replace OUTPUT if there is such a file.")
@@ -45,10 +46,11 @@ def export(
     output: str,
     hexadecimal: bool,
     width: int | None,
+    byteorder: str | None,
     residues: bool,
     moduli_list: str | None,
     moduli_file: str | None,
-    axis: str | None,
+    axis: int | None,
     overwrite: bool,
     progress: bool,
     as_json: bool,
@@ -60,7 +62,8 @@ def export(
     of a store, under its moduli or others that hold every number, up to 2**64: of uint32 if none is greater
     than 2**32, else of uint64.
     """
-    foreign = {"moduli_list": moduli_list, "moduli_file": moduli_file, "axis": axis}
+    foreign: dict[str, Any] = {"moduli_list": moduli_list, "moduli_file": moduli_file, "axis": axis}
+    records = records_form(width, byteorder)
     _check_forms(output, hexadecimal, width, residues, foreign, as_json)
     from rnsdask.jobs.dask_import import import_dask_array
 
@@ -69,7 +72,7 @@ def export(
     from rnsdask.jobs.memory_plan import fitting
     from rnsdask.jobs.progress import metered
 
-    opened, texts = _output(output, overwrite), {"hexadecimal": hexadecimal, "width": width}
+    opened, texts = _output(output, overwrite), {"hexadecimal": hexadecimal, **records}
     job = _of_residues(path, **foreign) if residues else _of_values(path, texts) or _of_integers(path, texts)
     amount = {"numbers": job.count, "nbytes": job.nbytes}
     with (
@@ -97,8 +100,27 @@ def _check_forms(
         refuse("--moduli-list, --moduli and --axis need --residues")
     if as_json and output == "-":
         refuse("--json needs an OUTPUT other than -")
-    if residues and output.endswith((".gz", ".bz2", ".xz", ".zst")):
+    from rnsdask.core.file_formats import compression_of
+
+    if residues and compression_of(output):
         refuse("residues are written as a NumPy file, which is not compressed")
+    _check_name(output, residues, width)
+
+
+def _check_name(output: str, residues: bool, width: int | None) -> None:
+    """Refuse a name whose ending says that the file is something else than what is written."""
+    from rnsdask.core.file_formats import NUMPY, ZARR, format_of_name, renamed
+
+    kind = format_of_name(output)
+    if residues:
+        what, suffix = "a NumPy file of residues", ".npy"
+    else:
+        what, suffix = ("text, one integer a line", ".txt") if width is None else ("records", ".bin")
+    if kind is None or kind == format_of_name(f"x{suffix}"):
+        return
+    ways = {NUMPY: "; --residues writes residues as one", ZARR: "; rnsdask rechunk writes stores"}
+    way = f"name it {renamed(output, suffix)}, for example{ways.get(kind, '')}"
+    refuse(f"{output}: its name is that of {kind}, and export writes {what}; {way}")
 
 
 @dataclass(frozen=True)
@@ -132,15 +154,18 @@ def _of_integers(path: str, texts: dict[str, Any]) -> _Export:
     return _of_store(info, partial(export_integers, info, **texts))
 
 
-def _of_residues(path: str, moduli_list: str | None, moduli_file: str | None, axis: str | None) -> _Export:
+def _of_residues(path: str, moduli_list: str | None, moduli_file: str | None, axis: int | None) -> _Export:
     """The residues of a store, under its own moduli unless there are others."""
+    from rnsdask.core.axes import axis_index
     from rnsdask.jobs.residues import export_residues
     from rnsdask.rns.system import RNS
 
     info = _opened(path, (RNS,))
     own = (moduli_list, moduli_file) == (None, None)
     moduli = info.moduli if own else moduli_of_other_programs(moduli_list, moduli_file)
-    return _of_store(info, partial(export_residues, info, moduli=moduli, axis=int(axis or 0)))
+    with refusing():
+        axis = axis_index(axis or 0, len(info.shape) + 1)
+    return _of_store(info, partial(export_residues, info, moduli=moduli, axis=axis))
 
 
 def _opened(path: str, systems: tuple[type, ...]) -> "StoreInfo":

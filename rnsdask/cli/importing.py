@@ -1,18 +1,21 @@
 """The command ``import``, which brings integers into a store."""
 
-from typing import TYPE_CHECKING, Any, BinaryIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rnsdask.cli.errors import Command, refuse, refusing
 from rnsdask.cli.options import (
-    binary_option,
+    binary_options,
+    check_store_path,
     json_option,
     moduli_of_other_programs,
     moduli_options,
     moduli_or_bits,
     positional_option,
     progress_option,
+    records_form,
     residue_options,
     store_argument,
     with_creation,
@@ -22,6 +25,8 @@ from rnsdask.cli.printing import echo
 from rnsdask.cli.streams import cost_text, open_input, print_json, size_text
 
 if TYPE_CHECKING:
+    from io import BufferedReader
+
     from rnsdask.core.moduli import ModuliSet
     from rnsdask.core.wide_moduli import WideModuli
     from rnsdask.jobs.cost import Cost
@@ -36,7 +41,7 @@ if TYPE_CHECKING:
 @store_argument
 @moduli_options
 @with_creation
-@binary_option
+@binary_options
 @residue_options
 @positional_option
 @click.option("--shape", metavar="R,C,...", help="The shape of the array; C order.  [default: one axis]")
@@ -54,8 +59,9 @@ def import_(
     moduli_file: str | None,
     moduli_list: str | None,
     residues: bool,
-    axis: str | None,
+    axis: int | None,
     width: int | None,
+    byteorder: str | None,
     shape: str | None,
     strict: bool,
     positional: bool,
@@ -64,14 +70,15 @@ def import_(
     """Write the integers of INPUT (- for standard input) to a new STORE.
 
     INPUT is text, with one decimal or 0x hexadecimal integer on a line, or a Matrix Market file of integers;
-    or, with --binary, integers of a fixed width, in two's complement with --signed. It is read piece by
-    piece, so it may have any size; text may be compressed (gzip, bzip2, xz, zstandard), records if INPUT ends
-    so (.gz, .bz2, .xz, .zst). With
-    --residues it is a NumPy file (.npy) or a Zarr array of residues of any integer type; moduli greater than
-    2**32 are replaced by others, exactly.
+    or, with --binary, records of a fixed width, in two's complement with --signed. It is read piece by piece,
+    so it may have any size; text may be compressed (gzip, bzip2, xz, zstandard), records if INPUT ends so
+    (.gz, .bz2, .xz, .zst). With --residues it is a NumPy file (.npy) or a Zarr array of residues of any
+    integer type; moduli greater than 2**32 are replaced by others, exactly.
     """
+    records = records_form(width, byteorder)
     if strict and (residues or width is not None):
         refuse("--strict is about text, not --binary or --residues")
+    check_store_path(path)
     from rnsdask.jobs.dask_import import import_dask_array
 
     import_dask_array()
@@ -81,14 +88,14 @@ def import_(
         if source == "-":
             refuse("--residues reads a NumPy file or a Zarr array, not standard input")
         moduli = moduli_of_other_programs(moduli_list, moduli_file)
-        _import_residues(source, path, moduli, int(axis or 0), **options)
+        _import_residues(source, path, moduli, axis or 0, **options)
         return
     if moduli_list is not None or axis is not None:
         refuse("--moduli-list and --axis need --residues")
     if moduli_file == source == "-":
         refuse("INPUT and --moduli cannot both be standard input")
     words = moduli_or_bits(positional, bits, modulus_bits, moduli_file)
-    _import_integers(source, path, words, width, _shape(shape), strict, **options)
+    _import_integers(source, path, words, records, _shape(shape), strict, **options)
 
 
 def _shape(text: str | None) -> tuple[int, ...] | None:
@@ -135,7 +142,7 @@ def _import_integers(
     source: str,
     path: str,
     words: "ModuliSet | int",
-    width: int | None,
+    records: dict[str, Any],
     shape: tuple[int, ...] | None,
     strict: bool,
     *,
@@ -145,6 +152,7 @@ def _import_integers(
     progress: bool,
     as_json: bool,
 ) -> None:
+    from rnsdask.core.errors import InputError
     from rnsdask.jobs import integers, memory_plan
     from rnsdask.jobs.compression import decompressed
     from rnsdask.jobs.cost import measured
@@ -153,11 +161,13 @@ def _import_integers(
     from rnsdask.positional.system import Positional
     from rnsdask.rns.system import RNS
 
+    if Path(source).is_dir():
+        raise InputError(f"{source}: it is a folder; import reads files, and with --residues Zarr arrays")
     with refusing():
         system = Positional(words, signed) if isinstance(words, int) else RNS(words, signed)
     with open_input(source) as (opened, name):
-        stream = decompressed(opened, name, by_content=width is None)
-        reader, shape, held = _reader(stream, name, system, width, shape, strict)
+        stream = decompressed(opened, name, by_content=records["width"] is None)
+        reader, shape, held = _reader(stream, name, system, records, shape, strict)
         size = remaining_bytes(stream)
         with refusing():
             lengths = integers.consecutive_chunks(chunks, shape, system.rows)
@@ -190,21 +200,27 @@ def _tell_imported(
 
 
 def _reader(
-    stream: BinaryIO,
+    stream: "BufferedReader",
     name: str,
     system: "RNS | Positional",
-    width: int | None,
+    records: dict[str, Any],
     shape: tuple[int, ...] | None,
     strict: bool,
 ) -> "tuple[IntegerSource, tuple[int, ...] | None, int]":
     """What reads a stream, by its options or its content; its shape, if known; and bytes that it holds."""
+    from rnsdask.core.file_formats import check_records, check_text
+    from rnsdask.jobs.compression import first_bytes
     from rnsdask.jobs.integer_reading import BinaryReader, TextReader
     from rnsdask.jobs.matrix_market import MatrixMarketReader, is_matrix_market
 
+    begin = first_bytes(stream)
+    is_text = records["width"] is None
+    (check_text if is_text else check_records)(begin, name)
     lowest, highest = system.value_range
-    if width is not None:
-        return BinaryReader(stream, name, width, lowest, highest, signed=system.signed), shape, 0
-    if not is_matrix_market(stream):
+    if not is_text:
+        how = {"lowest": lowest, "highest": highest, "signed": system.signed, **records}
+        return BinaryReader(stream, name, **how), shape, 0
+    if not is_matrix_market(begin):
         return TextReader(stream, name, lowest, highest, strict=strict), shape, 0
     if strict:
         refuse(f"--strict is about lines of integers, and {name} is a Matrix Market file")

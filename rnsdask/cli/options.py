@@ -88,9 +88,14 @@ def read_integer(text: str) -> int | None:
 
 
 def check_store_path(path: str) -> None:
-    """Refuse standard output as the place of a new store."""
+    """Refuse standard output, and names of files of other formats, as the place of a new store."""
     if path == "-":
         refuse("a store cannot be standard output; rnsdask export writes text there")
+    from rnsdask.core.file_formats import ZARR, format_of_name, renamed
+
+    if (kind := format_of_name(path)) not in (None, ZARR):
+        other = renamed(path, ".zarr")
+        refuse(f"{path}: its name is that of {kind}, and a store is a folder; name it {other}, for example")
 
 
 store_argument = click.argument("path", metavar="STORE", shell_complete=complete_path)
@@ -111,9 +116,26 @@ json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object on standard output."
 )
 
-binary_option = click.option(
-    "--binary", "width", type=POSITIVE, metavar="BYTES", help="Little-endian integers of this width."
+binary_options = joined(
+    click.option(
+        "--binary", "width", type=POSITIVE, metavar="BYTES", help="Records of this width, without a header."
+    ),
+    click.option(
+        "--byte-order",
+        "byteorder",
+        type=click.Choice(["little", "big"]),
+        help="With --binary: which byte is first, the least or the most significant.  [default: little]",
+    ),
 )
+"""Those of records: `width` and `byteorder`."""
+
+
+def records_form(width: int | None, byteorder: str | None) -> dict[str, Any]:
+    """The form of records that the options ask for, as readers and writers take it."""
+    if byteorder is not None and width is None:
+        refuse("--byte-order needs --binary")
+    return {"width": width, "byteorder": byteorder or "little"}
+
 
 progress_option = click.option(
     "--progress/--no-progress",
@@ -351,8 +373,9 @@ residue_options = joined(
     ),
     click.option(
         "--axis",
-        type=click.Choice(["0", "-1"]),
-        help="With --residues: their axis, first or last.  [default: 0]",
+        type=int,
+        metavar="K",
+        help="With --residues: their axis, such as -1 for the last.  [default: 0]",
     ),
 )
 """Those of residues of other programs: `residues`, `moduli_list` and `axis`."""

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, SupportsIndex
 import gmpy2
 
 from rnsdask.core.errors import InputError, brief
+from rnsdask.core.file_formats import format_of_begin
 
 _INTEGER = re.compile(rb"([+-]?)(?:([0-9]+)|0[xX]([0-9a-fA-F]+))")
 
@@ -32,6 +33,8 @@ def read_moduli(stream: BinaryIO, name: str) -> list[int]:
     for number, line in enumerate(lines, 1):
         if number > _MOST_MODULI_LINES:
             raise InputError(f"{name}: it has more than {_MOST_MODULI_LINES} lines")
+        if number == 1 and (kind := format_of_begin(line)):
+            raise InputError(f"{name}: its first bytes are those of {kind}, not of text, one integer a line")
         text = line.partition(b"#")[0].strip()
         value = parse_integer(text) if len(text) <= _SHOWN else None  # 2**32 has ten digits
         if text and value is None:

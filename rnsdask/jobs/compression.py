@@ -10,25 +10,18 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from rnsdask.core.errors import InputError, JobError
+from rnsdask.core.file_formats import FIRST_BYTES, compression_of
 from rnsdask.jobs.integer_reading import remaining_bytes
 
-# How each begins, and how the names of its files end.
+# How each begins, by how the names of its files end.
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
-
-_BEGIN = 16
-"""Bytes that tell what a stream is: a compression, or a Matrix Market file."""
 
 _GZIP_LEVEL = 6
 _PIECE = 2**16
 
 
-def suffix_of(name: str) -> str | None:
-    """The ending of a file's name that tells of a compression; None if there is none."""
-    return next((suffix for suffix in _MAGIC if name.endswith(suffix)), None)
-
-
-def decompressed(stream: BinaryIO, name: str, *, by_content: bool) -> BinaryIO:
-    """A stream of what another one holds compressed; the same one if it does not.
+def decompressed(stream: BinaryIO, name: str, *, by_content: bool) -> io.BufferedReader:
+    """A stream of what another one holds, compressed or not, whose first bytes can be peeked into.
 
     Parameters
     ----------
@@ -42,27 +35,30 @@ def decompressed(stream: BinaryIO, name: str, *, by_content: bool) -> BinaryIO:
     InputError
         If there is no library for the compression; when it is read, if the data are damaged or cut.
     """
-    suffix = suffix_of(name)
+    whole = _with_whole_begin(stream)
+    suffix = compression_of(name)
     if by_content:
-        peekable = _with_whole_begin(stream)
-        begin = peekable.peek(_BEGIN)
+        begin = first_bytes(whole)
         suffix = next((suffix for suffix, magic in _MAGIC.items() if begin.startswith(magic)), None)
-        stream = peekable
     if suffix is None:
-        return stream
+        return whole
     if suffix == ".zst" and _zstd() is None:
         raise InputError(f"{name}: reading zstandard needs a package: pip install 'rnsdask[zstd]'")
-    read = gzip.GzipFile(fileobj=stream, mode="rb").read if suffix == ".gz" else _Pieces(stream, suffix).read
-    found = io.BufferedReader(_Decompressed(read, name))
-    return _with_whole_begin(found) if by_content else found
+    read = gzip.GzipFile(fileobj=whole, mode="rb").read if suffix == ".gz" else _Pieces(whole, suffix).read
+    return _with_whole_begin(io.BufferedReader(_Decompressed(read, name)))
 
 
-def _with_whole_begin(stream: BinaryIO) -> Any:
+def first_bytes(stream: io.BufferedReader) -> bytes:
+    """The first bytes of a stream that :func:`decompressed` gave, which stay in it."""
+    return stream.peek(FIRST_BYTES)[:FIRST_BYTES]
+
+
+def _with_whole_begin(stream: Any) -> io.BufferedReader:
     """A stream of the same bytes, into the first of which one can peek, whatever a pipe has given by then."""
-    peekable: Any = stream if hasattr(stream, "peek") else io.BufferedReader(stream)
-    if remaining_bytes(peekable) is not None or len(peekable.peek(_BEGIN)) >= _BEGIN:
+    peekable: io.BufferedReader = stream if hasattr(stream, "peek") else io.BufferedReader(stream)
+    if remaining_bytes(peekable) is not None or len(peekable.peek(FIRST_BYTES)) >= FIRST_BYTES:
         return peekable
-    return io.BufferedReader(_After(peekable.read(_BEGIN), peekable))
+    return io.BufferedReader(_After(peekable.read(FIRST_BYTES), peekable))
 
 
 class _After(io.RawIOBase):
@@ -167,7 +163,7 @@ def compressing(stream: BinaryIO, name: str) -> Iterator[BinaryIO]:
     JobError
         If there is no library for the compression.
     """
-    suffix = suffix_of(name)
+    suffix = compression_of(name)
     if suffix is None:
         yield stream
         return

@@ -5,7 +5,8 @@ Text
     last one need not. Spaces and tabs around an integer, blank lines, and a byte order mark before the first
     do not count, unless reading is strict: then line ``k`` (from 1) is the integer of index ``k - 1``.
 Binary
-    Records of a fixed width in bytes, little-endian, unsigned or two's complement, without a header.
+    Records of a fixed width in bytes, little-endian or big-endian, unsigned or two's complement, without a
+    header.
 
 What does not fit in a stream is an `InputError` that names the stream and the line, or the index and byte.
 """
@@ -17,7 +18,7 @@ from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import gmpy2
 import numpy as np
@@ -35,6 +36,8 @@ from rnsdask.rns.convert import to_limbs, to_residues
 from rnsdask.rns.decimal import decimal_to_residues
 from rnsdask.rns.foreign import widened
 from rnsdask.rns.system import RNS
+
+ByteOrder = Literal["little", "big"]
 
 _TEXT_BYTES = 2**18
 """Text read from a stream at a time, at least."""
@@ -327,6 +330,8 @@ class BinaryReader(IntegerReader):
         Bytes of a record, at least 1.
     signed : bool
         Whether records are two's complement.
+    byteorder : {"little", "big"}
+        Which byte of a record is the first: the least or the most significant one.
 
     Raises
     ------
@@ -335,10 +340,18 @@ class BinaryReader(IntegerReader):
     """
 
     def __init__(
-        self, stream: BinaryIO, name: str, width: int, lowest: int, highest: int, *, signed: bool
+        self,
+        stream: BinaryIO,
+        name: str,
+        width: int,
+        lowest: int,
+        highest: int,
+        *,
+        signed: bool,
+        byteorder: ByteOrder = "little",
     ) -> None:
         super().__init__(stream, name, lowest, highest, signed)
-        self._width = width
+        self._width, self._byteorder = width, byteorder
         self._most = max(BATCH_INTEGERS, BATCH_RESIDUES * RESIDUE_DTYPE.itemsize // width)
         size = remaining_bytes(stream)
         if size is not None and size % width:
@@ -350,6 +363,8 @@ class BinaryReader(IntegerReader):
         if len(data) % self._width:
             raise InputError(self._trailing(self.bytes_read + len(data)))
         octets = np.frombuffer(data, dtype=np.uint8).reshape(-1, self._width)
+        if self._byteorder == "big":
+            octets = octets[:, ::-1]
         return self._accept(Batch(widened(octets, self._signed), self._signed), len(data))
 
     def _place(self, row: int) -> str:

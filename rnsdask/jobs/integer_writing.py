@@ -15,6 +15,7 @@ from rnsdask.constants import DECIMAL_DIGITS
 from rnsdask.core import layout
 from rnsdask.core.errors import JobError, abbreviate
 from rnsdask.jobs.compute import Advance, map_ahead
+from rnsdask.jobs.integer_reading import ByteOrder
 from rnsdask.rns.foreign import first_lost, resized
 
 
@@ -27,6 +28,7 @@ def write_integers(
     signed: bool,
     hexadecimal: bool = False,
     width: int | None = None,
+    byteorder: ByteOrder = "little",
     advance: Advance = lambda _: None,
 ) -> tuple[int, int]:
     """Write integers to a stream, in decimal unless told otherwise, converted on threads.
@@ -45,6 +47,8 @@ def write_integers(
         Text in hexadecimal instead of decimal.
     width : int, optional
         Binary records of so many bytes instead of text.
+    byteorder : {"little", "big"}
+        Which byte of a record is the first: the least or the most significant one.
     advance : callable
         Told how many more integers are written.
 
@@ -67,7 +71,7 @@ def write_integers(
         limbs = binary(numbers)
         if width is None:
             return len(limbs), hexadecimal_lines(limbs, signed=signed)
-        return len(limbs), binary_records(limbs, width, signed=signed, first_index=first)
+        return len(limbs), binary_records(limbs, width, signed=signed, first_index=first, byteorder=byteorder)
 
     done = written = 0
     for integers, data in map_ahead(converted, batches):
@@ -127,8 +131,15 @@ def decimal_limbs(values: Iterable[int]) -> tuple[NDArray[np.uint32], NDArray[np
     return np.ascontiguousarray(limbs[:, ::-1]), np.array([value < 0 for value in integers], dtype=np.bool_)
 
 
-def binary_records(limbs: NDArray[np.uint32], width: int, *, signed: bool, first_index: int = 0) -> bytes:
-    """Write integers as little-endian records of ``width`` bytes.
+def binary_records(
+    limbs: NDArray[np.uint32],
+    width: int,
+    *,
+    signed: bool,
+    first_index: int = 0,
+    byteorder: ByteOrder = "little",
+) -> bytes:
+    """Write integers as records of ``width`` bytes.
 
     Parameters
     ----------
@@ -140,6 +151,8 @@ def binary_records(limbs: NDArray[np.uint32], width: int, *, signed: bool, first
         Whether limbs and records are two's complement.
     first_index : int
         The index of the first integer, for the error message.
+    byteorder : {"little", "big"}
+        Which byte of a record is the first: the least or the most significant one.
 
     Raises
     ------
@@ -150,5 +163,6 @@ def binary_records(limbs: NDArray[np.uint32], width: int, *, signed: bool, first
     if lost is not None:
         value = abbreviate(int.from_bytes(limbs[lost].astype("<u4").tobytes(), "little", signed=signed))
         raise JobError(f"index {first_index + lost}: {value} does not fit into {width} bytes")
-    records: bytes = resized(limbs, width, signed).tobytes()
+    octets = resized(limbs, width, signed)
+    records: bytes = (octets if byteorder == "little" else octets[:, ::-1]).tobytes()
     return records

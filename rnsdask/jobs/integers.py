@@ -14,7 +14,7 @@ from rnsdask.core import layout
 from rnsdask.core.errors import InputError, JobError
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.jobs.compute import Advance, map_ahead, mapping
-from rnsdask.jobs.integer_reading import LONG_BITS
+from rnsdask.jobs.integer_reading import LONG_BITS, ByteOrder
 from rnsdask.jobs.integer_writing import check_consecutive, decimal_limbs, write_integers
 from rnsdask.jobs.writing import Index, Transfer, check_same, resume_store, written_chunks
 from rnsdask.positional.system import Positional
@@ -262,6 +262,7 @@ def export_integers(
     *,
     hexadecimal: bool = False,
     width: int | None = None,
+    byteorder: ByteOrder = "little",
     advance: Advance = lambda _: None,
 ) -> Transfer:
     """Write all integers of a store to a stream, in C order.
@@ -272,6 +273,8 @@ def export_integers(
         Text in hexadecimal instead of decimal.
     width : int, optional
         Binary records of so many bytes instead of text.
+    byteorder : {"little", "big"}
+        Which byte of a record is the first: the least or the most significant one.
     advance : callable
         Told how many more integers are written.
 
@@ -282,10 +285,12 @@ def export_integers(
     """
     check_consecutive(info.path, info.shape, info.chunks)
     system = info.system
-    form: dict[str, Any] = {"hexadecimal": hexadecimal, "width": width, "advance": advance}
+    form: dict[str, Any] = {"hexadecimal": hexadecimal, "width": width, "byteorder": byteorder}
     batches, decimal = stored_batches(info, batch_size(system, width or 0)), partial(_decimal, system=system)
     signed = system.signed
-    done, written = write_integers(stream, batches, decimal, system.limbs_of, signed=signed, **form)
+    done, written = write_integers(
+        stream, batches, decimal, system.limbs_of, signed=signed, **form, advance=advance
+    )
     return Transfer(done, info.nbytes, written)
 
 

@@ -5,36 +5,42 @@ The format: R. Boisvert, R. Pozo, K. Remington, "The Matrix Market Exchange Form
 """
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from typing import BinaryIO
 
+import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.core.errors import InputError
+from rnsdask.core.errors import InputError, abbreviate
 from rnsdask.core.layout import RESIDUE_DTYPE
 from rnsdask.jobs.integer_reading import TextReader
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 
-_BANNER = b"%%MatrixMarket"
+_BANNER = b"%%matrixmarket"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONGEST_HEADER_LINE = 2**16
 _BESIDE = 4096
 """Characters that the line of an entry may have besides those of its integer."""
 _LINES = 2**14
 """Lines that are parsed at a time."""
 
+_MOST_NUMBERS = 2**63 - 1
+"""Numbers of a matrix, whose places are 64-bit integers."""
+
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
+_UNSIGNED = "unsigned-integer"
+"""The field that SciPy writes of unsigned integers."""
 
 _Places = NDArray[np.int64]
 
 
-def is_matrix_market(stream: BinaryIO) -> bool:
-    """Whether a stream begins as such a file; of one that cannot be peeked into, no."""
-    peek: Callable[[int], bytes] = getattr(stream, "peek", lambda _: b"")
-    return peek(len(_BANNER)).startswith(_BANNER)
+def is_matrix_market(begin: bytes) -> bool:
+    """Whether a file with these first bytes is one of Matrix Market."""
+    return begin.removeprefix(_BYTE_ORDER_MARK).lower().startswith(_BANNER)
 
 
 class Numbers:
@@ -96,7 +102,7 @@ class MatrixMarketReader:
         self._stream, self._name, self._system = stream, name, system
         self._line = 0
         self.count = self.bound = self.bytes_read = 0
-        self._sparse, self._symmetry = self._banner()
+        self._sparse, self._field, self._symmetry = self._banner()
         self.shape, self._stored = self._size()
         column = system.rows * RESIDUE_DTYPE.itemsize + np.dtype(np.int64).itemsize
         self.held = self._stored * column * (1 if self._symmetry == "general" else 2)
@@ -124,46 +130,59 @@ class MatrixMarketReader:
         line = self._stream.readline(_LONGEST_HEADER_LINE)
         self._line += 1
         self.bytes_read += len(line)
+        if len(line) == _LONGEST_HEADER_LINE and not line.endswith(b"\n"):
+            raise self._error(f"the line has more than {_LONGEST_HEADER_LINE} characters")
         return line
 
     def _error(self, problem: str) -> InputError:
         return InputError(f"{self._name}:{self._line}: {problem}")
 
-    def _banner(self) -> tuple[bool, str]:
-        """Whether the matrix is sparse, and its symmetry."""
-        words = self._header_line().decode("utf-8", "backslashreplace").lower().split()
+    def _banner(self) -> tuple[bool, str, str]:
+        """Read whether the matrix is sparse, its field and its symmetry."""
+        line = self._header_line().removeprefix(_BYTE_ORDER_MARK)
+        words = line.decode("utf-8", "backslashreplace").lower().split()
         if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
             raise self._error("a Matrix Market file begins %%MatrixMarket matrix FORMAT integer SYMMETRY")
         for what, given, known in (
             ("format", words[2], ("coordinate", "array")),
-            ("field", words[3], ("integer",)),
+            ("field", words[3], ("integer", _UNSIGNED)),
             ("symmetry", words[4], _SYMMETRIES),
         ):
             if given not in known:
                 raise self._error(f"the {what} must be {' or '.join(known)}, got {given!r:.80}")
+        negative = "a skew-symmetric matrix has negative integers"
+        if words[3:] == [_UNSIGNED, "skew-symmetric"]:
+            raise self._error(f"{negative}, and the field is {_UNSIGNED}")
         if words[4] == "skew-symmetric" and not self._system.signed:
-            raise self._error("a skew-symmetric matrix has negative integers, which need a signed array")
-        return words[2] == "coordinate", words[4]
+            raise self._error(f"{negative}, which need a signed array")
+        return words[2] == "coordinate", words[3], words[4]
 
     def _size(self) -> tuple[tuple[int, int], int]:
         """The shape, and how many entries the file has."""
         line = self._header_line()
-        while line.startswith(b"%") or (line and not line.strip()):
+        while line and _is_beside(line):
             line = self._header_line()
         words = line.split()
-        if len(words) != 2 + self._sparse or not all(w.isdigit() and len(w) < 16 for w in words):
+        if len(words) != 2 + self._sparse or not all(w.isdigit() for w in words):
             names = "rows, columns and entries" if self._sparse else "rows and columns"
             raise self._error(f"expected the numbers of {names}, got {_shown(line)}")
-        rows, columns = int(words[0]), int(words[1])
+        rows, columns, *stored = (min(int(gmpy2.mpz(w)), 2**63) for w in words)
+        texts = [w.decode() if len(w) < 40 else f"{w[:40].decode()}..." for w in words]
+        shape = f"shape ({texts[0]}, {texts[1]})"
         if not rows or not columns:
-            raise self._error(f"a matrix must have at least one number, got shape ({rows}, {columns})")
+            raise self._error(f"a matrix must have at least one number, got {shape}")
+        if rows * columns > _MOST_NUMBERS:
+            raise self._error(f"a matrix must have fewer than 2**63 numbers, got {shape}")
         if self._symmetry != "general" and rows != columns:
-            raise self._error(f"a {self._symmetry} matrix must be square, got shape ({rows}, {columns})")
-        if self._sparse:
-            return (rows, columns), int(words[2])
-        if self._symmetry == "general":
-            return (rows, columns), rows * columns
-        return (rows, columns), rows * (rows + (1 if self._symmetry == "symmetric" else -1)) // 2
+            raise self._error(f"a {self._symmetry} matrix must be square, got {shape}")
+        most = rows * columns
+        if self._symmetry != "general":
+            most = rows * (rows + (1 if self._symmetry == "symmetric" else -1)) // 2
+        if stored and stored[0] > most:
+            raise self._error(
+                f"a {self._symmetry} matrix of {shape} has at most {most} entries, got {texts[2]}"
+            )
+        return (rows, columns), stored[0] if stored else most
 
     # ---- Entries ------------------------------------------------------------------------------------------
 
@@ -205,7 +224,9 @@ class MatrixMarketReader:
         limit = _BESIDE + max(len(hex(end)) * 5 // 4 for end in self._system.value_range)
         left, width = self._stored, 3 if self._sparse else 1
         while lines := list(islice(iter(partial(self._stream.readline, limit), b""), _LINES)):
-            counts = [len(line.split(None, width)) for line in lines]
+            counts = [
+                0 if b"%" in line and _is_beside(line) else len(line.split(None, width)) for line in lines
+            ]
             for k, (line, count) in enumerate(zip(lines, counts, strict=True), self._line + 1):
                 if count not in (0, width) or len(line) == limit:
                     wanted = "a row, a column and an integer" if self._sparse else "an integer"
@@ -216,7 +237,7 @@ class MatrixMarketReader:
             if left < 0:
                 raise InputError(f"{self._name}: its header tells of {self._stored} entries, it holds more")
             if any(counts):
-                yield b"".join(lines).split()
+                yield b"".join(line for line, count in zip(lines, counts, strict=True) if count).split()
 
     def _split(self, words: list[bytes], done: int) -> tuple[_Places, _Places, list[bytes]]:
         """Rows and columns of entries, from 0, and their integers; `done` come before them."""
@@ -269,9 +290,11 @@ class MatrixMarketReader:
         lowest, highest = self._system.value_range
         if self._symmetry == "skew-symmetric":
             lowest, highest = max(lowest, -highest), min(highest, -lowest)
+        if self._field == _UNSIGNED:
+            lowest = max(lowest, 0)
         stream = io.BytesIO(b"".join(text + b"\n" for text in texts))
         reader = _EntryReader(stream, self._name, lowest, highest, strict=True)
-        reader.entries_before = done
+        reader.entries_before, reader.field = done, self._field
         parts = [np.zeros((self._system.rows, 0), dtype=RESIDUE_DTYPE)]
         while batch := reader.read(len(texts)):
             parts.append(batch.to_words(self._system))
@@ -283,9 +306,21 @@ class _EntryReader(TextReader):
     """Integers of entries, which errors count."""
 
     entries_before = 0
+    field = ""
 
     def _place(self, row: int) -> str:
         return f"{self._name}: entry {self.entries_before + self.count + row + 1}"
+
+    def _out_of_range(self, value: int) -> str:
+        if value < 0 and self.field == _UNSIGNED:
+            return f"{abbreviate(value)} is negative, and the field is {_UNSIGNED}"
+        return super()._out_of_range(value)
+
+
+def _is_beside(line: bytes) -> bool:
+    """Whether a line is blank or a comment."""
+    text = line.strip()
+    return not text or text.startswith(b"%")
 
 
 def _negated(text: bytes) -> bytes:

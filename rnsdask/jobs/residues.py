@@ -3,15 +3,18 @@
 import fcntl
 import math
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from dask.array.core import normalize_chunks
+from numpy.typing import NDArray
 
 from rnsdask import store
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.cluster.memory import Work
+from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import InputError, JobError
 from rnsdask.core.files import naming_file
 from rnsdask.core.layout import RESIDUE_DTYPE
@@ -113,9 +116,9 @@ def export_residues(
     Parameters
     ----------
     stream : binary stream
-        For residues along the first axis it must be one of a file, for rows are written piece by piece, and
-        not one that was opened to append to it.
-    axis : {0, -1}
+        Unless residues are along the last axis, it must be one of a file, for rows are written piece by
+        piece, and not one that was opened to append to it.
+    axis : int
         The axis of residues.
     advance : callable
         Told how many more integers are written.
@@ -128,16 +131,18 @@ def export_residues(
         If the stream is no file, or the chunks are not consecutive parts of the array.
     """
     check_consecutive(info.path, info.shape, info.chunks)
-    if axis == 0 and (not stream.seekable() or _only_appends(stream)):
+    axis = axis_index(axis, len(info.shape) + 1)
+    in_order = axis == len(info.shape)
+    if not in_order and (not stream.seekable() or _only_appends(stream)):
         raise JobError(
-            "residues along axis 0 can be written to a file only, and not be appended to one; "
+            f"residues along axis {axis} can be written to a file only, and not be appended to one; "
             "--axis -1 writes them in order"
         )
     dtype = np.dtype("<u4" if isinstance(moduli, ModuliSet) else "<u8")
-    shape = (len(moduli), *info.shape) if axis == 0 else (*info.shape, len(moduli))
+    shape = (*info.shape[:axis], len(moduli), *info.shape[axis:])
     header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(stream, header)
-    begun = stream.tell() if axis == 0 else 0
+    begun, inner = 0 if in_order else stream.tell(), math.prod(info.shape[axis:])
 
     def convert_batch(batch: tuple[int, Any]) -> tuple[int, Any]:
         first, words = batch
@@ -147,15 +152,42 @@ def export_residues(
 
     size = batch_size(info.system, len(moduli) * dtype.itemsize)
     for first, residues in map_ahead(convert_batch, stored_batches(info, size)):
-        if axis == 0:
-            for i, row in enumerate(residues):
-                stream.seek(begun + (i * info.count + first) * dtype.itemsize)
-                stream.write(row.data)
-        else:
-            stream.write(np.ascontiguousarray(residues.T).data)
+        for place, some in _runs(residues, first, inner):
+            if not in_order:
+                stream.seek(begun + place * dtype.itemsize)
+            stream.write(np.ascontiguousarray(some).data)
         advance(residues.shape[1])
     stream.flush()
     return Transfer(info.count, info.nbytes, info.count * len(moduli) * dtype.itemsize)
+
+
+def _runs(residues: NDArray[Any], first: int, inner: int) -> Iterator[tuple[int, NDArray[Any]]]:
+    """Cut residues (n, integers) into those that are neighbours in an array of shape (..., n, inner).
+
+    Parameters
+    ----------
+    first : int
+        The index of the first integer among all.
+
+    Yields
+    ------
+    (int, array)
+        The flat index of the first residue, and residues in C order.
+    """
+    rows, done = len(residues), 0
+    while done < residues.shape[1]:
+        outer, k = divmod(first + done, inner)
+        left = residues.shape[1] - done
+        if k == 0 and left >= inner:  # whole groups, one after the other
+            count = left // inner
+            groups = residues[:, done : done + count * inner].reshape(rows, count, inner)
+            yield outer * rows * inner, groups.transpose(1, 0, 2)
+            done += count * inner
+            continue
+        count = min(left, inner - k)
+        for i in range(rows):
+            yield (outer * rows + i) * inner + k, residues[i, done : done + count]
+        done += count
 
 
 def _only_appends(stream: BinaryIO) -> bool:

@@ -14,6 +14,7 @@ from rnsdask.constants import DECIMAL_BASE
 from rnsdask.core import layout
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.compute import Advance
+from rnsdask.jobs.integer_reading import ByteOrder
 from rnsdask.jobs.integer_writing import check_consecutive, write_integers
 from rnsdask.jobs.writing import Transfer
 from rnsdask.rns import convert
@@ -77,6 +78,7 @@ class Values:
         *,
         hexadecimal: bool = False,
         width: int | None = None,
+        byteorder: ByteOrder = "little",
         advance: Advance = lambda _: None,
     ) -> Transfer:
         """Write all values to a stream in C order, as :func:`.export_integers` those of a store.
@@ -87,9 +89,11 @@ class Values:
             If an integer does not fit into a record, or the chunks are not consecutive parts of the array.
         """
         check_consecutive(self.info.path, self.array.shape, self.array.chunks)
-        form: dict[str, Any] = {"hexadecimal": hexadecimal, "width": width, "advance": advance}
+        form: dict[str, Any] = {"hexadecimal": hexadecimal, "width": width, "byteorder": byteorder}
         batches = self._batches(width or 0)
-        done, written = write_integers(stream, batches, self._decimal, self._limbs, signed=True, **form)
+        done, written = write_integers(
+            stream, batches, self._decimal, self._limbs, signed=True, **form, advance=advance
+        )
         return Transfer(done, self.nbytes, written)
 
     def _batches(self, width: int) -> Iterator[tuple[int, _Numbers]]:

@@ -93,6 +93,21 @@ def test_compressed_and_from_standard_input() -> None:
     assert (rd.open_zarr("n.zarr").to_ints() == dense).all()
 
 
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("banner", [b"%%matrixmarket", b"%%MATRIXMARKET", b"%%MatrixMarket"])
+def test_banners_and_comments_of_other_programs(banner: bytes, mark: bytes) -> None:
+    """A BOM, any case, the field that SciPy writes of unsigned integers, comments among entries and last."""
+    for end in (b"\n", b"\r\n"):
+        lines = [
+            banner + b" matrix coordinate unsigned-integer general", b"% made by a program", b"", b" % 9 9 9",
+            b"2 3 2", b"% entries", b"2 3 18446744073709551615", b"", b"  %% one more", b"1 1 7", b"%",
+        ]  # fmt: skip
+        Path("m").write_bytes(mark + end.join(lines) + end)
+        for signed in ([], ["--signed"]):
+            succeed("import", "m", "m.zarr", "--bits", 66, "--overwrite", *signed)
+            assert rd.open_zarr("m.zarr").to_ints().tolist() == [[7, 0, 0], [0, 0, 2**64 - 1]]
+
+
 def test_an_import_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     dense = abs(matrix(30, 20, "general", 1.0, seed=2))
     Path("m").write_bytes(text_of(dense, "array", "general"))
@@ -135,7 +150,36 @@ def test_memory_of_entries(symmetry: str) -> None:
         ("%%MatrixMarket vector array integer general\n", r"m:1: a Matrix Market file begins"),
         ("%%MatrixMarkets matrix array integer general\n1 1\n5\n", r"m:1: a Matrix Market file begins"),
         ("%%MatrixMarket matrix dense integer general\n", r"format must be coordinate or array, got 'dense'"),
-        ("%%MatrixMarket matrix array real general\n", r"m:1: the field must be integer, got 'real'"),
+        *(
+            (
+                f"%%MatrixMarket matrix coordinate {field} general\n",
+                rf"m:1: the field must be integer or unsigned-integer, got '{field}'",
+            )
+            for field in ("real", "double", "complex", "pattern")
+        ),
+        ("{unsigned}2 1\n5\n-6\n", r"m: entry 2: -6 is negative, and the field is unsigned-integer"),
+        (
+            "%%MatrixMarket matrix array unsigned-integer skew-symmetric\n2 2\n1\n",
+            r"m:1: a skew-symmetric matrix has negative integers, and the field is unsigned-integer",
+        ),
+        ("{array}" + "%" * 70000 + "\n1 1\n5\n", r"m:2: the line has more than 65536 characters"),
+        (
+            "{sparse}9223372036854775808 1 1\n1 1 5\n",
+            r"m:2: a matrix must have fewer than 2\*\*63 numbers, got shape \(9223372036854775808, 1\)",
+        ),
+        (
+            "{sparse}5000000000 5000000000 1\n1 1 5\n",
+            r"m:2: a matrix must have fewer than 2\*\*63 numbers, got shape \(5000000000, 5000000000\)",
+        ),
+        ("{array}3 " + "9" * 5000 + "\n", r"m:2: a matrix must have fewer than 2\*\*63 numbers, got shape"),
+        (
+            "{sparse}2 2 99999999999999999999\n1 1 5\n",
+            r"m:2: a general matrix of shape \(2, 2\) has at most 4 entries, got 99999999999999999999",
+        ),
+        (
+            "%%MatrixMarket matrix coordinate integer symmetric\n3 3 7\n",
+            r"m:2: a symmetric matrix of shape \(3, 3\) has at most 6 entries, got 7",
+        ),
         ("%%MatrixMarket matrix array integer hermitian\n", r"the symmetry must be general or symmetric or"),
         ("{array}%\n", r"m:3: expected the numbers of rows and columns, got ''"),
         ("{array}2 x\n", r"m:2: expected the numbers of rows and columns, got '2 x'"),
@@ -155,6 +199,7 @@ def test_memory_of_entries(symmetry: str) -> None:
         ("{sparse}2 3 1\n0 1 5\n", r"its row must be from 1 to 2, got '0'"),
         ("{sparse}2 3 1\n-1 1 5\n", r"its row must be from 1 to 2, got '-1'"),
         ("{sparse}2 3 1\n1.0 1 5\n", r"its row must be from 1 to 2, got '1.0'"),
+        ("{sparse}2 3 1\n" + "9" * 30 + " 1 5\n", r"its row must be from 1 to 2, got '9999"),
         ("{sparse}2 3 2\n1 2 5\n1 2 0\n", r"m: it has two entries of row 1, column 2"),
         (
             "%%MatrixMarket matrix coordinate integer symmetric\n2 2 1\n1 2 5\n",
@@ -165,9 +210,15 @@ def test_memory_of_entries(symmetry: str) -> None:
     ],
 )
 def test_files_that_are_refused(text: str, message: str) -> None:
-    kinds = {k: f"%%MatrixMarket matrix {k} integer general\n" for k in ("array", "coordinate")}
-    Path("m").write_text(text.format(array=kinds["array"], sparse=kinds["coordinate"]))
-    assert re.search(message, fail("import", "m", "m.zarr", "--bits", 64, "--no-progress"))
+    banner = "%%MatrixMarket matrix {} {} general\n"
+    kinds = {
+        "array": banner.format("array", "integer"),
+        "sparse": banner.format("coordinate", "integer"),
+        "unsigned": banner.format("array", "unsigned-integer"),
+    }
+    Path("m").write_text(text.format(**kinds))
+    signed = ["--signed"] if "unsigned-integer" in message else []
+    assert re.search(message, fail("import", "m", "m.zarr", "--bits", 64, "--no-progress", *signed))
     with pytest.raises(rd.StoreError):
         rd.open_zarr("m.zarr")
 

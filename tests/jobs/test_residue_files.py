@@ -80,6 +80,41 @@ def test_a_dump_goes_in_and_out(axis: int, signed: list[str]) -> None:
     assert np.load(io.BytesIO(result.stdout_bytes)).tolist() == dump(values, -1).tolist()
 
 
+@pytest.mark.parametrize("shape", [(37, 5), (3, 7, 11), (1, 50), (50, 1)])
+@pytest.mark.parametrize("chunk", [1, 6, 100, -1])
+def test_residues_along_any_axis(shape: tuple[int, ...], chunk: int) -> None:
+    values = drawn(math.prod(shape), signed=True)
+    numbers = np.array(values, dtype=object).reshape(shape)
+    Path("n").write_text("".join(f"{v}\n" for v in values))
+    succeed("import", "n", "x.zarr", "--bits", 490, "--signed", "--shape", ",".join(map(str, shape)),
+            "--chunk", chunk)  # fmt: skip
+    for axis in range(-len(shape) - 1, len(shape) + 1):
+        expected = np.stack([(numbers % m).astype(np.uint64) for m in MODULI], axis=axis)
+        succeed(
+            "export", "--residues", "x.zarr", "o.npy", "--moduli-list", LIST, "--axis", axis, "--overwrite"
+        )
+        found = np.load("o.npy")
+        assert found.dtype == np.uint64
+        assert found.shape == expected.shape
+        assert (found == expected).all()
+        if chunk == 6:
+            how = ["--residues", "o.npy", "y.zarr", "--moduli-list", LIST, "--axis", axis, "--signed"]
+            succeed("import", *how, "--overwrite", "--no-progress")
+            assert (rd.open_zarr("y.zarr").to_ints() == numbers).all()
+
+
+def test_an_inner_axis_of_residues_needs_a_file() -> None:
+    rd.from_ints([[1, 2], [3, 4]], rd.ModuliSet([251, 253])).to_zarr("x.zarr")
+    problem = r"residues along axis 1 can be written to a file only.*--axis -1 writes them in order"
+    info = store.open_info("x.zarr")
+    with Path("o").open("ab") as stream, pytest.raises(JobError, match=problem):
+        export_residues(info, stream, info.moduli, axis=1)
+    message = fail("export", "--residues", "x.zarr", "o.npy", "--axis", 3, status=2)
+    assert "axis 3 is out of bounds for array of dimension 3" in message
+    result = call("export", "--residues", "x.zarr", "-", "--axis", 2)
+    assert np.load(io.BytesIO(result.stdout_bytes)).shape == (2, 2, 2)
+
+
 @pytest.mark.parametrize("shape", [(8, 0), (8, 0, 3), (8, 3, 0)])
 def test_no_residues(shape: tuple[int, ...]) -> None:
     np.save("none.npy", np.zeros(shape, np.uint64))
@@ -193,7 +228,8 @@ def test_stores_that_are_not_whole_are_no_residues() -> None:
         (["-", "x.zarr", "--moduli-list", "7,11"], 2, "not standard input"),
         (["good.npy", "x.zarr"], 2, "--residues needs either --moduli-list or --moduli"),
         (["good.npy", "x.zarr", "--moduli-list", "7,11", "--bits", "8"], 2, "--residues excludes"),
-        (["good.npy", "x.zarr", "--moduli-list", "7,11", "--axis", "1"], 2, "Invalid value for '--axis'"),
+        (["good.npy", "x.zarr", "--moduli-list", "7,11", "--axis", "2"], 2, "axis 2 is out of bounds"),
+        (["good.npy", "x.zarr", "--moduli-list", "7,11", "--axis", "x"], 2, "Invalid value for '--axis'"),
     ],
 )
 def test_what_is_refused(args: list[str], status: int, message: str) -> None:
