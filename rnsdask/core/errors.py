@@ -112,7 +112,7 @@ class RNSOverflowError(RNSError, OverflowError):
     # What holds the numbers, and what else there is to do, for the message.
     _owner = "the moduli set holds"
     _way_out = (
-        'extend takes more moduli, and of operations that have it overflow "wrap" or "flag" gives it modulo M'
+        'x.extend(moduli) takes more moduli; overflow="wrap" or "flag", where it is taken, gives it modulo M'
     )
 
     def __init__(
@@ -154,8 +154,8 @@ class PrecisionOverflowError(RNSOverflowError):
 
     _owner = "the array holds"
     _way_out = (
-        "to_positional (rnsdask convert --to positional --bits) takes more bits, and of operations that have "
-        'it overflow "wrap" or "flag" gives it modulo a power of two'
+        'x.to_positional(bits) takes more bits; overflow="wrap" or "flag", where it is taken, gives it '
+        "modulo a power of two"
     )
 
 

@@ -188,7 +188,7 @@ def _difference(name: str, found: Any, wanted: Any) -> str:
     if name == "input":
         return "the store has changed since (its metadata, or the size or time of a chunk)"
     if name == "cut":
-        return "its pieces are others, as they are on another processor (--backend)"
+        return "its pieces are others, as on another processor"
     return f"its {name} is {found!r:.60}, this job's {wanted!r:.60}"
 
 

@@ -131,7 +131,7 @@ def export_residues(
     if axis == 0 and (not stream.seekable() or _only_appends(stream)):
         raise JobError(
             "residues along axis 0 can be written to a file only, and not be appended to one; "
-            "--axis -1 writes them in order"
+            "axis=-1 writes them in order"
         )
     dtype = np.dtype("<u4" if isinstance(moduli, ModuliSet) else "<u8")
     shape = (len(moduli), *info.shape) if axis == 0 else (*info.shape, len(moduli))

@@ -91,9 +91,9 @@ def function_of(name: str, *operands: Operand) -> Callable[..., Any]:
         if name in _FUNCTIONS[Positional]:
             what = "takes PositionalArrays", "x.to_positional(bits) makes one"
         elif isinstance(arrays[0].system, Positional):
-            what = "takes RNSArrays", "its to_rns(moduli) makes one"
+            what = "takes RNSArrays", "x.to_rns(moduli) makes one"
         else:
-            what = "takes RNSArrays", "its to_rns() makes one"
+            what = "takes RNSArrays", "x.to_rns() makes one"
         raise TypeError(f"{name} {what[0]}, got {with_article(type(arrays[0]))}; {what[1]}")
     return functions[name]
 

@@ -41,8 +41,7 @@ from rnsdask.rns.system import RNS
 
 def refuse(name: str) -> NoReturn:
     """Raise the TypeError of what positional numbers do not have, and residues do."""
-    way = "rnsdask convert SRC DST --to rns, or to_rns(moduli) in Python, makes residues of its numbers"
-    raise TypeError(f"{name} takes no PositionalArray; {way}")
+    raise TypeError(f"{name} takes no PositionalArray; x.to_rns(moduli) makes residues of its numbers")
 
 
 def apply(name: str, *values: Operand, overflow: str | None = None, bits: str | None = None) -> Any:

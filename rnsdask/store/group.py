@@ -91,7 +91,10 @@ def _opened(
     if attribute.get("format") != FORMAT:
         raise StoreError(f"{path}: it is of format {attribute.get('format')!r:.40}; this is {FORMAT}")
     if attribute.get("complete") is not True:
-        raise IncompleteStoreError(f"{path}: the group is incomplete, because its writing did not finish")
+        raise IncompleteStoreError(
+            f"{path}: the group is incomplete, because its writing did not finish; write it anew "
+            "with overwrite=True"
+        )
     residues = open_info(location.child(RESIDUES))
     documents = tuple(
         (name, _part_metadata(location, name, dtype, residues)) for name, dtype in parts.items()

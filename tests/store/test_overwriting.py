@@ -505,7 +505,7 @@ def test_a_replacement_by_copies_is_begun_anew(url: str, monkeypatch: pytest.Mon
         with pytest.raises(Interrupted):
             writer.finish()
     assert replacing.state(store.locate(url)) == "replaced"
-    with pytest.raises(StoreError, match="it exists; replace it with --overwrite"):
+    with pytest.raises(StoreError, match="it exists; replace it with overwrite=True"):
         array(NEW).to_zarr(url)
     array([7] * 300).to_zarr(url, overwrite=True)
     assert values_in(url) == [7] * 300
