@@ -192,8 +192,7 @@ def _shift_operands(x: Numbers, counts: Any) -> tuple[tuple[Any, ...], dict[str,
         value = scalar(counts)
         if value < 0:
             raise ValueError(f"bits must not be negative, got {brief(value)}")
-        # Every further one shifts the same out, and an error says no more of it.
-        column = np.full((1,) * words.ndim, min(value, 2**62), dtype=np.int64)
+        column = np.full((1,) * words.ndim, min(value, bits.LONGEST_SHIFT), dtype=np.int64)
         return (words, column), options
     return _with_machine_integers(x, counts, "numbers of bits"), options
 
@@ -364,7 +363,7 @@ def _count_column(counts: Any, x: Array) -> Array:
     value = integer_of(counts)
     if value < 0:
         raise ValueError(f"bits must not be negative, got {brief(value)}")
-    return np.full((1,) * x.ndim, min(value, 2**62), dtype=np.int64)
+    return np.full((1,) * x.ndim, min(value, bits.LONGEST_SHIFT), dtype=np.int64)
 
 
 def _extremum_block(x: Array, y: Array, *, system: Positional, minimum: bool) -> Array:
