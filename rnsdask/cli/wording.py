@@ -25,8 +25,6 @@ COMMANDS = {
     "rd.FieldArray.from_rns(x, fields)": "in Python, rd.FieldArray.from_rns(x, fields)",
     "rd.from_ints(x, fields)": "in Python, rd.from_ints(x, fields)",
     "x.lift()": "in Python, x.lift()",
-    "give moduli of more bits, or none for Python ints": "give --bits or --moduli of more, or no -o to print "
-    "them",
 }
 """What commands say, by the words of the package's messages. What no command does, it says of Python."""
 

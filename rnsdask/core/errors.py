@@ -231,7 +231,7 @@ class _Brief(reprlib.Repr):
     repr_bytes = repr_str
 
     def repr_instance(self, x: Any, level: int) -> str:
-        text = repr(x)
+        text = " ".join(repr(x).split())  # an array's or a table's has several lines
         if len(text) <= _SHOWN:
             return text
         try:

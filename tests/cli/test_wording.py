@@ -76,7 +76,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     x = rd.from_ints([[1, 2], [3, 4]], MODULI)
     made = {
         "x": x,
-        "big": x * 1000,
         "columns": x.rechunk((2, 1)),
         "p": x.to_positional(64),
         "q": x.to_positional(100),
@@ -88,7 +87,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store.create(folder / "begun.zarr", x.system, (2,), chunks=1)
     store.create_plain(folder / "mask.zarr", (2,), (1,), np.dtype(bool))
     (folder / "taken.txt").touch()
-    (folder / "moduli.txt").write_text("3\n5\n")
     return folder
 
 
@@ -163,12 +161,6 @@ BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
         "modulo a power of two",
         "rnsdask convert SRC DST --to positional --bits B takes more bits; --overflow wrap or flag, where it "
         "is taken, gives it modulo a power of two",
-    ),
-    "results beyond the moduli": (
-        lambda: rd.linalg.det(rd.open_zarr("big.zarr"), moduli=rd.ModuliSet([3, 5])).compute(),
-        "det big.zarr -o d.zarr --moduli moduli.txt",
-        "give moduli of more bits, or none for Python ints",
-        "give --bits or --moduli of more, or no -o to print them",
     ),
     "powers modulo more than M": (
         lambda: pow(rd.open_zarr("x.zarr"), 3, 10**30),
