@@ -428,9 +428,7 @@ def test_what_is_refused(rng: np.random.Generator) -> None:
     with pytest.raises(AttributeError, match="have no residues but digits"):
         x.residues  # noqa: B018
     for function in (rd.linalg.det, rd.linalg.lu, rd.linalg.inv, rd.linalg.rank):
-        with pytest.raises(
-            TypeError, match="takes integers or elements of prime fields, got those of Fermat"
-        ):
+        with pytest.raises(TypeError, match="takes integers or elements of prime fields, got"):
             function(x[:25].reshape(5, 5))
     with pytest.raises(TypeError, match="integer"):
         x.multiply_by_root(1.5)  # type: ignore[arg-type]
@@ -599,7 +597,5 @@ def test_linear_algebra_of_a_fermat_field_is_what_the_documents_say() -> None:
                 function, arguments = partial(function, k=-1), (x,)
             else:
                 arguments = (x, x) if name == "solve" else (x,)
-            with pytest.raises(
-                TypeError, match="takes integers or elements of prime fields, got those of Fermat"
-            ):
+            with pytest.raises(TypeError, match="takes integers or elements of prime fields, got"):
                 function(*arguments)

@@ -557,7 +557,7 @@ def test_what_was_to_replace_is_lost(url: str, monkeypatch: pytest.MonkeyPatch) 
         with pytest.raises(Interrupted):
             writer.finish()
     store.locate(url).remove(".partial")
-    with pytest.raises(StoreError, match="what was to replace it is lost; write it anew, with --overwrite"):
+    with pytest.raises(StoreError, match="what was to replace it is lost; begin again with overwrite=True"):
         store.resume(url)
 
 

@@ -561,7 +561,7 @@ def test_incomplete(place: tuple[str, dict[str, Any]], rng: np.random.Generator)
     writer = store.create(path, RNS(MODULI), (300,), chunks=128, **options)
     writer.write_chunk((1,), residues[:, 128:256])
     with pytest.raises(
-        IncompleteStoreError, match=re.escape(f"{path}: the store is incomplete") + ".*--resume"
+        IncompleteStoreError, match=re.escape(f"{path}: the store is incomplete") + ".*overwrite=True"
     ):
         store.open_info(path)
     writer = store.resume(path)
