@@ -13,7 +13,7 @@ from rnsdask.arrays.shaped_array import ShapedArray
 from rnsdask.arrays.storage import Storage, check_not_its_own, to_zarr
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout
-from rnsdask.core.errors import with_article
+from rnsdask.core.errors import brief, with_article
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.lazy import casting, convert, foreign, indexing
 from rnsdask.lazy.lazy_ints import LazyInts
@@ -210,7 +210,7 @@ class NumberArray(ShapedArray):
         index = args[0] if len(args) == 1 else args or (0,) * self.ndim
         if isinstance(index, tuple):
             if len(index) != self.ndim:
-                raise ValueError(f"item() takes an index of each of {self.ndim} axes, got {index!r:.80}")
+                raise ValueError(f"item() takes an index of each of {self.ndim} axes, got {brief(index)}")
             return int(self[tuple(map(operator.index, index))])
         flat = operator.index(index)
         if not -self.size <= flat < self.size:

@@ -151,7 +151,10 @@ def _along(
         del given["keepdims"]
     if x.ndim == 1 and given["axis"] in (None, 0, -1) and "keepdims" not in given:
         del given["axis"]
-    if wrong := next((key for key in given if key not in inspect.signature(method).parameters), None):
+    taken = inspect.signature(method).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values()):
+        return method(**given)  # which says why there is no such method
+    if wrong := next((key for key in given if key not in taken), None):
         raise TypeError(f"{name} of {with_article(type(x))} with {x.ndim} axes takes no {wrong}")
     return method(**given)
 

@@ -9,6 +9,7 @@ from rnsdask.cli.errors import Command
 from rnsdask.cli.options import job_options, json_option, store_argument
 from rnsdask.cli.printing import CommandError, echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
+from rnsdask.cli.wording import in_options
 
 if TYPE_CHECKING:
     from rnsdask.store import StoreInfo
@@ -152,7 +153,7 @@ def verify(path: str, connection: AbstractContextManager[Any], progress: bool, a
         measured(client, [found.path]) as cost,
         metered("verify", found.n_chunks, **amount, shown=progress) as meter,
     ):
-        problems = problems_of(described, client, advance=meter.advance)
+        problems = [*map(in_options, problems_of(described, client, advance=meter.advance))]
     cost.record("verify", found.count, found.nbytes, problems=len(problems))
     if as_json:
         fields = {"count": found.count, **cost.as_dict(), "bytes_read": found.nbytes, "problems": problems}

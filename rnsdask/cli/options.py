@@ -14,6 +14,7 @@ import click
 from rnsdask.cli.errors import refuse, refusing
 from rnsdask.cli.printing import CommandError, echo
 from rnsdask.cli.streams import open_input
+from rnsdask.cli.wording import in_options
 
 if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
@@ -268,7 +269,7 @@ def with_log(command: _Function) -> _Function:
         from rnsdask.jobs.log import json_log
 
         context = click.get_current_context()
-        with json_log(log, command=context.info_name, options=context.params):
+        with json_log(log, in_options, command=context.info_name, options=context.params):
             try:
                 return command(**rest)
             except click.exceptions.Exit as end:  # a status that is an answer, as of compare

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from rnsdask.cli.wording import in_options
 from rnsdask.core.messages import redacted, tell, visible
 
 
@@ -18,7 +19,7 @@ class CommandError(click.ClickException):
 
     def show(self, file: Any = None) -> None:  # noqa: ARG002  (standard error, as every message of a command)
         """Print the message as one line."""
-        tell("rnsdask: error: " + " ".join(self.format_message().split()))
+        tell("rnsdask: error: " + " ".join(in_options(self.format_message()).split()))
 
 
 class ReaderGoneError(CommandError):

@@ -30,8 +30,11 @@ def can_pass(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or type(error).__name__ in _WORKER_ERRORS
 
 
-def describe(error: BaseException) -> str:
-    """Describe an error for people, with the type of those whose message alone is not meant for them."""
+def describe(error: BaseException, unexpected: str = "") -> str:
+    """Describe an error for people, with the type of those whose message alone is not meant for them.
+
+    `unexpected` is what such a description ends with.
+    """
     kind = type(error).__name__
     if kind == "KilledWorker":
         return _killed(error)
@@ -48,7 +51,7 @@ def describe(error: BaseException) -> str:
         return f"not enough memory{figures}; smaller chunks or fewer threads need less"
     if isinstance(error, RNSError | OSError | ValueError):
         return str(error) or kind
-    return f"{kind}: {error} (--debug shows where)"
+    return f"{kind}: {error}{unexpected}"
 
 
 def _killed(error: BaseException) -> str:

@@ -88,7 +88,7 @@ def check_consecutive(path: str, shape: Sequence[int], chunks: Sequence[int]) ->
     if not layout.are_consecutive(shape, chunks):
         raise JobError(
             f"{path}: its chunks of shape {tuple(chunks)} are not consecutive parts of the array of shape "
-            f"{tuple(shape)}; rnsdask rechunk makes such an array of a store"
+            f"{tuple(shape)}; x.rechunk(chunks) makes such an array"
         )
 
 

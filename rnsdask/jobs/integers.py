@@ -119,7 +119,7 @@ def consecutive_chunks(chunks: layout.Chunks, shape: tuple[int, ...] | None, row
     if not layout.are_consecutive(shape, lengths):
         raise ValueError(
             f"chunks of shape {lengths} are not consecutive parts of an array of shape {shape}, which is "
-            "filled in C order; give the most integers of a chunk, and use rnsdask rechunk afterwards"
+            "filled in C order; give the most integers of a chunk, and x.rechunk(chunks) afterwards"
         )
     return lengths
 
@@ -179,7 +179,7 @@ class _Target:
         info = self._writer.info
         if self._shape is None and len(info.shape) > 1:
             raise JobError(
-                f"{info.path}: it cannot be resumed: its shape: {info.shape}; the job has no --shape"
+                f"{info.path}: it cannot be resumed: its shape: {info.shape}; the job has no shape"
             )
         check_consecutive(info.path, info.shape, info.chunks)
         self.chunks = info.chunks

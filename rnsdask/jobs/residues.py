@@ -136,7 +136,7 @@ def export_residues(
     if not in_order and (not stream.seekable() or _only_appends(stream)):
         raise JobError(
             f"residues along axis {axis} can be written to a file only, and not be appended to one; "
-            "--axis -1 writes them in order"
+            "axis=-1 writes them in order"
         )
     dtype = np.dtype("<u4" if isinstance(moduli, ModuliSet) else "<u8")
     shape = (*info.shape[:axis], len(moduli), *info.shape[axis:])

@@ -83,7 +83,7 @@ class Source:
         kind = "a store of limbs" if isinstance(self.info, store.StoreInfo) else "a group with intervals"
         raise JobError(
             f"{self.path}: {method} is of stores of residues, and this is {kind}; "
-            "rnsdask convert SRC DST --to rns makes a store of it"
+            "x.to_rns(moduli) makes residues of its numbers"
         )
 
 
@@ -116,4 +116,4 @@ def check_targets(
         before[what] = target
     for path in written.values() if new else ():
         if store.exists(path):
-            raise StoreError(f"{path}: it exists; replace it with --overwrite (overwrite=True)")
+            raise StoreError(f"{path}: it exists; replace it with overwrite=True")

@@ -8,7 +8,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import abbreviate, brief
-from rnsdask.core.layout import normalize_chunks
+from rnsdask.core.layout import check_dense, normalize_chunks
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.wide_moduli import WideModuli, moduli_of_residues
@@ -48,6 +48,7 @@ def residues_first(residues: Any, moduli: ModuliSet | WideModuli, axis: int, chu
     TypeError, ValueError
         If type or shape is wrong.
     """
+    check_dense(residues, "residues")
     _check_array(residues, "residues", "iuO", "integers")
     axis = _checked_axis(residues, axis, len(moduli), "residue")
     if isinstance(residues, np.memmap) and chunks is not None:
@@ -115,6 +116,7 @@ def words_of_limbs(limbs: Any, system: NumberSystem, signed: bool, axis: int) ->
 
 def checked_limbs(limbs: Any, axis: int) -> int:
     """Check an array of limbs; returns their axis."""
+    check_dense(limbs, "limbs")
     _check_array(limbs, "limbs", "u", "uint32 or uint64", (4, 8))
     return _checked_axis(limbs, axis, None, "limb")
 

@@ -102,8 +102,8 @@ def _apply(function: Function, values: tuple[Operand, ...], m: Operand, **option
     if not arrays or not all(isinstance(array.system, Positional) for array in arrays):
         kinds = ", ".join(type(value).__name__ for value in (*values, m))
         raise TypeError(
-            f"modular arithmetic takes PositionalArrays and integers, got {kinds}; x.to_positional(bits), "
-            "or rnsdask convert --to positional, makes one"
+            f"modular arithmetic takes PositionalArrays and integers, got {kinds}; "
+            "x.to_positional(bits) makes one"
         )
     if not is_number_array(m) and not is_lazy_integer(m):
         modulus = scalar(m)

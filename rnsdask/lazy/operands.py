@@ -218,8 +218,8 @@ def check_same_numbers(*arrays: Numbers) -> None:
         if not first.same_numbers(other):
             if isinstance(first, Positional):
                 raise ValueError(
-                    f"operands have different precisions: {first} and {other}; to_positional "
-                    "(rnsdask convert --to positional --bits) makes them alike"
+                    f"operands have different precisions: {first} and {other}; "
+                    "x.to_positional(bits) makes them alike"
                 )
             if not hasattr(first, "moduli"):
                 raise ValueError(f"operands are of different fields: {first!r} and {other!r}")

@@ -41,8 +41,7 @@ from rnsdask.rns.system import RNS
 
 def refuse(name: str) -> NoReturn:
     """Raise the TypeError of what positional numbers do not have, and residues do."""
-    way = "rnsdask convert SRC DST --to rns, or to_rns(moduli) in Python, makes residues of its numbers"
-    raise TypeError(f"{name} takes no PositionalArray; {way}")
+    raise TypeError(f"{name} takes no PositionalArray; x.to_rns(moduli) makes residues of its numbers")
 
 
 def apply(name: str, *values: Operand, overflow: str | None = None, bits: str | None = None) -> Any:
@@ -193,8 +192,7 @@ def _shift_operands(x: Numbers, counts: Any) -> tuple[tuple[Any, ...], dict[str,
         value = scalar(counts)
         if value < 0:
             raise ValueError(f"bits must not be negative, got {brief(value)}")
-        # Every further one shifts the same out, and an error says no more of it.
-        column = np.full((1,) * words.ndim, min(value, 2**62), dtype=np.int64)
+        column = np.full((1,) * words.ndim, min(value, bits.LONGEST_SHIFT), dtype=np.int64)
         return (words, column), options
     return _with_machine_integers(x, counts, "numbers of bits"), options
 
@@ -365,7 +363,7 @@ def _count_column(counts: Any, x: Array) -> Array:
     value = integer_of(counts)
     if value < 0:
         raise ValueError(f"bits must not be negative, got {brief(value)}")
-    return np.full((1,) * x.ndim, min(value, 2**62), dtype=np.int64)
+    return np.full((1,) * x.ndim, min(value, bits.LONGEST_SHIFT), dtype=np.int64)
 
 
 def _extremum_block(x: Array, y: Array, *, system: Positional, minimum: bool) -> Array:

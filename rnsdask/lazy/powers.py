@@ -49,7 +49,7 @@ def _power_of_intervals_modulo(x: Numbers, exponent: SupportsIndex, modulus: Sup
     if abs(m) - 1 > highest:
         raise ValueError(
             f"powers modulo {abbreviate(m)} do not fit the moduli set, whose range ends at "
-            f"{abbreviate(highest)}; extend the array first"
+            f"{abbreviate(highest)}; x.extend(moduli) takes more moduli"
         )
     return _wide_power_modulo(x, exponent, m)
 

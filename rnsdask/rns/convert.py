@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rnsdask.backend import Array, cpu, kernels_of, to_backend
 from rnsdask.constants import forward_constants, reverse_constants
 from rnsdask.core.errors import abbreviate, brief, out_of_range
-from rnsdask.core.layout import as_matrix, check_residue_array
+from rnsdask.core.layout import as_matrix, check_dense, check_residue_array
 from rnsdask.core.moduli import LIMB_BITS, ModuliSet, as_integer
 from rnsdask.core.place import Locate
 
@@ -350,6 +350,7 @@ def greatest_magnitude(flat: Any) -> int:
 
 def _check_source(values: Any) -> None:
     kind = type(values).__name__
+    check_dense(values, "values")
     if hasattr(values, "__dask_graph__") and values.__dask_graph__() is not None:
         raise TypeError(f"values must be integers in memory, got a lazy {kind}; compute it first")
     if not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:

@@ -33,7 +33,7 @@ def check_modulus(modulus: int, system: RNS) -> None:
     if abs(modulus) - 1 > highest:
         raise ValueError(
             f"powers modulo {abbreviate(modulus)} do not fit the moduli set, whose {system.range_kind} range "
-            f"ends at {abbreviate(highest)}; extend the array first"
+            f"ends at {abbreviate(highest)}; x.extend(moduli) takes more moduli"
         )
 
 

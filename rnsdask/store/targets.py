@@ -72,7 +72,7 @@ def place_begun(location: Location) -> tuple[Location, Replacement | None]:
     if begun is not None:
         return begun.staged, begun
     if state(location) == "replaced":
-        raise StoreError(f"{location.path}: what was to replace it is lost; write it anew, with --overwrite")
+        raise StoreError(f"{location.path}: what was to replace it is lost; begin again with overwrite=True")
     return location, None
 
 
@@ -108,7 +108,7 @@ def _what_is_there(location: Location, overwrite: bool) -> str:
         raise StoreError(f"{path}: it exists and is not a Zarr array, but a folder with {listed(names)}")
     check_no_part(location)
     if not overwrite:
-        raise StoreError(f"{path}: it exists; replace it with --overwrite (overwrite=True)")
+        raise StoreError(f"{path}: it exists; replace it with overwrite=True")
     if others := names - _own(names):
         raise StoreError(f"{path}: it is not replaced, because it also holds {listed(others)}")
     return "whole" if state(location) == "whole" else "incomplete"

@@ -248,7 +248,7 @@ def test_residues_that_are_appended_to_a_file() -> None:
     rd.from_ints(values, moduli, chunks=128).to_zarr("x.zarr")
     info = store.open_info("x.zarr")
     with Path("o").open("ab") as stream:
-        with pytest.raises(JobError, match=r"not be appended to one; --axis -1 writes them in order"):
+        with pytest.raises(JobError, match=r"not be appended to one; axis=-1 writes them in order"):
             export_residues(info, stream, moduli)
         assert not stream.tell()
         stream.write(b"begin")

@@ -505,7 +505,7 @@ def test_a_replacement_by_copies_is_begun_anew(url: str, monkeypatch: pytest.Mon
         with pytest.raises(Interrupted):
             writer.finish()
     assert replacing.state(store.locate(url)) == "replaced"
-    with pytest.raises(StoreError, match="it exists; replace it with --overwrite"):
+    with pytest.raises(StoreError, match="it exists; replace it with overwrite=True"):
         array(NEW).to_zarr(url)
     array([7] * 300).to_zarr(url, overwrite=True)
     assert values_in(url) == [7] * 300
@@ -557,7 +557,7 @@ def test_what_was_to_replace_is_lost(url: str, monkeypatch: pytest.MonkeyPatch) 
         with pytest.raises(Interrupted):
             writer.finish()
     store.locate(url).remove(".partial")
-    with pytest.raises(StoreError, match="what was to replace it is lost; write it anew, with --overwrite"):
+    with pytest.raises(StoreError, match="what was to replace it is lost; begin again with overwrite=True"):
         store.resume(url)
 
 
