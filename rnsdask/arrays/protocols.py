@@ -6,6 +6,7 @@ What has neither is refused, for NumPy itself would make Python ints of all resi
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -90,7 +91,8 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: di
         If there is no such function here, an operand is an array of another library, or an option is
         ``out``, ``where``, or a dtype other than object.
     """
-    if not _all_known(type(v) for v in inputs if hasattr(v, "__array_ufunc__")):
+    types: Iterable[type] = (type(v) for v in inputs if hasattr(v, "__array_ufunc__"))
+    if not all(map(is_known, types)):
         return NotImplemented
     name = f"numpy.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
     if method not in ("__call__", "outer", "reduce", "accumulate"):
@@ -210,7 +212,7 @@ def apply_function(function: Callable[..., Any], types: Iterable[type], args: An
     TypeError
         If there is no such function here.
     """
-    if not _all_known(types):
+    if not all(map(is_known, types)):
         return NotImplemented
     name = function.__name__
     if function.__module__ not in _MODULES:
@@ -332,12 +334,13 @@ def _public(name: str, module: str = "numpy") -> Callable[..., Any] | None:
     return found if inspect.isfunction(found) else None
 
 
-def _all_known(types: Iterable[type]) -> bool:
-    """Whether the types are those of numbers and arrays; xarray's and others have a say of their own."""
-    known = (np.ndarray, np.generic, da.Array, ScalarInt)
-    return all(
-        issubclass(t, known) or hasattr(t, "system_type") or t.__module__.startswith("cupy") for t in types
-    )
+@cache
+def is_known(kind: type) -> bool:
+    """Whether a type is one of numbers or arrays; xarray's and others have a say of their own."""
+    if issubclass(kind, np.ndarray):  # those derived from it have a say by a protocol of their own
+        return kind.__array_ufunc__ is np.ndarray.__array_ufunc__
+    known = (np.generic, da.Array, ScalarInt)
+    return issubclass(kind, known) or hasattr(kind, "system_type") or kind.__module__.startswith("cupy")
 
 
 def _refusal(name: str, arguments: Iterable[Any]) -> TypeError:
