@@ -312,7 +312,7 @@ class NumberArray(ShapedArray):
     def with_storable_chunks(self) -> Self:
         """A Dask array with chunks that are alike along each axis: where they differ, with the longest."""
         self._find_lengths()
-        if self.chunks is None:
+        if not self._is_lazy:
             return self.rechunk("auto")
         if layout.are_regular(self.chunks):
             return self
