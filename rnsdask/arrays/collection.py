@@ -351,7 +351,10 @@ class NumberCollection(DaskMethodsMixin):
                 f"{function} of {with_article(type(self))} takes no out: its result is a new object"
             )
         if dtype is not None and np.dtype(dtype) != object:
-            raise TypeError(f"{function} of {with_article(type(self))} is exact, got dtype {np.dtype(dtype)}")
+            raise TypeError(
+                f"{function} of {with_article(type(self))} is exact, got dtype {np.dtype(dtype)}; give none "
+                "(xarray's mean and var give one but with skipna=False)"
+            )
 
 
 class _Blocks(Generic[Made]):
