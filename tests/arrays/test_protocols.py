@@ -521,3 +521,44 @@ def test_xarray_names_axes_of_arrays_of_numbers(kind: str) -> None:
     else:
         assert not dask.is_dask_collection(named.compute().data)
         assert named.compute().data.tolist() == VALUES.tolist()
+
+
+FIELDS = rd.PrimeFields([7, 11])
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "fields", "fields lazy", "positional", "positional lazy"])
+def test_lists_of_arrays(kind: str) -> None:
+    """NumPy converts each array of a list by itself, and asks nobody; what joins arrays is asked."""
+    values = np.array([[60, 5, 9], [4, 30, 2]], dtype=object)
+    if "fields" in kind:
+        x = rd.from_ints(values, FIELDS, chunks=2 if "lazy" in kind else None)
+    elif "positional" in kind:
+        x = rd.from_ints(values, rd.Positional(40, True), chunks=2 if "lazy" in kind else None)
+    else:
+        x = make(kind, values)
+    modulus = FIELDS.moduli.product if "fields" in kind else 2**200
+    both = np.stack([values, values])
+    for found, expected in (
+        (np.sum([x, x]), both.sum()),
+        (np.sum([x, x], axis=0), both.sum(axis=0)),
+        (np.prod([x, x], axis=0), both.prod(axis=0)),
+        (np.max([x, x]), both.max()),
+        (np.array([x, x]), both),
+        (np.asarray([x, x]), both),
+        (np.asarray(x), values),
+    ):
+        assert not hasattr(found, "words")
+        assert plain(found) == plain(expected)  # Python ints, of a FieldArray too
+    for found, expected in (
+        (np.sum(np.stack([x, x]), axis=0), both.sum(axis=0) % modulus),
+        (np.prod(np.stack([x, x]), axis=0), both.prod(axis=0) % modulus),
+        (sum([x, x]), values * 2 % modulus),
+        (np.concatenate([x, x]), np.concatenate([values, values])),
+        (np.block([[x, x]]), np.block([[values, values]])),
+    ):
+        assert plain(found) == plain(expected)
+    assert int(np.sum(np.stack([x, x]))) == both.sum() % modulus
+    for wrong in (lambda: rd.from_ints([x, x], x.system), lambda: x * [x]):
+        with pytest.raises(TypeError) as caught:
+            wrong()
+        assert ("lazy" in str(caught.value)) <= ("lazy" in kind)
