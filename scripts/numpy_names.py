@@ -176,7 +176,14 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
             Row("np.random.Generator.integers", "rd.random"),
             Row("np.ndarray.tolist np.ndarray.item", "x.tolist x.item", _INTS),
             Row("np.ndarray.astype np.astype", "x.astype", "object, integers that hold each number, bool."),
-            Row("np.ndarray.__array__", "x.to_ints", "`np.asarray(x)` is an object array of Python ints."),
+            Row(
+                "np.ndarray.__array__",
+                "x.to_ints",
+                "`np.asarray(x)` is an object array of Python ints, and so is each array in a list: "
+                "`np.sum([f, g])` adds integers, of FieldArrays too; `np.sum(np.stack([f, g]), axis=0)` adds "
+                "elements.",
+            ),
+            Row("np.ndarray.real np.ndarray.imag np.real np.imag", "x.real x.imag"),
             Row("np.ndarray.tobytes", "x.to_bytes x.to_limbs x.to_residues"),
             Row("np.ndarray.copy np.copy np.ndarray.flatten", "x.copy x.flatten"),
             Row(
@@ -192,7 +199,7 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
         [
             Row("da.Array.compute da.Array.persist da.Array.visualize", "x.compute x.persist x.visualize"),
             Row("da.Array.chunks da.Array.chunksize da.Array.numblocks", "x.chunks x.chunksize x.numblocks"),
-            Row("da.Array.npartitions da.Array.blocks", "x.npartitions x.blocks"),
+            Row("da.Array.npartitions da.Array.blocks da.Array.vindex", "x.npartitions x.blocks x.vindex"),
             Row("da.Array.rechunk", "x.rechunk", '`"auto"` is 64 to 128 MiB of words.'),
             Row("da.Array.map_blocks", "x.map_blocks", "The function gets eager arrays of numbers."),
             Row("da.Array.compute_chunk_sizes", "x.compute_chunk_sizes", "Called by what needs it."),

@@ -1,8 +1,9 @@
 """What arrays of integers of every number system do alike: division, comparison, reductions."""
 
-from typing import Any, NoReturn, SupportsIndex
+from typing import Any, SupportsIndex
 
 from rnsdask.arrays.collection import array_type_of
+from rnsdask.arrays.operators import deferring
 from rnsdask.arrays.ring_array import RingArray
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.errors import with_article
@@ -24,14 +25,17 @@ class ArithmeticArray(RingArray):
 
     # ---- division -----------------------------------------------------------------------------------------
 
+    @deferring
     def __floordiv__(self, divisor: Operand) -> Any:
         """Quotients, rounded towards minus infinity, by an integer of any size or by another array."""
         return functions.divided(self, divisor, "quotient")[0]
 
+    @deferring
     def __mod__(self, divisor: Operand) -> Any:
         """Remainders, 0 or of the divisor's sign, by an integer of any size or by another array."""
         return functions.divided(self, divisor, "remainder")[0]
 
+    @deferring
     def __divmod__(self, divisor: Operand) -> tuple[Any, Any]:
         """Quotients and remainders from one division."""
         quotients, remainders = functions.divided(self, divisor, "quotient", "remainder")
@@ -47,7 +51,8 @@ class ArithmeticArray(RingArray):
         quotients, remainders = functions.divided(dividend, self, "quotient", "remainder")
         return quotients, remainders
 
-    def __truediv__(self, divisor: object) -> NoReturn:
+    @deferring
+    def __truediv__(self, divisor: object) -> Any:
         """Refused, for a quotient is no integer as a rule.
 
         Raises
@@ -58,16 +63,20 @@ class ArithmeticArray(RingArray):
         kind = with_article(type(self))
         raise TypeError(f"/ of {kind} is not exact: // gives quotients, % remainders, divmod both")
 
-    __rtruediv__ = __truediv__
+    def __rtruediv__(self, dividend: object) -> Any:
+        return self / 1
 
     # ---- bits, which positional numbers alone have --------------------------------------------------------
 
+    @deferring
     def __and__(self, other: Operand) -> Any:
         return functions.bitwise_and(self, other)
 
+    @deferring
     def __or__(self, other: Operand) -> Any:
         return functions.bitwise_or(self, other)
 
+    @deferring
     def __xor__(self, other: Operand) -> Any:
         return functions.bitwise_xor(self, other)
 
@@ -81,15 +90,19 @@ class ArithmeticArray(RingArray):
     # Each compares with an array of the same numbers, or with any integer, exactly. The result is a Boolean
     # array, as NumPy's.
 
+    @deferring
     def __lt__(self, other: Operand) -> Any:
         return functions.relate(self, "<", other)
 
+    @deferring
     def __le__(self, other: Operand) -> Any:
         return functions.relate(self, "<=", other)
 
+    @deferring
     def __gt__(self, other: Operand) -> Any:
         return functions.relate(self, ">", other)
 
+    @deferring
     def __ge__(self, other: Operand) -> Any:
         return functions.relate(self, ">=", other)
 

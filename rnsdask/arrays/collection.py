@@ -127,25 +127,40 @@ class NumberCollection(DaskMethodsMixin):
         self._refuse_unknown("nbytes")
         return int(self._words.nbytes)
 
-    @property
-    def chunks(self) -> tuple[tuple[int, ...], ...] | None:
-        """Lengths of the chunks along each axis, as Dask gives them; None if the array is not chunked."""
-        return self._words.chunks[1:] if self._is_lazy else None
+    # An array in memory has none of the next five, as NumPy's: xarray takes what has chunks for a Dask array.
 
     @property
-    def numblocks(self) -> tuple[int, ...] | None:
-        """Number of chunks along each axis, as Dask gives it; None if the array is not chunked."""
-        return self._words.numblocks[1:] if self._is_lazy else None
+    def chunks(self) -> tuple[tuple[int, ...], ...]:
+        """Lengths of the chunks along each axis, as Dask gives them.
+
+        Raises
+        ------
+        AttributeError
+            If the array is not chunked.
+        """
+        self._refuse_in_memory("chunks")
+        lengths: tuple[tuple[int, ...], ...] = self._words.chunks[1:]
+        return lengths
 
     @property
-    def npartitions(self) -> int | None:
-        """Number of chunks; None if the array is not chunked."""
-        return self._words.npartitions if self._is_lazy else None
+    def numblocks(self) -> tuple[int, ...]:
+        """Number of chunks along each axis, as Dask gives it; as :attr:`chunks`."""
+        self._refuse_in_memory("numblocks")
+        counts: tuple[int, ...] = self._words.numblocks[1:]
+        return counts
 
     @property
-    def chunksize(self) -> tuple[int, ...] | None:
-        """Greatest length of a chunk along each axis; None if the array is not chunked."""
-        return self._words.chunksize[1:] if self._is_lazy else None
+    def npartitions(self) -> int:
+        """Number of chunks, as :attr:`chunks`."""
+        self._refuse_in_memory("npartitions")
+        return int(self._words.npartitions)
+
+    @property
+    def chunksize(self) -> tuple[int, ...]:
+        """Greatest length of a chunk along each axis, as :attr:`chunks`."""
+        self._refuse_in_memory("chunksize")
+        lengths: tuple[int, ...] = self._words.chunksize[1:]
+        return lengths
 
     @property
     def blocks(self) -> "_Blocks[Self]":
@@ -156,9 +171,13 @@ class NumberCollection(DaskMethodsMixin):
         AttributeError
             If the array is not chunked.
         """
-        if not self._is_lazy:
-            raise AttributeError("an array in memory has no blocks; rechunk() makes a Dask array of it")
+        self._refuse_in_memory("blocks")
         return _Blocks(self)
+
+    def _refuse_in_memory(self, name: str) -> None:
+        """Refuse an attribute of chunked arrays alone."""
+        if not self._is_lazy:
+            raise AttributeError(f"an array in memory has no {name}; rechunk() makes a Dask array of it")
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -288,7 +307,8 @@ class NumberCollection(DaskMethodsMixin):
         """
         rows = self._system.rows
         try:
-            lengths = ((rows,), *normalize_chunks(chunks, self.shape, self._system.words32, self.chunks))
+            current = self.chunks if self._is_lazy else None
+            lengths = ((rows,), *normalize_chunks(chunks, self.shape, self._system.words32, current))
         except ValueError:
             if self._has_lengths:
                 raise
@@ -331,7 +351,10 @@ class NumberCollection(DaskMethodsMixin):
                 f"{function} of {with_article(type(self))} takes no out: its result is a new object"
             )
         if dtype is not None and np.dtype(dtype) != object:
-            raise TypeError(f"{function} of {with_article(type(self))} is exact, got dtype {np.dtype(dtype)}")
+            raise TypeError(
+                f"{function} of {with_article(type(self))} is exact, got dtype {np.dtype(dtype)}; give none "
+                "(xarray's mean and var give one but with skipna=False)"
+            )
 
 
 class _Blocks(Generic[Made]):

@@ -2,6 +2,7 @@
 
 from typing import Any, SupportsIndex
 
+import dask.array as da
 import numpy as np
 
 from rnsdask.arrays.elementary_array import ElementaryArray
@@ -43,7 +44,7 @@ def count_nonzero(x: Any, axis: Axis | None = None, *, keepdims: bool = False) -
     """
     x = _checked("count_nonzero", x, RingArray)
     found = (x != 0).sum(axis=x._axes(axis), dtype=np.int64, keepdims=keepdims)
-    return found if found.ndim or x.chunks is not None else int(found)
+    return found if found.ndim or isinstance(x.words, da.Array) else int(found)
 
 
 def diff(

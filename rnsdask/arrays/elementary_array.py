@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from rnsdask.arrays.arithmetic_array import ArithmeticArray
+from rnsdask.arrays.operators import deferring
 from rnsdask.arrays.ring_array import Axis, without_axes
 from rnsdask.core.errors import abbreviate, with_article
 from rnsdask.core.moduli import as_integer
@@ -33,6 +34,7 @@ class ElementaryArray(ArithmeticArray):
 
     # ---- products and powers ------------------------------------------------------------------------------
 
+    @deferring
     def __pow__(self, exponent: Any, modulus: SupportsIndex | None = None) -> Any:
         """Powers by :func:`.power`; with a modulus, as ``pow(x, k, m)``, powers modulo that integer.
 
@@ -49,10 +51,12 @@ class ElementaryArray(ArithmeticArray):
             return powers.power(self, exponent)
         return powers.power_modulo(self, exponent, modulus)
 
+    @deferring
     def __rshift__(self, bits: Any) -> Any:
         """Floor division by ``2**bits``, as :func:`.right_shift`."""
         return functions.right_shift(self, bits)
 
+    @deferring
     def __lshift__(self, bits: Any) -> Any:
         """Product with ``2**bits``, as :func:`.left_shift`; overflow as in a product."""
         return functions.left_shift(self, bits)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, NoReturn, SupportsIndex
 from numpy.typing import DTypeLike
 
 from rnsdask.arrays import rns_storage
+from rnsdask.arrays.operators import deferring
 from rnsdask.arrays.ring_array import Axis, RingArray, without_axes
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.arrays.storage import Storage
@@ -18,13 +19,13 @@ from rnsdask.lazy.operands import Operand, is_number_array
 from rnsdask.rns.system import RNS
 
 
-def _refused(name: str) -> Callable[..., NoReturn]:
+def _refused(name: str, method_name: str = "") -> Callable[..., NoReturn]:
     """A method that an array of elements without an order does not have: it raises TypeError."""
 
     def method(*_: Any, **__: Any) -> NoReturn:
         lazy_fields.refuse(name)
 
-    method.__name__ = name
+    method.__name__ = method_name or name
     method.__doc__ = "Raise TypeError: elements of fields have no order."
     return method
 
@@ -132,6 +133,7 @@ class FieldArray(RingArray):
 
     # ---- division and powers ------------------------------------------------------------------------------
 
+    @deferring
     def __truediv__(self, other: Operand) -> Any:
         """Quotients; a divisor that is 0 in a field is a ZeroDivisionError, with its index in an array."""
         return functions.divide(self, other)
@@ -144,6 +146,7 @@ class FieldArray(RingArray):
         found: FieldArray = powers.inverse(self)
         return found
 
+    @deferring
     def __pow__(self, exponent: Any, modulus: SupportsIndex | None = None) -> Any:
         """Powers by :func:`.power`, negative ones of the inverses; a modulus is a TypeError."""
         if modulus is not None:
@@ -234,7 +237,10 @@ class FieldArray(RingArray):
 
     # ---- order, which there is none of --------------------------------------------------------------------
 
-    __lt__, __le__, __gt__, __ge__ = map(_refused, ("<", "<=", ">", ">="))
+    __lt__, __le__, __gt__, __ge__ = (
+        deferring(_refused(symbol, f"__{name}__"))
+        for symbol, name in (("<", "lt"), ("<=", "le"), (">", "gt"), (">=", "ge"))
+    )
     max, min, argmax, argmin, cummax, cummin = map(
         _refused, ("max", "min", "argmax", "argmin", "cummax", "cummin")
     )

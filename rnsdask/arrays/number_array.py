@@ -60,6 +60,16 @@ class NumberArray(ShapedArray):
         blocks = self._with_words(self._words).blocks  # which stay as they are when sizes are found out
         return (number for i in range(blocks.size) for number in blocks[i].to_ints())
 
+    @property
+    def real(self) -> Self:
+        """The array itself: its numbers have no imaginary part."""
+        return self
+
+    @property
+    def imag(self) -> Any:
+        """Zeros. xarray takes for an array what has `real` and `imag`, and makes Python ints of the rest."""
+        return np.zeros_like(self)  # type: ignore[call-overload,unused-ignore]
+
     # ---- as NumPy's numbers -------------------------------------------------------------------------------
 
     def to_ints(self) -> NDArray[np.object_]:
@@ -312,7 +322,7 @@ class NumberArray(ShapedArray):
     def with_storable_chunks(self) -> Self:
         """A Dask array with chunks that are alike along each axis: where they differ, with the longest."""
         self._find_lengths()
-        if self.chunks is None:
+        if not self._is_lazy:
             return self.rechunk("auto")
         if layout.are_regular(self.chunks):
             return self
@@ -324,7 +334,10 @@ class NumberArray(ShapedArray):
         """NumPy's conversion: the numbers as Python ints, never as anything that could lose a bit."""
         name = with_article(type(self))
         if dtype is not None and np.dtype(dtype) != object:
-            raise TypeError(f"{name} converts to dtype object only, got {np.dtype(dtype)}")
+            raise TypeError(
+                f"{name} converts to dtype object only, got {np.dtype(dtype)}; x.astype(dtype) converts what "
+                "fits, and x.to_zarr(path) stores the numbers, which xarray does not"
+            )
         if copy is False:
             raise ValueError(f"{name} cannot be converted to an array of numbers without a copy")
         return self.to_ints()

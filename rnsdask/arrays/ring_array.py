@@ -3,6 +3,7 @@
 from typing import Any, Self, TypeAlias
 
 from rnsdask.arrays.number_array import NumberArray
+from rnsdask.arrays.operators import deferring
 from rnsdask.core.axes import axis_indices
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import functions, matmul, shape
@@ -16,18 +17,21 @@ class RingArray(NumberArray):
 
     __slots__ = ()
 
+    @deferring
     def __add__(self, other: Operand) -> Any:
         return functions.add(self, other)
 
     def __radd__(self, other: Operand) -> Any:
         return functions.add(other, self)
 
+    @deferring
     def __sub__(self, other: Operand) -> Any:
         return functions.subtract(self, other)
 
     def __rsub__(self, other: Operand) -> Any:
         return functions.subtract(other, self)
 
+    @deferring
     def __mul__(self, other: Operand) -> Any:
         return functions.multiply(self, other)
 
@@ -40,6 +44,7 @@ class RingArray(NumberArray):
     def __pos__(self) -> Self:
         return self
 
+    @deferring
     def __matmul__(self, other: Any) -> Any:
         return matmul.matmul(self, other)
 
@@ -48,9 +53,11 @@ class RingArray(NumberArray):
 
     # ---- equality ------------------------------------------------------------------------------------------
 
+    @deferring
     def __eq__(self, other: Operand) -> Any:
         return functions.relate(self, "==", other)
 
+    @deferring
     def __ne__(self, other: Operand) -> Any:
         return functions.relate(self, "!=", other)
 

@@ -35,7 +35,8 @@ def as_integer(value: object, name: str) -> int:
     """
     if type(value) is int:
         return value
-    if hasattr(value, "__dask_graph__"):
+    graph = getattr(value, "__dask_graph__", None)  # which is a method, and gives None of what is in memory
+    if graph is not None and graph() is not None:
         raise TypeError(f"{name} must be an integer, got a lazy {type(value).__name__}; compute it first")
     try:
         if not isinstance(value, bool | np.bool_ | np.ndarray):

@@ -4,6 +4,7 @@ import itertools
 from random import Random
 from typing import Any
 
+import dask
 import gmpy2
 import numpy as np
 
@@ -183,7 +184,7 @@ def check_write_to_residues(case: Case, rng: Random) -> int:
     if case.processor is not np or not x.values.size:
         return 0
     words = x.array.residues
-    if x.array.chunks is None:
+    if not dask.is_dask_collection(x.array):
         must_fail(lambda: words.__setitem__(..., 0), ValueError, "a write to residues")
     else:
         words[...] = 0
@@ -314,4 +315,4 @@ def check_interval_arithmetic(case: Case, rng: Random) -> int:
 
 
 def computed_words(array: rd.IntervalRNSArray) -> Any:
-    return array.columns.compute() if array.chunks is not None else array.columns
+    return array.columns.compute() if dask.is_dask_collection(array) else array.columns

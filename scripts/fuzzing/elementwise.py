@@ -6,6 +6,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
+import dask
 import dask.array as da
 import numpy as np
 
@@ -45,7 +46,7 @@ def whole(chosen: list[Chosen]) -> list[np.ndarray]:
 
 
 def is_lazy(*chosen: Chosen) -> bool:
-    return any(one.is_array and one.array.chunks is not None for one in chosen)
+    return any(one.is_array and dask.is_dask_collection(one.array) for one in chosen)
 
 
 # ---- arithmetic --------------------------------------------------------------------------------------------
@@ -203,7 +204,7 @@ def without_zeros(case: Case, y: Chosen, zeros: np.ndarray) -> Chosen:
     """The same array with 1 for 0, or -1 where that is all there is."""
     values = np.where(zeros, 1 if case.limits.holds(1) else -1, y.values)
     case.note("divisors", values)
-    return Chosen(values, case.built(Operand(values, None, "plain", y.array.chunks)))
+    return Chosen(values, case.built(Operand(values, None, "plain", getattr(y.array, "chunks", None))))
 
 
 def check_parts(case: Case, name: str, chosen: list[Chosen]) -> int:
