@@ -232,7 +232,7 @@ def test_bad_exponents() -> None:
         rd.power(3, 4)
     with pytest.raises(TypeError, match="modulus must be an integer"):
         pow(x, 2, 5.0)  # type: ignore[call-overload]
-    with pytest.raises(rd.RNSOverflowError, match=r"index 1: .* at least") as caught:
+    with pytest.raises(rd.RNSOverflowError, match=r"index 1: .* (at least|more than)") as caught:
         array_of(CPU, [1, 5], TOP, False) ** 10**30
     assert caught.value.bits_needed == 2 * 10**30 + 1
 
