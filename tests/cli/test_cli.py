@@ -741,3 +741,18 @@ def test_progress_is_shown_on_a_terminal(options: list[str]) -> None:
 def test_main_is_a_click_group() -> None:
     assert isinstance(main, click.Group)
     assert main.name == "rns"  # the name that Dask gives the plug-in
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["import n y", "random y --count 3", "shrink x y", "extend x y", "moduli", "convert p y --to rns"],
+)
+def test_moduli_that_no_store_can_hold_are_refused_at_once(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rd.from_ints([1, 2], rd.ModuliSet.for_bits(64)).to_zarr("x")
+    rd.from_ints([1, 2], rd.Positional(64, False)).to_zarr("p")
+    Path("n").write_text("1\n")
+    assert "has at most 1048576 moduli" in fail(*words.split(), "--bits", 2**32, status=2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["n", "p", "x"]
