@@ -362,6 +362,6 @@ def _check_count(count: int, what: str) -> None:
     """Raise ValueError if `what` takes so many moduli that no store can hold the set."""
     if count > MOST_MODULI:
         raise ValueError(
-            f"{what} takes {abbreviate(count)} moduli or more; a set has at most {MOST_MODULI} moduli, because "
-            "no store can hold more"
+            f"{what} takes {abbreviate(count)} moduli or more; a set has at most {MOST_MODULI} moduli, "
+            "because no store can hold more"
         )

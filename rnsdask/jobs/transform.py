@@ -180,6 +180,8 @@ def write_transform(
         If what is to be resumed is not of this job.
     """
     check_target(path, [transform.source])
+    for place in transform.places(path):  # a name that is too long shows here, before anything is written
+        store.state(store.locate(place))
     result = transform.result
     writer = open_store(result, path, overwrite=overwrite, resume=resume, job_identity=transform.identity)
     if not resume:  # the output is this job's now, and all that other ones left is of no use
