@@ -64,6 +64,9 @@ class ColumnsWriter(store.ArrayWriter):
         """List the indices of the chunks that are not written yet, in C order."""
         return self._group.missing_chunks()
 
+    def _remove(self) -> None:
+        self._group.remove()
+
     def _problems(self, index: tuple[int, ...]) -> list[str]:
         try:
             self.read_chunk(index)

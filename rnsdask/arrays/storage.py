@@ -68,7 +68,7 @@ class Storage(Protocol):
     def open_stored(self, location: store.Location) -> Stored:
         """Open a complete store that is to be appended to."""
 
-    def append(self, info: Any, system: Any, axis: int, length: int) -> write.ChunkWriter:
+    def append(self, info: Any, system: Any, axis: int, length: int) -> store.ArrayWriter:
         """Begin a store of more numbers along an axis, which has the chunks that stay."""
 
     def read_words(self, info: Any) -> da.Array:
@@ -144,13 +144,14 @@ def _storable(array: "NumberArray", chunks: layout.Chunks | None) -> tuple["Numb
     return source, source.storable_lengths()
 
 
-def _write(words: da.Array, writer: write.ChunkWriter, compute: bool, **how: Any) -> Any:
+def _write(words: da.Array, writer: store.ArrayWriter, compute: bool, **how: Any) -> Any:
     """Write and finish, at once or when what is returned is computed."""
     written = write.write_chunks(words, writer, **how)
     if not compute:
         return write.finished(written, writer)
-    written.compute()
-    writer.finish()
+    with write.removing_failed(writer.discard):
+        written.compute()
+        writer.finish()
     return None
 
 

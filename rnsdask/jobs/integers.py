@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 from itertools import count
 from typing import Any, BinaryIO, Protocol
@@ -17,6 +18,7 @@ from rnsdask.jobs.compute import Advance, map_ahead, mapping
 from rnsdask.jobs.integer_reading import LONG_BITS
 from rnsdask.jobs.integer_writing import check_consecutive, decimal_limbs, write_integers
 from rnsdask.jobs.writing import Index, Transfer, check_same, resume_store, written_chunks
+from rnsdask.lazy.write import removing_failed
 from rnsdask.positional.system import Positional
 from rnsdask.rns import convert
 from rnsdask.rns.blocks import BATCH_INTEGERS, BATCH_RESIDUES
@@ -81,23 +83,24 @@ def import_integers(
     ValueError
         If `chunks` does not suit.
     InputError
-        If the stream holds no integer, or something else. The store, if created yet, stays incomplete.
+        If the stream holds no integer, or something else. The store, if it was not resumed, is removed.
     """
     target = _Target(path, system, consecutive_chunks(chunks, shape, system.rows), shape, overwrite)
     if resume:
         target.resume(any_chunks=chunks == "auto")
-    for index, part in _parts(shape, target.chunks):
-        begun, size = source.count, math.prod(part)
-        residues = _next_chunk(source, system, size, advance)
-        is_whole = source.count == begun + size
-        if shape is not None and not is_whole:
-            raise InputError(_other_count(name, str(source.count), shape))
-        target.take(index, residues.reshape(-1, *part) if shape else residues, source.count, is_whole)
-        if not is_whole:
-            break
-    if shape is not None and len(source.read(1)):
-        raise InputError(_other_count(name, "more", shape))
-    return target.finish(source, name)
+    with nullcontext() if resume else removing_failed(target.discard):
+        for index, part in _parts(shape, target.chunks):
+            begun, size = source.count, math.prod(part)
+            residues = _next_chunk(source, system, size, advance)
+            is_whole = source.count == begun + size
+            if shape is not None and not is_whole:
+                raise InputError(_other_count(name, str(source.count), shape))
+            target.take(index, residues.reshape(-1, *part) if shape else residues, source.count, is_whole)
+            if not is_whole:
+                break
+        if shape is not None and len(source.read(1)):
+            raise InputError(_other_count(name, "more", shape))
+        return target.finish(source, name)
 
 
 def consecutive_chunks(chunks: layout.Chunks, shape: tuple[int, ...] | None, rows: int) -> tuple[int, ...]:
@@ -203,6 +206,11 @@ class _Target:
             elif count > self._writer.info.count:
                 self._writer.resize((count,))
             self._writer.write_chunk(index, words)
+
+    def discard(self) -> None:
+        """Remove the store, if it is created yet."""
+        if self._writer is not None:
+            self._writer.discard()
 
     def finish(self, source: IntegerSource, name: str) -> Transfer:
         """Make the store whole."""

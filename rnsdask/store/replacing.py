@@ -299,9 +299,9 @@ def clear(location: Location, keep: Sequence[str] = (), parts: Collection[str] =
             location.remove(name)
 
 
-def remove(location: Location) -> None:
-    """Remove an array, and its folder unless somebody has put something else there."""
-    clear(location)
+def remove(location: Location, parts: Collection[str] = ()) -> None:
+    """Remove an array, or a group with its parts, and its folder unless something else is there."""
+    clear(location, parts=parts)
     if location.is_local:
         with suppress(OSError):
             Path(location.path).rmdir()

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -35,7 +36,7 @@ from rnsdask.store.documents import (
 )
 from rnsdask.store.location import LONGEST_METADATA, METADATA_KEY, Location, chunk_key
 from rnsdask.store.metadata import StoreInfo, load
-from rnsdask.store.ownership import Owner, remove_left_behind
+from rnsdask.store.ownership import Owner, remove_folders_of_writers, remove_left_behind
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import (
     are_valid,
@@ -45,7 +46,7 @@ from rnsdask.store.reading import (
     read_chunk,
     residue_problems,
 )
-from rnsdask.store.replacing import Replacement
+from rnsdask.store.replacing import Replacement, remove
 from rnsdask.store.targets import begin, finish, place_begun, take_anew
 
 
@@ -201,6 +202,19 @@ class ArrayWriter(ABC):
     @abstractmethod
     def finish(self) -> object:
         """Declare the array complete; if it is to replace another one, it does so now."""
+
+    def discard(self) -> None:
+        """Remove what is written, unless it is another writer's by now; what it was to replace stays."""
+        owner = self.owner
+        with suppress(StoreError):  # it is another one's, or cannot be reached
+            owner.check()
+            owner.location.remove(METADATA_KEY)
+            remove_folders_of_writers(owner.location)
+            self._remove()
+
+    def _remove(self) -> None:
+        """Remove the array, or the group that it is a part of."""
+        remove(self.owner.location)
 
     @abstractmethod
     def _problems(self, index: tuple[int, ...]) -> list[str]:
