@@ -459,7 +459,20 @@ def _make_once(
         partial.replace(file)
     except BaseException:
         partial.unlink(missing_ok=True)
+        if place is not None:
+            _remove_empty_folders(place, file)
         raise
+
+
+def _remove_empty_folders(place: Path, file: Path) -> None:
+    """Remove what is empty of a store's folders, which a task has made again after the store was removed."""
+    store = place.parent
+    with suppress(OSError):  # the first one that is not empty, which all of a store in use are in
+        place.rmdir()
+        for folder in file.parents:
+            folder.rmdir()
+            if folder == store:
+                return
 
 
 def _write_checksummed(stream: BufferedWriter, words: NDArray[Any]) -> None:

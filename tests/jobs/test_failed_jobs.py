@@ -15,7 +15,9 @@ from dask.distributed import Client, LocalCluster
 
 import rnsdask as rd
 from rnsdask import store
-from rnsdask.core.errors import NumberError, StoreAccessError
+from rnsdask.core.errors import NumberError, StoreAccessError, StoreError
+from rnsdask.rns.system import RNS
+from rnsdask.store.ownership import Owner
 
 MODULI = rd.ModuliSet.for_bits(64)
 SMALL = list(range(1000))
@@ -115,6 +117,23 @@ def test_the_message_can_be_followed_at_once() -> None:
     assert "extend" in fail("eval", "a*a", "a=a", "-o", "sq.zarr")
     assert call("eval", "a*a", "a=a", "-o", "sq.zarr", "--extend").exit_code == 0
     assert rd.open_zarr("sq.zarr").to_ints().tolist() == [value**2 for value in LARGE]
+
+
+def test_a_task_that_goes_on_makes_nothing_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is between its look at the store and the making of folders when the store is removed."""
+    writer = store.create("y", RNS(MODULI), (256,), chunks=128)
+    check, words = Owner.check, np.zeros((len(MODULI), 128), np.uint32)
+
+    def check_and_lose(owner: Owner) -> None:
+        check(owner)
+        patched.undo()
+        writer.discard()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Owner, "check", check_and_lose)
+        with pytest.raises(StoreError, match="it was removed"):
+            writer.write_chunk((0,), words)
+    assert not Path("y").exists()
 
 
 def test_on_a_cluster(workers: LocalCluster) -> None:
