@@ -89,9 +89,13 @@ def to_zarr(
 ) -> Any:
     """Write an array as :meth:`.NumberArray.to_zarr` says."""
     mode, compute = _checked_mode(mode, append_dim, overwrite), as_bool(compute, "compute")
-    array._find_lengths()
     root = store.locate(path, storage_options)
     location = store.component_of(root, component)
+    if not array._has_lengths:  # which takes as long as to compute the array
+        if mode == "w-" and store.exists(location):
+            raise StoreError(f"{location.path}: it exists; replace it with overwrite=True")
+        store.check_can_write(location)
+        array._find_lengths()
     if append_dim is not None and (mode == "r+" or store.exists(location)):
         return _append(array, location, append_dim, chunks, compute)
     source, lengths = _storable(array, chunks)

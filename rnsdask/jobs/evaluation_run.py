@@ -90,6 +90,8 @@ def run(
         for target in targets.values():
             target.discard()
 
+    if not resume:  # for all together; each one looks for itself
+        store.check_room(_sizes(prepared, outputs))
     for name, output in outputs.items():
         try:
             targets[name] = _Target.begin(
@@ -273,6 +275,17 @@ def _check_paths(prepared: PreparedExpressions, outputs: Mapping[str, Output], n
     # None is begun if another one cannot be.
     # Of several, none is begun if another one cannot be; one alone says itself why it cannot.
     check_targets(written, prepared.stores.values(), new=new and len(written) > 1)
+
+
+def _sizes(prepared: PreparedExpressions, outputs: Mapping[str, Output]) -> dict[store.Location, int]:
+    """Bytes that are written to each place."""
+    sizes: dict[store.Location, int] = {}
+    for name, output in outputs.items():
+        value = prepared.evaluations[name].value
+        sizes[store.locate(output.path)] = int(value.nbytes)
+        if output.mask_path is not None:
+            sizes[store.locate(output.mask_path)] = int(value.size)
+    return sizes
 
 
 def _open_plain(

@@ -60,6 +60,7 @@ def import_integers(
     shape: tuple[int, ...] | None = None,
     overwrite: bool = False,
     resume: bool = False,
+    nonzero: int | None = None,
     advance: Advance = lambda _: None,
 ) -> Transfer:
     """Write all integers of a stream to a store, chunk by chunk.
@@ -75,6 +76,8 @@ def import_integers(
     resume : bool
         Continue an incomplete store that was begun from the same integers: they are read again, and compared
         with the chunks that are written, which stay.
+    nonzero : int, optional
+        How many of the integers are not 0, at most, where that is known.
     advance : callable
         Told how many more bytes of the stream are done.
 
@@ -89,6 +92,8 @@ def import_integers(
     if resume:
         target.resume(any_chunks=chunks == "auto")
     with nullcontext() if resume else removing_failed(target.discard):
+        if not resume:
+            target.begin(nonzero)
         for index, part in _parts(shape, target.chunks):
             begun, size = source.count, math.prod(part)
             residues = _next_chunk(source, system, size, advance)
@@ -172,6 +177,17 @@ class _Target:
         self._damaged: set[Index] = set()
         self.chunks = chunks
 
+    def begin(self, nonzero: int | None) -> None:
+        """Create the store before anything is read, if its shape is known; else look whether that can be."""
+        if self._shape is None:
+            store.check_place(store.locate(self._path), overwrite=self._overwrite)
+        else:
+            self._create(self._shape, nonzero)
+
+    def _create(self, shape: tuple[int, ...], nonzero: int | None = None) -> None:
+        how: dict[str, Any] = {"chunks": self.chunks, "overwrite": self._overwrite, "nonzero": nonzero}
+        self._writer = store.create(self._path, self._system, shape, **how)
+
     def resume(self, *, any_chunks: bool) -> None:
         """Open an incomplete store, and find out which of its chunks are whole, and which are damaged."""
         names = ["bits" if isinstance(self._system, Positional) else "moduli", "signed"]
@@ -199,12 +215,10 @@ class _Target:
                 check_same(self._writer, index, words)
         elif words.size:
             if self._writer is None:
-                shape = self._shape or words.shape[1:]
-                self._writer = store.create(
-                    self._path, self._system, shape, chunks=self.chunks, overwrite=self._overwrite
-                )
+                self._create(words.shape[1:])
             elif count > self._writer.info.count:
                 self._writer.resize((count,))
+            assert self._writer is not None
             self._writer.write_chunk(index, words)
 
     def discard(self) -> None:

@@ -187,6 +187,8 @@ def write_transform(
     for place in transform.places(path):  # a name that is too long shows here, before anything is written
         store.state(store.locate(place))
     result = transform.result
+    if transform.steps and not resume:  # two stores at a time
+        store.check_room({store.locate(path): 2 * int(result.nbytes)})
     writer = open_store(result, path, overwrite=overwrite, resume=resume, job_identity=transform.identity)
     clear = partial(_remove_left_behind, transform, path)
     with nullcontext() if resume else removing_failed(writer.discard, clear):

@@ -1,5 +1,6 @@
 """Creating stores and writing their chunks."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -14,7 +15,7 @@ from zarr.storage import MemoryStore
 
 from rnsdask.backend import Array, backend_name, naming_gpu_memory, to_backend
 from rnsdask.core.errors import StoreError
-from rnsdask.core.layout import Chunks, chunk_slices, normalize_chunks
+from rnsdask.core.layout import Chunks, chunk_grid, chunk_slices, normalize_chunks
 from rnsdask.core.moduli import as_integer
 from rnsdask.store.attributes import (
     ATTRIBUTE,
@@ -24,7 +25,7 @@ from rnsdask.store.attributes import (
     complete_attribute,
     with_exact_bound,
 )
-from rnsdask.store.chunk_files import chunk_file_size, write_chunk_file
+from rnsdask.store.chunk_files import chunk_file_size, sparse_size, write_chunk_file
 from rnsdask.store.codecs import ChunkCodecs
 from rnsdask.store.documents import (
     Files,
@@ -47,7 +48,8 @@ from rnsdask.store.reading import (
     residue_problems,
 )
 from rnsdask.store.replacing import Replacement, remove
-from rnsdask.store.targets import begin, finish, place_begun, take_anew
+from rnsdask.store.space import check_room
+from rnsdask.store.targets import begin, finish, nothing_to_resume, place_begun, take_anew
 
 
 def create(
@@ -61,6 +63,7 @@ def create(
     job_identity: str | None = None,
     group: str | None = None,
     with_room: bool = False,
+    nonzero: int | None = None,
 ) -> "StoreWriter":
     """Create a store without chunks; it is incomplete until its writer has finished.
 
@@ -87,13 +90,15 @@ def create(
         What kind of group it is a part of, if it is in one.
     with_room
         Whether chunks that are longer than the array stay so, for what will be appended.
+    nonzero
+        How many numbers are not 0, at most, where that is known: zeros take no room on the disk.
 
     Raises
     ------
     TypeError, ValueError
         If a parameter is wrong.
     StoreError
-        If `path` is taken, or cannot be written.
+        If `path` is taken, or cannot be written, or its disk has no room for the chunks.
     """
     location = locate(path)
     lengths = tuple(as_integer(length, f"length of axis {axis}") for axis, length in enumerate(shape))
@@ -103,6 +108,12 @@ def create(
     attribute = begun_attribute(system, owner.token, job_identity, group)
     # Before anything is replaced, so that a wrong codec shows.
     metadata = _document(system, lengths, chunk_lengths, codecs or (), attribute)
+    if not codecs and group is None:  # else their size is not known here
+        files = math.prod(chunk_grid(lengths, chunk_lengths))
+        needed = files * chunk_file_size((system.words32, *chunk_lengths))
+        if nonzero is not None:
+            needed = min(needed, sparse_size(files, nonzero * system.rows))
+        check_room({owner.location: needed})
     take_anew(owner, metadata, replacement)
     return StoreWriter.of_own(owner, replacement)
 
@@ -158,7 +169,7 @@ def resume(
     location, replacement = place_begun(locate(path).check_writable())
     info, complete = load(location)
     if complete:
-        raise StoreError(f"{info.path}: the store is complete: there is nothing to resume")
+        raise nothing_to_resume(info.path)
     check(info)
     found = check_job_identity(info.location, job_identity)
     writer = StoreWriter(info, Owner(info.location), replacement)
