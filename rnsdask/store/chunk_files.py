@@ -372,12 +372,16 @@ def write_chunk_file(
     StoreAccessError
         If it cannot be written.
     """
-    if residues.shape != tuple(shape):
-        residues = padded(residues, shape)
     residues = contiguous(residues)
+    is_on_gpu = backend_name(residues) == "cuda"
+    is_zero = not is_on_gpu and all(_is_zero(piece) for piece in _byte_pieces(residues))
+    if residues.shape != tuple(shape) and not is_zero:
+        residues = contiguous(padded(residues, shape))
 
     def write(stream: BufferedWriter) -> None:
-        if backend_name(residues) == "cuda":
+        if is_zero:
+            _write_zeros(stream, math.prod(shape) * residues.dtype.itemsize)
+        elif is_on_gpu:
             _write_from_gpu(stream, residues)
         else:
             _write_checksummed(stream, residues)
@@ -488,18 +492,34 @@ def _remove_empty_folders(place: Path, file: Path) -> None:
                 return
 
 
+def _byte_pieces(words: NDArray[Any]) -> Iterator[NDArray[np.uint8]]:
+    """Divide the bytes of a contiguous array."""
+    content = words.reshape(-1).view(np.uint8)
+    for start in range(0, content.size, _PIECE_BYTES):
+        yield content[start : start + _PIECE_BYTES]
+
+
+def _is_zero(piece: NDArray[np.uint8]) -> bool:
+    return not (piece[:_PROBED_BYTES].any() or piece.any())
+
+
+def _write_zeros(stream: BufferedWriter, count: int) -> None:
+    """Write so many bytes of zeros, which take no room, then their CRC-32C."""
+    stream.seek(count, os.SEEK_CUR)
+    stream.write(_checksum_of_zeros(count).to_bytes(CHECKSUM_BYTES, "little"))
+
+
 def _write_checksummed(stream: BufferedWriter, words: NDArray[Any]) -> None:
     """Write the content of a contiguous array, then its CRC-32C.
 
     Pieces of zeros are left out, so that they take no room where the file system has sparse files.
     """
-    content, checksum = words.reshape(-1).view(np.uint8), 0
-    for start in range(0, content.size, _PIECE_BYTES):
-        piece = content[start : start + _PIECE_BYTES]
-        if piece[:_PROBED_BYTES].any() or piece.any():
-            stream.write(piece.data)
-        else:
+    checksum = 0
+    for piece in _byte_pieces(words):
+        if _is_zero(piece):
             stream.seek(piece.size, os.SEEK_CUR)
+        else:
+            stream.write(piece.data)
         checksum = extend(checksum, piece)
     stream.write(checksum.to_bytes(CHECKSUM_BYTES, "little"))
 
@@ -515,8 +535,8 @@ def _checksum_of_zeros(count: int) -> int:
 def _write_from_gpu(stream: BufferedWriter, words: Array) -> None:
     """The same of an array of a GPU, which computes the checksum."""
     checksum = kernels_of(words).crc32c(words.reshape(-1).view(np.uint32))
-    if checksum == _checksum_of_zeros(words.nbytes):
-        _write_checksummed(stream, to_backend(words, "cpu"))
+    if checksum == _checksum_of_zeros(words.nbytes) and not to_backend(words, "cpu").any():
+        _write_zeros(stream, words.nbytes)
         return
     gpu_to_file(stream.fileno(), words)
     stream.write(checksum.to_bytes(CHECKSUM_BYTES, "little"))

@@ -48,9 +48,10 @@ def bytes_on_disk(path: str) -> int:
     return sum(file.stat().st_blocks * 512 for file in Path(path).rglob("*"))
 
 
-def of_matrix(rows: int, *entries: tuple[int, int]) -> None:
-    lines = [f"{row} 1 {value}" for row, value in entries]
-    header = f"%%MatrixMarket matrix coordinate integer general\n{rows} 1 {len(entries)}"
+def of_matrix(rows: int, columns: int, *entries: tuple[int, int]) -> None:
+    """Write a matrix with entries in the last column."""
+    lines = [f"{row} {columns} {value}" for row, value in entries]
+    header = f"%%MatrixMarket matrix coordinate integer general\n{rows} {columns} {len(entries)}"
     Path("m.mtx").write_text("\n".join([header, *lines]) + "\n")
 
 
@@ -61,7 +62,7 @@ WHOLE = 8 * (12 * 128 + 4)
 @pytest.mark.parametrize(
     ("command", "needed"),
     [
-        ("random y --count 1000 --bits 64 --chunk 128", WHOLE),
+        ("random y --count 1000 --bits 64 --chunk 128 --seed 1", WHOLE),
         ("import n y --bits 64 --chunk 128 --shape 1000", WHOLE),
         ("rechunk a y --chunks 100", 10 * 1204),
         ("extend a y --bits 128", 8 * (5 * 4 * 128 + 4)),
@@ -94,8 +95,6 @@ def test_the_bytes_are_those_of_all_chunks(set_free: Callable[[int], None]) -> N
     set_free(WHOLE - 1)
     with pytest.raises(StoreError, match=f"y: {WHOLE} bytes .* and {WHOLE - 1} "):
         array.to_zarr("y")
-    with pytest.raises(StoreError, match="are free"):
-        array.to_zarr("a", mode="w") if False else (array + 1).to_zarr("b", mode="w")
     set_free(WHOLE)
     array.to_zarr("y")
     # Chunks that stay are linked: one chunk is written anew, and one is new.
@@ -114,9 +113,9 @@ def test_places_without_a_disk_of_their_own_are_not_asked(set_free: Callable[[in
 
 
 def test_a_sparse_matrix_takes_little_room() -> None:
-    """Half a gigabyte of zeros, with two numbers that are not."""
-    count = 40_000_000
-    of_matrix(count, (1, 5), (count, -7))
+    """150 MB of zeros, with two numbers that are not."""
+    count = 12_800_000
+    of_matrix(count // 1280, 1280, (1, 5), (count // 1280, -7))
     succeed("import", "m.mtx", "y", "--bits", 64, "--signed", "--no-progress")
     info = store.open_info("y")
     assert info.nbytes == 12 * count
@@ -125,17 +124,17 @@ def test_a_sparse_matrix_takes_little_room() -> None:
     array = rd.open_zarr("y")
     assert (int(array.sum()), int(array.max()), int(array.argmin())) == (-2, 5, count - 1)
     assert "whole and valid" in succeed("verify", "y")
-    chunk = info.chunk_file((1, 0))
-    chunk.unlink()
+    assert info.n_chunks > 1
+    info.chunk_file((1, 0)).unlink()
     with pytest.raises(CorruptChunkError, match="missing"):
-        rd.open_zarr("y").to_ints()
+        store.read_chunk(info, (1, 0))
 
 
 def test_a_sparse_matrix_is_not_refused_for_its_zeros(set_free: Callable[[int], None]) -> None:
-    of_matrix(5_000_000, (1, 5))
-    set_free(30_000_000)
+    of_matrix(1_000_000, 1, (1, 5))
+    set_free(4_000_000)
     succeed("import", "m.mtx", "y", "--bits", 64, "--no-progress")
-    of_matrix(5_000_000_000_000, (1, 5))
+    of_matrix(50_000_000_000, 1, (1, 5))
     before = files()
     assert "are free on the disk" in fail("import", "m.mtx", "z", "--bits", 64, "--no-progress")
     assert files() == before
