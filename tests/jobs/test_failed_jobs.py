@@ -15,6 +15,7 @@ from dask.distributed import Client, LocalCluster
 
 import rnsdask as rd
 from rnsdask import store
+from rnsdask.arrays import creation, rns_storage
 from rnsdask.core.errors import NumberError, StoreAccessError, StoreError
 from rnsdask.rns.system import RNS
 from rnsdask.store.ownership import Owner
@@ -255,3 +256,83 @@ def test_to_zarr_that_fails_by_its_data_leaves_nothing(kind: str, how: dict[str,
     if how:
         assert rd.open_zarr(place).to_ints().tolist() == SMALL
         file_system.rm(root, recursive=True)
+
+
+# ---- places that cannot be written ------------------------------------------------------------------------
+
+
+def no_chunk(*_args: object, **_options: object) -> None:
+    raise AssertionError("a chunk is computed before its place is looked at")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "eval a+1 a=a -o y",
+        "cumsum a y",
+        "cummax a y",
+        "shrink a y --bits 32",
+        "extend a y --bits 300",
+        "convert a y --to positional",
+        "convert a y --to interval",
+        "convolve a a -o y",
+        "powmod p 3 7 -o y",
+        "slice a y 3:700",
+        "rechunk a y --chunks 100",
+        "concat a old -o y",
+        "reshape a y 7,143",
+        "random y --count 9 --bits 64 --seed 1",
+        "import n y --bits 64",
+        "import m y --bits 64",
+    ],
+)
+def test_places_are_looked_at_before_anything_is_computed(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rnsdask.jobs.integer_reading import TextReader
+
+    prepare("positional")
+    Path("n").write_text("5\n")
+    Path("m").write_text("%%MatrixMarket matrix array integer general\n1 1\n5\n")
+    for name in ("taken", "folder"):
+        Path(name).mkdir()
+        Path(name, "other").write_text("other")
+    before = files()
+    for module in (store.reading, store, creation, rns_storage):
+        for name in ("read_chunk", "read_part", "read_whole_chunk"):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, no_chunk)
+    monkeypatch.setattr(TextReader, "read", no_chunk)
+    words = command.split()
+    at = words.index("y")
+    for place, options in (
+        ("taken", []),
+        ("folder", ["--overwrite"]),
+        ("n" * 256, []),
+        ("none", ["--resume"]),
+    ):
+        words[at] = place
+        message = fail(*words, *options)
+        assert place in message
+        assert "before its place" not in message
+    assert files() == before
+
+
+def test_to_zarr_looks_at_its_place_before_it_computes_lengths() -> None:
+    computed = []
+
+    def see(block: Any) -> Any:
+        computed.append(block)
+        return block
+
+    array = rd.from_ints(SMALL, MODULI, chunks=128)
+    seen = rd.RNSArray(array.words.map_blocks(see, dtype=np.uint32, meta=array.words._meta), array.system)
+    few = seen[seen > 990]
+    computed.clear()
+    with pytest.raises(StoreError, match="old: it exists"):
+        few.to_zarr("old")
+    with pytest.raises(StoreError, match="it cannot be written"):
+        few.to_zarr("/proc/y", mode="w")
+    assert not computed
+    few.to_zarr("old", mode="w")
+    assert rd.open_zarr("old").to_ints().tolist() == list(range(991, 1000))

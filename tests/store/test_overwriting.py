@@ -671,7 +671,7 @@ def end_early(monkeypatch: pytest.MonkeyPatch, command: list[str]) -> None:
 
             def write_chunk(self: Any, index: Any, block: Any, write: Any = write) -> None:
                 if index == (17,):
-                    raise ValueError("the end")
+                    raise RuntimeError("the end")
                 write(self, index, block)
 
             patch.setattr(writer, "write_chunk", write_chunk)
