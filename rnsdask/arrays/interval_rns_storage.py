@@ -1,5 +1,6 @@
 """Arrays of signed integers with stored intervals on disk: a Zarr group (docs/store-format.md)."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -64,6 +65,9 @@ class ColumnsWriter(store.ArrayWriter):
         """List the indices of the chunks that are not written yet, in C order."""
         return self._group.missing_chunks()
 
+    def _remove(self) -> None:
+        self._group.remove()
+
     def _problems(self, index: tuple[int, ...]) -> list[str]:
         try:
             self.read_chunk(index)
@@ -87,6 +91,8 @@ def create(
     job_identity: str | None = None,
 ) -> ColumnsWriter:
     """Create a group without chunks."""
+    words = math.prod(shape) * layout.rows_of(system.moduli)
+    store.check_room({location: words * array_layout.RESIDUE_DTYPE.itemsize})
     how: dict[str, Any] = {"overwrite": overwrite, "with_room": with_room, "job_identity": job_identity}
     parts = layout.PART_DTYPES
     writer = store.create_group(location, KIND, RNS(system.moduli), shape, parts, chunks=tuple(chunks), **how)

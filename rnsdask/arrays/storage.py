@@ -68,7 +68,7 @@ class Storage(Protocol):
     def open_stored(self, location: store.Location) -> Stored:
         """Open a complete store that is to be appended to."""
 
-    def append(self, info: Any, system: Any, axis: int, length: int) -> write.ChunkWriter:
+    def append(self, info: Any, system: Any, axis: int, length: int) -> store.ArrayWriter:
         """Begin a store of more numbers along an axis, which has the chunks that stay."""
 
     def read_words(self, info: Any) -> da.Array:
@@ -89,9 +89,13 @@ def to_zarr(
 ) -> Any:
     """Write an array as :meth:`.NumberArray.to_zarr` says."""
     mode, compute = _checked_mode(mode, append_dim, overwrite), as_bool(compute, "compute")
-    array._find_lengths()
     root = store.locate(path, storage_options)
     location = store.component_of(root, component)
+    if not array._has_lengths:  # which takes as long as to compute the array
+        if mode == "w-" and store.exists(location):
+            raise StoreError(f"{location.path}: it exists; replace it with overwrite=True")
+        store.check_can_write(location)
+        array._find_lengths()
     if append_dim is not None and (mode == "r+" or store.exists(location)):
         return _append(array, location, append_dim, chunks, compute)
     source, lengths = _storable(array, chunks)
@@ -144,13 +148,14 @@ def _storable(array: "NumberArray", chunks: layout.Chunks | None) -> tuple["Numb
     return source, source.storable_lengths()
 
 
-def _write(words: da.Array, writer: write.ChunkWriter, compute: bool, **how: Any) -> Any:
+def _write(words: da.Array, writer: store.ArrayWriter, compute: bool, **how: Any) -> Any:
     """Write and finish, at once or when what is returned is computed."""
     written = write.write_chunks(words, writer, **how)
     if not compute:
         return write.finished(written, writer)
-    written.compute()
-    writer.finish()
+    with write.removing_failed(writer.discard):
+        written.compute()
+        writer.finish()
     return None
 
 

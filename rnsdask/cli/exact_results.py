@@ -20,7 +20,7 @@ from rnsdask.cli.options import (
     store_argument,
     with_mode,
 )
-from rnsdask.cli.printing import echo
+from rnsdask.cli.printing import CommandError, echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
@@ -174,6 +174,7 @@ def _compute_integers(
     as_json: bool,
 ) -> None:
     """Compute results as Python ints; print them, or write each array of them to a new store."""
+    from rnsdask.cluster.failures import describe
     from rnsdask.jobs import exact_results as job
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting
@@ -184,7 +185,7 @@ def _compute_integers(
         problem = job.prepare(operation, sources, function, backend, **about)
     except (TypeError, ValueError) as error:
         refuse(f"{operation} of {' '.join(source.path for source in sources)}: {error}")
-    job.check_targets(targets, problem, new=not any(mode.values()))
+    job.check_targets(targets, problem, **mode)
     read = [source.residues.path for source in sources]
     with (
         connection as client,
@@ -193,7 +194,11 @@ def _compute_integers(
     ):
         values = job.integers(problem, client, progress=progress, checkpoint=checkpoint)
         how: dict[str, Any] = {"job_identity": problem.identity, **mode}
-        done = job.write_integers(values, moduli, targets, client, **how)
+        failure, done = "", []
+        try:
+            done = job.write_integers(values, moduli, targets, client, **how)
+        except Exception as error:  # so that the work is not lost, whatever it is
+            failure, targets = describe(error), []
     cost.record(operation, problem.size, problem.nbytes)
     work = f"{size_text(problem.nbytes)} read ({cost_text(problem.nbytes, cost)})"
     if as_json:
@@ -202,6 +207,8 @@ def _compute_integers(
         _print(problem, values)
         if progress:  # on standard output are results alone
             echo(f"({work})", err=True)
+    if failure:
+        raise CommandError(f"{failure}; the results are not stored, but printed on standard output")
     for target, transfer in zip(targets, done, strict=True):
         if not as_json:
             echo(f"{target}: {transfer.count} integers, {size_text(transfer.bytes_written)}; {work}")

@@ -18,6 +18,9 @@ from rnsdask.core.primes import most_primes, primes_below
 MODULUS_MAX = 2**32
 """Largest modulus: its residues are exactly the unsigned 32-bit integers."""
 
+MOST_MODULI = 2**20
+"""Most moduli of a set: more do not fit into the metadata of a store, of at most 16 MiB, 16 bytes each."""
+
 # Of transforms of this length and longer all primes are found in less than a second.
 _SHORT_LENGTH = 2**12
 
@@ -135,10 +138,11 @@ class ModuliSet:
         # Pairwise coprime integers up to x multiply to at most lcm(1, ..., x), whose natural logarithm is
         # below 1.03883 x (Rosser and Schoenfeld, 1962), so to fewer than 1.5 x bits. A hopeless request is
         # refused before a long search.
-        if bits >= 1.5 * largest:
+        if modulus_bits < 32 and bits >= 1.5 * largest:
             raise ValueError(
                 f"no set of moduli up to 2**{modulus_bits} has M >= 2**{abbreviate(bits)}; use larger moduli"
             )
+        _check_count(-(-bits // modulus_bits), f"M >= 2**{abbreviate(bits)}")
         found = greedy_coprime(largest, -1, 1)
         moduli: list[int] = []
         total = gmpy2.mpz(1)
@@ -152,6 +156,7 @@ class ModuliSet:
                 )
             moduli += some
             total *= product(some)
+            _check_count(len(moduli), f"M >= 2**{bits}")
         return cls._from_checked(tuple(moduli))
 
     @classmethod
@@ -180,6 +185,7 @@ class ModuliSet:
             raise ValueError(f"start must be an odd integer from 3 to 2**32 - 1, got {abbreviate(start)}")
         if count < 1:
             raise ValueError(f"count must be at least 1, got {abbreviate(count)}")
+        _check_count(count, f"count {abbreviate(count)}")
         moduli = tuple(islice(greedy_coprime(start, 2, MODULUS_MAX), count))
         if len(moduli) < count:
             raise ValueError(
@@ -217,6 +223,8 @@ class ModuliSet:
                 f"at most {most} primes below 2**31 have transforms of length {length}; their M is less than "
                 f"2**{abbreviate(bits)}"
             )
+        if length < _SHORT_LENGTH:
+            _check_count(-(-bits // 31), f"M >= 2**{abbreviate(bits)}")
         primes, found, total = primes_below(2**31, length), list[int](), gmpy2.mpz(1)
         while total.bit_length() <= bits:
             prime = next(primes, None)
@@ -337,6 +345,7 @@ def check_moduli(moduli: tuple[int, ...], bits: int = 32) -> None:
     """Raise ValueError unless the moduli are pairwise coprime integers from 2 to 2**bits, at least one."""
     if not moduli:
         raise ValueError("a moduli set needs at least one modulus, got none")
+    _check_count(len(moduli), "it")
     for j, m in enumerate(moduli):
         if not 2 <= m <= 2**bits:
             raise ValueError(
@@ -347,4 +356,13 @@ def check_moduli(moduli: tuple[int, ...], bits: int = 32) -> None:
         raise ValueError(
             f"moduli {moduli[i]} (position {i}) and {moduli[j]} (position {j}) are not coprime: "
             f"both are divisible by {math.gcd(moduli[i], moduli[j])}"
+        )
+
+
+def _check_count(count: int, what: str) -> None:
+    """Raise ValueError if `what` takes so many moduli that no store can hold the set."""
+    if count > MOST_MODULI:
+        raise ValueError(
+            f"{what} takes {abbreviate(count)} moduli or more; a set has at most {MOST_MODULI} moduli, "
+            "because no store can hold more"
         )
