@@ -86,7 +86,7 @@ def diff(
         which is a ValueError, if there is no such axis.
     """
     x = _checked("diff", x, RingArray)
-    times, mode = as_integer(n, "n"), overflow_mode(overflow)
+    times, mode = as_integer(n, "n"), overflow_mode(overflow, x.system)
     if times < 0:
         raise ValueError(f"n must not be negative, got {abbreviate(times)}")
     if times != 1 and mode == "flag" and not of_fields(x):

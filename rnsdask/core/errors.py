@@ -149,6 +149,12 @@ class RNSOverflowError(RNSError, OverflowError):
         )
 
 
+class ReplacedModuliOverflowError(RNSOverflowError):
+    """An exact result is outside the range of moduli that replaced those which residues were given under."""
+
+    _way_out = "extend takes more moduli"
+
+
 class PrecisionOverflowError(RNSOverflowError):
     """An exact result does not fit into the bits of positional numbers."""
 

@@ -19,6 +19,7 @@ from numpy.typing import DTypeLike
 from rnsdask.backend import Array, backend_name
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.moduli import as_integer
+from rnsdask.core.number_system import with_source_of
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import without_empty_chunks
 from rnsdask.lazy.map import map_chunks
@@ -56,7 +57,7 @@ class Operands:
         the result; each axis of ``shape`` may have length 1 instead. A Python int is a NumPy array
         (rows, 1, ..., 1) on every processor.
     system : NumberSystem
-        The system of the first array, whose numbers are those of all.
+        The system of the first array, whose numbers are those of all, with the source of any of them.
     bounds : tuple of int or None
         An upper bound of each operand's magnitude, where its system knows one; of a Python int the magnitude
         itself, of a lazy one None.
@@ -153,8 +154,8 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
         raise TypeError("at least one operand must be an RNSArray, got integers only")
     if not masks and len(arrays) == len(operands) and _are_alike(arrays):
         bounds = tuple([getattr(array.system, "bound", None) for array in arrays])
-        return Operands(tuple([array.words for array in arrays]), arrays[0].system, bounds)
-    system = arrays[0].system
+        return Operands(tuple([array.words for array in arrays]), common_system(*arrays), bounds)
+    system = common_system(*arrays)
     masks = [as_mask(mask) for mask in masks]
     if len(arrays) + len(masks) > 1:
         masks = [of_known_lengths(mask) for mask in masks]
@@ -230,6 +231,11 @@ def check_same_numbers(*arrays: Numbers) -> None:
             raise ValueError(
                 f"operands have different ranges: one is {first.range_kind}, another {other.range_kind}"
             )
+
+
+def common_system(*arrays: Numbers) -> Any:
+    """The system of the first array, which has the source of numbers of the others if its own have none."""
+    return with_source_of(*(array.system for array in arrays))
 
 
 def find_lengths(*arrays: Numbers) -> None:

@@ -40,7 +40,7 @@ from rnsdask.rns.system import RNS
 
 def _power_of_intervals(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     if _is_array(exponent):
-        return _power_by_array(x, exponent, overflow_mode(overflow))
+        return _power_by_array(x, exponent, overflow_mode(overflow, x.system))
     return interval_rns.power(x, exponent, overflow=overflow)
 
 
@@ -89,8 +89,8 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     TypeError, ValueError
         If an argument is none of these, or an exponent is negative; of a lazy one when it is computed.
     """
-    mode = overflow_mode(overflow)
     check_rns_array(x)
+    mode = overflow_mode(overflow, x.system)
     if is_lazy_integer(exponent):
         return _power_lazily(x, exponent, mode)
     if _is_array(exponent):
@@ -185,6 +185,7 @@ def inverse(x: Numbers) -> Any:
         and then the first number of its chunk.
     """
     check_rns_array(x)
+    interval_rns.check_inverses(x.system)
     moduli = x.system.moduli
     words = map_chunks(_inverse_block, x.words, rows=len(moduli), located=True, moduli=moduli)
     return made_like((x,), words, x.system.with_bound(None), "raise")
