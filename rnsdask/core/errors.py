@@ -189,7 +189,7 @@ def brief(value: object) -> str:
     A Python int of more than 4300 digits, in a list too, cannot write itself.
     """
     try:
-        return abbreviate(value) if type(value) is int else f"{value!r:.40}"
+        return abbreviate(value) if type(value) is int else " ".join(f"{value!r:.40}".split())
     except ValueError:
         return f"a value of type {type(value).__name__}"
 

@@ -18,10 +18,12 @@ from numpy.typing import DTypeLike
 
 from rnsdask.backend import Array, backend_name
 from rnsdask.cluster.workers import checked_workers
+from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import with_source_of
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import without_empty_chunks
+from rnsdask.lazy.inputs import is_on_disk, of_any_library, readable
 from rnsdask.lazy.map import map_chunks
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
@@ -251,6 +253,30 @@ def of_known_lengths(values: Any) -> Any:
         return values
     with checked_workers():
         return without_empty_chunks(values.copy().compute_chunk_sizes())
+
+
+def with_machine_integers(x: Numbers, integers: Any, what: str) -> tuple[Any, Any]:
+    """Words of numbers and an array, or nested lists, of machine integers, with axes that broadcast.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are of another type, masked, on another processor or of a shape that does not broadcast;
+        `what` is what the error calls them.
+    """
+    if is_number_array(integers):
+        raise TypeError(f"{what} must be machine integers, got {with_article(type(integers))}")
+    find_lengths(x)
+    words, integers = x.words, of_any_library(integers)
+    if not hasattr(integers, "dtype"):
+        integers = np.asarray(integers, like=words._meta if isinstance(words, da.Array) else words)
+    if integers.dtype.kind not in "iu":
+        raise TypeError(f"{what} must be integers of a machine type, got {integers.dtype}")
+    integers = readable(integers) if is_on_disk(integers) else integers
+    check_same_processor([words, integers])
+    integers = of_known_lengths(integers)
+    shape = broadcast_shape([tuple(words.shape[1:]), tuple(integers.shape)])
+    return with_axes(words, len(shape)), with_axes(as_declared(integers)[None], len(shape))
 
 
 def as_mask(mask: Any) -> Any:

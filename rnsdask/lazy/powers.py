@@ -6,7 +6,7 @@ import dask.array as da
 import numpy as np
 
 from rnsdask.backend import Array
-from rnsdask.core.errors import abbreviate, with_article
+from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Place
@@ -15,22 +15,17 @@ from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.interval_rns import powers as interval_powers
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy import fields, interval_rns, positional
-from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.modular import mod_power
 from rnsdask.lazy.operands import (
     Numbers,
-    broadcast_shape,
     check_rns_array,
-    check_same_processor,
-    find_lengths,
     integer_of,
     is_lazy_integer,
     is_number_array,
     made_like,
-    of_known_lengths,
-    with_axes,
+    with_machine_integers,
 )
 from rnsdask.lazy.widening import also_of, also_of_intervals, through_rns
 from rnsdask.positional.system import Positional
@@ -201,18 +196,7 @@ def _power_lazily(x: Numbers, exponent: da.Array, mode: str) -> Any:
 
 def _power_by_array(x: Numbers, exponents: Any, mode: str) -> Any:
     """Powers by an array of exponents, which broadcasts with the numbers."""
-    if is_number_array(exponents):
-        raise TypeError(f"exponents must be machine integers, got {with_article(type(exponents))}")
-    find_lengths(x)
-    system, words = x.system, x.words
-    if not hasattr(exponents, "dtype"):
-        exponents = np.asarray(exponents, like=words._meta if isinstance(words, da.Array) else words)
-    if exponents.dtype.kind not in "iu":
-        raise TypeError(f"exponents must be integers of a machine type, got {exponents.dtype}")
-    check_same_processor([words, exponents])
-    exponents = of_known_lengths(exponents)
-    shape = broadcast_shape([tuple(words.shape[1:]), tuple(exponents.shape)])
-    blocks = [with_axes(block, len(shape)) for block in (words, as_declared(exponents)[None])]
+    blocks, system = with_machine_integers(x, exponents, "exponents"), x.system
     options: dict[str, Any] = {"system": system, "mode": mode, "rows": system.rows + (mode == "flag")}
     packed = map_chunks(_power_block_by_array, *blocks, located=True, **options)
     return made_like((x,), packed, system.with_bound(None) if isinstance(system, RNS) else system, mode)
