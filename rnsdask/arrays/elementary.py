@@ -42,7 +42,10 @@ def count_nonzero(x: Any, axis: Axis | None = None, *, keepdims: bool = False) -
         If an axis is wrong.
     """
     x = _checked("count_nonzero", x, RingArray)
-    found = (x != 0).sum(axis=x._axes(axis), dtype=np.int64, keepdims=keepdims)
+    axes, is_nonzero = x._axes(axis), x != 0
+    if not axes:
+        return is_nonzero.astype(np.int64)
+    found = is_nonzero.sum(axis=axes, dtype=np.int64, keepdims=keepdims)
     return found if found.ndim or x.chunks is not None else int(found)
 
 

@@ -128,6 +128,13 @@ def is_lazy_integer(operand: Operand) -> TypeGuard[da.Array]:
     return isinstance(operand, da.Array) and operand.ndim == 0 and operand.dtype.kind in "iuO"
 
 
+def is_array(operand: Operand) -> bool:
+    """Whether an operand is an array, of numbers or of anything else, or a list: an item for each number."""
+    if is_lazy_integer(operand):
+        return False
+    return isinstance(operand, list | tuple) or is_number_array(operand) or np.ndim(operand) > 0
+
+
 def integer_of(block: Any) -> int:
     """The integer of a lazy one's block; TypeError if it turns out to be something else."""
     return as_integer(block.item() if hasattr(block, "item") else block, "a lazy operand")
@@ -255,19 +262,34 @@ def of_known_lengths(values: Any) -> Any:
         return without_empty_chunks(values.copy().compute_chunk_sizes())
 
 
-def with_machine_integers(x: Numbers, integers: Any, what: str) -> tuple[Any, Any]:
-    """Words of numbers and an array, or nested lists, of machine integers, with axes that broadcast.
+def with_machine_integers(x: Numbers, integers: Any, what: str) -> tuple[Any, ...]:
+    """Words of numbers and an array of machine integers, as :func:`blocks_with_integers` gives them."""
+    if is_number_array(integers):
+        raise TypeError(f"{what} must be machine integers, got {with_article(type(integers))}")
+    find_lengths(x)
+    return blocks_with_integers((x.words,), x.words, integers, what)
+
+
+def blocks_with_integers(blocks: Sequence[Any], words: Any, integers: Any, what: str) -> tuple[Any, ...]:
+    """Blocks of operands and then an array of machine integers, with axes that broadcast.
+
+    Parameters
+    ----------
+    blocks : sequence of arrays
+        Those of :class:`Operands`, of known lengths.
+    words : array
+        The block of an array of numbers, whose processor counts.
+    integers : array, or nested lists
+        NumPy, CuPy, Dask, or of another library.
+    what : str
+        What errors call the integers.
 
     Raises
     ------
     TypeError, ValueError
-        If they are of another type, masked, on another processor or of a shape that does not broadcast;
-        `what` is what the error calls them.
+        If they are of another type, masked, on another processor or of a shape that does not broadcast.
     """
-    if is_number_array(integers):
-        raise TypeError(f"{what} must be machine integers, got {with_article(type(integers))}")
-    find_lengths(x)
-    words, integers = x.words, of_any_library(integers)
+    integers = of_any_library(integers)
     if not hasattr(integers, "dtype"):
         integers = np.asarray(integers, like=words._meta if isinstance(words, da.Array) else words)
     if integers.dtype.kind not in "iu":
@@ -275,8 +297,8 @@ def with_machine_integers(x: Numbers, integers: Any, what: str) -> tuple[Any, An
     integers = readable(integers) if is_on_disk(integers) else integers
     check_same_processor([words, integers])
     integers = of_known_lengths(integers)
-    shape = broadcast_shape([tuple(words.shape[1:]), tuple(integers.shape)])
-    return with_axes(words, len(shape)), with_axes(as_declared(integers)[None], len(shape))
+    shape = broadcast_shape([*(tuple(block.shape[1:]) for block in blocks), tuple(integers.shape)])
+    return tuple(with_axes(block, len(shape)) for block in (*blocks, as_declared(integers)[None]))
 
 
 def as_mask(mask: Any) -> Any:

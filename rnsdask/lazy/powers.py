@@ -3,10 +3,9 @@
 from typing import Any, SupportsIndex
 
 import dask.array as da
-import numpy as np
 
 from rnsdask.backend import Array
-from rnsdask.core.errors import abbreviate
+from rnsdask.core.errors import abbreviate, with_article
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Place
@@ -22,6 +21,7 @@ from rnsdask.lazy.operands import (
     Numbers,
     check_rns_array,
     integer_of,
+    is_array,
     is_lazy_integer,
     is_number_array,
     made_like,
@@ -34,12 +34,14 @@ from rnsdask.rns.system import RNS
 
 
 def _power_of_intervals(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
-    if _is_array(exponent):
+    if is_array(exponent):
         return _power_by_array(x, exponent, overflow_mode(overflow, x.system))
     return interval_rns.power(x, exponent, overflow=overflow)
 
 
-def _power_of_intervals_modulo(x: Numbers, exponent: SupportsIndex, modulus: SupportsIndex) -> Any:
+def _power_of_intervals_modulo(x: Numbers, exponent: Any, modulus: SupportsIndex) -> Any:
+    if is_number_array(exponent):
+        raise TypeError(f"exponents must be machine integers, got {with_article(type(exponent))}")
     highest, m = x.system.value_range[1], as_integer(modulus, "modulus")
     if abs(m) - 1 > highest:
         raise ValueError(
@@ -51,7 +53,7 @@ def _power_of_intervals_modulo(x: Numbers, exponent: SupportsIndex, modulus: Sup
 
 def _power_of_fields(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     fields.check_no_overflow(overflow)
-    return _power_by_array(x, exponent, "wrap") if _is_array(exponent) else fields.power(x, exponent)
+    return _power_by_array(x, exponent, "wrap") if is_array(exponent) else fields.power(x, exponent)
 
 
 @also_of(Positional, positional.power)
@@ -88,7 +90,7 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     mode = overflow_mode(overflow, x.system)
     if is_lazy_integer(exponent):
         return _power_lazily(x, exponent, mode)
-    if _is_array(exponent):
+    if is_array(exponent):
         return _power_by_array(x, exponent, mode)
     k, system = as_integer(exponent, "exponent"), x.system
     powers.check_exponent(k)
@@ -105,24 +107,19 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     return made_like((x,), words, system.with_bound(known), mode)
 
 
-def _is_array(exponent: Any) -> bool:
-    """Whether there is an exponent for each number."""
-    if is_lazy_integer(exponent):
-        return False
-    return isinstance(exponent, list | tuple) or is_number_array(exponent) or np.ndim(exponent) > 0
-
-
 @also_of(Positional, mod_power)
 @also_of_intervals(_power_of_intervals_modulo)
-def power_modulo(x: Numbers, exponent: SupportsIndex, modulus: SupportsIndex) -> Any:
+def power_modulo(x: Numbers, exponent: Any, modulus: SupportsIndex) -> Any:
     """Power ``pow(number, exponent, modulus)`` of each number, as Python has it for integers.
 
     Parameters
     ----------
     x : RNSArray or IntervalRNSArray
         The bases.
-    exponent : int
-        Of any size; a negative one raises the inverses modulo `modulus`.
+    exponent : int, or array of integers
+        One integer of any size, or an array, or nested lists, of machine integers: one for each number; both
+        broadcast. A negative one raises the inverses modulo `modulus`. Of an array each of the different
+        exponents takes a pass over its numbers.
     modulus : int
         Not 0; negative of signed numbers only. Its magnitude minus 1 must be in the range.
 
@@ -137,14 +134,18 @@ def power_modulo(x: Numbers, exponent: SupportsIndex, modulus: SupportsIndex) ->
         If an argument is none of these.
     ValueError
         If a number has no inverse, naming its flat index; for a Dask array when it is computed, and then the
-        first number of its chunk.
+        first number of its chunk. With an array of exponents, the first one of an exponent.
     """
     check_rns_array(x)
-    system = x.system
-    k, m = as_integer(exponent, "exponent"), as_integer(modulus, "modulus")
+    system, m = x.system, as_integer(modulus, "modulus")
     modular_power.check_modulus(m, system)
-    options: dict[str, Any] = {"exponent": k, "modulus": m, "system": system}
-    words = map_chunks(_power_modulo_block, x.words, rows=system.rows, located=True, **options)
+    options: dict[str, Any] = {"modulus": m, "system": system, "rows": system.rows}
+    if is_array(exponent):
+        blocks = with_machine_integers(x, exponent, "exponents")
+        words = map_chunks(_power_modulo_block_by_array, *blocks, located=True, **options)
+    else:
+        k = as_integer(exponent, "exponent")
+        words = map_chunks(_power_modulo_block, x.words, located=True, exponent=k, **options)
     return made_like((x,), words, system.with_bound(abs(m) - 1), "raise")
 
 
@@ -223,6 +224,12 @@ def _power_block_by_array(block: Array, exponents: Array, *, system: Any, mode: 
 
 def _power_modulo_block(block: Array, *, exponent: int, modulus: int, system: RNS, place: Place) -> Array:
     return modular_power.power_modulo(block, exponent, modulus, system, place.flat_index)
+
+
+def _power_modulo_block_by_array(
+    block: Array, exponents: Array, *, modulus: int, system: RNS, place: Place
+) -> Array:
+    return modular_power.power_modulo_by_array(block, exponents, modulus, system, place.flat_index)
 
 
 def _inverse_block(block: Array, *, moduli: ModuliSet, place: Place) -> Array:
