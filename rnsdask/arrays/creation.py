@@ -175,7 +175,8 @@ def from_residues(
     moduli : ModuliSet, RNS, PrimeFields or iterable of int
         The n moduli, or a number system. Integers may be up to 2**64, as homomorphic encryption has them: if
         one is greater than 2**32, each number is written anew, exactly, under 32-bit moduli,
-        ``ModuliSet.for_bits`` of the length of their product.
+        ``ModuliSet.for_bits`` of the length of their product. Such numbers do not wrap: ``overflow="wrap"``
+        is an error, which names the way.
     signed : bool, optional
         Symmetric range of the moduli given instead of ``0 .. M-1``; a system tells it itself.
     bound : int, optional

@@ -1,6 +1,8 @@
 """Arrays whose residues were given under moduli beyond 2**32, and replaced: they do not wrap."""
 
+import json
 import pickle
+import re
 from math import prod
 
 import dask.array as da
@@ -305,6 +307,15 @@ def test_commands_keep_where_numbers_came_from(imported):
         assert rd.open_zarr(
             words[-1] if words[0] in ("eval", "concat") else words[2]
         ).system.source == WideModuli(tuple(PRIMES)), words
+
+
+def test_info_says_where_numbers_came_from(imported):
+    assert re.search(
+        r"^source +6 moduli of up to 60 bits, M of 360 bits$", call("info", "x.zarr").output, re.M
+    )
+    assert json.loads(call("info", "--json", "x.zarr").output)["source"] == [hex(p) for p in PRIMES]
+    plain(rd.open_zarr("x.zarr")).to_zarr("plain.zarr")
+    assert "source" not in call("info", "plain.zarr").output + call("info", "--json", "plain.zarr").output
 
 
 def test_export_of_residues_wraps(imported):
