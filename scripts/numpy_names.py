@@ -105,7 +105,7 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
         ],
     ),
     "Reductions": (
-        "`axis`, `keepdims` as NumPy's; lazy arrays give lazy integers. Dask's `split_every` too.",
+        "`axis` (or `()`), `keepdims` as NumPy's; lazy arrays give lazy integers. Dask's `split_every` too.",
         [
             Row("np.max np.amax np.nanmax", "x.max"),
             Row("np.min np.amin np.nanmin", "x.min"),

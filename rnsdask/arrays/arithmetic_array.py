@@ -227,6 +227,7 @@ class ArithmeticArray(RingArray):
         return bound
 
     def _field(self, field: str, operation: str, split_every: int | None = None) -> Any:
+        tree.checked_split(split_every)
         if not self._is_lazy:
             return getattr(tree.reduce_words(operation, self._words, self._system), field)
         return LazyInts.of(

@@ -16,6 +16,7 @@ from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.lazy import fields as lazy_fields
 from rnsdask.lazy import functions, powers
 from rnsdask.lazy.operands import Operand, is_number_array
+from rnsdask.lazy.tree import checked_split
 from rnsdask.rns.system import RNS
 
 
@@ -231,6 +232,9 @@ class FieldArray(RingArray):
     ) -> Any:
         self._check_numpys(name, out, dtype)
         axes = self._axes(axis)
+        checked_split(split_every)
+        if not axes:
+            return self
         self._find_lengths()
         found = lazy_fields.reduce_along(name, self, axes, split_every)
         return found if keepdims else without_axes(found, axes)

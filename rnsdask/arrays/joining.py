@@ -11,7 +11,7 @@ from rnsdask.core.errors import brief
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.functions import check_one_kind
-from rnsdask.lazy.operands import check_alike, find_lengths
+from rnsdask.lazy.operands import check_alike, common_system, find_lengths
 from rnsdask.rns.system import RNS
 
 
@@ -302,7 +302,7 @@ def _of_words(x: NumberArray, words: Any) -> Any:
 
 def _like(numbers: Sequence[NumberArray], words: Any) -> Any:
     """An array of words of numbers of these arrays, with the greatest of their bounds if all have one."""
-    system = numbers[0].system
+    system = common_system(*numbers)
     if isinstance(system, RNS):
         bounds = [x.system.bound for x in numbers]
         system = system.with_bound(None if None in bounds else max(bounds))

@@ -16,7 +16,7 @@ from rnsdask.core import layout
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import StoreError
 from rnsdask.core.moduli import as_bool
-from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.number_system import NumberSystem, with_source_of
 from rnsdask.lazy import write
 from rnsdask.lazy.chunks import store_chunks
 from rnsdask.lazy.map import map_chunks
@@ -219,6 +219,7 @@ def _on_host(block: Any) -> Any:
 
 def _system_of_both(stored: NumberSystem, appended: NumberSystem) -> NumberSystem:
     """The system of numbers of both, with the greater bound if both have one."""
+    stored = with_source_of(stored, appended)
     if not isinstance(stored, RNS) or not isinstance(appended, RNS):
         return stored
     bounds = (stored.bound, appended.bound)

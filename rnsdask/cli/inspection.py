@@ -75,7 +75,8 @@ def _system_rows(found: "StoreInfo", kind: str | None) -> dict[str, str]:
         return {"limbs": f"{found.system.rows} of 32 bits", "range": str(found.system)}
     if not hasattr(found.system, "moduli"):
         return {"field": repr(found.system), "range": "elements of a Fermat field, 0 to p-1"}
-    return {"moduli": repr(found.moduli), "range": _range_text(found, kind)}
+    source = {} if found.system.source is None else {"source": repr(found.system.source)}
+    return {"moduli": repr(found.moduli), **source, "range": _range_text(found, kind)}
 
 
 def _magnitude(system: Any) -> dict[str, str]:
@@ -117,7 +118,8 @@ def _system_fields(system: Any) -> dict[str, Any]:
         return {"bits": system.bits, "limbs": system.rows}
     if not hasattr(system, "moduli"):
         return {"bits": system.bits, "radix": hex(system.radix), "digits": system.digits}
-    return {"bits": system.moduli.bits, "moduli": list(system.moduli)}
+    source = {} if system.source is None else {"source": [hex(m) for m in system.source]}
+    return {"bits": system.moduli.bits, "moduli": list(system.moduli), **source}
 
 
 @click.command(cls=Command)

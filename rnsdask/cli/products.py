@@ -35,12 +35,13 @@ def prod(
     from rnsdask.jobs.compute import compute, naming
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting, work_on
-    from rnsdask.jobs.sources import OF_INTEGERS, Source
+    from rnsdask.jobs.sources import OF_INTEGERS, Source, check_overflow
 
     source = Source.at(path, OF_INTEGERS)
     plan: dict[str, Any] = {"backend": backend, "info": source.whole_store}
     with connection as client, fitting(work_on(source.info, "prod"), client, **plan) as part:
         array = source.array_with("prod", part=part, backend=backend)
+        check_overflow(path, array.system, overflow)
         where: dict[str, Any] = {} if source.whole_store is None else {"backend": backend}
         found = array.prod(overflow=overflow, **where)
         wanted = list(found) if overflow == "flag" else [found]

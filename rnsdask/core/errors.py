@@ -173,6 +173,12 @@ class IntervalOverflowError(RNSOverflowError):
     _bits_beyond = 0
 
 
+class ReplacedModuliOverflowError(RNSOverflowError):
+    """An exact result is outside the range of moduli that replaced those which residues were given under."""
+
+    _way_out = "x.extend(moduli) takes more moduli"
+
+
 class PrecisionOverflowError(RNSOverflowError):
     """An exact result does not fit into the bits of positional numbers."""
 

@@ -21,6 +21,7 @@ from rnsdask.expressions.syntax import Expression, parse
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.derivation import most_alive
 from rnsdask.jobs.operands import Operand, aligned, bytes_read
+from rnsdask.jobs.sources import check_overflow
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 
@@ -178,6 +179,8 @@ def prepare(
     ------
     ExpressionError
         If an expression is wrong, or its operands do not fit one another.
+    JobError
+        If results are to wrap, and the numbers of an operand do not.
     StoreError
         If a store cannot be opened, or is incomplete.
     """
@@ -189,6 +192,9 @@ def prepare(
     extension = None
     if extend:
         operands, extension = _extended(expressions, operands)
+    for name, operand in operands.items():
+        if operand.is_number:
+            check_overflow(paths[name], operand.array.system, overflow)
     together = aligned(operands)
     values: dict[str, Any] = {name: operand.array for name, operand in together.items()}
     for name, expression in expressions.items():

@@ -87,6 +87,19 @@ class Source:
         )
 
 
+def check_overflow(path: str, system: NumberSystem, overflow: str | None) -> None:
+    """Raise JobError if numbers of a store do not wrap as a command was told to.
+
+    :meth:`.NumberSystem.check_wraps` says the same to users of Python.
+    """
+    if overflow == "wrap" and system.source is not None:
+        raise JobError(
+            f"{path}: --overflow wrap would take results modulo the moduli that replaced the "
+            f"{system.source!r}, under which its residues were imported; rnsdask extend to moduli that hold "
+            "the exact results, and then rnsdask export --residues --overflow wrap takes them modulo others"
+        )
+
+
 def check_target(path: str, sources: Iterable[Source]) -> None:
     """Raise StoreError if what a job writes would be in the place of what it reads."""
     check_targets({"the result": path}, [source.info for source in sources])

@@ -101,13 +101,13 @@ def bit_length(x: Operand) -> Any:
 
 
 def _of_pairs(name: str, a: Operand, b: Operand, overflow: str | None) -> Any:
-    mode = overflow_mode(overflow)
     if arrays := list(filter(is_number_array, (a, b))):
         check_one_kind(*arrays)
         if of_fields(arrays[0]):
             refuse(name)
     operands = prepare(a, b)
     system: Any = operands.system
+    mode = overflow_mode(overflow, system)
     if isinstance(system, RNS):
         system = system.with_bound(_bound_of(name, (a, b), operands.bounds, system))
     options: dict[str, Any] = {"operation": name, "system": operands.system, "mode": mode}

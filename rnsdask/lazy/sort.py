@@ -147,7 +147,7 @@ def median(x: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
     axes = tuple(range(len(lengths))) if axis is None else axis_indices(axis, len(lengths))
     kept = tuple(k for k in range(len(lengths)) if k not in axes)
     count = math.prod(lengths[k] for k in axes)
-    if not axes or not count:
+    if not count:
         raise ValueError(
             f"median takes at least one number along axes, got axis {brief(axis)} of shape {lengths}"
         )

@@ -9,6 +9,7 @@ import google_crc32c
 
 from rnsdask.core.errors import StoreAccessError, StoreError, abbreviate, brief
 from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.fields.system import PrimeFields
@@ -63,7 +64,10 @@ def _system_fields(system: WordSystem) -> dict[str, Any]:
         return {"format": FIELDS_FORMAT, "system": _POSITIONAL, **values}
     assert isinstance(system, RNS)
     bound = None if system.bound is None else hex(system.bound)
-    return {"format": FORMAT, "moduli": list(system.moduli), "signed": system.signed, "bound": bound}
+    values = {"moduli": list(system.moduli), "signed": system.signed, "bound": bound}
+    # In text, for other readers' numbers end at 2**53.
+    source = {} if system.source is None else {"source": [hex(m) for m in system.source]}
+    return {"format": FORMAT, **values, **source}
 
 
 def system_of(attribute: dict[str, Any]) -> WordSystem:
@@ -76,12 +80,23 @@ def system_of(attribute: dict[str, Any]) -> WordSystem:
     """
     if attribute["format"] == FIELDS_FORMAT:
         return _system_of_format_2(attribute)
-    system, text = RNS(ModuliSet(attribute["moduli"]), attribute["signed"]), attribute["bound"]
+    moduli, source = ModuliSet(attribute["moduli"]), _source_of(attribute.get("source"))
+    system, text = RNS(moduli, attribute["signed"], source=source), attribute["bound"]
     if text is None:
         return system
     if not isinstance(text, str) or not _HEXADECIMAL.fullmatch(text):
         raise ValueError(f"bound must be null or a hexadecimal string like 0x1f, got {brief(text)}")
     return with_exact_bound(system, int(text, 16))
+
+
+def _source_of(texts: Any) -> WideModuli | None:
+    if texts is None:
+        return None
+    if not isinstance(texts, list) or not all(
+        isinstance(text, str) and _HEXADECIMAL.fullmatch(text) for text in texts
+    ):
+        raise ValueError(f"source must be a list of hexadecimal strings like 0x1f, got {texts!r:.40}")
+    return WideModuli(tuple(int(text, 16) for text in texts))
 
 
 def _system_of_format_2(attribute: dict[str, Any]) -> FiniteFields | Positional:
