@@ -43,7 +43,7 @@ def count_nonzero(x: Any, axis: Axis | None = None, *, keepdims: bool = False) -
     """
     x = _checked("count_nonzero", x, RingArray)
     found = (x != 0).sum(axis=x._axes(axis), dtype=np.int64, keepdims=keepdims)
-    return found if found.ndim or x.chunks is not None else int(found)
+    return found if found.ndim or x._is_lazy else int(found)
 
 
 def diff(

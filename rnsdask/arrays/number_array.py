@@ -178,7 +178,7 @@ class NumberArray(ShapedArray):
         """
         wanted = np.dtype(dtype)
         if wanted.kind == "O":
-            return self.to_dask_array() if self._is_lazy else self.to_ints()
+            return self._lazy_ints() if self._is_lazy else self.to_ints()
         if wanted.kind == "b":
             nonzero: Any = self
             return nonzero != 0
@@ -312,7 +312,7 @@ class NumberArray(ShapedArray):
     def with_storable_chunks(self) -> Self:
         """A Dask array with chunks that are alike along each axis: where they differ, with the longest."""
         self._find_lengths()
-        if self.chunks is None:
+        if not self._is_lazy:
             return self.rechunk("auto")
         if layout.are_regular(self.chunks):
             return self
@@ -333,8 +333,11 @@ class NumberArray(ShapedArray):
         """The numbers as a Dask array of Python ints, which is what ``da.asarray(x)`` gives.
 
         Dask's own functions, such as ``da.concatenate``, calculate with such; NumPy's and this package's stay
-        with residues.
+        with residues. docs/numpy.md lists all of Dask's.
         """
+        return self._lazy_ints()
+
+    def _lazy_ints(self) -> LazyInts:
         lazy = self if self._is_lazy else self.rechunk()
         return LazyInts.of_ints(convert.to_ints(lazy))
 

@@ -107,8 +107,8 @@ def passed_on(rng: Random, state: State) -> State:
     x = state.array
     ways: list[Callable[[], Any]] = [
         lambda: pickle.loads(pickle.dumps(x)),
-        lambda: x.compute() if x.chunks is not None else x,
-        lambda: x.persist() if x.chunks is not None else x,
+        lambda: x.compute() if hasattr(x, "chunks") else x,
+        lambda: x.persist() if hasattr(x, "chunks") else x,
         lambda: x.rechunk(inputs.chunks(rng, state.values.shape)) if state.values.size else x,
         lambda: rd.from_ints(
             x.to_ints(), x.system.with_bound(None) if isinstance(x, rd.RNSArray) else x.system

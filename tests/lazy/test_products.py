@@ -152,7 +152,7 @@ def check_power(x: rd.RNSArray, values: Sequence[int], k: int) -> None:
         return
     with pytest.raises(rd.RNSOverflowError) as caught:
         (x**k).to_ints()
-    assert x.chunks is not None or caught.value.index == outside.index(True)
+    assert hasattr(x, "chunks") or caught.value.index == outside.index(True)
     inner = [v for v, out in zip(values, outside, strict=True) if not out]
     fitting = pow(array_of(CPU, inner, moduli, signed), k)
     assert fitting.to_ints().tolist() == [v**k for v in inner]
