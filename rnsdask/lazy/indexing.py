@@ -91,7 +91,7 @@ def _check_ends(item: slice) -> None:
     """Raise TypeError for a slice with a float, such as ``dask.array.repeat`` makes."""
     for end in (item.start, item.stop, item.step):
         if isinstance(end, float | np.floating):
-            raise TypeError(f"a slice of an array of numbers takes integers, got {end!r} of type float")
+            raise TypeError(f"a slice of an array of numbers takes integers, got {end} of type float")
 
 
 def _check_unsigned(array: Any) -> None:
