@@ -154,6 +154,87 @@ def test_functions_are_right_or_say_why_not(kind: str, name: str, where: str) ->
     assert failed == {}
 
 
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_what_reads_keys_gets_numbers_and_no_words(kind: str, tmp_path: Path) -> None:
+    values = np.arange(10).astype(object)
+    x = KINDS[kind](values, 5)
+    with pytest.raises(
+        TypeError, match=r"numpy\.histogram takes no \w+Array; np\.asarray\(x\), lazily x\.astype"
+    ):
+        da.histogram(x, bins=[0, 5, 10])[0].compute()
+    assert da.histogram(x.astype(object), bins=[0, 5, 10])[0].compute().tolist() == [5, 5]
+    with pytest.raises(TypeError, match=r"numpy\.save takes no \w+Array"):
+        da.to_npy_stack(tmp_path / "numbers", x)
+    da.to_npy_stack(tmp_path / "ints", x.astype(object))
+    assert np.load(tmp_path / "ints" / "1.npy", allow_pickle=True).tolist() == [5, 6, 7, 8, 9]
+    chunks = dask.get(dict(x.__dask_graph__()), x.__dask_keys__())
+    assert [(type(chunk), chunk.tolist()) for chunk in chunks] == [
+        (type(x), [0, 1, 2, 3, 4]),
+        (type(x), [5, 6, 7, 8, 9]),
+    ]
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_collections_are_rebuilt_of_their_chunks(kind: str) -> None:
+    from dask.graph_manipulation import bind, clone, wait_on
+
+    x = KINDS[kind](abs(EXAMPLE), 2)
+    selected = x[x == 9]
+    for part in (x, selected, x[:, :0], x[0], x + 1):
+        expected = part.tolist()
+        (persisted,) = dask.persist(part)
+        (optimized,) = dask.optimize(part)
+        again = [persisted, persisted.persist(), optimized, wait_on(part)]
+        if part.shape == x.shape:  # Dask's clone cannot take parts of its own arrays
+            again += [clone(part), bind(part, x)]
+        for same in again:
+            assert type(same) is type(part)
+            assert same.system == part.system
+            assert same.tolist() == (same + 0).tolist() == expected
+        (computed,) = dask.compute(part)
+        assert (type(computed), computed.system) == (type(part), part.system)
+        assert computed.tolist() == dask.delayed(lambda a: a)([part]).compute()[0].tolist() == expected
+        assert isinstance(computed.words, np.ndarray)
+    assert np.isnan(selected.shape[0])
+    assert selected.compute_chunk_sizes().tolist() == dask.compute(selected)[0].tolist() == [9, 9, 9]
+
+
+@pytest.mark.parametrize("where", list(CHUNKS))
+@pytest.mark.parametrize("kind", list(MODULI_OF_FIELDS))
+def test_elements_of_fields_are_never_taken_for_integers_unasked(kind: str, where: str) -> None:
+    x = KINDS[kind](EXAMPLE, CHUNKS[where])
+    for function in (da.sum, da.asarray, da.max, lambda f: da.matmul(f, f), lambda f: da.concatenate([f, f])):
+        with pytest.raises(
+            TypeError, match=r"no Dask array: .* x\.lift\(\)\.to_dask_array\(\) has its integers"
+        ):
+            function(x)
+    assert x.lift().to_dask_array().sum().compute() == int(abs(EXAMPLE).sum())
+
+
+def test_what_only_dasks_arrays_have_names_the_way_out() -> None:
+    x = KINDS["rns"](EXAMPLE, None)
+    for call, message in (
+        (
+            lambda: da.argmax(x),
+            r"an RNSArray in memory has no chunks, rechunk\(\) has; x\.to_dask_array\(\) is a",
+        ),
+        (
+            lambda: da.argmax(x.rechunk(2)),
+            r"an RNSArray has no name, which Dask's arrays have; x\.to_dask_array",
+        ),
+        (
+            lambda: da.repeat(x.rechunk(2), 2, axis=0),
+            "a slice of an array of numbers takes integers, got 0.0",
+        ),
+        (lambda: da.concatenate([x]).x, "object has no attribute 'x'"),
+        (lambda: x.unknown, "an RNSArray has no attribute 'unknown'"),
+        (lambda: x.__dask_keys__(), r"an RNSArray in memory is no Dask collection, rechunk\(\) makes one"),
+    ):
+        with pytest.raises((AttributeError, TypeError), match=message):
+            call()
+    assert not any(hasattr(x, name) for name in ("chunks", "name", "dask", "unknown"))
+
+
 def test_the_page_is_made_of_the_list() -> None:
     page = Path(dask_names.PAGE).read_text(encoding="utf-8")
     assert page == dask_names.page(), "run scripts/dask_names.py"
