@@ -6,6 +6,7 @@ A test calls each with arrays of every kind, lazy and in memory, and fails where
 here.
 """
 
+import textwrap
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,7 +54,12 @@ FUNCTIONS: dict[str, list[Row]] = {
         ),
         Row("compute", "right", "right"),
         Row("average gradient mean", "right", "right", "Rounded as Python divides; `x.mean()` is exact."),
-        Row("map_blocks", "right", "right", "The function gets the whole array at once: `x.map_blocks`."),
+        Row(
+            "map_blocks",
+            "right",
+            "right",
+            "The function gets the whole array for each chunk of the result: use `x.map_blocks`.",
+        ),
         Row(
             "apply_gufunc as_gufunc gufunc cumprod cumsum nancumprod nancumsum insert optimize "
             "searchsorted tril_indices_from triu_indices_from",
@@ -241,7 +247,7 @@ def verdict(module: str, name: str, where: str) -> str:
 def page() -> str:
     """The page as Markdown."""
     parts = [
-        "# Dask's functions and arrays of numbers\n\n"
+        "# Dask's functions and arrays of numbers",
         "Use the functions of `np` and `rd` and the methods of the array: they stay with words, "
         "[numpy.md](numpy.md) lists them. Dask's own functions ask no array how it is added or sorted. "
         "Most convert an array `x` of numbers to a Dask array of Python ints, as `x.to_dask_array()` "
@@ -255,7 +261,7 @@ def page() -> str:
         "memory: they do what NumPy's functions do with those, or fail with one line as that one.",
         'The tables say what a function does with an RNSArray: "right"; "error", one that says why; "wrong", '
         "where Dask leaves no way to refuse. IntervalRNSArrays and PositionalArrays do likewise, or fail "
-        "where they have no such function. **FieldArrays** are never converted, for Dask would add "
+        "where they have no such function. **FieldArrays** are not converted by `da.asarray`, for Dask would add "
         "integers and not elements: what is not right is an error, and `x.lift().to_dask_array()` has the "
         "integers.",
         "In memory, an array has no `chunks`, `numblocks` and other attributes of Dask's arrays, which "
@@ -265,11 +271,12 @@ def page() -> str:
         "a Dask array of Python ints.",
         "Made by `scripts/dask_names.py`; a test calls every function.",
     ]
+    parts = [part if part.startswith(("#", "```")) else textwrap.fill(part, 118) for part in parts]
     for module, rows in FUNCTIONS.items():
         lines = ["| functions | lazy | in memory | instead, or to know |", "|---|---|---|---|"]
         lines += [f"| {_code(row.names)} | {row.lazy} | {row.in_memory} | {row.instead} |" for row in rows]
         without = WITHOUT.get(module)
-        text = f"No collections are taken by {_code(without)}." if without else ""
+        text = textwrap.fill(f"No collections are taken by {_code(without)}.", 118) if without else ""
         parts.append("\n\n".join(filter(None, (f"## {module}", "\n".join(lines), text))))
     return "\n\n".join(parts) + "\n"
 

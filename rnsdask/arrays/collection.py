@@ -225,6 +225,10 @@ class NumberCollection(DaskMethodsMixin):
                 "call compute_chunk_sizes() first"
             )
 
+    def __sizeof__(self) -> int:
+        """Bytes that it holds, for Dask counts those of the chunks that a worker has."""
+        return object.__sizeof__(self) + (0 if self._is_lazy else int(self._words.nbytes))
+
     def __len__(self) -> int:
         if np.isnan(self.shape[0]):
             self._find_lengths()

@@ -11,6 +11,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from dask.sizeof import sizeof
 from dask_calls import CALLS, EXAMPLE
 
 import rnsdask as rd
@@ -195,6 +196,7 @@ def test_collections_are_rebuilt_of_their_chunks(kind: str) -> None:
         assert (type(computed), computed.system) == (type(part), part.system)
         assert computed.tolist() == dask.delayed(lambda a: a)([part]).compute()[0].tolist() == expected
         assert isinstance(computed.words, np.ndarray)
+        assert computed.nbytes <= sizeof(computed) < computed.nbytes + 200
     assert np.isnan(selected.shape[0])
     assert selected.compute_chunk_sizes().tolist() == dask.compute(selected)[0].tolist() == [9, 9, 9]
 
