@@ -261,9 +261,9 @@ def page() -> str:
         "memory: they do what NumPy's functions do with those, or fail with one line as that one.",
         'The tables say what a function does with an RNSArray: "right"; "error", one that says why; "wrong", '
         "where Dask leaves no way to refuse. IntervalRNSArrays and PositionalArrays do likewise, or fail "
-        "where they have no such function. **FieldArrays** are not converted by `da.asarray`, for Dask would add "
-        "integers and not elements: what is not right is an error, and `x.lift().to_dask_array()` has the "
-        "integers.",
+        "where they have no such function. **FieldArrays** are not converted by `da.asarray`, for Dask "
+        "would add integers and not elements: what is not right is an error, and "
+        "`x.lift().to_dask_array()` has the integers.",
         "In memory, an array has no `chunks`, `numblocks` and other attributes of Dask's arrays, which "
         "many functions read: `x.rechunk()` makes it lazy.",
         "`x.map_blocks` is Dask's, with `drop_axis`, `new_axis`, `chunks`, `block_id`, `block_info` and "
