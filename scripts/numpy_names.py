@@ -195,20 +195,31 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
         ],
     ),
     "Dask": (
-        "A lazy array is a Dask collection: `dask.compute`, `persist`, `visualize`, clusters.",
+        "A lazy array is a Dask collection: `dask.compute`, `persist`, `visualize`, clusters. An array in "
+        "memory has no `chunks`. [dask.md](dask.md) says what each of Dask's own functions does.",
         [
             Row("da.Array.compute da.Array.persist da.Array.visualize", "x.compute x.persist x.visualize"),
             Row("da.Array.chunks da.Array.chunksize da.Array.numblocks", "x.chunks x.chunksize x.numblocks"),
             Row("da.Array.npartitions da.Array.blocks da.Array.vindex", "x.npartitions x.blocks x.vindex"),
             Row("da.Array.rechunk", "x.rechunk", '`"auto"` is 64 to 128 MiB of words.'),
-            Row("da.Array.map_blocks", "x.map_blocks", "The function gets eager arrays of numbers."),
+            Row(
+                "da.Array.map_blocks",
+                "x.map_blocks",
+                "The function gets eager arrays of numbers, and gives such without `dtype`.",
+            ),
             Row("da.Array.compute_chunk_sizes", "x.compute_chunk_sizes", "Called by what needs it."),
             Row(
                 "da.concatenate da.stack da.asarray",
                 "x.to_dask_array",
-                "A Dask array of Python ints; `rd.concatenate` keeps residues.",
+                "A Dask array of Python ints; `rd.concatenate` keeps residues. Not of FieldArrays.",
             ),
             Row("da.reduction", "x.reduce"),
+            Row(
+                "da.histogram da.percentile",
+                "x.to_dask_array",
+                "`da.histogram(x, ...)` raises; `da.histogram(x.to_dask_array(), ...)` counts.",
+            ),
+            Row("da.to_npy_stack da.store", "x.to_zarr", "Dask's raise."),
         ],
     ),
     "Zarr": (

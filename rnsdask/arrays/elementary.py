@@ -2,7 +2,6 @@
 
 from typing import Any, SupportsIndex
 
-import dask.array as da
 import numpy as np
 
 from rnsdask.arrays.elementary_array import ElementaryArray
@@ -47,7 +46,7 @@ def count_nonzero(x: Any, axis: Axis | None = None, *, keepdims: bool = False) -
     if not axes:
         return is_nonzero.astype(np.int64)
     found = is_nonzero.sum(axis=axes, dtype=np.int64, keepdims=keepdims)
-    return found if found.ndim or isinstance(x.words, da.Array) else int(found)
+    return found if found.ndim or x._is_lazy else int(found)
 
 
 def diff(

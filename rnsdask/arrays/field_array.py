@@ -61,6 +61,7 @@ class FieldArray(RingArray):
 
     system_type = FiniteFields
     storage: ClassVar[Storage] = rns_storage
+    _dasks_way: ClassVar[str] = "x.lift().to_dask_array()"
 
     # ---- as integers --------------------------------------------------------------------------------------
 
@@ -116,6 +117,19 @@ class FieldArray(RingArray):
         raised = RNSArray((self + half).to_residues(system.moduli), system)
         lifted: Any = functions.subtract(raised, half, overflow="raise")  # whatever rd.errstate says
         return RNSArray(lifted.residues, system.with_bound(half or self._system.modulus - 1))
+
+    def to_dask_array(self) -> NoReturn:
+        """Raise TypeError: Dask's functions would add and multiply integers, not elements.
+
+        Raises
+        ------
+        TypeError
+            In any case; ``x.lift().to_dask_array()`` is a Dask array of the integers from 0 to M - 1.
+        """
+        raise TypeError(
+            "a FieldArray is no Dask array: Dask's functions would calculate with integers, not elements of "
+            "fields; functions of np and rd take it, and x.lift().to_dask_array() has its integers"
+        )
 
     @property
     def residues(self) -> Any:

@@ -188,7 +188,7 @@ class NumberArray(ShapedArray):
         """
         wanted = np.dtype(dtype)
         if wanted.kind == "O":
-            return self.to_dask_array() if self._is_lazy else self.to_ints()
+            return self._lazy_ints() if self._is_lazy else self.to_ints()
         if wanted.kind == "b":
             nonzero: Any = self
             return nonzero != 0
@@ -346,8 +346,11 @@ class NumberArray(ShapedArray):
         """The numbers as a Dask array of Python ints, which is what ``da.asarray(x)`` gives.
 
         Dask's own functions, such as ``da.concatenate``, calculate with such; NumPy's and this package's stay
-        with residues.
+        with residues. docs/numpy.md lists all of Dask's.
         """
+        return self._lazy_ints()
+
+    def _lazy_ints(self) -> LazyInts:
         lazy = self if self._is_lazy else self.rechunk()
         return LazyInts.of_ints(convert.to_ints(lazy))
 

@@ -378,5 +378,5 @@ def _refusal(name: str, arguments: Iterable[Any]) -> TypeError:
     kind = next((type(v).__name__ for v in arguments if is_number_array(v)), "array of numbers")
     way = _INSTEAD.get(name.split(".")[-1])
     if way is None:
-        way = f"np.asarray(x) makes Python ints of the numbers, which {name} may take"
+        way = f"np.asarray(x), lazily x.astype(object), makes Python ints, which {name} may take"
     return TypeError(f"{name} takes no {kind}; {way}")

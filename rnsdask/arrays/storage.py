@@ -134,9 +134,9 @@ def _storable(array: "NumberArray", chunks: layout.Chunks | None) -> tuple["Numb
     """The array as a Dask array with the chunks that a store of it has, and their lengths."""
     rows = array.system.words32
     if chunks is not None:
-        lengths = store_chunks(chunks, array.shape, rows, getattr(array, "chunks", None))
+        lengths = store_chunks(chunks, array.shape, rows, array._lengths)
         return array.rechunk(chunks), lengths
-    if isinstance(array.words, da.Array) and not layout.are_regular(array.chunks):
+    if array._is_lazy and not layout.are_regular(array.chunks):
         lengths = layout.storable_chunks(array.chunks, array.shape, rows)
         warnings.warn(
             "the array's chunks differ along an axis, which those of a store cannot: it gets chunks of "
@@ -209,7 +209,7 @@ def _check_appended(array: "NumberArray", stored: Stored, axis: int, chunks: lay
 
 
 def _lazy(array: "NumberArray") -> da.Array:
-    lazy: da.Array = array.words if isinstance(array.words, da.Array) else array.rechunk(-1).words
+    lazy: da.Array = array.words if array._is_lazy else array.rechunk(-1).words
     return lazy
 
 

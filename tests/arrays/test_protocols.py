@@ -437,6 +437,92 @@ def test_functions_of_chunks(kind: str, on_each_processor: Processor) -> None:
         plain(x.map_blocks(lambda block: (block > 1)[0], dtype=bool))
 
 
+def _where(block: Any, block_id: Any) -> Any:
+    return block * 0 + 10 * block_id[0] + block_id[1]
+
+
+def _starts(block: Any, block_info: Any) -> Any:
+    return block * 0 + block_info[0]["array-location"][1][0]
+
+
+OPTIONS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "block_id": (_where, {}),
+    "block_info": (_starts, {}),
+    "name": (lambda block: block + 1, {"name": "named"}),
+    "token": (lambda block: block + 1, {"token": "named"}),
+    "enforce_ndim": (lambda block: block + 1, {"enforce_ndim": True}),
+    "chunks": (lambda block: block[:1, :1], {"chunks": (1, 1)}),
+    "all chunks": (lambda block: block[:1], {"chunks": ((1, 1), (1, 1, 1))}),
+    "drop_axis": (lambda block: block[0], {"drop_axis": 0}),
+    "drop_axis from the end": (lambda block: block[:, 0], {"drop_axis": [-1]}),
+    "new_axis": (lambda block: block[:, None], {"new_axis": 1}),
+    "new_axis and chunks": (lambda block: block[None].repeat(2, 0), {"new_axis": 0, "chunks": (2, 1, 1)}),
+}
+"""Options of Dask's ``map_blocks``, with a function of numbers and of arrays of Python ints alike."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_map_blocks_has_dasks_options(kind: str, on_each_processor: Processor) -> None:
+    x = make(kind, xp=on_each_processor.xp)
+    lengths = x.chunks if "lazy" in kind else -1
+    dasks = da.from_array(VALUES, chunks=lengths)
+    for name, (function, options) in OPTIONS.items():
+        if "lazy" not in kind and name in ("all chunks", "new_axis and chunks"):
+            continue
+        expected = dasks.map_blocks(function, dtype=object, **options)
+        made = x.map_blocks(function, **options)
+        assert type(made) is type(x), name
+        assert made.tolist() == expected.compute().tolist(), name
+        if "lazy" in kind:
+            assert made.chunks == expected.chunks, name
+        if not name.startswith("block"):
+            ints = x.map_blocks(lambda b, f=function: f(b).to_ints(), dtype=object, **options)
+            assert plain(ints) == expected.compute().tolist(), name
+    with pytest.raises(ValueError, match="Dimension mismatch"):
+        x.map_blocks(lambda block: block[0], enforce_ndim=True).compute()
+    with pytest.raises(ValueError, match="drop_axis out of range"):
+        x.map_blocks(lambda block: block, drop_axis=2)
+    for wrong in (lambda block: block[:, :0], lambda block: block[0], lambda block: block[None]):
+        for options in (
+            {},
+            {"dtype": object},
+            {"chunks": tuple((9,) * n for n in getattr(x, "numblocks", (1, 1)))},
+        ):
+            with pytest.raises(
+                ValueError, match=r"must keep the shape of a chunk, .* unless chunks=, drop_axis="
+            ):
+                plain(x.map_blocks(wrong, **options))
+    with pytest.raises(TypeError, match=f"meta must be an empty NumPy or CuPy array, got {type(x).__name__}"):
+        x.map_blocks(lambda block: block, meta=x)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_map_blocks_gives_python_ints_where_the_type_is_object(kind: str) -> None:
+    x = make(kind)
+    found = x.map_blocks(lambda block: block + 1, dtype=x.dtype)
+    assert plain(found) == (VALUES + 1).tolist()
+    assert isinstance(found, da.Array if "lazy" in kind else np.ndarray)
+    meta = np.empty((0, 0), np.int16)
+    assert plain(x.map_blocks(lambda block: block.astype(np.int16), meta=meta)) == VALUES.tolist()
+    assert plain(x.map_blocks(lambda a, b, c: a * c - b, x, 3)) == (2 * VALUES).tolist()
+    assert plain(x.map_blocks(lambda a, b: a + int(b.sum()), make("rns"))) == (VALUES + VALUES.sum()).tolist()
+    assert (
+        plain(x.map_blocks(lambda block, by: block + by % 7, by=10**5000)) == (VALUES + 10**5000 % 7).tolist()
+    )
+    field = rd.from_ints(abs(VALUES), rd.PrimeFields([65537]), chunks=2 if "lazy" in kind else None)
+    assert field.map_blocks(lambda block: -block).tolist() == (-abs(VALUES) % 65537).tolist()
+    with pytest.raises(
+        TypeError, match="told dtype object, but its function returned FieldArray; without dtype"
+    ):
+        plain(field.map_blocks(lambda block: -block, dtype=object))
+    if "rns" in kind:
+        lazy = x if "lazy" in kind else x.rechunk(1)
+        for axis in (0, 1):
+            assert plain(da.cumsum(lazy, axis=axis)) == np.cumsum(VALUES, axis=axis).tolist()
+        assert plain(da.cumsum(lazy, axis=None)) == np.cumsum(VALUES).tolist()
+        assert plain(da.cumprod(lazy, axis=1)) == np.cumprod(VALUES, axis=1).tolist()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_functions_of_chunks_keep_what_was_set_on_overflow(kind: str) -> None:
     x = make(kind, [HIGH, 3, -1, 5])
