@@ -7,7 +7,7 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
-from dask.base import tokenize
+from dask.base import is_dask_collection, tokenize
 from dask.utils import funcname
 from numpy.typing import DTypeLike, NDArray
 
@@ -98,11 +98,13 @@ def map_blocks(
     lazy = x if isinstance(x.words, da.Array) else x.rechunk(-1)
     make, system, like = type(x), x.system, lazy.words._meta
     arrays = [_chunks_of(other) for other in (lazy, *others)]
-    applied = Applied(function, overflow_mode(), kind)  # overflow as of now, not of when it is computed
+    collections = {key: value for key, value in options.items() if is_dask_collection(value)}
+    plain = {key: value for key, value in options.items() if key not in collections}
+    applied = Applied(function, plain, overflow_mode(), kind)  # as of now, not of when it is computed
     token = dasks.pop("token", None) or funcname(function)
     name = dasks.pop("name", None)
-    if name is None:  # Dask cannot name what has long integers among its options
-        name = f"{token}-{tokenize(applied, arrays, nameable(dasks), nameable(options))}"
+    if name is None:
+        name = f"{token}-{tokenize(applied, arrays, nameable(dasks), collections)}"
     kept = np.empty(0, object) if kind is None else np.empty(0, kind, like=None if kind.hasobject else like)
     made = arrays[0].map_blocks(
         applied,
@@ -111,7 +113,7 @@ def map_blocks(
         dtype=kept.dtype,
         meta=kept if meta is None else meta,
         **dasks,
-        **options,
+        **collections,
     )
     if kind is None:
         made = words_of(made, system, like, partial(_like_words, make=make, system=system))
@@ -130,10 +132,20 @@ def _chunks_of(value: Any) -> Any:
 
 
 class Applied:
-    """A function of chunks, with the signature that it has, which Dask looks at."""
+    """A function of chunks with its options, and with its signature, which Dask looks at.
 
-    def __init__(self, function: Callable[..., Any], overflow: str, kind: np.dtype[Any] | None) -> None:
+    Dask cannot name long integers, and so sees no options but those that it must compute.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        options: dict[str, Any],
+        overflow: str,
+        kind: np.dtype[Any] | None,
+    ) -> None:
         self.__wrapped__ = function
+        self._options = options
         self._overflow = overflow
         self._kind = kind
 
@@ -141,12 +153,13 @@ class Applied:
         return repr(self.__wrapped__)
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
-        return "rnsdask.Applied", self.__wrapped__, self._overflow, str(self._kind)
+        options = nameable(self._options)
+        return "rnsdask.Applied", self.__wrapped__, options, self._overflow, str(self._kind)
 
     def __call__(self, *chunks: Any, **options: Any) -> Any:
         """Call the function, and check what it returns."""
         with errstate(overflow=self._overflow):
-            made = self.__wrapped__(*chunks, **options)
+            made = self.__wrapped__(*chunks, **self._options, **options)
         return made if self._kind is None else _of_kind(made, self._kind)
 
 

@@ -505,6 +505,7 @@ def test_map_blocks_gives_python_ints_where_the_type_is_object(kind: str) -> Non
     meta = np.empty((0, 0), np.int16)
     assert plain(x.map_blocks(lambda block: block.astype(np.int16), meta=meta)) == VALUES.tolist()
     assert plain(x.map_blocks(lambda a, b, c: a * c - b, x, 3)) == (2 * VALUES).tolist()
+    assert plain(x.map_blocks(lambda a, by: a + by, by=make("rns lazy").max())) == (VALUES + 100).tolist()
     assert plain(x.map_blocks(lambda a, b: a + int(b.sum()), make("rns"))) == (VALUES + VALUES.sum()).tolist()
     assert (
         plain(x.map_blocks(lambda block, by: block + by % 7, by=10**5000)) == (VALUES + 10**5000 % 7).tolist()
