@@ -88,16 +88,12 @@ class Source:
 
 
 def check_overflow(path: str, system: NumberSystem, overflow: str | None) -> None:
-    """Raise JobError if numbers of a store do not wrap as a command was told to.
-
-    :meth:`.NumberSystem.check_wraps` says the same to users of Python.
-    """
-    if overflow == "wrap" and system.source is not None:
-        raise JobError(
-            f"{path}: --overflow wrap would take results modulo the moduli that replaced the "
-            f"{system.source!r}, under which its residues were imported; rnsdask extend to moduli that hold "
-            "the exact results, and then rnsdask export --residues --overflow wrap takes them modulo others"
-        )
+    """Raise JobError if numbers of a store do not wrap as a command was told to."""
+    if overflow == "wrap":
+        try:
+            system.check_wraps()
+        except ValueError as error:
+            raise JobError(f"{path}: {error}") from None
 
 
 def check_target(path: str, sources: Iterable[Source]) -> None:
