@@ -36,6 +36,21 @@ def product(values: Sequence[int]) -> gmpy2.mpz:
     return product_tree(values)[-1][0]
 
 
+def partial_inverses(levels: list[list[gmpy2.mpz]]) -> list[int]:
+    """Inverses of the partial products ``P / v``, each modulo its v, from the product tree of coprime values.
+
+    The sum of all partial products is, modulo v, its own one: the others are multiples of v.
+    """
+    sums = [gmpy2.mpz(1)] * len(levels[0])
+    for level in levels[:-1]:
+        pairs = zip(sums[::2], level[1::2], sums[1::2], level[::2], strict=False)
+        sums = [u * b + v * a for u, b, v, a in pairs] + sums[len(sums) // 2 * 2 :]
+    rests = sums
+    for level in reversed(levels):
+        rests = [rests[k // 2] % node for k, node in enumerate(level)] if len(level) > 1 else rests
+    return [int(gmpy2.invert(rest, value)) for rest, value in zip(rests, levels[0], strict=True)]
+
+
 def first_shared(values: Sequence[int]) -> tuple[int, int] | None:
     """Find the first of some positive values that has a factor in common with one before it.
 
