@@ -54,24 +54,24 @@ class RemainderTree:
         inverses w_i. Sums of two moduli a and b, ``u b + v a``, are those of a b, and so on up to M. No step
         but the last one divides (J. von zur Gathen, J. Gerhard, "Modern Computer Algebra", Algorithm 10.20).
         """
-        sizes = self.levels[0]
-        sums: NDArray[Any] = residues.astype(np.uint64) * self.inverses % sizes[: len(residues)]
-        for level in self.levels:
+        sizes, *levels = self.levels
+        u = residues.astype(np.uint64) * self.inverses % sizes[: len(residues)]
+        if len(u) < len(sizes):
+            u = np.concatenate([u, np.zeros_like(u[:1])])
+        # Sums of the first two are below 2**65: words, and where they pass 2**64.
+        left, words = u[::2] * sizes[1::2], u[1::2] * sizes[::2]
+        words += left
+        sums = np.asarray(_AS_MPZ(words), dtype=object)
+        sums[words < left] += 2**64
+        for level in levels:
             if len(sums) < len(level):
                 sums = np.concatenate([sums, np.zeros_like(sums[:1])])
-            if sums.dtype != object and (level is not sizes or not self._sums_fit_words):
-                sums, level = (np.asarray(_AS_MPZ(x), dtype=object) for x in (sums, level))
             sums = sums[::2] * level[1::2] + sums[1::2] * level[::2]
         highest = self.moduli.value_range(signed)[1]
-        values = np.asarray(_AS_MPZ(sums[0]), dtype=object) % self.moduli.product
+        values = sums[0] % self.moduli.product
         found = np.where(values > highest, values - self.moduli.product, values)
         integers: list[int] = np.asarray(_AS_INT(found), dtype=object).tolist()
         return integers
-
-    @property
-    def _sums_fit_words(self) -> bool:
-        """Whether u b + v a < 2 a b is less than 2**64."""
-        return max(self.moduli) <= 2**31
 
 
 @lru_cache(CACHED_SETS)
