@@ -106,7 +106,7 @@ def greedy_coprime(first: int, step: int, stop: int) -> Iterator[int]:
             taken.append(candidates[start])
             everything *= candidates[start]
         start += 1
-    sieve = _Sieve(_primes_to(math.isqrt(max(first, stop))), taken)
+    sieve = _Sieve(primes_to(math.isqrt(max(first, stop))), taken)
     length = _FIRST_SEGMENT
     while start < len(candidates):
         yield from sieve.take(candidates[start : start + length])
@@ -126,8 +126,8 @@ class _Sieve:
 
     def take(self, segment: range) -> list[int]:
         """Go through the next candidates, and return those that are taken."""
-        ruled_out = _multiples(segment, self._used)
-        composite = _multiples(segment, self._unused)
+        ruled_out = multiples(segment, self._used)
+        composite = multiples(segment, self._unused)
         large = np.flatnonzero(~(composite | ruled_out))
         for position in np.flatnonzero(composite & ~ruled_out).tolist():
             if ruled_out[position]:
@@ -158,7 +158,7 @@ class _Sieve:
         return factors
 
 
-def _multiples(segment: range, primes: NDArray[np.int64]) -> NDArray[np.bool_]:
+def multiples(segment: range, primes: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which candidates are multiples of one of some primes below 2**16."""
     found = np.zeros(len(segment), np.bool_)
     if segment.step == 2:
@@ -174,7 +174,8 @@ def _multiples(segment: range, primes: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 @cache
-def _primes_to(limit: int) -> NDArray[np.int64]:
+def primes_to(limit: int) -> NDArray[np.int64]:
+    """All primes up to a limit, in ascending order."""
     is_prime = np.ones(limit + 1, np.bool_)
     is_prime[:2] = False
     for p in range(2, math.isqrt(limit) + 1):
