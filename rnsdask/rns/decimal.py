@@ -77,4 +77,4 @@ def decimal_limbs(values: Iterable[int]) -> tuple[NDArray[np.uint32], NDArray[np
     limbs = np.zeros(digits.shape[:2], np.uint32)
     for digit in np.moveaxis(digits, -1, 0):
         limbs = limbs * np.uint32(10) + digit
-    return np.ascontiguousarray(limbs[:, ::-1]), np.array([value < 0 for value in integers], dtype=np.bool_)
+    return limbs[:, ::-1].copy(), np.array([value < 0 for value in integers], dtype=np.bool_)
