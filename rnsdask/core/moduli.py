@@ -11,7 +11,7 @@ from typing import Any, Self, SupportsIndex
 import gmpy2
 import numpy as np
 
-from rnsdask.core.coprime import first_shared, greedy_coprime, product
+from rnsdask.core.coprime import first_shared, greedy_coprime, partial_inverses, product, product_tree
 from rnsdask.core.errors import abbreviate, brief
 from rnsdask.core.primes import most_primes, primes_below
 
@@ -238,9 +238,14 @@ class ModuliSet:
         return cls._from_checked(tuple(found))
 
     @cached_property
+    def product_tree(self) -> list[list[gmpy2.mpz]]:
+        """The moduli, the products of every two of them, and so on up to M."""
+        return product_tree(self.moduli)
+
+    @cached_property
     def product(self) -> int:
         """The dynamic range M, the product of all moduli."""
-        return int(product(self.moduli))
+        return int(self.product_tree[-1][0])
 
     @cached_property
     def bits(self) -> int:
@@ -256,8 +261,7 @@ class ModuliSet:
     @cached_property
     def partial_inverses(self) -> tuple[int, ...]:
         """The partial inverses w_i: the inverse of M_i modulo m_i, 0 < w_i < m_i."""
-        pairs = zip(self.partial_products, self.moduli, strict=True)
-        return tuple(int(gmpy2.invert(partial_product, m)) for partial_product, m in pairs)
+        return tuple(partial_inverses(self.product_tree))
 
     def value_range(self, signed: bool = False) -> tuple[int, int]:
         """Return the lowest and the highest value: (0, M - 1), or signed (-(M // 2), (M - 1) // 2)."""

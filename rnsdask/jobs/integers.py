@@ -16,13 +16,13 @@ from rnsdask.core.errors import InputError, JobError
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.jobs.compute import Advance, map_ahead, mapping
 from rnsdask.jobs.integer_reading import LONG_BITS, ByteOrder
-from rnsdask.jobs.integer_writing import check_consecutive, decimal_limbs, write_integers
+from rnsdask.jobs.integer_writing import check_consecutive, write_integers
 from rnsdask.jobs.writing import Index, Transfer, check_same, resume_store, written_chunks
 from rnsdask.lazy.write import removing_failed
 from rnsdask.positional.system import Positional
 from rnsdask.rns import convert
 from rnsdask.rns.blocks import BATCH_INTEGERS, BATCH_RESIDUES
-from rnsdask.rns.decimal import residues_to_decimal
+from rnsdask.rns.decimal import decimal_limbs, residues_to_decimal
 from rnsdask.rns.system import RNS
 
 # ---- Into a store -----------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ _LIMB = np.dtype("<u4")
 _BLOCK_NUMBERS = 2**15
 _BLOCK_BYTES = 2**18
 _GPU_BLOCK_BYTES = 8 * 2**20
+_LEAST_BLOCK = 64  # numbers, which kernels take together
 
 # Types whose values are integers; others are asked one by one.
 _INTEGER_TYPES = {int, gmpy2.mpz}
@@ -279,7 +280,7 @@ def place_of(position: int, shape: tuple[int, ...]) -> str:
 
 def _blocks(count: int, limb_count: int, block_bytes: int = _BLOCK_BYTES) -> Iterator[slice]:
     """Cut a number of numbers into blocks."""
-    length = max(1, min(_BLOCK_NUMBERS, block_bytes // (_LIMB.itemsize * limb_count)))
+    length = max(_LEAST_BLOCK, min(_BLOCK_NUMBERS, block_bytes // (_LIMB.itemsize * limb_count)))
     return (slice(first, min(first + length, count)) for first in range(0, count, length))
 
 
