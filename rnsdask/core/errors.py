@@ -183,7 +183,7 @@ def brief(value: object) -> str:
     A Python int of more than 4300 digits, in a list too, cannot write itself.
     """
     try:
-        return abbreviate(value) if type(value) is int else f"{value!r:.40}"
+        return abbreviate(value) if type(value) is int else f"{value!r:.40}".partition("\n")[0]
     except ValueError:
         return f"a value of type {type(value).__name__}"
 
