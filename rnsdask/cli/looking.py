@@ -126,12 +126,15 @@ def hist(
         return list(histogram(array, wanted))
 
     (counts, limits), nbytes, cost = _computed("hist", path, connection, backend, progress, function)
+    nbytes = nbytes if edges is not None else 2 * nbytes
     texts = list(map(to_decimal, limits))
     if as_json:
         fields = {"counts": counts.tolist(), "edges": texts}
         print_json({"op": "hist", "store": path, **fields, **cost.as_dict(), "bytes_read": nbytes})
         return
-    names = [f"[{number_text(low)}, {number_text(high)})" for low, high in pairwise(texts)]
+    names = [
+        f"[{number_text(low, brief=True)}, {number_text(high, brief=True)})" for low, high in pairwise(texts)
+    ]
     names[-1] = f"{names[-1][:-1]}]"
     echo(*bars(names, counts.tolist()))
     if progress:

@@ -51,9 +51,12 @@ def echo(*lines: str, err: bool = False) -> None:
 SHOWN_DIGITS = 60
 """Digits of a number that a terminal shows whole."""
 
+_BRIEF_DIGITS = 15
+"""Digits of a number that is shown whole where two or more share a line of a terminal."""
+
 _DIGITS = "rnsdask.digits"
 
-_LONG_NUMBER = re.compile(r"[0-9]+")
+_NUMBER = re.compile(r"([0-9]+)(\.[0-9]+)?")
 
 
 def remember_digits(ctx: click.Context, _param: click.Parameter, digits: int | str | None) -> None:
@@ -63,25 +66,27 @@ def remember_digits(ctx: click.Context, _param: click.Parameter, digits: int | s
     ctx.meta[_DIGITS] = digits
 
 
-def number_text(text: str) -> str:
-    """A number, or a fraction, as the command shows it: a long one by its first and last digits, and how many.
+def number_text(text: str, *, brief: bool = False) -> str:
+    """A number, or a fraction, as the command shows it: of a long one the ends, and how many digits it has.
 
     ``--digits`` says what is long. Without it, all digits are there unless standard output is a terminal.
+    With `brief`, what stands beside others on a line is shorter.
     """
     longest = click.get_current_context().meta.get(_DIGITS, "all")
     if longest == "all":
         return text
+    longest = min(longest, _BRIEF_DIGITS) if brief else longest
     kept = max(longest // 3, 1)
     dots = "…" if _has_unicode() else "..."
 
     def abbreviated(digits: re.Match[str]) -> str:
-        count = len(digits[0])
+        count = len(digits[1])
         if count <= max(longest, 2 * kept):
             return digits[0]
-        ends = f"{digits[0][:kept]}{dots}{digits[0][-kept:]}"
-        return f"{ends} ({count} digits)" if "/" in text else f"{ends}, {count} digits"
+        ends = f"{digits[1][:kept]}{dots}{digits[1][-kept:]}"  # decimals tell nothing more
+        return f"{ends} ({count} digits)" if brief or "/" in text else f"{ends}, {count} digits"
 
-    return _LONG_NUMBER.sub(abbreviated, text)
+    return _NUMBER.sub(abbreviated, text)
 
 
 def bars(names: Sequence[str], counts: Sequence[int]) -> list[str]:

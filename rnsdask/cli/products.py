@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from rnsdask.cli.errors import Command
-from rnsdask.cli.options import processor_job_options, store_argument
+from rnsdask.cli.options import digits_option, processor_job_options, store_argument
 from rnsdask.cli.printing import echo, number_text
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
