@@ -42,8 +42,7 @@ def chunk_in_memory(array: da.Array, index: Sequence[int]) -> Any:
     if layer is None or not layer.is_materialized():
         return None
     chunk = layer.get((array.name, *index))
-    is_array = isinstance(chunk, np.ndarray) or type(chunk).__module__.partition(".")[0] == "cupy"
-    return chunk if is_array else None
+    return chunk if _is_in_memory(chunk) else None
 
 
 def cut_in_memory(part: da.Array, whole: da.Array) -> da.Array:
@@ -51,11 +50,16 @@ def cut_in_memory(part: da.Array, whole: da.Array) -> da.Array:
 
     The chunks are views, so that this computes and copies nothing.
     """
-    if part.npartitions > _FEW_CHUNKS or 0 in part.shape:
-        return part
-    places = product(*map(range, whole.numblocks))
-    if any(chunk_in_memory(whole, place) is None for place in places):
+    first = (0,) * whole.ndim
+    if part.npartitions > _FEW_CHUNKS or 0 in part.shape or chunk_in_memory(whole, first) is None:
         return part
     keys = list(flatten(part.__dask_keys__()))
-    chunks = dict(zip(keys, get_sync(part.dask, keys), strict=True))
+    needed = part.dask.cull(set(keys)).to_dict()
+    if not all(_is_in_memory(chunk) for key, chunk in needed.items() if key[0] == whole.name):
+        return part
+    chunks = dict(zip(keys, get_sync(needed, keys), strict=True))
     return da.Array(chunks, part.name, part.chunks, meta=part._meta)
+
+
+def _is_in_memory(chunk: Any) -> bool:
+    return isinstance(chunk, np.ndarray) or type(chunk).__module__.partition(".")[0] == "cupy"
