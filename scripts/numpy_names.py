@@ -98,9 +98,10 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
             Row("np.where", "rd.where"),
             Row("np.gcd np.lcm", "rd.gcd rd.lcm", "`lcm` may overflow."),
             Row("np.diff", "rd.diff", _OVERFLOWS),
+            Row("np.log2", "rd.log2 x.log2", "float64 with a relative error below 2^-50; beyond 2^1024 too."),
             Row("np.isin", "rd.isin"),
             Row("np.diagonal np.linalg.diagonal", "x.diagonal", _MATRICES),
-            Row("np.sqrt np.exp np.log np.sin np.floor", "", "Not exact, or nothing to do."),
+            Row("np.sqrt np.exp np.log np.log10 np.sin np.floor", "", "Not exact, or nothing to do."),
             Row("np.iscomplexobj np.isrealobj", "x.dtype"),
         ],
     ),
@@ -120,7 +121,8 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
             Row("np.var np.nanvar", "x.var", "`fractions.Fraction`."),
             Row("np.std np.nanstd", "x.std", "`TypeError`: a root is not exact; `math.sqrt(x.var())`."),
             Row("np.median np.nanmedian", "rd.median", "An int, or a `fractions.Fraction`."),
-            Row("np.average np.percentile np.quantile np.histogram", "", "Not exact as a rule."),
+            Row("np.average np.percentile np.quantile", "", "Not exact as a rule."),
+            Row("np.histogram", "rd.histogram", "Edges are integers; no `density`, no `weights`."),
             Row("np.array_equal", "x.__eq__", "Of two arrays of numbers; computes lazy ones."),
         ],
     ),
@@ -255,8 +257,8 @@ OWN = {
     "x": (
         "system system_type moduli words residues signed bound with_bound measure_bound with_residues extend "
         "shrink interval is_even bit_length clip sort columns sign low upp exponent from_ints from_residues "
-        "from_rns from_words to_rns to_positional bits lift inverse multiply_by_root create_store "
-        "storable_lengths with_storable_chunks storage"
+        "from_rns from_words plot to_numpy to_rns to_positional bits lift inverse multiply_by_root "
+        "create_store storable_lengths with_storable_chunks storage"
     ),
 }
 """Public names that NumPy and Dask have nothing like, of the package and of arrays."""

@@ -24,6 +24,7 @@ WITH_CODE = [
     "linalg",
     "polynomials",
     "positional",
+    "showing",
 ]
 
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")

@@ -4,11 +4,12 @@ from typing import Any, SupportsIndex
 
 from rnsdask.arrays.collection import array_type_of
 from rnsdask.arrays.operators import deferring
+from rnsdask.arrays.plotting import Plot
 from rnsdask.arrays.ring_array import RingArray
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import as_integer
-from rnsdask.lazy import functions, number_theory, positional, sort, tree
+from rnsdask.lazy import functions, logarithm, number_theory, positional, sort, tree
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.operands import Operand
 from rnsdask.positional.system import Positional
@@ -111,6 +112,15 @@ class ArithmeticArray(RingArray):
     def bit_length(self) -> Any:
         """Bits of each number's magnitude, as :func:`.bit_length`: int64, lazy on Dask."""
         return number_theory.bit_length(self)
+
+    def log2(self) -> Any:
+        """Logarithm to the base 2 of each number, as :func:`.log2`: float64, lazy on Dask."""
+        return logarithm.log2(self)
+
+    @property
+    def plot(self) -> Plot:
+        """Pictures of the numbers, by Matplotlib: ``x.plot.hist()`` and ``x.plot.line()``."""
+        return Plot(self)
 
     # ---- other systems ------------------------------------------------------------------------------------
 

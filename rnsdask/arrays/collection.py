@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import dask
@@ -10,6 +11,7 @@ import numpy as np
 from dask.base import DaskMethodsMixin, normalize_token
 from numpy.typing import DTypeLike, NDArray
 
+from rnsdask.arrays.showing import inline_text, numbers_text
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout
 from rnsdask.core.errors import with_article
@@ -235,15 +237,50 @@ class NumberCollection(DaskMethodsMixin):
         return int(self._words.shape[1])
 
     def __repr__(self) -> str:
+        numbers = numbers_text(self._words, self._system)
+        return self._summary() if numbers is None else f"{self._summary()}\n{numbers}"
+
+    def _summary(self) -> str:
+        """What it is, in one line."""
         chunks = f", chunksize={self._words.chunksize[1:]}" if self._is_lazy else ""
         return f"{type(self).__name__}<{self._kind}: shape={self.shape}, {self._system}{chunks}>"
 
+    def _repr_inline_(self, max_width: int) -> str:
+        """What xarray shows of a variable in one line."""
+        numbers = inline_text(self._words, self._system, max_width)
+        chunks = f"<chunksize={self._words.chunksize[1:]}>" if self._is_lazy else f"<shape={self.shape}>"
+        return (f"{type(self).__name__}{chunks}" if numbers is None else numbers)[:max_width]
+
     def _repr_html_(self) -> str:
         size = dask.utils.format_bytes(self.nbytes) if self._has_lengths else "unknown"
-        rows = {"Shape": self.shape, **self._system.details(), "Bytes": size}
+        rows = {"Shape": self.shape, **self._system.details(), "Bytes": size, **self._chunk_details()}
         cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows.items())
         table = f"<table><caption>{type(self).__name__}</caption><tbody>{cells}</tbody></table>"
-        return table + (self._words._repr_html_() if self._is_lazy else "")
+        numbers = numbers_text(self._words, self._system)
+        shown = "" if numbers is None else f"<pre>{escape(numbers)}</pre>"
+        return table + shown + self._picture()
+
+    def _chunk_details(self) -> dict[str, str]:
+        """Name and value of what Dask shows of chunks and graph, for people."""
+        if not self._is_lazy:
+            return {}
+        count, layers = self.npartitions, len(getattr(self._words.dask, "layers", ()))
+        return {
+            "Chunk": f"{self.chunksize}, {count} chunk{'' if count == 1 else 's'}",
+            "Dask graph": f"{layers} layer{'' if layers == 1 else 's'}",
+        }
+
+    def _picture(self) -> str:
+        """Dask's picture of the chunks along the axes of the numbers, if there is one."""
+        if not self._is_lazy or not self._has_lengths:
+            return ""
+        try:
+            picture: str = da.Array({}, "numbers", self.chunks, dtype=object).to_svg(
+                size=dask.config.get("array.svg.size", 120)
+            )
+        except NotImplementedError:  # of empty arrays, and of axes that are too many
+            return ""
+        return picture
 
     # ---- Dask collection ----------------------------------------------------------------------------------
 

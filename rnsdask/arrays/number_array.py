@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
+from dask.base import compute
 from numpy.typing import DTypeLike, NDArray
 
 from rnsdask import store
 from rnsdask.arrays import protocols
 from rnsdask.arrays.shaped_array import ShapedArray
 from rnsdask.arrays.storage import Storage, check_not_its_own, to_zarr
+from rnsdask.backend import to_backend
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout
 from rnsdask.core.errors import brief, with_article
@@ -193,6 +195,27 @@ class NumberArray(ShapedArray):
             nonzero: Any = self
             return nonzero != 0
         return casting.to_machine_integers(self, wanted)
+
+    def to_numpy(self) -> NDArray[Any]:
+        """The numbers as a NumPy array of int64, or of uint64 where that holds them and int64 does not.
+
+        Matplotlib calls it, as in ``plt.plot(x)`` and ``plt.hist(x)``. Computes a lazy array.
+
+        Raises
+        ------
+        OverflowError
+            If neither holds all numbers; it names what takes such numbers.
+        """
+        for dtype in (np.int64, np.uint64):
+            try:
+                (found,) = compute(casting.to_machine_integers(self, np.dtype(dtype)))
+            except OverflowError:
+                continue
+            return np.asarray(to_backend(found, "cpu"))
+        raise OverflowError(
+            "the numbers do not fit into 64 bits: x.plot.hist() and x.plot.line() draw them, rd.histogram(x) "
+            "counts them, x.log2() gives float64 and x.to_ints() Python ints"
+        )
 
     def tolist(self) -> list[Any]:
         """All numbers as nested lists of Python ints; computes a lazy array."""

@@ -66,6 +66,9 @@ _SCANS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum"
 """The methods that ``ufunc.reduce`` and ``ufunc.accumulate`` are."""
 
 _INSTEAD = {
+    **dict.fromkeys(("log", "log10", "log1p"), "np.log2(x) gives logarithms to the base 2, as float64"),
+    **dict.fromkeys(("histogram2d", "histogramdd"), "rd.histogram counts the numbers of one array"),
+    "histogram_bin_edges": "rd.histogram gives edges and counts",
     **{"divide": "x // y gives quotients", "logical_not": "x == 0 gives Booleans"},
     **dict.fromkeys(("logical_and", "logical_or", "logical_xor"), "x != 0 gives Booleans"),
     **{"isclose": "x == y is exact", "allclose": "np.array_equal is exact"},

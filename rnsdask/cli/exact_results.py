@@ -13,6 +13,7 @@ from rnsdask.cli.options import (
     check_store_path,
     checkpoint_option,
     complete_path,
+    digits_option,
     joined,
     moduli_options,
     moduli_set,
@@ -20,7 +21,7 @@ from rnsdask.cli.options import (
     store_argument,
     with_mode,
 )
-from rnsdask.cli.printing import CommandError, echo
+from rnsdask.cli.printing import CommandError, echo, number_text
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ _output = click.option(
     help="A new store of the results, which are printed without it.",
 )
 
-_with_results = joined(_output, moduli_options, with_mode, checkpoint_option, processor_job_options)
+_with_results = joined(
+    _output, moduli_options, with_mode, checkpoint_option, digits_option, processor_job_options
+)
 """The options of :func:`_compute`."""
 
 
@@ -238,10 +241,10 @@ def _print(problem: "Problem", values: "list[NDArray[np.object_]]") -> None:
 
     found = fractions(values)
     if not found.ndim:
-        echo(f"{problem.operation} of {problem.sources[0].path}:", found.item())
+        echo(f"{problem.operation} of {problem.sources[0].path}:", number_text(found.item()))
         return
     for index in product(*map(range, found.shape)):
-        echo(f"{','.join(map(str, index))}\t{found[index]}")
+        echo(f"{','.join(map(str, index))}\t{number_text(found[index])}")
 
 
 EXACT_RESULTS = (

@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from rnsdask.cli.errors import Command
-from rnsdask.cli.options import processor_job_options, store_argument
-from rnsdask.cli.printing import echo
+from rnsdask.cli.options import digits_option, processor_job_options, store_argument
+from rnsdask.cli.printing import echo, number_text
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 
@@ -21,6 +21,7 @@ from rnsdask.cli.streams import cost_text, print_json, size_text
     help="Of a product out of range: an error; it modulo M, or of limbs modulo 2**BITS; or this, and whether "
     "it was.",
 )
+@digits_option
 @processor_job_options
 def prod(
     path: str,
@@ -55,7 +56,7 @@ def prod(
         fields = {"value": text, "count": array.size, **flags, **cost.as_dict(), "bytes_read": array.nbytes}
         print_json({"op": "prod", "store": path, **fields})
         return
-    echo(f"prod of {array.size} integers:", text)
+    echo(f"prod of {array.size} integers:", number_text(text))
     modulus = "M" if hasattr(array, "moduli") else f"2**{array.bits}"
     told = f"; out of range, modulo {modulus}" if any(map(bool, flagged)) else ""
     echo(f"({size_text(array.nbytes)} in {cost_text(array.nbytes, cost)}{told})")

@@ -63,6 +63,14 @@ def select(words: Any, key: Any) -> Any:
     return _select_now(words, items)
 
 
+def is_slices(key: Any) -> bool:
+    """Whether an index has slices, integers and new axes alone, and so gives views of NumPy's arrays."""
+    items = key if isinstance(key, tuple) else (key,)
+    return not any(isinstance(k, bool) or hasattr(k, "ndim") for k in items) and all(
+        k is None or k is Ellipsis or isinstance(k, slice) or hasattr(k, "__index__") for k in items
+    )
+
+
 def _item(k: Any) -> Any:
     """One part of an index as it is, an integer as int, any sequence as an array."""
     if k is None or k is Ellipsis or isinstance(k, bool | np.bool_ | str):
