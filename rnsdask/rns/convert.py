@@ -19,7 +19,6 @@ from rnsdask.core.errors import abbreviate, brief, out_of_range
 from rnsdask.core.layout import as_matrix, check_dense, check_residue_array
 from rnsdask.core.moduli import LIMB_BITS, ModuliSet, as_integer
 from rnsdask.core.place import Locate
-from rnsdask.rns.remainder_tree import from_remainders, is_quicker
 
 _LIMB = np.dtype("<u4")
 
@@ -166,12 +165,6 @@ def residues_to_ints(residues: Array, moduli: ModuliSet, signed: bool = False) -
     """
     check_residue_array(residues, moduli)
     matrix = as_matrix(residues)
-    values: NDArray[np.object_]
-    if isinstance(matrix, np.ndarray) and is_quicker(len(moduli), matrix.shape[1]):
-        found = from_remainders(matrix, moduli) % moduli.product
-        _, highest = moduli.value_range(signed)
-        values = np.where(found > highest, found - moduli.product, found)
-        return values.reshape(residues.shape[1:])
     kernels, constants = kernels_of(matrix), reverse_constants(moduli, bool(signed))
     values = np.empty(matrix.shape[1], dtype=object)
     for block in _blocks(len(values), constants.limb_count, _block_bytes(matrix)):
