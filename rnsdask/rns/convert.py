@@ -27,7 +27,8 @@ _LIMB = np.dtype("<u4")
 _BLOCK_NUMBERS = 2**15
 _BLOCK_BYTES = 2**18
 _GPU_BLOCK_BYTES = 8 * 2**20
-_LEAST_BLOCK = 64  # numbers, which kernels take together
+# Kernels take 64 numbers together, so that many of some length are taken in fewer blocks.
+_TOGETHER, _LONG_BLOCK_BYTES = 64, 2**20
 
 # Types whose values are integers; others are asked one by one.
 _INTEGER_TYPES = {int, gmpy2.mpz}
@@ -280,7 +281,8 @@ def place_of(position: int, shape: tuple[int, ...]) -> str:
 
 def _blocks(count: int, limb_count: int, block_bytes: int = _BLOCK_BYTES) -> Iterator[slice]:
     """Cut a number of numbers into blocks."""
-    length = max(_LEAST_BLOCK, min(_BLOCK_NUMBERS, block_bytes // (_LIMB.itemsize * limb_count)))
+    size = _LIMB.itemsize * limb_count
+    length = max(1, min(_BLOCK_NUMBERS, block_bytes // size), min(_TOGETHER, _LONG_BLOCK_BYTES // size))
     return (slice(first, min(first + length, count)) for first in range(0, count, length))
 
 
