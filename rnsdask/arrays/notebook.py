@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.arrays.showing import number_text
+from rnsdask.core.integer_text import number_text
 
 
 def show_long_integers() -> None:

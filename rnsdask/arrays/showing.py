@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import to_backend
-from rnsdask.core.integer_text import brief_decimal
+from rnsdask.core.integer_text import brief_decimal, number_text
 from rnsdask.lazy.in_memory import chunk_in_memory
 
 # Numbers that are shown at most, and their words of 32 bits, unless these are of one or two numbers.
@@ -30,12 +30,6 @@ _EDGE_ITEMS = (3, 2, 1)
 
 _ELLIPSIS = "…"
 _WIDTH = 79
-
-
-def number_text(value: int) -> str:
-    """One number among others: ``27404…01306 (87 digits)`` if it is long."""
-    text, count = brief_decimal(value)
-    return text if count is None else f"{text} ({count} digits)"
 
 
 def numbers_text(words: Any, system: Any) -> str | None:

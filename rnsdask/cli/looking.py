@@ -30,7 +30,10 @@ _MOST_LENGTHS = 20
 @digits_option
 @json_option
 def head(path: str, count: int, as_json: bool) -> None:
-    """Print the first numbers of STORE with their indices, reading no chunk that they are not in."""
+    """Print the first numbers of STORE with their indices.
+
+    Only the chunks that hold them are read.
+    """
     from rnsdask.core.integer_text import to_decimal
     from rnsdask.jobs.dask_import import import_dask_array
 
@@ -69,9 +72,10 @@ def _first(shape: Sequence[int], count: int) -> tuple[slice, ...]:
 def stats(
     path: str, connection: AbstractContextManager[Any], backend: str, progress: bool, as_json: bool
 ) -> None:
-    """Print count, minimum, maximum, sum and mean of STORE, and how many numbers have how many bits.
+    """Print count, extremes, sum, mean and lengths of STORE.
 
-    All are exact, the mean but for its last digit, and found in one pass.
+    STORE is read once. All is exact, but the mean is rounded to two decimals. Of lengths, in bits, it prints
+    how many numbers have each.
     """
     from rnsdask.core.integer_text import to_decimal
     from rnsdask.lazy.summary import Summary, summarize
@@ -98,8 +102,8 @@ def stats(
 
 @click.command("hist", cls=Command)
 @store_argument
-@click.option("--bins", type=POSITIVE, metavar="N", help="Bins from minimum to maximum.  [default: 10]")
-@click.option("--edges", metavar="E,E,...", help="Edges of the bins in their place; the last bin has both.")
+@click.option("--bins", type=POSITIVE, metavar="N", help="How many bins.  [default: 10]")
+@click.option("--edges", metavar="E,E,...", help="Edges of the bins; the last bin has its right one too.")
 @digits_option
 @processor_job_options
 def hist(
@@ -111,9 +115,9 @@ def hist(
     progress: bool,
     as_json: bool,
 ) -> None:
-    """Print how many numbers of STORE are in each of some bins, exactly.
+    """Count the numbers of STORE in bins, and draw bars.
 
-    Without --edges STORE is read twice: minimum and maximum say what the bins are.
+    Without --edges, the bins divide the range from minimum to maximum evenly, for which STORE is read twice.
     """
     from rnsdask.core.integer_text import to_decimal
     from rnsdask.lazy.histogram import histogram

@@ -109,6 +109,12 @@ def brief_decimal(value: int, longest: int = 20, kept: int = 5) -> tuple[str, in
     return f"{sign}{head}…{magnitude % 10**kept:0{kept}d}", count
 
 
+def number_text(value: int) -> str:
+    """One number among others: ``27404…01306 (87 digits)`` if it is long."""
+    text, count = brief_decimal(value)
+    return text if count is None else f"{text} ({count} digits)"
+
+
 def parse_integer(text: bytes) -> Any:
     """Return the integer (`gmpy2.mpz`) that a text is, decimal or hexadecimal after ``0x``, or None."""
     match = _INTEGER.fullmatch(text)

@@ -9,6 +9,7 @@ import dask.array as da
 import numpy as np
 import pytest
 import xarray as xr
+from conftest import Processor
 
 import rnsdask as rd
 from rnsdask.core.integer_text import brief_decimal, to_decimal
@@ -160,7 +161,22 @@ def test_results_never_raise() -> None:
     x = rd.from_ints([huge, 1])
     assert "10000…00000 (5001 digits)" in repr(x)
     for result in (x.reduce("max").compute(), x.compute().reduce("sum")):
-        assert "bits" in repr(result)
+        assert "(5001 digits)" in repr(result)
+    number = x.max().compute()
+    assert repr(number) == repr([number])[1:-1] == "10000…00000 (5001 digits)"
+    assert str(number) == "1" + "0" * 5000
+    small = x.min().compute()
+    assert (repr(small), str(small), f"{small}", repr([small])) == ("1", "1", "1", "[1]")
+
+
+def test_numbers_of_each_processor_are_shown(on_each_processor: Processor) -> None:
+    a = np.arange(-50, 50).reshape(10, 10)
+    for system in (rd.RNS(rd.ModuliSet.for_bits(300), True), rd.IntervalRNS(rd.ModuliSet.for_bits(300))):
+        x = rd.from_ints(a, system, chunks=None)
+        y = type(x)(on_each_processor.xp.asarray(x.words), x.system)
+        assert lines(y) == lines(x)
+        assert lines(y.rechunk(3)[2:5]) == lines(x[2:5])
+        assert y._repr_inline_(40) == x._repr_inline_(40)
 
 
 def test_notebooks_show_integers_of_any_length() -> None:

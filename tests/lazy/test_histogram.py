@@ -8,8 +8,10 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from conftest import Processor
 
 import rnsdask as rd
+from rnsdask.lazy.summary import summarize
 
 MODULI = rd.ModuliSet.for_bits(500)
 SYSTEMS = {
@@ -79,6 +81,20 @@ def test_numbers_of_bins_are_numpys(bins: int, chunks: int | None) -> None:
         assert sum(counts) == a.size
         assert [0 <= edge - e < 1 for edge, e in zip(edges, exact, strict=True)] == [True] * (bins + 1)
     assert counts_of(x, bins, range=(-4, 1))[0] == counted(a.tolist(), counts_of(x, bins, (-4, 1))[1])
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_each_processor(name: str, on_each_processor: Processor) -> None:
+    values = [k * (-3) ** k for k in range(150)]
+    edges = [-(3**600), -(3**100), 0, 1, 3**90, 2**499]
+    x = rd.from_ints(values, SYSTEMS[name], chunks=None)
+    y = type(x)(on_each_processor.xp.asarray(x.words), x.system)
+    for array in (y, y.rechunk(40)):
+        assert counts_of(array, edges)[0] == counted(values, edges)
+        assert sum(counts_of(array, 7)[0]) == 150
+        summary = summarize(array.rechunk(40)).compute().item()
+        assert (summary.minimum, summary.maximum, summary.total) == (min(values), max(values), sum(values))
+        assert sum(summary.lengths) == summary.count == 150
 
 
 def test_numpys_function_gives_the_same() -> None:

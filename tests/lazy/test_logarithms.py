@@ -7,6 +7,7 @@ import dask.array as da
 import mpmath
 import numpy as np
 import pytest
+from conftest import Processor
 
 import rnsdask as rd
 from rnsdask import FieldArray
@@ -67,6 +68,17 @@ def test_zero_and_negative_numbers_are_numpys(name: str) -> None:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("error")
         x.log2()
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_each_processor(name: str, on_each_processor: Processor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rnsdask.lazy.logarithm._BLOCK_WORDS", 5000)  # several blocks
+    values = numbers()
+    x = rd.from_ints(values, SYSTEMS[name], chunks=None)
+    y = type(x)(on_each_processor.xp.asarray(x.words), x.system)
+    found = on_each_processor.to_numpy(rd.log2(y))
+    np.testing.assert_allclose(found, x.log2(), rtol=2.0**-50, atol=0)
+    assert isinstance(rd.log2(y), on_each_processor.xp.ndarray)
 
 
 def test_what_has_no_logarithm() -> None:
