@@ -135,7 +135,7 @@ class Case:
     def place(self, words: np.ndarray) -> Any:
         """Bring words (rows, *shape) to the processor and into chunks; those of another shape into halves."""
         words = self.processor.xp.asarray(words)
-        if not hasattr(self, "chunks"):
+        if self.chunks is None:
             return words
         halves = tuple(-(-length // 2) or 1 for length in words.shape[1:])
         chunks = self.chunks if words.shape[1:] == self.shape else halves

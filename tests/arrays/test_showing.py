@@ -175,7 +175,7 @@ def test_numbers_of_each_processor_are_shown(on_each_processor: Processor) -> No
         x = rd.from_ints(a, system, chunks=None)
         y = type(x)(on_each_processor.xp.asarray(x.words), x.system)
         assert lines(y) == lines(x)
-        assert lines(y.rechunk(3)[2:5]) == lines(x[2:5])
+        assert lines(y.rechunk(3).persist()[2:5]) == lines(x[2:5])  # CuPy's chunks are copied first
         assert y._repr_inline_(40) == x._repr_inline_(40)
 
 
