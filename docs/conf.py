@@ -13,7 +13,7 @@ import rnsdask
 
 project = "rnsdask"
 author = "rnsdask developers"
-copyright = author
+copyright = author  # noqa: A001  (Sphinx calls it so)
 version = release = importlib.metadata.version("rnsdask")
 
 extensions = [
