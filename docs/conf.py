@@ -6,6 +6,7 @@ import re
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
@@ -26,6 +27,7 @@ extensions = [
 ]
 exclude_patterns = ["benchmarks/*.json"]
 templates_path = ["_templates"]
+smartquotes = False  # options begin with two hyphens
 default_role = "code"  # docstrings name parameters so
 
 # Markdown, as GitHub shows the same pages.
@@ -71,6 +73,9 @@ def _visit_math(writer, node):
     formula = node.astext().strip("`")  # GitHub's form of inline mathematics has backticks within the dollars
     try:
         markup = tex2mathml(formula, as_block=is_block)
+        # Bars are fences here, never relations, and floors of sums are not as tall as the signs of sums.
+        markup = re.sub(r"<mo(?=[^>]*>\|<)", '<mo lspace="0" rspace="0"', markup)
+        markup = re.sub(r"<mo>(?=[⌊⌋⌈⌉]<)", '<mo stretchy="false">', markup)
     except MathError as error:
         _logger.warning("%s in the formula %s", error, formula, location=node)
         markup = ""
@@ -102,8 +107,17 @@ def _find_member(app, env, node, content):
     return None
 
 
+def _name_pages(_app, doctree):
+    """Show the titles of pages where the text of a link is the name of a file, as it is on GitHub."""
+    for link in doctree.findall(addnodes.pending_xref):
+        if link.get("refdomain") == "doc" and link.astext().endswith(".md"):
+            link["refexplicit"] = False
+            link[:] = [nodes.inline()]
+
+
 def setup(app: Sphinx) -> None:
     """Register the renderer of formulas and the handlers of docstrings."""
     app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))
     app.connect("autodoc-process-docstring", _mark_up, priority=100)  # before numpydoc
+    app.connect("doctree-read", _name_pages)
     app.connect("missing-reference", _find_member)
