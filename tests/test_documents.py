@@ -1,11 +1,11 @@
 """The documents name files that exist, and show code that runs."""
 
+import doctest
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import dask
 import numpy as np
 import pytest
 
@@ -15,24 +15,21 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 PACKAGES = "|".join(path.parent.name for path in ROOT.glob("rnsdask/*/__init__.py"))
 
-WITH_CODE = [
-    "bounds",
-    "convolution",
-    "fields",
-    "inputs",
-    "interval-rns",
-    "linalg",
-    "polynomials",
-    "positional",
-    "showing",
-]
-
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 PATH = re.compile(r"`((?:rnsdask|kernels|scripts|tests|docs|pipelines|\.ci)/[\w./*-]*)")
 ANCHOR = re.compile(r"\]\(([\w./-]*\.md)?#([^)]*)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
-CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+CODE = re.compile(
+    r"^(?:<!-- not run: (?P<reason>.+) -->\n)?```(?:python|pycon)\n(?P<code>.*?)^```",
+    re.MULTILINE | re.DOTALL,
+)
+EXAMPLE = re.compile(r"^\| [^|]+ \| `(?P<code>[^|]+)` \| `(?P<value>[^|]+)` \|", re.MULTILINE)
 IN_PACKAGE = re.compile(rf"`((?:{PACKAGES})/[\w./-]*)`")  # as DEVELOPING.md calls a file of rnsdask/
+
+
+WITH_CODE = sorted(
+    str(page.relative_to(ROOT)) for page in DOCUMENTS if CODE.search(page.read_text(encoding="utf-8"))
+)
 
 
 def named_files(document: Path) -> Iterator[tuple[Path, str]]:
@@ -62,14 +59,74 @@ def test_headings_that_documents_link_to_exist(document: Path) -> None:
         assert wanted in headings, f"{document.relative_to(ROOT)} links to {path}#{wanted}"
 
 
-@pytest.mark.parametrize("page", ["README.md", *(f"docs/{name}.md" for name in WITH_CODE)])
+def session_of(page: str) -> dict[str, Any]:
+    """Run all code of a page, from an empty namespace, and compare the results that it shows."""
+    session: dict[str, Any] = {}
+    for block in CODE.finditer((ROOT / page).read_text(encoding="utf-8")):
+        code = block["code"]
+        if block["reason"]:
+            continue
+        if code.startswith(">>>"):
+            example = doctest.DocTestParser().get_doctest(code, session, page, page, None)
+            shown: list[str] = []
+            runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+            runner.run(example, out=shown.append, clear_globs=False)
+            assert not runner.failures, "".join(shown)
+            session.update(example.globs)
+        else:
+            exec(compile(code, page, "exec"), session)
+    return session
+
+
+@pytest.mark.parametrize("page", WITH_CODE)
 def test_code_of_documents_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # some write stores
-    session: dict[str, Any] = {"dask": dask, "np": np, "rd": rd}
-    blocks = CODE.findall((ROOT / page).read_text(encoding="utf-8"))
-    assert blocks
-    for block in blocks:
-        exec(compile(block, page, "exec"), session)
+    session_of(page)
+
+
+def plain(value: Any) -> Any:
+    """Numbers of arrays as lists, as the tables of examples show them."""
+    if hasattr(value, "to_ints"):
+        value = value.to_ints()
+    if isinstance(value, tuple):
+        return tuple(map(plain, value))
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def test_examples_in_tables_give_what_stands_beside_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = "docs/how-do-i.md"
+    session = session_of(page)
+    examples = [
+        (example["code"], example["value"]) for example in EXAMPLE.finditer((ROOT / page).read_text())
+    ]
+    assert len(examples) > 80
+    wrong = [
+        (code, value, given)
+        for code, value in examples
+        if (given := repr(plain(eval(code, session)))) != value
+    ]
+    assert not wrong
+
+
+def test_the_reference_has_every_public_name() -> None:
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs/api").glob("*.rst"))
+    listed = {
+        (module, name)
+        for module, names in re.findall(
+            r"currentmodule:: (\S+)(.*?)(?=\.\. currentmodule|\Z)", pages, re.DOTALL
+        )
+        for name in re.findall(r"^   (\w+)$", names, re.MULTILINE)
+    }
+    stub = (ROOT / "rnsdask/__init__.pyi").read_text(encoding="utf-8")
+    public = {("rnsdask", name) for name in re.findall(r" as (\w+)$", stub, re.MULTILINE)}
+    public -= {
+        ("rnsdask", name) for name in ("linalg", "poly", "__version__")
+    }  # pages of their own, and no object
+    public |= {(module.__name__, name) for module in (rd.linalg, rd.poly) for name in module.__all__}
+    assert listed == public
 
 
 def test_the_patterns_find_names() -> None:

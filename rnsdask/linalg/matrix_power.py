@@ -14,7 +14,7 @@ from rnsdask.lazy.matmul import identity_like, matmul
 
 
 def matrix_power(x: Any, k: SupportsIndex, *, overflow: str | None = None) -> Any:
-    """Power ``x @ x @ ... @ x`` of square matrices, as ``numpy.linalg.matrix_power``.
+    """Power of square matrices, the product of `k` factors `x`, as ``numpy.linalg.matrix_power``.
 
     Parameters
     ----------

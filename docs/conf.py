@@ -1,0 +1,123 @@
+"""Configuration of the documentation site: `scripts/docs.sh` builds it."""
+
+import importlib.metadata
+import re
+
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+import rnsdask
+
+project = "rnsdask"
+author = "rnsdask developers"
+copyright = author  # noqa: A001  (Sphinx calls it so)
+version = release = importlib.metadata.version("rnsdask")
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+exclude_patterns = ["benchmarks/*.json"]
+templates_path = ["_templates"]
+smartquotes = False  # options begin with two hyphens
+default_role = "code"  # docstrings name parameters so
+
+# Markdown, as GitHub shows the same pages.
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_fence_as_directive = ["math"]
+myst_heading_anchors = 4
+
+# Pages of functions and classes, from their docstrings, which tell the types of parameters.
+add_module_names = False
+autodoc_typehints = "none"
+autodoc_member_order = "alphabetical"
+autosummary_ignore_module_all = False
+numpydoc_show_class_members = False
+toc_object_entries_show_parents = "hide"
+
+copybutton_exclude = ".linenos, .gp, .go"  # prompts and output are not code
+
+html_theme = "pydata_sphinx_theme"
+html_title = "rnsdask"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_math_renderer = "mathml"
+html_theme_options = {
+    "footer_end": [],
+    "footer_start": ["copyright"],
+    "header_links_before_dropdown": 7,
+    "navbar_align": "left",
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "show_toc_level": 2,
+}
+html_sidebars = {"index": [], "changelog": []}
+
+_ARRAYS = ("RNSArray", "IntervalRNSArray", "PositionalArray", "FieldArray")
+_logger = logging.getLogger(__name__)
+
+
+def _visit_math(writer, node):
+    """Write a formula as MathML, which browsers draw without scripts or fonts from elsewhere."""
+    is_block = isinstance(node, nodes.math_block)
+    formula = node.astext().strip("`")  # GitHub's form of inline mathematics has backticks within the dollars
+    try:
+        markup = tex2mathml(formula, as_block=is_block)
+        # Bars are fences here, never relations, and floors of sums are not as tall as the signs of sums.
+        markup = re.sub(r"<mo(?=[^>]*>\|<)", '<mo lspace="0" rspace="0"', markup)
+        markup = re.sub(r"<mo>(?=[⌊⌋⌈⌉]<)", '<mo stretchy="false">', markup)
+    except MathError as error:
+        _logger.warning("%s in the formula %s", error, formula, location=node)
+        markup = ""
+    writer.body.append(f'<div class="math">{markup}</div>' if is_block else markup)
+    raise nodes.SkipNode
+
+
+def _mark_up(_app, _what, _name, _object, _options, lines):
+    """Link the pages that a docstring names, and escape the star of shapes such as (n, *shape)."""
+    for number, line in enumerate(lines):
+        parts = re.split("(``.*?``)", line)  # each second part is literal
+        parts[::2] = [re.sub(r"(?<![\w*\\])\*(?=\w+[,)])", r"\\*", part) for part in parts[::2]]
+        parts[::2] = [re.sub(r"\bdocs/([\w-]+)\.md\b", r":doc:`/\1`", part) for part in parts[::2]]
+        lines[number] = "".join(parts)
+
+
+def _find_member(app, env, node, content):
+    """Resolve a reference to a base class, which has no page, in the array type that inherits its members."""
+    base, _, member = node.get("reftarget", "").lstrip(".").rpartition(".")
+    if node.get("refdomain") != "py" or base not in ("NumberArray", "RingArray", "ArithmeticArray"):
+        return None
+    for array in _ARRAYS:
+        if hasattr(getattr(rnsdask, array), member):
+            target = f"rnsdask.{array}.{member}"
+            domain = env.domains["py"]
+            return domain.resolve_xref(
+                env, node["refdoc"], app.builder, node["reftype"], target, node, content
+            )
+    return None
+
+
+def _name_pages(_app, doctree):
+    """Show the titles of pages where the text of a link is the name of a file, as it is on GitHub."""
+    for link in doctree.findall(addnodes.pending_xref):
+        if link.get("refdomain") == "doc" and link.astext().endswith(".md"):
+            link["refexplicit"] = False
+            link[:] = [nodes.inline()]
+
+
+def setup(app: Sphinx) -> None:
+    """Register the renderer of formulas and the handlers of docstrings."""
+    app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))
+    app.connect("autodoc-process-docstring", _mark_up, priority=100)  # before numpydoc
+    app.connect("doctree-read", _name_pages)
+    app.connect("missing-reference", _find_member)

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Install rnsdask with what its documentation needs into .venv, and build the site in build/docs; a warning is an error.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/venv.sh"
+
+install_rnsdask docs
+# Docstrings are those of the installed package, not of the checkout's folder.
+export PYTHONSAFEPATH=1
+site="$repository/build/docs"
+"$venv/bin/sphinx-build" -W --keep-going -q -j auto -d "$repository/build/doctrees" "$@" docs "$site"
+if grep -rlE --include='*.html' '(src|href)="(https?:)?//[^"]*\.(js|css|woff2?)' "$site"; then
+    die "these pages load scripts, styles or fonts from the network"
+fi
+echo "The site is in $site/index.html"
