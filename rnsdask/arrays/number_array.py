@@ -316,9 +316,9 @@ class NumberArray(ShapedArray):
         column : str
             The column's name.
         type : pyarrow.DataType, optional
-            The column's type, as :meth:`to_arrow` takes it. Without it an array in memory has the type that it
-            has there. The numbers of a lazy array are not known yet: its type is the first that holds all
-            numbers up to its bound, or, if it has none, all of its number system.
+            The column's type, as :meth:`to_arrow` takes it. Without it that of an array in memory is the
+            one that it has there. The numbers of a lazy array are not known yet: the type is the first that
+            holds all numbers up to its bound, or, if it has none, all of its number system.
         overwrite : bool
             Replace a file that is there.
 
@@ -473,8 +473,8 @@ class NumberArray(ShapedArray):
         if dtype is not None and np.dtype(dtype) != object:
             raise TypeError(
                 f"{name} converts to dtype object only, got {np.dtype(dtype)}; x.astype(dtype) converts what "
-                'fits, x.astype(float, casting="unsafe") rounds, and x.to_zarr(path) stores the numbers, which '
-                "xarray does not"
+                'fits, x.astype(float, casting="unsafe") rounds, and x.to_zarr(path) stores the numbers, '
+                "which xarray does not"
             )
         if copy is False:
             raise ValueError(f"{name} cannot be converted to an array of numbers without a copy")

@@ -133,15 +133,16 @@ def arrow_array(ints: Sequence[int], kind: Any, first: int = 0) -> Any:
 
 
 @contextmanager
-def parquet_writer(stream: BinaryIO, column: str, kind: Any) -> Iterator[Callable[[Any], None]]:
-    """Write a Parquet file of one column to a stream: what is yielded writes an array as a row group."""
+def parquet_writer(stream: BinaryIO, column: str, kind: Any) -> Iterator[Callable[..., None]]:
+    """Write a Parquet file of one column to a stream: what is yielded writes arrays as a row group."""
     pyarrow = pyarrow_for("to_parquet")
     schema = pyarrow.schema([pyarrow.field(column, kind, nullable=False)])
     with pyarrow.parquet.ParquetWriter(stream, schema) as writer:
 
-        def write(array: Any) -> None:
-            if len(array):
-                writer.write_table(pyarrow.table([array], schema=schema), row_group_size=len(array))
+        def write(*arrays: Any) -> None:
+            values = pyarrow.chunked_array(arrays, kind)
+            if len(values):
+                writer.write_table(pyarrow.table([values], schema=schema), row_group_size=len(values))
 
         yield write
 

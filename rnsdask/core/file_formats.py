@@ -9,13 +9,13 @@ from rnsdask.core.errors import InputError
 COMPRESSED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstandard"}
 """Endings of the names of compressed files that are read and written."""
 
-NUMPY, ZARR = "a NumPy file", "a Zarr store"
-_ZIP, _PARQUET, _HDF5 = "a zip archive", "a Parquet file", "an HDF5 file"
+NUMPY, PARQUET, CSV, ZARR = "a NumPy file", "a Parquet file", "a CSV file", "a Zarr store"
+_ZIP, _HDF5 = "a zip archive", "an HDF5 file"
 _ARROW, _MATRIX_MARKET = "an Arrow file", "a Matrix Market file"
 
 _TEXTS = {
     ".txt": "a text file",
-    ".csv": "a CSV file",
+    ".csv": CSV,
     ".tsv": "a TSV file",
     ".json": "a JSON file",
     ".jsonl": "a JSON file",
@@ -25,8 +25,8 @@ _TEXTS = {
 _FILES = {
     ".npy": NUMPY,
     ".npz": "an archive of NumPy files",
-    ".parquet": _PARQUET,
-    ".pq": _PARQUET,
+    ".parquet": PARQUET,
+    ".pq": PARQUET,
     ".h5": _HDF5,
     ".hdf5": _HDF5,
     ".nc": "a NetCDF file",
@@ -55,7 +55,7 @@ FIRST_BYTES = 32
 _BEGINS = {
     NUMPY: rb"\x93NUMPY",
     _ZIP: rb"PK\x03\x04[\x0a-\x3f]\x00",
-    _PARQUET: rb"PAR1\x15",
+    PARQUET: rb"PAR1\x15",
     _HDF5: rb"\x89HDF\r\n",
     _ARROW: rb"ARROW1",
 }
@@ -74,7 +74,7 @@ _BEGINS_OF_RECORDS = {
 _WAYS = {
     NUMPY: "--residues reads residues, and in Python rd.from_ints(np.load(PATH)) takes integers",
     _ZIP: "if it is of NumPy, rd.from_ints(np.load(PATH)[NAME]) takes its integers in Python",
-    _PARQUET: "rd.read_parquet(PATH, COLUMN) reads it in Python",
+    PARQUET: "rd.read_parquet(PATH, COLUMN) reads it in Python",
     _MATRIX_MARKET: "import without --binary reads it",
 }
 _OTHER_WAY = "write its integers as text, one a line"
