@@ -129,6 +129,18 @@ def arrow_array(ints: Sequence[int], kind: Any, first: int = 0) -> Any:
     return pyarrow.array(np.array(ints, dtype=kind.to_pandas_dtype()), kind)
 
 
+def text_array(lines: memoryview) -> Any:
+    """An array of Arrow, large_string, of lines of text that each have an end."""
+    pyarrow = pyarrow_for("Arrow")
+    octets = np.frombuffer(lines, dtype=np.uint8)
+    is_end = octets == ord("\n")
+    (ends,) = is_end.nonzero()
+    offsets = np.zeros(len(ends) + 1, dtype=np.int64)
+    offsets[1:] = ends - np.arange(len(ends))  # without the ends of the lines before
+    buffers = map(pyarrow.py_buffer, (offsets, octets[~is_end]))
+    return pyarrow.LargeStringArray.from_buffers(len(ends), *buffers)
+
+
 # ---- Parquet ----------------------------------------------------------------------------------------------
 
 

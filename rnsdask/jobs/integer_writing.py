@@ -79,7 +79,9 @@ def write_integers(
     if form == "npy":
         return write_numpy(stream, batches, ints_of, shape, limits, advance)
     if form == "parquet":
-        return write_parquet(stream, batches, ints_of, limits, advance)
+        return write_parquet(
+            stream, batches, ints_of, lambda numbers: decimal_lines(*decimal(numbers)), limits, advance
+        )
 
     def converted(batch: tuple[int, Any]) -> tuple[int, bytes | memoryview]:
         first, numbers = batch

@@ -5,9 +5,17 @@ from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 
-from rnsdask.arrays.tables import arrow_array, arrow_type, machine_type, parquet_writer, pyarrow_for
+from rnsdask.arrays.tables import (
+    arrow_array,
+    arrow_type,
+    machine_type,
+    parquet_writer,
+    pyarrow_for,
+    text_array,
+)
 from rnsdask.core.errors import JobError, abbreviate
 from rnsdask.jobs.compute import Advance, map_ahead
+from rnsdask.rns.values import range_of_arrow
 
 COLUMN = "value"
 """Name of the column of a table that has no other."""
@@ -119,12 +127,14 @@ def write_parquet(
     stream: BinaryIO,
     batches: Iterable[tuple[int, Any]],
     integers: Callable[[Any], list[int]],
+    lines: Callable[[Any], memoryview],
     limits: tuple[int, int],
     advance: Advance = lambda _: None,
 ) -> tuple[int, int]:
     """Write integers as the column of a Parquet file, of a type that holds the limits.
 
-    Parameters and results are those of :func:`write_numpy`.
+    Parameters and results are those of :func:`write_numpy`; `lines` gives the numbers as lines of decimal
+    text.
 
     Raises
     ------
@@ -136,11 +146,13 @@ def write_parquet(
     except ImportError as error:
         raise JobError(str(error)) from None
     kind = arrow_type(*limits)
+    is_text = range_of_arrow(kind) is None
     held: list[Any] = []
     nbytes = done = 0
 
     def converted(batch: tuple[int, Any]) -> Any:
-        return arrow_array(integers(batch[1]), kind, batch[0])
+        first, numbers = batch
+        return text_array(lines(numbers)) if is_text else arrow_array(integers(numbers), kind, first)
 
     with parquet_writer(stream, COLUMN, kind) as write:
         for array in map_ahead(converted, batches):

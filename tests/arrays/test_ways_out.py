@@ -194,6 +194,11 @@ def test_elements_are_integers_in_columns(tmp_path: Path) -> None:
     assert pa.array(x).to_pylist() == values
     x.to_parquet(tmp_path / "x.parquet")
     assert rd.read_parquet(tmp_path / "x.parquet", "value", x.system).to_ints().tolist() == values
+    y = rd.from_ints([5, -1], rd.FermatField(2**28 + 2**22, 16), chunks=None)
+    values = [5, (2**28 + 2**22) ** 16]
+    assert (y.to_pandas().tolist(), [int(v) for v in y.to_arrow().to_pylist()]) == (values, values)
+    y.rechunk(1).to_parquet(tmp_path / "x.parquet", overwrite=True)
+    assert written(tmp_path / "x.parquet") == (values, [1, 1], pa.large_string())
 
 
 # ---- Arrow ------------------------------------------------------------------------------------------------
