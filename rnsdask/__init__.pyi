@@ -69,8 +69,10 @@ from .lazy.functions import right_shift as right_shift
 from .lazy.functions import sign as sign
 from .lazy.functions import subtract as subtract
 from .lazy.functions import where as where
+from .lazy.histogram import histogram as histogram
 from .lazy.interleave import from_interleaved as from_interleaved
 from .lazy.interleave import to_interleaved as to_interleaved
+from .lazy.logarithm import log2 as log2
 from .lazy.matmul import dot as dot
 from .lazy.matmul import matmul as matmul
 from .lazy.modular import mod_add as mod_add

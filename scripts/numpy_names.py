@@ -98,14 +98,15 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
             Row("np.where", "rd.where"),
             Row("np.gcd np.lcm", "rd.gcd rd.lcm", "`lcm` may overflow."),
             Row("np.diff", "rd.diff", _OVERFLOWS),
+            Row("np.log2", "rd.log2 x.log2", "float64 with a relative error below 2^-50; beyond 2^1024 too."),
             Row("np.isin", "rd.isin"),
             Row("np.diagonal np.linalg.diagonal", "x.diagonal", _MATRICES),
-            Row("np.sqrt np.exp np.log np.sin np.floor", "", "Not exact, or nothing to do."),
+            Row("np.sqrt np.exp np.log np.log10 np.sin np.floor", "", "Not exact, or nothing to do."),
             Row("np.iscomplexobj np.isrealobj", "x.dtype"),
         ],
     ),
     "Reductions": (
-        "`axis`, `keepdims` as NumPy's; lazy arrays give lazy integers. Dask's `split_every` too.",
+        "`axis` (or `()`), `keepdims` as NumPy's; lazy arrays give lazy integers. Dask's `split_every` too.",
         [
             Row("np.max np.amax np.nanmax", "x.max"),
             Row("np.min np.amin np.nanmin", "x.min"),
@@ -120,7 +121,8 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
             Row("np.var np.nanvar", "x.var", "`fractions.Fraction`."),
             Row("np.std np.nanstd", "x.std", "`TypeError`: a root is not exact; `math.sqrt(x.var())`."),
             Row("np.median np.nanmedian", "rd.median", "An int, or a `fractions.Fraction`."),
-            Row("np.average np.percentile np.quantile np.histogram", "", "Not exact as a rule."),
+            Row("np.average np.percentile np.quantile", "", "Not exact as a rule."),
+            Row("np.histogram", "rd.histogram", "Edges are integers; no `density`, no `weights`."),
             Row("np.array_equal", "x.__eq__", "Of two arrays of numbers; computes lazy ones."),
         ],
     ),
@@ -176,7 +178,14 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
             Row("np.random.Generator.integers", "rd.random"),
             Row("np.ndarray.tolist np.ndarray.item", "x.tolist x.item", _INTS),
             Row("np.ndarray.astype np.astype", "x.astype", "object, integers that hold each number, bool."),
-            Row("np.ndarray.__array__", "x.to_ints", "`np.asarray(x)` is an object array of Python ints."),
+            Row(
+                "np.ndarray.__array__",
+                "x.to_ints",
+                "`np.asarray(x)` is an object array of Python ints, and so is each array in a list: "
+                "`np.sum([f, g])` adds integers, of FieldArrays too; `np.sum(np.stack([f, g]), axis=0)` adds "
+                "elements.",
+            ),
+            Row("np.ndarray.real np.ndarray.imag np.real np.imag", "x.real x.imag"),
             Row("np.ndarray.tobytes", "x.to_bytes x.to_limbs x.to_residues"),
             Row("np.ndarray.copy np.copy np.ndarray.flatten", "x.copy x.flatten"),
             Row(
@@ -188,20 +197,31 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
         ],
     ),
     "Dask": (
-        "A lazy array is a Dask collection: `dask.compute`, `persist`, `visualize`, clusters.",
+        "A lazy array is a Dask collection: `dask.compute`, `persist`, `visualize`, clusters. An array in "
+        "memory has no `chunks`. [dask.md](dask.md) says what each of Dask's own functions does.",
         [
             Row("da.Array.compute da.Array.persist da.Array.visualize", "x.compute x.persist x.visualize"),
             Row("da.Array.chunks da.Array.chunksize da.Array.numblocks", "x.chunks x.chunksize x.numblocks"),
-            Row("da.Array.npartitions da.Array.blocks", "x.npartitions x.blocks"),
+            Row("da.Array.npartitions da.Array.blocks da.Array.vindex", "x.npartitions x.blocks x.vindex"),
             Row("da.Array.rechunk", "x.rechunk", '`"auto"` is 64 to 128 MiB of words.'),
-            Row("da.Array.map_blocks", "x.map_blocks", "The function gets eager arrays of numbers."),
+            Row(
+                "da.Array.map_blocks",
+                "x.map_blocks",
+                "The function gets eager arrays of numbers, and gives such without `dtype`.",
+            ),
             Row("da.Array.compute_chunk_sizes", "x.compute_chunk_sizes", "Called by what needs it."),
             Row(
                 "da.concatenate da.stack da.asarray",
                 "x.to_dask_array",
-                "A Dask array of Python ints; `rd.concatenate` keeps residues.",
+                "A Dask array of Python ints; `rd.concatenate` keeps residues. Not of FieldArrays.",
             ),
             Row("da.reduction", "x.reduce"),
+            Row(
+                "da.histogram da.percentile",
+                "x.to_dask_array",
+                "`da.histogram(x, ...)` raises; `da.histogram(x.to_dask_array(), ...)` counts.",
+            ),
+            Row("da.to_npy_stack da.store", "x.to_zarr", "Dask's raise."),
         ],
     ),
     "Zarr": (
@@ -237,8 +257,8 @@ OWN = {
     "x": (
         "system system_type moduli words residues signed bound with_bound measure_bound with_residues extend "
         "shrink interval is_even bit_length clip sort columns sign low upp exponent from_ints from_residues "
-        "from_rns from_words to_rns to_positional bits lift inverse multiply_by_root create_store "
-        "storable_lengths with_storable_chunks storage"
+        "from_rns from_words plot to_numpy to_rns to_positional bits lift inverse multiply_by_root "
+        "create_store storable_lengths with_storable_chunks storage"
     ),
 }
 """Public names that NumPy and Dask have nothing like, of the package and of arrays."""

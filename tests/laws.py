@@ -818,7 +818,7 @@ def nothing_is_computed_before_it_is_asked_for(case: Case) -> None:
             lazy += [x // 1, x < 0, rd.maximum(x, 0), rd.sign(x), x.max(), x.argmin()]
     assert type(x).__name__ in text
     assert str(x.shape) in text
-    assert len(text) < 400
+    assert len(text) < 2000
     case.claim_array(lazy[0], a * 0)
 
 

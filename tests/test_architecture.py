@@ -39,7 +39,7 @@ PACKAGES = (
 
 # The only users of a library: others reach it through them.
 USERS = {
-    "IPython": ("jobs.progress",),
+    "IPython": ("arrays.notebook", "jobs.progress"),
     "click": ("cli",),
     "cupy": ("backend",),
     "dask": ("cluster", "lazy", "arrays", "expressions", "jobs"),
@@ -47,6 +47,7 @@ USERS = {
     "distributed": ("cluster", "jobs"),
     "fsspec": ("store",),
     "kvikio": ("store.device_files",),
+    "matplotlib": ("arrays.plotting",),
     "numcodecs": ("store.codecs",),
     "obstore": ("store",),
     "pyarrow": ("arrays.parquet",),

@@ -124,7 +124,7 @@ def test_the_reference_has_every_public_name() -> None:
     public = {("rnsdask", name) for name in re.findall(r" as (\w+)$", stub, re.MULTILINE)}
     public -= {
         ("rnsdask", name) for name in ("linalg", "poly", "__version__")
-    }  # pages of their own, and no object
+    }  # of modules come what they hold
     public |= {(module.__name__, name) for module in (rd.linalg, rd.poly) for name in module.__all__}
     assert listed == public
 

@@ -1,13 +1,15 @@
 """What arrays of integers of every number system do alike: division, comparison, reductions."""
 
-from typing import Any, NoReturn, SupportsIndex
+from typing import Any, SupportsIndex
 
 from rnsdask.arrays.collection import array_type_of
+from rnsdask.arrays.operators import deferring
+from rnsdask.arrays.plotting import Plot
 from rnsdask.arrays.ring_array import RingArray
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import as_integer
-from rnsdask.lazy import functions, number_theory, positional, sort, tree
+from rnsdask.lazy import functions, logarithm, number_theory, positional, sort, tree
 from rnsdask.lazy.lazy_ints import LazyInts
 from rnsdask.lazy.operands import Operand
 from rnsdask.positional.system import Positional
@@ -24,14 +26,17 @@ class ArithmeticArray(RingArray):
 
     # ---- division -----------------------------------------------------------------------------------------
 
+    @deferring
     def __floordiv__(self, divisor: Operand) -> Any:
         """Quotients, rounded towards minus infinity, by an integer of any size or by another array."""
         return functions.divided(self, divisor, "quotient")[0]
 
+    @deferring
     def __mod__(self, divisor: Operand) -> Any:
         """Remainders, 0 or of the divisor's sign, by an integer of any size or by another array."""
         return functions.divided(self, divisor, "remainder")[0]
 
+    @deferring
     def __divmod__(self, divisor: Operand) -> tuple[Any, Any]:
         """Quotients and remainders from one division."""
         quotients, remainders = functions.divided(self, divisor, "quotient", "remainder")
@@ -47,7 +52,8 @@ class ArithmeticArray(RingArray):
         quotients, remainders = functions.divided(dividend, self, "quotient", "remainder")
         return quotients, remainders
 
-    def __truediv__(self, divisor: object) -> NoReturn:
+    @deferring
+    def __truediv__(self, divisor: object) -> Any:
         """Refused, for a quotient is no integer as a rule.
 
         Raises
@@ -58,16 +64,20 @@ class ArithmeticArray(RingArray):
         kind = with_article(type(self))
         raise TypeError(f"/ of {kind} is not exact: // gives quotients, % remainders, divmod both")
 
-    __rtruediv__ = __truediv__
+    def __rtruediv__(self, dividend: object) -> Any:
+        return self / 1
 
     # ---- bits, which positional numbers alone have --------------------------------------------------------
 
+    @deferring
     def __and__(self, other: Operand) -> Any:
         return functions.bitwise_and(self, other)
 
+    @deferring
     def __or__(self, other: Operand) -> Any:
         return functions.bitwise_or(self, other)
 
+    @deferring
     def __xor__(self, other: Operand) -> Any:
         return functions.bitwise_xor(self, other)
 
@@ -81,15 +91,19 @@ class ArithmeticArray(RingArray):
     # Each compares with an array of the same numbers, or with any integer, exactly. The result is a Boolean
     # array, as NumPy's.
 
+    @deferring
     def __lt__(self, other: Operand) -> Any:
         return functions.relate(self, "<", other)
 
+    @deferring
     def __le__(self, other: Operand) -> Any:
         return functions.relate(self, "<=", other)
 
+    @deferring
     def __gt__(self, other: Operand) -> Any:
         return functions.relate(self, ">", other)
 
+    @deferring
     def __ge__(self, other: Operand) -> Any:
         return functions.relate(self, ">=", other)
 
@@ -98,6 +112,15 @@ class ArithmeticArray(RingArray):
     def bit_length(self) -> Any:
         """Bits of each number's magnitude, as :func:`.bit_length`: int64, lazy on Dask."""
         return number_theory.bit_length(self)
+
+    def log2(self) -> Any:
+        """Logarithm to the base 2 of each number, as :func:`.log2`: float64, lazy on Dask."""
+        return logarithm.log2(self)
+
+    @property
+    def plot(self) -> Plot:
+        """Pictures of the numbers, by Matplotlib: ``x.plot.hist()`` and ``x.plot.line()``."""
+        return Plot(self)
 
     # ---- other systems ------------------------------------------------------------------------------------
 
@@ -214,6 +237,7 @@ class ArithmeticArray(RingArray):
         return bound
 
     def _field(self, field: str, operation: str, split_every: int | None = None) -> Any:
+        tree.checked_split(split_every)
         if not self._is_lazy:
             return getattr(tree.reduce_words(operation, self._words, self._system), field)
         return LazyInts.of(

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from html import escape
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import dask
 import dask.array as da
@@ -10,6 +11,7 @@ import numpy as np
 from dask.base import DaskMethodsMixin, normalize_token
 from numpy.typing import DTypeLike, NDArray
 
+from rnsdask.arrays.showing import inline_text, numbers_text
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout
 from rnsdask.core.errors import with_article
@@ -19,6 +21,7 @@ from rnsdask.lazy import casting
 from rnsdask.lazy.chunks import normalize_chunks, without_empty_chunks
 from rnsdask.lazy.compute import compute_by, get_of_this_process
 from rnsdask.lazy.in_memory import as_lazy
+from rnsdask.lazy.number_chunks import joined, numbers_of, rebuilt
 from rnsdask.rns.remembered import now_constant
 
 Made = TypeVar("Made", bound="NumberCollection")
@@ -51,10 +54,13 @@ class NumberCollection(DaskMethodsMixin):
         If words and system do not fit.
     """
 
-    __slots__ = ("_system", "_words")
+    __slots__ = ("_collection", "_system", "_words")
 
     system_type: ClassVar[type[NumberSystem]]
     """The kind of system that the array's class has operations for."""
+
+    _dasks_way: ClassVar[str] = "x.to_dask_array()"
+    """How people get a Dask array of Python ints."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -75,6 +81,7 @@ class NumberCollection(DaskMethodsMixin):
             words.flags.writeable = False  # numbers never change, nor does what is known of them
         self._words = words
         self._system = system
+        self._collection: da.Array | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Arrays that are unpickled can be written to, until the class has made a view of them.
@@ -128,24 +135,29 @@ class NumberCollection(DaskMethodsMixin):
         return int(self._words.nbytes)
 
     @property
-    def chunks(self) -> tuple[tuple[int, ...], ...] | None:
-        """Lengths of the chunks along each axis, as Dask gives them; None if the array is not chunked."""
-        return self._words.chunks[1:] if self._is_lazy else None
+    def chunks(self) -> tuple[tuple[int, ...], ...]:
+        """Lengths of the chunks along each axis, as Dask gives them; an array in memory has none."""
+        return self._words.chunks[1:]  # type: ignore[no-any-return]
 
     @property
-    def numblocks(self) -> tuple[int, ...] | None:
-        """Number of chunks along each axis, as Dask gives it; None if the array is not chunked."""
-        return self._words.numblocks[1:] if self._is_lazy else None
+    def _lengths(self) -> tuple[tuple[int, ...], ...] | None:
+        """The chunks; None of an array in memory."""
+        return self.chunks if self._is_lazy else None
 
     @property
-    def npartitions(self) -> int | None:
-        """Number of chunks; None if the array is not chunked."""
-        return self._words.npartitions if self._is_lazy else None
+    def numblocks(self) -> tuple[int, ...]:
+        """Number of chunks along each axis, as Dask gives it; an array in memory has none."""
+        return self._words.numblocks[1:]  # type: ignore[no-any-return]
 
     @property
-    def chunksize(self) -> tuple[int, ...] | None:
-        """Greatest length of a chunk along each axis; None if the array is not chunked."""
-        return self._words.chunksize[1:] if self._is_lazy else None
+    def npartitions(self) -> int:
+        """Number of chunks; an array in memory has none."""
+        return self._words.npartitions  # type: ignore[no-any-return]
+
+    @property
+    def chunksize(self) -> tuple[int, ...]:
+        """Greatest length of a chunk along each axis; an array in memory has none."""
+        return self._words.chunksize[1:]  # type: ignore[no-any-return]
 
     @property
     def blocks(self) -> "_Blocks[Self]":
@@ -157,8 +169,26 @@ class NumberCollection(DaskMethodsMixin):
             If the array is not chunked.
         """
         if not self._is_lazy:
-            raise AttributeError("an array in memory has no blocks; rechunk() makes a Dask array of it")
+            raise AttributeError  # of which `__getattr__` makes one that says what to do
         return _Blocks(self)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what to do where a function of Dask asks for what only Dask's arrays have."""
+            kind = with_article(type(self))
+            if name.startswith("_") or not hasattr(da.Array, name):
+                raise AttributeError(f"{kind} has no attribute {name!r}", name=name, obj=self)
+            lacking = (
+                f"{kind} in memory has no {name}; rechunk() makes it lazy, and"
+                if hasattr(type(self), name)
+                else f"{kind} has no {name}, which Dask's arrays have;"
+            )
+            raise AttributeError(
+                f"{lacking} {self._dasks_way} is a Dask array of Python ints, for Dask's functions",
+                name=name,
+                obj=self,
+            )
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -197,44 +227,95 @@ class NumberCollection(DaskMethodsMixin):
                 "call compute_chunk_sizes() first"
             )
 
+    def __sizeof__(self) -> int:
+        """Bytes that it holds, for Dask counts those of the chunks that a worker has."""
+        return object.__sizeof__(self) + (0 if self._is_lazy else int(self._words.nbytes))
+
     def __len__(self) -> int:
         if np.isnan(self.shape[0]):
             self._find_lengths()
         return int(self._words.shape[1])
 
     def __repr__(self) -> str:
+        numbers = numbers_text(self._words, self._system)
+        return self._summary() if numbers is None else f"{self._summary()}\n{numbers}"
+
+    def _summary(self) -> str:
+        """What it is, in one line."""
         chunks = f", chunksize={self._words.chunksize[1:]}" if self._is_lazy else ""
         return f"{type(self).__name__}<{self._kind}: shape={self.shape}, {self._system}{chunks}>"
 
+    def _repr_inline_(self, max_width: int) -> str:
+        """What xarray shows of a variable in one line."""
+        numbers = inline_text(self._words, self._system, max_width)
+        chunks = f"<chunksize={self._words.chunksize[1:]}>" if self._is_lazy else f"<shape={self.shape}>"
+        return (f"{type(self).__name__}{chunks}" if numbers is None else numbers)[:max_width]
+
     def _repr_html_(self) -> str:
         size = dask.utils.format_bytes(self.nbytes) if self._has_lengths else "unknown"
-        rows = {"Shape": self.shape, **self._system.details(), "Bytes": size}
+        rows = {"Shape": self.shape, **self._system.details(), "Bytes": size, **self._chunk_details()}
         cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows.items())
         table = f"<table><caption>{type(self).__name__}</caption><tbody>{cells}</tbody></table>"
-        return table + (self._words._repr_html_() if self._is_lazy else "")
+        numbers = numbers_text(self._words, self._system)
+        shown = "" if numbers is None else f"<pre>{escape(numbers)}</pre>"
+        return table + shown + self._picture()
+
+    def _chunk_details(self) -> dict[str, str]:
+        """Name and value of what Dask shows of chunks and graph, for people."""
+        if not self._is_lazy:
+            return {}
+        count, layers = self.npartitions, len(getattr(self._words.dask, "layers", ()))
+        return {
+            "Chunk": f"{self.chunksize}, {count} chunk{'' if count == 1 else 's'}",
+            "Dask graph": f"{layers} layer{'' if layers == 1 else 's'}",
+        }
+
+    def _picture(self) -> str:
+        """Dask's picture of the chunks along the axes of the numbers, if there is one."""
+        if not self._is_lazy or not self._has_lengths:
+            return ""
+        try:
+            picture: str = da.Array({}, "numbers", self.chunks, dtype=object).to_svg(
+                size=dask.config.get("array.svg.size", 120)
+            )
+        except NotImplementedError:  # of empty arrays, and of axes that are too many
+            return ""
+        return picture
 
     # ---- Dask collection ----------------------------------------------------------------------------------
 
     def __dask_tokenize__(self) -> Any:
         return type(self).__name__, normalize_token(self._words), normalize_token(self._system)
 
+    def _numbers(self) -> da.Array:
+        """Return what the array is for Dask: its chunks are arrays of numbers, which functions know."""
+        if not self._is_lazy:
+            raise TypeError(
+                f"{with_article(type(self))} in memory is no Dask collection; rechunk() makes it lazy, and "
+                f"{self._dasks_way} is a Dask array of Python ints, for Dask's functions"
+            )
+        if self._collection is None:
+            self._collection = numbers_of(self._words, type(self), self._system)
+        return self._collection
+
     def __dask_graph__(self) -> Any:
-        return self._words.__dask_graph__() if self._is_lazy else None
+        return self._numbers().__dask_graph__() if self._is_lazy else None
 
     def __dask_keys__(self) -> Any:
-        return self._words.__dask_keys__()
+        return self._numbers().__dask_keys__()
 
     def __dask_layers__(self) -> Any:
-        return self._words.__dask_layers__()
+        return self._numbers().__dask_layers__()
 
     __dask_optimize__ = staticmethod(da.Array.__dask_optimize__)
     __dask_scheduler__ = staticmethod(da.Array.__dask_scheduler__)
 
     def __dask_postcompute__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _rebuild, (self._words.__dask_postcompute__(), type(self), self._system)
+        return joined, (self._words.__dask_postcompute__(), type(self), self._system)
 
     def __dask_postpersist__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _rebuild, (self._words.__dask_postpersist__(), type(self), self._system)
+        rebuild = self._numbers().__dask_postpersist__()
+        return rebuilt, (rebuild, type(self), self._system, self._words._meta)
 
     def compute(self, **kwargs: Any) -> Any:
         """Compute the words, as of any Dask collection; on a cluster whose workers run this version.
@@ -248,12 +329,12 @@ class NumberCollection(DaskMethodsMixin):
         if get is not None:
             return self._with_words(compute_by(get, self._words))
         with checked_workers(kwargs.get("scheduler")):
-            return super().compute(**kwargs)  # type: ignore[no-untyped-call]
+            return self._with_words(self._words.compute(**kwargs)) if self._is_lazy else self
 
     def persist(self, **kwargs: Any) -> Any:
         """Compute the words where they stay, chunk by chunk; as :meth:`compute`."""
         with checked_workers(kwargs.get("scheduler")):
-            return super().persist(**kwargs)  # type: ignore[no-untyped-call]
+            return self._with_words(self._words.persist(**kwargs)) if self._is_lazy else self
 
     def compute_chunk_sizes(self) -> Self:
         """Find out unknown chunk sizes, as after selecting by a Boolean array, in place; as Dask's own.
@@ -265,6 +346,7 @@ class NumberCollection(DaskMethodsMixin):
             with checked_workers():
                 # Of a copy, for other arrays may have these words, with their empty chunks.
                 self._words = without_empty_chunks(self._words.copy().compute_chunk_sizes())
+            self._collection = None
         return self
 
     # ---- chunks -------------------------------------------------------------------------------------------
@@ -288,7 +370,7 @@ class NumberCollection(DaskMethodsMixin):
         """
         rows = self._system.rows
         try:
-            lengths = ((rows,), *normalize_chunks(chunks, self.shape, self._system.words32, self.chunks))
+            lengths = ((rows,), *normalize_chunks(chunks, self.shape, self._system.words32, self._lengths))
         except ValueError:
             if self._has_lengths:
                 raise
@@ -299,30 +381,50 @@ class NumberCollection(DaskMethodsMixin):
         )
 
     def map_blocks(
-        self, function: Callable[..., Any], *, dtype: DTypeLike | None = None, **options: Any
+        self,
+        function: Callable[..., Any],
+        *args: Any,
+        name: str | None = None,
+        token: str | None = None,
+        dtype: DTypeLike | None = None,
+        chunks: Any = None,
+        drop_axis: Any = None,
+        new_axis: Any = None,
+        enforce_ndim: bool = False,
+        meta: Any = None,
+        **options: Any,
     ) -> Any:
-        """Apply a function to each chunk, as Dask's ``map_blocks``; of an array in memory, to it as a whole.
+        """Apply a function to each chunk, by Dask's ``map_blocks``; of an array in memory, to it as a whole.
 
         Parameters
         ----------
         function : callable
-            Called with an array in memory like this one, and `options`. It returns such an array, of the same
-            moduli set and range, or with `dtype` a NumPy or CuPy array, of the same shape in either case.
+            Called with an array in memory like this one, those of `args`, and `options`; with ``block_id=``
+            and ``block_info=`` if it has arguments of these names. It returns such an array, of the same
+            moduli set and range, or with `dtype` a NumPy or CuPy array.
+        *args
+            Lazy arrays, which it gets chunk by chunk, and anything else, which it gets as it is.
         dtype : optional
-            Type of the array that it returns, if not an array of numbers.
+            Type of the array that it returns, if not an array of numbers. With object, arrays of integers
+            that it returns become Python ints.
+        chunks, drop_axis, new_axis, enforce_ndim
+            As Dask's: the shape of what it returns, if that is not the shape of the chunk.
+        name, token, meta
+            As Dask's. `meta` stands for `dtype` too.
 
         Returns
         -------
         array like this one, or of `dtype`
-            Lazy if this one is, with the same chunks. It has no bound.
+            Lazy if this one or one of `args` is. It has no bound.
 
         Raises
         ------
         TypeError, ValueError
             If the function returns anything else; for a lazy array when it is computed.
         """
-        made = casting.map_blocks(type(self), self, function, dtype, options)
-        return made if dtype is not None else type(self)(made, casting.without_bound(self._system))
+        dasks = {"name": name, "token": token, "chunks": chunks, "drop_axis": drop_axis, "new_axis": new_axis}
+        dasks["enforce_ndim"] = enforce_ndim
+        return casting.map_blocks(self, function, args, dtype, meta, dasks, options)
 
     def _check_numpys(self, function: str, out: Any, dtype: DTypeLike | None = None) -> None:
         """Refuse what NumPy's functions pass on, such as ``np.sum(x, out=...)``, and this array cannot do."""
@@ -331,7 +433,10 @@ class NumberCollection(DaskMethodsMixin):
                 f"{function} of {with_article(type(self))} takes no out: its result is a new object"
             )
         if dtype is not None and np.dtype(dtype) != object:
-            raise TypeError(f"{function} of {with_article(type(self))} is exact, got dtype {np.dtype(dtype)}")
+            raise TypeError(
+                f"{function} of {with_article(type(self))} is exact, got dtype {np.dtype(dtype)}; give none "
+                "(xarray's mean and var give one but with skipna=False)"
+            )
 
 
 class _Blocks(Generic[Made]):
@@ -357,10 +462,3 @@ class _Blocks(Generic[Made]):
     def ravel(self) -> list[Made]:
         """All chunks in C order."""
         return [self[index] for index in np.ndindex(self.shape)]
-
-
-def _rebuild(
-    results: Any, rebuild_words: Any, array_type: type[NumberCollection], system: NumberSystem, **options: Any
-) -> NumberCollection:
-    rebuild, arguments = rebuild_words
-    return array_type(rebuild(results, *arguments, **options), system)

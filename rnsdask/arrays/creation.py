@@ -29,6 +29,7 @@ from rnsdask.fields.system import PrimeFields
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import normalize_chunks
 from rnsdask.lazy.foreign import encoded, residues_first
+from rnsdask.lazy.inputs import is_on_disk, of_any_library, readable
 from rnsdask.lazy.map import map_chunks
 from rnsdask.positional.random import random_limbs
 from rnsdask.positional.system import Positional
@@ -36,7 +37,7 @@ from rnsdask.rns import convert
 from rnsdask.rns.foreign import Moduli, system_of
 from rnsdask.rns.random import random_residues
 from rnsdask.rns.system import RNS
-from rnsdask.rns.values import flat_integers, moduli_that_hold
+from rnsdask.rns.values import flat_integers, moduli_of_range, moduli_that_hold
 
 Chunks = layout.Chunks
 
@@ -58,11 +59,12 @@ def from_ints(
         The numbers. A NumPy array of an integer type or of objects keeps its shape, nested lists have that of
         such an array. Text is read where it is the item of a list or an array: decimal, or hexadecimal after
         ``0x``. A Series or an Index of pandas, or an array of Arrow, of integers, of text, or of decimals
-        without fraction. A Dask array stays lazy, with its chunks.
+        without fraction. A matrix of FLINT or SymPy, and any array in memory, keeps its shape. A Dask array
+        stays lazy, with its chunks; an array of Zarr, TensorStore or h5py in chunks becomes lazy with these.
     moduli : ModuliSet, RNS, IntervalRNS, Positional, PrimeFields or FermatField, optional
         The moduli set, large enough for every number, or a number system. Without it the fewest 32-bit moduli
-        that hold the numbers, all of which are looked at; a Dask array needs it. For each element of fields
-        any integer stands that has its residues.
+        that hold the numbers, all of which are looked at; those that hold the type of a lazy array, which
+        of objects or text needs it. For each element of fields any integer stands that has its residues.
     signed : bool, optional
         Symmetric range instead of ``0 .. M-1``; a system tells it itself. Without moduli, the range is signed
         if a number is negative.
@@ -85,6 +87,9 @@ def from_ints(
         Dask array that in its chunk, when it is computed. If a number is beyond the bound of the system, or
         `signed` contradicts it.
     """
+    ints = of_any_library(ints)
+    if is_on_disk(ints):
+        ints = readable(ints)
     if isinstance(ints, da.Array):
         return _from_lazy_ints(ints, moduli, signed, chunks)
     flat, shape = flat_integers(ints)
@@ -106,10 +111,16 @@ def _from_lazy_ints(
     ints: da.Array, moduli: ModuliSet | NumberSystem | None, signed: bool | None, chunks: Chunks | None
 ) -> Any:
     """A lazy array of the integers of a Dask array, with its chunks unless others are given."""
-    if moduli is None:
-        raise TypeError("a lazy array needs the moduli that hold its numbers: from_ints(x, moduli)")
     if ints.ndim == 0 or ints.dtype.kind not in "iuOSUT":
         raise TypeError(f"a lazy array must be of integers, of one axis or more, got {ints!r}")
+    limits = np.iinfo(ints.dtype) if ints.dtype.kind in "iu" else None
+    if moduli is None:
+        if limits is None:
+            raise TypeError(
+                f"a lazy array of {ints.dtype}, whose numbers may have any size, needs the moduli that hold "
+                "them: from_ints(x, moduli)"
+            )
+        moduli, signed = moduli_of_range(int(limits.min), int(limits.max), signed)
     system = as_system(moduli, signed=signed)
     like = np.empty(0, system.word_dtype)
     words = map_chunks(encoded, as_declared(ints)[None], rows=system.rows, like=like, system=system)
@@ -117,7 +128,6 @@ def _from_lazy_ints(
         array = array_type_of(system)(words, system)
     else:
         # What the type proves of the numbers; the bound of a system is checked.
-        limits = np.iinfo(ints.dtype) if ints.dtype.kind in "iu" else None
         known = None if limits is None else max(int(limits.max), -int(limits.min))
         array = RNSArray(words, system.with_bound(known))
         array = array if system.bound is None else array.with_bound(system.bound)
@@ -158,14 +168,15 @@ def from_residues(
     Parameters
     ----------
     residues : array of an integer type, shape (n, *shape)
-        NumPy, CuPy or Dask; or Zarr's and others that are read by slices, which makes a lazy array with their
-        chunks. Residue i of every number must be from 0 to below ``moduli[i]``. A NumPy or CuPy array is
-        copied, so that later writes to it change no number; a read-only NumPy array of uint32 is taken as it
-        is: nobody may write to its memory in another way.
+        NumPy, CuPy or Dask, or of another library in memory; or of Zarr, TensorStore and others that are read
+        by slices, which makes a lazy array with their chunks. Residue i of every number must be from 0 to
+        below ``moduli[i]``. A NumPy or CuPy array is copied, so that later writes to it change no number; a
+        read-only NumPy array of uint32 is taken as it is: nobody may write to its memory in another way.
     moduli : ModuliSet, RNS, PrimeFields or iterable of int
         The n moduli, or a number system. Integers may be up to 2**64, as homomorphic encryption has them: if
         one is greater than 2**32, each number is written anew, exactly, under 32-bit moduli,
-        ``ModuliSet.for_bits`` of the length of their product.
+        ``ModuliSet.for_bits`` of the length of their product. Such numbers do not wrap: ``overflow="wrap"``
+        is an error, which names the way.
     signed : bool, optional
         Symmetric range of the moduli given instead of ``0 .. M-1``; a system tells it itself.
     bound : int, optional

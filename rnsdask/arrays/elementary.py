@@ -42,8 +42,11 @@ def count_nonzero(x: Any, axis: Axis | None = None, *, keepdims: bool = False) -
         If an axis is wrong.
     """
     x = _checked("count_nonzero", x, RingArray)
-    found = (x != 0).sum(axis=x._axes(axis), dtype=np.int64, keepdims=keepdims)
-    return found if found.ndim or x.chunks is not None else int(found)
+    axes, is_nonzero = x._axes(axis), x != 0
+    if not axes:
+        return is_nonzero.astype(np.int64)
+    found = is_nonzero.sum(axis=axes, dtype=np.int64, keepdims=keepdims)
+    return found if found.ndim or x._is_lazy else int(found)
 
 
 def diff(
@@ -86,7 +89,7 @@ def diff(
         which is a ValueError, if there is no such axis.
     """
     x = _checked("diff", x, RingArray)
-    times, mode = as_integer(n, "n"), overflow_mode(overflow)
+    times, mode = as_integer(n, "n"), overflow_mode(overflow, x.system)
     if times < 0:
         raise ValueError(f"n must not be negative, got {abbreviate(times)}")
     if times != 1 and mode == "flag" and not of_fields(x):

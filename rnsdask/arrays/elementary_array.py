@@ -6,11 +6,14 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from rnsdask.arrays.arithmetic_array import ArithmeticArray
+from rnsdask.arrays.operators import deferring
 from rnsdask.arrays.ring_array import Axis, without_axes
 from rnsdask.core.errors import abbreviate, with_article
 from rnsdask.core.moduli import as_integer
+from rnsdask.core.overflow import overflow_mode
 from rnsdask.lazy import functions, moments, powers, products
-from rnsdask.lazy.operands import Operand
+from rnsdask.lazy.operands import Operand, filled_like
+from rnsdask.lazy.tree import checked_split
 
 
 class ElementaryArray(ArithmeticArray):
@@ -33,11 +36,13 @@ class ElementaryArray(ArithmeticArray):
 
     # ---- products and powers ------------------------------------------------------------------------------
 
+    @deferring
     def __pow__(self, exponent: Any, modulus: SupportsIndex | None = None) -> Any:
         """Powers by :func:`.power`; with a modulus, as ``pow(x, k, m)``, powers modulo that integer.
 
-        These are exact, whatever lies between. Their exponent is one integer of any size, a negative one
-        raises inverses; the modulus' magnitude minus 1 must be in the range.
+        These are exact, whatever lies between. Their exponent is one integer of any size, or an array of
+        machine integers, one for each number; a negative one raises inverses. The modulus' magnitude minus 1
+        must be in the range.
 
         Raises
         ------
@@ -49,10 +54,12 @@ class ElementaryArray(ArithmeticArray):
             return powers.power(self, exponent)
         return powers.power_modulo(self, exponent, modulus)
 
+    @deferring
     def __rshift__(self, bits: Any) -> Any:
         """Floor division by ``2**bits``, as :func:`.right_shift`."""
         return functions.right_shift(self, bits)
 
+    @deferring
     def __lshift__(self, bits: Any) -> Any:
         """Product with ``2**bits``, as :func:`.left_shift`; overflow as in a product."""
         return functions.left_shift(self, bits)
@@ -98,6 +105,10 @@ class ElementaryArray(ArithmeticArray):
         """
         self._check_numpys("prod", out, dtype)
         axes = self._axes(axis)
+        checked_split(split_every)
+        if not axes:
+            mode = overflow_mode(overflow, self.system)
+            return (self, filled_like(self._words, 0, np.bool_)) if mode == "flag" else self
         if len(axes) == self.ndim and not keepdims:
             return products.prod(self, overflow, split_every, backend)
         self._find_lengths()
@@ -124,6 +135,7 @@ class ElementaryArray(ArithmeticArray):
         out: None = None,
         *,
         keepdims: bool = False,
+        split_every: int | None = None,
     ) -> Any:
         """Mean of all numbers or along axes, exact.
 
@@ -142,8 +154,9 @@ class ElementaryArray(ArithmeticArray):
         """
         self._check_numpys("mean", out, dtype)
         count = self._count("mean", axis)
-        options = {"keepdims": True} if keepdims else {}
-        return moments.mean(self.sum(axis, **options), count)  # type: ignore[attr-defined]
+        options: dict[str, Any] = {"keepdims": True} if keepdims else {}
+        total = self.sum(axis, split_every=split_every, **options)  # type: ignore[attr-defined]
+        return moments.mean(total, count)
 
     def std(self, *_: Any, **__: Any) -> NoReturn:
         """Refused, for a standard deviation is irrational as a rule.

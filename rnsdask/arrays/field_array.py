@@ -6,6 +6,7 @@ from typing import Any, ClassVar, NoReturn, SupportsIndex
 from numpy.typing import DTypeLike
 
 from rnsdask.arrays import rns_storage
+from rnsdask.arrays.operators import deferring
 from rnsdask.arrays.ring_array import Axis, RingArray, without_axes
 from rnsdask.arrays.rns_array import RNSArray
 from rnsdask.arrays.storage import Storage
@@ -15,16 +16,17 @@ from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.lazy import fields as lazy_fields
 from rnsdask.lazy import functions, powers
 from rnsdask.lazy.operands import Operand, is_number_array
+from rnsdask.lazy.tree import checked_split
 from rnsdask.rns.system import RNS
 
 
-def _refused(name: str) -> Callable[..., NoReturn]:
+def _refused(name: str, method_name: str = "") -> Callable[..., NoReturn]:
     """A method that an array of elements without an order does not have: it raises TypeError."""
 
     def method(*_: Any, **__: Any) -> NoReturn:
         lazy_fields.refuse(name)
 
-    method.__name__ = name
+    method.__name__ = method_name or name
     method.__doc__ = "Raise TypeError: elements of fields have no order."
     return method
 
@@ -59,6 +61,7 @@ class FieldArray(RingArray):
 
     system_type = FiniteFields
     storage: ClassVar[Storage] = rns_storage
+    _dasks_way: ClassVar[str] = "x.lift().to_dask_array()"
 
     # ---- as integers --------------------------------------------------------------------------------------
 
@@ -115,6 +118,19 @@ class FieldArray(RingArray):
         lifted: Any = functions.subtract(raised, half, overflow="raise")  # whatever rd.errstate says
         return RNSArray(lifted.residues, system.with_bound(half or self._system.modulus - 1))
 
+    def to_dask_array(self) -> NoReturn:
+        """Raise TypeError: Dask's functions would add and multiply integers, not elements.
+
+        Raises
+        ------
+        TypeError
+            In any case; ``x.lift().to_dask_array()`` is a Dask array of the integers from 0 to M - 1.
+        """
+        raise TypeError(
+            "a FieldArray is no Dask array: Dask's functions would calculate with integers, not elements of "
+            "fields; functions of np and rd take it, and x.lift().to_dask_array() has its integers"
+        )
+
     @property
     def residues(self) -> Any:
         """The elements of each prime field: NumPy, CuPy or Dask array of uint32, shape (n, *shape).
@@ -132,6 +148,7 @@ class FieldArray(RingArray):
 
     # ---- division and powers ------------------------------------------------------------------------------
 
+    @deferring
     def __truediv__(self, other: Operand) -> Any:
         """Quotients; a divisor that is 0 in a field is a ZeroDivisionError, with its index in an array."""
         return functions.divide(self, other)
@@ -144,6 +161,7 @@ class FieldArray(RingArray):
         found: FieldArray = powers.inverse(self)
         return found
 
+    @deferring
     def __pow__(self, exponent: Any, modulus: SupportsIndex | None = None) -> Any:
         """Powers by :func:`.power`, negative ones of the inverses; a modulus is a TypeError."""
         if modulus is not None:
@@ -228,13 +246,19 @@ class FieldArray(RingArray):
     ) -> Any:
         self._check_numpys(name, out, dtype)
         axes = self._axes(axis)
+        checked_split(split_every)
+        if not axes:
+            return self
         self._find_lengths()
         found = lazy_fields.reduce_along(name, self, axes, split_every)
         return found if keepdims else without_axes(found, axes)
 
     # ---- order, which there is none of --------------------------------------------------------------------
 
-    __lt__, __le__, __gt__, __ge__ = map(_refused, ("<", "<=", ">", ">="))
+    __lt__, __le__, __gt__, __ge__ = (
+        deferring(_refused(symbol, f"__{name}__"))
+        for symbol, name in (("<", "lt"), ("<=", "le"), (">", "gt"), (">=", "ge"))
+    )
     max, min, argmax, argmin, cummax, cummin = map(
         _refused, ("max", "min", "argmax", "argmin", "cummax", "cummin")
     )

@@ -142,7 +142,7 @@ class IntervalRNSArray(ElementaryArray):
         """Make an array of the numbers of an RNSArray, signed or not; lazy if that is."""
         if not isinstance(x, RNSArray):
             raise TypeError(f"from_rns takes an RNSArray, got {type(x).__name__}")
-        return cls(interval_rns.columns_of(x), IntervalRNS(x.moduli))
+        return cls(interval_rns.columns_of(x), IntervalRNS(x.moduli, x.system.source))
 
     def to_rns(self, signed: bool = True) -> RNSArray:
         """The numbers as an RNSArray of the same moduli set; lazy if this array is.
@@ -153,7 +153,7 @@ class IntervalRNSArray(ElementaryArray):
             If a number is outside of its range, naming the first one's flat index, the first in its chunk;
             for a Dask array when it is computed.
         """
-        system = RNS(self.moduli, signed)
+        system = RNS(self.moduli, signed, source=self.system.source)
         return RNSArray(interval_rns.residues_of(self, system), system)
 
     # ---- what it is ---------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ class IntervalRNSArray(ElementaryArray):
         With ``"wrap"`` and ``"flag"`` a result has the sign of the exact product, its magnitude modulo M.
         """
         self._check_numpys("cumprod", out, dtype)
-        mode = overflow_mode(overflow)
+        mode = overflow_mode(overflow, self.system)
         x, k = self._line(axis)
         how = IntervalProducts(RNS(self.moduli), k, mode)
         return made_like((x,), scan.scan(x.words, how, backend), self.system, mode)
@@ -275,4 +275,4 @@ def open_group(location: store.Location, backend: str = "cpu") -> IntervalRNSArr
     """Open a complete group, as :func:`rnsdask.open_zarr` says."""
     info = interval_rns_storage.open_info(location)
     words = interval_rns_storage.read_words(info, backend=backend)
-    return IntervalRNSArray(words, IntervalRNS(info.residues.moduli))
+    return IntervalRNSArray(words, IntervalRNS(info.residues.moduli, info.residues.system.source))

@@ -1,5 +1,6 @@
 """Arrays of signed integers with stored intervals on disk: a Zarr group (docs/store-format.md)."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -64,6 +65,9 @@ class ColumnsWriter(store.ArrayWriter):
         """List the indices of the chunks that are not written yet, in C order."""
         return self._group.missing_chunks()
 
+    def _remove(self) -> None:
+        self._group.remove()
+
     def _problems(self, index: tuple[int, ...]) -> list[str]:
         try:
             self.read_chunk(index)
@@ -87,9 +91,13 @@ def create(
     job_identity: str | None = None,
 ) -> ColumnsWriter:
     """Create a group without chunks."""
+    words = math.prod(shape) * layout.rows_of(system.moduli)
+    store.check_room({location: words * array_layout.RESIDUE_DTYPE.itemsize})
     how: dict[str, Any] = {"overwrite": overwrite, "with_room": with_room, "job_identity": job_identity}
     parts = layout.PART_DTYPES
-    writer = store.create_group(location, KIND, RNS(system.moduli), shape, parts, chunks=tuple(chunks), **how)
+    writer = store.create_group(
+        location, KIND, _system_of_residues(system), shape, parts, chunks=tuple(chunks), **how
+    )
     return ColumnsWriter(writer, system.moduli)
 
 
@@ -105,13 +113,19 @@ def open_stored(location: store.Location) -> Stored:
     """Open a complete group that is to be appended to."""
     info = open_info(location)
     residues = info.residues
-    return Stored(info, IntervalRNS(residues.moduli), residues.shape, residues.chunks)
+    return Stored(info, IntervalRNS(residues.moduli, residues.system.source), residues.shape, residues.chunks)
 
 
 def append(info: store.GroupInfo, system: IntervalRNS, axis: int, length: int) -> ColumnsWriter:
     """Begin a group of more numbers along an axis, which replaces this one."""
-    moduli = system.moduli
-    return ColumnsWriter(store.append_group(info, RNS(moduli), axis, length, layout.PART_DTYPES), moduli)
+    residues = _system_of_residues(system)
+    writer = store.append_group(info, residues, axis, length, layout.PART_DTYPES)
+    return ColumnsWriter(writer, system.moduli)
+
+
+def _system_of_residues(system: IntervalRNS) -> RNS:
+    """The system of the magnitudes' residues, which are a store of their own."""
+    return RNS(system.moduli, source=system.source)
 
 
 def open_info(path: store.StorePath) -> store.GroupInfo:

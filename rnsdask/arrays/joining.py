@@ -7,10 +7,11 @@ import numpy as np
 
 from rnsdask.arrays.number_array import NumberArray
 from rnsdask.core.axes import axis_index
+from rnsdask.core.errors import brief
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import shape as shapes
 from rnsdask.lazy.functions import check_one_kind
-from rnsdask.lazy.operands import check_alike, find_lengths
+from rnsdask.lazy.operands import check_alike, common_system, find_lengths
 from rnsdask.rns.system import RNS
 
 
@@ -56,7 +57,7 @@ def stack(arrays: Iterable[Any], axis: int = 0) -> Any:
     numbers = _checked("stack", arrays, with_lengths=True)
     if len({x.shape for x in numbers}) > 1:
         raise ValueError(
-            f"all arrays of a stack must have the same shape, got {[x.shape for x in numbers]!r:.200}"
+            f"all arrays of a stack must have the same shape, got {brief([x.shape for x in numbers])}"
         )
     axis = axis_index(axis, numbers[0].ndim + 1)
     return concatenate([expand_dims(x, axis) for x in numbers], axis)
@@ -239,7 +240,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
     """
     (x,) = _checked("pad", [x], with_lengths=True)
     if mode != "constant":
-        raise ValueError(f"mode must be 'constant', got {mode!r:.40}")
+        raise ValueError(f"mode must be 'constant', got {brief(mode)}")
     widths, value = shapes.pad_widths(pad_width, x.ndim), as_integer(constant_values, "constant_values")
     words = shapes.pad(x.words, widths, x.system.column(value, x.ndim))
     system = x.system
@@ -301,7 +302,7 @@ def _of_words(x: NumberArray, words: Any) -> Any:
 
 def _like(numbers: Sequence[NumberArray], words: Any) -> Any:
     """An array of words of numbers of these arrays, with the greatest of their bounds if all have one."""
-    system = numbers[0].system
+    system = common_system(*numbers)
     if isinstance(system, RNS):
         bounds = [x.system.bound for x in numbers]
         system = system.with_bound(None if None in bounds else max(bounds))

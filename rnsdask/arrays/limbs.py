@@ -49,7 +49,7 @@ def from_limbs(
         If a number is out of range, naming the first one's flat index, the first in its chunk; for a Dask
         array when it is computed.
     """
-    axis = checked_limbs(limbs, axis)
+    limbs, axis = checked_limbs(limbs, axis)
     return _array(limbs, axis, 8 * limbs.dtype.itemsize * limbs.shape[axis], moduli, signed, chunks)
 
 

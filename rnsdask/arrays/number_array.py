@@ -5,15 +5,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
+from dask.base import compute
 from numpy.typing import DTypeLike, NDArray
 
 from rnsdask import store
 from rnsdask.arrays import protocols
 from rnsdask.arrays.shaped_array import ShapedArray
 from rnsdask.arrays.storage import Storage, check_not_its_own, to_zarr
+from rnsdask.backend import to_backend
 from rnsdask.cluster.workers import checked_workers
 from rnsdask.core import layout
-from rnsdask.core.errors import with_article
+from rnsdask.core.errors import brief, with_article
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.lazy import casting, convert, foreign, indexing
 from rnsdask.lazy.lazy_ints import LazyInts
@@ -59,6 +61,16 @@ class NumberArray(ShapedArray):
             return iter(self.to_ints())
         blocks = self._with_words(self._words).blocks  # which stay as they are when sizes are found out
         return (number for i in range(blocks.size) for number in blocks[i].to_ints())
+
+    @property
+    def real(self) -> Self:
+        """The array itself: its numbers have no imaginary part."""
+        return self
+
+    @property
+    def imag(self) -> Any:
+        """Zeros. xarray takes for an array what has `real` and `imag`, and makes Python ints of the rest."""
+        return np.zeros_like(self)  # type: ignore[call-overload,unused-ignore]
 
     # ---- as NumPy's numbers -------------------------------------------------------------------------------
 
@@ -178,11 +190,32 @@ class NumberArray(ShapedArray):
         """
         wanted = np.dtype(dtype)
         if wanted.kind == "O":
-            return self.to_dask_array() if self._is_lazy else self.to_ints()
+            return self._lazy_ints() if self._is_lazy else self.to_ints()
         if wanted.kind == "b":
             nonzero: Any = self
             return nonzero != 0
         return casting.to_machine_integers(self, wanted)
+
+    def to_numpy(self) -> NDArray[Any]:
+        """The numbers as a NumPy array of int64, or of uint64 where that holds them and int64 does not.
+
+        Matplotlib calls it, as in ``plt.plot(x)`` and ``plt.hist(x)``. Computes a lazy array.
+
+        Raises
+        ------
+        OverflowError
+            If neither holds all numbers; it names what takes such numbers.
+        """
+        for dtype in (np.int64, np.uint64):
+            try:
+                (found,) = compute(casting.to_machine_integers(self, np.dtype(dtype)))
+            except OverflowError:
+                continue
+            return np.asarray(to_backend(found, "cpu"))
+        raise OverflowError(
+            "the numbers do not fit into 64 bits: x.plot.hist() and x.plot.line() draw them, rd.histogram(x) "
+            "counts them, x.log2() gives float64 and x.to_ints() Python ints"
+        )
 
     def tolist(self) -> list[Any]:
         """All numbers as nested lists of Python ints; computes a lazy array."""
@@ -210,7 +243,7 @@ class NumberArray(ShapedArray):
         index = args[0] if len(args) == 1 else args or (0,) * self.ndim
         if isinstance(index, tuple):
             if len(index) != self.ndim:
-                raise ValueError(f"item() takes an index of each of {self.ndim} axes, got {index!r:.80}")
+                raise ValueError(f"item() takes an index of each of {self.ndim} axes, got {brief(index)}")
             return int(self[tuple(map(operator.index, index))])
         flat = operator.index(index)
         if not -self.size <= flat < self.size:
@@ -312,7 +345,7 @@ class NumberArray(ShapedArray):
     def with_storable_chunks(self) -> Self:
         """A Dask array with chunks that are alike along each axis: where they differ, with the longest."""
         self._find_lengths()
-        if self.chunks is None:
+        if not self._is_lazy:
             return self.rechunk("auto")
         if layout.are_regular(self.chunks):
             return self
@@ -324,7 +357,10 @@ class NumberArray(ShapedArray):
         """NumPy's conversion: the numbers as Python ints, never as anything that could lose a bit."""
         name = with_article(type(self))
         if dtype is not None and np.dtype(dtype) != object:
-            raise TypeError(f"{name} converts to dtype object only, got {np.dtype(dtype)}")
+            raise TypeError(
+                f"{name} converts to dtype object only, got {np.dtype(dtype)}; x.astype(dtype) converts what "
+                "fits, and x.to_zarr(path) stores the numbers, which xarray does not"
+            )
         if copy is False:
             raise ValueError(f"{name} cannot be converted to an array of numbers without a copy")
         return self.to_ints()
@@ -333,8 +369,11 @@ class NumberArray(ShapedArray):
         """The numbers as a Dask array of Python ints, which is what ``da.asarray(x)`` gives.
 
         Dask's own functions, such as ``da.concatenate``, calculate with such; NumPy's and this package's stay
-        with residues.
+        with residues. docs/numpy.md lists all of Dask's.
         """
+        return self._lazy_ints()
+
+    def _lazy_ints(self) -> LazyInts:
         lazy = self if self._is_lazy else self.rechunk()
         return LazyInts.of_ints(convert.to_ints(lazy))
 

@@ -6,13 +6,14 @@ What has neither is refused, for NumPy itself would make Python ints of all resi
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 import dask.array as da
 import numpy as np
 
-from rnsdask.core.errors import with_article
+from rnsdask.core.errors import brief, with_article
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import functions
 from rnsdask.lazy.fields import of_fields
@@ -65,6 +66,9 @@ _SCANS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum"
 """The methods that ``ufunc.reduce`` and ``ufunc.accumulate`` are."""
 
 _INSTEAD = {
+    **dict.fromkeys(("log", "log10", "log1p"), "np.log2(x) gives logarithms to the base 2, as float64"),
+    **dict.fromkeys(("histogram2d", "histogramdd"), "rd.histogram counts the numbers of one array"),
+    "histogram_bin_edges": "rd.histogram gives edges and counts",
     **{"divide": "x // y gives quotients", "logical_not": "x == 0 gives Booleans"},
     **dict.fromkeys(("logical_and", "logical_or", "logical_xor"), "x != 0 gives Booleans"),
     **{"isclose": "x == y is exact", "allclose": "np.array_equal is exact"},
@@ -90,7 +94,8 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: di
         If there is no such function here, an operand is an array of another library, or an option is
         ``out``, ``where``, or a dtype other than object.
     """
-    if not _all_known(type(v) for v in inputs if hasattr(v, "__array_ufunc__")):
+    types: Iterable[type] = (type(v) for v in inputs if hasattr(v, "__array_ufunc__"))
+    if not all(map(is_known, types)):
         return NotImplemented
     name = f"numpy.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
     if method not in ("__call__", "outer", "reduce", "accumulate"):
@@ -151,7 +156,10 @@ def _along(
         del given["keepdims"]
     if x.ndim == 1 and given["axis"] in (None, 0, -1) and "keepdims" not in given:
         del given["axis"]
-    if wrong := next((key for key in given if key not in inspect.signature(method).parameters), None):
+    taken = inspect.signature(method).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values()):
+        return method(**given)  # which says why there is no such method
+    if wrong := next((key for key in given if key not in taken), None):
         raise TypeError(f"{name} of {with_article(type(x))} with {x.ndim} axes takes no {wrong}")
     return method(**given)
 
@@ -169,8 +177,8 @@ _MODULES = ("numpy", "numpy.linalg")
 """Where NumPy has functions that mean what their names say here too."""
 
 _NUMPYS_OWN = {
-    *("flatnonzero", "iscomplexobj", "isrealobj", "moveaxis", "ndim", "reshape", "rollaxis", "shape", "size"),
-    "transpose",
+    *("flatnonzero", "imag", "iscomplexobj", "isrealobj", "moveaxis", "ndim", "real", "reshape", "rollaxis"),
+    *("shape", "size", "transpose"),
 }
 """Functions that NumPy writes in terms of an array's methods and attributes alone."""
 
@@ -210,7 +218,7 @@ def apply_function(function: Callable[..., Any], types: Iterable[type], args: An
     TypeError
         If there is no such function here.
     """
-    if not _all_known(types):
+    if not all(map(is_known, types)):
         return NotImplemented
     name = function.__name__
     if function.__module__ not in _MODULES:
@@ -264,15 +272,42 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:  # noqa: AR
     return a1.words.shape[1:] == a2.words.shape[1:] and bool(functions.relate(a1, "==", a2).all())
 
 
-def _result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
-    return np.result_type(*(np.dtype(object) if is_number_array(v) else v for v in arrays_and_dtypes))
+def _result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:  # noqa: ARG001  (whatever is beside numbers)
+    return np.dtype(object)
 
 
 def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None and y is None:
         return condition.nonzero()
     condition = np.bool_(condition) if isinstance(condition, bool) else condition
+    condition, x = _without_gaps(condition, x, False)
+    condition, y = _without_gaps(condition, y, True)
     return functions.where(condition, x, y)
+
+
+def _without_gaps(condition: Any, value: Any, unused: bool) -> tuple[Any, Any]:
+    """A condition and 0 in place of a value that is no number, if all of the condition is `unused`.
+
+    xarray fills the places of missing numbers, which there are none of, before it looks for a maximum.
+    """
+    is_number = is_number_array(value) or hasattr(value, "__index__") or np.ndim(value) > 0
+    if is_number or getattr(condition, "dtype", None) != np.bool_:
+        return condition, value
+    problem = (
+        f"numpy.where needs a number for each place, got {brief(value)} of type {type(value).__name__}; "
+        "xarray's where(condition, 0) and fill_value=0 give one"
+    )
+    if isinstance(condition, da.Array):
+        chunks: Any = condition
+        return chunks.map_blocks(_checked_to_be, value=unused, problem=problem, dtype=bool), 0
+    return _checked_to_be(condition, value=unused, problem=problem), 0
+
+
+def _checked_to_be(condition: Any, *, value: bool, problem: str) -> Any:
+    """A Boolean array of which each element is a value; TypeError if one is not."""
+    if not bool((condition == value).all()):
+        raise TypeError(problem)
+    return condition
 
 
 def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
@@ -332,12 +367,13 @@ def _public(name: str, module: str = "numpy") -> Callable[..., Any] | None:
     return found if inspect.isfunction(found) else None
 
 
-def _all_known(types: Iterable[type]) -> bool:
-    """Whether the types are those of numbers and arrays; xarray's and others have a say of their own."""
-    known = (np.ndarray, np.generic, da.Array, ScalarInt)
-    return all(
-        issubclass(t, known) or hasattr(t, "system_type") or t.__module__.startswith("cupy") for t in types
-    )
+@cache
+def is_known(kind: type) -> bool:
+    """Whether a type is one of numbers or arrays; xarray's and others have a say of their own."""
+    if issubclass(kind, np.ndarray):  # those derived from it have a say by a protocol of their own
+        return kind.__array_ufunc__ is np.ndarray.__array_ufunc__
+    known = (np.generic, da.Array, ScalarInt)
+    return issubclass(kind, known) or hasattr(kind, "system_type") or kind.__module__.startswith("cupy")
 
 
 def _refusal(name: str, arguments: Iterable[Any]) -> TypeError:
@@ -345,5 +381,5 @@ def _refusal(name: str, arguments: Iterable[Any]) -> TypeError:
     kind = next((type(v).__name__ for v in arguments if is_number_array(v)), "array of numbers")
     way = _INSTEAD.get(name.split(".")[-1])
     if way is None:
-        way = f"np.asarray(x) makes Python ints of the numbers, which {name} may take"
+        way = f"np.asarray(x), lazily x.astype(object), makes Python ints, which {name} may take"
     return TypeError(f"{name} takes no {kind}; {way}")

@@ -14,6 +14,7 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import axis as axis_reductions
 from rnsdask.lazy import topk
 from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.tree import checked_split
 
 
 class ReducedArray(ArithmeticArray):
@@ -36,11 +37,13 @@ class ReducedArray(ArithmeticArray):
         Parameters
         ----------
         axis : int or tuple of int, optional
-            The axes to reduce; all without it.
+            The axes to reduce; all without it. With ``()`` each number is its own result, as in NumPy.
         out : None
             There for NumPy, whose ``np.max(x)`` gives it.
         keepdims : bool
             Keep the axes reduced, with length 1.
+        split_every : int, optional
+            How many partial results a task of the tree combines, on Dask.
 
         Returns
         -------
@@ -85,6 +88,9 @@ class ReducedArray(ArithmeticArray):
         """
         self._check_numpys("sum", out, dtype)
         axes = self._axes(axis)
+        checked_split(split_every)
+        if not axes:
+            return self.astype(object)
         if len(axes) == self.ndim and not keepdims:
             return self._field("value", "sum", split_every)
         self._find_lengths()
@@ -131,6 +137,9 @@ class ReducedArray(ArithmeticArray):
 
     def _extremum(self, name: str, axis: Axis | None, keepdims: bool, split_every: int | None) -> Any:
         axes = self._axes(axis)
+        checked_split(split_every)
+        if not axes:
+            return self
         if len(axes) == self.ndim and not keepdims:
             return self._field("value", name, split_every)
         residues, _ = self._extrema(axes, name == "min", split_every)
@@ -138,6 +147,7 @@ class ReducedArray(ArithmeticArray):
         return self._with_words(residues)
 
     def _place(self, axis: int | None, keepdims: bool, minimum: bool, split_every: int | None) -> Any:
+        checked_split(split_every)
         if axis is not None:
             axis = self._axes(as_integer(axis, "axis"))[0]
         if axis is None or (self.ndim == 1 and not keepdims):
@@ -146,7 +156,7 @@ class ReducedArray(ArithmeticArray):
         _, places = self._extrema((axis,), minimum, split_every)
         return places if keepdims else without_axes(places, (axis,))
 
-    def topk(self, k: int, axis: int = -1, *, backend: str = "auto") -> Any:
+    def topk(self, k: int, axis: int = -1, split_every: int | None = None, *, backend: str = "auto") -> Any:
         """The k greatest numbers along an axis in descending order, as Dask defines it.
 
         Parameters
@@ -155,6 +165,8 @@ class ReducedArray(ArithmeticArray):
             For k < 0, the -k least numbers in ascending order. An axis of fewer numbers gives them all.
         axis : int
             The axis.
+        split_every : int, optional
+            How many partial results a task of the tree combines, on Dask.
         backend : {"auto", "cpu", "cuda"}
             Where the chunks of a Dask array of one axis are gone through, as for :meth:`reduce`; those of
             several axes are where they are.
@@ -169,23 +181,26 @@ class ReducedArray(ArithmeticArray):
         ValueError
             If a length is unknown; AxisError, which is one, if there is no such axis.
         """
-        return self._selection("values", k, axis, backend)
+        return self._selection("values", k, axis, split_every, backend)
 
-    def argtopk(self, k: int, axis: int = -1, *, backend: str = "auto") -> Any:
+    def argtopk(
+        self, k: int, axis: int = -1, split_every: int | None = None, *, backend: str = "auto"
+    ) -> Any:
         """Indices (int64) of the numbers that :meth:`topk` gives; of equal ones, the lowest first."""
-        return self._selection("indices", k, axis, backend)
+        return self._selection("indices", k, axis, split_every, backend)
 
-    def _selection(self, field: str, k: int, axis: int, backend: str) -> Any:
+    def _selection(self, field: str, k: int, axis: int, split_every: int | None, backend: str) -> Any:
         axis = axis_index(axis, self.ndim)
         k = as_integer(k, "k")
         self._find_lengths()
         check_backend(backend)
+        checked_split(split_every)
         if self.ndim > 1:
-            return topk.along_axis(self._words, self.system, k, axis, field)
+            return topk.along_axis(self._words, self.system, k, axis, field, split_every)
         if not self._is_lazy:
             found = topk.select_of_chunk(self._words, self.system, k)
             return found.values_array() if field == "values" else found.indices_array()
-        selection = topk.select(self._words, self.system, k, backend)
+        selection = topk.select(self._words, self.system, k, backend, split_every)
         dtype = np.dtype(object if field == "values" else np.int64)
         return topk.selected(selection, field, min(abs(k), len(self)), dtype)
 

@@ -3,10 +3,12 @@
 from typing import Any, Self, TypeAlias
 
 from rnsdask.arrays.number_array import NumberArray
+from rnsdask.arrays.operators import deferring
 from rnsdask.core.axes import axis_indices
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import functions, matmul, shape
 from rnsdask.lazy.operands import Operand
+from rnsdask.lazy.tree import checked_split
 
 Axis: TypeAlias = int | tuple[int, ...]
 
@@ -16,18 +18,21 @@ class RingArray(NumberArray):
 
     __slots__ = ()
 
+    @deferring
     def __add__(self, other: Operand) -> Any:
         return functions.add(self, other)
 
     def __radd__(self, other: Operand) -> Any:
         return functions.add(other, self)
 
+    @deferring
     def __sub__(self, other: Operand) -> Any:
         return functions.subtract(self, other)
 
     def __rsub__(self, other: Operand) -> Any:
         return functions.subtract(other, self)
 
+    @deferring
     def __mul__(self, other: Operand) -> Any:
         return functions.multiply(self, other)
 
@@ -40,6 +45,7 @@ class RingArray(NumberArray):
     def __pos__(self) -> Self:
         return self
 
+    @deferring
     def __matmul__(self, other: Any) -> Any:
         return matmul.matmul(self, other)
 
@@ -48,9 +54,11 @@ class RingArray(NumberArray):
 
     # ---- equality ------------------------------------------------------------------------------------------
 
+    @deferring
     def __eq__(self, other: Operand) -> Any:
         return functions.relate(self, "==", other)
 
+    @deferring
     def __ne__(self, other: Operand) -> Any:
         return functions.relate(self, "!=", other)
 
@@ -60,7 +68,14 @@ class RingArray(NumberArray):
 
     # ---- numbers that are not 0 ---------------------------------------------------------------------------
 
-    def any(self, axis: Axis | None = None, out: None = None, *, keepdims: bool = False) -> Any:
+    def any(
+        self,
+        axis: Axis | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: int | None = None,
+    ) -> Any:
         """Whether some number is not 0, of all or along axes.
 
         Parameters
@@ -71,6 +86,8 @@ class RingArray(NumberArray):
             There for NumPy, whose ``np.any(x)`` gives it.
         keepdims : bool
             Keep the axes reduced, with length 1.
+        split_every : int, optional
+            How many partial results a task of the tree combines, on Dask.
 
         Returns
         -------
@@ -83,20 +100,31 @@ class RingArray(NumberArray):
             If an axis is wrong.
         """
         self._check_numpys("any", out)
-        found = (self != 0).any(axis=self._axes(axis), keepdims=keepdims)
-        return found if found.ndim or self._is_lazy else bool(found)
+        return self._truth("any", axis, keepdims, split_every)
 
-    def all(self, axis: Axis | None = None, out: None = None, *, keepdims: bool = False) -> Any:
+    def all(
+        self,
+        axis: Axis | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        split_every: int | None = None,
+    ) -> Any:
         """Whether no number is 0, of all or along axes, as :meth:`any`; True of no numbers."""
         self._check_numpys("all", out)
-        found = (self != 0).all(axis=self._axes(axis), keepdims=keepdims)
+        return self._truth("all", axis, keepdims, split_every)
+
+    def _truth(self, name: str, axis: Axis | None, keepdims: bool, split_every: int | None) -> Any:
+        """Reduce where numbers are not 0 by NumPy's, CuPy's or Dask's method."""
+        axes, count = self._axes(axis), checked_split(split_every)
+        options = {"split_every": max(2, count)} if self._is_lazy and count is not None else {}
+        is_nonzero = self != 0
+        found = getattr(is_nonzero, name)(axis=axes, keepdims=keepdims, **options) if axes else is_nonzero
         return found if found.ndim or self._is_lazy else bool(found)
 
     def _axes(self, axis: Axis | None) -> tuple[int, ...]:
-        """Check the axes to reduce; ascending."""
+        """Check the axes to reduce; ascending. With none of them each number is a result."""
         axes = tuple(range(self.ndim)) if axis is None else axis_indices(axis, self.ndim)
-        if not axes:
-            raise ValueError("axis must name at least one axis, got ()")
         return tuple(sorted(axes))
 
     # ---- diagonals ----------------------------------------------------------------------------------------

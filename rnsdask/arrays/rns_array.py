@@ -8,7 +8,8 @@ from rnsdask.arrays.storage import Storage
 from rnsdask.core.moduli import ModuliSet, as_integer, check_moduli_set
 from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.lazy import convert, divide, foreign
-from rnsdask.lazy.check import checked, readable, within_bound
+from rnsdask.lazy.check import checked, within_bound
+from rnsdask.lazy.inputs import readable
 from rnsdask.rns.foreign import system_of
 from rnsdask.rns.interval import IntervalEvaluation
 from rnsdask.rns.system import RNS
@@ -168,7 +169,7 @@ class RNSArray(ScannedArray):
 def array_of_residues(residues: Any, system: RNS, *, trusted: bool) -> RNSArray:
     """Make an array of residues of uint32 as :func:`.from_residues` says."""
     system.check_words(residues)
-    residues = readable(residues)
+    residues = readable(residues, 0)
     return RNSArray(residues if trusted else checked(residues, system), system)
 
 

@@ -1,6 +1,6 @@
 """Selecting and shaping numbers by methods, with NumPy's names and rules."""
 
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 import dask.array as da
 import numpy as np
@@ -10,7 +10,10 @@ from rnsdask.arrays.collection import NumberCollection
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import convert, indexing
 from rnsdask.lazy import shape as shapes
+from rnsdask.lazy.in_memory import cut_in_memory
 from rnsdask.lazy.lazy_ints import LazyInts
+
+Made = TypeVar("Made", bound="ShapedArray")
 
 
 class ShapedArray(NumberCollection):
@@ -27,9 +30,17 @@ class ShapedArray(NumberCollection):
             As :func:`.indexing.select` says: those of NumPy.
         """
         try:
-            return self._part(indexing.select(self._words, key))
+            words = indexing.select(self._words, key)
         except indexing.UnknownLengthError:
             return self.compute_chunk_sizes()[key]
+        if isinstance(self._words, da.Array) and words.ndim > 1 and indexing.is_slices(key):
+            words = cut_in_memory(words, self._words)
+        return self._part(words)
+
+    @property
+    def vindex(self) -> "_Points[Self]":
+        """Select numbers point by point, as Dask's ``vindex``: the axis of the points comes first."""
+        return _Points(self)
 
     def _part(self, words: Any) -> Any:
         """An array of some of the numbers; of words without an axis of numbers, the number itself."""
@@ -172,6 +183,19 @@ class ShapedArray(NumberCollection):
         """As :meth:`ravel`, in memory of its own."""
         flat: Self = self.ravel(order)
         return flat.copy()
+
+
+class _Points(Generic[Made]):
+    """An array whose axes with indices come before those with slices."""
+
+    def __init__(self, array: Made) -> None:
+        self._array = array
+
+    def __getitem__(self, key: Any) -> Any:
+        given = key if isinstance(key, tuple) else (key,)
+        indices = [*given, *(slice(None),) * (self._array.ndim - len(given))]
+        axes = sorted(range(len(indices)), key=lambda axis: isinstance(indices[axis], slice))
+        return self._array.transpose(axes)[tuple(indices[axis] for axis in axes)]
 
 
 def _only_item(ints: NDArray[np.object_]) -> ScalarInt:

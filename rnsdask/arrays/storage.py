@@ -16,7 +16,7 @@ from rnsdask.core import layout
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import StoreError
 from rnsdask.core.moduli import as_bool
-from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.number_system import NumberSystem, with_source_of
 from rnsdask.lazy import write
 from rnsdask.lazy.chunks import store_chunks
 from rnsdask.lazy.map import map_chunks
@@ -68,7 +68,7 @@ class Storage(Protocol):
     def open_stored(self, location: store.Location) -> Stored:
         """Open a complete store that is to be appended to."""
 
-    def append(self, info: Any, system: Any, axis: int, length: int) -> write.ChunkWriter:
+    def append(self, info: Any, system: Any, axis: int, length: int) -> store.ArrayWriter:
         """Begin a store of more numbers along an axis, which has the chunks that stay."""
 
     def read_words(self, info: Any) -> da.Array:
@@ -89,9 +89,13 @@ def to_zarr(
 ) -> Any:
     """Write an array as :meth:`.NumberArray.to_zarr` says."""
     mode, compute = _checked_mode(mode, append_dim, overwrite), as_bool(compute, "compute")
-    array._find_lengths()
     root = store.locate(path, storage_options)
     location = store.component_of(root, component)
+    if not array._has_lengths:  # which takes as long as to compute the array
+        if mode == "w-" and store.exists(location):
+            raise StoreError(f"{location.path}: it exists; replace it with overwrite=True")
+        store.check_can_write(location)
+        array._find_lengths()
     if append_dim is not None and (mode == "r+" or store.exists(location)):
         return _append(array, location, append_dim, chunks, compute)
     source, lengths = _storable(array, chunks)
@@ -130,9 +134,9 @@ def _storable(array: "NumberArray", chunks: layout.Chunks | None) -> tuple["Numb
     """The array as a Dask array with the chunks that a store of it has, and their lengths."""
     rows = array.system.words32
     if chunks is not None:
-        lengths = store_chunks(chunks, array.shape, rows, array.chunks)
+        lengths = store_chunks(chunks, array.shape, rows, array._lengths)
         return array.rechunk(chunks), lengths
-    if array.chunks is not None and not layout.are_regular(array.chunks):
+    if array._is_lazy and not layout.are_regular(array.chunks):
         lengths = layout.storable_chunks(array.chunks, array.shape, rows)
         warnings.warn(
             "the array's chunks differ along an axis, which those of a store cannot: it gets chunks of "
@@ -144,13 +148,14 @@ def _storable(array: "NumberArray", chunks: layout.Chunks | None) -> tuple["Numb
     return source, source.storable_lengths()
 
 
-def _write(words: da.Array, writer: write.ChunkWriter, compute: bool, **how: Any) -> Any:
+def _write(words: da.Array, writer: store.ArrayWriter, compute: bool, **how: Any) -> Any:
     """Write and finish, at once or when what is returned is computed."""
     written = write.write_chunks(words, writer, **how)
     if not compute:
         return write.finished(written, writer)
-    written.compute()
-    writer.finish()
+    with write.removing_failed(writer.discard):
+        written.compute()
+        writer.finish()
     return None
 
 
@@ -204,7 +209,7 @@ def _check_appended(array: "NumberArray", stored: Stored, axis: int, chunks: lay
 
 
 def _lazy(array: "NumberArray") -> da.Array:
-    lazy: da.Array = array.words if array.chunks is not None else array.rechunk(-1).words
+    lazy: da.Array = array.words if array._is_lazy else array.rechunk(-1).words
     return lazy
 
 
@@ -214,6 +219,7 @@ def _on_host(block: Any) -> Any:
 
 def _system_of_both(stored: NumberSystem, appended: NumberSystem) -> NumberSystem:
     """The system of numbers of both, with the greater bound if both have one."""
+    stored = with_source_of(stored, appended)
     if not isinstance(stored, RNS) or not isinstance(appended, RNS):
         return stored
     bounds = (stored.bound, appended.bound)

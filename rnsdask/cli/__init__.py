@@ -13,6 +13,7 @@ from rnsdask.cli.exact_results import EXACT_RESULTS
 from rnsdask.cli.exporting import export
 from rnsdask.cli.importing import import_
 from rnsdask.cli.inspection import info, verify
+from rnsdask.cli.looking import head, hist, stats
 from rnsdask.cli.moduli import moduli
 from rnsdask.cli.products import prod
 from rnsdask.cli.random import random
@@ -32,7 +33,7 @@ def main() -> None:
 
 
 COMMANDS = (
-    *(moduli, import_, random, info, verify, export),
+    *(moduli, import_, random, info, head, stats, hist, verify, export),
     *(*REDUCTIONS, prod),
     *(eval_, *SCANS, topk, compare),
     *DERIVATIONS,

@@ -170,8 +170,11 @@ def convolve(a: str, b: str, path: str, kind: str, axis: int, overflow: str | No
     """
 
     def make(x: Any, y: Any) -> Any:
+        from rnsdask.jobs.sources import check_overflow
         from rnsdask.lazy import convolve as convolution
 
+        for store, array in ((a, x), (b, y)):
+            check_overflow(store, array.system, overflow)
         return convolution.convolve(x, y, kind, axis, overflow=overflow)
 
     def waiting(x: Any, y: Any) -> int:

@@ -85,7 +85,7 @@ class Command(click.Command):
                 echo(*traceback.format_exc().splitlines(), err=True)
             from rnsdask.cluster.failures import describe
 
-            raise CommandError(describe(error)) from None
+            raise CommandError(describe(error, " (--debug shows where)")) from None
         finally:
             logging.disable(logging.NOTSET)
 

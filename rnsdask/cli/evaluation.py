@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnsdask.cli.errors import Command, refuse
-from rnsdask.cli.options import check_store_path, processor_job_options, with_mode
-from rnsdask.cli.printing import echo
+from rnsdask.cli.options import check_store_path, digits_option, processor_job_options, with_mode
+from rnsdask.cli.printing import echo, number_text
 from rnsdask.cli.reductions import result_fields
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
@@ -128,6 +128,7 @@ def _reduction_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--extend", is_flag=True, help="Extend the stores to the fewest moduli that hold every result.")
 @with_mode
+@digits_option
 @processor_job_options
 def eval_(
     words: tuple[str, ...],
@@ -321,7 +322,7 @@ def _print(
         of = f"{name}, {prepared.count(name)}" if name else f"{prepared.count(name)}"
         for option, result in outcome.results.items():
             where = f" at index {result.index}" if option in ("max", "min") else ""
-            echo(f"{option} of {of} values{where}:", _value_fields(option, result)["value"])
+            echo(f"{option} of {of} values{where}:", number_text(_value_fields(option, result)["value"]))
     work = f"{size_text(nbytes)} in {cost_text(nbytes, cost)}"
     for name, transfer in written.items():
         flagged, mask_path = _flagged_text(done[name]), outputs[name].mask_path

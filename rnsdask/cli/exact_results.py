@@ -13,6 +13,7 @@ from rnsdask.cli.options import (
     check_store_path,
     checkpoint_option,
     complete_path,
+    digits_option,
     joined,
     moduli_options,
     moduli_set,
@@ -20,7 +21,7 @@ from rnsdask.cli.options import (
     store_argument,
     with_mode,
 )
-from rnsdask.cli.printing import echo
+from rnsdask.cli.printing import CommandError, echo, number_text
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ _output = click.option(
     help="A new store of the results, which are printed without it.",
 )
 
-_with_results = joined(_output, moduli_options, with_mode, checkpoint_option, processor_job_options)
+_with_results = joined(
+    _output, moduli_options, with_mode, checkpoint_option, digits_option, processor_job_options
+)
 """The options of :func:`_compute`."""
 
 
@@ -174,6 +177,7 @@ def _compute_integers(
     as_json: bool,
 ) -> None:
     """Compute results as Python ints; print them, or write each array of them to a new store."""
+    from rnsdask.cluster.failures import describe
     from rnsdask.jobs import exact_results as job
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting
@@ -184,7 +188,7 @@ def _compute_integers(
         problem = job.prepare(operation, sources, function, backend, **about)
     except (TypeError, ValueError) as error:
         refuse(f"{operation} of {' '.join(source.path for source in sources)}: {error}")
-    job.check_targets(targets, problem, new=not any(mode.values()))
+    job.check_targets(targets, problem, **mode)
     read = [source.residues.path for source in sources]
     with (
         connection as client,
@@ -193,7 +197,11 @@ def _compute_integers(
     ):
         values = job.integers(problem, client, progress=progress, checkpoint=checkpoint)
         how: dict[str, Any] = {"job_identity": problem.identity, **mode}
-        done = job.write_integers(values, moduli, targets, client, **how)
+        failure, done = "", []
+        try:
+            done = job.write_integers(values, moduli, targets, client, **how)
+        except Exception as error:  # so that the work is not lost, whatever it is
+            failure, targets = describe(error), []
     cost.record(operation, problem.size, problem.nbytes)
     work = f"{size_text(problem.nbytes)} read ({cost_text(problem.nbytes, cost)})"
     if as_json:
@@ -202,6 +210,8 @@ def _compute_integers(
         _print(problem, values)
         if progress:  # on standard output are results alone
             echo(f"({work})", err=True)
+    if failure:
+        raise CommandError(f"{failure}; the results are not stored, but printed on standard output")
     for target, transfer in zip(targets, done, strict=True):
         if not as_json:
             echo(f"{target}: {transfer.count} integers, {size_text(transfer.bytes_written)}; {work}")
@@ -231,10 +241,10 @@ def _print(problem: "Problem", values: "list[NDArray[np.object_]]") -> None:
 
     found = fractions(values)
     if not found.ndim:
-        echo(f"{problem.operation} of {problem.sources[0].path}:", found.item())
+        echo(f"{problem.operation} of {problem.sources[0].path}:", number_text(found.item()))
         return
     for index in product(*map(range, found.shape)):
-        echo(f"{','.join(map(str, index))}\t{found[index]}")
+        echo(f"{','.join(map(str, index))}\t{number_text(found[index])}")
 
 
 EXACT_RESULTS = (

@@ -37,6 +37,12 @@ if TYPE_CHECKING:
 @binary_options
 @residue_options
 @click.option("--moduli", "moduli_file", metavar="FILE", help="With --residues: file of moduli, one a line.")
+@click.option(
+    "--overflow",
+    type=click.Choice(["raise", "wrap"]),
+    help="With --residues: a number out of the moduli's range is an error, or has the residues of another.  "
+    "[default: raise]",
+)
 @click.option("--overwrite", is_flag=True, help="Replace OUTPUT if there is such a file.")
 @with_log
 @progress_option
@@ -51,6 +57,7 @@ def export(
     moduli_list: str | None,
     moduli_file: str | None,
     axis: int | None,
+    overflow: str | None,
     overwrite: bool,
     progress: bool,
     as_json: bool,
@@ -59,10 +66,15 @@ def export(
 
     STORE may also be a group; or what eval wrote of a comparison, as 0 and 1, or of sign. OUTPUT is
     compressed if it ends so (.gz, .bz2, .xz, .zst). With --residues it is a NumPy file (.npy) of the residues
-    of a store, under its moduli or others that hold every number, up to 2**64: of uint32 if none is greater
-    than 2**32, else of uint64.
+    of a store, under its moduli or others up to 2**64: of uint32 if none is greater than 2**32, else of
+    uint64. They must hold every number, unless --overflow wrap takes the numbers modulo their product.
     """
-    foreign: dict[str, Any] = {"moduli_list": moduli_list, "moduli_file": moduli_file, "axis": axis}
+    foreign: dict[str, Any] = {
+        "moduli_list": moduli_list,
+        "moduli_file": moduli_file,
+        "axis": axis,
+        "overflow": overflow,
+    }
     records = records_form(width, byteorder)
     _check_forms(output, hexadecimal, width, residues, foreign, as_json)
     from rnsdask.jobs.dask_import import import_dask_array
@@ -97,7 +109,7 @@ def _check_forms(
     if hexadecimal + residues + (width is not None) > 1:
         refuse("give one of --hex, --binary and --residues, not several")
     if not residues and any(option is not None for option in foreign.values()):
-        refuse("--moduli-list, --moduli and --axis need --residues")
+        refuse("--moduli-list, --moduli, --axis and --overflow need --residues")
     if as_json and output == "-":
         refuse("--json needs an OUTPUT other than -")
     from rnsdask.core.file_formats import compression_of
@@ -154,7 +166,9 @@ def _of_integers(path: str, texts: dict[str, Any]) -> _Export:
     return _of_store(info, partial(export_integers, info, **texts))
 
 
-def _of_residues(path: str, moduli_list: str | None, moduli_file: str | None, axis: int | None) -> _Export:
+def _of_residues(
+    path: str, moduli_list: str | None, moduli_file: str | None, axis: int | None, overflow: str | None
+) -> _Export:
     """The residues of a store, under its own moduli unless there are others."""
     from rnsdask.core.axes import axis_index
     from rnsdask.jobs.residues import export_residues
@@ -165,7 +179,8 @@ def _of_residues(path: str, moduli_list: str | None, moduli_file: str | None, ax
     moduli = info.moduli if own else moduli_of_other_programs(moduli_list, moduli_file)
     with refusing():
         axis = axis_index(axis or 0, len(info.shape) + 1)
-    return _of_store(info, partial(export_residues, info, moduli=moduli, axis=axis))
+    how: dict[str, Any] = {"axis": axis, "wrap": overflow == "wrap"}
+    return _of_store(info, partial(export_residues, info, moduli=moduli, **how))
 
 
 def _opened(path: str, systems: tuple[type, ...]) -> "StoreInfo":

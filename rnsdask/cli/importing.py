@@ -148,7 +148,7 @@ def _import_integers(
     *,
     signed: bool,
     chunks: Any,
-    mode: dict[str, bool],
+    mode: dict[str, Any],
     progress: bool,
     as_json: bool,
 ) -> None:
@@ -178,6 +178,7 @@ def _import_integers(
             measured() as cost,
             metered("import", size, nbytes=size or 0, shown=progress) as meter,
         ):
+            mode = {"nonzero": getattr(reader, "nonzero", None), **mode}
             done = integers.import_integers(
                 reader, name, path, system, chunks=chunks, shape=shape, advance=meter.advance, **mode
             )

@@ -9,6 +9,7 @@ from rnsdask.cli.errors import Command
 from rnsdask.cli.options import job_options, json_option, store_argument
 from rnsdask.cli.printing import CommandError, echo
 from rnsdask.cli.streams import cost_text, print_json, size_text
+from rnsdask.cli.wording import in_options
 
 if TYPE_CHECKING:
     from rnsdask.store import StoreInfo
@@ -74,7 +75,8 @@ def _system_rows(found: "StoreInfo", kind: str | None) -> dict[str, str]:
         return {"limbs": f"{found.system.rows} of 32 bits", "range": str(found.system)}
     if not hasattr(found.system, "moduli"):
         return {"field": repr(found.system), "range": "elements of a Fermat field, 0 to p-1"}
-    return {"moduli": repr(found.moduli), "range": _range_text(found, kind)}
+    source = {} if found.system.source is None else {"source": repr(found.system.source)}
+    return {"moduli": repr(found.moduli), **source, "range": _range_text(found, kind)}
 
 
 def _magnitude(system: Any) -> dict[str, str]:
@@ -116,7 +118,8 @@ def _system_fields(system: Any) -> dict[str, Any]:
         return {"bits": system.bits, "limbs": system.rows}
     if not hasattr(system, "moduli"):
         return {"bits": system.bits, "radix": hex(system.radix), "digits": system.digits}
-    return {"bits": system.moduli.bits, "moduli": list(system.moduli)}
+    source = {} if system.source is None else {"source": [hex(m) for m in system.source]}
+    return {"bits": system.moduli.bits, "moduli": list(system.moduli), **source}
 
 
 @click.command(cls=Command)
@@ -152,7 +155,7 @@ def verify(path: str, connection: AbstractContextManager[Any], progress: bool, a
         measured(client, [found.path]) as cost,
         metered("verify", found.n_chunks, **amount, shown=progress) as meter,
     ):
-        problems = problems_of(described, client, advance=meter.advance)
+        problems = [*map(in_options, problems_of(described, client, advance=meter.advance))]
     cost.record("verify", found.count, found.nbytes, problems=len(problems))
     if as_json:
         fields = {"count": found.count, **cost.as_dict(), "bytes_read": found.nbytes, "problems": problems}

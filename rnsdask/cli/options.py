@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rnsdask.cli.errors import refuse, refusing
-from rnsdask.cli.printing import CommandError, echo
+from rnsdask.cli.printing import SHOWN_DIGITS, CommandError, echo, remember_digits
 from rnsdask.cli.streams import open_input
+from rnsdask.cli.wording import in_options
 
 if TYPE_CHECKING:
     from rnsdask.core.moduli import ModuliSet
@@ -114,6 +115,25 @@ output_option = click.option(
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object on standard output."
+)
+
+
+def _read_digits(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    if value is None or value == "all":
+        remember_digits(ctx, param, value)
+    elif re.fullmatch(r"0*[1-9][0-9]{,8}", value):
+        remember_digits(ctx, param, int(value))
+    else:
+        raise click.BadParameter(f"{value!r:.80} is neither a positive integer nor 'all'")
+
+
+digits_option = click.option(
+    "--digits",
+    metavar="N|all",
+    callback=_read_digits,
+    expose_value=False,
+    help=f"Abbreviate numbers of more digits, but not with --json.  [default: {SHOWN_DIGITS} on a terminal, "
+    "else all]",
 )
 
 binary_options = joined(
@@ -268,7 +288,7 @@ def with_log(command: _Function) -> _Function:
         from rnsdask.jobs.log import json_log
 
         context = click.get_current_context()
-        with json_log(log, command=context.info_name, options=context.params):
+        with json_log(log, in_options, command=context.info_name, options=context.params):
             try:
                 return command(**rest)
             except click.exceptions.Exit as end:  # a status that is an answer, as of compare

@@ -1,13 +1,16 @@
 """What commands print: nothing that a terminal obeys, no secrets, and errors of the output by its name."""
 
 import os
+import re
+import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
 
+from rnsdask.cli.wording import in_options
 from rnsdask.core.messages import redacted, tell, visible
 
 
@@ -18,7 +21,7 @@ class CommandError(click.ClickException):
 
     def show(self, file: Any = None) -> None:  # noqa: ARG002  (standard error, as every message of a command)
         """Print the message as one line."""
-        tell("rnsdask: error: " + " ".join(self.format_message().split()))
+        tell("rnsdask: error: " + " ".join(in_options(self.format_message()).split()))
 
 
 class ReaderGoneError(CommandError):
@@ -44,6 +47,70 @@ def echo(*lines: str, err: bool = False) -> None:
         return
     with output_errors():
         click.echo("\n".join(visible(redacted(line)) for line in lines))
+
+
+SHOWN_DIGITS = 60
+"""Digits of a number that a terminal shows whole."""
+
+_BRIEF_DIGITS = 15
+"""Digits of a number that is shown whole where two or more share a line of a terminal."""
+
+_DIGITS = "rnsdask.digits"
+
+_NUMBER = re.compile(r"([0-9]+)(\.[0-9]+)?")
+
+
+def remember_digits(ctx: click.Context, _param: click.Parameter, digits: int | str | None) -> None:
+    """Keep what ``--digits`` says for :func:`number_text`."""
+    if digits is None:
+        digits = SHOWN_DIGITS if sys.stdout is not None and sys.stdout.isatty() else "all"
+    ctx.meta[_DIGITS] = digits
+
+
+def number_text(text: str, *, brief: bool = False) -> str:
+    """A number, or a fraction, as the command shows it: of a long one the ends, and how many digits it has.
+
+    ``--digits`` says what is long. Without it, all digits are there unless standard output is a terminal.
+    With `brief`, what stands beside others on a line is shorter.
+    """
+    longest = click.get_current_context().meta.get(_DIGITS, "all")
+    if longest == "all":
+        return text
+    longest = min(longest, _BRIEF_DIGITS) if brief else longest
+    kept = max(longest // 3, 1)
+    dots = "…" if _has_unicode() else "..."
+
+    def abbreviated(digits: re.Match[str]) -> str:
+        count = len(digits[1])
+        if count <= max(longest, 2 * kept):
+            return digits[0]
+        ends = f"{digits[1][:kept]}{dots}{digits[1][-kept:]}"  # decimals tell nothing more
+        return f"{ends} ({count} digits)" if brief or "/" in text else f"{ends}, {count} digits"
+
+    return _NUMBER.sub(abbreviated, text)
+
+
+def bars(names: Sequence[str], counts: Sequence[int]) -> list[str]:
+    """Lines of names, counts, and bars in their proportion, as wide as the terminal (80 without one)."""
+    width = shutil.get_terminal_size().columns
+    name_width, count_width = max(map(len, names)), max(len(str(count)) for count in counts)
+    room = max(width - name_width - count_width - 3, 10)
+    most = max(*counts, 1)
+    block, end = ("█", "▌") if _has_unicode() else ("#", "")
+    lines = []
+    for name, count in zip(names, counts, strict=True):
+        halves = -(-2 * room * count // most)  # none is left out
+        bar = block * (halves // 2) + (end if halves % 2 else "")
+        lines.append(
+            f"{name:>{name_width}}  {count:>{count_width}} {bar or (count and block) or ''}".rstrip()
+        )
+    return lines
+
+
+def _has_unicode() -> bool:
+    """Whether standard output takes any character."""
+    encoding = getattr(sys.stdout, "encoding", None) or "ascii"
+    return bool(encoding.lower().replace("-", "").startswith("utf"))
 
 
 @contextmanager

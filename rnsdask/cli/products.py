@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from rnsdask.cli.errors import Command
-from rnsdask.cli.options import processor_job_options, store_argument
-from rnsdask.cli.printing import echo
+from rnsdask.cli.options import digits_option, processor_job_options, store_argument
+from rnsdask.cli.printing import echo, number_text
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 
@@ -21,6 +21,7 @@ from rnsdask.cli.streams import cost_text, print_json, size_text
     help="Of a product out of range: an error; it modulo M, or of limbs modulo 2**BITS; or this, and whether "
     "it was.",
 )
+@digits_option
 @processor_job_options
 def prod(
     path: str,
@@ -35,12 +36,13 @@ def prod(
     from rnsdask.jobs.compute import compute, naming
     from rnsdask.jobs.cost import measured
     from rnsdask.jobs.memory_plan import fitting, work_on
-    from rnsdask.jobs.sources import OF_INTEGERS, Source
+    from rnsdask.jobs.sources import OF_INTEGERS, Source, check_overflow
 
     source = Source.at(path, OF_INTEGERS)
     plan: dict[str, Any] = {"backend": backend, "info": source.whole_store}
     with connection as client, fitting(work_on(source.info, "prod"), client, **plan) as part:
         array = source.array_with("prod", part=part, backend=backend)
+        check_overflow(path, array.system, overflow)
         where: dict[str, Any] = {} if source.whole_store is None else {"backend": backend}
         found = array.prod(overflow=overflow, **where)
         wanted = list(found) if overflow == "flag" else [found]
@@ -54,7 +56,7 @@ def prod(
         fields = {"value": text, "count": array.size, **flags, **cost.as_dict(), "bytes_read": array.nbytes}
         print_json({"op": "prod", "store": path, **fields})
         return
-    echo(f"prod of {array.size} integers:", text)
+    echo(f"prod of {array.size} integers:", number_text(text))
     modulus = "M" if hasattr(array, "moduli") else f"2**{array.bits}"
     told = f"; out of range, modulo {modulus}" if any(map(bool, flagged)) else ""
     echo(f"({size_text(array.nbytes)} in {cost_text(array.nbytes, cost)}{told})")

@@ -9,6 +9,7 @@ import click
 from rnsdask.cli.errors import Command
 from rnsdask.cli.options import (
     checkpoint_option,
+    digits_option,
     joined,
     json_option,
     processor_options,
@@ -16,7 +17,7 @@ from rnsdask.cli.options import (
     store_argument,
     with_cluster,
 )
-from rnsdask.cli.printing import echo
+from rnsdask.cli.printing import echo, number_text
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 
 _reduction_options = joined(
-    store_argument, with_cluster, processor_options, progress_option, checkpoint_option, json_option
+    *(store_argument, with_cluster, processor_options, progress_option, checkpoint_option, digits_option),
+    json_option,
 )
 """The store, and the options of :func:`_reduce_store`."""
 
@@ -43,7 +45,7 @@ def _reduction(name: str, description: str) -> click.Command:
             print_json({"op": name, "store": path, **fields, **cost.as_dict(), "bytes_read": nbytes})
             return
         where = "" if result.index is None else f" at index {result.index}"
-        echo(f"{name} of {result.count} integers{where}:", fields["value"])
+        echo(f"{name} of {result.count} integers{where}:", number_text(fields["value"]))
         echo(f"({_work_text(nbytes, result, cost)}, {result.exact_fallbacks} exact fallbacks)")
 
     return command
@@ -141,7 +143,7 @@ def _bound(path: str, as_json: bool, write: bool, **options: Any) -> None:
     if as_json:
         print_json({**fields, **cost.as_dict(), "bytes_read": nbytes})
         return
-    echo(f"bound of {result.count} integers, {bits_text(bits)}:", fields["value"])
+    echo(f"bound of {result.count} integers, {bits_text(bits)}:", number_text(fields["value"]))
     echo(f"({_work_text(nbytes, result, cost)})")
     if write:
         echo(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from rnsdask.cli.printing import CommandError, echo
 from rnsdask.core.files import naming_file
 from rnsdask.core.messages import redacted_fields
+from rnsdask.core.messages import size_text as size_text
 
 if TYPE_CHECKING:
     from rnsdask.jobs.cost import Cost
@@ -26,15 +27,6 @@ def open_input(path: str) -> Iterator[tuple[BinaryIO, str]]:
         raise CommandError("standard input is closed")
     else:
         yield sys.stdin.buffer, "<stdin>"
-
-
-def size_text(count: float) -> str:
-    """Write a number of bytes for people."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.4g} {unit}"
-        count /= 1000
-    return f"{count:.4g} TB"
 
 
 def cost_text(nbytes: int, cost: "Cost") -> str:

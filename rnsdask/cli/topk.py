@@ -6,14 +6,15 @@ from typing import Any
 import click
 
 from rnsdask.cli.errors import Command
-from rnsdask.cli.options import processor_job_options, store_argument
-from rnsdask.cli.printing import echo
+from rnsdask.cli.options import digits_option, processor_job_options, store_argument
+from rnsdask.cli.printing import echo, number_text
 from rnsdask.cli.streams import cost_text, print_json, size_text
 
 
 @click.command(cls=Command)
 @click.argument("k", metavar="K", type=int)
 @store_argument
+@digits_option
 @processor_job_options
 def topk(
     k: int, path: str, connection: AbstractContextManager[Any], backend: str, progress: bool, as_json: bool
@@ -48,6 +49,6 @@ def topk(
         print_json({"op": "topk", "store": path, **fields, **cost_fields})
         return
     for index, text in zip(indices, texts, strict=True):
-        echo(f"{index}\t{text}")
+        echo(f"{index}\t{number_text(text)}")
     if progress:  # on standard output are results alone
         echo(f"({size_text(array.nbytes)} in {cost_text(array.nbytes, cost)})", err=True)

@@ -179,7 +179,7 @@ def reporting(client: "Client | None", path: str | None) -> Iterator[None]:
 
     why = within_limit(client, client.run_on_scheduler, _why_no_report)
     if why is not None:
-        raise JobError(f"--report needs the package bokeh at the scheduler: {why}")
+        raise JobError(f"the report needs the package bokeh at the scheduler: {why}")
     with naming_file(path), open(path, "ab", opener=private):  # better now than after hours of work
         pass
     with client.as_current(), TemporaryDirectory() as folder:
@@ -261,9 +261,7 @@ def _check_encryption(address: str, security: "Security | None") -> None:
     if protocol == "tcp" and known.require_encryption:
         raise ValueError("its address is not encrypted, as was asked for; that begins with tls://")
     if protocol == "tls" and known.get_connection_args("client").get("ssl_context") is None:
-        raise ValueError(
-            "TLS needs certificates: --tls-ca-file and --tls-cert, or Dask's settings distributed.comm.tls"
-        )
+        raise ValueError("TLS needs certificates, in security= or in Dask's settings distributed.comm.tls")
 
 
 def _address_in_file(path: Path) -> str:

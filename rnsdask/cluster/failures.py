@@ -3,7 +3,7 @@
 import errno
 from concurrent.futures import CancelledError
 
-from rnsdask.core.errors import CorruptChunkError, RNSError, StoreAccessError
+from rnsdask.core.errors import CorruptChunkError, RNSError, StoreAccessError, StoreError
 
 _LASTING = frozenset(
     (
@@ -13,6 +13,8 @@ _LASTING = frozenset(
     )
 )
 """Errors of the operating system, or of a service, that are the same a moment later."""
+
+_NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT))
 
 # Of distributed, by name: it need not be imported to describe what it raises.
 _WORKER_ERRORS = {"KilledWorker", "NoWorkerError", "NoValidWorkerError"}
@@ -30,8 +32,23 @@ def can_pass(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or type(error).__name__ in _WORKER_ERRORS
 
 
-def describe(error: BaseException) -> str:
-    """Describe an error for people, with the type of those whose message alone is not meant for them."""
+def leaves_nothing(error: BaseException) -> bool:
+    """Tell whether a job that ends with an error has to remove what it has begun to write.
+
+    It has after an error of its data, such as an overflow, a line that is no integer or a divisor of 0, which
+    is there again when the job goes on; and when there is no room on the disk. After any other error, what is
+    written can be of use to a job that resumes it.
+    """
+    if isinstance(error, StoreError | OSError):
+        return getattr(error, "errno", None) in _NO_ROOM
+    return isinstance(error, ArithmeticError | ValueError)
+
+
+def describe(error: BaseException, unexpected: str = "") -> str:
+    """Describe an error for people, with the type of those whose message alone is not meant for them.
+
+    `unexpected` is what such a description ends with.
+    """
     kind = type(error).__name__
     if kind == "KilledWorker":
         return _killed(error)
@@ -48,7 +65,7 @@ def describe(error: BaseException) -> str:
         return f"not enough memory{figures}; smaller chunks or fewer threads need less"
     if isinstance(error, RNSError | OSError | ValueError):
         return str(error) or kind
-    return f"{kind}: {error} (--debug shows where)"
+    return f"{kind}: {error}{unexpected}"
 
 
 def _killed(error: BaseException) -> str:

@@ -64,7 +64,9 @@ _NEEDS = {
     "cumsum": _SCAN,
     "cummax": _SCAN,
     "cummin": _SCAN,
-    "compare": _Need(per_number=120, per_exact=48, per_pair=16, integers=1),
+    **dict.fromkeys(
+        ("compare", "stats", "hist"), _Need(per_number=120, per_exact=48, per_pair=16, integers=1)
+    ),
     "eval": _Need(per_number=120, per_exact=48, per_pair=32, integers=1, writes=True, powers=True),
     "prod": _Need(chunks=3, per_number=40, per_pair=16, integers=1),
     "extend": _Need(chunks=3, per_number=40, per_pair=16, integers=1, writes=True),

@@ -1,8 +1,8 @@
 """Constants of the conversion between limbs and residues, and of base extension."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
 
 import gmpy2
 import numpy as np
@@ -14,15 +14,15 @@ from rnsdask.constants.digits import (
     ReverseDigits,
     extension_digits,
     forward_digits,
+    partial_products_modulo,
     reverse_digits,
 )
 from rnsdask.constants.factors import (
-    factors_of_powers,
     last_residues,
     shoup_factors,
     word_factors,
 )
-from rnsdask.constants.kept import kept
+from rnsdask.constants.kept import kept, kept_property
 from rnsdask.constants.keys import sufficient_prefixes
 from rnsdask.core.moduli import LIMB_BITS, ModuliSet
 
@@ -30,23 +30,37 @@ TABLE_MULTIPLE = 8
 """The tables of conversion have rows of a multiple of this many results (kResults in the kernels)."""
 
 
+@dataclass
+class Spent:
+    """Seconds that trees of products took in excess of what tables would have taken."""
+
+    seconds: float = 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class ForwardConstants:
     """Constants of the conversion of `limb_count` limbs to residues.
 
-    ``table[l, i]`` is ``|2**(32 l)|`` modulo m_i; of two's complement numbers, one row more belongs to the
-    sign bit. ``factors[i]`` are those of 1, 2**32 and 2**64; ``last[i]`` is m_i - 1. ``bounds`` are the
+    ``factors[i]`` are those of 1, 2**32 and 2**64; ``last[i]`` is m_i - 1. ``bounds`` are the
     lowest and the highest value of the range as limbs, to be compared with numbers whose top limb has the
-    bits of ``flip`` inverted; None if no number of so many limbs is out of range.
+    bits of ``flip`` inverted; None if no number of so many limbs is out of range. ``base`` is that of the
+    limbs, if they have one.
     """
 
     moduli: ModuliSet
     limb_count: int
-    table: NDArray[np.uint32]
+    make_table: Callable[[], NDArray[np.uint32]]
     last: NDArray[np.uint32]
     factors: NDArray[np.uint32]
     bounds: NDArray[np.uint32] | None
     flip: int
+    base: int | None = None
+    spent: Spent = field(default_factory=Spent, init=False)
+
+    @kept_property
+    def table(self) -> NDArray[np.uint32]:
+        """Row l has ``|2**(32 l)|`` modulo each m_i; of two's complement numbers, one more is the sign's."""
+        return self.make_table()
 
     @property
     def digits(self) -> ForwardDigits | None:
@@ -57,7 +71,7 @@ class ForwardConstants:
 class BinaryForwardConstants(ForwardConstants):
     """Constants of the conversion of limbs of 32 bits, which are cut into longer digits too."""
 
-    @cached_property
+    @kept_property
     def digits(self) -> ForwardDigits | None:
         """Those by digits of 100 bits, for processors that have them."""
         return forward_digits(self.moduli, self.limb_count, self.flip != 0)
@@ -66,21 +80,33 @@ class BinaryForwardConstants(ForwardConstants):
 @kept
 def forward_constants(moduli: ModuliSet, limb_count: int, signed: bool = False) -> ForwardConstants:
     """Constants of the conversion to residues from `limb_count` limbs, two's complement when `signed`."""
-    sizes = np.array(list(moduli), dtype=np.uint64)
-    powers = factors_of_powers(np.ones_like(sizes), 2**LIMB_BITS, limb_count + 1, sizes)
-    table = powers[:, 0 : 2 * (limb_count + signed) : 2].T.copy()
-    if signed:
-        # A two's complement number is its limbs' number, minus 2**(32 limb_count) if the sign bit is set.
-        table[-1] = (sizes - table[-1]) % sizes
     return BinaryForwardConstants(
         moduli,
         limb_count,
-        padded(table),
+        partial(forward_table, moduli, 2**LIMB_BITS, limb_count, signed),
         last_residues(moduli),
         word_factors(moduli),
         range_bounds(moduli.value_range(signed), limb_count, signed),
         2**31 if signed else 0,
+        2**LIMB_BITS,
     )
+
+
+def forward_table(moduli: ModuliSet, base: int, limb_count: int, signed: bool) -> NDArray[np.uint32]:
+    """Powers of the limbs' base modulo each; the last row of signed numbers is minus the next power."""
+    sizes = np.array(moduli.moduli, dtype=np.uint64)
+    table = np.zeros((limb_count + signed, _padded_length(len(sizes))), dtype=np.uint32)
+    power, ratio = np.ones_like(sizes), np.array([base % m for m in moduli], dtype=np.uint64)
+    for row in table:
+        row[: len(sizes)] = power
+        power = power * ratio % sizes
+    if signed:
+        table[-1, : len(sizes)] = -table[-1, : len(sizes)].astype(np.int64) % sizes.astype(np.int64)
+    return table
+
+
+def _padded_length(length: int) -> int:
+    return -(-length // TABLE_MULTIPLE) * TABLE_MULTIPLE
 
 
 def padded(table: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -98,6 +124,11 @@ def range_bounds(value_range: tuple[int, int], limb_count: int, signed: bool) ->
     return limbs_of([max(lowest, 0), min(highest, representable - 1)], limb_count)
 
 
+def _fractions(moduli: ModuliSet) -> NDArray[np.uint32]:
+    """The two words of ``floor(2**64 / m)`` of each modulus."""
+    return limbs_of([2**64 // m for m in moduli], 2)
+
+
 def limbs_of(values: Iterable[int], limb_count: int) -> NDArray[np.uint32]:
     """Little-endian 32-bit limbs of integers that are not negative and fit, one row for each."""
     data = b"".join([value.to_bytes(LIMB_BITS // 8 * limb_count, "little") for value in values])
@@ -108,21 +139,30 @@ def limbs_of(values: Iterable[int], limb_count: int) -> NDArray[np.uint32]:
 class ReverseConstants:
     """Constants of the conversion of residues to `limb_count` limbs.
 
-    ``table[i]`` holds the two words of ``floor(2**64 / m_i)`` and the limbs of M_i, ``inverses[i]`` the
-    factor w_i; ``last[i]`` is m_i - 1. ``product`` are the limbs of M (0 if it is ``2**(32 limb_count)``),
-    ``highest`` those of the range's highest value; it is ``signed`` or not.
+    ``inverses[i]`` is the factor w_i; ``last[i]`` is m_i - 1. ``product`` are the limbs of M (0 if it is
+    ``2**(32 limb_count)``), ``highest`` those of the range's highest value; it is ``signed`` or not.
     """
 
     moduli: ModuliSet
     limb_count: int
-    table: NDArray[np.uint32]
     last: NDArray[np.uint32]
     inverses: NDArray[np.uint32]
     product: NDArray[np.uint32]
     highest: NDArray[np.uint32]
     signed: bool
+    spent: Spent = field(default_factory=Spent, init=False)
 
-    @cached_property
+    @kept_property
+    def table(self) -> NDArray[np.uint32]:
+        """Row i has the two words of ``floor(2**64 / m_i)`` and the limbs of M_i."""
+        table = np.zeros((len(self.moduli), _padded_length(self.limb_count + 2)), dtype=np.uint32)
+        table[:, :2] = _fractions(self.moduli)
+        total = gmpy2.mpz(self.moduli.product)
+        for row, m in zip(table, self.moduli, strict=True):
+            row[2 : self.limb_count + 2] = limbs_of([int(total // m)], self.limb_count)[0]
+        return table
+
+    @kept_property
     def digits(self) -> ReverseDigits | None:
         """Those by digits of 100 bits, for processors that have them."""
         return reverse_digits(self.moduli, self.limb_count, self.signed)
@@ -132,12 +172,10 @@ class ReverseConstants:
 def reverse_constants(moduli: ModuliSet, signed: bool = False) -> ReverseConstants:
     """Constants of the conversion from residues to limbs, two's complement when `signed`."""
     limb_count = moduli.limb_count(signed)
-    fractions = limbs_of([2**64 // m for m in moduli], 2)
     _, highest = moduli.value_range(signed)
     return ReverseConstants(
         moduli,
         limb_count,
-        padded(np.hstack([fractions, limbs_of(moduli.partial_products, limb_count)])),
         last_residues(moduli),
         shoup_factors(list(moduli.partial_inverses), list(moduli)),
         limbs_of([moduli.product % 2 ** (LIMB_BITS * limb_count)], limb_count)[0],
@@ -150,8 +188,7 @@ def reverse_constants(moduli: ModuliSet, signed: bool = False) -> ReverseConstan
 class ExtensionConstants:
     """Constants of the base extension from the residues of `moduli` to those of `targets`.
 
-    ``table[i]`` holds the two words of ``floor(2**64 / m_i)`` and M_i modulo each target, its last row two
-    zeros and -M modulo each target. ``inverses[i]`` is the factor w_i, ``last[i]`` is m_i - 1;
+    ``inverses[i]`` is the factor w_i, ``last[i]`` is m_i - 1;
     ``target_last[k]`` and ``factors[k]`` are the last residue of a target and its factors of 1, 2**32
     and 2**64. ``start`` and ``ambiguous_below`` are in units of 2**-32 (kernels/include/rns/convert.cuh);
     the latter is 0 if no number is ambiguous.
@@ -159,15 +196,27 @@ class ExtensionConstants:
 
     moduli: ModuliSet
     targets: ModuliSet
-    table: NDArray[np.uint32]
+    signed: bool
     last: NDArray[np.uint32]
     inverses: NDArray[np.uint32]
     start: int
     ambiguous_below: int
     target_last: NDArray[np.uint32]
     factors: NDArray[np.uint32]
+    spent: Spent = field(default_factory=Spent, init=False)
 
-    @cached_property
+    @kept_property
+    def table(self) -> NDArray[np.uint32]:
+        """Row i has the two words of ``floor(2**64 / m_i)`` and M_i modulo each target.
+
+        The last row has two zeros and -M modulo each target.
+        """
+        table = np.zeros((len(self.moduli) + 1, _padded_length(len(self.targets) + 2)), dtype=np.uint32)
+        table[:-1, :2] = _fractions(self.moduli)
+        table[:, 2 : len(self.targets) + 2] = partial_products_modulo(self.moduli.moduli, self.targets)
+        return table
+
+    @kept_property
     def digits(self) -> ExtensionDigits | None:
         """Those by digits of 100 bits, for processors that have them."""
         return extension_digits(self.moduli, self.targets)
@@ -179,14 +228,10 @@ def extension_constants(
 ) -> ExtensionConstants:
     """Constants of the base extension from `moduli`, or from as few of them as `bound` allows."""
     source, start, ambiguous_below = extension_source(moduli, signed, bound)
-    products = [gmpy2.mpz(p) for p in source.partial_products]
-    rows = [[int(p % target) for target in targets] for p in products]
-    rows.append([-source.product % target for target in targets])
-    fractions = limbs_of([*(2**64 // m for m in source), 0], 2)
     return ExtensionConstants(
         source,
         targets,
-        padded(np.hstack([fractions, np.array(rows, dtype=np.uint32)])),
+        bool(signed),
         last_residues(source),
         shoup_factors(list(source.partial_inverses), list(source)),
         start,

@@ -1,15 +1,14 @@
 """Constants of the conversion between decimal limbs, which are digits in base 10**9, and residues."""
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.constants.convert import ForwardConstants, limbs_of, padded
+from rnsdask.constants.convert import ForwardConstants, forward_table, limbs_of, padded
 from rnsdask.constants.factors import (
     CACHED_SETS,
-    factors_of_powers,
     last_residues,
     shoup_factors,
     word_factors,
@@ -28,16 +27,20 @@ def decimal_forward_constants(moduli: ModuliSet, limb_count: int, signed: bool =
     When `signed`, the last limb is 1 for a negative number, and counts ``-10**(9 (limb_count - 1))``.
     ``flip`` inverts it, so that unsigned comparisons order such numbers.
     """
-    sizes = np.array(list(moduli), dtype=np.uint64)
-    table = factors_of_powers(np.ones_like(sizes), DECIMAL_BASE, limb_count, sizes)[:, ::2].T.copy()
     end = DECIMAL_BASE ** (limb_count - signed)
     lowest, highest = moduli.value_range(signed)
     bounds = _decimal_limbs([max(lowest, -end) % end, min(highest, end - 1)], limb_count)
     if signed:
-        table[-1] = (sizes - table[-1]) % sizes
         bounds[:, -1] = [0, 1]
     return ForwardConstants(
-        moduli, limb_count, padded(table), last_residues(moduli), word_factors(moduli), bounds, int(signed)
+        moduli,
+        limb_count,
+        partial(forward_table, moduli, DECIMAL_BASE, limb_count - signed, signed),
+        last_residues(moduli),
+        word_factors(moduli),
+        bounds,
+        int(signed),
+        DECIMAL_BASE,
     )
 
 

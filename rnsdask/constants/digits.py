@@ -23,6 +23,11 @@ _FACTOR_BITS = 52  # of what the processor multiplies
 _GROUP_BITS = 96
 _MOST_IN_GROUP = 16  # so that S_k < 2**100
 _MOST_ROWS = 511
+MOST_DIGIT_BITS = _GROUP_BITS * _MOST_ROWS
+"""Bits of the numbers that these kernels take, about."""
+
+_QUARTER_BITS = _DIGIT_BITS // 4
+_AT_A_TIME = 2**17  # residues that become digits
 
 Words = NDArray[np.uint64]
 
@@ -95,14 +100,15 @@ def forward_digits(moduli: ModuliSet, limb_count: int, signed: bool) -> ForwardD
     count = -(-LIMB_BITS * limb_count // _DIGIT_BITS)
     if count + signed > _MOST_ROWS:
         return None
-    products = _products(moduli)
-    rows = [[gmpy2.mpz(1) for _ in products]]
-    for _ in range(count):
-        rows.append([(power << _DIGIT_BITS) % p for power, p in zip(rows[-1], products, strict=True)])
-    last = rows.pop()
-    if signed:
-        rows.append([-power % p for power, p in zip(last, products, strict=True)])
-    return ForwardDigits(_table_of(rows), _target_groups(moduli))
+    sizes = np.array(moduli.moduli, dtype=np.uint64)
+    ratio = np.array([2**_DIGIT_BITS % m for m in moduli], dtype=np.uint64)
+    powers = np.empty((count + 1, len(sizes)), dtype=np.uint64)
+    powers[0] = 1
+    for before, power in pairwise(powers):
+        power[:] = before * ratio % sizes
+    powers[-1] = (sizes - powers[-1]) % sizes
+    digits = _digits_of(powers if signed else powers[:-1], moduli)
+    return ForwardDigits(_in_pairs(digits), _target_groups(moduli))
 
 
 def reverse_digits(moduli: ModuliSet, limb_count: int, signed: bool) -> ReverseDigits | None:
@@ -124,10 +130,37 @@ def extension_digits(moduli: ModuliSet, targets: ModuliSet) -> ExtensionDigits |
     products = _products(moduli)
     if len(products) + 1 > _MOST_ROWS:
         return None
-    total = gmpy2.mpz(moduli.product)
-    factors = [*(total // product for product in products), -total]
-    rows = [[factor % product for product in _products(targets)] for factor in factors]
-    return ExtensionDigits(_table_of(rows), _source_groups(moduli), _target_groups(targets))
+    digits = _digits_of(partial_products_modulo(products, targets), targets)
+    return ExtensionDigits(_in_pairs(digits), _source_groups(moduli), _target_groups(targets))
+
+
+def partial_products_modulo(values: Sequence[int], targets: ModuliSet) -> NDArray[np.uint32]:
+    """The product of all values but each one, and last minus that of all, modulo each target.
+
+    They are products of those of the values before and after, for values need not be coprime to targets.
+    """
+    sizes = np.array(targets.moduli, dtype=np.uint64)
+    table = np.empty((len(values) + 1, len(sizes)), dtype=np.uint32)
+    product = np.ones_like(sizes) % sizes
+    for row, value in zip(table, values, strict=False):
+        row[:] = product
+        product = product * _modulo(value, sizes) % sizes
+    table[-1] = (sizes - product) % sizes
+    product = np.ones_like(sizes)
+    for row, value in zip(table[-2::-1], values[::-1], strict=True):
+        row[:] = row * product % sizes
+        product = product * _modulo(value, sizes) % sizes
+    return table
+
+
+def _modulo(value: int, sizes: Words) -> Words:
+    """A value of up to 96 bits modulo each size, of up to 32."""
+    high, low = divmod(int(value), 2**64)
+    if high == 0:
+        return np.uint64(low) % sizes
+    weight = (np.uint64(0) - sizes) % sizes  # 2**64 modulo each
+    result: Words = (np.uint64(high) % sizes * weight + np.uint64(low) % sizes) % sizes
+    return result
 
 
 def remainder_digits(moduli: ModuliSet, divisor: int) -> RemainderDigits | None:
@@ -156,9 +189,42 @@ def words_of(values: Iterable[Any], count: int) -> Words:
     return masked
 
 
-def _table_of(rows: list[list[Any]]) -> Words:
-    """A table of digits, as kernels read it."""
-    return _in_pairs(words_of([digit for row in rows for digit in row], 2).reshape(len(rows), -1, 2))
+def _digits_of(residues: NDArray[Any], moduli: ModuliSet) -> Words:
+    """Digits (R, G, 2) modulo the product of each group of numbers with residues (R, n).
+
+    A number modulo P_k is the sum of ``u_i P_k / m_i``, less a multiple of P_k.
+    """
+    sizes, groups = np.array(moduli.moduli, dtype=np.uint64), _groups(moduli)
+    products = [gmpy2.mpz(math.prod(group)) for group in groups]
+    cofactors = [p // m for p, group in zip(products, groups, strict=True) for m in group]
+    pairs = zip(cofactors, moduli, strict=True)
+    inverses = np.array([int(gmpy2.invert(cofactor, m)) for cofactor, m in pairs], dtype=np.uint64)
+    # Of a quarter of a digit, so that sums of up to 16 products by residues fit.
+    quarters = [
+        np.array([int(c >> _QUARTER_BITS * k) % 2**_QUARTER_BITS for c in cofactors], dtype=np.uint64)
+        for k in range(4)
+    ]
+    starts, most = np.array(_bounds(moduli)[:-1]), max(map(len, groups))
+    multiples = [words_of([p << k for p in products], 2) for k in reversed(range((most - 1).bit_length()))]
+    digits = np.empty((len(residues), len(groups), 2), dtype=np.uint64)
+    step = max(1, _AT_A_TIME // len(sizes))
+    for first in range(0, len(residues), step):
+        u = residues[first : first + step] * inverses % sizes
+        carry: Any = np.uint64(0)
+        parts = []
+        for quarter in quarters:
+            carry = np.add.reduceat(u * quarter, starts, axis=1) + carry
+            parts.append(carry & np.uint64(2**_QUARTER_BITS - 1))
+            carry = carry >> np.uint64(_QUARTER_BITS)
+        low, high = (parts[k] + (parts[k + 1] << np.uint64(_QUARTER_BITS)) for k in (0, 2))
+        for words in multiples:
+            is_less = (high < words[:, 1]) | ((high == words[:, 1]) & (low < words[:, 0]))
+            low -= np.where(is_less, np.uint64(0), words[:, 0])
+            borrow = low >> np.uint64(63)
+            low += borrow << np.uint64(_WORD_BITS)
+            high -= np.where(is_less, np.uint64(0), words[:, 1]) + borrow
+        digits[first : first + step] = np.stack([low, high], axis=-1)
+    return digits
 
 
 def _bounds(moduli: ModuliSet) -> list[int]:

@@ -16,8 +16,8 @@ def last_residues(moduli: ModuliSet) -> NDArray[np.uint32]:
 
 def shoup_factors(values: list[int], moduli: list[int]) -> NDArray[np.uint32]:
     """Pairs (w, floor(w 2**32 / m)) as a uint32 array of shape (len(values), 2)."""
-    pairs = [(w, (w << 32) // m) for w, m in zip(values, moduli, strict=True)]
-    return np.array(pairs, dtype=np.uint32).reshape(-1, 2)
+    factors, sizes = (np.array(column, dtype=np.uint64) for column in (values, moduli))
+    return np.stack([factors, (factors << np.uint64(32)) // sizes], axis=-1).astype(np.uint32)
 
 
 def factors_of_powers(

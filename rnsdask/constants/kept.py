@@ -42,3 +42,18 @@ def kept(function: Callable[P, T]) -> Callable[P, T]:
         return slot.get(lambda: function(*args, **kwargs))
 
     return find
+
+
+class kept_property(Generic[T]):  # noqa: N801  (as functools.cached_property)
+    """A table that an object of constants makes at first use, once: other threads wait for it."""
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._key = f"_{name}"
+
+    def __get__(self, instance: Any, owner: type | None = None) -> T:
+        slot: _Slot[T] = instance.__dict__.setdefault(self._key, _Slot())
+        return slot.get(lambda: self._make(instance))

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.constants.factors import CACHED_SETS
-from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.coprime import product
+from rnsdask.core.moduli import LIMB_BITS, ModuliSet
 
 KEY_BITS = 64
 """Fraction bits of the evaluations that reductions compare and add (their keys)."""
@@ -82,11 +83,12 @@ def sufficient_prefixes(moduli: ModuliSet, signed: bool, bound: int | None) -> r
     if bound is None:
         return range(len(moduli), len(moduli) + 1)
     needed = 2 * bound + 1 if signed else bound + 1
-    product, count = 1, 0
-    for count, m in enumerate(moduli, 1):  # noqa: B007
-        product *= m
-        if product >= needed:
-            break
+    # No product of fewer moduli, each at most 2**32, is as great.
+    count = min(max(1, (needed.bit_length() - 1) // LIMB_BITS), len(moduli))
+    total = product(moduli.moduli[:count])
+    while total < needed and count < len(moduli):
+        total *= moduli[count]
+        count += 1
     # One modulus more always gives the room above the bound that avoids ambiguity.
     return range(count, len(moduli) + 1)
 

@@ -58,7 +58,7 @@ def digits_to_residues(moduli: WideModuli, targets: ModuliSet) -> ForwardConstan
     table = [[int(w % t) for t in targets] for weight in weights for w in (weight, weight << LIMB_BITS)]
     limbs = padded(np.array(table, dtype=np.uint32))
     return ForwardConstants(
-        targets, len(limbs), limbs, last_residues(targets), word_factors(targets), None, 0
+        targets, len(limbs), lambda: limbs, last_residues(targets), word_factors(targets), None, 0
     )
 
 

@@ -36,6 +36,21 @@ def product(values: Sequence[int]) -> gmpy2.mpz:
     return product_tree(values)[-1][0]
 
 
+def partial_inverses(levels: list[list[gmpy2.mpz]]) -> list[int]:
+    """Inverses of the partial products ``P / v``, each modulo its v, from the product tree of coprime values.
+
+    The sum of all partial products is, modulo v, its own one: the others are multiples of v.
+    """
+    sums = [gmpy2.mpz(1)] * len(levels[0])
+    for level in levels[:-1]:
+        pairs = zip(sums[::2], level[1::2], sums[1::2], level[::2], strict=False)
+        sums = [u * b + v * a for u, b, v, a in pairs] + sums[len(sums) // 2 * 2 :]
+    rests = sums
+    for level in reversed(levels):
+        rests = [rests[k // 2] % node for k, node in enumerate(level)] if len(level) > 1 else rests
+    return [int(gmpy2.invert(rest, value)) for rest, value in zip(rests, levels[0], strict=True)]
+
+
 def first_shared(values: Sequence[int]) -> tuple[int, int] | None:
     """Find the first of some positive values that has a factor in common with one before it.
 
@@ -91,7 +106,7 @@ def greedy_coprime(first: int, step: int, stop: int) -> Iterator[int]:
             taken.append(candidates[start])
             everything *= candidates[start]
         start += 1
-    sieve = _Sieve(_primes_to(math.isqrt(max(first, stop))), taken)
+    sieve = _Sieve(primes_to(math.isqrt(max(first, stop))), taken)
     length = _FIRST_SEGMENT
     while start < len(candidates):
         yield from sieve.take(candidates[start : start + length])
@@ -111,8 +126,8 @@ class _Sieve:
 
     def take(self, segment: range) -> list[int]:
         """Go through the next candidates, and return those that are taken."""
-        ruled_out = _multiples(segment, self._used)
-        composite = _multiples(segment, self._unused)
+        ruled_out = multiples(segment, self._used)
+        composite = multiples(segment, self._unused)
         large = np.flatnonzero(~(composite | ruled_out))
         for position in np.flatnonzero(composite & ~ruled_out).tolist():
             if ruled_out[position]:
@@ -143,7 +158,7 @@ class _Sieve:
         return factors
 
 
-def _multiples(segment: range, primes: NDArray[np.int64]) -> NDArray[np.bool_]:
+def multiples(segment: range, primes: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which candidates are multiples of one of some primes below 2**16."""
     found = np.zeros(len(segment), np.bool_)
     if segment.step == 2:
@@ -159,7 +174,8 @@ def _multiples(segment: range, primes: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 @cache
-def _primes_to(limit: int) -> NDArray[np.int64]:
+def primes_to(limit: int) -> NDArray[np.int64]:
+    """All primes up to a limit, in ascending order."""
     is_prime = np.ones(limit + 1, np.bool_)
     is_prime[:2] = False
     for p in range(2, math.isqrt(limit) + 1):

@@ -5,7 +5,16 @@ are for what a caller may want to tell apart: a store that cannot be trusted, ba
 job that failed.
 """
 
-from typing import Any
+import operator
+import re
+import reprlib
+from typing import Any, Self
+
+_SHOWN = 40
+"""Characters of a value that a message repeats: enough to know it by, and short enough for a line."""
+
+_FEW = 2**64
+"""Numbers from here on are themselves told by their bits."""
 
 
 class RNSError(Exception):
@@ -109,10 +118,11 @@ class RNSOverflowError(RNSError, OverflowError):
         Whether ``bits_needed`` is only a lower bound: products of many numbers are not computed for it.
     """
 
-    # What holds the numbers, and what else there is to do, for the message.
-    _owner = "the moduli set holds"
+    # How many bits longer M is than the numbers of which all are in range, their sign counted; and what else
+    # there is to do, for the message.
+    _bits_beyond = 1
     _way_out = (
-        'extend takes more moduli, and of operations that have it overflow "wrap" or "flag" gives it modulo M'
+        'x.extend(moduli) takes more moduli; overflow="wrap" or "flag", where it is taken, gives it modulo M'
     )
 
     def __init__(
@@ -133,7 +143,7 @@ class RNSOverflowError(RNSError, OverflowError):
         self.at_least = at_least
 
     @classmethod
-    def of_value(cls, value: int, index: int, range_bits: int, signed: bool) -> "RNSOverflowError":
+    def of_value(cls, value: int, index: int, range_bits: int, signed: bool) -> Self:
         """Make the error of an exact result, for a dynamic range M of `range_bits` bits."""
         # Two's complement: of -2**k needs k bits and the sign's.
         needed = (value if value >= 0 else -value - 1).bit_length() + int(signed or value < 0)
@@ -141,22 +151,45 @@ class RNSOverflowError(RNSError, OverflowError):
 
     def __str__(self) -> str:
         what = "negative and " if self.negative and not self.signed else ""
-        what += "at least " if self.at_least else ""
-        kind = "signed" if self.signed else "unsigned"
+        if self.at_least and self.bits_needed < _FEW:
+            what += "at least "
+        what += f"{bits_text(self.bits_needed)} long"
+        what += " with its sign" if self.signed or self.negative else ""
+        where = f"overflow at flat index {self.index}"
+        return f"{where}: the exact result is {what}, {self._range()}; {self._way_out}"
+
+    def _range(self) -> str:
+        """What the result is outside of: a moduli set is M of so many bits, as wherever it is told."""
+        kind, available = "signed" if self.signed else "unsigned", self.bits_available
         return (
-            f"overflow at flat index {self.index}: the exact result is {what}{bits_text(self.bits_needed)} "
-            f"long, {self._owner} {kind} numbers of {bits_text(self.bits_available)}; {self._way_out}"
+            f"outside the {kind} range of M of {bits_text(available + self._bits_beyond)}, which holds all "
+            f"numbers of {bits_text(available)}"
         )
+
+
+class IntervalOverflowError(RNSOverflowError):
+    """An exact result is not from -(M - 1) to M - 1, the range of numbers that carry an interval."""
+
+    _bits_beyond = 0
+
+
+class ReplacedModuliOverflowError(RNSOverflowError):
+    """An exact result is outside the range of moduli that replaced those which residues were given under."""
+
+    _way_out = "x.extend(moduli) takes more moduli"
 
 
 class PrecisionOverflowError(RNSOverflowError):
     """An exact result does not fit into the bits of positional numbers."""
 
-    _owner = "the array holds"
     _way_out = (
-        "to_positional (rnsdask convert --to positional --bits) takes more bits, and of operations that have "
-        'it overflow "wrap" or "flag" gives it modulo a power of two'
+        'x.to_positional(bits) takes more bits; overflow="wrap" or "flag", where it is taken, gives it '
+        "modulo a power of two"
     )
+
+    def _range(self) -> str:
+        kind = "signed" if self.signed else "unsigned"
+        return f"the array holds {kind} numbers of {bits_text(self.bits_available)}"
 
 
 class ResultOverflowError(RNSOverflowError):
@@ -166,7 +199,9 @@ class ResultOverflowError(RNSOverflowError):
 
 
 def bits_text(count: int) -> str:
-    """So many bits, for a message."""
+    """Write a number of bits for a message; of one that is itself long, a lower bound."""
+    if count >= _FEW:
+        return f"more than 2**{(count - 1).bit_length() - 1} bits"
     return f"{abbreviate(count)} bit{'' if count == 1 else 's'}"
 
 
@@ -180,12 +215,38 @@ def out_of_range(what: str, ends: tuple[int, int], kind: str, owner: str) -> Num
 def brief(value: object) -> str:
     """Write any object short enough for one line of an error message.
 
-    A Python int of more than 4300 digits, in a list too, cannot write itself.
+    Containers name their first items; numbers are abbreviated, but never cut.
     """
     try:
-        return abbreviate(value) if type(value) is int else f"{value!r:.40}"
-    except ValueError:
+        return _BRIEF.repr(value)
+    except ValueError:  # of another type of integers of more than 4300 digits
         return f"a value of type {type(value).__name__}"
+
+
+class _Brief(reprlib.Repr):
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel, self.maxlist, self.maxtuple, self.maxset, self.maxdict = 2, 3, 3, 3, 3
+
+    def repr_int(self, x: int, level: int) -> str:
+        return abbreviate(x) if type(x) is int else self.repr_instance(x, level)
+
+    def repr_str(self, x: str | bytes, level: int) -> str:  # noqa: ARG002  (reprlib's arguments)
+        return repr(x[:_SHOWN]) + "..." * (len(x) > _SHOWN)
+
+    repr_bytes = repr_str
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        text = " ".join(repr(x).split())  # an array's or a table's has several lines
+        if len(text) <= _SHOWN:
+            return text
+        try:
+            return self.repr_int(operator.index(x), level)
+        except TypeError:
+            return re.sub(r"[\w.+-]+$", "", text[:_SHOWN]) + "..."
+
+
+_BRIEF = _Brief()
 
 
 def with_article(kind: type) -> str:

@@ -99,7 +99,7 @@ def _name(part: Path, target: Path) -> None:
 
 
 def _taken(path: Path) -> JobError:
-    return JobError(f"{path}: it exists; replace it with --overwrite")
+    return JobError(f"{path}: it exists; replace it with overwrite=True")
 
 
 def private(path: str | os.PathLike[str], flags: int) -> int:

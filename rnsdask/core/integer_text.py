@@ -78,6 +78,43 @@ def to_decimal(value: SupportsIndex) -> str:
     return str(gmpy2.mpz(integer).digits(10))
 
 
+def brief_decimal(value: int, longest: int = 20, kept: int = 5) -> tuple[str, int | None]:
+    """Write an integer in decimal, or only its first and last digits if it is long.
+
+    The digits between are not computed, so that this is quick for integers of any length.
+
+    Parameters
+    ----------
+    longest : int
+        Most digits of an integer that is written whole.
+    kept : int
+        Digits at either end of a longer one: at most half of `longest`.
+
+    Returns
+    -------
+    text, count : str and int or None
+        Such as ``"27404…01306"`` and the number of digits, 87; None of an integer that is whole.
+    """
+    magnitude = abs(gmpy2.mpz(value))
+    sign = "-" if value < 0 else ""
+    count = magnitude.num_digits(10)  # or 1 less
+    if count <= longest:
+        return f"{sign}{magnitude.digits(10)}", None
+    head = magnitude // gmpy2.mpz(10) ** (count - kept)
+    if head < 10 ** (kept - 1):
+        count -= 1
+        if count <= longest:
+            return f"{sign}{magnitude.digits(10)}", None
+        head = magnitude // gmpy2.mpz(10) ** (count - kept)
+    return f"{sign}{head}…{magnitude % 10**kept:0{kept}d}", count
+
+
+def number_text(value: int) -> str:
+    """One number among others: ``27404…01306 (87 digits)`` if it is long."""
+    text, count = brief_decimal(value)
+    return text if count is None else f"{text} ({count} digits)"
+
+
 def parse_integer(text: bytes) -> Any:
     """Return the integer (`gmpy2.mpz`) that a text is, decimal or hexadecimal after ``0x``, or None."""
     match = _INTEGER.fullmatch(text)

@@ -30,6 +30,15 @@ Chunks: TypeAlias = str | SupportsIndex | Sequence[Any] | Mapping[int, Any]
 """Chunks along the axes of the numbers, in any way that Dask takes them."""
 
 
+def check_dense(array: Any, name: str) -> None:
+    """Raise TypeError if what is to be an array is a sparse matrix, of SciPy, CuPy or another library."""
+    if hasattr(array, "toarray") and hasattr(array, "nnz"):
+        raise TypeError(
+            f"{name} must be dense, got a sparse {type(array).__name__}; its toarray() is, and a Matrix "
+            "Market file of it can be imported"
+        )
+
+
 def round_up(value: int, multiple: int) -> int:
     """Return the least multiple of `multiple` that is not below `value`."""
     return -(-value // multiple) * multiple

@@ -64,3 +64,12 @@ def tell(line: str) -> None:
     """Print a line on standard error; if that cannot be written, nobody is told, and nothing else happens."""
     with suppress(OSError):
         print(visible(redacted(line)), file=sys.stderr)
+
+
+def size_text(count: float) -> str:
+    """Write a number of bytes for people."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.4g} {unit}"
+        count /= 1000
+    return f"{count:.4g} TB"

@@ -11,12 +11,15 @@ from typing import Any, Self, SupportsIndex
 import gmpy2
 import numpy as np
 
-from rnsdask.core.coprime import first_shared, greedy_coprime, product
+from rnsdask.core.coprime import first_shared, greedy_coprime, partial_inverses, product, product_tree
 from rnsdask.core.errors import abbreviate, brief
 from rnsdask.core.primes import most_primes, primes_below
 
 MODULUS_MAX = 2**32
 """Largest modulus: its residues are exactly the unsigned 32-bit integers."""
+
+MOST_MODULI = 2**20
+"""Most moduli of a set: more do not fit into the metadata of a store, of at most 16 MiB, 16 bytes each."""
 
 # Of transforms of this length and longer all primes are found in less than a second.
 _SHORT_LENGTH = 2**12
@@ -35,7 +38,8 @@ def as_integer(value: object, name: str) -> int:
     """
     if type(value) is int:
         return value
-    if hasattr(value, "__dask_graph__"):
+    graph = getattr(value, "__dask_graph__", None)  # which is a method, and gives None of what is in memory
+    if graph is not None and graph() is not None:
         raise TypeError(f"{name} must be an integer, got a lazy {type(value).__name__}; compute it first")
     try:
         if not isinstance(value, bool | np.bool_ | np.ndarray):
@@ -134,10 +138,11 @@ class ModuliSet:
         # Pairwise coprime integers up to x multiply to at most lcm(1, ..., x), whose natural logarithm is
         # below 1.03883 x (Rosser and Schoenfeld, 1962), so to fewer than 1.5 x bits. A hopeless request is
         # refused before a long search.
-        if bits >= 1.5 * largest:
+        if modulus_bits < 32 and bits >= 1.5 * largest:
             raise ValueError(
                 f"no set of moduli up to 2**{modulus_bits} has M >= 2**{abbreviate(bits)}; use larger moduli"
             )
+        _check_count(-(-bits // modulus_bits), f"M >= 2**{abbreviate(bits)}")
         found = greedy_coprime(largest, -1, 1)
         moduli: list[int] = []
         total = gmpy2.mpz(1)
@@ -151,6 +156,7 @@ class ModuliSet:
                 )
             moduli += some
             total *= product(some)
+            _check_count(len(moduli), f"M >= 2**{bits}")
         return cls._from_checked(tuple(moduli))
 
     @classmethod
@@ -179,6 +185,7 @@ class ModuliSet:
             raise ValueError(f"start must be an odd integer from 3 to 2**32 - 1, got {abbreviate(start)}")
         if count < 1:
             raise ValueError(f"count must be at least 1, got {abbreviate(count)}")
+        _check_count(count, f"count {abbreviate(count)}")
         moduli = tuple(islice(greedy_coprime(start, 2, MODULUS_MAX), count))
         if len(moduli) < count:
             raise ValueError(
@@ -216,6 +223,8 @@ class ModuliSet:
                 f"at most {most} primes below 2**31 have transforms of length {length}; their M is less than "
                 f"2**{abbreviate(bits)}"
             )
+        if length < _SHORT_LENGTH:
+            _check_count(-(-bits // 31), f"M >= 2**{abbreviate(bits)}")
         primes, found, total = primes_below(2**31, length), list[int](), gmpy2.mpz(1)
         while total.bit_length() <= bits:
             prime = next(primes, None)
@@ -229,9 +238,14 @@ class ModuliSet:
         return cls._from_checked(tuple(found))
 
     @cached_property
+    def product_tree(self) -> list[list[gmpy2.mpz]]:
+        """The moduli, the products of every two of them, and so on up to M."""
+        return product_tree(self.moduli)
+
+    @cached_property
     def product(self) -> int:
         """The dynamic range M, the product of all moduli."""
-        return int(product(self.moduli))
+        return int(self.product_tree[-1][0])
 
     @cached_property
     def bits(self) -> int:
@@ -247,8 +261,7 @@ class ModuliSet:
     @cached_property
     def partial_inverses(self) -> tuple[int, ...]:
         """The partial inverses w_i: the inverse of M_i modulo m_i, 0 < w_i < m_i."""
-        pairs = zip(self.partial_products, self.moduli, strict=True)
-        return tuple(int(gmpy2.invert(partial_product, m)) for partial_product, m in pairs)
+        return tuple(partial_inverses(self.product_tree))
 
     def value_range(self, signed: bool = False) -> tuple[int, int]:
         """Return the lowest and the highest value: (0, M - 1), or signed (-(M // 2), (M - 1) // 2)."""
@@ -336,6 +349,7 @@ def check_moduli(moduli: tuple[int, ...], bits: int = 32) -> None:
     """Raise ValueError unless the moduli are pairwise coprime integers from 2 to 2**bits, at least one."""
     if not moduli:
         raise ValueError("a moduli set needs at least one modulus, got none")
+    _check_count(len(moduli), "it")
     for j, m in enumerate(moduli):
         if not 2 <= m <= 2**bits:
             raise ValueError(
@@ -346,4 +360,13 @@ def check_moduli(moduli: tuple[int, ...], bits: int = 32) -> None:
         raise ValueError(
             f"moduli {moduli[i]} (position {i}) and {moduli[j]} (position {j}) are not coprime: "
             f"both are divisible by {math.gcd(moduli[i], moduli[j])}"
+        )
+
+
+def _check_count(count: int, what: str) -> None:
+    """Raise ValueError if `what` takes so many moduli that no store can hold the set."""
+    if count > MOST_MODULI:
+        raise ValueError(
+            f"{what} takes {abbreviate(count)} moduli or more; a set has at most {MOST_MODULI} moduli, "
+            "because no store can hold more"
         )

@@ -1,13 +1,17 @@
 """Number systems: what the words of a number mean."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.core.errors import RNSOverflowError, abbreviate, out_of_range
 from rnsdask.core.place import Locate
+from rnsdask.core.wide_moduli import WideModuli
+
+S = TypeVar("S", bound="NumberSystem")
 
 
 class NumberSystem(ABC):
@@ -22,6 +26,9 @@ class NumberSystem(ABC):
 
     words_are: str = "words"
     """What an error calls the words."""
+
+    source: WideModuli | None = None
+    """Moduli beyond 2**32 that the numbers were given under, and that the system's moduli replace."""
 
     @property
     def word_dtype(self) -> np.dtype[Any]:
@@ -111,6 +118,15 @@ class NumberSystem(ABC):
     def overflow_error(self, value: int, index: int) -> RNSOverflowError:
         """The error of an exact result out of range, at a flat index of the array."""
 
+    def check_wraps(self) -> None:
+        """Raise ValueError if results modulo M would be modulo moduli that the user has not given."""
+        if self.source is not None:
+            raise ValueError(
+                f'overflow="wrap" would take results modulo the moduli that replaced the {self.source!r}, '
+                "under which residues were given; x.extend(moduli) to moduli that hold the exact results, "
+                'and then to_residues(moduli, overflow="wrap") takes them modulo any others'
+            )
+
     @abstractmethod
     def __dask_tokenize__(self) -> Any:
         """What tells this system from others, for Dask; numbers of any length in text that stays short."""
@@ -145,3 +161,17 @@ class NumberSystem(ABC):
     def out_of_range(self, what: str, owner: str = "the moduli set") -> ValueError:
         """The error of a number outside the range, named as in ``operand 5``."""
         return out_of_range(what, self.value_range, self.range_kind, owner)
+
+
+def with_source_of(system: S, *others: NumberSystem) -> S:
+    """The system of numbers of all systems: it has a source if one of them does, the first one's."""
+    for other in others:
+        if system.source is None and other.source is not None:
+            return replace(system, source=other.source)  # type: ignore[type-var]  # a dataclass
+    return system
+
+
+def check_source(source: WideModuli | None) -> None:
+    """Raise TypeError if the source of a system is none."""
+    if not isinstance(source, WideModuli | None):
+        raise TypeError(f"source must be WideModuli or None, got {type(source).__name__}")

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from rnsdask.core.number_system import NumberSystem
+
 OVERFLOW_MODES = ("raise", "wrap", "flag")
 """An error; the result modulo M; or the result modulo M with a mask of those that overflowed."""
 
@@ -35,15 +37,23 @@ def errstate(*, overflow: str) -> Iterator[None]:
         _mode.reset(token)
 
 
-def overflow_mode(overflow: str | None = None) -> str:
+def overflow_mode(overflow: str | None = None, *systems: NumberSystem) -> str:
     """Return the mode an operation is called with, or if that is None the one set by :func:`errstate`.
+
+    Parameters
+    ----------
+    systems
+        Those of the operands, which are checked if results are to wrap.
 
     Raises
     ------
     ValueError
-        If `overflow` is not a mode.
+        If `overflow` is not a mode, or numbers of a system do not wrap.
     """
     mode = _mode.get() if overflow is None else overflow
     if mode not in OVERFLOW_MODES:
         raise ValueError(f"overflow must be one of {', '.join(OVERFLOW_MODES)}, got {mode!r}")
+    if mode == "wrap":
+        for system in systems:
+            system.check_wraps()
     return mode

@@ -1,10 +1,17 @@
 """Primes of at most 32 bits: proved, found, and the roots of unity modulo them."""
 
+import math
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import count
 
 import gmpy2
+import numpy as np
+
+from rnsdask.core.coprime import multiples, primes_to
+
+_ONE_BY_ONE, _SEGMENT = 2**12, 2**15
+"""Candidates that are tested one by one, and those that are sieved at a time."""
 
 # No composite number below 4,759,123,141, so none up to 2**32, is a strong pseudoprime to all of these bases:
 # G. Jaeschke, "On strong pseudoprimes to several bases", Mathematics of Computation 61 (1993).
@@ -19,8 +26,20 @@ def is_prime(n: int) -> bool:
 
 
 def primes_below(limit: int, length: int) -> Iterator[int]:
-    """The primes p below a limit of at most 2**32 with p - 1 divisible by `length`, the greatest first."""
-    return filter(is_prime, range(limit - 1 - (limit - 2) % length, 1, -length))
+    """The primes p below a limit of at most 2**32 with p - 1 divisible by `length`, the greatest first.
+
+    The first candidates are tested one by one; of many more, multiples of small primes are crossed out.
+    """
+    candidates = range(limit - 1 - (limit - 2) % length, 1, -length)
+    yield from filter(is_prime, candidates[:_ONE_BY_ONE])
+    start = _ONE_BY_ONE
+    if length == 1:
+        small = primes_to(math.isqrt(limit))
+        while start + _SEGMENT < limit - math.isqrt(limit):  # small primes are multiples of themselves
+            segment = candidates[start : start + _SEGMENT]
+            yield from (segment[k] for k in np.flatnonzero(~multiples(segment, small)).tolist())
+            start += _SEGMENT
+    yield from filter(is_prime, candidates[start:])
 
 
 def most_primes(bits: int, length: int) -> int:

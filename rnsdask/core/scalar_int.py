@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from rnsdask.core.integer_text import number_text, to_decimal
+
 Function: TypeAlias = Callable[[Any, Any], Any]
 
 
@@ -37,6 +39,17 @@ class ScalarInt(int):
     """
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        """Write it as Python does, or abbreviated where Python refuses: beyond 4300 digits."""
+        try:
+            return int.__repr__(self)
+        except ValueError:
+            return number_text(self)
+
+    def __str__(self) -> str:
+        """Write all digits, however many."""
+        return to_decimal(int(self))
 
     def item(self) -> int:
         """Return the plain Python int."""

@@ -108,10 +108,10 @@ class _Arrays:
             with errstate(overflow=self.overflow):
                 result = form.of_arrays(*arrays)
         except (TypeError, AttributeError) as error:
-            if not any(isinstance(array, IntervalRNSArray) for array in arrays):
+            are_intervals = any(isinstance(array, IntervalRNSArray) for array in arrays)
+            if not are_intervals or "; " in str(error):  # what names a way out already
                 raise
-            hint = "rnsdask convert makes a store of an RNSArray of it"
-            raise TypeError(f"{error}; {hint}") from error
+            raise TypeError(f"{error}; x.to_rns() makes an RNSArray of it") from error
         if isinstance(result, tuple):
             result, mask = result
             masks.append(mask)

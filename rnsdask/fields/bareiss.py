@@ -16,9 +16,13 @@ from rnsdask.backend import Array, backend_name
 _MOST_STEPS = 150
 
 
-def is_quicker(words: Array, rows: int, columns: int) -> bool:
-    """Whether matrices (n, *batch, ...) of so many rows and right-hand sides are better eliminated so."""
-    steps = math.prod(words.shape[1:-2]) * rows**2 * (rows / 2 + columns if columns else rows / 3)
+def is_quicker(words: Array, rows: int, columns: int, matrices: int | None = None) -> bool:
+    """Whether matrices of so many rows and right-hand sides are better eliminated so.
+
+    They are as many as `words` (n, *batch, ...) has, if `matrices` does not say.
+    """
+    count = math.prod(words.shape[1:-2]) if matrices is None else matrices
+    steps = count * rows**2 * (rows / 2 + columns if columns else rows / 3)
     return backend_name(words) == "cpu" and 0 < steps <= _MOST_STEPS
 
 

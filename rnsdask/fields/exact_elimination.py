@@ -28,7 +28,7 @@ from rnsdask.fields.determinant_bounds import (
 from rnsdask.fields.exact_ranks import has_null_vectors
 from rnsdask.fields.exact_solutions import Equations
 from rnsdask.rns.lift import Image, count_beyond, empty_part, images, lift, part_of, primes
-from rnsdask.rns.remainder_tree import from_parts
+from rnsdask.rns.remainder_parts import from_parts
 from rnsdask.rns.system import RNS
 
 _AS_INT = np.frompyfunc(int, 1, 1)

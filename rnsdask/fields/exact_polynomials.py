@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rnsdask.backend import Array
 from rnsdask.core.moduli import ModuliSet
-from rnsdask.fields import polynomials
+from rnsdask.fields import bareiss, polynomials
 from rnsdask.fields.determinant_bounds import magnitude_of
 from rnsdask.rns.lift import (
     Image,
@@ -24,7 +24,7 @@ from rnsdask.rns.lift import (
     part_of,
     primes,
 )
-from rnsdask.rns.remainder_tree import from_parts, join_parts
+from rnsdask.rns.remainder_parts import from_parts, join_parts
 from rnsdask.rns.system import RNS
 
 # Primes of a group at least, and primes that are converted from together at most.
@@ -51,8 +51,52 @@ def _greatest(degrees: Array) -> int:
 
 def resultants(f: Array, g: Array, system: RNS) -> NDArray[np.object_]:
     """Resultants (1, *batch, 1) of polynomials (n, *batch, A) and (n, *batch, C), Python ints."""
+    pairs = math.prod(np.broadcast_shapes(f.shape[1:-1], g.shape[1:-1]))
+    if are_small(f, (f.shape[-1], g.shape[-1]), pairs):
+        return _by_elimination(*(np.asarray(system.decode(x), dtype=object) for x in (f, g)))[None]
     image, joined, bound = _problem(f, g, system)
     return _lifted(image, joined, system, bound)[None]
+
+
+def are_small(words: Array, lengths: tuple[int, int], pairs: int) -> bool:
+    """Whether Sylvester's matrices of pairs of so many coefficients are better eliminated without primes."""
+    return bareiss.is_quicker(words, sum(lengths) - 2, 0, pairs)
+
+
+def _by_elimination(f: NDArray[np.object_], g: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Resultants (*batch, 1) of polynomials (*batch, A) and (*batch, C), by Sylvester's matrices."""
+    batch = np.broadcast_shapes(f.shape[:-1], g.shape[:-1])
+    f, g = (np.broadcast_to(x, (*batch, x.shape[-1])) for x in (f, g))
+    found = np.empty((*batch, 1), dtype=object)
+    for index in np.ndindex(*batch):
+        found[index] = _resultant(*(np.trim_zeros(x[index], "b").tolist() for x in (f, g)))
+    return found
+
+
+def _resultant(f: list[int], g: list[int]) -> int:
+    """The resultant of coefficients whose last ones are not 0."""
+    if not f or not g:
+        return 0
+    m, n = len(f) - 1, len(g) - 1
+    matrix = np.zeros((m + n, m + n), dtype=object)
+    for k in range(n):
+        matrix[k, k : k + m + 1] = f[::-1]
+    for k in range(m):
+        matrix[n + k, k : k + n + 1] = g[::-1]
+    return int(bareiss.cramer(matrix)[1].item())
+
+
+def _discriminants_by_elimination(f: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Discriminants (*batch, 1) of polynomials (*batch, A)."""
+    found = np.zeros((*f.shape[:-1], 1), dtype=object)
+    for index in np.ndindex(*f.shape[:-1]):
+        values = np.trim_zeros(f[index], "b").tolist()
+        degree = len(values) - 1
+        if degree > 0:
+            slope = [k * value for k, value in enumerate(values)][1:]
+            sign = -1 if degree % 4 >= 2 else 1
+            found[index] = sign * _resultant(values, slope) // values[-1]
+    return found
 
 
 def part_of_primes(f: Array, g: Array, system: RNS, group: tuple[int, int]) -> NDArray[np.object_]:
@@ -118,6 +162,8 @@ def discriminants(f: Array, system: RNS) -> NDArray[np.object_]:
 
     For the degree m and the leading coefficient c it is (-1)^(m (m - 1) / 2) R(f, f') / c, over the integers.
     """
+    if are_small(f, (f.shape[-1], f.shape[-1] - 1), math.prod(f.shape[1:-1])):
+        return _discriminants_by_elimination(np.asarray(system.decode(f), dtype=object))[None]
     degrees = _degrees(f)
     lower, greatest = np.maximum(degrees, 0), _greatest(degrees)
     magnitude = magnitude_of(f, system)

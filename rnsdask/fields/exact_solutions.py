@@ -19,7 +19,7 @@ from rnsdask.fields import bareiss, elimination, p_adic, p_adic_plan
 from rnsdask.fields.determinant_bounds import hadamard_bound, magnitude_of
 from rnsdask.fields.exact_ranks import has_null_vectors
 from rnsdask.rns.lift import count_beyond, decode, empty_part, lift, modulo_primes, part_of, parts_of, primes
-from rnsdask.rns.remainder_tree import from_parts, join_parts
+from rnsdask.rns.remainder_parts import from_parts, join_parts
 from rnsdask.rns.system import RNS
 
 _AS_INT = np.frompyfunc(int, 1, 1)

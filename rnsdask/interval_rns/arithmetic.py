@@ -18,7 +18,7 @@ import numpy as np
 
 from rnsdask.backend import INTERVAL_RNS_ALGORITHMS, Array, backend_name, kernels_of, to_backend
 from rnsdask.constants import product_bounds
-from rnsdask.core.errors import RNSOverflowError
+from rnsdask.core.errors import IntervalOverflowError, brief
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate
 from rnsdask.interval_rns import layout
@@ -43,7 +43,7 @@ def check_algorithm(algorithm: int | str | None) -> None:
     """Raise ValueError unless `algorithm` names one, or is None for the product's choice."""
     known = algorithm is None or (type(algorithm) in (int, str) and algorithm in INTERVAL_RNS_ALGORITHMS)
     if not known:
-        raise ValueError(f"algorithm must be 1, 2 or 'digits', got {algorithm!r:.40}")
+        raise ValueError(f"algorithm must be 1, 2 or 'digits', got {brief(algorithm)}")
 
 
 def chosen_algorithm(count: int, n_moduli: int, backend: str) -> int | str:
@@ -84,7 +84,7 @@ def apply(
 
     Raises
     ------
-    RNSOverflowError
+    IntervalOverflowError
         With ``"raise"``, if an exact result is out of range.
     """
     operands, shape = matrices(x, y)
@@ -113,15 +113,15 @@ def _compute(
     return kernels.interval_rns_add(x, y, moduli, name == "subtract", algorithm, layout.ACCURACY, out)
 
 
-def _error(name: str, operands: Any, moduli: ModuliSet, index: int, locate: Locate) -> RNSOverflowError:
+def _error(name: str, operands: Any, moduli: ModuliSet, index: int, locate: Locate) -> IntervalOverflowError:
     columns = (x[:, [index if x.shape[1] > 1 else 0]] for x in operands)
     value = _EVALUATE[name](*(to_ints(column, moduli)[0] for column in columns))
     return overflow_error(value, locate(index), moduli)
 
 
-def overflow_error(value: int, index: int, moduli: ModuliSet) -> RNSOverflowError:
+def overflow_error(value: int, index: int, moduli: ModuliSet) -> IntervalOverflowError:
     """The error of an exact result: a number has the bits of a magnitude below M, and one of its sign."""
-    return RNSOverflowError.of_value(value, index, moduli.bits + 1, signed=True)
+    return IntervalOverflowError.of_value(value, index, moduli.bits + 1, signed=True)
 
 
 def _settle(columns: Array, flags: Array, moduli: ModuliSet) -> Array:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rnsdask.backend import Array
-from rnsdask.core.errors import RNSOverflowError
+from rnsdask.core.errors import IntervalOverflowError
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.core.place import Locate, Place
 from rnsdask.interval_rns import layout
@@ -29,7 +29,7 @@ def finish(factors: Array, moduli: ModuliSet, mode: str, locate: Locate = int) -
 
     Raises
     ------
-    RNSOverflowError
+    IntervalOverflowError
         With ``"raise"``, if a product is out of range; it names the index that `locate` makes of that in the
         chunk.
     """
@@ -41,7 +41,7 @@ def finish(factors: Array, moduli: ModuliSet, mode: str, locate: Locate = int) -
         below = bool(negative.reshape(-1)[index])
         # In two's complement -2**k is one bit shorter than 2**k.
         needed = (moduli.product - int(below)).bit_length() + 1
-        raise RNSOverflowError(locate(index), needed, moduli.bits, True, below, at_least=True)
+        raise IntervalOverflowError(locate(index), needed, moduli.bits, True, below, at_least=True)
     columns = layout.evaluated(factors[:-1], moduli, negative)
     return np.concatenate([columns, outside[None].astype(np.uint32)]) if mode == "flag" else columns
 

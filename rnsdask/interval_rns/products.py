@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from rnsdask.backend import Array
-from rnsdask.core.errors import RNSOverflowError
+from rnsdask.core.errors import IntervalOverflowError
 from rnsdask.interval_rns import layout
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.rns import products
@@ -35,7 +35,7 @@ def result_of(factors: Factors, system: IntervalRNS, mode: str) -> Any:
     if value is None:
         # In two's complement -2**k is one bit shorter than 2**k.
         needed = factors.bits - int(factors.negative) + 1
-        raise RNSOverflowError(0, needed, system.moduli.bits, True, factors.negative, at_least=True)
+        raise IntervalOverflowError(0, needed, system.moduli.bits, True, factors.negative, at_least=True)
     if is_outside:
         raise system.overflow_error(value, 0)
     return value

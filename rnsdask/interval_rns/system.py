@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.moduli import ModuliSet, check_moduli_set
-from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.number_system import NumberSystem, check_source
 from rnsdask.core.place import Locate
+from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.interval_rns import arithmetic, convert, layout
 from rnsdask.interval_rns.limbs import columns_of_limbs, limbs_of_columns
 from rnsdask.rns.convert import flat_values
@@ -26,17 +27,21 @@ class IntervalRNS(NumberSystem):
     ----------
     moduli : ModuliSet
         The set of n moduli, whose product is M.
+    source : WideModuli, optional
+        As that of :class:`.RNS`.
 
     Raises
     ------
     TypeError
-        If `moduli` is no ModuliSet.
+        If `moduli` is no ModuliSet, or `source` no WideModuli.
     """
 
     moduli: ModuliSet
+    source: WideModuli | None = None
 
     def __post_init__(self) -> None:
         check_moduli_set(self.moduli)
+        check_source(self.source)
 
     @property
     def rows(self) -> int:
@@ -80,14 +85,17 @@ class IntervalRNS(NumberSystem):
         return arithmetic.overflow_error(value, index, self.moduli)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"moduli": self.moduli}
+        return {"moduli": self.moduli, "source": self.source}
 
     def __dask_tokenize__(self) -> Any:
-        return "rnsdask.IntervalRNS", self.moduli.__dask_tokenize__()
+        source = () if self.source is None else (self.source.__dask_tokenize__(),)
+        return "rnsdask.IntervalRNS", self.moduli.__dask_tokenize__(), *source
 
     def __str__(self) -> str:
-        return repr(self.moduli)
+        source = "" if self.source is None else f", in place of {self.source!r}"
+        return f"{self.moduli!r}{source}"
 
     def details(self) -> dict[str, str]:
         """The moduli."""
-        return {"Moduli": repr(self.moduli)}
+        source = {} if self.source is None else {"In place of": repr(self.source)}
+        return {"Moduli": repr(self.moduli), **source}

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.core.errors import JobError
+from rnsdask.core.errors import JobError, brief
 from rnsdask.core.moduli import to_text
 from rnsdask.jobs.identity import state_of
 from rnsdask.positional.system import Positional
@@ -188,8 +188,8 @@ def _difference(name: str, found: Any, wanted: Any) -> str:
     if name == "input":
         return "the store has changed since (its metadata, or the size or time of a chunk)"
     if name == "cut":
-        return "its pieces are others, as they are on another processor (--backend)"
-    return f"its {name} is {found!r:.60}, this job's {wanted!r:.60}"
+        return "its pieces are others, as on another processor"
+    return f"its {name} is {brief(found)}, this job's {brief(wanted)}"
 
 
 def _digest(content: dict[str, Any]) -> str:

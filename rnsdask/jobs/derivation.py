@@ -190,8 +190,7 @@ def write(
     StoreError
         If the path is taken, or is what is read, or cannot be written, or resumed.
     JobError
-        If a number is out of range. What is written stays, incomplete. If what is to be resumed is not of
-        this job.
+        If a number is out of range. If what is to be resumed is not of this job.
     """
     check_target(path, derivation.sources)
     named = " ".join(source.path for source in derivation.sources)

@@ -21,6 +21,7 @@ from rnsdask.expressions.syntax import Expression, parse
 from rnsdask.jobs import memory_plan
 from rnsdask.jobs.derivation import most_alive
 from rnsdask.jobs.operands import Operand, aligned, bytes_read
+from rnsdask.jobs.sources import check_overflow
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
 
@@ -178,6 +179,8 @@ def prepare(
     ------
     ExpressionError
         If an expression is wrong, or its operands do not fit one another.
+    JobError
+        If results are to wrap, and the numbers of an operand do not.
     StoreError
         If a store cannot be opened, or is incomplete.
     """
@@ -189,6 +192,9 @@ def prepare(
     extension = None
     if extend:
         operands, extension = _extended(expressions, operands)
+    for name, operand in operands.items():
+        if operand.is_number:
+            check_overflow(paths[name], operand.array.system, overflow)
     together = aligned(operands)
     values: dict[str, Any] = {name: operand.array for name, operand in together.items()}
     for name, expression in expressions.items():
@@ -220,9 +226,9 @@ def _check_used(expressions: Mapping[str, Expression], paths: Mapping[str, str])
 def _check_one_kind(operands: Mapping[str, Operand]) -> None:
     kinds = {type(operand.array): name for name, operand in operands.items() if operand.is_number}
     if len(kinds) > 1:
-        first, second = (f"{name} is of type {kind.__name__}" for kind, name in kinds.items())
+        first, second, *_ = (f"{name} is of type {kind.__name__}" for kind, name in kinds.items())
         raise ExpressionError(
-            f"{first}, and {second}, which do not mix; rnsdask convert makes one of another"
+            f"{first}, and {second}, which do not mix; x.to_rns() makes an RNSArray of any of them"
         )
 
 
@@ -301,10 +307,12 @@ def _extended(
     """Bring all arrays of numbers to the fewest moduli that hold every result."""
     numbers = {name: operand for name, operand in operands.items() if operand.is_number}
     if not numbers:
-        raise ExpressionError("--extend needs an array of numbers")
+        raise ExpressionError("extend=True needs an array of numbers")
     systems = [operand.array.system for operand in numbers.values()]
     if any(isinstance(system, Positional) for system in systems):
-        raise ExpressionError("--extend is of residues, and operands are of limbs; rnsdask convert --to rns")
+        raise ExpressionError(
+            "extend=True is of residues, and operands are of limbs; x.to_rns(moduli) makes residues"
+        )
     signed = {system.value_range[0] < 0 for system in systems}
     if len(signed) > 1:
         raise ExpressionError(
@@ -363,11 +371,9 @@ def check_wanted(
         is_number = isinstance(value, NumberArray)
         for option in reductions:
             if option == "count" and (is_number or value.dtype != np.bool_):
-                raise ExpressionError(f"{called}: --count counts where a comparison holds, and this is none")
+                raise ExpressionError(f"{called}: count counts where a comparison holds, and this is none")
             if option != "count" and not is_number:
-                raise ExpressionError(
-                    f"{called}: --{option} is of numbers, and this is of dtype {value.dtype}"
-                )
+                raise ExpressionError(f"{called}: {option} is of numbers, and this is of dtype {value.dtype}")
             if option not in ("count", "sum") and 0 in value.shape:
                 raise JobError(
                     f"{called}: {option} of an empty array: it needs at least one number, got shape "

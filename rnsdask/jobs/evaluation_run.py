@@ -9,6 +9,7 @@ import numpy as np
 
 from rnsdask import store
 from rnsdask.arrays.number_array import NumberArray
+from rnsdask.core.errors import StoreError
 from rnsdask.expressions.expression import Evaluation
 from rnsdask.jobs import writing
 from rnsdask.jobs.compute import compute, naming
@@ -16,7 +17,7 @@ from rnsdask.jobs.evaluation import SINGLE, Output, PreparedExpressions, storabl
 from rnsdask.jobs.identity import job_identity
 from rnsdask.jobs.sources import check_targets
 from rnsdask.lazy.tree import pieces_of
-from rnsdask.lazy.write import count_chunks
+from rnsdask.lazy.write import count_chunks, removing_failed
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -77,17 +78,29 @@ def run(
     StoreError
         If a path is taken, or is one of the stores that are read, or cannot be written, or resumed.
     JobError
-        If a result is out of range, or a divisor is 0. What is written stays, incomplete. If what is to be
-        resumed is not of this job.
+        If a result is out of range, or a divisor is 0; what was begun is removed, unless it was resumed. If
+        what is to be resumed is not of this job.
     """
     _check_paths(prepared, outputs, new=not (overwrite or resume))
     names = [name for name in prepared.expressions if name in wanted or name in outputs]
     mode = {"overwrite": overwrite, "resume": resume}
-    targets = {
-        name: _Target.begin(prepared, name, output, count_flagged, mode, alone=len(outputs) == 1)
-        for name, output in outputs.items()
-    }
-    with naming(prepared.called):
+    targets: dict[str, _Target] = {}
+
+    def discard() -> None:
+        for target in targets.values():
+            target.discard()
+
+    if not resume:  # for all together; each one looks for itself
+        store.check_room(_sizes(prepared, outputs))
+    for name, output in outputs.items():
+        try:
+            targets[name] = _Target.begin(
+                prepared, name, output, count_flagged, mode, alone=len(outputs) == 1
+            )
+        except StoreError:  # nothing is in the others yet
+            discard()
+            raise
+    with naming(prepared.called), removing_failed(discard):
         for target in targets.values():
             if target.resumed:
                 target.find_kept(client)
@@ -222,6 +235,12 @@ class _Target:
             self.planned = writing.counts(self.blocks, self.writer, missing, counted=counted, **masks)
         return self.planned
 
+    def discard(self) -> None:
+        """Remove what was begun, unless it was resumed."""
+        for one in (self.writer, self.mask_writer):
+            if one is not None and not self.resumed:
+                one.discard()
+
     def finish(self) -> None:
         """Declare all complete: the values last, for as long as they are incomplete, both can be resumed."""
         for one in (self.mask_writer, self.writer):
@@ -256,6 +275,17 @@ def _check_paths(prepared: PreparedExpressions, outputs: Mapping[str, Output], n
     # None is begun if another one cannot be.
     # Of several, none is begun if another one cannot be; one alone says itself why it cannot.
     check_targets(written, prepared.stores.values(), new=new and len(written) > 1)
+
+
+def _sizes(prepared: PreparedExpressions, outputs: Mapping[str, Output]) -> dict[store.Location, int]:
+    """Bytes that are written to each place."""
+    sizes: dict[store.Location, int] = {}
+    for name, output in outputs.items():
+        value = prepared.evaluations[name].value
+        sizes[store.locate(output.path)] = int(value.nbytes)
+        if output.mask_path is not None:
+            sizes[store.locate(output.mask_path)] = int(value.size)
+    return sizes
 
 
 def _open_plain(

@@ -243,18 +243,27 @@ def _kept(
     return [results[i] for i in range(len(pieces))]
 
 
-def check_targets(paths: Sequence[str], problem: Problem, *, new: bool) -> None:
-    """Raise StoreError unless each array of results can be written to its place.
+def check_targets(
+    paths: Sequence[str], problem: Problem, *, overwrite: bool = False, resume: bool = False
+) -> None:
+    """Raise StoreError unless each array of results can be written to its place, as far as that is known.
 
     Parameters
     ----------
     paths : sequence of str
         That of the results; of solutions those of the numerators and of the denominators.
-    new : bool
-        Whether nothing may be there.
+    overwrite, resume : bool
+        As of :func:`write_integers`.
     """
     written = dict(zip(("the numerators", "the denominators"), paths, strict=False))
-    check_places(written, [source.info for source in problem.sources], new=new)
+    check_places(written, [source.info for source in problem.sources])
+    states = [_state_begun(path) if resume else "" for path in paths]
+    for path, state in zip(paths, states, strict=True):
+        between = len(set(states)) > 1
+        if not (between and state == "whole"):  # what that holds is compared with the results
+            is_resumed = resume and not (between and state == "nothing")
+            how: dict[str, Any] = {"overwrite": overwrite, "job_identity": problem.identity}
+            store.check_place(store.locate(path), resume=is_resumed, **how)
 
 
 def write_integers(

@@ -46,6 +46,9 @@ _SPACES = b" \t"
 _MOST_SPACES = 4096
 """Characters that a line may have besides those of an integer."""
 
+_FEW_ROWS = 512
+"""Integers of which several limbs are compared at a time; of more, one limb takes long enough."""
+
 LONG_BITS = 2**12
 """Of positional numbers that GMP brings from and to decimal, one by one: residues take the square of them."""
 
@@ -115,17 +118,25 @@ class Batch:
 
     def extreme(self, *, largest: bool) -> int:
         """The largest or the smallest of at least one integer."""
-        # From the top limb down, keep the rows that lead; seldom more than one is left after the first.
         rows: slice | NDArray[np.intp] = slice(None)
-        for limb in reversed(range(self.limbs.shape[1])):
-            column: NDArray[Any] = self.limbs[rows, limb]
-            if self.signed and limb == self.limbs.shape[1] - 1:
+        count, above, width = *self.limbs.shape, 0
+        # From the top limb down, keep the rows that lead; seldom more than one is left after the first.
+        while above and count > 1:
+            if width:  # go past limbs that are the same in all of few rows, twice as many each time
+                block = self.limbs[rows, max(0, above - width) : above]
+                (different,) = (block != block[0]).any(axis=0).nonzero()
+                if not different.size:
+                    above, width = above - block.shape[1], 2 * width
+                    continue
+                above -= block.shape[1] - 1 - int(different[-1])
+            above -= 1
+            column: NDArray[Any] = self.limbs[rows, above]
+            if self.signed and above == self.limbs.shape[1] - 1:
                 column = column.view(np.int32) if not self.decimal else 1 - column
             leading = np.flatnonzero(column == (column.max() if largest else column.min()))
-            if len(leading) < len(column):
-                rows = leading if isinstance(rows, slice) else rows[leading]
-            if len(leading) == 1:
-                break
+            width = int(len(leading) == count <= _FEW_ROWS)
+            if len(leading) < count:
+                rows, count = leading if isinstance(rows, slice) else rows[leading], len(leading)
         return self.value(0 if isinstance(rows, slice) else int(rows[0]))
 
 

@@ -6,12 +6,10 @@ Their forms are those of :mod:`.integer_reading`.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, BinaryIO
 
-import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend.cpu import format_decimal, format_hexadecimal
-from rnsdask.constants import DECIMAL_DIGITS
 from rnsdask.core import layout
 from rnsdask.core.errors import JobError, abbreviate
 from rnsdask.jobs.compute import Advance, map_ahead
@@ -88,7 +86,7 @@ def check_consecutive(path: str, shape: Sequence[int], chunks: Sequence[int]) ->
     if not layout.are_consecutive(shape, chunks):
         raise JobError(
             f"{path}: its chunks of shape {tuple(chunks)} are not consecutive parts of the array of shape "
-            f"{tuple(shape)}; rnsdask rechunk makes such an array of a store"
+            f"{tuple(shape)}; x.rechunk(chunks) makes such an array"
         )
 
 
@@ -116,19 +114,6 @@ def decimal_lines(limbs: NDArray[np.uint32], negative: NDArray[np.bool_]) -> mem
         Which integers are negative.
     """
     return format_decimal(limbs, negative).data
-
-
-def decimal_limbs(values: Iterable[int]) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
-    """Magnitudes of integers in base 10**9, and which are negative, as :func:`decimal_lines` takes them."""
-    integers = [gmpy2.mpz(value) for value in values]
-    texts = [abs(value).digits(10) for value in integers]
-    width = -(-max(map(len, texts), default=1) // DECIMAL_DIGITS)
-    padded = "".join(text.zfill(width * DECIMAL_DIGITS) for text in texts).encode("ascii")
-    digits = np.frombuffer(padded, np.uint8).reshape(len(texts), width, DECIMAL_DIGITS) - np.uint8(ord("0"))
-    limbs = np.zeros(digits.shape[:2], np.uint32)
-    for digit in np.moveaxis(digits, -1, 0):
-        limbs = limbs * np.uint32(10) + digit
-    return np.ascontiguousarray(limbs[:, ::-1]), np.array([value < 0 for value in integers], dtype=np.bool_)
 
 
 def binary_records(

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 from itertools import count
 from typing import Any, BinaryIO, Protocol
@@ -15,12 +16,13 @@ from rnsdask.core.errors import InputError, JobError
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.jobs.compute import Advance, map_ahead, mapping
 from rnsdask.jobs.integer_reading import LONG_BITS, ByteOrder
-from rnsdask.jobs.integer_writing import check_consecutive, decimal_limbs, write_integers
+from rnsdask.jobs.integer_writing import check_consecutive, write_integers
 from rnsdask.jobs.writing import Index, Transfer, check_same, resume_store, written_chunks
+from rnsdask.lazy.write import removing_failed
 from rnsdask.positional.system import Positional
 from rnsdask.rns import convert
 from rnsdask.rns.blocks import BATCH_INTEGERS, BATCH_RESIDUES
-from rnsdask.rns.decimal import residues_to_decimal
+from rnsdask.rns.decimal import decimal_limbs, residues_to_decimal
 from rnsdask.rns.system import RNS
 
 # ---- Into a store -----------------------------------------------------------------------------------------
@@ -58,6 +60,7 @@ def import_integers(
     shape: tuple[int, ...] | None = None,
     overwrite: bool = False,
     resume: bool = False,
+    nonzero: int | None = None,
     advance: Advance = lambda _: None,
 ) -> Transfer:
     """Write all integers of a stream to a store, chunk by chunk.
@@ -73,6 +76,8 @@ def import_integers(
     resume : bool
         Continue an incomplete store that was begun from the same integers: they are read again, and compared
         with the chunks that are written, which stay.
+    nonzero : int, optional
+        How many of the integers are not 0, at most, where that is known.
     advance : callable
         Told how many more bytes of the stream are done.
 
@@ -81,23 +86,26 @@ def import_integers(
     ValueError
         If `chunks` does not suit.
     InputError
-        If the stream holds no integer, or something else. The store, if created yet, stays incomplete.
+        If the stream holds no integer, or something else. The store, if it was not resumed, is removed.
     """
     target = _Target(path, system, consecutive_chunks(chunks, shape, system.rows), shape, overwrite)
     if resume:
         target.resume(any_chunks=chunks == "auto")
-    for index, part in _parts(shape, target.chunks):
-        begun, size = source.count, math.prod(part)
-        residues = _next_chunk(source, system, size, advance)
-        is_whole = source.count == begun + size
-        if shape is not None and not is_whole:
-            raise InputError(_other_count(name, str(source.count), shape))
-        target.take(index, residues.reshape(-1, *part) if shape else residues, source.count, is_whole)
-        if not is_whole:
-            break
-    if shape is not None and len(source.read(1)):
-        raise InputError(_other_count(name, "more", shape))
-    return target.finish(source, name)
+    with nullcontext() if resume else removing_failed(target.discard):
+        if not resume:
+            target.begin(nonzero)
+        for index, part in _parts(shape, target.chunks):
+            begun, size = source.count, math.prod(part)
+            residues = _next_chunk(source, system, size, advance)
+            is_whole = source.count == begun + size
+            if shape is not None and not is_whole:
+                raise InputError(_other_count(name, str(source.count), shape))
+            target.take(index, residues.reshape(-1, *part) if shape else residues, source.count, is_whole)
+            if not is_whole:
+                break
+        if shape is not None and len(source.read(1)):
+            raise InputError(_other_count(name, "more", shape))
+        return target.finish(source, name)
 
 
 def consecutive_chunks(chunks: layout.Chunks, shape: tuple[int, ...] | None, rows: int) -> tuple[int, ...]:
@@ -119,7 +127,7 @@ def consecutive_chunks(chunks: layout.Chunks, shape: tuple[int, ...] | None, row
     if not layout.are_consecutive(shape, lengths):
         raise ValueError(
             f"chunks of shape {lengths} are not consecutive parts of an array of shape {shape}, which is "
-            "filled in C order; give the most integers of a chunk, and use rnsdask rechunk afterwards"
+            "filled in C order; give the most integers of a chunk, and x.rechunk(chunks) afterwards"
         )
     return lengths
 
@@ -169,6 +177,17 @@ class _Target:
         self._damaged: set[Index] = set()
         self.chunks = chunks
 
+    def begin(self, nonzero: int | None) -> None:
+        """Create the store before anything is read, if its shape is known; else look whether that can be."""
+        if self._shape is None:
+            store.check_place(store.locate(self._path), overwrite=self._overwrite)
+        else:
+            self._create(self._shape, nonzero)
+
+    def _create(self, shape: tuple[int, ...], nonzero: int | None = None) -> None:
+        how: dict[str, Any] = {"chunks": self.chunks, "overwrite": self._overwrite, "nonzero": nonzero}
+        self._writer = store.create(self._path, self._system, shape, **how)
+
     def resume(self, *, any_chunks: bool) -> None:
         """Open an incomplete store, and find out which of its chunks are whole, and which are damaged."""
         names = ["bits" if isinstance(self._system, Positional) else "moduli", "signed"]
@@ -179,7 +198,7 @@ class _Target:
         info = self._writer.info
         if self._shape is None and len(info.shape) > 1:
             raise JobError(
-                f"{info.path}: it cannot be resumed: its shape: {info.shape}; the job has no --shape"
+                f"{info.path}: it cannot be resumed: its shape: {info.shape}; the job has no shape"
             )
         check_consecutive(info.path, info.shape, info.chunks)
         self.chunks = info.chunks
@@ -196,13 +215,16 @@ class _Target:
                 check_same(self._writer, index, words)
         elif words.size:
             if self._writer is None:
-                shape = self._shape or words.shape[1:]
-                self._writer = store.create(
-                    self._path, self._system, shape, chunks=self.chunks, overwrite=self._overwrite
-                )
+                self._create(words.shape[1:])
             elif count > self._writer.info.count:
                 self._writer.resize((count,))
+            assert self._writer is not None
             self._writer.write_chunk(index, words)
+
+    def discard(self) -> None:
+        """Remove the store, if it is created yet."""
+        if self._writer is not None:
+            self._writer.discard()
 
     def finish(self, source: IntegerSource, name: str) -> Transfer:
         """Make the store whole."""

@@ -4,7 +4,7 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -37,13 +37,15 @@ def record(event: str, *, level: int = logging.INFO, **fields: Any) -> None:
 
 
 @contextmanager
-def json_log(path: str | None, **fields: Any) -> Iterator[None]:
+def json_log(path: str | None, worded: Callable[[str], str] = str, **fields: Any) -> Iterator[None]:
     """Write the events of a job to a file, from ``start`` (with these fields) to ``end``.
 
     Parameters
     ----------
     path : str or None
         The file, which is replaced; one that is made can be read by its owner alone. None for no log.
+    worded : callable
+        Turns the message of an error into the words of the caller.
 
     Raises
     ------
@@ -70,7 +72,8 @@ def json_log(path: str | None, **fields: Any) -> Iterator[None]:
         handler.is_needed = False
         yield
     except BaseException as error:
-        _end("interrupted" if isinstance(error, KeyboardInterrupt) else "failed", started, error=str(error))
+        status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        _end(status, started, error=worded(str(error)))
         raise
     else:
         _end("done", started)

@@ -87,6 +87,8 @@ class MatrixMarketReader:
     ----------
     shape : (int, int)
         Rows and columns.
+    nonzero : int
+        How many numbers are not 0, at most.
     held : int
         Bytes that the entries take in memory, in the end; twice that while they are brought into order.
     count, bound, bytes_read : int
@@ -105,7 +107,8 @@ class MatrixMarketReader:
         self._sparse, self._field, self._symmetry = self._banner()
         self.shape, self._stored = self._size()
         column = system.rows * RESIDUE_DTYPE.itemsize + np.dtype(np.int64).itemsize
-        self.held = self._stored * column * (1 if self._symmetry == "general" else 2)
+        self.nonzero = self._stored * (1 if self._symmetry == "general" else 2)
+        self.held = self.nonzero * column
         self._entries: tuple[_Places, NDArray[np.uint32]] | None = None
 
     def read(self, count: int) -> Numbers:
@@ -188,7 +191,7 @@ class MatrixMarketReader:
 
     def _read_entries(self) -> tuple[_Places, NDArray[np.uint32]]:
         """Places of all entries in C order, ascending, and their words."""
-        most = self._stored * (1 if self._symmetry == "general" else 2)
+        most = self.nonzero
         # All at once: parts that are joined later would be one more copy.
         places, words = np.empty(most, np.int64), np.empty((self._system.rows, most), RESIDUE_DTYPE)
         done = filled = 0

@@ -109,9 +109,10 @@ def export_residues(
     moduli: ModuliSet | WideModuli,
     *,
     axis: int = 0,
+    wrap: bool = False,
     advance: Advance = lambda _: None,
 ) -> Transfer:
-    """Write the numbers of a store as a NumPy file of residues under any moduli that hold them.
+    """Write the numbers of a store as a NumPy file of residues under any moduli.
 
     Parameters
     ----------
@@ -120,13 +121,15 @@ def export_residues(
         piece, and not one that was opened to append to it.
     axis : int
         The axis of residues.
+    wrap : bool
+        Whether numbers may be out of the range of the moduli, so that others have the same residues.
     advance : callable
         Told how many more integers are written.
 
     Raises
     ------
     ValueError
-        If a number is out of the range of the moduli.
+        If a number is out of the range of the moduli, unless it may be.
     JobError
         If the stream is no file, or the chunks are not consecutive parts of the array.
     """
@@ -136,7 +139,7 @@ def export_residues(
     if not in_order and (not stream.seekable() or _only_appends(stream)):
         raise JobError(
             f"residues along axis {axis} can be written to a file only, and not be appended to one; "
-            "--axis -1 writes them in order"
+            "axis=-1 writes them in order"
         )
     dtype = np.dtype("<u4" if isinstance(moduli, ModuliSet) else "<u8")
     shape = (*info.shape[:axis], len(moduli), *info.shape[axis:])
@@ -147,7 +150,7 @@ def export_residues(
     def convert_batch(batch: tuple[int, Any]) -> tuple[int, Any]:
         first, words = batch
         place = Place((0,), ((first, first + words.shape[1]),), (info.count,))
-        how: dict[str, Any] = {"moduli": moduli, "wrap": False, "dtype": dtype, "place": place}
+        how: dict[str, Any] = {"moduli": moduli, "wrap": wrap, "dtype": dtype, "place": place}
         return first, residues_of_words(words, system=info.system, **how)
 
     size = batch_size(info.system, len(moduli) * dtype.itemsize)

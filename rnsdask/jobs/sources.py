@@ -83,8 +83,17 @@ class Source:
         kind = "a store of limbs" if isinstance(self.info, store.StoreInfo) else "a group with intervals"
         raise JobError(
             f"{self.path}: {method} is of stores of residues, and this is {kind}; "
-            "rnsdask convert SRC DST --to rns makes a store of it"
+            "x.to_rns(moduli) makes residues of its numbers"
         )
+
+
+def check_overflow(path: str, system: NumberSystem, overflow: str | None) -> None:
+    """Raise JobError if numbers of a store do not wrap as a command was told to."""
+    if overflow == "wrap":
+        try:
+            system.check_wraps()
+        except ValueError as error:
+            raise JobError(f"{path}: {error}") from None
 
 
 def check_target(path: str, sources: Iterable[Source]) -> None:
@@ -116,4 +125,4 @@ def check_targets(
         before[what] = target
     for path in written.values() if new else ():
         if store.exists(path):
-            raise StoreError(f"{path}: it exists; replace it with --overwrite (overwrite=True)")
+            raise StoreError(f"{path}: it exists; replace it with overwrite=True")

@@ -8,8 +8,9 @@ and each pass is a job like any other, which workers may die of and which is con
 
 import math
 import re
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import dask.array as da
@@ -28,6 +29,7 @@ from rnsdask.jobs.sources import Source, check_target
 from rnsdask.jobs.writing import Transfer, check_written, open_store, write, write_array
 from rnsdask.lazy.long_ntt import divided, joined, stepped
 from rnsdask.lazy.ntt import check_transform, intt, ntt
+from rnsdask.lazy.write import removing_failed
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -170,7 +172,9 @@ def write_transform(
     resume: bool = False,
     progress: bool = False,
 ) -> Transfer:
-    """Write the transform to a store, as :func:`.write_array` does; stores between passes stay on errors.
+    """Write the transform to a store, as :func:`.write_array` does.
+
+    Stores between passes stay after an error, unless the disk is full.
 
     Raises
     ------
@@ -180,19 +184,25 @@ def write_transform(
         If what is to be resumed is not of this job.
     """
     check_target(path, [transform.source])
+    for place in transform.places(path):  # a name that is too long shows here, before anything is written
+        store.state(store.locate(place))
     result = transform.result
+    if transform.steps and not resume:  # two stores at a time
+        store.check_room({store.locate(path): 2 * int(result.nbytes)})
     writer = open_store(result, path, overwrite=overwrite, resume=resume, job_identity=transform.identity)
-    if not resume:  # the output is this job's now, and all that other ones left is of no use
-        _remove_left_behind(transform, path)
-    words = _in_passes(transform, path, client, progress) if transform.steps else result.words
-    kept, damaged = check_written([(writer, words)], client) if resume else (set(), set())
-    missing = [index for index in writer.indices() if index not in kept]
-    # All chunks of a line together, as they are made.
-    missing.sort(key=lambda index: (*index[: transform.axis], *index[transform.axis + 1 :], index))
-    amount: dict[str, Any] = {"numbers": result.size, "nbytes": result.nbytes}
-    label = f"ntt, pass {transform.passes}" if transform.steps else "ntt"
-    write(words, writer, missing, client, progress=progress, label=label, **amount)
-    _remove_left_behind(transform, path)
+    clear = partial(_remove_left_behind, transform, path)
+    with nullcontext() if resume else removing_failed(writer.discard, clear):
+        if not resume:  # the output is this job's now, and all that other ones left is of no use
+            clear()
+        words = _in_passes(transform, path, client, progress) if transform.steps else result.words
+        kept, damaged = check_written([(writer, words)], client) if resume else (set(), set())
+        missing = [index for index in writer.indices() if index not in kept]
+        # All chunks of a line together, as they are made.
+        missing.sort(key=lambda index: (*index[: transform.axis], *index[transform.axis + 1 :], index))
+        amount: dict[str, Any] = {"numbers": result.size, "nbytes": result.nbytes}
+        label = f"ntt, pass {transform.passes}" if transform.steps else "ntt"
+        write(words, writer, missing, client, progress=progress, label=label, **amount)
+        clear()
     return Transfer(result.size, transform.bytes_read, result.nbytes, len(kept), len(damaged))
 
 

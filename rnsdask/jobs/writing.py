@@ -1,6 +1,7 @@
 """What a job writes, chunk by chunk: all of an array, or what an interrupted job has left to write."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from rnsdask.core.errors import JobError, abbreviate
 from rnsdask.jobs.compute import compute, mapping
 from rnsdask.jobs.run import groups_of
 from rnsdask.lazy.tree import grouped, pieces_of
-from rnsdask.lazy.write import ChunkWriter, count_chunks, total_count, write_chunks
+from rnsdask.lazy.write import ChunkWriter, count_chunks, removing_failed, total_count, write_chunks
 
 if TYPE_CHECKING:
     import dask.array as da
@@ -75,6 +76,8 @@ def write_array(
 ) -> Transfer:
     """Compute a lazy array into a store, or a group, with the same chunks.
 
+    An error of the data removes what was begun, unless it was resumed.
+
     Parameters
     ----------
     resume : bool
@@ -98,14 +101,15 @@ def write_array(
     kept: set[Index] = set()
     damaged: set[Index] = set()
     writer = open_store(source, path, overwrite=overwrite, resume=resume, job_identity=job_identity)
-    begun()
-    if resume:
-        kept, damaged = check_written([(writer, source.words)], client)
-        if compare_all:
-            compute(counts(source.words, _Comparison(writer), sorted(kept)), client)
-    missing = [index for index in writer.indices() if index not in kept]
-    amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
-    write(source.words, writer, missing, client, progress=progress, label=label, **amount)
+    with nullcontext() if resume else removing_failed(writer.discard):
+        begun()
+        if resume:
+            kept, damaged = check_written([(writer, source.words)], client)
+            if compare_all:
+                compute(counts(source.words, _Comparison(writer), sorted(kept)), client)
+        missing = [index for index in writer.indices() if index not in kept]
+        amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
+        write(source.words, writer, missing, client, progress=progress, label=label, **amount)
     return Transfer(array.size, 0, array.nbytes, len(kept), len(damaged))
 
 

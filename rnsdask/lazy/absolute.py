@@ -15,7 +15,7 @@ from rnsdask.rns.system import RNS
 
 def absolute(x: Numbers, *, overflow: str | None = None) -> Any:
     """Absolute value of each number, as :func:`.functions.absolute` says."""
-    mode, system, words = overflow_mode(overflow), x.system, x.words
+    mode, system, words = overflow_mode(overflow, x.system), x.system, x.words
     if not system.signed:
         result = made_like((x,), words, system, "raise")
         return (result, filled_like(words, 0, np.bool_)) if mode == "flag" else result

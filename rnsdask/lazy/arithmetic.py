@@ -15,8 +15,8 @@ from rnsdask.rns.system import RNS
 
 def apply(name: str, *values: Operand, overflow: str | None = None) -> Any:
     """Apply an operation of :data:`.arithmetic.OPERATIONS`, as :func:`.functions.add` says of a sum."""
-    wanted = overflow_mode(overflow)
     operands = prepare(*values)
+    wanted = overflow_mode(overflow, operands.system)
     ranges = tuple([_range_of(value, operands.system) for value in values])
     mode, system, result = _planned(name, operands.system, ranges, wanted)
     words = map_chunks(

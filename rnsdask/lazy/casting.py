@@ -1,9 +1,14 @@
 """Chunks of arrays of numbers as other things: machine integers, and what a user's function makes of them."""
 
+import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import dask.array as da
 import numpy as np
+from dask.base import is_dask_collection, tokenize
+from dask.utils import funcname
 from numpy.typing import DTypeLike, NDArray
 
 from rnsdask.backend import Array
@@ -11,7 +16,9 @@ from rnsdask.core.errors import abbreviate
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import errstate, overflow_mode
 from rnsdask.core.place import Place
-from rnsdask.lazy.map import map_chunks
+from rnsdask.lazy.fields import of_fields
+from rnsdask.lazy.map import map_chunks, map_values, nameable
+from rnsdask.lazy.number_chunks import numbers_of, words_of
 from rnsdask.lazy.operands import Numbers, is_number_array
 from rnsdask.rns.system import RNS
 
@@ -54,71 +61,152 @@ def without_bound(system: Any) -> Any:
 
 
 def map_blocks(
-    array_type: Callable[..., Any],
-    x: Numbers,
+    x: Any,
     function: Callable[..., Any],
+    others: tuple[Any, ...],
     dtype: DTypeLike | None,
+    meta: Any,
+    dasks: dict[str, Any],
     options: dict[str, Any],
 ) -> Any:
-    """Words, or an array of `dtype`, that a function makes of chunks as arrays of numbers.
+    """Apply a function to chunks as arrays of numbers, by Dask's ``map_blocks``.
+
+    Parameters
+    ----------
+    x : array of numbers
+        The array. One in memory is one chunk, and the result is computed at once.
+    function, others, dtype, meta
+        As Dask's. Without `dtype` and `meta` the function returns arrays like `x`.
+    dasks : dict
+        Dask's options of names and shapes.
+    options : dict
+        Options of the function.
 
     Raises
     ------
     TypeError, ValueError
-        If it makes something else; for a lazy array when it is computed.
+        If the function returns something else; for a lazy array when it is computed.
     """
-    how: dict[str, Any] = {"array_type": array_type, "system": x.system, "applied": function}
-    how["overflow"] = overflow_mode()  # as of now, not of when a chunk is computed
-    if dtype is None:
-        return map_chunks(_numbers_block, x.words, rows=x.system.rows, options=options, **how)
-    kind = np.dtype(dtype)
-    return map_chunks(_values_block, x.words, dtype=kind, kind=kind, options=options, **how)
+    if is_number_array(meta):
+        raise TypeError(
+            f"meta must be an empty NumPy or CuPy array, got {type(meta).__name__}; without meta and dtype "
+            "the result is an array of numbers"
+        )
+    if dtype is None and meta is not None:
+        dtype = meta.dtype
+    kind = None if dtype is None else np.dtype(dtype)
+    lazy = x if isinstance(x.words, da.Array) else x.rechunk(-1)
+    make, system, like = type(x), x.system, lazy.words._meta
+    arrays = [_chunks_of(other) for other in (lazy, *others)]
+    collections = {key: value for key, value in options.items() if is_dask_collection(value)}
+    plain = {key: value for key, value in options.items() if key not in collections}
+    applied = Applied(function, plain, overflow_mode(), kind)  # as of now, not of when it is computed
+    token = dasks.pop("token", None) or funcname(function)
+    name = dasks.pop("name", None)
+    if name is None:
+        name = f"{token}-{tokenize(applied, arrays, nameable(dasks), collections)}"
+    kept = np.empty(0, object) if kind is None else np.empty(0, kind, like=None if kind.hasobject else like)
+    made = arrays[0].map_blocks(
+        applied,
+        *arrays[1:],
+        name=name,
+        dtype=kept.dtype,
+        meta=kept if meta is None else meta,
+        **dasks,
+        **collections,
+    )
+    if kind is None:
+        made = words_of(made, system, like, partial(_like_words, make=make, system=system))
+    else:
+        made = map_values(_of_its_shape, made, dtype=kind, located=True, like=made._meta)
+    if lazy is not x and not any(isinstance(array, da.Array) for array in arrays[1:]):
+        made = made.compute(scheduler="sync")
+    return made if kind is not None else make(made, without_bound(system))
 
 
-def _numbers_block(
-    block: Array,
-    *,
-    array_type: Callable[..., Any],
-    system: NumberSystem,
-    applied: Callable[..., Any],
-    options: dict[str, Any],
-    overflow: str,
-) -> Array:
-    with errstate(overflow=overflow):
-        made = applied(array_type(block, system), **options)
+def _chunks_of(value: Any) -> Any:
+    """An array whose chunks are what the function gets: of a lazy array of numbers, such arrays."""
+    if is_number_array(value) and isinstance(value.words, da.Array):
+        return numbers_of(value.words, type(value), value.system)
+    return value
+
+
+class Applied:
+    """A function of chunks with its options, and with its signature, which Dask looks at.
+
+    Dask cannot name long integers, and so sees no options but those that it must compute.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        options: dict[str, Any],
+        overflow: str,
+        kind: np.dtype[Any] | None,
+    ) -> None:
+        self.__wrapped__ = function
+        self._options = options
+        self._overflow = overflow
+        self._kind = kind
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        options = nameable(self._options)
+        return "rnsdask.Applied", self.__wrapped__, options, self._overflow, str(self._kind)
+
+    def __call__(self, *chunks: Any, **options: Any) -> Any:
+        """Call the function, and check what it returns."""
+        with errstate(overflow=self._overflow):
+            made = self.__wrapped__(*chunks, **self._options, **options)
+        return made if self._kind is None else _of_kind(made, self._kind)
+
+
+def _of_kind(made: Any, kind: np.dtype[Any]) -> Any:
+    """Return what a function made, of the type that it should have; numbers as Python ints."""
+    if is_number_array(made):
+        found: Any = type(made).__name__
+        if kind.hasobject and not of_fields(made):
+            return made.system.decode(made.words)
+    else:
+        found = getattr(made, "dtype", type(made).__name__)
+        if found == kind:
+            return made
+    raise TypeError(
+        f"map_blocks was told dtype {kind}, but its function returned {found}; without dtype it returns an "
+        "array of numbers"
+    )
+
+
+def _like_words(made: Any, *, make: Any, system: NumberSystem, place: Place) -> Array:
+    """Words of a chunk, which must be an array of the same numbers."""
     if not is_number_array(made) or type(made.system) is not type(system):
         raise TypeError(
-            f"map_blocks takes a function from {_name(array_type)} to {_name(array_type)}, or any array with "
+            f"map_blocks takes a function from {_name(make)} to {_name(make)}, or any array with "
             f"dtype=; it returned an object of type {type(made).__name__}"
         )
     if not system.same_numbers(made.system):
         raise ValueError(f"map_blocks must keep the system {system!r}; it returned {made.system!r}")
-    _check_shape(made.words.shape[1:], block)
-    return made.words
+    _check_shape(made.words.shape[1:], place)
+    words: Array = made.words
+    return words
 
 
-def _values_block(
-    block: Array,
-    *,
-    array_type: Callable[..., Any],
-    system: NumberSystem,
-    applied: Callable[..., Any],
-    options: dict[str, Any],
-    overflow: str,
-    kind: np.dtype[Any],
-) -> Array:
-    with errstate(overflow=overflow):
-        made = applied(array_type(block, system), **options)
-    if getattr(made, "dtype", None) != kind or is_number_array(made):
-        found = getattr(made, "dtype", type(made).__name__)
-        raise TypeError(f"map_blocks was told dtype {kind}, but its function returned {found}")
-    _check_shape(made.shape, block)
-    return made[None]
+def _of_its_shape(made: Array, *, place: Place) -> Array:
+    _check_shape(made.shape, place)
+    return made
 
 
-def _check_shape(shape: tuple[int, ...], block: Array) -> None:
-    if tuple(shape) != tuple(block.shape[1:]):
-        raise ValueError(f"map_blocks must keep the shape of a chunk, {block.shape[1:]}; it returned {shape}")
+def _check_shape(shape: tuple[int, ...], place: Place) -> None:
+    wanted = tuple(stop - start for start, stop in place.location)
+    if len(shape) != len(wanted) or any(
+        length != found for length, found in zip(wanted, shape, strict=True) if not math.isnan(length)
+    ):
+        raise ValueError(
+            f"map_blocks must keep the shape of a chunk, {wanted} here, unless chunks=, drop_axis= or "
+            f"new_axis= say another; its function returned {tuple(shape)}"
+        )
 
 
 def _name(array_type: Any) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from rnsdask.backend import Array, backend_name, kernels_of
+from rnsdask.backend import Array, kernels_of
 from rnsdask.core.errors import NumberError
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
@@ -15,28 +15,6 @@ from rnsdask.lazy.chunks import without_empty_chunks
 from rnsdask.lazy.map import map_chunks, map_values
 from rnsdask.rns.bounds import find_excess
 from rnsdask.rns.system import RNS
-
-
-def readable(residues: Any, axis: int = 0) -> Any:
-    """An array of NumPy, CuPy or Dask: a lazy one of any other kind, which is read by slices.
-
-    Of the latter, `axis` is the one that runs over a number's residues, which is not cut into chunks.
-
-    Raises
-    ------
-    TypeError
-        If it cannot be read by slices.
-    """
-    if isinstance(residues, np.ndarray):
-        return np.asarray(residues)
-    if isinstance(residues, da.Array) or backend_name(residues) == "cuda":
-        return residues
-    if not hasattr(residues, "__getitem__"):
-        raise TypeError(f"residues must be an array that is read by slices, got {type(residues).__name__}")
-    chunks = list(getattr(residues, "chunks", None) or ("auto",) * residues.ndim)
-    chunks[axis] = -1
-    # A name of its own: Dask's would be that of the file, whatever is in it by now.
-    return da.from_array(residues, chunks=tuple(chunks), name=False)
 
 
 def as_declared(values: Any) -> Any:

@@ -27,6 +27,7 @@ from rnsdask.lazy.operands import (
     Operand,
     broadcast_shape,
     check_alike,
+    common_system,
     find_lengths,
     is_lazy_integer,
     is_number_array,
@@ -191,7 +192,8 @@ def _bits_of_sums(a: Numbers, *_: Any) -> int:
 @also_of_intervals(_convolve_intervals)
 def _convolve(a: Any, b: Any, mode: str, axis: SupportsIndex, *, overflow: str | None = None) -> Any:
     """The same of arrays, of known lengths and of the same numbers."""
-    overflows = overflow_mode(overflow)
+    whole = common_system(a, b)
+    overflows = overflow_mode(overflow, whole)
     ndim = max(array.words.ndim for array in (a, b)) - 1
     k = axis_index(axis, ndim)
     x, y = (with_axes(array.words, ndim) for array in (a, b))
@@ -212,7 +214,7 @@ def _convolve(a: Any, b: Any, mode: str, axis: SupportsIndex, *, overflow: str |
     }
     rows = system.rows + (overflows == "flag")
     words = _map(_convolve_block, x, y, window, rows=rows, options=options)
-    return made_like((a,), words, system.with_bound(reach if is_known else None), overflows)
+    return made_like((a,), words, whole.with_bound(reach if is_known else None), overflows)
 
 
 _wide_convolve = through_rns(_convolve, _bits_of_sums, overflows=True)

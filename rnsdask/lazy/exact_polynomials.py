@@ -23,7 +23,7 @@ from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.pieces import kept_blocks, kept_calls
 from rnsdask.lazy.polynomials import map_pairs, one_chunk, side_by_side
 from rnsdask.lazy.tree import combine_tree
-from rnsdask.rns.remainder_tree import from_parts, join_parts
+from rnsdask.rns.remainder_parts import from_parts, join_parts
 from rnsdask.rns.system import RNS
 
 # Primes of a task, in two variables.
@@ -54,7 +54,10 @@ def _prime_groups(f: Any, g: Any, system: RNS) -> list[tuple[int, int]]:
     if batch is None or 0 in (*f.words.shape, *g.words.shape):
         return []
     lengths, pairs = (f.words.shape[-1], g.words.shape[-1]), math.prod(map(max, batch))
-    steps = _STEPS[backend_name(as_lazy(x)._meta)]
+    meta = as_lazy(x)._meta
+    if exact_polynomials.are_small(meta, lengths, pairs):
+        return []
+    steps = _STEPS[backend_name(meta)]
     return exact_polynomials.prime_groups(lengths, system.known_magnitude, pairs, steps)
 
 

@@ -42,8 +42,8 @@ def of_fields(value: Any) -> bool:
 def refuse(name: str) -> NoReturn:
     """Raise the TypeError of what field elements do not have."""
     raise TypeError(
-        f"{name} takes no FieldArray: elements of fields have no order, sign or size, but the integers of "
-        "x.lift() do"
+        f"{name} takes no FieldArray: elements of fields have no order, sign or size; x.lift() makes "
+        "integers, which have"
     )
 
 

@@ -4,15 +4,16 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from rnsdask.core.axes import axis_index
 from rnsdask.core.errors import abbreviate, brief
-from rnsdask.core.layout import normalize_chunks
+from rnsdask.core.layout import check_dense, normalize_chunks
 from rnsdask.core.moduli import ModuliSet, as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.wide_moduli import WideModuli, moduli_of_residues
-from rnsdask.lazy.check import as_declared, readable
+from rnsdask.lazy.check import as_declared
+from rnsdask.lazy.inputs import ReadBySlices, of_any_library, readable
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import Numbers
 from rnsdask.rns import foreign
@@ -48,6 +49,8 @@ def residues_first(residues: Any, moduli: ModuliSet | WideModuli, axis: int, chu
     TypeError, ValueError
         If type or shape is wrong.
     """
+    check_dense(residues, "residues")
+    residues = of_any_library(residues)
     _check_array(residues, "residues", "iuO", "integers")
     axis = _checked_axis(residues, axis, len(moduli), "residue")
     if isinstance(residues, np.memmap) and chunks is not None:
@@ -61,19 +64,10 @@ def _lazy_file(residues: Any, axis: int, rows: int, chunks: Any) -> da.Array:
     shape = tuple(lengths)
     lengths = list(normalize_chunks(chunks, shape, rows))
     lengths.insert(axis, -1)
-    lazy: da.Array = da.from_array(_ReadBySlices(residues), chunks=tuple(lengths), name=False)
+    # Dask would copy all of a file that it takes for an array.
+    mapped = ReadBySlices(residues, residues.dtype)
+    lazy: da.Array = da.from_array(mapped, chunks=tuple(lengths), name=False)
     return lazy
-
-
-class _ReadBySlices:
-    """A file that NumPy has mapped, for Dask, which would copy all of one that it takes for an array."""
-
-    def __init__(self, mapped: NDArray[Any]) -> None:
-        self._mapped = mapped
-        self.shape, self.ndim, self.dtype = mapped.shape, mapped.ndim, mapped.dtype
-
-    def __getitem__(self, key: Any) -> NDArray[Any]:
-        return np.array(self._mapped[key])  # no view of the file, to which others may write
 
 
 def words_of_residues(residues: Any, moduli: ModuliSet | WideModuli, system: RNS, trusted: bool) -> Any:
@@ -113,10 +107,12 @@ def words_of_limbs(limbs: Any, system: NumberSystem, signed: bool, axis: int) ->
     return map_chunks(foreign.words_of_limbs, limbs, rows=system.rows, located=True, **options)
 
 
-def checked_limbs(limbs: Any, axis: int) -> int:
-    """Check an array of limbs; returns their axis."""
+def checked_limbs(limbs: Any, axis: int) -> tuple[Any, int]:
+    """Check an array of limbs, of any library; returns it with their axis."""
+    check_dense(limbs, "limbs")
+    limbs = of_any_library(limbs)
     _check_array(limbs, "limbs", "u", "uint32 or uint64", (4, 8))
-    return _checked_axis(limbs, axis, None, "limb")
+    return limbs, _checked_axis(limbs, axis, None, "limb")
 
 
 def checked_bytes(data: Any, length: Any, byteorder: str | None) -> Any:
@@ -139,6 +135,7 @@ def checked_bytes(data: Any, length: Any, byteorder: str | None) -> Any:
                 f"{octets.size % width} bytes remain after the last whole number"
             )
         data = octets.reshape(-1, width)
+    data = of_any_library(data)
     _check_array(data, "bytes", "u", "uint8", (1,))
     data = readable(data, -1)
     _checked_axis(data, -1, None if length is None else _positive(length, "length"), "byte")

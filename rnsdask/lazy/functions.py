@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from rnsdask.core.errors import brief, with_article
+from rnsdask.core.errors import bits_text, brief, with_article
+from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.operations import OPERATIONS
 from rnsdask.fields.fermat_field import FermatField
@@ -31,7 +32,10 @@ _OF_FIELDS: Functions = {
 
 def _left_shift(x: Numbers, bits: Any, *, overflow: str | None = None) -> Any:
     """Products of residues with a power of two, which must be in the range itself."""
-    return multiply(x, division.power_of_two(bits, x.system.moduli.bits), overflow=overflow)
+    most = x.system.moduli.bits
+    if not is_lazy_integer(bits) and (count := as_integer(bits, "shift")) > most:
+        raise x.system.out_of_range(f"the factor of a shift by {bits_text(count)}")
+    return multiply(x, division.power_of_two(bits, most), overflow=overflow)
 
 
 def _right_shift(x: Numbers, bits: Any) -> Any:
@@ -91,9 +95,9 @@ def function_of(name: str, *operands: Operand) -> Callable[..., Any]:
         if name in _FUNCTIONS[Positional]:
             what = "takes PositionalArrays", "x.to_positional(bits) makes one"
         elif isinstance(arrays[0].system, Positional):
-            what = "takes RNSArrays", "its to_rns(moduli) makes one"
+            what = "takes RNSArrays", "x.to_rns(moduli) makes one"
         else:
-            what = "takes RNSArrays", "its to_rns() makes one"
+            what = "takes RNSArrays", "x.to_rns() makes one"
         raise TypeError(f"{name} {what[0]}, got {with_article(type(arrays[0]))}; {what[1]}")
     return functions[name]
 

@@ -7,6 +7,8 @@ from typing import Any
 import dask.array as da
 import numpy as np
 from dask.base import tokenize
+from dask.core import flatten
+from dask.local import get_sync
 
 from rnsdask.rns.remembered import is_constant, kept
 
@@ -28,3 +30,36 @@ def as_lazy(array: Any, chunks: Sequence[Any] | int = -1) -> da.Array:
     parts = (array[part] for part in da.core.slices_from_chunks(lengths))
     meta = np.empty((0,) * array.ndim, dtype=array.dtype)  # a part of the array would keep all of it alive
     return da.Array(dict(zip(places, parts, strict=True)), name, lengths, meta=meta)
+
+
+# Most chunks that are cut at once where they are in memory.
+_FEW_CHUNKS = 64
+
+
+def chunk_in_memory(array: da.Array, index: Sequence[int]) -> Any:
+    """The chunk of a Dask array at an index, or None if it is yet to be computed, or in another process."""
+    layer = getattr(array.dask, "layers", {}).get(array.name)
+    if layer is None or not layer.is_materialized():
+        return None
+    chunk = layer.get((array.name, *index))
+    return chunk if _is_in_memory(chunk) else None
+
+
+def cut_in_memory(part: da.Array, whole: da.Array) -> da.Array:
+    """What slices of an array select, as chunks in memory if the array's are, and few; else as it is.
+
+    The chunks are views, so that this computes and copies nothing.
+    """
+    first = (0,) * whole.ndim
+    if part.npartitions > _FEW_CHUNKS or 0 in part.shape or chunk_in_memory(whole, first) is None:
+        return part
+    keys = list(flatten(part.__dask_keys__()))
+    needed = part.dask.cull(set(keys)).to_dict()
+    if not all(_is_in_memory(chunk) for key, chunk in needed.items() if key[0] == whole.name):
+        return part
+    chunks = dict(zip(keys, get_sync(needed, keys), strict=True))
+    return da.Array(chunks, part.name, part.chunks, meta=part._meta)
+
+
+def _is_in_memory(chunk: Any) -> bool:
+    return isinstance(chunk, np.ndarray) or type(chunk).__module__.partition(".")[0] == "cupy"

@@ -63,9 +63,20 @@ def select(words: Any, key: Any) -> Any:
     return _select_now(words, items)
 
 
+def is_slices(key: Any) -> bool:
+    """Whether an index has slices, integers and new axes alone, and so gives views of NumPy's arrays."""
+    items = key if isinstance(key, tuple) else (key,)
+    return not any(isinstance(k, bool) or hasattr(k, "ndim") for k in items) and all(
+        k is None or k is Ellipsis or isinstance(k, slice) or hasattr(k, "__index__") for k in items
+    )
+
+
 def _item(k: Any) -> Any:
     """One part of an index as it is, an integer as int, any sequence as an array."""
-    if k is None or k is Ellipsis or isinstance(k, slice | bool | np.bool_ | str):
+    if k is None or k is Ellipsis or isinstance(k, bool | np.bool_ | str):
+        return k
+    if isinstance(k, slice):
+        _check_ends(k)
         return k
     if isinstance(k, da.Array):
         return as_declared(k)
@@ -82,6 +93,13 @@ def _item(k: Any) -> Any:
         return k
     array = np.asarray(k)
     return array if array.size else array.astype(np.intp)
+
+
+def _check_ends(item: slice) -> None:
+    """Raise TypeError for a slice with a float, such as ``dask.array.repeat`` makes."""
+    for end in (item.start, item.stop, item.step):
+        if isinstance(end, float | np.floating):
+            raise TypeError(f"a slice of an array of numbers takes integers, got {end} of type float")
 
 
 def _check_unsigned(array: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import Place
 from rnsdask.interval_rns import arithmetic, compare, convert, divide, extend, layout, widening
@@ -47,10 +48,10 @@ def apply(
     ValueError
         If an option is unknown.
     """
-    mode = overflow_mode(overflow)
     arithmetic.check_algorithm(algorithm)
     operands = prepare(x, y)
     system: IntervalRNS = operands.system
+    mode = overflow_mode(overflow, system)
     options: dict[str, Any] = {
         "operation": name,
         "moduli": system.moduli,
@@ -65,9 +66,9 @@ def apply(
 
 def fused(name: str, *values: Operand, overflow: str | None = None) -> Any:
     """A sum of signed products of operands, as :func:`.functions.fma` says."""
-    mode = overflow_mode(overflow)
     operands = prepare(*values)
     system: IntervalRNS = operands.system
+    mode = overflow_mode(overflow, system)
     options: dict[str, Any] = {"operation": name, "moduli": system.moduli, "mode": mode}
     rows, token = system.rows + (mode == "flag"), f"interval-rns-{name}"
     words = map_chunks(_fused_block, *operands.blocks, rows=rows, located=True, token=token, **options)
@@ -76,8 +77,8 @@ def fused(name: str, *values: Operand, overflow: str | None = None) -> Any:
 
 def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     """Powers of each number, as :func:`.powers.power` says."""
-    mode = overflow_mode(overflow)
     system: IntervalRNS = x.system
+    mode = overflow_mode(overflow, system)
     options: dict[str, Any] = {"moduli": system.moduli, "mode": mode, "rows": system.rows + (mode == "flag")}
     if is_lazy_integer(exponent):
         words = map_chunks(_power_block_lazily, as_lazy(x.words), exponent, located=True, **options)
@@ -88,8 +89,18 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     return made_like((x,), words, system, mode)
 
 
+def check_inverses(system: NumberSystem) -> None:
+    """Raise ValueError if inverses modulo M would be modulo moduli that the user has not given."""
+    if system.source is not None:
+        raise ValueError(
+            f"inverse would be modulo the moduli that replaced the {system.source!r}, under which the "
+            "residues were given; pow(x, -1, m) gives inverses modulo an integer m"
+        )
+
+
 def inverse(x: Numbers) -> Any:
     """Inverse modulo M of each number, with its sign, as :func:`.powers.inverse` says."""
+    check_inverses(x.system)
     options: dict[str, Any] = {"rows": x.system.rows, "moduli": x.system.moduli}
     words = map_chunks(_inverse_block, x.words, located=True, **options)
     return made_like((x,), words, x.system, "raise")
@@ -97,15 +108,15 @@ def inverse(x: Numbers) -> Any:
 
 def negative(x: Numbers, *, overflow: str | None = None) -> Any:
     """Opposite number ``-x``, which is always in range; with ``"flag"`` a pair."""
-    if overflow_mode(overflow) == "flag":
+    if overflow_mode(overflow, x.system) == "flag":
         return apply("subtract", 0, x, overflow=overflow)
     return _mapped(arithmetic.negative, x)
 
 
 def absolute(x: Numbers, *, overflow: str | None = None) -> Any:
     """Absolute value of each number, which is always in range; with ``"flag"`` a pair."""
+    is_flagged = overflow_mode(overflow, x.system) == "flag"
     result = _mapped(arithmetic.absolute, x)
-    is_flagged = overflow_mode(overflow) == "flag"
     return (result, filled_like(x.words, 0, np.bool_)) if is_flagged else result
 
 

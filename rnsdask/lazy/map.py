@@ -48,16 +48,16 @@ class _Call:
             return self.function(*blocks, **options)
 
     def __dask_tokenize__(self) -> Any:
-        return tokenize(self.function, _nameable(self.options), self.grid)
+        return tokenize(self.function, nameable(self.options), self.grid)
 
 
-def _nameable(value: Any) -> Any:
-    """The same options with long integers as text."""
+def nameable(value: Any) -> Any:
+    """Return the same options with long integers as text, which Dask can write into a token."""
     if type(value) is int and value.bit_length() > _SHORT_BITS:
         return "int", hex(value)
     if isinstance(value, dict):
-        return {key: _nameable(item) for key, item in value.items()}
-    return type(value)(map(_nameable, value)) if type(value) in (list, tuple) else value
+        return {key: nameable(item) for key, item in value.items()}
+    return type(value)(map(nameable, value)) if type(value) in (list, tuple) else value
 
 
 def map_chunks(

@@ -18,6 +18,7 @@ from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Numbers,
     check_alike,
+    common_system,
     find_lengths,
     is_number_array,
     made_like,
@@ -100,8 +101,9 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     TypeError, ValueError
         If operands do not fit one another, or `overflow` is no mode.
     """
-    mode = overflow_mode(overflow)
     _check_operands(a, b)
+    whole = common_system(a, b)
+    mode = overflow_mode(overflow, whole)
     find_lengths(a, b)
     x, y, kept = _as_matrices(a, b)
     systems = (a.system, b.system)
@@ -109,7 +111,7 @@ def matmul(a: Numbers, b: Numbers, *, overflow: str | None = None) -> Any:
     is_safe = products.is_known_to_fit(a.system, reach)
     # What is out of range raises, so a bound of what is left holds for every result.
     is_known = reach < a.system.greatest_magnitude and (mode == "raise" or is_safe)
-    system = a.system.with_bound(reach if is_known else None)
+    system = whole.with_bound(reach if is_known else None)
     product, mask = _words(x, y, systems, "wrap" if is_safe and mode == "raise" else mode)
     array_type: Any = type(a)
     is_number = a.words.ndim == b.words.ndim == 2

@@ -12,6 +12,9 @@ from rnsdask.core.place import Place
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
     Operand,
+    blocks_with_integers,
+    find_lengths,
+    is_array,
     is_lazy_integer,
     is_number_array,
     made_like,
@@ -66,19 +69,24 @@ def mod_power(a: Operand, exponent: Operand, m: Operand) -> Any:
 
     Parameters
     ----------
-    exponent : PositionalArray or int
-        One integer of any size, of which a negative one raises inverses; or one for each number, not
-        negative, in an array of the same bits and range.
+    exponent : PositionalArray, int, or array of integers
+        One integer of any size; or an array, or nested lists, of machine integers, one for each number, of
+        which each different one takes a pass over its numbers; a negative one raises inverses. Or one for
+        each number, not negative, in a PositionalArray of the same bits and range.
 
     Raises
     ------
     ZeroDivisionError
         If a number to be inverted has no inverse, naming its index.
+    TypeError
+        If an array has other exponents than integers of a machine type.
     ValueError
-        If one of several exponents is negative, naming its index.
+        If one of several exponents in a PositionalArray is negative, naming its index.
     """
     if is_number_array(exponent):
         return _apply(modular.mod_power, (a, exponent), m)
+    if is_array(exponent):
+        return _apply(modular.mod_power_by_array, (a,), m, exponents=exponent)
     return _apply(_power_by_integer, (a,), m, exponent=as_integer(exponent, "exponent"))
 
 
@@ -97,13 +105,15 @@ def _power_by_integer(x: Array, m: Array, *args: Any, exponent: int) -> Array:
     return modular.mod_power(x, exponent, m, *args)
 
 
-def _apply(function: Function, values: tuple[Operand, ...], m: Operand, **options: Any) -> Any:
+def _apply(
+    function: Function, values: tuple[Operand, ...], m: Operand, *, exponents: Any = None, **options: Any
+) -> Any:
     arrays = [value for value in (*values, m) if is_number_array(value)]
     if not arrays or not all(isinstance(array.system, Positional) for array in arrays):
         kinds = ", ".join(type(value).__name__ for value in (*values, m))
         raise TypeError(
-            f"modular arithmetic takes PositionalArrays and integers, got {kinds}; x.to_positional(bits), "
-            "or rnsdask convert --to positional, makes one"
+            f"modular arithmetic takes PositionalArrays and integers, got {kinds}; "
+            "x.to_positional(bits) makes one"
         )
     if not is_number_array(m) and not is_lazy_integer(m):
         modulus = scalar(m)
@@ -115,10 +125,14 @@ def _apply(function: Function, values: tuple[Operand, ...], m: Operand, **option
         values = tuple(
             scalar(value) % modulus if one else value for value, one in zip(values, is_one, strict=True)
         )
+    if exponents is not None:
+        find_lengths(*arrays)
     operands = prepare(*values, m)
-    system = operands.system
+    system, blocks = operands.system, operands.blocks
+    if exponents is not None:
+        blocks = blocks_with_integers(blocks, arrays[0].words, exponents, "exponents")
     given: dict[str, Any] = {"of_chunks": function, "options": options, "system": system}
-    words = map_chunks(_block, *operands.blocks, rows=system.rows, located=True, **given)
+    words = map_chunks(_block, *blocks, rows=system.rows, located=True, **given)
     return made_like((*values, m), words, system, "raise")
 
 

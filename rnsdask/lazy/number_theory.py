@@ -97,17 +97,17 @@ def bit_length(x: Operand) -> Any:
         raise TypeError(f"bit_length takes {kinds}, got {type(x).__name__}")
     if of_fields(x):
         refuse("bit_length")
-    return map_chunks(_lengths_block, x.words, dtype=np.int64, system=x.system)
+    return map_chunks(lengths_block, x.words, dtype=np.int64, system=x.system)
 
 
 def _of_pairs(name: str, a: Operand, b: Operand, overflow: str | None) -> Any:
-    mode = overflow_mode(overflow)
     if arrays := list(filter(is_number_array, (a, b))):
         check_one_kind(*arrays)
         if of_fields(arrays[0]):
             refuse(name)
     operands = prepare(a, b)
     system: Any = operands.system
+    mode = overflow_mode(overflow, system)
     if isinstance(system, RNS):
         system = system.with_bound(_bound_of(name, (a, b), operands.bounds, system))
     options: dict[str, Any] = {"operation": name, "system": operands.system, "mode": mode}
@@ -145,7 +145,8 @@ def _pairs_block(
     return number_theory.of_pairs(operation, x, y, system, mode, place.flat_index)
 
 
-def _lengths_block(block: Array, *, system: NumberSystem) -> Array:
+def lengths_block(block: Array, *, system: NumberSystem) -> Array:
+    """Bits of the magnitude of each number of a chunk (rows, *shape): int64 (1, *shape)."""
     if isinstance(system, IntervalRNS):
         return of_intervals.bit_length(block, system)[None]
     if isinstance(system, Positional):

@@ -18,9 +18,12 @@ from numpy.typing import DTypeLike
 
 from rnsdask.backend import Array, backend_name
 from rnsdask.cluster.workers import checked_workers
+from rnsdask.core.errors import with_article
 from rnsdask.core.moduli import as_integer
+from rnsdask.core.number_system import with_source_of
 from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.chunks import without_empty_chunks
+from rnsdask.lazy.inputs import is_on_disk, of_any_library, readable
 from rnsdask.lazy.map import map_chunks
 from rnsdask.positional.system import Positional
 from rnsdask.rns.system import RNS
@@ -56,7 +59,7 @@ class Operands:
         the result; each axis of ``shape`` may have length 1 instead. A Python int is a NumPy array
         (rows, 1, ..., 1) on every processor.
     system : NumberSystem
-        The system of the first array, whose numbers are those of all.
+        The system of the first array, whose numbers are those of all, with the source of any of them.
     bounds : tuple of int or None
         An upper bound of each operand's magnitude, where its system knows one; of a Python int the magnitude
         itself, of a lazy one None.
@@ -125,6 +128,13 @@ def is_lazy_integer(operand: Operand) -> TypeGuard[da.Array]:
     return isinstance(operand, da.Array) and operand.ndim == 0 and operand.dtype.kind in "iuO"
 
 
+def is_array(operand: Operand) -> bool:
+    """Whether an operand is an array, of numbers or of anything else, or a list: an item for each number."""
+    if is_lazy_integer(operand):
+        return False
+    return isinstance(operand, list | tuple) or is_number_array(operand) or np.ndim(operand) > 0
+
+
 def integer_of(block: Any) -> int:
     """The integer of a lazy one's block; TypeError if it turns out to be something else."""
     return as_integer(block.item() if hasattr(block, "item") else block, "a lazy operand")
@@ -153,8 +163,8 @@ def prepare(*operands: Operand, masks: Sequence[Any] = ()) -> Operands:
         raise TypeError("at least one operand must be an RNSArray, got integers only")
     if not masks and len(arrays) == len(operands) and _are_alike(arrays):
         bounds = tuple([getattr(array.system, "bound", None) for array in arrays])
-        return Operands(tuple([array.words for array in arrays]), arrays[0].system, bounds)
-    system = arrays[0].system
+        return Operands(tuple([array.words for array in arrays]), common_system(*arrays), bounds)
+    system = common_system(*arrays)
     masks = [as_mask(mask) for mask in masks]
     if len(arrays) + len(masks) > 1:
         masks = [of_known_lengths(mask) for mask in masks]
@@ -218,8 +228,8 @@ def check_same_numbers(*arrays: Numbers) -> None:
         if not first.same_numbers(other):
             if isinstance(first, Positional):
                 raise ValueError(
-                    f"operands have different precisions: {first} and {other}; to_positional "
-                    "(rnsdask convert --to positional --bits) makes them alike"
+                    f"operands have different precisions: {first} and {other}; "
+                    "x.to_positional(bits) makes them alike"
                 )
             if not hasattr(first, "moduli"):
                 raise ValueError(f"operands are of different fields: {first!r} and {other!r}")
@@ -230,6 +240,11 @@ def check_same_numbers(*arrays: Numbers) -> None:
             raise ValueError(
                 f"operands have different ranges: one is {first.range_kind}, another {other.range_kind}"
             )
+
+
+def common_system(*arrays: Numbers) -> Any:
+    """The system of the first array, which has the source of numbers of the others if its own have none."""
+    return with_source_of(*(array.system for array in arrays))
 
 
 def find_lengths(*arrays: Numbers) -> None:
@@ -245,6 +260,45 @@ def of_known_lengths(values: Any) -> Any:
         return values
     with checked_workers():
         return without_empty_chunks(values.copy().compute_chunk_sizes())
+
+
+def with_machine_integers(x: Numbers, integers: Any, what: str) -> tuple[Any, ...]:
+    """Words of numbers and an array of machine integers, as :func:`blocks_with_integers` gives them."""
+    if is_number_array(integers):
+        raise TypeError(f"{what} must be machine integers, got {with_article(type(integers))}")
+    find_lengths(x)
+    return blocks_with_integers((x.words,), x.words, integers, what)
+
+
+def blocks_with_integers(blocks: Sequence[Any], words: Any, integers: Any, what: str) -> tuple[Any, ...]:
+    """Blocks of operands and then an array of machine integers, with axes that broadcast.
+
+    Parameters
+    ----------
+    blocks : sequence of arrays
+        Those of :class:`Operands`, of known lengths.
+    words : array
+        The block of an array of numbers, whose processor counts.
+    integers : array, or nested lists
+        NumPy, CuPy, Dask, or of another library.
+    what : str
+        What errors call the integers.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are of another type, masked, on another processor or of a shape that does not broadcast.
+    """
+    integers = of_any_library(integers)
+    if not hasattr(integers, "dtype"):
+        integers = np.asarray(integers, like=words._meta if isinstance(words, da.Array) else words)
+    if integers.dtype.kind not in "iu":
+        raise TypeError(f"{what} must be integers of a machine type, got {integers.dtype}")
+    integers = readable(integers) if is_on_disk(integers) else integers
+    check_same_processor([words, integers])
+    integers = of_known_lengths(integers)
+    shape = broadcast_shape([*(tuple(block.shape[1:]) for block in blocks), tuple(integers.shape)])
+    return tuple(with_axes(block, len(shape)) for block in (*blocks, as_declared(integers)[None]))
 
 
 def as_mask(mask: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from typing import Any, NoReturn
 
-import dask.array as da
 import numpy as np
 
 from rnsdask.backend import Array
@@ -12,7 +11,6 @@ from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.overflow import overflow_mode
 from rnsdask.core.place import ALONE, Place
-from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.operands import (
@@ -26,10 +24,10 @@ from rnsdask.lazy.operands import (
     is_lazy_integer,
     is_number_array,
     made_like,
-    of_known_lengths,
     prepare,
     scalar,
     with_axes,
+    with_machine_integers,
 )
 from rnsdask.positional import arithmetic, bits, compare
 from rnsdask.positional.system import Positional
@@ -41,8 +39,7 @@ from rnsdask.rns.system import RNS
 
 def refuse(name: str) -> NoReturn:
     """Raise the TypeError of what positional numbers do not have, and residues do."""
-    way = "rnsdask convert SRC DST --to rns, or to_rns(moduli) in Python, makes residues of its numbers"
-    raise TypeError(f"{name} takes no PositionalArray; {way}")
+    raise TypeError(f"{name} takes no PositionalArray; x.to_rns(moduli) makes residues of its numbers")
 
 
 def apply(name: str, *values: Operand, overflow: str | None = None, bits: str | None = None) -> Any:
@@ -105,7 +102,7 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
         check_exponent(options["exponent"])
         words = map_chunks(_power_block, words, located=True, **options)
     else:
-        blocks = _with_machine_integers(x, exponent, "exponents")
+        blocks = with_machine_integers(x, exponent, "exponents")
         words = map_chunks(_power_block_by_array, *blocks, located=True, **options)
     return made_like((x,), words, system, mode)
 
@@ -193,24 +190,9 @@ def _shift_operands(x: Numbers, counts: Any) -> tuple[tuple[Any, ...], dict[str,
         value = scalar(counts)
         if value < 0:
             raise ValueError(f"bits must not be negative, got {brief(value)}")
-        # Every further one shifts the same out, and an error says no more of it.
-        column = np.full((1,) * words.ndim, min(value, 2**62), dtype=np.int64)
+        column = np.full((1,) * words.ndim, min(value, bits.LONGEST_SHIFT), dtype=np.int64)
         return (words, column), options
-    return _with_machine_integers(x, counts, "numbers of bits"), options
-
-
-def _with_machine_integers(x: Numbers, integers: Any, what: str) -> tuple[Any, ...]:
-    """Words of numbers and an array of machine integers that broadcast."""
-    find_lengths(x)
-    words = x.words
-    if not hasattr(integers, "dtype"):
-        integers = np.asarray(integers, like=words._meta if isinstance(words, da.Array) else words)
-    if integers.dtype.kind not in "iu":
-        raise TypeError(f"{what} must be integers of a machine type, got {integers.dtype}")
-    check_same_processor([words, integers])
-    integers = of_known_lengths(integers)
-    shape = broadcast_shape([tuple(words.shape[1:]), tuple(integers.shape)])
-    return tuple(with_axes(block, len(shape)) for block in (words, as_declared(integers)[None]))
+    return with_machine_integers(x, counts, "numbers of bits"), options
 
 
 # ---- order ------------------------------------------------------------------------------------------------
@@ -365,7 +347,7 @@ def _count_column(counts: Any, x: Array) -> Array:
     value = integer_of(counts)
     if value < 0:
         raise ValueError(f"bits must not be negative, got {brief(value)}")
-    return np.full((1,) * x.ndim, min(value, 2**62), dtype=np.int64)
+    return np.full((1,) * x.ndim, min(value, bits.LONGEST_SHIFT), dtype=np.int64)
 
 
 def _extremum_block(x: Array, y: Array, *, system: Positional, minimum: bool) -> Array:

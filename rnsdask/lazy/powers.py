@@ -3,7 +3,6 @@
 from typing import Any, SupportsIndex
 
 import dask.array as da
-import numpy as np
 
 from rnsdask.backend import Array
 from rnsdask.core.errors import abbreviate, with_article
@@ -15,22 +14,18 @@ from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.interval_rns import powers as interval_powers
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy import fields, interval_rns, positional
-from rnsdask.lazy.check import as_declared
 from rnsdask.lazy.in_memory import as_lazy
 from rnsdask.lazy.map import map_chunks
 from rnsdask.lazy.modular import mod_power
 from rnsdask.lazy.operands import (
     Numbers,
-    broadcast_shape,
     check_rns_array,
-    check_same_processor,
-    find_lengths,
     integer_of,
+    is_array,
     is_lazy_integer,
     is_number_array,
     made_like,
-    of_known_lengths,
-    with_axes,
+    with_machine_integers,
 )
 from rnsdask.lazy.widening import also_of, also_of_intervals, through_rns
 from rnsdask.positional.system import Positional
@@ -39,24 +34,26 @@ from rnsdask.rns.system import RNS
 
 
 def _power_of_intervals(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
-    if _is_array(exponent):
-        return _power_by_array(x, exponent, overflow_mode(overflow))
+    if is_array(exponent):
+        return _power_by_array(x, exponent, overflow_mode(overflow, x.system))
     return interval_rns.power(x, exponent, overflow=overflow)
 
 
-def _power_of_intervals_modulo(x: Numbers, exponent: SupportsIndex, modulus: SupportsIndex) -> Any:
+def _power_of_intervals_modulo(x: Numbers, exponent: Any, modulus: SupportsIndex) -> Any:
+    if is_number_array(exponent):
+        raise TypeError(f"exponents must be machine integers, got {with_article(type(exponent))}")
     highest, m = x.system.value_range[1], as_integer(modulus, "modulus")
     if abs(m) - 1 > highest:
         raise ValueError(
             f"powers modulo {abbreviate(m)} do not fit the moduli set, whose range ends at "
-            f"{abbreviate(highest)}; extend the array first"
+            f"{abbreviate(highest)}; x.extend(moduli) takes more moduli"
         )
     return _wide_power_modulo(x, exponent, m)
 
 
 def _power_of_fields(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     fields.check_no_overflow(overflow)
-    return _power_by_array(x, exponent, "wrap") if _is_array(exponent) else fields.power(x, exponent)
+    return _power_by_array(x, exponent, "wrap") if is_array(exponent) else fields.power(x, exponent)
 
 
 @also_of(Positional, positional.power)
@@ -89,11 +86,11 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     TypeError, ValueError
         If an argument is none of these, or an exponent is negative; of a lazy one when it is computed.
     """
-    mode = overflow_mode(overflow)
     check_rns_array(x)
+    mode = overflow_mode(overflow, x.system)
     if is_lazy_integer(exponent):
         return _power_lazily(x, exponent, mode)
-    if _is_array(exponent):
+    if is_array(exponent):
         return _power_by_array(x, exponent, mode)
     k, system = as_integer(exponent, "exponent"), x.system
     powers.check_exponent(k)
@@ -110,24 +107,19 @@ def power(x: Numbers, exponent: Any, *, overflow: str | None = None) -> Any:
     return made_like((x,), words, system.with_bound(known), mode)
 
 
-def _is_array(exponent: Any) -> bool:
-    """Whether there is an exponent for each number."""
-    if is_lazy_integer(exponent):
-        return False
-    return isinstance(exponent, list | tuple) or is_number_array(exponent) or np.ndim(exponent) > 0
-
-
 @also_of(Positional, mod_power)
 @also_of_intervals(_power_of_intervals_modulo)
-def power_modulo(x: Numbers, exponent: SupportsIndex, modulus: SupportsIndex) -> Any:
+def power_modulo(x: Numbers, exponent: Any, modulus: SupportsIndex) -> Any:
     """Power ``pow(number, exponent, modulus)`` of each number, as Python has it for integers.
 
     Parameters
     ----------
     x : RNSArray or IntervalRNSArray
         The bases.
-    exponent : int
-        Of any size; a negative one raises the inverses modulo `modulus`.
+    exponent : int, or array of integers
+        One integer of any size, or an array, or nested lists, of machine integers: one for each number; both
+        broadcast. A negative one raises the inverses modulo `modulus`. Of an array each of the different
+        exponents takes a pass over its numbers.
     modulus : int
         Not 0; negative of signed numbers only. Its magnitude minus 1 must be in the range.
 
@@ -142,14 +134,18 @@ def power_modulo(x: Numbers, exponent: SupportsIndex, modulus: SupportsIndex) ->
         If an argument is none of these.
     ValueError
         If a number has no inverse, naming its flat index; for a Dask array when it is computed, and then the
-        first number of its chunk.
+        first number of its chunk. With an array of exponents, the first one of an exponent.
     """
     check_rns_array(x)
-    system = x.system
-    k, m = as_integer(exponent, "exponent"), as_integer(modulus, "modulus")
+    system, m = x.system, as_integer(modulus, "modulus")
     modular_power.check_modulus(m, system)
-    options: dict[str, Any] = {"exponent": k, "modulus": m, "system": system}
-    words = map_chunks(_power_modulo_block, x.words, rows=system.rows, located=True, **options)
+    options: dict[str, Any] = {"modulus": m, "system": system, "rows": system.rows}
+    if is_array(exponent):
+        blocks = with_machine_integers(x, exponent, "exponents")
+        words = map_chunks(_power_modulo_block_by_array, *blocks, located=True, **options)
+    else:
+        k = as_integer(exponent, "exponent")
+        words = map_chunks(_power_modulo_block, x.words, located=True, exponent=k, **options)
     return made_like((x,), words, system.with_bound(abs(m) - 1), "raise")
 
 
@@ -185,6 +181,7 @@ def inverse(x: Numbers) -> Any:
         and then the first number of its chunk.
     """
     check_rns_array(x)
+    interval_rns.check_inverses(x.system)
     moduli = x.system.moduli
     words = map_chunks(_inverse_block, x.words, rows=len(moduli), located=True, moduli=moduli)
     return made_like((x,), words, x.system.with_bound(None), "raise")
@@ -200,18 +197,7 @@ def _power_lazily(x: Numbers, exponent: da.Array, mode: str) -> Any:
 
 def _power_by_array(x: Numbers, exponents: Any, mode: str) -> Any:
     """Powers by an array of exponents, which broadcasts with the numbers."""
-    if is_number_array(exponents):
-        raise TypeError(f"exponents must be machine integers, got {with_article(type(exponents))}")
-    find_lengths(x)
-    system, words = x.system, x.words
-    if not hasattr(exponents, "dtype"):
-        exponents = np.asarray(exponents, like=words._meta if isinstance(words, da.Array) else words)
-    if exponents.dtype.kind not in "iu":
-        raise TypeError(f"exponents must be integers of a machine type, got {exponents.dtype}")
-    check_same_processor([words, exponents])
-    exponents = of_known_lengths(exponents)
-    shape = broadcast_shape([tuple(words.shape[1:]), tuple(exponents.shape)])
-    blocks = [with_axes(block, len(shape)) for block in (words, as_declared(exponents)[None])]
+    blocks, system = with_machine_integers(x, exponents, "exponents"), x.system
     options: dict[str, Any] = {"system": system, "mode": mode, "rows": system.rows + (mode == "flag")}
     packed = map_chunks(_power_block_by_array, *blocks, located=True, **options)
     return made_like((x,), packed, system.with_bound(None) if isinstance(system, RNS) else system, mode)
@@ -238,6 +224,12 @@ def _power_block_by_array(block: Array, exponents: Array, *, system: Any, mode: 
 
 def _power_modulo_block(block: Array, *, exponent: int, modulus: int, system: RNS, place: Place) -> Array:
     return modular_power.power_modulo(block, exponent, modulus, system, place.flat_index)
+
+
+def _power_modulo_block_by_array(
+    block: Array, exponents: Array, *, modulus: int, system: RNS, place: Place
+) -> Array:
+    return modular_power.power_modulo_by_array(block, exponents, modulus, system, place.flat_index)
 
 
 def _inverse_block(block: Array, *, moduli: ModuliSet, place: Place) -> Array:

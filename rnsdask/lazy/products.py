@@ -33,7 +33,7 @@ from rnsdask.rns.system import RNS
 
 def prod(x: Numbers, overflow: str | None, split_every: int | None, backend: str = "auto") -> Any:
     """Product of all numbers, as :meth:`.RNSArray.prod` says."""
-    mode = overflow_mode(overflow)
+    mode = overflow_mode(overflow, x.system)
     words, system = x.words, x.system
     if not isinstance(words, da.Array):
         return _result(_factors(words, system, mode), system, mode)
@@ -51,7 +51,7 @@ def prod(x: Numbers, overflow: str | None, split_every: int | None, backend: str
 
 def prod_along(x: Numbers, axes: tuple[int, ...], overflow: str | None, split_every: int | None) -> Any:
     """Products along axes, which keep length 1, as :meth:`.RNSArray.prod` says."""
-    mode, words, system = overflow_mode(overflow), x.words, x.system
+    mode, words, system = overflow_mode(overflow, x.system), x.words, x.system
     if isinstance(words, da.Array):
         check_sizes(words)
     terms = math.prod(int(words.shape[1 + axis]) for axis in axes)

@@ -35,7 +35,7 @@ def running_sums(x: Numbers, axis: int, backend: str) -> Any:
 
 def running_products(x: Numbers, axis: int, overflow: str | None, backend: str) -> Any:
     """Products of all numbers up to each one along an axis, as :meth:`.ScannedArray.cumprod` says."""
-    system, mode = x.system, overflow_mode(overflow)
+    system, mode = x.system, overflow_mode(overflow, x.system)
     if isinstance(system, Positional):
         return made_like((x,), scan(x.words, PositionalProducts(system, axis, mode), backend), system, mode)
     bound = bound_of_products(system, x.words.shape[1 + axis])

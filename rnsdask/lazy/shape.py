@@ -19,6 +19,7 @@ from rnsdask.backend import backend_name, to_backend
 from rnsdask.cluster.limits import check_graph
 from rnsdask.core import layout
 from rnsdask.core.axes import axis_index, axis_indices
+from rnsdask.core.errors import brief
 from rnsdask.core.moduli import as_integer
 from rnsdask.lazy import indexing
 from rnsdask.lazy.in_memory import as_lazy
@@ -172,7 +173,7 @@ def tile(words: Any, reps: Any) -> Any:
     """As ``numpy.tile``."""
     counts = [as_integer(count, "reps") for count in (reps if np.iterable(reps) else (reps,))]
     if any(count < 0 for count in counts):
-        raise ValueError(f"reps must not be negative, got {reps!r:.80}")
+        raise ValueError(f"reps must not be negative, got {brief(reps)}")
     counts = [1] * (words.ndim - 1 - len(counts)) + counts
     words = with_axes(words, len(counts))
     if not isinstance(words, da.Array):
@@ -196,7 +197,7 @@ def pad_widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
     if widths.dtype.kind not in "iu":
         raise TypeError(f"pad_width must be integers, got {widths.dtype}")
     if widths.size and widths.min() < 0:
-        raise ValueError(f"pad_width must not be negative, got {pad_width!r:.80}")
+        raise ValueError(f"pad_width must not be negative, got {brief(pad_width)}")
     return [(before, after) for before, after in np.broadcast_to(widths, (ndim, 2)).tolist()]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from rnsdask.backend import Array
 from rnsdask.core.axes import axis_index, axis_indices
+from rnsdask.core.errors import brief
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.scalar_int import ScalarInt
 from rnsdask.lazy import ranks, shape
@@ -146,9 +147,9 @@ def median(x: Any, axis: int | tuple[int, ...] | None = None, *, keepdims: bool 
     axes = tuple(range(len(lengths))) if axis is None else axis_indices(axis, len(lengths))
     kept = tuple(k for k in range(len(lengths)) if k not in axes)
     count = math.prod(lengths[k] for k in axes)
-    if not axes or not count:
+    if not count:
         raise ValueError(
-            f"median takes at least one number along axes, got axis {axis!r:.40} of shape {lengths}"
+            f"median takes at least one number along axes, got axis {brief(axis)} of shape {lengths}"
         )
     lines = shape.transpose(words, (*kept, *sorted(axes)))
     lines = shape.reshape(lines, (*(lengths[k] for k in kept), count))

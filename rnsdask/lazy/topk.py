@@ -33,13 +33,15 @@ def select_of_chunk(words: Any, system: NumberSystem, k: int, offset: int = 0) -
     return topk.select(words, system, k, offset)
 
 
-def select(words: da.Array, system: NumberSystem, k: int, backend: str) -> da.Array:
+def select(
+    words: da.Array, system: NumberSystem, k: int, backend: str, split_every: int | None = None
+) -> da.Array:
     """The selections of all chunks of a 1-D array combined: a lazy (1, 1) array of a `topk.Selection`."""
     check_backend(backend)
     check_sizes(words)
     options: dict[str, Any] = {"system": system, "k": k, "backend": backend}
     partials = reduce_chunks(_select_block, words, located=True, **options)
-    return combine_tree(partials, partial(_combine_selections, k=k), (1,), "rns-topk")
+    return combine_tree(partials, partial(_combine_selections, k=k), (1,), "rns-topk", split_every)
 
 
 def _select_block(
@@ -65,7 +67,9 @@ def _selected(box: np.ndarray[Any, Any], *, field: str) -> Any:
     return array[None]
 
 
-def along_axis(words: Any, system: NumberSystem, k: int, axis: int, field: str) -> Any:
+def along_axis(
+    words: Any, system: NumberSystem, k: int, axis: int, field: str, split_every: int | None = None
+) -> Any:
     """The k greatest numbers of each line along an axis, the best first; for k < 0 the least.
 
     Returns
@@ -73,7 +77,7 @@ def along_axis(words: Any, system: NumberSystem, k: int, axis: int, field: str) 
     array, with min(abs(k), length) along the axis
         Python ints for the field ``"values"``, else int64 indices along the axis. Lazy if the words are.
     """
-    best = _best(words, system, k, axis)
+    best = _best(words, system, k, axis, split_every)
     if field == "values":
         ints = map_chunks(_values_block, best, dtype=object, system=system)
         return LazyInts.of_ints(ints) if isinstance(ints, da.Array) else ints
@@ -88,7 +92,7 @@ def _indices_block(best: Any) -> Any:
     return ranks.indices_of(best)[None]
 
 
-def _best(words: Any, system: NumberSystem, k: int, axis: int) -> Any:
+def _best(words: Any, system: NumberSystem, k: int, axis: int, split_every: int | None) -> Any:
     """Words (rows + 2, *shape) of the best numbers, with the indices along the axis in the last two rows."""
     options: dict[str, Any] = {"system": system, "k": k, "axis": axis}
     if not isinstance(words, da.Array):
@@ -102,7 +106,7 @@ def _best(words: Any, system: NumberSystem, k: int, axis: int) -> Any:
         _best_of_block, words, rows=system.rows + ranks.INDEX_ROWS, chunks=chunks, located=True, **options
     )
     while best.numblocks[1 + axis] > 1:
-        best = _combined(best, _SPLIT_EVERY, **options)
+        best = _combined(best, max(2, split_every or _SPLIT_EVERY), **options)
     return best
 
 

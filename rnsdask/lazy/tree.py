@@ -17,6 +17,7 @@ from dask.highlevelgraph import HighLevelGraph
 
 from rnsdask.backend import Array, check_backend, naming_gpu_memory, to_backend
 from rnsdask.cluster.resident import chunks_by_worker
+from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import as_integer
 from rnsdask.core.number_system import NumberSystem
 from rnsdask.core.place import ALONE, Grid, Place
@@ -251,9 +252,14 @@ def combine_tree(
 def _together(split_every: int | None, otherwise: int) -> int:
     """How many results one task combines: as told, else as Dask's setting says."""
     told = dask.config.get("split_every", None) if split_every is None else split_every
-    count = otherwise if told is None else as_integer(told, "split_every")
-    if count < 1:
-        raise ValueError(f"split_every must be at least 1, got {count}")
+    return checked_split(told) or otherwise
+
+
+def checked_split(split_every: Any) -> int | None:
+    """Check how many results one task combines; None is for others to choose."""
+    count = None if split_every is None else as_integer(split_every, "split_every")
+    if count is not None and count < 1:
+        raise ValueError(f"split_every must be at least 1, got {abbreviate(count)}")
     return count
 
 

@@ -19,7 +19,7 @@ from rnsdask.interval_rns import widening
 from rnsdask.interval_rns.system import IntervalRNS
 from rnsdask.lazy.functions import check_one_kind
 from rnsdask.lazy.map import map_chunks
-from rnsdask.lazy.operands import Numbers, check_alike, is_number_array
+from rnsdask.lazy.operands import Numbers, check_alike, common_system, is_number_array
 from rnsdask.rns.system import RNS
 
 Function = Callable[..., Any]
@@ -86,10 +86,11 @@ def through_rns(
 
     @wraps(function)
     def through(*args: Any, **options: Any) -> Any:
-        mode = overflow_mode(options.pop("overflow", None)) if overflows else "raise"
         arrays = [value for value in (*args, *options.values()) if of_intervals(value)]
         check_alike(*arrays)
-        moduli: ModuliSet = arrays[0].system.moduli
+        system: IntervalRNS = common_system(*arrays)
+        mode = overflow_mode(options.pop("overflow", None), system) if overflows else "raise"
+        moduli = system.moduli
         wide = widening.wide_system(moduli, moduli.bits if bits is None else bits(*args, **options))
 
         def widened(value: Any) -> Any:
@@ -97,7 +98,7 @@ def through_rns(
 
         with errstate(overflow="raise"):
             result = function(*map(widened, args), **{name: widened(v) for name, v in options.items()})
-        return _narrowed(result, type(arrays[0]), moduli, mode)
+        return _narrowed(result, type(arrays[0]), system, mode)
 
     if function.__doc__:
         through.__doc__ = function.__doc__.replace("RNSArray", "IntervalRNSArray")
@@ -110,14 +111,13 @@ def _widened(x: Numbers, wide: RNS, make: Callable[[Any, RNS], Any]) -> Any:
     return make(words, wide.with_bound(moduli.product - 1))
 
 
-def _narrowed(result: Any, array_type: Function, moduli: ModuliSet, mode: str) -> Any:
+def _narrowed(result: Any, array_type: Function, system: IntervalRNS, mode: str) -> Any:
     """A result with the arrays of residues in it as arrays of intervals."""
     if isinstance(result, tuple | list):
-        return type(result)(_narrowed(part, array_type, moduli, mode) for part in result)
+        return type(result)(_narrowed(part, array_type, system, mode) for part in result)
     if not is_number_array(result):
         return result
-    system = IntervalRNS(moduli)
-    options: dict[str, Any] = {"wide": result.system, "moduli": moduli, "mode": mode}
+    options: dict[str, Any] = {"wide": result.system, "moduli": system.moduli, "mode": mode}
     rows = system.rows + (mode == "flag")
     words = map_chunks(_narrowed_block, result.words, rows=rows, located=True, **options)
     if mode == "flag":

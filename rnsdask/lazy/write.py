@@ -1,6 +1,7 @@
 """Dask graphs that write: each chunk of an array goes to a store as soon as it is made."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from operator import add
 from typing import Any, Protocol
@@ -11,6 +12,7 @@ from dask.delayed import delayed
 from numpy.typing import NDArray
 
 from rnsdask.backend import backend_name, contiguous, first_alone, never_alone
+from rnsdask.cluster.failures import leaves_nothing
 from rnsdask.core.place import Place
 from rnsdask.lazy.fused import optimized
 from rnsdask.lazy.map import map_chunks, reduce_chunks
@@ -56,6 +58,21 @@ def write_chunks(
     options: dict[str, Any] = {"writer": writer, "mask_writer": mask_writer, "first": first}
     written: da.Array = map_chunks(_write_block, blocks, *masks, located=True, **counts, **options)
     return written
+
+
+@contextmanager
+def removing_failed(*removals: Callable[[], object]) -> Iterator[None]:
+    """Call what removes what a job has begun to write if it ends with an error that asks for it.
+
+    :func:`.leaves_nothing` tells which ones do.
+    """
+    try:
+        yield
+    except Exception as error:
+        if leaves_nothing(error):
+            for remove in removals:
+                remove()
+        raise
 
 
 def finished(written: da.Array, writer: ChunkWriter) -> Any:

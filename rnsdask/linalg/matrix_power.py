@@ -73,7 +73,7 @@ def _checked(x: Any, k: SupportsIndex, overflow: str | None) -> tuple[int, str |
     of_fields = isinstance(x, FieldArray)
     if of_fields:
         check_no_overflow(overflow)
-    mode = None if of_fields else overflow_mode(overflow)
+    mode = None if of_fields else overflow_mode(overflow, x.system)
     x._find_lengths()
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError(f"matrix_power takes square matrices, got shape {x.shape}")

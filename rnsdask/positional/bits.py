@@ -16,6 +16,9 @@ from rnsdask.positional.resize import trimmed
 from rnsdask.positional.system import Positional
 from rnsdask.rns.blocks import matrices
 
+LONGEST_SHIFT = 2**62
+"""Stands for all longer shifts, which shift the same out: an int64, with room for the bits of a number."""
+
 LOGIC: dict[str, Callable[[Any, Any], Any]] = {
     "bitwise_and": np.bitwise_and,
     "bitwise_or": np.bitwise_or,
@@ -77,8 +80,9 @@ def left_shift(x: Array, counts: Array, system: Positional, mode: str, locate: L
         elif bool(outside.any()):
             index = int(outside.argmax())
             place, by_place = (index if array.size > 1 else 0 for array in (lengths, shifts))
-            length = int(lengths[place]) + int(by[0, by_place])
-            raise system.overflow_of_length(length, bool(negative[place]), locate(index))
+            count = int(by[0, by_place])
+            length, is_cut = int(lengths[place]) + count, count >= LONGEST_SHIFT
+            raise system.overflow_of_length(length, bool(negative[place]), locate(index), at_least=is_cut)
     return out.reshape(len(out), *shape)
 
 

@@ -23,6 +23,7 @@ from rnsdask.positional.integers import from_integers, on_host, to_integers
 from rnsdask.positional.multiply import multiply
 from rnsdask.positional.operands import LIMB_BITS, Operands, limbs_of, wide
 from rnsdask.rns.inverses import invert_together
+from rnsdask.rns.modular_power import by_each_exponent
 
 _FEW = 32
 """Numbers that are inverted one by one, on the host."""
@@ -132,6 +133,21 @@ def mod_power(x: Array, exponent: int | Array, m: Array, signed: bool, locate: L
         return power(x, exponents, bits, _Moduli(odd, None))
 
     return operands.shaped(power_modulo_even(a, e, bits, moduli, by_odd))
+
+
+def mod_power_by_array(x: Array, m: Array, exponents: Array, signed: bool, locate: Locate = int) -> Array:
+    """``x**exponent`` modulo m by machine integers (1, *shape), each as :func:`mod_power` by one integer."""
+    operands = Operands(x, m, exponents)
+    bases, moduli, given = operands.matrices
+
+    def power(chosen: Array, exponent: int) -> Array:
+        # One modulus for all stays one, for which the kernels are faster.
+        few, one = (z if z.shape[1] == 1 else z[:, chosen] for z in (bases, moduli))
+        found = mod_power(few, exponent, one, signed, lambda index: locate(int(chosen[index])))
+        return np.broadcast_to(found, (len(found), len(chosen)))
+
+    result = operands.empty(len(m))
+    return operands.shaped(by_each_exponent(power, result, np.broadcast_to(given[0], operands.count)))
 
 
 def mod_inverse(x: Array, m: Array, signed: bool, locate: Locate = int) -> Array:

@@ -112,6 +112,6 @@ def _overflow(factors: Array, index: int, system: RNS, locate: Locate) -> RNSOve
     if flags & BEYOND:
         # In two's complement -2**k is one bit shorter than 2**k.
         needed = (moduli.product - int(negative)).bit_length() + int(signed)
-        return RNSOverflowError(locate(index), needed, moduli.bits - 1, signed, negative, at_least=True)
+        return system.overflow_type(locate(index), needed, moduli.bits - 1, signed, negative, at_least=True)
     magnitude = RNS(moduli).decode_at(factors[:-1], index)
     return system.overflow_error(-magnitude if negative else magnitude, locate(index))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rnsdask.backend import Array, cpu, kernels_of, to_backend
 from rnsdask.constants import forward_constants, reverse_constants
 from rnsdask.core.errors import abbreviate, brief, out_of_range
-from rnsdask.core.layout import as_matrix, check_residue_array
+from rnsdask.core.layout import as_matrix, check_dense, check_residue_array
 from rnsdask.core.moduli import LIMB_BITS, ModuliSet, as_integer
 from rnsdask.core.place import Locate
 
@@ -27,6 +27,8 @@ _LIMB = np.dtype("<u4")
 _BLOCK_NUMBERS = 2**15
 _BLOCK_BYTES = 2**18
 _GPU_BLOCK_BYTES = 8 * 2**20
+# Kernels take 64 numbers together, so that many of some length are taken in fewer blocks.
+_TOGETHER, _LONG_BLOCK_BYTES = 64, 2**20
 
 # Types whose values are integers; others are asked one by one.
 _INTEGER_TYPES = {int, gmpy2.mpz}
@@ -279,7 +281,8 @@ def place_of(position: int, shape: tuple[int, ...]) -> str:
 
 def _blocks(count: int, limb_count: int, block_bytes: int = _BLOCK_BYTES) -> Iterator[slice]:
     """Cut a number of numbers into blocks."""
-    length = max(1, min(_BLOCK_NUMBERS, block_bytes // (_LIMB.itemsize * limb_count)))
+    size = _LIMB.itemsize * limb_count
+    length = max(1, min(_BLOCK_NUMBERS, block_bytes // size), min(_TOGETHER, _LONG_BLOCK_BYTES // size))
     return (slice(first, min(first + length, count)) for first in range(0, count, length))
 
 
@@ -310,17 +313,20 @@ def flat_values(values: Any) -> tuple[Any, tuple[int, ...]]:
     Parameters
     ----------
     values
-        An array in memory, of integers or objects; nested lists or tuples; or any other iterable in an order
-        of its own. Whether each is an integer is for others to say, who name its position.
+        An array in memory, of integers or objects; nested lists or tuples; a matrix of another library; or
+        any other iterable in an order of its own. Whether each is an integer is for others to say, who name
+        its position.
 
     Raises
     ------
     TypeError
-        If it is none of these: lazy, text, a set, an array of another type.
+        If it is none of these: lazy, text, a set, an array of another type, or what has a shape of its own
+        that it does not give away.
     ValueError
         If values are masked, or nested lists are not all of one length along each axis.
     """
     _check_source(values)
+    values = _with_shape(values)
     if hasattr(values, "dtype") and hasattr(values, "ndim"):
         return _flat_array(values)
     integers = list(values)
@@ -350,12 +356,43 @@ def greatest_magnitude(flat: Any) -> int:
 
 def _check_source(values: Any) -> None:
     kind = type(values).__name__
+    check_dense(values, "values")
     if hasattr(values, "__dask_graph__") and values.__dask_graph__() is not None:
         raise TypeError(f"values must be integers in memory, got a lazy {kind}; compute it first")
-    if not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
+    if not isinstance(values, Iterable) and hasattr(values, "dtype") and getattr(values, "ndim", None):
+        raise TypeError(f"values must be integers in memory, got a {kind}; np.asarray(values) reads it")
+    if _shape_of(values) is None and (not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0):
         raise TypeError(f"values must be an iterable of integers, got {brief(values)} of type {kind}")
     if isinstance(values, str | bytes | bytearray | memoryview | Mapping | set | frozenset | ModuliSet):
         raise TypeError(f"values must be a list, an array or another sequence of integers, got a {kind}")
+
+
+def _shape_of(values: Any) -> tuple[int, ...] | None:
+    """The shape that an object of another library has besides its items, such as a matrix's; else None."""
+    if isinstance(values, list | tuple) or hasattr(values, "dtype"):
+        return None
+    if callable(getattr(values, "nrows", None)) and callable(getattr(values, "ncols", None)):  # FLINT's
+        return int(values.nrows()), int(values.ncols())
+    shape = getattr(values, "shape", None)
+    shape = tuple(shape) if isinstance(shape, Iterable) else ()
+    return shape if len(shape) > 1 else None
+
+
+def _with_shape(values: Any) -> Any:
+    """An object of another library with a shape of its own as an array of NumPy; all else as it is."""
+    shape = _shape_of(values)
+    if shape is None:
+        return values
+    array = None
+    if hasattr(values, "__array__"):
+        array = np.asarray(values)
+    elif hasattr(values, "tolist"):
+        array = np.array(values.tolist(), dtype=object)
+        array = array if array.size else array.reshape(shape)
+    if array is None or array.shape != shape:
+        kind = f"{type(values).__name__} of shape {shape}"
+        raise TypeError(f"values must keep their shape, got a {kind}; give nested lists or a NumPy array")
+    return array
 
 
 def _flat_array(values: Any) -> tuple[Any, tuple[int, ...]]:

@@ -3,13 +3,21 @@
 Limbs are ``uint32`` of shape ``(N, L)``, the least significant first.
 """
 
+from collections.abc import Iterable
+
+import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
 from rnsdask.backend import cpu
-from rnsdask.constants import decimal_constants, decimal_forward_constants
+from rnsdask.constants import DECIMAL_DIGITS, decimal_constants, decimal_forward_constants
 from rnsdask.core.layout import as_matrix, check_residue_array
 from rnsdask.core.moduli import ModuliSet
+from rnsdask.rns.convert import residues_to_ints
+
+# Moduli from which GMP writes numbers in less time than a table of their squares is made and used, and fewer
+# where numbers are few, as measured.
+_MANY_MODULI, _MODULI_FOR_EACH = 2048, 512
 
 
 def decimal_to_residues(
@@ -54,4 +62,19 @@ def residues_to_decimal(
         Which numbers are negative; none unless `signed`.
     """
     check_residue_array(residues, moduli)
+    if len(moduli) >= min(_MANY_MODULI, _MODULI_FOR_EACH * max(1, residues[0].size)):
+        return decimal_limbs(residues_to_ints(residues, moduli, signed).reshape(-1).tolist())
     return cpu.residues_to_decimal(as_matrix(residues), decimal_constants(moduli, bool(signed)))
+
+
+def decimal_limbs(values: Iterable[int]) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+    """Magnitudes of integers in base 10**9, and which are negative, as kernels format them."""
+    integers = [gmpy2.mpz(value) for value in values]
+    texts = [abs(value).digits(10) for value in integers]
+    width = -(-max(map(len, texts), default=1) // DECIMAL_DIGITS)
+    padded = "".join(text.zfill(width * DECIMAL_DIGITS) for text in texts).encode("ascii")
+    digits = np.frombuffer(padded, np.uint8).reshape(len(texts), width, DECIMAL_DIGITS) - np.uint8(ord("0"))
+    limbs = np.zeros(digits.shape[:2], np.uint32)
+    for digit in np.moveaxis(digits, -1, 0):
+        limbs = limbs * np.uint32(10) + digit
+    return limbs[:, ::-1].copy(), np.array([value < 0 for value in integers], dtype=np.bool_)

@@ -3,14 +3,23 @@
 from collections.abc import Sequence
 from typing import SupportsIndex
 
+import numpy as np
+
+from rnsdask.constants.remainder_tree import remainder_tree
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.moduli import ModuliSet, as_integer
+
+# Moduli from which a tree of products takes less time.
+_FEWEST_MODULI = 32
 
 
 def residues_of(value: SupportsIndex, moduli: ModuliSet) -> list[int]:
     """Return the residues x_i = value mod m_i, each from 0 to m_i - 1; of any integer, negative ones too."""
     integer = as_integer(value, "value")
-    return [integer % m for m in moduli]
+    if len(moduli) < _FEWEST_MODULI:
+        return [integer % m for m in moduli]
+    found: list[int] = remainder_tree(moduli).residues_of([integer])[:, 0].tolist()
+    return found
 
 
 def value_of(residues: Sequence[SupportsIndex], moduli: ModuliSet, signed: bool = False) -> int:
@@ -26,6 +35,9 @@ def value_of(residues: Sequence[SupportsIndex], moduli: ModuliSet, signed: bool 
 
 def value_of_checked(residues: Sequence[int], moduli: ModuliSet, signed: bool = False) -> int:
     """The same of residues that are as they should be, such as those of a kernel."""
+    if len(moduli) >= _FEWEST_MODULI:
+        column = np.array(residues, dtype=np.uint32)[:, None]
+        return remainder_tree(moduli).values_of(column, signed)[0]
     terms = zip(residues, moduli.moduli, moduli.partial_products, moduli.partial_inverses, strict=True)
     value = sum([x * w % m * partial_product for x, m, partial_product, w in terms]) % moduli.product
     if signed and value > moduli.value_range(signed)[1]:

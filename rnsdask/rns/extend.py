@@ -15,7 +15,7 @@ from rnsdask.constants import extension_constants, forward_constants, reverse_co
 from rnsdask.constants.factors import CACHED_SETS
 from rnsdask.core.errors import abbreviate
 from rnsdask.core.layout import as_matrix
-from rnsdask.core.moduli import ModuliSet
+from rnsdask.core.moduli import ModuliSet, unchecked_set
 from rnsdask.core.place import Locate
 from rnsdask.rns.system import RNS
 
@@ -52,7 +52,7 @@ def base_extend(residues: Array, system: RNS, targets: ModuliSet) -> Array:
     new = [k for k, m in enumerate(targets) if m not in own]
     if new:
         rows = result if not common else np.empty_like(result, shape=(len(new), result.shape[1]), order="C")
-        _extend_to_new(matrix, system, _subset(targets, tuple(new)), rows)
+        _extend_to_new(matrix, system, _subset(targets, tuple(new)) if common else targets, rows)
         if common:
             result[new] = rows
     if common:
@@ -62,8 +62,8 @@ def base_extend(residues: Array, system: RNS, targets: ModuliSet) -> Array:
 
 @lru_cache(CACHED_SETS)
 def _subset(moduli: ModuliSet, positions: tuple[int, ...]) -> ModuliSet:
-    # The cache spares the check of the moduli, and keeps the subset's own constants.
-    return ModuliSet(moduli[k] for k in positions)
+    # The cache keeps the subset's own constants.
+    return unchecked_set(moduli[k] for k in positions)
 
 
 def _extend_to_new(matrix: Array, system: RNS, targets: ModuliSet, result: Array) -> None:

@@ -43,6 +43,7 @@ def system_of(moduli: Moduli, signed: bool, bound: int | None) -> RNS:
         fewest_moduli(lowest, highest, signed),
         signed,
         greatest if bound is None else min(as_integer(bound, "bound"), greatest),
+        moduli,
     )
 
 

@@ -23,7 +23,6 @@ from rnsdask.core.moduli import ModuliSet, unchecked_set
 from rnsdask.core.primes import primes_below
 from rnsdask.rns.convert import residues_to_ints
 from rnsdask.rns.extend import base_extend
-from rnsdask.rns.remainder_tree import MOST_NUMBERS, from_remainders, is_quicker
 from rnsdask.rns.system import RNS
 
 _LIMIT = 2**31
@@ -35,6 +34,9 @@ _GROUP = 4
 # fewer. On a CPU memory that is used again and again is quicker than much memory.
 _RESIDUES = {"cpu": 2**21, "cuda": 2**26}
 _LEAST = {"cpu": 8, "cuda": 32}
+
+# So few numbers of so many moduli keep few threads of a GPU at work: the host decodes them.
+_FEW_NUMBERS, _MANY_MODULI = 16, 96
 
 Image = Callable[[Array, ModuliSet], Array]
 """Words of results modulo primes, (n, *shape), from words of operands modulo these."""
@@ -163,8 +165,6 @@ def empty_part(shape: tuple[int, ...]) -> NDArray[np.object_]:
 def decode(images: list[Array], moduli: ModuliSet) -> NDArray[np.object_]:
     """The integers around 0 of images (n, *shape) modulo parts of the moduli."""
     residues = images[0] if len(images) == 1 else np.concatenate(images)
-    if residues[0].size <= MOST_NUMBERS:  # which keep few threads of a GPU at work
+    if residues[0].size <= _FEW_NUMBERS and len(residues) >= _MANY_MODULI:
         residues = to_backend(residues, "cpu")
-        if is_quicker(len(residues), residues[0].size):
-            return from_remainders(residues, moduli)
     return residues_to_ints(residues, moduli, signed=True)

@@ -53,7 +53,7 @@ def magnitudes(residues: Array, system: RNS) -> tuple[Array, Array]:
             limbs = kernels.residues_to_limbs(
                 kernels.gather(residues, small), reverse_constants(moduli, signed)
             )
-            mantissa, exponent = _leading_limbs(limbs, signed)
+            mantissa, exponent = leading_limbs(limbs, signed)
             mantissas[small] = mantissa / size_of(moduli) * 2.0**-_LIMB_ROOM
             exponents[small] = exponent + (_LIMB_ROOM - moduli.bits)
     if moduli is not whole:
@@ -85,8 +85,12 @@ def _evaluate(residues: Array, moduli: ModuliSet, signed: bool, bits: int) -> tu
     return values * 2.0**-bits, (size >= float(constants.width << _ACCURACY_BITS)) & (size < limit)
 
 
-def _leading_limbs(limbs: Array, signed: bool) -> tuple[Array, Array]:
-    """Numbers of (N, L) limbs as doubles and exponents, divided by the weight of the leading limb."""
+def leading_limbs(limbs: Array, signed: bool) -> tuple[Array, Array]:
+    """Numbers of (N, L) limbs as doubles and exponents, divided by the weight of the leading limb.
+
+    In two's complement if `signed`. The relative error of a double is below 1.5 * 2**-53 where the number is
+    positive: it is rounded with the leading limb, and with the one before, which counts half as much.
+    """
     count, limb_count = limbs.shape
     inverted = limbs[:, -1] >> np.uint32(LIMB_BITS - 1) if signed else np.zeros_like(limbs[:, 0])
     flip = np.uint32(0) - inverted  # all bits of a negative X, which leaves -X - 1

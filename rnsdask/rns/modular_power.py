@@ -5,6 +5,8 @@ no division of residues is as fast; on a GPU residues are multiplied, under a mo
 of two remainders, and divided.
 """
 
+from collections.abc import Callable
+
 import gmpy2
 import numpy as np
 
@@ -33,7 +35,7 @@ def check_modulus(modulus: int, system: RNS) -> None:
     if abs(modulus) - 1 > highest:
         raise ValueError(
             f"powers modulo {abbreviate(modulus)} do not fit the moduli set, whose {system.range_kind} range "
-            f"ends at {abbreviate(highest)}; extend the array first"
+            f"ends at {abbreviate(highest)}; x.extend(moduli) takes more moduli"
         )
 
 
@@ -64,6 +66,41 @@ def power_modulo(residues: Array, exponent: int, modulus: int, system: RNS, loca
     if modulus < 0:
         result = _made_negative(result, size, system)
     return result.reshape(residues.shape)
+
+
+def power_modulo_by_array(
+    residues: Array, exponents: Array, modulus: int, system: RNS, locate: Locate = int
+) -> Array:
+    """The same by an exponent for each number, integers (1, *shape), which broadcast with the numbers."""
+    shape = np.broadcast_shapes(residues.shape[1:], exponents.shape[1:])
+    matrix = as_matrix(np.broadcast_to(residues, (len(residues), *shape)))
+
+    def power(chosen: Array, exponent: int) -> Array:
+        part = kernels_of(matrix).gather(matrix, chosen)
+        return power_modulo(part, exponent, modulus, system, lambda index: locate(int(chosen[index])))
+
+    result = np.empty_like(matrix, order="C")
+    return by_each_exponent(power, result, np.broadcast_to(exponents[0], shape)).reshape(len(matrix), *shape)
+
+
+def by_each_exponent(power: Callable[[Array, int], Array], result: Array, exponents: Array) -> Array:
+    """Write powers (k, N) by an exponent for each number, all of one exponent together.
+
+    Parameters
+    ----------
+    power : callable
+        ``power(chosen, exponent)``, words of the powers of the numbers at some indices by a Python int.
+    exponents : array of N integers, of any shape
+
+    Returns
+    -------
+    The array that is written.
+    """
+    given = exponents.reshape(-1)
+    for exponent in np.unique(given).tolist():
+        (chosen,) = (given == exponent).nonzero()
+        result[:, chosen] = power(chosen, exponent)
+    return result
 
 
 def _by_integers(matrix: Array, exponent: int, modulus: int, system: RNS, locate: Locate) -> Array:

@@ -1,5 +1,7 @@
 """Powers and inverses modulo M of a chunk of numbers, and exactly which powers overflow. No Dask in here."""
 
+from typing import Any
+
 import gmpy2
 import numpy as np
 
@@ -68,7 +70,8 @@ def power(residues: Array, exponent: int, system: RNS, mode: str, locate: Locate
     if mask.any():
         index = int(mask.argmax())
         base = system.decode_at(residues, index)
-        raise overflow_error(base, exponent, locate(index), moduli.bits, signed=system.signed)
+        how: dict[str, Any] = {"signed": system.signed, "kind": system.overflow_type}
+        raise overflow_error(base, exponent, locate(index), moduli.bits, **how)
     # The bases of long exponents are 0, 1 and -1, for which only the parity counts.
     return power_of_residues(residues, exponent if exponent < moduli.bits else 2 - exponent % 2, moduli)
 
@@ -101,7 +104,8 @@ def power_by_array(residues: Array, exponents: Array, system: RNS, mode: str, lo
     if mode == "raise" and mask.any():
         index = int(mask.argmax())
         base, bits = system.decode_at(matrix, index), system.moduli.bits
-        raise overflow_error(base, int(given[index]), locate(index), bits, signed=system.signed)
+        how: dict[str, Any] = {"signed": system.signed, "kind": system.overflow_type}
+        raise overflow_error(base, int(given[index]), locate(index), bits, **how)
     # What is in range has the same power by an exponent that is like its own.
     powers = _power_of_each(matrix, given if mode == "flag" else alike, system.moduli)
     if mode == "flag":
@@ -173,15 +177,21 @@ def _digits(exponent: int) -> list[int]:
 
 
 def overflow_error(
-    base: int, exponent: int, index: int, range_bits: int, *, signed: bool
+    base: int,
+    exponent: int,
+    index: int,
+    range_bits: int,
+    *,
+    signed: bool,
+    kind: type[RNSOverflowError] = RNSOverflowError,
 ) -> RNSOverflowError:
     """The error of a power out of range, as :meth:`.RNSOverflowError.of_value` says, of whatever length."""
     if base.bit_length() * exponent <= _EXACT_BITS:
-        return RNSOverflowError.of_value(base**exponent, index, range_bits, signed)
+        return kind.of_value(base**exponent, index, range_bits, signed)
     negative = base < 0 and exponent % 2 == 1
     # In two's complement -2**k is one bit shorter than 2**k.
     least = (abs(base).bit_length() - 1) * exponent + int(not negative)
-    return RNSOverflowError(index, least + signed, range_bits - 1, signed, negative, at_least=True)
+    return kind(index, least + signed, range_bits - 1, signed, negative, at_least=True)
 
 
 def inverse(residues: Array, moduli: ModuliSet, locate: Locate = int) -> Array:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from rnsdask.backend import Array, kernels_of
-from rnsdask.core.errors import RNSOverflowError
 from rnsdask.core.layout import as_matrix
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns import exact
@@ -124,7 +123,7 @@ def result_of(factors: Factors, system: RNS, mode: str) -> Any:
     if value is None:
         # In two's complement -2**k is one bit shorter than 2**k.
         needed = factors.bits - int(factors.negative) + int(signed)
-        raise RNSOverflowError(0, needed, moduli.bits - 1, signed, factors.negative, at_least=True)
+        raise system.overflow_type(0, needed, moduli.bits - 1, signed, factors.negative, at_least=True)
     if is_outside:
         raise system.overflow_error(value, 0)
     return value

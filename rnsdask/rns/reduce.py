@@ -12,7 +12,7 @@ import numpy as np
 
 from rnsdask.backend import Array, Extremum, KeySums, backend_name, kernels_of
 from rnsdask.constants import KEY_BITS, KeyConstants, key_constants
-from rnsdask.core.errors import abbreviate
+from rnsdask.core.integer_text import number_text
 from rnsdask.core.layout import as_matrix
 from rnsdask.rns import exact
 from rnsdask.rns.blocks import batches
@@ -56,9 +56,8 @@ class ReductionResult:
     backend: str
 
     def __repr__(self) -> str:
-        # Python writes integers of at most 4300 digits.
         fields = f"index={self.index}, count={self.count}, exact_fallbacks={self.exact_fallbacks}"
-        return f"ReductionResult(value={abbreviate(self.value)}, {fields}, backend={self.backend!r})"
+        return f"ReductionResult(value={number_text(self.value)}, {fields}, backend={self.backend!r})"
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnsdask.core.errors import RNSOverflowError, abbreviate, bits_text
+from rnsdask.core.errors import ReplacedModuliOverflowError, RNSOverflowError, abbreviate, bits_text
 from rnsdask.core.layout import check_residue_array
 from rnsdask.core.moduli import ModuliSet, as_bool, as_integer, check_moduli_set, to_text
-from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.number_system import NumberSystem, check_source
 from rnsdask.core.place import Locate
+from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.rns.convert import ints_to_residues, residues_to_ints, to_limbs, to_residues
 from rnsdask.rns.exact import residues_of, value_of
 
@@ -29,19 +30,25 @@ class RNS(NumberSystem):
     bound : int, optional
         Every number is at most this in magnitude; operations then look at fewer moduli. A bound beyond the
         range is cut down to it.
+    source : WideModuli, optional
+        Moduli beyond 2**32 that the numbers were given under, and that `moduli` replace. Such numbers do not
+        wrap, for M is not the product that the user knows.
 
     Raises
     ------
     TypeError, ValueError
-        If `moduli` is no ModuliSet, `signed` no bool, or the bound no integer, or negative.
+        If `moduli` is no ModuliSet, `signed` no bool, `source` no WideModuli, or the bound no integer, or
+        negative.
     """
 
     moduli: ModuliSet
     signed: bool = False
     bound: int | None = None
+    source: WideModuli | None = None
 
     def __post_init__(self) -> None:
         check_moduli_set(self.moduli)
+        check_source(self.source)
         object.__setattr__(self, "signed", as_bool(self.signed, "signed"))
         if self.bound is not None:
             bound = as_integer(self.bound, "bound")
@@ -86,7 +93,7 @@ class RNS(NumberSystem):
 
     def with_bound(self, bound: int | None) -> "RNS":
         """The same system with another bound, or none."""
-        return self if bound is self.bound else RNS(self.moduli, self.signed, bound)
+        return self if bound is self.bound else RNS(self.moduli, self.signed, bound, self.source)
 
     def encode(self, values: Any) -> NDArray[np.uint32]:
         """Residues of integers: :func:`.ints_to_residues`."""
@@ -122,25 +129,34 @@ class RNS(NumberSystem):
         """Whether the moduli and the range are the same."""
         return isinstance(other, RNS) and (self.moduli, self.signed) == (other.moduli, other.signed)
 
+    @property
+    def overflow_type(self) -> type[RNSOverflowError]:
+        """Class of that error: its message names what there is to do."""
+        return RNSOverflowError if self.source is None else ReplacedModuliOverflowError
+
     def overflow_error(self, value: int, index: int) -> RNSOverflowError:
         """The error of an exact result out of range, at a flat index of the array."""
-        return RNSOverflowError.of_value(value, index, self.moduli.bits, self.signed)
+        return self.overflow_type.of_value(value, index, self.moduli.bits, self.signed)
 
     def __getstate__(self) -> dict[str, Any]:
         # Without the cached ranges.
-        return {"moduli": self.moduli, "signed": self.signed, "bound": self.bound}
+        return {"moduli": self.moduli, "signed": self.signed, "bound": self.bound, "source": self.source}
 
     def __dask_tokenize__(self) -> Any:
         # Dask writes an integer in decimal, which Python refuses beyond 4300 digits.
-        return "rnsdask.RNS", self.moduli.__dask_tokenize__(), self.signed, to_text(self.bound)
+        source = () if self.source is None else (self.source.__dask_tokenize__(),)
+        return "rnsdask.RNS", self.moduli.__dask_tokenize__(), self.signed, to_text(self.bound), *source
 
     def __str__(self) -> str:
         parts = [repr(self.moduli), self.range_kind]
         if self.bound is not None:
             parts.append(f"bound of {bits_text(self.bound.bit_length())}")
+        if self.source is not None:
+            parts.append(f"in place of {self.source!r}")
         return ", ".join(parts)
 
     def details(self) -> dict[str, str]:
         """Moduli, range and bound."""
         bound = "unknown" if self.bound is None else bits_text(self.bound.bit_length())
-        return {"Moduli": repr(self.moduli), "Range": self.range_kind, "Bound": bound}
+        source = {} if self.source is None else {"In place of": repr(self.source)}
+        return {"Moduli": repr(self.moduli), **source, "Range": self.range_kind, "Bound": bound}

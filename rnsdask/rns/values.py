@@ -79,7 +79,7 @@ def _parsed(text: str | bytes, position: int, shape: tuple[int, ...]) -> int:
 
 def _of_pandas(values: Any) -> Any:
     kind = type(values).__name__
-    if not hasattr(values, "isna") or not hasattr(values, "dtype"):
+    if not hasattr(values, "isna") or not hasattr(values, "dtype") or kind == "MultiIndex":
         raise TypeError(
             f"values must be a Series, an Index or an array of pandas, got a {kind}; choose a column"
         )

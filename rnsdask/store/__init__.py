@@ -46,6 +46,9 @@ from rnsdask.store.reading import split_axis as split_axis
 from rnsdask.store.reading import verify as verify
 from rnsdask.store.replacing import remove as remove
 from rnsdask.store.replacing import state as state
+from rnsdask.store.space import check_can_write as check_can_write
+from rnsdask.store.space import check_room as check_room
+from rnsdask.store.targets import check_place as check_place
 from rnsdask.store.targets import place_begun as place_begun
 from rnsdask.store.writing import ArrayWriter as ArrayWriter
 from rnsdask.store.writing import StoreWriter as StoreWriter

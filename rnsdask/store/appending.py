@@ -5,12 +5,14 @@ files, in an object store copies until it is whole. The last ones, where they ar
 written anew. So the old array is whole until the longer one is, and what is interrupted is begun again.
 """
 
+import math
 from collections.abc import Iterator
 
 from rnsdask.core.errors import ChangedStoreError, CorruptChunkError, StoreError
-from rnsdask.core.layout import grid_indices
+from rnsdask.core.layout import chunk_grid, grid_indices
 from rnsdask.rns.system import RNS
 from rnsdask.store.attributes import ATTRIBUTE, WordSystem, begun_attribute, read_job_identity
+from rnsdask.store.chunk_files import chunk_file_size
 from rnsdask.store.documents import changed_metadata, check_lengths
 from rnsdask.store.group import GroupInfo, Parts, hash_of_chunks
 from rnsdask.store.group_writing import GroupWriter, create_group
@@ -18,6 +20,7 @@ from rnsdask.store.location import Location
 from rnsdask.store.metadata import DEFAULT_CODECS, StoreInfo
 from rnsdask.store.reading import content_of
 from rnsdask.store.replacing import check_no_part, staging
+from rnsdask.store.space import check_room
 from rnsdask.store.targets import begin, take_anew
 from rnsdask.store.writing import StoreWriter
 
@@ -66,6 +69,9 @@ def append(info: StoreInfo, system: WordSystem, axis: int, length: int) -> Store
         location,
         lambda array: (array.resize((system.rows, *shape)), array.update_attributes({ATTRIBUTE: attribute})),
     )
+    if info.has_chunk_files:
+        files = math.prod(chunk_grid(shape, info.chunks)) - sum(1 for _ in _lasting(info, axis))
+        check_room({owner.location: files * chunk_file_size(info.file_shape)})
     take_anew(owner, metadata, replacement)
     owner.share_chunks(owner.location, location, map(info.chunk_key, _lasting(info, axis)))
     return StoreWriter.of_own(owner, replacement)

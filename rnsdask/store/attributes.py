@@ -7,8 +7,9 @@ from typing import Any, SupportsIndex, TypeAlias
 
 import google_crc32c
 
-from rnsdask.core.errors import StoreAccessError, StoreError, abbreviate
+from rnsdask.core.errors import StoreAccessError, StoreError, abbreviate, brief
 from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.wide_moduli import WideModuli
 from rnsdask.fields.fermat_field import FermatField
 from rnsdask.fields.finite_fields import FiniteFields
 from rnsdask.fields.system import PrimeFields
@@ -63,7 +64,10 @@ def _system_fields(system: WordSystem) -> dict[str, Any]:
         return {"format": FIELDS_FORMAT, "system": _POSITIONAL, **values}
     assert isinstance(system, RNS)
     bound = None if system.bound is None else hex(system.bound)
-    return {"format": FORMAT, "moduli": list(system.moduli), "signed": system.signed, "bound": bound}
+    values = {"moduli": list(system.moduli), "signed": system.signed, "bound": bound}
+    # In text, for other readers' numbers end at 2**53.
+    source = {} if system.source is None else {"source": [hex(m) for m in system.source]}
+    return {"format": FORMAT, **values, **source}
 
 
 def system_of(attribute: dict[str, Any]) -> WordSystem:
@@ -76,27 +80,38 @@ def system_of(attribute: dict[str, Any]) -> WordSystem:
     """
     if attribute["format"] == FIELDS_FORMAT:
         return _system_of_format_2(attribute)
-    system, text = RNS(ModuliSet(attribute["moduli"]), attribute["signed"]), attribute["bound"]
+    moduli, source = ModuliSet(attribute["moduli"]), _source_of(attribute.get("source"))
+    system, text = RNS(moduli, attribute["signed"], source=source), attribute["bound"]
     if text is None:
         return system
     if not isinstance(text, str) or not _HEXADECIMAL.fullmatch(text):
-        raise ValueError(f"bound must be null or a hexadecimal string like 0x1f, got {text!r:.40}")
+        raise ValueError(f"bound must be null or a hexadecimal string like 0x1f, got {brief(text)}")
     return with_exact_bound(system, int(text, 16))
+
+
+def _source_of(texts: Any) -> WideModuli | None:
+    if texts is None:
+        return None
+    if not isinstance(texts, list) or not all(
+        isinstance(text, str) and _HEXADECIMAL.fullmatch(text) for text in texts
+    ):
+        raise ValueError(f"source must be a list of hexadecimal strings like 0x1f, got {texts!r:.40}")
+    return WideModuli(tuple(int(text, 16) for text in texts))
 
 
 def _system_of_format_2(attribute: dict[str, Any]) -> FiniteFields | Positional:
     if (kind := attribute.get("system")) == _FERMAT_FIELD:
         radix = attribute["radix"]
         if not isinstance(radix, str) or not _HEXADECIMAL.fullmatch(radix):
-            raise ValueError(f"radix must be a hexadecimal string like 0x1f, got {radix!r:.40}")
+            raise ValueError(f"radix must be a hexadecimal string like 0x1f, got {brief(radix)}")
         return FermatField(int(radix, 16), attribute["digits"])
     if kind == _POSITIONAL:
         if type(attribute["bits"]) is not int:
-            raise ValueError(f"bits must be an integer, got {attribute['bits']!r:.40}")
+            raise ValueError(f"bits must be an integer, got {brief(attribute['bits'])}")
         return Positional(attribute["bits"], attribute["signed"])
     if kind != _PRIME_FIELDS:
         known = f"{_PRIME_FIELDS!r}, {_FERMAT_FIELD!r} or {_POSITIONAL!r}"
-        raise ValueError(f"system must be {known}, got {kind!r:.40}")
+        raise ValueError(f"system must be {known}, got {brief(kind)}")
     if attribute["signed"] or attribute["bound"] is not None:
         raise ValueError("elements of fields have no sign and no bound: signed must be false, bound null")
     return PrimeFields(attribute["moduli"])
@@ -180,20 +195,20 @@ def check_attribute(attribute: Any) -> dict[str, Any]:
     if attribute is None:
         raise ValueError(f"it is a Zarr array, but not a store of rnsdask: it has no attribute {ATTRIBUTE!r}")
     if not isinstance(attribute, dict):
-        raise ValueError(f"attribute {ATTRIBUTE!r} must be an object, got {attribute!r:.40}")
+        raise ValueError(f"attribute {ATTRIBUTE!r} must be an object, got {brief(attribute)}")
     number = attribute.get("format")
     if type(number) is not int or number not in (FORMAT, FIELDS_FORMAT):
         known = f"formats {FORMAT} and {FIELDS_FORMAT}"
-        raise ValueError(f"it is of format {number!r:.40}; this version of rnsdask reads {known}")
+        raise ValueError(f"it is of format {brief(number)}; this version of rnsdask reads {known}")
     names = _names_of(attribute)
     absent = [name for name in names if name not in attribute]
     if absent:
         raise ValueError(f"attribute {ATTRIBUTE!r} has no {', '.join(absent)}")
     if "moduli" in names and not isinstance(attribute["moduli"], list):
-        raise ValueError(f"moduli must be a list, got {attribute['moduli']!r:.40}")
+        raise ValueError(f"moduli must be a list, got {brief(attribute['moduli'])}")
     for name in {"signed", "complete"} & {*names}:
         if not isinstance(attribute[name], bool):
-            raise ValueError(f"{name} must be true or false, got {attribute[name]!r:.40}")
+            raise ValueError(f"{name} must be true or false, got {brief(attribute[name])}")
     return attribute
 
 
@@ -216,7 +231,7 @@ def check_checksums(path: str, attribute: dict[str, Any], metadata: dict[str, An
         if name not in attribute:
             raise StoreError(f"{path}: its {METADATA_KEY} is damaged: it has no {name}")
         if attribute[name] != value:
-            found = f"{attribute[name]!r:.40}"
+            found = f"{brief(attribute[name])}"
             raise StoreError(f"{path}: its {METADATA_KEY} is damaged: its {name} is {value}, stored {found}")
 
 

@@ -15,6 +15,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from io import BufferedReader, BufferedWriter
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from rnsdask.backend import (
     gpu_to_file,
     kernels_of,
     padded,
+    to_backend,
 )
 from rnsdask.backend.cpu import exceeds, read_checked
 from rnsdask.core.errors import CorruptChunkError, StoreAccessError
@@ -52,6 +54,12 @@ _PIECE_BYTES = 2**20
 
 With a quarter as much, 16 threads reach less than half the rate: they wait for one another in Python.
 """
+
+_BLOCK_BYTES = 2**13
+"""What a file takes at least: a block of the disk for its last bytes, and its entries in the file system."""
+
+_PROBED_BYTES = 64
+"""Looked at first, to pass over pieces that are not zeros."""
 
 _IDLE_BUFFERS = 4
 
@@ -119,6 +127,11 @@ def open_regular(file: Path) -> Iterator[BufferedReader]:
 def chunk_file_size(shape: Sequence[int]) -> int:
     """Return the size in bytes of the file of a chunk of residues of this shape."""
     return math.prod(shape) * RESIDUE_DTYPE.itemsize + CHECKSUM_BYTES
+
+
+def sparse_size(files: int, nonzero: int) -> int:
+    """Return the most bytes that chunk files take on the disk of which so many residues are not 0."""
+    return files * _BLOCK_BYTES + nonzero * _PIECE_BYTES
 
 
 def read_chunk_file(
@@ -359,12 +372,16 @@ def write_chunk_file(
     StoreAccessError
         If it cannot be written.
     """
-    if residues.shape != tuple(shape):
-        residues = padded(residues, shape)
     residues = contiguous(residues)
+    is_on_gpu = backend_name(residues) == "cuda"
+    is_zero = not is_on_gpu and all(_is_zero(piece) for piece in _byte_pieces(residues))
+    if residues.shape != tuple(shape) and not is_zero:
+        residues = contiguous(padded(residues, shape))
 
     def write(stream: BufferedWriter) -> None:
-        if backend_name(residues) == "cuda":
+        if is_zero:
+            _write_zeros(stream, math.prod(shape) * residues.dtype.itemsize)
+        elif is_on_gpu:
             _write_from_gpu(stream, residues)
         else:
             _write_checksummed(stream, residues)
@@ -459,21 +476,67 @@ def _make_once(
         partial.replace(file)
     except BaseException:
         partial.unlink(missing_ok=True)
+        if place is not None:
+            _remove_empty_folders(place, file)
         raise
 
 
-def _write_checksummed(stream: BufferedWriter, words: NDArray[Any]) -> None:
-    """Write the content of a contiguous array, then its CRC-32C."""
-    content, checksum = words.reshape(-1).view(np.uint8), 0
+def _remove_empty_folders(place: Path, file: Path) -> None:
+    """Remove what is empty of a store's folders, which a task has made again after the store was removed."""
+    store = place.parent
+    with suppress(OSError):  # the first one that is not empty, which all of a store in use are in
+        place.rmdir()
+        for folder in file.parents:
+            folder.rmdir()
+            if folder == store:
+                return
+
+
+def _byte_pieces(words: NDArray[Any]) -> Iterator[NDArray[np.uint8]]:
+    """Divide the bytes of a contiguous array."""
+    content = words.reshape(-1).view(np.uint8)
     for start in range(0, content.size, _PIECE_BYTES):
-        piece = content[start : start + _PIECE_BYTES]
-        stream.write(piece.data)
+        yield content[start : start + _PIECE_BYTES]
+
+
+def _is_zero(piece: NDArray[np.uint8]) -> bool:
+    return not (piece[:_PROBED_BYTES].any() or piece.any())
+
+
+def _write_zeros(stream: BufferedWriter, count: int) -> None:
+    """Write so many bytes of zeros, which take no room, then their CRC-32C."""
+    stream.seek(count, os.SEEK_CUR)
+    stream.write(_checksum_of_zeros(count).to_bytes(CHECKSUM_BYTES, "little"))
+
+
+def _write_checksummed(stream: BufferedWriter, words: NDArray[Any]) -> None:
+    """Write the content of a contiguous array, then its CRC-32C.
+
+    Pieces of zeros are left out, so that they take no room where the file system has sparse files.
+    """
+    checksum = 0
+    for piece in _byte_pieces(words):
+        if _is_zero(piece):
+            stream.seek(piece.size, os.SEEK_CUR)
+        else:
+            stream.write(piece.data)
         checksum = extend(checksum, piece)
     stream.write(checksum.to_bytes(CHECKSUM_BYTES, "little"))
+
+
+@lru_cache(16)
+def _checksum_of_zeros(count: int) -> int:
+    checksum, zeros = 0, np.zeros(_PIECE_BYTES, np.uint8)
+    for start in range(0, count, _PIECE_BYTES):
+        checksum = extend(checksum, zeros[: count - start])
+    return checksum
 
 
 def _write_from_gpu(stream: BufferedWriter, words: Array) -> None:
     """The same of an array of a GPU, which computes the checksum."""
     checksum = kernels_of(words).crc32c(words.reshape(-1).view(np.uint32))
+    if checksum == _checksum_of_zeros(words.nbytes) and not to_backend(words, "cpu").any():
+        _write_zeros(stream, words.nbytes)
+        return
     gpu_to_file(stream.fileno(), words)
     stream.write(checksum.to_bytes(CHECKSUM_BYTES, "little"))

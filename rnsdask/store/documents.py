@@ -13,6 +13,7 @@ from zarr.buffer.cpu import Buffer
 from zarr.codecs import BytesCodec, Crc32cCodec
 from zarr.storage import MemoryStore
 
+from rnsdask.core.errors import brief
 from rnsdask.core.layout import chunk_grid
 from rnsdask.store.location import METADATA_KEY, Location
 
@@ -108,7 +109,7 @@ def parse_document(metadata: bytes) -> dict[str, Any]:
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if not isinstance(document, dict):
-        raise ValueError(f"it must be an object, got {document!r:.40}")
+        raise ValueError(f"it must be an object, got {brief(document)}")
     return document
 
 
@@ -116,7 +117,7 @@ def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for name, value in pairs:
         if name in fields:
-            raise ValueError(f"it has two fields {name!r:.40}")
+            raise ValueError(f"it has two fields {brief(name)}")
         fields[name] = value
     return fields
 
@@ -154,12 +155,12 @@ def _check_written(document: dict[str, Any]) -> None:
     It reads a chunk length of 0, false or true as 1, and lists in a chunk shape as another grid.
     """
     if not isinstance(attributes := document.get("attributes") or {}, dict):
-        raise ValueError(f"its attributes must be an object, got {attributes!r:.40}")
+        raise ValueError(f"its attributes must be an object, got {brief(attributes)}")
     lengths: Any = document
     for name in ("chunk_grid", "configuration", "chunk_shape"):
         lengths = lengths.get(name, []) if isinstance(lengths, dict) else []
     if isinstance(lengths, list) and not all(type(length) is int and length > 0 for length in lengths):
-        raise ValueError(f"its chunk shape must be {len(lengths)} integers from 1 on, got {lengths!r:.80}")
+        raise ValueError(f"its chunk shape must be {len(lengths)} integers from 1 on, got {brief(lengths)}")
 
 
 def _unreadable(error: Exception) -> ValueError:
@@ -185,9 +186,11 @@ def check_lengths(shape: Sequence[int], chunks: Sequence[int], itemsize: int) ->
     for what, lengths, least in (("shape", shape, 0), ("chunk shape", chunks, 1)):
         are_right = all(type(length) is int and length >= least for length in lengths)
         if len(lengths) != len(shape) or not are_right:
-            raise ValueError(f"its {what} must be {len(shape)} integers from {least} on, got {lengths!r:.80}")
+            raise ValueError(
+                f"its {what} must be {len(shape)} integers from {least} on, got {brief(lengths)}"
+            )
         if math.prod(max(length, 1) for length in lengths) * itemsize > _MOST_BYTES:
-            raise ValueError(f"its {what} {tuple(lengths)!r:.80} takes more than {_MOST_BYTES} bytes")
+            raise ValueError(f"its {what} {brief(tuple(lengths))} takes more than {_MOST_BYTES} bytes")
     count = math.prod(max(length, 1) for length in chunk_grid(shape, chunks))
     if count > MOST_CHUNKS:
         raise ValueError(f"it has {count} chunks, of {MOST_CHUNKS} at most; larger chunks are fewer")

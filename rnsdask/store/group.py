@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rnsdask.core.errors import IncompleteStoreError, StoreAccessError, StoreError
+from rnsdask.core.errors import IncompleteStoreError, StoreAccessError, StoreError, brief
 from rnsdask.store.attributes import ATTRIBUTE, FORMAT, json_hash
 from rnsdask.store.codecs import ChunkCodecs
 from rnsdask.store.documents import array_document, axis_names, make_strict_document, parse_document
@@ -89,9 +89,12 @@ def _opened(
     if attribute is None or attribute.get("kind") != kind:
         raise StoreError(f"{path}: it is not a group of kind {kind!r} that rnsdask wrote")
     if attribute.get("format") != FORMAT:
-        raise StoreError(f"{path}: it is of format {attribute.get('format')!r:.40}; this is {FORMAT}")
+        raise StoreError(f"{path}: it is of format {brief(attribute.get('format'))}; this is {FORMAT}")
     if attribute.get("complete") is not True:
-        raise IncompleteStoreError(f"{path}: the group is incomplete, because its writing did not finish")
+        raise IncompleteStoreError(
+            f"{path}: the group is incomplete, because its writing did not finish; write it anew "
+            "with overwrite=True"
+        )
     residues = open_info(location.child(RESIDUES))
     documents = tuple(
         (name, _part_metadata(location, name, dtype, residues)) for name, dtype in parts.items()
@@ -179,7 +182,7 @@ def _part_metadata(location: Location, name: str, dtype: np.dtype[Any], residues
     for fact, value in wanted.items():
         if found[fact] != value:
             raise StoreError(
-                f"{path}: the {fact} of its array {name!r} must be {value}, got {found[fact]!r:.100}"
+                f"{path}: the {fact} of its array {name!r} must be {value}, got {brief(found[fact])}"
             )
     return metadata
 

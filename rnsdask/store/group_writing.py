@@ -30,7 +30,7 @@ from rnsdask.store.location import METADATA_KEY, Location, chunk_key
 from rnsdask.store.metadata import StoreInfo, load
 from rnsdask.store.ownership import Owner, is_left_behind, replace_metadata, write_first_metadata
 from rnsdask.store.paths import StorePath, locate
-from rnsdask.store.replacing import Replacement, attributes_in, clear, document_of, is_whole, state
+from rnsdask.store.replacing import Replacement, attributes_in, clear, document_of, is_whole, remove, state
 from rnsdask.store.writing import StoreWriter, create, write_values
 
 
@@ -209,6 +209,10 @@ class GroupWriter:
             others = {k: v for k, v in attributes_in(document_of(before)).items() if k != ATTRIBUTE}
             if others:
                 after.write(METADATA_KEY, with_attributes(after, others), f"{after.path}: it")
+
+    def remove(self) -> None:
+        """Remove all arrays of the group."""
+        remove(self._location, parts={RESIDUES, *self._parts})
 
     @property
     def owner(self) -> Owner:

@@ -239,13 +239,13 @@ def open_info(path: StorePath, systems: tuple[type[NumberSystem], ...] = (RNS,))
     info, complete = load(locate(path))
     if not complete:
         raise IncompleteStoreError(
-            f"{info.path}: the store is incomplete, because its writing did not finish; write the rest with "
-            "--resume"
+            f"{info.path}: the store is incomplete, because its writing did not finish; write it anew "
+            "with overwrite=True"
         )
     if not isinstance(info.system, systems):
         raise StoreError(
             f"{info.path}: it holds {_elements_of(info.system)}, which this takes none of; "
-            f"{_way_to_residues(info.system)} of them"
+            f"{_way_out(info.system)}"
         )
     return info
 
@@ -254,10 +254,10 @@ def _elements_of(system: NumberSystem) -> str:
     return f"{'elements' if isinstance(system, FiniteFields) else 'numbers'} of {system!r}"
 
 
-def _way_to_residues(system: NumberSystem) -> str:
+def _way_out(system: NumberSystem) -> str:
     if isinstance(system, FiniteFields):
-        return "in Python, rnsdask.open_zarr opens it, and lift() makes integers"
-    return "rnsdask convert SRC DST --to rns, or to_rns(moduli) in Python, makes residues"
+        return "of the array, x.lift() makes integers"
+    return "x.to_rns(moduli) makes residues of them"
 
 
 def load(location: Location) -> tuple[StoreInfo, bool]:

@@ -13,6 +13,7 @@ from rnsdask.backend import Array, to_backend
 from rnsdask.core.errors import CorruptChunkError, IncompleteStoreError, StoreAccessError, StoreError
 from rnsdask.core.layout import chunk_grid, chunk_slices, grid_indices
 from rnsdask.store.attributes import ATTRIBUTE, PLAIN_ATTRIBUTE, begun_fields, check_job_identity
+from rnsdask.store.chunk_files import CHECKSUM_BYTES
 from rnsdask.store.codecs import describe_codecs
 from rnsdask.store.documents import array_document, files_in_memory, make_document
 from rnsdask.store.location import METADATA_KEY, Location, chunk_key
@@ -20,6 +21,7 @@ from rnsdask.store.ownership import Owner, remove_left_behind
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import decode_chunk
 from rnsdask.store.replacing import Replacement
+from rnsdask.store.space import check_room
 from rnsdask.store.targets import begin, finish, place_begun, take_anew
 from rnsdask.store.writing import ArrayWriter, write_values
 
@@ -49,6 +51,8 @@ def create_plain(
     """
     owner, replacement = begin(locate(path), overwrite, PLAIN_ATTRIBUTE)
     attributes = {PLAIN_ATTRIBUTE: begun_fields(owner.token, job_identity)}
+    files = math.prod(chunk_grid(shape, chunks))
+    check_room({owner.location: files * (math.prod(chunks) * np.dtype(dtype).itemsize + CHECKSUM_BYTES)})
     take_anew(owner, make_document(shape, chunks, dtype, attributes=attributes), replacement)
     return PlainWriter(owner, tuple(shape), tuple(chunks), replacement)
 

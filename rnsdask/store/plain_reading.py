@@ -117,8 +117,8 @@ def open_plain(path: StorePath) -> PlainInfo:
         raise StoreError(f"{location.path}: {error}") from error
     if not document["attributes"][PLAIN_ATTRIBUTE]["complete"]:
         raise IncompleteStoreError(
-            f"{location.path}: the array is incomplete, because its writing did not finish; write the rest "
-            "with --resume"
+            f"{location.path}: the array is incomplete, because its writing did not finish; write it "
+            "anew with overwrite=True"
         )
     identity = hashlib.sha256(metadata + repr(written).encode()).hexdigest()
     opened = Opened.of(location, metadata, tells_content=False)

@@ -24,6 +24,17 @@ from rnsdask.store.reading import content_of
 
 _REQUESTS = 16
 
+_LONGEST_NAME = 255
+"""Most bytes of a file's name, on all usual file systems."""
+
+
+def _own_name(path: str) -> str:
+    """Return a path beside a store that no other job knows; of a long name only the beginning is in it."""
+    name, suffix = Path(path).name, f".{uuid.uuid4().hex}{PARTIAL_SUFFIX}"
+    if len(os.fsencode(name)) > (room := _LONGEST_NAME - len(suffix)):
+        name = os.fsencode(name)[:room].decode(errors="ignore")
+    return str(Path(path).with_name(name + suffix))
+
 
 def staging(location: Location) -> Location:
     """Where what is to replace an array is written: a place that has no other use."""
@@ -197,7 +208,7 @@ class Replacement:
         take the old one's place.
         """
         new = self.staged.path
-        own = f"{os.path.realpath(self.location.path)}.{uuid.uuid4().hex}{PARTIAL_SUFFIX}"
+        own = _own_name(os.path.realpath(self.location.path))
         Path(new).rename(own)
         try:
             place = LocalLocation(own)
@@ -288,9 +299,9 @@ def clear(location: Location, keep: Sequence[str] = (), parts: Collection[str] =
             location.remove(name)
 
 
-def remove(location: Location) -> None:
-    """Remove an array, and its folder unless somebody has put something else there."""
-    clear(location)
+def remove(location: Location, parts: Collection[str] = ()) -> None:
+    """Remove an array, or a group with its parts, and its folder unless something else is there."""
+    clear(location, parts=parts)
     if location.is_local:
         with suppress(OSError):
             Path(location.path).rmdir()
@@ -304,7 +315,7 @@ def _exchange(old: str, new: str) -> str | None:
     if exchange(Path(new), Path(old)):
         return new
     # Not every system can, nor every file system. For a moment nothing is there.
-    aside = f"{old}.{uuid.uuid4().hex}{PARTIAL_SUFFIX}"
+    aside = _own_name(old)
     Path(old).rename(aside)
     try:
         Path(new).rename(old)

@@ -4,9 +4,10 @@ from typing import Any
 
 from rnsdask.core.errors import StoreError
 from rnsdask.core.messages import listed
-from rnsdask.store.attributes import ATTRIBUTE
+from rnsdask.store.attributes import ATTRIBUTE, check_job_identity
 from rnsdask.store.documents import with_attributes
 from rnsdask.store.location import CHUNK_FOLDER, METADATA_KEY, Location
+from rnsdask.store.metadata import load
 from rnsdask.store.ownership import Owner, is_left_behind, remove_left_behind
 from rnsdask.store.replacing import (
     Replacement,
@@ -17,6 +18,7 @@ from rnsdask.store.replacing import (
     is_whole,
     state,
 )
+from rnsdask.store.space import check_can_write
 
 
 def begin(
@@ -42,6 +44,30 @@ def begin(
             "written there"
         )
     return Owner(staged, attribute, is_new=all(map(is_left_behind, names))), replacement
+
+
+def check_place(
+    location: Location, *, overwrite: bool = False, resume: bool = False, job_identity: str | None = None
+) -> None:
+    """Raise StoreError unless an array can be begun at a place, or resumed; nothing changes.
+
+    For what is written only at the end of a long computation.
+    """
+    if not resume:
+        owner, _ = begin(location, overwrite)
+        check_can_write(owner.location)
+        return
+    begun, _ = place_begun(location.check_writable())
+    info, complete = load(begun)
+    if complete:
+        raise nothing_to_resume(info.path)
+    check_job_identity(begun, job_identity)
+    check_can_write(begun)
+
+
+def nothing_to_resume(path: str) -> StoreError:
+    """Make the error of a store that is to be resumed and is complete."""
+    return StoreError(f"{path}: the store is complete: there is nothing to resume")
 
 
 def take_anew(owner: Owner, metadata: bytes, replacement: Replacement | None) -> None:
@@ -72,7 +98,7 @@ def place_begun(location: Location) -> tuple[Location, Replacement | None]:
     if begun is not None:
         return begun.staged, begun
     if state(location) == "replaced":
-        raise StoreError(f"{location.path}: what was to replace it is lost; write it anew, with --overwrite")
+        raise StoreError(f"{location.path}: what was to replace it is lost; begin again with overwrite=True")
     return location, None
 
 
@@ -108,7 +134,7 @@ def _what_is_there(location: Location, overwrite: bool) -> str:
         raise StoreError(f"{path}: it exists and is not a Zarr array, but a folder with {listed(names)}")
     check_no_part(location)
     if not overwrite:
-        raise StoreError(f"{path}: it exists; replace it with --overwrite (overwrite=True)")
+        raise StoreError(f"{path}: it exists; replace it with overwrite=True")
     if others := names - _own(names):
         raise StoreError(f"{path}: it is not replaced, because it also holds {listed(others)}")
     return "whole" if state(location) == "whole" else "incomplete"

@@ -1,7 +1,9 @@
 """Creating stores and writing their chunks."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -13,7 +15,7 @@ from zarr.storage import MemoryStore
 
 from rnsdask.backend import Array, backend_name, naming_gpu_memory, to_backend
 from rnsdask.core.errors import StoreError
-from rnsdask.core.layout import Chunks, chunk_slices, normalize_chunks
+from rnsdask.core.layout import Chunks, chunk_grid, chunk_slices, normalize_chunks
 from rnsdask.core.moduli import as_integer
 from rnsdask.store.attributes import (
     ATTRIBUTE,
@@ -23,7 +25,7 @@ from rnsdask.store.attributes import (
     complete_attribute,
     with_exact_bound,
 )
-from rnsdask.store.chunk_files import chunk_file_size, write_chunk_file
+from rnsdask.store.chunk_files import chunk_file_size, sparse_size, write_chunk_file
 from rnsdask.store.codecs import ChunkCodecs
 from rnsdask.store.documents import (
     Files,
@@ -35,7 +37,7 @@ from rnsdask.store.documents import (
 )
 from rnsdask.store.location import LONGEST_METADATA, METADATA_KEY, Location, chunk_key
 from rnsdask.store.metadata import StoreInfo, load
-from rnsdask.store.ownership import Owner, remove_left_behind
+from rnsdask.store.ownership import Owner, remove_folders_of_writers, remove_left_behind
 from rnsdask.store.paths import StorePath, locate
 from rnsdask.store.reading import (
     are_valid,
@@ -45,8 +47,9 @@ from rnsdask.store.reading import (
     read_chunk,
     residue_problems,
 )
-from rnsdask.store.replacing import Replacement
-from rnsdask.store.targets import begin, finish, place_begun, take_anew
+from rnsdask.store.replacing import Replacement, remove
+from rnsdask.store.space import check_room
+from rnsdask.store.targets import begin, finish, nothing_to_resume, place_begun, take_anew
 
 
 def create(
@@ -60,6 +63,7 @@ def create(
     job_identity: str | None = None,
     group: str | None = None,
     with_room: bool = False,
+    nonzero: int | None = None,
 ) -> "StoreWriter":
     """Create a store without chunks; it is incomplete until its writer has finished.
 
@@ -86,13 +90,15 @@ def create(
         What kind of group it is a part of, if it is in one.
     with_room
         Whether chunks that are longer than the array stay so, for what will be appended.
+    nonzero
+        How many numbers are not 0, at most, where that is known: zeros take no room on the disk.
 
     Raises
     ------
     TypeError, ValueError
         If a parameter is wrong.
     StoreError
-        If `path` is taken, or cannot be written.
+        If `path` is taken, or cannot be written, or its disk has no room for the chunks.
     """
     location = locate(path)
     lengths = tuple(as_integer(length, f"length of axis {axis}") for axis, length in enumerate(shape))
@@ -102,6 +108,12 @@ def create(
     attribute = begun_attribute(system, owner.token, job_identity, group)
     # Before anything is replaced, so that a wrong codec shows.
     metadata = _document(system, lengths, chunk_lengths, codecs or (), attribute)
+    if not codecs and group is None:  # else their size is not known here
+        files = math.prod(chunk_grid(lengths, chunk_lengths))
+        needed = files * chunk_file_size((system.words32, *chunk_lengths))
+        if nonzero is not None:
+            needed = min(needed, sparse_size(files, nonzero * system.rows))
+        check_room({owner.location: needed})
     take_anew(owner, metadata, replacement)
     return StoreWriter.of_own(owner, replacement)
 
@@ -157,7 +169,7 @@ def resume(
     location, replacement = place_begun(locate(path).check_writable())
     info, complete = load(location)
     if complete:
-        raise StoreError(f"{info.path}: the store is complete: there is nothing to resume")
+        raise nothing_to_resume(info.path)
     check(info)
     found = check_job_identity(info.location, job_identity)
     writer = StoreWriter(info, Owner(info.location), replacement)
@@ -201,6 +213,19 @@ class ArrayWriter(ABC):
     @abstractmethod
     def finish(self) -> object:
         """Declare the array complete; if it is to replace another one, it does so now."""
+
+    def discard(self) -> None:
+        """Remove what is written, unless it is another writer's by now; what it was to replace stays."""
+        owner = self.owner
+        with suppress(StoreError):  # it is another one's, or cannot be reached
+            owner.check()
+            owner.location.remove(METADATA_KEY)
+            remove_folders_of_writers(owner.location)
+            self._remove()
+
+    def _remove(self) -> None:
+        """Remove the array, or the group that it is a part of."""
+        remove(self.owner.location)
 
     @abstractmethod
     def _problems(self, index: tuple[int, ...]) -> list[str]:

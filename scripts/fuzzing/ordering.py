@@ -16,7 +16,7 @@ from rnsdask.lazy import ranks
 def with_few_together(case: Case, rng: Random, x: Chosen) -> None:
     """Take few chunks of a result together, now and then, so that the array is made several times."""
     ranks._TOGETHER = rng.choice((2, 16, 16))
-    case.note("chunks, together", (x.array.chunks, ranks._TOGETHER))
+    case.note("chunks, together", (getattr(x.array, "chunks", None), ranks._TOGETHER))
 
 
 @operation("sort")

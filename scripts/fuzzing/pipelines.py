@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import dask
 import numpy as np
 
 import rnsdask as rd
@@ -107,8 +108,8 @@ def passed_on(rng: Random, state: State) -> State:
     x = state.array
     ways: list[Callable[[], Any]] = [
         lambda: pickle.loads(pickle.dumps(x)),
-        lambda: x.compute() if x.chunks is not None else x,
-        lambda: x.persist() if x.chunks is not None else x,
+        lambda: x.compute() if dask.is_dask_collection(x) else x,
+        lambda: x.persist() if dask.is_dask_collection(x) else x,
         lambda: x.rechunk(inputs.chunks(rng, state.values.shape)) if state.values.size else x,
         lambda: rd.from_ints(
             x.to_ints(), x.system.with_bound(None) if isinstance(x, rd.RNSArray) else x.system

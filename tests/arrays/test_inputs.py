@@ -9,13 +9,14 @@ import dask
 import dask.array as da
 import gmpy2
 import numpy as np
+import pandas as pd
 import pytest
 import zarr
 
 import rnsdask as rd
 from rnsdask.arrays.creation import fresh_seed
 from rnsdask.backend import naming_gpu_memory
-from rnsdask.core.errors import GPUMemoryError, brief
+from rnsdask.core.errors import GPUMemoryError, abbreviate, brief
 
 MODULI = rd.ModuliSet.for_bits(300)
 HUGE = 10**5000  # Python does not write it
@@ -173,7 +174,7 @@ def test_numpys_functions_of_arrays() -> None:
         for function in (np.max, np.min, np.sum, np.argmax, np.argmin):
             assert dask.compute(function(x))[0] == function(values)
             assert dask.compute(function(x, axis=0))[0] == function(values)
-            assert dask.is_dask_collection(function(x)) == (x.chunks is not None)
+            assert dask.is_dask_collection(function(x)) == dask.is_dask_collection(x)
         for function in (np.max, np.min, np.sum):
             with pytest.raises(TypeError, match="takes no out"):
                 function(x, out=np.empty((), dtype=object))
@@ -242,7 +243,7 @@ def test_functions_of_interval_arrays(lazy: bool) -> None:
         (rd.where(mask[:, None], x, 1)[:, 3], [-7 if m else 1 for m in mask]),
     ]:
         assert isinstance(found, rd.IntervalRNSArray)
-        assert (found.chunks is not None) == lazy
+        assert dask.is_dask_collection(found) == lazy
         assert found.to_ints().tolist() == expected
     assert np.asarray(rd.sign(x)).tolist() == [1, -1, 0, -1, 1]
     assert rd.sign(x).dtype == np.int8
@@ -330,9 +331,10 @@ def test_no_message_meets_pythons_limit_of_digits() -> None:
         assert "4300 digits" not in message
         assert len(message) < 400, message
     result = rd.ReductionResult(HUGE, None, 1, 0, "cpu")
-    assert "16610 bits" in repr(result)
-    assert "at least 0x" in str(rd.RNSOverflowError(0, HUGE, 3, signed=False, negative=False, at_least=True))
-    assert brief([HUGE]) == "a value of type list"
+    assert "value=10000…00000 (5001 digits)" in repr(result)
+    error = rd.RNSOverflowError(0, HUGE, 3, signed=False, negative=False, at_least=True)
+    assert "more than 2**16609 bits long" in str(error)
+    assert brief([HUGE]) == f"[{abbreviate(HUGE)}]"
     long = rd.ModuliSet.for_bits(20_000)
     y = rd.from_ints([HUGE], long, chunks=None)
     for array in (y, y.rechunk(), rd.IntervalRNSArray.from_rns(y)):
@@ -352,3 +354,69 @@ def test_a_full_gpu_names_the_chunk() -> None:
 
     with pytest.raises(GPUMemoryError, match=r"^x\.zarr: chunk 3: GPU 0 has no memory left$"):
         fill()
+
+
+class SparseMatrix:
+    """What SciPy's, CuPy's and others' sparse matrices have in common."""
+
+    shape, ndim, nnz, dtype = (2, 2), 2, 2, np.dtype(np.int64)
+
+    def toarray(self) -> Any:
+        return np.eye(2, dtype=np.int64)
+
+    def __iter__(self) -> Any:
+        yield from (self, self)
+
+
+def sparse_matrices() -> list[Any]:
+    try:
+        from scipy import sparse
+    except ImportError:
+        return [SparseMatrix()]
+    kinds = ("csr_array", "csc_array", "coo_array", "dok_array", "lil_array", "dia_array", "csr_matrix")
+    return [SparseMatrix(), *(getattr(sparse, kind)(np.eye(2, dtype=np.uint32)) for kind in kinds)]
+
+
+@pytest.mark.parametrize("matrix", sparse_matrices(), ids=lambda matrix: type(matrix).__name__)
+def test_sparse_matrices_are_refused_with_the_way(matrix: Any) -> None:
+    x = rd.from_ints([[1, 2], [3, 4]], MODULI)
+    calls: list[Callable[[], Any]] = [
+        lambda: rd.from_ints(matrix),
+        lambda: rd.from_ints(matrix, MODULI),
+        lambda: rd.from_ints(matrix, rd.IntervalRNS(MODULI)),
+        lambda: rd.from_ints(matrix, rd.Positional(64)),
+        lambda: rd.from_ints(matrix, rd.PrimeFields([7])),
+        lambda: rd.from_residues(matrix, [3, 5]),
+        lambda: rd.from_limbs(matrix, 64),
+        lambda: rd.isin(x, matrix),
+    ]
+    kind = type(matrix).__name__
+    for call in calls:
+        with pytest.raises(TypeError, match=rf"must be dense, got a sparse {kind}; its toarray\(\)"):
+            call()
+    assert rd.from_ints(matrix.toarray(), MODULI).to_ints().tolist() == [[1, 0], [0, 1]]
+
+
+def test_containers_are_taken_or_refused_in_one_line() -> None:
+    """What users have in their hands; and what is refused is named."""
+    frame = pd.DataFrame({"a": [1, 2], "b": [3, 4]})
+    for values in (frame["a"], pd.Index([1, 2]), frame["a"].array, iter([1, 2]), {1: 0, 2: 0}.keys(), (1, 2)):
+        assert rd.from_ints(values, MODULI).to_ints().tolist() == [1, 2]
+    refused: dict[str, Any] = {
+        "got a DataFrame; choose a column": frame,
+        "got a MultiIndex; choose a column": pd.MultiIndex.from_tuples([(1, 2)]),
+        "got a dict": {1: 2},
+        "got a set": {1, 2},
+        "got a str": "12",
+        "got a bytes": b"12",
+        "got None": None,
+        "position 1 must be an integer, got None": [1, None],
+        "position 1 must be an integer, got 2.5 of type float": np.array([1, 2.5], dtype=object),
+        "position 0 must be an integer, got 1.5 of type float": np.array([1.5, 2]),
+        "position 0 must be an integer, got 0 1 1 2": [frame["a"], frame["b"]],
+    }
+    for message, values in refused.items():
+        with pytest.raises((TypeError, ValueError)) as caught:
+            rd.from_ints(values, MODULI)
+        assert message in str(caught.value)
+        assert "\n" not in str(caught.value)

@@ -342,7 +342,7 @@ def test_reductions_of_no_numbers_and_wrong_axes(on_each_processor: Processor, k
     for call in (lambda: empty.max(0), lambda: empty.max(), lambda: empty.argmin(axis=0)):
         with pytest.raises(ValueError, match="at least one number"):
             call()
-    for axis in (2, (0, 0), ()):
+    for axis in (2, (0, 0)):
         with pytest.raises(ValueError, match="axis"):
             x.max(axis)
     with pytest.raises(TypeError, match="IntervalRNSArray takes no out"):

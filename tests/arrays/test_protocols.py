@@ -302,7 +302,7 @@ def test_dask_makes_arrays_of_python_ints(kind: str) -> None:
     expected = (VALUES + HIGH // 8).tolist()
     for array in (da.asarray(x), da.asanyarray(x), x.to_dask_array(), da.array(x)):
         assert isinstance(array, LazyInts)
-        assert array.chunks == (x.chunks or ((2,), (3,)))
+        assert array.chunks == getattr(x, "chunks", ((2,), (3,)))
         assert array.compute().tolist() == expected
     powers = x.to_dask_array() ** 9  # beyond any machine integer
     assert powers.compute().tolist() == ((VALUES + HIGH // 8) ** 9).tolist()
@@ -392,8 +392,10 @@ def test_a_lazy_line_is_iterated_chunk_by_chunk() -> None:
 def test_chunks_have_dasks_names(kind: str) -> None:
     x = make(kind)
     if "lazy" not in kind:
-        assert (x.chunks, x.numblocks, x.npartitions, x.chunksize) == (None, None, None, None)
-        assert not hasattr(x, "blocks")
+        for name in ("chunks", "numblocks", "npartitions", "chunksize", "blocks"):
+            message = f"^an array in memory has no {name}; rechunk\\(\\) makes a Dask array of it$"
+            with pytest.raises(AttributeError, match=message):
+                getattr(x, name)
         return
     dask_array = x.to_dask_array()
     for name in ("chunks", "numblocks", "npartitions", "chunksize"):
@@ -412,7 +414,7 @@ def test_functions_of_chunks(kind: str, on_each_processor: Processor) -> None:
     x = make(kind, xp=on_each_processor.xp)
     doubled = x.map_blocks(lambda block, by: block * by, by=2)
     assert type(doubled) is type(x)
-    assert doubled.chunks == x.chunks
+    assert getattr(doubled, "chunks", None) == getattr(x, "chunks", None)
     assert doubled.tolist() == (VALUES * 2).tolist()
     assert getattr(doubled, "bound", None) is None
     assert plain(x.map_blocks(lambda block: block > 1, dtype=bool)) == (VALUES > 1).astype(bool).tolist()
@@ -433,6 +435,93 @@ def test_functions_of_chunks(kind: str, on_each_processor: Processor) -> None:
         plain(x.map_blocks(lambda block: block > 1, dtype=np.int8))
     with pytest.raises(ValueError, match="must keep the shape"):
         plain(x.map_blocks(lambda block: (block > 1)[0], dtype=bool))
+
+
+def _where(block: Any, block_id: Any) -> Any:
+    return block * 0 + 10 * block_id[0] + block_id[1]
+
+
+def _starts(block: Any, block_info: Any) -> Any:
+    return block * 0 + block_info[0]["array-location"][1][0]
+
+
+OPTIONS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "block_id": (_where, {}),
+    "block_info": (_starts, {}),
+    "name": (lambda block: block + 1, {"name": "named"}),
+    "token": (lambda block: block + 1, {"token": "named"}),
+    "enforce_ndim": (lambda block: block + 1, {"enforce_ndim": True}),
+    "chunks": (lambda block: block[:1, :1], {"chunks": (1, 1)}),
+    "all chunks": (lambda block: block[:1], {"chunks": ((1, 1), (1, 1, 1))}),
+    "drop_axis": (lambda block: block[0], {"drop_axis": 0}),
+    "drop_axis from the end": (lambda block: block[:, 0], {"drop_axis": [-1]}),
+    "new_axis": (lambda block: block[:, None], {"new_axis": 1}),
+    "new_axis and chunks": (lambda block: block[None].repeat(2, 0), {"new_axis": 0, "chunks": (2, 1, 1)}),
+}
+"""Options of Dask's ``map_blocks``, with a function of numbers and of arrays of Python ints alike."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_map_blocks_has_dasks_options(kind: str, on_each_processor: Processor) -> None:
+    x = make(kind, xp=on_each_processor.xp)
+    lengths = x.chunks if "lazy" in kind else -1
+    dasks = da.from_array(VALUES, chunks=lengths)
+    for name, (function, options) in OPTIONS.items():
+        if "lazy" not in kind and name in ("all chunks", "new_axis and chunks"):
+            continue
+        expected = dasks.map_blocks(function, dtype=object, **options)
+        made = x.map_blocks(function, **options)
+        assert type(made) is type(x), name
+        assert made.tolist() == expected.compute().tolist(), name
+        if "lazy" in kind:
+            assert made.chunks == expected.chunks, name
+        if not name.startswith("block"):
+            ints = x.map_blocks(lambda b, f=function: f(b).to_ints(), dtype=object, **options)
+            assert plain(ints) == expected.compute().tolist(), name
+    with pytest.raises(ValueError, match="Dimension mismatch"):
+        x.map_blocks(lambda block: block[0], enforce_ndim=True).compute()
+    with pytest.raises(ValueError, match="drop_axis out of range"):
+        x.map_blocks(lambda block: block, drop_axis=2)
+    for wrong in (lambda block: block[:, :0], lambda block: block[0], lambda block: block[None]):
+        for options in (
+            {},
+            {"dtype": object},
+            {"chunks": tuple((9,) * n for n in getattr(x, "numblocks", (1, 1)))},
+        ):
+            with pytest.raises(
+                ValueError, match=r"must keep the shape of a chunk, .* unless chunks=, drop_axis="
+            ):
+                plain(x.map_blocks(wrong, **options))
+    with pytest.raises(TypeError, match=f"meta must be an empty NumPy or CuPy array, got {type(x).__name__}"):
+        x.map_blocks(lambda block: block, meta=x)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_map_blocks_gives_python_ints_where_the_type_is_object(kind: str) -> None:
+    x = make(kind)
+    found = x.map_blocks(lambda block: block + 1, dtype=x.dtype)
+    assert plain(found) == (VALUES + 1).tolist()
+    assert isinstance(found, da.Array if "lazy" in kind else np.ndarray)
+    meta = np.empty((0, 0), np.int16)
+    assert plain(x.map_blocks(lambda block: block.astype(np.int16), meta=meta)) == VALUES.tolist()
+    assert plain(x.map_blocks(lambda a, b, c: a * c - b, x, 3)) == (2 * VALUES).tolist()
+    assert plain(x.map_blocks(lambda a, by: a + by, by=make("rns lazy").max())) == (VALUES + 100).tolist()
+    assert plain(x.map_blocks(lambda a, b: a + int(b.sum()), make("rns"))) == (VALUES + VALUES.sum()).tolist()
+    assert (
+        plain(x.map_blocks(lambda block, by: block + by % 7, by=10**5000)) == (VALUES + 10**5000 % 7).tolist()
+    )
+    field = rd.from_ints(abs(VALUES), rd.PrimeFields([65537]), chunks=2 if "lazy" in kind else None)
+    assert field.map_blocks(lambda block: -block).tolist() == (-abs(VALUES) % 65537).tolist()
+    with pytest.raises(
+        TypeError, match="told dtype object, but its function returned FieldArray; without dtype"
+    ):
+        plain(field.map_blocks(lambda block: -block, dtype=object))
+    if "rns" in kind:
+        lazy = x if "lazy" in kind else x.rechunk(1)
+        for axis in (0, 1):
+            assert plain(da.cumsum(lazy, axis=axis)) == np.cumsum(VALUES, axis=axis).tolist()
+        assert plain(da.cumsum(lazy, axis=None)) == np.cumsum(VALUES).tolist()
+        assert plain(da.cumprod(lazy, axis=1)) == np.cumprod(VALUES, axis=1).tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -462,7 +551,7 @@ def test_one_number_in_the_shape_of_an_array(kind: str, on_each_processor: Proce
     x = make(kind, xp=on_each_processor.xp)
     full = rd.full_like(x, -HIGH)
     assert type(full) is type(x)
-    assert full.chunks == x.chunks
+    assert getattr(full, "chunks", None) == getattr(x, "chunks", None)
     assert full.tolist() == np.full_like(VALUES, -HIGH).tolist()
     assert getattr(full, "bound", HIGH) == HIGH
     assert rd.zeros_like(make(kind, np.zeros((2, 0), object))).shape == (2, 0)
@@ -475,7 +564,7 @@ def test_one_number_in_the_shape_of_an_array(kind: str, on_each_processor: Proce
     full = rd.full_like(x, number)
     assert isinstance(full.words, da.Array)
     assert type(full.compute().words) is type(x.compute().words)
-    assert full.chunks == (x.chunks or tuple((n,) for n in x.shape))
+    assert full.chunks == getattr(x, "chunks", tuple((n,) for n in x.shape))
     assert full.tolist() == np.full_like(VALUES, VALUES.max()).tolist()
     assert getattr(full, "bound", None) is None
     with pytest.raises(ValueError, match="range"):
@@ -517,5 +606,46 @@ def test_xarray_names_axes_of_arrays_of_numbers(kind: str) -> None:
         assert plain(named.roll(column=1).data) == np.roll(VALUES, 1, axis=1).tolist()
         assert plain(named.where(named > 1, 0).data) == np.where(VALUES > 1, VALUES, 0).tolist()
     else:
-        assert named.compute().data.chunks is None
+        assert not dask.is_dask_collection(named.compute().data)
         assert named.compute().data.tolist() == VALUES.tolist()
+
+
+FIELDS = rd.PrimeFields([7, 11])
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "fields", "fields lazy", "positional", "positional lazy"])
+def test_lists_of_arrays(kind: str) -> None:
+    """NumPy converts each array of a list by itself, and asks nobody; what joins arrays is asked."""
+    values = np.array([[60, 5, 9], [4, 30, 2]], dtype=object)
+    if "fields" in kind:
+        x = rd.from_ints(values, FIELDS, chunks=2 if "lazy" in kind else None)
+    elif "positional" in kind:
+        x = rd.from_ints(values, rd.Positional(40, True), chunks=2 if "lazy" in kind else None)
+    else:
+        x = make(kind, values)
+    modulus = FIELDS.moduli.product if "fields" in kind else 2**200
+    both = np.stack([values, values])
+    for found, expected in (
+        (np.sum([x, x]), both.sum()),
+        (np.sum([x, x], axis=0), both.sum(axis=0)),
+        (np.prod([x, x], axis=0), both.prod(axis=0)),
+        (np.max([x, x]), both.max()),
+        (np.array([x, x]), both),
+        (np.asarray([x, x]), both),
+        (np.asarray(x), values),
+    ):
+        assert not hasattr(found, "words")
+        assert plain(found) == plain(expected)  # Python ints, of a FieldArray too
+    for found, expected in (
+        (np.sum(np.stack([x, x]), axis=0), both.sum(axis=0) % modulus),
+        (np.prod(np.stack([x, x]), axis=0), both.prod(axis=0) % modulus),
+        (sum([x, x]), values * 2 % modulus),
+        (np.concatenate([x, x]), np.concatenate([values, values])),
+        (np.block([[x, x]]), np.block([[values, values]])),
+    ):
+        assert plain(found) == plain(expected)
+    assert int(np.sum(np.stack([x, x]))) == both.sum() % modulus
+    for wrong in (lambda: rd.from_ints([x, x], x.system), lambda: x * [x]):
+        with pytest.raises(TypeError) as caught:
+            wrong()
+        assert ("lazy" in str(caught.value)) <= ("lazy" in kind)

@@ -165,7 +165,7 @@ def test_version_and_help() -> None:
     derivations = {"cumsum", "cummax", "cummin", "extend", "shrink", "convert"}
     derivations |= {"concat", "convolve", "ntt", "powmod", "slice", "rechunk", "reshape"}
     algebra = {"det", "rank", "charpoly", "solve", "resultant"}
-    others = {"moduli", "import", "random", "info", "verify", "export"}
+    others = {"moduli", "import", "random", "info", "head", "stats", "hist", "verify", "export"}
     assert names == {*others, *reductions, *derivations, *algebra}
     for name in names:
         assert succeed(name, "-h").startswith(f"Usage: rnsdask {name} ")
@@ -464,17 +464,15 @@ def test_import_resumes(form: list[str], lost: list[int]) -> None:
     assert contents("x.zarr") == expected
 
 
-def test_import_resumes_what_a_bad_line_ended() -> None:
+def test_an_import_that_a_bad_line_ended_begins_anew() -> None:
     import_values()
     expected = contents("x.zarr")
     good = text(VALUES)
     bad = good.replace(b"\n%d\n" % 400**13, b"\nx\n")
     arguments = ["import", "-", "y.zarr", "--bits", "128", "--chunk", "128"]
     assert fail(*arguments, stdin=bad).startswith("<stdin>:407: 'x' is not")
-    assert not is_complete("y.zarr")
-    assert "--resume" in fail("sum", "y.zarr")
-    assert "y.zarr" in fail(*arguments, stdin=good)
-    succeed(*arguments, "--resume", stdin=good)
+    assert not Path("y.zarr").exists()
+    succeed(*arguments, stdin=good)
     assert contents("y.zarr") == expected
 
 
@@ -741,3 +739,18 @@ def test_progress_is_shown_on_a_terminal(options: list[str]) -> None:
 def test_main_is_a_click_group() -> None:
     assert isinstance(main, click.Group)
     assert main.name == "rns"  # the name that Dask gives the plug-in
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["import n y", "random y --count 3", "shrink x y", "extend x y", "moduli", "convert p y --to rns"],
+)
+def test_moduli_that_no_store_can_hold_are_refused_at_once(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rd.from_ints([1, 2], rd.ModuliSet.for_bits(64)).to_zarr("x")
+    rd.from_ints([1, 2], rd.Positional(64, False)).to_zarr("p")
+    Path("n").write_text("1\n")
+    assert "has at most 1048576 moduli" in fail(*words.split(), "--bits", 2**32, status=2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["n", "p", "x"]

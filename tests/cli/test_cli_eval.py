@@ -156,9 +156,9 @@ def test_overflow_of_several(reads: Counter[Any]) -> None:
     assert "expressions d, t, u: overflow at flat index" in fail(
         "eval", *several, "--max", "t", "-o", "u=u.zarr"
     )
-    assert "incomplete" in fail("max", "u.zarr")
+    assert not Path("u.zarr").exists()
     reads.clear()
-    flag = ["--overflow", "flag", "--overwrite", "--mask", "t=m.zarr"]
+    flag = ["--overflow", "flag", "--mask", "t=m.zarr"]
     found = as_json(*several, "--max", "d", "-o", "u=u.zarr", "-o", "t=t.zarr", *flag)["results"]
     assert reads == once("x.zarr", chunks=3)
     assert [found[name]["flagged"] for name in ("d", "t", "u")] == [2, 2, 0]
@@ -179,7 +179,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, *command: str) -> None:
         if not is_over.is_set():
             writers.add(writer.owner.token)
         if writer.owner.token in writers and next(before) >= 3:
-            raise ValueError("the end")
+            raise RuntimeError("the end")
         write(writer, index, block)
 
     monkeypatch.setattr(store.StoreWriter, "write_chunk", write_chunk)
@@ -240,7 +240,7 @@ def test_what_was_not_begun_is_resumed_too(monkeypatch: pytest.MonkeyPatch) -> N
             "column 1: 't' stands for nothing; the names are a",
         ),
         (["-e", "s=1+2", "-e", "t=a", "a=a.zarr", "--max", "t"], "it has no array, only integers"),
-        (["-e", "s=a<1", "a=a.zarr", "--max", "s"], "--max is of numbers, and this is of dtype bool"),
+        (["-e", "s=a<1", "a=a.zarr", "--max", "s"], "max is of numbers, and this is of dtype bool"),
         (["-e", "s=a", "a=a.zarr", "--max", "s", "--mask", "s=m"], "--mask needs -o and --overflow flag"),
         (
             ["-e", "s=a", "a=a.zarr", "-o", "s=o.zarr", "--overflow", "flag", "--mask", "t=m"],
@@ -251,7 +251,7 @@ def test_what_was_not_begun_is_resumed_too(monkeypatch: pytest.MonkeyPatch) -> N
         ([], "Missing argument 'EXPRESSION'"),
         (["a", "a=a.zarr", "-o", "o.zarr", "-o", "p.zarr"], "one expression has one -o"),
         (["a", "a=a.zarr", "--max", "--extend", "--overflow", "wrap"], "--extend makes all results fit"),
-        (["m", "m=a.zarr", "--extend", "--count"], "--count counts where a comparison holds"),
+        (["m", "m=a.zarr", "--extend", "--count"], "count counts where a comparison holds"),
     ],
 )
 def test_wrong_usage(args: list[str], message: str, reads: Counter[Any]) -> None:
@@ -280,7 +280,7 @@ def test_reductions_before_the_expression_are_flags() -> None:
 
 def test_what_is_whole_but_not_finished_is_only_finished(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(store.StoreWriter, "finish", lambda _: (_ for _ in ()).throw(ValueError("the end")))
+        patch.setattr(store.StoreWriter, "finish", lambda _: (_ for _ in ()).throw(RuntimeError("the end")))
         assert "the end" in fail("eval", "a + b", *STORES, "-o", "o.zarr")
     assert as_json("a + b", *STORES, "-o", "o.zarr", "--resume")["chunks_kept"] == 6
     assert values_in("o.zarr") == SUMS
@@ -459,7 +459,7 @@ def test_groups_of_interval_arrays(reads: Counter[Any]) -> None:
     succeed("eval", "g < h", *names, "-o", "m.zarr")
     assert plain_in("m.zarr") == [a < b for a, b in PAIRS]
     message = fail("eval", "g + a", "g=g.zarr", "a=a.zarr", "--max", status=2)
-    assert "do not mix; rnsdask convert makes" in message
+    assert "do not mix; rnsdask convert SRC DST --to rns makes" in message
     found = as_json("g**40 - h", *names, "-o", "p.zarr", "--extend", warned="extended from 9 to")
     assert values_in("p.zarr") == [a**40 - b for a, b in PAIRS]
     needed = (MS.product - 1) ** 40 + MS.product - 1

@@ -1,6 +1,8 @@
 """The commands det, rank, charpoly, solve and resultant, against FLINT."""
 
+import errno
 import json
+import os
 import shutil
 from fractions import Fraction
 from pathlib import Path
@@ -47,6 +49,10 @@ def as_json(*args: object) -> dict[str, Any]:
 def lines(text: str) -> dict[tuple[int, ...], str]:
     pairs = (line.split("\t") for line in text.splitlines())
     return {tuple(map(int, index.split(","))): value for index, value in pairs}
+
+
+def interrupted(*_args: object) -> None:
+    raise RuntimeError("the end")
 
 
 def test_one_matrix_in_several_chunks(rng: np.random.Generator) -> None:
@@ -228,7 +234,7 @@ def test_results_of_other_matrices_are_not_resumed(
     stored("x", matrices)
     monkeypatch.setattr(layout, "DEFAULT_CHUNK_BYTES", 512)
     with monkeypatch.context() as patched:
-        patched.setattr(store.StoreWriter, "finish", lambda _: 1 // 0)
+        patched.setattr(store.StoreWriter, "finish", interrupted)
         call("det", "x", "-o", "d")
     matrices[200, 0, 0] += 1
     stored("x", matrices)
@@ -253,7 +259,9 @@ def test_solutions_are_resumed_wherever_they_ended(
     assert "n: there is no such store" in fail(*job, "--resume")
     with monkeypatch.context() as patched:
         patched.setattr(
-            store.StoreWriter, "finish", lambda w: 1 // 0 if w.info.path.endswith(ended) else finish(w)
+            store.StoreWriter,
+            "finish",
+            lambda w: interrupted(w) if w.info.path.endswith(ended) else finish(w),
         )
         call(*job)
     if ended == "between":
@@ -301,3 +309,97 @@ def test_fields_in_other_derived_stores(rng: np.random.Generator) -> None:
     succeed("convolve", "x", "y", "-o", "c")
     expected = rd.convolve(elements, elements[::-1])
     assert (rd.open_zarr("c").to_ints() == expected.to_ints()).all()
+
+
+# ---- places that cannot be written ------------------------------------------------------------------------
+
+COMMANDS = (
+    "det x -o d",
+    "rank x -o d",
+    "charpoly x -o d",
+    "solve x x -o d --denominators e",
+    "resultant p p -o d",
+)
+
+
+def no_work(*_args: object, **_options: object) -> None:
+    raise AssertionError("it is computed before its place is looked at")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_places_are_looked_at_before_the_work(
+    command: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = drawn(rng, 4, 4)
+    stored("x", x)
+    stored("p", x[0])
+    for name in ("folder", "data"):
+        Path(name).mkdir()
+        Path(name, "other").write_text("other")
+    Path("file").write_text("other")
+    words, modes = command.split(), ([], ["--overwrite"])
+    stored("whole", x)
+    store.create("begun", rd.RNS(MODULI), (4,), job_identity="another one")
+    before = sorted(map(str, Path().rglob("*")))
+    monkeypatch.setattr(exact_results, "integers", no_work)
+    for place in ("folder", "file", "file/d", "n" * 256):
+        for mode in modes:
+            words[words.index("-o") + 1] = place
+            message = fail(*words, *mode)
+            assert place in message
+    for place, why in (
+        ("nothing", "no such store"),
+        ("whole", "nothing to resume"),
+        ("begun", "another job"),
+    ):
+        words[words.index("-o") + 1] = place
+        if "solve" not in words:
+            assert why in fail(*words, "--resume")
+    assert sorted(map(str, Path().rglob("*"))) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="Linux alone tells")
+def test_folders_that_cannot_be_written_are_refused_before_the_work(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored("x", drawn(rng, 4, 4))
+    monkeypatch.setattr(exact_results, "integers", no_work)
+    assert "it cannot be written" in fail("det", "x", "-o", "/proc/d")
+    assert "it cannot be written" in fail("det", "x", "-o", "/proc/self/d", "--overwrite")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_results_that_cannot_be_written_are_printed(
+    command: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = drawn(rng, 4, 4)
+    stored("x", x)
+    stored("p", x[0])
+    words = command.split()
+    plain = words[: words.index("-o")]
+    expected = succeed(*plain)
+
+    def full(*_args: object, **_options: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "d")
+
+    monkeypatch.setattr(exact_results, "write_array", full)
+    why = "d: No space left on device; the results are not stored, but printed on standard output"
+    result = call(*words)
+    assert (result.exit_code, result.stdout, result.stderr) == (1, expected, f"rnsdask: error: {why}\n")
+    result = call(*words, "--json")
+    assert (result.exit_code, result.stderr) == (1, f"rnsdask: error: {why}\n")
+    names = ("value", "values", "numerators", "denominators")
+    printed = {name: value for name, value in json.loads(result.stdout).items() if name in names}
+    assert printed
+    assert printed == {name: value for name, value in as_json(*plain).items() if name in names}
+
+
+def test_a_result_beyond_the_moduli_is_printed(rng: np.random.Generator) -> None:
+    x = drawn(rng, 4, 4)
+    stored("x", x)
+    result = call("det", "x", "-o", "d", "--bits", 64)
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == ["det of x:", str(flint_of(x).det())]
+    assert "range" in result.stderr
+    assert result.stderr.endswith("; the results are not stored, but printed on standard output\n")
+    assert not Path("d").exists()

@@ -215,7 +215,7 @@ def test_overflow_modes(reads: Counter[Any]) -> None:
     assert re.match(
         r"expression '3\*x': overflow at flat index (1|304): the exact result is \d+ bits", message
     )
-    assert "incomplete" in fail("max", "out.zarr")
+    assert not Path("out.zarr").exists()
     assert re.match(r"expression '3\*x': overflow at flat index", fail("eval", "3*x", "x=x.zarr", "--max"))
     succeed("eval", "3*x", "x=x.zarr", "-o", "wrap.zarr", "--overflow", "wrap")
     assert values_in("wrap.zarr") == wrapped
@@ -283,9 +283,9 @@ def test_division_by_zero_is_one_line() -> None:
         (["a", "a=a.zarr", "--max", "--overwrite"], "--overwrite needs -o"),
         (["a", "a=a.zarr", "--max", "--resume"], "--resume needs -o"),
         (["a", "a=a.zarr", "-o", "o.zarr", "--resume", "--overwrite"], "--overwrite or --resume, not both"),
-        (["a < 3", "a=a.zarr", "--max"], "--max is of numbers, and this is of dtype bool"),
-        (["sign(a)", "a=a.zarr", "--count"], "--count counts where a comparison holds"),
-        (["a", "a=a.zarr", "--count"], "--count counts where a comparison holds"),
+        (["a < 3", "a=a.zarr", "--max"], "max is of numbers, and this is of dtype bool"),
+        (["sign(a)", "a=a.zarr", "--count"], "count counts where a comparison holds"),
+        (["a", "a=a.zarr", "--count"], "count counts where a comparison holds"),
     ],
 )
 def test_wrong_usage(args: list[str], message: str, reads: Counter[Any]) -> None:
@@ -323,7 +323,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, *command: str) -> None:
 
     def write_chunk(writer: store.StoreWriter, index: tuple[int, ...], block: Any) -> None:
         if index == (5,):
-            raise ValueError("the end")
+            raise RuntimeError("the end")
         write(writer, index, block)
 
     with monkeypatch.context() as patch:
@@ -360,7 +360,7 @@ def test_a_comparison_continues_only_its_own_job(monkeypatch: pytest.MonkeyPatch
 
     def write_chunk(writer: store.PlainWriter, index: tuple[int, ...], values: Any) -> None:
         if index == (1,):
-            raise ValueError("the end")
+            raise RuntimeError("the end")
         write(writer, index, values)
 
     with monkeypatch.context() as patch:

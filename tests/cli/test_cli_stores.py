@@ -132,7 +132,7 @@ def test_numbers_that_a_set_does_not_hold() -> None:
     range_end = rd.ModuliSet.for_bits(64).product
     assert [value >= range_end for value in X[index // 128 * 128 :]].index(True) == index % 128
     assert "of 9 moduli cannot shrink to 10 moduli" in fail("shrink", "x.zarr", "n", "--bits", 300, status=2)
-    assert not json.loads(succeed("info", "o.zarr", "--json"))["complete"]
+    assert not Path("o.zarr").exists()
 
 
 def test_convert() -> None:
@@ -529,7 +529,7 @@ def test_a_group_that_replaces_one_continues(monkeypatch: pytest.MonkeyPatch) ->
 
     def write_chunk(writer: store.GroupWriter, index: Any, *parts: Any) -> None:
         if index == (3,):
-            raise ValueError("the end")
+            raise RuntimeError("the end")
         write(writer, index, *parts)
 
     with monkeypatch.context() as patch:

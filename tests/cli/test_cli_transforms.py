@@ -236,3 +236,11 @@ def test_how_long_blocks_are(monkeypatch: pytest.MonkeyPatch) -> None:
     for (shape, chunks), block in cases.items():
         words = da.zeros((1, *shape), chunks=(1, *chunks), dtype=np.uint32)
         assert transform._block_length(rd.FieldArray(words, fields), int(shape[0] == 4)) == block
+
+
+def test_a_name_too_long_for_stores_beside_it_shows_before_anything_is_written(
+    rng: np.random.Generator,
+) -> None:
+    drawn(rng, 64).rechunk(8).to_zarr("x.zarr")
+    assert fail("ntt", "x.zarr", "-o", "n" * 240).endswith("File name too long")
+    assert [path.name for path in Path().iterdir()] == ["x.zarr"]

@@ -1,6 +1,7 @@
 """ModuliSet against the definitions: math.gcd over all pairs, constants by pow, the table of the paper."""
 
 import copy
+import json
 import math
 import os
 import pickle
@@ -8,6 +9,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations
 
@@ -19,7 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import BOTH_RANGES, MODULI_SETS, moduli_sets
 
-from rnsdask.core.moduli import ModuliSet, as_integer
+from rnsdask.core.moduli import ModuliSet, as_integer, fewest_moduli
+from rnsdask.store.location import LONGEST_METADATA
 
 # Table 2 of the paper: size, first and last modulus, bits, leading digits of M and its power of ten.
 TABLE2 = [
@@ -143,6 +146,34 @@ def test_many_moduli_for_bits_are_those_found_one_by_one(modulus_bits: int) -> N
 def test_many_consecutive_odd_moduli_are_those_found_one_by_one(start: int) -> None:
     greedy = greedy_from(start, 2, 2000)
     assert list(ModuliSet.consecutive_odd(start, len(greedy))) == greedy
+
+
+@pytest.mark.parametrize("bits", [2**25 + 1, 2**26])
+@pytest.mark.parametrize(
+    "make",
+    [
+        ModuliSet.for_bits,
+        lambda bits: ModuliSet.ntt_primes(bits, 4),
+        lambda bits: ModuliSet.consecutive_odd(3, bits),
+        lambda bits: ModuliSet.for_bits(64 * bits),
+        lambda bits: ModuliSet.for_bits(bits**4),
+        lambda bits: fewest_moduli(0, 1 << bits, False),
+    ],
+)
+def test_more_moduli_than_a_store_can_hold_are_refused_at_once(
+    make: Callable[[int], ModuliSet], bits: int
+) -> None:
+    with pytest.raises(ValueError, match="at most 1048576 moduli, because no store can hold more"):
+        make(bits)
+
+
+def test_no_store_can_hold_more_moduli() -> None:
+    # Those with the shortest texts are the first ones.
+    first = ModuliSet.consecutive_odd(3, 2**20)
+    text = json.dumps({"attributes": {"rnsdask": {"moduli": list(first)}}}, indent=2)  # as Zarr writes it
+    assert len(text) > LONGEST_METADATA
+    with pytest.raises(ValueError, match="at most 1048576 moduli, because no store can hold more"):
+        ModuliSet([2, *first])
 
 
 def test_large_sets_take_about_linear_time() -> None:

@@ -1,5 +1,6 @@
 """Primes of 32 bits, and sets of them for transforms, against trial division."""
 
+import itertools
 import math
 import time
 
@@ -34,6 +35,15 @@ def test_primes_below_a_limit() -> None:
     # Counted independently: shared tables of primes c 2**k + 1.
     assert [len(list(primes_below(2**31, 2**e))) for e in (20, 22, 24, 26, 30)] == [202, 40, 10, 3, 0]
     assert len(list(primes_below(2**32, 2**24))) == 24
+
+
+@pytest.mark.parametrize("limit", [2**12 + 2**15 + 200, 10**5, 2**32, 2**31 - 2**17 + 1])
+def test_many_primes_are_sieved(limit: int) -> None:
+    """Some more than are tested one by one, down to those that are small primes themselves."""
+    for first in (limit - 1, limit, limit + 1):
+        found = list(itertools.islice(primes_below(min(first, 2**32), 1), 5000))
+        expected = filter(is_prime, range(min(first, 2**32) - 1, 1, -1))
+        assert found == list(itertools.islice(expected, 5000))
 
 
 def test_bounds_of_how_many_primes() -> None:

@@ -305,7 +305,7 @@ def test_a_shaped_import_goes_on() -> None:
     assert "n:1501: 'x'" in fail("import", "n", "x.zarr", *how)
     Path("n").write_bytes(TEXT)
     assert re.search(
-        r"x.zarr: it cannot be resumed: its shape: \(10, 200\); the job has no --shape$",
+        r"x.zarr: it cannot be resumed: its shape: \(10, 200\); the job has no shape$",
         fail("import", "n", "x.zarr", "--bits", 128, "--resume"),
     )
     assert "3 chunks kept" in succeed("import", "n", "x.zarr", *how, "--resume")

@@ -511,6 +511,40 @@ def test_binary_bound_of_random_integers(rng: np.random.Generator, signed: bool)
         assert reader.bound == max(map(abs, values))
 
 
+class Reads(np.ndarray):
+    """Counts how often a part of it is taken."""
+
+    count = 0
+
+    def __getitem__(self, key: object) -> object:
+        if type(self) is Reads:
+            Reads.count += 1
+        return np.asarray(self)[key]
+
+
+@BOTH_RANGES
+@pytest.mark.parametrize("rows", [2, 3, 5, 600])
+def test_extremes_of_wide_records(rows: int, signed: bool, rng: np.random.Generator) -> None:
+    """All limbs the same, the last or some one of them different, or each number leading for a while."""
+    count = 2000 if rows < 10 else 40
+    batches = [np.zeros((rows, count), dtype=np.uint32) for _ in range(5)]
+    batches[1][:, 0] = rng.permutation(rows)
+    batches[2][:, count // 2] = rng.permutation(rows)
+    batches[3][rng.integers(rows), rng.integers(count)] = 2**31
+    for i, row in enumerate(rng.permutation(rows)):
+        batches[4][row, : count - i * count // rows] = 2**32 - 1
+    for limbs in batches:
+        for changed in (limbs, ~limbs):
+            Reads.count = 0
+            batch = Batch(changed.view(Reads), signed)
+            numbers = [
+                int.from_bytes(row.astype("<u4").tobytes(), "little", signed=signed) for row in changed
+            ]
+            assert batch.extreme(largest=True) == max(numbers)
+            assert batch.extreme(largest=False) == min(numbers)
+            assert rows > 10 or Reads.count < 200
+
+
 def test_binary_range() -> None:
     data = records([5, 6, 1000, 7, 2000], 3, False)
     reader = BinaryReader(io.BytesIO(data), "x.bin", 3, 0, 999, signed=False)

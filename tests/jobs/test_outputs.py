@@ -418,7 +418,7 @@ def test_two_exports_to_one_file(made: Path) -> None:
         for thread in threads:
             thread.join()
         assert len(refusals) == (0 if overwrite else 1)
-        assert all("it exists; replace it with --overwrite" in text for text in refusals)
+        assert all("it exists; replace it with overwrite=True" in text for text in refusals)
         assert Path("out").read_bytes() == lines(VALUES)
     assert [file.name for file in Path().iterdir()] == ["out"]
 
@@ -558,7 +558,7 @@ def test_report_without_bokeh(
     monkeypatch.setattr(reduction, "reduce", no_job)
     place = ["--scheduler", local_cluster.scheduler_address]
     message = fail("max", made / "x.zarr", *place, "--report", "report.html")
-    assert message.startswith("--report needs the package bokeh at the scheduler: ")
+    assert message.startswith("the report needs the package bokeh at the scheduler: ")
     assert not Path("report.html").exists()
 
 

@@ -153,7 +153,11 @@ def test_a_zarr_array_of_any_program() -> None:
     assert rd.open_zarr("x.zarr").to_ints().tolist() == values
 
 
-def test_an_interrupted_import_goes_on() -> None:
+def interrupted(*_args: object) -> None:
+    raise RuntimeError("the end")
+
+
+def test_an_interrupted_import_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     values = drawn(1000)
     written = dump(values)
     written[3, 900] = MODULI[3]
@@ -164,7 +168,11 @@ def test_an_interrupted_import_goes_on() -> None:
         f"dump.npy: residue {MODULI[3]} of the number at flat index 900 is not from 0 to below its modulus "
         f"{MODULI[3]} (row 3)"
     )
+    assert not Path("x.zarr").exists()
     replace_dump(dump(values))
+    with monkeypatch.context() as patched:
+        patched.setattr(store.StoreWriter, "finish", interrupted)
+        call("import", "dump.npy", "x.zarr", *how)
     other = ["--residues", "--moduli-list", ",".join(map(str, MODULI[::-1])), *how[3:]]
     assert "another" in fail("import", "dump.npy", "x.zarr", *other, "--resume")
     succeed("import", "dump.npy", "x.zarr", *how, "--resume")
@@ -176,7 +184,7 @@ def test_an_interrupted_import_compares_all_that_it_keeps(monkeypatch: pytest.Mo
     np.save("dump.npy", dump(values))
     how = ["--residues", "--moduli-list", LIST, "--chunk", 128, "--no-progress"]
     with monkeypatch.context() as patched:
-        patched.setattr(store.StoreWriter, "finish", lambda _: 1 // 0)
+        patched.setattr(store.StoreWriter, "finish", interrupted)
         call("import", "dump.npy", "x.zarr", *how)
     for changed in (300, 999):
         replace_dump(dump([*values[:changed], 5, *values[changed + 1 :]]))
@@ -248,7 +256,7 @@ def test_residues_that_are_appended_to_a_file() -> None:
     rd.from_ints(values, moduli, chunks=128).to_zarr("x.zarr")
     info = store.open_info("x.zarr")
     with Path("o").open("ab") as stream:
-        with pytest.raises(JobError, match=r"not be appended to one; --axis -1 writes them in order"):
+        with pytest.raises(JobError, match=r"not be appended to one; axis=-1 writes them in order"):
             export_residues(info, stream, moduli)
         assert not stream.tell()
         stream.write(b"begin")

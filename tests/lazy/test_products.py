@@ -152,7 +152,7 @@ def check_power(x: rd.RNSArray, values: Sequence[int], k: int) -> None:
         return
     with pytest.raises(rd.RNSOverflowError) as caught:
         (x**k).to_ints()
-    assert x.chunks is not None or caught.value.index == outside.index(True)
+    assert isinstance(x.residues, da.Array) or caught.value.index == outside.index(True)
     inner = [v for v, out in zip(values, outside, strict=True) if not out]
     fitting = pow(array_of(CPU, inner, moduli, signed), k)
     assert fitting.to_ints().tolist() == [v**k for v in inner]
@@ -232,7 +232,7 @@ def test_bad_exponents() -> None:
         rd.power(3, 4)
     with pytest.raises(TypeError, match="modulus must be an integer"):
         pow(x, 2, 5.0)  # type: ignore[call-overload]
-    with pytest.raises(rd.RNSOverflowError, match=r"index 1: .* at least") as caught:
+    with pytest.raises(rd.RNSOverflowError, match=r"index 1: .* (at least|more than)") as caught:
         array_of(CPU, [1, 5], TOP, False) ** 10**30
     assert caught.value.bits_needed == 2 * 10**30 + 1
 

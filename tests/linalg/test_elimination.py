@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import dask.array as da
 import flint
 import numpy as np
 import pytest
@@ -301,7 +302,7 @@ def test_chunks_change_nothing(on_each_processor: Processor, rng: np.random.Gene
         lazy = x.rechunk(chunks)
         for function in functions:
             found = function(lazy)
-            assert found.chunks is not None
+            assert isinstance(found.words, da.Array)
             np.testing.assert_array_equal(host(found.words), host(function(x).words))
         np.testing.assert_array_equal(host(rd.linalg.rank(lazy)), host(rd.linalg.rank(x)))
         expected = host(rd.linalg.solve(x, b).words)

@@ -68,6 +68,38 @@ def test_one_variable(
     assert rd.poly.resultant(x[:0], y[:0]).shape == (0,)
 
 
+LONG = rd.ModuliSet.for_bits(33230)
+
+
+def refuse(*_: Any, **__: Any) -> None:
+    pytest.fail("primes are looked for")
+
+
+def test_small_degrees_take_no_primes(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
+    """Few long coefficients are eliminated as they are: tables modulo primes would take seconds."""
+    for module, name in ((exact_polynomials, "images"), (exact_polynomials, "count_beyond")):
+        monkeypatch.setattr(module, name, refuse)
+    a = int(integers(rng, 33220, 2)[1]) | 1
+    for x, y in ((a, a), (a, -a), (2**33220, 1 - 2**33219), (0, a), (a, 0), (1, LONG[0])):
+        f, g = (rd.from_ints(v, LONG, signed=True) for v in ([x, 0, 1], [1, y]))
+        assert int(rd.poly.resultant(f, g).compute()) == 1 + x * y * y
+        assert int(rd.poly.discriminant(f).compute()) == -4 * x
+        f, g = (rd.from_ints(v, LONG, signed=True, chunks=None) for v in ([x, y, 3], [y, x, -3]))
+        assert rd.poly.resultant(f, g) == one_variable(np.array([x, y, 3]), np.array([y, x, -3]))
+        assert rd.poly.discriminant(f) == y * y - 12 * x
+
+
+@pytest.mark.parametrize("lengths", [(1, 1), (1, 2), (2, 1), (2, 2), (3, 2), (4, 4), (1, 8), (5, 4)])
+def test_small_degrees_of_all_kinds(lengths: tuple[int, int], rng: np.random.Generator) -> None:
+    """Coefficients that are 0 lower the degrees, to none at all."""
+    choices = [0, 0, 1, -1, 2**100, -(2**100), 5]
+    for _ in range(30):
+        a, b = (np.array([choices[k] for k in rng.integers(7, size=n)], dtype=object) for n in lengths)
+        f, g = (rd.from_ints(v, MODULI, signed=True, chunks=None) for v in (a, b))
+        assert rd.poly.resultant(f, g) == one_variable(a, b)
+        assert rd.poly.discriminant(f) == discriminant(a)
+
+
 def test_parts_of_primes(
     on_each_processor: Processor, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:

@@ -192,7 +192,8 @@ def test_powers_quotients_and_modular_results_are_pythons(
 def test_results_out_of_range_name_their_index_and_bits() -> None:
     x = rd.from_ints([0, 2**63 - 1, -(2**63)], rd.Positional(64, True), chunks=None)
     with pytest.raises(
-        rd.RNSOverflowError, match=r"flat index 1: .* 65 bits long, the array holds signed .* 64"
+        rd.RNSOverflowError,
+        match=r"flat index 1: .* 65 bits long with its sign, .* holds signed .* 64",
     ):
         x + 1
     with pytest.raises(rd.RNSOverflowError, match="flat index 2"):

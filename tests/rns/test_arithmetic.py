@@ -379,7 +379,7 @@ def test_error_on_dask_names_the_index_in_the_array() -> None:
 def test_error() -> None:
     processor = CPU
     limit = TOP.product
-    message = r"index 1: .* is 128 bits long, .* unsigned .* 127 bits"
+    message = r"index 1: .* is 128 bits long, .* unsigned range of M of 128 bits, .* numbers of 127 bits;"
     with pytest.raises(rd.RNSOverflowError, match=message) as c:
         array_of(processor, [0, limit - 1], TOP, False) + 1
     assert isinstance(c.value, OverflowError)
@@ -389,7 +389,9 @@ def test_error() -> None:
     assert str(copy) == str(c.value)
     with pytest.raises(rd.RNSOverflowError, match=r"index 0: .* is negative and 3 bits long"):
         array_of(processor, [1], TOP, False) - 5
-    with pytest.raises(rd.RNSOverflowError, match=r"signed numbers of 127 bits"):
+    with pytest.raises(
+        rd.RNSOverflowError, match=r"with its sign, .* signed range of M of 128 bits, .* 127 bits;"
+    ):
         array_of(processor, [limit // 2 - 1], TOP, True) * 2
 
 

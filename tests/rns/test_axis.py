@@ -228,8 +228,6 @@ def test_wrong_axes() -> None:
     for wrong in (2, -3, (0, 5)):
         with pytest.raises(ValueError, match="out of bounds"):
             x.max(wrong)
-    with pytest.raises(ValueError, match=r"axis must name at least one axis"):
-        x.sum(())
     with pytest.raises(ValueError, match="repeated axis"):
         x.min((0, 0))
     with pytest.raises(TypeError):

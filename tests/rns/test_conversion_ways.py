@@ -1,4 +1,4 @@
-"""Conversion and base extension by 32-bit limbs and by digits of 100 bits, against Python integers."""
+"""Conversion and base extension by limbs, by digits of 100 bits and by trees, against Python integers."""
 
 import gmpy2
 import numpy as np
@@ -8,13 +8,14 @@ from oracles import rns
 from strategies import BOTH_RANGES, MODULI_SETS
 
 from rnsdask.backend import cpu
-from rnsdask.backend.cpu import convert
+from rnsdask.backend.cpu import convert, trees
 from rnsdask.constants import extension_constants, forward_constants, reverse_constants
 from rnsdask.core.moduli import ModuliSet
 
 
-@pytest.fixture(params=["limbs", "digits"], autouse=True)
+@pytest.fixture(params=["limbs", "digits", "trees"], autouse=True)
 def _way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trees, "is_quicker", lambda *_: request.param == "trees")
     if request.param == "digits" and not cpu.MULTIPLIES_WORDS:
         pytest.skip("this processor does not multiply words of 52 bits")
     fewest = 1 if request.param == "digits" else 2**32

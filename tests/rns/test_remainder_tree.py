@@ -1,46 +1,69 @@
-"""The Chinese remainder theorem by a tree against Python's integers."""
+"""Trees of products of moduli and the Chinese remainder theorem for parts, against Python's integers."""
 
 import math
 import random
 
 import numpy as np
 import pytest
+from strategies import BOTH_RANGES, MODULI_SETS
 
+from rnsdask.backend.cpu import trees
+from rnsdask.constants.convert import Spent
+from rnsdask.constants.remainder_tree import remainder_tree
 from rnsdask.core.moduli import ModuliSet
 from rnsdask.rns.lift import decode, primes
-from rnsdask.rns.remainder_tree import (
-    MOST_NUMBERS,
-    from_parts,
-    from_remainders,
-    is_quicker,
-    join_parts,
-)
+from rnsdask.rns.remainder_parts import from_parts, join_parts
+
+SETS = {**MODULI_SETS, **{f"primes{count}": primes(3, count) for count in (1, 2, 3, 7, 64, 65, 300)}}
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 7, 64, 65, 300])
-def test_integers_are_found_again(count: int, rng: np.random.Generator) -> None:
-    moduli = primes(3, count)
-    half, draw = moduli.product // 2, random.Random(int(rng.integers(2**32)))
-    values = [0, 1, -1, half, -half, half - 1, *(draw.randint(-half, half) for _ in range(6))]
-    residues = np.array([[v % m for v in values] for m in moduli], dtype=np.uint32).reshape(count, 3, 4)
-    assert from_remainders(residues, moduli).tolist() == np.array(values, object).reshape(3, 4).tolist()
+@pytest.mark.parametrize("moduli", SETS.values(), ids=SETS)
+@BOTH_RANGES
+def test_residues_and_back(moduli: ModuliSet, signed: bool, rng: np.random.Generator) -> None:
+    lowest, highest = moduli.value_range(signed)
+    draw = random.Random(int(rng.integers(2**32)))
+    multiples = [moduli[0], moduli.product // moduli[-1], moduli.product - moduli.product // moduli[0]]
+    values = [lowest, highest, 0, 1, -1, lowest + 1, highest - 1, *multiples, *(-v for v in multiples)]
+    values += [draw.randint(lowest, highest) for _ in range(4)]
+    values = [lowest + (value - lowest) % moduli.product for value in values]
+    tree = remainder_tree(moduli)
+    residues = np.array([[v % m for v in values] for m in moduli], dtype=np.uint32)
+    for part in (slice(None), slice(2, 3), slice(0)):
+        np.testing.assert_array_equal(tree.residues_of(values[part]), residues[:, part])
+        found = tree.values_of(residues[:, part], signed)
+        assert found == values[part]
+        assert {type(value) for value in found} <= {int}
+    beyond = [moduli.product, -moduli.product - 1, 2**70 * moduli.product + 5]
+    expected = [[v % m for v in beyond] for m in moduli]
+    assert tree.residues_of(beyond).tolist() == expected
 
 
-def test_moduli_need_not_be_prime() -> None:
-    moduli = ModuliSet([4, 2**32 - 1, 7, 11])
-    for value in (-5, 10**6, moduli.product // 2):
-        residues = np.array([[value % m] for m in moduli], dtype=np.uint32)
-        assert from_remainders(residues, moduli).tolist() == [value]
+@pytest.mark.parametrize("moduli", MODULI_SETS.values(), ids=MODULI_SETS)
+def test_inverses_of_partial_products(moduli: ModuliSet) -> None:
+    pairs = zip(moduli, moduli.partial_inverses, strict=True)
+    assert all(0 < w < m and w * (moduli.product // m) % m == 1 % m for m, w in pairs)
 
 
-@pytest.mark.parametrize("numbers", [1, MOST_NUMBERS, MOST_NUMBERS + 1])
+@pytest.mark.parametrize("numbers", [0, 1, 16, 17])
 def test_few_numbers_and_many_as_well_are_decoded(numbers: int) -> None:
     moduli = primes(0, 340)
-    assert is_quicker(len(moduli), numbers) == (numbers <= MOST_NUMBERS)
     values = [(-1) ** k * 3 ** (4000 + k) for k in range(numbers)]
-    residues = np.array([[v % m for v in values] for m in moduli], dtype=np.uint32)
+    residues = np.array([[v % m for v in values] for m in moduli], dtype=np.uint32).reshape(340, numbers)
     assert decode([residues[:100], residues[100:]], moduli).tolist() == values
     assert decode([residues[:, :0]], moduli).shape == (0,)
+
+
+def test_trees_take_numbers_until_a_table_takes_less_time() -> None:
+    spent, sizes = Spent(), (1000, 1000)
+    ways = [trees.is_quicker(spent, 1, sizes, trees.BY_DIGITS) for _ in range(1000)]
+    assert ways[0]
+    assert not ways[-1]
+    assert ways == sorted(ways, reverse=True)
+    assert not trees.is_quicker(Spent(), 10**6, sizes, trees.BY_DIGITS)
+    # Where a kernel takes longer for a number than a tree, no table is made at all.
+    long = Spent()
+    assert all(trees.is_quicker(long, 16, (10400, 10400), trees.BY_LIMBS) for _ in range(1000))
+    assert not trees.is_quicker(Spent(), 1, (8, 8), trees.BY_DIGITS)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])

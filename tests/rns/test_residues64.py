@@ -88,7 +88,7 @@ def test_residues_become_numbers_and_come_back(
                 else (x.moduli.product // x.moduli[-1] < math.prod(moduli))
             )
             result = x.to_residues(moduli, axis=axis)
-            assert isinstance(result, da.Array) == (x.chunks is not None)
+            assert isinstance(result, da.Array) == isinstance(x.residues, da.Array)
             found = host(result)
             assert found.dtype == (np.uint32 if max(moduli) <= 2**32 else np.uint64)
             np.testing.assert_array_equal(found, written)

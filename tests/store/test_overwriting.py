@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import os
 import pickle
 import random
 import signal
@@ -505,7 +506,7 @@ def test_a_replacement_by_copies_is_begun_anew(url: str, monkeypatch: pytest.Mon
         with pytest.raises(Interrupted):
             writer.finish()
     assert replacing.state(store.locate(url)) == "replaced"
-    with pytest.raises(StoreError, match="it exists; replace it with --overwrite"):
+    with pytest.raises(StoreError, match="it exists; replace it with overwrite=True"):
         array(NEW).to_zarr(url)
     array([7] * 300).to_zarr(url, overwrite=True)
     assert values_in(url) == [7] * 300
@@ -557,7 +558,7 @@ def test_what_was_to_replace_is_lost(url: str, monkeypatch: pytest.MonkeyPatch) 
         with pytest.raises(Interrupted):
             writer.finish()
     store.locate(url).remove(".partial")
-    with pytest.raises(StoreError, match="what was to replace it is lost; write it anew, with --overwrite"):
+    with pytest.raises(StoreError, match="what was to replace it is lost; begin again with overwrite=True"):
         store.resume(url)
 
 
@@ -670,7 +671,7 @@ def end_early(monkeypatch: pytest.MonkeyPatch, command: list[str]) -> None:
 
             def write_chunk(self: Any, index: Any, block: Any, write: Any = write) -> None:
                 if index == (17,):
-                    raise ValueError("the end")
+                    raise RuntimeError("the end")
                 write(self, index, block)
 
             patch.setattr(writer, "write_chunk", write_chunk)
@@ -783,3 +784,27 @@ def test_remote_places_that_overlap() -> None:
     }.items():
         assert base.overlaps(store.locate(url)) == overlaps, url
         assert store.locate(url).overlaps(base) == overlaps, url
+
+
+@pytest.mark.parametrize("length", [1, 214, 215, 240, 247])
+@pytest.mark.parametrize("letter", ["n", "é", "\udcff"], ids=["one byte", "two bytes", "no text"])
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_names_as_long_as_they_can_be(
+    length: int, letter: str, can_exchange: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not can_exchange:
+        monkeypatch.setattr(replacing, "exchange", lambda *_: False)
+    name = os.fsdecode(os.fsencode(letter * length)[:length])
+    for values in (OLD, NEW, OLD):
+        array(values).to_zarr(name, overwrite=True)
+        assert values_in(name) == values
+        assert [path.name for path in Path().iterdir()] == [name]
+
+
+def test_names_that_are_too_long_to_be_replaced_are_refused_before_the_work() -> None:
+    name = "n" * 248
+    array(OLD).to_zarr(name)
+    message = fail("random", name, *RANDOM, "--overwrite")
+    assert message.endswith("File name too long")
+    assert values_in(name) == OLD
+    assert [path.name for path in Path().iterdir()] == [name]

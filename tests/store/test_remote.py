@@ -180,7 +180,7 @@ def test_stores_of_zarr(kind: str, bucket: str, s3: str, tmp_path: Path, request
     how = {"storage_options": options} if kind == "s3" else {}
     x = rd.random(MODULI, 200, chunks=128, seed=1)
     x.to_zarr(place("x"), **how)
-    with pytest.raises(StoreError, match="it exists; replace it with --overwrite"):
+    with pytest.raises(StoreError, match="it exists; replace it with overwrite=True"):
         x.to_zarr(place("x"), **how)
     y = rd.open_zarr(place("x"), **how)
     assert (int(y.max()), int(y.sum())) == (int(x.max()), int(x.sum()))

@@ -483,7 +483,7 @@ def test_the_largest_bounds(tmp_path: Path) -> None:
 def test_overwriting(place: tuple[str, dict[str, Any]], rng: np.random.Generator) -> None:
     path, options = place
     first = write(path, random_residues(rng, (1000,)), chunks=128, **options)
-    with pytest.raises(StoreError, match=re.escape(f"{path}: it exists; replace it with --overwrite")):
+    with pytest.raises(StoreError, match=re.escape(f"{path}: it exists; replace it with overwrite=True")):
         store.create(path, RNS(MODULI), (10,), **options)
     assert store.open_info(path) == first
     residues = random_residues(rng, (200,))
@@ -561,7 +561,7 @@ def test_incomplete(place: tuple[str, dict[str, Any]], rng: np.random.Generator)
     writer = store.create(path, RNS(MODULI), (300,), chunks=128, **options)
     writer.write_chunk((1,), residues[:, 128:256])
     with pytest.raises(
-        IncompleteStoreError, match=re.escape(f"{path}: the store is incomplete") + ".*--resume"
+        IncompleteStoreError, match=re.escape(f"{path}: the store is incomplete") + ".*overwrite=True"
     ):
         store.open_info(path)
     writer = store.resume(path)

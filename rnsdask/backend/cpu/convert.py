@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rnsdask.backend.cpu import trees
 from rnsdask.backend.cpu.extension import _cpu
 from rnsdask.backend.protocol import Array
 from rnsdask.constants import (
@@ -20,7 +21,7 @@ from rnsdask.constants import (
     proof_constants,
     word_proof_constants,
 )
-from rnsdask.constants.digits import ReverseDigits
+from rnsdask.constants.digits import MOST_DIGIT_BITS, ReverseDigits
 from rnsdask.core.moduli import ModuliSet
 
 MULTIPLIES_WORDS: bool = _cpu.multiplies_words()
@@ -41,7 +42,19 @@ def _by_digits(kernel: str, moduli: int) -> bool:
     return MULTIPLIES_WORDS and moduli >= FEWEST_BY_DIGITS[kernel]
 
 
+def _table_seconds(kernel: str, moduli: int, source: ModuliSet) -> trees.Seconds:
+    """How long a kernel takes by the table that it will choose."""
+    has_digits = _by_digits(kernel, moduli) and source.bits <= MOST_DIGIT_BITS
+    return trees.BY_DIGITS if has_digits else trees.BY_LIMBS
+
+
 def limbs_to_residues(limbs: Array, constants: ForwardConstants, residues: Array) -> None:
+    sizes, moduli = (constants.limb_count, len(residues)), constants.moduli
+    if constants.base is not None:
+        seconds = _table_seconds("limbs_to_residues", len(residues), moduli)
+        if trees.is_quicker(constants.spent, len(limbs), sizes, seconds):
+            trees.limbs_to_residues(limbs, constants, residues)
+            return
     digits = constants.digits if _by_digits("limbs_to_residues", len(residues)) else None
     if digits is not None:
         targets = (digits.targets.starts, digits.targets.factors)
@@ -56,6 +69,13 @@ def reverse_arguments(digits: ReverseDigits) -> tuple[NDArray[Any], ...]:
 
 def residues_to_limbs(residues: Array, constants: ReverseConstants) -> NDArray[np.uint32]:
     limbs = np.empty((residues.shape[1], constants.limb_count), dtype=np.uint32)
+    sizes, seconds = (
+        (len(residues),) * 2,
+        _table_seconds("residues_to_limbs", len(residues), constants.moduli),
+    )
+    if trees.is_quicker(constants.spent, len(limbs), sizes, seconds):
+        trees.residues_to_limbs(residues, constants, limbs)
+        return limbs
     digits = constants.digits if _by_digits("residues_to_limbs", len(residues)) else None
     if digits is not None:
         _cpu.residues_to_limbs_by_digits(residues, *reverse_arguments(digits), limbs)
@@ -67,6 +87,10 @@ def residues_to_limbs(residues: Array, constants: ReverseConstants) -> NDArray[n
 
 def base_extend(residues: Array, constants: ExtensionConstants, result: Array) -> NDArray[np.bool_]:
     source = residues[: len(constants.moduli)]
+    sizes, seconds = (len(source), len(result)), _table_seconds("base_extend", len(result), constants.moduli)
+    if trees.is_quicker(constants.spent, residues.shape[1], sizes, seconds):
+        trees.base_extend(source, constants, result)
+        return np.zeros(residues.shape[1], dtype=np.bool_)
     ambiguous = np.empty(residues.shape[1], dtype=np.uint8)
     decision = (constants.start, constants.ambiguous_below)
     digits = constants.digits if _by_digits("base_extend", len(result)) else None

@@ -1,0 +1,205 @@
+"""The commands ``head``, ``stats`` and ``hist``, which show what numbers a store has."""
+
+import math
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from itertools import pairwise
+from typing import Any
+
+import click
+
+from rnsdask.cli.errors import Command, refuse
+from rnsdask.cli.options import (
+    POSITIVE,
+    digits_option,
+    json_option,
+    processor_job_options,
+    read_integer,
+    store_argument,
+)
+from rnsdask.cli.printing import bars, echo, number_text
+from rnsdask.cli.streams import cost_text, print_json, size_text
+
+_MOST_LENGTHS = 20
+"""Rows of the histogram of lengths."""
+
+
+@click.command(cls=Command)
+@store_argument
+@click.option("-n", "count", type=POSITIVE, default=10, show_default=True, help="How many numbers.")
+@digits_option
+@json_option
+def head(path: str, count: int, as_json: bool) -> None:
+    """Print the first numbers of STORE with their indices.
+
+    Only the chunks that hold them are read.
+    """
+    from rnsdask.core.integer_text import to_decimal
+    from rnsdask.jobs.dask_import import import_dask_array
+
+    import_dask_array(uses_gpu=False)
+    import numpy as np
+
+    from rnsdask.jobs.sources import OF_NUMBERS, Source
+
+    array = Source.at(path, OF_NUMBERS).array()
+    values = array[_first(array.shape, count)].to_ints().ravel()[:count]
+    indices = [list(map(int, np.unravel_index(i, array.shape))) for i in range(len(values))]
+    texts = list(map(to_decimal, values))
+    if as_json:
+        print_json({"op": "head", "store": path, "indices": indices, "values": texts, "count": array.size})
+        return
+    for index, text in zip(indices, texts, strict=True):
+        echo(f"{','.join(map(str, index))}\t{number_text(text)}")
+
+
+def _first(shape: Sequence[int], count: int) -> tuple[slice, ...]:
+    """Slices of an array that begin with so many first numbers in C order, and have few others."""
+    parts = []
+    for axis in range(len(shape)):
+        inner = math.prod(shape[axis + 1 :])
+        rows = -(-count // inner) if inner else 0
+        parts.append(slice(0, rows))
+        if rows > 1:
+            break
+    return tuple(parts)
+
+
+@click.command(cls=Command)
+@store_argument
+@digits_option
+@processor_job_options
+def stats(
+    path: str, connection: AbstractContextManager[Any], backend: str, progress: bool, as_json: bool
+) -> None:
+    """Print count, extremes, sum, mean and lengths of STORE.
+
+    STORE is read once. All is exact, but the mean is rounded to two decimals. Of lengths, in bits, it prints
+    how many numbers have each.
+    """
+    from rnsdask.core.integer_text import to_decimal
+    from rnsdask.lazy.summary import Summary, summarize
+
+    found, nbytes, cost = _computed("stats", path, connection, backend, progress, summarize)
+    summary: Summary = found.item()
+    ends = {"min": summary.minimum, "max": summary.maximum, "sum": summary.total}
+    texts = {name: None if value is None else to_decimal(value) for name, value in ends.items()}
+    mean = None if summary.mean is None else _decimal(summary.mean)
+    lengths = {bits: count for bits, count in enumerate(summary.lengths) if count}
+    if as_json:
+        of_lengths = {"bit_lengths": {str(bits): count for bits, count in lengths.items()}}
+        fields = {"count": summary.count, **texts, "mean": mean, **of_lengths}
+        print_json({"op": "stats", "store": path, **fields, **cost.as_dict(), "bytes_read": nbytes})
+        return
+    rows = {"count": str(summary.count), **texts, "mean": mean}
+    echo(*(f"{name:<7}{number_text(text)}" for name, text in rows.items() if text is not None))
+    if lengths:
+        named = _grouped(lengths)
+        echo("", "bits", *bars(list(named), list(named.values())))
+    if progress:
+        echo(f"({size_text(nbytes)} in {cost_text(nbytes, cost)})", err=True)
+
+
+@click.command("hist", cls=Command)
+@store_argument
+@click.option("--bins", type=POSITIVE, metavar="N", help="How many bins.  [default: 10]")
+@click.option("--edges", metavar="E,E,...", help="Edges of the bins; the last bin has its right one too.")
+@digits_option
+@processor_job_options
+def hist(
+    path: str,
+    bins: int | None,
+    edges: str | None,
+    connection: AbstractContextManager[Any],
+    backend: str,
+    progress: bool,
+    as_json: bool,
+) -> None:
+    """Count the numbers of STORE in bins, and draw bars.
+
+    Without --edges, the bins divide the range from minimum to maximum evenly, for which STORE is read twice.
+    """
+    from rnsdask.core.integer_text import to_decimal
+    from rnsdask.lazy.histogram import histogram
+
+    if bins is not None and edges is not None:
+        refuse("give --bins or --edges, not both")
+    wanted = (bins or 10) if edges is None else _edges(edges)
+
+    def function(array: Any, **_: Any) -> Any:
+        return list(histogram(array, wanted))
+
+    (counts, limits), nbytes, cost = _computed("hist", path, connection, backend, progress, function)
+    nbytes = nbytes if edges is not None else 2 * nbytes
+    texts = list(map(to_decimal, limits))
+    if as_json:
+        fields = {"counts": counts.tolist(), "edges": texts}
+        print_json({"op": "hist", "store": path, **fields, **cost.as_dict(), "bytes_read": nbytes})
+        return
+    names = [
+        f"[{number_text(low, brief=True)}, {number_text(high, brief=True)})" for low, high in pairwise(texts)
+    ]
+    names[-1] = f"{names[-1][:-1]}]"
+    echo(*bars(names, counts.tolist()))
+    if progress:
+        echo(f"({size_text(nbytes)} in {cost_text(nbytes, cost)})", err=True)
+
+
+def _edges(text: str) -> list[int]:
+    """Integers between commas."""
+    items = [item.strip() for item in text.split(",")]
+    found = [read_integer(item) for item in items]
+    if wrong := next((item for item, value in zip(items, found, strict=True) if value is None), ""):
+        refuse(f"--edges takes integers with commas between, got {wrong!r:.40}")
+    edges = [value for value in found if value is not None]
+    if len(edges) != len(items) or len(edges) < 2 or edges != sorted(edges):
+        refuse("--edges takes two integers or more that do not decrease, with commas between")
+    return edges
+
+
+def _computed(
+    operation: str,
+    path: str,
+    connection: AbstractContextManager[Any],
+    backend: str,
+    progress: bool,
+    function: Any,
+) -> tuple[Any, int, Any]:
+    """What a function of the lazy array of a store computes to, the bytes read, and the cost."""
+    from rnsdask.jobs.compute import compute
+    from rnsdask.jobs.cost import measured
+    from rnsdask.jobs.memory_plan import fitting, work_on
+    from rnsdask.jobs.sources import OF_INTEGERS, Source
+
+    source = Source.at(path, OF_INTEGERS)
+    plan: dict[str, Any] = {"backend": backend, "info": source.whole_store}
+    with connection as client, fitting(work_on(source.info, operation), client, **plan) as part:
+        array = source.array(part=part, backend=backend)
+        lazy = function(array, backend=backend)
+        amount: dict[str, Any] = {"numbers": array.size, "nbytes": array.nbytes}
+        with measured(client, [source.residues.path]) as cost:
+            found = compute(lazy, client, progress=progress, label=operation, **amount)
+    cost.record(operation, array.size, array.nbytes)
+    return found, array.nbytes, cost
+
+
+def _grouped(lengths: dict[int, int]) -> dict[str, int]:
+    """Counts by length, several lengths in a row where there are many, each row of as many lengths."""
+    low, high = min(lengths), max(lengths)
+    width = -(-(high - low + 1) // _MOST_LENGTHS)
+    rows = {}
+    for first in range(low, high + 1, width):
+        last = min(first + width - 1, high)
+        name = str(first) if last == first else f"{first}-{last}"
+        rows[name] = sum(lengths.get(bits, 0) for bits in range(first, last + 1))
+    return rows
+
+
+def _decimal(value: Any) -> str:
+    """A fraction with at most two decimals, rounded to even."""
+    from rnsdask.core.integer_text import to_decimal
+
+    hundredths = round(value * 100)
+    whole, rest = divmod(abs(hundredths), 100)
+    decimals = f".{rest:02d}".rstrip("0") if rest else ""
+    return f"{'-' if hundredths < 0 else ''}{to_decimal(whole)}{decimals}"

@@ -1,0 +1,182 @@
+"""Histograms of exact numbers between exact edges."""
+
+from fractions import Fraction
+from math import ceil
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.delayed import delayed
+from numpy.typing import NDArray
+
+from rnsdask.backend import Array, to_backend
+from rnsdask.core.layout import as_matrix
+from rnsdask.core.moduli import as_integer
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.lazy.lazy_ints import exact
+from rnsdask.lazy.map import map_chunks, map_values
+from rnsdask.lazy.operands import integer_of
+from rnsdask.lazy.ordering import check_numbers, places
+from rnsdask.lazy.tree import reduce_words, tree_reduce
+from rnsdask.rns.convert import flat_values
+
+
+def histogram(
+    a: Any,
+    bins: Any = 10,
+    range: Any = None,  # noqa: A002  (NumPy's name)
+    density: Any = None,
+    weights: Any = None,
+) -> tuple[Any, Any]:
+    """How many numbers are in each bin, as ``numpy.histogram``, with edges that are integers of any size.
+
+    A bin has its left edge and not its right one, but the last bin has both.
+
+    Parameters
+    ----------
+    a : RNSArray, IntervalRNSArray or PositionalArray
+        The numbers, of any shape.
+    bins : int or sequence of int
+        The edges, which do not decrease; or into how many bins of equal width the range is cut. Their edges
+        are rounded up to integers, which leaves the counts as they are.
+    range : (int, int), optional
+        With a number of bins: the first and the last edge; without it the exact minimum and maximum. Numbers
+        outside are not counted.
+    density, weights
+        There for NumPy: None.
+
+    Returns
+    -------
+    counts, edges : int64 array (n,), array (n + 1,) of Python ints
+        Of a lazy array lazy counts, and lazy edges where minimum and maximum say them: they are computed
+        together by ``dask.compute(counts, edges)``.
+
+    Raises
+    ------
+    TypeError
+        If `a` has no numbers with an order, an edge is no integer, or `density` or `weights` are given.
+    ValueError
+        If there is no bin, or edges decrease.
+    """
+    check_numbers("histogram", a)
+    for name, value in (("density", density), ("weights", weights)):
+        if value is not None and value is not False:
+            raise TypeError(f"histogram gives exact counts and takes no {name}; divide the counts by hand")
+    words, system = a.words, a.system
+    if not hasattr(bins, "__index__") or np.ndim(bins):
+        if range is not None:
+            raise TypeError("histogram takes a range with a number of bins only, and bins are edges here")
+        edges = _given_edges(bins)
+        return _counts(words, system, edges), _as_array(edges)
+    count = as_integer(bins, "bins")
+    if count < 1:
+        raise ValueError(f"bins must be at least 1, got {count}")
+    if range is not None:
+        edges = even_edges(*_ends(range), count)
+    elif isinstance(words, da.Array) and 0 not in words.shape:
+        return _lazy_histogram(words, system, count)
+    elif 0 in words.shape:
+        edges = even_edges(0, 1, count)
+    else:
+        lowest, highest = (reduce_words(name, words, system).value for name in ("min", "max"))
+        edges = even_edges(lowest, highest, count)
+    return _counts(words, system, edges), _as_array(edges)
+
+
+def even_edges(lowest: int, highest: int, count: int) -> list[int]:
+    """Edges of bins of equal width, rounded up: between rounded edges are the same integers.
+
+    As in NumPy, a range of one number is widened by a half on both sides.
+    """
+    first, last = Fraction(lowest), Fraction(highest)
+    if lowest == highest:
+        first, last = first - Fraction(1, 2), last + Fraction(1, 2)
+    return [ceil(first + (last - first) * k / count) for k in range(count + 1)]
+
+
+def _given_edges(bins: Any) -> list[int]:
+    flat, shape = flat_values(bins)
+    edges = [as_integer(value, f"the edge at index {i}") for i, value in enumerate(flat)]
+    if len(shape) != 1 or len(edges) < 2:
+        raise ValueError(f"bins must be a number, or at least 2 edges along one axis, got shape {shape}")
+    if (wrong := next((i for i, edge in enumerate(edges[1:]) if edge < edges[i]), None)) is not None:
+        raise ValueError(f"edges must not decrease, and the one at index {wrong + 1} is below that before it")
+    return edges
+
+
+def _ends(given: Any) -> tuple[int, int]:
+    try:
+        low, high = given
+    except (TypeError, ValueError):
+        raise TypeError(f"range must be a pair of integers, got {given!r:.40}") from None
+    low, high = as_integer(low, "the range's first"), as_integer(high, "the range's last")
+    if low > high:
+        raise ValueError("the range's first must not be greater than its last")
+    return low, high
+
+
+def _as_array(edges: list[int]) -> NDArray[np.object_]:
+    array = np.empty(len(edges), dtype=object)
+    array[:] = edges
+    return array
+
+
+# ---- counting ----------------------------------------------------------------------------------------------
+
+
+def _counts(words: Any, system: NumberSystem, edges: list[int]) -> Any:
+    """How many numbers are in each bin between known edges."""
+    options: dict[str, Any] = {"system": system, "edges": tuple(edges)}
+    return _summed(words, len(edges) - 1, **options)
+
+
+def _lazy_histogram(words: da.Array, system: NumberSystem, count: int) -> tuple[da.Array, Any]:
+    """Counts and edges of so many bins from the minimum to the maximum."""
+    ends = [tree_reduce(words, system, name, field="value") for name in ("min", "max")]
+    found = da.from_delayed(
+        delayed(_edges_between, pure=True)(*ends, count), shape=(), meta=np.empty((), dtype=object)
+    )
+    edges = map_values(_edges_block, found[None], dtype=object)
+    edges = da.Array(edges.dask, edges.name, ((count + 1,),), meta=np.empty(0, dtype=object))
+    return _summed(words, count, found, system=system), exact(edges)
+
+
+def _edges_between(lowest: Any, highest: Any, count: int) -> Any:
+    box = np.empty((), dtype=object)
+    box[()] = tuple(even_edges(integer_of(lowest), integer_of(highest), count))
+    return box
+
+
+def _edges_block(box: Any) -> NDArray[np.object_]:
+    return _as_array(list(box.item()))
+
+
+def _summed(words: Any, bins: int, *edges: Any, **options: Any) -> Any:
+    """The counts of all chunks, added up."""
+    if not isinstance(words, da.Array):
+        return _counts_block(words, **options).reshape(bins)
+    chunks = [(1,) * count for count in words.numblocks[1:]]
+    how: dict[str, Any] = {"rows": bins, "chunks": chunks, "dtype": np.int64, "like": np.empty(0)}
+    counts: da.Array = map_chunks(_counts_block, words, *edges, **how, **options)
+    return counts.reshape(bins, -1).sum(axis=1)
+
+
+def _counts_block(
+    block: Array, lazy_edges: Any = None, *, system: NumberSystem, edges: tuple[int, ...] = ()
+) -> NDArray[np.int64]:
+    """How many numbers of a chunk are in each bin: int64 (bins, 1, ..., 1) on the host."""
+    edges = edges or lazy_edges.item()
+    # Of integers, the last bin with its right edge is one without the next integer.
+    starts = [*edges[:-1], edges[-1] + 1]
+    lowest, highest = getattr(system, "known_range", system.value_range)
+    below = sum(edge < lowest for edge in starts)
+    inside = [edge for edge in starts if lowest <= edge <= highest]
+    matrix = as_matrix(block)
+    counts = np.zeros(len(starts) + 1, dtype=np.int64)
+    if inside and matrix.shape[1]:
+        sorted_edges = np.asarray(system.encode(inside).reshape(system.rows, -1), like=matrix)
+        found = np.bincount(places(sorted_edges, matrix, system, "right"), minlength=len(inside) + 1)
+        counts[below : below + len(inside) + 1] = to_backend(found, "cpu")
+    else:
+        counts[below] = matrix.shape[1]
+    return counts[1:-1].reshape(-1, *(1,) * (block.ndim - 1))

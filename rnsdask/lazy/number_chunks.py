@@ -1,0 +1,89 @@
+"""The Dask collection of an array of numbers: its chunks are arrays of numbers in memory, not words.
+
+Dask's functions that read a collection's keys, such as ``da.histogram``, thus meet numbers.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.base import tokenize
+from dask.highlevelgraph import HighLevelGraph
+
+from rnsdask.backend import Array
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.core.place import Grid, Place
+from rnsdask.lazy.layer import blockwise_graph
+
+Make = Callable[..., Any]
+"""The class of arrays of a number system, called with words and the system."""
+
+
+def numbers_of(words: da.Array, make: Make, system: NumberSystem) -> da.Array:
+    """Return a Dask array whose chunks are arrays of numbers: those that chunks of words stand for."""
+    axes = tuple(range(words.ndim))
+    name = f"rns-numbers-{tokenize(words.name, system)}"
+    call = partial(_number_chunk, make=make, system=system)
+    graph = blockwise_graph(call, name, axes[1:], [(words, axes)])
+    return da.Array(graph, name, words.chunks[1:], meta=np.empty((0,) * (words.ndim - 1), dtype=object))
+
+
+def _number_chunk(rows: list[Array], *, make: Make, system: NumberSystem) -> Any:
+    """Make an array of numbers of the one chunk along the axis of words."""
+    (words,) = rows
+    return make(words, system)
+
+
+def words_of(
+    numbers: da.Array, system: NumberSystem, like: Array, words_in: Callable[..., Array]
+) -> da.Array:
+    """Return the words of a Dask array whose chunks are arrays of numbers.
+
+    Parameters
+    ----------
+    numbers : Dask array
+        As :func:`numbers_of` makes it.
+    system : NumberSystem
+        What the words mean.
+    like : array
+        Of the library that holds the words.
+    words_in : callable
+        Called with a chunk and ``place=``, the :class:`.Place` of it; it returns the chunk's words.
+    """
+    name = f"rns-words-{tokenize(numbers.name, words_in)}"
+    grid = Grid.of(numbers.chunks)
+    layer: dict[Any, Any] = {
+        (name, 0, *index): (partial(words_in, place=grid.place(index)), (numbers.name, *index))
+        for index in product(*map(range, numbers.numblocks))
+    }
+    sources: list[Any] = [numbers]
+    graph = HighLevelGraph.from_collections(name, layer, dependencies=sources)
+    meta = np.empty((0,) * (numbers.ndim + 1), dtype=system.word_dtype, like=like)
+    return da.Array(graph, name, ((system.rows,), *numbers.chunks), meta=meta)
+
+
+def words_in_chunk(chunk: Any, *, place: Place) -> Array:  # noqa: ARG001  (as `words_of` calls it)
+    """Return the words of a chunk that is an array of numbers."""
+    words: Array = chunk.words
+    return words
+
+
+def joined(results: Any, finish_words: Any, make: Make, system: NumberSystem) -> Any:
+    """Make one array of numbers of the computed chunks, in lists in lists as Dask gives them."""
+    finish, arguments = finish_words
+    return make(finish([_nested_words(results)], *arguments), system)
+
+
+def _nested_words(results: Any) -> Any:
+    return list(map(_nested_words, results)) if isinstance(results, list | tuple) else results.words
+
+
+def rebuilt(
+    graph: Any, rebuild_numbers: Any, make: Make, system: NumberSystem, like: Array, **options: Any
+) -> Any:
+    """Make an array of numbers of the graph of its chunks, as Dask does after ``persist``."""
+    rebuild, arguments = rebuild_numbers
+    return make(words_of(rebuild(graph, *arguments, **options), system, like, words_in_chunk), system)

@@ -1,0 +1,89 @@
+"""What there is to say of an array's integers after one pass: count, ends, sum, and lengths in bits."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from itertools import zip_longest
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from numpy.typing import NDArray
+
+from rnsdask.backend import Array, to_backend
+from rnsdask.core.number_system import NumberSystem
+from rnsdask.interval_rns.system import IntervalRNS
+from rnsdask.lazy.map import reduce_chunks
+from rnsdask.lazy.number_theory import lengths_block
+from rnsdask.lazy.operands import Numbers
+from rnsdask.lazy.tree import boxed, combine_tree, reduce_words
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Exact facts about some integers.
+
+    Attributes
+    ----------
+    count : int
+        How many they are.
+    minimum, maximum : int or None
+        None without numbers.
+    total : int
+        Their sum.
+    lengths : tuple of int
+        At index b, how many have a magnitude of b bits.
+    """
+
+    count: int
+    minimum: int | None
+    maximum: int | None
+    total: int
+    lengths: tuple[int, ...]
+
+    @property
+    def mean(self) -> Fraction | None:
+        """The arithmetic mean; None without numbers."""
+        return Fraction(self.total, self.count) if self.count else None
+
+
+_NOTHING = Summary(0, None, None, 0, ())
+
+
+def summarize(x: Numbers, *, backend: str = "auto") -> da.Array:
+    """Summarize a lazy array of integers, each chunk in one task.
+
+    Returns
+    -------
+    lazy array of one item
+        A :class:`Summary`.
+    """
+    partials = reduce_chunks(_summary_block, x.words, system=x.system, backend=backend)
+    return combine_tree(partials, _combine_blocks, tuple(range(x.words.ndim)), "rns-summary")
+
+
+def combine(a: Summary, b: Summary) -> Summary:
+    """Summarize two parts of an array."""
+    lows, highs = (
+        [end for end in ends if end is not None] for ends in ((a.minimum, b.minimum), (a.maximum, b.maximum))
+    )
+    lengths = tuple(map(sum, zip_longest(a.lengths, b.lengths, fillvalue=0)))
+    total, count = a.total + b.total, a.count + b.count
+    return Summary(count, min(lows, default=None), max(highs, default=None), total, lengths)
+
+
+def _summary_block(block: Array, *, system: NumberSystem, backend: str) -> NDArray[np.object_]:
+    if not isinstance(system, IntervalRNS) or backend != "auto":  # their reductions stay where they are
+        block = to_backend(block, backend)
+    found = _NOTHING
+    if 0 not in block.shape:
+        lowest, highest, total = (reduce_words(name, block, system) for name in ("min", "max", "sum"))
+        lengths = to_backend(np.bincount(lengths_block(block, system=system).ravel()), "cpu")
+        found = Summary(
+            total.count, lowest.value, highest.value, total.value, tuple(map(int, lengths.tolist()))
+        )
+    return boxed(found, block.ndim)
+
+
+def _combine_blocks(blocks: Any, axis: Any, keepdims: bool) -> Any:  # noqa: ARG001  (combine_tree passes both)
+    return boxed(reduce(combine, blocks.flat, _NOTHING), blocks.ndim)

@@ -1,0 +1,48 @@
+"""Looking at a place before anything is written there: room on the disk, and whether it can be written."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from rnsdask.core.errors import StoreAccessError, StoreError
+from rnsdask.core.messages import size_text
+from rnsdask.store.location import Location
+
+
+def check_room(wanted: Mapping[Location, int]) -> None:
+    """Raise StoreError unless so many bytes at each local place fit on its disk, all of them together."""
+    totals: dict[int, int] = {}
+    for location, nbytes in wanted.items():
+        if not location.is_local:
+            continue
+        folder = _existing_folder(location)
+        device = folder.stat().st_dev
+        totals[device] = needed = totals.get(device, 0) + nbytes
+        if needed > (free := shutil.disk_usage(folder).free):
+            raise StoreError(
+                f"{location.path}: {needed} bytes ({size_text(needed)}) are to be written, and {free} "
+                f"({size_text(free)}) are free on the disk; make room there, or write to another disk"
+            )
+
+
+def check_can_write(location: Location) -> None:
+    """Raise StoreError if nothing can be written at a place, as far as that shows without writing there."""
+    location.check_writable()
+    if not location.is_local:
+        return
+    try:
+        with tempfile.TemporaryFile(dir=_existing_folder(location)):
+            pass
+    except OSError as error:
+        raise StoreAccessError.of(f"{location.path}: it cannot be written", error) from error
+
+
+def _existing_folder(location: Location) -> Path:
+    """The folder of a local place, or the nearest one above it that is there."""
+    path = Path(os.path.realpath(location.path))
+    try:
+        return next(folder for folder in (path, *path.parents) if folder.exists())
+    except OSError as error:  # a name that is too long, for one
+        raise StoreAccessError.of(f"{location.path}: it cannot be written", error) from error

@@ -1,0 +1,208 @@
+"""What arrays show of their numbers: by repr, in notebooks, in xarray."""
+
+import subprocess
+import sys
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+import xarray as xr
+from conftest import Processor
+
+import rnsdask as rd
+from rnsdask.core.integer_text import brief_decimal, to_decimal
+
+LONG = 7**103  # 88 digits
+
+
+def shown(value: int) -> str:
+    """The text of a number among others, from all of its digits."""
+    digits = to_decimal(abs(value))
+    sign = "-" if value < 0 else ""
+    return sign + (digits if len(digits) <= 20 else f"{digits[:5]}…{digits[-5:]} ({len(digits)} digits)")
+
+
+def lines(x: Any) -> list[str]:
+    return repr(x).splitlines()[1:]
+
+
+SYSTEMS = [
+    rd.ModuliSet.for_bits(400),
+    rd.RNS(rd.ModuliSet.for_bits(400), signed=True),
+    rd.IntervalRNS(rd.ModuliSet.for_bits(400)),
+    rd.Positional(400, signed=True),
+    rd.PrimeFields(rd.ModuliSet.ntt_primes(400, 64)),
+    rd.FermatField(2**28 + 2**22, 16),
+]
+
+
+@pytest.mark.parametrize("system", SYSTEMS, ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize("chunks", [None, 2])
+def test_numbers_in_memory_are_shown(system: Any, chunks: int | None) -> None:
+    values = [0, 5, 10**20 - 1, 10**20, 3**90]
+    x = rd.from_ints(values, system, chunks=chunks)
+    assert " ".join(lines(x)).replace("  ", " ") == f"[{', '.join(map(shown, values))}]"
+    assert str(x) == repr(x)
+    assert "shape=(5,)" in repr(x).splitlines()[0]
+
+
+def test_negative_numbers() -> None:
+    x = rd.from_ints([-LONG, -1, LONG])
+    assert lines(x) == [f"[{shown(-LONG)}, -1, {shown(LONG)}]"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [s * (10**k + d) for k in (1, 19, 20, 21, 22, 23, 30, 500) for d in (-1, 0, 1, 12345) for s in (1, -1)],
+)
+def test_brief_decimals_agree_with_all_digits(value: int) -> None:
+    text, count = brief_decimal(value)
+    digits = str(abs(value))
+    wanted = (digits, None) if len(digits) <= 20 else (f"{digits[:5]}…{digits[-5:]}", len(digits))
+    assert (text.removeprefix("-"), count) == wanted
+    assert text.startswith("-") == (value < 0)
+
+
+def test_long_arrays_are_summarised() -> None:
+    x = rd.from_ints(np.arange(1000).reshape(20, 50))
+    text = lines(x)
+    assert text[0] == "[[0, 1, 2, …, 47, 48, 49],"
+    assert text[3] == " …,"
+    assert text[-1] == " [950, 951, 952, …, 997, 998, 999]]"
+    assert lines(rd.from_ints(np.arange(6).reshape(2, 3))) == ["[[0, 1, 2],", " [3, 4, 5]]"]
+    assert lines(rd.from_ints(np.arange(8).reshape(2, 2, 2))) == [
+        *("[[[0, 1],", "  [2, 3]],", "", " [[4, 5],", "  [6, 7]]]"),
+    ]
+    assert lines(rd.from_ints(np.arange(0))) == ["[]"]
+    for shape in ((100,), (1000, 2), (3,) * 9, (2,) * 16, (1, 1, 50, 1)):
+        words = np.arange(np.prod(shape)).reshape(shape)
+        text = repr(rd.from_ints(words, chunks=None))
+        assert text.count("[") == text.count("]")
+        assert len(text) < 3000
+
+
+def test_lines_fit_a_terminal() -> None:
+    x = rd.from_ints([LONG + i for i in range(30)])
+    assert len(lines(x)) > 5
+    assert max(map(len, lines(x))) <= 79
+    assert lines(x)[1].startswith(f" {shown(LONG + 3)}")
+
+
+def test_few_numbers_are_converted(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = rd.from_ints(np.arange(10**6), rd.ModuliSet.for_bits(64), chunks=1000)
+    converted = []
+    decode = rd.RNS.decode
+    monkeypatch.setattr(
+        rd.RNS, "decode", lambda self, words: converted.append(words.shape[1]) or decode(self, words)
+    )
+    assert lines(x) == ["[0, 1, 2, …, 999997, 999998, 999999]"]
+    assert sum(converted) == 6
+
+
+def test_numbers_of_many_moduli_are_shown_without_their_tables() -> None:
+    value = 3**70_000  # 33399 digits
+    x = rd.from_ints([value, -1, -value], chunks=None)
+    digits = to_decimal(value)
+    one = f"{digits[:5]}…{digits[-5:]} ({len(digits)} digits)"
+    assert lines(x) == [f"[{one}, -1, -{one}]"]
+    assert ("partial_products" in vars(x.moduli)) is False
+
+
+def test_what_is_yet_to_be_computed_is_not_shown() -> None:
+    x = rd.from_ints([1, LONG], chunks=1)
+    with dask.config.set(scheduler=lambda *_, **__: pytest.fail("something was computed")):
+        for lazy in (x + x, (x + x)[:1], rd.random(rd.ModuliSet.for_bits(64), 5), x[x > 0]):
+            assert lines(lazy) == []
+            assert "<pre>" not in lazy._repr_html_()
+    assert lines((x + x).persist()) == [f"[2, {shown(2 * LONG)}]"]
+
+
+def test_slices_of_what_is_in_memory_are_shown() -> None:
+    a = np.arange(60).reshape(6, 10)
+    x = rd.from_ints(a, chunks=(4, 3))
+    for key in (np.s_[:2], np.s_[1], np.s_[::-2, 3], np.s_[..., -2:], np.s_[4:5, None, 1:9:3]):
+        part = x[key]
+        assert isinstance(part.words, da.Array)
+        assert (part.to_ints() == a[key]).all()
+        assert lines(part) == lines(rd.from_ints(a[key], chunks=None))
+        assert part.words.name == x[key].words.name
+    assert lines(x[:0]) == ["[]"]
+
+
+def test_html_has_the_axes_of_the_user() -> None:
+    x = rd.from_ints(np.arange(60).reshape(6, 10), rd.ModuliSet.for_bits(300), chunks=(4, 3))
+    for array in (x, x + 0):
+        html = array._repr_html_()
+        assert "(6, 10)" in html
+        assert "<td>(4, 3), 8 chunks</td>" in html
+        assert f"({x.system.rows}, 6, 10)" not in html
+        assert html.count("<svg") == 1
+    assert "<pre>[[0, 1, 2, …, 7, 8, 9]" in x._repr_html_()
+    assert "<svg" not in x.compute()._repr_html_()
+    assert "<svg" not in rd.from_ints([], rd.ModuliSet.for_bits(64))._repr_html_()
+
+
+def test_xarray_shows_numbers_in_a_line() -> None:
+    x = rd.from_ints([LONG, 2, 3, 4, 5, 6, 7, -LONG])
+    digits = str(LONG)
+    brief = f"{digits[:5]}…{digits[-5:]}"
+    assert x._repr_inline_(40) == f"{brief} 2 3 ... 6 7 -{brief}"
+    assert x._repr_inline_(30) == f"{brief} ... -{brief}"
+    assert len(x._repr_inline_(5)) <= 5
+    assert (x + 0)._repr_inline_(40) == "RNSArray<chunksize=(8,)>"
+    assert brief in repr(xr.Dataset({"a": ("i", x)}))
+    assert brief in repr(xr.DataArray(x, dims="i"))
+
+
+def test_results_never_raise() -> None:
+    huge = 10**5000
+    x = rd.from_ints([huge, 1])
+    assert "10000…00000 (5001 digits)" in repr(x)
+    for result in (x.reduce("max").compute(), x.compute().reduce("sum")):
+        assert "(5001 digits)" in repr(result)
+    number = x.max().compute()
+    assert repr(number) == repr([number])[1:-1] == "10000…00000 (5001 digits)"
+    assert str(number) == "1" + "0" * 5000
+    small = x.min().compute()
+    assert (repr(small), str(small), f"{small}", repr([small])) == ("1", "1", "1", "[1]")
+
+
+def test_numbers_of_each_processor_are_shown(on_each_processor: Processor) -> None:
+    a = np.arange(-50, 50).reshape(10, 10)
+    for system in (rd.RNS(rd.ModuliSet.for_bits(300), True), rd.IntervalRNS(rd.ModuliSet.for_bits(300))):
+        x = rd.from_ints(a, system, chunks=None)
+        y = type(x)(on_each_processor.xp.asarray(x.words), x.system)
+        assert lines(y) == lines(x)
+        assert lines(y.rechunk(3).persist()[2:5]) == lines(x[2:5])  # CuPy's chunks are copied first
+        assert y._repr_inline_(40) == x._repr_inline_(40)
+
+
+def test_notebooks_show_integers_of_any_length() -> None:
+    """Python's limit on digits holds for repr; IPython asks the printer of each item of a list."""
+    pytest.importorskip("IPython")
+    script = """
+import IPython.core.interactiveshell as shell
+ip = shell.InteractiveShell.instance()
+import rnsdask as rd
+x = rd.from_ints([10**5000, -7])
+show = lambda value: ip.display_formatter.format(value)[0]["text/plain"]
+for value in (x.tolist(), x.compute().max(), x.to_ints(), x.max().compute(), {"a": (10**5000,)}, [1, 2], x):
+    print(show(value))
+from fractions import Fraction
+print(show([Fraction(10**5000, 3)]))
+import numpy as np
+print(show(np.arange(3)))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    one = "10000…00000 (5001 digits)"
+    assert done.stdout.splitlines()[:6] == [
+        f"[{one}, -7]",
+        one,
+        f"array([{one}, -7], dtype=object)",
+        one,
+        f"{{'a': ({one},)}}",
+        "[1, 2]",
+    ]
+    assert done.stdout.splitlines()[-2:] == [f"[Fraction({one}, 3)]", "array([0, 1, 2])"]

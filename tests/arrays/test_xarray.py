@@ -1,0 +1,139 @@
+"""Arrays of numbers in xarray: the table of docs/xarray.md, for every kind of array, lazy and in memory.
+
+What is right is said by xarray itself, with NumPy's arrays of Python ints in the place of numbers.
+"""
+
+import pickle
+import re
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+
+import rnsdask as rd
+
+xr = pytest.importorskip("xarray")
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "xarray.md"
+MODULI = rd.ModuliSet([251, 253, 255, 256])
+FIELDS = rd.PrimeFields([7, 11])
+FERMAT = rd.FermatField(2**28 + 2**22, 16)
+VALUES = np.array([[12, 5, 30], [24, 9, 3]], dtype=object)
+COLUMNS = {"rns": 0, "interval": 0, "positional": 0, "fields": 2, "fermat": 2}
+KINDS = [f"{kind}{lazy}" for kind in COLUMNS for lazy in ("", " lazy")]
+
+
+def make(kind: str) -> Any:
+    x: Any = rd.from_ints(VALUES, MODULI, signed=True, chunks=None)
+    if "interval" in kind:
+        x = rd.IntervalRNSArray.from_rns(x)
+    elif "positional" in kind:
+        x = x.to_positional(40)
+    elif "fields" in kind:
+        x = rd.from_ints(VALUES, FIELDS, chunks=None)
+    elif "fermat" in kind:
+        x = rd.from_ints(VALUES, FERMAT, chunks=None)
+    return x.rechunk((2, 2)) if "lazy" in kind else x
+
+
+def tables() -> dict[str, list[tuple[str, list[str]]]]:
+    """The calls of each table, with their verdicts."""
+    found: dict[str, list[tuple[str, list[str]]]] = {}
+    heading = ""
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        heading = line.removeprefix("### ") if line.startswith("### ") else heading
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if line.startswith("| `") and len(cells) == 5:
+            calls = re.findall(r"`([^`]+)`", cells[0])
+            found.setdefault(heading, []).extend((call, cells[1:]) for call in calls)
+    return found
+
+
+TABLES = tables()
+
+
+def named(data: Any) -> Any:
+    return xr.DataArray(data, dims=("r", "k"), coords={"k": [10, 20, 30]}, name="a")
+
+
+def evaluate(call: str, data: Any, folder: Path) -> Any:
+    names = {
+        **{"xr": xr, "np": np, "rd": np if data is VALUES else rd, "da": da, "dask": dask, "pickle": pickle},
+        **{"d": named(data), "path": str(folder / "store")},
+        **{"points": xr.DataArray([0, 1], dims="p"), "others": xr.DataArray([2, 0], dims="p")},
+        **{
+            "groups": xr.DataArray([0, 0, 1], dims="k", name="g"),
+            "weights": xr.DataArray([1, 2, 3], dims="k"),
+        },
+        **{"coefficients": xr.DataArray([1, 2], dims="degree", coords={"degree": [0, 1]})},
+    }
+    with dask.config.set(scheduler="sync"):
+        found = eval(call, names)
+        if isinstance(found, xr.Dataset):
+            found = found["a"]
+        if isinstance(found, xr.DataArray):
+            found = found.compute() if data is VALUES else found
+    return found
+
+
+def verdict(found: Any, x: Any) -> str:
+    data = found.data if isinstance(found, xr.DataArray) else found
+    if type(data) is type(x):
+        return "numbers"
+    if isinstance(found, xr.DataArray) and found.ndim == 0:
+        return "a number"
+    if isinstance(data, str | bool | np.bool_):
+        return "plain"
+    return "integers" if getattr(data, "dtype", np.dtype(object)).kind == "O" else "plain"
+
+
+def values(found: Any) -> Any:
+    with dask.config.set(scheduler="sync"):
+        return np.asarray(found, dtype=object).tolist()
+
+
+def flat(found: Any) -> list[Any]:
+    return [value for part in found for value in flat(part)] if isinstance(found, list) else [found]
+
+
+@cache
+def expected_of(call: str) -> list[Any]:
+    return flat(values(evaluate(call, VALUES, Path())))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::RuntimeWarning", "ignore::FutureWarning")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("heading", TABLES)
+def test_the_table_of_the_documents(heading: str, kind: str, tmp_path: Path) -> None:
+    x = make(kind)
+    for call, verdicts in TABLES[heading]:
+        expected = verdicts[COLUMNS[kind.removesuffix(" lazy")] + ("lazy" in kind)]
+        try:
+            found = evaluate(call, x, tmp_path)
+            listed = values(found)  # what raises when it is computed does so here
+        except (TypeError, ValueError, AttributeError, NotImplementedError, ImportError, OSError) as error:
+            if expected != "error":
+                pytest.fail(f"{call}: {error!r}")
+            continue
+        assert verdict(found, x) == expected, call
+        if isinstance(found, str):
+            continue
+        pairs = zip(flat(listed), expected_of(call), strict=True)
+        modulus = {"fields": FIELDS.moduli.product, "fermat": (2**28 + 2**22) ** 16 + 1}.get(kind.split()[0])
+        for got, right in pairs:
+            if isinstance(got, Fraction):
+                assert float(got) == pytest.approx(right), call
+            elif modulus and isinstance(got, int) and not isinstance(got, bool) and "rolling" not in call:
+                assert (got - round(right)) % modulus == 0, call
+            else:
+                assert got == right or (got != got and right != right), call
+
+
+def test_the_tables_are_there() -> None:
+    assert len(TABLES) == 14
+    assert sum(map(len, TABLES.values())) > 120

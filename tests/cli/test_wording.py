@@ -1,0 +1,263 @@
+"""Ways out that errors name: Python's in Python, options and commands on the command line."""
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import call as run
+from commands import fail
+
+import rnsdask as rd
+from rnsdask import store
+from rnsdask.cli.wording import COMMANDS
+from rnsdask.cluster.failures import describe
+from rnsdask.core.files import new_file
+from rnsdask.jobs.integer_writing import check_consecutive
+
+PACKAGE = Path(rd.__file__).parent
+OF_COMMANDS = re.compile(r"(?<![\w-])--[a-z]|\brnsdask [a-z]+ (SRC|STORE|DST|--)")
+OF_PYTHON = re.compile(r"\b\w+=(True|False|None|\"|')|\b(x|rd|np|numpy)\.(?!zarr)\w+|\b(to|from)_\w+\(")
+
+
+def messages(folder: Path) -> Iterator[tuple[str, str]]:
+    """Place and text of each literal of several words that is no docstring and no help text."""
+    for path in sorted(folder.rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        skipped: set[ast.AST] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                skipped.add(node.value)
+            if isinstance(node, ast.JoinedStr):
+                skipped |= set(node.values)
+            if isinstance(node, ast.keyword) and node.arg == "help":
+                skipped |= set(ast.walk(node.value))
+        for node in ast.walk(tree):
+            if node in skipped:
+                continue
+            if isinstance(node, ast.JoinedStr):
+                parts = (part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+                text = "".join(map(str, parts))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                text = node.value
+            else:
+                continue
+            if " " in text:
+                yield f"{path.relative_to(PACKAGE)}:{node.lineno}", text
+
+
+OF_PACKAGE = [(place, text) for place, text in messages(PACKAGE) if not place.startswith("cli/")]
+OF_CLI = [
+    (place, text) for place, text in messages(PACKAGE / "cli") if not place.startswith("cli/wording.py")
+]
+
+
+def test_messages_of_the_package_name_no_options() -> None:
+    assert len(OF_PACKAGE) > 500
+    assert [found for found in OF_PACKAGE if OF_COMMANDS.search(found[1])] == []
+
+
+def test_messages_of_commands_name_no_parameters() -> None:
+    assert len(OF_CLI) > 50
+    assert [found for found in OF_CLI if OF_PYTHON.search(found[1])] == []
+
+
+def test_all_that_is_translated_is_said() -> None:
+    assert [words for words in COMMANDS if not any(words in text for _, text in OF_PACKAGE)] == []
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of stores of each kind, of incomplete arrays, and of a file."""
+    folder = tmp_path_factory.mktemp("stores")
+    x = rd.from_ints([[1, 2], [3, 4]], MODULI)
+    made = {
+        "x": x,
+        "columns": x.rechunk((2, 1)),
+        "p": x.to_positional(64),
+        "q": x.to_positional(100),
+        "i": rd.IntervalRNSArray.from_rns(x),
+        "f": rd.from_ints([[1, 2], [3, 4]], rd.PrimeFields([7, 11])),
+    }
+    for name, array in made.items():
+        array.to_zarr(folder / f"{name}.zarr")
+    store.create(folder / "begun.zarr", x.system, (2,), chunks=1)
+    store.create_plain(folder / "mask.zarr", (2,), (1,), np.dtype(bool))
+    (folder / "taken.txt").touch()
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _in_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+
+
+MODULI = rd.ModuliSet.for_bits(64)
+
+# The same error, told in Python and by a command: what each must say.
+BOTH: dict[str, tuple[Callable[[], Any], str, str, str]] = {
+    "exists": (
+        lambda: rd.open_zarr("x.zarr").to_zarr("p.zarr"),
+        "random p.zarr --bits 64 --count 3",
+        "p.zarr: it exists; replace it with overwrite=True",
+        "p.zarr: it exists; replace it with --overwrite",
+    ),
+    "exists, of a group": (
+        lambda: rd.open_zarr("i.zarr").rechunk(1).to_zarr("i.zarr"),
+        "convert x.zarr i.zarr --to interval",
+        "i.zarr: it exists; replace it with overwrite=True",
+        "i.zarr: it exists; replace it with --overwrite",
+    ),
+    "exists, of a result": (
+        lambda: rd.open_zarr("x.zarr").to_zarr("x.zarr"),
+        "det x.zarr -o p.zarr",
+        "it exists; replace it with overwrite=True",
+        "it exists; replace it with --overwrite",
+    ),
+    "exists, of a file": (
+        lambda: new_file(Path("taken.txt")).__enter__(),
+        "export x.zarr taken.txt",
+        "taken.txt: it exists; replace it with overwrite=True",
+        "taken.txt: it exists; replace it with --overwrite",
+    ),
+    "incomplete": (
+        lambda: rd.open_zarr("begun.zarr"),
+        "sum begun.zarr",
+        "did not finish; write it anew with overwrite=True",
+        "did not finish; write the rest with --resume, or all of it anew with --overwrite",
+    ),
+    "incomplete, of a mask": (
+        lambda: store.open_plain("mask.zarr"),
+        "eval where(m,a,0) a=x.zarr m=mask.zarr -o y",
+        "did not finish; write it anew with overwrite=True",
+        "did not finish; write the rest with --resume, or all of it anew with --overwrite",
+    ),
+    "elements of fields": (
+        lambda: store.open_info("f.zarr"),
+        "max f.zarr",
+        "which this takes none of; of the array, x.lift() makes integers",
+        "which this takes none of; of the array, in Python, x.lift() makes integers",
+    ),
+    "fields and integers": (
+        lambda: rd.linalg.solve(rd.open_zarr("f.zarr"), rd.open_zarr("x.zarr")),
+        "solve f.zarr x.zarr",
+        "do not mix; FieldArray.from_rns(x, fields) and lift() convert",
+        "do not mix; in Python, FieldArray.from_rns(x, fields) and lift() convert",
+    ),
+    "overflow": (
+        lambda: (rd.open_zarr("x.zarr") ** 99).compute(),
+        "eval a**99 a=x.zarr -o y",
+        'x.extend(moduli) takes more moduli; overflow="wrap" or "flag", where it is taken, gives it modulo M',
+        "rnsdask extend SRC DST, or eval --extend, takes more moduli; --overflow wrap or flag, where it is "
+        "taken, gives it modulo M",
+    ),
+    "overflow of limbs": (
+        lambda: (rd.open_zarr("p.zarr") << 63).compute(),
+        "eval a<<63 a=p.zarr -o z",
+        'x.to_positional(bits) takes more bits; overflow="wrap" or "flag", where it is taken, gives it '
+        "modulo a power of two",
+        "rnsdask convert SRC DST --to positional --bits B takes more bits; --overflow wrap or flag, where it "
+        "is taken, gives it modulo a power of two",
+    ),
+    "powers modulo more than M": (
+        lambda: pow(rd.open_zarr("x.zarr"), 3, 10**30),
+        "eval pow(a,3,10**30) a=x.zarr -o y",
+        "x.extend(moduli) takes more moduli",
+        "rnsdask extend SRC DST, or eval --extend, takes more moduli",
+    ),
+    "precisions": (
+        lambda: rd.open_zarr("p.zarr") + rd.open_zarr("q.zarr"),
+        "eval a+b a=p.zarr b=q.zarr -o y",
+        "x.to_positional(bits) makes them alike",
+        "rnsdask convert SRC DST --to positional --bits B makes them alike",
+    ),
+    "bits of residues": (
+        lambda: rd.isqrt(rd.open_zarr("x.zarr")),
+        "eval isqrt(a) a=x.zarr -o y",
+        "got RNSArray; x.to_positional(bits) makes one",
+        "got RNSArray; rnsdask convert SRC DST --to positional --bits B makes one",
+    ),
+    "modular arithmetic of residues": (
+        lambda: rd.mod_add(rd.open_zarr("x.zarr"), 1, 5),
+        "eval mod_add(a,1,5) a=x.zarr -o y",
+        "x.to_positional(bits) makes one",
+        "rnsdask convert SRC DST --to positional --bits B makes one",
+    ),
+    "bits of intervals": (
+        lambda: rd.open_zarr("i.zarr") & 3,
+        "eval a&3 a=i.zarr -o y",
+        "got an IntervalRNSArray; x.to_positional(bits) makes one",
+        "got an IntervalRNSArray; rnsdask convert SRC DST --to positional --bits B makes one",
+    ),
+    "limbs where residues are needed": (
+        lambda: rd.convolve(rd.open_zarr("p.zarr"), rd.open_zarr("p.zarr")),
+        "convolve p.zarr p.zarr -o y",
+        "x.to_rns(moduli) makes residues of its numbers",
+        "rnsdask convert SRC DST --to rns makes residues of its numbers",
+    ),
+    "a store of limbs where residues are needed": (
+        lambda: store.open_info("p.zarr"),
+        "export --residues --moduli-list 3,5,7 p.zarr -",
+        "x.to_rns(moduli) makes residues",
+        "rnsdask convert SRC DST --to rns makes residues",
+    ),
+    "kinds that do not mix": (
+        lambda: rd.open_zarr("x.zarr") + rd.open_zarr("i.zarr"),
+        "eval a+b a=x.zarr b=i.zarr -o y",
+        "IntervalRNSArray.from_rns(x) and to_rns() convert",
+        "rnsdask convert SRC DST --to rns makes an RNSArray of any of them",
+    ),
+    "integers where elements are needed": (
+        lambda: rd.ntt(rd.open_zarr("x.zarr")),
+        "ntt x.zarr -o y",
+        "rd.from_ints(x, fields) makes one",
+        "in Python, rd.from_ints(x, fields) makes one",
+    ),
+    "order of chunks": (
+        lambda: check_consecutive("x.zarr", (2, 2), (2, 1)),
+        "export columns.zarr -",
+        "x.rechunk(chunks) makes such an array",
+        "rnsdask rechunk SRC DST --chunks N,... makes such an array",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_ways_out(name: str) -> None:
+    """The same error names Python's way out in Python, and the command's on the command line."""
+    call, command, in_python, told = BOTH[name]
+    with pytest.raises((TypeError, ValueError, ArithmeticError, rd.RNSError)) as caught:
+        call()
+    assert in_python in str(caught.value)
+    assert not OF_COMMANDS.search(str(caught.value))
+    words = command.split(" ")
+    result = run(*words)
+    message = result.stderr.removeprefix("rnsdask: error: ").rstrip("\n")
+    assert result.exit_code in (1, 2)
+    assert told in message, message
+    assert not OF_PYTHON.search(re.sub(r"in Python, [^;]*", "", message)), message
+
+
+def test_many_kinds_that_do_not_mix() -> None:
+    message = fail("eval", "a+b+c", "a=x.zarr", "b=i.zarr", "c=p.zarr", "-o", "y", status=2)
+    assert "a is of type RNSArray, and b is of type IntervalRNSArray, which do not mix" in message
+
+
+def test_a_log_speaks_of_options() -> None:
+    fail("eval", "a**99", "a=x.zarr", "-o", "w", "--log-json", "log")
+    assert "--overflow wrap or flag" in Path("log").read_text()
+    assert "x.extend" not in Path("log").read_text()
+
+
+def test_only_the_command_line_offers_its_debug_option() -> None:
+    assert "--debug" not in describe(RuntimeError("x"))
+
+
+def test_extend_of_nothing_to_extend() -> None:
+    message = fail("eval", "a+1", "a=p.zarr", "-o", "y", "--extend", status=2)
+    assert message.startswith(
+        "--extend is of residues, and operands are of limbs; rnsdask convert SRC DST --to rns"
+    )
