@@ -253,9 +253,15 @@ def page() -> str:
         "Most convert an array `x` of numbers to a Dask array of Python ints, as `x.to_dask_array()` "
         "does: exact, and slow.",
         "```python\n"
-        "import dask.array as da\n\n"
-        "da.histogram(x, bins=[0, 5, 10])[0].compute()  # TypeError: numpy.histogram takes no ...\n"
-        "da.histogram(x.to_dask_array(), bins=[0, 5, 10])[0].compute()  # counts\n"
+        ">>> import dask.array as da\n"
+        ">>> import rnsdask as rd\n"
+        ">>> x = rd.from_ints([1, 7, 3])\n"
+        ">>> da.piecewise(x, [x > 2], [1, 0]).compute()\n"
+        "Traceback (most recent call last):\n"
+        "    ...\n"
+        "TypeError: numpy.piecewise takes no RNSArray; ...\n"
+        ">>> da.piecewise(x.to_dask_array(), [x > 2], [1, 0]).compute()\n"
+        "array([0, 1, 1], dtype=object)\n"
         "```",
         "Functions that read the tasks of a collection get its chunks, which are arrays of numbers in "
         "memory: they do what NumPy's functions do with those, or fail with one line as that one.",
