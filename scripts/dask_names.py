@@ -67,6 +67,9 @@ FUNCTIONS: dict[str, list[Row]] = {
             "error",
             "`x.rechunk()`, `x.cumsum()`, `rd.searchsorted`",
         ),
+        Row("histogram", "right", "error", "`rd.histogram`"),
+        Row("imag real", "right", "right"),
+        Row("log2", "right", "right", "Rounded, as `x.log2()`."),
         Row("moment std var", "right", "error", "Rounded; `x.var()` is exact."),
         Row("argmax argmin argtopk nanargmax nanargmin", "error", "error", "`x.argmax()`, `x.argtopk(k)`"),
         Row(
@@ -78,7 +81,7 @@ FUNCTIONS: dict[str, list[Row]] = {
             "`rd.where(da.tri(n, dtype=bool), x, 0)`",
         ),
         Row(
-            "histogram histogram2d histogramdd percentile nanpercentile quantile nanquantile coarsen "
+            "histogram2d histogramdd percentile nanpercentile quantile nanquantile coarsen "
             "map_overlap piecewise push",
             "error",
             "error",
@@ -101,7 +104,7 @@ FUNCTIONS: dict[str, list[Row]] = {
         Row("assert_eq corrcoef cov frompyfunc", "error", "error", _INTS),
         Row(
             "angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh cbrt copysign cos cosh deg2rad "
-            "degrees exp exp2 expm1 fabs fmod frexp hypot i0 ldexp log log10 log1p log2 logaddexp "
+            "degrees exp exp2 expm1 fabs fmod frexp hypot i0 ldexp log log10 log1p logaddexp "
             "logaddexp2 modf nanmean nanstd nanvar nextafter rad2deg radians sin sinc sinh spacing sqrt "
             "tan tanh",
             "error",
@@ -109,8 +112,8 @@ FUNCTIONS: dict[str, list[Row]] = {
             _ROUNDED,
         ),
         Row(
-            "around ceil conj fix floor fmax fmin imag iscomplex isfinite isinf isnan isneginf isposinf "
-            "isreal nan_to_num real rint round signbit trunc",
+            "around ceil conj fix floor fmax fmin iscomplex isfinite isinf isnan isneginf isposinf "
+            "isreal nan_to_num rint round signbit trunc",
             "error",
             "error",
             "Nothing to do for integers; `x < 0`, `rd.maximum`, `rd.minimum`.",
@@ -253,9 +256,15 @@ def page() -> str:
         "Most convert an array `x` of numbers to a Dask array of Python ints, as `x.to_dask_array()` "
         "does: exact, and slow.",
         "```python\n"
-        "import dask.array as da\n\n"
-        "da.histogram(x, bins=[0, 5, 10])[0].compute()  # TypeError: numpy.histogram takes no ...\n"
-        "da.histogram(x.to_dask_array(), bins=[0, 5, 10])[0].compute()  # counts\n"
+        ">>> import dask.array as da\n"
+        ">>> import rnsdask as rd\n"
+        ">>> x = rd.from_ints([1, 7, 3])\n"
+        ">>> da.piecewise(x, [x > 2], [1, 0]).compute()\n"
+        "Traceback (most recent call last):\n"
+        "    ...\n"
+        "TypeError: numpy.piecewise takes no RNSArray; ...\n"
+        ">>> da.piecewise(x.to_dask_array(), [x > 2], [1, 0]).compute()\n"
+        "array([0, 1, 1], dtype=object)\n"
         "```",
         "Functions that read the tasks of a collection get its chunks, which are arrays of numbers in "
         "memory: they do what NumPy's functions do with those, or fail with one line as that one.",

@@ -221,9 +221,9 @@ SECTIONS: dict[str, tuple[str, list[Row]]] = {
             ),
             Row("da.reduction", "x.reduce"),
             Row(
-                "da.histogram da.percentile",
+                "da.percentile",
                 "x.to_dask_array",
-                "`da.histogram(x, ...)` raises; `da.histogram(x.to_dask_array(), ...)` counts.",
+                "`da.percentile(x, ...)` raises.",
             ),
             Row("da.to_npy_stack da.store", "x.to_zarr", "Dask's raise."),
         ],

@@ -25,7 +25,7 @@ _ONE = (
     "around array asanyarray asarray atleast_1d atleast_2d atleast_3d average cbrt ceil conj "
     "cos cosh count_nonzero deg2rad degrees diff dstack ediff1d exp exp2 expm1 fabs fix "
     "flatnonzero fliplr flipud floor frexp gradient hstack i0 imag invert iscomplex isfinite isinf "
-    "isnan isneginf isposinf isreal log log10 log1p log2 logical_not max mean min modf nan_to_num "
+    "isnan isneginf isposinf isreal log log10 log1p logical_not max mean min modf nan_to_num "
     "nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar ndim negative nonzero "
     "ones_like positive prod ptp rad2deg radians ravel real reciprocal rint rot90 round shape sign "
     "signbit sin sinc sinh spacing sqrt square squeeze std sum tan tanh trace transpose tril triu "
@@ -107,6 +107,7 @@ _OWN: dict[str, tuple[Call, Callable[[Any], Any]]] = {
     "empty_like": (lambda m, x: m.empty_like(x).shape, lambda v: v.shape),
     "from_array": (lambda m, x: m.from_array(x, chunks=2), lambda v: v),
     "frompyfunc": (lambda m, x: m.frompyfunc(operator.neg, 1, 1)(x), lambda v: -v),
+    "log2": (lambda m, x: m.log2(abs(x) + 1), lambda v: np.log2((abs(v) + 1).astype(float))),
     "isnull": (lambda m, x: m.isnull(x), lambda v: v != v),
     "map_blocks": (lambda m, x: m.map_blocks(operator.neg, x, dtype=object), lambda v: -v),
     "map_overlap": (lambda m, x: m.map_overlap(operator.neg, x, depth=1, dtype=object), lambda v: -v),

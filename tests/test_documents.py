@@ -1,7 +1,11 @@
 """The documents name files that exist, and show code that runs."""
 
 import doctest
+import os
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -84,6 +88,25 @@ def test_code_of_documents_runs(page: str, tmp_path: Path, monkeypatch: pytest.M
     session_of(page)
 
 
+def test_commands_of_the_tutorial_print_what_stands_below_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if shutil.which("rnsdask") is None:
+        pytest.skip("the command rnsdask is not on the path")
+    page = (ROOT / "docs/getting-started.md").read_text(encoding="utf-8")
+    sessions = "".join(re.findall(r"^```console\n(\$ (?!pip).*?)^```", page, re.MULTILINE | re.DOTALL))
+    for session in sessions.removeprefix("$ ").split("\n$ "):
+        command, *shown = session.rstrip("\n").split("\n")
+        done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert without_times(done.stdout + done.stderr) == without_times("\n".join(shown)), command
+
+
+def without_times(output: str) -> list[str]:
+    """Words of an output, without the figures in parentheses."""
+    return re.sub(r"\([^)]*\d[^)]*\)", "", output).split()
+
+
 def plain(value: Any) -> Any:
     """Numbers of arrays as lists, as the tables of examples show them."""
     if hasattr(value, "to_ints"):
@@ -124,7 +147,7 @@ def test_the_reference_has_every_public_name() -> None:
     public = {("rnsdask", name) for name in re.findall(r" as (\w+)$", stub, re.MULTILINE)}
     public -= {
         ("rnsdask", name) for name in ("linalg", "poly", "__version__")
-    }  # pages of their own, and no object
+    }  # of modules come what they hold
     public |= {(module.__name__, name) for module in (rd.linalg, rd.poly) for name in module.__all__}
     assert listed == public
 

@@ -26,6 +26,9 @@ from rnsdask.rns.remembered import now_constant
 
 Made = TypeVar("Made", bound="NumberCollection")
 
+_OF_CHUNKS = {"chunks", "numblocks", "npartitions", "chunksize", "blocks"}
+"""Attributes that arrays in memory have not."""
+
 _ARRAY_TYPES: list[Any] = []
 
 
@@ -177,6 +180,8 @@ class NumberCollection(DaskMethodsMixin):
         def __getattr__(self, name: str) -> Any:
             """Say what to do where a function of Dask asks for what only Dask's arrays have."""
             kind = with_article(type(self))
+            if hasattr(type(self), name) and name not in _OF_CHUNKS:
+                return object.__getattribute__(self, name)  # a property, which raises its own error again
             if name.startswith("_") or not hasattr(da.Array, name):
                 raise AttributeError(f"{kind} has no attribute {name!r}", name=name, obj=self)
             lacking = (

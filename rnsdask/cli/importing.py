@@ -209,7 +209,7 @@ def _reader(
     strict: bool,
 ) -> "tuple[IntegerSource, tuple[int, ...] | None, int]":
     """What reads a stream, by its options or its content; its shape, if known; and bytes that it holds."""
-    from rnsdask.core.file_formats import check_records, check_text
+    from rnsdask.cli.input_formats import check_records, check_text
     from rnsdask.jobs.compression import first_bytes
     from rnsdask.jobs.integer_reading import BinaryReader, TextReader
     from rnsdask.jobs.matrix_market import MatrixMarketReader, is_matrix_market

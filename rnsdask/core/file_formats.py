@@ -4,23 +4,21 @@ import re
 import zlib
 from pathlib import PurePath
 
-from rnsdask.core.errors import InputError
-
 COMPRESSED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstandard"}
 """Endings of the names of compressed files that are read and written."""
 
-NUMPY, PARQUET, CSV, ZARR = "a NumPy file", "a Parquet file", "a CSV file", "a Zarr store"
-_ZIP, _HDF5 = "a zip archive", "an HDF5 file"
-_ARROW, _MATRIX_MARKET = "an Arrow file", "a Matrix Market file"
+NUMPY, CSV, ZARR = "a NumPy file", "a CSV file", "a Zarr store"
+ZIP, PARQUET, _HDF5 = "a zip archive", "a Parquet file", "an HDF5 file"
+_ARROW, MATRIX_MARKET = "an Arrow file", "a Matrix Market file"
 
-_TEXTS = {
+TEXTS = {
     ".txt": "a text file",
     ".csv": CSV,
     ".tsv": "a TSV file",
     ".json": "a JSON file",
     ".jsonl": "a JSON file",
     ".ndjson": "a JSON file",
-    ".mtx": _MATRIX_MARKET,
+    ".mtx": MATRIX_MARKET,
 }
 _FILES = {
     ".npy": NUMPY,
@@ -38,14 +36,14 @@ _FILES = {
     ".pickle": "a pickle",
     ".mat": "a MATLAB file",
     ".xlsx": "an Excel file",
-    ".zip": _ZIP,
+    ".zip": ZIP,
     ".7z": "a 7z archive",
     ".tar": "a tar archive",
     ".tgz": "a tar archive",
     ".lz4": "an lz4 file",
     ".lzma": "an lzma file",
     ".zarr": ZARR,
-    **_TEXTS,
+    **TEXTS,
 }
 
 FIRST_BYTES = 32
@@ -54,7 +52,7 @@ FIRST_BYTES = 32
 # Records may have any bytes. None of these is a small number in records of 8 bytes, or of several zeros.
 _BEGINS = {
     NUMPY: rb"\x93NUMPY",
-    _ZIP: rb"PK\x03\x04[\x0a-\x3f]\x00",
+    ZIP: rb"PK\x03\x04[\x0a-\x3f]\x00",
     PARQUET: rb"PAR1\x15",
     _HDF5: rb"\x89HDF\r\n",
     _ARROW: rb"ARROW1",
@@ -64,20 +62,12 @@ _SHORTEST_GZIP = 20
 """Bytes of a gzip file of no data."""
 
 _BEGINS_OF_RECORDS = {
-    _MATRIX_MARKET: rb"(?i:%%MatrixMarket)",
+    MATRIX_MARKET: rb"(?i:%%MatrixMarket)",
     _GZIP: rb"\x1f\x8b\x08[\x00-\x1f](?s:....)[\x00\x02\x04]",
     "data compressed by bzip2": rb"BZh[1-9]1AY&SY",
     "data compressed by xz": rb"\xfd7zXZ\x00",
     "data compressed by zstandard": rb"\x28\xb5\x2f\xfd(?!(?s:.)\x00\x00)",
 }
-
-_WAYS = {
-    NUMPY: "--residues reads residues, and in Python rd.from_ints(np.load(PATH)) takes integers",
-    _ZIP: "if it is of NumPy, rd.from_ints(np.load(PATH)[NAME]) takes its integers in Python",
-    PARQUET: "rd.read_parquet(PATH, COLUMN) reads it in Python",
-    _MATRIX_MARKET: "import without --binary reads it",
-}
-_OTHER_WAY = "write its integers as text, one a line"
 
 
 def format_of_name(path: str) -> str | None:
@@ -85,15 +75,16 @@ def format_of_name(path: str) -> str | None:
 
     An ending that tells of a compression is passed over.
     """
-    return _FILES.get(PurePath(_uncompressed(path).lower()).suffix)
+    return _FILES.get(PurePath(uncompressed(path).lower()).suffix)
 
 
 def renamed(path: str, suffix: str) -> str:
     """Return a file's name with another ending."""
-    return PurePath(_uncompressed(path)).with_suffix(suffix).name
+    return PurePath(uncompressed(path)).with_suffix(suffix).name
 
 
-def _uncompressed(path: str) -> str:
+def uncompressed(path: str) -> str:
+    """Return a file's name without the ending that tells of a compression."""
     return path[: -len(suffix)] if (suffix := compression_of(path)) else path
 
 
@@ -124,26 +115,3 @@ def _is_gzip(begin: bytes) -> bool:
     except zlib.error:
         return False
     return True
-
-
-def check_text(begin: bytes, name: str) -> None:
-    """Raise InputError if a file that is to be read as text is of another format."""
-    if kind := format_of_begin(begin):
-        way = _WAYS.get(kind, _OTHER_WAY)
-        raise InputError(f"{name}: its first bytes are those of {kind}, and import reads text; {way}")
-
-
-def check_records(begin: bytes, name: str) -> None:
-    """Raise InputError if a file that is to be read as records without a header is of another format."""
-    if kind := format_of_begin(begin, of_records=True):
-        way = _WAYS.get(kind, _OTHER_WAY)
-        if kind in (f"data compressed by {by}" for by in COMPRESSED.values()):
-            suffix = next(suffix for suffix, by in COMPRESSED.items() if kind.endswith(by))
-            way = f"name it so that it ends in {suffix}, or decompress it"
-        problem = f"its first bytes are those of {kind}, and --binary reads records without a header"
-        raise InputError(f"{name}: {problem}; {way}")
-    if kind := format_of_name(name):
-        ending = PurePath(_uncompressed(name).lower()).suffix
-        way = "import without --binary reads text; " if ending in _TEXTS else ""
-        way += f"if it holds such records, name it otherwise, such as {renamed(name, '.bin')}"
-        raise InputError(f"{name}: its name is that of {kind}, not of records without a header; {way}")

@@ -159,10 +159,11 @@ def test_functions_are_right_or_say_why_not(kind: str, name: str, where: str) ->
 def test_what_reads_keys_gets_numbers_and_no_words(kind: str, tmp_path: Path) -> None:
     values = np.arange(10).astype(object)
     x = KINDS[kind](values, 5)
-    with pytest.raises(
-        TypeError, match=r"numpy\.histogram takes no \w+Array; np\.asarray\(x\), lazily x\.astype"
-    ):
-        da.histogram(x, bins=[0, 5, 10])[0].compute()
+    if kind in MODULI_OF_FIELDS:
+        with pytest.raises(TypeError, match="histogram takes no FieldArray: elements of fields"):
+            da.histogram(x, bins=[0, 5, 10])[0].compute()
+    else:
+        assert da.histogram(x, bins=[0, 5, 10])[0].compute().tolist() == [5, 5]
     assert da.histogram(x.astype(object), bins=[0, 5, 10])[0].compute().tolist() == [5, 5]
     with pytest.raises(TypeError, match=r"numpy\.save takes no \w+Array"):
         da.to_npy_stack(tmp_path / "numbers", x)
@@ -218,7 +219,7 @@ def test_what_only_dasks_arrays_have_names_the_way_out() -> None:
     for call, message in (
         (
             lambda: da.argmax(x),
-            r"an RNSArray in memory has no chunks, rechunk\(\) has; x\.to_dask_array\(\) is a",
+            r"an RNSArray in memory has no chunks; rechunk\(\) makes it lazy, and x\.to_dask_array\(\) is a",
         ),
         (
             lambda: da.argmax(x.rechunk(2)),
@@ -230,7 +231,10 @@ def test_what_only_dasks_arrays_have_names_the_way_out() -> None:
         ),
         (lambda: da.concatenate([x]).x, "object has no attribute 'x'"),
         (lambda: x.unknown, "an RNSArray has no attribute 'unknown'"),
-        (lambda: x.__dask_keys__(), r"an RNSArray in memory is no Dask collection, rechunk\(\) makes one"),
+        (
+            lambda: x.__dask_keys__(),
+            r"an RNSArray in memory is no Dask collection; rechunk\(\) makes it lazy",
+        ),
     ):
         with pytest.raises((AttributeError, TypeError), match=message):
             call()

@@ -261,7 +261,7 @@ def test_what_is_not_encrypted_is_refused(encrypted: Encrypted) -> None:
 def test_tls_without_certificates(encrypted: Encrypted) -> None:
     store = encrypted.file("x.zarr")
     message = fail("max", store, "--scheduler", encrypted.address)
-    assert "TLS needs certificates: --tls-ca-file and --tls-cert, or Dask's settings" in message
+    assert "TLS needs certificates, in --tls-ca-file and --tls-cert or in Dask's settings" in message
     ca = ("--tls-ca-file", encrypted.file("ca.pem"))
     message = fail("max", store, "--scheduler", encrypted.address, *ca, status=2)
     assert "TLS needs the certificates of a CA and of this client" in message

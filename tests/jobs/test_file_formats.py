@@ -77,7 +77,7 @@ def test_parquet_of_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
     for values in ([], [1, 2, 3]):
         pq.write_table(pa.table({"n": pa.array(values, pa.int64())}), "n")
         assert format_of_begin(Path("n").read_bytes()[:32]) == "a Parquet file"
-        assert "rd.read_parquet" in fail("import", "n", "x.zarr", "--bits", 64)
+        assert "in Python, read_parquet reads it" in fail("import", "n", "x.zarr", "--bits", 64)
 
 
 @pytest.mark.parametrize("kind", COMPRESSED)

@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import io
+import json
 import lzma
 import os
 import re
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from commands import fail, succeed
+from documents import write_sealed
 
 import rnsdask as rd
 from rnsdask.cli import main
@@ -298,12 +300,24 @@ def test_one_chunk_of_all_integers() -> None:
     assert x.to_ints().ravel().tolist() == VALUES
 
 
+def interrupt_after(count: int, path: str) -> None:
+    """Make a store one whose writing was interrupted after so many chunks."""
+    document = json.loads(Path(path, "zarr.json").read_text())
+    document["attributes"]["rnsdask"]["complete"] = False
+    write_sealed(Path(path), document)
+    for file in sorted(file for file in Path(path, "c").rglob("*") if file.is_file())[count:]:
+        file.unlink()
+
+
 def test_a_shaped_import_goes_on() -> None:
     lines = TEXT.splitlines(keepends=True)
-    Path("n").write_bytes(b"".join([*lines[:1500], b"x\n", *lines[1501:]]))
     how = ["--bits", 128, "--shape", "10,200", "--chunk", 400, "--no-progress"]
+    Path("n").write_bytes(b"".join([*lines[:1500], b"x\n", *lines[1501:]]))
     assert "n:1501: 'x'" in fail("import", "n", "x.zarr", *how)
+    assert not Path("x.zarr").exists()  # another run would meet the same line
     Path("n").write_bytes(TEXT)
+    succeed("import", "n", "x.zarr", *how)
+    interrupt_after(3, "x.zarr")
     assert re.search(
         r"x.zarr: it cannot be resumed: its shape: \(10, 200\); the job has no shape$",
         fail("import", "n", "x.zarr", "--bits", 128, "--resume"),

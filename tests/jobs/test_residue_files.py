@@ -105,7 +105,7 @@ def test_residues_along_any_axis(shape: tuple[int, ...], chunk: int) -> None:
 
 def test_an_inner_axis_of_residues_needs_a_file() -> None:
     rd.from_ints([[1, 2], [3, 4]], rd.ModuliSet([251, 253])).to_zarr("x.zarr")
-    problem = r"residues along axis 1 can be written to a file only.*--axis -1 writes them in order"
+    problem = r"residues along axis 1 can be written to a file only.*axis=-1 writes them in order"
     info = store.open_info("x.zarr")
     with Path("o").open("ab") as stream, pytest.raises(JobError, match=problem):
         export_residues(info, stream, info.moduli, axis=1)

@@ -305,7 +305,7 @@ def test_resume(bucket: str, where: list[str]) -> None:
         if key.startswith("/c/0/") and key[-1] in "0256":
             location.write(key[1:], content, "it")
     location.write("c/0/5", expected["/c/0/4"][:-1], "it")
-    with pytest.raises(IncompleteStoreError, match="--resume"):
+    with pytest.raises(IncompleteStoreError, match="overwrite=True"):
         rd.open_zarr(x)
     found = answer("random", x, *RANDOM, "--resume", *where)
     assert (found["chunks_kept"], found["chunks_rewritten"]) == (3, 1)

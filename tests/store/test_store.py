@@ -437,7 +437,7 @@ def test_a_failing_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     writer = store.create(tmp_path / "x", RNS(MODULI), (128,))
     monkeypatch.setattr(chunk_files, "_write_checksummed", raise_no_space)
     with pytest.raises(StoreError, match=re.escape("chunk c/0/0 cannot be written: No space left on device")):
-        writer.write_chunk((0,), np.zeros((4, 128), np.uint32))
+        writer.write_chunk((0,), np.ones((4, 128), np.uint32))
     assert [p.name for p in (tmp_path / "x").rglob("*") if p.is_file()] == ["zarr.json"]
 
 
